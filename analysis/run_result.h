@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What one run measured, as plain numbers: written by the replay's recorders, read by every report.
+// Knows no model. Units are in the names; indices are dense.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace railyard {
+
+enum class RunStatus : uint8_t { kCompleted, kJobAborted, kStalled };
+
+// One collective, every rank of it together.
+struct CollectiveResult {
+  std::string kind;  // "AllReduce", "SendRecv", …
+  std::string communicator;
+  uint32_t rank_count = 0;
+  uint64_t bytes = 0;       // nccl-tests' size
+  double busbw_factor = 1;  // 2(n-1)/n, (n-1)/n or 1
+  std::string logged;       // "TREE/LL", or "" where the log does not say
+  std::string replayed;     // "RING/SIMPLE"
+  std::string source;       // "file:line" of the first call, or ""
+  int64_t first_start_ps = 0;
+  int64_t last_start_ps = 0;
+  int64_t last_end_ps = 0;  // kNeverPs if the run ended before it did
+  int64_t bound_ps = 0;     // no schedule of these bytes on these links can be faster
+  bool completed = false;
+  bool hit_by_fault = false;         // lost a packet to a fault, or waited for one that did
+  int64_t baseline_duration_ps = 0;  // of the paired fault-free run; 0 where there is none
+  int64_t duration_ps() const { return last_end_ps - first_start_ps; }
+  int64_t wait_ps() const { return last_start_ps - first_start_ps; }
+};
+
+struct LinkResult {
+  std::string name;
+  std::string tier;
+  uint64_t rate_bps = 0;
+  uint64_t payload_bytes = 0;        // first transmissions of data
+  uint64_t header_bytes = 0;         // headers, ACKs, credits, cell overhead
+  uint64_t retransmitted_bytes = 0;  // payload sent again
+  uint64_t packets = 0;              // of any kind
+  uint64_t dropped_packets = 0;
+};
+
+struct PairResult {
+  uint32_t source_gpu = 0;
+  uint32_t destination_gpu = 0;
+  std::string tiers;  // tiers crossed, in order, e.g. "HOST+NIC_LEAF"
+  uint64_t payload_bytes = 0;
+};
+
+struct DropResult {
+  std::string reason;
+  uint64_t packets = 0;
+  uint64_t bytes = 0;
+};
+
+struct FaultResult {
+  std::string name;
+  std::string kind;
+  std::string target;
+  int64_t from_ps = 0;
+  int64_t until_ps = 0;  // kNeverPs: for good
+  uint64_t dropped_packets = 0;
+  uint32_t collectives_hit = 0;
+  uint32_t ranks_hit = 0;
+  int64_t first_retransmission_ps = -1;  // -1: none
+  int64_t time_to_recover_ps = -1;  // first delivery after the last loss, since from_ps; -1: never
+};
+
+struct TransportCounters {
+  uint64_t retransmitted_packets = 0;
+  uint64_t timeouts = 0;
+  uint64_t nacks = 0;
+  uint64_t ecn_marked = 0;
+  uint64_t cnp = 0;
+  uint64_t pfc_pause_ps = 0;
+  uint64_t qp_errors = 0;
+};
+
+// Payload bytes of data packets (headers not counted), over the whole run.
+struct Conservation {
+  uint64_t injected_bytes = 0;  // every transmission, repeats included
+  uint64_t replicated_bytes = 0;
+  uint64_t delivered_bytes = 0;
+  uint64_t reduced_bytes = 0;
+  uint64_t dropped_bytes = 0;
+  uint64_t in_flight_bytes = 0;
+  bool Holds() const {
+    return injected_bytes + replicated_bytes ==
+           delivered_bytes + reduced_bytes + dropped_bytes + in_flight_bytes;
+  }
+};
+
+struct RunResult {
+  std::string scenario;
+  uint64_t seed = 0;
+  RunStatus status = RunStatus::kCompleted;
+  std::string status_detail;  // why aborted or who waits for whom; one or several lines
+  std::string fingerprint;    // 32 hex digits
+  int64_t simulated_time_ps = 0;
+  double wall_seconds = 0;
+  double cpu_seconds = 0;
+  double baseline_cpu_seconds = 0;
+  uint64_t peak_rss_bytes = 0;
+  bool has_baseline = false;
+  uint32_t gpu_count = 0;
+  uint64_t events = 0;
+  uint64_t packets = 0;
+  uint64_t packet_hops = 0;
+  uint64_t control_hops = 0;
+  uint64_t short_form_hops = 0;  // hops that took one event
+  uint64_t calls = 0;            // one per rank
+  uint64_t simulated_collectives = 0;
+  uint64_t replayed_collectives = 0;
+  uint64_t payload_bytes = 0;  // delivered between different GPUs
+  uint64_t payload_left_server_bytes = 0;
+  uint64_t payload_reached_spine_bytes = 0;
+  std::vector<CollectiveResult> collectives;
+  std::vector<LinkResult> links;
+  std::vector<PairResult> pairs;
+  std::vector<DropResult> drops;
+  std::vector<FaultResult> faults;
+  TransportCounters transport;
+  Conservation conservation;
+  std::vector<std::string> notes;  // what a reader must know (assumed, reconstructed, no effect)
+};
+
+}  // namespace railyard

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# railyard_find(PACKAGE DEBIAN_PACKAGE...): find_package that says what to install.
+macro(railyard_find package debian)
+  find_package(${package} ${ARGN} QUIET)
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "${package} was not found: install the Debian package(s) ${debian} (scripts/setup does).")
+  endif()
+endmacro()
+
+set(Protobuf_USE_STATIC_LIBS OFF)
+railyard_find(Ns3 "libns3-dev libgsl-dev libxml2-dev libsqlite3-dev")
+railyard_find(Boost "libboost-graph-dev libboost-iostreams-dev" 1.74 COMPONENTS graph iostreams)
+railyard_find(Protobuf "libprotobuf-dev protobuf-compiler")
+railyard_find(CLI11 "libcli11-dev")
+railyard_find(fmt "libfmt-dev")
+railyard_find(RapidJSON "rapidjson-dev")
+railyard_find(SQLite3 "libsqlite3-dev")
+add_library(railyard_rapidjson INTERFACE)
+target_include_directories(railyard_rapidjson SYSTEM INTERFACE ${RapidJSON_INCLUDE_DIRS} ${RAPIDJSON_INCLUDE_DIRS})

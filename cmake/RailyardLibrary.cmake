@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# railyard_library(NAME SOURCES... LINKS...): one concept, one library. LINKS is the whole of what it
+# may include; the dependency direction of the project is these lists and nothing else.
+function(railyard_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(railyard_${name} STATIC ${ARG_SOURCES})
+  add_library(railyard::${name} ALIAS railyard_${name})
+  target_include_directories(railyard_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(railyard_${name} PUBLIC ${ARG_LINKS} PRIVATE railyard_options)
+endfunction()

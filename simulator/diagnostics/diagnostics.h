@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Input is wrong: every finding is collected, with its place, and all are shown at once.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace railyard {
+
+// Lines and columns count from 1; 0 means "the whole file".
+struct SourceLocation {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+enum class Severity { kError, kWarning, kNote };
+
+struct Finding {
+  Severity severity = Severity::kError;
+  SourceLocation where;
+  std::string
+      field;         // dotted path as the user would --set it, e.g. "faults[0].until"; may be empty
+  std::string what;  // what is wrong, and in parentheses what would be right
+
+  // "FILE:LINE:COL: error: FIELD: WHAT"
+  std::string ToString() const;
+};
+
+class Diagnostics {
+ public:
+  void Error(SourceLocation where, std::string field, std::string what);
+  void Warning(SourceLocation where, std::string field, std::string what);
+  void Note(SourceLocation where, std::string field, std::string what);
+
+  bool HasErrors() const { return error_count_ > 0; }
+  const std::vector<Finding>& findings() const { return findings_; }
+  // One line per finding, in the order of file and line.
+  std::string ToString() const;
+
+ private:
+  std::vector<Finding> findings_;
+  int error_count_ = 0;
+};
+
+// The closest of `candidates` to `text` if close enough to be a typing mistake, else empty.
+// Use: `unknown "RNIG"` + DidYouMean(...) → ` (did you mean "RING"?)`.
+std::string ClosestName(std::string_view text, const std::vector<std::string>& candidates);
+
+// The environment failed (a file cannot be opened or written, no memory): caught once, in main,
+// printed as one line, exit 1.
+class EnvironmentError : public std::exception {
+ public:
+  explicit EnvironmentError(std::string what) : what_(std::move(what)) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Fabric events: the plain records that carry a simulation (ns-3 events run beside them).
+//
+// The total order of events is intrinsic: (time, class, entity id). No insertion counter takes
+// part, so a result cannot depend on when an event was scheduled or in which form. The pair (class,
+// id) must be unique among the events of one picosecond, except for stale ones their handler
+// ignores.
+#pragma once
+
+#include <cstdint>
+
+namespace railyard {
+
+// In the order in which they happen within one picosecond.
+enum class EventClass : uint8_t {
+  kFault = 0,       // a link changes state                       id: fault transition
+  kArrival = 1,     // last bit of a packet at a link's far end   id: link
+  kPauseFrame = 2,  // flow-control frame at a link's far end      id: link
+  kPort = 3,        // a sending port may serve its next packet    id: port
+  kDeparture = 4,   // a packet left an egress queue               id: link
+  kTimer = 5,       // retransmission timer of a queue pair        id: queue pair
+  kRouting = 6,     // switches learn of a topology change         id: fault transition
+  kPost = 7,        // a proxy hands a message to a queue pair     id: connection
+  kChannel = 8,     // a channel's CTA starts its next slice       id: channel run
+  kOperation = 9,   // a rank's stream starts its next operation   id: stream
+  kNs3 = 15,        // an ordinary ns-3 event                      id: insertion order, as in ns-3
+};
+inline constexpr int kEventClassCount = 16;
+
+// Runs one event. `context` is what was registered; `target` what was scheduled. The time is
+// FabricSimulatorImpl::NowPs().
+using EventHandler = void (*)(void* context, uint32_t target);
+
+}  // namespace railyard

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Quantities. Inside Railyard a quantity is an integer whose unit is in its name: times are
+// picoseconds (`_ps`), rates bits per second (`_bps`), sizes bytes (`_bytes`). This header is the
+// only place that reads them from text, writes them for people, or multiplies bytes by 8.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace railyard {
+
+inline constexpr int64_t kPsPerNs = 1'000;
+inline constexpr int64_t kPsPerUs = 1'000'000;
+inline constexpr int64_t kPsPerMs = 1'000'000'000;
+inline constexpr int64_t kPsPerSecond = 1'000'000'000'000;
+// A time no event reaches: 106 days, a little below the largest that fits.
+inline constexpr int64_t kNeverPs = INT64_MAX;
+
+// Time to serialise `bytes` at `rate_bps`, rounded up to the picosecond, in 128-bit arithmetic.
+// Precondition: rate_bps > 0 and the result fits 63 bits.
+constexpr int64_t TransferTimePs(uint64_t bytes, uint64_t rate_bps) {
+  const auto bit_ps = static_cast<unsigned __int128>(bytes) * 8 * kPsPerSecond;
+  return static_cast<int64_t>((bit_ps + rate_bps - 1) / rate_bps);
+}
+
+// Readers of what people write. Each refuses a missing or unknown unit, a sign, trailing text and
+// overflow, and then returns nullopt; the Expected* strings say what would have been right.
+std::optional<int64_t> ParseDurationPs(std::string_view text);  // "300ms", "4.096us", "0s"
+std::optional<uint64_t> ParseRateBps(std::string_view text);    // "400Gbps", "450GBps" (bytes/s)
+std::optional<uint64_t> ParseBytes(std::string_view text);      // "64MiB", "64M", "4096B", "4096"
+inline constexpr std::string_view kExpectedDuration = R"(a duration with its unit, e.g. "300ms")";
+inline constexpr std::string_view kExpectedRate = R"(a data rate with its unit, e.g. "400Gbps")";
+inline constexpr std::string_view kExpectedBytes =
+    R"(a size, e.g. "64MiB" (K, M, G are powers of 1,024))";
+
+// For people: three significant digits and a unit ("4.29 s", "1.25 us", "64 MiB", "391 GB/s").
+std::string FormatDuration(int64_t ps);
+std::string FormatBytes(uint64_t bytes);
+std::string FormatRate(uint64_t rate_bps);
+
+}  // namespace railyard

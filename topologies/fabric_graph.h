@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A fabric as a typed property graph (Boost.Graph): devices are vertices, every cable is two
+// directed edges. Generators make it, readers import it, routing and the simulator read it; nobody
+// else knows what is cabled to what.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <boost/graph/adjacency_list.hpp>
+
+namespace railyard {
+
+enum class DeviceKind : uint8_t { kGpu, kNvSwitch, kNic, kSwitch };
+
+// Where a link is in the fabric; given by the generator that makes it.
+enum class Tier : uint8_t {
+  kNvlink,
+  kHost,
+  kNicLeaf,
+  kLeafSpine,
+  kSpineCore,
+  kDirect,
+  kLocal,
+  kGlobal,
+};
+inline constexpr int kTierCount = 8;
+std::string_view TierName(Tier tier);  // "NVLINK", "HOST", "NIC_LEAF", …
+std::string_view DeviceKindName(DeviceKind kind);
+
+struct Device {
+  std::string name;  // "server1/gpu3", "server1/nvswitch0", "server1/nic3", "leaf3", "spine0"
+  DeviceKind kind = DeviceKind::kSwitch;
+  // Server and index within it, for GPU, NVSWITCH and NIC; -1 for switches outside servers.
+  int32_t server = -1;
+  int32_t local_index = -1;
+  int64_t forwarding_latency_ps = 0;  // last bit in to first bit out, without queueing
+};
+
+// One direction of a cable.
+struct LinkProperties {
+  std::string name;    // "server1/nic3>leaf3"
+  uint32_t cable = 0;  // index into FabricGraph::cables()
+  Tier tier = Tier::kHost;
+  uint64_t rate_bps = 0;
+  int64_t propagation_ps = 0;  // cable and FEC
+  uint32_t lanes = 1;          // links of the bundle this edge stands for (NVLink: 5/4/4/5)
+};
+
+using Graph =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Device, LinkProperties>;
+using DeviceId = uint32_t;  // vertex descriptor
+using LinkId = uint32_t;    // dense index of a directed link, in the order of creation
+
+// Both directions of one physical cable, named "A--B" by the two devices; what a fault is aimed at.
+struct Cable {
+  std::string name;    // "server1/nic3--leaf3"; parallel cables get "#1", "#2", …
+  LinkId forward = 0;  // from the device named first
+  LinkId backward = 0;
+};
+
+struct CableSpec {
+  Tier tier = Tier::kHost;
+  uint64_t rate_bps = 0;
+  int64_t propagation_ps = 0;
+  uint32_t lanes = 1;
+};
+
+// A platform's part that the fabric needs beyond the graph.
+struct NvlinkProperties {
+  uint32_t packet_payload_bytes = 4096;  // simulated packet
+  // Payload share of the raw rate, in thousandths: NVLink cells carry headers and CRC. H100: 824,
+  // as NCCL's 20.6 GB/s of 25 GB/s per link (topo.h).
+  uint32_t efficiency_per_mille = 824;
+};
+
+// Invariants: names are unique; every GPU has (server, local_index) and they are unique; GPUs are
+// numbered 0.. in the order of creation, which is rank order for a job that fills the fabric.
+class FabricGraph {
+ public:
+  DeviceId AddDevice(Device device);
+  // Adds both directions; returns the cable's index.
+  uint32_t AddCable(DeviceId a, DeviceId b, const CableSpec& spec);
+
+  const Graph& graph() const { return graph_; }
+  const Device& device(DeviceId id) const { return graph_[id]; }
+  uint32_t device_count() const { return static_cast<uint32_t>(boost::num_vertices(graph_)); }
+
+  uint32_t link_count() const { return static_cast<uint32_t>(links_.size()); }
+  const LinkProperties& link(LinkId id) const { return graph_[links_[id]]; }
+  DeviceId link_source(LinkId id) const;
+  DeviceId link_target(LinkId id) const;
+  LinkId link_of_edge(Graph::edge_descriptor edge) const;  // inverse of the edge's position
+
+  const std::vector<Cable>& cables() const { return cables_; }
+  std::optional<uint32_t> FindCable(std::string_view name) const;  // either end first
+  std::optional<DeviceId> FindDevice(std::string_view name) const;
+
+  const std::vector<DeviceId>& gpus() const { return gpus_; }  // by GPU number
+  uint32_t server_count() const { return server_count_; }
+  // The NIC a GPU uses by default: of its own server, same local index modulo the server's NICs.
+  std::optional<DeviceId> NicOfGpu(DeviceId gpu) const;
+  // NVSwitches joining two GPUs of one server, in order; empty if they share no island.
+  std::vector<DeviceId> SharedNvSwitches(DeviceId gpu_a, DeviceId gpu_b) const;
+  // The single link between two adjacent devices, if there is one (the first of a bundle).
+  std::optional<LinkId> FindLink(DeviceId from, DeviceId to) const;
+
+  std::string name;
+  NvlinkProperties nvlink;
+
+ private:
+  Graph graph_;
+  std::vector<Graph::edge_descriptor> links_;
+  std::vector<Cable> cables_;
+  std::vector<DeviceId> gpus_;
+  uint32_t server_count_ = 0;
+  std::unordered_map<std::string, DeviceId> device_by_name_;
+  std::unordered_map<std::string, uint32_t> cable_by_name_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A captured or synthesized job in one typed form: communicators, and for each rank the ordered
+// operations it enqueued. Integers with units; knows no simulator.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railyard {
+
+enum class CollectiveKind : uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kSend,
+  kRecv,
+};
+std::string_view CollectiveKindName(CollectiveKind kind);  // "AllReduce", as NCCL prints it
+
+enum class Datatype : uint8_t {
+  kInt8,
+  kUint8,
+  kInt32,
+  kUint32,
+  kInt64,
+  kUint64,
+  kFloat16,
+  kFloat32,
+  kFloat64,
+  kBfloat16,
+  kFloat8E4M3,
+  kFloat8E5M2
+};
+uint32_t DatatypeBytes(Datatype type);
+std::string_view DatatypeName(Datatype type);
+
+// NCCL's algorithm and protocol, as a log states them; kUnstated where it does not.
+enum class Algorithm : uint8_t {
+  kUnstated,
+  kTree,
+  kRing,
+  kCollnetDirect,
+  kCollnetChain,
+  kNvls,
+  kNvlsTree,
+  kPat
+};
+enum class Protocol : uint8_t { kUnstated, kLl, kLl128, kSimple };
+std::string_view AlgorithmName(Algorithm algorithm);  // "RING"; "-" for kUnstated
+std::string_view ProtocolName(Protocol protocol);
+
+struct TraceCommunicator {
+  std::string name;             // stable within the trace, e.g. "0x3f2a" (commId) or "comm0"
+  std::vector<uint32_t> ranks;  // global rank (GPU number in the job) of each communicator rank
+};
+
+struct TraceOperation {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  uint32_t communicator = 0;  // index into Trace::communicators
+  uint64_t count = 0;  // elements, as the API's count (see nccl rules: AllGather per rank, …)
+  Datatype datatype = Datatype::kFloat32;
+  uint32_t root = 0;    // root of Broadcast/Reduce/Gather/Scatter, communicator rank
+  uint32_t peer = 0;    // Send and Recv: the other communicator rank
+  uint32_t stream = 0;  // dense stream number within the rank; a stream runs in order
+  // Send/Recv of one ncclGroup share a non-zero number, unique within the rank; 0: not grouped.
+  uint32_t group = 0;
+  int64_t compute_before_ps = 0;  // gap between the stream's previous operation and this one
+  // As the log states it for this collective; same on every rank of it.
+  Algorithm algorithm = Algorithm::kUnstated;
+  Protocol protocol = Protocol::kUnstated;
+  uint32_t source_file = 0;  // index into Trace::source_files
+  uint32_t source_line = 0;  // 0: reconstructed or synthesized
+};
+
+struct Trace {
+  std::string origin;        // "nccl-log", "program"
+  std::string nccl_version;  // "2.27.5"; empty where unknown
+  uint32_t rank_count = 0;   // global ranks
+  std::vector<std::string> source_files;
+  std::vector<TraceCommunicator> communicators;
+  std::vector<std::vector<TraceOperation>> operations;  // by global rank, in enqueue order
+};
+
+// Payload of one call in bytes as NCCL's tuner and nccl-tests count it: the larger of the send and
+// receive buffers (AllGather, ReduceScatter, AllToAll: count x ranks x size).
+uint64_t OperationBytes(const TraceOperation& operation, uint32_t communicator_size);
+
+}  // namespace railyard

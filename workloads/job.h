@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A trace made ready to run: calls of the ranks matched into collectives, every mismatch a located
+// error.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/trace.h"
+
+namespace railyard {
+
+// One Send or Recv of a rank within a point-to-point operation.
+struct P2pCall {
+  bool is_send = false;
+  uint32_t peer = 0;  // communicator rank; may be the rank itself (a local copy, no traffic)
+  uint64_t bytes = 0;
+};
+
+// One collective as the network sees it: every rank's call of it together. Grouped Send/Recv whose
+// calls match one another are one collective: ALLTOALL if every rank of the communicator sends the
+// same bytes to every other, else SENDRECV (kind kSend).
+struct JobCollective {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  uint32_t communicator = 0;
+  uint64_t count = 0;  // elements, the API's count; point-to-point: 0
+  Datatype datatype = Datatype::kFloat32;
+  uint32_t root = 0;
+  uint64_t bytes = 0;       // as nccl-tests count it (OperationBytes); SENDRECV: sum over its sends
+  uint32_t rank_count = 0;  // ranks that take part
+  Algorithm logged_algorithm = Algorithm::kUnstated;
+  Protocol logged_protocol = Protocol::kUnstated;
+  uint32_t source_file = 0;
+  uint32_t source_line = 0;
+  bool is_p2p() const { return kind == CollectiveKind::kSend || kind == CollectiveKind::kAllToAll; }
+};
+
+// A rank's part in a collective, in one of its streams.
+struct JobOperation {
+  uint32_t collective = 0;
+  uint32_t communicator_rank = 0;
+  uint32_t stream = 0;
+  int64_t compute_before_ps = 0;
+  uint32_t p2p_first = 0;  // into Job::p2p_calls
+  uint32_t p2p_count = 0;
+};
+
+struct Job {
+  std::vector<TraceCommunicator> communicators;
+  std::vector<JobCollective> collectives;             // in the order of first appearance
+  std::vector<std::vector<JobOperation>> operations;  // by global rank, in enqueue order
+  std::vector<P2pCall> p2p_calls;
+  uint32_t rank_count = 0;
+  std::string nccl_version;
+};
+
+// Matches the k-th collective call of each communicator across its ranks, and sends with receives.
+// Errors name the trace's source line: different kind, count, type, root or algorithm for the same
+// call; ranks with fewer calls than others; sends without receives. nullopt after an error.
+std::optional<Job> BuildJob(const Trace& trace, Diagnostics& diagnostics);
+
+}  // namespace railyard

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Runs a schedule without time and checks what it means: every rank ends with each contribution
+// exactly once, every receive has its send, and the bytes agree.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "traces/trace.h"
+#include "workloads/schedule.h"
+
+namespace railyard {
+
+struct ScheduleSubject {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  uint64_t block_bytes =
+      0;  // whole vector, or one rank's block (AllGather, ReduceScatter, AllToAll)
+  uint32_t root = 0;
+};
+
+// Empty if right, else what is wrong, naming rank, channel and step. `schedule_of(rank)` lets
+// point-to-point schedules, which are per rank, be checked together.
+std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
+                          const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of);
+
+}  // namespace railyard
