@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What an import made of its files: every call record it saw is either imported or dropped for one
+// named reason, so `seen = imported + dropped` holds per file and in total.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railyard {
+
+enum class DropReason : uint8_t {
+  kTruncatedLine,     // the record ends, or another line cuts into it, before its last field
+  kLineTooLong,       // the record lies beyond the longest line that is read
+  kUnnamedOperation,  // NCCL up to 2.3.5 does not print which operation it is
+  kUnsupportedKind,   // PutSignal, Signal, WaitSignal, or a name that is not NCCL's
+  kUnknownDatatype,   // a datatype number NCCL does not have
+  kOutOfRange,        // root or peer outside the communicator, or more bytes than a call can have
+  kZeroCount,         // transfers nothing; NCCL drops such a collective as well
+  kUnknownProcess,    // the line lost its HOST:PID:TID and its communicator is not known elsewhere
+  kUnknownRank,       // nothing says which global rank the process is
+  kAmbiguousCommunicator,  // which ranks form the communicator cannot be told
+  kIncompleteOnRank,       // another rank's log ends before its part of this call
+  kRanksMissing,           // the log lacks ranks of the communicator, and that is refused
+  kRanksDisagree,          // ranks made different calls where the same was due
+  kImportFailed,           // the call is sound, an error elsewhere stopped the import
+};
+inline constexpr int kDropReasonCount = 14;
+std::string_view DropReasonName(DropReason reason);  // "truncated line"
+
+struct ReportedLine {
+  uint32_t file = 0;  // index into ImportReport::files
+  uint64_t line = 0;
+  std::string detail;  // may be empty, e.g. "incomplete on rank 3"
+};
+
+// The first kReportedLinesMax lines are kept; `count` is the total.
+struct DroppedCalls {
+  uint64_t count = 0;
+  std::vector<ReportedLine> first_lines;
+};
+inline constexpr size_t kReportedLinesMax = 50;
+
+struct ImportedFile {
+  std::string path;
+  uint64_t bytes_read = 0;
+  uint64_t lines_read = 0;
+  uint64_t calls_seen = 0;
+  uint64_t calls_imported = 0;
+  uint64_t calls_dropped = 0;
+};
+
+struct ImportReport {
+  std::string format;        // "nccl-log"
+  std::string nccl_version;  // empty where no line states it
+  std::vector<ImportedFile> files;
+  std::array<DroppedCalls, kDropReasonCount> dropped;  // by DropReason
+  uint64_t calls_reconstructed = 0;                    // calls no line stands for
+  uint32_t ranks_reconstructed = 0;
+  uint32_t rank_count = 0;  // of the trace; 0 without one
+  // Calls whose algorithm and protocol the log states, and tuning lines that fit no call or
+  // several.
+  uint64_t calls_with_algorithm = 0;
+  uint64_t tuning_lines_unmatched = 0;
+  std::vector<std::string> reconstructed;  // sentences
+  std::vector<std::string> assumed;        // sentences
+
+  uint64_t lines_read() const;
+  uint64_t calls_seen() const;
+  uint64_t calls_imported() const;
+  uint64_t calls_dropped() const;
+  const DroppedCalls& DroppedFor(DropReason reason) const {
+    return dropped[static_cast<size_t>(reason)];
+  }
+  // Counts the call as dropped, in total and for its file.
+  void Drop(DropReason reason, uint32_t file, uint64_t line, std::string detail = {});
+  // The report as text for people, one fact a line.
+  std::string ToString() const;
+};
+
+// Writes ToString() to `path`, complete or not at all. EnvironmentError if that fails.
+void WriteImportReport(const std::string& path, const ImportReport& report);
+
+}  // namespace railyard
