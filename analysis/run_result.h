@@ -21,13 +21,15 @@ struct CollectiveResult {
   std::string logged;       // "TREE/LL", or "" where the log does not say
   std::string replayed;     // "RING/SIMPLE"
   std::string source;       // "file:line" of the first call, or ""
+  // kNeverPs: the run ended before that.
   int64_t first_start_ps = 0;
   int64_t last_start_ps = 0;
-  int64_t last_end_ps = 0;  // kNeverPs if the run ended before it did
-  int64_t bound_ps = 0;     // no schedule of these bytes on these links can be faster
+  int64_t last_end_ps = 0;
+  int64_t bound_ps = 0;  // no schedule of these bytes on these links can be faster
   bool completed = false;
   bool hit_by_fault = false;         // lost a packet to a fault, or waited for one that did
   int64_t baseline_duration_ps = 0;  // of the paired fault-free run; 0 where there is none
+  // Preconditions: completed; every rank started.
   int64_t duration_ps() const { return last_end_ps - first_start_ps; }
   int64_t wait_ps() const { return last_start_ps - first_start_ps; }
 };
@@ -65,7 +67,7 @@ struct FaultResult {
   uint64_t dropped_packets = 0;
   uint32_t collectives_hit = 0;
   uint32_t ranks_hit = 0;
-  int64_t first_retransmission_ps = -1;  // -1: none
+  int64_t first_retransmission_ps = -1;  // since time zero; -1: none
   int64_t time_to_recover_ps = -1;  // first delivery after the last loss, since from_ps; -1: never
 };
 
@@ -105,6 +107,9 @@ struct RunResult {
   double baseline_cpu_seconds = 0;
   uint64_t peak_rss_bytes = 0;
   bool has_baseline = false;
+  int64_t baseline_simulated_time_ps = 0;  // of the paired fault-free run
+  std::string fabric;                      // preset, file or generator
+  uint32_t server_count = 0;
   uint32_t gpu_count = 0;
   uint64_t events = 0;
   uint64_t packets = 0;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analysis/run_metrics.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace railyard {
+
+std::string_view RunStatusName(RunStatus status) {
+  switch (status) {
+    case RunStatus::kCompleted:
+      return "COMPLETED";
+    case RunStatus::kJobAborted:
+      return "JOB_ABORTED";
+    case RunStatus::kStalled:
+      return "STALLED";
+  }
+  return "UNKNOWN";
+}
+
+double Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+double ShortFormShare(const RunResult& result) {
+  return Share(result.short_form_hops, result.packet_hops + result.control_hops);
+}
+
+std::optional<double> BusbwGBps(const CollectiveResult& collective) {
+  if (!collective.completed || collective.duration_ps() == 0) return std::nullopt;
+  constexpr double kGBpsPerBytePerPs = 1000;
+  return static_cast<double>(collective.bytes) * collective.busbw_factor * kGBpsPerBytePerPs /
+         static_cast<double>(collective.duration_ps());
+}
+
+std::optional<double> Slowdown(const CollectiveResult& collective) {
+  if (!collective.completed || collective.bound_ps == 0) return std::nullopt;
+  return static_cast<double>(collective.duration_ps()) / static_cast<double>(collective.bound_ps);
+}
+
+std::optional<double> Stretch(const RunResult& result, const CollectiveResult& collective) {
+  if (!collective.completed) return std::nullopt;
+  if (!result.has_baseline) {
+    return result.faults.empty() ? std::optional<double>(1) : std::nullopt;
+  }
+  if (collective.baseline_duration_ps == 0) return std::nullopt;
+  return static_cast<double>(collective.duration_ps()) /
+         static_cast<double>(collective.baseline_duration_ps);
+}
+
+namespace {
+
+// What the statistics of a group are made from.
+struct Values {
+  CollectiveTotals totals;
+  std::vector<int64_t> durations_ps;
+  std::vector<double> stretches;
+  std::vector<double> busbw_GBps;
+
+  void Add(const RunResult& result, const CollectiveResult& collective) {
+    ++totals.count;
+    totals.bytes += collective.bytes;
+    if (collective.completed) durations_ps.push_back(collective.duration_ps());
+    if (const auto stretch = Stretch(result, collective)) stretches.push_back(*stretch);
+    if (const auto busbw = BusbwGBps(collective)) busbw_GBps.push_back(*busbw);
+  }
+  CollectiveTotals Finish() {
+    totals.durations = SummarizeDurations(std::move(durations_ps));
+    totals.stretches = SummarizeStretches(std::move(stretches));
+    totals.busbw_GBps = SummarizeRates(std::move(busbw_GBps));
+    return std::move(totals);
+  }
+};
+
+}  // namespace
+
+CollectiveTotals TotalOfCollectives(const RunResult& result) {
+  Values values;
+  for (const CollectiveResult& collective : result.collectives) values.Add(result, collective);
+  return values.Finish();
+}
+
+std::vector<CollectiveTotals> TotalsByKind(const RunResult& result) {
+  std::vector<Values> kinds;
+  std::map<std::string_view, size_t> index_of_kind;
+  for (const CollectiveResult& collective : result.collectives) {
+    const auto [entry, is_new] = index_of_kind.try_emplace(collective.kind, kinds.size());
+    if (is_new) kinds.emplace_back().totals.kind = collective.kind;
+    kinds[entry->second].Add(result, collective);
+  }
+  std::vector<CollectiveTotals> totals;
+  for (Values& values : kinds) totals.push_back(values.Finish());
+  return totals;
+}
+
+std::vector<TierTotals> TotalsByTier(const RunResult& result) {
+  std::vector<TierTotals> tiers;
+  uint64_t payload_bytes = 0;
+  for (const LinkResult& link : result.links) {
+    auto tier = std::find_if(tiers.begin(), tiers.end(),
+                             [&](const TierTotals& known) { return known.tier == link.tier; });
+    if (tier == tiers.end()) tier = tiers.insert(tiers.end(), TierTotals{.tier = link.tier});
+    ++tier->links;
+    tier->payload_bytes += link.payload_bytes;
+    tier->header_bytes += link.header_bytes;
+    tier->retransmitted_bytes += link.retransmitted_bytes;
+    payload_bytes += link.payload_bytes;
+  }
+  for (TierTotals& tier : tiers) tier.payload_share = Share(tier.payload_bytes, payload_bytes);
+  return tiers;
+}
+
+PairCounts CountPairs(const RunResult& result) {
+  PairCounts counts;
+  for (const PairResult& pair : result.pairs) {
+    if (pair.payload_bytes > 0 && pair.source_gpu != pair.destination_gpu) ++counts.active;
+  }
+  const uint64_t gpus = result.gpu_count;
+  counts.possible = gpus < 2 ? 0 : gpus * (gpus - 1);
+  return counts;
+}
+
+JobOutcome OutcomeOfJob(const RunResult& result) {
+  if (result.status != RunStatus::kCompleted) {
+    return {.goodput = 0.0, .lost_ps = result.simulated_time_ps};
+  }
+  if (!result.has_baseline) {
+    if (!result.faults.empty()) return {};
+    return {.goodput = 1.0, .lost_ps = 0};
+  }
+  JobOutcome outcome{.lost_ps = result.simulated_time_ps - result.baseline_simulated_time_ps};
+  if (result.simulated_time_ps > 0) {
+    outcome.goodput = static_cast<double>(result.baseline_simulated_time_ps) /
+                      static_cast<double>(result.simulated_time_ps);
+  }
+  return outcome;
+}
+
+}  // namespace railyard

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The figures every report derives from a RunResult, each defined once. docs/results.md explains
+// them to the reader of the results.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/run_result.h"
+#include "analysis/statistics.h"
+
+namespace railyard {
+
+std::string_view RunStatusName(RunStatus status);  // "COMPLETED", "JOB_ABORTED", "STALLED"
+
+// 0 where `whole` is 0.
+double Share(uint64_t part, uint64_t whole);
+
+// Hops of packets, control packets included, that took one event each, as a share of all.
+double ShortFormShare(const RunResult& result);
+
+// Figures of one collective; nullopt where it did not complete or the divisor is 0.
+std::optional<double> BusbwGBps(const CollectiveResult& collective);  // nccl-tests'; 10^9 bytes/s
+std::optional<double> Slowdown(const CollectiveResult& collective);   // duration over bound
+
+// Duration in this run over duration in the paired fault-free run. A run without faults is its own
+// fault-free run: exactly 1. nullopt where a run with faults had no paired run, or where the
+// collective did not complete in both.
+std::optional<double> Stretch(const RunResult& result, const CollectiveResult& collective);
+
+// A group of collectives.
+struct CollectiveTotals {
+  std::string kind;  // empty: every kind
+  uint64_t count = 0;
+  uint64_t bytes = 0;  // summed nccl-tests' sizes
+  // Of the completed ones; nullopt where there is none.
+  std::optional<DurationStatistics> durations;
+  std::optional<StretchStatistics> stretches;
+  std::optional<RateStatistics> busbw_GBps;
+};
+CollectiveTotals TotalOfCollectives(const RunResult& result);
+// In the order in which the kinds first occur.
+std::vector<CollectiveTotals> TotalsByKind(const RunResult& result);
+
+struct TierTotals {
+  std::string tier;
+  uint64_t links = 0;  // directed
+  uint64_t payload_bytes = 0;
+  uint64_t header_bytes = 0;
+  uint64_t retransmitted_bytes = 0;
+  double payload_share = 0;  // of the payload over all tiers
+};
+// The tiers the fabric has, in the order in which they first occur among its links.
+std::vector<TierTotals> TotalsByTier(const RunResult& result);
+
+struct PairCounts {
+  uint64_t active = 0;    // ordered pairs of GPUs with payload between them
+  uint64_t possible = 0;  // g(g-1)
+};
+PairCounts CountPairs(const RunResult& result);
+
+// What the job got done. There is no checkpoint to restart from: a job that did not complete has
+// lost everything.
+struct JobOutcome {
+  std::optional<double> goodput;   // fault-free time over time; nullopt without a paired run
+  std::optional<int64_t> lost_ps;  // time beyond the fault-free time
+};
+JobOutcome OutcomeOfJob(const RunResult& result);
+
+}  // namespace railyard
