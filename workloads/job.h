@@ -35,7 +35,11 @@ struct JobCollective {
   Protocol logged_protocol = Protocol::kUnstated;
   uint32_t source_file = 0;
   uint32_t source_line = 0;
-  bool is_p2p() const { return kind == CollectiveKind::kSend || kind == CollectiveKind::kAllToAll; }
+  // Made of Send and Recv (P2pCall) rather than planned as a whole.
+  bool is_p2p() const {
+    return kind == CollectiveKind::kSend || kind == CollectiveKind::kAllToAll ||
+           kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
+  }
 };
 
 // A rank's part in a collective, in one of its streams.

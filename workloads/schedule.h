@@ -14,7 +14,7 @@ inline constexpr int32_t kNoPeer = -1;
 //
 // The buffer a schedule works on has `rank_count` blocks for AllGather, ReduceScatter, AllToAll,
 // Gather and Scatter (block r belongs to rank r) and is one block for the others; offset_bytes
-// counts from its start.
+// counts from its start. In a point-to-point schedule it counts from the start of the message.
 struct Step {
   int32_t recv_from = kNoPeer;  // communicator rank
   int32_t send_to = kNoPeer;
@@ -34,7 +34,8 @@ struct LaneId {
   uint32_t lane = 0;
 };
 
-// How chunks go on the wire (nccl.md §2.1, §2.2): a chunk is posted in slices, each one message.
+// How chunks go on the wire (NCCL's src/device/prims_simple.h): a chunk is posted in slices, each
+// one message.
 struct MessageRule {
   uint32_t slices_per_chunk = 1;
   uint64_t slice_bytes_min = 0;     // of every slice but the last

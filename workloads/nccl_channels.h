@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The channels NCCL builds for a communicator: a ring per channel, and the channels of Send/Recv.
+// Modelled: what NCCL's graph search (src/graph/search.cc, connect.cc, paths.cc) decides for H100
+// servers with one 400 or 200 Gb/s NIC per GPU behind a common PCIe switch. Left out: the search
+// itself; layouts it was not run for get a rule in the same spirit and a sentence in `assumptions`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railyard {
+
+// Where a communicator's ranks are: what NCCL's topology detection would find.
+struct RankPlace {
+  uint32_t node = 0;         // nodes numbered in order of first appearance in rank order
+  uint32_t local_index = 0;  // the GPU's index in its server, < gpus_per_server
+};
+struct CommunicatorLayout {
+  std::vector<RankPlace> ranks;
+  uint32_t gpus_per_server = 8;           // of the platform, not of the communicator
+  uint64_t nic_bps = 400'000'000'000ULL;  // of each GPU's NIC
+  uint32_t node_count() const;
+};
+
+// NCCL's variables, by its own names (without NCCL_), with the defaults of the stated version.
+struct NcclSettings {
+  uint32_t version = 22705;  // as ncclGetVersion: 2.27.5
+  uint64_t buffsize_bytes = 4u << 20;
+  uint32_t cross_nic = 2;
+  uint32_t min_nchannels = 0;  // 0: not set
+  uint32_t max_nchannels = 0;
+  bool pxn_disable = false;
+  uint64_t p2p_net_chunksize_bytes = 128u << 10;
+  uint64_t p2p_nvl_chunksize_bytes = 512u << 10;
+  uint32_t nchannels_per_net_peer = 0;  // 0: not set
+};
+// As NCCL encodes versions since 2.9: "2.27.5" → 22705; "2.7.8" → 2708 before. A build suffix
+// ("2.27.5-1", "2.27.5+cuda12.9") is passed over. nullopt if the text is not a version of NCCL 2.
+std::optional<uint32_t> ParseNcclVersion(const std::string& text);
+
+// The channels of one communicator: each is a ring over its ranks.
+struct CommunicatorChannels {
+  // rings[channel][position] → communicator rank; position 0 is rank 0, as NCCL prints rings.
+  std::vector<std::vector<uint32_t>> rings;
+  // sending_nic[channel][rank]: local index of the GPU of the rank's server whose NIC the channel
+  // leaves the server by. Meaningful where the ring's next rank is on another node; other than the
+  // rank's own local index where the data is relayed (PXN).
+  std::vector<std::vector<uint32_t>> sending_nic;
+  uint32_t p2p_channel_count = 0;  // a power of two; may exceed the number of rings
+  uint32_t p2p_channels_per_peer = 0;
+  std::vector<std::string> assumptions;  // where the rules do not cover this layout
+};
+
+// Precondition: the layout's nodes are numbered as RankPlace says, with distinct local indices. A
+// communicator of one rank has no channels.
+CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclSettings& settings);
+
+}  // namespace railyard

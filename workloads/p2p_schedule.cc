@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/p2p_schedule.h"
+
+#include <algorithm>
+#include <array>
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kSteps = 8;          // NCCL_STEPS: slots of a connection
+constexpr uint32_t kWorksPerBatch = 8;  // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
+constexpr uint64_t kPartGrainBytes = 4096;
+
+uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+// A Send or Recv and when its turn comes.
+struct Turn {
+  uint32_t pass = 0;  // how many earlier calls go the same way to the same peer
+  uint32_t round = 0;
+  const P2pCall* call = nullptr;
+};
+
+std::vector<Turn> TurnsOf(const P2pOrder& order, uint32_t rank, const P2pCall* calls,
+                          uint32_t call_count) {
+  std::vector<Turn> turns;
+  turns.reserve(call_count);
+  std::vector<uint32_t> passes(2 * size_t{order.round_count()});
+  for (uint32_t i = 0; i < call_count; ++i) {
+    const P2pCall& call = calls[i];
+    const uint32_t round =
+        call.is_send ? order.RoundOf(rank, call.peer) : order.RoundOf(call.peer, rank);
+    turns.push_back({passes[2 * call.peer + (call.is_send ? 1 : 0)]++, round, &call});
+  }
+  std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) {
+    if (a.pass != b.pass) return a.pass < b.pass;
+    if (a.round != b.round) return a.round < b.round;
+    return a.call->is_send < b.call->is_send;  // the receive of a work first
+  });
+  return turns;
+}
+
+// Sizes that hold for all messages of a communicator.
+struct PartRule {
+  bool many_nodes = false;
+  uint64_t step_bytes = 0;  // ncclComm::p2pChunkSize
+  uint32_t parts_first = 1;
+  uint32_t parts_max = 1;
+
+  uint32_t PartCount(uint64_t bytes) const {
+    if (bytes == 0) return 1;
+    const uint64_t part_bytes_min = many_nodes ? step_bytes / 2 : step_bytes / 8;
+    const uint64_t part_bytes_max = many_nodes ? step_bytes : step_bytes * 32;
+    uint64_t parts = std::min<uint64_t>(parts_first, DivideUp(bytes, part_bytes_min));
+    uint64_t part_bytes = std::max(part_bytes_min, DivideUp(bytes, parts));
+    while (part_bytes > part_bytes_max && parts <= parts_max / 2) {
+      parts *= 2;
+      part_bytes = DivideUp(bytes, parts);
+    }
+    return static_cast<uint32_t>(parts);
+  }
+  uint64_t ChunkBytes(uint64_t bytes, bool network) const {
+    if (network && bytes < step_bytes) return step_bytes / 4;
+    if (network && bytes < 8 * step_bytes) return step_bytes / 2;
+    return step_bytes;
+  }
+};
+
+PartRule PartRuleOf(const CommunicatorLayout& layout, const NcclSettings& settings,
+                    const CommunicatorChannels& channels) {
+  PartRule rule;
+  rule.many_nodes = layout.node_count() > 1;
+  rule.step_bytes = std::min(
+      rule.many_nodes ? settings.p2p_net_chunksize_bytes : settings.p2p_nvl_chunksize_bytes,
+      settings.buffsize_bytes / kSteps);
+  rule.parts_max = channels.p2p_channels_per_peer;
+  rule.parts_first = rule.parts_max;
+  while (rule.parts_first > 1 &&
+         rule.parts_first * layout.ranks.size() > channels.p2p_channel_count) {
+    rule.parts_first /= 2;
+  }
+  return rule;
+}
+
+// Where the next work of a channel goes: a new batch when the last is full or already has a work of
+// the same round.
+class BatchCursor {
+ public:
+  uint32_t Place(uint32_t round) {
+    const auto end = rounds_.begin() + work_count_;
+    if (work_count_ == kWorksPerBatch || std::find(rounds_.begin(), end, round) != end) {
+      ++batch_;
+      work_count_ = 0;
+    }
+    rounds_[work_count_++] = round;
+    return batch_;
+  }
+
+ private:
+  uint32_t batch_ = 0;
+  uint32_t work_count_ = 0;
+  std::array<uint32_t, kWorksPerBatch> rounds_{};
+};
+
+}  // namespace
+
+P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& settings,
+                         const CommunicatorChannels& channels, const P2pOrder& order, uint32_t rank,
+                         const P2pCall* calls, uint32_t call_count)
+    : rank_(rank), rank_count_(static_cast<uint32_t>(layout.ranks.size())) {
+  struct PlacedLane {
+    uint32_t channel = 0;
+    uint32_t batch = 0;
+    bool network = false;
+    Lane lane;
+  };
+  const PartRule rule = PartRuleOf(layout, settings, channels);
+  const uint32_t channel_count = channels.p2p_channel_count;
+  std::vector<PlacedLane> placed;
+  std::vector<BatchCursor> cursors(channel_count);
+
+  const std::vector<Turn> turns = TurnsOf(order, rank, calls, call_count);
+  for (size_t i = 0; i < turns.size() && channel_count != 0;) {
+    // The one or two turns of this work.
+    size_t end = i + 1;
+    while (end < turns.size() && turns[end].pass == turns[i].pass &&
+           turns[end].round == turns[i].round) {
+      ++end;
+    }
+    uint32_t parts_of_work = 0;
+    for (size_t t = i; t < end; ++t) {
+      parts_of_work = std::max(parts_of_work, rule.PartCount(turns[t].call->bytes));
+    }
+    for (uint32_t part = 0; part < parts_of_work; ++part) {
+      const uint32_t channel = order.ChannelOfPart(turns[i].round, part);
+      const uint32_t batch = cursors[channel].Place(turns[i].round);
+      for (size_t t = i; t < end; ++t) {
+        const P2pCall& call = *turns[t].call;
+        const uint32_t parts = rule.PartCount(call.bytes);
+        if (call.peer == rank || part >= parts) continue;
+        const uint64_t part_bytes =
+            DivideUp(DivideUp(call.bytes, parts), kPartGrainBytes) * kPartGrainBytes;
+        const uint64_t begin = std::min(call.bytes, part * part_bytes);
+        const uint64_t bytes = std::min(part_bytes, call.bytes - begin);
+        // Rounding can leave the last parts of a message with nothing; a message of no bytes is
+        // still sent.
+        if (bytes == 0 && call.bytes != 0) continue;
+        const bool network = layout.ranks[rank].node != layout.ranks[call.peer].node;
+        placed.push_back(
+            {channel,
+             batch,
+             network,
+             {call.peer, call.is_send, begin, bytes, rule.ChunkBytes(call.bytes, network)}});
+      }
+    }
+    i = end;
+  }
+  std::stable_sort(placed.begin(), placed.end(), [](const PlacedLane& a, const PlacedLane& b) {
+    return a.channel != b.channel ? a.channel < b.channel : a.batch < b.batch;
+  });
+
+  // Flat tables; and the deepest sharing of a channel's network buffers, sends and receives apart.
+  uint32_t subs_max = 1;
+  std::array<uint32_t, 2> subs{};
+  lanes_.reserve(placed.size());
+  channel_batches_.assign(channel_count + 1, 0);
+  for (size_t i = 0; i < placed.size(); ++i) {
+    const PlacedLane& at = placed[i];
+    if (i == 0 || at.channel != placed[i - 1].channel || at.batch != placed[i - 1].batch) {
+      ++channel_batches_[at.channel + 1];
+      batch_lanes_.push_back(static_cast<uint32_t>(i));
+      subs = {};
+    }
+    if (at.network) subs_max = std::max(subs_max, ++subs[at.lane.is_send ? 1 : 0]);
+    lanes_.push_back(at.lane);
+  }
+  batch_lanes_.push_back(static_cast<uint32_t>(placed.size()));
+  for (uint32_t channel = 0; channel < channel_count; ++channel) {
+    channel_batches_[channel + 1] += channel_batches_[channel];
+  }
+  // sendProxyProgress and recvProxyProgress (src/transport/net.cc): the ops that share a channel
+  // share twice the slots of one.
+  message_rule_.in_flight_messages = std::min(kSteps, 2 * kSteps / subs_max);
+}
+
+uint32_t P2pSchedule::BatchCount(uint32_t rank, uint32_t channel) const {
+  return rank == rank_ ? channel_batches_[channel + 1] - channel_batches_[channel] : 0;
+}
+
+uint32_t P2pSchedule::LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const {
+  if (rank != rank_) return 0;
+  const uint32_t at = channel_batches_[channel] + batch;
+  return batch_lanes_[at + 1] - batch_lanes_[at];
+}
+
+uint64_t P2pSchedule::StepCount(const LaneId& lane) const {
+  const Lane& at = LaneAt(lane);
+  return std::max<uint64_t>(1, DivideUp(at.bytes, at.chunk_bytes));
+}
+
+Step P2pSchedule::StepAt(const LaneId& lane, uint64_t step) const {
+  const Lane& at = LaneAt(lane);
+  const uint64_t within_bytes = step * at.chunk_bytes;
+  Step result;
+  result.offset_bytes = at.offset_bytes + within_bytes;
+  result.bytes = std::min(at.chunk_bytes, at.bytes - within_bytes);
+  if (at.is_send) {
+    result.send_to = static_cast<int32_t>(at.peer);
+    result.load_local = true;
+  } else {
+    result.recv_from = static_cast<int32_t>(at.peer);
+    result.store = true;
+  }
+  return result;
+}
+
+}  // namespace railyard

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One rank's grouped Send and Recv calls as a CollectiveSchedule: parts on channels, works in
+// batches. addP2pToPlan, addWorkBatchToPlan and scheduleP2pTasksToPlan (src/enqueue.cc).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/job.h"
+#include "workloads/nccl_channels.h"
+#include "workloads/p2p_order.h"
+#include "workloads/schedule.h"
+
+namespace railyard {
+
+class P2pSchedule final : public CollectiveSchedule {
+ public:
+  // Calls to one peer in one direction are served in their order, each in a pass of its own over
+  // the rounds. Calls to the rank itself take a place in their batch and do nothing.
+  P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& settings,
+              const CommunicatorChannels& channels, const P2pOrder& order, uint32_t rank,
+              const P2pCall* calls, uint32_t call_count);
+
+  uint32_t rank_count() const override { return rank_count_; }
+  uint32_t channel_count() const override {
+    return static_cast<uint32_t>(channel_batches_.size()) - 1;
+  }
+  const MessageRule& message_rule() const override { return message_rule_; }
+  // All for the rank of the schedule; no others have lanes.
+  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
+  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  uint64_t StepCount(const LaneId& lane) const override;
+  Step StepAt(const LaneId& lane, uint64_t step) const override;
+
+ private:
+  // A part of one message.
+  struct Lane {
+    uint32_t peer = 0;
+    bool is_send = false;
+    uint64_t offset_bytes = 0;  // of the part within the message
+    uint64_t bytes = 0;
+    uint64_t chunk_bytes = 0;
+  };
+  const Lane& LaneAt(const LaneId& lane) const {
+    return lanes_[batch_lanes_[channel_batches_[lane.channel] + lane.batch] + lane.lane];
+  }
+
+  uint32_t rank_;
+  uint32_t rank_count_;
+  MessageRule message_rule_;
+  std::vector<uint32_t> channel_batches_;  // by channel, and the end: first of batch_lanes_
+  std::vector<uint32_t> batch_lanes_;      // by batch, and the end: first of lanes_
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace railyard
