@@ -22,14 +22,16 @@ struct P2pCall {
 
 // One collective as the network sees it: every rank's call of it together. Grouped Send/Recv whose
 // calls match one another are one collective: ALLTOALL if every rank of the communicator sends the
-// same bytes to every other, else SENDRECV (kind kSend).
+// same bytes to every other, each in one group, else SENDRECV (kind kSend). In a SENDRECV a rank
+// may have several operations (two groups of it that one group of another rank answers).
 struct JobCollective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   uint32_t communicator = 0;
-  uint64_t count = 0;  // elements, the API's count; point-to-point: 0
+  uint64_t count = 0;  // elements, the API's count; SENDRECV: 0
   Datatype datatype = Datatype::kFloat32;
   uint32_t root = 0;
-  uint64_t bytes = 0;       // as nccl-tests count it (OperationBytes); SENDRECV: sum over its sends
+  uint64_t bytes =
+      0;  // as nccl-tests count it (OperationBytes); SENDRECV: sum over its sends to others
   uint32_t rank_count = 0;  // ranks that take part
   Algorithm logged_algorithm = Algorithm::kUnstated;
   Protocol logged_protocol = Protocol::kUnstated;
@@ -61,9 +63,10 @@ struct Job {
   std::string nccl_version;
 };
 
-// Matches the k-th collective call of each communicator across its ranks, and sends with receives.
-// Errors name the trace's source line: different kind, count, type, root or algorithm for the same
-// call; ranks with fewer calls than others; sends without receives. nullopt after an error.
+// Precondition: `trace` passes CheckTrace. Matches the k-th collective call of each communicator
+// across its ranks, and sends with receives. Errors name the trace's source line: different kind,
+// count, type, root or algorithm for the same call; ranks with fewer calls than others; sends
+// without receives. nullopt if `diagnostics` has an error then.
 std::optional<Job> BuildJob(const Trace& trace, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -14,13 +14,15 @@ namespace railyard {
 
 struct ScheduleSubject {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  uint64_t block_bytes =
-      0;  // whole vector, or one rank's block (AllGather, ReduceScatter, AllToAll)
+  // Whole vector, or one rank's block (AllGather, ReduceScatter, AlltoAll, Gather, Scatter); not
+  // used for SENDRECV (kSend), whose messages need only agree with one another.
+  uint64_t block_bytes = 0;
   uint32_t root = 0;
 };
 
-// Empty if right, else what is wrong, naming rank, channel and step. `schedule_of(rank)` lets
-// point-to-point schedules, which are per rank, be checked together.
+// Empty if right, else the first thing that is wrong, naming rank, channel and step. Connections
+// buffer without limit, so only a cycle of dependencies, not a lack of credits, is a deadlock.
+// `schedule_of(rank)` lets point-to-point schedules, which are per rank, be checked together.
 std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
                           const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of);
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/job.h"
+
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "simulator/diagnostics/check.h"
+#include "workloads/collective_matcher.h"
+#include "workloads/p2p_matcher.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kNotAMember = UINT32_MAX;
+
+bool IsSendOrRecv(CollectiveKind kind) {
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
+}
+
+// The calls that AlltoAll, Gather and Scatter of NCCL's API become when enqueued (taskAppend in
+// src/enqueue.cc, from 2.28). Equal lists, such as those of all ranks of an AlltoAll, are kept
+// once.
+class P2pExpander {
+ public:
+  explicit P2pExpander(std::vector<P2pCall>& calls) : calls_(calls) {}
+
+  void Expand(const TraceOperation& operation, uint32_t rank, uint32_t size,
+              JobOperation& expanded) {
+    const bool all = operation.kind == CollectiveKind::kAllToAll;
+    const bool gather = operation.kind == CollectiveKind::kGather;
+    const bool is_root = !all && rank == operation.root;
+    const uint32_t root = all ? 0 : operation.root;
+    const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
+    const auto [entry, is_new] =
+        lists_.try_emplace(Key{operation.kind, size, root, is_root, bytes},
+                           std::pair<uint32_t, uint32_t>{static_cast<uint32_t>(calls_.size()), 0});
+    if (is_new) {
+      if (gather) calls_.push_back({true, root, bytes});
+      for (uint32_t peer = 0; peer < size && (all || is_root); ++peer) {
+        if (!gather) calls_.push_back({true, peer, bytes});
+        if (all || gather) calls_.push_back({false, peer, bytes});
+      }
+      if (!all && !gather) calls_.push_back({false, root, bytes});
+      entry->second.second = static_cast<uint32_t>(calls_.size()) - entry->second.first;
+    }
+    std::tie(expanded.p2p_first, expanded.p2p_count) = entry->second;
+  }
+
+ private:
+  using Key = std::tuple<CollectiveKind, uint32_t, uint32_t, bool, uint64_t>;
+  std::vector<P2pCall>& calls_;
+  std::map<Key, std::pair<uint32_t, uint32_t>> lists_;  // → first, count
+};
+
+class JobBuilder {
+ public:
+  JobBuilder(const Trace& trace, Diagnostics& diagnostics)
+      : trace_(trace),
+        diagnostics_(diagnostics),
+        collective_matcher_(trace, job_.collectives, diagnostics),
+        p2p_matcher_(trace, job_.collectives, job_.p2p_calls, diagnostics),
+        expander_(job_.p2p_calls),
+        rank_in_(trace.communicators.size(), kNotAMember),
+        memberships_(trace.rank_count) {}
+
+  std::optional<Job> Build() {
+    job_.communicators = trace_.communicators;
+    job_.rank_count = trace_.rank_count;
+    job_.nccl_version = trace_.nccl_version;
+    job_.operations.resize(trace_.rank_count);
+    for (uint32_t i = 0; i < trace_.communicators.size(); ++i) {
+      const auto& ranks = trace_.communicators[i].ranks;
+      for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+        memberships_[ranks[rank]].emplace_back(i, rank);
+      }
+    }
+    for (uint32_t rank = 0; rank < trace_.operations.size(); ++rank) AddRank(rank);
+    collective_matcher_.CheckCounts();
+    Renumber(p2p_matcher_.Match());
+    if (diagnostics_.HasErrors()) return std::nullopt;
+    return std::move(job_);
+  }
+
+ private:
+  void AddRank(uint32_t global_rank) {
+    for (const auto& [communicator, rank] : memberships_[global_rank])
+      rank_in_[communicator] = rank;
+    const auto& calls = trace_.operations[global_rank];
+    auto& operations = job_.operations[global_rank];
+    operations.reserve(calls.size());
+    for (const TraceOperation& call : calls) {
+      const uint32_t rank = rank_in_[call.communicator];
+      SIM_CHECK(rank != kNotAMember, "a call on a communicator the rank is not in");
+      if (IsSendOrRecv(call.kind)) {
+        p2p_matcher_.Add(call, rank, operations);
+        continue;
+      }
+      JobOperation operation;
+      operation.collective = collective_matcher_.Match(call, rank);
+      operation.communicator_rank = rank;
+      operation.stream = call.stream;
+      operation.compute_before_ps = call.compute_before_ps;
+      if (job_.collectives[operation.collective].is_p2p()) {
+        const size_t size = trace_.communicators[call.communicator].ranks.size();
+        expander_.Expand(call, rank, static_cast<uint32_t>(size), operation);
+      }
+      operations.push_back(operation);
+    }
+    p2p_matcher_.FinishRank(operations);
+    for (const auto& membership : memberships_[global_rank]) {
+      rank_in_[membership.first] = kNotAMember;
+    }
+  }
+
+  // Closes the gaps that merged collectives leave; the order stays.
+  void Renumber(std::vector<uint32_t> merged_into) {
+    std::vector<uint32_t> number(merged_into.size());
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < merged_into.size(); ++i) {
+      if (merged_into[i] != i) continue;
+      number[i] = count;
+      job_.collectives[count++] = job_.collectives[i];
+    }
+    if (count == merged_into.size()) return;
+    job_.collectives.resize(count);
+    for (auto& operations : job_.operations) {
+      for (JobOperation& operation : operations) {
+        operation.collective = number[merged_into[operation.collective]];
+      }
+    }
+  }
+
+  const Trace& trace_;
+  Diagnostics& diagnostics_;
+  Job job_;
+  CollectiveMatcher collective_matcher_;
+  P2pMatcher p2p_matcher_;
+  P2pExpander expander_;
+  std::vector<uint32_t> rank_in_;  // by communicator: of the global rank being added
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> memberships_;  // by global rank
+};
+
+}  // namespace
+
+std::optional<Job> BuildJob(const Trace& trace, Diagnostics& diagnostics) {
+  return JobBuilder(trace, diagnostics).Build();
+}
+
+}  // namespace railyard

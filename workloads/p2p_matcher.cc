@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/p2p_matcher.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "workloads/call_place.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+constexpr size_t kUnmatchedShown = 20;
+
+template <typename Endpoint>
+auto Direction(const Endpoint& endpoint) {
+  return std::tie(endpoint.communicator, endpoint.source, endpoint.target);
+}
+
+}  // namespace
+
+P2pMatcher::P2pMatcher(const Trace& trace, std::vector<JobCollective>& collectives,
+                       std::vector<P2pCall>& calls, Diagnostics& diagnostics)
+    : trace_(trace), collectives_(collectives), calls_(calls), diagnostics_(diagnostics) {
+  size_t size_max = 0;
+  for (const auto& communicator : trace.communicators) {
+    size_max = std::max(size_max, communicator.ranks.size());
+  }
+  seen_.resize(size_max, kNone);
+}
+
+void P2pMatcher::Add(const TraceOperation& operation, uint32_t rank,
+                     std::vector<JobOperation>& operations) {
+  uint32_t index = static_cast<uint32_t>(groups_.size());
+  if (operation.group != 0) {
+    const uint64_t key = uint64_t{operation.group} << 32 | operation.communicator;
+    index = open_groups_.try_emplace(key, index).first->second;
+  }
+  if (index == groups_.size()) {
+    groups_.push_back({static_cast<uint32_t>(collectives_.size()), operation.communicator, rank});
+    parent_.push_back(index);
+    JobCollective collective;
+    collective.kind = CollectiveKind::kSend;
+    collective.communicator = operation.communicator;
+    collective.datatype = operation.datatype;
+    collective.source_file = operation.source_file;
+    collective.source_line = operation.source_line;
+    collectives_.push_back(collective);
+    group_operations_.push_back(static_cast<uint32_t>(operations.size()));
+    JobOperation entry;
+    entry.collective = groups_.back().collective;
+    entry.communicator_rank = rank;
+    entry.stream = operation.stream;
+    operations.push_back(entry);
+  }
+  operations[group_operations_[index - first_group_]].compute_before_ps +=
+      operation.compute_before_ps;
+
+  const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
+  const bool is_send = operation.kind == CollectiveKind::kSend;
+  pending_.push_back({index, {is_send, operation.peer, bytes}});
+  Endpoint endpoint;
+  endpoint.communicator = operation.communicator;
+  endpoint.source = is_send ? rank : operation.peer;
+  endpoint.target = is_send ? operation.peer : rank;
+  endpoint.group = index;
+  endpoint.bytes = bytes;
+  endpoint.source_file = operation.source_file;
+  endpoint.source_line = operation.source_line;
+  (is_send ? sends_ : recvs_).push_back(endpoint);
+}
+
+void P2pMatcher::FinishRank(std::vector<JobOperation>& operations) {
+  // The calls of a group next to one another, in their order.
+  const auto by_group = [](const PendingCall& a, const PendingCall& b) {
+    return a.group < b.group;
+  };
+  if (!std::is_sorted(pending_.begin(), pending_.end(), by_group)) {
+    std::stable_sort(pending_.begin(), pending_.end(), by_group);
+  }
+  for (size_t i = 0; i < pending_.size();) {
+    Group& group = groups_[pending_[i].group];
+    JobOperation& operation = operations[group_operations_[pending_[i].group - first_group_]];
+    operation.p2p_first = static_cast<uint32_t>(calls_.size());
+    const uint32_t index = pending_[i].group;
+    for (; i < pending_.size() && pending_[i].group == index; ++i) {
+      calls_.push_back(pending_[i].call);
+    }
+    operation.p2p_count = static_cast<uint32_t>(calls_.size()) - operation.p2p_first;
+    Summarize(group, calls_.data() + operation.p2p_first, operation.p2p_count);
+  }
+  pending_.clear();
+  open_groups_.clear();
+  group_operations_.clear();
+  first_group_ = static_cast<uint32_t>(groups_.size());
+}
+
+void P2pMatcher::Summarize(Group& group, const P2pCall* calls, uint32_t call_count) {
+  const size_t size = trace_.communicators[group.communicator].ranks.size();
+  const uint32_t index = static_cast<uint32_t>(&group - groups_.data());
+  size_t peer_count = 0;
+  group.exchange = true;
+  for (uint32_t i = 0; i < call_count; ++i) {
+    const P2pCall& call = calls[i];
+    if (!call.is_send || call.peer == group.rank) continue;
+    if (peer_count == 0) group.exchanged_bytes = call.bytes;
+    if (seen_[call.peer] == index || call.bytes != group.exchanged_bytes) group.exchange = false;
+    seen_[call.peer] = index;
+    ++peer_count;
+    group.sent_bytes += call.bytes;
+  }
+  group.exchange = group.exchange && size > 1 && peer_count == size - 1;
+}
+
+std::vector<uint32_t> P2pMatcher::Match() {
+  const auto by_direction = [](const Endpoint& a, const Endpoint& b) {
+    return Direction(a) < Direction(b);
+  };
+  std::stable_sort(sends_.begin(), sends_.end(), by_direction);
+  std::stable_sort(recvs_.begin(), recvs_.end(), by_direction);
+  size_t s = 0;
+  size_t r = 0;
+  while (s < sends_.size() || r < recvs_.size()) {
+    // The messages of one direction of one pair.
+    const Endpoint& first =
+        r == recvs_.size() || (s < sends_.size() && Direction(sends_[s]) <= Direction(recvs_[r]))
+            ? sends_[s]
+            : recvs_[r];
+    const auto same = [&](const std::vector<Endpoint>& all, size_t at) {
+      return at < all.size() && Direction(all[at]) == Direction(first);
+    };
+    size_t index = 0;
+    for (; same(sends_, s) && same(recvs_, r); ++s, ++r, ++index) Join(sends_[s], recvs_[r]);
+    if (same(sends_, s)) Unmatched(sends_[s], true, index);
+    if (same(recvs_, r)) Unmatched(recvs_[r], false, index);
+    while (same(sends_, s)) ++s;
+    while (same(recvs_, r)) ++r;
+  }
+  if (unmatched_count_ > kUnmatchedShown) {
+    diagnostics_.Error(PlaceOf(trace_, 0, 0), "",
+                       fmt::format("{} more pairs of ranks with a Send or Recv without its partner",
+                                   unmatched_count_ - kUnmatchedShown));
+  }
+  DescribeCollectives();
+
+  std::vector<uint32_t> remap(collectives_.size());
+  for (uint32_t i = 0; i < remap.size(); ++i) remap[i] = i;
+  for (uint32_t i = 0; i < groups_.size(); ++i) {
+    remap[groups_[i].collective] = groups_[FindRoot(i)].collective;
+  }
+  return remap;
+}
+
+void P2pMatcher::Unmatched(const Endpoint& endpoint, bool is_send, size_t index) {
+  if (++unmatched_count_ > kUnmatchedShown) return;
+  diagnostics_.Error(
+      PlaceOf(trace_, endpoint.source_file, endpoint.source_line), "",
+      fmt::format("{} {} from rank {} to rank {} of communicator {} has no {} (each Send needs a "
+                  "Recv on the other rank, in the same order)",
+                  is_send ? "Send" : "Recv", index + 1, endpoint.source, endpoint.target,
+                  trace_.communicators[endpoint.communicator].name, is_send ? "Recv" : "Send"));
+}
+
+void P2pMatcher::Join(const Endpoint& send, const Endpoint& recv) {
+  const auto& name = trace_.communicators[send.communicator].name;
+  if (send.bytes != recv.bytes) {
+    diagnostics_.Error(PlaceOf(trace_, recv.source_file, recv.source_line), "",
+                       fmt::format("Recv of {} B from rank {} by rank {} of communicator {} meets "
+                                   "a Send of {} B (they must be equal)",
+                                   recv.bytes, recv.source, recv.target, name, send.bytes));
+    diagnostics_.Note(PlaceOf(trace_, send.source_file, send.source_line), "",
+                      fmt::format("the Send of {} B by rank {} to rank {} of communicator {}",
+                                  send.bytes, send.source, send.target, name));
+  }
+  if (send.source == send.target && send.group != recv.group) {
+    diagnostics_.Error(PlaceOf(trace_, send.source_file, send.source_line), "",
+                       fmt::format("rank {} of communicator {} sends to itself and receives in "
+                                   "another group (both must be in one ncclGroup)",
+                                   send.source, name));
+    diagnostics_.Note(
+        PlaceOf(trace_, recv.source_file, recv.source_line), "",
+        fmt::format("the Recv of rank {} of communicator {} from itself", recv.target, name));
+  }
+  // The group seen first names the collective.
+  const uint32_t a = FindRoot(send.group);
+  const uint32_t b = FindRoot(recv.group);
+  parent_[std::max(a, b)] = std::min(a, b);
+}
+
+uint32_t P2pMatcher::FindRoot(uint32_t group) {
+  while (parent_[group] != group) {
+    parent_[group] = parent_[parent_[group]];
+    group = parent_[group];
+  }
+  return group;
+}
+
+// Sums over the groups of each collective, and whether it is an AllToAll: one group on every rank
+// of the communicator, each with the same bytes for every other rank.
+void P2pMatcher::DescribeCollectives() {
+  struct Sums {
+    uint32_t group_count = 0;
+    bool exchange = true;
+  };
+  std::vector<Sums> sums(groups_.size());
+  std::vector<std::pair<uint32_t, uint32_t>> members;  // (root, communicator rank)
+  members.reserve(groups_.size());
+  for (uint32_t i = 0; i < groups_.size(); ++i) {
+    const uint32_t root = FindRoot(i);
+    const Group& group = groups_[i];
+    collectives_[groups_[root].collective].bytes += group.sent_bytes;
+    ++sums[root].group_count;
+    sums[root].exchange = sums[root].exchange && group.exchange &&
+                          group.exchanged_bytes == groups_[root].exchanged_bytes;
+    members.emplace_back(root, group.rank);
+  }
+  std::sort(members.begin(), members.end());
+  members.erase(std::unique(members.begin(), members.end()), members.end());
+  for (const auto& [root, rank] : members) ++collectives_[groups_[root].collective].rank_count;
+  for (uint32_t i = 0; i < groups_.size(); ++i) {
+    if (parent_[i] != i) continue;
+    const Group& group = groups_[i];
+    const size_t size = trace_.communicators[group.communicator].ranks.size();
+    JobCollective& collective = collectives_[group.collective];
+    if (!sums[i].exchange || sums[i].group_count != size || collective.rank_count != size) continue;
+    collective.kind = CollectiveKind::kAllToAll;
+    collective.count = group.exchanged_bytes / DatatypeBytes(collective.datatype);
+    collective.bytes = group.exchanged_bytes * size;
+  }
+}
+
+}  // namespace railyard

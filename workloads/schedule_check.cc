@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/schedule_check.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace railyard {
+namespace {
+
+// The ranks whose contribution a piece of data has, each once.
+class Contributors {
+ public:
+  Contributors() = default;
+  Contributors(uint32_t rank_count, uint32_t rank) : words_((rank_count + 63) / 64) { Add(rank); }
+
+  // False if it was there already.
+  bool Add(uint32_t rank) {
+    uint64_t& word = words_[rank / 64];
+    const uint64_t bit = uint64_t{1} << rank % 64;
+    const bool is_new = (word & bit) == 0;
+    word |= bit;
+    return is_new;
+  }
+  bool Has(uint32_t rank) const { return (words_[rank / 64] >> rank % 64 & 1) != 0; }
+  bool operator==(const Contributors&) const = default;
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+struct Message {
+  uint64_t offset_bytes = 0;
+  uint64_t bytes = 0;
+  Contributors contributors;
+};
+
+// A part of a result that a step stored; of ring collectives all have peer 0.
+struct StoredRange {
+  uint32_t peer = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+bool IsPointToPoint(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
+         kind == CollectiveKind::kScatter || kind == CollectiveKind::kSend;
+}
+
+class ScheduleRun {
+ public:
+  ScheduleRun(const ScheduleSubject& subject, uint32_t rank_count,
+              const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of)
+      : subject_(subject),
+        rank_count_(rank_count),
+        point_to_point_(IsPointToPoint(subject.kind)),
+        all_(rank_count, 0),
+        stored_(rank_count) {
+    for (uint32_t rank = 0; rank < rank_count; ++rank) {
+      all_.Add(rank);
+      schedules_.push_back(&schedule_of(rank));
+    }
+  }
+
+  std::string Check() {
+    Start();
+    while (error_.empty() && !ready_.empty()) {
+      const size_t lane = ready_.back();
+      ready_.pop_back();
+      RunLane(lane);
+    }
+    if (error_.empty()) CheckFinished();
+    for (uint32_t rank = 0; error_.empty() && rank < rank_count_; ++rank) CheckResult(rank);
+    return error_;
+  }
+
+ private:
+  static constexpr size_t kNoLane = SIZE_MAX;
+
+  struct Lane {
+    LaneId id;
+    uint64_t step = 0;
+    uint64_t step_count = 0;
+    size_t program = 0;
+  };
+  // What one rank runs on one channel: batch after batch.
+  struct Program {
+    uint32_t rank = 0;
+    uint32_t channel = 0;
+    uint32_t batch = 0;
+    uint32_t batch_count = 0;
+    uint32_t running = 0;  // lanes of the batch that are not done
+  };
+  struct Connection {
+    std::deque<Message> messages;
+    size_t waiting = kNoLane;
+  };
+
+  void Start() {
+    for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+      const CollectiveSchedule& schedule = *schedules_[rank];
+      for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+        const uint32_t batches = schedule.BatchCount(rank, channel);
+        if (batches == 0) continue;
+        programs_.push_back({rank, channel, 0, batches, 0});
+        StartBatches(programs_.size() - 1);
+      }
+    }
+  }
+
+  // Starts the program's current batch, or the first later one that has steps.
+  void StartBatches(size_t index) {
+    Program& program = programs_[index];
+    const CollectiveSchedule& schedule = *schedules_[program.rank];
+    for (; program.batch < program.batch_count; ++program.batch) {
+      const uint32_t lanes = schedule.LaneCount(program.rank, program.channel, program.batch);
+      for (uint32_t lane = 0; lane < lanes; ++lane) {
+        const LaneId id{program.rank, program.channel, program.batch, lane};
+        const uint64_t steps = schedule.StepCount(id);
+        if (steps == 0) continue;
+        ready_.push_back(lanes_.size());
+        lanes_.push_back({id, 0, steps, index});
+        ++program.running;
+      }
+      if (program.running != 0) return;
+    }
+  }
+
+  // Runs a lane until it has to wait for a message or ends.
+  void RunLane(size_t index) {
+    const CollectiveSchedule& schedule = *schedules_[lanes_[index].id.rank];
+    while (error_.empty() && lanes_[index].step < lanes_[index].step_count) {
+      const Lane& lane = lanes_[index];
+      const Step step = schedule.StepAt(lane.id, lane.step);
+      if (!IsWellFormed(lane, step)) return;
+      Message message;
+      if (step.recv_from != kNoPeer) {
+        Connection& connection =
+            ConnectionOf(lane.id.channel, static_cast<uint32_t>(step.recv_from), lane.id.rank);
+        if (connection.messages.empty()) {
+          if (connection.waiting != kNoLane) {
+            Fail(lane, fmt::format("waits for rank {}, as another lane of the channel does: it is "
+                                   "open which gets the message",
+                                   step.recv_from));
+            return;
+          }
+          connection.waiting = index;
+          return;
+        }
+        message = std::move(connection.messages.front());
+        connection.messages.pop_front();
+        if (message.bytes != step.bytes || message.offset_bytes != step.offset_bytes) {
+          Fail(lane, fmt::format("receives {} B at offset {} where rank {} sent {} B at offset {}",
+                                 step.bytes, step.offset_bytes, step.recv_from, message.bytes,
+                                 message.offset_bytes));
+          return;
+        }
+      }
+      Execute(lane, step, std::move(message));
+      ++lanes_[index].step;
+    }
+    if (!error_.empty()) return;
+    const size_t program = lanes_[index].program;
+    if (--programs_[program].running == 0) {
+      ++programs_[program].batch;
+      StartBatches(program);
+    }
+  }
+
+  bool IsWellFormed(const Lane& lane, const Step& step) {
+    const auto is_peer = [&](int32_t peer) {
+      return peer == kNoPeer || (peer >= 0 && static_cast<uint32_t>(peer) < rank_count_ &&
+                                 static_cast<uint32_t>(peer) != lane.id.rank);
+    };
+    const bool receives = step.recv_from != kNoPeer;
+    if (!is_peer(step.recv_from) || !is_peer(step.send_to)) {
+      Fail(lane, fmt::format("names peer {} or {}, which is not another rank", step.recv_from,
+                             step.send_to));
+    } else if (step.reduce && !(receives && step.load_local)) {
+      Fail(lane, "reduces without a received and a local operand");
+    } else if (receives && step.load_local && !step.reduce) {
+      Fail(lane, "receives and loads without reducing: one of the two is lost");
+    } else if (!receives && !step.load_local) {
+      Fail(lane, "has no data: it neither receives nor loads");
+    } else if (!point_to_point_ && (step.offset_bytes > BufferBytes() ||
+                                    step.bytes > BufferBytes() - step.offset_bytes)) {
+      Fail(lane, fmt::format("reaches offset {} of a buffer of {} B",
+                             step.offset_bytes + step.bytes, BufferBytes()));
+    } else if (subject_.kind == CollectiveKind::kAllGather && step.load_local && step.bytes != 0 &&
+               (step.offset_bytes < lane.id.rank * subject_.block_bytes ||
+                step.offset_bytes + step.bytes > (lane.id.rank + 1) * subject_.block_bytes)) {
+      Fail(lane, "loads data outside its own block");
+    }
+    return error_.empty();
+  }
+
+  void Execute(const Lane& lane, const Step& step, Message message) {
+    const uint32_t rank = lane.id.rank;
+    if (step.recv_from == kNoPeer) {
+      message = {step.offset_bytes, step.bytes, Contributors(rank_count_, rank)};
+    } else if (step.reduce && !message.contributors.Add(rank)) {
+      Fail(lane, fmt::format("adds the contribution of rank {} a second time", rank));
+      return;
+    }
+    if (step.store && step.bytes != 0) {
+      CheckStored(lane, step, message);
+      Store(rank, point_to_point_ ? static_cast<uint32_t>(step.recv_from) : 0, step);
+    }
+    if (step.send_to != kNoPeer) {
+      Connection& connection =
+          ConnectionOf(lane.id.channel, rank, static_cast<uint32_t>(step.send_to));
+      connection.messages.push_back(std::move(message));
+      if (connection.waiting != kNoLane) {
+        ready_.push_back(connection.waiting);
+        connection.waiting = kNoLane;
+      }
+    }
+  }
+
+  // What a step stores must be the final value of its place.
+  void CheckStored(const Lane& lane, const Step& step, const Message& message) {
+    switch (subject_.kind) {
+      case CollectiveKind::kAllReduce:
+      case CollectiveKind::kReduce:
+      case CollectiveKind::kReduceScatter:
+        if (message.contributors == all_) return;
+        for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+          if (message.contributors.Has(rank)) continue;
+          Fail(lane, fmt::format("stores {} B at offset {} without the contribution of rank {}",
+                                 step.bytes, step.offset_bytes, rank));
+          return;
+        }
+        return;
+      case CollectiveKind::kAllGather: {
+        const uint64_t block = step.offset_bytes / subject_.block_bytes;
+        if (step.offset_bytes + step.bytes > (block + 1) * subject_.block_bytes) {
+          Fail(lane, "stores a chunk that lies in two blocks");
+        } else if (message.contributors !=
+                   Contributors(rank_count_, static_cast<uint32_t>(block))) {
+          Fail(lane,
+               fmt::format("stores at offset {} what is not of rank {}", step.offset_bytes, block));
+        }
+        return;
+      }
+      case CollectiveKind::kBroadcast:
+        if (message.contributors != Contributors(rank_count_, subject_.root)) {
+          Fail(lane, fmt::format("stores what is not of the root {}", subject_.root));
+        }
+        return;
+      default:
+        return;  // a message comes from its sender and nobody else
+    }
+  }
+
+  void Store(uint32_t rank, uint32_t peer, const Step& step) {
+    const uint64_t begin = step.offset_bytes;
+    const uint64_t end = begin + step.bytes;
+    auto& ranges = stored_[rank];
+    // Rings walk downwards through the vector: most ranges continue the last one.
+    if (!ranges.empty() && ranges.back().peer == peer) {
+      if (ranges.back().begin == end) {
+        ranges.back().begin = begin;
+        return;
+      }
+      if (ranges.back().end == begin) {
+        ranges.back().end = end;
+        return;
+      }
+    }
+    ranges.push_back({peer, begin, end});
+  }
+
+  void CheckFinished() {
+    for (const auto& [key, connection] : connections_) {
+      if (connection.waiting == kNoLane) continue;
+      const Lane& lane = lanes_[connection.waiting];
+      const Step step = schedules_[lane.id.rank]->StepAt(lane.id, lane.step);
+      Fail(lane, fmt::format("waits for ever for a message of {} B from rank {}", step.bytes,
+                             step.recv_from));
+      return;
+    }
+    for (const auto& [key, connection] : connections_) {
+      if (connection.messages.empty()) continue;
+      const uint32_t from = static_cast<uint32_t>(key / rank_count_ % rank_count_);
+      const uint32_t to = static_cast<uint32_t>(key % rank_count_);
+      error_ = fmt::format("channel {}: rank {} never receives {} of the messages of rank {}",
+                           key / rank_count_ / rank_count_, to, connection.messages.size(), from);
+      return;
+    }
+  }
+
+  // The stored ranges are the whole result, each byte once.
+  void CheckResult(uint32_t rank) {
+    const uint64_t block = subject_.block_bytes;
+    auto& ranges = stored_[rank];
+    std::sort(ranges.begin(), ranges.end(), [](const StoredRange& a, const StoredRange& b) {
+      return a.peer != b.peer ? a.peer < b.peer : a.begin < b.begin;
+    });
+    if (subject_.kind == CollectiveKind::kSend || rank_count_ == 1) return;
+    size_t next = 0;
+    if (!point_to_point_) {
+      uint64_t begin = 0;
+      uint64_t end = BufferBytes();
+      if (subject_.kind == CollectiveKind::kReduceScatter) {
+        begin = rank * block;
+        end = begin + block;
+      } else if (subject_.kind == CollectiveKind::kReduce && rank != subject_.root) {
+        end = 0;
+      }
+      CheckCoverage(rank, 0, begin, end, next);
+    } else {
+      for (uint32_t peer = 0; error_.empty() && peer < rank_count_; ++peer) {
+        CheckCoverage(rank, peer, 0, ReceivesFrom(rank, peer) ? block : 0, next);
+      }
+    }
+    if (error_.empty() && next < ranges.size()) {
+      error_ = fmt::format("rank {} stores bytes {} to {} that are not in its result", rank,
+                           ranges[next].begin, ranges[next].end);
+    }
+  }
+
+  bool ReceivesFrom(uint32_t rank, uint32_t peer) const {
+    if (rank == peer) return false;
+    if (subject_.kind == CollectiveKind::kGather) return rank == subject_.root;
+    if (subject_.kind == CollectiveKind::kScatter) return peer == subject_.root;
+    return true;
+  }
+
+  void CheckCoverage(uint32_t rank, uint32_t peer, uint64_t begin, uint64_t end, size_t& next) {
+    const auto& ranges = stored_[rank];
+    const std::string source = point_to_point_ ? fmt::format(" from rank {}", peer) : "";
+    for (; next < ranges.size() && ranges[next].peer == peer; ++next) {
+      if (ranges[next].end > end || ranges[next].begin < begin) {
+        error_ = ranges[next].begin < begin && next > 0 && ranges[next - 1].peer == peer
+                     ? fmt::format("rank {} stores bytes{} from {} on twice", rank, source,
+                                   ranges[next].begin)
+                     : fmt::format("rank {} stores bytes{} {} to {} that are not in its result",
+                                   rank, source, ranges[next].begin, ranges[next].end);
+        return;
+      }
+      if (ranges[next].begin > begin) break;
+      begin = ranges[next].end;
+    }
+    if (begin < end) {
+      error_ = fmt::format("rank {} never stores the bytes{} from {} on", rank, source, begin);
+    }
+  }
+
+  uint64_t BufferBytes() const {
+    const bool blocks = subject_.kind == CollectiveKind::kAllGather ||
+                        subject_.kind == CollectiveKind::kReduceScatter;
+    return blocks ? rank_count_ * subject_.block_bytes : subject_.block_bytes;
+  }
+
+  Connection& ConnectionOf(uint32_t channel, uint32_t from, uint32_t to) {
+    return connections_[(uint64_t{channel} * rank_count_ + from) * rank_count_ + to];
+  }
+
+  void Fail(const Lane& lane, const std::string& what) {
+    if (!error_.empty()) return;
+    error_ = fmt::format("rank {}, channel {}, batch {}, lane {}, step {}: {}", lane.id.rank,
+                         lane.id.channel, lane.id.batch, lane.id.lane, lane.step, what);
+  }
+
+  const ScheduleSubject& subject_;
+  uint32_t rank_count_;
+  bool point_to_point_;
+  Contributors all_;
+  std::vector<const CollectiveSchedule*> schedules_;
+  std::vector<Program> programs_;
+  std::vector<Lane> lanes_;
+  std::vector<size_t> ready_;
+  std::unordered_map<uint64_t, Connection> connections_;  // by (channel, from, to)
+  std::vector<std::vector<StoredRange>> stored_;          // by rank
+  std::string error_;
+};
+
+}  // namespace
+
+std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
+                          const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of) {
+  return ScheduleRun(subject, rank_count, schedule_of).Check();
+}
+
+}  // namespace railyard
