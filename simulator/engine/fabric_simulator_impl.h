@@ -4,46 +4,149 @@
 // unchanged.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <mutex>
+#include <thread>
 #include <unordered_set>
 #include <vector>
 
 #include <ns3/simulator-impl.h>
+#include <ns3/simulator.h>
 
 #include "simulator/engine/fabric_event.h"
 #include "simulator/engine/timing_wheel.h"
+#include "simulator/engine/virtual_time.h"
 
 namespace railyard {
 
-// Sets picosecond resolution and binds FabricSimulatorImpl. Call once per process, before anything
-// else touches ns-3's Simulator or Time; checks that the binding took. Calling it again is a no-op.
-void InitVirtualTime();
-
-class FabricSimulatorImpl : public ns3::SimulatorImpl {
+// Order: by (time, class, id); ns-3 events are the last class of a picosecond and run among
+// themselves in the order of their insertion, as ns-3 promises.
+//
+// Threads: one thread runs the simulation and makes all calls, except that ScheduleWithContext and
+// Stop() may come from any thread, as in ns-3.
+//
+// Exceptions: one thrown by an event leaves Run(); that event is spent, and the next Run() goes on
+// with the one after it.
+//
+// Attribute NextEventSequence: see GetTypeId().
+class FabricSimulatorImpl final : public ns3::SimulatorImpl {
  public:
+  // Bits of a fabric event's id.
+  static constexpr int kIdBits = TimingWheel::kTieBits - TimingWheel::kTagBits;
+  static_assert(kEventClassCount == 1 << TimingWheel::kTagBits);
+
   static ns3::TypeId GetTypeId();
   FabricSimulatorImpl();
   ~FabricSimulatorImpl() override;
 
-  // The implementation behind ns3::Simulator; InitVirtualTime() must have been called.
+  // The implementation behind ns3::Simulator, until ns3::Simulator::Destroy(), which takes handlers
+  // and prefetches with it. InitVirtualTime() must have been called.
   static FabricSimulatorImpl& Get();
 
   // --- Fabric events -------------------------------------------------------------------------
-  // One handler per class; `context` must outlive the run or be replaced.
+  // One handler per class but kNs3; `context` must outlive the run or be replaced. Within a handler
+  // ns-3 code sees Simulator::NO_CONTEXT.
   void SetHandler(EventClass event_class, EventHandler handler, void* context);
   // When a wheel bucket is opened, `*base + target * stride` of each event of this class is
   // prefetched. `base` may move between events. nullptr switches it off.
   void SetPrefetch(EventClass event_class, const char* const* base, uint32_t stride);
-  // Precondition: time_ps >= NowPs().
-  void ScheduleFabric(int64_t time_ps, EventClass event_class, uint64_t id, uint32_t target);
+  // Preconditions: time_ps >= NowPs(), id < 2^kIdBits, a class other than kNs3.
+  void ScheduleFabric(int64_t time_ps, EventClass event_class, uint64_t id, uint32_t target) {
+    if (time_ps < now_ps_ || (id >> kIdBits) != 0 || event_class == EventClass::kNs3) [[unlikely]] {
+      RefuseFabricEvent(time_ps, event_class, id);
+    }
+    wheel_.Insert(time_ps, static_cast<uint64_t>(event_class) << kIdBits | id, target);
+  }
   int64_t NowPs() const { return now_ps_; }
   // Fabric and ns-3 events run so far.
   uint64_t EventCount() const { return event_count_; }
 
   // --- ns3::SimulatorImpl ----------------------------------------------------------------------
-  // (all of its virtuals)
+  void Destroy() override;
+  // No event is pending, or Stop() was called and Run() was not since.
+  bool IsFinished() const override;
+  // Run() returns after the event that is running. Outside of Run() it has no effect on the next.
+  void Stop() override;
+  void Stop(const ns3::Time& delay) override;
+  // Delays must not be negative; a time beyond GetMaximumSimulationTime() becomes that.
+  ns3::EventId Schedule(const ns3::Time& delay, ns3::EventImpl* event) override;
+  // From another thread `delay` counts from the time at which the event is taken over: after the
+  // event that is running, or when Run() starts.
+  void ScheduleWithContext(uint32_t context, const ns3::Time& delay,
+                           ns3::EventImpl* event) override;
+  ns3::EventId ScheduleNow(ns3::EventImpl* event) override;
+  ns3::EventId ScheduleDestroy(ns3::EventImpl* event) override;
+  // The event is gone: neither the clock nor the event count will know of it.
+  void Remove(const ns3::EventId& id) override;
+  // The event will pass without effect; the clock and the event count see it.
+  void Cancel(const ns3::EventId& id) override;
+  bool IsExpired(const ns3::EventId& id) const override;
+  void Run() override;
+  ns3::Time Now() const override;
+  ns3::Time GetDelayLeft(const ns3::EventId& id) const override;
+  ns3::Time GetMaximumSimulationTime() const override;
+  // Without effect: the timing wheel takes the place of ns-3's schedulers. It must be accepted
+  // because ns-3 makes this call for every simulator it creates.
+  void SetScheduler(ns3::ObjectFactory scheduler_factory) override;
+  uint32_t GetSystemId() const override;
+  uint32_t GetContext() const override;
+  uint64_t GetEventCount() const override { return event_count_; }
+
+ private:
+  struct Handler {
+    EventHandler function;
+    void* context;
+  };
+  // What a wheel record of class kNs3 names by its target.
+  struct Ns3Event {
+    ns3::EventImpl* impl;  // one reference is ours
+    uint32_t context;
+    uint32_t next_free;
+  };
+  struct ForeignEvent {
+    ns3::EventImpl* impl;
+    int64_t delay_ps;
+    uint32_t context;
+  };
+  // Bits of attention_.
+  static constexpr uint32_t kStopRequested = 1;
+  static constexpr uint32_t kForeignEventsWaiting = 2;
+
+  void DoDispose() override;
+  [[noreturn]] void RefuseFabricEvent(int64_t time_ps, EventClass event_class, uint64_t id) const;
+  void RunNs3Event(const TimingWheel::Event& event);
+  int64_t TimeAfter(int64_t delay_ps) const;
+  // Returns the event's uid.
+  uint32_t InsertNs3Event(int64_t time_ps, uint32_t context, ns3::EventImpl* impl);
+  Ns3Event TakeNs3Event(uint32_t slot);
+  void TakeForeignEvents();
+  static uint32_t UidOf(uint64_t sequence);
+  // Precondition: the event is one of the last 2^32 - VALID scheduled, for uids repeat after that.
+  uint64_t SequenceOf(uint32_t uid) const;
+
+  int64_t now_ps_ = 0;
+  uint64_t event_count_ = 0;
+  // What Run() must look at before the next event: one relaxed load per event.
+  std::atomic<uint32_t> attention_{0};
+  uint32_t context_ = ns3::Simulator::NO_CONTEXT;
+  std::array<Handler, kEventClassCount> handlers_;
+  TimingWheel wheel_;
+
+  std::vector<Ns3Event> ns3_events_;
+  uint32_t free_ns3_event_;
+  uint64_t next_sequence_ = 0;  // orders ns-3 events of one picosecond; never wraps
+  // The last ns-3 event run: an ns-3 event is over if and only if it does not come after this one.
+  int64_t last_ns3_time_ps_ = -1;
+  uint64_t last_ns3_sequence_ = 0;
+  std::unordered_set<uint64_t> removed_;  // sequences still on the wheel that Remove() took back
+  std::deque<ns3::EventId> destroy_events_;
+
+  std::thread::id main_thread_ = std::this_thread::get_id();
+  std::mutex foreign_mutex_;
+  std::vector<ForeignEvent> foreign_events_;
 };
 
 }  // namespace railyard

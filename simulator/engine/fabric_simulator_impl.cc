@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/engine/fabric_simulator_impl.h"
+
+#include <algorithm>
+#include <string>
+
+#include <ns3/make-event.h>
+#include <ns3/uinteger.h>
+
+#include "simulator/diagnostics/check.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kNoSlot = UINT32_MAX;
+// ns-3 gives the uids below VALID meanings of their own.
+constexpr uint64_t kUidCount = (uint64_t{1} << 32) - ns3::EventId::VALID;
+constexpr uint64_t kIdMask = (uint64_t{1} << FabricSimulatorImpl::kIdBits) - 1;
+
+void NoHandler(void* /*context*/, uint32_t target) {
+  SIM_CHECK(false, "fabric event of a class without a handler, target " + std::to_string(target));
+}
+
+}  // namespace
+
+ns3::TypeId FabricSimulatorImpl::GetTypeId() {
+  static ns3::TypeId type =
+      ns3::TypeId("railyard::FabricSimulatorImpl")
+          .SetParent<ns3::SimulatorImpl>()
+          .SetGroupName("Railyard")
+          .AddConstructor<FabricSimulatorImpl>()
+          .AddAttribute("NextEventSequence",
+                        "Sequence number of the next ns-3 event: how many were scheduled so far. A "
+                        "larger initial value makes the 32-bit event uids wrap early.",
+                        ns3::UintegerValue(0),
+                        ns3::MakeUintegerAccessor(&FabricSimulatorImpl::next_sequence_),
+                        ns3::MakeUintegerChecker<uint64_t>(0, kIdMask));
+  return type;
+}
+
+FabricSimulatorImpl::FabricSimulatorImpl() : free_ns3_event_(kNoSlot) {
+  handlers_.fill({&NoHandler, nullptr});
+}
+
+FabricSimulatorImpl::~FabricSimulatorImpl() = default;
+
+FabricSimulatorImpl& FabricSimulatorImpl::Get() {
+  const auto impl = ns3::DynamicCast<FabricSimulatorImpl>(ns3::Simulator::GetImplementation());
+  SIM_CHECK(impl != nullptr, "InitVirtualTime() was not called");
+  return *impl;
+}
+
+void FabricSimulatorImpl::SetHandler(EventClass event_class, EventHandler handler, void* context) {
+  SIM_CHECK(event_class != EventClass::kNs3, "ns-3 events have no handler");
+  handlers_[static_cast<size_t>(event_class)] = {handler, context};
+}
+
+void FabricSimulatorImpl::SetPrefetch(EventClass event_class, const char* const* base,
+                                      uint32_t stride) {
+  wheel_.SetPrefetch(static_cast<unsigned>(event_class), base, stride);
+}
+
+void FabricSimulatorImpl::RefuseFabricEvent(int64_t time_ps, EventClass event_class,
+                                            uint64_t id) const {
+  CheckFailed(__FILE__, __LINE__, "time_ps >= NowPs() && id < 2^kIdBits",
+              "fabric event at " + std::to_string(time_ps) + " ps, now " + std::to_string(now_ps_) +
+                  " ps, class " + std::to_string(static_cast<int>(event_class)) + ", id " +
+                  std::to_string(id));
+}
+
+// --- Running -----------------------------------------------------------------------------------
+
+void FabricSimulatorImpl::Run() {
+  main_thread_ = std::this_thread::get_id();
+  attention_.fetch_and(~kStopRequested, std::memory_order_relaxed);
+  TimingWheel::Event event;
+  while (true) {
+    const uint32_t attention = attention_.load(std::memory_order_relaxed);
+    if (attention != 0) [[unlikely]] {
+      if ((attention & kForeignEventsWaiting) != 0) {
+        TakeForeignEvents();
+      }
+      if ((attention & kStopRequested) != 0) {
+        return;
+      }
+    }
+    if (!wheel_.PopEarliest(event)) [[unlikely]] {
+      if (attention_.load(std::memory_order_relaxed) == 0) {
+        return;
+      }
+      continue;
+    }
+    const uint64_t event_class = event.tie >> kIdBits;
+    if (event_class == static_cast<uint64_t>(EventClass::kNs3)) {
+      RunNs3Event(event);
+      continue;
+    }
+    now_ps_ = event.time_ps;
+    ++event_count_;
+    context_ = ns3::Simulator::NO_CONTEXT;
+    const Handler& handler = handlers_[event_class];
+    handler.function(handler.context, event.target);
+  }
+}
+
+void FabricSimulatorImpl::RunNs3Event(const TimingWheel::Event& event) {
+  const Ns3Event ns3_event = TakeNs3Event(event.target);
+  const uint64_t sequence = event.tie & kIdMask;
+  if (!removed_.empty() && removed_.erase(sequence) != 0) {
+    return;
+  }
+  const ns3::Ptr<ns3::EventImpl> impl(ns3_event.impl, false);
+  now_ps_ = event.time_ps;
+  ++event_count_;
+  context_ = ns3_event.context;
+  last_ns3_time_ps_ = event.time_ps;
+  last_ns3_sequence_ = sequence;
+  impl->Invoke();
+}
+
+bool FabricSimulatorImpl::IsFinished() const {
+  // What was removed is still on the wheel.
+  return wheel_.size() == removed_.size() ||
+         (attention_.load(std::memory_order_relaxed) & kStopRequested) != 0;
+}
+
+void FabricSimulatorImpl::Stop() { attention_.fetch_or(kStopRequested, std::memory_order_relaxed); }
+
+void FabricSimulatorImpl::Stop(const ns3::Time& delay) {
+  Schedule(delay, ns3::MakeEvent(static_cast<void (*)()>(&ns3::Simulator::Stop)));
+}
+
+void FabricSimulatorImpl::Destroy() {
+  while (!destroy_events_.empty()) {
+    const ns3::Ptr<ns3::EventImpl> impl = destroy_events_.front().PeekEventImpl();
+    destroy_events_.pop_front();
+    if (!impl->IsCancelled()) {
+      impl->Invoke();
+    }
+  }
+}
+
+void FabricSimulatorImpl::DoDispose() {
+  TakeForeignEvents();
+  TimingWheel::Event event;
+  while (wheel_.PopEarliest(event)) {
+    if (event.tie >> kIdBits != static_cast<uint64_t>(EventClass::kNs3)) {
+      continue;
+    }
+    const Ns3Event ns3_event = TakeNs3Event(event.target);
+    if (removed_.erase(event.tie & kIdMask) == 0) {
+      ns3_event.impl->Unref();
+    }
+  }
+  SimulatorImpl::DoDispose();
+}
+
+// --- Scheduling --------------------------------------------------------------------------------
+
+ns3::EventId FabricSimulatorImpl::Schedule(const ns3::Time& delay, ns3::EventImpl* event) {
+  const int64_t time_ps = TimeAfter(delay.GetTimeStep());
+  const uint32_t uid = InsertNs3Event(time_ps, context_, event);
+  return ns3::EventId(event, static_cast<uint64_t>(time_ps), context_, uid);
+}
+
+void FabricSimulatorImpl::ScheduleWithContext(uint32_t context, const ns3::Time& delay,
+                                              ns3::EventImpl* event) {
+  if (std::this_thread::get_id() == main_thread_) {
+    InsertNs3Event(TimeAfter(delay.GetTimeStep()), context, event);
+    return;
+  }
+  const std::lock_guard lock(foreign_mutex_);
+  foreign_events_.push_back({event, delay.GetTimeStep(), context});
+  attention_.fetch_or(kForeignEventsWaiting, std::memory_order_relaxed);
+}
+
+ns3::EventId FabricSimulatorImpl::ScheduleNow(ns3::EventImpl* event) {
+  return Schedule(ns3::TimeStep(0), event);
+}
+
+ns3::EventId FabricSimulatorImpl::ScheduleDestroy(ns3::EventImpl* event) {
+  const ns3::EventId id(ns3::Ptr<ns3::EventImpl>(event, false), static_cast<uint64_t>(now_ps_),
+                        ns3::Simulator::NO_CONTEXT, ns3::EventId::DESTROY);
+  destroy_events_.push_back(id);
+  ++next_sequence_;  // as ns-3's own implementation counts, so that uids agree
+  return id;
+}
+
+int64_t FabricSimulatorImpl::TimeAfter(int64_t delay_ps) const {
+  SIM_CHECK(delay_ps >= 0, "ns-3 event with a delay of " + std::to_string(delay_ps) + " ps");
+  return delay_ps > INT64_MAX - now_ps_ ? INT64_MAX : now_ps_ + delay_ps;
+}
+
+uint32_t FabricSimulatorImpl::InsertNs3Event(int64_t time_ps, uint32_t context,
+                                             ns3::EventImpl* impl) {
+  uint32_t slot = free_ns3_event_;
+  if (slot == kNoSlot) {
+    slot = static_cast<uint32_t>(ns3_events_.size());
+    ns3_events_.push_back({impl, context, kNoSlot});
+  } else {
+    free_ns3_event_ = ns3_events_[slot].next_free;
+    ns3_events_[slot] = {impl, context, kNoSlot};
+  }
+  const uint64_t sequence = next_sequence_++;
+  wheel_.Insert(time_ps, static_cast<uint64_t>(EventClass::kNs3) << kIdBits | sequence, slot);
+  return UidOf(sequence);
+}
+
+FabricSimulatorImpl::Ns3Event FabricSimulatorImpl::TakeNs3Event(uint32_t slot) {
+  const Ns3Event event = ns3_events_[slot];
+  ns3_events_[slot].next_free = free_ns3_event_;
+  free_ns3_event_ = slot;
+  return event;
+}
+
+void FabricSimulatorImpl::TakeForeignEvents() {
+  std::vector<ForeignEvent> events;
+  {
+    const std::lock_guard lock(foreign_mutex_);
+    events.swap(foreign_events_);
+    attention_.fetch_and(~kForeignEventsWaiting, std::memory_order_relaxed);
+  }
+  for (const ForeignEvent& event : events) {
+    InsertNs3Event(TimeAfter(event.delay_ps), event.context, event.impl);
+  }
+}
+
+// --- Taking back -------------------------------------------------------------------------------
+
+uint32_t FabricSimulatorImpl::UidOf(uint64_t sequence) {
+  return static_cast<uint32_t>(ns3::EventId::VALID + sequence % kUidCount);
+}
+
+uint64_t FabricSimulatorImpl::SequenceOf(uint32_t uid) const {
+  const uint64_t newest = next_sequence_ - 1;
+  const uint64_t age = newest % kUidCount + kUidCount - (uid - ns3::EventId::VALID);
+  return newest - age % kUidCount;
+}
+
+void FabricSimulatorImpl::Remove(const ns3::EventId& id) {
+  if (id.GetUid() == ns3::EventId::DESTROY) {
+    const auto found = std::find(destroy_events_.begin(), destroy_events_.end(), id);
+    if (found != destroy_events_.end()) {
+      destroy_events_.erase(found);
+    }
+    return;
+  }
+  if (IsExpired(id)) {
+    return;
+  }
+  id.PeekEventImpl()->Cancel();
+  id.PeekEventImpl()->Unref();
+  removed_.insert(SequenceOf(id.GetUid()));
+}
+
+void FabricSimulatorImpl::Cancel(const ns3::EventId& id) {
+  if (!IsExpired(id)) {
+    id.PeekEventImpl()->Cancel();
+  }
+}
+
+bool FabricSimulatorImpl::IsExpired(const ns3::EventId& id) const {
+  ns3::EventImpl* const impl = id.PeekEventImpl();
+  if (impl == nullptr || impl->IsCancelled()) {
+    return true;
+  }
+  if (id.GetUid() == ns3::EventId::DESTROY) {
+    return std::find(destroy_events_.begin(), destroy_events_.end(), id) == destroy_events_.end();
+  }
+  const auto time_ps = static_cast<int64_t>(id.GetTs());
+  return time_ps < now_ps_ ||
+         (time_ps == last_ns3_time_ps_ && SequenceOf(id.GetUid()) <= last_ns3_sequence_);
+}
+
+// --- Looking -----------------------------------------------------------------------------------
+
+ns3::Time FabricSimulatorImpl::Now() const { return ns3::TimeStep(static_cast<uint64_t>(now_ps_)); }
+
+ns3::Time FabricSimulatorImpl::GetDelayLeft(const ns3::EventId& id) const {
+  return ns3::TimeStep(IsExpired(id) ? 0 : id.GetTs() - static_cast<uint64_t>(now_ps_));
+}
+
+ns3::Time FabricSimulatorImpl::GetMaximumSimulationTime() const {
+  return ns3::TimeStep(static_cast<uint64_t>(INT64_MAX));
+}
+
+void FabricSimulatorImpl::SetScheduler(ns3::ObjectFactory /*scheduler_factory*/) {}
+
+uint32_t FabricSimulatorImpl::GetSystemId() const { return 0; }
+
+uint32_t FabricSimulatorImpl::GetContext() const { return context_; }
+
+}  // namespace railyard

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/engine/timing_wheel.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "simulator/diagnostics/check.h"
+
+namespace railyard {
+namespace {
+
+constexpr size_t kInsertionSortMax = 24;  // above it std::sort is faster
+constexpr size_t kFirstArenaNodes = 1024;
+
+const char* const kNoBase = nullptr;
+
+}  // namespace
+
+TimingWheel::TimingWheel() {
+  heads_.fill(kNoNode);
+  prefetch_.fill({&kNoBase, 0});
+  open_.resize(kInsertionSortMax);
+}
+
+void TimingWheel::SetPrefetch(unsigned tag, const char* const* base, uint32_t stride) {
+  prefetch_.at(tag) =
+      base == nullptr ? PrefetchEntry{&kNoBase, 0} : PrefetchEntry{base, uint64_t{stride}};
+}
+
+bool TimingWheel::Later(const Event& a, const Event& b) {
+  return std::tie(a.time_ps, a.tie, a.target) > std::tie(b.time_ps, b.tie, b.target);
+}
+
+void TimingWheel::InsertOutsideSlots(const Event& event) {
+  const uint64_t bucket = static_cast<uint64_t>(event.time_ps) >> kBucketShift;
+  if (bucket <= open_bucket_) {
+    beside_.push_back(event);
+    std::push_heap(beside_.begin(), beside_.end(), Later);
+  } else {
+    far_.push_back(event);
+    std::push_heap(far_.begin(), far_.end(), Later);
+    far_bucket_ = std::min(far_bucket_, bucket);
+  }
+}
+
+void TimingWheel::GrowArena() {
+  const size_t old_size = nodes_.size();
+  const size_t new_size = std::max(kFirstArenaNodes, 2 * old_size);
+  SIM_CHECK(new_size < kNoNode, "more than 2^31 events pending");
+  nodes_.resize(new_size);
+  for (size_t node = old_size; node < new_size; ++node) {
+    nodes_[node].next = static_cast<uint32_t>(node + 1);
+  }
+  nodes_[new_size - 1].next = free_node_;
+  free_node_ = static_cast<uint32_t>(old_size);
+}
+
+bool TimingWheel::PopBeside(Event& event) {
+  const Event& first = beside_.front();
+  if (next_in_open_ != open_end_) {
+    const Node& node = open_[next_in_open_];
+    const auto node_time_ps =
+        static_cast<int64_t>((open_bucket_ << kBucketShift) | (node.key >> kTieBits));
+    if (Later(first, {node_time_ps, node.key & kTieMask, node.target})) {
+      return false;
+    }
+  }
+  event = first;
+  std::pop_heap(beside_.begin(), beside_.end(), Later);
+  beside_.pop_back();
+  return true;
+}
+
+uint64_t TimingWheel::NextOccupiedBucket() const {
+  // Slots are searched from the one after the open bucket's round to the open bucket's own, which
+  // is empty: first the rest of its word, then whole words by the summary.
+  const uint64_t first_bucket = open_bucket_ + 1;
+  const uint64_t first_slot = first_bucket & (kSlotCount - 1);
+  const uint64_t rest = occupied_[first_slot / 64] >> (first_slot % 64);
+  if (rest != 0) {
+    return first_bucket + static_cast<uint64_t>(std::countr_zero(rest));
+  }
+  const uint64_t first_word = (first_slot / 64 + 1) & (kWordCount - 1);
+  uint64_t summary_index = first_word / 64;
+  uint64_t words = occupied_words_[summary_index] & (~uint64_t{0} << (first_word % 64));
+  // The first summary word is looked at twice: its upper part first, its lower part last.
+  for (uint64_t i = 0; words == 0; ++i) {
+    if (i == kSummaryCount) {
+      return kNoBucket;
+    }
+    summary_index = (summary_index + 1) & (kSummaryCount - 1);
+    words = occupied_words_[summary_index];
+  }
+  const uint64_t word = summary_index * 64 + static_cast<uint64_t>(std::countr_zero(words));
+  const uint64_t slot = word * 64 + static_cast<uint64_t>(std::countr_zero(occupied_[word]));
+  return first_bucket + ((slot - first_slot) & (kSlotCount - 1));
+}
+
+bool TimingWheel::OpenNextBucket() {
+  const uint64_t slot_bucket = NextOccupiedBucket();
+  const uint64_t bucket = std::min(slot_bucket, far_bucket_);
+  if (bucket == kNoBucket) [[unlikely]] {
+    return false;
+  }
+  open_bucket_ = bucket;
+  next_in_open_ = 0;
+  open_end_ = 0;
+  if (bucket == slot_bucket) [[likely]] {
+    TakeSlot(bucket & (kSlotCount - 1));
+  }
+  if (bucket == far_bucket_) [[unlikely]] {
+    TakeFar();
+  }
+  if (open_end_ > 1) {
+    SortOpen();
+  }
+  return true;
+}
+
+void TimingWheel::AppendToOpen(const Node& node) {
+  if (open_end_ == open_.size()) [[unlikely]] {
+    open_.resize(2 * open_.size());
+  }
+  open_[open_end_++] = node;
+}
+
+void TimingWheel::TakeSlot(uint64_t slot) {
+  const uint64_t word = slot / 64;
+  occupied_[word] &= ~(uint64_t{1} << (slot % 64));
+  if (occupied_[word] == 0) {
+    occupied_words_[word / 64] &= ~(uint64_t{1} << (word % 64));
+  }
+  const uint32_t first = heads_[slot];
+  heads_[slot] = kNoNode;
+  uint32_t last = first;
+  for (uint32_t node = first; node != kNoNode; node = nodes_[node].next) {
+    AppendToOpen(nodes_[node]);
+    last = node;
+  }
+  nodes_[last].next = free_node_;
+  free_node_ = first;
+  in_slots_ -= open_end_;
+}
+
+void TimingWheel::TakeFar() {
+  while (far_bucket_ == open_bucket_) {
+    const Event& event = far_.front();
+    AppendToOpen({(static_cast<uint64_t>(event.time_ps) << kTieBits) | event.tie, event.target, 0});
+    std::pop_heap(far_.begin(), far_.end(), Later);
+    far_.pop_back();
+    far_bucket_ =
+        far_.empty() ? kNoBucket : static_cast<uint64_t>(far_.front().time_ps) >> kBucketShift;
+  }
+}
+
+void TimingWheel::SortOpen() {
+  Node* const begin = open_.data();
+  Node* const end = begin + open_end_;
+  for (const Node* node = begin; node != end; ++node) {
+    const PrefetchEntry& entry = prefetch_[(node->key & kTieMask) >> (kTieBits - kTagBits)];
+    // Integer arithmetic: the address may be none of ours.
+    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(*entry.base) +
+                                                     entry.stride * node->target));
+  }
+  if (open_end_ > kInsertionSortMax) {
+    std::sort(begin, end, Earlier);
+    return;
+  }
+  for (Node* sorted_end = begin + 1; sorted_end != end; ++sorted_end) {
+    const Node node = *sorted_end;
+    Node* place = sorted_end;
+    for (; place != begin && Earlier(node, place[-1]); --place) {
+      *place = place[-1];
+    }
+    *place = node;
+  }
+}
+
+}  // namespace railyard

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A priority queue of plain event records for simulated time, constant time per event for what lies
+// within some microseconds, without allocation once it has grown to its working size.
+//
+// Events are ordered by (time, tie, target); insertion order plays no part. Time is cut into
+// buckets of 2^kBucketShift picoseconds:
+//   - the next kSlotCount - 1 buckets are linked lists of 16-byte nodes in one arena, one 4-byte
+//   head
+//     each, with a two-level bitmap of the occupied ones;
+//   - the open bucket, the one being drained, is a sorted array;
+//   - what is inserted into the open bucket (or, after nothing but withdrawn events were popped,
+//     before it) goes to a small heap beside it, so that no number of such events is quadratic;
+//   - what lies beyond the slots waits in a far heap and leaves it when its bucket opens. With the
+//     slots empty the next bucket is the far heap's first: a sparse simulation scans nothing.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace railyard {
+
+class TimingWheel {
+ public:
+  static constexpr int kBucketShift = 8;  // 256 ps: few events share a bucket at 1,024 GPUs
+  static constexpr int kSlotShift = 15;   // 8.4 us: packets and ACKs, not retransmission timers
+  static constexpr uint64_t kSlotCount = uint64_t{1} << kSlotShift;
+  // A tie has kTieBits bits; its topmost kTagBits choose the prefetch entry.
+  static constexpr int kTieBits = 64 - kBucketShift;
+  static constexpr int kTagBits = 4;
+
+  struct Event {
+    int64_t time_ps;
+    uint64_t tie;
+    uint32_t target;
+  };
+
+  TimingWheel();
+  TimingWheel(const TimingWheel&) = delete;  // some 140 KB
+  TimingWheel& operator=(const TimingWheel&) = delete;
+
+  // Preconditions: time_ps >= 0, tie < 2^kTieBits; not before the last popped event (unchecked: the
+  // event would simply come next).
+  void Insert(int64_t time_ps, uint64_t tie, uint32_t target) {
+    const uint64_t bucket = static_cast<uint64_t>(time_ps) >> kBucketShift;
+    // One comparison for "after the open bucket and within the slots".
+    if (bucket - open_bucket_ - 1 >= kSlotCount - 1) [[unlikely]] {
+      InsertOutsideSlots({time_ps, tie, target});
+      return;
+    }
+    const uint32_t node = free_node_;
+    if (node == kNoNode) [[unlikely]] {
+      GrowArena();
+      Insert(time_ps, tie, target);
+      return;
+    }
+    const uint64_t slot = bucket & (kSlotCount - 1);
+    free_node_ = nodes_[node].next;
+    nodes_[node] = {(static_cast<uint64_t>(time_ps) << kTieBits) | tie, target, heads_[slot]};
+    heads_[slot] = node;
+    occupied_[slot / 64] |= uint64_t{1} << (slot % 64);
+    occupied_words_[slot / 4096] |= uint64_t{1} << (slot / 64 % 64);
+    ++in_slots_;
+  }
+
+  // Takes out the earliest event; false when there is none.
+  bool PopEarliest(Event& event) {
+    if (!beside_.empty()) [[unlikely]] {
+      if (PopBeside(event)) {
+        return true;
+      }
+    }
+    if (next_in_open_ == open_end_) {
+      if (!OpenNextBucket()) {
+        return false;
+      }
+    }
+    const Node& node = open_[next_in_open_++];
+    event.time_ps = static_cast<int64_t>((open_bucket_ << kBucketShift) | (node.key >> kTieBits));
+    event.tie = node.key & kTieMask;
+    event.target = node.target;
+    return true;
+  }
+
+  size_t size() const {
+    return in_slots_ + (open_end_ - next_in_open_) + beside_.size() + far_.size();
+  }
+  bool empty() const { return size() == 0; }
+
+  // When a bucket with several events opens, `*base + target * stride` is prefetched for each event
+  // whose tie has `tag` on top. `base` may move between events; nullptr switches it off.
+  void SetPrefetch(unsigned tag, const char* const* base, uint32_t stride);
+
+ private:
+  // key: the time's low kBucketShift bits above the tie, so that a bucket sorts on one integer.
+  struct Node {
+    uint64_t key;
+    uint32_t target;
+    uint32_t next;
+  };
+  static_assert(sizeof(Node) == 16);
+  struct PrefetchEntry {
+    const char* const* base;
+    uint64_t stride;
+  };
+
+  static constexpr uint32_t kNoNode = UINT32_MAX;
+  static constexpr uint64_t kNoBucket = UINT64_MAX;
+  static constexpr uint64_t kTieMask = (uint64_t{1} << kTieBits) - 1;
+  static constexpr uint64_t kWordCount = kSlotCount / 64;
+  static constexpr uint64_t kSummaryCount = kWordCount / 64;
+  static_assert(kSummaryCount >= 1 && std::has_single_bit(kSummaryCount));
+
+  static bool Earlier(const Node& a, const Node& b) {
+    return a.key < b.key || (a.key == b.key && a.target < b.target);
+  }
+  static bool Later(const Event& a, const Event& b);
+
+  void InsertOutsideSlots(const Event& event);
+  void GrowArena();
+  // The heap beside the open bucket holds the earliest event: takes it out.
+  bool PopBeside(Event& event);
+  // Makes the earliest non-empty bucket the open one, sorted; false when there is none.
+  // Precondition: the open bucket is drained.
+  bool OpenNextBucket();
+  uint64_t NextOccupiedBucket() const;
+  void AppendToOpen(const Node& node);
+  void TakeSlot(uint64_t slot);
+  void TakeFar();
+  void SortOpen();
+
+  uint64_t open_bucket_ = 0;
+  uint32_t free_node_ = kNoNode;
+  std::vector<Node> nodes_;
+  size_t in_slots_ = 0;
+
+  std::vector<Node> open_;  // [next_in_open_, open_end_) is still to come; grows, never shrinks
+  size_t next_in_open_ = 0;
+  size_t open_end_ = 0;
+  std::vector<Event> beside_;  // heap
+
+  uint64_t far_bucket_ = kNoBucket;  // of the earliest in far_
+  std::vector<Event> far_;           // heap
+
+  std::array<PrefetchEntry, 1 << kTagBits> prefetch_;
+  std::array<uint64_t, kSummaryCount> occupied_words_{};
+  std::array<uint64_t, kWordCount> occupied_{};
+  std::array<uint32_t, kSlotCount> heads_;
+};
+
+}  // namespace railyard
