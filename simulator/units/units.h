@@ -25,8 +25,16 @@ constexpr int64_t TransferTimePs(uint64_t bytes, uint64_t rate_bps) {
   return static_cast<int64_t>((bit_ps + rate_bps - 1) / rate_bps);
 }
 
-// Readers of what people write. Each refuses a missing or unknown unit, a sign, trailing text and
-// overflow, and then returns nullopt; the Expected* strings say what would have been right.
+// Readers of what people write: digits, optionally a decimal part, at most one space, the unit.
+// Exact: "4.096us" is 4,096,000 ps, and text finer than the picosecond, bit per second or byte is
+// refused, as are an unknown unit, a sign, trailing text, more than 20 significant digits and
+// overflow. Refused is nullopt; the Expected* strings say what would have been right. A unit's case
+// matters (b is a bit, B a byte), except that k may be K, and that sizes take their prefix in
+// either case.
+//   Durations: ps ns us ms s min h, below kNeverPs; the unit is required, also for 0.
+//   Rates: bps Kbps Mbps Gbps Tbps (bits) and Bps KBps MBps GBps TBps (bytes), powers of 1,000;
+//     b/s and B/s may stand for bps and Bps; the unit is required.
+//   Sizes: B, K M G T, KB MB GB TB, KiB MiB GiB TiB, always powers of 1,024; none means bytes.
 std::optional<int64_t> ParseDurationPs(std::string_view text);  // "300ms", "4.096us", "0s"
 std::optional<uint64_t> ParseRateBps(std::string_view text);    // "400Gbps", "450GBps" (bytes/s)
 std::optional<uint64_t> ParseBytes(std::string_view text);      // "64MiB", "64M", "4096B", "4096"
@@ -35,7 +43,9 @@ inline constexpr std::string_view kExpectedRate = R"(a data rate with its unit, 
 inline constexpr std::string_view kExpectedBytes =
     R"(a size, e.g. "64MiB" (K, M, G are powers of 1,024))";
 
-// For people: three significant digits and a unit ("4.29 s", "1.25 us", "64 MiB", "391 GB/s").
+// For people: three significant digits without trailing zeros, and a unit; the integer part is
+// never shortened ("4.29 s", "1.25 us", "1023 KiB"). Rates are shown in bytes per second, powers of
+// 1,000, as collective libraries report them ("391 GB/s").
 std::string FormatDuration(int64_t ps);
 std::string FormatBytes(uint64_t bytes);
 std::string FormatRate(uint64_t rate_bps);
