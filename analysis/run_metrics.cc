@@ -44,6 +44,7 @@ std::optional<double> Stretch(const RunResult& result, const CollectiveResult& c
   if (!result.has_baseline) {
     return result.faults.empty() ? std::optional<double>(1) : std::nullopt;
   }
+  if (collective.duration_ps() == collective.baseline_duration_ps) return 1;
   if (collective.baseline_duration_ps == 0) return std::nullopt;
   return static_cast<double>(collective.duration_ps()) /
          static_cast<double>(collective.baseline_duration_ps);
@@ -129,7 +130,8 @@ JobOutcome OutcomeOfJob(const RunResult& result) {
     if (!result.faults.empty()) return {};
     return {.goodput = 1.0, .lost_ps = 0};
   }
-  JobOutcome outcome{.lost_ps = result.simulated_time_ps - result.baseline_simulated_time_ps};
+  JobOutcome outcome;
+  outcome.lost_ps = result.simulated_time_ps - result.baseline_simulated_time_ps;
   if (result.simulated_time_ps > 0) {
     outcome.goodput = static_cast<double>(result.baseline_simulated_time_ps) /
                       static_cast<double>(result.simulated_time_ps);

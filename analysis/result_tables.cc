@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analysis/result_tables.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "analysis/run_metrics.h"
+#include "analysis/summary_json.h"
+#include "simulator/units/units.h"
+
+namespace railyard {
+
+namespace {
+
+Cell Integer(uint64_t value) { return static_cast<int64_t>(value); }
+Cell Time(int64_t time_ps) { return time_ps == kNeverPs ? Cell() : Cell(time_ps); }
+// For times that say "never" with -1.
+Cell TimeOrNegative(int64_t time_ps) { return time_ps < 0 ? Cell() : Cell(time_ps); }
+Cell Text(const std::string& text) { return std::string_view(text); }
+Cell Real(std::optional<double> value) { return value ? Cell(*value) : Cell(); }
+
+}  // namespace
+
+ResultTable CollectivesTable(const RunResult& result) {
+  return {.name = "collectives",
+          .columns = {{"collective_index", ColumnType::kInteger},
+                      {"kind", ColumnType::kText},
+                      {"communicator", ColumnType::kText},
+                      {"ranks", ColumnType::kInteger},
+                      {"bytes", ColumnType::kInteger},
+                      {"logged", ColumnType::kText},
+                      {"replayed", ColumnType::kText},
+                      {"start_ps", ColumnType::kInteger},
+                      {"last_start_ps", ColumnType::kInteger},
+                      {"end_ps", ColumnType::kInteger},
+                      {"duration_ps", ColumnType::kInteger},
+                      {"wait_ps", ColumnType::kInteger},
+                      {"bound_ps", ColumnType::kInteger},
+                      {"slowdown", ColumnType::kReal},
+                      {"busbw_GBps", ColumnType::kReal},
+                      {"baseline_duration_ps", ColumnType::kInteger},
+                      {"stretch", ColumnType::kReal},
+                      {"completed", ColumnType::kBoolean},
+                      {"hit_by_fault", ColumnType::kBoolean},
+                      {"source", ColumnType::kText}},
+          .row_count = result.collectives.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const CollectiveResult& c = result.collectives[row];
+            const bool started = c.last_start_ps != kNeverPs;
+            const bool has_baseline = result.has_baseline && c.baseline_duration_ps != 0;
+            cells.insert(cells.end(), {Integer(row),
+                                       Text(c.kind),
+                                       Text(c.communicator),
+                                       Integer(c.rank_count),
+                                       Integer(c.bytes),
+                                       Text(c.logged),
+                                       Text(c.replayed),
+                                       Time(c.first_start_ps),
+                                       Time(c.last_start_ps),
+                                       c.completed ? Cell(c.last_end_ps) : Cell(),
+                                       c.completed ? Cell(c.duration_ps()) : Cell(),
+                                       started ? Cell(c.wait_ps()) : Cell(),
+                                       c.bound_ps,
+                                       Real(Slowdown(c)),
+                                       Real(BusbwGBps(c)),
+                                       has_baseline ? Cell(c.baseline_duration_ps) : Cell(),
+                                       Real(Stretch(result, c)),
+                                       c.completed,
+                                       c.hit_by_fault,
+                                       Text(c.source)});
+          }};
+}
+
+ResultTable PairsTable(const RunResult& result) {
+  return {.name = "pairs",
+          .columns = {{"source_gpu", ColumnType::kInteger},
+                      {"destination_gpu", ColumnType::kInteger},
+                      {"tiers_crossed", ColumnType::kText},
+                      {"payload_bytes", ColumnType::kInteger}},
+          .row_count = result.pairs.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const PairResult& pair = result.pairs[row];
+            cells.insert(cells.end(), {Integer(pair.source_gpu), Integer(pair.destination_gpu),
+                                       Text(pair.tiers), Integer(pair.payload_bytes)});
+          }};
+}
+
+ResultTable LinksTable(const RunResult& result) {
+  return {.name = "links",
+          .columns = {{"link", ColumnType::kText},
+                      {"tier", ColumnType::kText},
+                      {"rate_bps", ColumnType::kInteger},
+                      {"payload_bytes", ColumnType::kInteger},
+                      {"header_bytes", ColumnType::kInteger},
+                      {"retransmitted_bytes", ColumnType::kInteger},
+                      {"packets", ColumnType::kInteger},
+                      {"dropped_packets", ColumnType::kInteger}},
+          .row_count = result.links.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const LinkResult& link = result.links[row];
+            cells.insert(cells.end(), {Text(link.name), Text(link.tier), Integer(link.rate_bps),
+                                       Integer(link.payload_bytes), Integer(link.header_bytes),
+                                       Integer(link.retransmitted_bytes), Integer(link.packets),
+                                       Integer(link.dropped_packets)});
+          }};
+}
+
+ResultTable DropsTable(const RunResult& result) {
+  return {
+      .name = "drops",
+      .columns = {{"reason", ColumnType::kText},
+                  {"packets", ColumnType::kInteger},
+                  {"bytes", ColumnType::kInteger}},
+      .row_count = result.drops.size(),
+      .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+        const DropResult& drop = result.drops[row];
+        cells.insert(cells.end(), {Text(drop.reason), Integer(drop.packets), Integer(drop.bytes)});
+      }};
+}
+
+ResultTable FaultsTable(const RunResult& result) {
+  return {.name = "faults",
+          .columns = {{"name", ColumnType::kText},
+                      {"kind", ColumnType::kText},
+                      {"target", ColumnType::kText},
+                      {"from_ps", ColumnType::kInteger},
+                      {"until_ps", ColumnType::kInteger},
+                      {"dropped_packets", ColumnType::kInteger},
+                      {"collectives_hit", ColumnType::kInteger},
+                      {"ranks_hit", ColumnType::kInteger},
+                      {"first_retransmission_ps", ColumnType::kInteger},
+                      {"time_to_recover_ps", ColumnType::kInteger}},
+          .row_count = result.faults.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const FaultResult& fault = result.faults[row];
+            cells.insert(cells.end(),
+                         {Text(fault.name), Text(fault.kind), Text(fault.target), fault.from_ps,
+                          Time(fault.until_ps), Integer(fault.dropped_packets),
+                          Integer(fault.collectives_hit), Integer(fault.ranks_hit),
+                          TimeOrNegative(fault.first_retransmission_ps),
+                          TimeOrNegative(fault.time_to_recover_ps)});
+          }};
+}
+
+ResultTable NotesTable(const RunResult& result) {
+  return {.name = "notes",
+          .columns = {{"note", ColumnType::kText}},
+          .row_count = result.notes.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            cells.push_back(Text(result.notes[row]));
+          }};
+}
+
+namespace {
+
+struct Figure {
+  const char* key;
+  Cell value;
+};
+
+std::vector<Figure> FiguresOfRun(const RunResult& r) {
+  return {
+      {"schema_version", int64_t{kSummarySchemaVersion}},
+      {"scenario", Text(r.scenario)},
+      {"fingerprint", Text(r.fingerprint)},
+      {"status", RunStatusName(r.status)},
+      {"status_detail", Text(r.status_detail)},
+      {"fabric", Text(r.fabric)},
+      {"servers", Integer(r.server_count)},
+      {"gpus", Integer(r.gpu_count)},
+      {"simulated_time_ps", r.simulated_time_ps},
+      {"baseline_simulated_time_ps", r.has_baseline ? Cell(r.baseline_simulated_time_ps) : Cell()},
+      {"wall_seconds", r.wall_seconds},
+      {"cpu_seconds", r.cpu_seconds},
+      {"baseline_cpu_seconds", r.baseline_cpu_seconds},
+      {"peak_rss_bytes", Integer(r.peak_rss_bytes)},
+      {"events", Integer(r.events)},
+      {"packets", Integer(r.packets)},
+      {"packet_hops", Integer(r.packet_hops)},
+      {"control_hops", Integer(r.control_hops)},
+      {"short_form_hops", Integer(r.short_form_hops)},
+      {"calls", Integer(r.calls)},
+      {"simulated_collectives", Integer(r.simulated_collectives)},
+      {"replayed_collectives", Integer(r.replayed_collectives)},
+      {"payload_bytes", Integer(r.payload_bytes)},
+      {"payload_left_server_bytes", Integer(r.payload_left_server_bytes)},
+      {"payload_reached_spine_bytes", Integer(r.payload_reached_spine_bytes)},
+      {"retransmitted_packets", Integer(r.transport.retransmitted_packets)},
+      {"timeouts", Integer(r.transport.timeouts)},
+      {"nacks", Integer(r.transport.nacks)},
+      {"ecn_marked", Integer(r.transport.ecn_marked)},
+      {"cnp", Integer(r.transport.cnp)},
+      {"pfc_pause_ps", Integer(r.transport.pfc_pause_ps)},
+      {"qp_errors", Integer(r.transport.qp_errors)},
+      {"injected_bytes", Integer(r.conservation.injected_bytes)},
+      {"replicated_bytes", Integer(r.conservation.replicated_bytes)},
+      {"delivered_bytes", Integer(r.conservation.delivered_bytes)},
+      {"reduced_bytes", Integer(r.conservation.reduced_bytes)},
+      {"dropped_bytes", Integer(r.conservation.dropped_bytes)},
+      {"in_flight_bytes", Integer(r.conservation.in_flight_bytes)},
+      {"conservation_ok", r.conservation.Holds()}};
+}
+
+}  // namespace
+
+ResultTable RunFiguresTable(const RunResult& result) {
+  // A seed may need the 64th bit, which the database's integers do not have.
+  auto seed = std::make_shared<const std::string>(std::to_string(result.seed));
+  auto figures = std::make_shared<std::vector<Figure>>(FiguresOfRun(result));
+  figures->push_back({"seed", Text(*seed)});
+  return {.name = "run",
+          .columns = {{"key", ColumnType::kText}, {"value", ColumnType::kAny}},
+          .row_count = figures->size(),
+          .append_row = [seed, figures](size_t row, std::vector<Cell>& cells) {
+            const Figure& figure = (*figures)[row];
+            cells.insert(cells.end(), {std::string_view(figure.key), figure.value});
+          }};
+}
+
+}  // namespace railyard
