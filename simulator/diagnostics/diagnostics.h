@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/diagnostics/names.h"
+
 namespace railyard {
 
 // Lines and columns count from 1; 0 means "the whole file".
@@ -22,11 +24,11 @@ enum class Severity { kError, kWarning, kNote };
 struct Finding {
   Severity severity = Severity::kError;
   SourceLocation where;
-  std::string
-      field;         // dotted path as the user would --set it, e.g. "faults[0].until"; may be empty
-  std::string what;  // what is wrong, and in parentheses what would be right
+  std::string field;  // as the user would --set it, e.g. "faults[0].until"; may be empty
+  std::string what;   // what is wrong, and in parentheses what would be right
 
-  // "FILE:LINE:COL: error: FIELD: WHAT"
+  // "FILE:LINE:COL: error: FIELD: WHAT"; without ":LINE:COL" for the whole file, without "FIELD: "
+  // where there is none.
   std::string ToString() const;
 };
 
@@ -38,17 +40,17 @@ class Diagnostics {
 
   bool HasErrors() const { return error_count_ > 0; }
   const std::vector<Finding>& findings() const { return findings_; }
-  // One line per finding, in the order of file and line.
+  // One line per finding, files in the order of their first finding, within them by line and
+  // column. Notes follow the finding they belong to, the last one before them; repeats are left
+  // out.
   std::string ToString() const;
 
  private:
+  void Add(Severity severity, SourceLocation where, std::string field, std::string what);
+
   std::vector<Finding> findings_;
   int error_count_ = 0;
 };
-
-// The closest of `candidates` to `text` if close enough to be a typing mistake, else empty.
-// Use: `unknown "RNIG"` + DidYouMean(...) → ` (did you mean "RING"?)`.
-std::string ClosestName(std::string_view text, const std::vector<std::string>& candidates);
 
 // The environment failed (a file cannot be opened or written, no memory): caught once, in main,
 // printed as one line, exit 1.

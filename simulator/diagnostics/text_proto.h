@@ -6,39 +6,62 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <google/protobuf/message.h>
-#include <google/protobuf/text_format.h>
 
 #include "simulator/diagnostics/diagnostics.h"
 
 namespace railyard {
 
+// Where a field was written: in the file (lines and columns from 1; a column is a character, a tab
+// one of them), or in a --set.
+struct FieldPlace {
+  int line = 0;
+  int column = 0;
+  int set_index = -1;  // into TextProtoFile::sets; -1: in the file
+};
+
+// By the field's path as the user would --set it: "faults[0].until".
+using FieldPlaces = std::map<std::string, FieldPlace, std::less<>>;
+
 // A parsed file: the message, and where each of its fields was written.
 struct TextProtoFile {
   std::string path;
   std::unique_ptr<google::protobuf::Message> message;
-  google::protobuf::TextFormat::ParseInfoTree places;
-  // Field paths set on the command line ("faults[0].until") → the text of that --set.
-  std::map<std::string, std::string> overrides;
+  std::vector<std::string> sets;
+  FieldPlaces places;
+
+  SourceLocation Locate(const FieldPlace& place) const;
 };
 
+// The location of findings about a --set: "--set FIELD=VALUE" (cut to a bearable length), no line.
+SourceLocation SetLocation(const std::string& set);
+
 // Reads `path` into a message of `prototype`'s type and applies `sets` ("FIELD=VALUE": a scalar, an
-// enum name, a quoted or bare string, "[]" to clear a repeated field, "{…}" for a message; a field
-// absent so far is created, an index one past the end appends). nullptr after any error. Files over
-// 64 MiB, nesting over 100 and bytes that are not text are errors. EnvironmentError only if an
-// existing file cannot be read; a missing one is a finding.
+// enum name, a quoted or bare string, "[]" to clear a repeated field, "[…]" to replace it, "{…}"
+// for a message; a field absent so far is created, an index one past the end appends). nullptr
+// after any error; with errors in the file the sets are not looked at. Files over
+// kTextProtoBytesMax, nesting over kTextProtoDepthMax and bytes that are not text are errors.
+// EnvironmentError only if an existing file cannot be read; a missing one is a finding.
 std::unique_ptr<TextProtoFile> LoadTextProto(const std::string& path,
                                              const google::protobuf::Message& prototype,
                                              const std::vector<std::string>& sets,
                                              Diagnostics& diagnostics);
 
-// A message inside a TextProtoFile together with its place: what loaders walk. Cheap to copy; the
-// file must outlive it.
+inline constexpr size_t kTextProtoBytesMax = size_t{64} << 20;
+inline constexpr int kTextProtoDepthMax = 100;
+
+// Why `path` cannot be an input file ("no such file", "is a directory"), empty if it can. For paths
+// that stand in a file: the finding belongs to the field that names it.
+std::string WhyNotAFile(const std::string& path);
+
+// A message inside a TextProtoFile together with its place: what loaders walk, so that whatever
+// they find wrong is reported where the user wrote it. Cheap to copy; the file must outlive it.
+// Field names must be those of the message's type, and of the kind the method is for: anything else
+// is a program error.
 class ProtoCursor {
  public:
   explicit ProtoCursor(const TextProtoFile& file);
@@ -50,11 +73,12 @@ class ProtoCursor {
   // The sub-message; precondition: Has(field), or index < Size(field).
   ProtoCursor Child(const char* field, int index = -1) const;
 
-  // Where the field was written; where this message starts if it was not; "--set" where it came
+  // Where the field was written; where this message starts if it was not; the --set where it came
   // from there.
   SourceLocation Where(const char* field, int index = -1) const;
-  SourceLocation WhereSelf() const { return where_; }
+  const SourceLocation& WhereSelf() const { return where_; }
   std::string Path(const char* field, int index = -1) const;  // "faults[0].until"
+  const std::string& PathSelf() const { return path_; }       // "faults[0]"
 
   void Error(Diagnostics& diagnostics, const char* field, std::string what, int index = -1) const;
   void Warning(Diagnostics& diagnostics, const char* field, std::string what, int index = -1) const;
@@ -65,19 +89,22 @@ class ProtoCursor {
   int64_t DurationPs(Diagnostics& diagnostics, const char* field, int64_t default_ps) const;
   uint64_t RateBps(Diagnostics& diagnostics, const char* field, uint64_t default_bps) const;
   uint64_t Bytes(Diagnostics& diagnostics, const char* field, uint64_t default_bytes) const;
-  // Numbers within [min, max]; outside: an error that says the range, and the default.
+  // Unsigned numbers within [min, max]; outside: an error that says the range, and the default.
   uint64_t Number(Diagnostics& diagnostics, const char* field, uint64_t default_value, uint64_t min,
                   uint64_t max) const;
   bool Flag(const char* field, bool default_value) const;
   std::string Text(const char* field, std::string default_value) const;
-  // A path relative to the file it was written in.
+  // A path relative to the file it was written in; one given with --set is relative to the current
+  // directory.
   std::string FilePath(const char* field, int index = -1) const;
 
  private:
   ProtoCursor() = default;
+  const google::protobuf::FieldDescriptor* Field(const char* name) const;
+  std::string String(const char* field, int index) const;
+
   const TextProtoFile* file_ = nullptr;
   const google::protobuf::Message* message_ = nullptr;
-  const google::protobuf::TextFormat::ParseInfoTree* places_ = nullptr;
   std::string path_;
   SourceLocation where_;
 };

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/diagnostics/text_proto.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include "simulator/diagnostics/text_proto_check.h"
+#include "simulator/diagnostics/text_proto_set.h"
+
+namespace railyard {
+namespace {
+
+// The whole file; nullopt after a finding.
+std::optional<std::string> ReadText(const std::string& path, Diagnostics& diagnostics) {
+  const std::string problem = WhyNotAFile(path);
+  if (!problem.empty()) {
+    diagnostics.Error({path}, "", problem);
+    return std::nullopt;
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (!file) throw EnvironmentError(fmt::format("{}: {}", path, std::strerror(errno)));
+  std::string text;
+  std::string block(size_t{1} << 16, '\0');
+  while (const size_t count = std::fread(block.data(), 1, block.size(), file.get())) {
+    text.append(block, 0, count);
+    if (text.size() > kTextProtoBytesMax) {
+      diagnostics.Error({path}, "", fmt::format("larger than {} MiB", kTextProtoBytesMax >> 20));
+      return std::nullopt;
+    }
+  }
+  if (std::ferror(file.get())) {
+    throw EnvironmentError(fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  return text;
+}
+
+bool CheckIsText(const std::string& path, std::string_view text, Diagnostics& diagnostics) {
+  const size_t offset = FindNonText(text);
+  if (offset == std::string_view::npos) return true;
+  const std::string_view before = text.substr(0, offset);
+  const auto line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  const auto is_character = [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; };
+  diagnostics.Error(
+      {path, static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
+       static_cast<int>(std::count_if(before.begin() + static_cast<std::ptrdiff_t>(line_start),
+                                      before.end(), is_character)) +
+           1},
+      "",
+      fmt::format("byte 0x{:02x} is not text (expected UTF-8 without control characters)",
+                  static_cast<uint8_t>(text[offset])));
+  return false;
+}
+
+// What protobuf's parser refuses though our check let it pass.
+class ParserErrors : public google::protobuf::io::ErrorCollector {
+ public:
+  ParserErrors(const std::string& path, Diagnostics& diagnostics)
+      : path_(path), diagnostics_(diagnostics) {}
+  void AddError(int line, int column, const std::string& message) override {
+    diagnostics_.Error({path_, line + 1, column + 1}, "", message);
+  }
+
+ private:
+  const std::string& path_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+SourceLocation TextProtoFile::Locate(const FieldPlace& place) const {
+  if (place.set_index >= 0) return SetLocation(sets[static_cast<size_t>(place.set_index)]);
+  return {path, place.line, place.column};
+}
+
+SourceLocation SetLocation(const std::string& set) {
+  const std::string quoted = Quote(set);
+  return {fmt::format("--set {}", std::string_view(quoted).substr(1, quoted.size() - 2))};
+}
+
+std::unique_ptr<TextProtoFile> LoadTextProto(const std::string& path,
+                                             const google::protobuf::Message& prototype,
+                                             const std::vector<std::string>& sets,
+                                             Diagnostics& diagnostics) {
+  const std::optional<std::string> text = ReadText(path, diagnostics);
+  if (!text || !CheckIsText(path, *text, diagnostics)) return nullptr;
+  auto file = std::make_unique<TextProtoFile>();
+  file->path = path;
+  file->message.reset(prototype.New());
+  file->sets = sets;
+  const TextProtoCheck check{
+      .text = *text, .type = prototype.GetDescriptor(), .locate = [&file](const FieldPlace& place) {
+        return file->Locate(place);
+      }};
+  if (!CheckTextProto(check, file->places, diagnostics)) return nullptr;
+
+  ParserErrors errors(path, diagnostics);
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  parser.SetRecursionLimit(kTextProtoDepthMax);
+  if (!parser.ParseFromString(*text, file->message.get())) return nullptr;
+
+  bool sets_are_right = true;
+  for (size_t i = 0; i < sets.size(); ++i) {
+    sets_are_right = ApplySet(*file, static_cast<int>(i), diagnostics) && sets_are_right;
+  }
+  return sets_are_right ? std::move(file) : nullptr;
+}
+
+std::string WhyNotAFile(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return "there is no such file";
+    if (errno == ENAMETOOLONG) return "the file's name is too long";
+    throw EnvironmentError(fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  return S_ISDIR(status.st_mode) ? "is a directory (expected a file)" : "";
+}
+
+}  // namespace railyard

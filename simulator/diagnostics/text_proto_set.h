@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// `--set FIELD=VALUE`: one edit of a parsed message.
+#pragma once
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/diagnostics/text_proto.h"
+
+namespace railyard {
+
+// Applies file.sets[set_index], so that `file.places` says for the fields it gives that they came
+// from there. False, and nothing changed, after an error.
+bool ApplySet(TextProtoFile& file, int set_index, Diagnostics& diagnostics);
+
+}  // namespace railyard
