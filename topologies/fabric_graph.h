@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,8 +30,8 @@ enum class Tier : uint8_t {
   kGlobal,
 };
 inline constexpr int kTierCount = 8;
-std::string_view TierName(Tier tier);  // "NVLINK", "HOST", "NIC_LEAF", …
-std::string_view DeviceKindName(DeviceKind kind);
+std::string_view TierName(Tier tier);              // "NVLINK", "HOST", "NIC_LEAF", …
+std::string_view DeviceKindName(DeviceKind kind);  // "GPU", "NVSWITCH", "NIC", "SWITCH"
 
 struct Device {
   std::string name;  // "server1/gpu3", "server1/nvswitch0", "server1/nic3", "leaf3", "spine0"
@@ -43,7 +44,7 @@ struct Device {
 
 // One direction of a cable.
 struct LinkProperties {
-  std::string name;    // "server1/nic3>leaf3"
+  std::string name;    // "server1/nic3>leaf3"; parallel links "leaf3>spine0#1", "#2", …
   uint32_t cable = 0;  // index into FabricGraph::cables()
   Tier tier = Tier::kHost;
   uint64_t rate_bps = 0;
@@ -58,7 +59,7 @@ using LinkId = uint32_t;    // dense index of a directed link, in the order of c
 
 // Both directions of one physical cable, named "A--B" by the two devices; what a fault is aimed at.
 struct Cable {
-  std::string name;    // "server1/nic3--leaf3"; parallel cables get "#1", "#2", …
+  std::string name;    // "server1/nic3--leaf3"; parallel cables "leaf3--spine0#1", "#2", …
   LinkId forward = 0;  // from the device named first
   LinkId backward = 0;
 };
@@ -74,37 +75,44 @@ struct CableSpec {
 struct NvlinkProperties {
   uint32_t packet_payload_bytes = 4096;  // simulated packet
   // Payload share of the raw rate, in thousandths: NVLink cells carry headers and CRC. H100: 824,
-  // as NCCL's 20.6 GB/s of 25 GB/s per link (topo.h).
+  // as NCCL's 20.6 GB/s of 25 GB/s per link (src/graph/topo.h).
   uint32_t efficiency_per_mille = 824;
 };
 
-// Invariants: names are unique; every GPU has (server, local_index) and they are unique; GPUs are
-// numbered 0.. in the order of creation, which is rank order for a job that fills the fabric.
+// Invariants: names are unique; every GPU, NVSwitch and NIC has (server, local_index), unique per
+// kind; GPUs are numbered 0.. in the order of creation, which is rank order for a job that fills
+// the fabric. Every look-up takes constant time, or time in the smaller degree of the devices it
+// names. Movable, not copyable: edges are named by where they are stored.
 class FabricGraph {
  public:
   DeviceId AddDevice(Device device);
-  // Adds both directions; returns the cable's index.
+  // Adds both directions, forward from `a` to `b`; returns the cable's index. A second cable
+  // between the same two devices makes the first one "#1" and itself "#2".
   uint32_t AddCable(DeviceId a, DeviceId b, const CableSpec& spec);
 
-  const Graph& graph() const { return graph_; }
-  const Device& device(DeviceId id) const { return graph_[id]; }
-  uint32_t device_count() const { return static_cast<uint32_t>(boost::num_vertices(graph_)); }
+  const Graph& graph() const { return *graph_; }
+  const Device& device(DeviceId id) const { return (*graph_)[id]; }
+  uint32_t device_count() const { return static_cast<uint32_t>(boost::num_vertices(*graph_)); }
 
   uint32_t link_count() const { return static_cast<uint32_t>(links_.size()); }
-  const LinkProperties& link(LinkId id) const { return graph_[links_[id]]; }
+  const LinkProperties& link(LinkId id) const { return (*graph_)[links_[id]]; }
   DeviceId link_source(LinkId id) const;
   DeviceId link_target(LinkId id) const;
-  LinkId link_of_edge(Graph::edge_descriptor edge) const;  // inverse of the edge's position
+  LinkId link_of_edge(Graph::edge_descriptor edge) const;
+  // The other direction of the same cable.
+  LinkId ReverseLink(LinkId id) const;
 
   const std::vector<Cable>& cables() const { return cables_; }
   std::optional<uint32_t> FindCable(std::string_view name) const;  // either end first
   std::optional<DeviceId> FindDevice(std::string_view name) const;
 
   const std::vector<DeviceId>& gpus() const { return gpus_; }  // by GPU number
-  uint32_t server_count() const { return server_count_; }
-  // The NIC a GPU uses by default: of its own server, same local index modulo the server's NICs.
+  // One more than the highest server number.
+  uint32_t server_count() const { return static_cast<uint32_t>(server_nics_.size()); }
+  // The NIC a GPU uses by default: of its own server, same local index modulo the server's NICs; if
+  // no HOST cable joins the two, the first NIC one does join; none if there is no such NIC.
   std::optional<DeviceId> NicOfGpu(DeviceId gpu) const;
-  // NVSwitches joining two GPUs of one server, in order; empty if they share no island.
+  // NVSwitches cabled to both GPUs, in order; empty if they share no island.
   std::vector<DeviceId> SharedNvSwitches(DeviceId gpu_a, DeviceId gpu_b) const;
   // The single link between two adjacent devices, if there is one (the first of a bundle).
   std::optional<LinkId> FindLink(DeviceId from, DeviceId to) const;
@@ -113,13 +121,22 @@ class FabricGraph {
   NvlinkProperties nvlink;
 
  private:
-  Graph graph_;
+  struct ParallelCables {
+    uint32_t first = 0;  // index into cables_
+    uint32_t count = 0;
+  };
+
+  void NameCable(uint32_t cable, uint32_t number_in_bundle);
+
+  // Behind a pointer because edge descriptors point into the graph and Boost's moves by copying.
+  std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   std::vector<Graph::edge_descriptor> links_;
   std::vector<Cable> cables_;
   std::vector<DeviceId> gpus_;
-  uint32_t server_count_ = 0;
+  std::vector<std::vector<DeviceId>> server_nics_;  // by server, in the order of local_index
   std::unordered_map<std::string, DeviceId> device_by_name_;
   std::unordered_map<std::string, uint32_t> cable_by_name_;
+  std::unordered_map<uint64_t, ParallelCables> cables_between_;  // by the pair of devices
 };
 
 }  // namespace railyard
