@@ -73,14 +73,9 @@ class TimingWheel {
       }
     }
     if (next_in_open_ == open_end_) {
-      if (!OpenNextBucket()) {
-        return false;
-      }
+      return PopFromNextBucket(event);
     }
-    const Node& node = open_[next_in_open_++];
-    event.time_ps = static_cast<int64_t>((open_bucket_ << kBucketShift) | (node.key >> kTieBits));
-    event.tie = node.key & kTieMask;
-    event.target = node.target;
+    event = EventOf(open_[next_in_open_++]);
     return true;
   }
 
@@ -122,13 +117,20 @@ class TimingWheel {
   void GrowArena();
   // The heap beside the open bucket holds the earliest event: takes it out.
   bool PopBeside(Event& event);
-  // Makes the earliest non-empty bucket the open one, sorted; false when there is none.
+  // Opens the earliest non-empty bucket and takes out its first event; false when there is none.
   // Precondition: the open bucket is drained.
-  bool OpenNextBucket();
+  bool PopFromNextBucket(Event& event);
+  // The chain of the slot, which becomes empty.
+  uint32_t TakeSlot(uint64_t slot);
+  void FreeChain(uint32_t first, uint32_t last);
+  Event EventOf(const Node& node) const {
+    return {static_cast<int64_t>((open_bucket_ << kBucketShift) | (node.key >> kTieBits)),
+            node.key & kTieMask, node.target};
+  }
   uint64_t NextOccupiedBucket() const;
   void AppendToOpen(const Node& node);
-  void TakeSlot(uint64_t slot);
-  void TakeFar();
+  void AppendChain(uint32_t first);
+  void AppendFar();
   void SortOpen();
 
   uint64_t open_bucket_ = 0;
