@@ -90,7 +90,9 @@ struct Trace {
 };
 
 // Payload of one call in bytes as NCCL's tuner and nccl-tests count it: the larger of the send and
-// receive buffers (AllGather, ReduceScatter, AllToAll: count x ranks x size).
+// receive buffers over the ranks (AllGather, ReduceScatter, AllToAll, Gather, Scatter: count x
+// ranks x size; ncclFuncMaxSendRecvCount in NCCL's src/include/comm.h). Precondition: it fits 64
+// bits, as CheckTrace makes sure.
 uint64_t OperationBytes(const TraceOperation& operation, uint32_t communicator_size);
 
 }  // namespace railyard

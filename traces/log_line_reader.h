@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Physical lines of a log, whatever the file holds: bounded in length, without NUL bytes (holes of
+// sparse files), terminal escape sequences and carriage returns.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace railyard {
+
+class LogLineReader {
+ public:
+  // Opens `path`. EnvironmentError if it cannot be opened or, later, read.
+  LogLineReader(std::string path, size_t line_bytes_max);
+  ~LogLineReader();
+  LogLineReader(const LogLineReader&) = delete;
+  LogLineReader& operator=(const LogLineReader&) = delete;
+
+  // The next piece of text; false at the end of the file. A line longer than the limit comes in
+  // several pieces, all but its first with is_continuation().
+  bool Next();
+  const std::string& text() const { return text_; }
+  bool is_continuation() const { return is_continuation_; }
+
+  uint64_t bytes_read() const { return bytes_read_; }
+  // Lines begun so far; the number of the current line.
+  uint64_t lines_read() const { return lines_read_; }
+
+ private:
+  enum class Escape : uint8_t { kNone, kStarted, kControlSequence };
+
+  bool Fill();
+  // Appends what of [begin, end) is text.
+  void Append(const char* begin, const char* end);
+
+  std::string path_;
+  size_t line_bytes_max_;
+  int descriptor_ = -1;
+  std::vector<char> buffer_;
+  size_t buffer_begin_ = 0;
+  size_t buffer_end_ = 0;
+  std::string text_;
+  Escape escape_ = Escape::kNone;
+  bool in_line_ = false;  // the current line has not ended yet
+  bool is_continuation_ = false;
+  uint64_t bytes_read_ = 0;
+  uint64_t lines_read_ = 0;
+};
+
+}  // namespace railyard

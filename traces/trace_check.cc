@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/trace_check.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace railyard {
+namespace {
+
+constexpr uint64_t kErrorsShownMax = 20;
+
+class TraceChecker {
+ public:
+  TraceChecker(const Trace& trace, const std::string& file, Diagnostics& diagnostics)
+      : trace_(trace), file_(file), diagnostics_(diagnostics) {}
+
+  bool Run() {
+    CheckSizes();
+    // Indices below are only meaningful once the tables have their right sizes.
+    if (error_count_ == 0) CheckCommunicators();
+    if (error_count_ == 0) CheckOperations();
+    if (error_count_ > kErrorsShownMax) {
+      diagnostics_.Error(
+          {.file = file_}, "",
+          fmt::format("{} more errors of this kind in the trace", error_count_ - kErrorsShownMax));
+    }
+    return error_count_ == 0;
+  }
+
+ private:
+  void Error(std::string field, std::string what) {
+    if (++error_count_ <= kErrorsShownMax) {
+      diagnostics_.Error({.file = file_}, std::move(field), std::move(what));
+    }
+  }
+
+  void CheckSizes() {
+    if (trace_.rank_count < 1 || trace_.rank_count > kTraceRanksMax) {
+      Error("rank_count",
+            fmt::format("{} is out of range (1 to {})", trace_.rank_count, kTraceRanksMax));
+    }
+    if (trace_.operations.size() != trace_.rank_count) {
+      Error("operations", fmt::format("{} lists of operations for {} ranks (one per rank)",
+                                      trace_.operations.size(), trace_.rank_count));
+    }
+    if (trace_.communicators.size() > kTraceCommunicatorsMax) {
+      Error("communicators", fmt::format("{} communicators are too many (at most {})",
+                                         trace_.communicators.size(), kTraceCommunicatorsMax));
+    }
+    uint64_t members = 0;
+    for (const TraceCommunicator& communicator : trace_.communicators) {
+      members += communicator.ranks.size();
+    }
+    if (members > kTraceMembersMax) {
+      Error("communicators", fmt::format("{} ranks in all communicators are too many (at most {})",
+                                         members, kTraceMembersMax));
+    }
+  }
+
+  void CheckCommunicators() {
+    // The communicator a rank was last seen in, plus one: finds doubles without a set.
+    std::vector<size_t> seen_in(trace_.rank_count, 0);
+    for (size_t c = 0; c < trace_.communicators.size(); ++c) {
+      const std::vector<uint32_t>& ranks = trace_.communicators[c].ranks;
+      if (ranks.empty()) {
+        Error(fmt::format("communicators[{}].ranks", c), "is empty (a communicator has ranks)");
+      }
+      for (size_t r = 0; r < ranks.size(); ++r) {
+        if (ranks[r] >= trace_.rank_count) {
+          Error(fmt::format("communicators[{}].ranks[{}]", c, r),
+                fmt::format("rank {} does not exist (0 to {})", ranks[r], trace_.rank_count - 1));
+        } else if (std::exchange(seen_in[ranks[r]], c + 1) == c + 1) {
+          Error(fmt::format("communicators[{}].ranks[{}]", c, r),
+                fmt::format("rank {} is in the communicator twice", ranks[r]));
+        }
+      }
+    }
+  }
+
+  void CheckOperations() {
+    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+      for (size_t i = 0; i < trace_.operations[rank].size(); ++i) {
+        CheckOperation(rank, i, trace_.operations[rank][i]);
+      }
+    }
+    // Membership, communicator by communicator, so that it needs one mark per rank only.
+    std::vector<std::vector<std::pair<uint32_t, size_t>>> callers(trace_.communicators.size());
+    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+      for (size_t i = 0; i < trace_.operations[rank].size(); ++i) {
+        const uint32_t c = trace_.operations[rank][i].communicator;
+        if (c >= callers.size()) continue;  // reported above
+        if (callers[c].empty() || callers[c].back().first != rank) callers[c].emplace_back(rank, i);
+      }
+    }
+    std::vector<size_t> member_of(trace_.rank_count, 0);
+    for (size_t c = 0; c < callers.size(); ++c) {
+      for (const uint32_t rank : trace_.communicators[c].ranks) member_of[rank] = c + 1;
+      for (const auto& [rank, i] : callers[c]) {
+        if (member_of[rank] != c + 1) {
+          Error(Field(rank, i, "communicator"),
+                fmt::format("rank {} is not in communicator {}", rank, c));
+        }
+      }
+    }
+  }
+
+  static std::string Field(uint32_t rank, size_t index, std::string_view name) {
+    return fmt::format("ranks[{}].operations[{}].{}", rank, index, name);
+  }
+
+  void CheckOperation(uint32_t rank, size_t i, const TraceOperation& operation) {
+    if (operation.communicator >= trace_.communicators.size()) {
+      Error(Field(rank, i, "communicator"),
+            fmt::format("{} does not exist (there are {})", operation.communicator,
+                        trace_.communicators.size()));
+      return;
+    }
+    const auto size =
+        static_cast<uint32_t>(trace_.communicators[operation.communicator].ranks.size());
+    if (operation.count == 0) {
+      Error(Field(rank, i, "count"), "is 0 (operations that transfer nothing are left out)");
+    }
+    // 128 bits: count is any 64-bit number here.
+    const auto bytes =
+        static_cast<unsigned __int128>(operation.count) * DatatypeBytes(operation.datatype) * size;
+    if (bytes > kOperationBytesMax) {
+      Error(Field(rank, i, "count"),
+            fmt::format("{} elements of {} over {} ranks exceed {} bytes", operation.count,
+                        DatatypeName(operation.datatype), size, kOperationBytesMax));
+    }
+    if (operation.root >= size) {
+      Error(Field(rank, i, "root"),
+            fmt::format("{} is outside the communicator (0 to {})", operation.root, size - 1));
+    }
+    if (operation.peer >= size) {
+      Error(Field(rank, i, "peer"),
+            fmt::format("{} is outside the communicator (0 to {})", operation.peer, size - 1));
+    }
+    if (operation.stream >= kStreamsPerRankMax) {
+      Error(Field(rank, i, "stream"),
+            fmt::format("{} is out of range (0 to {})", operation.stream, kStreamsPerRankMax - 1));
+    }
+    const bool is_p2p =
+        operation.kind == CollectiveKind::kSend || operation.kind == CollectiveKind::kRecv;
+    if (operation.group != 0 && !is_p2p) {
+      Error(Field(rank, i, "group"), fmt::format("is set for {} (only Send and Recv are grouped)",
+                                                 CollectiveKindName(operation.kind)));
+    }
+    if (operation.compute_before_ps < 0) {
+      Error(Field(rank, i, "compute_before_ps"), "is negative");
+    }
+    if (operation.source_line != 0 && operation.source_file >= trace_.source_files.size()) {
+      Error(Field(rank, i, "source_file"),
+            fmt::format("{} does not exist (there are {})", operation.source_file,
+                        trace_.source_files.size()));
+    }
+  }
+
+  const Trace& trace_;
+  const std::string& file_;
+  Diagnostics& diagnostics_;
+  uint64_t error_count_ = 0;
+};
+
+}  // namespace
+
+bool CheckTrace(const Trace& trace, const std::string& file, Diagnostics& diagnostics) {
+  return TraceChecker(trace, file, diagnostics).Run();
+}
+
+}  // namespace railyard
