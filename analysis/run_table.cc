@@ -46,6 +46,7 @@ std::string Percent(double share) { return fmt::format("{:.1f} %", share * 100);
 std::string StretchText(std::optional<double> stretch) {
   if (!stretch) return std::string(kAbsent);
   if (*stretch == 1) return "1";
+  if (*stretch >= 1e7) return fmt::format("{:.2e}", *stretch);
   if (*stretch >= 100) return Count(static_cast<uint64_t>(std::llround(*stretch)));
   const std::string rounded = fmt::format("{:.3f}", *stretch);
   if (rounded != "1.000") return rounded;
@@ -58,6 +59,7 @@ std::string SecondsText(double seconds) {
 
 std::string BusbwText(std::optional<double> busbw_GBps) {
   if (!busbw_GBps) return std::string(kAbsent);
+  if (*busbw_GBps >= 1e6) return fmt::format("{:.2e}", *busbw_GBps);
   if (*busbw_GBps >= 100) return fmt::format("{:.0f}", *busbw_GBps);
   if (*busbw_GBps >= 10) return fmt::format("{:.1f}", *busbw_GBps);
   return fmt::format("{:.3f}", *busbw_GBps);
@@ -157,10 +159,10 @@ class RunTable {
       const auto& durations = totals.durations;
       const auto& stretches = totals.stretches;
       table.AddRow(
-          {ToTerminalText(totals.kind, 16), Count(totals.count), FormatBytes(totals.bytes),
+          {ToTerminalText(totals.kind, 14), Count(totals.count), FormatBytes(totals.bytes),
            durations ? FormatDuration(durations->p50_ps) : std::string(kAbsent),
            durations ? FormatDuration(durations->max_ps) : std::string(kAbsent),
-           BusbwText(totals.busbw_GBps ? std::optional(totals.busbw_GBps->p50) : std::nullopt),
+           totals.busbw_GBps ? BusbwText(totals.busbw_GBps->p50) + " GB/s" : std::string(kAbsent),
            StretchText(stretches ? std::optional(stretches->p50) : std::nullopt),
            StretchText(stretches ? std::optional(stretches->max) : std::nullopt)});
     }
@@ -169,7 +171,7 @@ class RunTable {
         std::count_if(result_.collectives.begin(), result_.collectives.end(),
                       [](const CollectiveResult& collective) { return !collective.completed; });
     if (unfinished > 0) {
-      Paragraph(fmt::format("{} did not complete and count in no duration, busbw or stretch.",
+      Paragraph(fmt::format("{} did not complete: without duration, busbw and stretch.",
                             Plural(static_cast<uint64_t>(unfinished), "collective")));
     }
   }
@@ -227,7 +229,7 @@ class RunTable {
     for (const size_t index : slowest) {
       const CollectiveResult& c = result_.collectives[index];
       const bool has_baseline = result_.has_baseline && c.baseline_duration_ps != 0;
-      table.AddRow({Count(index), ToTerminalText(c.kind, 16), FormatBytes(c.bytes),
+      table.AddRow({Count(index), ToTerminalText(c.kind, 14), FormatBytes(c.bytes),
                     ToTerminalText(c.communicator, 18), TimeText(c.first_start_ps),
                     FormatDuration(c.duration_ps()), BusbwText(BusbwGBps(c)),
                     has_baseline ? FormatDuration(c.baseline_duration_ps) : std::string(kAbsent),

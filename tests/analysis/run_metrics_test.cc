@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analysis/run_metrics.h"
+
+#include <gtest/gtest.h>
+
+#include "simulator/units/units.h"
+#include "tests/analysis/made_up_run.h"
+
+namespace railyard {
+namespace {
+
+using testing::MadeUpRun;
+using testing::MadeUpRunWithoutFaults;
+
+TEST(BusbwTest, IsNcclTestsFormula) {
+  // 10^8 bytes in 1 ms are 100 GB/s; AllReduce over 4 ranks counts 2(n-1)/n = 1.5 of that.
+  EXPECT_DOUBLE_EQ(*BusbwGBps(MadeUpRun().collectives[0]), 150);
+  // 10^8 bytes in 2 ms, AllGather: (n-1)/n = 0.75.
+  EXPECT_DOUBLE_EQ(*BusbwGBps(MadeUpRun().collectives[2]), 37.5);
+}
+
+TEST(BusbwTest, DoesNotExistWithoutAnEndOrWithoutTime) {
+  CollectiveResult collective = MadeUpRun().collectives[0];
+  collective.last_end_ps = collective.first_start_ps;
+  EXPECT_FALSE(BusbwGBps(collective));
+  collective.completed = false;
+  collective.last_end_ps = kNeverPs;
+  EXPECT_FALSE(BusbwGBps(collective));
+}
+
+TEST(SlowdownTest, IsDurationOverBound) {
+  EXPECT_EQ(*Slowdown(MadeUpRun().collectives[1]), 20);
+  CollectiveResult unbound = MadeUpRun().collectives[1];
+  unbound.bound_ps = 0;
+  EXPECT_FALSE(Slowdown(unbound));
+}
+
+TEST(StretchTest, IsDurationOverThatOfThePairedRun) {
+  const RunResult run = MadeUpRun();
+  EXPECT_EQ(*Stretch(run, run.collectives[0]), 1);
+  EXPECT_EQ(*Stretch(run, run.collectives[1]), 4);
+}
+
+TEST(StretchTest, MayBeBelowOne) {
+  RunResult run = MadeUpRun();
+  run.collectives[0].baseline_duration_ps = 2 * kPsPerMs;
+  EXPECT_EQ(*Stretch(run, run.collectives[0]), 0.5);
+}
+
+TEST(StretchTest, IsOneForARunWithoutFaults) {
+  const RunResult run = MadeUpRunWithoutFaults();
+  EXPECT_EQ(*Stretch(run, run.collectives[1]), 1);
+}
+
+TEST(StretchTest, IsOneWhereBothDurationsAreZero) {
+  RunResult run = MadeUpRun();
+  run.collectives[0].last_end_ps = run.collectives[0].first_start_ps;
+  run.collectives[0].baseline_duration_ps = 0;
+  EXPECT_EQ(*Stretch(run, run.collectives[0]), 1);
+}
+
+TEST(StretchTest, IsUnknownForARunWithFaultsThatHasNoPairedRun) {
+  RunResult run = MadeUpRun();
+  run.has_baseline = false;
+  EXPECT_FALSE(Stretch(run, run.collectives[0]));
+  EXPECT_FALSE(TotalOfCollectives(run).stretches);
+}
+
+TEST(StretchTest, IsUnknownForWhatDidNotCompleteInBothRuns) {
+  RunResult run = MadeUpRun();
+  run.collectives[0].baseline_duration_ps = 0;
+  EXPECT_FALSE(Stretch(run, run.collectives[0]));
+  run.collectives[1].completed = false;
+  EXPECT_FALSE(Stretch(run, run.collectives[1]));
+}
+
+TEST(CollectiveTotalsTest, CoverEveryKindTogetherAndEachAlone) {
+  const RunResult run = MadeUpRun();
+  const CollectiveTotals all = TotalOfCollectives(run);
+  EXPECT_EQ(all.count, 3u);
+  EXPECT_EQ(all.durations->p50_ps, 2 * kPsPerMs);
+  EXPECT_EQ(all.stretches->mean, 2);  // (1 + 4 + 1) / 3
+  const auto kinds = TotalsByKind(run);
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(kinds[0].kind, "AllReduce");
+  EXPECT_EQ(kinds[0].count, 2u);
+  EXPECT_EQ(kinds[0].bytes, 200'000'000u);
+  EXPECT_DOUBLE_EQ(kinds[0].busbw_GBps->min, 15);  // 150 GB/s, ten times slower
+  EXPECT_EQ(kinds[1].kind, "AllGather");
+  EXPECT_EQ(kinds[1].stretches->max, 1);
+}
+
+TEST(CollectiveTotalsTest, CountWhatDidNotCompleteButGiveItNoDuration) {
+  RunResult run = MadeUpRun();
+  run.collectives[1].completed = false;
+  run.collectives[1].last_end_ps = kNeverPs;
+  const CollectiveTotals all = TotalOfCollectives(run);
+  EXPECT_EQ(all.count, 3u);
+  EXPECT_EQ(all.durations->max_ps, 2 * kPsPerMs);
+  EXPECT_EQ(all.stretches->max, 1);
+}
+
+TEST(TierTotalsTest, AreTheSumsOverTheTiersLinks) {
+  const auto tiers = TotalsByTier(MadeUpRun());
+  ASSERT_EQ(tiers.size(), 3u);
+  EXPECT_EQ(tiers[0].tier, "NVLINK");
+  EXPECT_EQ(tiers[0].links, 2u);
+  EXPECT_EQ(tiers[0].payload_bytes, 6000u);
+  EXPECT_EQ(tiers[0].header_bytes, 60u);
+  EXPECT_EQ(tiers[0].payload_share, 0.75);
+  EXPECT_EQ(tiers[1].tier, "NIC_LEAF");
+  EXPECT_EQ(tiers[1].payload_bytes, 2000u);
+  EXPECT_EQ(tiers[1].retransmitted_bytes, 300u);
+  EXPECT_EQ(tiers[1].payload_share, 0.25);
+  EXPECT_EQ(tiers[2].tier, "LEAF_SPINE");
+  EXPECT_EQ(tiers[2].payload_share, 0);
+}
+
+TEST(PairCountsTest, CountOrderedPairsThatExchangedPayload) {
+  const PairCounts pairs = CountPairs(MadeUpRun());
+  EXPECT_EQ(pairs.active, 2u);  // the third has no payload
+  EXPECT_EQ(pairs.possible, 12u);
+  EXPECT_EQ(CountPairs(RunResult()).possible, 0u);
+}
+
+TEST(ShortFormShareTest, IsOfAllHops) { EXPECT_EQ(ShortFormShare(MadeUpRun()), 0.25); }
+
+TEST(ShareTest, OfNothingIsZero) { EXPECT_EQ(Share(0, 0), 0); }
+
+TEST(JobOutcomeTest, ComparesWithTheFaultFreeRun) {
+  const JobOutcome outcome = OutcomeOfJob(MadeUpRun());
+  EXPECT_EQ(*outcome.goodput, 0.75);  // 15 ms of 20
+  EXPECT_EQ(*outcome.lost_ps, 5 * kPsPerMs);
+}
+
+TEST(JobOutcomeTest, WithoutFaultsLosesNothing) {
+  const JobOutcome outcome = OutcomeOfJob(MadeUpRunWithoutFaults());
+  EXPECT_EQ(*outcome.goodput, 1);
+  EXPECT_EQ(*outcome.lost_ps, 0);
+}
+
+TEST(JobOutcomeTest, IsUnknownForFaultsWithoutAPairedRun) {
+  RunResult run = MadeUpRun();
+  run.has_baseline = false;
+  EXPECT_FALSE(OutcomeOfJob(run).goodput);
+  EXPECT_FALSE(OutcomeOfJob(run).lost_ps);
+}
+
+TEST(JobOutcomeTest, AnAbortedJobLostAllItsTime) {
+  RunResult run = MadeUpRun();
+  run.status = RunStatus::kJobAborted;
+  EXPECT_EQ(*OutcomeOfJob(run).goodput, 0);
+  EXPECT_EQ(*OutcomeOfJob(run).lost_ps, 20 * kPsPerMs);
+}
+
+TEST(RunStatusNameTest, IsWhatTheSummarySays) {
+  EXPECT_EQ(RunStatusName(RunStatus::kCompleted), "COMPLETED");
+  EXPECT_EQ(RunStatusName(RunStatus::kJobAborted), "JOB_ABORTED");
+  EXPECT_EQ(RunStatusName(RunStatus::kStalled), "STALLED");
+}
+
+}  // namespace
+}  // namespace railyard

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analysis/summary_json.h"
+
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+
+#include "simulator/units/units.h"
+#include "tests/analysis/made_up_run.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::MadeUpRun;
+using testing::MadeUpRunWithoutFaults;
+
+rapidjson::Document Parse(const RunResult& run) {
+  rapidjson::Document summary;
+  summary.Parse<rapidjson::kParseValidateEncodingFlag>(SummaryJson(run).c_str());
+  EXPECT_FALSE(summary.HasParseError());
+  return summary;
+}
+
+std::vector<std::string> Keys(const rapidjson::Value& object) {
+  std::vector<std::string> keys;
+  for (const auto& member : object.GetObject()) keys.emplace_back(member.name.GetString());
+  return keys;
+}
+
+TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
+  const auto summary = Parse(MadeUpRun());
+  EXPECT_THAT(
+      Keys(summary),
+      ElementsAre("schema_version", "scenario", "seed", "fingerprint", "status",
+                  "simulated_time_ps", "wall_seconds", "cpu_seconds", "baseline_cpu_seconds",
+                  "peak_rss_bytes", "events", "packet_hops", "control_hops", "short_form_share",
+                  "packets", "collectives", "by_kind", "tiers", "pairs", "drops", "transport",
+                  "faults", "jobs", "payload", "conservation"));
+  EXPECT_THAT(Keys(summary["collectives"]),
+              ElementsAre("count", "calls", "simulated", "replayed", "duration_ps", "stretch"));
+  EXPECT_THAT(Keys(summary["collectives"]["duration_ps"]),
+              ElementsAre("min", "p50", "p90", "p99", "p999", "max"));
+  EXPECT_THAT(Keys(summary["collectives"]["stretch"]),
+              ElementsAre("mean", "p50", "p99", "p999", "max"));
+  EXPECT_THAT(Keys(summary["by_kind"][0]),
+              ElementsAre("kind", "count", "bytes", "duration_ps", "stretch", "busbw_GBps"));
+  EXPECT_THAT(Keys(summary["tiers"][0]), ElementsAre("tier", "payload_bytes", "header_bytes",
+                                                     "retransmitted_bytes", "payload_share"));
+  EXPECT_THAT(Keys(summary["pairs"]), ElementsAre("active", "possible"));
+  EXPECT_THAT(Keys(summary["drops"][0]), ElementsAre("reason", "count"));
+  EXPECT_THAT(Keys(summary["transport"]),
+              ElementsAre("retransmitted_packets", "timeouts", "ecn_marked", "cnp", "pfc_pause_ps",
+                          "qp_errors"));
+  EXPECT_THAT(Keys(summary["faults"][0]),
+              ElementsAre("name", "kind", "target", "from_ps", "until_ps", "collectives_hit",
+                          "ranks_hit", "time_to_recover_ps"));
+  EXPECT_THAT(Keys(summary["jobs"][0]),
+              ElementsAre("name", "status", "restarts", "goodput", "lost_ps"));
+  EXPECT_THAT(Keys(summary["payload"]),
+              ElementsAre("total_bytes", "left_server_share", "reached_spine_share"));
+  EXPECT_THAT(Keys(summary["conservation"]),
+              ElementsAre("injected_bytes", "replicated_bytes", "delivered_bytes", "reduced_bytes",
+                          "dropped_bytes", "in_flight_bytes", "ok"));
+}
+
+TEST(SummaryJsonTest, HasTheFiguresOfTheRun) {
+  const auto summary = Parse(MadeUpRun());
+  EXPECT_EQ(summary["schema_version"].GetInt(), 1);
+  EXPECT_STREQ(summary["status"].GetString(), "COMPLETED");
+  EXPECT_EQ(summary["short_form_share"].GetDouble(), 0.25);
+  EXPECT_EQ(summary["collectives"]["count"].GetInt(), 3);
+  EXPECT_EQ(summary["collectives"]["calls"].GetInt(), 12);
+  EXPECT_EQ(summary["collectives"]["simulated"].GetInt(), 2);
+  EXPECT_EQ(summary["collectives"]["replayed"].GetInt(), 1);
+  EXPECT_EQ(summary["collectives"]["duration_ps"]["max"].GetInt64(), 10 * kPsPerMs);
+  EXPECT_EQ(summary["collectives"]["stretch"]["max"].GetDouble(), 4);
+  EXPECT_EQ(summary["by_kind"][1]["busbw_GBps"]["p50"].GetDouble(), 37.5);
+  EXPECT_EQ(summary["tiers"][0]["payload_share"].GetDouble(), 0.75);
+  EXPECT_EQ(summary["pairs"]["active"].GetInt(), 2);
+  EXPECT_EQ(summary["drops"][0]["count"].GetInt(), 3);
+  EXPECT_EQ(summary["transport"]["timeouts"].GetInt(), 1);
+  EXPECT_EQ(summary["faults"][0]["time_to_recover_ps"].GetInt64(), 6 * kPsPerMs);
+  EXPECT_EQ(summary["jobs"][0]["goodput"].GetDouble(), 0.75);
+  EXPECT_EQ(summary["payload"]["left_server_share"].GetDouble(), 0.25);
+  EXPECT_EQ(summary["payload"]["reached_spine_share"].GetDouble(), 0.125);
+  EXPECT_TRUE(summary["conservation"]["ok"].GetBool());
+}
+
+TEST(SummaryJsonTest, SaysThatBytesAreMissing) {
+  RunResult run = MadeUpRun();
+  ++run.conservation.injected_bytes;
+  EXPECT_FALSE(Parse(run)["conservation"]["ok"].GetBool());
+}
+
+TEST(SummaryJsonTest, KeepsThe64thBitOfASeed) {
+  RunResult run = MadeUpRun();
+  run.seed = UINT64_MAX;
+  EXPECT_EQ(Parse(run)["seed"].GetUint64(), UINT64_MAX);
+}
+
+TEST(SummaryJsonTest, StretchIsExactlyOneWithoutFaults) {
+  const auto summary = Parse(MadeUpRunWithoutFaults());
+  for (const auto& figure : summary["collectives"]["stretch"].GetObject()) {
+    EXPECT_EQ(figure.value.GetDouble(), 1) << figure.name.GetString();
+  }
+}
+
+TEST(SummaryJsonTest, FiguresThatDoNotExistAreNull) {
+  RunResult run = MadeUpRun();
+  run.has_baseline = false;
+  run.faults[0].until_ps = kNeverPs;
+  run.faults[0].time_to_recover_ps = -1;
+  run.collectives.clear();
+  const auto summary = Parse(run);
+  EXPECT_TRUE(summary["collectives"]["stretch"]["max"].IsNull());
+  EXPECT_TRUE(summary["collectives"]["duration_ps"]["min"].IsNull());
+  EXPECT_TRUE(summary["faults"][0]["until_ps"].IsNull());
+  EXPECT_TRUE(summary["faults"][0]["time_to_recover_ps"].IsNull());
+  EXPECT_TRUE(summary["jobs"][0]["goodput"].IsNull());
+  EXPECT_TRUE(summary["jobs"][0]["lost_ps"].IsNull());
+}
+
+TEST(SummaryJsonTest, IsValidWhateverBytesANameHolds) {
+  RunResult run = MadeUpRun();
+  run.scenario = "quote \" slash \\ line\n latin-1 \xE9 end";
+  EXPECT_STREQ(Parse(run)["scenario"].GetString(),
+               "quote \" slash \\ line\n latin-1 \xEF\xBF\xBD end");
+}
+
+TEST(SummaryJsonTest, IsTheSameTextForEqualResults) {
+  EXPECT_EQ(SummaryJson(MadeUpRun()), SummaryJson(MadeUpRun()));
+}
+
+}  // namespace
+}  // namespace railyard
