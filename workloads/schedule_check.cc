@@ -275,9 +275,12 @@ class ScheduleRun {
   }
 
   void CheckFinished() {
+    size_t first_waiting = kNoLane;
     for (const auto& [key, connection] : connections_) {
-      if (connection.waiting == kNoLane) continue;
-      const Lane& lane = lanes_[connection.waiting];
+      first_waiting = std::min(first_waiting, connection.waiting);
+    }
+    if (first_waiting != kNoLane) {
+      const Lane& lane = lanes_[first_waiting];
       const Step step = schedules_[lane.id.rank]->StepAt(lane.id, lane.step);
       Fail(lane, fmt::format("waits for ever for a message of {} B from rank {}", step.bytes,
                              step.recv_from));
@@ -332,7 +335,7 @@ class ScheduleRun {
 
   void CheckCoverage(uint32_t rank, uint32_t peer, uint64_t begin, uint64_t end, size_t& next) {
     const auto& ranges = stored_[rank];
-    const std::string source = point_to_point_ ? fmt::format(" from rank {}", peer) : "";
+    const std::string source = point_to_point_ ? fmt::format(" of rank {}", peer) : "";
     for (; next < ranges.size() && ranges[next].peer == peer; ++next) {
       if (ranges[next].end > end || ranges[next].begin < begin) {
         error_ = ranges[next].begin < begin && next > 0 && ranges[next - 1].peer == peer

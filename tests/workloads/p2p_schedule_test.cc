@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/p2p_schedule.h"
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/workloads/layouts.h"
+#include "workloads/nccl_planner.h"
+
+namespace railyard {
+namespace {
+
+using ::railyard::testing::Nodes;
+
+NcclSettings Version(uint32_t version) {
+  NcclSettings settings;
+  settings.version = version;
+  return settings;
+}
+
+std::vector<P2pCall> AllToAllCalls(uint32_t rank_count, uint64_t bytes) {
+  std::vector<P2pCall> calls;
+  for (uint32_t peer = 0; peer < rank_count; ++peer) {
+    calls.push_back({true, peer, bytes});
+    calls.push_back({false, peer, bytes});
+  }
+  return calls;
+}
+
+// The steps of every lane, in order of channel, batch, lane.
+struct LaneSteps {
+  LaneId id;
+  std::vector<Step> steps;
+};
+std::vector<LaneSteps> LanesOf(const CollectiveSchedule& schedule, uint32_t rank) {
+  std::vector<LaneSteps> lanes;
+  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+    for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
+      for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
+        LaneSteps steps{{rank, channel, batch, lane}, {}};
+        for (uint64_t i = 0; i < schedule.StepCount(steps.id); ++i) {
+          steps.steps.push_back(schedule.StepAt(steps.id, i));
+        }
+        lanes.push_back(std::move(steps));
+      }
+    }
+  }
+  return lanes;
+}
+
+TEST(P2pSchedule, SendsItsBlockToEveryOtherRankOfAnAllToAll) {
+  for (const uint32_t version : {22705u, 23007u}) {
+    const NcclPlanner planner(Nodes(4, 8), Version(version));
+    constexpr uint64_t kBlock = 1'000'003;
+    const auto calls = AllToAllCalls(32, kBlock);
+    for (const uint32_t rank : {0u, 13u, 31u}) {
+      const auto schedule = planner.PlanP2p(rank, calls.data(), 64);
+      std::map<int32_t, uint64_t> sent;
+      std::map<int32_t, uint64_t> received;
+      for (const LaneSteps& lane : LanesOf(*schedule, rank)) {
+        for (const Step& step : lane.steps) {
+          if (step.send_to != kNoPeer) sent[step.send_to] += step.bytes;
+          if (step.recv_from != kNoPeer) received[step.recv_from] += step.bytes;
+        }
+      }
+      EXPECT_EQ(sent.size(), 31u);
+      EXPECT_EQ(received.size(), 31u);
+      EXPECT_FALSE(sent.contains(static_cast<int32_t>(rank)));
+      for (const auto& [peer, bytes] : sent) EXPECT_EQ(bytes, kBlock);
+      for (const auto& [peer, bytes] : received) EXPECT_EQ(bytes, kBlock);
+    }
+  }
+}
+
+TEST(P2pSchedule, PutsAtMostEightWorksInABatch) {
+  const NcclPlanner planner(Nodes(16, 8), Version(22705));
+  const auto calls = AllToAllCalls(128, 4096);
+  const auto schedule = planner.PlanP2p(5, calls.data(), 256);
+  uint32_t batches = 0;
+  for (uint32_t channel = 0; channel < 16; ++channel) {
+    batches += schedule->BatchCount(5, channel);
+    for (uint32_t batch = 0; batch < schedule->BatchCount(5, channel); ++batch) {
+      // Eight works of a Send and a Recv; the one with itself has no lanes.
+      EXPECT_GE(schedule->LaneCount(5, channel, batch), 14u);
+      EXPECT_LE(schedule->LaneCount(5, channel, batch), 16u);
+    }
+  }
+  EXPECT_EQ(batches, 16u);  // 128 works of one part, one group of eight rounds per channel
+  EXPECT_EQ(schedule->message_rule().in_flight_messages, 2u);  // eight share 16 slots
+}
+
+TEST(P2pSchedule, HasAllEightSlotsForAFewMessages) {
+  const NcclPlanner planner(Nodes(2, 8), Version(22705));
+  const std::vector<P2pCall> calls = {{true, 8, 1 << 20}, {true, 1, 1 << 20}};
+  EXPECT_EQ(planner.PlanP2p(0, calls.data(), 2)->message_rule().in_flight_messages, 8u);
+}
+
+TEST(P2pSchedule, ShapesNetworkChunksByTheMessage) {
+  const NcclPlanner planner(Nodes(2, 8), Version(22705));
+  const auto first_chunk = [&](uint32_t peer, uint64_t bytes) {
+    const P2pCall call{true, peer, bytes};
+    const auto schedule = planner.PlanP2p(0, &call, 1);
+    return LanesOf(*schedule, 0).front().steps.front().bytes;
+  };
+  EXPECT_EQ(first_chunk(8, 100'000), 32u << 10);    // below 128 KiB
+  EXPECT_EQ(first_chunk(8, 1'000'000), 64u << 10);  // below 1 MiB
+  EXPECT_EQ(first_chunk(8, 1 << 20), 128u << 10);
+  EXPECT_EQ(first_chunk(1, 100'000), 100'000u);  // NVLink: the full 128 KiB
+}
+
+TEST(P2pSchedule, CapsTheChunkAtASlotOfTheBuffer) {
+  NcclSettings settings;
+  settings.buffsize_bytes = 512 << 10;
+  const NcclPlanner planner(Nodes(1, 8), settings);
+  const P2pCall call{true, 1, 16 << 20};
+  EXPECT_EQ(LanesOf(*planner.PlanP2p(0, &call, 1), 0).front().steps.front().bytes, 64u << 10);
+}
+
+TEST(P2pSchedule, SplitsAMessageInPartsOnChannelsOfTheirOwn) {
+  // 2.30, 2 x 8: four channels per peer, one of them to begin with (16 ranks on 16 channels);
+  // 1 MiB doubles to four parts of 256 KiB, still above 128 KiB.
+  const NcclPlanner planner(Nodes(2, 8), Version(23007));
+  const P2pCall call{true, 8, 1 << 20};
+  const auto schedule = planner.PlanP2p(0, &call, 1);
+  const auto lanes = LanesOf(*schedule, 0);
+  ASSERT_EQ(lanes.size(), 4u);
+  std::set<uint32_t> channels;
+  std::set<uint64_t> offsets;
+  for (const LaneSteps& lane : lanes) {
+    channels.insert(lane.id.channel);
+    offsets.insert(lane.steps.front().offset_bytes);
+    EXPECT_EQ(lane.steps.size(), 2u);  // chunks of 128 KiB
+  }
+  // Round 8 is base 1, reversed in four bits 8.
+  EXPECT_EQ(channels, (std::set<uint32_t>{8, 9, 10, 11}));
+  EXPECT_EQ(offsets, (std::set<uint64_t>{0, 256 << 10, 512 << 10, 768 << 10}));
+}
+
+TEST(P2pSchedule, UsesFourChannelsPerPeerOfAServer) {
+  // 1 x 8: 32 channels, 4 parts of at least 64 KiB to begin with.
+  const NcclPlanner planner(Nodes(1, 8), Version(23007));
+  const P2pCall small{true, 1, 100'000};
+  EXPECT_EQ(LanesOf(*planner.PlanP2p(0, &small, 1), 0).size(), 2u);
+  const P2pCall large{true, 1, 4 << 20};
+  EXPECT_EQ(LanesOf(*planner.PlanP2p(0, &large, 1), 0).size(), 4u);
+}
+
+TEST(P2pSchedule, SendsAMessageOfNoBytes) {
+  const NcclPlanner planner(Nodes(2, 8), Version(22705));
+  const P2pCall call{true, 9, 0};
+  const auto lanes = LanesOf(*planner.PlanP2p(0, &call, 1), 0);
+  ASSERT_EQ(lanes.size(), 1u);
+  ASSERT_EQ(lanes[0].steps.size(), 1u);
+  EXPECT_EQ(lanes[0].steps[0].bytes, 0u);
+  EXPECT_EQ(lanes[0].steps[0].send_to, 9);
+}
+
+TEST(P2pSchedule, DoesNothingForMessagesToItself) {
+  const std::vector<P2pCall> calls = {{true, 0, 1 << 20}, {false, 0, 1 << 20}};
+  for (const CommunicatorLayout& layout : {Nodes(2, 8), Nodes(1, 1)}) {
+    const NcclPlanner planner(layout, {});
+    EXPECT_TRUE(LanesOf(*planner.PlanP2p(0, calls.data(), 2), 0).empty());
+  }
+}
+
+TEST(P2pSchedule, ServesRepeatedMessagesToAPeerInBatchesOfTheirOwn) {
+  const NcclPlanner planner(Nodes(2, 8), Version(22705));
+  const std::vector<P2pCall> calls = {{true, 8, 1000}, {true, 8, 2000}, {false, 8, 3000}};
+  const auto schedule = planner.PlanP2p(0, calls.data(), 3);
+  const auto lanes = LanesOf(*schedule, 0);
+  ASSERT_EQ(lanes.size(), 3u);
+  // Round 8 sends to the other server and receives from it: the first Send and the Recv share a
+  // work.
+  EXPECT_EQ(lanes[0].id.batch, 0u);
+  EXPECT_EQ(lanes[0].steps[0].recv_from, 8);
+  EXPECT_EQ(lanes[1].id.batch, 0u);
+  EXPECT_EQ(lanes[1].steps[0].bytes, 1000u);
+  EXPECT_EQ(lanes[2].id.batch, 1u);
+  EXPECT_EQ(lanes[2].steps[0].bytes, 2000u);
+}
+
+TEST(P2pSchedule, DefinesOnlyTheLanesOfItsRank) {
+  const NcclPlanner planner(Nodes(2, 8), {});
+  const auto calls = AllToAllCalls(16, 4096);
+  const auto schedule = planner.PlanP2p(3, calls.data(), 32);
+  for (uint32_t channel = 0; channel < schedule->channel_count(); ++channel) {
+    EXPECT_EQ(schedule->BatchCount(4, channel), 0u);
+    EXPECT_EQ(schedule->LaneCount(4, channel, 0), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace railyard
