@@ -12,7 +12,7 @@ namespace railyard {
 namespace {
 
 uint32_t ServersPerLeaf(const RailOptimizedSpec& spec) {
-  return spec.servers_per_leaf == 0 ? spec.servers : spec.servers_per_leaf;
+  return spec.servers_per_leaf.value_or(spec.servers);
 }
 
 uint32_t GroupCount(const RailOptimizedSpec& spec) {
@@ -20,7 +20,7 @@ uint32_t GroupCount(const RailOptimizedSpec& spec) {
 }
 
 uint64_t SpineCount(const RailOptimizedSpec& spec) {
-  return spec.spines == 0 ? NonBlockingSpines(spec) : spec.spines;
+  return spec.spines ? *spec.spines : NonBlockingSpines(spec);
 }
 
 // Exact up to kMaxFabricCables; beyond, merely more than that.
@@ -164,14 +164,12 @@ std::vector<SpecProblem> CheckRailOptimized(const RailOptimizedSpec& spec) {
   Checker check;
   check.Count("servers", spec.servers, 1, kMaxFabricGpus);
   check.Count("gpus_per_server", spec.gpus_per_server, 1, kMaxGpusPerServer);
-  if (spec.servers_per_leaf > spec.servers && spec.servers > 0) {
-    check.Add("servers_per_leaf",
-              fmt::format("{} is more than the {} servers there are (expected 1 "
-                          "to {})",
-                          spec.servers_per_leaf, spec.servers, spec.servers));
+  if (spec.servers_per_leaf) {
+    const uint32_t most = check.Clean() ? spec.servers : kMaxFabricGpus;
+    check.Count("servers_per_leaf", *spec.servers_per_leaf, 1, most);
   }
+  if (spec.spines) check.Count("spines", *spec.spines, 1, kMaxFabricSpines);
   check.Count("links_per_leaf_and_spine", spec.links_per_leaf_and_spine, 1, kMaxParallelCables);
-  check.Count("spines", spec.spines, 0, kMaxFabricCables);
   check.Rate("nic_rate", spec.nic_rate_bps);
   check.Rate("leaf_spine_rate", spec.leaf_spine_rate_bps);
   check.Rate("host_rate", spec.host_rate_bps);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,13 +26,14 @@ namespace railyard {
 struct RailOptimizedSpec {
   std::string name = "rail-optimized";
   uint32_t servers = 1;
-  uint32_t gpus_per_server = 8;           // and as many NICs; NVIDIA DGX H100 user guide
-  uint32_t servers_per_leaf = 0;          // servers in a group of leaves; 0: all
-  uint32_t spines = 0;                    // 0: as many as make the leaves non-blocking, at least 1
-  uint32_t links_per_leaf_and_spine = 1;  // parallel cables
+  uint32_t gpus_per_server = 8;                // and as many NICs; NVIDIA DGX H100 user guide
+  std::optional<uint32_t> servers_per_leaf{};  // servers in a group of leaves; none: all
+  std::optional<uint32_t> spines{};            // none: as many as make the leaves non-blocking
+  uint32_t links_per_leaf_and_spine = 1;       // parallel cables
 
   // A GPU's NVLinks to each NVSwitch: 18 NVLink4 spread 5/4/4/5 over the four of an HGX H100 board,
-  // 25 GB/s each way per link (NVIDIA H100 whitepaper, "NVLink"; HGX H100 board layout).
+  // 25 GB/s each way per link (NVIDIA H100 whitepaper, "NVLink"; HGX H100 board layout). Servers
+  // with another number of GPUs keep these switches and lanes.
   std::vector<uint32_t> nvlink_lanes = {5, 4, 4, 5};
   uint64_t nvlink_lane_rate_bps = 200'000'000'000;
   // Assumed: SerDes, link layer and the GPU's crossbar, per hop. Two hops and the switch are 500 ns
@@ -66,6 +68,7 @@ struct RailOptimizedSpec {
 inline constexpr uint32_t kMaxGpusPerServer = 72;  // the largest NVLink island sold (GB200 NVL72)
 inline constexpr uint32_t kMaxFabricGpus = 65'536;
 inline constexpr uint64_t kMaxFabricCables = 2'000'000;
+inline constexpr uint32_t kMaxFabricSpines = 65'536;
 inline constexpr uint32_t kMaxParallelCables = 1'024;
 inline constexpr uint64_t kMinLinkRateBps = 1'000'000;
 inline constexpr uint64_t kMaxLinkRateBps = 100'000'000'000'000;

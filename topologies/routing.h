@@ -5,7 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <unordered_map>
 #include <vector>
+
+#include <boost/graph/adjacency_list.hpp>
 
 #include "topologies/fabric_graph.h"
 
@@ -14,16 +18,19 @@ namespace railyard {
 // The links a packet takes, first to last; empty if the destination cannot be reached.
 using Path = std::vector<LinkId>;
 
+// One choice per switch and flow, as a switch's hash over a packet's header makes it: per-packet
+// spraying and flowlets are not modelled. When the number of equal-cost links changes, flows
+// through that switch are dealt anew (no resilient hashing). Not for use by two threads at once.
 class EcmpRouting {
  public:
   // `graph` must outlive this. `seed` enters every switch's hash.
   EcmpRouting(const FabricGraph& graph, uint64_t seed);
 
-  // From one device to another over NICs and switches (never through a GPU, an NVSwitch or a third
-  // NIC), at each hop choosing among the equal-cost next links that are up by a hash of (seed,
-  // switch, entropy).
+  // From one GPU or NIC to another over NICs and switches (never through a GPU, an NVSwitch or a
+  // third NIC), at each hop choosing among the equal-cost next links that are up by a hash of
+  // (seed, switch, entropy). A GPU uses NicOfGpu and the HOST link to it. Also empty if from == to.
   Path Resolve(DeviceId from, DeviceId to, uint64_t entropy) const;
-  // Number of equal-cost shortest paths, 0 if unreachable.
+  // Number of equal-cost shortest paths, 0 if unreachable or from == to; parallel links count each.
   uint64_t CountShortestPaths(DeviceId from, DeviceId to) const;
 
   // A link's state as routing knows it (after detection and convergence). Distances are
@@ -31,7 +38,42 @@ class EcmpRouting {
   void SetLinkUp(LinkId link, bool up);
 
  private:
-  // next-hop distances to one destination; cleared by SetLinkUp
+  struct SwitchLink {
+    LinkId link = 0;
+  };
+  // The switches alone, every edge against its link's direction: a breadth-first search from a
+  // switch finds all others' distances to it, and a switch's in-edges are its ways out.
+  using SwitchGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS,
+                                            boost::no_property, SwitchLink>;
+  using SwitchIndex = uint32_t;  // vertex of SwitchGraph
+  using Distances = std::vector<uint32_t>;
+
+  struct Destination {
+    DeviceId nic = 0;
+    std::vector<const Distances*> attachments;  // to each switch with a link up to the NIC
+  };
+  struct NicEnds {
+    DeviceId from = 0;
+    DeviceId to = 0;
+    std::optional<LinkId> first;  // HOST link of a GPU to its NIC
+    std::optional<LinkId> last;   // HOST link of the other NIC to its GPU
+  };
+
+  // The NICs that stand for the two ends, and the HOST links outside them; nullopt if there is no
+  // such NIC or its HOST link is down.
+  std::optional<NicEnds> FindNics(DeviceId from, DeviceId to) const;
+  Destination FindDestination(DeviceId nic) const;
+  const Distances& DistancesTo(SwitchIndex attachment) const;
+  // Links that `device` may use next on a shortest path, in the order of creation.
+  void NextLinks(DeviceId device, const Destination& destination, std::vector<LinkId>& next) const;
+
+  const FabricGraph& graph_;
+  uint64_t seed_;
+  std::vector<bool> up_;                       // by link
+  std::vector<SwitchIndex> switch_of_device_;  // kNoSwitch for what is no switch
+  std::vector<DeviceId> device_of_switch_;
+  SwitchGraph switches_;
+  mutable std::unordered_map<SwitchIndex, Distances> distances_to_;  // cleared by SetLinkUp
 };
 
 }  // namespace railyard

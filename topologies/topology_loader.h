@@ -3,22 +3,15 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "simulator/diagnostics/text_proto.h"
 #include "topologies/fabric_graph.h"
+#include "topologies/preset.h"
 
 namespace railyard {
 
-// `fabric` is a cursor on a railyard.protos.Fabric. nullopt after an error.
+// `fabric` is a cursor on a railyard.protos.Fabric: a preset, a generator's parameters, or a file
+// with a railyard.protos.Topology. nullopt after an error; every mistake is a finding.
 std::optional<FabricGraph> LoadFabric(const ProtoCursor& fabric, Diagnostics& diagnostics);
-
-struct Preset {
-  std::string name;
-  std::string description;  // one line
-};
-const std::vector<Preset>& Presets();
-std::optional<FabricGraph> MakePreset(const std::string& name);
 
 }  // namespace railyard

@@ -186,7 +186,7 @@ std::string FormatDuration(int64_t ps) {
   };
   if (ps == 0) return "0 s";
   const uint64_t magnitude = ps < 0 ? 0 - static_cast<uint64_t>(ps) : static_cast<uint64_t>(ps);
-  return (ps < 0 ? "-" : "") + FormatScaled(magnitude, kUnits);
+  return fmt::format("{}{}", ps < 0 ? "-" : "", FormatScaled(magnitude, kUnits));
 }
 
 std::string FormatBytes(uint64_t bytes) {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Fabrics with a name: generators with every parameter at its default but the size.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "topologies/fabric_graph.h"
+
+namespace railyard {
+
+struct Preset {
+  std::string name;
+  std::string description;  // one line
+};
+const std::vector<Preset>& Presets();
+// nullopt if there is no such preset.
+std::optional<FabricGraph> MakePreset(const std::string& name);
+
+}  // namespace railyard
