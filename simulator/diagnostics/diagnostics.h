@@ -39,6 +39,7 @@ class Diagnostics {
   void Note(SourceLocation where, std::string field, std::string what);
 
   bool HasErrors() const { return error_count_ > 0; }
+  int error_count() const { return error_count_; }
   const std::vector<Finding>& findings() const { return findings_; }
   // One line per finding, files in the order of their first finding, within them by line and
   // column. Notes follow the finding they belong to, the last one before them; repeats are left

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The command line: verbs, their options, and the exit status.
+#pragma once
+
+namespace railyard {
+
+// What scripts may rely on.
+enum ExitStatus : int {
+  kExitDone = 0,
+  kExitEnvironment = 1,  // a file, a disk or memory failed
+  kExitInput = 2,        // the input or the command line is wrong; nothing was written
+  kExitJobAborted = 3,   // the simulated job was aborted; results are written
+  kExitStalled = 4,      // the simulated job stalled; results are written
+};
+
+// Runs one command. Findings and failures go to standard error, everything else to standard output.
+// Precondition: InitVirtualTime() was called. At most one `run` per process.
+int RunCli(int argc, const char* const* argv);
+
+}  // namespace railyard

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One verb of the command line.
+#pragma once
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "simulator/cli/cli.h"
+
+namespace railyard {
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  // After parsing, if this verb was given. EnvironmentError where the environment fails.
+  virtual ExitStatus Run() = 0;
+
+  CLI::App* parser() const { return parser_; }
+
+ protected:
+  // `parser`: the verb's own, to which the constructor of the derived class adds its options.
+  explicit Command(CLI::App* parser) : parser_(parser) {}
+
+ private:
+  CLI::App* parser_;
+};
+
+// Each adds its verb to `program`.
+std::unique_ptr<Command> MakeRunCommand(CLI::App& program);
+std::unique_ptr<Command> MakeValidateCommand(CLI::App& program);
+std::unique_ptr<Command> MakeImportCommand(CLI::App& program);
+
+}  // namespace railyard

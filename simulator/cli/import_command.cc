@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "simulator/cli/command.h"
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/nccl_log_reader.h"
+#include "traces/trace_file.h"
+
+namespace railyard {
+namespace {
+
+template <typename Number>
+bool ParseNumber(std::string_view text, Number& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end && !text.empty();
+}
+
+// "HOST:PID[:DEVICE]=RANK". A host's name holds no colon in NCCL's prefix.
+std::optional<NcclLogOptions::RankOf> ParseRankOf(std::string_view text) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  NcclLogOptions::RankOf entry;
+  if (!ParseNumber(text.substr(equals + 1), entry.rank)) return std::nullopt;
+  std::string_view process = text.substr(0, equals);
+  const size_t first = process.find(':');
+  if (first == 0 || first == std::string_view::npos) return std::nullopt;
+  entry.host = process.substr(0, first);
+  process.remove_prefix(first + 1);
+  const size_t second = process.find(':');
+  if (second != std::string_view::npos) {
+    uint32_t device = 0;
+    if (!ParseNumber(process.substr(second + 1), device)) return std::nullopt;
+    entry.device = device;
+  }
+  if (!ParseNumber(process.substr(0, second), entry.pid)) return std::nullopt;
+  return entry;
+}
+
+// Whether two paths would be the same file, existing or not.
+bool IsSameFile(const std::string& a, const std::string& b) {
+  std::error_code error;
+  const std::filesystem::path canonical_a = std::filesystem::weakly_canonical(a, error);
+  if (error) return a == b;
+  const std::filesystem::path canonical_b = std::filesystem::weakly_canonical(b, error);
+  return error ? a == b : canonical_a == canonical_b;
+}
+
+class ImportCommand : public Command {
+ public:
+  explicit ImportCommand(CLI::App& program)
+      : Command(program.add_subcommand("import", "Turn captured logs into a trace")) {
+    parser()->add_option("--format", format_, "Of the files: nccl-log")->required();
+    parser()->add_option("FILE", files_, "The logs of one job")->required();
+    parser()->add_option("-o,--output", trace_, "The trace to write")->required();
+    parser()->add_option("--report", report_, "The import report (default: TRACE.report.txt)");
+    parser()
+        ->add_option("--rank-map", rank_map_,
+                     "Which rank a process is, where no Init line says so; may be given again")
+        ->type_name("HOST:PID[:DEVICE]=RANK")
+        ->allow_extra_args(false);
+    parser()->add_option("--missing-ranks", missing_ranks_,
+                         "Ranks the logs do not hold: reconstruct (default; they ran the same "
+                         "program as those present, and the report says so) or refuse");
+  }
+
+  ExitStatus Run() override {
+    Diagnostics diagnostics;
+    const NcclLogOptions options = Options(diagnostics);
+    if (diagnostics.HasErrors()) {
+      fmt::print(stderr, "{}", diagnostics.ToString());
+      return kExitInput;
+    }
+    const NcclLogImport import = ReadNcclLogs(options, diagnostics);
+    fmt::print(stderr, "{}", diagnostics.ToString());
+    WriteImportReport(ReportPath(), import.report);
+    if (import.trace) WriteTrace(trace_, *import.trace);
+    fmt::print("{}", Summary(import));
+    return import.trace ? kExitDone : kExitInput;
+  }
+
+ private:
+  std::string ReportPath() const { return report_.empty() ? trace_ + ".report.txt" : report_; }
+
+  NcclLogOptions Options(Diagnostics& diagnostics) const {
+    NcclLogOptions options;
+    options.files = files_;
+    if (format_ != "nccl-log") {
+      diagnostics.Error({"--format"}, "", UnknownName("format", format_, {"nccl-log"}));
+    }
+    if (missing_ranks_ == "reconstruct") {
+      options.missing_ranks = NcclLogOptions::MissingRanks::kReconstruct;
+    } else if (missing_ranks_ != "refuse") {
+      diagnostics.Error({"--missing-ranks"}, "",
+                        UnknownName("", missing_ranks_, {"reconstruct", "refuse"}));
+    }
+    for (const std::string& text : rank_map_) {
+      const SourceLocation where{"--rank-map " + text};
+      if (auto entry = ParseRankOf(text)) {
+        entry->where = where;
+        options.rank_map.push_back(std::move(*entry));
+      } else {
+        diagnostics.Error(where, "", "expected HOST:PID=RANK or HOST:PID:DEVICE=RANK");
+      }
+    }
+    CheckOutputs(diagnostics);
+    return options;
+  }
+
+  // Nothing the user gave may be overwritten by what is written.
+  void CheckOutputs(Diagnostics& diagnostics) const {
+    for (const std::string& file : files_) {
+      if (IsSameFile(file, trace_)) {
+        diagnostics.Error({"--output"}, "", fmt::format("{} is one of the logs", Quote(trace_)));
+      }
+      if (IsSameFile(file, ReportPath())) {
+        diagnostics.Error({"--report"}, "",
+                          fmt::format("{} is one of the logs", Quote(ReportPath())));
+      }
+    }
+    if (IsSameFile(trace_, ReportPath())) {
+      diagnostics.Error({"--report"}, "", fmt::format("{} is the trace", Quote(ReportPath())));
+    }
+  }
+
+  std::string Summary(const NcclLogImport& import) const {
+    const ImportReport& report = import.report;
+    std::string text = fmt::format(
+        "{} calls seen in {} lines of {} file{}: {} imported, {} dropped", report.calls_seen(),
+        report.lines_read(), report.files.size(), report.files.size() == 1 ? "" : "s",
+        report.calls_imported(), report.calls_dropped());
+    const char* separator = " (";
+    for (int i = 0; i < kDropReasonCount; ++i) {
+      const auto reason = static_cast<DropReason>(i);
+      if (report.DroppedFor(reason).count == 0) continue;
+      text += fmt::format("{}{}: {}", separator, DropReasonName(reason),
+                          report.DroppedFor(reason).count);
+      separator = ", ";
+    }
+    if (report.calls_dropped() > 0) text += ")";
+    text += ".\n";
+    if (report.calls_reconstructed > 0) {
+      text += fmt::format("{} calls of {} missing ranks are reconstructed from the others.\n",
+                          report.calls_reconstructed, report.ranks_reconstructed);
+    }
+    if (!report.assumed.empty()) {
+      text += fmt::format("{} assumption{} made, see the report.\n", report.assumed.size(),
+                          report.assumed.size() == 1 ? " was" : "s were");
+    }
+    text += import.trace ? fmt::format("trace: {} ({} ranks)\n", trace_, import.trace->rank_count)
+                         : std::string("No trace is written: no call can be imported.\n");
+    return text + fmt::format("report: {}\n", ReportPath());
+  }
+
+  std::string format_;
+  std::vector<std::string> files_;
+  std::string trace_;
+  std::string report_;
+  std::vector<std::string> rank_map_;
+  std::string missing_ranks_ = "reconstruct";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeImportCommand(CLI::App& program) {
+  return std::make_unique<ImportCommand>(program);
+}
+
+}  // namespace railyard

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <charconv>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analysis/result_files.h"
+#include "analysis/run_table.h"
+#include "simulator/cli/command.h"
+#include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/replay/run_scenario.h"
+#include "simulator/scenario/scenario_loader.h"
+
+namespace railyard {
+namespace {
+
+std::string CheckWholeNumber(const std::string& text) {
+  uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && stop == end) return {};
+  return fmt::format("{} is not a whole number, 0 to {}", Quote(text), UINT64_MAX);
+}
+
+ExitStatus StatusOf(const RunResult& result) {
+  switch (result.status) {
+    case RunStatus::kCompleted:
+      return kExitDone;
+    case RunStatus::kJobAborted:
+      return kExitJobAborted;
+    case RunStatus::kStalled:
+      return kExitStalled;
+  }
+  return kExitStalled;
+}
+
+// In single quotes where a shell needs them.
+std::string ShellWord(const std::string& word) {
+  if (!word.empty() && word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                              "0123456789_-=./:,+") == std::string::npos) {
+    return word;
+  }
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+class RunCommand : public Command {
+ public:
+  explicit RunCommand(CLI::App& program)
+      : Command(program.add_subcommand("run", "Replay a scenario and say what happened")) {
+    parser()->add_option("SCENARIO", scenario_, "The scenario, protobuf text")->required();
+    parser()->add_option(
+        "--out", out_,
+        "Where results go: a new or empty directory, or an earlier result, which is "
+        "replaced (default: out/NAME)");
+    parser()
+        ->add_option("--set", sets_,
+                     "Set one field, e.g. faults[0].until=5ms; 'faults=[]' clears a repeated one; "
+                     "may be given again")
+        ->type_name("FIELD=VALUE")
+        ->allow_extra_args(false);
+    parser()
+        ->add_option("--seed", seed_, "The same as --set seed=N")
+        ->type_name("N")
+        ->check(CheckWholeNumber);
+    parser()->add_flag("--no-baseline", no_baseline_,
+                       "Leave out the paired fault-free run: no stretch");
+    parser()->add_flag("--quiet", quiet_, "Print errors only");
+  }
+
+  ExitStatus Run() override {
+    std::vector<std::string> sets = sets_;
+    if (!seed_.empty()) sets.push_back("seed=" + seed_);
+    Diagnostics diagnostics;
+    const auto scenario = LoadScenario(scenario_, sets, diagnostics);
+    if (!quiet_ || diagnostics.HasErrors()) fmt::print(stderr, "{}", diagnostics.ToString());
+    if (!scenario) return kExitInput;
+
+    const std::string directory = out_.empty() ? "out/" + scenario->name : out_;
+    if (const auto refusal = PrepareResultDirectory(directory)) {
+      fmt::print(stderr, "--out {}: error: {}\n", directory, *refusal);
+      return kExitInput;
+    }
+    SetCheckContext({.replay_command = ReplayCommand(directory),
+                     .virtual_time_ps = [] { return FabricSimulatorImpl::Get().NowPs(); }});
+    const RunResult result = RunScenario(*scenario, {.baseline = !no_baseline_});
+    std::vector<ExtraFile> extra_files;
+    if (scenario->import_report) {
+      extra_files.push_back({"import_report.txt", scenario->import_report->ToString()});
+    }
+    WriteResults(directory, result, extra_files);
+    if (!quiet_) fmt::print("{}results: {}\n", PrintRunTable(result), directory);
+    return StatusOf(result);
+  }
+
+ private:
+  std::string ReplayCommand(const std::string& directory) const {
+    std::string command = "railyard run " + ShellWord(scenario_) + " --out " + ShellWord(directory);
+    for (const std::string& set : sets_) command += " --set " + ShellWord(set);
+    if (!seed_.empty()) command += " --seed " + seed_;
+    if (no_baseline_) command += " --no-baseline";
+    return command;
+  }
+
+  std::string scenario_;
+  std::string out_;
+  std::vector<std::string> sets_;
+  std::string seed_;
+  bool no_baseline_ = false;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRunCommand(CLI::App& program) {
+  return std::make_unique<RunCommand>(program);
+}
+
+}  // namespace railyard

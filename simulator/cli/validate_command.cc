@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "simulator/cli/command.h"
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/scenario/scenario_loader.h"
+
+namespace railyard {
+namespace {
+
+class ValidateCommand : public Command {
+ public:
+  explicit ValidateCommand(CLI::App& program)
+      : Command(program.add_subcommand("validate",
+                                       "Check scenarios exactly as run does before time zero")) {
+    parser()->add_option("FILE", files_, "Scenarios, protobuf text")->required();
+  }
+
+  ExitStatus Run() override {
+    ExitStatus status = kExitDone;
+    for (const std::string& file : files_) {
+      Diagnostics diagnostics;
+      const auto scenario = LoadScenario(file, {}, diagnostics);
+      fmt::print(stderr, "{}", diagnostics.ToString());
+      if (!scenario) {
+        status = kExitInput;
+        continue;
+      }
+      fmt::print("{}: valid: {} ranks on {} GPUs, {} collectives, {} faults\n", file,
+                 scenario->job.rank_count, scenario->fabric.gpus().size(),
+                 scenario->job.collectives.size(), scenario->faults.size());
+    }
+    return status;
+  }
+
+ private:
+  std::vector<std::string> files_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeValidateCommand(CLI::App& program) {
+  return std::make_unique<ValidateCommand>(program);
+}
+
+}  // namespace railyard

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/program_trace.h"
+
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/scenario/scenario.pb.h"
+#include "simulator/units/units.h"
+#include "traces/trace_check.h"
+
+namespace railyard {
+namespace {
+
+using protos::ProgramCollective;
+
+constexpr Datatype kElement = Datatype::kFloat32;
+
+// One entry of the program, repeated.
+struct Entry {
+  TraceOperation operation;
+  uint64_t repeat = 1;
+};
+
+CollectiveKind KindOf(ProgramCollective::Kind kind) {
+  switch (kind) {
+    case ProgramCollective::ALL_GATHER:
+      return CollectiveKind::kAllGather;
+    case ProgramCollective::REDUCE_SCATTER:
+      return CollectiveKind::kReduceScatter;
+    case ProgramCollective::BROADCAST:
+      return CollectiveKind::kBroadcast;
+    case ProgramCollective::REDUCE:
+      return CollectiveKind::kReduce;
+    case ProgramCollective::ALL_TO_ALL:
+      return CollectiveKind::kAllToAll;
+    default:
+      return CollectiveKind::kAllReduce;
+  }
+}
+
+// Whether a collective's size is the total of equal blocks, one per rank.
+bool HasBlocks(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
+         kind == CollectiveKind::kAllToAll;
+}
+
+bool HasRoot(CollectiveKind kind) {
+  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
+}
+
+class ProgramLoader {
+ public:
+  ProgramLoader(const ProtoCursor& program, uint32_t rank_count, Diagnostics& diagnostics)
+      : program_(program), rank_count_(rank_count), diagnostics_(diagnostics) {}
+
+  std::optional<Trace> Load() {
+    const int errors_before = diagnostics_.error_count();
+    if (program_.Size("collectives") == 0) {
+      program_.Missing(diagnostics_, "collectives",
+                       R"(e.g. collectives { kind: ALL_REDUCE bytes: "64MiB" })");
+    }
+    std::vector<Entry> entries;
+    for (int i = 0; i < program_.Size("collectives"); ++i) {
+      entries.push_back(LoadEntry(program_.Child("collectives", i)));
+    }
+    if (diagnostics_.error_count() > errors_before || rank_count_ == 0) return std::nullopt;
+    uint64_t calls = 0;
+    for (const Entry& entry : entries) calls += entry.repeat * rank_count_;
+    if (calls > kProgramCallsMax) {
+      program_.Error(diagnostics_, "collectives",
+                     fmt::format("{} calls over {} ranks (expected at most {})", calls, rank_count_,
+                                 kProgramCallsMax));
+      return std::nullopt;
+    }
+    return MakeTrace(entries);
+  }
+
+ private:
+  Entry LoadEntry(const ProtoCursor& cursor) {
+    Entry entry;
+    TraceOperation& operation = entry.operation;
+    const auto& message = static_cast<const ProgramCollective&>(cursor.message());
+    if (cursor.Has("kind")) {
+      operation.kind = KindOf(message.kind());
+    } else {
+      cursor.Missing(diagnostics_, "kind", "e.g. ALL_REDUCE");
+    }
+    operation.datatype = kElement;
+    operation.count = LoadCount(cursor, operation.kind);
+    if (cursor.Has("root") && cursor.Has("kind") && !HasRoot(operation.kind)) {
+      cursor.Error(diagnostics_, "root",
+                   "means nothing for this kind (expected BROADCAST or REDUCE)");
+    } else {
+      operation.root = static_cast<uint32_t>(cursor.Number(
+          diagnostics_, "root", 0, 0, rank_count_ > 0 ? rank_count_ - 1 : kTraceRanksMax));
+    }
+    entry.repeat = cursor.Number(diagnostics_, "repeat", 1, 1, kProgramCallsMax);
+    return entry;
+  }
+
+  // The API's count for nccl-tests' size.
+  uint64_t LoadCount(const ProtoCursor& cursor, CollectiveKind kind) {
+    if (!cursor.Has("bytes")) {
+      cursor.Missing(diagnostics_, "bytes", kExpectedBytes);
+      return 0;
+    }
+    const int errors_before = diagnostics_.error_count();
+    const uint64_t bytes = cursor.Bytes(diagnostics_, "bytes", 0);
+    if (diagnostics_.error_count() > errors_before) return 0;
+    if (bytes == 0 || bytes > kOperationBytesMax) {
+      cursor.Error(diagnostics_, "bytes",
+                   fmt::format("{} is out of range (expected 4 B to {})",
+                               Quote(cursor.Text("bytes", "")), FormatBytes(kOperationBytesMax)));
+      return 0;
+    }
+    const bool has_blocks = HasBlocks(kind);
+    if (has_blocks && rank_count_ == 0) return 0;
+    const uint64_t grain_bytes =
+        DatatypeBytes(kElement) * (has_blocks ? uint64_t{rank_count_} : uint64_t{1});
+    if (bytes % grain_bytes != 0) {
+      cursor.Error(
+          diagnostics_, "bytes",
+          fmt::format(
+              "{} bytes are not a whole number of {} elements{} (expected a multiple of {})", bytes,
+              DatatypeName(kElement),
+              has_blocks ? fmt::format(" for each of {} ranks", rank_count_) : "", grain_bytes));
+    }
+    return bytes / grain_bytes;
+  }
+
+  Trace MakeTrace(const std::vector<Entry>& entries) const {
+    Trace trace;
+    trace.origin = "program";
+    trace.rank_count = rank_count_;
+    TraceCommunicator world{.name = "world", .ranks = std::vector<uint32_t>(rank_count_)};
+    std::iota(world.ranks.begin(), world.ranks.end(), 0u);
+    trace.communicators.push_back(std::move(world));
+    std::vector<TraceOperation> calls;
+    for (const Entry& entry : entries) {
+      calls.insert(calls.end(), static_cast<size_t>(entry.repeat), entry.operation);
+    }
+    trace.operations.assign(rank_count_, calls);
+    return trace;
+  }
+
+  const ProtoCursor& program_;
+  uint32_t rank_count_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+std::optional<Trace> MakeProgramTrace(const ProtoCursor& program, uint32_t rank_count,
+                                      Diagnostics& diagnostics) {
+  return ProgramLoader(program, rank_count, diagnostics).Load();
+}
+
+}  // namespace railyard

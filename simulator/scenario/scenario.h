@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One run, checked and complete: what a scenario file says, in the types of the libraries that act
+// on it. Holds no protobuf and no path that still has to be looked at.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/fabric/routing_delays.h"
+#include "simulator/faults/fault_spec.h"
+#include "simulator/replay/gpu_costs.h"
+#include "simulator/transport/nic_settings.h"
+#include "topologies/fabric_graph.h"
+#include "traces/import_report.h"
+#include "traces/trace.h"
+#include "workloads/job.h"
+#include "workloads/nccl_planner.h"
+
+namespace railyard {
+
+struct Scenario {
+  std::string name;  // fit for a file's name
+  std::string path;
+  uint64_t seed = 1;
+  FabricGraph fabric;
+  Trace trace;
+  Job job;  // of `trace`; no more ranks than the fabric has GPUs, rank r on GPU r
+  NcclSettings nccl;
+  // Of every queue pair: local ACK timeout 4.096 us x 2^ib_timeout, and how often it is tried
+  // again.
+  uint32_t ib_timeout = 0;
+  uint32_t ib_retry_cnt = 0;
+  GpuCosts gpu;
+  NicSettings nic;
+  RoutingDelays routing;
+  std::vector<FaultSpec> faults;
+  // RING/SIMPLE is replayed whatever the trace states; otherwise nothing in it states another.
+  bool force_ring = false;
+  std::optional<ImportReport> import_report;  // of a log read at load time
+  std::vector<std::string> notes;             // what was assumed on the user's behalf
+};
+
+}  // namespace railyard

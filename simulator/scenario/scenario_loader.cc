@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/scenario_loader.h"
+
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/text_proto.h"
+#include "simulator/scenario/fault_loader.h"
+#include "simulator/scenario/scenario.pb.h"
+#include "simulator/scenario/settings_loader.h"
+#include "simulator/scenario/workload_loader.h"
+#include "topologies/topology_loader.h"
+
+namespace railyard {
+namespace {
+
+constexpr size_t kNameBytesMax = 128;
+
+bool IsFileName(const std::string& name) {
+  return !name.empty() && name.size() <= kNameBytesMax && name[0] != '.' && name[0] != '-' &&
+         name.find_first_not_of(
+             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+             "._-") == std::string::npos;
+}
+
+// The name stands in results and is the default directory's: never more than one path component.
+std::string LoadName(const ProtoCursor& scenario, Diagnostics& diagnostics) {
+  const std::string name =
+      scenario.Text("name", std::filesystem::path(scenario.file().path).stem().string());
+  if (scenario.Has("name") && !IsFileName(name)) {
+    scenario.Error(diagnostics, "name",
+                   fmt::format("{} cannot name a result (expected up to {} letters, digits, "
+                               "\".\", \"_\" or \"-\", a letter, a digit or \"_\" first)",
+                               Quote(name), kNameBytesMax));
+  }
+  return name;
+}
+
+std::vector<std::string> NotesOf(const ImportReport& report) {
+  std::vector<std::string> notes = report.reconstructed;
+  notes.insert(notes.end(), report.assumed.begin(), report.assumed.end());
+  return notes;
+}
+
+}  // namespace
+
+std::unique_ptr<Scenario> LoadScenario(const std::string& path,
+                                       const std::vector<std::string>& sets,
+                                       Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  const auto file = LoadTextProto(path, protos::Scenario(), sets, diagnostics);
+  if (!file) return nullptr;
+  const ProtoCursor cursor(*file);
+
+  auto scenario = std::make_unique<Scenario>();
+  scenario->path = path;
+  scenario->name = LoadName(cursor, diagnostics);
+  if (cursor.Has("seed")) scenario->seed = cursor.Number(diagnostics, "seed", 1, 0, UINT64_MAX);
+
+  std::optional<FabricGraph> fabric;
+  if (cursor.Has("fabric")) {
+    fabric = LoadFabric(cursor.Child("fabric"), diagnostics);
+  } else {
+    cursor.Missing(diagnostics, "fabric", R"(e.g. fabric { preset: "h100-4x8-rail-optimized" })");
+  }
+  std::optional<LoadedWorkload> workload;
+  if (cursor.Has("workload")) {
+    workload = LoadWorkload(cursor.Child("workload"),
+                            fabric ? static_cast<uint32_t>(fabric->gpus().size()) : 0, diagnostics);
+  } else {
+    cursor.Missing(diagnostics, "workload", "nccl_log, trace or program in it");
+  }
+  const NcclBlock nccl =
+      LoadNccl(cursor, workload ? workload->trace.nccl_version : std::string(), diagnostics);
+  scenario->gpu = LoadGpu(cursor, diagnostics);
+  scenario->nic = LoadNic(cursor, diagnostics);
+  scenario->routing = LoadRouting(cursor, diagnostics);
+  scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr, diagnostics);
+  if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;
+
+  scenario->fabric = std::move(*fabric);
+  scenario->trace = std::move(workload->trace);
+  scenario->job = std::move(workload->job);
+  scenario->force_ring = workload->force_ring;
+  if (workload->import_report) scenario->notes = NotesOf(*workload->import_report);
+  scenario->import_report = std::move(workload->import_report);
+  scenario->nccl = nccl.planner;
+  scenario->ib_timeout = nccl.ib_timeout;
+  scenario->ib_retry_cnt = nccl.ib_retry_cnt;
+  return scenario;
+}
+
+}  // namespace railyard

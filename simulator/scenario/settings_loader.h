@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The blocks of a scenario that only set numbers: `nccl`, `gpu`, `nic`, `routing`. Each function
+// takes a cursor on the whole scenario; an absent block means the defaults.
+#pragma once
+
+#include <string>
+
+#include "simulator/diagnostics/text_proto.h"
+#include "simulator/fabric/routing_delays.h"
+#include "simulator/replay/gpu_costs.h"
+#include "simulator/transport/nic_settings.h"
+#include "workloads/nccl_planner.h"
+
+namespace railyard {
+
+struct NcclBlock {
+  NcclSettings planner;
+  uint32_t ib_timeout = 0;
+  uint32_t ib_retry_cnt = 0;
+};
+
+// `trace_version` is the version a log states, used where the scenario states none; may be empty.
+NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version,
+                   Diagnostics& diagnostics);
+GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics);
+NicSettings LoadNic(const ProtoCursor& scenario, Diagnostics& diagnostics);
+RoutingDelays LoadRouting(const ProtoCursor& scenario, Diagnostics& diagnostics);
+
+// NCCL's default of NCCL_IB_TIMEOUT in a version (as ncclGetVersion).
+uint32_t DefaultIbTimeout(uint32_t nccl_version);
+
+}  // namespace railyard

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/workload_loader.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "simulator/scenario/program_trace.h"
+#include "simulator/scenario/scenario.pb.h"
+#include "traces/nccl_log_reader.h"
+#include "traces/trace_file.h"
+
+namespace railyard {
+namespace {
+
+// Reports a path that is no file at the field that names it.
+bool IsFile(const ProtoCursor& cursor, const char* field, int index, Diagnostics& diagnostics) {
+  const std::string path = cursor.FilePath(field, index);
+  const std::string problem = WhyNotAFile(path);
+  if (problem.empty()) return true;
+  cursor.Error(diagnostics, field, fmt::format("{} {}", Quote(path), problem), index);
+  return false;
+}
+
+std::vector<NcclLogOptions::RankOf> LoadRankMap(const ProtoCursor& log, Diagnostics& diagnostics) {
+  std::vector<NcclLogOptions::RankOf> rank_map;
+  for (int i = 0; i < log.Size("rank_map"); ++i) {
+    const ProtoCursor cursor = log.Child("rank_map", i);
+    if (!cursor.Has("host")) {
+      cursor.Missing(diagnostics, "host", R"(as in the log's prefix, e.g. "node0")");
+    }
+    if (!cursor.Has("pid")) cursor.Missing(diagnostics, "pid", "as in the log's prefix");
+    if (!cursor.Has("rank")) cursor.Missing(diagnostics, "rank", "its rank in the job, from 0");
+    const auto& message = static_cast<const protos::RankOf&>(cursor.message());
+    NcclLogOptions::RankOf entry{.host = message.host(),
+                                 .pid = message.pid(),
+                                 .device = std::nullopt,
+                                 .rank = message.rank(),
+                                 .where = cursor.WhereSelf()};
+    if (message.has_device()) entry.device = message.device();
+    rank_map.push_back(std::move(entry));
+  }
+  return rank_map;
+}
+
+std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::optional<ImportReport>& report,
+                                 Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  NcclLogOptions options;
+  if (log.Size("files") == 0) log.Missing(diagnostics, "files", "one log or more");
+  for (int i = 0; i < log.Size("files"); ++i) {
+    if (IsFile(log, "files", i, diagnostics)) options.files.push_back(log.FilePath("files", i));
+  }
+  options.rank_map = LoadRankMap(log, diagnostics);
+  const auto& message = static_cast<const protos::NcclLog&>(log.message());
+  if (message.missing_ranks() == protos::NcclLog::RECONSTRUCT) {
+    options.missing_ranks = NcclLogOptions::MissingRanks::kReconstruct;
+  }
+  if (diagnostics.error_count() > errors_before) return std::nullopt;
+
+  NcclLogImport import = ReadNcclLogs(options, diagnostics);
+  report = std::move(import.report);
+  if (!import.trace && diagnostics.error_count() == errors_before) {
+    log.Error(diagnostics, "files",
+              fmt::format("no collective call can be replayed ({} seen, {} dropped)",
+                          report->calls_seen(), report->calls_dropped()),
+              0);
+  }
+  return std::move(import.trace);
+}
+
+// The trace, and the field it came from.
+std::optional<Trace> LoadTrace(const ProtoCursor& workload, const char* source, uint32_t gpu_count,
+                               std::optional<ImportReport>& report, Diagnostics& diagnostics) {
+  const std::string name = source;
+  if (name == "nccl_log") return LoadNcclLog(workload.Child(source), report, diagnostics);
+  if (name == "program") return MakeProgramTrace(workload.Child(source), gpu_count, diagnostics);
+  if (!IsFile(workload, source, -1, diagnostics)) return std::nullopt;
+  return ReadTrace(workload.FilePath(source), diagnostics);
+}
+
+const char* SourceOf(const protos::Workload& workload) {
+  switch (workload.source_case()) {
+    case protos::Workload::kNcclLog:
+      return "nccl_log";
+    case protos::Workload::kTrace:
+      return "trace";
+    case protos::Workload::kProgram:
+      return "program";
+    case protos::Workload::SOURCE_NOT_SET:
+      break;
+  }
+  return nullptr;
+}
+
+// Refuses collectives whose log says they ran as something else than is going to be replayed.
+void CheckAlgorithms(const ProtoCursor& workload, const char* source, const LoadedWorkload& loaded,
+                     Diagnostics& diagnostics) {
+  struct Refused {
+    uint64_t count = 0;
+    const JobCollective* first = nullptr;
+  };
+  std::map<std::pair<Algorithm, Protocol>, Refused> refused;
+  for (const JobCollective& collective : loaded.job.collectives) {
+    const Algorithm algorithm = collective.logged_algorithm;
+    const Protocol protocol = collective.logged_protocol;
+    if ((algorithm == Algorithm::kUnstated || algorithm == Algorithm::kRing) &&
+        (protocol == Protocol::kUnstated || protocol == Protocol::kSimple)) {
+      continue;
+    }
+    Refused& entry = refused[{algorithm, protocol}];
+    if (entry.count++ == 0) entry.first = &collective;
+  }
+  for (const auto& [logged, entry] : refused) {
+    workload.Error(
+        diagnostics, source,
+        fmt::format("{} collective{} ran as {}/{}, which cannot be replayed (expected RING/SIMPLE; "
+                    "workload.algorithm: RING replays them so)",
+                    entry.count, entry.count == 1 ? "" : "s", AlgorithmName(logged.first),
+                    ProtocolName(logged.second)));
+    const std::vector<std::string>& files = loaded.trace.source_files;
+    if (entry.first->source_file < files.size() && entry.first->source_line > 0) {
+      diagnostics.Note(
+          {files[entry.first->source_file], static_cast<int>(entry.first->source_line)}, "",
+          "the first of them");
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
+                                           Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  const auto& message = static_cast<const protos::Workload&>(workload.message());
+  const char* const source = SourceOf(message);
+  if (source == nullptr) {
+    workload.Missing(diagnostics, "nccl_log", "nccl_log, trace or program");
+    return std::nullopt;
+  }
+  LoadedWorkload loaded;
+  loaded.force_ring = message.algorithm() == protos::Workload::RING;
+  std::optional<Trace> trace =
+      LoadTrace(workload, source, gpu_count, loaded.import_report, diagnostics);
+  if (!trace) return std::nullopt;
+  loaded.trace = std::move(*trace);
+  if (gpu_count > 0 && loaded.trace.rank_count > gpu_count) {
+    workload.Error(diagnostics, source,
+                   fmt::format("the job has {} ranks, the fabric {} GPUs (expected one for each)",
+                               loaded.trace.rank_count, gpu_count));
+  }
+  std::optional<Job> job = BuildJob(loaded.trace, diagnostics);
+  if (!job) return std::nullopt;
+  loaded.job = std::move(*job);
+  if (loaded.job.collectives.empty()) {
+    workload.Error(diagnostics, source, "holds no collective (expected at least one)");
+  }
+  if (!loaded.force_ring) CheckAlgorithms(workload, source, loaded, diagnostics);
+  if (diagnostics.error_count() > errors_before) return std::nullopt;
+  return loaded;
+}
+
+}  // namespace railyard

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A scenario's `workload`: the trace it names or spells out, and whether it can be replayed.
+#pragma once
+
+#include <optional>
+
+#include "simulator/diagnostics/text_proto.h"
+#include "traces/import_report.h"
+#include "traces/trace.h"
+#include "workloads/job.h"
+
+namespace railyard {
+
+struct LoadedWorkload {
+  Trace trace;
+  Job job;
+  bool force_ring = false;
+  std::optional<ImportReport> import_report;
+};
+
+// `workload` is a cursor on a railyard.protos.Workload; `gpu_count` is 0 where the fabric could not
+// be loaded. nullopt after an error.
+std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
+                                           Diagnostics& diagnostics);
+
+}  // namespace railyard
