@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/engine/fabric_simulator_impl.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ns3/nstime.h>
+#include <ns3/object-factory.h>
+#include <ns3/simulator.h>
+
+namespace railyard {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int64_t kUs = 1'000'000;
+constexpr int64_t kSecond = 1'000'000'000'000;
+
+// A fresh engine per test. Every fabric event run is written down, then handed to on_event.
+class FabricSimulatorImplTest : public ::testing::Test {
+ protected:
+  struct Ran {
+    int64_t time_ps;
+    EventClass event_class;
+    uint32_t target;
+    bool operator==(const Ran&) const = default;
+    friend void PrintTo(const Ran& ran, std::ostream* out) {
+      *out << ran.time_ps << " ps class " << static_cast<int>(ran.event_class) << " target "
+           << ran.target;
+    }
+  };
+
+  FabricSimulatorImplTest() { Connect(); }
+  ~FabricSimulatorImplTest() override { ns3::Simulator::Destroy(); }
+
+  void Connect() {
+    engine_ = &FabricSimulatorImpl::Get();
+    for (int i = 0; i < static_cast<int>(EventClass::kNs3); ++i) {
+      classes_[static_cast<size_t>(i)] = {this, static_cast<EventClass>(i)};
+      engine_->SetHandler(static_cast<EventClass>(i), &FabricSimulatorImplTest::OnEvent,
+                          &classes_[static_cast<size_t>(i)]);
+    }
+  }
+  FabricSimulatorImpl& engine() { return *engine_; }
+
+  std::vector<uint32_t> Targets() const {
+    std::vector<uint32_t> targets;
+    for (const Ran& ran : ran_) {
+      targets.push_back(ran.target);
+    }
+    return targets;
+  }
+
+  std::vector<Ran> ran_;
+  std::function<void(const Ran&)> on_event_ = [](const Ran&) {};
+
+ private:
+  struct ClassContext {
+    FabricSimulatorImplTest* test;
+    EventClass event_class;
+  };
+  static void OnEvent(void* context, uint32_t target) {
+    const auto& of = *static_cast<const ClassContext*>(context);
+    of.test->ran_.push_back({of.test->engine().NowPs(), of.event_class, target});
+    of.test->on_event_(of.test->ran_.back());
+  }
+
+  FabricSimulatorImpl* engine_ = nullptr;
+  std::array<ClassContext, kEventClassCount> classes_;
+};
+
+// --- Order -------------------------------------------------------------------------------------
+
+TEST_F(FabricSimulatorImplTest, EventsOfOnePicosecondRunByClassThenIdAndNs3EventsLast) {
+  ns3::Simulator::Schedule(
+      ns3::PicoSeconds(500), +[] {});
+  const ns3::EventId last = ns3::Simulator::Schedule(
+      ns3::PicoSeconds(500), +[] {});
+  engine().ScheduleFabric(500, EventClass::kOperation, 0, 1);
+  engine().ScheduleFabric(500, EventClass::kArrival, 9, 2);
+  engine().ScheduleFabric(500, EventClass::kArrival, 7, 3);
+  engine().ScheduleFabric(500, EventClass::kFault, (uint64_t{1} << 52) - 1, 4);
+  engine().ScheduleFabric(499, EventClass::kOperation, 5, 5);
+  on_event_ = [&](const Ran&) { EXPECT_FALSE(last.IsExpired()); };
+  engine().Run();
+  EXPECT_THAT(Targets(), ElementsAre(5, 4, 3, 2, 1));
+  EXPECT_TRUE(last.IsExpired());
+  EXPECT_EQ(engine().EventCount(), 7u);
+  EXPECT_EQ(ns3::Simulator::GetEventCount(), 7u);
+}
+
+TEST_F(FabricSimulatorImplTest, OrderDoesNotDependOnTheOrderOfInsertion) {
+  struct Scheduled {
+    int64_t time_ps;
+    int event_class;
+    uint64_t id;
+  };
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<Scheduled> events;
+    for (uint64_t i = 0; i < 2'000; ++i) {
+      const int64_t ranges_ps[] = {10, 3'000, 20 * kUs, 5 * kSecond};
+      events.push_back({static_cast<int64_t>(random() % static_cast<uint64_t>(ranges_ps[i % 4])),
+                        static_cast<int>(random() % 15), i});
+    }
+    std::vector<Scheduled> expected = events;
+    std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.time_ps, a.event_class, a.id) < std::tie(b.time_ps, b.event_class, b.id);
+    });
+    std::shuffle(events.begin(), events.end(), random);
+    ns3::Simulator::Destroy();
+    Connect();
+    ran_.clear();
+    for (const Scheduled& event : events) {
+      engine().ScheduleFabric(event.time_ps, static_cast<EventClass>(event.event_class), event.id,
+                              static_cast<uint32_t>(event.id));
+    }
+    engine().Run();
+    ASSERT_EQ(ran_.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(ran_[i], (Ran{expected[i].time_ps, static_cast<EventClass>(expected[i].event_class),
+                              static_cast<uint32_t>(expected[i].id)}))
+          << "seed " << seed << ", event " << i;
+    }
+  }
+}
+
+TEST_F(FabricSimulatorImplTest, AnEventInsertedIntoThePresentPicosecondTakesItsPlaceInTheOrder) {
+  engine().ScheduleFabric(1'000, EventClass::kArrival, 1, 1);
+  engine().ScheduleFabric(1'000, EventClass::kArrival, 5, 5);
+  engine().ScheduleFabric(1'000, EventClass::kTimer, 0, 20);
+  engine().ScheduleFabric(1'001, EventClass::kFault, 0, 30);
+  on_event_ = [&](const Ran& ran) {
+    if (ran.target == 1) {
+      engine().ScheduleFabric(1'000, EventClass::kPort, 0, 10);
+      engine().ScheduleFabric(1'000, EventClass::kArrival, 3, 3);
+      engine().ScheduleFabric(1'002, EventClass::kFault, 0, 40);
+      engine().ScheduleFabric(1'000, EventClass::kPost, 0, 25);
+    }
+  };
+  engine().Run();
+  EXPECT_THAT(Targets(), ElementsAre(1, 3, 5, 10, 20, 25, 30, 40));
+}
+
+TEST_F(FabricSimulatorImplTest, SecondsAndPicosecondsMix) {
+  engine().ScheduleFabric(3 * kSecond + 1, EventClass::kTimer, 1, 4);
+  engine().ScheduleFabric(3 * kSecond, EventClass::kTimer, 1, 3);
+  engine().ScheduleFabric(1, EventClass::kTimer, 1, 1);
+  engine().ScheduleFabric(INT64_MAX, EventClass::kTimer, 1, 6);
+  on_event_ = [&](const Ran& ran) {
+    if (ran.target == 1) {
+      engine().ScheduleFabric(kSecond, EventClass::kTimer, 1, 2);
+    } else if (ran.target == 4) {
+      engine().ScheduleFabric(ran.time_ps + 1, EventClass::kTimer, 1, 5);
+    }
+  };
+  engine().Run();
+  EXPECT_THAT(Targets(), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(engine().NowPs(), INT64_MAX);
+}
+
+TEST_F(FabricSimulatorImplTest, AHundredThousandEventsAtTimeZeroRunInOrderOfId) {
+  // Half of them are scheduled while the bucket of time zero is being drained.
+  constexpr uint32_t kCount = 100'000;
+  for (uint32_t i = 0; i < kCount; i += 2) {
+    const uint32_t id = kCount - 2 - i;
+    engine().ScheduleFabric(0, EventClass::kArrival, id, id);
+  }
+  on_event_ = [&](const Ran& ran) {
+    if (ran.target % 2 == 0) {
+      engine().ScheduleFabric(0, EventClass::kArrival, ran.target + 1, ran.target + 1);
+    }
+  };
+  engine().Run();
+  ASSERT_EQ(ran_.size(), kCount);
+  for (uint32_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(ran_[i].target, i);
+  }
+  EXPECT_EQ(engine().NowPs(), 0);
+}
+
+// --- ns-3 beside fabric events -----------------------------------------------------------------
+
+TEST_F(FabricSimulatorImplTest, AFabricEventSeesNoContextWhateverRanBefore) {
+  uint32_t context_of_ns3_event = 0;
+  ns3::Simulator::ScheduleWithContext(
+      7, ns3::PicoSeconds(10), +[](uint32_t* context) { *context = ns3::Simulator::GetContext(); },
+      &context_of_ns3_event);
+  engine().ScheduleFabric(20, EventClass::kPost, 0, 1);
+  uint32_t context_of_fabric_event = 0;
+  on_event_ = [&](const Ran&) { context_of_fabric_event = ns3::Simulator::GetContext(); };
+  engine().Run();
+  EXPECT_EQ(context_of_ns3_event, 7u);
+  EXPECT_EQ(context_of_fabric_event, static_cast<uint32_t>(ns3::Simulator::NO_CONTEXT));
+}
+
+TEST_F(FabricSimulatorImplTest, AnOlderUidIsStillPendingWhenAFabricEventReachesItsTimeFirst) {
+  const ns3::EventId older = ns3::Simulator::Schedule(
+      ns3::PicoSeconds(100), +[] {});
+  ns3::Simulator::Schedule(
+      ns3::PicoSeconds(50), +[] {});
+  engine().ScheduleFabric(100, EventClass::kPost, 0, 1);
+  bool was_pending = false;
+  on_event_ = [&](const Ran&) { was_pending = older.IsRunning(); };
+  engine().Run();
+  EXPECT_TRUE(was_pending);
+  EXPECT_TRUE(older.IsExpired());
+}
+
+TEST_F(FabricSimulatorImplTest, Ns3EventsScheduledByFabricEventsRunAtTheirTime) {
+  engine().ScheduleFabric(100, EventClass::kPost, 0, 1);
+  int64_t ran_at_ps = -1;
+  on_event_ = [&](const Ran&) {
+    ns3::Simulator::Schedule(
+        ns3::NanoSeconds(1), +[](int64_t* at_ps) { *at_ps = ns3::Simulator::Now().GetTimeStep(); },
+        &ran_at_ps);
+  };
+  engine().Run();
+  EXPECT_EQ(ran_at_ps, 1'100);
+}
+
+TEST_F(FabricSimulatorImplTest, ARemovedEventMovesNeitherTheClockNorTheCount) {
+  engine().ScheduleFabric(10, EventClass::kPost, 0, 1);
+  const ns3::EventId id = ns3::Simulator::Schedule(
+      ns3::MicroSeconds(5), +[] {});
+  EXPECT_FALSE(ns3::Simulator::IsFinished());
+  ns3::Simulator::Remove(id);
+  EXPECT_TRUE(id.IsExpired());
+  engine().Run();
+  EXPECT_EQ(engine().NowPs(), 10);
+  EXPECT_EQ(engine().EventCount(), 1u);
+  // The wheel has passed the removed event; the present has not.
+  engine().ScheduleFabric(11, EventClass::kPost, 0, 2);
+  engine().Run();
+  EXPECT_THAT(Targets(), ElementsAre(1, 2));
+  EXPECT_EQ(engine().NowPs(), 11);
+}
+
+TEST_F(FabricSimulatorImplTest, ACancelledEventMovesTheClockAndTheCountWithoutRunning) {
+  const ns3::EventId id = ns3::Simulator::Schedule(
+      ns3::MicroSeconds(5), +[] { FAIL(); });
+  ns3::Simulator::Cancel(id);
+  EXPECT_FALSE(ns3::Simulator::IsFinished());
+  engine().Run();
+  EXPECT_EQ(engine().NowPs(), 5 * kUs);
+  EXPECT_EQ(engine().EventCount(), 1u);
+}
+
+TEST_F(FabricSimulatorImplTest, OnlyRemovedEventsLeftMeansFinished) {
+  ns3::Simulator::Remove(ns3::Simulator::Schedule(
+      ns3::Seconds(1), +[] {}));
+  EXPECT_TRUE(ns3::Simulator::IsFinished());
+}
+
+TEST_F(FabricSimulatorImplTest, ANs3DelayBeyondTheEndOfTimeEndsThere) {
+  engine().ScheduleFabric(10, EventClass::kPost, 0, 1);
+  on_event_ = [](const Ran&) {
+    ns3::Simulator::Schedule(
+        ns3::Simulator::GetMaximumSimulationTime(), +[] {});
+  };
+  engine().Run();
+  EXPECT_EQ(engine().NowPs(), INT64_MAX);
+  EXPECT_EQ(ns3::Simulator::GetMaximumSimulationTime().GetTimeStep(), INT64_MAX);
+}
+
+TEST_F(FabricSimulatorImplTest, AnotherSchedulerIsAcceptedAndChangesNothing) {
+  ns3::Simulator::Schedule(
+      ns3::NanoSeconds(1), +[] {});
+  engine().ScheduleFabric(10, EventClass::kPost, 0, 1);
+  ns3::ObjectFactory factory("ns3::HeapScheduler");
+  ns3::Simulator::SetScheduler(factory);
+  engine().Run();
+  EXPECT_EQ(engine().EventCount(), 2u);
+  EXPECT_EQ(ns3::Simulator::GetSystemId(), 0u);
+}
+
+// --- Stop, exceptions, Destroy -----------------------------------------------------------------
+
+TEST_F(FabricSimulatorImplTest, StopFromAFabricEventEndsRunAfterThatEvent) {
+  for (uint32_t i = 0; i < 4; ++i) {
+    engine().ScheduleFabric(100, EventClass::kArrival, i, i);
+  }
+  on_event_ = [&](const Ran& ran) {
+    if (ran.target == 1) {
+      ns3::Simulator::Stop();
+    }
+  };
+  ns3::Simulator::Run();
+  EXPECT_THAT(Targets(), ElementsAre(0, 1));
+  EXPECT_TRUE(ns3::Simulator::IsFinished());
+  ns3::Simulator::Run();
+  EXPECT_THAT(Targets(), ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(FabricSimulatorImplTest, StopAfterADelayComesBehindTheFabricEventsOfItsTime) {
+  engine().ScheduleFabric(kUs, EventClass::kOperation, 0, 1);
+  engine().ScheduleFabric(kUs + 1, EventClass::kFault, 0, 2);
+  ns3::Simulator::Stop(ns3::MicroSeconds(1));
+  ns3::Simulator::Run();
+  EXPECT_THAT(Targets(), ElementsAre(1));
+  EXPECT_EQ(engine().NowPs(), kUs);
+  // Between the runs, an event before the one the wheel holds next.
+  engine().ScheduleFabric(kUs, EventClass::kFault, 0, 3);
+  ns3::Simulator::Run();
+  EXPECT_THAT(Targets(), ElementsAre(1, 3, 2));
+}
+
+TEST_F(FabricSimulatorImplTest, AnExceptionLeavesRunAndTheNextRunGoesOnBehindIt) {
+  for (uint32_t i = 0; i < 4; ++i) {
+    engine().ScheduleFabric(100, EventClass::kArrival, i, i);
+  }
+  ns3::Simulator::Schedule(
+      ns3::PicoSeconds(150), +[] { throw std::runtime_error("ns-3 event"); });
+  ns3::Simulator::Schedule(
+      ns3::PicoSeconds(160), +[] {});
+  on_event_ = [&](const Ran& ran) {
+    if (ran.target == 1) {
+      engine().ScheduleFabric(100, EventClass::kPort, 0, 9);
+      throw std::runtime_error("fabric event");
+    }
+  };
+  EXPECT_THROW(ns3::Simulator::Run(), std::runtime_error);
+  EXPECT_THAT(Targets(), ElementsAre(0, 1));
+  EXPECT_FALSE(ns3::Simulator::IsFinished());
+  EXPECT_THROW(ns3::Simulator::Run(), std::runtime_error);
+  EXPECT_THAT(Targets(), ElementsAre(0, 1, 2, 3, 9));
+  EXPECT_EQ(engine().NowPs(), 150);
+  ns3::Simulator::Run();
+  EXPECT_EQ(engine().NowPs(), 160);
+  EXPECT_EQ(engine().EventCount(), 7u);
+}
+
+// Counts its living instances; ns-3 holds one in each event's bound arguments.
+class Counted : public ns3::SimpleRefCount<Counted> {
+ public:
+  Counted() { ++alive; }
+  ~Counted() { --alive; }
+  static int alive;
+};
+int Counted::alive = 0;
+
+TEST_F(FabricSimulatorImplTest, WhatPendingEventsHeldIsReleased) {
+  const auto schedule = [](int64_t delay_ps) {
+    return ns3::Simulator::Schedule(
+        ns3::PicoSeconds(static_cast<uint64_t>(delay_ps)), +[](ns3::Ptr<Counted>) {},
+        ns3::Create<Counted>());
+  };
+  schedule(1);
+  schedule(kUs);
+  schedule(kSecond);
+  ns3::EventId removed = schedule(2 * kSecond);
+  ASSERT_EQ(Counted::alive, 4);
+  ns3::Simulator::Stop(ns3::PicoSeconds(2));
+  ns3::Simulator::Run();
+  EXPECT_EQ(Counted::alive, 3);  // run
+  ns3::Simulator::Remove(removed);
+  removed = ns3::EventId();
+  EXPECT_EQ(Counted::alive, 2);  // removed: at once, not when its time comes
+  ns3::Simulator::Destroy();
+  EXPECT_EQ(Counted::alive, 0);
+}
+
+TEST_F(FabricSimulatorImplTest, AfterDestroyANewSimulationStartsAtZeroWithoutHandlers) {
+  engine().ScheduleFabric(kUs, EventClass::kPost, 0, 1);
+  engine().ScheduleFabric(kSecond, EventClass::kPost, 0, 2);
+  ns3::Simulator::Stop(ns3::MicroSeconds(2));
+  ns3::Simulator::Run();
+  ns3::Simulator::Destroy();
+  Connect();
+  EXPECT_EQ(engine().NowPs(), 0);
+  EXPECT_EQ(engine().EventCount(), 0u);
+  EXPECT_TRUE(ns3::Simulator::IsFinished());
+  engine().ScheduleFabric(5, EventClass::kPost, 0, 3);
+  ns3::Simulator::Run();
+  EXPECT_THAT(Targets(), ElementsAre(1, 3));
+}
+
+// --- Threads -----------------------------------------------------------------------------------
+
+TEST_F(FabricSimulatorImplTest, EventsFromOtherThreadsAllRunOnTheSimulationsThread) {
+  constexpr int kThreads = 4;
+  constexpr int kEventsEach = 2'000;
+  struct Shared {
+    std::thread::id simulation = std::this_thread::get_id();
+    int events = 0;
+    int elsewhere = 0;
+    uint32_t contexts = 0;
+  } shared;
+  std::atomic<int> threads_left{kThreads};
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&shared, &threads_left, t] {
+      for (int i = 0; i < kEventsEach; ++i) {
+        ns3::Simulator::ScheduleWithContext(
+            t, ns3::NanoSeconds(3),
+            +[](Shared* of) {
+              ++of->events;
+              of->elsewhere += std::this_thread::get_id() != of->simulation ? 1 : 0;
+              of->contexts |= 1u << ns3::Simulator::GetContext();
+            },
+            &shared);
+      }
+      --threads_left;
+    });
+  }
+  // Nothing but fabric events runs while the threads are at work.
+  engine().ScheduleFabric(0, EventClass::kPost, 0, 0);
+  on_event_ = [&](const Ran& ran) {
+    ran_.clear();
+    if (threads_left > 0) {
+      engine().ScheduleFabric(ran.time_ps + 1'000, EventClass::kPost, 0, 0);
+    }
+  };
+  ns3::Simulator::Run();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  ns3::Simulator::Run();  // what came after the last fabric event had been looked behind
+  EXPECT_EQ(shared.events, kThreads * kEventsEach);
+  EXPECT_EQ(shared.elsewhere, 0);
+  EXPECT_EQ(shared.contexts, (1u << kThreads) - 1);
+}
+
+TEST_F(FabricSimulatorImplTest, AnEventFromAnotherThreadInTheLastEventIsStillRun) {
+  engine().ScheduleFabric(100, EventClass::kPost, 0, 1);
+  int64_t ran_at_ps = -1;
+  on_event_ = [&](const Ran&) {
+    std::thread([&ran_at_ps] {
+      ns3::Simulator::ScheduleWithContext(
+          1, ns3::PicoSeconds(50),
+          +[](int64_t* at_ps) { *at_ps = ns3::Simulator::Now().GetTimeStep(); }, &ran_at_ps);
+    }).join();
+  };
+  ns3::Simulator::Run();
+  EXPECT_EQ(ran_at_ps, 150);
+}
+
+// --- Misuse ------------------------------------------------------------------------------------
+
+using FabricSimulatorImplDeathTest = FabricSimulatorImplTest;
+
+TEST_F(FabricSimulatorImplDeathTest, AnEventInThePastIsRefused) {
+  engine().ScheduleFabric(100, EventClass::kPost, 0, 1);
+  engine().Run();
+  EXPECT_DEATH(engine().ScheduleFabric(99, EventClass::kPost, 3, 1),
+               "fabric event at 99 ps, now 100 ps, class 7, id 3");
+}
+
+TEST_F(FabricSimulatorImplDeathTest, AnIdThatDoesNotFitIsRefused) {
+  EXPECT_DEATH(engine().ScheduleFabric(5, EventClass::kPost, uint64_t{1} << 52, 1),
+               "fabric event at 5 ps, now 0 ps, class 7, id 4503599627370496");
+}
+
+TEST_F(FabricSimulatorImplDeathTest, TheClassOfNs3EventsIsNotForFabricEvents) {
+  EXPECT_DEATH(engine().ScheduleFabric(5, EventClass::kNs3, 0, 1), "class 15, id 0");
+  EXPECT_DEATH(engine().SetHandler(EventClass::kNs3, nullptr, nullptr),
+               "ns-3 events have no handler");
+}
+
+TEST_F(FabricSimulatorImplDeathTest, AClassWithoutAHandlerIsRefused) {
+  ns3::Simulator::Destroy();
+  FabricSimulatorImpl& fresh = FabricSimulatorImpl::Get();
+  fresh.ScheduleFabric(5, EventClass::kPost, 0, 42);
+  EXPECT_DEATH(fresh.Run(), "fabric event of a class without a handler, target 42");
+}
+
+TEST_F(FabricSimulatorImplDeathTest, ANegativeDelayOfAnNs3EventIsRefused) {
+  EXPECT_DEATH(ns3::Simulator::Schedule(
+                   ns3::Time(-1), +[] {}),
+               "ns-3 event with a delay of -1 ps");
+}
+
+}  // namespace
+}  // namespace railyard
