@@ -91,6 +91,7 @@ std::vector<CollectiveTotals> TotalsByKind(const RunResult& result) {
     kinds[entry->second].Add(result, collective);
   }
   std::vector<CollectiveTotals> totals;
+  totals.reserve(kinds.size());
   for (Values& values : kinds) totals.push_back(values.Finish());
   return totals;
 }

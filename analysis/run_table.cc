@@ -48,7 +48,7 @@ std::string StretchText(std::optional<double> stretch) {
   if (*stretch == 1) return "1";
   if (*stretch >= 1e7) return fmt::format("{:.2e}", *stretch);
   if (*stretch >= 100) return Count(static_cast<uint64_t>(std::llround(*stretch)));
-  const std::string rounded = fmt::format("{:.3f}", *stretch);
+  std::string rounded = fmt::format("{:.3f}", *stretch);
   if (rounded != "1.000") return rounded;
   return fmt::format("{}{}", *stretch > 1 ? ">" : "<", rounded);
 }

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""House rules that neither compiler nor clang-tidy knows. Usage: tidy.py ROOT
+
+Prints one `file:line: error: X is banned, use Y` per finding; exit status 1 if there is any.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+CODE_FOLDERS = ("simulator", "topologies", "workloads", "traces", "analysis", "tests")
+OTHER_FOLDERS = ("docs", "cmake", "scripts", ".ci")
+CXX_SUFFIXES = (".h", ".cc")
+LIFE_OF_AN_ALLREDUCE = "docs/life-of-an-allreduce.md"
+
+# Outside headers → the link targets one of which makes them available.
+EXTERNAL_LINKS = (
+    ("ns3/", ("Ns3::core", "Ns3::network")),
+    ("boost/graph/", ("Boost::graph", "Boost::boost", "Boost::headers")),
+    ("boost/iostreams/", ("Boost::iostreams",)),
+    ("google/protobuf/", ("railyard_protos", "protobuf::libprotobuf")),
+    ("fmt/", ("fmt::fmt", "fmt::fmt-header-only")),
+    ("rapidjson/", ("railyard_rapidjson",)),
+    ("sqlite3.h", ("SQLite::SQLite3",)),
+    ("CLI/", ("CLI11::CLI11",)),
+)
+
+
+class Tree:
+    """The project's text files, and what was found wrong with them."""
+
+    def __init__(self, root):
+        self.root = Path(root)
+        self.findings = []
+        self.texts = {}  # path relative to the root → lines
+        self.libraries = {}  # folder → (name, link targets)
+        paths = [path for path in self.root.iterdir() if path.is_file()]
+        for folder in CODE_FOLDERS + OTHER_FOLDERS:
+            paths += (path for path in (self.root / folder).rglob("*") if path.is_file())
+        for path in sorted(paths):
+            try:
+                text = path.read_bytes().decode("utf-8")
+            except UnicodeDecodeError:
+                continue
+            self.texts[path.relative_to(self.root).as_posix()] = text.split("\n")
+        for name in self.named("CMakeLists.txt"):
+            self.read_libraries(name)
+
+    def error(self, path, line, banned, use):
+        self.findings.append((path, line, f"{path}:{line}: error: {banned}, {use}"))
+
+    def named(self, *endings):
+        return [path for path in self.texts if path.endswith(endings)]
+
+    def read_libraries(self, path):
+        text = re.sub(r"#.*", "", "\n".join(self.texts[path]))
+        folder = Path(path).parent.as_posix()
+        for call in re.finditer(r"\brailyard_library\(\s*(\w+)([^)]*)\)", text):
+            words = call.group(2).split()
+            links = words[words.index("LINKS") + 1:] if "LINKS" in words else []
+            if folder in self.libraries:
+                self.error(path, 1, "a second library in a folder is banned",
+                           "use a folder per library")
+            self.libraries[folder] = (call.group(1), links)
+
+    def library_of(self, path):
+        """(name, link targets) of the library whose folder holds `path`, or None."""
+        for folder in Path(path).parents:
+            if folder.as_posix() in self.libraries:
+                return self.libraries[folder.as_posix()]
+        return None
+
+
+def cxx_lines(tree, without=()):
+    """(path, line number, line without its // comment) of all C++ outside the folders `without`."""
+    for path in tree.named(*CXX_SUFFIXES):
+        if path.startswith(without):
+            continue
+        for number, line in enumerate(tree.texts[path], 1):
+            yield path, number, line.split("//", 1)[0]
+
+
+def check_umbrella_headers(tree):
+    for path, number, line in cxx_lines(tree):
+        header = re.match(r'\s*#\s*include\s*[<"]ns3/([^>"]+)[>"]', line)
+        if header and (header.group(1).endswith("-module.h") or header.group(1) == "udp-client.h"):
+            tree.error(path, number, f"ns3/{header.group(1)} is banned",
+                       "use the header of the one class that is needed")
+
+
+def check_layers(tree):
+    for path, number, line in cxx_lines(tree, without=("tests/",)):
+        include = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        library = tree.library_of(path)
+        if not include or library is None:
+            continue
+        name, links = library
+        header = include.group(2)
+        if include.group(1) == "<":
+            wanted = next((targets for prefix, targets in EXTERNAL_LINKS
+                           if header.startswith(prefix)), None)
+        elif header.endswith(".pb.h"):
+            wanted = ("railyard_protos",)
+        else:
+            other = tree.library_of(header)
+            wanted = None if other in (None, library) else (f"railyard::{other[0]}",)
+            if header not in tree.texts:
+                tree.error(path, number, f"the include of {header}, which does not exist, is banned",
+                           "use a path from the project's root")
+        if wanted and not set(wanted) & set(links):
+            tree.error(path, number, f"{header} is banned in the library {name}",
+                       f"use only what its LINKS name ({wanted[0]} is not among them)")
+
+
+def check_link_order(tree):
+    """A library links only what the root's CMakeLists.txt adds before it, so links have no cycle."""
+    added = {}
+    for number, line in enumerate(tree.texts.get("CMakeLists.txt", []), 1):
+        call = re.match(r"\s*add_subdirectory\(([\w/]+)\)", line)
+        if call and call.group(1) in tree.libraries:
+            name, links = tree.libraries[call.group(1)]
+            added[f"railyard::{name}"] = number
+            for link in links:
+                if link.startswith("railyard::") and link not in added:
+                    tree.error("CMakeLists.txt", number, f"{link} is banned in the LINKS of {name}",
+                               "use only libraries that are added above it")
+
+
+def check_standard_output(tree):
+    banned = re.compile(r"std::cout|\b(?:std::)?(?:printf|puts|putchar)\s*\(|"
+                        r"\bfmt::print\s*\((?!\s*stderr)|\bfprintf\s*\(\s*stdout")
+    for path, number, line in cxx_lines(tree, without=("tests/", "simulator/cli/")):
+        found = banned.search(line)
+        if found:
+            tree.error(path, number, f"{found.group(0).rstrip('( ')} is banned outside simulator/cli",
+                       "use a returned string or Diagnostics")
+
+
+def check_licence_lines(tree):
+    sources = set(tree.named(".h", ".cc", ".proto", ".py", ".cmake", "CMakeLists.txt"))
+    sources.update(path for path in tree.texts
+                   if path.startswith(("scripts/", ".ci/")) and tree.texts[path][0][:2] == "#!")
+    for path in sorted(sources):
+        lines = tree.texts[path]
+        place = 1 if lines[0].startswith("#!") else 0
+        licence = r"(//|#) SPDX-License-Identifier: GPL-2\.0-only"
+        if len(lines) <= place or not re.fullmatch(licence, lines[place]):
+            tree.error(path, place + 1, "a source without its licence is banned",
+                       "use SPDX-License-Identifier: GPL-2.0-only in a comment as its first line")
+
+
+def check_unfinished_work(tree):
+    marks = re.compile(r"\b(" + "TO" + "DO|FIX" + "ME|HA" + r"CK)\b")
+    for path, lines in tree.texts.items():
+        for number, line in enumerate(lines, 1):
+            found = marks.search(line)
+            if found:
+                tree.error(path, number, f"{found.group(0)} is banned",
+                           "use an issue, or a located error that says what is not supported")
+
+
+def anchors_of(lines):
+    """The fragments that GitHub gives to the headings of a page."""
+    for line in lines:
+        heading = re.match(r"#{1,6}\s+(.*)", line)
+        if heading:
+            text = re.sub(r"[^\w\- ]", "", heading.group(1).strip().lower())
+            yield text.replace(" ", "-")
+
+
+def check_links(tree):
+    for path in tree.named(".md"):
+        fenced = False
+        for number, line in enumerate(tree.texts[path], 1):
+            fenced ^= line.lstrip().startswith("```")
+            if fenced:
+                continue
+            for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line)):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                check_link(tree, path, number, target)
+
+
+def check_link(tree, path, number, target):
+    name, _, fragment = target.partition("#")
+    place = (tree.root / path).parent / name if name else tree.root / path
+    if not place.exists():
+        tree.error(path, number, f"a link to {target}, which does not exist, is banned",
+                   "use a path relative to this page")
+        return
+    page = place.resolve()
+    if fragment and page.suffix == ".md":
+        if fragment not in anchors_of(page.read_text(encoding="utf-8").split("\n")):
+            tree.error(path, number, f"a link to {target} is banned",
+                       f"use a heading that {page.name} has")
+
+
+def check_life_of_an_allreduce(tree):
+    """Every `path` · `Function` of the page's table exists; a bare name lies beside the last path."""
+    path = LIFE_OF_AN_ALLREDUCE
+    if path not in tree.texts:
+        tree.error(path, 1, "a tree without this page is banned",
+                   "use it to show a reader the way of one AllReduce")
+        return
+    token = re.compile(r"(· *)?`([^`]+)`")
+    for number, line in enumerate(tree.texts[path], 1):
+        if not line.startswith("|"):
+            continue
+        file = None
+        for dotted, text in token.findall(line):
+            if re.fullmatch(r"[\w./-]+\.(h|cc|proto|textproto|log|md|py)", text):
+                folder = Path(file).parent.as_posix() + "/" if file and "/" not in text else ""
+                file = folder + text
+                if not (tree.root / file).is_file():
+                    tree.error(path, number, f"{file}, which does not exist, is banned",
+                               "use the file's path from the project's root")
+            elif dotted and file in tree.texts:
+                function = re.split(r"::|\(", text.rstrip("()"))[-1]
+                if not re.search(rf"\b{re.escape(function)}\b", "\n".join(tree.texts[file])):
+                    tree.error(path, number, f"{text}, which is not in {file}, is banned",
+                               "use a function that is there")
+
+
+CHECKS = (check_umbrella_headers, check_layers, check_link_order, check_standard_output,
+          check_licence_lines, check_unfinished_work, check_links, check_life_of_an_allreduce)
+
+
+def check_tree(root):
+    """All findings as lines, by file and line."""
+    tree = Tree(root)
+    for check in CHECKS:
+        check(tree)
+    return [text for _, _, text in sorted(tree.findings)]
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: tidy.py ROOT")
+    findings = check_tree(sys.argv[1])
+    for text in findings:
+        print(text)
+    sys.exit(1 if findings else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Each house rule finds what it bans, and nothing in a tree that keeps the rules."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import tidy
+
+SPDX = "// SPDX-License-Identifier: GPL-2.0-only\n"
+CMAKE_SPDX = "# SPDX-License-Identifier: GPL-2.0-only\n"
+CLEAN = {
+    "CMakeLists.txt": CMAKE_SPDX + "add_subdirectory(traces)\nadd_subdirectory(analysis)\n",
+    "README.md": "# Title\n[results](docs/results.md#file-one) [web](https://example.org/x)\n",
+    "docs/results.md": "# Results\n## File one!\n```\n[not a link](nowhere)\n```\n[up](../README.md)\n",
+    "docs/life-of-an-allreduce.md":
+        "| # | File |\n|---|---|\n| 1 | `traces/log.cc` · `Log::Read` → `log.h` · `Read()` |\n",
+    "traces/CMakeLists.txt": CMAKE_SPDX + "railyard_library(traces SOURCES log.cc LINKS fmt::fmt)\n",
+    "traces/log.h": SPDX + "int Read();\n",
+    "traces/log.cc": SPDX + '#include "traces/log.h"\n#include <vector>\n#include <fmt/format.h>\n'
+                            "int Read() { snprintf(a, b); fmt::print(stderr, c); }\n",
+    "analysis/CMakeLists.txt":
+        CMAKE_SPDX + "railyard_library(analysis\n  SOURCES a.cc\n  LINKS railyard::traces)\n",
+    "analysis/a.cc": SPDX + '#include "traces/log.h"\n',
+    "simulator/cli/main.cc": SPDX + "int main() { std::cout << 1; }\n",
+    "scripts/test": "#!/usr/bin/env bash\n" + CMAKE_SPDX,
+}
+
+
+class TidyTest(unittest.TestCase):
+    def findings(self, **changes):
+        """Findings in the clean tree after writing `changes` (path → text; None removes)."""
+        files = dict(CLEAN)
+        files.update(changes)
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in files.items():
+                if text is not None:
+                    path = Path(root) / name
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(text, encoding="utf-8")
+            return tidy.check_tree(root)
+
+    def expect(self, path, text, finding):
+        self.assertEqual(self.findings(**{path: text}), [finding])
+
+    def test_a_tree_that_keeps_the_rules_has_no_findings(self):
+        self.assertEqual(self.findings(), [])
+
+    def test_umbrella_headers(self):
+        for header in ("core-module.h", "udp-client.h"):
+            self.expect("tests/x.cc", SPDX + f"#include <ns3/{header}>\n",
+                        f"tests/x.cc:2: error: ns3/{header} is banned, "
+                        "use the header of the one class that is needed")
+
+    def test_an_include_against_the_layers(self):
+        found = self.findings(**{"traces/log.h": SPDX + 'int Read();\n#include "analysis/a.h"\n',
+                                 "analysis/a.h": SPDX})
+        self.assertEqual(found, ["traces/log.h:3: error: analysis/a.h is banned in the library "
+                                 "traces, use only what its LINKS name (railyard::analysis is not "
+                                 "among them)"])
+
+    def test_an_include_of_an_outside_library_that_is_not_linked(self):
+        self.expect("analysis/a.cc", SPDX + "#include <ns3/simulator.h>\n",
+                    "analysis/a.cc:2: error: ns3/simulator.h is banned in the library analysis, use "
+                    "only what its LINKS name (Ns3::core is not among them)")
+        self.expect("analysis/a.cc", SPDX + '#include "traces/trace.pb.h"\n',
+                    "analysis/a.cc:2: error: traces/trace.pb.h is banned in the library analysis, "
+                    "use only what its LINKS name (railyard_protos is not among them)")
+
+    def test_an_include_that_does_not_exist(self):
+        self.expect("analysis/a.cc", SPDX + '#include "a.h"\n',
+                    "analysis/a.cc:2: error: the include of a.h, which does not exist, is banned, "
+                    "use a path from the project's root")
+
+    def test_two_libraries_in_a_folder(self):
+        self.expect("analysis/CMakeLists.txt",
+                    CLEAN["analysis/CMakeLists.txt"] + "railyard_library(b LINKS railyard::traces)\n",
+                    "analysis/CMakeLists.txt:1: error: a second library in a folder is banned, use a "
+                    "folder per library")
+
+    def test_a_link_to_a_library_that_is_added_later(self):
+        self.expect("CMakeLists.txt",
+                    CMAKE_SPDX + "add_subdirectory(analysis)\nadd_subdirectory(traces)\n",
+                    "CMakeLists.txt:2: error: railyard::traces is banned in the LINKS of analysis, "
+                    "use only libraries that are added above it")
+
+    def test_standard_output(self):
+        for statement in ("std::cout", "printf", "std::printf", "puts", "fmt::print"):
+            text = "std::cout << 1;" if statement == "std::cout" else f'{statement}("x");'
+            self.expect("analysis/a.cc", SPDX + text + "\n",
+                        f"analysis/a.cc:2: error: {statement} is banned outside simulator/cli, use a "
+                        "returned string or Diagnostics")
+
+    def test_standard_output_in_a_comment_is_none(self):
+        self.assertEqual(self.findings(**{"analysis/a.cc": SPDX + "// not std::cout\n"}), [])
+
+    def test_licence_lines(self):
+        rest = ("error: a source without its licence is banned, use SPDX-License-Identifier: "
+                "GPL-2.0-only in a comment as its first line")
+        self.expect("analysis/a.cc", "\n" + SPDX, f"analysis/a.cc:1: {rest}")
+        self.expect("scripts/test", "#!/bin/sh\nexit\n", f"scripts/test:2: {rest}")
+        self.expect("tests/empty.h", "", f"tests/empty.h:1: {rest}")
+
+    def test_unfinished_work(self):
+        mark = "TO" + "DO"
+        self.expect("README.md", f"# T\n{mark}: more\n",
+                    f"README.md:2: error: {mark} is banned, use an issue, or a located error that "
+                    "says what is not supported")
+
+    def test_links(self):
+        self.expect("README.md", "[x](docs/gone.md)\n",
+                    "README.md:1: error: a link to docs/gone.md, which does not exist, is banned, "
+                    "use a path relative to this page")
+        self.expect("README.md", "[x](docs/results.md#gone)\n",
+                    "README.md:1: error: a link to docs/results.md#gone is banned, use a heading "
+                    "that results.md has")
+
+    def test_the_life_of_an_allreduce_names_what_exists(self):
+        page = tidy.LIFE_OF_AN_ALLREDUCE
+        self.expect(page, "| 1 | `traces/gone.cc` |\n",
+                    f"{page}:1: error: traces/gone.cc, which does not exist, is banned, use the "
+                    "file's path from the project's root")
+        self.expect(page, "| 1 | `traces/log.cc` · `Log::Write` |\n",
+                    f"{page}:1: error: Log::Write, which is not in traces/log.cc, is banned, use a "
+                    "function that is there")
+        self.expect(page, None,
+                    f"{page}:1: error: a tree without this page is banned, use it to show a reader "
+                    "the way of one AllReduce")
+
+
+if __name__ == "__main__":
+    unittest.main()
