@@ -71,7 +71,7 @@ void FabricSimulatorImpl::RefuseFabricEvent(int64_t time_ps, EventClass event_cl
 // --- Running -----------------------------------------------------------------------------------
 
 void FabricSimulatorImpl::Run() {
-  main_thread_ = std::this_thread::get_id();
+  main_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   attention_.fetch_and(~kStopRequested, std::memory_order_relaxed);
   TimingWheel::Event event;
   while (true) {
@@ -165,7 +165,7 @@ ns3::EventId FabricSimulatorImpl::Schedule(const ns3::Time& delay, ns3::EventImp
 
 void FabricSimulatorImpl::ScheduleWithContext(uint32_t context, const ns3::Time& delay,
                                               ns3::EventImpl* event) {
-  if (std::this_thread::get_id() == main_thread_) {
+  if (std::this_thread::get_id() == main_thread_.load(std::memory_order_relaxed)) {
     InsertNs3Event(TimeAfter(delay.GetTimeStep()), context, event);
     return;
   }

@@ -144,7 +144,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   std::unordered_set<uint64_t> removed_;  // sequences still on the wheel that Remove() took back
   std::deque<ns3::EventId> destroy_events_;
 
-  std::thread::id main_thread_ = std::this_thread::get_id();
+  // Other threads read it while Run() sets it.
+  std::atomic<std::thread::id> main_thread_{std::this_thread::get_id()};
   std::mutex foreign_mutex_;
   std::vector<ForeignEvent> foreign_events_;
 };

@@ -129,6 +129,7 @@ class TimingWheel {
   }
   uint64_t NextOccupiedBucket() const;
   void AppendToOpen(const Node& node);
+  // Moves a chain of nodes into the still empty open bucket, and those of far_ that belong to it.
   void AppendChain(uint32_t first);
   void AppendFar();
   void SortOpen();
