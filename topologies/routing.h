@@ -18,9 +18,11 @@ namespace railyard {
 // The links a packet takes, first to last; empty if the destination cannot be reached.
 using Path = std::vector<LinkId>;
 
-// One choice per switch and flow, as a switch's hash over a packet's header makes it: per-packet
-// spraying and flowlets are not modelled. When the number of equal-cost links changes, flows
-// through that switch are dealt anew (no resilient hashing). Not for use by two threads at once.
+// Any shortest path is legal, also one that goes up and down twice where links are cut; networks
+// that forbid it are not modelled. One choice per switch and flow, as a switch's hash over a
+// packet's header makes it: per-packet spraying and flowlets are not modelled. When the number of
+// equal-cost links changes, flows through that switch are dealt anew (no resilient hashing). Not
+// for use by two threads at once.
 class EcmpRouting {
  public:
   // `graph` must outlive this. `seed` enters every switch's hash.
