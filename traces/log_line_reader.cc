@@ -78,8 +78,13 @@ void LogLineReader::Append(const char* begin, const char* end) {
   for (const char* at = begin; at != end; ++at) {
     const char c = *at;
     if (escape_ == Escape::kStarted) {
-      // ECMA-48: `ESC [` starts a control sequence, ESC and another character stand alone.
-      escape_ = c == '[' ? Escape::kControlSequence : Escape::kNone;
+      // ECMA-48: `ESC [` starts a control sequence; after ESC and any intermediate bytes, one more
+      // character ends the escape.
+      if (c == '[') {
+        escape_ = Escape::kControlSequence;
+      } else if (c < ' ' || c > '/') {
+        escape_ = Escape::kNone;
+      }
     } else if (escape_ == Escape::kControlSequence) {
       // It ends with its final byte.
       if (c >= '@' && c <= '~') escape_ = Escape::kNone;

@@ -26,16 +26,17 @@ struct NcclLogOptions {
   };
   // Which global rank a process is. Needed where no Init line tells; else it must agree with them.
   struct RankOf {
-    std::string host;  // as in the log's prefix
+    std::string host = {};  // as in the log's prefix
     uint64_t pid = 0;
-    std::optional<uint32_t> device;  // [N] of the prefix; needed where one process drives several
+    std::optional<uint32_t> device =
+        {};  // [N] of the prefix; needed where one process drives several
     uint32_t rank = 0;
-    SourceLocation where;  // of this entry, for findings; the first log if left empty
+    SourceLocation where = {};  // of this entry, for findings; the first log if left empty
   };
 
-  std::vector<std::string> files;  // in order; a process's lines may be spread over several
+  std::vector<std::string> files = {};  // in order; a process's lines may be spread over several
   MissingRanks missing_ranks = MissingRanks::kRefuse;
-  std::vector<RankOf> rank_map;
+  std::vector<RankOf> rank_map = {};
 };
 
 struct NcclLogImport {

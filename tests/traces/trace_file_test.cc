@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/trace_file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+
+#include <boost/crc.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railyard {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TraceFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = ::testing::TempDir() + "trace_file_test_" +
+                 ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directory(directory_);
+    path_ = directory_ + "/job.trace";
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  static Trace Example() {
+    Trace trace;
+    trace.origin = "nccl-log";
+    trace.nccl_version = "2.27.5";
+    trace.rank_count = 3;
+    trace.source_files = {"a.log", "b.log"};
+    trace.communicators = {{.name = "0x1", .ranks = {0, 1, 2}}, {.name = "pair", .ranks = {2, 0}}};
+    trace.operations.resize(3);
+    for (uint32_t rank = 0; rank < 3; ++rank) {
+      TraceOperation operation;
+      operation.kind = CollectiveKind::kReduceScatter;
+      operation.count = uint64_t{1} << 40;
+      operation.datatype = Datatype::kBfloat16;
+      operation.stream = 3;
+      operation.compute_before_ps = 123456789;
+      operation.algorithm = Algorithm::kPat;
+      operation.protocol = Protocol::kSimple;
+      operation.source_file = 1;
+      operation.source_line = 77;
+      trace.operations[rank].push_back(operation);
+    }
+    TraceOperation send;
+    send.kind = CollectiveKind::kSend;
+    send.communicator = 1;
+    send.count = 5;
+    send.peer = 1;
+    send.group = 9;
+    trace.operations[2].push_back(send);
+    return trace;
+  }
+
+  std::string Bytes() const {
+    std::ostringstream bytes;
+    bytes << std::ifstream(path_, std::ios::binary).rdbuf();
+    return bytes.str();
+  }
+  void Put(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
+  std::string Findings() const {
+    Diagnostics diagnostics;
+    const bool read = ReadTrace(path_, diagnostics).has_value();
+    EXPECT_EQ(read, !diagnostics.HasErrors());
+    return diagnostics.ToString();
+  }
+
+  std::string directory_;
+  std::string path_;
+};
+
+void ExpectEqual(const Trace& a, const Trace& b) {
+  EXPECT_EQ(a.origin, b.origin);
+  EXPECT_EQ(a.nccl_version, b.nccl_version);
+  EXPECT_EQ(a.rank_count, b.rank_count);
+  EXPECT_EQ(a.source_files, b.source_files);
+  ASSERT_EQ(a.communicators.size(), b.communicators.size());
+  for (size_t i = 0; i < a.communicators.size(); ++i) {
+    EXPECT_EQ(a.communicators[i].name, b.communicators[i].name);
+    EXPECT_EQ(a.communicators[i].ranks, b.communicators[i].ranks);
+  }
+  ASSERT_EQ(a.operations.size(), b.operations.size());
+  for (size_t rank = 0; rank < a.operations.size(); ++rank) {
+    ASSERT_EQ(a.operations[rank].size(), b.operations[rank].size());
+    for (size_t i = 0; i < a.operations[rank].size(); ++i) {
+      const TraceOperation& x = a.operations[rank][i];
+      const TraceOperation& y = b.operations[rank][i];
+      EXPECT_EQ(x.kind, y.kind);
+      EXPECT_EQ(x.communicator, y.communicator);
+      EXPECT_EQ(x.count, y.count);
+      EXPECT_EQ(x.datatype, y.datatype);
+      EXPECT_EQ(x.root, y.root);
+      EXPECT_EQ(x.peer, y.peer);
+      EXPECT_EQ(x.stream, y.stream);
+      EXPECT_EQ(x.group, y.group);
+      EXPECT_EQ(x.compute_before_ps, y.compute_before_ps);
+      EXPECT_EQ(x.algorithm, y.algorithm);
+      EXPECT_EQ(x.protocol, y.protocol);
+      EXPECT_EQ(x.source_file, y.source_file);
+      EXPECT_EQ(x.source_line, y.source_line);
+    }
+  }
+}
+
+TEST_F(TraceFileTest, ReadsBackWhatWasWritten) {
+  WriteTrace(path_, Example());
+  Diagnostics diagnostics;
+  const auto trace = ReadTrace(path_, diagnostics);
+  ASSERT_TRUE(trace) << diagnostics.ToString();
+  ExpectEqual(*trace, Example());
+}
+
+TEST_F(TraceFileTest, ARanksOperationsMaySpanSeveralMessages) {
+  Trace trace = Example();
+  trace.operations[1].assign(200'000, trace.operations[1].front());
+  WriteTrace(path_, trace);
+  Diagnostics diagnostics;
+  const auto read = ReadTrace(path_, diagnostics);
+  ASSERT_TRUE(read) << diagnostics.ToString();
+  EXPECT_EQ(read->operations[1].size(), 200'000u);
+}
+
+TEST_F(TraceFileTest, WritingLeavesNothingButTheFile) {
+  WriteTrace(path_, Example());
+  WriteTrace(path_, Example());
+  int files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory_)) {
+    ++files;
+  }
+  EXPECT_EQ(files, 1);
+}
+
+TEST_F(TraceFileTest, AnImpossiblePathIsAnEnvironmentError) {
+  EXPECT_THROW(WriteTrace(directory_ + "/absent/job.trace", Example()), EnvironmentError);
+}
+
+std::string LittleEndian(uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i) & 0xff));
+  return text;
+}
+
+// RFC 1952 around one stored block of RFC 1951, for fewer than 64 KiB.
+std::string Gzip(const std::string& plain) {
+  boost::crc_32_type crc;
+  crc.process_bytes(plain.data(), plain.size());
+  return std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10) + '\x01' + LittleEndian(plain.size(), 2) +
+         LittleEndian(~plain.size() & 0xffff, 2) + plain + LittleEndian(crc.checksum(), 4) +
+         LittleEndian(plain.size(), 4);
+}
+
+TEST_F(TraceFileTest, ReadsGzip) {
+  WriteTrace(path_, Example());
+  const std::string compressed = Gzip(Bytes());
+  Put(compressed);
+  Diagnostics diagnostics;
+  const auto trace = ReadTrace(path_, diagnostics);
+  ASSERT_TRUE(trace) << diagnostics.ToString();
+  ExpectEqual(*trace, Example());
+  Put(compressed.substr(0, compressed.size() / 2));
+  EXPECT_NE(Findings(), "");
+  Put("\x1f\x8b not gzip");
+  EXPECT_NE(Findings(), "");
+}
+
+TEST_F(TraceFileTest, AMissingFileIsAFinding) {
+  EXPECT_THAT(Findings(), HasSubstr("does not exist (a trace was expected)"));
+  path_ = directory_;
+  EXPECT_THAT(Findings(), HasSubstr("is not a file (a trace was expected)"));
+}
+
+TEST_F(TraceFileTest, AnEmptyFileIsAFinding) {
+  Put("");
+  EXPECT_THAT(Findings(), HasSubstr("byte 0: the file is empty"));
+}
+
+TEST_F(TraceFileTest, AFileThatIsNotATraceIsAFinding) {
+  Put(std::string(1000, '\xff'));
+  EXPECT_THAT(Findings(), HasSubstr("byte 0: the length of the header message is cut off or "
+                                    "malformed"));
+  Put("\xff\xff\xff\xff\x0f hello");
+  EXPECT_THAT(Findings(), HasSubstr("is too large"));
+  Put(std::string("\x05\x08\x63\x20\x01", 5) + '\0');
+  EXPECT_THAT(Findings(), HasSubstr("header message is cut off or malformed"));
+}
+
+TEST_F(TraceFileTest, AnUnknownSchemaVersionIsAFinding) {
+  // Field 1 = 99.
+  Put("\x02\x08\x63");
+  EXPECT_THAT(Findings(), HasSubstr("schema version 99 is not known (version 1 is)"));
+}
+
+TEST_F(TraceFileTest, AnAbsurdRankCountIsAFinding) {
+  // schema_version 1, rank_count 2^28 - 1.
+  Put("\x07\x08\x01\x20\xff\xff\xff\x7f");
+  EXPECT_THAT(Findings(), HasSubstr("rank_count 268435455 is out of range (1 to 1000000)"));
+}
+
+TEST_F(TraceFileTest, EveryTruncationIsAFinding) {
+  WriteTrace(path_, Example());
+  const std::string bytes = Bytes();
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    Put(bytes.substr(0, length));
+    EXPECT_NE(Findings(), "") << length;
+  }
+}
+
+TEST_F(TraceFileTest, DamagedBytesNeverCrash) {
+  WriteTrace(path_, Example());
+  const std::string bytes = Bytes();
+  std::mt19937 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = bytes;
+    for (int edits = 0; edits < 3; ++edits) {
+      damaged[random() % damaged.size()] = static_cast<char>(random() % 256);
+    }
+    Put(damaged);
+    Findings();
+  }
+}
+
+}  // namespace
+}  // namespace railyard
