@@ -27,10 +27,18 @@ struct Program {
                             "Print the version and exit");
     parser.set_help_flag("-h,--help", "Print this help and exit");
     parser.require_subcommand(1);
-    parser.footer("railyard COMMAND --help says more about one of them.");
+    parser.get_formatter()->label("SUBCOMMAND", "COMMAND");
     commands.push_back(MakeRunCommand(parser));
     commands.push_back(MakeValidateCommand(parser));
     commands.push_back(MakeImportCommand(parser));
+    for (const auto& command : commands) command->parser()->group("Commands");
+    parser.footer("railyard COMMAND --help says more about one of them.");
+  }
+
+  std::vector<std::string> CommandNames() const {
+    std::vector<std::string> names;
+    for (const auto& command : commands) names.push_back(command->parser()->get_name());
+    return names;
   }
 
   Command* Given() const {
@@ -53,21 +61,22 @@ std::vector<std::string> OptionNames(const CLI::App& parser) {
 
 // What CLI11 could not place, each with a guess at what was meant.
 void PrintLeftOver(const CLI::App& parser) {
+  bool has_unknown_option = false;
   for (const std::string& argument : parser.remaining()) {
-    if (argument.starts_with('-') && argument != "-") {
-      PrintError(
-          UnknownName("option", argument.substr(0, argument.find('=')), OptionNames(parser)));
-    } else {
-      PrintError(fmt::format("unexpected argument {}", Quote(argument)));
-    }
+    if (!argument.starts_with('-') || argument == "-") continue;
+    has_unknown_option = true;
+    PrintError(UnknownName("option", argument.substr(0, argument.find('=')), OptionNames(parser)));
+  }
+  if (has_unknown_option) return;  // what follows one may be its value
+  for (const std::string& argument : parser.remaining()) {
+    PrintError(fmt::format("unexpected argument {}", Quote(argument)));
   }
 }
 
 // A first word that is no verb: CLI11 would only say that one is missing.
 bool PrintUnknownCommand(const Program& program, const char* word) {
   if (word[0] == '-') return false;
-  std::vector<std::string> names;
-  for (const auto& command : program.commands) names.push_back(command->parser()->get_name());
+  const std::vector<std::string> names = program.CommandNames();
   for (const std::string& name : names) {
     if (name == word) return false;
   }
@@ -93,6 +102,11 @@ int Parse(Program& program, int argc, const char* const* argv) {
   } catch (const CLI::ExtrasError&) {
     const Command* const given = program.Given();
     PrintLeftOver(given != nullptr ? *given->parser() : program.parser);
+    return kExitInput;
+  } catch (const CLI::RequiredError& error) {
+    PrintError(program.Given() != nullptr ? error.what()
+                                          : fmt::format("a command is missing (expected {})",
+                                                        JoinAlternatives(program.CommandNames())));
     return kExitInput;
   } catch (const CLI::ParseError& error) {
     PrintError(error.what());

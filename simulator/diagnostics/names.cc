@@ -133,4 +133,9 @@ size_t FindNonText(std::string_view text) {
   return std::string_view::npos;
 }
 
+bool IsPrintable(std::string_view text) {
+  return FindNonText(text) == std::string_view::npos &&
+         text.find_first_of("\t\r\n") == std::string_view::npos;
+}
+
 }  // namespace railyard

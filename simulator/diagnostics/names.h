@@ -32,4 +32,7 @@ std::string Quote(std::string_view text);
 // tab, line feed and carriage return, or anything that is not UTF-8); npos if there is none.
 size_t FindNonText(std::string_view text);
 
+// UTF-8 without any control character: what a name or a path may hold.
+bool IsPrintable(std::string_view text);
+
 }  // namespace railyard

@@ -191,7 +191,9 @@ class Checker {
     return true;
   }
   std::string Found() {
-    return token().type == Tokenizer::TYPE_END ? std::string("the end") : Quote(token().text);
+    if (token().type == Tokenizer::TYPE_END) return "the end";
+    if (token().type == Tokenizer::TYPE_STRING) return "a text in quotes";
+    return Quote(token().text);
   }
 
   // --- Findings -------------------------------------------------------------------------------
@@ -409,9 +411,7 @@ class Checker {
     if (field.cpp_type() != FieldDescriptor::CPPTYPE_STRING) {
       Error(place, path,
             fmt::format("{} is a text in quotes (expected {})", Quote(text), ExpectedValue(field)));
-    } else if (field.type() == FieldDescriptor::TYPE_STRING &&
-               (FindNonText(text) != std::string::npos ||
-                text.find_first_of("\t\r\n") != std::string::npos)) {
+    } else if (field.type() == FieldDescriptor::TYPE_STRING && !IsPrintable(text)) {
       Error(place, path, fmt::format("{} holds a character that cannot be printed", Quote(text)));
     }
   }

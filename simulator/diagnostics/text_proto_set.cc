@@ -88,7 +88,7 @@ class Edit {
       return Fail("", fmt::format("{} is not the path of a field (expected e.g. faults[0].until)",
                                   Quote(path)));
     }
-    if (FindNonText(set) != std::string_view::npos) {
+    if (!IsPrintable(set)) {
       return Fail(std::string(path), "the value holds a character that cannot be printed");
     }
     // The edit is made on a copy, so that a mistake further down the path leaves nothing behind.

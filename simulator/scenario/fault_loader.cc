@@ -84,7 +84,11 @@ class FaultLoader {
     const std::string link = cursor.Text("link", "");
     const std::optional<uint32_t> cable = fabric_->FindCable(link);
     if (!cable) {
-      cursor.Error(diagnostics_, "link", UnknownName("link", link, CableNames()));
+      std::string what = UnknownName("link", link, CableNames());
+      if (!what.ends_with(')')) {
+        what += R"( (expected the two devices of a cable, e.g. "server1/nic3--leaf3"))";
+      }
+      cursor.Error(diagnostics_, "link", std::move(what));
       return false;
     }
     fault.cable = *cable;

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/diagnostics/text_proto.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/diagnostics/text_file.h"
+
+namespace railyard {
+namespace {
+
+// What is found in a text.
+std::string FindingsIn(const std::string& text) {
+  TextFile file(text);
+  const auto loaded = file.Load();
+  EXPECT_EQ(loaded == nullptr, file.diagnostics.HasErrors());
+  return file.Findings();
+}
+
+TEST(TextProtoTest, ARightFileIsReadWithThePlaceOfEachField) {
+  TextFile file(
+      "# a comment with µ\n"
+      "seed: 7\n"
+      "workload { nccl_log { files: [\"a\", 'b'] files: \"c\" \"d\" } }\n"
+      "faults [ { at: \"1ms\" }, { kind: LINK_DOWN } ]\n"
+      "faults < link: \"x\"; >\n");
+  const auto loaded = file.Load();
+  ASSERT_NE(loaded, nullptr) << file.Findings();
+  const protos::Scenario& scenario = AsScenario(*loaded);
+  EXPECT_EQ(scenario.seed(), 7u);
+  ASSERT_EQ(scenario.workload().nccl_log().files_size(), 3);
+  EXPECT_EQ(scenario.workload().nccl_log().files(2), "cd");
+  ASSERT_EQ(scenario.faults_size(), 3);
+  EXPECT_EQ(scenario.faults(1).kind(), protos::Fault::LINK_DOWN);
+
+  const auto place = [&](const char* path) {
+    const FieldPlace& at = loaded->places.at(path);
+    return std::pair(at.line, at.column);
+  };
+  EXPECT_EQ(place("seed"), std::pair(2, 1));
+  EXPECT_EQ(place("workload.nccl_log.files[1]"), std::pair(3, 36));
+  EXPECT_EQ(place("workload.nccl_log.files[2]"), std::pair(3, 41));
+  EXPECT_EQ(place("faults[1].kind"), std::pair(4, 27));
+  EXPECT_EQ(place("faults[2].link"), std::pair(5, 10));
+}
+
+TEST(TextProtoTest, ATabIsOneColumnAndSoIsACharacterOfSeveralBytes) {
+  EXPECT_EQ(FindingsIn("\t\tsede: 1\n"),
+            ":1:3: error: sede: unknown field \"sede\" (did you mean \"seed\"?)\n");
+  EXPECT_EQ(FindingsIn("name: \"µµ\" sede: 1\n"),
+            ":1:12: error: sede: unknown field \"sede\" (did you mean \"seed\"?)\n");
+}
+
+TEST(TextProtoTest, AnUnknownFieldIsNamedWithAGuessOrTheChoice) {
+  EXPECT_EQ(FindingsIn("faults { untill: \"2ms\" }"),
+            ":1:10: error: faults[0].untill: unknown field \"untill\" (did you mean \"until\"?)\n");
+  EXPECT_EQ(FindingsIn("potatoes { a: 1 b { c: [1, 2] } } seed: 1"),
+            ":1:1: error: potatoes: unknown field \"potatoes\" (expected name, seed, fabric, "
+            "workload, nccl, gpu, nic, routing or faults)\n");
+}
+
+TEST(TextProtoTest, ValuesOfTheWrongTypeSayWhatIsRight) {
+  EXPECT_EQ(FindingsIn("seed: \"4 potatoes\""),
+            ":1:7: error: seed: \"4 potatoes\" is a text in quotes (expected a whole number, 0 to "
+            "18446744073709551615)\n");
+  EXPECT_EQ(FindingsIn("seed: -4"),
+            ":1:7: error: seed: \"-4\" is not a whole number, 0 to 18446744073709551615\n");
+  EXPECT_EQ(FindingsIn("seed: 1.5"),
+            ":1:7: error: seed: \"1.5\" is not a whole number, 0 to 18446744073709551615\n");
+  EXPECT_EQ(FindingsIn("nccl { IB_TIMEOUT: 4294967296 }"),
+            ":1:20: error: nccl.IB_TIMEOUT: \"4294967296\" is not a whole number, 0 to "
+            "4294967295\n");
+  EXPECT_EQ(FindingsIn("faults { at: 300ms }"),
+            ":1:14: error: faults[0].at: \"300ms\" is not a text in quotes\n");
+  EXPECT_EQ(FindingsIn("nccl { PXN_DISABLE: 1 }"),
+            ":1:21: error: nccl.PXN_DISABLE: \"1\" is not true or false\n");
+  EXPECT_EQ(FindingsIn("name: { }"),
+            ":1:7: error: name: found \"{\" (expected a text in quotes)\n");
+  EXPECT_EQ(FindingsIn("nic: 3"), ":1:6: error: nic: expected { … }, found \"3\"\n");
+  EXPECT_EQ(FindingsIn("nic: \"x\""), ":1:6: error: nic: expected { … }, found a text in quotes\n");
+}
+
+TEST(TextProtoTest, EnumsTakeNamesOnlyAndNeverTheUnspecifiedOne) {
+  EXPECT_EQ(FindingsIn("faults { kind: LINK_DWON }"),
+            ":1:16: error: faults[0].kind: unknown \"LINK_DWON\" (did you mean \"LINK_DOWN\"?)\n");
+  EXPECT_EQ(FindingsIn("faults { direction: SIDEWAYS }"),
+            ":1:21: error: faults[0].direction: unknown \"SIDEWAYS\" (expected BOTH, FORWARD or "
+            "BACKWARD)\n");
+  EXPECT_EQ(FindingsIn("faults { kind: 1 }"),
+            ":1:16: error: faults[0].kind: \"1\" is not LINK_DOWN\n");
+  EXPECT_EQ(FindingsIn("faults { kind: KIND_UNSPECIFIED }"),
+            ":1:16: error: faults[0].kind: unknown \"KIND_UNSPECIFIED\" (expected LINK_DOWN)\n");
+}
+
+TEST(TextProtoTest, AFieldGivenTwiceIsAContradiction) {
+  EXPECT_EQ(FindingsIn("seed: 1\nseed: 1\n"),
+            ":2:1: error: seed: given twice (the first is in line 1)\n");
+  EXPECT_EQ(FindingsIn("nccl { }\nnccl { }\n"),
+            ":2:1: error: nccl: given twice (the first is in line 1)\n");
+  EXPECT_EQ(FindingsIn("fabric {\n preset: \"a\"\n file: \"b\"\n}"),
+            ":3:2: error: fabric.file: contradicts \"preset\" in line 2 (expected only one of "
+            "preset, rail_optimized or file)\n");
+}
+
+TEST(TextProtoTest, SyntaxErrorsSayWhatIsMissing) {
+  EXPECT_EQ(
+      FindingsIn("seed 3"),
+      ":1:6: error: seed: expected \":\" and a whole number, 0 to 18446744073709551615, found "
+      "\"3\"\n");
+  EXPECT_EQ(FindingsIn("nic { window: }"),
+            ":1:15: error: nic.window: its value is missing (expected a text in quotes)\n");
+  EXPECT_EQ(FindingsIn("nic {\n mtu_bytes: 4096\n"), ":1:5: error: nic: \"{\" is never closed\n");
+  EXPECT_EQ(FindingsIn("nic < mtu_bytes: 4096"), ":1:5: error: nic: \"<\" is never closed\n");
+  EXPECT_EQ(FindingsIn("seed: 1\n}\n"), ":2:1: error: expected a field's name, found \"}\"\n");
+  EXPECT_EQ(FindingsIn("[a.b]: 3\nsede: 1"),
+            ":1:1: error: expected a field's name, found \"[\"\n"
+            ":2:1: error: sede: unknown field \"sede\" (did you mean \"seed\"?)\n");
+  EXPECT_EQ(FindingsIn("name: \"abc\nseed: 1"),
+            ":1:7: error: a text that does not end on its line (a closing quote is missing)\n");
+  EXPECT_EQ(FindingsIn("workload { nccl_log { files: [\"a\" \"b\" 3] } }"),
+            ":1:39: error: workload.nccl_log.files: expected \",\" or \"]\", found \"3\"\n");
+  EXPECT_EQ(FindingsIn("µ: 1"), ":1:1: error: a character that is not ASCII outside quotes\n");
+}
+
+TEST(TextProtoTest, TextsHoldNothingThatCannotBePrinted) {
+  EXPECT_EQ(FindingsIn(R"(name: "a\000b")"),
+            ":1:7: error: name: \"a\\x00b\" holds a character that cannot be printed\n");
+  EXPECT_EQ(FindingsIn(R"(name: "\xff")"),
+            ":1:7: error: name: \"\\xff\" holds a character that cannot be printed\n");
+}
+
+TEST(TextProtoTest, AllMistakesAreFoundAtOnceInTheOrderOfTheFile) {
+  EXPECT_EQ(FindingsIn("sede: 1\n"
+                       "workload { algorithm: RNIG }\n"
+                       "nccl { IB_TIMEOUT: yes  PXN_DISABLE: maybe }\n"
+                       "faults { at: 3ms untill: \"4ms\" }\n"
+                       "{ anything: 1 }\n"
+                       "faults { kind: LINK_UP }\n"
+                       "seed: 2 seed: 3\n"
+                       "nic {\n"),
+            ":1:1: error: sede: unknown field \"sede\" (did you mean \"seed\"?)\n"
+            ":2:23: error: workload.algorithm: unknown \"RNIG\" (did you mean \"RING\"?)\n"
+            ":3:20: error: nccl.IB_TIMEOUT: \"yes\" is not a whole number, 0 to 4294967295\n"
+            ":3:38: error: nccl.PXN_DISABLE: \"maybe\" is not true or false\n"
+            ":4:14: error: faults[0].at: \"3ms\" is not a text in quotes\n"
+            ":4:18: error: faults[0].untill: unknown field \"untill\" (did you mean \"until\"?)\n"
+            ":5:1: error: expected a field's name, found \"{\"\n"
+            ":6:16: error: faults[1].kind: unknown \"LINK_UP\" (expected LINK_DOWN)\n"
+            ":7:9: error: seed: given twice (the first is in line 7)\n"
+            ":8:5: error: nic: \"{\" is never closed\n");
+}
+
+TEST(TextProtoTest, AFileThatIsNoneIsAFinding) {
+  Diagnostics diagnostics;
+  EXPECT_EQ(LoadTextProto("/no/such/file", protos::Scenario(), {}, diagnostics), nullptr);
+  const std::string directory = std::filesystem::temp_directory_path().string();
+  EXPECT_EQ(LoadTextProto(directory, protos::Scenario(), {}, diagnostics), nullptr);
+  EXPECT_EQ(LoadTextProto("/" + std::string(5000, 'x'), protos::Scenario(), {}, diagnostics),
+            nullptr);
+  EXPECT_THAT(diagnostics.ToString(),
+              ::testing::AllOf(
+                  ::testing::HasSubstr("/no/such/file: error: there is no such file\n"),
+                  ::testing::HasSubstr(directory + ": error: is a directory (expected a file)\n"),
+                  ::testing::HasSubstr(": error: the file's name is too long\n")));
+}
+
+}  // namespace
+}  // namespace railyard
