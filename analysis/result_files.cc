@@ -62,8 +62,7 @@ bool IsOurSummary(const fs::path& path) {
   rapidjson::Document summary;
   summary.ParseStream<rapidjson::kParseIterativeFlag>(stream);
   if (summary.HasParseError() || !summary.IsObject()) return false;
-  const auto version = summary.FindMember("schema_version");
-  return version != summary.MemberEnd() && version->value.IsUint() &&
+  return summary.HasMember("schema_version") && summary["schema_version"].IsUint() &&
          summary.HasMember("scenario") && summary.HasMember("fingerprint");
 }
 
