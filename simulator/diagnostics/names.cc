@@ -12,7 +12,6 @@ namespace {
 
 constexpr size_t kComparedLengthMax = 100;
 constexpr size_t kListedNamesMax = 12;
-constexpr size_t kQuotedBytesMax = 80;
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -105,10 +104,10 @@ std::string JoinAlternatives(const std::vector<std::string>& names) {
   return joined;
 }
 
-std::string Quote(std::string_view text) {
+std::string Quote(std::string_view text, size_t bytes_max) {
   std::string quoted = "\"";
   size_t i = 0;
-  while (i < text.size() && i < kQuotedBytesMax) {
+  while (i < text.size() && i < bytes_max) {
     const size_t length = Utf8SequenceLength(text.substr(i));
     if (length == 0 || IsControl(text[i])) {
       quoted += fmt::format("\\x{:02x}", static_cast<uint8_t>(text[i]));

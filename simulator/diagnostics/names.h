@@ -24,9 +24,10 @@ std::string UnknownName(std::string_view what, std::string_view text,
 // "A, B or C".
 std::string JoinAlternatives(const std::vector<std::string>& names);
 
-// `text` in double quotes, control characters and bytes that are not UTF-8 escaped, cut to 80
-// bytes.
-std::string Quote(std::string_view text);
+// `text` in double quotes, control characters and bytes that are not UTF-8 escaped, cut to
+// `bytes_max` bytes. Paths are worth kQuotedPathBytesMax.
+std::string Quote(std::string_view text, size_t bytes_max = 80);
+inline constexpr size_t kQuotedPathBytesMax = 4096;
 
 // The offset of the first byte that cannot be part of a text file (a control character other than
 // tab, line feed and carriage return, or anything that is not UTF-8); npos if there is none.

@@ -122,7 +122,7 @@ std::string WhyNotAFile(const std::string& path) {
     if (errno == ENAMETOOLONG) return "the file's name is too long";
     throw EnvironmentError(fmt::format("{}: {}", path, std::strerror(errno)));
   }
-  return S_ISDIR(status.st_mode) ? "is a directory (expected a file)" : "";
+  return S_ISDIR(status.st_mode) ? "that is a directory (expected a file)" : "";
 }
 
 }  // namespace railyard

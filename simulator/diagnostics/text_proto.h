@@ -54,7 +54,7 @@ std::unique_ptr<TextProtoFile> LoadTextProto(const std::string& path,
 inline constexpr size_t kTextProtoBytesMax = size_t{64} << 20;
 inline constexpr int kTextProtoDepthMax = 100;
 
-// Why `path` cannot be an input file ("no such file", "is a directory"), empty if it can. For paths
+// Why `path` cannot be an input file ("there is no such file"), empty if it can. For paths
 // that stand in a file: the finding belongs to the field that names it.
 std::string WhyNotAFile(const std::string& path);
 

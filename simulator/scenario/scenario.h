@@ -28,12 +28,8 @@ struct Scenario {
   Trace trace;
   Job job;  // of `trace`; no more ranks than the fabric has GPUs, rank r on GPU r
   NcclSettings nccl;
-  // Of every queue pair: local ACK timeout 4.096 us x 2^ib_timeout, and how often it is tried
-  // again.
-  uint32_t ib_timeout = 0;
-  uint32_t ib_retry_cnt = 0;
   GpuCosts gpu;
-  NicSettings nic;
+  NicSettings nic;  // with the retransmission of `nccl` or its version
   RoutingDelays routing;
   std::vector<FaultSpec> faults;
   // RING/SIMPLE is replayed whatever the trace states; otherwise nothing in it states another.

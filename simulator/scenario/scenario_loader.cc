@@ -87,8 +87,8 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   if (workload->import_report) scenario->notes = NotesOf(*workload->import_report);
   scenario->import_report = std::move(workload->import_report);
   scenario->nccl = nccl.planner;
-  scenario->ib_timeout = nccl.ib_timeout;
-  scenario->ib_retry_cnt = nccl.ib_retry_cnt;
+  scenario->nic.ib_timeout = nccl.ib_timeout;
+  scenario->nic.ib_retry_cnt = nccl.ib_retry_cnt;
   return scenario;
 }
 

@@ -53,7 +53,7 @@ int64_t LoadDelay(const ProtoCursor& block, const char* field, int64_t default_p
   const int64_t delay_ps = block.DurationPs(diagnostics, field, default_ps);
   if (delay_ps <= kDelayPsMax) return delay_ps;
   block.Error(diagnostics, field,
-              fmt::format("{} is out of range (expected 0s to {})", FormatDuration(delay_ps),
+              fmt::format("{} is out of range (expected 0s to {})", Quote(block.Text(field, "")),
                           FormatDuration(kDelayPsMax)));
   return default_ps;
 }

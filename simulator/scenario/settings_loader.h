@@ -13,6 +13,7 @@
 
 namespace railyard {
 
+// `ib_timeout` and `ib_retry_cnt` belong into NicSettings: they are the queue pairs'.
 struct NcclBlock {
   NcclSettings planner;
   uint32_t ib_timeout = 0;
@@ -23,6 +24,7 @@ struct NcclBlock {
 NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version,
                    Diagnostics& diagnostics);
 GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics);
+// All but the retransmission, which `nccl` says.
 NicSettings LoadNic(const ProtoCursor& scenario, Diagnostics& diagnostics);
 RoutingDelays LoadRouting(const ProtoCursor& scenario, Diagnostics& diagnostics);
 

@@ -20,7 +20,8 @@ bool IsFile(const ProtoCursor& cursor, const char* field, int index, Diagnostics
   const std::string path = cursor.FilePath(field, index);
   const std::string problem = WhyNotAFile(path);
   if (problem.empty()) return true;
-  cursor.Error(diagnostics, field, fmt::format("{} {}", Quote(path), problem), index);
+  cursor.Error(diagnostics, field, fmt::format("{}: {}", Quote(path, kQuotedPathBytesMax), problem),
+               index);
   return false;
 }
 

@@ -157,11 +157,12 @@ TEST(TextProtoTest, AFileThatIsNoneIsAFinding) {
   EXPECT_EQ(LoadTextProto(directory, protos::Scenario(), {}, diagnostics), nullptr);
   EXPECT_EQ(LoadTextProto("/" + std::string(5000, 'x'), protos::Scenario(), {}, diagnostics),
             nullptr);
-  EXPECT_THAT(diagnostics.ToString(),
-              ::testing::AllOf(
-                  ::testing::HasSubstr("/no/such/file: error: there is no such file\n"),
-                  ::testing::HasSubstr(directory + ": error: is a directory (expected a file)\n"),
-                  ::testing::HasSubstr(": error: the file's name is too long\n")));
+  EXPECT_THAT(
+      diagnostics.ToString(),
+      ::testing::AllOf(
+          ::testing::HasSubstr("/no/such/file: error: there is no such file\n"),
+          ::testing::HasSubstr(directory + ": error: that is a directory (expected a file)\n"),
+          ::testing::HasSubstr(": error: the file's name is too long\n")));
 }
 
 }  // namespace

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The command line up to time zero: what it accepts, what it refuses, and with which exit status.
+#include "simulator/cli/cli.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railyard {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class CliTest : public ::testing::Test {
+ protected:
+  CliTest() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    directory_ =
+        std::filesystem::temp_directory_path() / (std::string("railyard_cli_") + test->name());
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+  }
+  ~CliTest() override {
+    std::error_code error;
+    std::filesystem::remove_all(directory_, error);
+  }
+
+  std::string Path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string Write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_ / name, std::ios::binary) << text;
+    return Path(name);
+  }
+  static std::string Read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  int Railyard(const std::vector<std::string>& arguments) {
+    std::vector<const char*> argv = {"railyard"};
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    const int status = RunCli(static_cast<int>(argv.size()), argv.data());
+    output_ = ::testing::internal::GetCapturedStdout();
+    errors_ = ::testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  std::filesystem::path directory_;
+  std::string output_;
+  std::string errors_;
+};
+
+constexpr const char* kScenario =
+    "fabric { rail_optimized { servers: 2 } }\n"
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } }\n";
+
+constexpr const char* kLog =
+    "node0:1:1 [0] NCCL INFO ncclCommInitRank comm 0x5 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId "
+    "1000 commId 0xa - Init COMPLETE\n"
+    "node0:1:1 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 4 datatype 7 op "
+    "0 "
+    "root 0 comm 0x5 [nranks=2] stream 0x7\n";
+
+TEST_F(CliTest, HelpNamesEveryCommandThereIs) {
+  EXPECT_EQ(Railyard({"--help"}), kExitDone);
+  for (const char* command : {"run", "validate", "import"}) {
+    EXPECT_THAT(output_, HasSubstr(std::string("\n  ") + command + " "));
+  }
+  EXPECT_EQ(Railyard({"run", "--help"}), kExitDone);
+  EXPECT_EQ(Railyard({"--version"}), kExitDone);
+  EXPECT_THAT(output_, ::testing::MatchesRegex("railyard [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST_F(CliTest, NoCommandAndUnknownOnesAreMistakes) {
+  EXPECT_EQ(Railyard({}), kExitInput);
+  EXPECT_THAT(errors_, HasSubstr("Usage: railyard"));
+  EXPECT_EQ(Railyard({"rnu"}), kExitInput);
+  EXPECT_EQ(errors_, "railyard: error: unknown command \"rnu\" (did you mean \"run\"?)\n");
+  EXPECT_EQ(Railyard({"dance"}), kExitInput);
+  EXPECT_EQ(errors_,
+            "railyard: error: unknown command \"dance\" (expected run, validate or import)\n");
+  EXPECT_EQ(Railyard({"--quiet"}), kExitInput);
+  EXPECT_EQ(errors_, "railyard: error: a command is missing (expected run, validate or import)\n");
+}
+
+TEST_F(CliTest, UnknownOptionsAndArgumentsAreMistakes) {
+  EXPECT_EQ(Railyard({"run", "a", "--ot", "b"}), kExitInput);
+  EXPECT_EQ(errors_, "railyard: error: unknown option \"--ot\" (did you mean \"--out\"?)\n");
+  EXPECT_EQ(Railyard({"run", "a", "--qiet=1"}), kExitInput);
+  EXPECT_EQ(errors_, "railyard: error: unknown option \"--qiet\" (did you mean \"--quiet\"?)\n");
+  EXPECT_EQ(Railyard({"run", "a", "b"}), kExitInput);
+  EXPECT_EQ(errors_, "railyard: error: unexpected argument \"b\"\n");
+  EXPECT_EQ(Railyard({"run"}), kExitInput);
+  EXPECT_EQ(errors_, "railyard: error: SCENARIO is required\n");
+  EXPECT_EQ(Railyard({"run", "a", "--seed", "-3"}), kExitInput);
+  EXPECT_EQ(errors_,
+            "railyard: error: --seed: \"-3\" is not a whole number, 0 to 18446744073709551615\n");
+}
+
+TEST_F(CliTest, ValidateSaysWhatIsThere) {
+  const std::string path = Write("ok.textproto", kScenario);
+  EXPECT_EQ(Railyard({"validate", path}), kExitDone);
+  EXPECT_EQ(output_, path + ": valid: 16 ranks on 16 GPUs, 1 collectives, 0 faults\n");
+  EXPECT_EQ(errors_, "");
+}
+
+TEST_F(CliTest, ValidateLooksAtEveryFileAndFailsIfOneIsWrong) {
+  const std::string right = Write("ok.textproto", kScenario);
+  const std::string wrong = Write("wrong.textproto", std::string(kScenario) + "sede: 1\n");
+  EXPECT_EQ(Railyard({"validate", wrong, "/no/such/file", right}), kExitInput);
+  EXPECT_EQ(errors_, wrong +
+                         ":3:1: error: sede: unknown field \"sede\" (did you mean \"seed\"?)\n"
+                         "/no/such/file: error: there is no such file\n");
+  EXPECT_THAT(output_, StartsWith(right + ": valid"));
+}
+
+TEST_F(CliTest, RunOfAWrongScenarioWritesNothing) {
+  const std::string wrong = Write("wrong.textproto", std::string(kScenario) + "sede: 1\n");
+  EXPECT_EQ(Railyard({"run", wrong, "--quiet", "--out", Path("out")}), kExitInput);
+  EXPECT_EQ(errors_,
+            wrong + ":3:1: error: sede: unknown field \"sede\" (did you mean \"seed\"?)\n");
+  EXPECT_EQ(output_, "");
+  EXPECT_FALSE(std::filesystem::exists(Path("out")));
+}
+
+TEST_F(CliTest, SetsMayBeRepeatedAndStandAnywhere) {
+  const std::string path = Write("ok.textproto", kScenario);
+  EXPECT_EQ(Railyard({"run", "--set", "seed=x", "--set=faults[0].kind=UP", path, "--set", "nam=1"}),
+            kExitInput);
+  EXPECT_EQ(errors_,
+            "--set seed=x: error: seed: \"x\" is not a whole number, 0 to 18446744073709551615\n"
+            "--set faults[0].kind=UP: error: faults[0].kind: unknown \"UP\" (expected LINK_DOWN)\n"
+            "--set nam=1: error: nam: unknown field \"nam\" (did you mean \"name\"?)\n");
+}
+
+TEST_F(CliTest, RunRefusesADirectoryWithOtherThingsInIt) {
+  const std::string path = Write("ok.textproto", kScenario);
+  std::filesystem::create_directories(Path("mine"));
+  Write("mine/thesis.tex", "years of work");
+  EXPECT_EQ(Railyard({"run", path, "--out", Path("mine")}), kExitInput);
+  EXPECT_THAT(errors_, StartsWith("--out " + Path("mine") + ": error: refusing to "));
+  EXPECT_EQ(Read(Path("mine/thesis.tex")), "years of work");
+}
+
+TEST_F(CliTest, ImportWritesTraceAndReport) {
+  const std::string log = Write("a.log", kLog);
+  EXPECT_EQ(Railyard({"import", "--format", "nccl-log", log, "-o", Path("a.trace")}), kExitDone);
+  EXPECT_EQ(errors_, "");
+  EXPECT_THAT(output_,
+              StartsWith("1 calls seen in 2 lines of 1 file: 1 imported, 0 dropped.\n"
+                         "1 calls of 1 missing ranks are reconstructed from the others.\n"));
+  EXPECT_THAT(output_, HasSubstr("trace: " + Path("a.trace") + " (2 ranks)\n"));
+  EXPECT_THAT(output_, HasSubstr("report: " + Path("a.trace.report.txt") + "\n"));
+  EXPECT_TRUE(std::filesystem::exists(Path("a.trace")));
+  EXPECT_TRUE(std::filesystem::exists(Path("a.trace.report.txt")));
+}
+
+TEST_F(CliTest, ImportWithNothingToImportWritesTheReportOnly) {
+  const std::string log = Write("a.log", kLog);
+  EXPECT_EQ(Railyard({"import", "--format", "nccl-log", log, "-o", Path("a.trace"), "--report",
+                      Path("r.txt"), "--missing-ranks", "refuse"}),
+            kExitInput);
+  EXPECT_THAT(output_, HasSubstr("No trace is written: no call can be imported.\n"));
+  EXPECT_FALSE(std::filesystem::exists(Path("a.trace")));
+  EXPECT_TRUE(std::filesystem::exists(Path("r.txt")));
+}
+
+TEST_F(CliTest, ImportRefusesWhatItDoesNotUnderstand) {
+  const std::string log = Write("a.log", kLog);
+  EXPECT_EQ(
+      Railyard({"import", "--format", "nccl-lgo", log, "-o", log, "--missing-ranks", "guess",
+                "--rank-map", "node0=1", "--rank-map", "node0:x=1", "--rank-map", "node0:1:2:3=4"}),
+      kExitInput);
+  EXPECT_EQ(errors_,
+            "--format: error: unknown format \"nccl-lgo\" (did you mean \"nccl-log\"?)\n"
+            "--missing-ranks: error: unknown \"guess\" (expected reconstruct or refuse)\n"
+            "--rank-map node0=1: error: expected HOST:PID=RANK or HOST:PID:DEVICE=RANK\n"
+            "--rank-map node0:x=1: error: expected HOST:PID=RANK or HOST:PID:DEVICE=RANK\n"
+            "--rank-map node0:1:2:3=4: error: expected HOST:PID=RANK or HOST:PID:DEVICE=RANK\n"
+            "--output: error: \"" +
+                log + "\" is one of the logs\n");
+  EXPECT_EQ(Read(log), kLog);
+}
+
+TEST_F(CliTest, ImportNeverWritesOverItsInputs) {
+  const std::string log = Write("a.log", kLog);
+  EXPECT_EQ(Railyard({"import", "--format", "nccl-log", log, "-o", Path("t"), "--report",
+                      Path("./a.log")}),
+            kExitInput);
+  EXPECT_EQ(
+      Railyard({"import", "--format", "nccl-log", log, "-o", Path("t"), "--report", Path("t")}),
+      kExitInput);
+  EXPECT_EQ(Read(log), kLog);
+}
+
+TEST_F(CliTest, AFileThatCannotBeWrittenFailsTheEnvironment) {
+  const std::string log = Write("a.log", kLog);
+  EXPECT_EQ(Railyard({"import", "--format", "nccl-log", log, "-o", "/proc/no/such/place"}),
+            kExitEnvironment);
+  EXPECT_THAT(errors_, HasSubstr("/proc/no/such/place"));
+  EXPECT_EQ(std::count(errors_.begin(), errors_.end(), '\n'), 1);
+}
+
+}  // namespace
+}  // namespace railyard

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/fault_loader.h"
+
+#include <gtest/gtest.h>
+
+#include "simulator/units/units.h"
+#include "tests/scenario/loaded_scenario.h"
+
+namespace railyard {
+namespace {
+
+std::vector<FaultSpec> FaultsIn(const std::string& lines) {
+  const LoadedScenario loaded(std::string(kFabric) + kWorkload + lines);
+  EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
+  return loaded.scenario ? loaded.scenario->faults : std::vector<FaultSpec>();
+}
+
+constexpr const char* kDown = "faults { kind: LINK_DOWN link: \"server1/nic3--leaf3\" ";
+
+TEST(FaultLoaderTest, AFaultIsReadWithItsTimesAndBothDirections) {
+  const auto faults =
+      FaultsIn(std::string(kDown) + "at: \"1ms\" until: \"301ms\" name: \"flap\" }");
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].name, "flap");
+  EXPECT_EQ(faults[0].at_ps, kPsPerMs);
+  EXPECT_EQ(faults[0].until_ps, 301 * kPsPerMs);
+  EXPECT_TRUE(faults[0].forward);
+  EXPECT_TRUE(faults[0].backward);
+  EXPECT_EQ(faults[0].where.line, 3);
+}
+
+TEST(FaultLoaderTest, AFaultWithoutEndStaysAndWithoutNameIsCalledByItsPath) {
+  const auto faults = FaultsIn(std::string(kDown) + "at: \"0s\" }");
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].name, "faults[0]");
+  EXPECT_EQ(faults[0].until_ps, kNeverPs);
+}
+
+TEST(FaultLoaderTest, ADirectionIsFromTheDeviceTheScenarioNamesFirst) {
+  const auto faults = FaultsIn(
+      "faults { kind: LINK_DOWN link: \"server1/nic3--leaf3\" direction: FORWARD at: \"0s\" }\n"
+      "faults { kind: LINK_DOWN link: \"leaf3--server1/nic3\" direction: FORWARD at: \"0s\" }\n"
+      "faults { kind: LINK_DOWN link: \"leaf4--server1/nic4\" direction: BACKWARD at: \"0s\" }\n");
+  ASSERT_EQ(faults.size(), 3u);
+  EXPECT_EQ(faults[0].cable, faults[1].cable);
+  EXPECT_TRUE(faults[0].forward && !faults[0].backward);
+  EXPECT_TRUE(!faults[1].forward && faults[1].backward);
+  EXPECT_TRUE(faults[2].forward && !faults[2].backward);
+}
+
+TEST(FaultLoaderTest, WhatAFaultLacksIsNamedAllAtOnce) {
+  EXPECT_EQ(FindingsBeside("faults { }"),
+            ":3:1: error: faults[0].kind: missing (expected LINK_DOWN)\n"
+            ":3:1: error: faults[0].at: missing (expected a duration with its unit, e.g. "
+            "\"300ms\")\n"
+            ":3:1: error: faults[0].link: missing (expected a cable's name, e.g. "
+            "\"server1/nic3--leaf3\")\n");
+}
+
+TEST(FaultLoaderTest, ALinkThatDoesNotExistIsGuessedAt) {
+  EXPECT_EQ(FindingsBeside("faults { kind: LINK_DOWN at: \"0s\" link: \"server1/nic3-leaf3\" }"),
+            ":3:35: error: faults[0].link: unknown link \"server1/nic3-leaf3\" (did you mean "
+            "\"server1/nic3--leaf3\"?)\n");
+  EXPECT_EQ(FindingsBeside("faults { kind: LINK_DOWN at: \"0s\" link: \"no-such-link\" }"),
+            ":3:35: error: faults[0].link: unknown link \"no-such-link\" (expected the two devices "
+            "of a cable, e.g. \"server1/nic3--leaf3\")\n");
+}
+
+TEST(FaultLoaderTest, AFaultEndsAfterItBegins) {
+  EXPECT_EQ(
+      FindingsBeside(std::string(kDown) + "\nat: \"5ms\"\nuntil: \"2ms\" }"),
+      ":5:1: error: faults[0].until: ends at \"2ms\", before it begins at \"5ms\" (expected a "
+      "later time, or none for a fault that stays)\n");
+  EXPECT_EQ(FindingsBeside(std::string(kDown) + "\nat: \"5ms\"\nuntil: \"5000us\" }"),
+            ":5:1: error: faults[0].until: ends at \"5000us\", just when it begins at \"5ms\" "
+            "(expected a later time, or none for a fault that stays)\n");
+  EXPECT_EQ(FindingsBeside(std::string(kDown) + "\nat: \"9000000s\" }"),
+            ":4:1: error: faults[0].at: \"9000000s\" is out of range (expected at most 90 days)\n");
+}
+
+TEST(FaultLoaderTest, FaultsOfOneDirectionDoNotOverlap) {
+  const std::string first = std::string(kDown) + "at: \"1ms\" until: \"5ms\" }\n";
+  EXPECT_EQ(
+      FindingsBeside(first + kDown + "at: \"4ms\" }\n"),
+      ":4:1: error: faults[1]: the link \"server1/nic3--leaf3\" is already down from faults[0] "
+      "on (expected faults of one link to follow each other)\n"
+      ":3:1: note: faults[0]: it is this one\n");
+  EXPECT_EQ(FindingsBeside(first + kDown + "at: \"5ms\" }\n"), "");
+  // The one that ends last counts, not the one just before.
+  EXPECT_EQ(
+      FindingsBeside(std::string(kDown) + "at: \"0s\" until: \"1s\" direction: FORWARD }\n" +
+                     kDown + "at: \"1ms\" until: \"2ms\" direction: BACKWARD }\n" + kDown +
+                     "at: \"3ms\" }\n"),
+      ":5:1: error: faults[2]: the link \"server1/nic3--leaf3\" is already down from faults[0] "
+      "on (expected faults of one link to follow each other)\n"
+      ":3:1: note: faults[0]: it is this one\n");
+}
+
+TEST(FaultLoaderTest, NamesTellFaultsApart) {
+  EXPECT_EQ(
+      FindingsBeside("faults { name: \"a\" kind: LINK_DOWN link: \"leaf0--spine0\" at: \"0s\" }\n"
+                     "faults { name: \"a\" kind: LINK_DOWN link: \"leaf1--spine0\" at: \"0s\" }\n"),
+      ":4:10: error: faults[1].name: faults[0] is called \"a\" as well\n");
+}
+
+}  // namespace
+}  // namespace railyard

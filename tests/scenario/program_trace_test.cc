@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/program_trace.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/scenario/loaded_scenario.h"
+
+namespace railyard {
+namespace {
+
+LoadedScenario LoadProgram(const std::string& collectives) {
+  return LoadedScenario(std::string(kFabric) + "workload { program {\n" + collectives + "\n} }\n");
+}
+
+// Counts of the API for nccl-tests' sizes: floats; blocks per rank for AllGather, ReduceScatter and
+// AllToAll (nccl-tests' PERFORMANCE.md and its *GetCollByteCount functions).
+TEST(ProgramTraceTest, SizesBecomeCountsAsInNcclTests) {
+  const auto loaded = LoadProgram(
+      "collectives { kind: ALL_REDUCE bytes: \"1MiB\" repeat: 2 }\n"
+      "collectives { kind: ALL_GATHER bytes: \"1MiB\" }\n"
+      "collectives { kind: REDUCE_SCATTER bytes: \"1MiB\" }\n"
+      "collectives { kind: BROADCAST bytes: \"4\" root: 15 }\n"
+      "collectives { kind: REDUCE bytes: \"8B\" }\n"
+      "collectives { kind: ALL_TO_ALL bytes: \"1MiB\" }\n");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  const Trace& trace = loaded.scenario->trace;
+  EXPECT_EQ(trace.origin, "program");
+  EXPECT_EQ(trace.rank_count, 16u);
+  ASSERT_EQ(trace.operations.size(), 16u);
+  const std::vector<TraceOperation>& calls = trace.operations[9];
+  ASSERT_EQ(calls.size(), 7u);
+  constexpr uint64_t kFloats = (1u << 20) / 4;
+  EXPECT_EQ(calls[0].count, kFloats);
+  EXPECT_EQ(calls[1].count, kFloats);
+  EXPECT_EQ(calls[2].kind, CollectiveKind::kAllGather);
+  EXPECT_EQ(calls[2].count, kFloats / 16);
+  EXPECT_EQ(calls[3].count, kFloats / 16);
+  EXPECT_EQ(calls[4].count, 1u);
+  EXPECT_EQ(calls[4].root, 15u);
+  EXPECT_EQ(calls[5].count, 2u);
+  EXPECT_EQ(calls[6].kind, CollectiveKind::kAllToAll);
+  EXPECT_EQ(calls[6].count, kFloats / 16);
+  EXPECT_EQ(loaded.scenario->job.collectives.size(), 7u);
+}
+
+TEST(ProgramTraceTest, MistakesAreFoundAllAtOnce) {
+  EXPECT_EQ(
+      LoadProgram("collectives { }\n"
+                  "collectives { kind: ALL_REDUCE bytes: \"6\" }\n"
+                  "collectives { kind: ALL_GATHER bytes: \"100\" }\n"
+                  "collectives { kind: REDUCE bytes: \"4 potatoes\" root: 16 }\n"
+                  "collectives { kind: ALL_REDUCE bytes: \"0\" root: 1 }\n"
+                  "collectives { kind: BROADCAST bytes: \"4\" repeat: 0 }")
+          .findings,
+      ":3:1: error: workload.program.collectives[0].kind: missing (expected e.g. "
+      "ALL_REDUCE)\n"
+      ":3:1: error: workload.program.collectives[0].bytes: missing (expected a size, e.g. "
+      "\"64MiB\" (K, M, G are powers of 1,024))\n"
+      ":4:32: error: workload.program.collectives[1].bytes: 6 bytes are not a whole number of "
+      "float32 elements (expected a multiple of 4)\n"
+      ":5:32: error: workload.program.collectives[2].bytes: 100 bytes are not a whole number "
+      "of float32 elements for each of 16 ranks (expected a multiple of 64)\n"
+      ":6:28: error: workload.program.collectives[3].bytes: \"4 potatoes\" is not a size "
+      "(expected a size, e.g. \"64MiB\" (K, M, G are powers of 1,024))\n"
+      ":6:48: error: workload.program.collectives[3].root: 16 is out of range (expected 0 to "
+      "15)\n"
+      ":7:32: error: workload.program.collectives[4].bytes: \"0\" is out of range (expected 4 "
+      "B to 1 PiB)\n"
+      ":7:43: error: workload.program.collectives[4].root: means nothing for this kind "
+      "(expected BROADCAST or REDUCE)\n"
+      ":8:42: error: workload.program.collectives[5].repeat: 0 is out of range (expected 1 to "
+      "20000000)\n");
+}
+
+TEST(ProgramTraceTest, AnEmptyProgramIsRefused) {
+  EXPECT_EQ(
+      LoadProgram("").findings,
+      ":2:12: error: workload.program.collectives: missing (expected e.g. collectives { kind: "
+      "ALL_REDUCE bytes: \"64MiB\" })\n");
+}
+
+TEST(ProgramTraceTest, MoreCallsThanMemoryHoldsAreRefused) {
+  EXPECT_EQ(LoadProgram("collectives { kind: ALL_REDUCE bytes: \"4\" repeat: 1250001 }").findings,
+            ":2:12: error: workload.program.collectives: 20000016 calls over 16 ranks (expected at "
+            "most 20000000)\n");
+}
+
+TEST(ProgramTraceTest, WithoutAFabricWhatDoesNotDependOnItIsStillChecked) {
+  EXPECT_EQ(
+      LoadedScenario("fabric { preset: \"h100-4x8-rail-optimised\" }\n"
+                     "workload { program { collectives { kind: REDUCE bytes: \"5\" } } }")
+          .findings,
+      ":1:10: error: fabric.preset: unknown preset \"h100-4x8-rail-optimised\" (did you mean "
+      "\"h100-4x8-rail-optimized\"?)\n"
+      ":2:49: error: workload.program.collectives[0].bytes: 5 bytes are not a whole number of "
+      "float32 elements (expected a multiple of 4)\n");
+}
+
+}  // namespace
+}  // namespace railyard

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/settings_loader.h"
+
+#include <gtest/gtest.h>
+
+#include "simulator/units/units.h"
+#include "tests/scenario/loaded_scenario.h"
+
+namespace railyard {
+namespace {
+
+std::unique_ptr<Scenario> LoadBeside(const std::string& lines) {
+  LoadedScenario loaded(std::string(kFabric) + kWorkload + lines);
+  EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
+  return std::move(loaded.scenario);
+}
+
+// NCCL_PARAM(IbTimeout, "IB_TIMEOUT", …) of src/transport/net_ib.cc in these releases.
+TEST(SettingsLoaderTest, TheIbTimeoutDefaultsToThatOfTheVersion) {
+  const auto timeout_of = [](const std::string& version) {
+    return LoadBeside("nccl { version: \"" + version + "\" }")->nic.ib_timeout;
+  };
+  EXPECT_EQ(timeout_of("2.4.8"), 14u);
+  EXPECT_EQ(timeout_of("2.13.4"), 14u);
+  EXPECT_EQ(timeout_of("2.14.3"), 18u);
+  EXPECT_EQ(timeout_of("2.22.3"), 18u);
+  EXPECT_EQ(timeout_of("2.23.4"), 20u);
+  EXPECT_EQ(timeout_of("2.27.5"), 20u);
+  EXPECT_EQ(LoadBeside("")->nic.ib_retry_cnt, 7u);
+}
+
+TEST(SettingsLoaderTest, NcclVariablesAreTakenByTheirNames) {
+  const auto scenario = LoadBeside(
+      "nccl { version: \"2.27.5\" IB_TIMEOUT: 31 IB_RETRY_CNT: 0 CROSS_NIC: 0 BUFFSIZE: \"8MiB\" "
+      "MIN_NCHANNELS: 2 MAX_NCHANNELS: 4 PXN_DISABLE: true }");
+  EXPECT_EQ(scenario->nccl.version, 22705u);
+  EXPECT_EQ(scenario->nic.ib_timeout, 31u);
+  EXPECT_EQ(scenario->nic.ib_retry_cnt, 0u);
+  EXPECT_EQ(scenario->nccl.cross_nic, 0u);
+  EXPECT_EQ(scenario->nccl.buffsize_bytes, 8u << 20);
+  EXPECT_EQ(scenario->nccl.min_nchannels, 2u);
+  EXPECT_EQ(scenario->nccl.max_nchannels, 4u);
+  EXPECT_TRUE(scenario->nccl.pxn_disable);
+}
+
+TEST(SettingsLoaderTest, NcclVariablesOutOfRangeAreRefused) {
+  EXPECT_EQ(FindingsBeside("nccl { version: \"latest\" }"),
+            ":3:8: error: nccl.version: \"latest\" is not a version of NCCL (expected e.g. "
+            "\"2.27.5\")\n");
+  EXPECT_EQ(FindingsBeside("nccl { IB_TIMEOUT: 32 }"),
+            ":3:8: error: nccl.IB_TIMEOUT: 32 is out of range (expected 0 to 31)\n");
+  EXPECT_EQ(FindingsBeside("nccl { IB_TIMEOUT: 0 }"),
+            ":3:8: error: nccl.IB_TIMEOUT: 0 is no time-out at all, a lost packet would be waited "
+            "for without end (expected 1 to 31: 4.096 us x 2^N)\n");
+  EXPECT_EQ(FindingsBeside("nccl { IB_RETRY_CNT: 8 }"),
+            ":3:8: error: nccl.IB_RETRY_CNT: 8 is out of range (expected 0 to 7)\n");
+  EXPECT_EQ(FindingsBeside("nccl { CROSS_NIC: 3 }"),
+            ":3:8: error: nccl.CROSS_NIC: 3 is out of range (expected 0 to 2)\n");
+  EXPECT_EQ(FindingsBeside("nccl { MAX_NCHANNELS: 65 }"),
+            ":3:8: error: nccl.MAX_NCHANNELS: 65 is out of range (expected 1 to 64)\n");
+  EXPECT_EQ(FindingsBeside("nccl { MIN_NCHANNELS: 8 MAX_NCHANNELS: 4 }"),
+            ":3:8: error: nccl.MIN_NCHANNELS: 8 is more than MAX_NCHANNELS, 4\n");
+  EXPECT_EQ(FindingsBeside("nccl { BUFFSIZE: \"1KiB\" }"),
+            ":3:8: error: nccl.BUFFSIZE: 1 KiB is out of range (expected 64 KiB to 1 GiB)\n");
+  EXPECT_EQ(FindingsBeside("nccl { version: \"2.4.8\" PXN_DISABLE: true }"),
+            ":3:25: error: nccl.PXN_DISABLE: NCCL has it from 2.12 on, the job's is 2.4.8\n");
+}
+
+TEST(SettingsLoaderTest, GpuNicAndRoutingTakeTheirQuantities) {
+  const auto scenario = LoadBeside(
+      "gpu { launch_latency: \"1us\" nvlink_step_latency: \"2us\" network_step_latency: \"3us\" "
+      "channel_rate: \"20GBps\" proxy_post_latency: \"0s\" }\n"
+      "nic { mtu_bytes: 1024 window: \"1MiB\" ack_every_packets: 4 }\n"
+      "routing { detection_delay: \"10us\" convergence_delay: \"20ms\" }");
+  EXPECT_EQ(scenario->gpu.launch_latency_ps, 1 * kPsPerUs);
+  EXPECT_EQ(scenario->gpu.nvlink_step_latency_ps, 2 * kPsPerUs);
+  EXPECT_EQ(scenario->gpu.network_step_latency_ps, 3 * kPsPerUs);
+  EXPECT_EQ(scenario->gpu.channel_rate_bps, 160'000'000'000u);
+  EXPECT_EQ(scenario->gpu.proxy_post_latency_ps, 0);
+  EXPECT_EQ(scenario->nic.mtu_bytes, 1024u);
+  EXPECT_EQ(scenario->nic.window_bytes, 1u << 20);
+  EXPECT_EQ(scenario->nic.ack_every_packets, 4u);
+  EXPECT_EQ(scenario->routing.detection_ps, 10 * kPsPerUs);
+  EXPECT_EQ(scenario->routing.convergence_ps, 20 * kPsPerMs);
+  EXPECT_EQ(LoadBeside("gpu { channel_rate: \"0Gbps\" }")->gpu.channel_rate_bps, 0u);  // no limit
+}
+
+TEST(SettingsLoaderTest, NicAndDelaysOutOfRangeAreRefused) {
+  EXPECT_EQ(FindingsBeside("nic { mtu_bytes: 9000 }"),
+            ":3:7: error: nic.mtu_bytes: 9000 is out of range (expected 256 to 4096)\n");
+  EXPECT_EQ(
+      FindingsBeside("nic { mtu_bytes: 1500 }"),
+      ":3:7: error: nic.mtu_bytes: 1500 is not an MTU of InfiniBand (expected 256, 512, 1024, "
+      "2048 or 4096)\n");
+  EXPECT_EQ(FindingsBeside("nic { ack_every_packets: 0 }"),
+            ":3:7: error: nic.ack_every_packets: 0 is out of range (expected 1 to 65536)\n");
+  EXPECT_EQ(FindingsBeside("nic { mtu_bytes: 4096 window: \"1KiB\" }"),
+            ":3:23: error: nic.window: 1 KiB is out of range (expected 4 KiB to 16 GiB)\n");
+  EXPECT_EQ(
+      FindingsBeside("nic { mtu_bytes: 4096 window: \"64KiB\" ack_every_packets: 17 }"),
+      ":3:39: error: nic.ack_every_packets: the window of 64 KiB is full before 17 packets of "
+      "4 KiB earn an ACK\n");
+  EXPECT_EQ(
+      FindingsBeside("routing { detection_delay: \"1001s\" }"),
+      ":3:11: error: routing.detection_delay: \"1001s\" is out of range (expected 0s to 1000 s)\n");
+}
+
+}  // namespace
+}  // namespace railyard

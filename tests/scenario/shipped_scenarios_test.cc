@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Every scenario the project ships is valid, and says what its name promises.
+#include <gtest/gtest.h>
+
+#include "simulator/scenario/scenario_loader.h"
+#include "simulator/units/units.h"
+#include "tests/support/reference_dir.h"
+
+namespace railyard {
+namespace {
+
+std::unique_ptr<Scenario> LoadShipped(const std::string& name,
+                                      const std::vector<std::string>& sets = {}) {
+  Diagnostics diagnostics;
+  auto scenario =
+      LoadScenario(std::string(RAILYARD_SOURCE_DIR) + "/simulator/scenarios/" + name + ".textproto",
+                   sets, diagnostics);
+  EXPECT_EQ(diagnostics.ToString(), "");
+  return scenario;
+}
+
+TEST(ShippedScenariosTest, TheFlapIsOf300MillisecondsOnANicLink) {
+  const auto scenario = LoadShipped("h100_4x8_flap");
+  ASSERT_NE(scenario, nullptr);
+  EXPECT_EQ(scenario->name, "h100_4x8_flap");
+  EXPECT_EQ(scenario->job.rank_count, 32u);
+  EXPECT_EQ(scenario->nic.ib_timeout, 20u);
+  ASSERT_EQ(scenario->faults.size(), 1u);
+  const FaultSpec& fault = scenario->faults[0];
+  EXPECT_EQ(fault.until_ps - fault.at_ps, 300 * kPsPerMs);
+  const LinkId link = scenario->fabric.cables()[fault.cable].forward;
+  EXPECT_EQ(scenario->fabric.link(link).tier, Tier::kNicLeaf);
+}
+
+TEST(ShippedScenariosTest, TheIdleFlapIsTheSameOnASpineLink) {
+  const auto flap = LoadShipped("h100_4x8_flap");
+  const auto idle = LoadShipped("h100_4x8_flap_idle_link");
+  ASSERT_TRUE(flap && idle);
+  ASSERT_EQ(idle->faults.size(), 1u);
+  EXPECT_EQ(idle->faults[0].at_ps, flap->faults[0].at_ps);
+  EXPECT_EQ(idle->faults[0].until_ps, flap->faults[0].until_ps);
+  const LinkId link = idle->fabric.cables()[idle->faults[0].cable].forward;
+  EXPECT_EQ(idle->fabric.link(link).tier, Tier::kLeafSpine);
+}
+
+TEST(ShippedScenariosTest, TheCutStays) {
+  const auto scenario = LoadShipped("h100_4x8_cut", {"nccl.IB_TIMEOUT=14"});
+  ASSERT_NE(scenario, nullptr);
+  EXPECT_EQ(scenario->nic.ib_timeout, 14u);
+  EXPECT_EQ(scenario->nic.ib_retry_cnt, 7u);
+  ASSERT_EQ(scenario->faults.size(), 1u);
+  EXPECT_EQ(scenario->faults[0].until_ps, kNeverPs);
+}
+
+TEST(ShippedScenariosTest, TheRingsHaveTheRanksAndBytesOfTheirNames) {
+  const auto check = [](const char* name, uint32_t ranks, uint64_t bytes) {
+    const auto scenario = LoadShipped(name);
+    ASSERT_NE(scenario, nullptr);
+    EXPECT_EQ(scenario->job.rank_count, ranks);
+    ASSERT_EQ(scenario->job.collectives.size(), 1u);
+    EXPECT_EQ(scenario->job.collectives[0].bytes, bytes);
+  };
+  check("ring_32_64mib", 32, 64u << 20);
+  check("ring_128_64mib", 128, 64u << 20);
+  check("ring_1024_256mib", 1024, 256u << 20);
+}
+
+TEST(ShippedScenariosTest, TheCapturedLogOf16RanksIsReadWithTheMissingEight) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  const auto scenario =
+      LoadShipped("nccl_log_16ranks", {"workload.nccl_log.files[0]=" + reference_dir +
+                                       "/nccl-logs/nccl-2.27.5-16ranks-allreduce.log"});
+  ASSERT_NE(scenario, nullptr);
+  EXPECT_EQ(scenario->job.rank_count, 16u);
+  ASSERT_EQ(scenario->job.collectives.size(), 1u);
+  EXPECT_EQ(scenario->job.collectives[0].bytes, 4u);  // one float
+  EXPECT_EQ(scenario->job.collectives[0].logged_algorithm, Algorithm::kTree);
+  EXPECT_TRUE(scenario->force_ring);
+  EXPECT_EQ(scenario->import_report->ranks_reconstructed, 8u);
+}
+
+}  // namespace
+}  // namespace railyard

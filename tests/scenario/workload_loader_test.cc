@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/workload_loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scenario/loaded_scenario.h"
+#include "traces/trace_file.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::HasSubstr;
+
+// As NCCL 2.27 prints it: two ranks of one server, one AllReduce of 1,024 floats.
+std::string Log(const std::string& choice, int ranks_present = 2) {
+  std::string log = "NCCL version 2.27.5+cuda12.4\n";
+  for (int rank = 0; rank < ranks_present; ++rank) {
+    const std::string at = std::to_string(rank);
+    const std::string prefix = "node0:10" + at + ":10" + at + " [" + at + "] NCCL INFO ";
+    log += prefix + "ncclCommInitRank comm 0x5" + at + " rank " + at + " nranks 2 cudaDev " + at +
+           " nvmlDev " + at + " busId " + at + "000 commId 0xabc - Init COMPLETE\n";
+  }
+  for (int rank = 0; rank < ranks_present; ++rank) {
+    const std::string at = std::to_string(rank);
+    const std::string prefix = "node0:10" + at + ":10" + at + " [" + at + "] NCCL INFO ";
+    log += prefix +
+           "AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 1024 datatype 7 op 0 root 0 comm "
+           "0x5" +
+           at + " [nranks=2] stream 0x7\n";
+    if (rank == 0 && !choice.empty()) {
+      log += prefix + "AllReduce: 4096 Bytes -> Algo " + choice + " channel{Lo..Hi}={0..0}\n";
+    }
+  }
+  return log;
+}
+
+std::string Write(const TextFile& file, const std::string& name, const std::string& text) {
+  const std::string path = file.directory() + "/" + name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+class WorkloadLoaderTest : public ::testing::Test {
+ protected:
+  // Loads a scenario whose workload block is `workload`, beside a file job.log.
+  void Load(const std::string& workload, const std::string& log) {
+    file_.reset();  // removes what it wrote
+    file_ = std::make_unique<TextFile>(std::string(kFabric) + "workload { " + workload + " }\n");
+    log_ = Write(*file_, "job.log", log);
+    Diagnostics diagnostics;
+    scenario_ = LoadScenario(file_->path(), {}, diagnostics);
+    findings_ = file_->WithoutPath(diagnostics.ToString());
+  }
+
+  std::unique_ptr<TextFile> file_;
+  std::string log_;
+  std::unique_ptr<Scenario> scenario_;
+  std::string findings_;
+};
+
+TEST_F(WorkloadLoaderTest, ALogBesideTheScenarioIsReadWithItsReport) {
+  Load("nccl_log { files: \"job.log\" }", Log("RING proto SIMPLE"));
+  ASSERT_NE(scenario_, nullptr) << findings_;
+  EXPECT_EQ(scenario_->job.rank_count, 2u);
+  ASSERT_EQ(scenario_->job.collectives.size(), 1u);
+  EXPECT_EQ(scenario_->job.collectives[0].bytes, 4096u);
+  EXPECT_EQ(scenario_->nccl.version, 22705u);
+  ASSERT_TRUE(scenario_->import_report.has_value());
+  EXPECT_EQ(scenario_->import_report->calls_seen(), 2u);
+}
+
+TEST_F(WorkloadLoaderTest, WhatCannotBeReplayedIsRefusedAndSaysWhatToDo) {
+  Load("nccl_log { files: \"job.log\" }", Log("TREE proto LL"));
+  EXPECT_EQ(scenario_, nullptr);
+  EXPECT_EQ(
+      findings_,
+      ":2:12: error: workload.nccl_log: 1 collective ran as TREE/LL, which cannot be replayed "
+      "(expected RING/SIMPLE; workload.algorithm: RING replays them so)\n" +
+          log_ + ":4: note: the first of them\n");
+}
+
+TEST_F(WorkloadLoaderTest, RingIsReplayedWhateverTheLogSaysIfTheScenarioSaysSo) {
+  Load("algorithm: RING nccl_log { files: \"job.log\" }", Log("TREE proto LL"));
+  ASSERT_NE(scenario_, nullptr) << findings_;
+  EXPECT_TRUE(scenario_->force_ring);
+  EXPECT_EQ(scenario_->job.collectives[0].logged_algorithm, Algorithm::kTree);
+}
+
+TEST_F(WorkloadLoaderTest, MissingRanksAreRefusedUnlessTheScenarioSaysReconstruct) {
+  Load("nccl_log { files: \"job.log\" }", Log("", 1));
+  EXPECT_EQ(scenario_, nullptr);
+  EXPECT_THAT(findings_, HasSubstr("error: "));
+  Load("nccl_log { files: \"job.log\" missing_ranks: RECONSTRUCT }", Log("", 1));
+  ASSERT_NE(scenario_, nullptr) << findings_;
+  EXPECT_EQ(scenario_->job.rank_count, 2u);
+  EXPECT_FALSE(scenario_->notes.empty());
+}
+
+TEST_F(WorkloadLoaderTest, MissingFilesAreReportedWhereTheyAreNamed) {
+  Load("nccl_log { files: [\"job.log\", \"x\"] }", Log(""));
+  EXPECT_THAT(findings_, HasSubstr(":2:42: error: workload.nccl_log.files[1]: "));
+  EXPECT_THAT(findings_, HasSubstr(": there is no such file\n"));
+  Load("trace: \"x\"", "");
+  EXPECT_THAT(findings_, HasSubstr(":2:12: error: workload.trace: "));
+  Load("trace: \".\"", "");
+  EXPECT_THAT(findings_, HasSubstr(": that is a directory (expected a file)\n"));
+}
+
+TEST_F(WorkloadLoaderTest, RankMapEntriesAreComplete) {
+  Load("nccl_log { files: \"job.log\"\nrank_map { } }", Log(""));
+  EXPECT_EQ(
+      findings_,
+      ":3:1: error: workload.nccl_log.rank_map[0].host: missing (expected as in the log's "
+      "prefix, e.g. \"node0\")\n"
+      ":3:1: error: workload.nccl_log.rank_map[0].pid: missing (expected as in the log's "
+      "prefix)\n"
+      ":3:1: error: workload.nccl_log.rank_map[0].rank: missing (expected its rank in the job, "
+      "from 0)\n");
+}
+
+TEST_F(WorkloadLoaderTest, ARankMapEntryThatMatchesNoProcessIsAnError) {
+  Load("nccl_log { files: \"job.log\"\nrank_map { host: \"elsewhere\" pid: 1 rank: 0 } }", Log(""));
+  EXPECT_EQ(scenario_, nullptr);
+  EXPECT_THAT(findings_, HasSubstr(":3:1: error: "));
+}
+
+TEST_F(WorkloadLoaderTest, AWorkloadNamesItsSource) {
+  Load("", "");
+  EXPECT_EQ(findings_,
+            ":2:1: error: workload.nccl_log: missing (expected nccl_log, trace or program)\n");
+  Load("nccl_log { }", "");
+  EXPECT_EQ(findings_,
+            ":2:12: error: workload.nccl_log.files: missing (expected one log or more)\n");
+}
+
+TEST_F(WorkloadLoaderTest, ALogWithoutCallsIsAnError) {
+  Load("nccl_log { files: \"job.log\" }", "nothing of NCCL's\n");
+  EXPECT_EQ(scenario_, nullptr);
+  EXPECT_THAT(findings_, HasSubstr("error: "));
+}
+
+TEST_F(WorkloadLoaderTest, AJobLargerThanTheFabricIsRefused) {
+  Trace trace;
+  trace.origin = "program";
+  trace.rank_count = 17;
+  trace.communicators.push_back({.name = "comm0", .ranks = {}});
+  for (uint32_t rank = 0; rank < 17; ++rank) trace.communicators[0].ranks.push_back(rank);
+  trace.operations.assign(17, {TraceOperation{.count = 1}});
+  Load("trace: \"job.trace\"", "");
+  WriteTrace(file_->directory() + "/job.trace", trace);
+  Diagnostics diagnostics;
+  EXPECT_EQ(LoadScenario(file_->path(), {}, diagnostics), nullptr);
+  EXPECT_EQ(file_->WithoutPath(diagnostics.ToString()),
+            ":2:12: error: workload.trace: the job has 17 ranks, the fabric 16 GPUs (expected one "
+            "for each)\n");
+}
+
+TEST_F(WorkloadLoaderTest, ATraceWithoutCallsIsAnError) {
+  Trace trace;
+  trace.origin = "program";
+  trace.rank_count = 2;
+  trace.operations.resize(2);
+  Load("trace: \"job.trace\"", "");
+  WriteTrace(file_->directory() + "/job.trace", trace);
+  Diagnostics diagnostics;
+  EXPECT_EQ(LoadScenario(file_->path(), {}, diagnostics), nullptr);
+  EXPECT_EQ(file_->WithoutPath(diagnostics.ToString()),
+            ":2:12: error: workload.trace: holds no collective (expected at least one)\n");
+}
+
+}  // namespace
+}  // namespace railyard
