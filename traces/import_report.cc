@@ -28,35 +28,35 @@ void AppendSentences(std::string_view title, const std::vector<std::string>& sen
 
 }  // namespace
 
-std::string_view DropReasonName(DropReason reason) {
+std::string_view CallDropReasonName(CallDropReason reason) {
   switch (reason) {
-    case DropReason::kTruncatedLine:
+    case CallDropReason::kTruncatedLine:
       return "truncated line";
-    case DropReason::kLineTooLong:
+    case CallDropReason::kLineTooLong:
       return "line too long";
-    case DropReason::kUnnamedOperation:
+    case CallDropReason::kUnnamedOperation:
       return "operation not named (NCCL up to 2.3.5)";
-    case DropReason::kUnsupportedKind:
+    case CallDropReason::kUnsupportedKind:
       return "unsupported kind";
-    case DropReason::kUnknownDatatype:
+    case CallDropReason::kUnknownDatatype:
       return "unknown datatype";
-    case DropReason::kOutOfRange:
+    case CallDropReason::kOutOfRange:
       return "out of range";
-    case DropReason::kZeroCount:
+    case CallDropReason::kZeroCount:
       return "count 0";
-    case DropReason::kUnknownProcess:
+    case CallDropReason::kUnknownProcess:
       return "process unknown";
-    case DropReason::kUnknownRank:
+    case CallDropReason::kUnknownRank:
       return "rank unknown";
-    case DropReason::kAmbiguousCommunicator:
+    case CallDropReason::kAmbiguousCommunicator:
       return "communicator ambiguous";
-    case DropReason::kIncompleteOnRank:
+    case CallDropReason::kIncompleteOnRank:
       return "incomplete";
-    case DropReason::kRanksMissing:
+    case CallDropReason::kRanksMissing:
       return "ranks missing";
-    case DropReason::kRanksDisagree:
+    case CallDropReason::kRanksDisagree:
       return "ranks disagree";
-    case DropReason::kImportFailed:
+    case CallDropReason::kImportFailed:
       return "import stopped by an error";
   }
   return "?";
@@ -71,7 +71,7 @@ uint64_t ImportReport::calls_dropped() const {
   return SumOverFiles(files, &ImportedFile::calls_dropped);
 }
 
-void ImportReport::Drop(DropReason reason, uint32_t file, uint64_t line, std::string detail) {
+void ImportReport::Drop(CallDropReason reason, uint32_t file, uint64_t line, std::string detail) {
   DroppedCalls& calls = dropped[static_cast<size_t>(reason)];
   ++calls.count;
   ++files[file].calls_dropped;
@@ -102,11 +102,11 @@ std::string ImportReport::ToString() const {
                    file.calls_imported, file.calls_dropped);
   }
   fmt::format_to(append, "dropped:{}\n", calls_dropped() == 0 ? " nothing" : "");
-  for (int i = 0; i < kDropReasonCount; ++i) {
-    const auto reason = static_cast<DropReason>(i);
+  for (int i = 0; i < kCallDropReasonCount; ++i) {
+    const auto reason = static_cast<CallDropReason>(i);
     const DroppedCalls& calls = DroppedFor(reason);
     if (calls.count == 0) continue;
-    fmt::format_to(append, "  {}: {}\n", DropReasonName(reason), calls.count);
+    fmt::format_to(append, "  {}: {}\n", CallDropReasonName(reason), calls.count);
     for (const ReportedLine& place : calls.first_lines) {
       fmt::format_to(append, "    {}:{}{}{}\n", files[place.file].path, place.line,
                      place.detail.empty() ? "" : ": ", place.detail);

@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-enum class DropReason : uint8_t {
+enum class CallDropReason : uint8_t {
   kTruncatedLine,     // the record ends, or another line cuts into it, before its last field
   kLineTooLong,       // the record lies beyond the longest line that is read
   kUnnamedOperation,  // NCCL up to 2.3.5 does not print which operation it is
@@ -27,8 +27,8 @@ enum class DropReason : uint8_t {
   kRanksDisagree,          // ranks made different calls where the same was due
   kImportFailed,           // the call is sound, an error elsewhere stopped the import
 };
-inline constexpr int kDropReasonCount = 14;
-std::string_view DropReasonName(DropReason reason);  // "truncated line"
+inline constexpr int kCallDropReasonCount = 14;
+std::string_view CallDropReasonName(CallDropReason reason);  // "truncated line"
 
 struct ReportedLine {
   uint32_t file = 0;  // index into ImportReport::files
@@ -56,8 +56,8 @@ struct ImportReport {
   std::string format;        // "nccl-log"
   std::string nccl_version;  // empty where no line states it
   std::vector<ImportedFile> files;
-  std::array<DroppedCalls, kDropReasonCount> dropped;  // by DropReason
-  uint64_t calls_reconstructed = 0;                    // calls no line stands for
+  std::array<DroppedCalls, kCallDropReasonCount> dropped;  // by CallDropReason
+  uint64_t calls_reconstructed = 0;                        // calls no line stands for
   uint32_t ranks_reconstructed = 0;
   uint32_t rank_count = 0;  // of the trace; 0 without one
   // Calls whose algorithm and protocol the log states, and tuning lines that fit no call or
@@ -71,11 +71,11 @@ struct ImportReport {
   uint64_t calls_seen() const;
   uint64_t calls_imported() const;
   uint64_t calls_dropped() const;
-  const DroppedCalls& DroppedFor(DropReason reason) const {
+  const DroppedCalls& DroppedFor(CallDropReason reason) const {
     return dropped[static_cast<size_t>(reason)];
   }
   // Counts the call as dropped, in total and for its file.
-  void Drop(DropReason reason, uint32_t file, uint64_t line, std::string detail = {});
+  void Drop(CallDropReason reason, uint32_t file, uint64_t line, std::string detail = {});
   // The report as text for people, one fact a line.
   std::string ToString() const;
 };

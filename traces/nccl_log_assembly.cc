@@ -50,19 +50,19 @@ class Assembler {
   std::optional<Trace> Run() {
     DropUnplacedCalls();
     IndexCalls();
-    if (diagnostics_.HasErrors()) return Fail(DropReason::kImportFailed);
-    if (AllDropped()) return Fail(DropReason::kImportFailed);
-    if (!reconstructs() && !RefuseMissingRanks()) return Fail(DropReason::kRanksMissing);
+    if (diagnostics_.HasErrors()) return Fail(CallDropReason::kImportFailed);
+    if (AllDropped()) return Fail(CallDropReason::kImportFailed);
+    if (!reconstructs() && !RefuseMissingRanks()) return Fail(CallDropReason::kRanksMissing);
     DropCallsWithUnknownMembers();
     MatchCollectives();
     CutPointToPoint();
     GroupPointToPoint();
     if (!missing_.empty()) CheckPointToPointAlike();
-    if (diagnostics_.HasErrors()) return Fail(DropReason::kRanksDisagree);
-    if (AllDropped()) return Fail(DropReason::kImportFailed);
+    if (diagnostics_.HasErrors()) return Fail(CallDropReason::kRanksDisagree);
+    if (AllDropped()) return Fail(CallDropReason::kImportFailed);
     BuildTrace();
     if (!missing_.empty()) Reconstruct();
-    if (diagnostics_.HasErrors()) return Fail(DropReason::kImportFailed);
+    if (diagnostics_.HasErrors()) return Fail(CallDropReason::kImportFailed);
     CountImported();
     return std::move(trace_);
   }
@@ -100,11 +100,11 @@ class Assembler {
   SourceLocation FirstFile() const {
     return {.file = report_.files.empty() ? std::string() : report_.files.front().path};
   }
-  void Drop(uint32_t index, DropReason reason, std::string detail) {
+  void Drop(uint32_t index, CallDropReason reason, std::string detail) {
     DropCall(Call(index), reason, std::move(detail), report_);
   }
 
-  std::optional<Trace> Fail(DropReason reason) {
+  std::optional<Trace> Fail(CallDropReason reason) {
     for (uint32_t i = 0; i < logged_.calls.size(); ++i) {
       if (!Call(i).dropped) Drop(i, reason, "");
     }
@@ -120,13 +120,14 @@ class Assembler {
              "NCCL_DEBUG_SUBSYS=INIT,COLL)";
     }
     std::string reasons;
-    for (int i = 0; i < kDropReasonCount; ++i) {
-      const auto reason = static_cast<DropReason>(i);
+    for (int i = 0; i < kCallDropReasonCount; ++i) {
+      const auto reason = static_cast<CallDropReason>(i);
       const uint64_t count = report_.DroppedFor(reason).count;
       if (count == 0) continue;
-      reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, DropReasonName(reason));
+      reasons +=
+          fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, CallDropReasonName(reason));
     }
-    const bool rank_map_helps = report_.DroppedFor(DropReason::kUnknownRank).count > 0;
+    const bool rank_map_helps = report_.DroppedFor(CallDropReason::kUnknownRank).count > 0;
     return fmt::format("none of the {} calls can be imported: {} ({})", report_.calls_seen(),
                        reasons,
                        rank_map_helps ? "a rank_map says which rank each process is"
@@ -184,7 +185,7 @@ class Assembler {
       if (Call(i).dropped) continue;
       const JoinedCommunicator& communicator = placement_.communicators[CommunicatorOf(Call(i))];
       if (!communicator.ranks.empty()) continue;
-      Drop(i, DropReason::kAmbiguousCommunicator,
+      Drop(i, CallDropReason::kAmbiguousCommunicator,
            fmt::format("which ranks the log lacks of the communicator of {} ranks cannot be told",
                        communicator.size));
     }
@@ -327,7 +328,7 @@ class Assembler {
     for (const Sequence& sequence : unit) {
       for (const uint32_t i : sequence.calls) {
         if (is_common(i)) continue;
-        Drop(i, DropReason::kIncompleteOnRank, "not every rank's log holds this opCount");
+        Drop(i, CallDropReason::kIncompleteOnRank, "not every rank's log holds this opCount");
         ++dropped;
       }
     }
@@ -352,8 +353,8 @@ class Assembler {
         const LoggedCall& a = Call(first.calls[i]);
         const LoggedCall& b = Call(sequence.calls[i]);
         if (SameCall(a, b)) continue;
-        const uint64_t truncated = report_.DroppedFor(DropReason::kTruncatedLine).count +
-                                   report_.DroppedFor(DropReason::kUnknownProcess).count;
+        const uint64_t truncated = report_.DroppedFor(CallDropReason::kTruncatedLine).count +
+                                   report_.DroppedFor(CallDropReason::kUnknownProcess).count;
         diagnostics_.Error(
             PlaceOf(b), "",
             fmt::format("call {} of rank {} on communicator {} is {}, that of rank {} at {} is {} "
@@ -376,7 +377,7 @@ class Assembler {
     const uint32_t rank = shortest->rank;
     for (Sequence& sequence : unit) {
       for (size_t i = length; i < sequence.calls.size(); ++i) {
-        Drop(sequence.calls[i], DropReason::kIncompleteOnRank,
+        Drop(sequence.calls[i], CallDropReason::kIncompleteOnRank,
              fmt::format("incomplete on rank {}", rank));
       }
       sequence.calls.resize(length);
@@ -442,7 +443,7 @@ class Assembler {
   void CutTo(const std::vector<uint32_t>& calls, size_t length, uint32_t peer) {
     if (std::binary_search(missing_.begin(), missing_.end(), peer)) return;
     for (size_t i = length; i < calls.size(); ++i) {
-      Drop(calls[i], DropReason::kIncompleteOnRank, fmt::format("incomplete on rank {}", peer));
+      Drop(calls[i], CallDropReason::kIncompleteOnRank, fmt::format("incomplete on rank {}", peer));
     }
   }
 

@@ -18,19 +18,19 @@
 namespace railyard {
 namespace {
 
-DropReason ReasonOf(CallDefect defect) {
+CallDropReason ReasonOf(CallDefect defect) {
   switch (defect) {
     case CallDefect::kUnnamed:
-      return DropReason::kUnnamedOperation;
+      return CallDropReason::kUnnamedOperation;
     case CallDefect::kUnsupportedKind:
-      return DropReason::kUnsupportedKind;
+      return CallDropReason::kUnsupportedKind;
     case CallDefect::kUnknownDatatype:
-      return DropReason::kUnknownDatatype;
+      return CallDropReason::kUnknownDatatype;
     case CallDefect::kTruncated:
     case CallDefect::kNone:
       break;
   }
-  return DropReason::kTruncatedLine;
+  return CallDropReason::kTruncatedLine;
 }
 
 class LogCollector {
@@ -55,7 +55,7 @@ class LogCollector {
       tail += reader.text();
       for (uint64_t i = CountNcclCalls(tail, from); i > 0; --i) {
         ++report_.files[file].calls_seen;
-        report_.Drop(DropReason::kLineTooLong, file_, line_);
+        report_.Drop(CallDropReason::kLineTooLong, file_, line_);
       }
       KeepTail(std::string(tail), tail);
     }
@@ -141,11 +141,11 @@ class LogCollector {
       return;
     }
     if (std::string defect = RangeDefect(record); !defect.empty()) {
-      report_.Drop(DropReason::kOutOfRange, file_, line_, std::move(defect));
+      report_.Drop(CallDropReason::kOutOfRange, file_, line_, std::move(defect));
       return;
     }
     if (record.count == 0) {
-      report_.Drop(DropReason::kZeroCount, file_, line_, std::string(record.name));
+      report_.Drop(CallDropReason::kZeroCount, file_, line_, std::string(record.name));
       return;
     }
     LoggedCall call;
@@ -281,7 +281,7 @@ class LogCollector {
       const bool known = handles != handles_of.end() && handles->second.size() == 1 &&
                          result_.handles[handles->second.front()].rank_count == orphan.rank_count;
       if (!known) {
-        report_.Drop(DropReason::kUnknownProcess, orphan.call.file, orphan.call.line);
+        report_.Drop(CallDropReason::kUnknownProcess, orphan.call.file, orphan.call.line);
         continue;
       }
       while (next < orphan.position) merged.push_back(result_.calls[next++]);
@@ -340,7 +340,7 @@ LoggedCalls ReadLoggedCalls(const std::vector<std::string>& files, ImportReport&
   return collector.Finish();
 }
 
-void DropCall(LoggedCall& call, DropReason reason, std::string detail, ImportReport& report) {
+void DropCall(LoggedCall& call, CallDropReason reason, std::string detail, ImportReport& report) {
   call.dropped = true;
   report.Drop(reason, call.file, call.line, std::move(detail));
 }

@@ -91,6 +91,6 @@ LoggedCalls ReadLoggedCalls(const std::vector<std::string>& files, ImportReport&
                             Diagnostics& diagnostics);
 
 // Marks the call as dropped and reports it.
-void DropCall(LoggedCall& call, DropReason reason, std::string detail, ImportReport& report);
+void DropCall(LoggedCall& call, CallDropReason reason, std::string detail, ImportReport& report);
 
 }  // namespace railyard

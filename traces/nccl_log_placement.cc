@@ -451,7 +451,7 @@ class Placer {
       Group& group = placement_.communicators[g];
       if (crowded_[g]) {
         for (const uint32_t h : group.handles) {
-          Unplace(h, DropReason::kAmbiguousCommunicator,
+          Unplace(h, CallDropReason::kAmbiguousCommunicator,
                   fmt::format("several communicators of {} ranks, no line tells them apart",
                               group.size));
         }
@@ -462,7 +462,7 @@ class Placer {
     }
   }
 
-  void Unplace(uint32_t handle, DropReason reason, std::string detail) {
+  void Unplace(uint32_t handle, CallDropReason reason, std::string detail) {
     placement_.unplaced[handle] = {.reason = reason, .detail = std::move(detail)};
   }
 
@@ -490,11 +490,11 @@ class Placer {
   void PlaceHandle(uint32_t handle, Group& group) {
     const Endpoint& endpoint = EndpointOf(handle);
     if (!endpoint.rank) {
-      Unplace(handle, DropReason::kUnknownRank,
+      Unplace(handle, CallDropReason::kUnknownRank,
               fmt::format("{}: no Init line, rank_map or globalrank gives its rank",
                           Describe(endpoint)));
     } else if (!rank_of_[handle]) {
-      Unplace(handle, DropReason::kUnknownRank,
+      Unplace(handle, CallDropReason::kUnknownRank,
               fmt::format("{}: no line gives its rank in the communicator of {} ranks",
                           Describe(endpoint), group.size));
     } else if (!group.handle_of_rank.try_emplace(*rank_of_[handle], handle).second) {
@@ -504,7 +504,7 @@ class Placer {
           fmt::format("{} and {} are both rank {} of communicator {} (one process "
                       "per rank; logs of one job only)",
                       Describe(other), Describe(endpoint), *rank_of_[handle], group.name));
-      Unplace(handle, DropReason::kAmbiguousCommunicator, "two processes with the same rank");
+      Unplace(handle, CallDropReason::kAmbiguousCommunicator, "two processes with the same rank");
     } else {
       placement_.communicator_rank_of[handle] = rank_of_[handle];
     }

@@ -47,7 +47,7 @@ struct CommunicatorFamily {
 };
 
 struct UnplacedHandle {
-  DropReason reason = DropReason::kUnknownRank;
+  CallDropReason reason = CallDropReason::kUnknownRank;
   std::string detail;
 };
 

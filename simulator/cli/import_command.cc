@@ -137,10 +137,10 @@ class ImportCommand : public Command {
         report.lines_read(), report.files.size(), report.files.size() == 1 ? "" : "s",
         report.calls_imported(), report.calls_dropped());
     const char* separator = " (";
-    for (int i = 0; i < kDropReasonCount; ++i) {
-      const auto reason = static_cast<DropReason>(i);
+    for (int i = 0; i < kCallDropReasonCount; ++i) {
+      const auto reason = static_cast<CallDropReason>(i);
       if (report.DroppedFor(reason).count == 0) continue;
-      text += fmt::format("{}{}: {}", separator, DropReasonName(reason),
+      text += fmt::format("{}{}: {}", separator, CallDropReasonName(reason),
                           report.DroppedFor(reason).count);
       separator = ", ";
     }

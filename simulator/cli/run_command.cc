@@ -12,7 +12,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
-#include "simulator/replay/run_scenario.h"
+#include "simulator/run/run_scenario.h"
 #include "simulator/scenario/scenario_loader.h"
 
 namespace railyard {

@@ -18,8 +18,8 @@ using ::testing::HasSubstr;
 
 TEST(ImportReportTest, EveryReasonHasANameOfItsOwn) {
   std::set<std::string_view> names;
-  for (int i = 0; i < kDropReasonCount; ++i) {
-    const std::string_view name = DropReasonName(static_cast<DropReason>(i));
+  for (int i = 0; i < kCallDropReasonCount; ++i) {
+    const std::string_view name = CallDropReasonName(static_cast<CallDropReason>(i));
     EXPECT_NE(name, "?") << i;
     EXPECT_TRUE(names.insert(name).second) << name;
   }
@@ -35,8 +35,8 @@ TEST(ImportReportTest, ListsWhatWasDroppedWithItsLines) {
                    .calls_seen = 3,
                    .calls_imported = 1,
                    .calls_dropped = 0}};
-  report.Drop(DropReason::kZeroCount, 0, 3, "AllReduce");
-  report.Drop(DropReason::kTruncatedLine, 0, 4, "no \"comm\"");
+  report.Drop(CallDropReason::kZeroCount, 0, 3, "AllReduce");
+  report.Drop(CallDropReason::kTruncatedLine, 0, 4, "no \"comm\"");
   report.assumed = {"the sky is up"};
   const std::string text = report.ToString();
   EXPECT_THAT(text, HasSubstr("Import of nccl-log, NCCL 2.27.5\n"));
@@ -50,9 +50,9 @@ TEST(ImportReportTest, ListsWhatWasDroppedWithItsLines) {
 TEST(ImportReportTest, KeepsTheFirstLinesOfAReasonAndCountsAll) {
   ImportReport report;
   report.files = {{.path = "a.log"}};
-  for (uint64_t line = 1; line <= 60; ++line) report.Drop(DropReason::kZeroCount, 0, line);
-  EXPECT_EQ(report.DroppedFor(DropReason::kZeroCount).count, 60u);
-  EXPECT_EQ(report.DroppedFor(DropReason::kZeroCount).first_lines.size(), kReportedLinesMax);
+  for (uint64_t line = 1; line <= 60; ++line) report.Drop(CallDropReason::kZeroCount, 0, line);
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kZeroCount).count, 60u);
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kZeroCount).first_lines.size(), kReportedLinesMax);
   EXPECT_THAT(report.ToString(), HasSubstr("    a.log:50\n    and 10 more\n"));
 }
 

@@ -40,7 +40,7 @@ TEST(NcclLogMissingRanksTest, MissingProcessesAreRefused) {
   EXPECT_THAT(result.diagnostics.ToString(),
               HasSubstr("missing_ranks: the job has 4 ranks, the logs hold no process known to be "
                         "rank 2 to 3 (give their logs as well, or missing_ranks: RECONSTRUCT"));
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kRanksMissing).count, 4u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kRanksMissing).count, 4u);
 }
 
 TEST(NcclLogMissingRanksTest, ASilentMemberIsRefused) {
@@ -180,7 +180,7 @@ TEST(NcclLogMissingRanksTest, CallsOnCommunicatorsThatCannotBePlacedAreDropped) 
   // Rank 0 alone: its communicators of 2 may be neighbours or any regular distance apart.
   const ImportResult result = Import(TwoLevelJob({0}), {.missing_ranks = kReconstruct});
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kAmbiguousCommunicator).count, 2u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kAmbiguousCommunicator).count, 2u);
   EXPECT_EQ(result.import.trace->operations[7].size(), 1u);
 }
 

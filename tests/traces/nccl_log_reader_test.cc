@@ -256,8 +256,9 @@ TEST(NcclLogReaderTest, ALineWithoutPrefixOfAnUnknownCommunicatorIsDropped) {
   const ImportResult result =
       Import(TwoRanks() + OnBoth({}) + CallMessage({.comm = "0x55ff00000010"}) + "\n");
   ASSERT_TRUE(result.import.trace);
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kUnknownProcess).count, 1u);
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kUnknownProcess).first_lines[0].line, 7u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kUnknownProcess).count, 1u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kUnknownProcess).first_lines[0].line,
+            7u);
 }
 
 TEST(NcclLogReaderTest, AHostNameGluedToALineBeforeIsRecognized) {
@@ -290,13 +291,14 @@ TEST(NcclLogReaderTest, DropsCallsForTheirOwnFaultWithTheReason) {
   const ImportReport& report = result.import.report;
   EXPECT_EQ(report.calls_seen(), 11u);
   EXPECT_EQ(report.calls_imported(), 2u);
-  EXPECT_EQ(report.DroppedFor(DropReason::kZeroCount).count, 2u);
-  EXPECT_EQ(report.DroppedFor(DropReason::kUnsupportedKind).count, 1u);
-  EXPECT_EQ(report.DroppedFor(DropReason::kUnknownDatatype).count, 1u);
-  EXPECT_EQ(report.DroppedFor(DropReason::kOutOfRange).count, 3u);
-  EXPECT_EQ(report.DroppedFor(DropReason::kTruncatedLine).count, 1u);
-  EXPECT_EQ(report.DroppedFor(DropReason::kTruncatedLine).first_lines[0].detail, "no \"sendbuff\"");
-  EXPECT_EQ(report.DroppedFor(DropReason::kUnnamedOperation).count, 1u);
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kZeroCount).count, 2u);
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kUnsupportedKind).count, 1u);
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kUnknownDatatype).count, 1u);
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kOutOfRange).count, 3u);
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kTruncatedLine).count, 1u);
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kTruncatedLine).first_lines[0].detail,
+            "no \"sendbuff\"");
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kUnnamedOperation).count, 1u);
 }
 
 TEST(NcclLogReaderTest, CallsBeyondTheLongestLineAreCountedAndDropped) {
@@ -307,7 +309,7 @@ TEST(NcclLogReaderTest, CallsBeyondTheLongestLineAreCountedAndDropped) {
   const ImportResult result = Import(TwoRanks() + line + OnBoth({}));
   ASSERT_TRUE(result.import.trace);
   EXPECT_EQ(result.import.report.calls_seen(), 4u);
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kLineTooLong).count, 2u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kLineTooLong).count, 2u);
   EXPECT_EQ(result.import.report.lines_read(), 7u);
 }
 
@@ -316,7 +318,7 @@ TEST(NcclLogReaderTest, CallsBeyondTheShortestRanksLogAreDropped) {
       Import(TwoRanks() + OnBoth({.count = 1}) + OnBoth({.count = 2}) + Line(1, {.count = 3}));
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   EXPECT_THAT(Counts(*result.import.trace, 1), ElementsAre(1, 2));
-  const DroppedCalls& dropped = result.import.report.DroppedFor(DropReason::kIncompleteOnRank);
+  const DroppedCalls& dropped = result.import.report.DroppedFor(CallDropReason::kIncompleteOnRank);
   ASSERT_EQ(dropped.count, 1u);
   EXPECT_EQ(dropped.first_lines[0].detail, "incomplete on rank 0");
   EXPECT_EQ(dropped.first_lines[0].line, 9u);
@@ -330,7 +332,7 @@ TEST(NcclLogReaderTest, LogsThatBeginAtDifferentCallsAreAlignedByRisingOpCounts)
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   ASSERT_EQ(result.import.trace->operations[0].size(), 1u);
   EXPECT_EQ(result.import.trace->operations[0][0].kind, CollectiveKind::kReduce);
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kIncompleteOnRank).count, 2u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 2u);
 }
 
 TEST(NcclLogReaderTest, RanksThatDisagreeAreAnErrorWithBothPlaces) {
@@ -343,7 +345,7 @@ TEST(NcclLogReaderTest, RanksThatDisagreeAreAnErrorWithBothPlaces) {
                               "with root 0, that of rank 0 at "));
   EXPECT_THAT(text, HasSubstr(":7 is AllReduce of 8 float32 with root 0 (the same call on every "
                               "rank)"));
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kRanksDisagree).count, 4u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kRanksDisagree).count, 4u);
 }
 
 // ---- Point to point. ----
@@ -395,8 +397,9 @@ TEST(NcclLogReaderTest, SendsWithoutReceivesAtTheEndOfALogAreDropped) {
                                      Line(0, {.name = "Send", .count = 2, .root = 1}));
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   EXPECT_THAT(Counts(*result.import.trace, 0), ElementsAre(1));
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kIncompleteOnRank).first_lines[0].detail,
-            "incomplete on rank 1");
+  EXPECT_EQ(
+      result.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).first_lines[0].detail,
+      "incomplete on rank 1");
 }
 
 // ---- Algorithm and protocol. ----
@@ -483,7 +486,7 @@ TEST(NcclLogReaderTest, MissingFilesDirectoriesAndDoublesAreFindings) {
   EXPECT_THAT(diagnostics.ToString(), HasSubstr("/nonexistent.log: error: does not exist"));
   EXPECT_THAT(diagnostics.ToString(), HasSubstr("is a directory (an NCCL log was expected)"));
   EXPECT_THAT(diagnostics.ToString(), HasSubstr("is given twice (each log once)"));
-  EXPECT_EQ(import.report.DroppedFor(DropReason::kImportFailed).count, 2u);
+  EXPECT_EQ(import.report.DroppedFor(CallDropReason::kImportFailed).count, 2u);
   ExpectCallsAddUp(import.report);
 }
 

@@ -79,7 +79,7 @@ TEST(NcclLogReferenceTest, SixteenRanksOfWhichEightAreLogged) {
   const ImportResult unmapped = Import(log, Reconstruct());
   ASSERT_TRUE(unmapped.import.trace);
   EXPECT_EQ(unmapped.import.report.calls_imported(), 1u);
-  EXPECT_EQ(unmapped.import.report.DroppedFor(DropReason::kUnknownRank).count, 7u);
+  EXPECT_EQ(unmapped.import.report.DroppedFor(CallDropReason::kUnknownRank).count, 7u);
   EXPECT_EQ(unmapped.import.trace->operations[5][0].source_line, 13u);
 }
 
@@ -89,7 +89,7 @@ TEST(NcclLogReferenceTest, TwoDevicesOfOneProcess) {
       Import(ReadFile(reference_dir + "/nccl-logs/nccl-2019-tensorflow-2ranks-one-process.log"));
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   EXPECT_EQ(result.import.report.calls_imported(), 6u);
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kIncompleteOnRank).count, 1u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
   EXPECT_EQ(result.import.trace->operations[1][2].count, 386560u);
 }
 
@@ -100,7 +100,7 @@ TEST(NcclLogReferenceTest, LogsOfRanksThatBeginAtDifferentCalls) {
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   // opCounts e and f are on both ranks, d and 10 and 11 on one.
   EXPECT_EQ(result.import.report.calls_imported(), 4u);
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kIncompleteOnRank).count, 3u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 3u);
   EXPECT_EQ(result.import.trace->operations[0][0].kind, CollectiveKind::kReduceScatter);
   EXPECT_EQ(result.import.trace->operations[0][1].kind, CollectiveKind::kAllGather);
 }
@@ -111,8 +111,8 @@ TEST(NcclLogReferenceTest, InterleavedLinesWithoutRanks) {
       Import(ReadFile(reference_dir + "/nccl-logs/nccl-2018-8ranks-broadcast-interleaved.log"),
              Reconstruct());
   EXPECT_EQ(result.import.report.calls_seen(), 6u);
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kUnknownProcess).count, 1u);
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kUnknownRank).count, 5u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kUnknownProcess).count, 1u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kUnknownRank).count, 5u);
   EXPECT_THAT(result.diagnostics.ToString(), HasSubstr("a rank_map says"));
 }
 
@@ -122,8 +122,8 @@ TEST(NcclLogReferenceTest, RcclsForms) {
       Import(ReadFile(reference_dir + "/nccl-logs/rccl-variants.log"), Reconstruct());
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   EXPECT_EQ(result.import.trace->rank_count, 256u);
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kTruncatedLine).count, 1u);
-  EXPECT_EQ(result.import.report.DroppedFor(DropReason::kUnknownRank).count, 1u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kTruncatedLine).count, 1u);
+  EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kUnknownRank).count, 1u);
   EXPECT_EQ(result.import.trace->operations[170][0].source_line, 3u);
   EXPECT_EQ(result.import.report.ranks_reconstructed, 255u);
 }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Runs the programs of channels: a lane takes its schedule's steps slice by slice, each when its
+// data has arrived, the slot to send it into is free, and the CTA is done with the one before.
+//
+// The CTA's copy or reduction of a slice takes bytes / channel_rate. Over NVLink its stores are the
+// transfer: packets leave while it works, and the slice is complete when both the last packet has
+// arrived and the CTA is done. Over the network the slice is staged first, then the proxy posts it,
+// if the receiver's clear-to-send is there. Slots free over NVLink by a flag written back, modelled
+// as the wire's latency without a packet.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/replay/connection.h"
+#include "simulator/replay/gpu_costs.h"
+#include "simulator/transport/nvlink_transport.h"
+#include "simulator/transport/rdma_transport.h"
+#include "workloads/nccl_planner.h"
+#include "workloads/schedule.h"
+
+namespace railyard {
+
+// A communicator as the executor sees it.
+struct ExecutedCommunicator {
+  std::vector<uint32_t> gpus;  // GPU number of each communicator rank
+  const NcclPlanner* planner = nullptr;
+};
+
+// What becomes of lanes and connections, for the replay engine and the recorders.
+class LaneObserver {
+ public:
+  virtual ~LaneObserver() = default;
+  // The last lane of a channel's last batch is done at `end_ps`, now or soon.
+  virtual void OnChannelFinished(uint32_t operation, int64_t end_ps) = 0;
+  virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
+  virtual void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) = 0;
+  virtual void OnConnectionError(uint32_t connection, const std::string& why) = 0;
+};
+
+class LaneExecutor final : public PacketSink, private TransportListener {
+ public:
+  LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
+               const GpuCosts& costs, const NicSettings& nic, LaneObserver& observer);
+
+  uint32_t AddCommunicator(ExecutedCommunicator communicator);
+
+  // Starts one rank's program of a collective, now, on every channel it has a part in. `operation`
+  // names it to the observer. `schedule` must live until the last OnChannelFinished. Returns the
+  // number of channels.
+  struct Program {
+    uint32_t operation = 0;
+    uint32_t communicator = 0;
+    uint32_t rank = 0;  // of the communicator
+    uint32_t collective = 0;
+    bool p2p = false;
+    const CollectiveSchedule* schedule = nullptr;
+  };
+  uint32_t Start(const Program& program);
+
+  // The fabric's routes changed.
+  void ResolvePaths() { rdma_.ResolvePaths(); }
+
+  // The GPU of the same server with another local index.
+  uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const;
+  const std::vector<Connection>& connections() const { return connections_; }
+  const NvlinkTransport& nvlink() const { return nvlink_; }
+  const RdmaTransport& rdma() const { return rdma_; }
+  // Which links a connection's payload crosses, first to last; NVLink by one of its planes.
+  std::vector<LinkId> LinksOf(const Connection& connection) const;
+
+  // For explanations: what a program that has not finished waits for.
+  struct Waiting {
+    uint32_t operation = 0;
+    uint32_t communicator = 0;
+    uint32_t rank = 0;
+    uint32_t peer = 0;  // communicator rank
+    uint32_t channel = 0;
+    bool for_data = false;  // else for a credit
+    std::string transport;  // of a network connection
+  };
+  std::vector<Waiting> WaitingLanes() const;
+
+  // PacketSink.
+  void OnPacketAtNic(uint32_t packet) override { rdma_.OnPacketAtNic(packet); }
+  void OnPacketAtGpu(uint32_t packet) override;
+  void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
+
+ private:
+  static constexpr uint32_t kNone = Connection::kNone;
+  // Marks the NVLink leg of a relayed connection in what the transport knows it by.
+  static constexpr uint32_t kRelayLeg = 1u << 31;
+
+  // A channel of a program: its batches one after the other.
+  struct ActiveChannel {
+    Program program;
+    uint32_t channel = 0;
+    uint32_t batch = 0;
+    uint32_t lanes_left = 0;
+    int64_t end_ps = 0;
+    uint32_t next_free = kNone;
+  };
+  struct Lane {
+    const CollectiveSchedule* schedule = nullptr;
+    LaneId id;
+    Step step;
+    Slice slice;
+    uint64_t step_index = 0;
+    uint64_t step_count = 0;
+    int64_t free_ps = 0;  // when the CTA is done with the slice before
+    uint32_t slice_index = 0;
+    uint32_t channel = 0;  // index into active_channels_
+    uint32_t receive_connection = kNone;
+    uint32_t send_connection = kNone;
+    // Next slice to grant the sender of receive_connection, ahead of the one being received.
+    uint64_t grant_step = 0;
+    uint32_t grant_slice = 0;
+    uint64_t tie = 0;  // orders its events; a function of what it is
+    bool in_use = false;
+    bool event_pending = false;
+    uint32_t next_free = kNone;
+  };
+  struct Communicator {
+    ExecutedCommunicator executed;
+    std::unordered_map<uint64_t, uint32_t> connections;  // by channel, ends and purpose
+  };
+
+  static void HandlePort(void* self, uint32_t port);
+  static void HandleTimer(void* self, uint32_t queue);
+  static void HandlePost(void* self, uint32_t connection);
+  static void HandleChannel(void* self, uint32_t lane);
+
+  // TransportListener.
+  void OnMessageDelivered(uint32_t connection) override;
+  void OnSendCompleted(uint32_t connection) override;
+  void OnClearToSend(uint32_t connection) override;
+  void OnPacketLost(uint32_t connection, LinkId link) override;
+  void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) override;
+  void OnConnectionError(uint32_t connection, const std::string& why) override;
+
+  uint32_t ConnectionBetween(const Program& program, uint32_t channel, uint32_t from, uint32_t to);
+  uint32_t OpenConnection(const Program& program, uint32_t channel, uint32_t from, uint32_t to);
+  void StartBatch(uint32_t active_channel);
+  void StartLane(uint32_t active_channel, uint32_t lane_index);
+  // Makes the lane the owner of the sides its current step needs; false: another lane has one
+  // still.
+  bool ClaimConnections(uint32_t lane);
+  void GrantMessages(Lane& lane);
+  void FinishLane(uint32_t lane);
+  // What a kPost event is for; in the low bits of its target.
+  enum class PostPhase : uint8_t { kStaged, kPosted, kGranted };
+  static constexpr uint32_t kPostPhaseBits = 2;
+
+  void NextSlice(Lane& lane);
+  void LoadStep(Lane& lane);
+  // When the slice may start; kNeverPs: something it needs has not happened.
+  int64_t EarliestStartPs(Lane& lane);
+  void RunSlice(Lane& lane);
+  // Puts a lane on the list of those to be looked at before the event ends.
+  void Wake(uint32_t lane) { woken_.push_back(lane); }
+  void RunWoken();
+  void Advance(uint32_t lane);
+  void SchedulePost(int64_t time_ps, uint32_t connection, PostPhase phase);
+  void OnPost(uint32_t connection, PostPhase phase);
+  int64_t CopyPs(uint64_t bytes);
+
+  const FabricGraph& graph_;
+  FabricNetwork& network_;
+  FabricSimulatorImpl& engine_;
+  GpuCosts costs_;
+  LaneObserver& observer_;
+  NvlinkTransport nvlink_;
+  RdmaTransport rdma_;
+  std::vector<Communicator> communicators_;
+  std::vector<Connection> connections_;
+  std::vector<ActiveChannel> active_channels_;
+  std::vector<Lane> lanes_;
+  std::vector<uint32_t> woken_;
+  // Lanes that found a connection's side taken, by connection.
+  std::unordered_map<uint32_t, std::vector<uint32_t>> claimants_;
+  std::vector<int64_t> proxy_free_ps_;             // by GPU
+  std::unordered_map<uint64_t, uint32_t> gpu_at_;  // by server and local index
+  uint64_t last_copy_bytes_ = 0;                   // of last_copy_ps_
+  int64_t last_copy_ps_ = 0;
+  uint32_t free_channel_ = kNone;
+  uint32_t free_lane_ = kNone;
+  bool running_woken_ = false;
+};
+
+}  // namespace railyard

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Closed-loop replay: every rank's streams run their operations in order, each when the one before
+// it on its stream and the one before it of its communicator are done on that rank. Nothing is
+// started at a recorded time; only recorded or stated compute gaps pass between operations.
+//
+// An operation begins when it may (its kernel is launched then), its channels begin one launch
+// latency later, and it ends on a rank when the last of that rank's channels is done.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulator/replay/bound.h"
+#include "simulator/replay/communicator_layout.h"
+#include "simulator/replay/lane_executor.h"
+#include "workloads/job.h"
+#include "workloads/nccl_planner.h"
+
+namespace railyard {
+
+// What was measured of one collective; kNeverPs where the run ended before.
+struct CollectiveTimes {
+  int64_t first_start_ps = kNeverPs;
+  int64_t last_start_ps = kNeverPs;  // once every rank has started
+  int64_t last_end_ps = kNeverPs;    // once every rank has ended
+  int64_t bound_ps = 0;
+  uint32_t calls_started = 0;
+  uint32_t calls_ended = 0;
+  bool lost_packets = false;  // to a fault
+};
+
+// Told of losses, with the collective whose packets they were.
+class ReplayObserver {
+ public:
+  virtual ~ReplayObserver() = default;
+  virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
+  virtual void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) = 0;
+};
+
+class ReplayEngine final : private LaneObserver {
+ public:
+  // Rank r of the job is GPU r of the fabric. All references must outlive this.
+  ReplayEngine(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
+               const Job& job, const NcclSettings& nccl, const GpuCosts& costs,
+               const NicSettings& nic, ReplayObserver& observer);
+  ~ReplayEngine() override;
+
+  // Schedules the first operation of every stream.
+  void Start();
+
+  LaneExecutor& executor() { return executor_; }
+  const LaneExecutor& executor() const { return executor_; }
+  const std::vector<CollectiveTimes>& times() const { return times_; }
+  uint64_t calls_started() const { return calls_started_; }
+  bool is_complete() const { return operations_left_ == 0; }
+  bool is_aborted() const { return !abort_reason_.empty(); }
+  const std::string& abort_reason() const { return abort_reason_; }
+  // When the last operation ended, or the job was aborted.
+  int64_t end_ps() const { return end_ps_; }
+  // Sum over (operation, rank) of a hash of when it started and ended: independent of order.
+  uint64_t TimesHash(uint64_t seed) const;
+  // Who waits for whom, a line each; for runs that stalled.
+  std::string ExplainWaiting() const;
+  // What the rules assumed about layouts they do not cover.
+  std::vector<std::string> Assumptions() const;
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // One rank's call of a collective.
+  struct Operation {
+    uint32_t rank = 0;
+    uint32_t index = 0;  // into job.operations[rank]
+    uint32_t next_in_stream = kNone;
+    uint32_t next_in_communicator = kNone;  // where that is not next_in_stream
+    uint8_t waits_for = 0;                  // operations before it that are not done
+    bool launched = false;
+    uint16_t channels_left = 0;
+    int64_t earliest_ps = 0;  // the stream's previous operation and the compute after it
+    int64_t start_ps = kNeverPs;
+    int64_t end_ps = kNeverPs;
+    std::shared_ptr<const CollectiveSchedule> schedule;  // while it runs
+  };
+  using PlanKey = std::array<uint64_t, 4>;
+  struct Plan {
+    std::shared_ptr<const CollectiveSchedule> schedule;
+    int64_t bound_ps = -1;  // not computed yet
+  };
+  struct Communicator {
+    std::unique_ptr<NcclPlanner> planner;
+    std::vector<uint32_t> gpus;
+    // By kind, count, datatype and root: regular jobs repeat few.
+    std::map<PlanKey, Plan> plans;
+  };
+
+  static void HandleOperation(void* self, uint32_t operation);
+
+  void BuildCommunicators(const NcclSettings& nccl);
+  void BuildOperations();
+  const JobOperation& CallOf(const Operation& operation) const {
+    return job_.operations[operation.rank][operation.index];
+  }
+  void Schedule(uint32_t operation, int64_t time_ps);
+  void OnEvent(uint32_t operation);
+  void Begin(uint32_t operation);
+  void Launch(uint32_t operation);
+  void End(uint32_t operation);
+  void Release(uint32_t operation);
+  Plan& RingPlanOf(const JobCollective& collective);
+  std::shared_ptr<const CollectiveSchedule> ScheduleOf(const Operation& operation);
+  int64_t BoundOf(uint32_t collective);
+  int64_t RingBound(const JobCollective& collective, const CollectiveSchedule& schedule);
+  void AddToBound(const Communicator& communicator, uint32_t channel, uint32_t from, uint32_t to,
+                  bool p2p, uint64_t bytes);
+  void FinishCollective(uint32_t collective);
+
+  // LaneObserver.
+  void OnChannelFinished(uint32_t operation, int64_t end_ps) override;
+  void OnPacketLost(uint32_t connection, LinkId link) override;
+  void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) override;
+  void OnConnectionError(uint32_t connection, const std::string& why) override;
+
+  const FabricGraph& graph_;
+  FabricSimulatorImpl& engine_;
+  const Job& job_;
+  GpuCosts costs_;
+  ReplayObserver& observer_;
+  BoundModel bound_model_;
+  LaneExecutor executor_;
+  std::vector<Communicator> communicators_;
+  std::vector<Operation> operations_;
+  std::vector<CollectiveTimes> times_;
+  std::vector<uint32_t> call_count_;                   // by collective
+  std::vector<std::vector<uint32_t>> p2p_operations_;  // by collective; empty for rings
+  uint64_t calls_started_ = 0;
+  uint64_t operations_left_ = 0;
+  int64_t end_ps_ = 0;
+  std::string abort_reason_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The paired fault-free run as a forked child process that shares one table with its parent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <sys/types.h>
+#include <vector>
+
+namespace railyard {
+
+class Baseline {
+ public:
+  struct Outcome {
+    std::vector<int64_t> duration_ps;  // by collective; 0: it did not end
+    int64_t simulated_time_ps = 0;
+    double cpu_seconds = 0;
+  };
+
+  // Maps the shared table, for so many collectives.
+  explicit Baseline(size_t collective_count);
+  Baseline(const Baseline&) = delete;
+  Baseline& operator=(const Baseline&) = delete;
+  ~Baseline();
+
+  // True in the child. Throws EnvironmentError if it cannot be forked.
+  bool Fork();
+  bool is_forked() const { return child_ > 0; }
+  bool is_child() const { return is_child_; }
+
+  // In the child: hands the outcome over and ends the process.
+  [[noreturn]] void Finish(const Outcome& outcome);
+  // In the parent: waits for the child. Throws EnvironmentError if it did not finish.
+  Outcome Wait();
+
+ private:
+  struct Header {
+    uint64_t finished;
+    int64_t simulated_time_ps;
+    double cpu_seconds;
+  };
+  Header* header() const { return static_cast<Header*>(memory_); }
+  int64_t* durations() const;
+
+  size_t count_;
+  size_t bytes_;
+  void* memory_ = nullptr;
+  pid_t child_ = 0;
+  bool is_child_ = false;
+};
+
+}  // namespace railyard

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/run/loss_recorder.h"
+
+namespace railyard {
+
+void LossRecorder::Observe(const FaultInjector& faults, const ReplayEngine& replay,
+                           const FabricSimulatorImpl& engine) {
+  faults_ = &faults;
+  replay_ = &replay;
+  engine_ = &engine;
+}
+
+void LossRecorder::OnPacketLost(uint32_t id, LinkId link) {
+  const int32_t fault = faults_->FaultOfLoss(link);
+  if (fault < 0) return;
+  FaultLosses& losses = losses_[static_cast<size_t>(fault)];
+  const Connection& connection = replay_->executor().connections()[id];
+  ++losses.packets;
+  if (connection.collective != Connection::kNone) losses.collectives.insert(connection.collective);
+  losses.gpus.insert(connection.from_gpu);
+  losses.gpus.insert(connection.to_gpu);
+  losses.unrecovered.insert(id);
+  faults_of_connection_[id].insert(static_cast<uint32_t>(fault));
+}
+
+void LossRecorder::OnLossRecovered(uint32_t id, int64_t retransmitted_ps) {
+  const auto it = faults_of_connection_.find(id);
+  if (it == faults_of_connection_.end()) return;
+  for (const uint32_t fault : it->second) {
+    FaultLosses& losses = losses_[fault];
+    losses.unrecovered.erase(id);
+    losses.last_recovery_ps = engine_->NowPs();
+    if (retransmitted_ps < 0) continue;
+    if (losses.first_retransmission_ps < 0 || retransmitted_ps < losses.first_retransmission_ps) {
+      losses.first_retransmission_ps = retransmitted_ps;
+    }
+  }
+  faults_of_connection_.erase(it);
+}
+
+}  // namespace railyard

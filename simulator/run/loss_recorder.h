@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What each fault hit: who lost packets to it, when they were first sent again, and when the last
+// loss was made good.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/faults/fault_injector.h"
+#include "simulator/replay/replay_engine.h"
+
+namespace railyard {
+
+class LossRecorder final : public ReplayObserver {
+ public:
+  struct FaultLosses {
+    uint64_t packets = 0;
+    std::set<uint32_t> collectives;
+    std::set<uint32_t> gpus;
+    std::set<uint32_t> unrecovered;  // connections
+    int64_t first_retransmission_ps = -1;
+    int64_t last_recovery_ps = -1;
+  };
+
+  explicit LossRecorder(size_t fault_count) : losses_(fault_count) {}
+  // Before the first fault.
+  void Observe(const FaultInjector& faults, const ReplayEngine& replay,
+               const FabricSimulatorImpl& engine);
+
+  const std::vector<FaultLosses>& losses() const { return losses_; }
+
+  void OnPacketLost(uint32_t connection, LinkId link) override;
+  void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) override;
+
+ private:
+  const FaultInjector* faults_ = nullptr;
+  const ReplayEngine* replay_ = nullptr;
+  const FabricSimulatorImpl* engine_ = nullptr;
+  std::vector<FaultLosses> losses_;
+  std::unordered_map<uint32_t, std::set<uint32_t>> faults_of_connection_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/run/result_recorder.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/units/units.h"
+#include "topologies/mix64.h"
+
+namespace railyard {
+namespace {
+
+std::string KindName(const JobCollective& collective) {
+  return collective.kind == CollectiveKind::kSend
+             ? "SendRecv"
+             : std::string(CollectiveKindName(collective.kind));
+}
+
+// busbw over algbw, as nccl-tests defines it (src/*.cu, GetBw).
+double BusbwFactor(const JobCollective& collective) {
+  const auto n = static_cast<double>(collective.rank_count);
+  switch (collective.kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (n - 1) / n;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kGather:
+    case CollectiveKind::kScatter:
+      return (n - 1) / n;
+    default:
+      return 1;
+  }
+}
+
+class Recorder {
+ public:
+  explicit Recorder(const EndedSimulation& simulation)
+      : scenario_(simulation.scenario),
+        network_(simulation.network),
+        replay_(simulation.replay),
+        losses_(simulation.losses) {}
+
+  RunResult Record() {
+    RecordRun();
+    RecordCollectives();
+    RecordLinks();
+    RecordPairs();
+    RecordDropsAndFaults();
+    RecordConservation();
+    result_.fingerprint = Fingerprint();
+    return std::move(result_);
+  }
+
+ private:
+  void RecordRun() {
+    result_.scenario = scenario_.name;
+    result_.seed = scenario_.seed;
+    result_.fabric = scenario_.fabric.name;
+    result_.server_count = scenario_.fabric.server_count();
+    result_.gpu_count = static_cast<uint32_t>(scenario_.fabric.gpus().size());
+    result_.simulated_time_ps = replay_.end_ps();
+    result_.calls = replay_.calls_started();
+    result_.notes = scenario_.notes;
+    for (std::string& note : replay_.Assumptions()) result_.notes.push_back(std::move(note));
+    if (replay_.is_aborted()) {
+      result_.status = RunStatus::kJobAborted;
+      result_.status_detail = replay_.abort_reason();
+    } else if (!replay_.is_complete()) {
+      result_.status = RunStatus::kStalled;
+      result_.status_detail = replay_.ExplainWaiting();
+    }
+    const NetworkCounters& counters = network_.counters();
+    result_.packets = counters.packets;
+    result_.packet_hops = counters.packet_hops;
+    result_.control_hops = counters.control_hops;
+    // Ports are FIFOs without pause: every hop takes one event.
+    result_.short_form_hops = counters.packet_hops + counters.control_hops;
+  }
+
+  void RecordCollectives() {
+    const Job& job = scenario_.job;
+    result_.collectives.reserve(job.collectives.size());
+    for (size_t i = 0; i < job.collectives.size(); ++i) {
+      const JobCollective& collective = job.collectives[i];
+      const CollectiveTimes& times = replay_.times()[i];
+      CollectiveResult row;
+      row.kind = KindName(collective);
+      row.communicator = job.communicators[collective.communicator].name;
+      row.rank_count = collective.rank_count;
+      row.bytes = collective.bytes;
+      row.busbw_factor = BusbwFactor(collective);
+      if (collective.logged_algorithm != Algorithm::kUnstated) {
+        row.logged = fmt::format("{}/{}", AlgorithmName(collective.logged_algorithm),
+                                 ProtocolName(collective.logged_protocol));
+      }
+      row.replayed = collective.is_p2p() ? "P2P/SIMPLE" : "RING/SIMPLE";
+      if (collective.source_line > 0) {
+        row.source = fmt::format("{}:{}", scenario_.trace.source_files[collective.source_file],
+                                 collective.source_line);
+      }
+      row.first_start_ps = times.first_start_ps;
+      row.last_start_ps = times.last_start_ps;
+      row.last_end_ps = times.last_end_ps;
+      row.bound_ps = times.bound_ps;
+      row.completed = times.last_end_ps != kNeverPs;
+      row.hit_by_fault = times.lost_packets;
+      result_.simulated_collectives += row.completed ? 1 : 0;
+      result_.collectives.push_back(std::move(row));
+    }
+  }
+
+  void RecordLinks() {
+    const FabricGraph& graph = scenario_.fabric;
+    result_.links.reserve(graph.link_count());
+    for (LinkId id = 0; id < graph.link_count(); ++id) {
+      const LinkProperties& link = graph.link(id);
+      const LinkCounters counters = network_.CountersOfLink(id);
+      result_.links.push_back({.name = link.name,
+                               .tier = std::string(TierName(link.tier)),
+                               .rate_bps = link.rate_bps,
+                               .payload_bytes = counters.payload_bytes,
+                               .header_bytes = counters.header_bytes,
+                               .retransmitted_bytes = counters.retransmitted_bytes,
+                               .packets = counters.packets,
+                               .dropped_packets = counters.dropped_packets});
+    }
+  }
+
+  // The tiers a connection's payload crosses, in order, each once.
+  std::vector<Tier> TiersOf(const Connection& connection) const {
+    std::vector<Tier> tiers;
+    for (const LinkId link : replay_.executor().LinksOf(connection)) {
+      const Tier tier = scenario_.fabric.link(link).tier;
+      if (std::find(tiers.begin(), tiers.end(), tier) == tiers.end()) tiers.push_back(tier);
+    }
+    return tiers;
+  }
+
+  void RecordPairs() {
+    std::map<std::pair<std::pair<uint32_t, uint32_t>, std::string>, uint64_t> bytes_of_pair;
+    for (const Connection& connection : replay_.executor().connections()) {
+      if (connection.payload_bytes == 0) continue;
+      std::string names;
+      bool reached_spine = false;
+      for (const Tier tier : TiersOf(connection)) {
+        names += (names.empty() ? "" : "+") + std::string(TierName(tier));
+        reached_spine |= tier == Tier::kLeafSpine || tier == Tier::kSpineCore;
+      }
+      bytes_of_pair[{{connection.from_gpu, connection.to_gpu}, names}] += connection.payload_bytes;
+      result_.payload_bytes += connection.payload_bytes;
+      if (connection.network) result_.payload_left_server_bytes += connection.payload_bytes;
+      if (reached_spine) result_.payload_reached_spine_bytes += connection.payload_bytes;
+    }
+    for (const auto& [pair, bytes] : bytes_of_pair) {
+      result_.pairs.push_back({.source_gpu = pair.first.first,
+                               .destination_gpu = pair.first.second,
+                               .tiers = pair.second,
+                               .payload_bytes = bytes});
+    }
+  }
+
+  void RecordDropsAndFaults() {
+    const NetworkCounters& counters = network_.counters();
+    for (size_t reason = 0; reason < kDropReasonCount; ++reason) {
+      if (counters.dropped_packets[reason] == 0) continue;
+      result_.drops.push_back({.reason = DropReasonName(static_cast<DropReason>(reason)),
+                               .packets = counters.dropped_packets[reason],
+                               .bytes = counters.dropped_bytes[reason]});
+    }
+    for (size_t i = 0; i < scenario_.faults.size(); ++i) {
+      const FaultSpec& fault = scenario_.faults[i];
+      const LossRecorder::FaultLosses& losses = losses_.losses()[i];
+      FaultResult row;
+      row.name = fault.name;
+      row.kind = "LINK_DOWN";
+      row.target = scenario_.fabric.cables()[fault.cable].name;
+      if (!fault.backward) row.target += " (forward)";
+      if (!fault.forward) row.target += " (backward)";
+      row.from_ps = fault.at_ps;
+      row.until_ps = fault.until_ps;
+      row.dropped_packets = losses.packets;
+      row.collectives_hit = static_cast<uint32_t>(losses.collectives.size());
+      row.ranks_hit = static_cast<uint32_t>(losses.gpus.size());
+      row.first_retransmission_ps = losses.first_retransmission_ps;
+      if (losses.last_recovery_ps >= 0 && losses.unrecovered.empty()) {
+        row.time_to_recover_ps = losses.last_recovery_ps - fault.at_ps;
+      }
+      result_.faults.push_back(std::move(row));
+    }
+    const RdmaCounters& rdma = replay_.executor().rdma().counters();
+    result_.transport.retransmitted_packets = rdma.retransmitted_packets;
+    result_.transport.timeouts = rdma.timeouts;
+    result_.transport.nacks = rdma.nacks;
+    result_.transport.qp_errors = rdma.queue_pair_errors;
+  }
+
+  void RecordConservation() {
+    const NetworkCounters& counters = network_.counters();
+    result_.conservation = {.injected_bytes = counters.injected_bytes,
+                            .delivered_bytes = counters.delivered_bytes,
+                            .dropped_bytes = counters.dropped_data_bytes(),
+                            .in_flight_bytes = network_.InFlightBytes()};
+    SIM_CHECK(result_.conservation.Holds(), "bytes are not conserved");
+  }
+
+  // 128 bits over every operation's start and end per rank, the faults and the final ledgers.
+  std::string Fingerprint() const {
+    std::string text;
+    for (const uint64_t seed : {0x5261696c79617264ULL, 0x66696e6765727072ULL}) {
+      uint64_t hash = replay_.TimesHash(seed);
+      const auto mix = [&hash](uint64_t value) { hash = Mix64(hash ^ value); };
+      mix(static_cast<uint64_t>(result_.status));
+      mix(static_cast<uint64_t>(result_.simulated_time_ps));
+      for (const FaultSpec& fault : scenario_.faults) {
+        mix(fault.cable);
+        mix(uint64_t{fault.forward} * 2 + fault.backward);
+        mix(static_cast<uint64_t>(fault.at_ps));
+        mix(static_cast<uint64_t>(fault.until_ps));
+      }
+      for (const LinkResult& link : result_.links) {
+        mix(link.payload_bytes);
+        mix(link.header_bytes);
+        mix(link.retransmitted_bytes);
+        mix(link.packets);
+        mix(link.dropped_packets);
+      }
+      for (const uint64_t packets : network_.counters().dropped_packets) mix(packets);
+      text += fmt::format("{:016x}", hash);
+    }
+    return text;
+  }
+
+  const Scenario& scenario_;
+  const FabricNetwork& network_;
+  const ReplayEngine& replay_;
+  const LossRecorder& losses_;
+  RunResult result_;
+};
+
+}  // namespace
+
+RunResult RecordResult(const EndedSimulation& simulation) { return Recorder(simulation).Record(); }
+
+}  // namespace railyard

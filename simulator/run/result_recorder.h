@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// From the state a simulation ended in to plain numbers.
+#pragma once
+
+#include "analysis/run_result.h"
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/replay/replay_engine.h"
+#include "simulator/run/loss_recorder.h"
+#include "simulator/scenario/scenario.h"
+
+namespace railyard {
+
+struct EndedSimulation {
+  const Scenario& scenario;
+  const FabricNetwork& network;
+  const ReplayEngine& replay;
+  const LossRecorder& losses;
+};
+
+// All of a result but what the process used and the baseline. Checks that bytes are conserved.
+RunResult RecordResult(const EndedSimulation& simulation);
+
+}  // namespace railyard

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/run/run_scenario.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <memory>
+#include <sys/resource.h>
+
+#include <fmt/format.h>
+
+#include <ns3/simulator.h>
+
+#include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/faults/fault_injector.h"
+#include "simulator/replay/replay_engine.h"
+#include "simulator/run/baseline.h"
+#include "simulator/run/loss_recorder.h"
+#include "simulator/run/result_recorder.h"
+#include "simulator/units/units.h"
+#include "topologies/routing.h"
+
+namespace railyard {
+namespace {
+
+double CpuSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+uint64_t PeakRssBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// Everything of one simulation, in the order it is built.
+class Simulation {
+ public:
+  Simulation(const Scenario& scenario, const RunOptions& options)
+      : scenario_(scenario),
+        engine_(FabricSimulatorImpl::Get()),
+        network_(ns3::CreateObject<FabricNetwork>()),
+        routing_(scenario.fabric, scenario.seed),
+        losses_(scenario.faults.size()) {
+    network_->Build(scenario.fabric, engine_);
+    replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, scenario.job,
+                                             scenario.nccl, scenario.gpu, scenario.nic, losses_);
+    network_->SetSink(replay_->executor());
+    faults_ = std::make_unique<FaultInjector>(
+        scenario.fabric, scenario.faults, scenario.routing, *network_, routing_,
+        FaultInjector::Hooks{.before_first_fault =
+                                 [this, pair = options.baseline] {
+                                   if (pair) ForkBaseline();
+                                 },
+                             .on_routes_changed = [this] { replay_->executor().ResolvePaths(); }});
+    losses_.Observe(*faults_, *replay_, engine_);
+  }
+
+  RunResult Run() {
+    const auto wall_start = std::chrono::steady_clock::now();
+    replay_->Start();
+    ns3::Simulator::Run();
+    if (baseline_ && baseline_->is_child()) FinishBaseline();
+
+    RunResult result = RecordResult(
+        {.scenario = scenario_, .network = *network_, .replay = *replay_, .losses = losses_});
+    result.events = engine_.EventCount();
+    if (result.status == RunStatus::kStalled) result.simulated_time_ps = engine_.NowPs();
+    result.cpu_seconds = CpuSeconds();
+    result.wall_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_start).count();
+    result.peak_rss_bytes = PeakRssBytes();
+    PairWithBaseline(result);
+    return result;
+  }
+
+ private:
+  void ForkBaseline() {
+    baseline_ = std::make_unique<Baseline>(scenario_.job.collectives.size());
+    if (baseline_->Fork()) faults_->Disarm();
+  }
+
+  std::vector<int64_t> Durations() const {
+    std::vector<int64_t> durations;
+    for (const CollectiveTimes& times : replay_->times()) {
+      durations.push_back(times.last_end_ps == kNeverPs ? 0
+                                                        : times.last_end_ps - times.first_start_ps);
+    }
+    return durations;
+  }
+
+  [[noreturn]] void FinishBaseline() {
+    baseline_->Finish({.duration_ps = Durations(),
+                       .simulated_time_ps = replay_->end_ps(),
+                       .cpu_seconds = CpuSeconds()});
+  }
+
+  void PairWithBaseline(RunResult& result) const {
+    if (scenario_.faults.empty()) return;
+    Baseline::Outcome outcome;
+    if (baseline_) {
+      outcome = baseline_->Wait();
+    } else if (!faults_->has_begun()) {
+      // This run is the fault-free one.
+      result.notes.push_back(
+          fmt::format("no fault had begun when the job ended after {}: nothing was disturbed",
+                      FormatDuration(result.simulated_time_ps)));
+      outcome = {.duration_ps = Durations(), .simulated_time_ps = result.simulated_time_ps};
+    } else {
+      return;
+    }
+    result.has_baseline = true;
+    result.baseline_cpu_seconds = outcome.cpu_seconds;
+    result.baseline_simulated_time_ps = outcome.simulated_time_ps;
+    for (size_t i = 0; i < result.collectives.size(); ++i) {
+      result.collectives[i].baseline_duration_ps = outcome.duration_ps[i];
+    }
+  }
+
+  const Scenario& scenario_;
+  FabricSimulatorImpl& engine_;
+  ns3::Ptr<FabricNetwork> network_;
+  EcmpRouting routing_;
+  LossRecorder losses_;
+  std::unique_ptr<ReplayEngine> replay_;
+  std::unique_ptr<FaultInjector> faults_;
+  std::unique_ptr<Baseline> baseline_;
+};
+
+}  // namespace
+
+RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
+  RunResult result;
+  {
+    Simulation simulation(scenario, options);
+    result = simulation.Run();
+  }
+  ns3::Simulator::Destroy();
+  return result;
+}
+
+}  // namespace railyard

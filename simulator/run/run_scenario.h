@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "analysis/run_result.h"
+#include "simulator/scenario/scenario.h"
+
+namespace railyard {
+
+struct RunOptions {
+  // Pair the run with a fault-free one, for stretch. It is a child process, forked at the instant
+  // of the first fault: up to there the two are the same run.
+  bool baseline = true;
+};
+
+// Simulates a scenario to its end: COMPLETED, JOB_ABORTED or STALLED. One call per process, after
+// InitVirtualTime(). Throws EnvironmentError if the baseline cannot be forked or dies.
+RunResult RunScenario(const Scenario& scenario, const RunOptions& options);
+
+}  // namespace railyard

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/nvlink_transport.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "simulator/diagnostics/check.h"
+
+namespace railyard {
+namespace {
+
+// A store of a flag alone: one 32-byte NVLink data flit and its header flit (NVIDIA, Hot Chips 28,
+// "NVLink": 16-byte flits, one header flit per packet).
+constexpr uint32_t kFlagWireBytes = 48;
+
+// Spreads `weights[p]` packets of every round over the round as evenly as it goes: at each position
+// the plane that is furthest behind its share.
+std::vector<uint8_t> SpreadByWeight(const std::vector<uint32_t>& weights) {
+  const uint32_t round = std::accumulate(weights.begin(), weights.end(), 0u);
+  std::vector<uint8_t> plane_of_position;
+  std::vector<int64_t> credit(weights.size());
+  for (uint32_t position = 0; position < round; ++position) {
+    for (size_t plane = 0; plane < weights.size(); ++plane) credit[plane] += weights[plane];
+    const auto chosen = std::max_element(credit.begin(), credit.end()) - credit.begin();
+    credit[static_cast<size_t>(chosen)] -= round;
+    plane_of_position.push_back(static_cast<uint8_t>(chosen));
+  }
+  return plane_of_position;
+}
+
+}  // namespace
+
+NvlinkTransport::NvlinkTransport(const FabricGraph& graph, FabricNetwork& network,
+                                 TransportListener& listener)
+    : graph_(graph),
+      network_(network),
+      listener_(listener),
+      ports_(graph.gpus().size()),
+      packet_payload_bytes_(graph.nvlink.packet_payload_bytes),
+      full_packet_wire_bytes_(static_cast<uint32_t>(WireBytes(graph.nvlink.packet_payload_bytes))) {
+  for (uint32_t gpu = 0; gpu < ports_.size(); ++gpu) {
+    for (const auto edge :
+         boost::make_iterator_range(boost::out_edges(graph.gpus()[gpu], graph.graph()))) {
+      const LinkProperties& link = graph.graph()[edge];
+      if (link.tier == Tier::kNvlink) ports_[gpu].rate_bps += link.rate_bps;
+    }
+  }
+}
+
+uint64_t NvlinkTransport::WireBytes(uint64_t payload_bytes) const {
+  if (payload_bytes == 0) return kFlagWireBytes;
+  const uint64_t efficiency = graph_.nvlink.efficiency_per_mille;
+  return (payload_bytes * 1000 + efficiency - 1) / efficiency;
+}
+
+uint16_t NvlinkTransport::InterleaveOf(const std::vector<uint32_t>& weights) {
+  const auto [it, is_new] =
+      interleave_of_weights_.try_emplace(weights, static_cast<uint16_t>(interleaves_.size()));
+  if (is_new) interleaves_.push_back({SpreadByWeight(weights), weights});
+  return it->second;
+}
+
+uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu) {
+  const DeviceId source = graph_.gpus()[source_gpu];
+  const DeviceId destination = graph_.gpus()[destination_gpu];
+  Flow flow;
+  flow.port = source_gpu;
+  flow.connection = connection;
+  std::vector<uint32_t> weights;
+  for (const DeviceId nvswitch : graph_.SharedNvSwitches(source, destination)) {
+    const LinkId up = *graph_.FindLink(source, nvswitch);
+    const LinkId down = *graph_.FindLink(nvswitch, destination);
+    const PathRef path = network_.AddPath({up, down});
+    if (weights.empty()) flow.first_path = path.first;
+    weights.push_back(std::min(graph_.link(up).lanes, graph_.link(down).lanes));
+  }
+  SIM_CHECK(!weights.empty(), "an NVLink connection between GPUs of different islands");
+  flow.interleave = InterleaveOf(weights);
+  flows_.push_back(flow);
+  return static_cast<uint32_t>(flows_.size() - 1);
+}
+
+void NvlinkTransport::Append(Port& port, uint32_t flow_id) {
+  flows_[flow_id].next_active = kNone;
+  if (port.first_active == kNone) {
+    port.first_active = flow_id;
+  } else {
+    flows_[port.last_active].next_active = flow_id;
+  }
+  port.last_active = flow_id;
+}
+
+void NvlinkTransport::Post(uint32_t flow_id, uint64_t bytes) {
+  Flow& flow = flows_[flow_id];
+  SIM_CHECK(static_cast<uint8_t>(flow.posted - flow.delivered) < kMessageSlots,
+            "more messages than slots on an NVLink connection");
+  SIM_CHECK(bytes < UINT32_MAX, "an NVLink message of 4 GiB or more");
+  const uint32_t slot = flow.posted++ % kMessageSlots;
+  flow.unsent_bytes[slot] = static_cast<uint32_t>(bytes);
+  flow.missing_bytes[slot] = static_cast<uint32_t>(bytes) + 1;
+  if (flow.active) return;
+  flow.active = true;
+  Port& port = ports_[flow.port];
+  Append(port, flow_id);
+  if (port.event_pending) return;
+  port.event_pending = true;
+  FabricSimulatorImpl& engine = network_.engine();
+  engine.ScheduleFabric(std::max(port.free_ps, engine.NowPs()), EventClass::kPort, flow.port,
+                        flow.port);
+}
+
+void NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
+  const uint32_t slot = flow.sent % kMessageSlots;
+  const uint32_t payload = std::min(flow.unsent_bytes[slot], packet_payload_bytes_);
+  flow.unsent_bytes[slot] -= payload;
+  const uint32_t index = network_.AllocatePacket();
+  Packet& packet = network_.packet(index);
+  packet.flow = flow_id;
+  packet.sequence = slot;
+  const Interleave& interleave = interleaves_[flow.interleave];
+  packet.path = flow.first_path + 2u * interleave.plane_of_position[flow.position];
+  if (++flow.position == interleave.plane_of_position.size()) flow.position = 0;
+  packet.payload_bytes = static_cast<uint16_t>(payload);
+  packet.wire_bytes = static_cast<uint16_t>(
+      payload == packet_payload_bytes_ ? full_packet_wire_bytes_ : WireBytes(payload));
+  packet.kind = PacketKind::kNvlinkWrite;
+  packet.hop = 0;
+  packet.hop_count = 2;
+  packet.flags = 0;
+  if (flow.unsent_bytes[slot] == 0) {
+    packet.flags = Packet::kLastOfMessage;
+    ++flow.sent;
+  }
+  network_.Inject(index);
+}
+
+void NvlinkTransport::Serve(uint32_t port_id) {
+  Port& port = ports_[port_id];
+  const uint32_t flow_id = port.first_active;
+  Flow& flow = flows_[flow_id];
+  uint64_t wire_bytes = 0;
+  for (uint32_t i = 0; i < kBurstPackets && flow.sent != flow.posted; ++i) {
+    const uint32_t unsent = flow.unsent_bytes[flow.sent % kMessageSlots];
+    wire_bytes += unsent >= packet_payload_bytes_ ? full_packet_wire_bytes_ : WireBytes(unsent);
+    SendPacket(flow, flow_id);
+  }
+  port.first_active = flow.next_active;
+  if (flow.sent != flow.posted) {
+    Append(port, flow_id);
+  } else {
+    flow.active = false;
+  }
+  FabricSimulatorImpl& engine = network_.engine();
+  port.free_ps = engine.NowPs() + TransferTimePs(wire_bytes, port.rate_bps);
+  port.event_pending = port.first_active != kNone;
+  if (port.event_pending) engine.ScheduleFabric(port.free_ps, EventClass::kPort, port_id, port_id);
+}
+
+void NvlinkTransport::OnArrival(uint32_t index) {
+  const Packet& packet = network_.packet(index);
+  const uint32_t flow_id = packet.flow;
+  Flow& flow = flows_[flow_id];
+  uint32_t& missing = flow.missing_bytes[packet.sequence];
+  missing -= packet.payload_bytes;
+  // The 1 beyond the payload stands for the packet that ends the message, which alone is empty for
+  // a flag; planes may let it overtake earlier ones.
+  if ((packet.flags & Packet::kLastOfMessage) != 0) --missing;
+  network_.Deliver(index);
+  // The listener may open connections, which moves flows.
+  const auto next_is_complete = [this, flow_id] {
+    const Flow& current = flows_[flow_id];
+    return current.delivered != current.posted &&
+           current.missing_bytes[current.delivered % kMessageSlots] == 0;
+  };
+  while (next_is_complete()) {
+    ++flows_[flow_id].delivered;
+    listener_.OnMessageDelivered(flows_[flow_id].connection);
+  }
+}
+
+void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
+  const uint32_t connection = flows_[packet.flow].connection;
+  listener_.OnPacketLost(connection, link);
+  listener_.OnConnectionError(
+      connection, "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)");
+}
+
+std::vector<NvlinkTransport::PlanePath> NvlinkTransport::PathsOf(uint32_t flow_id) const {
+  const Flow& flow = flows_[flow_id];
+  std::vector<PlanePath> paths;
+  uint32_t first = flow.first_path;
+  for (const uint32_t weight : interleaves_[flow.interleave].weights) {
+    paths.push_back({{first, 2}, weight});
+    first += 2;
+  }
+  return paths;
+}
+
+}  // namespace railyard

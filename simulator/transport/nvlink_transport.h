@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Messages between GPUs of one NVLink island: the sender's stores cross the NVSwitches' planes
+// packet by packet, in the ratio of the pair's links to each plane, and need no acknowledgement.
+//
+// A GPU serves its active connections in turn, in bursts, at the raw rate of its links to the
+// planes. Link-level replay is part of the links' efficiency; a packet lost to a dead link is an
+// error the GPU reports and no one repairs (NVIDIA Xid 74), so it breaks the connection.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/transport_listener.h"
+
+namespace railyard {
+
+class NvlinkTransport {
+ public:
+  // Messages one connection may have under way; NCCL's slots (NCCL_STEPS).
+  static constexpr uint32_t kMessageSlots = 8;
+
+  // Ports are numbered 0.. by GPU number and use EventClass::kPort ids from 0.
+  NvlinkTransport(const FabricGraph& graph, FabricNetwork& network, TransportListener& listener);
+
+  // Between two GPUs (by number) that share an island. Returns a flow number, dense from 0.
+  uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu);
+  // Precondition: fewer than kMessageSlots messages of the flow are undelivered. 0 bytes are a flag
+  // alone: one packet without payload.
+  void Post(uint32_t flow, uint64_t bytes);
+
+  void Serve(uint32_t port);  // EventClass::kPort
+  void OnArrival(uint32_t packet);
+  void OnDropped(const Packet& packet, LinkId link);
+
+  uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
+  uint32_t connection_of(uint32_t flow) const { return flows_[flow].connection; }
+  // Path of the flow over one plane, for bounds and ledgers, and the planes' weights.
+  struct PlanePath {
+    PathRef path;
+    uint32_t weight;
+  };
+  std::vector<PlanePath> PathsOf(uint32_t flow) const;
+  uint64_t WireBytes(uint64_t payload_bytes) const;
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  // Packets one connection sends before the next one's turn.
+  static constexpr uint32_t kBurstPackets = 4;
+
+  // Planes joining a pair, shared by all pairs with the same weights: the order in which
+  // consecutive packets take them.
+  struct Interleave {
+    std::vector<uint8_t> plane_of_position;
+    std::vector<uint32_t> weights;
+  };
+  struct Flow {
+    uint32_t port = 0;
+    uint32_t next_active = kNone;
+    uint32_t first_path = 0;  // of plane 0; plane p is at first_path + 2p
+    uint32_t connection = 0;
+    uint16_t interleave = 0;
+    uint16_t position = 0;  // in the interleaving
+    uint8_t posted = 0;     // message counters modulo 256
+    uint8_t sent = 0;
+    uint8_t delivered = 0;
+    bool active = false;
+    std::array<uint32_t, kMessageSlots> unsent_bytes{};
+    std::array<uint32_t, kMessageSlots> missing_bytes{};  // not yet arrived, plus 1
+  };
+  struct Port {
+    int64_t free_ps = 0;
+    uint64_t rate_bps = 0;
+    uint32_t first_active = kNone;
+    uint32_t last_active = kNone;
+    bool event_pending = false;
+  };
+
+  uint16_t InterleaveOf(const std::vector<uint32_t>& weights);
+  void SendPacket(Flow& flow, uint32_t flow_id);
+  void Append(Port& port, uint32_t flow_id);
+
+  const FabricGraph& graph_;
+  FabricNetwork& network_;
+  TransportListener& listener_;
+  std::vector<Flow> flows_;
+  std::vector<Port> ports_;
+  std::vector<Interleave> interleaves_;
+  std::map<std::vector<uint32_t>, uint16_t> interleave_of_weights_;
+  uint32_t packet_payload_bytes_;
+  uint32_t full_packet_wire_bytes_;
+};
+
+}  // namespace railyard

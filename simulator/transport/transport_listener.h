@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "topologies/fabric_graph.h"
+
+namespace railyard {
+
+// Whom the transports tell what became of messages. `connection` is what the opener named it.
+class TransportListener {
+ public:
+  virtual ~TransportListener() = default;
+  // The oldest message not yet delivered is in the receiver's memory.
+  virtual void OnMessageDelivered(uint32_t connection) = 0;
+  // The oldest message not yet completed was acknowledged as a whole (RDMA only).
+  virtual void OnSendCompleted(uint32_t connection) = 0;
+  // A clear-to-send element of the receiver is in the sender's memory (RDMA only).
+  virtual void OnClearToSend(uint32_t connection) = 0;
+  // A packet of the connection, of any kind, was lost to a link that is down or a missing route
+  // (link UINT32_MAX).
+  virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
+  // What was lost before has been made good, after being sent again from `retransmitted_ps` on.
+  virtual void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) = 0;
+  // The connection is broken for good.
+  virtual void OnConnectionError(uint32_t connection, const std::string& why) = 0;
+};
+
+}  // namespace railyard
