@@ -22,6 +22,7 @@ class LocalSchedule final : public CollectiveSchedule {
   const MessageRule& message_rule() const override { return message_rule_; }
   uint32_t BatchCount(uint32_t, uint32_t) const override { return 0; }
   uint32_t LaneCount(uint32_t, uint32_t, uint32_t) const override { return 0; }
+  LanePeers PeersOf(const LaneId&) const override { return {}; }
   uint64_t StepCount(const LaneId&) const override { return 0; }
   Step StepAt(const LaneId&, uint64_t) const override { return {}; }
 

@@ -192,6 +192,12 @@ uint32_t P2pSchedule::LaneCount(uint32_t rank, uint32_t channel, uint32_t batch)
   return batch_lanes_[at + 1] - batch_lanes_[at];
 }
 
+LanePeers P2pSchedule::PeersOf(const LaneId& lane) const {
+  const Lane& at = LaneAt(lane);
+  const auto peer = static_cast<int32_t>(at.peer);
+  return at.is_send ? LanePeers{kNoPeer, peer} : LanePeers{peer, kNoPeer};
+}
+
 uint64_t P2pSchedule::StepCount(const LaneId& lane) const {
   const Lane& at = LaneAt(lane);
   return std::max<uint64_t>(1, DivideUp(at.bytes, at.chunk_bytes));

@@ -29,6 +29,7 @@ class P2pSchedule final : public CollectiveSchedule {
   // All for the rank of the schedule; no others have lanes.
   uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
   uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  LanePeers PeersOf(const LaneId& lane) const override;
   uint64_t StepCount(const LaneId& lane) const override;
   Step StepAt(const LaneId& lane, uint64_t step) const override;
 

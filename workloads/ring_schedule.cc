@@ -78,6 +78,22 @@ uint32_t RingSchedule::LaneCount(uint32_t /*rank*/, uint32_t channel, uint32_t /
   return channels_[channel].bytes != 0 ? 1 : 0;
 }
 
+LanePeers RingSchedule::PeersOf(const LaneId& lane) const {
+  const uint32_t n = rings_->rank_count();
+  const uint32_t position = rings_->PositionOf(lane.channel, lane.rank);
+  const uint32_t previous = rings_->RankAt(lane.channel, position == 0 ? n - 1 : position - 1);
+  const uint32_t next = rings_->RankAt(lane.channel, position + 1 == n ? 0 : position + 1);
+  LanePeers peers{static_cast<int32_t>(previous), static_cast<int32_t>(next)};
+  if (kind_ == CollectiveKind::kBroadcast) {
+    if (lane.rank == root_) peers.recv_from = kNoPeer;
+    if (next == root_) peers.send_to = kNoPeer;
+  } else if (kind_ == CollectiveKind::kReduce) {
+    if (previous == root_) peers.recv_from = kNoPeer;
+    if (lane.rank == root_) peers.send_to = kNoPeer;
+  }
+  return peers;
+}
+
 uint64_t RingSchedule::StepCount(const LaneId& lane) const {
   return channels_[lane.channel].step_count;
 }

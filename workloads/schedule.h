@@ -34,6 +34,12 @@ struct LaneId {
   uint32_t lane = 0;
 };
 
+// The ranks a lane receives from and sends to, in all of its steps that do: at most one of each.
+struct LanePeers {
+  int32_t recv_from = kNoPeer;
+  int32_t send_to = kNoPeer;
+};
+
 // How chunks go on the wire (NCCL's src/device/prims_simple.h): a chunk is posted in slices, each
 // one message.
 struct MessageRule {
@@ -64,6 +70,7 @@ class CollectiveSchedule {
   virtual const MessageRule& message_rule() const = 0;
   virtual uint32_t BatchCount(uint32_t rank, uint32_t channel) const = 0;  // 0: channel idle here
   virtual uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const = 0;
+  virtual LanePeers PeersOf(const LaneId& lane) const = 0;
   virtual uint64_t StepCount(const LaneId& lane) const = 0;
   virtual Step StepAt(const LaneId& lane, uint64_t step) const = 0;
 };

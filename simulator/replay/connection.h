@@ -45,7 +45,7 @@ struct Connection {
   // NVLink: by message number, when the sender sees its slot free again.
   std::array<int64_t, kSlots> free_ps{};
 
-  uint32_t collective = kNone;  // that posted last
+  uint32_t collective = kNone;  // that used either side last
   uint64_t payload_bytes = 0;   // consumed by the receiver
 };
 

@@ -180,10 +180,22 @@ uint32_t LaneExecutor::Start(const Program& program) {
 
 void LaneExecutor::StartBatch(uint32_t id) {
   const Program program = active_channels_[id].program;
-  const uint32_t lanes = program.schedule->LaneCount(program.rank, active_channels_[id].channel,
-                                                     active_channels_[id].batch);
+  const uint32_t channel = active_channels_[id].channel;
+  const uint32_t batches = program.schedule->BatchCount(program.rank, channel);
+  uint32_t& batch = active_channels_[id].batch;
+  // A batch may hold nothing but calls of the rank to itself, which are no lanes.
+  uint32_t lanes = 0;
+  while (batch < batches &&
+         (lanes = program.schedule->LaneCount(program.rank, channel, batch)) == 0) {
+    ++batch;
+  }
   active_channels_[id].lanes_left = lanes;
   for (uint32_t lane = 0; lane < lanes; ++lane) StartLane(id, lane);
+  if (lanes > 0) return;
+  const int64_t end_ps = active_channels_[id].end_ps;
+  active_channels_[id].next_free = free_channel_;
+  free_channel_ = id;
+  observer_.OnChannelFinished(program.operation, end_ps);
 }
 
 void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
@@ -242,13 +254,14 @@ bool LaneExecutor::ClaimConnections(uint32_t id) {
       return false;
     }
     connections_[connection].*owner = id;
+    connections_[connection].collective = program.collective;
     lanes_[id].*side = connection;
     if (!is_send && connections_[connection].network) GrantMessages(lanes_[id]);
     return true;
   };
-  const Step& step = lanes_[id].step;
-  const int32_t send_to = step.send_to;
-  return claim(step.recv_from, false) && claim(send_to, true);
+  const LanePeers peers = lanes_[id].schedule->PeersOf(lanes_[id].id);
+  lanes_[id].has_claimed = claim(peers.recv_from, false) && claim(peers.send_to, true);
+  return lanes_[id].has_claimed;
 }
 
 void LaneExecutor::GrantMessages(Lane& lane) {
@@ -288,16 +301,8 @@ void LaneExecutor::FinishLane(uint32_t id) {
   lane.next_free = free_lane_;
   free_lane_ = id;
   if (--channel.lanes_left > 0) return;
-  const Program& program = channel.program;
-  if (++channel.batch < program.schedule->BatchCount(program.rank, channel.channel)) {
-    StartBatch(channel_id);
-    return;
-  }
-  const uint32_t operation = program.operation;
-  const int64_t end_ps = channel.end_ps;
-  channel.next_free = free_channel_;
-  free_channel_ = channel_id;
-  observer_.OnChannelFinished(operation, end_ps);
+  ++channel.batch;
+  StartBatch(channel_id);
 }
 
 // --- Slices
@@ -317,7 +322,7 @@ void LaneExecutor::Advance(uint32_t id) {
       FinishLane(id);
       return;
     }
-    if (!ClaimConnections(id)) return;
+    if (!lanes_[id].has_claimed && !ClaimConnections(id)) return;
     Lane& lane = lanes_[id];
     const int64_t start_ps = EarliestStartPs(lane);
     if (start_ps == kNeverPs) return;
@@ -390,7 +395,6 @@ void LaneExecutor::RunSlice(Lane& lane) {
   const uint32_t slot = to.posted++ % Connection::kSlots;
   to.bytes[slot] = static_cast<uint32_t>(bytes);
   to.ready_ps[slot] = done_ps;
-  to.collective = active_channels_[lane.channel].program.collective;
   if (!to.network) {
     nvlink_.Post(to.flow, bytes);
   } else if (to.relayed) {
@@ -473,9 +477,9 @@ void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
   observer_.OnPacketLost(id & ~kRelayLeg, link);
 }
 
-void LaneExecutor::OnLossRecovered(uint32_t id, int64_t retransmitted_ps) {
-  observer_.OnLossRecovered(id & ~kRelayLeg, retransmitted_ps);
-}
+void LaneExecutor::OnRetransmission(uint32_t id) { observer_.OnRetransmission(id & ~kRelayLeg); }
+
+void LaneExecutor::OnLossRecovered(uint32_t id) { observer_.OnLossRecovered(id & ~kRelayLeg); }
 
 void LaneExecutor::OnConnectionError(uint32_t id, const std::string& why) {
   observer_.OnConnectionError(id & ~kRelayLeg, why);

@@ -38,7 +38,8 @@ class LaneObserver {
   // The last lane of a channel's last batch is done at `end_ps`, now or soon.
   virtual void OnChannelFinished(uint32_t operation, int64_t end_ps) = 0;
   virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
-  virtual void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) = 0;
+  virtual void OnRetransmission(uint32_t connection) = 0;
+  virtual void OnLossRecovered(uint32_t connection) = 0;
   virtual void OnConnectionError(uint32_t connection, const std::string& why) = 0;
 };
 
@@ -121,6 +122,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     uint32_t grant_slice = 0;
     uint64_t tie = 0;  // orders its events; a function of what it is
     bool in_use = false;
+    bool has_claimed = false;  // its connections
     bool event_pending = false;
     uint32_t next_free = kNone;
   };
@@ -139,11 +141,13 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void OnSendCompleted(uint32_t connection) override;
   void OnClearToSend(uint32_t connection) override;
   void OnPacketLost(uint32_t connection, LinkId link) override;
-  void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) override;
+  void OnRetransmission(uint32_t connection) override;
+  void OnLossRecovered(uint32_t connection) override;
   void OnConnectionError(uint32_t connection, const std::string& why) override;
 
   uint32_t ConnectionBetween(const Program& program, uint32_t channel, uint32_t from, uint32_t to);
   uint32_t OpenConnection(const Program& program, uint32_t channel, uint32_t from, uint32_t to);
+  // Starts the channel's current batch, or ends the channel after its last.
   void StartBatch(uint32_t active_channel);
   void StartLane(uint32_t active_channel, uint32_t lane_index);
   // Makes the lane the owner of the sides its current step needs; false: another lane has one

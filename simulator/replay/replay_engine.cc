@@ -268,9 +268,9 @@ void ReplayEngine::OnPacketLost(uint32_t connection, LinkId link) {
   observer_.OnPacketLost(connection, link);
 }
 
-void ReplayEngine::OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) {
-  observer_.OnLossRecovered(connection, retransmitted_ps);
-}
+void ReplayEngine::OnRetransmission(uint32_t connection) { observer_.OnRetransmission(connection); }
+
+void ReplayEngine::OnLossRecovered(uint32_t connection) { observer_.OnLossRecovered(connection); }
 
 void ReplayEngine::OnConnectionError(uint32_t id, const std::string& why) {
   if (is_aborted()) return;

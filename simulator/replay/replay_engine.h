@@ -38,7 +38,8 @@ class ReplayObserver {
  public:
   virtual ~ReplayObserver() = default;
   virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
-  virtual void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) = 0;
+  virtual void OnRetransmission(uint32_t connection) = 0;
+  virtual void OnLossRecovered(uint32_t connection) = 0;
 };
 
 class ReplayEngine final : private LaneObserver {
@@ -121,7 +122,8 @@ class ReplayEngine final : private LaneObserver {
   // LaneObserver.
   void OnChannelFinished(uint32_t operation, int64_t end_ps) override;
   void OnPacketLost(uint32_t connection, LinkId link) override;
-  void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) override;
+  void OnRetransmission(uint32_t connection) override;
+  void OnLossRecovered(uint32_t connection) override;
   void OnConnectionError(uint32_t connection, const std::string& why) override;
 
   const FabricGraph& graph_;

@@ -23,17 +23,22 @@ void LossRecorder::OnPacketLost(uint32_t id, LinkId link) {
   faults_of_connection_[id].insert(static_cast<uint32_t>(fault));
 }
 
-void LossRecorder::OnLossRecovered(uint32_t id, int64_t retransmitted_ps) {
+void LossRecorder::OnRetransmission(uint32_t id) {
+  const auto it = faults_of_connection_.find(id);
+  if (it == faults_of_connection_.end()) return;
+  for (const uint32_t fault : it->second) {
+    FaultLosses& losses = losses_[fault];
+    if (losses.first_retransmission_ps < 0) losses.first_retransmission_ps = engine_->NowPs();
+  }
+}
+
+void LossRecorder::OnLossRecovered(uint32_t id) {
   const auto it = faults_of_connection_.find(id);
   if (it == faults_of_connection_.end()) return;
   for (const uint32_t fault : it->second) {
     FaultLosses& losses = losses_[fault];
     losses.unrecovered.erase(id);
     losses.last_recovery_ps = engine_->NowPs();
-    if (retransmitted_ps < 0) continue;
-    if (losses.first_retransmission_ps < 0 || retransmitted_ps < losses.first_retransmission_ps) {
-      losses.first_retransmission_ps = retransmitted_ps;
-    }
   }
   faults_of_connection_.erase(it);
 }

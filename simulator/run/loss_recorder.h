@@ -32,7 +32,8 @@ class LossRecorder final : public ReplayObserver {
   const std::vector<FaultLosses>& losses() const { return losses_; }
 
   void OnPacketLost(uint32_t connection, LinkId link) override;
-  void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) override;
+  void OnRetransmission(uint32_t connection) override;
+  void OnLossRecovered(uint32_t connection) override;
 
  private:
   const FaultInjector* faults_ = nullptr;

@@ -201,8 +201,9 @@ void RdmaTransport::SendPacket(uint32_t queue_id) {
   if (is_repeat) {
     packet.flags |= Packet::kRetransmitted;
     ++counters_.retransmitted_packets;
-    if (queue.has_lost && queue.retransmitted_ps < 0) {
-      queue.retransmitted_ps = network_.engine().NowPs();
+    if (queue.has_lost && !queue.has_repeated) {
+      queue.has_repeated = true;
+      listener_.OnRetransmission(queue.connection);
     }
   } else {
     queue.sent_end = queue.next_sequence;
@@ -333,9 +334,8 @@ void RdmaTransport::OnAcknowledgement(uint32_t queue_id, uint32_t expected, bool
     if (Distance(queue.next_sequence, expected) < 0) queue.next_sequence = expected;
     if (queue.has_lost && Distance(expected, queue.loss_end) >= 0) {
       queue.has_lost = false;
-      const int64_t retransmitted_ps = queue.retransmitted_ps;
-      queue.retransmitted_ps = -1;
-      listener_.OnLossRecovered(queue.connection, retransmitted_ps);
+      queue.has_repeated = false;
+      listener_.OnLossRecovered(queue.connection);
     }
   } else if (is_nack && queue.retries++ == settings_.ib_retry_cnt) {
     // No progress since the last request to repeat: the specification counts it as a retry.

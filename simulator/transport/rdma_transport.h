@@ -102,7 +102,7 @@ class RdmaTransport {
     // Loss to the fabric not yet made good: sequences below loss_end.
     bool has_lost = false;
     uint32_t loss_end = 0;
-    int64_t retransmitted_ps = -1;
+    bool has_repeated = false;
     std::vector<Message> messages;  // posted and not yet acknowledged as a whole
     uint32_t first_message = 0;     // of those still open, index into messages
   };

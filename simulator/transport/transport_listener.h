@@ -21,8 +21,10 @@ class TransportListener {
   // A packet of the connection, of any kind, was lost to a link that is down or a missing route
   // (link UINT32_MAX).
   virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
-  // What was lost before has been made good, after being sent again from `retransmitted_ps` on.
-  virtual void OnLossRecovered(uint32_t connection, int64_t retransmitted_ps) = 0;
+  // The first packet after a loss is sent again; the loss was made good. Neither call may open
+  // connections.
+  virtual void OnRetransmission(uint32_t connection) = 0;
+  virtual void OnLossRecovered(uint32_t connection) = 0;
   // The connection is broken for good.
   virtual void OnConnectionError(uint32_t connection, const std::string& why) = 0;
 };

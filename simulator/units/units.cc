@@ -186,7 +186,8 @@ std::string FormatDuration(int64_t ps) {
   };
   if (ps == 0) return "0 s";
   const uint64_t magnitude = ps < 0 ? 0 - static_cast<uint64_t>(ps) : static_cast<uint64_t>(ps);
-  return fmt::format("{}{}", ps < 0 ? "-" : "", FormatScaled(magnitude, kUnits));
+  const std::string text = FormatScaled(magnitude, kUnits);
+  return ps < 0 ? fmt::format("-{}", text) : text;
 }
 
 std::string FormatBytes(uint64_t bytes) {

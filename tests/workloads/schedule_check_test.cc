@@ -168,6 +168,7 @@ class Broken final : public CollectiveSchedule {
   uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override {
     return inner_->LaneCount(rank, channel, batch);
   }
+  LanePeers PeersOf(const LaneId& lane) const override { return inner_->PeersOf(lane); }
   uint64_t StepCount(const LaneId& lane) const override {
     return inner_->StepCount(lane) - (lane.rank == dropped_rank ? 1 : 0);
   }
