@@ -285,9 +285,14 @@ void RdmaTransport::OnWrite(uint32_t index) {
   }
   if (distance < 0) {
     network_.Drop(index, DropReason::kDuplicate, link);
-    if (is_last) SendAcknowledgement(queue, queue_id, PacketKind::kAck);
+    // Coalesced as well: a whole window of them may end no message.
+    if (is_last || ++queue.unreported >= settings_.ack_every_packets) {
+      queue.unreported = 0;
+      SendAcknowledgement(queue, queue_id, PacketKind::kAck);
+    }
     return;
   }
+  if (queue.is_data) packet.flags |= Packet::kAccepted;  // before an ACK moves the pool
   ++queue.expected;
   ++queue.unreported;
   queue.nack_sent = false;
@@ -296,7 +301,6 @@ void RdmaTransport::OnWrite(uint32_t index) {
     SendAcknowledgement(queue, queue_id, PacketKind::kAck);
   }
   if (queue.is_data) {
-    packet.flags |= Packet::kAccepted;
     network_.SendOn(index);
   } else {
     network_.FreePacket(index);

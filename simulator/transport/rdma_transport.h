@@ -89,7 +89,7 @@ class RdmaTransport {
     // Receiver.
     bool nack_sent = false;
     uint32_t expected = 0;
-    uint32_t unreported = 0;  // packets accepted since the last ACK
+    uint32_t unreported = 0;  // packets accepted, or had before, since the last ACK
     uint32_t delivered_messages = 0;
     PathRef ack_path;
     // Both.

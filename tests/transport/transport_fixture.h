@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Transports driven by hand over a small fabric: the test plays what the replay engine is to them
+// and records all they say.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/transport/nvlink_transport.h"
+#include "simulator/transport/rdma_transport.h"
+#include "simulator/transport/transport_listener.h"
+#include "tests/fabric/network_fixture.h"
+#include "topologies/routing.h"
+
+namespace railyard::testing {
+
+class TransportFixture : public NetworkFixture, public TransportListener {
+ protected:
+  struct Told {
+    int64_t time_ps;
+    uint32_t connection;
+    bool operator==(const Told&) const = default;
+  };
+  struct ToldLost {
+    int64_t time_ps;
+    uint32_t connection;
+    LinkId link;
+    bool operator==(const ToldLost&) const = default;
+  };
+  struct ToldError {
+    int64_t time_ps;
+    uint32_t connection;
+    std::string why;
+    bool operator==(const ToldError&) const = default;
+  };
+
+  // The fabric is complete.
+  void BuildTransports(const NicSettings& nic = {}) {
+    BuildNetwork();
+    routing_.emplace(graph_, 1);
+    nvlink_.emplace(graph_, network(), *this);
+    rdma_.emplace(graph_, network(), *routing_, nic, nvlink_->port_count(), *this);
+    engine().SetHandler(EventClass::kPort, &TransportFixture::HandlePort, this);
+    engine().SetHandler(EventClass::kTimer, &TransportFixture::HandleTimer, this);
+  }
+
+  uint64_t Drops(DropReason reason) {
+    return network().counters().dropped_packets[static_cast<size_t>(reason)];
+  }
+
+  void OnPacketAtNic(uint32_t packet) override { rdma_->OnPacketAtNic(packet); }
+  void OnPacketAtGpu(uint32_t packet) override {
+    if (network().packet(packet).kind == PacketKind::kNvlinkWrite) {
+      nvlink_->OnArrival(packet);
+    } else {
+      rdma_->OnPacketAtGpu(packet);
+    }
+  }
+  void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
+    NetworkFixture::OnPacketDropped(index, reason, link);
+    const Packet& packet = network().packet(index);
+    if (packet.kind == PacketKind::kNvlinkWrite) {
+      nvlink_->OnDropped(packet, link);
+    } else {
+      rdma_->OnDropped(packet, reason, link);
+    }
+  }
+
+  void OnMessageDelivered(uint32_t connection) override {
+    delivered_.push_back({engine().NowPs(), connection});
+    if (on_delivered_) on_delivered_(connection);
+  }
+  void OnSendCompleted(uint32_t connection) override {
+    completed_.push_back({engine().NowPs(), connection});
+    if (on_completed_) on_completed_(connection);
+  }
+  void OnClearToSend(uint32_t connection) override {
+    clear_to_send_.push_back({engine().NowPs(), connection});
+  }
+  void OnPacketLost(uint32_t connection, LinkId link) override {
+    lost_.push_back({engine().NowPs(), connection, link});
+  }
+  void OnRetransmission(uint32_t connection) override {
+    retransmitted_.push_back({engine().NowPs(), connection});
+  }
+  void OnLossRecovered(uint32_t connection) override {
+    recovered_.push_back({engine().NowPs(), connection});
+  }
+  void OnConnectionError(uint32_t connection, const std::string& why) override {
+    errors_.push_back({engine().NowPs(), connection, why});
+  }
+
+  std::optional<EcmpRouting> routing_;
+  std::optional<NvlinkTransport> nvlink_;
+  std::optional<RdmaTransport> rdma_;
+  std::function<void(uint32_t connection)> on_delivered_;
+  std::function<void(uint32_t connection)> on_completed_;
+  std::vector<Told> delivered_;
+  std::vector<Told> completed_;
+  std::vector<Told> clear_to_send_;
+  std::vector<Told> retransmitted_;
+  std::vector<Told> recovered_;
+  std::vector<ToldLost> lost_;
+  std::vector<ToldError> errors_;
+
+ private:
+  static void HandlePort(void* self, uint32_t port) {
+    auto& fixture = *static_cast<TransportFixture*>(self);
+    const uint32_t nvlink_ports = fixture.nvlink_->port_count();
+    if (port < nvlink_ports) {
+      fixture.nvlink_->Serve(port);
+    } else {
+      fixture.rdma_->Serve(port - nvlink_ports);
+    }
+  }
+  static void HandleTimer(void* self, uint32_t queue) {
+    static_cast<TransportFixture*>(self)->rdma_->OnTimer(queue);
+  }
+};
+
+}  // namespace railyard::testing
