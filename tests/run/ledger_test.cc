@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Where the bytes of a collective go, byte for byte, by NCCL's formulas.
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/run/program.h"
+
+namespace railyard::testing {
+namespace {
+
+constexpr int64_t kGpusPerServer = 8;
+constexpr int64_t kChannels = 16;
+// Divisible by all numbers of ranks and channels used here.
+constexpr int64_t kBytes = 12 << 20;
+constexpr const char* kBytesText = "12MiB";
+
+// GPUs of an even server in the order in which NCCL 2.30's ring 0..7 passes them (its graph search
+// on DGX H100 with 400 Gb/s NICs, NCCL_CROSS_NIC=2); odd servers swap rings 2k and 2k+1.
+constexpr const char* kRings[8] = {"07654321", "12345670", "21076543", "34567012",
+                                   "43210765", "56701234", "65432107", "70123456"};
+
+using PairBytes = std::map<std::pair<int64_t, int64_t>, int64_t>;
+
+// The ring neighbours of a channel.
+std::vector<std::pair<int64_t, int64_t>> EdgesOf(int64_t channel, int64_t servers) {
+  std::vector<int64_t> ranks;
+  for (int64_t server = 0; server < servers; ++server) {
+    for (const char* gpu = kRings[(channel % 8) ^ (server & 1)]; *gpu != 0; ++gpu) {
+      ranks.push_back(server * kGpusPerServer + (*gpu - '0'));
+    }
+  }
+  std::vector<std::pair<int64_t, int64_t>> edges;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    edges.emplace_back(ranks[i], ranks[(i + 1) % ranks.size()]);
+  }
+  return edges;
+}
+
+class LedgerTest : public ProgramTest {
+ protected:
+  static bool SameServer(int64_t a, int64_t b) { return a / kGpusPerServer == b / kGpusPerServer; }
+  static bool SameRail(int64_t a, int64_t b) { return a % kGpusPerServer == b % kGpusPerServer; }
+
+  EndedRun RunKind(const std::string& kind, int64_t servers,
+                   const std::vector<std::string>& arguments = {}) {
+    EndedRun run = RunText(
+        RailOptimized(static_cast<uint32_t>(servers)) + Program(kind, kBytesText), arguments);
+    EXPECT_EQ(run.exit.status, 0) << run.exit.errors;
+    return run;
+  }
+
+  // What holds of every ledger.
+  static void ExpectLedgersAgree(const EndedRun& run) {
+    EXPECT_TRUE(run.At("conservation.ok").GetBool());
+    for (const auto& tier : run.At("tiers").GetArray()) {
+      for (const char* figure : {"payload_bytes", "header_bytes", "retransmitted_bytes"}) {
+        EXPECT_EQ(tier[figure].GetInt64(), run.links.Sum(figure, "tier", tier["tier"].GetString()))
+            << tier["tier"].GetString() << " " << figure;
+      }
+    }
+    EXPECT_EQ(run.pairs.Sum("payload_bytes"), run.Integer("payload.total_bytes"));
+    std::set<std::pair<int64_t, int64_t>> active;
+    for (const auto& [pair, bytes] : PairsOf(run)) active.insert(pair);
+    EXPECT_EQ(run.Integer("pairs.active"), static_cast<int64_t>(active.size()));
+  }
+
+  static PairBytes PairsOf(const EndedRun& run) {
+    PairBytes pairs;
+    for (size_t row = 0; row < run.pairs.size(); ++row) {
+      pairs[{run.pairs.Integer(row, "source_gpu"), run.pairs.Integer(row, "destination_gpu")}] +=
+          run.pairs.Integer(row, "payload_bytes");
+    }
+    return pairs;
+  }
+
+  // Payload counts once per link: two NVLinks, or two PCIe links, two NIC cables and, where the
+  // rail changes, two spine cables. `relayed` crosses NVLink first.
+  static void ExpectTiers(const EndedRun& run, const PairBytes& pairs, bool pxn) {
+    std::map<std::string, int64_t> expected = {
+        {"NVLINK", 0}, {"HOST", 0}, {"NIC_LEAF", 0}, {"LEAF_SPINE", 0}};
+    for (const auto& [pair, bytes] : pairs) {
+      if (SameServer(pair.first, pair.second)) {
+        expected["NVLINK"] += 2 * bytes;
+        continue;
+      }
+      expected["HOST"] += 2 * bytes;
+      expected["NIC_LEAF"] += 2 * bytes;
+      if (SameRail(pair.first, pair.second)) continue;
+      expected[pxn ? "NVLINK" : "LEAF_SPINE"] += 2 * bytes;
+    }
+    for (const auto& [tier, bytes] : expected) {
+      EXPECT_EQ(run.OfTier(tier, "payload_bytes"), bytes) << tier;
+    }
+  }
+};
+
+class RingLedgerTest : public LedgerTest, public ::testing::WithParamInterface<int64_t> {
+ protected:
+  int64_t servers() const { return GetParam(); }
+  int64_t ranks() const { return servers() * kGpusPerServer; }
+};
+
+// Every rank sends 2(n-1)/n S to the next, split evenly over the channels' rings.
+TEST_P(RingLedgerTest, AllReduceMovesTwiceAllButOneShareAlongEachRing) {
+  const EndedRun run = RunKind("ALL_REDUCE", servers());
+  ExpectLedgersAgree(run);
+  PairBytes expected;
+  for (int64_t channel = 0; channel < kChannels; ++channel) {
+    for (const auto& edge : EdgesOf(channel, servers())) {
+      expected[edge] += 2 * (ranks() - 1) * (kBytes / kChannels) / ranks();
+    }
+  }
+  EXPECT_EQ(PairsOf(run), expected);
+  EXPECT_EQ(run.Integer("payload.total_bytes"), 2 * (ranks() - 1) * kBytes);
+  EXPECT_EQ(run.Real("payload.left_server_share"), 1.0 / 8);
+  EXPECT_EQ(run.Real("payload.reached_spine_share"),
+            servers() % 2 == 1 ? 1.0 / 8 / static_cast<double>(servers()) : 0.0);
+  ExpectTiers(run, expected, false);
+}
+
+// Every rank sends n-1 blocks of S/n; how a block splits over channels is not even for all n.
+TEST_P(RingLedgerTest, AllGatherAndReduceScatterMoveAllButOneBlockAlongEachRing) {
+  for (const char* kind : {"ALL_GATHER", "REDUCE_SCATTER"}) {
+    SCOPED_TRACE(kind);
+    const EndedRun run = RunKind(kind, servers());
+    ExpectLedgersAgree(run);
+    EXPECT_EQ(run.Integer("payload.total_bytes"), (ranks() - 1) * kBytes);
+    std::map<int64_t, int64_t> sent;
+    std::map<int64_t, int64_t> received;
+    for (const auto& [pair, bytes] : PairsOf(run)) {
+      sent[pair.first] += bytes;
+      received[pair.second] += bytes;
+    }
+    for (int64_t rank = 0; rank < ranks(); ++rank) {
+      EXPECT_EQ(sent[rank], (ranks() - 1) * kBytes / ranks());
+      EXPECT_EQ(received[rank], (ranks() - 1) * kBytes / ranks());
+    }
+    EXPECT_EQ(run.Real("payload.left_server_share"), 1.0 / 8);
+    ExpectTiers(run, PairsOf(run), false);
+  }
+}
+
+// A chain without the edge into the root.
+TEST_P(RingLedgerTest, BroadcastLeavesOutTheEdgeIntoTheRoot) {
+  const EndedRun run = RunKind("BROADCAST", servers());
+  ExpectLedgersAgree(run);
+  PairBytes expected;
+  for (int64_t channel = 0; channel < kChannels; ++channel) {
+    for (const auto& edge : EdgesOf(channel, servers())) {
+      if (edge.second != 0) expected[edge] += kBytes / kChannels;
+    }
+  }
+  EXPECT_EQ(PairsOf(run), expected);
+  ExpectTiers(run, expected, false);
+}
+
+TEST_P(RingLedgerTest, ReduceLeavesOutTheEdgeOutOfTheRoot) {
+  const int64_t root = ranks() - 3;
+  const EndedRun run = RunKind(
+      "REDUCE", servers(), {"--set", fmt::format("workload.program.collectives[0].root={}", root)});
+  ExpectLedgersAgree(run);
+  PairBytes expected;
+  for (int64_t channel = 0; channel < kChannels; ++channel) {
+    for (const auto& edge : EdgesOf(channel, servers())) {
+      if (edge.first != root) expected[edge] += kBytes / kChannels;
+    }
+  }
+  EXPECT_EQ(PairsOf(run), expected);
+  ExpectTiers(run, expected, false);
+}
+
+TEST_P(RingLedgerTest, AllToAllSendsABlockToEveryOtherRankOverItsRail) {
+  const EndedRun run = RunKind("ALL_TO_ALL", servers());
+  ExpectLedgersAgree(run);
+  PairBytes expected;
+  for (int64_t from = 0; from < ranks(); ++from) {
+    for (int64_t to = 0; to < ranks(); ++to) {
+      if (from != to) expected[{from, to}] = kBytes / ranks();
+    }
+  }
+  EXPECT_EQ(PairsOf(run), expected);
+  ExpectTiers(run, expected, true);
+  for (size_t row = 0; row < run.pairs.size(); ++row) {
+    const int64_t from = run.pairs.Integer(row, "source_gpu");
+    const int64_t to = run.pairs.Integer(row, "destination_gpu");
+    EXPECT_EQ(run.pairs.Text(row, "tiers_crossed"), SameServer(from, to) ? "NVLINK"
+                                                    : SameRail(from, to) ? "HOST+NIC_LEAF"
+                                                                         : "NVLINK+HOST+NIC_LEAF")
+        << from << " to " << to;
+  }
+}
+
+TEST_P(RingLedgerTest, WithoutPxnAllToAllCrossesTheSpine) {
+  const EndedRun run = RunKind("ALL_TO_ALL", servers(), {"--set", "nccl.PXN_DISABLE=true"});
+  ExpectLedgersAgree(run);
+  ExpectTiers(run, PairsOf(run), false);
+  for (size_t row = 0; row < run.pairs.size(); ++row) {
+    const int64_t from = run.pairs.Integer(row, "source_gpu");
+    const int64_t to = run.pairs.Integer(row, "destination_gpu");
+    EXPECT_EQ(run.pairs.Text(row, "tiers_crossed"), SameServer(from, to) ? "NVLINK"
+                                                    : SameRail(from, to)
+                                                        ? "HOST+NIC_LEAF"
+                                                        : "HOST+NIC_LEAF+LEAF_SPINE")
+        << from << " to " << to;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, RingLedgerTest, ::testing::Values(2, 3, 4),
+                         [](const auto& servers) { return fmt::format("{}x8", servers.param); });
+
+// One server: 24 channels, all with the ring 0 1 ... 7, and nothing leaves it.
+TEST_F(LedgerTest, OneServersRingIsItsGpusInOrder) {
+  const std::map<std::string, int64_t> bytes_of_edge = {{"ALL_REDUCE", 14 * kBytes / 8},
+                                                        {"ALL_GATHER", 7 * kBytes / 8},
+                                                        {"REDUCE_SCATTER", 7 * kBytes / 8},
+                                                        {"BROADCAST", kBytes},
+                                                        {"REDUCE", kBytes}};
+  for (const auto& [kind, bytes] : bytes_of_edge) {
+    SCOPED_TRACE(kind);
+    const EndedRun run = RunKind(kind, 1);
+    ExpectLedgersAgree(run);
+    PairBytes expected;
+    for (int64_t gpu = 0; gpu < kGpusPerServer; ++gpu) {
+      if (kind == "BROADCAST" && gpu == 7) continue;  // into the root
+      if (kind == "REDUCE" && gpu == 0) continue;     // out of the root
+      expected[{gpu, (gpu + 1) % kGpusPerServer}] = bytes;
+    }
+    EXPECT_EQ(PairsOf(run), expected);
+    ExpectTiers(run, expected, false);
+    EXPECT_EQ(run.Real("payload.left_server_share"), 0.0);
+  }
+}
+
+// Grouped Send and Recv from a log: every rank sends to the one 8 further on, and to its neighbour.
+TEST_F(LedgerTest, GroupedSendsAndReceivesOfALogGoFromPeerToPeer) {
+  constexpr int kRanks = 16;
+  constexpr int kFarElements = 100'000;
+  constexpr int kNearElements = 3'000;
+  std::string log;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const std::string prefix =
+        fmt::format("node{}:{}:{} [{}] NCCL INFO ", rank / 8, 50 + rank, 50 + rank, rank % 8);
+    log += fmt::format(
+        "{}ncclCommInitRank comm 0xc{:02x} rank {} nranks {} cudaDev {} nvmlDev {} busId 1b000 "
+        "commId 0xabc - Init COMPLETE\n",
+        prefix, rank, rank, kRanks, rank % 8, rank % 8);
+    const auto call = [&](const char* name, int peer, int elements) {
+      log += fmt::format(
+          "{}{}: opCount 0 sendbuff 0x1000 recvbuff 0x2000 count {} datatype 7 op 0 root {} comm "
+          "0xc{:02x} [nranks={}] stream 0x7\n",
+          prefix, name, elements, peer, rank, kRanks);
+    };
+    call("Send", (rank + 8) % kRanks, kFarElements);
+    call("Recv", (rank + 8) % kRanks, kFarElements);
+    call("Send", (rank + 1) % kRanks, kNearElements);
+    call("Recv", (rank + kRanks - 1) % kRanks, kNearElements);
+  }
+  scratch_.Write("p2p.log", log);
+  const EndedRun run = RunText(RailOptimized(2) + "workload { nccl_log { files: \"p2p.log\" } }\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  ExpectLedgersAgree(run);
+  PairBytes expected;
+  for (int64_t rank = 0; rank < kRanks; ++rank) {
+    expected[{rank, (rank + 8) % kRanks}] += 4 * kFarElements;
+    expected[{rank, (rank + 1) % kRanks}] += 4 * kNearElements;
+  }
+  EXPECT_EQ(PairsOf(run), expected);
+  ExpectTiers(run, expected, true);
+}
+
+}  // namespace
+}  // namespace railyard::testing

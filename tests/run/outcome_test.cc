@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The paired fault-free run, and when there is none; repeatability.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/run/program.h"
+
+namespace railyard::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class OutcomeTest : public ProgramTest {
+ protected:
+  // Three AllReduces; every one takes some hundred microseconds.
+  static std::string Job() {
+    return RailOptimized(2) + Program("ALL_REDUCE", "16MiB", "repeat: 3") +
+           "nccl { IB_TIMEOUT: 8 }\n";
+  }
+  static std::string Notes(const EndedRun& run) {
+    std::string notes;
+    const Table table = run.Query("SELECT note FROM notes");
+    for (size_t row = 0; row < table.size(); ++row) notes += table.Text(row, "note") + "\n";
+    return notes;
+  }
+};
+
+TEST_F(OutcomeTest, WithoutFaultsThereIsNoSecondRunAndEveryStretchIsOne) {
+  const EndedRun run = RunText(Job());
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.Real("baseline_cpu_seconds"), 0);
+  EXPECT_EQ(run.Real("collectives.stretch.max"), 1);
+  EXPECT_EQ(run.Integer("collectives.count"), 3);
+  EXPECT_EQ(run.Integer("collectives.calls"), 3 * 16);
+  for (size_t row = 0; row < run.collectives.size(); ++row) {
+    EXPECT_EQ(run.collectives.Text(row, "baseline_duration_ps"), "");
+  }
+}
+
+TEST_F(OutcomeTest, EqualRunsHaveEqualFingerprintsAndFiles) {
+  const std::string job = Job() + LinkDown("server0/nic1--leaf1", "150us", "400us");
+  const EndedRun first = RunText(job);
+  const EndedRun second = RunText(job);
+  ASSERT_EQ(first.exit.status, 0) << first.exit.errors;
+  EXPECT_EQ(first.Text("fingerprint"), second.Text("fingerprint"));
+  for (const char* file : {"/collectives.csv", "/pairs.csv", "/links.csv"}) {
+    EXPECT_EQ(ReadText(first.directory + file), ReadText(second.directory + file));
+  }
+  EXPECT_EQ(first.Text("fingerprint"), RunText(job, {"--no-baseline"}).Text("fingerprint"));
+}
+
+// The seed keys the hashes of ECMP. On a job that keeps to its rails there is no choice of paths,
+// on one that crosses the spines there is.
+TEST_F(OutcomeTest, TheSeedMattersWherePathsAreChosen) {
+  const std::string rails = RailOptimized(2) + Program("ALL_REDUCE", "1MiB");
+  EXPECT_EQ(RunText(rails, {"--seed", "1"}).Text("fingerprint"),
+            RunText(rails, {"--seed", "2"}).Text("fingerprint"));
+  const std::string spines =
+      RailOptimized(3) + Program("ALL_TO_ALL", "6MiB") + "nccl { PXN_DISABLE: true }\n";
+  EXPECT_NE(RunText(spines, {"--seed", "1"}).Text("fingerprint"),
+            RunText(spines, {"--seed", "2"}).Text("fingerprint"));
+}
+
+TEST_F(OutcomeTest, AFlapOnAnIdleLinkStretchesNothingInTwoRealRuns) {
+  const EndedRun run = RunText(Job() + LinkDown("leaf3--spine0", "100us", "300us"));
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_GT(run.Real("cpu_seconds"), 0);
+  EXPECT_GT(run.Real("baseline_cpu_seconds"), 0);
+  ASSERT_EQ(run.collectives.size(), 3u);
+  for (size_t row = 0; row < run.collectives.size(); ++row) {
+    EXPECT_EQ(run.collectives.Text(row, "stretch"), "1");
+    EXPECT_EQ(run.collectives.Text(row, "baseline_duration_ps"),
+              run.collectives.Text(row, "duration_ps"));
+  }
+  EXPECT_EQ(run.Real("collectives.stretch.max"), 1);
+  EXPECT_THAT(run.Drops(), IsEmpty());
+}
+
+TEST_F(OutcomeTest, TheBaselineIsTheRunWithoutFaults) {
+  const EndedRun faulty = RunText(Job() + LinkDown("server0/nic1--leaf1", "150us", "400us"));
+  const EndedRun free = RunText(Job());
+  ASSERT_EQ(faulty.exit.status, 0) << faulty.exit.errors;
+  for (size_t row = 0; row < free.collectives.size(); ++row) {
+    EXPECT_EQ(faulty.collectives.Text(row, "baseline_duration_ps"),
+              free.collectives.Text(row, "duration_ps"));
+  }
+  EXPECT_EQ(faulty.Query("SELECT value FROM run WHERE key = 'baseline_simulated_time_ps'")
+                .Integer(0, "value"),
+            free.Integer("simulated_time_ps"));
+}
+
+TEST_F(OutcomeTest, WithoutABaselineNothingHasAStretch) {
+  const EndedRun run =
+      RunText(Job() + LinkDown("server0/nic1--leaf1", "150us", "400us"), {"--no-baseline"});
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.Real("baseline_cpu_seconds"), 0);
+  EXPECT_TRUE(run.At("collectives.stretch.max").IsNull());
+  EXPECT_TRUE(run.At("jobs.0.goodput").IsNull());
+  for (size_t row = 0; row < run.collectives.size(); ++row) {
+    EXPECT_EQ(run.collectives.Text(row, "stretch"), "");
+  }
+}
+
+TEST_F(OutcomeTest, AFaultAfterTheJobsEndIsSaidToHaveDoneNothing) {
+  const EndedRun run = RunText(Job() + LinkDown("server0/nic1--leaf1", "10s", "11s"));
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_THAT(Notes(run), HasSubstr("no fault had begun when the job ended"));
+  EXPECT_THAT(run.exit.output, HasSubstr("no fault had begun when the job ended"));
+  EXPECT_EQ(run.Real("collectives.stretch.max"), 1);
+  EXPECT_EQ(run.collectives.Text(0, "stretch"), "1");
+  EXPECT_LT(run.Integer("simulated_time_ps"), 10'000'000'000);
+}
+
+TEST_F(OutcomeTest, QuietPrintsNothing) {
+  const EndedRun run = RunText(Job(), {"--quiet"});
+  EXPECT_EQ(run.exit.status, 0);
+  EXPECT_EQ(run.exit.output, "");
+  EXPECT_EQ(run.exit.errors, "");
+}
+
+}  // namespace
+}  // namespace railyard::testing
