@@ -25,8 +25,10 @@ FaultInjector::FaultInjector(const FabricGraph& graph, const std::vector<FaultSp
   FabricSimulatorImpl& engine = network.engine();
   engine.SetHandler(EventClass::kFault, &FaultInjector::HandleFault, this);
   engine.SetHandler(EventClass::kRouting, &FaultInjector::HandleRouting, this);
-  const auto schedule = [&engine](int64_t time_ps, EventClass event_class, uint32_t transition) {
-    engine.ScheduleFabric(time_ps, event_class, transition, transition);
+  // At one instant ends come before beginnings, for one fault of a link may follow upon another.
+  const auto schedule = [&](int64_t time_ps, EventClass event_class, uint32_t transition) {
+    const uint64_t id = IsEnd(transition) ? transition / 2 : faults.size() + transition / 2;
+    engine.ScheduleFabric(time_ps, event_class, id, transition);
   };
   const int64_t routing_delay_ps = delays.detection_ps + delays.convergence_ps;
   for (uint32_t f = 0; f < faults.size(); ++f) {

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/nvlink_transport.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/units/units.h"
+#include "tests/transport/transport_fixture.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Three GPUs of an H100 island: four planes of 5, 4, 4 and 5 links of 200 Gb/s.
+constexpr std::array<uint32_t, 4> kLinks = {5, 4, 4, 5};
+constexpr uint32_t kRound = 18;  // packets that cross the planes exactly in that ratio
+constexpr int64_t kCableDelayPs = 20'000;
+constexpr int64_t kForwardPs = 300'000;
+// A packet of 4,096 B is ceil(4,096,000 / 824) = 4,971 B on the wire.
+constexpr uint64_t kPayload = 4'096;
+constexpr uint64_t kWire = 4'971;
+constexpr std::array<int64_t, 4> kPacketPs = {39'768, 49'710, 49'710, 39'768};
+constexpr int64_t kRoundPs = 5 * 39'768;  // and 4 x 49,710: every plane is busy as long
+constexpr int64_t kBurstPs = 44'187;      // ceil(4 x 4,971 x 8,000 / 3,600): what a port paces
+
+class NvlinkTransportTest : public testing::TransportFixture {
+ protected:
+  // `slow_plane` has cables of 10 us.
+  void Build(int slow_plane = -1) {
+    for (int32_t gpu = 0; gpu < 3; ++gpu) AddInServer(DeviceKind::kGpu, 0, gpu);
+    for (int32_t plane = 0; plane < 4; ++plane) {
+      const DeviceId nvswitch = AddInServer(DeviceKind::kNvSwitch, 0, plane, kForwardPs);
+      const uint32_t links = kLinks[static_cast<size_t>(plane)];
+      for (const DeviceId gpu : graph_.gpus()) {
+        if (graph_.device(gpu).server != 0) continue;
+        graph_.AddCable(gpu, nvswitch,
+                        {Tier::kNvlink, links * uint64_t{200'000'000'000},
+                         plane == slow_plane ? 10'000'000 : kCableDelayPs, links});
+      }
+    }
+    BuildTransports();
+  }
+  LinkId Up(int gpu, int plane) const { return Link(Gpu(gpu), Plane(plane)); }
+  LinkId DownTo(int gpu, int plane) const { return Link(Plane(plane), Gpu(gpu)); }
+  uint64_t PacketsTo(int gpu) {
+    uint64_t packets = 0;
+    for (int plane = 0; plane < 4; ++plane) {
+      packets += network().CountersOfLink(DownTo(gpu, plane)).packets;
+    }
+    return packets;
+  }
+  // One packet alone over a plane of five links.
+  static int64_t AlonePs(uint64_t wire_bytes) {
+    return 2 * (static_cast<int64_t>(wire_bytes) * 8 + kCableDelayPs) + kForwardPs;
+  }
+  // The end of `rounds` rounds of full packets that a port starts at 0: every plane must carry its
+  // share and then deliver its last packet; the spread over planes delays none of them by more than
+  // one packet.
+  static void ExpectEndOfRounds(int64_t end_ps, int64_t rounds) {
+    const int64_t slowest_ps = *std::max_element(kPacketPs.begin(), kPacketPs.end());
+    const int64_t bound_ps = rounds * kRoundPs + slowest_ps + 2 * kCableDelayPs + kForwardPs;
+    EXPECT_GE(end_ps, bound_ps);
+    EXPECT_LE(end_ps, bound_ps + slowest_ps);
+  }
+
+ private:
+  static std::string Gpu(int gpu) { return "server0/gpu" + std::to_string(gpu); }
+  static std::string Plane(int plane) { return "server0/nvswitch" + std::to_string(plane); }
+};
+
+TEST_F(NvlinkTransportTest, WireBytesArePayloadOverEfficiencyRoundedUp) {
+  Build();
+  EXPECT_EQ(nvlink_->WireBytes(kPayload), kWire);
+  EXPECT_EQ(nvlink_->WireBytes(824), 1'000u);
+  EXPECT_EQ(nvlink_->WireBytes(825), 1'002u);
+  EXPECT_EQ(nvlink_->WireBytes(1), 2u);
+  EXPECT_EQ(nvlink_->WireBytes(0), 48u);
+  EXPECT_EQ(nvlink_->port_count(), 3u);
+}
+
+TEST_F(NvlinkTransportTest, OnePacketCrossesOnePlane) {
+  Build();
+  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  nvlink_->Post(flow, kPayload);
+  engine().Run();
+  EXPECT_THAT(delivered_, ElementsAre(Told{2 * (39'768 + 20'000) + 300'000, 7}));
+  EXPECT_EQ(network().CountersOfLink(Up(0, 0)).payload_bytes, kPayload);
+  EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, kWire - kPayload);
+  EXPECT_EQ(nvlink_->connection_of(flow), 7u);
+}
+
+TEST_F(NvlinkTransportTest, AMessageWithoutPayloadIsOnePacketOfAFlag) {
+  Build();
+  nvlink_->Post(nvlink_->Open(7, 0, 1), 0);
+  engine().Run();
+  EXPECT_THAT(delivered_, ElementsAre(Told{AlonePs(48), 7}));
+  EXPECT_EQ(network().counters().packets, 1u);
+  EXPECT_EQ(network().counters().injected_bytes, 0u);
+  EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, 48u);
+}
+
+TEST_F(NvlinkTransportTest, ALongMessageEndsWhenEveryPlaneHasCarriedItsShare) {
+  Build();
+  nvlink_->Post(nvlink_->Open(7, 0, 1), 100 * kRound * kPayload);
+  engine().Run();
+  ASSERT_THAT(delivered_, SizeIs(1));
+  ExpectEndOfRounds(delivered_[0].time_ps, 100);
+  EXPECT_EQ(network().counters().delivered_bytes, 100 * kRound * kPayload);
+  EXPECT_EQ(network().live_packets(), 0u);
+}
+
+TEST_F(NvlinkTransportTest, WholeRoundsCrossThePlanesExactlyInTheRatioOfTheirLinks) {
+  Build();
+  nvlink_->Post(nvlink_->Open(7, 0, 1), 10 * kRound * kPayload);
+  engine().Run();
+  for (int plane = 0; plane < 4; ++plane) {
+    const uint64_t share = 10 * kLinks[static_cast<size_t>(plane)];
+    EXPECT_EQ(network().CountersOfLink(Up(0, plane)).packets, share);
+    EXPECT_EQ(network().CountersOfLink(DownTo(1, plane)).packets, share);
+    EXPECT_EQ(network().CountersOfLink(DownTo(1, plane)).payload_bytes, share * kPayload);
+    EXPECT_EQ(network().CountersOfLink(DownTo(2, plane)).packets, 0u);
+  }
+}
+
+TEST_F(NvlinkTransportTest, ShortMessagesGoOnInTheRoundWhereTheLastOneStopped) {
+  Build();
+  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  on_delivered_ = [&](uint32_t) {
+    if (delivered_.size() < 2 * kRound) nvlink_->Post(flow, 100);
+  };
+  nvlink_->Post(flow, 100);
+  engine().Run();
+  for (int plane = 0; plane < 4; ++plane) {
+    EXPECT_EQ(network().CountersOfLink(Up(0, plane)).packets,
+              2 * kLinks[static_cast<size_t>(plane)]);
+  }
+}
+
+TEST_F(NvlinkTransportTest, AnyPartOfARoundIsWithinOnePacketOfItsShare) {
+  Build();
+  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  on_delivered_ = [&](uint32_t) {
+    const auto sent = static_cast<int64_t>(delivered_.size());
+    for (int plane = 0; plane < 4; ++plane) {
+      const auto crossed = static_cast<int64_t>(network().CountersOfLink(Up(0, plane)).packets);
+      EXPECT_LT(std::abs(crossed * kRound - sent * kLinks[static_cast<size_t>(plane)]), kRound);
+    }
+    if (sent < 3 * kRound) nvlink_->Post(flow, 1);
+  };
+  nvlink_->Post(flow, 1);
+  engine().Run();
+  EXPECT_THAT(delivered_, SizeIs(3 * kRound));
+}
+
+TEST_F(NvlinkTransportTest, TwoConnectionsOfAGpuShareItsPortFairly) {
+  Build();
+  nvlink_->Post(nvlink_->Open(7, 0, 1), 50 * kRound * kPayload);
+  nvlink_->Post(nvlink_->Open(8, 0, 2), 50 * kRound * kPayload);
+  for (int64_t time_ps = 0; time_ps < 100 * kRoundPs; time_ps += 50'000) {
+    At(time_ps, [this] {
+      const auto to_1 = static_cast<int64_t>(PacketsTo(1));
+      const auto to_2 = static_cast<int64_t>(PacketsTo(2));
+      EXPECT_LE(std::abs(to_1 - to_2), 2 * 4);  // bursts of four
+    });
+  }
+  engine().Run();
+  ASSERT_THAT(delivered_, SizeIs(2));
+  ExpectEndOfRounds(delivered_[1].time_ps, 100);
+  EXPECT_LE(delivered_[1].time_ps - delivered_[0].time_ps, 2 * kBurstPs + kPacketPs[1]);
+}
+
+TEST_F(NvlinkTransportTest, ConnectionsOfDifferentGpusDoNotShareAPort) {
+  Build();
+  nvlink_->Post(nvlink_->Open(7, 0, 2), 50 * kRound * kPayload);
+  nvlink_->Post(nvlink_->Open(8, 2, 1), 50 * kRound * kPayload);
+  nvlink_->Post(nvlink_->Open(9, 1, 0), 50 * kRound * kPayload);
+  engine().Run();
+  ASSERT_THAT(delivered_, SizeIs(3));
+  for (const Told& told : delivered_) ExpectEndOfRounds(told.time_ps, 50);
+}
+
+TEST_F(NvlinkTransportTest, TwoSendersToOneGpuHalveItsLinks) {
+  Build();
+  nvlink_->Post(nvlink_->Open(7, 0, 2), 50 * kRound * kPayload);
+  nvlink_->Post(nvlink_->Open(8, 1, 2), 50 * kRound * kPayload);
+  engine().Run();
+  // They queue in the planes instead of at a port: 100 rounds arrive, after the first packet's way.
+  ASSERT_THAT(delivered_, SizeIs(2));
+  ExpectEndOfRounds(delivered_[1].time_ps, 100);
+}
+
+TEST_F(NvlinkTransportTest, MessagesAreDeliveredInTheirOrderThoughPlanesDifferInDelay) {
+  Build(0);
+  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  // The first packet of a round takes plane 0, which is slow; the second one plane 3.
+  nvlink_->Post(flow, kPayload);
+  nvlink_->Post(flow, kPayload);
+  engine().Run();
+  const int64_t slow_ps = 2 * (39'768 + 10'000'000) + 300'000;
+  EXPECT_THAT(delivered_, ElementsAre(Told{slow_ps, 7}, Told{slow_ps, 7}));
+  EXPECT_EQ(network().CountersOfLink(Up(0, 3)).packets, 1u);
+}
+
+TEST_F(NvlinkTransportTest, AMessageIsDeliveredWithItsLatestPacketNotItsLast) {
+  Build(0);
+  nvlink_->Post(nvlink_->Open(7, 0, 1), 2 * kPayload);
+  engine().Run();
+  EXPECT_THAT(delivered_, ElementsAre(Told{2 * (39'768 + 10'000'000) + 300'000, 7}));
+}
+
+TEST_F(NvlinkTransportTest, AConnectionHasEightMessagesUnderWayAtMost) {
+  Build();
+  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  for (int i = 0; i < 8; ++i) nvlink_->Post(flow, kPayload);
+  EXPECT_DEATH(nvlink_->Post(flow, kPayload), "more messages than slots");
+  engine().Run();
+  EXPECT_THAT(delivered_, SizeIs(8));
+  nvlink_->Post(flow, kPayload);
+  engine().Run();
+  EXPECT_THAT(delivered_, SizeIs(9));
+}
+
+TEST_F(NvlinkTransportTest, SlotsAreReusedForTensOfThousandsOfMessages) {
+  Build();
+  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  constexpr size_t kMessages = 20'000;
+  size_t posted = 8;
+  on_delivered_ = [&](uint32_t) {
+    if (posted < kMessages) nvlink_->Post(flow, posted++ % 10'000);
+  };
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < kMessages; ++i) bytes += i < 8 ? 4'097 : i % 10'000;
+  for (int i = 0; i < 8; ++i) nvlink_->Post(flow, 4'097);
+  engine().Run();
+  EXPECT_THAT(delivered_, SizeIs(kMessages));
+  EXPECT_EQ(network().counters().delivered_bytes, bytes);
+  EXPECT_EQ(network().live_packets(), 0u);
+}
+
+TEST_F(NvlinkTransportTest, APacketLostBreaksItsConnectionAsXid74) {
+  Build();
+  Down(Up(0, 0), 10'000, 10'001);
+  nvlink_->Post(nvlink_->Open(7, 0, 1), kPayload);
+  engine().Run();
+  const int64_t lost_ps = 39'768 + kCableDelayPs + kForwardPs;
+  EXPECT_THAT(lost_, ElementsAre(ToldLost{lost_ps, 7, Up(0, 0)}));
+  EXPECT_THAT(
+      errors_,
+      ElementsAre(ToldError{
+          lost_ps, 7, "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)"}));
+  EXPECT_THAT(delivered_, IsEmpty());
+  ExpectConservation();
+}
+
+TEST_F(NvlinkTransportTest, ALinkThatCarriesNothingOfAConnectionDoesNotBreakIt) {
+  Build();
+  for (int plane = 0; plane < 4; ++plane) Down(Up(2, plane), 0, kNeverPs);
+  nvlink_->Post(nvlink_->Open(7, 0, 1), kRound * kPayload);
+  engine().Run();
+  EXPECT_THAT(delivered_, SizeIs(1));
+  EXPECT_THAT(errors_, IsEmpty());
+}
+
+TEST_F(NvlinkTransportTest, APairsPathsAreItsPlanesWithTheirLinksAsWeights) {
+  Build();
+  const auto paths = nvlink_->PathsOf(nvlink_->Open(7, 0, 1));
+  ASSERT_EQ(paths.size(), 4u);
+  for (int plane = 0; plane < 4; ++plane) {
+    const auto& of_plane = paths[static_cast<size_t>(plane)];
+    EXPECT_EQ(of_plane.weight, kLinks[static_cast<size_t>(plane)]);
+    ASSERT_EQ(of_plane.path.hop_count, 2);
+    EXPECT_EQ(network().LinkOfPath(of_plane.path, 0), Up(0, plane));
+    EXPECT_EQ(network().LinkOfPath(of_plane.path, 1), DownTo(1, plane));
+  }
+}
+
+TEST_F(NvlinkTransportTest, PacketSizeAndEfficiencyAreTheFabrics) {
+  graph_.nvlink = {.packet_payload_bytes = 1'000, .efficiency_per_mille = 500};
+  Build();
+  nvlink_->Post(nvlink_->Open(7, 0, 1), 18'000);
+  engine().Run();
+  EXPECT_EQ(network().CountersOfLink(Up(0, 0)).packets, 5u);
+  EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, 5'000u);
+}
+
+TEST_F(NvlinkTransportTest, GpusOfDifferentIslandsAndMessagesOf4GiBAreProgramErrors) {
+  AddInServer(DeviceKind::kGpu, 1, 0);
+  Build();
+  EXPECT_DEATH(nvlink_->Open(7, 0, 1), "between GPUs of different islands");
+  EXPECT_DEATH(nvlink_->Post(nvlink_->Open(7, 1, 2), UINT32_MAX), "of 4 GiB or more");
+}
+
+}  // namespace
+}  // namespace railyard
