@@ -331,7 +331,8 @@ TEST_F(RdmaRecoveryTest, ItDoesSoAlsoWhereItsAckMadeThePoolOfPacketsGrow) {
   const int64_t at_nic_ps = RunPs(kFirstPs, 1);
   Down(to_memory_, at_nic_ps + 100, at_nic_ps + 101);
   rdma_->Post(queue_pair_, kMtu);
-  // The pool grows by doubling: whatever power of two it holds, all of them are taken.
+  // The pool starts with 4,096 packets: all but the message's own are taken, so its ACK is one
+  // more.
   std::vector<uint32_t> taken;
   At(at_nic_ps, [&] {
     while (network().live_packets() < 4'096) taken.push_back(network().AllocatePacket());
