@@ -133,11 +133,9 @@ class Simulation {
 }  // namespace
 
 RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
-  RunResult result;
-  {
-    Simulation simulation(scenario, options);
-    result = simulation.Run();
-  }
+  Simulation simulation(scenario, options);
+  RunResult result = simulation.Run();
+  // First, for the events that are left over refer to the simulation.
   ns3::Simulator::Destroy();
   return result;
 }
