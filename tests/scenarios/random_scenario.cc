@@ -42,8 +42,8 @@ class Generator {
                                          "BROADCAST",  "REDUCE",     "ALL_TO_ALL"};
     const std::string kind = kKinds[Below(6)];
     const uint32_t ranks = servers_ * 8;
-    // From a few bytes to some MiB, all sizes alike likely.
-    const uint64_t bytes = uint64_t{4} * ranks * (1 + Below(1u << Below(15)));
+    // From some KiB to some MiB.
+    const uint64_t bytes = uint64_t{4} * ranks * (1 + Below(1u << (6 + Below(11))));
     std::string text = fmt::format("  collectives {{ kind: {} bytes: \"{}B\" ", kind, bytes);
     if (kind == "BROADCAST" || kind == "REDUCE") text += fmt::format("root: {} ", Below(ranks));
     return text + "}\n";
@@ -54,7 +54,7 @@ class Generator {
     do {
       link = Link();
     } while (!links_.insert(link).second);
-    const uint32_t at_us = Below(400);
+    const uint32_t at_us = Below(250);
     const std::string until =
         Below(4) == 0 ? "" : fmt::format("{}us", at_us + 1 + Below(1u << Below(12)));
     static const char* const kDirections[] = {"BOTH", "FORWARD", "BACKWARD"};
