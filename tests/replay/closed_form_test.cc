@@ -15,9 +15,10 @@ namespace railyard::testing {
 namespace {
 
 constexpr double kPsPerSecondReal = 1e12;
-// The issue asks for 2 %; what is left out of the formula (idle instants of a wire while a slice is
-// on its way round) stays below this.
-constexpr double kTolerance = 0.01;
+// What the formula leaves out: on the network hardly anything; over NVLink the instants at which a
+// GPU's links idle because the slices of all channels arrive at once.
+constexpr double kNetworkTolerance = 0.002;
+constexpr double kNvlinkTolerance = 0.015;
 
 constexpr uint64_t kGpusPerServer = 8;
 constexpr uint64_t kSlicesPerChunk = 2;  // chunkSteps 4, sliceSteps 2
@@ -114,7 +115,8 @@ TEST_P(NetworkRingTest, TakesTheBusiestWiresTimeAndThePipelinesFill) {
   const double serialization_ps = WireTimePs(wire.payload_bytes + wire.overhead_bytes, kNicBps);
   const double duration_ps = run.collectives.Real(0, "duration_ps");
   EXPECT_GT(duration_ps, serialization_ps);
-  EXPECT_NEAR(duration_ps, serialization_ps + FillPs(), kTolerance * (serialization_ps + FillPs()));
+  EXPECT_NEAR(duration_ps, serialization_ps + FillPs(),
+              kNetworkTolerance * (serialization_ps + FillPs()));
 }
 
 TEST_P(NetworkRingTest, PutsTheProtocolsBytesOnEveryNicsWire) {
@@ -170,7 +172,8 @@ TEST_P(NvlinkRingTest, TakesTheGpusLinksTimeAndThePipelinesFill) {
       WireTimePs(PayloadBytes() / kMtuBytes * kPacketWireBytes, kGpuBps);
   const double duration_ps = run.collectives.Real(0, "duration_ps");
   EXPECT_GT(duration_ps, serialization_ps);
-  EXPECT_NEAR(duration_ps, serialization_ps + FillPs(), kTolerance * (serialization_ps + FillPs()));
+  EXPECT_NEAR(duration_ps, serialization_ps + FillPs(),
+              kNvlinkTolerance * (serialization_ps + FillPs()));
   // All links of a GPU together carry what its ring neighbour gets.
   int64_t sent_bytes = 0;
   for (int plane = 0; plane < 4; ++plane) {
