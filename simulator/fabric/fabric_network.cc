@@ -19,6 +19,12 @@ const char* DropReasonName(DropReason reason) {
       return "OUT_OF_SEQUENCE";
     case DropReason::kDuplicate:
       return "DUPLICATE";
+    case DropReason::kBufferFull:
+      return "BUFFER_FULL";
+    case DropReason::kHeadroomFull:
+      return "HEADROOM_FULL";
+    case DropReason::kBitError:
+      return "BIT_ERROR";
   }
   return "";
 }
@@ -81,14 +87,14 @@ void FabricNetwork::GrowPool() {
   packets_.resize(new_size);
   packet_base_ = reinterpret_cast<const char*>(packets_.data());
   for (size_t i = new_size; i > old_size; --i) {
-    packets_[i - 1].next_free = free_packet_;
+    packets_[i - 1].next = free_packet_;
     free_packet_ = static_cast<uint32_t>(i - 1);
   }
 }
 
 uint64_t FabricNetwork::InFlightBytes() const {
   std::vector<bool> is_free(packets_.size());
-  for (uint32_t i = free_packet_; i != kNoPacket; i = packets_[i].next_free) is_free[i] = true;
+  for (uint32_t i = free_packet_; i != kNoPacket; i = packets_[i].next) is_free[i] = true;
   uint64_t bytes = 0;
   for (size_t i = 0; i < packets_.size(); ++i) {
     if (!is_free[i] && IsData(packets_[i].kind)) bytes += packets_[i].payload_bytes;

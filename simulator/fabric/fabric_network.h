@@ -90,12 +90,13 @@ class FabricNetwork : public ns3::Object {
     if (free_packet_ == kNoPacket) [[unlikely]]
       GrowPool();
     const uint32_t index = free_packet_;
-    free_packet_ = packets_[index].next_free;
+    free_packet_ = packets_[index].next;
+    packets_[index] = Packet{};
     ++live_packets_;
     return index;
   }
   void FreePacket(uint32_t index) {
-    packets_[index].next_free = free_packet_;
+    packets_[index].next = free_packet_;
     free_packet_ = index;
     --live_packets_;
   }

@@ -13,29 +13,51 @@ enum class PacketKind : uint8_t {
   kClearToSend,  // a receiver's RDMA write of one credit element
   kAck,
   kNack,
+  kCnp,  // congestion notification (RoCE v2 annex A17)
 };
 inline constexpr bool IsData(PacketKind kind) {
   return kind == PacketKind::kNvlinkWrite || kind == PacketKind::kRdmaWrite;
 }
 
-struct alignas(32) Packet {
+// A port serves control before data, without cutting off what it is sending.
+enum class TrafficClass : uint8_t { kControl, kData };
+inline constexpr TrafficClass ClassOf(PacketKind kind) {
+  return kind == PacketKind::kCnp ? TrafficClass::kControl : TrafficClass::kData;
+}
+
+// One cache line. AllocatePacket() hands it out zeroed.
+struct alignas(64) Packet {
+  static constexpr uint32_t kNone = UINT32_MAX;
+
   static constexpr uint8_t kLastOfMessage = 1;
   static constexpr uint8_t kRetransmitted = 2;
-  static constexpr uint8_t kAccepted =
-      4;  // the receiving NIC has taken it; it is on its way to memory
+  // The receiving NIC has taken it; it is on its way to memory.
+  static constexpr uint8_t kAccepted = 4;
+  static constexpr uint8_t kEcnMarked = 8;  // congestion experienced
+  // Its leaving the buffer it waits in was counted before its arrival at the next device.
+  static constexpr uint8_t kCountedOut = 16;
+  // Was copied to another record when its port left the short form; its event frees it.
+  static constexpr uint8_t kTombstone = 32;
 
+  int64_t arrival_ps = 0;    // of the last bit at the far end of `link`, forwarding included
+  int64_t timestamp_ps = 0;  // when its NIC sent it; an ACK echoes that of the packet it answers
+  uint64_t acknowledged =
+      0;                  // NACK, selective repeat: bit i, packet `sequence` + 1 + i was received
   uint32_t flow = 0;      // queue or NVLink connection of the transport
   uint32_t sequence = 0;  // PSN of data, expected PSN of ACK and NACK, message slot on NVLink
   uint32_t path = 0;      // index of its first link in the fabric's path table
+  uint32_t link = 0;      // that it crosses or waits for
+  uint32_t ingress = kNone;  // that it came in by; none at its sender
+  uint32_t next = 0;         // in the pool's free list, a link's FIFO or a port's queue
   uint16_t wire_bytes = 0;
   uint16_t payload_bytes = 0;
   PacketKind kind = PacketKind::kNvlinkWrite;
   uint8_t hop = 0;        // links crossed so far
   uint8_t hop_count = 0;  // links of the path
   uint8_t flags = 0;
-  uint32_t next_free = 0;  // in the pool's free list
+  uint16_t echo = 0;  // ACK: packets that came in marked since the last one
 };
-static_assert(sizeof(Packet) <= 64);
+static_assert(sizeof(Packet) == 64);
 
 // Why a packet was lost. Closed: every path that loses one reports one of these.
 enum class DropReason : uint8_t {
@@ -43,8 +65,11 @@ enum class DropReason : uint8_t {
   kNoRoute,        // the fabric has no path to the destination
   kOutOfSequence,  // behind a gap; go-back-N keeps nothing out of order
   kDuplicate,      // received before
+  kBufferFull,     // a lossy class found no room at a switch
+  kHeadroomFull,   // a lossless class went on arriving after its pause frame, beyond the headroom
+  kBitError,       // the link's error model
 };
-inline constexpr int kDropReasonCount = 4;
+inline constexpr int kDropReasonCount = 7;
 const char* DropReasonName(DropReason reason);  // "LINK_DOWN", …
 
 }  // namespace railyard
