@@ -27,7 +27,7 @@ struct CollectiveResult {
   int64_t last_end_ps = 0;
   int64_t bound_ps = 0;  // no schedule of these bytes on these links can be faster
   bool completed = false;
-  bool hit_by_fault = false;         // lost a packet to a fault, or waited for one that did
+  bool hit_by_fault = false;         // lost a packet to a fault
   int64_t baseline_duration_ps = 0;  // of the paired fault-free run; 0 where there is none
   // Preconditions: completed; every rank started.
   int64_t duration_ps() const { return last_end_ps - first_start_ps; }
@@ -65,8 +65,8 @@ struct FaultResult {
   int64_t from_ps = 0;
   int64_t until_ps = 0;  // kNeverPs: for good
   uint64_t dropped_packets = 0;
-  uint32_t collectives_hit = 0;
-  uint32_t ranks_hit = 0;
+  uint32_t collectives_hit = 0;          // that lost a packet to it
+  uint32_t ranks_hit = 0;                // that sent or were to receive such a packet
   int64_t first_retransmission_ps = -1;  // since time zero; -1: none
   int64_t time_to_recover_ps = -1;  // first delivery after the last loss, since from_ps; -1: never
 };

@@ -64,6 +64,18 @@ TEST_F(OutcomeTest, TheSeedMattersWherePathsAreChosen) {
             RunText(spines, {"--seed", "2"}).Text("fingerprint"));
 }
 
+// The second AllReduce of a rank begins late because the first was held up; that alone is no hit.
+TEST_F(OutcomeTest, ACollectiveIsHitByAFaultIfItLostAPacketToIt) {
+  const EndedRun run = RunText(Job() + LinkDown("server0/nic1--leaf1", "100us", "120us"));
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.collectives.Text(0, "hit_by_fault"), "true");
+  EXPECT_EQ(run.collectives.Text(1, "hit_by_fault"), "false");
+  EXPECT_EQ(run.collectives.Text(2, "hit_by_fault"), "false");
+  EXPECT_GT(run.Integer("faults.0.ranks_hit"), 0);
+  EXPECT_LT(run.Integer("faults.0.ranks_hit"), 16);
+  EXPECT_EQ(run.Integer("faults.0.collectives_hit"), 1);
+}
+
 TEST_F(OutcomeTest, AFlapOnAnIdleLinkStretchesNothingInTwoRealRuns) {
   const EndedRun run = RunText(Job() + LinkDown("leaf3--spine0", "100us", "300us"));
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
