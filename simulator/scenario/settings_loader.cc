@@ -6,12 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "simulator/scenario/scenario.pb.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
 namespace {
 
-// InfiniBand Architecture Specification 1.7, 9.7.5.1.3: five bits of time-out, three of retries.
+// InfiniBand Architecture Specification 1.7, 9.7.5.1.3: five bits of time-out, of which 0 switches
+// the timer off, and three of retries.
 constexpr uint32_t kIbTimeoutMax = 31;
 constexpr uint32_t kIbRetryCntMax = 7;
 // NCCL's MAXCHANNELS (src/include/device.h).
@@ -37,9 +39,11 @@ uint32_t LoadVersion(const ProtoCursor* nccl, const std::string& trace_version,
 }
 
 uint32_t LoadIbTimeout(const ProtoCursor& nccl, uint32_t default_value, Diagnostics& diagnostics) {
-  const auto value = static_cast<uint32_t>(
-      nccl.Number(diagnostics, "IB_TIMEOUT", default_value, 0, kIbTimeoutMax));
-  if (value > 0) return value;
+  const auto& message = static_cast<const protos::Nccl&>(nccl.message());
+  if (!nccl.Has("IB_TIMEOUT") || message.ib_timeout() > 0) {
+    return static_cast<uint32_t>(
+        nccl.Number(diagnostics, "IB_TIMEOUT", default_value, 1, kIbTimeoutMax));
+  }
   nccl.Error(diagnostics, "IB_TIMEOUT",
              fmt::format("0 is no time-out at all, a lost packet would be waited for without end "
                          "(expected 1 to {}: 4.096 us x 2^N)",

@@ -48,7 +48,7 @@ TEST(SettingsLoaderTest, NcclVariablesOutOfRangeAreRefused) {
             ":3:8: error: nccl.version: \"latest\" is not a version of NCCL (expected e.g. "
             "\"2.27.5\")\n");
   EXPECT_EQ(FindingsBeside("nccl { IB_TIMEOUT: 32 }"),
-            ":3:8: error: nccl.IB_TIMEOUT: 32 is out of range (expected 0 to 31)\n");
+            ":3:8: error: nccl.IB_TIMEOUT: 32 is out of range (expected 1 to 31)\n");
   EXPECT_EQ(FindingsBeside("nccl { IB_TIMEOUT: 0 }"),
             ":3:8: error: nccl.IB_TIMEOUT: 0 is no time-out at all, a lost packet would be waited "
             "for without end (expected 1 to 31: 4.096 us x 2^N)\n");
