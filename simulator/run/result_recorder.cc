@@ -96,10 +96,9 @@ class Recorder {
       row.bytes = collective.bytes;
       row.busbw_factor = BusbwFactor(collective);
       if (collective.logged_algorithm != Algorithm::kUnstated) {
-        row.logged = fmt::format("{}/{}", AlgorithmName(collective.logged_algorithm),
-                                 ProtocolName(collective.logged_protocol));
+        row.logged = ReplayName({collective.logged_algorithm, collective.logged_protocol});
       }
-      row.replayed = collective.is_p2p() ? "P2P/SIMPLE" : "RING/SIMPLE";
+      row.replayed = ReplayNameOf(collective, scenario_.forced_replay);
       if (collective.source_line > 0) {
         row.source = fmt::format("{}:{}", scenario_.trace.source_files[collective.source_file],
                                  collective.source_line);
@@ -149,7 +148,8 @@ class Recorder {
       std::string names;
       bool reached_spine = false;
       for (const Tier tier : TiersOf(connection)) {
-        names += (names.empty() ? "" : "+") + std::string(TierName(tier));
+        if (!names.empty()) names += '+';
+        names += TierName(tier);
         reached_spine |= tier == Tier::kLeafSpine || tier == Tier::kSpineCore;
       }
       bytes_of_pair[{{connection.from_gpu, connection.to_gpu}, names}] += connection.payload_bytes;

@@ -17,6 +17,7 @@
 #include "traces/trace.h"
 #include "workloads/job.h"
 #include "workloads/nccl_planner.h"
+#include "workloads/replayable.h"
 
 namespace railyard {
 
@@ -32,8 +33,9 @@ struct Scenario {
   NicSettings nic;  // with the retransmission of `nccl` or its version
   RoutingDelays routing;
   std::vector<FaultSpec> faults;
-  // RING/SIMPLE is replayed whatever the trace states; otherwise nothing in it states another.
-  bool force_ring = false;
+  // What is replayed whatever the trace states; without it, nothing in the trace states what cannot
+  // be replayed.
+  std::optional<ReplayChoice> forced_replay;
   std::optional<ImportReport> import_report;  // of a log read at load time
   std::vector<std::string> notes;             // what was assumed on the user's behalf
 };

@@ -83,7 +83,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->fabric = std::move(*fabric);
   scenario->trace = std::move(workload->trace);
   scenario->job = std::move(workload->job);
-  scenario->force_ring = workload->force_ring;
+  scenario->forced_replay = workload->forced_replay;
   if (workload->import_report) scenario->notes = NotesOf(*workload->import_report);
   scenario->import_report = std::move(workload->import_report);
   scenario->nccl = nccl.planner;

@@ -103,24 +103,19 @@ void CheckAlgorithms(const ProtoCursor& workload, const char* source, const Load
     uint64_t count = 0;
     const JobCollective* first = nullptr;
   };
-  std::map<std::pair<Algorithm, Protocol>, Refused> refused;
+  std::map<ReplayChoice, Refused> refused;
   for (const JobCollective& collective : loaded.job.collectives) {
-    const Algorithm algorithm = collective.logged_algorithm;
-    const Protocol protocol = collective.logged_protocol;
-    if ((algorithm == Algorithm::kUnstated || algorithm == Algorithm::kRing) &&
-        (protocol == Protocol::kUnstated || protocol == Protocol::kSimple)) {
-      continue;
-    }
-    Refused& entry = refused[{algorithm, protocol}];
+    if (ReplayChoiceOf(collective, loaded.forced_replay)) continue;
+    Refused& entry = refused[{collective.logged_algorithm, collective.logged_protocol}];
     if (entry.count++ == 0) entry.first = &collective;
   }
   for (const auto& [logged, entry] : refused) {
     workload.Error(
         diagnostics, source,
-        fmt::format("{} collective{} ran as {}/{}, which cannot be replayed (expected RING/SIMPLE; "
-                    "workload.algorithm: RING replays them so)",
-                    entry.count, entry.count == 1 ? "" : "s", AlgorithmName(logged.first),
-                    ProtocolName(logged.second)));
+        fmt::format("{} collective{} ran as {}, which cannot be replayed (expected {}; "
+                    "workload.algorithm: {} replays them so)",
+                    entry.count, entry.count == 1 ? "" : "s", ReplayName(logged), ReplayableNames(),
+                    AlgorithmName(ReplayableChoices().front().algorithm)));
     const std::vector<std::string>& files = loaded.trace.source_files;
     if (entry.first->source_file < files.size() && entry.first->source_line > 0) {
       diagnostics.Note(
@@ -142,7 +137,10 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
     return std::nullopt;
   }
   LoadedWorkload loaded;
-  loaded.force_ring = message.algorithm() == protos::Workload::RING;
+  if (message.has_algorithm()) {
+    loaded.forced_replay =
+        FindReplayable(protos::Workload::ReplayAlgorithm_Name(message.algorithm()));
+  }
   std::optional<Trace> trace =
       LoadTrace(workload, source, gpu_count, loaded.import_report, diagnostics);
   if (!trace) return std::nullopt;
@@ -158,7 +156,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   if (loaded.job.collectives.empty()) {
     workload.Error(diagnostics, source, "holds no collective (expected at least one)");
   }
-  if (!loaded.force_ring) CheckAlgorithms(workload, source, loaded, diagnostics);
+  CheckAlgorithms(workload, source, loaded, diagnostics);
   if (diagnostics.error_count() > errors_before) return std::nullopt;
   return loaded;
 }

@@ -8,13 +8,14 @@
 #include "traces/import_report.h"
 #include "traces/trace.h"
 #include "workloads/job.h"
+#include "workloads/replayable.h"
 
 namespace railyard {
 
 struct LoadedWorkload {
   Trace trace;
   Job job;
-  bool force_ring = false;
+  std::optional<ReplayChoice> forced_replay;
   std::optional<ImportReport> import_report;
 };
 

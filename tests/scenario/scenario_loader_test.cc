@@ -18,7 +18,7 @@ TEST(ScenarioLoaderTest, AScenarioOfFabricAndWorkloadIsComplete) {
   EXPECT_EQ(scenario.fabric.gpus().size(), 16u);
   EXPECT_EQ(scenario.job.rank_count, 16u);
   EXPECT_EQ(scenario.job.collectives.size(), 1u);
-  EXPECT_FALSE(scenario.force_ring);
+  EXPECT_FALSE(scenario.forced_replay.has_value());
   EXPECT_FALSE(scenario.import_report.has_value());
   EXPECT_TRUE(scenario.faults.empty());
 }
@@ -65,7 +65,7 @@ TEST(ScenarioLoaderTest, MistakesInAllPartsAreFoundAtOnce) {
           "/no_such_file.log\": there is no such file\n"
           ":3:8: error: nccl.version: \"two\" is not a version of NCCL (expected e.g. "
           "\"2.27.5\")\n"
-          ":3:23: error: nccl.IB_TIMEOUT: 32 is out of range (expected 0 to 31)\n"
+          ":3:23: error: nccl.IB_TIMEOUT: 32 is out of range (expected 1 to 31)\n"
           ":4:7: error: gpu.launch_latency: \"4 potatoes\" is not a duration (expected a "
           "duration with its unit, e.g. \"300ms\")\n"
           ":5:7: error: nic.mtu_bytes: 1500 is not an MTU of InfiniBand (expected 256, 512, "

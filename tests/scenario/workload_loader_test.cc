@@ -83,7 +83,7 @@ TEST_F(WorkloadLoaderTest, WhatCannotBeReplayedIsRefusedAndSaysWhatToDo) {
 TEST_F(WorkloadLoaderTest, RingIsReplayedWhateverTheLogSaysIfTheScenarioSaysSo) {
   Load("algorithm: RING nccl_log { files: \"job.log\" }", Log("TREE proto LL"));
   ASSERT_NE(scenario_, nullptr) << findings_;
-  EXPECT_TRUE(scenario_->force_ring);
+  EXPECT_EQ(scenario_->forced_replay, FindReplayable("RING"));
   EXPECT_EQ(scenario_->job.collectives[0].logged_algorithm, Algorithm::kTree);
 }
 
