@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/text_proto.h"
+#include "simulator/scenario/connection_check.h"
 #include "simulator/scenario/fault_loader.h"
 #include "simulator/scenario/scenario.pb.h"
 #include "simulator/scenario/settings_loader.h"
@@ -72,8 +73,12 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   } else {
     cursor.Missing(diagnostics, "workload", "nccl_log, trace or program in it");
   }
+  const int errors_before_nccl = diagnostics.error_count();
   const NcclBlock nccl =
       LoadNccl(cursor, workload ? workload->trace.nccl_version : std::string(), diagnostics);
+  if (fabric && workload && diagnostics.error_count() == errors_before_nccl) {
+    CheckConnections(cursor, *fabric, workload->job, nccl.planner, diagnostics);
+  }
   scenario->gpu = LoadGpu(cursor, diagnostics);
   scenario->nic = LoadNic(cursor, diagnostics);
   scenario->routing = LoadRouting(cursor, diagnostics);

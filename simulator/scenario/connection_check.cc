@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/connection_check.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "simulator/replay/communicator_layout.h"
+#include "topologies/routing.h"
+#include "workloads/nccl_planner.h"
+
+namespace railyard {
+namespace {
+
+// A path's length is kept in eight bits (simulator/fabric/fabric_network.h).
+constexpr size_t kPathLinksMax = 255;
+
+// What a communicator's calls open connections for.
+struct Use {
+  bool rings = false;
+  std::unordered_set<uint64_t> sends;  // communicator ranks, from << 32 | to
+};
+
+std::vector<Use> UsesOf(const Job& job) {
+  std::vector<Use> uses(job.communicators.size());
+  for (const JobCollective& collective : job.collectives) {
+    if (!collective.is_p2p() && collective.bytes > 0) uses[collective.communicator].rings = true;
+  }
+  for (const auto& operations : job.operations) {
+    for (const JobOperation& operation : operations) {
+      const JobCollective& collective = job.collectives[operation.collective];
+      if (!collective.is_p2p()) continue;
+      for (uint32_t i = 0; i < operation.p2p_count; ++i) {
+        const P2pCall& call = job.p2p_calls[operation.p2p_first + i];
+        if (!call.is_send || call.peer == operation.communicator_rank) continue;
+        uses[collective.communicator].sends.insert(uint64_t{operation.communicator_rank} << 32 |
+                                                   call.peer);
+      }
+    }
+  }
+  return uses;
+}
+
+// The field of `fabric { }` that says what is cabled.
+const char* SourceOf(const ProtoCursor& fabric) {
+  for (const char* field : {"preset", "rail_optimized"}) {
+    if (fabric.Has(field)) return field;
+  }
+  return "file";
+}
+
+class ConnectionChecker {
+ public:
+  ConnectionChecker(const ProtoCursor& scenario, const FabricGraph& graph, const Job& job,
+                    const NcclSettings& nccl, Diagnostics& diagnostics)
+      : fabric_(scenario.Child("fabric")),
+        source_(SourceOf(fabric_)),
+        graph_(graph),
+        job_(job),
+        nccl_(nccl),
+        diagnostics_(diagnostics),
+        routing_(graph, 0) {
+    for (const DeviceId gpu : graph.gpus()) {
+      const Device& device = graph.device(gpu);
+      gpu_at_[{device.server, static_cast<uint32_t>(device.local_index)}] = gpu;
+    }
+  }
+
+  void Check() {
+    const std::vector<Use> uses = UsesOf(job_);
+    for (size_t id = 0; id < uses.size(); ++id) {
+      if (!uses[id].rings && uses[id].sends.empty()) continue;
+      communicator_ = &job_.communicators[id];
+      const NcclPlanner planner(LayoutOf(graph_, communicator_->ranks), nccl_);
+      if (uses[id].rings) CheckRings(planner);
+      CheckSends(planner, uses[id].sends);
+    }
+    if (unjoined_ <= kUnjoinedReportedMax) return;
+    fabric_.Error(diagnostics_, source_,
+                  fmt::format("{} more like these", unjoined_ - kUnjoinedReportedMax));
+  }
+
+ private:
+  void CheckRings(const NcclPlanner& planner) {
+    const auto& rings = planner.channels().rings;
+    for (uint32_t channel = 0; channel < rings.size(); ++channel) {
+      const std::vector<uint32_t>& ring = rings[channel];
+      for (size_t i = 0; i < ring.size(); ++i) {
+        CheckConnection(planner, channel, ring[i], ring[(i + 1) % ring.size()], false);
+      }
+    }
+  }
+
+  void CheckSends(const NcclPlanner& planner, const std::unordered_set<uint64_t>& sends) {
+    std::vector<uint64_t> in_order(sends.begin(), sends.end());
+    std::sort(in_order.begin(), in_order.end());
+    for (const uint64_t send : in_order) {
+      CheckConnection(planner, 0, static_cast<uint32_t>(send >> 32), static_cast<uint32_t>(send),
+                      true);
+    }
+  }
+
+  void CheckConnection(const NcclPlanner& planner, uint32_t channel, uint32_t from, uint32_t to,
+                       bool p2p) {
+    const ConnectionRoute route = planner.RouteOf(channel, from, to, p2p);
+    const DeviceId source = graph_.gpus()[communicator_->ranks[from]];
+    const DeviceId target = graph_.gpus()[communicator_->ranks[to]];
+    const DeviceId injecting =
+        route.network ? gpu_at_.at({graph_.device(source).server, route.sending_local_index})
+                      : source;
+    if (!looked_at_.emplace(source, injecting, target).second) return;
+    if (!route.network) {
+      RequireNvSwitch(source, target);
+      return;
+    }
+    if (injecting != source) RequireNvSwitch(source, injecting);
+    const bool has_nics = RequireNic(injecting) && RequireNic(target);
+    if (has_nics) RequirePath(injecting, target, p2p);
+  }
+
+  void RequireNvSwitch(DeviceId a, DeviceId b) {
+    if (!graph_.SharedNvSwitches(a, b).empty()) return;
+    Report(a, b,
+           fmt::format("{} and {} share no NVSWITCH, and communicator {} joins them (expected one "
+                       "that is cabled to both)",
+                       NameOf(a), NameOf(b), Quote(communicator_->name)));
+  }
+
+  bool RequireNic(DeviceId gpu) {
+    if (graph_.NicOfGpu(gpu)) return true;
+    Report(gpu, gpu,
+           fmt::format("{} has no NIC, and communicator {} reaches other servers by it (expected "
+                       "one that is cabled to it)",
+                       NameOf(gpu), Quote(communicator_->name)));
+    return false;
+  }
+
+  void RequirePath(DeviceId from, DeviceId to, bool p2p) {
+    const Path path = routing_.Resolve(from, to, 0);
+    const std::string ends =
+        fmt::format("{} and {}", NameOf(*graph_.NicOfGpu(from)), NameOf(*graph_.NicOfGpu(to)));
+    if (path.empty()) {
+      Report(from, to,
+             fmt::format("no path joins {}, and communicator {} needs one (expected SWITCHes "
+                         "between them{})",
+                         ends, Quote(communicator_->name), Remedy(from, to, p2p)));
+    } else if (path.size() > kPathLinksMax) {
+      Report(from, to,
+             fmt::format("the shortest path of {} has {} links (expected at most {})", ends,
+                         path.size(), kPathLinksMax));
+    }
+  }
+
+  // The setting that keeps such a connection on its rail, where there is one.
+  std::string_view Remedy(DeviceId from, DeviceId to, bool p2p) const {
+    if (graph_.device(from).local_index == graph_.device(to).local_index) return "";
+    if (p2p) return nccl_.pxn_disable ? ", or nccl.PXN_DISABLE: false" : "";
+    return nccl_.cross_nic != 0 ? ", or nccl.CROSS_NIC: 0" : "";
+  }
+
+  void Report(DeviceId a, DeviceId b, std::string what) {
+    if (!reported_.insert(std::minmax(a, b)).second) return;
+    if (++unjoined_ <= kUnjoinedReportedMax) {
+      fabric_.Error(diagnostics_, source_, std::move(what));
+    }
+  }
+
+  const std::string& NameOf(DeviceId device) const { return graph_.device(device).name; }
+
+  const ProtoCursor fabric_;
+  const char* const source_;
+  const FabricGraph& graph_;
+  const Job& job_;
+  const NcclSettings& nccl_;
+  Diagnostics& diagnostics_;
+  const EcmpRouting routing_;
+  std::map<std::pair<int32_t, uint32_t>, DeviceId> gpu_at_;  // by server and local index
+  const TraceCommunicator* communicator_ = nullptr;          // that is looked at
+  std::set<std::tuple<DeviceId, DeviceId, DeviceId>> looked_at_;
+  std::set<std::pair<DeviceId, DeviceId>> reported_;
+  size_t unjoined_ = 0;
+};
+
+}  // namespace
+
+void CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph, const Job& job,
+                      const NcclSettings& nccl, Diagnostics& diagnostics) {
+  ConnectionChecker(scenario, graph, job, nccl, diagnostics).Check();
+}
+
+}  // namespace railyard

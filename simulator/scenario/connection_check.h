@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Whether the fabric joins all GPUs that a job is going to connect.
+#pragma once
+
+#include "simulator/diagnostics/text_proto.h"
+#include "topologies/fabric_graph.h"
+#include "workloads/job.h"
+#include "workloads/nccl_channels.h"
+
+namespace railyard {
+
+// Looks at every connection that the job's rings, sends and receives open, over the same route as
+// the replay: NVSwitches inside a server, from NIC to NIC between servers, PXN's relays included. A
+// ring counts as a whole, as NCCL connects it (ncclTransportRingConnect). What is not joined is an
+// error at the field of `scenario`'s fabric that says what is cabled, up to kUnjoinedReportedMax.
+// Precondition: the job has no more ranks than the fabric GPUs.
+void CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph, const Job& job,
+                      const NcclSettings& nccl, Diagnostics& diagnostics);
+
+inline constexpr size_t kUnjoinedReportedMax = 8;
+
+}  // namespace railyard

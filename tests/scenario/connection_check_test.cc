@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/connection_check.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scenario/loaded_scenario.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Gpu(int server, int index) {
+  return fmt::format("devices {{ name: \"s{0}/gpu{1}\" kind: GPU server: {0} local_index: {1} }}\n",
+                     server, index);
+}
+std::string Nic(int server, int index) {
+  return fmt::format("devices {{ name: \"s{0}/nic{1}\" kind: NIC server: {0} local_index: {1} }}\n",
+                     server, index);
+}
+std::string NvSwitch(int server, int index) {
+  return fmt::format(
+      "devices {{ name: \"s{0}/sw{1}\" kind: NVSWITCH server: {0} local_index: {1} }}\n", server,
+      index);
+}
+std::string Switch(const std::string& name) {
+  return fmt::format("devices {{ name: \"{}\" kind: SWITCH }}\n", name);
+}
+std::string Link(const std::string& from, const std::string& to, const std::string& tier) {
+  return fmt::format("links {{ from: \"{}\" to: \"{}\" tier: {} rate: \"400Gbps\" }}\n", from, to,
+                     tier);
+}
+// A server of two GPUs behind one NVSwitch, each with a NIC on the leaf of its rail.
+std::string Server(int server) {
+  std::string text = NvSwitch(server, 0);
+  for (int i = 0; i < 2; ++i) {
+    const std::string at = fmt::format("s{}/", server);
+    text += Gpu(server, i) + Nic(server, i);
+    text += Link(fmt::format("{}gpu{}", at, i), at + "sw0", "NVLINK");
+    text += Link(fmt::format("{}gpu{}", at, i), fmt::format("{}nic{}", at, i), "HOST");
+    text += Link(fmt::format("{}nic{}", at, i), fmt::format("leaf{}", i), "NIC_LEAF");
+  }
+  return text;
+}
+// Servers of two GPUs whose leaves no spine joins.
+std::string RailOnly(int servers) {
+  std::string text = Switch("leaf0") + Switch("leaf1");
+  for (int server = 0; server < servers; ++server) text += Server(server);
+  return text;
+}
+
+// The findings about a scenario on a fabric written out in a file beside it.
+std::string FindingsOn(const std::string& fabric, const std::string& more,
+                       const std::string& collective = "kind: ALL_REDUCE bytes: \"24KiB\"") {
+  const TextFile file("fabric { file: \"fabric.textproto\" }\nworkload { program { collectives { " +
+                      collective + " } } }\n" + more);
+  std::ofstream(file.directory() + "/fabric.textproto") << fabric;
+  Diagnostics diagnostics;
+  const auto scenario = LoadScenario(file.path(), {}, diagnostics);
+  EXPECT_EQ(scenario == nullptr, diagnostics.HasErrors());
+  return file.WithoutPath(diagnostics.ToString());
+}
+
+constexpr const char* kAllToAll = "kind: ALL_TO_ALL bytes: \"24KiB\"";
+
+TEST(ConnectionCheckTest, GpusOfAServerWithoutACommonNvSwitchAreRefused) {
+  EXPECT_EQ(FindingsOn(Gpu(0, 0) + Gpu(0, 1) + Link("s0/gpu0", "s0/gpu1", "NVLINK"), ""),
+            ":1:10: error: fabric.file: s0/gpu0 and s0/gpu1 share no NVSWITCH, and communicator "
+            "\"world\" joins them (expected one that is cabled to both)\n");
+}
+
+TEST(ConnectionCheckTest, AChainOfNvSwitchesIsNoIsland) {
+  const std::string chain =
+      Gpu(0, 0) + Gpu(0, 1) + Gpu(0, 2) + NvSwitch(0, 0) + NvSwitch(0, 1) +
+      Link("s0/gpu0", "s0/sw0", "NVLINK") + Link("s0/gpu1", "s0/sw0", "NVLINK") +
+      Link("s0/gpu1", "s0/sw1", "NVLINK") + Link("s0/gpu2", "s0/sw1", "NVLINK");
+  EXPECT_THAT(FindingsOn(chain, ""),
+              HasSubstr("s0/gpu2 and s0/gpu0 share no NVSWITCH, and communicator \"world\""));
+}
+
+TEST(ConnectionCheckTest, AGpuWithoutANicCannotLeaveItsServer) {
+  const std::string fabric = Gpu(0, 0) + NvSwitch(0, 0) + Link("s0/gpu0", "s0/sw0", "NVLINK") +
+                             Gpu(1, 0) + NvSwitch(1, 0) + Link("s1/gpu0", "s1/sw0", "NVLINK");
+  EXPECT_EQ(FindingsOn(fabric, ""),
+            ":1:10: error: fabric.file: s0/gpu0 has no NIC, and communicator \"world\" reaches "
+            "other servers by it (expected one that is cabled to it)\n"
+            ":1:10: error: fabric.file: s1/gpu0 has no NIC, and communicator \"world\" reaches "
+            "other servers by it (expected one that is cabled to it)\n");
+}
+
+TEST(ConnectionCheckTest, NicsThatReachOneAnotherByNoSwitchAreRefused) {
+  std::string fabric;
+  for (int server = 0; server < 2; ++server) {
+    const std::string at = fmt::format("s{}/", server);
+    const std::string leaf = fmt::format("leaf{}", server);
+    fabric += Gpu(server, 0) + Nic(server, 0) + Switch(leaf);
+    fabric += Link(at + "gpu0", at + "nic0", "HOST") + Link(at + "nic0", leaf, "NIC_LEAF");
+  }
+  EXPECT_EQ(FindingsOn(fabric, ""),
+            ":1:10: error: fabric.file: no path joins s0/nic0 and s1/nic0, and communicator "
+            "\"world\" needs one (expected SWITCHes between them)\n");
+  EXPECT_EQ(FindingsOn(fabric + Link("leaf0", "leaf1", "LEAF_SPINE"), ""), "");
+}
+
+TEST(ConnectionCheckTest, ANicThatOnlyAGpuHangsOnLeadsNowhere) {
+  const std::string fabric = Gpu(0, 0) + Nic(0, 0) + Link("s0/gpu0", "s0/nic0", "HOST") +
+                             Gpu(1, 0) + Nic(1, 0) + Link("s1/gpu0", "s1/nic0", "HOST");
+  EXPECT_THAT(FindingsOn(fabric, ""), HasSubstr("no path joins s0/nic0 and s1/nic0"));
+}
+
+// Rings of crossNic 2 come back to their rail after every second server: of three, one hop crosses.
+TEST(ConnectionCheckTest, RailsWithoutSpinesCarryRingsThatKeepToThem) {
+  EXPECT_EQ(FindingsOn(RailOnly(2), ""), "");
+  EXPECT_THAT(FindingsOn(RailOnly(3), ""),
+              HasSubstr(" needs one (expected SWITCHes between them, or nccl.CROSS_NIC: 0)\n"));
+  EXPECT_EQ(FindingsOn(RailOnly(3), "nccl { CROSS_NIC: 0 }\n"), "");
+}
+
+// With PXN (the default), a send leaves by the NIC on its destination's rail.
+TEST(ConnectionCheckTest, RailsWithoutSpinesCarrySendsOverPxn) {
+  EXPECT_EQ(FindingsOn(RailOnly(3), "", kAllToAll), "");
+  EXPECT_THAT(
+      FindingsOn(RailOnly(3), "nccl { PXN_DISABLE: true }\n", kAllToAll),
+      HasSubstr(" needs one (expected SWITCHes between them, or nccl.PXN_DISABLE: false)\n"));
+}
+
+TEST(ConnectionCheckTest, APathHasAtMost255Links) {
+  std::string fabric = Gpu(0, 0) + Nic(0, 0) + Gpu(1, 0) + Nic(1, 0) +
+                       Link("s0/gpu0", "s0/nic0", "HOST") + Link("s1/gpu0", "s1/nic0", "HOST");
+  // HOST, NIC_LEAF, the links between n switches, NIC_LEAF, HOST: n + 3.
+  std::string chain = Switch("x0") + Link("s0/nic0", "x0", "NIC_LEAF");
+  const auto extend = [&chain](int i) {
+    chain += Switch(fmt::format("x{}", i));
+    chain += Link(fmt::format("x{}", i - 1), fmt::format("x{}", i), "LEAF_SPINE");
+  };
+  for (int i = 1; i < 252; ++i) extend(i);
+  EXPECT_EQ(FindingsOn(fabric + chain + Link("x251", "s1/nic0", "NIC_LEAF"), ""), "");
+  extend(252);
+  EXPECT_EQ(FindingsOn(fabric + chain + Link("x252", "s1/nic0", "NIC_LEAF"), ""),
+            ":1:10: error: fabric.file: the shortest path of s0/nic0 and s1/nic0 has 256 links "
+            "(expected at most 255)\n");
+}
+
+TEST(ConnectionCheckTest, ManyAreCountedRatherThanListed) {
+  std::string fabric;
+  for (int i = 0; i < 12; ++i) {
+    fabric += Gpu(0, i) + NvSwitch(0, i);
+    fabric += Link(fmt::format("s0/gpu{}", i), fmt::format("s0/sw{}", i), "NVLINK");
+  }
+  const std::string findings = FindingsOn(fabric, "");
+  EXPECT_EQ(std::count(findings.begin(), findings.end(), '\n'), 9);
+  // A ring of 12 has 12 hops.
+  EXPECT_THAT(findings, HasSubstr(":1:10: error: fabric.file: 4 more like these\n"));
+}
+
+TEST(ConnectionCheckTest, GeneratedFabricsJoinWhatAJobConnects) {
+  for (const char* collective : {"kind: ALL_REDUCE bytes: \"24KiB\"", kAllToAll}) {
+    const LoadedScenario loaded(
+        "fabric { rail_optimized { servers: 3 } }\nworkload { program { collectives { " +
+        std::string(collective) + " } } }\nnccl { PXN_DISABLE: true }\n");
+    EXPECT_THAT(loaded.findings, Not(HasSubstr("fabric")));
+  }
+}
+
+}  // namespace
+}  // namespace railyard
