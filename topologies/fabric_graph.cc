@@ -49,7 +49,9 @@ DeviceId FabricGraph::AddDevice(Device device) {
       nics.insert(position, id);
     }
   }
-  boost::add_vertex(std::move(device), *graph_);
+  // Not by add_vertex(property, graph): it looks for the vertex by name first, and GCC 12 takes the
+  // empty answer for an uninitialized one when it inlines that under AddressSanitizer.
+  (*graph_)[boost::add_vertex(*graph_)] = std::move(device);
   return id;
 }
 
