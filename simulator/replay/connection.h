@@ -15,7 +15,7 @@ struct Connection {
 
   bool network = false;  // RDMA; else NVLink
   // PXN: messages first cross NVLink to the GPU whose NIC injects them.
-  bool relayed = false;
+  bool is_relayed = false;
   uint32_t flow = 0;        // queue pair, or NVLink flow
   uint32_t relay_flow = 0;  // NVLink flow to the relaying GPU
   uint32_t from_gpu = 0;
@@ -28,10 +28,13 @@ struct Connection {
   uint32_t clear_to_send = 0;            // RDMA: elements received
   uint32_t sender = kNone;               // lane that owns the sending side
   bool sender_waits = false;             // for a credit
-  uint32_t relayed_messages = 0;         // PXN: arrived at the relaying GPU
-  uint32_t first_staged = 0;             // RDMA: next message for the proxy to post
+  uint32_t relayed = 0;                  // PXN: arrived at the relaying GPU
+  uint32_t staged = 0;                   // RDMA: the proxy has seen them
+  uint32_t queued = 0;                   // RDMA: staged and granted, the proxy will post them
+  uint32_t sent = 0;                     // RDMA: the proxy has posted them
   uint64_t tie = 0;                      // orders its events; a function of what it connects
-  int64_t credit_latency_ps = 0;         // NVLink: a flag's way back
+  int64_t flag_latency_ps = 0;           // NVLink: a flag's way, there or back
+  int64_t seen_ps = 0;                   // NVLink: when the last arrival is seen
   std::array<uint32_t, kSlots> bytes{};  // by message number
   // Receiver.
   uint32_t delivered = 0;

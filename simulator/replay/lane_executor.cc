@@ -122,19 +122,23 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
   if (route.network) {
     const Device& sender = graph_.device(graph_.gpus()[connection.from_gpu]);
     if (route.sending_local_index != static_cast<uint32_t>(sender.local_index)) {
-      connection.relayed = true;
+      connection.is_relayed = true;
       connection.injecting_gpu = GpuOfServer(connection.from_gpu, route.sending_local_index);
       connection.relay_flow =
           nvlink_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
+      connection.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
     }
     connection.flow = rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie);
   } else {
     connection.flow = nvlink_.Open(id, connection.from_gpu, connection.to_gpu);
-    connection.credit_latency_ps =
-        network_.PathLatencyPs(nvlink_.PathsOf(connection.flow).front().path, 0);
+    connection.flag_latency_ps = FlagLatencyPs(connection.flow);
   }
   connections_.push_back(connection);
   return id;
+}
+
+int64_t LaneExecutor::FlagLatencyPs(uint32_t nvlink_flow) const {
+  return network_.PathLatencyPs(nvlink_.PathsOf(nvlink_flow).front().path, 0);
 }
 
 uint32_t LaneExecutor::GpuOfServer(uint32_t gpu, uint32_t local_index) const {
@@ -149,7 +153,7 @@ std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
     }
   };
   if (!connection.network) append(nvlink_.PathsOf(connection.flow).front().path);
-  if (connection.relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
+  if (connection.is_relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
   if (connection.network) append(rdma_.DataPath(connection.flow));
   return links;
 }
@@ -214,7 +218,7 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
   lane.id = {program.rank, channel.channel, channel.batch, lane_index};
   lane.channel = active_channel;
   lane.step_count = program.schedule->StepCount(lane.id);
-  lane.free_ps = engine_.NowPs();
+  lane.free_ps = channel.end_ps;
   lane.in_use = true;
   const uint32_t gpu = communicators_[program.communicator].executed.gpus[program.rank];
   lane.tie = TieOf(uint64_t{program.communicator} << 8 | channel.channel, gpu,
@@ -350,8 +354,7 @@ int64_t LaneExecutor::EarliestStartPs(Lane& lane) {
   Connection& to = connections_[lane.send_connection];
   const uint32_t limit = lane.schedule->message_rule().in_flight_messages;
   if (to.network) {
-    const bool has_slot = to.posted - to.completed < limit;
-    if (has_slot && to.clear_to_send != to.posted) return start_ps;
+    if (to.posted - to.completed < limit) return start_ps;
     to.sender_waits = true;
     return kNeverPs;
   }
@@ -383,11 +386,8 @@ void LaneExecutor::RunSlice(Lane& lane) {
     if (from.network) {
       SchedulePost(done_ps, lane.receive_connection, PostPhase::kGranted);
     } else {
-      from.free_ps[slot] = done_ps + from.credit_latency_ps;
-      if (from.sender_waits) {
-        from.sender_waits = false;
-        Wake(from.sender);
-      }
+      from.free_ps[slot] = done_ps + from.flag_latency_ps;
+      WakeSender(from);
     }
   }
   if (lane.step.send_to == kNoPeer) return;
@@ -395,12 +395,12 @@ void LaneExecutor::RunSlice(Lane& lane) {
   const uint32_t slot = to.posted++ % Connection::kSlots;
   to.bytes[slot] = static_cast<uint32_t>(bytes);
   to.ready_ps[slot] = done_ps;
-  if (!to.network) {
-    nvlink_.Post(to.flow, bytes);
-  } else if (to.relayed) {
-    nvlink_.Post(to.relay_flow, bytes);
-  } else {
-    SchedulePost(done_ps, lane.send_connection, PostPhase::kStaged);
+  if (to.network && !to.is_relayed) {
+    SchedulePost(done_ps + costs_.LatencyBeforePostPs(), lane.send_connection, PostPhase::kStaged);
+  } else if (bytes != 0) {
+    nvlink_.Post(to.network ? to.relay_flow : to.flow, bytes);
+  } else if ((to.network ? to.relayed : to.delivered) + 1 == to.posted) {
+    OnNvlinkArrival(lane.send_connection);
   }
 }
 
@@ -416,14 +416,12 @@ void LaneExecutor::SchedulePost(int64_t time_ps, uint32_t id, PostPhase phase) {
 void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
   Connection& connection = connections_[id];
   switch (phase) {
-    case PostPhase::kStaged: {
-      int64_t& free_ps = proxy_free_ps_[connection.injecting_gpu];
-      free_ps = std::max(free_ps, engine_.NowPs()) + costs_.proxy_post_latency_ps;
-      SchedulePost(free_ps, id, PostPhase::kPosted);
+    case PostPhase::kStaged:
+      ++connection.staged;
+      QueueAtProxy(id);
       break;
-    }
     case PostPhase::kPosted:
-      rdma_.Post(connection.flow, connection.bytes[connection.first_staged++ % Connection::kSlots]);
+      rdma_.Post(connection.flow, connection.bytes[connection.sent++ % Connection::kSlots]);
       break;
     case PostPhase::kGranted:
       if (connection.receiver != kNone) GrantMessages(lanes_[connection.receiver]);
@@ -431,46 +429,72 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
   }
 }
 
+void LaneExecutor::QueueAtProxy(uint32_t id) {
+  Connection& connection = connections_[id];
+  int64_t& free_ps = proxy_free_ps_[connection.injecting_gpu];
+  while (connection.queued != connection.staged && connection.queued != connection.clear_to_send) {
+    ++connection.queued;
+    free_ps = std::max(free_ps, engine_.NowPs()) + costs_.proxy_post_latency_ps;
+    SchedulePost(free_ps, id, PostPhase::kPosted);
+  }
+}
+
 // --- What the transports say
 // -------------------------------------------------------------------------
 
 void LaneExecutor::OnMessageDelivered(uint32_t id) {
-  if ((id & kRelayLeg) != 0) {
-    // In the relaying GPU's memory; the copy may still be at work.
-    const uint32_t connection_id = id & ~kRelayLeg;
-    Connection& connection = connections_[connection_id];
-    const int64_t ready_ps =
-        connection.ready_ps[connection.relayed_messages++ % Connection::kSlots];
-    SchedulePost(std::max(engine_.NowPs(), ready_ps), connection_id, PostPhase::kStaged);
-    return;
+  const uint32_t connection_id = id & ~kRelayLeg;
+  Connection& connection = connections_[connection_id];
+  if (connection.network && id == connection_id) {
+    connection.ready_ps[connection.delivered++ % Connection::kSlots] =
+        engine_.NowPs() + costs_.LatencyAfterArrivalPs();
+    WakeReceiver(connection);
+  } else {
+    OnNvlinkArrival(connection_id);
   }
-  Connection& connection = connections_[id];
-  int64_t& ready_ps = connection.ready_ps[connection.delivered++ % Connection::kSlots];
-  ready_ps = connection.network
-                 ? engine_.NowPs() + costs_.network_step_latency_ps
-                 : std::max(engine_.NowPs(), ready_ps) + costs_.nvlink_step_latency_ps;
-  if (!connection.receiver_waits) return;
-  connection.receiver_waits = false;
-  Wake(connection.receiver);
   RunWoken();
 }
 
-void LaneExecutor::OnSendCompleted(uint32_t id) {
+// A message is in the memory of the receiver, or of the GPU that relays it; the sender's copy may
+// still be at work. The flags that follow it alone are seen after it.
+void LaneExecutor::OnNvlinkArrival(uint32_t id) {
   Connection& connection = connections_[id];
-  ++connection.completed;
+  uint32_t& arrived = connection.network ? connection.relayed : connection.delivered;
+  const int64_t latency_ps =
+      connection.network ? costs_.LatencyBeforePostPs() : costs_.nvlink_step_latency_ps;
+  do {
+    const uint32_t slot = arrived++ % Connection::kSlots;
+    const int64_t written_ps = connection.ready_ps[slot];
+    const int64_t here_ps = connection.bytes[slot] == 0 ? written_ps + connection.flag_latency_ps
+                                                        : std::max(engine_.NowPs(), written_ps);
+    connection.seen_ps = std::max(connection.seen_ps, here_ps + latency_ps);
+    connection.ready_ps[slot] = connection.seen_ps;
+    if (connection.network) SchedulePost(connection.seen_ps, id, PostPhase::kStaged);
+  } while (arrived != connection.posted && connection.bytes[arrived % Connection::kSlots] == 0);
+  if (!connection.network) WakeReceiver(connection);
+}
+
+void LaneExecutor::WakeReceiver(Connection& connection) {
+  if (!connection.receiver_waits) return;
+  connection.receiver_waits = false;
+  Wake(connection.receiver);
+}
+
+void LaneExecutor::WakeSender(Connection& connection) {
   if (!connection.sender_waits) return;
   connection.sender_waits = false;
   Wake(connection.sender);
+}
+
+void LaneExecutor::OnSendCompleted(uint32_t id) {
+  ++connections_[id].completed;
+  WakeSender(connections_[id]);
   RunWoken();
 }
 
 void LaneExecutor::OnClearToSend(uint32_t id) {
-  Connection& connection = connections_[id];
-  ++connection.clear_to_send;
-  if (!connection.sender_waits) return;
-  connection.sender_waits = false;
-  Wake(connection.sender);
-  RunWoken();
+  ++connections_[id].clear_to_send;
+  QueueAtProxy(id);
 }
 
 void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {

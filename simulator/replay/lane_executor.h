@@ -4,9 +4,11 @@
 //
 // The CTA's copy or reduction of a slice takes bytes / channel_rate. Over NVLink its stores are the
 // transfer: packets leave while it works, and the slice is complete when both the last packet has
-// arrived and the CTA is done. Over the network the slice is staged first, then the proxy posts it,
-// if the receiver's clear-to-send is there. Slots free over NVLink by a flag written back, modelled
-// as the wire's latency without a packet.
+// arrived and the CTA is done. A slice without bytes is a flag behind the slice before it, and a
+// slot becomes free by a flag the other way; flags are the wire's latency without a packet.
+//
+// Over the network the CTA only needs a slot to stage a slice in. The proxy posts it when it has
+// seen it and the receiver's clear-to-send is there (sendProxyProgress, src/transport/net.cc).
 #pragma once
 
 #include <cstdint>
@@ -147,6 +149,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   uint32_t ConnectionBetween(const Program& program, uint32_t channel, uint32_t from, uint32_t to);
   uint32_t OpenConnection(const Program& program, uint32_t channel, uint32_t from, uint32_t to);
+  int64_t FlagLatencyPs(uint32_t nvlink_flow) const;
   // Starts the channel's current batch, or ends the channel after its last.
   void StartBatch(uint32_t active_channel);
   void StartLane(uint32_t active_channel, uint32_t lane_index);
@@ -167,7 +170,12 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Puts a lane on the list of those to be looked at before the event ends.
   void Wake(uint32_t lane) { woken_.push_back(lane); }
   void RunWoken();
+  void WakeReceiver(Connection& connection);
+  void WakeSender(Connection& connection);
   void Advance(uint32_t lane);
+  void OnNvlinkArrival(uint32_t connection);
+  // Hands to the proxy what is staged and granted.
+  void QueueAtProxy(uint32_t connection);
   void SchedulePost(int64_t time_ps, uint32_t connection, PostPhase phase);
   void OnPost(uint32_t connection, PostPhase phase);
   int64_t CopyPs(uint64_t bytes);

@@ -9,10 +9,6 @@
 namespace railyard {
 namespace {
 
-// A store of a flag alone: one 32-byte NVLink data flit and its header flit (NVIDIA, Hot Chips 28,
-// "NVLink": 16-byte flits, one header flit per packet).
-constexpr uint32_t kFlagWireBytes = 48;
-
 // Spreads `weights[p]` packets of every round over the round as evenly as it goes: at each position
 // the plane that is furthest behind its share.
 std::vector<uint8_t> SpreadByWeight(const std::vector<uint32_t>& weights) {
@@ -48,7 +44,6 @@ NvlinkTransport::NvlinkTransport(const FabricGraph& graph, FabricNetwork& networ
 }
 
 uint64_t NvlinkTransport::WireBytes(uint64_t payload_bytes) const {
-  if (payload_bytes == 0) return kFlagWireBytes;
   const uint64_t efficiency = graph_.nvlink.efficiency_per_mille;
   return (payload_bytes * 1000 + efficiency - 1) / efficiency;
 }
@@ -94,10 +89,10 @@ void NvlinkTransport::Post(uint32_t flow_id, uint64_t bytes) {
   Flow& flow = flows_[flow_id];
   SIM_CHECK(static_cast<uint8_t>(flow.posted - flow.delivered) < kMessageSlots,
             "more messages than slots on an NVLink connection");
-  SIM_CHECK(bytes < UINT32_MAX, "an NVLink message of 4 GiB or more");
+  SIM_CHECK(bytes > 0 && bytes <= UINT32_MAX, "an NVLink message of no bytes, or of 4 GiB or more");
   const uint32_t slot = flow.posted++ % kMessageSlots;
   flow.unsent_bytes[slot] = static_cast<uint32_t>(bytes);
-  flow.missing_bytes[slot] = static_cast<uint32_t>(bytes) + 1;
+  flow.missing_bytes[slot] = static_cast<uint32_t>(bytes);
   if (flow.active) return;
   flow.active = true;
   Port& port = ports_[flow.port];
@@ -127,10 +122,7 @@ void NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   packet.hop = 0;
   packet.hop_count = 2;
   packet.flags = 0;
-  if (flow.unsent_bytes[slot] == 0) {
-    packet.flags = Packet::kLastOfMessage;
-    ++flow.sent;
-  }
+  if (flow.unsent_bytes[slot] == 0) ++flow.sent;
   network_.Inject(index);
 }
 
@@ -160,11 +152,7 @@ void NvlinkTransport::OnArrival(uint32_t index) {
   const Packet& packet = network_.packet(index);
   const uint32_t flow_id = packet.flow;
   Flow& flow = flows_[flow_id];
-  uint32_t& missing = flow.missing_bytes[packet.sequence];
-  missing -= packet.payload_bytes;
-  // The 1 beyond the payload stands for the packet that ends the message, which alone is empty for
-  // a flag; planes may let it overtake earlier ones.
-  if ((packet.flags & Packet::kLastOfMessage) != 0) --missing;
+  flow.missing_bytes[packet.sequence] -= packet.payload_bytes;
   network_.Deliver(index);
   // The listener may open connections, which moves flows.
   const auto next_is_complete = [this, flow_id] {

@@ -27,8 +27,8 @@ class NvlinkTransport {
 
   // Between two GPUs (by number) that share an island. Returns a flow number, dense from 0.
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu);
-  // Precondition: fewer than kMessageSlots messages of the flow are undelivered. 0 bytes are a flag
-  // alone: one packet without payload.
+  // Preconditions: fewer than kMessageSlots messages of the flow are undelivered; 0 < bytes < 4
+  // GiB.
   void Post(uint32_t flow, uint64_t bytes);
 
   void Serve(uint32_t port);  // EventClass::kPort
@@ -68,7 +68,7 @@ class NvlinkTransport {
     uint8_t delivered = 0;
     bool active = false;
     std::array<uint32_t, kMessageSlots> unsent_bytes{};
-    std::array<uint32_t, kMessageSlots> missing_bytes{};  // not yet arrived, plus 1
+    std::array<uint32_t, kMessageSlots> missing_bytes{};  // not yet arrived
   };
   struct Port {
     int64_t free_ps = 0;

@@ -83,7 +83,6 @@ TEST_F(NvlinkTransportTest, WireBytesArePayloadOverEfficiencyRoundedUp) {
   EXPECT_EQ(nvlink_->WireBytes(824), 1'000u);
   EXPECT_EQ(nvlink_->WireBytes(825), 1'002u);
   EXPECT_EQ(nvlink_->WireBytes(1), 2u);
-  EXPECT_EQ(nvlink_->WireBytes(0), 48u);
   EXPECT_EQ(nvlink_->port_count(), 3u);
 }
 
@@ -98,14 +97,14 @@ TEST_F(NvlinkTransportTest, OnePacketCrossesOnePlane) {
   EXPECT_EQ(nvlink_->connection_of(flow), 7u);
 }
 
-TEST_F(NvlinkTransportTest, AMessageWithoutPayloadIsOnePacketOfAFlag) {
+TEST_F(NvlinkTransportTest, AMessageOfOneByteIsOnePacket) {
   Build();
-  nvlink_->Post(nvlink_->Open(7, 0, 1), 0);
+  nvlink_->Post(nvlink_->Open(7, 0, 1), 1);
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{AlonePs(48), 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Told{AlonePs(2), 7}));
   EXPECT_EQ(network().counters().packets, 1u);
-  EXPECT_EQ(network().counters().injected_bytes, 0u);
-  EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, 48u);
+  EXPECT_EQ(network().counters().injected_bytes, 1u);
+  EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, 1u);
 }
 
 TEST_F(NvlinkTransportTest, ALongMessageEndsWhenEveryPlaneHasCarriedItsShare) {
@@ -235,10 +234,10 @@ TEST_F(NvlinkTransportTest, SlotsAreReusedForTensOfThousandsOfMessages) {
   constexpr size_t kMessages = 20'000;
   size_t posted = 8;
   on_delivered_ = [&](uint32_t) {
-    if (posted < kMessages) nvlink_->Post(flow, posted++ % 10'000);
+    if (posted < kMessages) nvlink_->Post(flow, 1 + posted++ % 10'000);
   };
   uint64_t bytes = 0;
-  for (size_t i = 0; i < kMessages; ++i) bytes += i < 8 ? 4'097 : i % 10'000;
+  for (size_t i = 0; i < kMessages; ++i) bytes += i < 8 ? 4'097 : 1 + i % 10'000;
   for (int i = 0; i < 8; ++i) nvlink_->Post(flow, 4'097);
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(kMessages));
@@ -292,11 +291,13 @@ TEST_F(NvlinkTransportTest, PacketSizeAndEfficiencyAreTheFabrics) {
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, 5'000u);
 }
 
-TEST_F(NvlinkTransportTest, GpusOfDifferentIslandsAndMessagesOf4GiBAreProgramErrors) {
+TEST_F(NvlinkTransportTest, GpusOfDifferentIslandsAndMessagesOfNothingOr4GiBAreProgramErrors) {
   AddInServer(DeviceKind::kGpu, 1, 0);
   Build();
   EXPECT_DEATH(nvlink_->Open(7, 0, 1), "between GPUs of different islands");
-  EXPECT_DEATH(nvlink_->Post(nvlink_->Open(7, 1, 2), UINT32_MAX), "of 4 GiB or more");
+  const uint32_t flow = nvlink_->Open(7, 1, 2);
+  EXPECT_DEATH(nvlink_->Post(flow, 0), "of no bytes");
+  EXPECT_DEATH(nvlink_->Post(flow, uint64_t{1} << 32), "of 4 GiB or more");
 }
 
 }  // namespace
