@@ -2,6 +2,7 @@
 #include "simulator/fabric/fabric_network.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "simulator/diagnostics/check.h"
 
@@ -54,6 +55,11 @@ void FabricNetwork::Build(const FabricGraph& graph, FabricSimulatorImpl& engine)
   graph_ = &graph;
   engine_ = &engine;
   links_.resize(graph.link_count());
+  is_held_.resize(graph.link_count());
+  switches_.resize(graph.device_count());
+  for (DeviceId id = 0; id < graph.device_count(); ++id) {
+    if (graph.device(id).kind == DeviceKind::kSwitch) switches_[id] = ns3::CreateObject<Switch>();
+  }
   for (LinkId id = 0; id < graph.link_count(); ++id) {
     const LinkProperties& properties = graph.link(id);
     const Device& source = graph.device(graph.link_source(id));
@@ -70,7 +76,7 @@ void FabricNetwork::Build(const FabricGraph& graph, FabricSimulatorImpl& engine)
     }
   }
   engine.SetHandler(EventClass::kArrival, &FabricNetwork::HandleArrival, this);
-  engine.SetPrefetch(EventClass::kArrival, &packet_base_, sizeof(Packet));
+  engine.SetPrefetch(EventClass::kArrival, packets_.base(), sizeof(Packet));
 }
 
 PathRef FabricNetwork::AddPath(const std::vector<LinkId>& links) {
@@ -78,28 +84,6 @@ PathRef FabricNetwork::AddPath(const std::vector<LinkId>& links) {
   const PathRef path{static_cast<uint32_t>(paths_.size()), static_cast<uint8_t>(links.size())};
   paths_.insert(paths_.end(), links.begin(), links.end());
   return path;
-}
-
-void FabricNetwork::GrowPool() {
-  const size_t old_size = packets_.size();
-  const size_t new_size = old_size == 0 ? 4096 : old_size * 2;
-  SIM_CHECK(new_size < kNoPacket, "more than 2^32 packets under way");
-  packets_.resize(new_size);
-  packet_base_ = reinterpret_cast<const char*>(packets_.data());
-  for (size_t i = new_size; i > old_size; --i) {
-    packets_[i - 1].next = free_packet_;
-    free_packet_ = static_cast<uint32_t>(i - 1);
-  }
-}
-
-uint64_t FabricNetwork::InFlightBytes() const {
-  std::vector<bool> is_free(packets_.size());
-  for (uint32_t i = free_packet_; i != kNoPacket; i = packets_[i].next) is_free[i] = true;
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < packets_.size(); ++i) {
-    if (!is_free[i] && IsData(packets_[i].kind)) bytes += packets_[i].payload_bytes;
-  }
-  return bytes;
 }
 
 void FabricNetwork::Inject(uint32_t index) {
@@ -141,10 +125,8 @@ void FabricNetwork::HandleArrival(void* self, uint32_t index) {
   Packet& packet = network.packets_[index];
   const LinkId id = network.paths_[packet.path + packet.hop];
   Link& link = network.links_[id];
-  if (link.has_been_down && network.WasLost(id, packet)) [[unlikely]] {
-    network.Drop(index, DropReason::kLinkDown, id);
+  if (link.may_lose && network.IsLost(index)) [[unlikely]]
     return;
-  }
   ++packet.hop;
   ++link.packets;
   link.wire_bytes += packet.wire_bytes;
@@ -171,7 +153,25 @@ void FabricNetwork::HandleArrival(void* self, uint32_t index) {
   }
 }
 
-bool FabricNetwork::WasLost(LinkId id, const Packet& packet) const {
+bool FabricNetwork::IsLost(uint32_t index) {
+  const Packet& packet = packets_[index];
+  const LinkId id = paths_[packet.path + packet.hop];
+  if (WasDown(id, packet)) {
+    Drop(index, DropReason::kLinkDown, id);
+    return true;
+  }
+  const auto filter = loss_filters_.find(id);
+  if (filter == loss_filters_.end() || !filter->second(packet)) return false;
+  Drop(index, DropReason::kBitError, id);
+  return true;
+}
+
+void FabricNetwork::SetLossFilter(LinkId link, LossFilter is_lost) {
+  loss_filters_[link] = std::move(is_lost);
+  links_[link].may_lose = true;
+}
+
+bool FabricNetwork::WasDown(LinkId id, const Packet& packet) const {
   const Link& link = links_[id];
   const DeviceId target = graph_->link_target(id);
   const int64_t forwarding_ps =
@@ -194,7 +194,9 @@ void FabricNetwork::Drop(uint32_t index, DropReason reason, LinkId link) {
   const auto slot = static_cast<size_t>(reason);
   ++counters_.dropped_packets[slot];
   if (IsData(packet.kind)) counters_.dropped_bytes[slot] += packet.payload_bytes;
-  if (reason == DropReason::kLinkDown) ++cold_links_[link].dropped_packets;
+  if (reason == DropReason::kLinkDown || reason == DropReason::kBitError) {
+    ++cold_links_[link].dropped_packets;
+  }
   packet_dropped_({engine_->NowPs(), &packet, reason, link});
   sink_->OnPacketDropped(index, reason, link);
   FreePacket(index);
@@ -204,7 +206,7 @@ void FabricNetwork::SetLinkUp(LinkId id, bool up) {
   Link& link = links_[id];
   if (link.up == up) return;
   link.up = up;
-  link.has_been_down = true;
+  link.may_lose = true;
   auto& downtimes = cold_links_[id].downtimes;
   if (up) {
     downtimes.back().until_ps = engine_->NowPs();

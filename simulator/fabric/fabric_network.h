@@ -7,8 +7,11 @@
 // with the loss of what was on the wire. Not modelled here: finite buffers, ECN, PFC, bit errors.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -16,7 +19,12 @@
 #include <ns3/traced-callback.h>
 
 #include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/fabric/buffer_settings.h"
+#include "simulator/fabric/hold_report.h"
 #include "simulator/fabric/packet.h"
+#include "simulator/fabric/packet_pool.h"
+#include "simulator/fabric/switch.h"
+#include "simulator/fabric/telemetry.h"
 #include "simulator/units/units.h"
 #include "topologies/fabric_graph.h"
 
@@ -39,6 +47,15 @@ class PacketSink {
   // In a GPU's memory, at the end of its path.
   virtual void OnPacketAtGpu(uint32_t packet) = 0;
   virtual void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) = 0;
+  // A link out of a NIC or GPU that was held (FabricNetwork::IsHeld) is so no more.
+  virtual void OnLinkReleased(LinkId /*link*/) {}
+};
+
+// What keeps a receiver's buffer from overflowing.
+enum class FlowControl : uint8_t {
+  kNone,     // nothing: what finds no room is dropped
+  kPfc,      // pause frames, IEEE 802.1Qbb
+  kCredits,  // the sender counts what the receiver has room for: InfiniBand, NVLink
 };
 
 // What crossed one direction of a link. Bytes count when the last bit arrives.
@@ -47,7 +64,8 @@ struct LinkCounters {
   uint64_t header_bytes = 0;         // everything that is not payload of data
   uint64_t retransmitted_bytes = 0;  // payload sent again
   uint64_t packets = 0;
-  uint64_t dropped_packets = 0;
+  uint64_t dropped_packets = 0;  // lost on the link
+  int64_t paused_ps = 0;         // its data class by pause frames, up to now
 };
 
 struct NetworkCounters {
@@ -58,6 +76,12 @@ struct NetworkCounters {
   uint64_t delivered_bytes = 0;
   std::array<uint64_t, kDropReasonCount> dropped_packets{};
   std::array<uint64_t, kDropReasonCount> dropped_bytes{};  // payload of data
+  uint64_t ecn_marked = 0;  // data packets that switches marked, once for each mark
+  uint64_t xoff_frames = 0;
+  uint64_t xon_frames = 0;
+  int64_t pfc_pause_ps = 0;  // of all links, pauses that are over
+  // Transmissions in the general form, two events each instead of one.
+  uint64_t general_hops = 0;
   uint64_t dropped_data_bytes() const;
 };
 
@@ -86,29 +110,18 @@ class FabricNetwork : public ns3::Object {
   PathRef AddPath(const std::vector<LinkId>& links);
   LinkId LinkOfPath(PathRef path, uint32_t hop) const { return paths_[path.first + hop]; }
 
-  uint32_t AllocatePacket() {
-    if (free_packet_ == kNoPacket) [[unlikely]]
-      GrowPool();
-    const uint32_t index = free_packet_;
-    free_packet_ = packets_[index].next;
-    packets_[index] = Packet{};
-    ++live_packets_;
-    return index;
-  }
-  void FreePacket(uint32_t index) {
-    packets_[index].next = free_packet_;
-    free_packet_ = index;
-    --live_packets_;
-  }
+  // May move all packets, as may Inject(): references to packets end here.
+  uint32_t AllocatePacket() { return packets_.Allocate(); }
+  void FreePacket(uint32_t index) { packets_.Free(index); }
   Packet& packet(uint32_t index) { return packets_[index]; }
-  uint64_t live_packets() const { return live_packets_; }
+  uint64_t live_packets() const { return packets_.live_count(); }
   // Payload of data packets under way, by walking the pool.
-  uint64_t InFlightBytes() const;
+  uint64_t InFlightBytes() const { return packets_.PayloadBytes(); }
 
   // Puts a packet, with path, bytes and kind set and hop 0, on its first link. A path of no links
   // drops it (NO_ROUTE).
   void Inject(uint32_t index);
-  // Sends a packet that was handed to the sink on its next link.
+  // Sends a packet that was handed to the sink on its next link, from within that call.
   void SendOn(uint32_t index) { Transmit(index); }
   // A data packet reached its receiver; frees it.
   void Deliver(uint32_t index) {
@@ -122,6 +135,12 @@ class FabricNetwork : public ns3::Object {
   void SetLinkUp(LinkId link, bool up);
   bool IsLinkUp(LinkId link) const { return links_[link].up; }
   int64_t BusyUntilPs(LinkId link) const { return links_[link].busy_until_ps; }
+  // Time the link's port takes to send all it holds if nothing holds it up.
+  int64_t BacklogPs(LinkId link) const {
+    return std::max<int64_t>(0, links_[link].busy_until_ps - engine_->NowPs());
+  }
+  // Data of the link's port is paused, or waits for credit. Ends with OnLinkReleased().
+  bool IsHeld(LinkId link) const { return is_held_[link] != 0; }
   int64_t TransmissionPs(LinkId link, uint32_t wire_bytes) const {
     return TransferTimePs(wire_bytes, graph_->link(link).rate_bps);
   }
@@ -129,13 +148,28 @@ class FabricNetwork : public ns3::Object {
   // at each hop.
   int64_t PathLatencyPs(PathRef path, uint32_t wire_bytes) const;
 
+  // A link loses each packet for which `is_lost` answers true, asked as its last bit arrives
+  // (BIT_ERROR).
+  using LossFilter = std::function<bool(const Packet&)>;
+  void SetLossFilter(LinkId link, LossFilter is_lost);
+
+  // From now on data packets collect what the switches on their way write into them.
+  void EnableTelemetry();
+  // Of a packet: what it collected. Empty without EnableTelemetry().
+  std::span<const HopTelemetry> Telemetry(uint32_t packet) const;
+  void CopyTelemetry(uint32_t from, uint32_t to);
+
   LinkCounters CountersOfLink(LinkId link) const;
   const NetworkCounters& counters() const { return counters_; }
+  const std::vector<HoldReport>& hold_reports() const { return hold_reports_; }
   FabricSimulatorImpl& engine() { return *engine_; }
 
- private:
-  static constexpr uint32_t kNoPacket = UINT32_MAX;
+  // One for every switch device; null for any other.
+  ns3::Ptr<Switch> GetSwitch(DeviceId device) const { return switches_[device]; }
+  // What every NIC keeps of packets from the wire that wait for its link to the host.
+  void SetReceiveBuffers(const BufferSettings& settings) { receive_buffers_ = settings; }
 
+ private:
   enum class Arrival : uint8_t { kForward, kNic, kGpu };
 
   // What an event touches of a link: one cache line.
@@ -149,7 +183,7 @@ class FabricNetwork : public ns3::Object {
     uint16_t usual_wire_bytes = 0;  // the size usual_transmission_ps is of
     Arrival arrival = Arrival::kForward;
     bool up : 1 = true;
-    bool has_been_down : 1 = false;
+    bool may_lose : 1 = false;  // has been down, or has a filter
   };
   static_assert(sizeof(Link) == 64);
 
@@ -167,20 +201,23 @@ class FabricNetwork : public ns3::Object {
   static void HandleArrival(void* self, uint32_t index);
   void Transmit(uint32_t index);
   int64_t LearnTransmission(LinkId id, uint32_t wire_bytes);
-  bool WasLost(LinkId link, const Packet& packet) const;
-  void GrowPool();
-
+  // Drops the packet that arrives if its link loses it.
+  bool IsLost(uint32_t index);
+  bool WasDown(LinkId link, const Packet& packet) const;
   const FabricGraph* graph_ = nullptr;
   FabricSimulatorImpl* engine_ = nullptr;
   PacketSink* sink_ = nullptr;
   std::vector<Link> links_;
   std::unordered_map<LinkId, ColdLink> cold_links_;
   std::vector<LinkId> paths_;
-  std::vector<Packet> packets_;
-  const char* packet_base_ = nullptr;
-  uint32_t free_packet_ = kNoPacket;
-  uint64_t live_packets_ = 0;
+  PacketPool packets_;
+  std::vector<uint8_t> is_held_;  // by link
+  std::unordered_map<LinkId, LossFilter> loss_filters_;
+  std::vector<PacketTelemetry> telemetry_;  // by packet; none unless enabled
   NetworkCounters counters_;
+  std::vector<HoldReport> hold_reports_;
+  std::vector<ns3::Ptr<Switch>> switches_;  // by device
+  BufferSettings receive_buffers_;
   ns3::TracedCallback<const PacketDropped&> packet_dropped_;
   ns3::TracedCallback<const LinkStateChanged&> link_state_changed_;
 };

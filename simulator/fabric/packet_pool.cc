@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/fabric/packet_pool.h"
+
+#include "simulator/diagnostics/check.h"
+
+namespace railyard {
+namespace {
+
+constexpr size_t kFirstSize = 4096;
+
+}  // namespace
+
+void PacketPool::Grow() {
+  const size_t old_size = packets_.size();
+  const size_t new_size = old_size == 0 ? kFirstSize : old_size * 2;
+  SIM_CHECK(new_size < Packet::kNone, "more than 2^31 packets under way");
+  packets_.resize(new_size);
+  base_ = reinterpret_cast<const char*>(packets_.data());
+  for (size_t i = new_size; i > old_size; --i) {
+    packets_[i - 1].next = free_;
+    free_ = static_cast<uint32_t>(i - 1);
+  }
+}
+
+uint32_t PacketPool::MoveAway(uint32_t index) {
+  const uint32_t copy = Allocate();
+  packets_[copy] = packets_[index];
+  packets_[index].flags = Packet::kTombstone;
+  --live_count_;
+  return copy;
+}
+
+uint64_t PacketPool::PayloadBytes() const {
+  std::vector<bool> is_packet(packets_.size(), true);
+  for (uint32_t i = free_; i != Packet::kNone; i = packets_[i].next) is_packet[i] = false;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < packets_.size(); ++i) {
+    const Packet& packet = packets_[i];
+    const bool is_tombstone = (packet.flags & Packet::kTombstone) != 0;
+    if (is_packet[i] && !is_tombstone && IsData(packet.kind)) bytes += packet.payload_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace railyard

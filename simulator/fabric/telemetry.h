@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace railyard {
+
+// What a switch's egress port writes into a data packet that joins its queue (in-band telemetry as
+// HPCC uses it: Li et al., SIGCOMM 2019, section 3.2). HPCC's switches write as the packet leaves;
+// here it is older by the packet's own time in the queue.
+struct HopTelemetry {
+  int64_t time_ps = 0;
+  uint64_t sent_bytes = 0;  // by the port so far
+  uint64_t backlog_bytes = 0;
+  uint64_t rate_bps = 0;
+};
+
+// Of one packet. Hops beyond the last slot are not recorded: HPCC's header has five.
+struct PacketTelemetry {
+  static constexpr uint32_t kHopsMax = 5;
+  std::array<HopTelemetry, kHopsMax> hops;
+  uint32_t hop_count = 0;
+
+  std::span<const HopTelemetry> span() const { return {hops.data(), hop_count}; }
+};
+
+}  // namespace railyard
