@@ -65,7 +65,10 @@ std::string WhyNotJoined(Tier tier, DeviceKind a, DeviceKind b) {
 class TopologyReader {
  public:
   TopologyReader(const ProtoCursor& topology, Diagnostics& diagnostics)
-      : topology_(topology), diagnostics_(diagnostics), findings_before_(Findings()) {}
+      : topology_(topology),
+        diagnostics_(diagnostics),
+        findings_before_(Findings()),
+        names_are_known_(!topology.file().mistakes.contains("devices")) {}
 
   std::optional<FabricGraph> Read() && {
     fabric_.name =
@@ -76,14 +79,17 @@ class TopologyReader {
     CheckServers();
     for (int i = 0; i < topology_.Size("links"); ++i) ReadLink(topology_.Child("links", i));
     // With a link refused, a device without one says nothing new.
-    if (Findings() == findings_before_) CheckEveryDeviceIsCabled();
-    if (Findings() > findings_before_) return std::nullopt;
+    if (IsRightSoFar()) CheckEveryDeviceIsCabled();
+    if (!IsRightSoFar()) return std::nullopt;
     return std::move(fabric_);
   }
 
  private:
   // Only errors are found here, so an unchanged number means that all was well in between.
   size_t Findings() const { return diagnostics_.findings().size(); }
+  bool IsRightSoFar() const {
+    return Findings() == findings_before_ && !topology_.IsDoubtfulSelf();
+  }
   void Error(const ProtoCursor& cursor, const char* field, std::string what) {
     cursor.Error(diagnostics_, field, std::move(what));
   }
@@ -127,6 +133,7 @@ class TopologyReader {
     const auto& proto = static_cast<const protos::TopologyDevice&>(cursor.message());
     const size_t findings_before = Findings();
     Device device = {.name = proto.name()};
+    if (cursor.IsDoubtful("name")) names_are_known_ = false;
     if (!cursor.Has("name")) {
       Missing(cursor, "name", R"(a name, e.g. "server0/gpu0")");
     } else if (device.name.empty() || !IsDeviceName(device.name)) {
@@ -146,7 +153,9 @@ class TopologyReader {
       ReadKindAndPlace(cursor, proto, position, device);
     }
     device.forwarding_latency_ps = ReadDelay(cursor, "forwarding_latency");
-    if (Findings() == findings_before) fabric_.AddDevice(std::move(device));
+    if (Findings() == findings_before && !cursor.IsDoubtfulSelf()) {
+      fabric_.AddDevice(std::move(device));
+    }
   }
 
   void ReadKindAndPlace(const ProtoCursor& cursor, const protos::TopologyDevice& proto,
@@ -188,7 +197,7 @@ class TopologyReader {
   void CheckServers() {
     std::sort(places_.begin(), places_.end());
     // A device that was refused may have been the only GPU, or the only device of a server.
-    const bool is_complete = Findings() == findings_before_;
+    const bool is_complete = Findings() == findings_before_ && !topology_.IsDoubtful("devices");
     int32_t next_server = 0;
     uint32_t gpus = 0;
     for (size_t i = 0; i < places_.size(); ++i) {
@@ -224,7 +233,7 @@ class TopologyReader {
     }
     const std::string name = link.Text(field, "");
     if (!position_by_name_.contains(name)) {
-      Error(link, field, UnknownDevice(name));
+      if (names_are_known_) Error(link, field, UnknownDevice(name));
       return std::nullopt;
     }
     // Absent if the device was refused, which has been said.
@@ -259,7 +268,9 @@ class TopologyReader {
     spec.rate_bps = ReadRate(cursor);
     spec.propagation_ps = ReadDelay(cursor, "delay");
     spec.lanes = static_cast<uint32_t>(cursor.Number(diagnostics_, "lanes", 1, 1, kMaxLanes));
-    if (Findings() == findings_before && from && to) fabric_.AddCable(*from, *to, spec);
+    if (Findings() == findings_before && !cursor.IsDoubtfulSelf() && from && to) {
+      fabric_.AddCable(*from, *to, spec);
+    }
   }
 
   void CheckEnds(const ProtoCursor& cursor, Tier tier, DeviceId from_id, DeviceId to_id) {
@@ -320,6 +331,7 @@ class TopologyReader {
   const ProtoCursor& topology_;
   Diagnostics& diagnostics_;
   const size_t findings_before_;
+  bool names_are_known_;  // none was lost to a mistake in the text
   FabricGraph fabric_;
   std::unordered_map<std::string, int> position_by_name_;
   std::vector<Place> places_;

@@ -53,7 +53,9 @@ std::optional<FabricGraph> LoadRailOptimized(const ProtoCursor& cursor, Diagnost
   for (const SpecProblem& problem : CheckRailOptimized(spec)) {
     cursor.Error(diagnostics, problem.field, problem.what);
   }
-  if (diagnostics.findings().size() > findings_before) return std::nullopt;
+  if (diagnostics.findings().size() > findings_before || cursor.IsDoubtfulSelf()) {
+    return std::nullopt;
+  }
   return MakeRailOptimized(spec);
 }
 
@@ -68,17 +70,31 @@ std::optional<FabricGraph> LoadTopologyFile(const ProtoCursor& fabric, Diagnosti
   return LoadTopology(ProtoCursor(*file), diagnostics);
 }
 
-}  // namespace
+// Whether one of the sources may have been meant by what was found wrong.
+bool HasDoubtfulSource(const ProtoCursor& fabric) {
+  return fabric.IsDoubtful("preset") || fabric.IsDoubtful("rail_optimized") ||
+         fabric.IsDoubtful("file");
+}
 
-std::optional<FabricGraph> LoadFabric(const ProtoCursor& fabric, Diagnostics& diagnostics) {
+std::optional<FabricGraph> LoadSource(const ProtoCursor& fabric, Diagnostics& diagnostics) {
   if (fabric.Has("preset")) return LoadPreset(fabric, diagnostics);
   if (fabric.Has("rail_optimized")) {
     return LoadRailOptimized(fabric.Child("rail_optimized"), diagnostics);
   }
   if (fabric.Has("file")) return LoadTopologyFile(fabric, diagnostics);
-  diagnostics.Error(fabric.WhereSelf(), fabric.PathSelf(),
-                    "empty (expected preset, rail_optimized or file)");
+  if (!HasDoubtfulSource(fabric)) {
+    diagnostics.Error(fabric.WhereSelf(), fabric.PathSelf(),
+                      "empty (expected preset, rail_optimized or file)");
+  }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FabricGraph> LoadFabric(const ProtoCursor& fabric, Diagnostics& diagnostics) {
+  auto graph = LoadSource(fabric, diagnostics);
+  if (fabric.IsDoubtfulSelf()) return std::nullopt;
+  return graph;
 }
 
 }  // namespace railyard

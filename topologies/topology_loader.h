@@ -11,7 +11,8 @@
 namespace railyard {
 
 // `fabric` is a cursor on a railyard.protos.Fabric: a preset, a generator's parameters, or a file
-// with a railyard.protos.Topology. nullopt after an error; every mistake is a finding.
+// with a railyard.protos.Topology. nullopt after an error, also of one in the text of `fabric` that
+// has been reported before; every mistake is a finding.
 std::optional<FabricGraph> LoadFabric(const ProtoCursor& fabric, Diagnostics& diagnostics);
 
 }  // namespace railyard

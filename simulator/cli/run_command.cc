@@ -60,8 +60,8 @@ class RunCommand : public Command {
         "replaced (default: out/NAME)");
     parser()
         ->add_option("--set", sets_,
-                     "Set one field, e.g. faults[0].until=5ms; 'faults=[]' clears a repeated one; "
-                     "may be given again")
+                     "Set one field, e.g. faults[0].until=5ms; nothing after the = removes it; may "
+                     "be given again")
         ->type_name("FIELD=VALUE")
         ->allow_extra_args(false);
     parser()

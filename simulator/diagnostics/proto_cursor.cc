@@ -52,18 +52,25 @@ std::string ProtoCursor::Path(const char* field, int index) const {
   return path;
 }
 
+bool ProtoCursor::IsDoubtful(const char* field, int index) const {
+  return file_->IsDoubtful(Path(field, index));
+}
+
 void ProtoCursor::Error(Diagnostics& diagnostics, const char* field, std::string what,
                         int index) const {
+  if (file_->IsUnreadable(Path(field, index))) return;
   diagnostics.Error(Where(field, index), Path(field, index), std::move(what));
 }
 
 void ProtoCursor::Warning(Diagnostics& diagnostics, const char* field, std::string what,
                           int index) const {
+  if (file_->IsUnreadable(Path(field, index))) return;
   diagnostics.Warning(Where(field, index), Path(field, index), std::move(what));
 }
 
 void ProtoCursor::Missing(Diagnostics& diagnostics, const char* field,
                           std::string_view expected) const {
+  if (IsDoubtful(field)) return;
   diagnostics.Error(where_, Path(field), fmt::format("missing (expected {})", expected));
 }
 

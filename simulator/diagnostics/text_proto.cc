@@ -81,6 +81,26 @@ SourceLocation TextProtoFile::Locate(const FieldPlace& place) const {
   return {path, place.line, place.column};
 }
 
+bool TextProtoFile::IsUnreadable(std::string_view field_path) const {
+  while (!field_path.empty()) {
+    const auto mistake = mistakes.find(field_path);
+    if (mistake != mistakes.end() && mistake->second == FieldMistake::kUnreadable) return true;
+    const size_t end = field_path.find_last_of(".[");
+    field_path = field_path.substr(0, end == std::string_view::npos ? 0 : end);
+  }
+  return false;
+}
+
+bool TextProtoFile::IsDoubtful(std::string_view field_path) const {
+  if (IsUnreadable(field_path)) return true;
+  if (field_path.empty()) return !mistakes.empty();
+  for (auto it = mistakes.lower_bound(field_path);
+       it != mistakes.end() && it->first.starts_with(field_path); ++it) {
+    if (IsAtOrBelow(it->first, field_path)) return true;
+  }
+  return false;
+}
+
 SourceLocation SetLocation(const std::string& set) {
   const std::string quoted = Quote(set);
   return {fmt::format("--set {}", std::string_view(quoted).substr(1, quoted.size() - 2))};
@@ -100,19 +120,21 @@ std::unique_ptr<TextProtoFile> LoadTextProto(const std::string& path,
       .text = *text, .type = prototype.GetDescriptor(), .locate = [&file](const FieldPlace& place) {
         return file->Locate(place);
       }};
-  if (!CheckTextProto(check, file->places, diagnostics)) return nullptr;
+  CheckedTextProto checked = CheckTextProto(check, diagnostics);
+  if (!checked.readable) return nullptr;
+  file->places = std::move(checked.places);
+  file->mistakes = std::move(checked.mistakes);
 
-  ParserErrors errors(path, diagnostics);
+  // Where the check has reported something, what the parser adds would only follow from it.
+  Diagnostics unreported;
+  ParserErrors errors(path, file->mistakes.empty() ? diagnostics : unreported);
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
   parser.SetRecursionLimit(kTextProtoDepthMax);
-  if (!parser.ParseFromString(*text, file->message.get())) return nullptr;
+  if (!parser.ParseFromString(*checked.readable, file->message.get())) return nullptr;
 
-  bool sets_are_right = true;
-  for (size_t i = 0; i < sets.size(); ++i) {
-    sets_are_right = ApplySet(*file, static_cast<int>(i), diagnostics) && sets_are_right;
-  }
-  return sets_are_right ? std::move(file) : nullptr;
+  for (size_t i = 0; i < sets.size(); ++i) ApplySet(*file, static_cast<int>(i), diagnostics);
+  return file;
 }
 
 std::string WhyNotAFile(const std::string& path) {

@@ -27,14 +27,29 @@ struct FieldPlace {
 // By the field's path as the user would --set it: "faults[0].until".
 using FieldPlaces = std::map<std::string, FieldPlace, std::less<>>;
 
-// A parsed file: the message, and where each of its fields was written.
+// What has been found wrong with a field, and reported, when the text was read.
+enum class FieldMistake {
+  kUnreadable,  // it was given, but its value cannot be had: the message is without it
+  // Given twice or beside its alternative (what came first stands), or what an unknown name may
+  // have meant, or something about it could not be set.
+  kDoubtful,
+};
+using FieldMistakes = std::map<std::string, FieldMistake, std::less<>>;
+
+// A parsed file: the message, where each of its fields was written, and what in it was wrong.
 struct TextProtoFile {
   std::string path;
   std::unique_ptr<google::protobuf::Message> message;
   std::vector<std::string> sets;
   FieldPlaces places;
+  FieldMistakes mistakes;
 
   SourceLocation Locate(const FieldPlace& place) const;
+  // Whether the value of the field of that path cannot be had: its own or that of what it is in.
+  bool IsUnreadable(std::string_view field_path) const;
+  // Whether anything is wrong with the field, with what it is in or with what is in it, so that
+  // conclusions from it would be guesses. "" is the whole file.
+  bool IsDoubtful(std::string_view field_path) const;
 };
 
 // The location of findings about a --set: "--set FIELD=VALUE" (cut to a bearable length), no line.
@@ -42,8 +57,10 @@ SourceLocation SetLocation(const std::string& set);
 
 // Reads `path` into a message of `prototype`'s type and applies `sets` ("FIELD=VALUE": a scalar, an
 // enum name, a quoted or bare string, "[]" to clear a repeated field, "[…]" to replace it, "{…}"
-// for a message; a field absent so far is created, an index one past the end appends). nullptr
-// after any error; with errors in the file the sets are not looked at. Files over
+// for a message, nothing at all to remove the field; a field absent so far is created, an index one
+// past the end appends). After mistakes that leave the rest readable, the file without them, so
+// that the rest can be checked too: see TextProtoFile::mistakes. nullptr after a syntax error, more
+// than kTextProtoFindingsMax mistakes, or if there is nothing to read: files over
 // kTextProtoBytesMax, nesting over kTextProtoDepthMax and bytes that are not text are errors.
 // EnvironmentError only if an existing file cannot be read; a missing one is a finding.
 std::unique_ptr<TextProtoFile> LoadTextProto(const std::string& path,
@@ -53,6 +70,7 @@ std::unique_ptr<TextProtoFile> LoadTextProto(const std::string& path,
 
 inline constexpr size_t kTextProtoBytesMax = size_t{64} << 20;
 inline constexpr int kTextProtoDepthMax = 100;
+inline constexpr int kTextProtoFindingsMax = 100;
 
 // Why `path` cannot be an input file ("there is no such file"), empty if it can. For paths
 // that stand in a file: the finding belongs to the field that names it.
@@ -80,9 +98,14 @@ class ProtoCursor {
   std::string Path(const char* field, int index = -1) const;  // "faults[0].until"
   const std::string& PathSelf() const { return path_; }       // "faults[0]"
 
+  // As TextProtoFile::IsDoubtful: whatever follows from the field is not worth a finding.
+  bool IsDoubtful(const char* field, int index = -1) const;
+  bool IsDoubtfulSelf() const { return file_->IsDoubtful(path_); }
+
+  // Nothing is reported about a field that could not be read, for that has been.
   void Error(Diagnostics& diagnostics, const char* field, std::string what, int index = -1) const;
   void Warning(Diagnostics& diagnostics, const char* field, std::string what, int index = -1) const;
-  // `missing (expected …)` at the message's own place.
+  // `missing (expected …)` at the message's own place; nothing where the field is doubtful.
   void Missing(Diagnostics& diagnostics, const char* field, std::string_view expected) const;
 
   // String fields with a unit. Absent: the default. Unreadable: an error, and the default.

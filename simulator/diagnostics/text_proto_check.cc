@@ -21,7 +21,8 @@ using google::protobuf::OneofDescriptor;
 using google::protobuf::io::Tokenizer;
 
 // Turns the tokenizer's columns (bytes from 0, a tab going on to the next multiple of 8) into
-// characters from 1. Questions come in the order of the text, so that one pass answers them all.
+// characters from 1, and into offsets. Questions come in the order of the text, so that one pass
+// answers them all.
 class ColumnMap {
  public:
   explicit ColumnMap(std::string_view text) : text_(text) {}
@@ -42,6 +43,8 @@ class ColumnMap {
     }
     return {.line = line + 1, .column = character_};
   }
+  // Of the place asked for last.
+  size_t offset() const { return position_; }
 
  private:
   std::string_view text_;
@@ -124,11 +127,33 @@ bool FitsInteger(const FieldDescriptor& field, const Word& word, const std::stri
   return (is_signed || !word.negative) && Tokenizer::ParseInteger(digits, limit, &value);
 }
 
+// A part of the text that is wrong, and what may stand there instead.
+struct Cut {
+  size_t begin = 0;
+  size_t end = 0;
+  std::string_view replacement;
+};
+
+// What an element of a repeated field may be instead of one that cannot be read.
+std::string_view EmptyElement(const FieldDescriptor& field) {
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return "false";
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return field.enum_type()->value(0)->name();
+    case FieldDescriptor::CPPTYPE_STRING:
+      return R"("")";
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return "{}";
+    default:
+      return "0";
+  }
+}
+
 class Checker {
  public:
-  Checker(const TextProtoCheck& check, FieldPlaces& places, Diagnostics& diagnostics)
+  Checker(const TextProtoCheck& check, Diagnostics& diagnostics)
       : check_(check),
-        places_(places),
         diagnostics_(diagnostics),
         stream_(check.text.data(), static_cast<int>(check.text.size())),
         tokenizer_(&stream_, &token_errors_),
@@ -138,10 +163,11 @@ class Checker {
     tokenizer_.set_require_space_after_number(false);
   }
 
-  bool Run() {
+  CheckedTextProto Run() && {
     Next();
     CheckMessage(*check_.type, check_.path, /*close=*/'\0', /*open=*/{}, /*depth=*/0);
-    return error_count_ == 0;
+    if (!has_syntax_error_ && !Full()) checked_.readable = WithoutCuts();
+    return std::move(checked_);
   }
 
  private:
@@ -158,6 +184,7 @@ class Checker {
     token_line_ = tokenizer_.current().line;
     tokenizer_.Next();
     place_ = columns_.At(tokenizer_.current().line, tokenizer_.current().column);
+    offset_ = columns_.offset();
     token_is_broken_ = false;
     for (const TokenErrors::Complaint& complaint : token_errors_.Take()) {
       token_is_broken_ = true;
@@ -169,11 +196,11 @@ class Checker {
       SyntaxError(place_, "a character that is not ASCII outside quotes");
     } else if (tokenizer_.current().type == Tokenizer::TYPE_STRING &&
                complaint.message.find("scape") == std::string::npos) {
-      Error(place_, "", "a text that does not end on its line (a closing quote is missing)");
+      Unreadable(place_, "", "a text that does not end on its line (a closing quote is missing)");
     } else {
       std::string message = complaint.message;
       while (!message.empty() && message.back() == '.') message.pop_back();
-      Error(place_, "", message);
+      Unreadable(place_, "", message);
     }
   }
   const Tokenizer::Token& token() { return tokenizer_.current(); }
@@ -205,11 +232,42 @@ class Checker {
       diagnostics_.Error(check_.locate(place), "", "too many mistakes, the rest is not looked at");
     }
   }
+  // After this the text cannot be read, not even in part.
+  void Unreadable(const FieldPlace& place, std::string field, std::string what) {
+    has_syntax_error_ = true;
+    Error(place, std::move(field), std::move(what));
+  }
   // What makes no sense at all: once a line, for the rest of it would only repeat that.
   void SyntaxError(const FieldPlace& place, std::string what) {
     if (place.line == syntax_error_line_) return;
     syntax_error_line_ = place.line;
-    Error(place, "", std::move(what));
+    Unreadable(place, "", std::move(what));
+  }
+
+  // --- What remains when mistakes are taken out -------------------------------------------------
+  // Within a field that is given again, nothing is recorded: its paths are those of the first one.
+  void RecordPlace(const std::string& path, const FieldPlace& place) {
+    if (repeats_around_ == 0) checked_.places[path] = place;
+  }
+  void RecordMistake(const std::string& path, FieldMistake mistake) {
+    if (repeats_around_ == 0) checked_.mistakes.try_emplace(path, mistake);
+  }
+  // Takes out the text from `begin` up to the current token, and with it the cuts inside.
+  void CutFrom(size_t begin, std::string_view replacement = {}) {
+    while (!cuts_.empty() && cuts_.back().begin >= begin) cuts_.pop_back();
+    cuts_.push_back({begin, offset_, replacement});
+  }
+  std::string WithoutCuts() const {
+    std::string text;
+    size_t end = 0;
+    for (const Cut& cut : cuts_) {
+      text += check_.text.substr(end, cut.begin - end);
+      text += cut.replacement;
+      text += ' ';
+      end = cut.end;
+    }
+    text += check_.text.substr(end);
+    return text;
   }
 
   // --- Going on after a mistake -----------------------------------------------------------------
@@ -220,7 +278,7 @@ class Checker {
     int depth = 0;
     do {
       if (AtEnd()) {
-        Error(open, "", fmt::format("{} is never closed", Quote(bracket)));
+        Unreadable(open, "", fmt::format("{} is never closed", Quote(bracket)));
         return;
       }
       if (AtAny("{<[")) ++depth;
@@ -240,7 +298,7 @@ class Checker {
         TakeWord();
       }
     }
-    if (!Take(';')) Take(',');
+    TakeSeparator();
   }
 
   // What stands where a ":" should.
@@ -263,7 +321,8 @@ class Checker {
     while (true) {
       if (AtEnd()) {
         if (close != '\0') {
-          Error(open, path, fmt::format("{} is never closed", close == '}' ? R"("{")" : R"("<")"));
+          Unreadable(open, path,
+                     fmt::format("{} is never closed", close == '}' ? R"("{")" : R"("<")"));
         }
         return;
       }
@@ -284,55 +343,96 @@ class Checker {
     }
   }
 
+  static std::string PathIn(const std::string& parent, const std::string& name) {
+    return parent.empty() ? name : parent + "." + name;
+  }
+
   void CheckField(const Descriptor& type, const std::string& parent, Frame& frame, int depth) {
     const FieldPlace place = place_;
+    const size_t begin = offset_;
     const std::string name = token().text;
-    std::string path = parent.empty() ? name : parent + "." + name;
+    const std::string path = PathIn(parent, name);
     Next();
     const FieldDescriptor* field = type.FindFieldByName(name);
     if (field == nullptr) {
-      Error(place, path, UnknownName("field", name, FieldNames(type)));
+      const std::vector<std::string> names = FieldNames(type);
+      Error(place, path, UnknownName("field", name, names));
+      const std::string meant = ClosestName(name, names);
+      RecordMistake(meant.empty() ? path : PathIn(parent, meant), FieldMistake::kDoubtful);
       SkipValue();
-      return;
-    }
-    CheckGivenOnce(*field, place, path, frame);
-    const bool colon = Take(':');
-    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-    if (!colon && !is_message) {
-      Error(place_, path,
-            fmt::format(R"(expected ":" and {}, found {})", ExpectedValue(*field), Found()));
-      SkipUncoloned();
-      return;
-    }
-    if (!field->is_repeated()) {
-      places_[path] = place;
-      CheckValue(*field, path, depth);
-    } else if (Take('[')) {
-      CheckList(*field, path, frame, depth);
+      CutFrom(begin);
+    } else if (field->is_repeated()) {
+      CheckRepeated(*field, path, place, begin, frame, depth);
     } else {
-      CheckElement(*field, path, place, frame, depth);
+      CheckSingular(*field, path, parent, place, begin, frame, depth);
     }
+  }
+
+  // The colon between a field's name and its value, which messages and lists of them can do
+  // without.
+  bool CheckColon(const FieldDescriptor& field, const std::string& path) {
+    if (Take(':') || field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) return true;
+    Error(place_, path,
+          fmt::format(R"(expected ":" and {}, found {})", ExpectedValue(field), Found()));
+    SkipUncoloned();
+    return false;
+  }
+
+  void TakeSeparator() {
     if (!Take(';')) Take(',');
   }
 
-  void CheckGivenOnce(const FieldDescriptor& field, const FieldPlace& place,
-                      const std::string& path, Frame& frame) {
-    if (field.is_repeated()) return;
+  void CheckSingular(const FieldDescriptor& field, const std::string& path,
+                     const std::string& parent, const FieldPlace& place, size_t begin, Frame& frame,
+                     int depth) {
+    const bool is_repeat = !CheckGivenOnce(field, place, path, parent, frame);
+    if (is_repeat) ++repeats_around_;
+    RecordPlace(path, place);
+    const bool is_right = CheckColon(field, path) && CheckValue(field, path, depth);
+    TakeSeparator();
+    if (!is_right) RecordMistake(path, FieldMistake::kUnreadable);
+    if (is_repeat) --repeats_around_;
+    if (!is_right || is_repeat) CutFrom(begin);
+  }
+
+  void CheckRepeated(const FieldDescriptor& field, const std::string& path, const FieldPlace& place,
+                     size_t begin, Frame& frame, int depth) {
+    if (!CheckColon(field, path)) {
+      TakeSeparator();
+      RecordMistake(path, FieldMistake::kDoubtful);
+      CutFrom(begin);
+      return;
+    }
+    if (Take('[')) {
+      CheckList(field, path, frame, depth);
+    } else {
+      CheckElement(field, path, place, frame, depth);
+    }
+    TakeSeparator();
+  }
+
+  // False after a finding: what came first stands, but is doubtful.
+  bool CheckGivenOnce(const FieldDescriptor& field, const FieldPlace& place,
+                      const std::string& path, const std::string& parent, Frame& frame) {
     const auto [first, is_first] = frame.singular.try_emplace(&field, place);
     if (!is_first) {
       Error(place, path, fmt::format("given twice (the first is in line {})", first->second.line));
-      return;
+      RecordMistake(path, FieldMistake::kDoubtful);
+      return false;
     }
     const OneofDescriptor* oneof = field.real_containing_oneof();
-    if (oneof == nullptr) return;
+    if (oneof == nullptr) return true;
     const auto [other, is_alone] = frame.oneofs.try_emplace(oneof, &field);
-    if (is_alone) return;
+    if (is_alone) return true;
+    RecordMistake(path, FieldMistake::kDoubtful);
+    RecordMistake(PathIn(parent, other->second->name()), FieldMistake::kDoubtful);
     std::vector<std::string> names;
     for (int i = 0; i < oneof->field_count(); ++i) names.push_back(oneof->field(i)->name());
     Error(place, path,
           fmt::format("contradicts {} in line {} (expected only one of {})",
                       Quote(other->second->name()), frame.singular.at(other->second).line,
                       JoinAlternatives(names)));
+    return false;
   }
 
   void CheckList(const FieldDescriptor& field, const std::string& path, Frame& frame, int depth) {
@@ -341,7 +441,7 @@ class Checker {
       CheckElement(field, path, place_, frame, depth);
       if (Take(']')) return;
       if (!Take(',')) {
-        Error(place_, path, fmt::format(R"(expected "," or "]", found {})", Found()));
+        Unreadable(place_, path, fmt::format(R"(expected "," or "]", found {})", Found()));
         while (!AtEnd() && !AtAny("]}>")) Next();
         Take(']');
         return;
@@ -354,28 +454,32 @@ class Checker {
     const auto [count, unused] =
         frame.repeated.try_emplace(&field, depth == 0 ? check_.first_index : 0);
     const std::string element = fmt::format("{}[{}]", path, count->second++);
-    places_[element] = place;
-    CheckValue(field, element, depth);
+    RecordPlace(element, place);
+    const size_t begin = offset_;
+    if (CheckValue(field, element, depth)) return;
+    RecordMistake(element, FieldMistake::kUnreadable);
+    CutFrom(begin, EmptyElement(field));
   }
 
-  // --- Values
-  // -------------------------------------------------------------------------------------
-  void CheckValue(const FieldDescriptor& field, const std::string& path, int depth) {
+  // --- Values: false if there is none that can be read, after a finding -------------------------
+  bool CheckValue(const FieldDescriptor& field, const std::string& path, int depth) {
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      CheckMessageValue(field, path, depth);
-    } else if (AtAny("{<[")) {
+      return CheckMessageValue(field, path, depth);
+    }
+    if (AtAny("{<[")) {
       Error(place_, path, fmt::format("found {} (expected {})", Found(), ExpectedValue(field)));
       SkipBrackets();
-    } else if (AtEnd() || AtAny("}>],;:")) {
-      Error(place_, path, fmt::format("its value is missing (expected {})", ExpectedValue(field)));
-    } else if (token().type == Tokenizer::TYPE_STRING) {
-      CheckString(field, path);
-    } else {
-      CheckWord(field, path, TakeWord());
+      return false;
     }
+    if (AtEnd() || AtAny("}>],;:")) {
+      Error(place_, path, fmt::format("its value is missing (expected {})", ExpectedValue(field)));
+      return false;
+    }
+    if (token().type == Tokenizer::TYPE_STRING) return CheckString(field, path);
+    return CheckWord(field, path, TakeWord());
   }
 
-  void CheckMessageValue(const FieldDescriptor& field, const std::string& path, int depth) {
+  bool CheckMessageValue(const FieldDescriptor& field, const std::string& path, int depth) {
     if (!AtAny("{<")) {
       Error(place_, path, fmt::format("expected {{ … }}, found {}", Found()));
       if (At('[')) {
@@ -385,20 +489,21 @@ class Checker {
       } else if (!AtEnd() && !AtAny("}>],;")) {
         TakeWord();
       }
-      return;
+      return false;
     }
     if (depth + 1 >= kTextProtoDepthMax) {
-      Error(place_, "", fmt::format("nested more than {} deep", kTextProtoDepthMax));
+      Unreadable(place_, "", fmt::format("nested more than {} deep", kTextProtoDepthMax));
       SkipBrackets();
-      return;
+      return false;
     }
     const FieldPlace open = place_;
     const char close = At('{') ? '}' : '>';
     Next();
     CheckMessage(*field.message_type(), path, close, open, depth + 1);
+    return true;
   }
 
-  void CheckString(const FieldDescriptor& field, const std::string& path) {
+  bool CheckString(const FieldDescriptor& field, const std::string& path) {
     const FieldPlace place = place_;
     std::string text;
     bool is_broken = false;
@@ -407,13 +512,17 @@ class Checker {
       Tokenizer::ParseStringAppend(token().text, &text);
       Next();
     }
-    if (is_broken) return;
+    if (is_broken) return false;
     if (field.cpp_type() != FieldDescriptor::CPPTYPE_STRING) {
       Error(place, path,
             fmt::format("{} is a text in quotes (expected {})", Quote(text), ExpectedValue(field)));
-    } else if (field.type() == FieldDescriptor::TYPE_STRING && !IsPrintable(text)) {
-      Error(place, path, fmt::format("{} holds a character that cannot be printed", Quote(text)));
+      return false;
     }
+    if (field.type() == FieldDescriptor::TYPE_STRING && !IsPrintable(text)) {
+      Error(place, path, fmt::format("{} holds a character that cannot be printed", Quote(text)));
+      return false;
+    }
+    return true;
   }
 
   // Precondition: not at an opening or closing bracket, a separator or the end.
@@ -438,7 +547,7 @@ class Checker {
     return word;
   }
 
-  void CheckWord(const FieldDescriptor& field, const std::string& path, const Word& word) {
+  bool CheckWord(const FieldDescriptor& field, const std::string& path, const Word& word) {
     const std::string digits = word.text.substr(word.negative ? 1 : 0);
     const bool is_integer = word.token_count == 1 && word.type == Tokenizer::TYPE_INTEGER;
     bool is_right = false;
@@ -460,38 +569,44 @@ class Checker {
         break;
       case FieldDescriptor::CPPTYPE_ENUM:
         if (word.token_count == 1 && word.type == Tokenizer::TYPE_IDENTIFIER && !word.negative) {
-          CheckEnumValue(*field.enum_type(), path, word);
-          return;
+          return CheckEnumValue(*field.enum_type(), path, word);
         }
         break;
       default:
         break;
     }
-    if (is_right) return;
-    Error(word.place, path, fmt::format("{} is not {}", Quote(word.text), ExpectedValue(field)));
+    if (!is_right) {
+      Error(word.place, path, fmt::format("{} is not {}", Quote(word.text), ExpectedValue(field)));
+    }
+    return is_right;
   }
 
-  void CheckEnumValue(const EnumDescriptor& type, const std::string& path, const Word& word) {
+  bool CheckEnumValue(const EnumDescriptor& type, const std::string& path, const Word& word) {
     const std::vector<std::string> names = ValueNames(type);
     for (const std::string& name : names) {
-      if (name == word.text) return;
+      if (name == word.text) return true;
     }
     Error(word.place, path, UnknownName("", word.text, names));
+    return false;
   }
 
   const TextProtoCheck& check_;
-  FieldPlaces& places_;
+  CheckedTextProto checked_;
   Diagnostics& diagnostics_;
   google::protobuf::io::ArrayInputStream stream_;
   TokenErrors token_errors_;
   Tokenizer tokenizer_;
   ColumnMap columns_;
-  FieldPlace place_;  // of the current token
+  FieldPlace place_;   // of the current token
+  size_t offset_ = 0;  // likewise
   bool token_is_broken_ = false;
   int token_line_ = -1;  // of the token before
   int token_end_column_ = -1;
   int error_count_ = 0;
   int syntax_error_line_ = 0;
+  bool has_syntax_error_ = false;
+  int repeats_around_ = 0;  // fields given again that the current one is in
+  std::vector<Cut> cuts_;   // in the order of the text, none within another
 };
 
 }  // namespace
@@ -512,8 +627,14 @@ std::vector<std::string> ValueNames(const EnumDescriptor& type) {
   return names;
 }
 
-bool CheckTextProto(const TextProtoCheck& check, FieldPlaces& places, Diagnostics& diagnostics) {
-  return Checker(check, places, diagnostics).Run();
+CheckedTextProto CheckTextProto(const TextProtoCheck& check, Diagnostics& diagnostics) {
+  return Checker(check, diagnostics).Run();
+}
+
+bool IsAtOrBelow(std::string_view field_path, std::string_view path) {
+  if (!field_path.starts_with(path)) return false;
+  return field_path.size() == path.size() || field_path[path.size()] == '.' ||
+         field_path[path.size()] == '[';
 }
 
 }  // namespace railyard

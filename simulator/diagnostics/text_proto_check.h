@@ -5,8 +5,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <google/protobuf/descriptor.h>
 
@@ -15,6 +17,7 @@
 
 namespace railyard {
 
+// The text to check, and where it stands.
 struct TextProtoCheck {
   std::string_view text;
   const google::protobuf::Descriptor* type = nullptr;
@@ -24,11 +27,20 @@ struct TextProtoCheck {
   std::function<SourceLocation(const FieldPlace&)> locate;
 };
 
-// Reports every mistake up to kTextProtoFindingsMax and records where each field stands. False if
-// there was one.
-bool CheckTextProto(const TextProtoCheck& check, FieldPlaces& places, Diagnostics& diagnostics);
+struct CheckedTextProto {
+  FieldPlaces places;      // where each field stands
+  FieldMistakes mistakes;  // empty if nothing is wrong but the syntax
+  // The text with the fields that are wrong taken out of it, and elements of repeated fields
+  // replaced by empty ones, so that the others keep their numbers. nullopt after a syntax error,
+  // after which nobody can tell what belongs to what, and where there are too many mistakes.
+  std::optional<std::string> readable;
+};
 
-inline constexpr int kTextProtoFindingsMax = 100;
+// Reports every mistake up to kTextProtoFindingsMax.
+CheckedTextProto CheckTextProto(const TextProtoCheck& check, Diagnostics& diagnostics);
+
+// Whether a field's path is `path` itself or that of something in it.
+bool IsAtOrBelow(std::string_view field_path, std::string_view path);
 
 // The names of a type's fields, and those of an enum's values that may be written.
 std::vector<std::string> FieldNames(const google::protobuf::Descriptor& type);

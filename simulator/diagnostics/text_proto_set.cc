@@ -60,11 +60,11 @@ std::string_view Trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// Forgets where a field and everything in it was written.
-void ErasePlaces(FieldPlaces& places, const std::string& path) {
-  for (auto it = places.lower_bound(path); it != places.end() && it->first.starts_with(path);) {
-    const char next = it->first.size() > path.size() ? it->first[path.size()] : '.';
-    it = next == '.' || next == '[' ? places.erase(it) : std::next(it);
+// Erases what is known of a field and everything in it.
+template <typename ByPath>
+void EraseBelow(ByPath& by_path, const std::string& path) {
+  for (auto it = by_path.lower_bound(path); it != by_path.end() && it->first.starts_with(path);) {
+    it = IsAtOrBelow(it->first, path) ? by_path.erase(it) : std::next(it);
   }
 }
 
@@ -96,9 +96,11 @@ class Edit {
     edited->CopyFrom(*file_.message);
     if (!Descend(*edited, *steps, Trim(set.substr(equals + 1)))) return false;
     file_.message = std::move(edited);
-    for (const auto& [created, place] : created_places_) {
-      file_.places.try_emplace(created, place);
+    for (const std::string& replaced : replaced_) {
+      EraseBelow(file_.places, replaced);
+      EraseBelow(file_.mistakes, replaced);
     }
+    for (const std::string& given : given_) file_.places.try_emplace(given, Place());
     return true;
   }
 
@@ -108,7 +110,9 @@ class Edit {
     std::string field;
   };
 
-  bool Fail(std::string field, std::string what) {
+  // What the field was to be is not known, so what it is in the file is not worth a finding.
+  bool Fail(std::string field, std::string what, FieldMistake mistake = FieldMistake::kUnreadable) {
+    if (!field.empty()) file_.mistakes.try_emplace(field, mistake);
     diagnostics_.Error(where_, std::move(field), std::move(what));
     return false;
   }
@@ -125,19 +129,24 @@ class Edit {
       path += step.name;
       const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(step.name);
       if (field == nullptr) {
-        return Fail(path, UnknownName("field", step.name, FieldNames(*message->GetDescriptor())));
+        return FailUnknown(parent, path, step.name, FieldNames(*message->GetDescriptor()));
       }
       if (!CheckIndex(*message, *field, step, path)) return false;
       if (step.index != kNoIndex) path += fmt::format("[{}]", step.index);
-      if (i + 1 == steps.size()) return SetField(*message, *field, step, parent, path, value);
+      if (i + 1 == steps.size()) {
+        return value.empty() ? RemoveField(*message, *field, step, path)
+                             : SetField(*message, *field, step, parent, path, value);
+      }
       if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
         return Fail(path,
                     fmt::format("has no field {}, it is not a message", Quote(steps[i + 1].name)));
       }
       if (field->is_repeated() && step.index == kNoIndex) {
         return Fail(path,
-                    fmt::format("which one? (expected e.g. {}[0].{})", path, steps[i + 1].name));
+                    fmt::format("which one? (expected e.g. {}[0].{})", path, steps[i + 1].name),
+                    FieldMistake::kDoubtful);
       }
+      if (value.empty() && IsAbsent(*message, *field, step)) return true;
       message = &Enter(*message, *field, step, path);
     }
     return false;
@@ -156,32 +165,60 @@ class Edit {
                             size, path, size));
   }
 
+  bool FailUnknown(const std::string& parent, const std::string& path, const std::string& name,
+                   const std::vector<std::string>& names) {
+    if (const std::string meant = ClosestName(name, names); !meant.empty()) {
+      file_.mistakes.try_emplace(parent.empty() ? meant : parent + "." + meant,
+                                 FieldMistake::kDoubtful);
+    }
+    return Fail(path, UnknownName("field", name, names), FieldMistake::kDoubtful);
+  }
+
+  static bool IsAbsent(const Message& message, const FieldDescriptor& field, const PathStep& step) {
+    const Reflection& reflection = *message.GetReflection();
+    return field.is_repeated() ? step.index == reflection.FieldSize(message, &field)
+                               : !reflection.HasField(message, &field);
+  }
+
   Message& Enter(Message& message, const FieldDescriptor& field, const PathStep& step,
                  const std::string& path) {
     const Reflection& reflection = *message.GetReflection();
-    const bool is_absent = field.is_repeated() ? step.index == reflection.FieldSize(message, &field)
-                                               : !reflection.HasField(message, &field);
+    const bool is_absent = IsAbsent(message, field, step);
     if (is_absent) {
-      ForgetSiblings(field, path);
-      created_places_.emplace(path, Place());
+      ReplaceSiblings(field, path);
+      given_.push_back(path);
     }
     if (!field.is_repeated()) return *reflection.MutableMessage(&message, &field);
     return is_absent ? *reflection.AddMessage(&message, &field)
                      : *reflection.MutableRepeatedMessage(&message, &field, step.index);
   }
 
+  bool RemoveField(Message& message, const FieldDescriptor& field, const PathStep& step,
+                   const std::string& path) {
+    if (step.index != kNoIndex) {
+      const std::string_view all = std::string_view(path).substr(0, path.rfind('['));
+      return Fail(path, fmt::format("one of several cannot be removed (expected {}=[…] with those "
+                                    "that stay)",
+                                    all));
+    }
+    message.GetReflection()->ClearField(&message, &field);
+    replaced_.push_back(path);
+    return true;
+  }
+
   bool SetField(Message& message, const FieldDescriptor& field, const PathStep& step,
                 const std::string& parent, const std::string& path, std::string_view value) {
     const bool is_list = field.is_repeated() && step.index == kNoIndex;
     if (is_list && !value.starts_with('[')) {
-      return Fail(path, fmt::format("is repeated (expected {}[0]=… for one of them, or {}=[…])",
-                                    path, path));
+      return Fail(
+          path,
+          fmt::format("is repeated (expected {}[0]=… for one of them, or {}=[…])", path, path),
+          FieldMistake::kDoubtful);
     }
     if (field.is_repeated() && !is_list && value.starts_with('[')) {
       return Fail(path, "is one of several, not a list");
     }
     const std::unique_ptr<Message> scratch(message.New());
-    FieldPlaces places;
     const bool is_bare = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING && !is_list &&
                          !value.starts_with('"') && !value.starts_with('\'');
     if (is_bare) {
@@ -191,27 +228,33 @@ class Edit {
       } else {
         reflection.SetString(scratch.get(), &field, std::string(value));
       }
-    } else if (!ParseValue(*scratch, field, step, {parent, path}, value, places)) {
+    } else if (!ParseValue(*scratch, field, step, {parent, path}, value)) {
       return false;
     }
-    places[path] = Place();
-    ForgetSiblings(field, path);
-    ErasePlaces(file_.places, path);
-    for (const auto& [given, place] : places) file_.places[given] = Place();
+    ReplaceSiblings(field, path);
+    replaced_.push_back(path);
+    given_.push_back(path);
     Transfer(*scratch, message, field, step.index);
     return true;
   }
 
   // Reads "name: VALUE" into `scratch`, with the same care as a file.
   bool ParseValue(Message& scratch, const FieldDescriptor& field, const PathStep& step,
-                  const Paths& paths, std::string_view value, FieldPlaces& places) {
+                  const Paths& paths, std::string_view value) {
     const std::string text = fmt::format("{}: {}", field.name(), value);
     const TextProtoCheck check{.text = text,
                                .type = scratch.GetDescriptor(),
                                .path = paths.parent,
                                .first_index = step.index == kNoIndex ? 0 : step.index,
                                .locate = [this](const FieldPlace&) { return where_; }};
-    if (!CheckTextProto(check, places, diagnostics_)) return false;
+    const CheckedTextProto checked = CheckTextProto(check, diagnostics_);
+    if (!checked.readable || !checked.mistakes.empty()) {
+      file_.mistakes.try_emplace(paths.field, step.index == kNoIndex && field.is_repeated()
+                                                  ? FieldMistake::kDoubtful
+                                                  : FieldMistake::kUnreadable);
+      return false;
+    }
+    for (const auto& [given, place] : checked.places) given_.push_back(given);
     google::protobuf::TextFormat::Parser parser;
     parser.SetRecursionLimit(kTextProtoDepthMax);
     if (!parser.ParseFromString(text, &scratch)) {
@@ -223,8 +266,7 @@ class Edit {
     const bool is_one =
         given.size() <= 1 && (!field.is_repeated() || step.index == kNoIndex ||
                               scratch.GetReflection()->FieldSize(scratch, &field) == 1);
-    return is_one ||
-           Fail(std::string(field.name()), fmt::format("{} is more than one value", Quote(value)));
+    return is_one || Fail(paths.field, fmt::format("{} is more than one value", Quote(value)));
   }
 
   // Moves the one field of `scratch` into `message`.
@@ -243,13 +285,13 @@ class Edit {
   }
 
   // A oneof's other members go when one is set.
-  void ForgetSiblings(const FieldDescriptor& field, const std::string& path) {
+  void ReplaceSiblings(const FieldDescriptor& field, const std::string& path) {
     const auto* oneof = field.real_containing_oneof();
     if (oneof == nullptr) return;
     const size_t dot = path.rfind('.');
     const std::string prefix = dot == std::string::npos ? "" : path.substr(0, dot + 1);
     for (int i = 0; i < oneof->field_count(); ++i) {
-      if (oneof->field(i) != &field) ErasePlaces(file_.places, prefix + oneof->field(i)->name());
+      if (oneof->field(i) != &field) replaced_.push_back(prefix + oneof->field(i)->name());
     }
   }
 
@@ -257,7 +299,10 @@ class Edit {
   int set_index_;
   SourceLocation where_;
   Diagnostics& diagnostics_;
-  FieldPlaces created_places_;
+  // By path, for when the edit has succeeded: fields whose places are of no more use, and fields
+  // that came from here.
+  std::vector<std::string> replaced_;
+  std::vector<std::string> given_;
 };
 
 }  // namespace

@@ -8,7 +8,8 @@
 namespace railyard {
 
 // Applies file.sets[set_index], so that `file.places` says for the fields it gives that they came
-// from there. False, and nothing changed, after an error.
+// from there, and `file.mistakes` nothing about them. False after an error: nothing is changed then
+// but `file.mistakes`.
 bool ApplySet(TextProtoFile& file, int set_index, Diagnostics& diagnostics);
 
 }  // namespace railyard

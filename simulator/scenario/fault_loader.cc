@@ -55,7 +55,10 @@ class FaultLoader {
     if (!cursor.Has("at")) cursor.Missing(diagnostics_, "at", kExpectedDuration);
     fault.at_ps = LoadTime(cursor, "at", 0);
     fault.until_ps = LoadTime(cursor, "until", kNeverPs);
-    if (diagnostics_.error_count() > errors_before) return false;
+    if (diagnostics_.error_count() > errors_before || cursor.IsDoubtful("at") ||
+        cursor.IsDoubtful("until")) {
+      return false;
+    }
     if (fault.until_ps > fault.at_ps) return true;
     cursor.Error(diagnostics_, "until",
                  fmt::format("ends at {}, {} it begins at {} (expected a later time, or none for a "
@@ -108,7 +111,7 @@ class FaultLoader {
         fault.forward = true;
         fault.backward = true;
     }
-    return true;
+    return !cursor.IsDoubtful("link") && !cursor.IsDoubtful("direction");
   }
 
   const std::vector<std::string>& CableNames() {

@@ -68,7 +68,10 @@ class ProgramLoader {
     for (int i = 0; i < program_.Size("collectives"); ++i) {
       entries.push_back(LoadEntry(program_.Child("collectives", i)));
     }
-    if (diagnostics_.error_count() > errors_before || rank_count_ == 0) return std::nullopt;
+    if (diagnostics_.error_count() > errors_before || rank_count_ == 0 ||
+        program_.IsDoubtfulSelf()) {
+      return std::nullopt;
+    }
     uint64_t calls = 0;
     for (const Entry& entry : entries) calls += entry.repeat * rank_count_;
     if (calls > kProgramCallsMax) {
@@ -92,7 +95,8 @@ class ProgramLoader {
     }
     operation.datatype = kElement;
     operation.count = LoadCount(cursor, operation.kind);
-    if (cursor.Has("root") && cursor.Has("kind") && !HasRoot(operation.kind)) {
+    if (cursor.Has("root") && cursor.Has("kind") && !cursor.IsDoubtful("kind") &&
+        !HasRoot(operation.kind)) {
       cursor.Error(diagnostics_, "root",
                    "means nothing for this kind (expected BROADCAST or REDUCE)");
     } else {
@@ -119,7 +123,7 @@ class ProgramLoader {
       return 0;
     }
     const bool has_blocks = HasBlocks(kind);
-    if (has_blocks && rank_count_ == 0) return 0;
+    if (cursor.IsDoubtful("kind") || (has_blocks && rank_count_ == 0)) return 0;
     const uint64_t grain_bytes =
         DatatypeBytes(kElement) * (has_blocks ? uint64_t{rank_count_} : uint64_t{1});
     if (bytes % grain_bytes != 0) {

@@ -76,7 +76,8 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   const int errors_before_nccl = diagnostics.error_count();
   const NcclBlock nccl =
       LoadNccl(cursor, workload ? workload->trace.nccl_version : std::string(), diagnostics);
-  if (fabric && workload && diagnostics.error_count() == errors_before_nccl) {
+  if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
+      !cursor.IsDoubtful("nccl")) {
     CheckConnections(cursor, *fabric, workload->job, nccl.planner, diagnostics);
   }
   scenario->gpu = LoadGpu(cursor, diagnostics);

@@ -103,7 +103,8 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
     planner.buffsize_bytes = buffsize_bytes;
   }
   planner.pxn_disable = nccl->Flag("PXN_DISABLE", planner.pxn_disable);
-  if (nccl->Has("PXN_DISABLE") && planner.version < kFirstPxnVersion) {
+  if (nccl->Has("PXN_DISABLE") && planner.version < kFirstPxnVersion &&
+      !nccl->IsDoubtful("version")) {
     nccl->Error(diagnostics, "PXN_DISABLE",
                 fmt::format("NCCL has it from 2.12 on, the job's is {}",
                             nccl->Text("version", trace_version)));
@@ -143,6 +144,8 @@ NicSettings LoadNic(const ProtoCursor& scenario, Diagnostics& diagnostics) {
       nic.Number(diagnostics, "ack_every_packets", settings.ack_every_packets, 1, 65'536));
   const uint64_t window_bytes = nic.Bytes(diagnostics, "window", settings.window_bytes);
   const uint64_t window_bytes_max = kWindowPacketsMax * settings.mtu_bytes;
+  // What the window is held against has to be known.
+  if (nic.IsDoubtful("mtu_bytes") || nic.IsDoubtful("ack_every_packets")) return settings;
   if (window_bytes < settings.mtu_bytes || window_bytes > window_bytes_max) {
     nic.Error(diagnostics, "window",
               fmt::format("{} is out of range (expected {} to {})", FormatBytes(window_bytes),

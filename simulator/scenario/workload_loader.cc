@@ -59,7 +59,7 @@ std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::optional<ImportRep
   if (message.missing_ranks() == protos::NcclLog::RECONSTRUCT) {
     options.missing_ranks = NcclLogOptions::MissingRanks::kReconstruct;
   }
-  if (diagnostics.error_count() > errors_before) return std::nullopt;
+  if (diagnostics.error_count() > errors_before || log.IsDoubtfulSelf()) return std::nullopt;
 
   NcclLogImport import = ReadNcclLogs(options, diagnostics);
   report = std::move(import.report);
@@ -133,7 +133,9 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   const auto& message = static_cast<const protos::Workload&>(workload.message());
   const char* const source = SourceOf(message);
   if (source == nullptr) {
-    workload.Missing(diagnostics, "nccl_log", "nccl_log, trace or program");
+    if (!workload.IsDoubtful("trace") && !workload.IsDoubtful("program")) {
+      workload.Missing(diagnostics, "nccl_log", "nccl_log, trace or program");
+    }
     return std::nullopt;
   }
   LoadedWorkload loaded;
@@ -156,8 +158,8 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   if (loaded.job.collectives.empty()) {
     workload.Error(diagnostics, source, "holds no collective (expected at least one)");
   }
-  CheckAlgorithms(workload, source, loaded, diagnostics);
-  if (diagnostics.error_count() > errors_before) return std::nullopt;
+  if (!workload.IsDoubtful("algorithm")) CheckAlgorithms(workload, source, loaded, diagnostics);
+  if (diagnostics.error_count() > errors_before || workload.IsDoubtfulSelf()) return std::nullopt;
   return loaded;
 }
 

@@ -41,7 +41,10 @@ class TextFile {
   std::unique_ptr<TextProtoFile> LoadAs(const google::protobuf::Message& prototype,
                                         const std::vector<std::string>& sets = {}) {
     diagnostics = Diagnostics();
-    return LoadTextProto(path_, prototype, sets, diagnostics);
+    auto file = LoadTextProto(path_, prototype, sets, diagnostics);
+    // What is not read at all, or not as it stands, has been reported.
+    EXPECT_TRUE(diagnostics.HasErrors() || (file != nullptr && file->mistakes.empty()));
+    return file;
   }
 
   // What was found, the path in front of each line cut off.

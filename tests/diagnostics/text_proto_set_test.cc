@@ -20,11 +20,13 @@ class TextProtoSetTest : public ::testing::Test {
   // The scenario after the edits; the default one, and a failure, if they are refused.
   protos::Scenario Edited(const std::vector<std::string>& sets) {
     loaded_ = file_.Load(sets);
-    EXPECT_NE(loaded_, nullptr) << file_.Findings();
+    EXPECT_FALSE(file_.diagnostics.HasErrors()) << file_.Findings();
     return loaded_ ? AsScenario(*loaded_) : protos::Scenario();
   }
   std::string Refused(const std::string& set) {
-    EXPECT_EQ(file_.Load({set}), nullptr);
+    loaded_ = file_.Load({set});
+    EXPECT_EQ(AsScenario(*loaded_).DebugString(), AsScenario(*file_.Load()).DebugString());
+    loaded_ = file_.Load({set});
     return file_.Findings();
   }
 
@@ -128,8 +130,57 @@ TEST_F(TextProtoSetTest, EveryMistakeHasItsLine) {
 }
 
 TEST_F(TextProtoSetTest, AllMistakesAreFoundAtOnce) {
-  EXPECT_EQ(file_.Load({"seed=x", "sede=1", "seed=4"}), nullptr);
+  file_.Load({"seed=x", "sede=1", "seed=4"});
   EXPECT_EQ(file_.diagnostics.error_count(), 2);
+}
+
+TEST_F(TextProtoSetTest, AnEmptyValueRemovesAField) {
+  EXPECT_FALSE(Edited({"name="}).has_name());
+  EXPECT_FALSE(loaded_->places.contains("name"));
+  EXPECT_FALSE(Edited({"faults[0].at="}).faults(0).has_at());
+  EXPECT_FALSE(Edited({"fabric= "}).has_fabric());
+  EXPECT_FALSE(loaded_->places.contains("fabric.preset"));
+  EXPECT_EQ(Edited({"faults="}).faults_size(), 0);
+  EXPECT_TRUE(Edited({"name=\"\""}).has_name());  // an empty text is a value
+}
+
+TEST_F(TextProtoSetTest, RemovingWhatIsNotThereChangesNothing) {
+  EXPECT_FALSE(Edited({"nccl.IB_TIMEOUT="}).has_nccl());
+  EXPECT_EQ(Edited({"fabric.rail_optimized.servers="}).fabric().preset(), "p");
+  EXPECT_EQ(Edited({"fabric.file="}).fabric().preset(), "p");
+}
+
+TEST_F(TextProtoSetTest, OneOfSeveralIsNotRemoved) {
+  EXPECT_EQ(Refused("faults[0]="),
+            "--set faults[0]=: error: faults[0]: one of several cannot be removed (expected "
+            "faults=[…] with those that stay)\n");
+  EXPECT_EQ(Refused("workload.nccl_log.files[1]="),
+            "--set workload.nccl_log.files[1]=: error: workload.nccl_log.files[1]: one of several "
+            "cannot be removed (expected workload.nccl_log.files=[…] with those that stay)\n");
+}
+
+TEST_F(TextProtoSetTest, ARefusedEditLeavesItsFieldDoubtfulAndThePlacesOfOthers) {
+  Refused("fabric.rail_optimized.servers=x");
+  EXPECT_TRUE(loaded_->IsUnreadable("fabric.rail_optimized.servers"));
+  EXPECT_TRUE(loaded_->places.contains("fabric.preset"));
+  Refused("faults[0].untill=5ms");
+  EXPECT_TRUE(loaded_->IsDoubtful("faults[0].until"));
+  EXPECT_FALSE(loaded_->IsDoubtful("faults[1]"));
+  Refused("faults=1");
+  EXPECT_TRUE(loaded_->IsDoubtful("faults"));
+  EXPECT_FALSE(loaded_->IsUnreadable("faults[0].at"));
+}
+
+TEST_F(TextProtoSetTest, EditsApplyToWhatIsReadableOfAFileWithMistakes) {
+  TextFile file("sede: 1\nseed: x\nfaults: 3\nfaults { at: \"1ms\" }\n");
+  const auto loaded = file.Load({"seed=7", "faults[1].at=2ms", "faults[2].at=3ms"});
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_EQ(file.diagnostics.error_count(), 3);
+  EXPECT_EQ(AsScenario(*loaded).seed(), 7u);
+  EXPECT_FALSE(loaded->IsDoubtful("seed"));
+  EXPECT_TRUE(loaded->IsUnreadable("faults[0]"));
+  EXPECT_EQ(AsScenario(*loaded).faults(1).at(), "2ms");
+  EXPECT_EQ(AsScenario(*loaded).faults(2).at(), "3ms");
 }
 
 }  // namespace

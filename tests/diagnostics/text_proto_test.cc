@@ -12,9 +12,17 @@ namespace {
 // What is found in a text.
 std::string FindingsIn(const std::string& text) {
   TextFile file(text);
-  const auto loaded = file.Load();
-  EXPECT_EQ(loaded == nullptr, file.diagnostics.HasErrors());
+  file.Load();
+  EXPECT_TRUE(file.diagnostics.HasErrors());
   return file.Findings();
+}
+
+// What can be read of a text with mistakes, on one line.
+std::string Readable(const std::string& text) {
+  TextFile file(text);
+  const auto loaded = file.Load();
+  EXPECT_TRUE(file.diagnostics.HasErrors());
+  return loaded ? loaded->message->ShortDebugString() : "nothing";
 }
 
 TEST(TextProtoTest, ARightFileIsReadWithThePlaceOfEachField) {
@@ -148,6 +156,77 @@ TEST(TextProtoTest, AllMistakesAreFoundAtOnceInTheOrderOfTheFile) {
             ":6:16: error: faults[1].kind: unknown \"LINK_UP\" (expected LINK_DOWN)\n"
             ":7:9: error: seed: given twice (the first is in line 7)\n"
             ":8:5: error: nic: \"{\" is never closed\n");
+}
+
+TEST(TextProtoTest, WhatIsRightIsReadBesideMistakes) {
+  EXPECT_EQ(Readable("sede: 3 name: \"a\" potatoes { x: [1, { }] } nic { windw: \"1\" }"),
+            "name: \"a\" nic { }");
+  EXPECT_EQ(Readable("seed: \"x\", name: \"a\"; nic: 3 gpu 3 routing { detection_delay: }"),
+            "name: \"a\" routing { }");
+  EXPECT_EQ(Readable("seed 3; name: \"a\" nccl { PXN_DISABLE: 1, IB_TIMEOUT: x # { \n }"),
+            "name: \"a\" nccl { }");
+}
+
+TEST(TextProtoTest, WhatIsGivenAgainLeavesTheFirstStanding) {
+  EXPECT_EQ(Readable("seed: 1 seed: 2 nic { window: \"a\" } nic { mtu_bytes: x }"),
+            "seed: 1 nic { window: \"a\" }");
+  EXPECT_EQ(Readable("fabric { preset: \"a\" file: \"b\" }"), "fabric { preset: \"a\" }");
+}
+
+TEST(TextProtoTest, ElementsKeepTheirNumbers) {
+  EXPECT_EQ(Readable("faults: 3 faults { link: 5 } faults [ { at: \"x\" }, 7, { link: \"b\" } ]"),
+            "faults { } faults { } faults { at: \"x\" } faults { } faults { link: \"b\" }");
+  EXPECT_EQ(Readable("workload { nccl_log { files: [3, \"b\", , \"d\"] files: } }"),
+            "workload { nccl_log { files: \"\" files: \"b\" files: \"\" files: \"d\" files: "
+            "\"\" } }");
+}
+
+TEST(TextProtoTest, ASyntaxErrorLeavesNothingToRead) {
+  for (const char* text : {"nic {", "nic { }}", "name: \"a", "name: \"\\q\"", "[a.b]: 3", "µ: 1",
+                           "workload { nccl_log { files: [\"a\" 3] } }"}) {
+    EXPECT_EQ(Readable(text), "nothing") << text;
+  }
+}
+
+TEST(TextProtoTest, MistakesAreKnownByTheirFields) {
+  TextFile file(
+      "seed: x\n"
+      "fabrik { }\n"
+      "faults { at: 3 untill: \"1ms\" } faults { at: \"1ms\" }\n"
+      "nic { potatoes: 1 }\n"
+      "gpu { channel_rate: \"1Gbps\" } gpu { launch_latency: 3 }\n");
+  const auto loaded = file.Load();
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_TRUE(loaded->IsUnreadable("seed"));
+  EXPECT_TRUE(loaded->IsUnreadable("faults[0].at"));
+  EXPECT_FALSE(loaded->IsUnreadable("faults[0].until"));
+  EXPECT_FALSE(loaded->IsUnreadable("gpu.launch_latency"));  // of the first one
+  for (const char* doubtful : {"", "seed", "fabric", "faults", "faults[0]", "faults[0].at",
+                               "faults[0].until", "nic", "gpu"}) {
+    EXPECT_TRUE(loaded->IsDoubtful(doubtful)) << doubtful;
+  }
+  for (const char* certain : {"name", "faults[1]", "faults[1].at", "faults[0].link", "nic.window",
+                              "gpu.channel_rate", "fault"}) {
+    EXPECT_FALSE(loaded->IsDoubtful(certain)) << certain;
+  }
+}
+
+TEST(TextProtoTest, WhatAnUnreadableFieldHoldsIsNotWorthAFinding) {
+  TextFile file("faults: 3 nic { window: 4 mtu_bytse: 1 }");
+  const auto loaded = file.Load();
+  ASSERT_NE(loaded, nullptr);
+  Diagnostics diagnostics;
+  const ProtoCursor cursor(*loaded);
+  cursor.Child("faults", 0).Error(diagnostics, "at", "any");
+  cursor.Child("faults", 0).Missing(diagnostics, "kind", "any");
+  const ProtoCursor nic = cursor.Child("nic");
+  nic.Warning(diagnostics, "window", "any");
+  nic.Missing(diagnostics, "window", "any");
+  nic.Missing(diagnostics, "mtu_bytes", "any");  // that is what was meant
+  EXPECT_EQ(diagnostics.ToString(), "");
+  nic.Missing(diagnostics, "ack_every_packets", "a number");
+  EXPECT_EQ(file.WithoutPath(diagnostics.ToString()),
+            ":1:11: error: nic.ack_every_packets: missing (expected a number)\n");
 }
 
 TEST(TextProtoTest, AFileThatIsNoneIsAFinding) {

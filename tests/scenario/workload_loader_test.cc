@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/workload_loader.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,6 +125,21 @@ TEST_F(WorkloadLoaderTest, ARankMapEntryThatMatchesNoProcessIsAnError) {
   Load("nccl_log { files: \"job.log\"\nrank_map { host: \"elsewhere\" pid: 1 rank: 0 } }", Log(""));
   EXPECT_EQ(scenario_, nullptr);
   EXPECT_THAT(findings_, HasSubstr(":3:1: error: "));
+}
+
+// What a log would be told to be is not known: nothing is concluded from it.
+TEST_F(WorkloadLoaderTest, ALogIsNotJudgedBySettingsThatCannotBeRead) {
+  Load("algorithm: RNIG nccl_log { files: \"job.log\" }", Log("TREE proto LL"));
+  EXPECT_EQ(findings_,
+            ":2:23: error: workload.algorithm: unknown \"RNIG\" (did you mean \"RING\"?)\n");
+  Load("nccl_log { files: \"job.log\" missing_ranks: RECONSTRCT }", Log("", 1));
+  EXPECT_EQ(findings_,
+            ":2:55: error: workload.nccl_log.missing_ranks: unknown \"RECONSTRCT\" (did you mean "
+            "\"RECONSTRUCT\"?)\n");
+  Load("nccl_log { files: [\"job.log\", 3, \"x\"] }", Log(""));
+  EXPECT_THAT(findings_, HasSubstr("files[1]: \"3\" is not a text in quotes\n"));
+  EXPECT_THAT(findings_, HasSubstr("files[2]: "));  // there is no such file
+  EXPECT_EQ(std::count(findings_.begin(), findings_.end(), '\n'), 2);
 }
 
 TEST_F(WorkloadLoaderTest, AWorkloadNamesItsSource) {

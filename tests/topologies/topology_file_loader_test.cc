@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/topology_file_loader.h"
 
+#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -258,6 +259,57 @@ TEST_F(TopologyFileLoaderTest, AllMistakesAreReportedAtOnce) {
   EXPECT_NE(findings.find("links[4].rate"), std::string::npos) << findings;
   EXPECT_EQ(findings.find("links[4].from"), std::string::npos)
       << "x is refused, not unknown: " << findings;
+}
+
+TEST_F(TopologyFileLoaderTest, MistakesOfTextAndOfMeaningAreFoundAtOnce) {
+  EXPECT_EQ(
+      Complain("devices { name: \"a--b\" kind: GPU srever: 2 local_index: 0 }\n"
+               "devices { name: \"x\" kind: GPPU server: 0 local_index: 4000 }\n"
+               "links { from: \"leaf\" to: \"a/gpu\" tier: NVLINK rate: 400 }\n"
+               "links { from: \"lea\" to: \"a/gpu\" tier: HOST rate: \"4\" lane: 1 }"),
+      "mine.textproto:13:11: error: devices[5].name: \"a--b\" is not a device name (expected "
+      "letters, digits and / . _ : - inside, no \"--\", at most 200 characters)\n"
+      "mine.textproto:13:34: error: devices[5].srever: unknown field \"srever\" (did you mean "
+      "\"server\"?)\n"
+      "mine.textproto:14:27: error: devices[6].kind: unknown \"GPPU\" (did you mean "
+      "\"GPU\"?)\n"
+      "mine.textproto:15:34: error: links[4].tier: NVLINK does not join leaf (SWITCH) and "
+      "a/gpu (GPU) (expected a GPU and an NVSWITCH or two GPUs)\n"
+      "mine.textproto:15:53: error: links[4].rate: \"400\" is not a text in quotes\n"
+      "mine.textproto:16:9: error: links[5].from: unknown device \"lea\" (did you mean "
+      "\"leaf\"?)\n"
+      "mine.textproto:16:44: error: links[5].rate: \"4\" is not a data rate (expected a data "
+      "rate with its unit, e.g. \"400Gbps\")\n"
+      "mine.textproto:16:54: error: links[5].lane: unknown field \"lane\" (did you mean "
+      "\"lanes\"?)\n");
+}
+
+// Each of these lines has one mistake, and what depends on it is not looked at.
+TEST_F(TopologyFileLoaderTest, AMistakeInTheTextIsReportedOnceAndNothingThatFollowsFromIt) {
+  const auto only = [this](const std::string& lines) {
+    const std::string found = Complain(lines);
+    EXPECT_EQ(std::count(found.begin(), found.end(), '\n'), 1) << found;
+    EXPECT_EQ(found.rfind("mine.textproto:13:", 0), 0u) << found;
+  };
+  // A name that cannot be read may be the one a link asks for; likewise an element that is none.
+  const std::string link =
+      "\nlinks { from: \"c/nic\" to: \"leaf\" tier: NIC_LEAF rate: \"1Gbps\" }";
+  only("devices { name: c kind: NIC server: 0 local_index: 1 }" + link);
+  only("devices { nmae: \"c/nic\" kind: NIC server: 0 local_index: 1 }" + link);
+  only("devices: 3" + link);
+  only("devces { name: \"c/nic\" kind: NIC server: 0 local_index: 1 }" + link);
+  // Two devices whose names cannot be read are not two of one name.
+  EXPECT_EQ(Complain("devices { name: 1 kind: SWITCH }\ndevices { name: 2 kind: SWITCH }"),
+            "mine.textproto:13:17: error: devices[5].name: \"1\" is not a text in quotes\n"
+            "mine.textproto:14:17: error: devices[6].name: \"2\" is not a text in quotes\n");
+  // A gap among the servers, and a device without a link, may be gone when the mistake is.
+  only(
+      "devices { name: \"c/nic\" kind: NIC server: x local_index: 1 }\n"
+      "devices { name: \"d/nic\" kind: NIC server: 3 local_index: 1 }");
+  only(
+      "links { from: \"leaf\" to: \"c\" tier: LEAF_SPINE rate: 3 }\n"
+      "devices { name: \"c\" kind: SWITCH }");
+  only("links: 3");
 }
 
 }  // namespace
