@@ -5,7 +5,8 @@
 
 namespace railyard {
 
-// How NICs send and acknowledge. One setting for every NIC of a run.
+// How NICs send and acknowledge: what the attributes of railyard::Nic set, as the code that runs
+// per packet reads it.
 struct NicSettings {
   uint32_t mtu_bytes = 4096;  // path MTU, payload of a full packet; NCCL uses the ports' active MTU
   // Bytes a queue pair may have sent and not yet seen acknowledged: twice 400 Gb/s x 5 us, above
@@ -16,6 +17,9 @@ struct NicSettings {
   // Architecture Specification 1.7, 9.7.5.1.3; NCCL_IB_TIMEOUT, NCCL_IB_RETRY_CNT).
   uint32_t ib_timeout = 20;
   uint32_t ib_retry_cnt = 7;
+  // Packets a queue sends in its turn, before the next one's: the arbiter's quantum. 1 is the
+  // fairest; more makes fewer events.
+  uint32_t burst_packets = 1;
 
   int64_t LocalAckTimeoutPs() const { return int64_t{4'096'000} << ib_timeout; }
 };

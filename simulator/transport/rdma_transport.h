@@ -4,19 +4,22 @@
 // Specification 1.7, 9.7).
 //
 // A queue pair has two queues, each a reliable stream of its own: data, from the sender's GPU
-// memory to the receiver's, and clear-to-send elements the other way, from NIC to NIC. A NIC serves
-// its queues that may send in turn, one packet at a time, at its port's rate; ACKs and NACKs do not
-// wait for their turn.
+// memory to the receiver's, and clear-to-send elements the other way, from NIC to NIC. A NIC has a
+// port per wire; a port serves the queues that may send in turn, at its wire's rate; ACKs and NACKs
+// do not wait for their turn.
 //
-// Not modelled: congestion control, selective repeat, receiver-not-ready (NCCL posts its receives
-// before it sends clear-to-send), PCIe reads of the payload failing on their own.
+// Not modelled: receiver-not-ready (NCCL posts its receives before it sends clear-to-send), PCIe
+// reads of the payload failing on their own.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/nic_port.h"
 #include "simulator/transport/nic_settings.h"
+#include "simulator/transport/rdma_queue.h"
 #include "simulator/transport/transport_listener.h"
 #include "topologies/routing.h"
 
@@ -52,81 +55,49 @@ class RdmaTransport {
   // Routes changed: every queue resolves its paths again.
   void ResolvePaths();
 
-  uint32_t queue_count() const { return static_cast<uint32_t>(queues_.size()); }
-  uint32_t connection_of_queue(uint32_t queue) const { return queues_[queue].connection; }
-  PathRef DataPath(uint32_t queue_pair) const { return queues_[2 * queue_pair].path; }
+  uint32_t queue_count() const { return static_cast<uint32_t>(send_queues_.size()); }
+  uint32_t connection_of_queue(uint32_t queue) const { return PairOf(queue).connection; }
+  PathRef DataPath(uint32_t queue_pair) const { return send_queues_[2 * queue_pair].path(); }
   // Wire bytes of a message of so many payload bytes.
   uint64_t WireBytes(uint64_t payload_bytes) const;
   const RdmaCounters& counters() const { return counters_; }
-  // "server1/nic3 → server2/nic3: 12 packets unacknowledged, 3 retries" for explanations.
+  // "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send unacknowledged)", to explain
+  // what a queue pair waits for.
   std::string Describe(uint32_t queue_pair) const;
 
  private:
-  static constexpr uint32_t kNone = UINT32_MAX;
+  // Setting up (rdma_transport.cc).
+  void AddPorts(DeviceId nic);
+  uint32_t AddQueue();
+  void Resolve(uint32_t queue);
+  PathRef PathTo(DeviceId from, DeviceId to, uint64_t entropy, PathRef last);
+  static bool IsData(uint32_t queue) { return queue % 2 == 0; }
+  const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
 
-  struct Message {
-    uint32_t first_sequence = 0;
-    uint32_t end_sequence = 0;  // one past the last
-    uint32_t bytes = 0;
-  };
-  // Packet sequence numbers run freely in 32 bits and are compared by signed difference.
-  struct Queue {
-    // Sender.
-    PathRef path;
-    uint32_t port = 0;
-    uint32_t next_active = kNone;
-    uint32_t next_sequence = 0;   // to be sent next
-    uint32_t unacknowledged = 0;  // oldest
-    uint32_t sent_end = 0;        // one past the highest ever sent
-    uint32_t posted_end = 0;      // one past the last packet of the last message
-    uint32_t cursor = 0;          // index into messages of the one next_sequence lies in
-    int64_t timer_start_ps = 0;
-    uint8_t retries = 0;
-    bool active = false;         // in its port's ring
-    bool timer_pending = false;  // an event of it is on the wheel
-    bool broken = false;
-    bool is_data = false;
-    // Receiver.
-    bool nack_sent = false;
-    uint32_t expected = 0;
-    uint32_t unreported = 0;  // packets accepted, or had before, since the last ACK
-    uint32_t delivered_messages = 0;
-    PathRef ack_path;
-    // Both.
-    uint32_t connection = 0;
-    DeviceId source_nic = 0;
-    DeviceId destination_nic = 0;
-    DeviceId source = 0;  // GPU of the data queue, NIC of the other
-    DeviceId destination = 0;
-    uint64_t entropy = 0;
-    // Loss to the fabric not yet made good: sequences below loss_end.
-    bool has_lost = false;
-    uint32_t loss_end = 0;
-    bool has_repeated = false;
-    std::vector<Message> messages;  // posted and not yet acknowledged as a whole
-    uint32_t first_message = 0;     // of those still open, index into messages
-  };
-  struct Port {
-    LinkId wire = 0;  // first link of the NIC towards the fabric
-    int64_t backlog_max_ps = 0;
-    int64_t free_ps = 0;
-    uint32_t first_active = kNone;
-    uint32_t last_active = kNone;
-    bool event_pending = false;
-  };
+  // Sending ends (rdma_send.cc).
+  void PostMessage(uint32_t queue, uint64_t bytes);
+  bool MaySend(const SendQueue& queue) const {
+    return queue.next_sequence != queue.posted_end &&
+           queue.next_sequence - queue.unacknowledged < queue.window_packets &&
+           !queue.Is(SendQueue::kBroken);
+  }
+  void Activate(uint32_t queue);
+  void Append(NicPort& port, uint32_t queue);
+  void ScheduleServe(uint32_t port, int64_t time_ps);
+  // The time its packet takes on the port's wire.
+  int64_t SendPacket(uint32_t queue);
+  void TakeMessage(SendQueue& queue, SendBacklog& backlog);
+  void Seek(uint32_t queue, uint32_t sequence);
+  void MarkRepeated(uint32_t queue);
+  void StartTimer(uint32_t queue);
+  void GoBack(uint32_t queue, uint32_t sequence);
+  void OnAcknowledgement(uint32_t queue, uint32_t expected, bool is_nack);
+  void CompleteMessages(uint32_t queue);
+  void Break(uint32_t queue, const std::string& why);
 
-  uint32_t AddQueue(Queue queue);
-  void Resolve(Queue& queue);
-  void PostMessage(uint32_t queue_id, uint64_t bytes);
-  bool MaySend(const Queue& queue) const;
-  void Activate(uint32_t queue_id);
-  void SendPacket(uint32_t queue_id);
-  void StartTimer(uint32_t queue_id);
-  void GoBack(uint32_t queue_id, uint32_t sequence);
+  // Receiving ends (rdma_receive.cc).
   void OnWrite(uint32_t packet);
-  void OnAcknowledgement(uint32_t queue_id, uint32_t expected, bool is_nack);
-  void SendAcknowledgement(const Queue& queue, uint32_t queue_id, PacketKind kind);
-  void Break(uint32_t queue_id, const std::string& why);
+  void Acknowledge(uint32_t queue, PacketKind kind);
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
@@ -134,10 +105,13 @@ class RdmaTransport {
   NicSettings settings_;
   uint32_t first_port_;
   TransportListener& listener_;
-  uint32_t window_packets_;
-  std::vector<Queue> queues_;  // 2q: data of queue pair q; 2q+1: its clear-to-send
-  std::vector<Port> ports_;
-  std::vector<uint32_t> port_of_device_;
+  std::vector<SendQueue> send_queues_;        // 2q: data of queue pair q; 2q+1: its clear-to-send
+  std::vector<ReceiveQueue> receive_queues_;  // the same
+  std::vector<SendBacklog> backlogs_;         // the same
+  std::vector<QueuePair> queue_pairs_;
+  std::vector<NicPort> ports_;
+  std::vector<uint32_t> port_of_link_;          // by wire
+  std::vector<uint32_t> first_port_of_device_;  // by NIC
   RdmaCounters counters_;
 };
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace railyard {
+
+// The messages of one send queue that are not yet acknowledged as a whole, oldest first. Positions
+// count all messages ever posted, modulo 2^32, so they stay valid while others come and go. Memory
+// is that of the most messages that were open at once, rounded up to a power of two.
+class MessageRing {
+ public:
+  struct Message {
+    uint32_t first_sequence = 0;
+    uint32_t end_sequence = 0;  // one past the last
+    uint32_t bytes = 0;
+  };
+
+  bool empty() const { return first_ == end_; }
+  uint32_t first() const { return first_; }  // position of the oldest
+  uint32_t end() const { return end_; }      // one past that of the newest
+  // Precondition: first() <= position < end().
+  const Message& at(uint32_t position) const { return slots_[position & (slots_.size() - 1)]; }
+
+  void PushBack(const Message& message) {
+    if (end_ - first_ == slots_.size()) Grow();
+    slots_[end_++ & (slots_.size() - 1)] = message;
+  }
+  void PopFront() { ++first_; }
+
+ private:
+  static constexpr size_t kFirstSize =
+      8;  // NCCL_STEPS: messages NCCL has under way on a connection
+
+  void Grow() {
+    std::vector<Message> grown(slots_.empty() ? kFirstSize : 2 * slots_.size());
+    for (uint32_t position = first_; position != end_; ++position) {
+      grown[position & (grown.size() - 1)] = at(position);
+    }
+    slots_.swap(grown);
+  }
+
+  std::vector<Message> slots_;
+  uint32_t first_ = 0;
+  uint32_t end_ = 0;
+};
+
+}  // namespace railyard

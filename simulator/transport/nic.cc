@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/nic.h"
+
+#include <ns3/uinteger.h>
+
+namespace railyard {
+
+NS_OBJECT_ENSURE_REGISTERED(Nic);
+
+ns3::TypeId Nic::GetTypeId() {
+  const NicSettings defaults;
+  // Members of the base class, as members of this one: what ns-3's accessors take.
+  const auto u32 = [](uint32_t NicSettings::*member) {
+    return ns3::MakeUintegerAccessor(static_cast<uint32_t Nic::*>(member));
+  };
+  static ns3::TypeId type_id =
+      ns3::TypeId("railyard::Nic")
+          .SetParent<ns3::Object>()
+          .SetGroupName("Railyard")
+          .AddConstructor<Nic>()
+          .AddAttribute("MtuBytes",
+                        "Path MTU in bytes: payload of a full packet (InfiniBand Architecture "
+                        "Specification 1.7, 256 to 4096; NCCL uses the ports' active MTU).",
+                        ns3::UintegerValue(defaults.mtu_bytes), u32(&NicSettings::mtu_bytes),
+                        ns3::MakeUintegerChecker<uint32_t>(256, 4096))
+          .AddAttribute(
+              "WindowBytes",
+              "Bytes a queue pair may have sent and not yet seen acknowledged (twice "
+              "400 Gb/s x 5 us, above the round trip of a loaded two-tier fabric).",
+              ns3::UintegerValue(defaults.window_bytes),
+              ns3::MakeUintegerAccessor(static_cast<uint64_t Nic::*>(&NicSettings::window_bytes)),
+              ns3::MakeUintegerChecker<uint64_t>(1))
+          .AddAttribute("AckEveryPackets",
+                        "An ACK at least every so many packets, besides every message's last "
+                        "(assumed: vendors do not publish their coalescing).",
+                        ns3::UintegerValue(defaults.ack_every_packets),
+                        u32(&NicSettings::ack_every_packets), ns3::MakeUintegerChecker<uint32_t>(1))
+          .AddAttribute("IbTimeout",
+                        "Local ACK timeout T: 4.096 us x 2^T (InfiniBand Architecture "
+                        "Specification 1.7, 9.7.5.1.3; NCCL_IB_TIMEOUT).",
+                        ns3::UintegerValue(defaults.ib_timeout), u32(&NicSettings::ib_timeout),
+                        ns3::MakeUintegerChecker<uint32_t>(1, 31))
+          .AddAttribute("IbRetryCount",
+                        "How often a request is tried again before its queue pair breaks, 0 to 7 "
+                        "(InfiniBand Architecture Specification 1.7, 9.7; NCCL_IB_RETRY_CNT).",
+                        ns3::UintegerValue(defaults.ib_retry_cnt), u32(&NicSettings::ib_retry_cnt),
+                        ns3::MakeUintegerChecker<uint32_t>(0, 7))
+          .AddAttribute("BurstPackets",
+                        "Packets a queue pair sends in its turn: the arbiter's quantum (1 is the "
+                        "fairest; vendors do not publish theirs).",
+                        ns3::UintegerValue(defaults.burst_packets),
+                        u32(&NicSettings::burst_packets), ns3::MakeUintegerChecker<uint32_t>(1));
+  return type_id;
+}
+
+}  // namespace railyard

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The plain state of queue pairs. A queue pair has two queues, each a reliable stream of its own;
+// each queue has a sending end at one NIC and a receiving end at another. What a packet or an ACK
+// touches is one cache line at either end; the rest is kept apart.
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/message_ring.h"
+#include "topologies/fabric_graph.h"
+
+namespace railyard {
+
+// Signed distance from b to a of packet sequence numbers, which run freely in 32 bits.
+inline int32_t SequenceDistance(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b); }
+
+// Sending end.
+struct alignas(64) SendQueue {
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  static constexpr uint8_t kActive = 1;        // in its port's ring
+  static constexpr uint8_t kTimerPending = 2;  // an event of it is on the wheel
+  static constexpr uint8_t kBroken = 4;
+  static constexpr uint8_t kHasLost = 8;       // to the fabric, and not yet made good
+  static constexpr uint8_t kHasRepeated = 16;  // something since that loss
+
+  bool Is(uint8_t flag) const { return (flags & flag) != 0; }
+  void Set(uint8_t flag) { flags |= flag; }
+  void Clear(uint8_t flag) { flags &= static_cast<uint8_t>(~flag); }
+  PathRef path() const { return {first_link, hop_count}; }
+
+  uint32_t first_link = 0;  // of the path, in the network's table
+  uint8_t hop_count = 0;
+  uint8_t flags = 0;
+  uint8_t retries = 0;
+  uint32_t port = kNone;
+  uint32_t next_active = kNone;
+  uint32_t window_packets = 0;
+  uint32_t next_sequence = 0;   // to be sent next
+  uint32_t unacknowledged = 0;  // oldest
+  uint32_t sent_end = 0;        // one past the highest ever sent
+  uint32_t posted_end = 0;      // one past the last packet of the last message
+  // The message next_sequence lies in; where next_sequence is its end, the next one is to be taken.
+  uint32_t message_first = 0;
+  uint32_t message_end = 0;
+  uint32_t message_bytes = 0;
+  uint32_t oldest_end = 0;  // of the oldest message not acknowledged as a whole, if there is one
+  int64_t timer_start_ps = 0;
+};
+static_assert(sizeof(SendQueue) == 64);
+
+// What of the sending end is looked at once per message or loss.
+struct SendBacklog {
+  MessageRing messages;
+  uint32_t next_message = 0;  // position of the one after that which is being sent
+  uint32_t loss_end = 0;      // of the loss not yet made good: sequences below this
+};
+
+// Receiving end.
+struct ReceiveQueue {
+  PathRef ack_path() const { return {ack_first_link, ack_hop_count}; }
+
+  uint32_t ack_first_link = 0;
+  uint8_t ack_hop_count = 0;
+  bool nack_sent = false;
+  uint32_t expected = 0;
+  uint32_t unreported = 0;  // packets accepted, or had before, since the last ACK
+};
+
+// What both queues of a pair are between.
+struct QueuePair {
+  uint32_t connection = 0;
+  DeviceId source_gpu = 0;
+  DeviceId destination_gpu = 0;
+  DeviceId source_nic = 0;
+  DeviceId destination_nic = 0;
+  uint64_t entropy = 0;
+};
+
+}  // namespace railyard

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/nic.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <ns3/string.h>
+#include <ns3/uinteger.h>
+
+namespace railyard {
+namespace {
+
+TEST(NicTest, AttributesAreTheSettings) {
+  const auto nic = ns3::CreateObject<Nic>();
+  nic->SetAttribute("MtuBytes", ns3::UintegerValue(1'024));
+  nic->SetAttribute("WindowBytes", ns3::UintegerValue(65'536));
+  nic->SetAttribute("AckEveryPackets", ns3::UintegerValue(2));
+  nic->SetAttribute("IbTimeout", ns3::UintegerValue(14));
+  nic->SetAttribute("IbRetryCount", ns3::UintegerValue(3));
+  nic->SetAttribute("BurstPackets", ns3::UintegerValue(4));
+  const NicSettings& settings = nic->settings();
+  EXPECT_EQ(settings.mtu_bytes, 1'024u);
+  EXPECT_EQ(settings.window_bytes, 65'536u);
+  EXPECT_EQ(settings.ack_every_packets, 2u);
+  EXPECT_EQ(settings.ib_timeout, 14u);
+  EXPECT_EQ(settings.ib_retry_cnt, 3u);
+  EXPECT_EQ(settings.burst_packets, 4u);
+}
+
+TEST(NicTest, DefaultsOfAttributesAreThoseOfTheSettings) {
+  const auto nic = ns3::CreateObject<Nic>();
+  const NicSettings defaults;
+  EXPECT_EQ(nic->settings().mtu_bytes, defaults.mtu_bytes);
+  EXPECT_EQ(nic->settings().window_bytes, defaults.window_bytes);
+  EXPECT_EQ(nic->settings().ack_every_packets, defaults.ack_every_packets);
+  EXPECT_EQ(nic->settings().ib_timeout, defaults.ib_timeout);
+  EXPECT_EQ(nic->settings().ib_retry_cnt, defaults.ib_retry_cnt);
+  EXPECT_EQ(nic->settings().burst_packets, defaults.burst_packets);
+}
+
+TEST(NicTest, WhatNoNicCanDoIsRefused) {
+  const auto nic = ns3::CreateObject<Nic>();
+  EXPECT_FALSE(nic->SetAttributeFailSafe("MtuBytes", ns3::UintegerValue(128)));
+  EXPECT_FALSE(nic->SetAttributeFailSafe("MtuBytes", ns3::UintegerValue(9'000)));
+  EXPECT_FALSE(nic->SetAttributeFailSafe("WindowBytes", ns3::UintegerValue(0)));
+  EXPECT_FALSE(nic->SetAttributeFailSafe("AckEveryPackets", ns3::UintegerValue(0)));
+  EXPECT_FALSE(nic->SetAttributeFailSafe("IbTimeout", ns3::UintegerValue(32)));
+  EXPECT_FALSE(nic->SetAttributeFailSafe("IbRetryCount", ns3::UintegerValue(8)));
+  EXPECT_FALSE(nic->SetAttributeFailSafe("BurstPackets", ns3::UintegerValue(0)));
+}
+
+TEST(NicTest, EveryAttributeHasHelpThatSaysWhereItsDefaultComesFrom) {
+  const ns3::TypeId type_id = Nic::GetTypeId();
+  ASSERT_GT(type_id.GetAttributeN(), 0u);
+  for (size_t i = 0; i < type_id.GetAttributeN(); ++i) {
+    const std::string help = type_id.GetAttribute(i).help;
+    EXPECT_NE(help.find('('), std::string::npos) << type_id.GetAttribute(i).name << ": " << help;
+  }
+}
+
+}  // namespace
+}  // namespace railyard
