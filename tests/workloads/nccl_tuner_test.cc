@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Expected values: the tables NCCL 2.30.7's own tuning code prints for a DGX H100 topology (Intel
+// CPU, 400 Gb/s NICs), and the sizes at which its choice changes.
+#include "workloads/nccl_tuner.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railyard {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr uint32_t kVersion = 23007;
+constexpr uint64_t kKiB = 1024;
+constexpr uint64_t kMiB = 1024 * kKiB;
+constexpr uint64_t kGiB = 1024 * kMiB;
+
+NcclTuner DgxH100(uint32_t nodes, uint32_t version = kVersion) {
+  TunerPlatform platform;
+  platform.generation = GpuGeneration::kHopper;
+  if (nodes == 1) {
+    platform.ring = platform.tree = {12, 30, 30};
+    platform.nvls = {8, 40, 60};
+    platform.same_rings = true;
+    return NcclTuner(platform, {8, 1, 24}, version);
+  }
+  platform.ring = platform.tree = {8, 48, 48};
+  platform.nvls = {8, 40, 48};
+  platform.tree_meets_nic_on_one = true;
+  return NcclTuner(platform, {8 * nodes, nodes, 16}, version);
+}
+
+NcclTuner OneGpuPerNode(uint32_t nodes) {
+  TunerPlatform platform;
+  platform.generation = GpuGeneration::kHopper;
+  platform.ring = platform.tree = {2, 24, 24};
+  platform.same_rings = true;
+  platform.tree_meets_nic_on_one = true;
+  return NcclTuner(platform, {nodes, nodes, 4}, kVersion);
+}
+
+void ExpectModel(const NcclTuner& tuner, CollectiveKind kind, Algorithm algorithm,
+                 Protocol protocol, double latency_us, double gb_per_s) {
+  SCOPED_TRACE(std::string(AlgorithmName(algorithm)) + "/" + std::string(ProtocolName(protocol)));
+  const NcclTuner::Model model = tuner.ModelOf(kind, algorithm, protocol);
+  EXPECT_NEAR(model.latency_us, latency_us, 0.051);
+  EXPECT_NEAR(model.gb_per_s, gb_per_s, 0.051);
+}
+
+// The sizes, among powers of two from 8 B to 8 GiB, from which on another pair is chosen.
+struct Change {
+  uint64_t bytes;
+  Algorithm algorithm;
+  Protocol protocol;
+  friend bool operator==(const Change&, const Change&) = default;
+  friend void PrintTo(const Change& change, std::ostream* out) {
+    *out << change.bytes << " B: " << AlgorithmName(change.algorithm) << "/"
+         << ProtocolName(change.protocol);
+  }
+};
+std::vector<Change> ChangesOf(const NcclTuner& tuner, CollectiveKind kind) {
+  std::vector<Change> changes;
+  for (uint64_t bytes = 8; bytes <= 8 * kGiB; bytes *= 2) {
+    const auto choice =
+        tuner.Choose({kind, bytes, Datatype::kFloat32}, Algorithm::kUnstated, Protocol::kUnstated);
+    if (!choice) return {};
+    if (changes.empty() || changes.back().algorithm != choice->algorithm ||
+        changes.back().protocol != choice->protocol) {
+      changes.push_back({bytes, choice->algorithm, choice->protocol});
+    }
+  }
+  return changes;
+}
+
+constexpr auto kTree = Algorithm::kTree;
+constexpr auto kRing = Algorithm::kRing;
+constexpr auto kNvls = Algorithm::kNvls;
+constexpr auto kNvlsTree = Algorithm::kNvlsTree;
+constexpr auto kLl = Protocol::kLl;
+constexpr auto kLl128 = Protocol::kLl128;
+constexpr auto kSimple = Protocol::kSimple;
+constexpr auto kAllReduce = CollectiveKind::kAllReduce;
+constexpr auto kAllGather = CollectiveKind::kAllGather;
+constexpr auto kReduceScatter = CollectiveKind::kReduceScatter;
+constexpr auto kBroadcast = CollectiveKind::kBroadcast;
+
+TEST(NcclTuner, HasNcclsTableForTwoServersOfEightH100) {
+  const NcclTuner tuner = DgxH100(2);
+  ExpectModel(tuner, kAllReduce, kTree, kLl, 25.2, 16.58);
+  ExpectModel(tuner, kAllReduce, kTree, kLl128, 48.5, 124.78);
+  ExpectModel(tuner, kAllReduce, kTree, kSimple, 92.4, 140.76);
+  ExpectModel(tuner, kAllReduce, kRing, kLl, 40, 20.8);
+  ExpectModel(tuner, kAllReduce, kRing, kLl128, 75.2, 156.59);
+  ExpectModel(tuner, kAllReduce, kRing, kSimple, 131.6, 204.8);
+  ExpectModel(tuner, kAllReduce, kNvlsTree, kSimple, 66.8, 246.19);
+  ExpectModel(tuner, kAllGather, kRing, kLl, 23.3, 41.6);
+  ExpectModel(tuner, kAllGather, kRing, kLl128, 44.6, 313.17);
+  ExpectModel(tuner, kAllGather, kRing, kSimple, 70, 409.6);
+}
+
+TEST(NcclTuner, HasNcclsTableForOneServerOfEightH100) {
+  const NcclTuner tuner = DgxH100(1);
+  ExpectModel(tuner, kAllReduce, kRing, kLl, 15, 80.57);
+  ExpectModel(tuner, kAllReduce, kRing, kLl128, 40.6, 189.26);
+  ExpectModel(tuner, kAllReduce, kRing, kSimple, 56, 205.71);
+  ExpectModel(tuner, kAllReduce, kTree, kLl, 15.2, 43.58);
+  ExpectModel(tuner, kAllReduce, kTree, kLl128, 31.5, 128.8);
+  ExpectModel(tuner, kAllReduce, kTree, kSimple, 64.4, 165.6);
+  ExpectModel(tuner, kAllReduce, kNvls, kSimple, 25, 272);
+}
+
+TEST(NcclTuner, ChoosesForAllReduceAsNcclDoes) {
+  EXPECT_THAT(ChangesOf(DgxH100(1), kAllReduce),
+              ElementsAre(Change{8, kRing, kLl}, Change{2 * kMiB, kNvls, kSimple}));
+  EXPECT_THAT(ChangesOf(DgxH100(2), kAllReduce),
+              ElementsAre(Change{8, kTree, kLl}, Change{256 * kKiB, kTree, kLl128},
+                          Change{2 * kMiB, kNvlsTree, kSimple}));
+  EXPECT_THAT(ChangesOf(DgxH100(4), kAllReduce),
+              ElementsAre(Change{8, kTree, kLl}, Change{256 * kKiB, kTree, kLl128},
+                          Change{8 * kMiB, kNvlsTree, kSimple}, Change{kGiB, kRing, kSimple}));
+  EXPECT_THAT(ChangesOf(DgxH100(16), kAllReduce),
+              ElementsAre(Change{8, kTree, kLl}, Change{256 * kKiB, kTree, kLl128},
+                          Change{16 * kMiB, kNvlsTree, kSimple}, Change{8 * kGiB, kRing, kSimple}));
+  EXPECT_THAT(ChangesOf(DgxH100(128), kAllReduce),
+              ElementsAre(Change{8, kTree, kLl}, Change{256 * kKiB, kTree, kLl128},
+                          Change{32 * kMiB, kNvlsTree, kSimple}));
+  EXPECT_THAT(ChangesOf(OneGpuPerNode(4), kAllReduce),
+              ElementsAre(Change{8, kTree, kLl}, Change{64 * kKiB, kRing, kLl},
+                          Change{kMiB, kRing, kLl128}, Change{32 * kMiB, kRing, kSimple}));
+}
+
+TEST(NcclTuner, ChoosesForAllGatherAndReduceScatterAsNcclDoes) {
+  const std::vector<std::pair<uint32_t, std::pair<uint64_t, uint64_t>>> cells = {
+      {1, {8 * kMiB, 32 * kMiB}},   {2, {kMiB, 64 * kMiB}},       {4, {kMiB, 128 * kMiB}},
+      {16, {4 * kMiB, 512 * kMiB}}, {128, {32 * kMiB, 4 * kGiB}},
+  };
+  for (const auto& [nodes, sizes] : cells) {
+    for (const CollectiveKind kind : {kAllGather, kReduceScatter}) {
+      EXPECT_THAT(ChangesOf(DgxH100(nodes), kind),
+                  ElementsAre(Change{8, kRing, kLl}, Change{sizes.first, kRing, kLl128},
+                              Change{sizes.second, kRing, kSimple}))
+          << nodes << " servers";
+    }
+  }
+  EXPECT_THAT(ChangesOf(OneGpuPerNode(4), kAllGather),
+              ElementsAre(Change{8, kRing, kLl}, Change{kMiB, Algorithm::kPat, kSimple},
+                          Change{2 * kMiB, kRing, kLl128}, Change{8 * kMiB, kRing, kSimple}));
+}
+
+TEST(NcclTuner, ChoosesForBroadcastAsNcclDoes) {
+  EXPECT_THAT(ChangesOf(DgxH100(1), kBroadcast),
+              ElementsAre(Change{8, kRing, kLl}, Change{2 * kMiB, kRing, kSimple}));
+  EXPECT_THAT(ChangesOf(DgxH100(2), kBroadcast),
+              ElementsAre(Change{8, kRing, kLl}, Change{2 * kMiB, kRing, kLl128},
+                          Change{256 * kMiB, kRing, kSimple}));
+  EXPECT_THAT(ChangesOf(DgxH100(16), kBroadcast),
+              ElementsAre(Change{8, kRing, kLl}, Change{4 * kMiB, kRing, kLl128},
+                          Change{2 * kGiB, kRing, kSimple}));
+  EXPECT_THAT(ChangesOf(DgxH100(128), kBroadcast),
+              ElementsAre(Change{8, kRing, kLl}, Change{32 * kMiB, kRing, kLl128}));
+}
+
+TEST(NcclTuner, KeepsToTheAlgorithmAndProtocolAsked) {
+  const NcclTuner tuner = DgxH100(2);
+  const auto tree =
+      tuner.Choose({kAllReduce, kGiB, Datatype::kFloat32}, kTree, Protocol::kUnstated);
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(tree->algorithm, kTree);
+  const auto ll = tuner.Choose({kAllReduce, kGiB, Datatype::kFloat32}, Algorithm::kUnstated, kLl);
+  ASSERT_TRUE(ll);
+  EXPECT_EQ(ll->protocol, kLl);
+  // NVLS has no LL, and no NVLS crosses servers without CollNet.
+  EXPECT_FALSE(tuner.Choose({kAllReduce, kGiB, Datatype::kFloat32}, kNvlsTree, kLl));
+  EXPECT_FALSE(tuner.Choose({kAllReduce, kGiB, Datatype::kFloat32}, kNvls, kSimple));
+}
+
+TEST(NcclTuner, FallsBackWhereTheSwitchCannotReduce) {
+  TunedCall call{kAllReduce, kGiB, Datatype::kFloat64};
+  call.nvls_reduces = false;
+  const auto choice = DgxH100(1).Choose(call, Algorithm::kUnstated, Protocol::kUnstated);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->algorithm, kRing);
+  EXPECT_EQ(choice->protocol, kSimple);
+}
+
+TEST(NcclTuner, AvoidsLongChainsOfAdditionsInEightBits) {
+  const TunedCall call{kAllReduce, 8 * kGiB, Datatype::kFloat8E4M3};
+  const NcclTuner tuner = DgxH100(16);
+  EXPECT_DOUBLE_EQ(
+      tuner.TimeUs(call, kRing, kSimple).value(),
+      1024 * tuner.TimeUs({kAllReduce, 8 * kGiB, Datatype::kFloat16}, kRing, kSimple).value());
+}
+
+TEST(NcclTuner, HasTheTablesOfEarlierVersions) {
+  // Tree Simple: no base and 28 us per step, 2 x (7 + 1) x 28.
+  EXPECT_NEAR(DgxH100(2, 22105).ModelOf(kAllReduce, kTree, kSimple).latency_us, 448, 1e-9);
+  // NVLS: min(40, 60) x 8 x 5/6; 23 us up to 2.20.
+  EXPECT_NEAR(DgxH100(1, 22005).ModelOf(kAllReduce, kNvls, kSimple).latency_us, 23, 1e-9);
+  EXPECT_NEAR(DgxH100(1, 22707).ModelOf(kAllReduce, kNvls, kSimple).gb_per_s, 320 * 5 / 6.0, 1e-9);
+  // NVLSTree: half the NICs' bandwidth beyond two nodes, 14 us per level.
+  EXPECT_NEAR(DgxH100(4, 22707).ModelOf(kAllReduce, kNvlsTree, kSimple).gb_per_s, 8 * 24 * 5 / 6.0,
+              1e-9);
+  EXPECT_NEAR(DgxH100(4, 22707).ModelOf(kAllReduce, kNvlsTree, kSimple).latency_us, 25 + 4 * 14,
+              1e-9);
+  // Ring LL on one Hopper node: 87.7 up to 2.20.
+  EXPECT_NEAR(DgxH100(1, 22005).ModelOf(kAllReduce, kRing, kLl).gb_per_s, 87.7 * 8 / 14, 1e-9);
+  // PAT came with 2.23; here only its absence where a node has eight ranks.
+  EXPECT_EQ(DgxH100(2).ModelOf(kAllGather, Algorithm::kPat, kSimple).gb_per_s, 0);
+}
+
+TEST(NcclTuner, CountsTheOverheadOfAnAmdCpu) {
+  TunerPlatform platform;
+  platform.ring = platform.tree = {8, 48, 48};
+  platform.amd_cpu = true;
+  const NcclTuner tuner(platform, {16, 2, 16}, kVersion);
+  // 28 steps of 2 us instead of 1 us, 2 steps over the network; Ampere's row caps LL at 22.5.
+  ExpectModel(tuner, kAllReduce, kRing, kLl, 6.6 + 28 * 2 + 2 * 2.7, 22.5 * 16 / 30);
+}
+
+TEST(NcclTuner, HasNoLl128OverPcie) {
+  TunerPlatform platform;
+  platform.generation = GpuGeneration::kAmpere;
+  platform.nvlink = false;
+  platform.ring = platform.tree = {1, 12, 12};
+  const NcclTuner tuner(platform, {8, 1, 2}, kVersion);
+  EXPECT_EQ(tuner.ModelOf(kAllReduce, kRing, kLl128).gb_per_s, 0);
+  // 14 steps of PCIe's 5.7 us.
+  EXPECT_NEAR(tuner.ModelOf(kAllReduce, kRing, kSimple).latency_us, 8.4 + 14 * 5.7, 1e-9);
+}
+
+}  // namespace
+}  // namespace railyard
