@@ -12,14 +12,15 @@ namespace {
 uint64_t allocations = 0;
 }  // namespace
 
-void* operator new(size_t size) {
+// Not inlined: GCC 12 would look through one of them but not its counterpart, and call them
+// mismatched.
+[[gnu::noinline]] void* operator new(size_t size) {
   ++allocations;
   if (void* const memory = std::malloc(size)) {
     return memory;
   }
   throw std::bad_alloc();
 }
-// Inlined beside a call of the above, GCC 12 would take free() for the wrong counterpart of it.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <regex>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,6 +11,7 @@
 
 #include "tests/run/program.h"
 #include "tests/support/reference_dir.h"
+#include "tests/support/regex.h"
 
 namespace railyard::testing {
 namespace {

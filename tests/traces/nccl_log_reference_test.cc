@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <regex>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/reference_dir.h"
+#include "tests/support/regex.h"
 #include "tests/traces/log_text.h"
 
 namespace railyard::testing {
