@@ -31,6 +31,18 @@ std::string_view DeviceKindName(DeviceKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+std::string_view RoutingPolicyName(RoutingPolicy policy) {
+  static constexpr std::array<std::string_view, kRoutingPolicyCount> kNames = {
+      "SHORTEST", "UP_DOWN", "DIMENSION_ORDER", "VALIANT"};
+  return kNames[static_cast<size_t>(policy)];
+}
+
+std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance) {
+  static constexpr std::array<std::string_view, kDeadlockAvoidanceCount> kNames = {
+      "ROUTES", "HOP_CLASSES", "DATELINE", "LOSSY"};
+  return kNames[static_cast<size_t>(avoidance)];
+}
+
 DeviceId FabricGraph::AddDevice(Device device) {
   SIM_CHECK(device.kind == DeviceKind::kSwitch || (device.server >= 0 && device.local_index >= 0),
             device.name + " has no server or local index");

@@ -40,6 +40,8 @@ struct Device {
   int32_t server = -1;
   int32_t local_index = -1;
   int64_t forwarding_latency_ps = 0;  // last bit in to first bit out, without queueing
+  // Of a switch of a torus, HyperX or other coordinate network: its position; else empty.
+  std::vector<uint16_t> coordinates{};
 };
 
 // One direction of a cable.
@@ -78,6 +80,26 @@ struct NvlinkProperties {
   // as NCCL's 20.6 GB/s of 25 GB/s per link (src/graph/topo.h).
   uint32_t efficiency_per_mille = 824;
 };
+
+// How switches choose among links; what preflight checks for deadlock and the tables follow.
+enum class RoutingPolicy : uint8_t {
+  kShortest,        // every shortest path, by ECMP
+  kUpDown,          // shortest of the paths that never go up again after they went down a tier
+  kDimensionOrder,  // one coordinate after the other, the lowest dimension first
+  kValiant,         // a shortest path to a random switch, and from there a shortest path
+};
+inline constexpr int kRoutingPolicyCount = 4;
+std::string_view RoutingPolicyName(RoutingPolicy policy);  // "SHORTEST", "UP_DOWN", …
+
+// What keeps pauses from waiting for each other in a circle.
+enum class DeadlockAvoidance : uint8_t {
+  kRoutes,      // one lossless class: the routes themselves have no cycle
+  kHopClasses,  // a packet takes the next lossless class at every switch (Merlin, Schweitzer 1980)
+  kDateline,    // a packet takes the second class where it crosses a ring's wrap-around cable
+  kLossy,       // no pauses
+};
+inline constexpr int kDeadlockAvoidanceCount = 4;
+std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance);  // "ROUTES", "HOP_CLASSES", …
 
 // Invariants: names are unique; every GPU, NVSwitch and NIC has (server, local_index), unique per
 // kind; GPUs are numbered 0.. in the order of creation, which is rank order for a job that fills
@@ -119,6 +141,8 @@ class FabricGraph {
 
   std::string name;
   NvlinkProperties nvlink;
+  RoutingPolicy routing = RoutingPolicy::kShortest;
+  DeadlockAvoidance deadlock_avoidance = DeadlockAvoidance::kRoutes;
 
  private:
   struct ParallelCables {

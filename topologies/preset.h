@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Fabrics with a name: generators with every parameter at its default but the size.
+// Fabrics with a name: generators with every parameter chosen.
 #pragma once
 
 #include <optional>
@@ -13,6 +13,7 @@ namespace railyard {
 struct Preset {
   std::string name;
   std::string description;  // one line
+  std::string source;       // of its shape
 };
 const std::vector<Preset>& Presets();
 // nullopt if there is no such preset.

@@ -9,31 +9,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/topologies/fabric_facts.h"
+
 namespace railyard {
 namespace {
 
+using testing::CablesByTier;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::Radix;
 
-std::array<uint32_t, kTierCount> CablesByTier(const FabricGraph& graph) {
-  std::array<uint32_t, kTierCount> count = {};
-  for (const Cable& cable : graph.cables()) {
-    ++count[static_cast<size_t>(graph.link(cable.forward).tier)];
-  }
-  return count;
-}
-
-uint32_t Radix(const FabricGraph& graph, const std::string& name) {
-  return static_cast<uint32_t>(boost::out_degree(graph.FindDevice(name).value(), graph.graph()));
-}
-
-// Lines "field: what" of a check, as a person would compare them.
 std::vector<std::string> Problems(const RailOptimizedSpec& spec) {
-  std::vector<std::string> lines;
-  for (const SpecProblem& problem : CheckRailOptimized(spec)) {
-    lines.push_back(std::string(problem.field) + ": " + problem.what);
-  }
-  return lines;
+  return testing::Lines(CheckRailOptimized(spec));
 }
 
 struct Shape {
@@ -174,6 +161,47 @@ TEST(RailOptimizedTest, DelaySpreadLengthensEveryCableByItsOwnFixedDraw) {
   }
 }
 
+TEST(RailOptimizedTest, WithoutSpinesRailsAreSwitchesOfTheirOwn) {
+  const FabricGraph graph = MakeRailOptimized({.servers = 4, .spines = 0});
+  EXPECT_THAT(CablesByTier(graph), ElementsAre(4 * 8 * 4, 32, 32, 0, 0, 0, 0, 0));
+  EXPECT_EQ(Radix(graph, "leaf7"), 4u);
+}
+
+TEST(RailOptimizedTest, CoresJoinTheSpinesOfPods) {
+  const FabricGraph graph = MakeRailOptimized({.servers = 8,
+                                               .servers_per_leaf = 2,
+                                               .spines = 2,
+                                               .cores = 3,
+                                               .groups_per_pod = 2,
+                                               .spine_core = {.count = 4}});
+  // 4 groups of 8 leaves in 2 pods of 2 spines.
+  EXPECT_THAT(CablesByTier(graph),
+              ElementsAre(8 * 8 * 4, 64, 64, 4 * 8 * 2, 2 * 2 * 3 * 4, 0, 0, 0));
+  EXPECT_EQ(Radix(graph, "pod1/spine1"), 16 + 3 * 4u);
+  EXPECT_EQ(Radix(graph, "core2"), 4 * 4u);
+  EXPECT_TRUE(graph.FindCable("group3/leaf0--pod1/spine0").has_value());
+  EXPECT_FALSE(graph.FindCable("group1/leaf0--pod1/spine0").has_value());
+}
+
+TEST(RailOptimizedTest, ServersOfTwoKindsShareTheRailsTheyHave) {
+  const FabricGraph graph = MakeRailOptimized(
+      {.spines = 1, .mixed_servers = {{.count = 2}, {.count = 3, .gpus = 4, .nics = 2}}});
+  EXPECT_EQ(graph.gpus().size(), 2 * 8 + 3 * 4u);
+  EXPECT_EQ(Radix(graph, "leaf0"), 5 + 1u);
+  EXPECT_EQ(Radix(graph, "leaf1"), 5 + 1u);
+  EXPECT_EQ(Radix(graph, "leaf2"), 2 + 1u);
+  // GPU 3 of a server with two NICs shares the second with GPU 1.
+  const DeviceId gpu = graph.FindDevice("server4/gpu3").value();
+  EXPECT_EQ(graph.device(graph.NicOfGpu(gpu).value()).name, "server4/nic1");
+}
+
+TEST(CheckRailOptimizedTest, MixedServersHaveTheirOwnMessages) {
+  EXPECT_THAT(
+      Problems({.mixed_servers = {{.count = 2}, {.gpus = 0, .nics = 1}, {.nic_rate_bps = 1}}}),
+      ElementsAre("mixed_servers[1].gpus: 0 is out of range (expected 1 to 1024)",
+                  "mixed_servers[2].nic_rate: 1 bps is out of range (expected 1Mbps to 100Tbps)"));
+}
+
 TEST(RailOptimizedTest, EightThousandGpusHaveTheirCables) {
   const FabricGraph graph = MakeRailOptimized({.servers = 1'024, .servers_per_leaf = 32});
   EXPECT_THAT(CablesByTier(graph), ElementsAre(32'768, 8'192, 8'192, 32 * 8 * 32, 0, 0, 0, 0));
@@ -185,15 +213,23 @@ TEST(CheckRailOptimizedTest, EveryParameterHasItsMessage) {
   EXPECT_THAT(Problems({.servers = 65'537}),
               ElementsAre("servers: 65537 is out of range (expected 1 to 65536)"));
   EXPECT_THAT(Problems({.gpus_per_server = 0}),
-              ElementsAre("gpus_per_server: 0 is out of range (expected 1 to 72)"));
-  EXPECT_THAT(Problems({.gpus_per_server = 73}),
-              ElementsAre("gpus_per_server: 73 is out of range (expected 1 to 72)"));
+              ElementsAre("gpus_per_server: 0 is out of range (expected 1 to 1024)"));
+  EXPECT_THAT(Problems({.gpus_per_server = 1'025}),
+              ElementsAre("gpus_per_server: 1025 is out of range (expected 1 to 1024)"));
   EXPECT_THAT(Problems({.servers = 4, .servers_per_leaf = 0}),
               ElementsAre("servers_per_leaf: 0 is out of range (expected 1 to 4)"));
   EXPECT_THAT(Problems({.servers = 4, .servers_per_leaf = 5}),
               ElementsAre("servers_per_leaf: 5 is out of range (expected 1 to 4)"));
-  EXPECT_THAT(Problems({.spines = 0}),
+  EXPECT_THAT(Problems({.spines = 65'537}),
+              ElementsAre("spines: 65537 is out of range (expected 0 to 65536)"));
+  EXPECT_THAT(Problems({.spines = 0, .cores = 1}),
               ElementsAre("spines: 0 is out of range (expected 1 to 65536)"));
+  EXPECT_THAT(Problems({.cores = 65'537}),
+              ElementsAre("cores: 65537 is out of range (expected 0 to 65536)"));
+  EXPECT_THAT(Problems({.cores = 1, .groups_per_pod = 0}),
+              ElementsAre("groups_per_pod: 0 is out of range (expected 1 to 65536)"));
+  EXPECT_THAT(Problems({.spine_core = {.count = 0}}),
+              ElementsAre("spine_core.count: 0 is out of range (expected 1 to 1024)"));
   EXPECT_THAT(Problems({.links_per_leaf_and_spine = 0}),
               ElementsAre("links_per_leaf_and_spine: 0 is out of range (expected 1 to 1024)"));
   EXPECT_THAT(Problems({.links_per_leaf_and_spine = 1'025}),
@@ -214,7 +250,7 @@ TEST(CheckRailOptimizedTest, EveryParameterHasItsMessage) {
 }
 
 TEST(CheckRailOptimizedTest, AllMistakesAreReportedAtOnce) {
-  EXPECT_THAT(Problems({.servers = 0, .gpus_per_server = 100, .nic_rate_bps = 0}).size(), 3u);
+  EXPECT_THAT(Problems({.servers = 0, .gpus_per_server = 2'000, .nic_rate_bps = 0}).size(), 3u);
 }
 
 TEST(CheckRailOptimizedTest, TotalsAreBounded) {

@@ -71,7 +71,7 @@ TEST_F(TopologyLoaderTest, EachMistakeInAParameterHasItsPlace) {
   Load(R"(rail_optimized {
   servers: 0
   servers_per_leaf: 0
-  spines: 0
+  spines: 65537
   nic_rate: "4 potatoes"
   leaf_spine_rate: "0Gbps"
   switch_latency: "300"
@@ -82,8 +82,8 @@ TEST_F(TopologyLoaderTest, EachMistakeInAParameterHasItsPlace) {
             "65536)\n"
             "fabric.textproto:3:3: error: rail_optimized.servers_per_leaf: 0 is out of range "
             "(expected 1 to 65536)\n"
-            "fabric.textproto:4:3: error: rail_optimized.spines: 0 is out of range (expected 1 to "
-            "65536)\n"
+            "fabric.textproto:4:3: error: rail_optimized.spines: 65537 is out of range (expected "
+            "0 to 65536)\n"
             "fabric.textproto:5:3: error: rail_optimized.nic_rate: \"4 potatoes\" is not a data "
             "rate (expected a data rate with its unit, e.g. \"400Gbps\")\n"
             "fabric.textproto:6:3: error: rail_optimized.leaf_spine_rate: 0 bps is out of range "
@@ -111,7 +111,8 @@ TEST_F(TopologyLoaderTest, TooManyGpusAreRefusedAtTheServers) {
 TEST_F(TopologyLoaderTest, AFabricOfNothingIsRefused) {
   Load("");
   EXPECT_EQ(findings_,
-            "fabric.textproto: error: empty (expected preset, rail_optimized or file)\n");
+            "fabric.textproto: error: empty (expected preset, file, rail_optimized, fat_tree, "
+            "leaf_spine, dual_tor, torus, hyperx, dragonfly, slim_fly or jellyfish)\n");
 }
 
 TEST_F(TopologyLoaderTest, AFileThatIsNotThereIsAMistakeOfTheFieldThatNamesIt) {

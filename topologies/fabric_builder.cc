@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "topologies/fabric_builder.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/check.h"
+#include "topologies/mix64.h"
+
+namespace railyard {
+
+FabricBuilder::FabricBuilder(const NetworkSpec& network) : network_(network) {
+  fabric_.name = network.name;
+}
+
+std::vector<BuiltNic> FabricBuilder::AddServers() {
+  std::vector<BuiltNic> nics;
+  uint32_t server = 0;
+  for (const ServerSpec& kind : network_.servers) {
+    for (uint32_t i = 0; i < kind.count; ++i) AddServer(server++, kind, nics);
+  }
+  return nics;
+}
+
+void FabricBuilder::AddServer(uint32_t server, const ServerSpec& spec,
+                              std::vector<BuiltNic>& nics) {
+  const auto add = [&](DeviceKind kind, const char* noun, uint32_t index, int64_t latency_ps) {
+    return fabric_.AddDevice({.name = fmt::format("server{}/{}{}", server, noun, index),
+                              .kind = kind,
+                              .server = static_cast<int32_t>(server),
+                              .local_index = static_cast<int32_t>(index),
+                              .forwarding_latency_ps = latency_ps,
+                              .coordinates = {}});
+  };
+  std::vector<DeviceId> gpus;
+  for (uint32_t i = 0; i < spec.gpus; ++i) gpus.push_back(add(DeviceKind::kGpu, "gpu", i, 0));
+  for (uint32_t plane = 0; plane < spec.nvlink_lanes.size(); ++plane) {
+    const DeviceId nvswitch =
+        add(DeviceKind::kNvSwitch, "nvswitch", plane, spec.nvswitch_latency_ps);
+    const uint32_t lanes = spec.nvlink_lanes[plane];
+    for (const DeviceId gpu : gpus) {
+      AddCable(gpu, nvswitch,
+               {.tier = Tier::kNvlink,
+                .rate_bps = lanes * spec.nvlink_lane_rate_bps,
+                .propagation_ps = spec.nvlink_delay_ps,
+                .lanes = lanes});
+    }
+  }
+  const CableSpec host = {
+      .tier = Tier::kHost, .rate_bps = spec.host_rate_bps, .propagation_ps = spec.host_delay_ps};
+  const size_t first_nic = nics.size();
+  for (uint32_t i = 0; i < spec.nic_count(); ++i) {
+    nics.push_back({.device = add(DeviceKind::kNic, "nic", i, 0),
+                    .server = server,
+                    .index = i,
+                    .rate_bps = spec.nic_rate_bps});
+    AddCable(gpus[i % spec.gpus], nics.back().device, host);
+  }
+  for (uint32_t i = spec.nic_count(); i < spec.gpus; ++i) {
+    AddCable(gpus[i], nics[first_nic + i % spec.nic_count()].device, host);
+  }
+}
+
+DeviceId FabricBuilder::AddSwitch(std::string name, std::vector<uint16_t> coordinates) {
+  return fabric_.AddDevice({.name = std::move(name),
+                            .kind = DeviceKind::kSwitch,
+                            .forwarding_latency_ps = network_.switch_latency_ps,
+                            .coordinates = std::move(coordinates)});
+}
+
+void FabricBuilder::Join(DeviceId a, DeviceId b, Tier tier, const LinkSpec& links) {
+  for (uint32_t i = 0; i < links.count; ++i) {
+    AddCable(a, b, {.tier = tier, .rate_bps = links.rate_bps, .propagation_ps = links.delay_ps});
+  }
+}
+
+void FabricBuilder::Attach(const BuiltNic& nic, DeviceId leaf) {
+  AddCable(
+      nic.device, leaf,
+      {.tier = Tier::kNicLeaf, .rate_bps = nic.rate_bps, .propagation_ps = network_.nic_delay_ps});
+}
+
+void FabricBuilder::AttachInOrder(std::span<const BuiltNic> nics,
+                                  std::span<const DeviceId> switches, uint32_t nics_per_switch) {
+  SIM_CHECK(CeilDivide(nics.size(), nics_per_switch) <= switches.size(), "more NICs than ports");
+  for (size_t i = 0; i < nics.size(); ++i) Attach(nics[i], switches[i / nics_per_switch]);
+}
+
+void FabricBuilder::AddCable(DeviceId a, DeviceId b, CableSpec cable) {
+  const uint64_t draw = Mix64(fabric_.cables().size());
+  cable.propagation_ps +=
+      static_cast<int64_t>(ScaleTo(draw, static_cast<uint64_t>(network_.delay_spread_ps)));
+  fabric_.AddCable(a, b, cable);
+}
+
+}  // namespace railyard

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// HyperX (Ahn et al.: "HyperX: topology, routing, and packaging of efficient large-scale networks",
+// SC 2009): switches in a box of one to four dimensions, each cabled to all others that differ in
+// one coordinate. A flattened butterfly is one with equal dimensions; one dimension is a full mesh.
+//
+//   switch<x>.<y> ──LOCAL (first dimension)/GLOBAL (others)── every switch<x'>.<y>, switch<x>.<y'>
+//   NICs hang on the switches in order, nics_per_switch on each
+//
+// Routed dimension by dimension, which needs no further class.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "topologies/fabric_graph.h"
+#include "topologies/server.h"
+
+namespace railyard {
+
+struct HyperXSpec {
+  NetworkSpec network{};
+  std::vector<uint32_t> dimensions{};  // switches in each
+  uint32_t nics_per_switch = 8;
+  LinkSpec local{};
+  LinkSpec global{};
+};
+
+std::vector<SpecProblem> CheckHyperX(const HyperXSpec& spec);
+// Precondition: CheckHyperX(spec) is empty.
+FabricGraph MakeHyperX(const HyperXSpec& spec);
+
+}  // namespace railyard

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A server: one NVLink island of any size and its NICs, as every generator builds it.
+//
+//   gpu0..gpuG-1 ──NVLINK── nvswitch0..S-1      every GPU to every NVSwitch
+//   gpu<i> ──HOST── nic<i mod N>                and, with more NICs than GPUs, nic<j> to gpu<j mod
+//   G>
+//
+// Left out: PCIe switches and CPU sockets (a GPU and its NIC share one, with no other traffic on
+// it).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/units/units.h"
+#include "topologies/spec_check.h"
+
+namespace railyard {
+
+// Servers alike. Defaults are a DGX H100's. "Assumed" marks figures without a public measurement of
+// exactly that part; they were chosen so that the sums they enter agree with the source named
+// beside them.
+struct ServerSpec {
+  uint32_t count = 1;
+  uint32_t gpus = 8;               // NVIDIA DGX H100 user guide
+  std::optional<uint32_t> nics{};  // none: one per GPU
+
+  // A GPU's NVLinks to each NVSwitch: 18 NVLink4 spread 5/4/4/5 over the four of an HGX H100 board,
+  // 25 GB/s each way per link (NVIDIA H100 whitepaper, "NVLink"; HGX H100 board layout). Empty: no
+  // NVLink.
+  std::vector<uint32_t> nvlink_lanes = {5, 4, 4, 5};
+  uint64_t nvlink_lane_rate_bps = 200'000'000'000;
+  // Assumed: SerDes, link layer and the GPU's crossbar, per hop. Two hops and the switch are 500 ns
+  // one way, below the 0.6 us that NCCL's tuner allows for an NVLink step of LL, which includes the
+  // kernels' stores and polls (src/graph/tuning.cc, hwLat).
+  int64_t nvlink_delay_ps = 200 * kPsPerNs;
+  int64_t nvswitch_latency_ps = 100 * kPsPerNs;  // assumed
+
+  // PCIe 5.0 x16 carries 63 GB/s each way (32 GT/s, 128b/130b; PCIe Base Specification 5.0). With
+  // 256-byte payloads, TLP headers, LCRC and framing, and DLLPs, about 55 GB/s of payload remain,
+  // enough for the 49 GB/s a 400 Gb/s NIC delivers.
+  uint64_t host_rate_bps = 440'000'000'000;
+  // Assumed: PCIe and the DMA engine, one way; half of the 0.9 us PCIe adds to a NIC's round trip
+  // (Neugebauer et al.: "Understanding PCIe performance for end host networking", SIGCOMM 2018).
+  int64_t host_delay_ps = 450 * kPsPerNs;
+  uint64_t nic_rate_bps = 400'000'000'000;  // of one port
+
+  uint32_t nic_count() const { return nics.value_or(gpus); }
+  uint64_t cable_count() const;  // of one server, inside it
+};
+
+// What the specs of all generators but RailOptimized begin with.
+struct NetworkSpec {
+  std::string name{};
+  std::vector<ServerSpec> servers = {ServerSpec{}};
+  // 5 m of cable at 5 ns/m, and an assumed 120 ns of RS(544,514) FEC.
+  int64_t nic_delay_ps = 145 * kPsPerNs;
+  // Assumed: between the 130 ns of an InfiniBand HDR switch (NVIDIA QM8700 data sheet) and the 0.5
+  // us and more of deep Ethernet pipelines.
+  int64_t switch_latency_ps = 300 * kPsPerNs;
+  // Cables differ in length: each is longer by its own draw from [0, delay_spread_ps), in every
+  // tier. The draw is a hash of the cable's index and nothing else, so it is the same in every run.
+  int64_t delay_spread_ps = 0;
+
+  uint64_t server_count() const;
+  uint64_t gpu_count() const;
+  uint64_t nic_count() const;
+  uint32_t most_nics_per_server() const;
+  uint64_t cables_in_servers() const;
+};
+
+// Adds what is wrong with the servers or the common fields.
+void CheckNetwork(const NetworkSpec& network, SpecChecker& check);
+
+}  // namespace railyard

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What generators accept: the limits they share, and a collector of what is wrong with a spec.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulator/units/units.h"
+
+namespace railyard {
+
+inline constexpr uint32_t kMaxGpusPerServer = 1'024;  // as local indices count
+inline constexpr uint32_t kMaxFabricGpus = 65'536;
+inline constexpr uint32_t kMaxServerKinds = 1'024;
+inline constexpr uint64_t kMaxFabricCables = 2'000'000;
+inline constexpr uint32_t kMaxFabricSwitches = 200'000;
+inline constexpr uint32_t kMaxFabricSpines = 65'536;
+inline constexpr uint32_t kMaxParallelCables = 1'024;
+inline constexpr uint64_t kMinLinkRateBps = 1'000'000;
+inline constexpr uint64_t kMaxLinkRateBps = 100'000'000'000'000;
+inline constexpr int64_t kMaxLinkDelayPs = kPsPerSecond;
+
+// What is wrong with one field of a spec; `field` as in the generator's message, e.g. "spines" or
+// "servers[1].gpus".
+struct SpecProblem {
+  std::string field;
+  std::string what;
+};
+
+// Parallel cables of one tier between two devices.
+struct LinkSpec {
+  uint64_t rate_bps = 400'000'000'000;
+  // Default: 30 m at 5 ns/m, and an assumed 120 ns of RS(544,514) FEC (IEEE 802.3 clause 119: a
+  // codeword is received whole before it is corrected).
+  int64_t delay_ps = 270 * kPsPerNs;
+  uint32_t count = 1;
+};
+
+class SpecChecker {
+ public:
+  void Count(const std::string& field, uint64_t value, uint64_t min, uint64_t max);
+  void Rate(const std::string& field, uint64_t rate_bps);
+  void Delay(const std::string& field, int64_t delay_ps);
+  void Links(const std::string& field, const LinkSpec& links);
+  // `field` decides how many NICs find a port.
+  void Capacity(const std::string& field, uint64_t nics, uint64_t ports);
+  // `field` is what to make smaller; both totals are of the whole fabric.
+  void Totals(const std::string& field, uint64_t switches, uint64_t cables);
+  void Add(std::string field, std::string what);
+
+  bool Clean() const { return problems_.empty(); }
+  std::vector<SpecProblem> Take() { return std::move(problems_); }
+
+ private:
+  std::vector<SpecProblem> problems_;
+};
+
+// a / b rounded up, and a * b that stays at the largest number where it would exceed it: totals of
+// absurd specs must not wrap into the allowed range.
+constexpr uint64_t CeilDivide(uint64_t a, uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+constexpr uint64_t SaturatingProduct(uint64_t a, uint64_t b) {
+  return b != 0 && a > UINT64_MAX / 4 / b ? UINT64_MAX / 4 : a * b;
+}
+
+}  // namespace railyard

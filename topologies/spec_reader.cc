@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "topologies/spec_reader.h"
+
+#include <charconv>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include "simulator/diagnostics/names.h"
+#include "topologies/platform.h"
+
+namespace railyard {
+namespace {
+
+uint32_t ReadNumber(const ProtoCursor& cursor, const char* field, Diagnostics& diagnostics) {
+  return static_cast<uint32_t>(cursor.Number(diagnostics, field, 0, 0, UINT32_MAX));
+}
+
+}  // namespace
+
+SpecReader::SpecReader(ProtoCursor cursor, Diagnostics& diagnostics)
+    : cursor_(std::move(cursor)),
+      diagnostics_(diagnostics),
+      errors_before_(diagnostics.error_count()) {}
+
+void SpecReader::Number(const char* field, uint32_t& value) {
+  if (cursor_.Has(field)) value = ReadNumber(cursor_, field, diagnostics_);
+}
+
+void SpecReader::Number(const char* field, std::optional<uint32_t>& value) {
+  if (cursor_.Has(field)) value = ReadNumber(cursor_, field, diagnostics_);
+}
+
+void SpecReader::Seed(const char* field, uint64_t& value) {
+  value = cursor_.Number(diagnostics_, field, value, 0, UINT64_MAX);
+}
+
+void SpecReader::Rate(const char* field, uint64_t& value_bps) {
+  value_bps = cursor_.RateBps(diagnostics_, field, value_bps);
+}
+
+void SpecReader::Delay(const char* field, int64_t& value_ps) {
+  value_ps = cursor_.DurationPs(diagnostics_, field, value_ps);
+}
+
+void SpecReader::Links(const char* field, LinkSpec& links) {
+  if (!cursor_.Has(field)) return;
+  const ProtoCursor child = cursor_.Child(field);
+  links.rate_bps = child.RateBps(diagnostics_, "rate", links.rate_bps);
+  links.delay_ps = child.DurationPs(diagnostics_, "delay", links.delay_ps);
+  if (child.Has("count")) links.count = ReadNumber(child, "count", diagnostics_);
+}
+
+void SpecReader::Dimensions(const char* field, std::vector<uint32_t>& dimensions) {
+  const google::protobuf::Message& message = cursor_.message();
+  const auto* descriptor = message.GetDescriptor()->FindFieldByName(field);
+  for (int i = 0; i < cursor_.Size(field); ++i) {
+    dimensions.push_back(message.GetReflection()->GetRepeatedUInt32(message, descriptor, i));
+  }
+}
+
+void SpecReader::Servers(const char* field, std::vector<ServerSpec>& servers) {
+  if (cursor_.Size(field) == 0) return;
+  servers.clear();
+  for (int i = 0; i < cursor_.Size(field); ++i) {
+    servers.push_back(ReadServers(cursor_.Child(field, i)));
+  }
+}
+
+ServerSpec SpecReader::ReadServers(const ProtoCursor& cursor) {
+  ServerSpec spec;
+  if (cursor.Has("platform")) {
+    const std::string name = cursor.Text("platform", "");
+    if (const auto platform = FindPlatform(name)) {
+      spec = *platform;
+    } else {
+      std::vector<std::string> names;
+      for (const Platform& known : Platforms()) names.emplace_back(known.name);
+      cursor.Error(diagnostics_, "platform", UnknownName("platform", name, names));
+    }
+  }
+  if (cursor.Has("count")) {
+    spec.count = ReadNumber(cursor, "count", diagnostics_);
+  } else {
+    cursor.Missing(diagnostics_, "count", "a number of servers, e.g. 4");
+  }
+  if (cursor.Has("gpus")) spec.gpus = ReadNumber(cursor, "gpus", diagnostics_);
+  if (cursor.Has("nics")) spec.nics = ReadNumber(cursor, "nics", diagnostics_);
+  spec.nic_rate_bps = cursor.RateBps(diagnostics_, "nic_rate", spec.nic_rate_bps);
+  spec.host_rate_bps = cursor.RateBps(diagnostics_, "host_rate", spec.host_rate_bps);
+  if (cursor.Has("nvlink_rate")) {
+    const auto lanes =
+        std::accumulate(spec.nvlink_lanes.begin(), spec.nvlink_lanes.end(), uint64_t{0});
+    if (lanes == 0) {
+      cursor.Error(diagnostics_, "nvlink_rate",
+                   "has no effect on a platform without NVLink (expected another platform)");
+    } else {
+      spec.nvlink_lane_rate_bps =
+          cursor.RateBps(diagnostics_, "nvlink_rate", lanes * spec.nvlink_lane_rate_bps) / lanes;
+    }
+  }
+  return spec;
+}
+
+void SpecReader::Network(NetworkSpec& network) {
+  if (cursor_.Size("servers") == 0) {
+    cursor_.Missing(diagnostics_, "servers", "at least one, e.g. servers { count: 4 }");
+  }
+  Servers("servers", network.servers);
+  Delay("nic_delay", network.nic_delay_ps);
+  Delay("switch_latency", network.switch_latency_ps);
+  Delay("delay_spread", network.delay_spread_ps);
+}
+
+void SpecReader::Missing(const char* field, std::string_view expected) {
+  cursor_.Missing(diagnostics_, field, expected);
+}
+
+bool SpecReader::Accept(const std::vector<SpecProblem>& problems) {
+  // Where a field could not be read its default stands, with which there is no problem.
+  for (const SpecProblem& problem : problems) ReportAt(cursor_, problem.field, problem.what);
+  return diagnostics_.error_count() == errors_before_ && !cursor_.IsDoubtfulSelf();
+}
+
+void SpecReader::Error(const char* field, std::string what) {
+  cursor_.Error(diagnostics_, field, std::move(what));
+}
+
+// Follows "servers[1].gpus" and "leaf_spine.rate" as far as the message goes.
+void SpecReader::ReportAt(const ProtoCursor& cursor, std::string_view field,
+                          const std::string& what) {
+  const size_t dot = field.find('.');
+  std::string_view head = field.substr(0, dot);
+  int index = -1;
+  if (const size_t bracket = head.find('['); bracket != std::string_view::npos) {
+    std::from_chars(head.data() + bracket + 1, head.data() + head.size(), index);
+    head = head.substr(0, bracket);
+  }
+  const std::string name(head);
+  // Only messages have further fields, and only what is there has a place of its own.
+  const auto is_there = [&] {
+    return index < 0 ? cursor.Has(name.c_str()) : index < cursor.Size(name.c_str());
+  };
+  if (dot == std::string_view::npos) {
+    cursor.Error(diagnostics_, name.c_str(), what, index);
+  } else if (is_there()) {
+    ReportAt(cursor.Child(name.c_str(), index), field.substr(dot + 1), what);
+  } else {
+    cursor.Error(diagnostics_, name.c_str(), what);
+  }
+}
+
+}  // namespace railyard
