@@ -219,4 +219,10 @@ Step P2pSchedule::StepAt(const LaneId& lane, uint64_t step) const {
   return result;
 }
 
+uint64_t P2pSchedule::AlikeFrom(const LaneId& lane, uint64_t step) const {
+  const Lane& at = LaneAt(lane);
+  const uint64_t full_chunks = at.bytes / at.chunk_bytes;
+  return step < full_chunks ? full_chunks - step : 1;
+}
+
 }  // namespace railyard

@@ -32,6 +32,7 @@ class P2pSchedule final : public CollectiveSchedule {
   LanePeers PeersOf(const LaneId& lane) const override;
   uint64_t StepCount(const LaneId& lane) const override;
   Step StepAt(const LaneId& lane, uint64_t step) const override;
+  uint64_t AlikeFrom(const LaneId& lane, uint64_t step) const override;
 
  private:
   // A part of one message.

@@ -128,6 +128,23 @@ Step RingSchedule::StepAt(const LaneId& lane, uint64_t step) const {
   return result;
 }
 
+uint64_t RingSchedule::AlikeFrom(const LaneId& lane, uint64_t step) const {
+  const Channel& channel = channels_[lane.channel];
+  const uint64_t s = step % steps_per_loop_;
+  switch (kind_) {
+    case CollectiveKind::kAllReduce:
+      return AllReduceAlikeFrom(channel, rings_->PositionOf(lane.channel, lane.rank), step);
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+      // All of a loop but its first and last step.
+      return s == 0 || s == steps_per_loop_ - 1 ? 1 : steps_per_loop_ - 1 - s;
+    default: {
+      const uint64_t full_chunks = channel.bytes / chunk_bytes_;
+      return step < full_chunks ? full_chunks - step : 1;
+    }
+  }
+}
+
 // Rank at position i, indices modulo n. Step 0 sends chunk i-1; steps 1..n-2 receive, reduce and
 // send chunk i-1-s; step n-1 completes chunk i, keeps and sends it; steps n..2n-3 receive, keep and
 // send chunk i-1-s again; step 2n-2 receives and keeps chunk i+1.
@@ -152,6 +169,24 @@ Step RingSchedule::AllReduceStep(const Channel& channel, uint32_t position, uint
   result.reduce = s > 0 && s < n;
   result.store = s >= n - 1;
   return result;
+}
+
+// Between a loop's first and last step chunk numbers fall by one, modulo n; full chunks come first
+// in a loop's bytes, then at most one shorter, then empty ones.
+uint64_t RingSchedule::AllReduceAlikeFrom(const Channel& channel, uint32_t position,
+                                          uint64_t step) const {
+  const uint64_t n = rings_->rank_count();
+  const uint64_t loop = step / steps_per_loop_;
+  const uint64_t s = step - loop * steps_per_loop_;
+  if (s == 0 || s == steps_per_loop_ - 1) return 1;
+  const uint64_t until_last = steps_per_loop_ - 1 - s;
+  if (loop != channel.last_loop) return until_last;
+  const uint64_t rest_bytes = channel.bytes - loop * n * chunk_bytes_;
+  const uint64_t full_chunks = rest_bytes / channel.last_loop_chunk_bytes;
+  if (full_chunks >= n) return until_last;
+  const uint64_t chunk = (position + 2 * n - 1 - s) % n;
+  if (chunk < full_chunks) return std::min(until_last, chunk + 1);
+  return std::min(until_last, std::max<uint64_t>(1, chunk - full_chunks));
 }
 
 // Blocks are named by the rank they belong to. Step 0 sends the own block; steps 1..n-2 receive,

@@ -57,6 +57,7 @@ class RingSchedule final : public CollectiveSchedule {
   LanePeers PeersOf(const LaneId& lane) const override;
   uint64_t StepCount(const LaneId& lane) const override;
   Step StepAt(const LaneId& lane, uint64_t step) const override;
+  uint64_t AlikeFrom(const LaneId& lane, uint64_t step) const override;
 
  private:
   struct Channel {
@@ -67,6 +68,7 @@ class RingSchedule final : public CollectiveSchedule {
     uint64_t last_loop_chunk_bytes = 0;  // AllReduce
   };
   Step AllReduceStep(const Channel& channel, uint32_t position, uint64_t step) const;
+  uint64_t AllReduceAlikeFrom(const Channel& channel, uint32_t position, uint64_t step) const;
   Step AllGatherStep(const Channel& channel, const LaneId& lane, uint32_t position,
                      uint64_t step) const;
   Step ReduceScatterStep(const Channel& channel, const LaneId& lane, uint32_t position,

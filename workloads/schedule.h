@@ -73,6 +73,9 @@ class CollectiveSchedule {
   virtual LanePeers PeersOf(const LaneId& lane) const = 0;
   virtual uint64_t StepCount(const LaneId& lane) const = 0;
   virtual Step StepAt(const LaneId& lane, uint64_t step) const = 0;
+  // How many steps from `step` on, itself included, surely have its peers and its bytes; whoever
+  // runs them in order need not ask for each.
+  virtual uint64_t AlikeFrom(const LaneId& /*lane*/, uint64_t /*step*/) const { return 1; }
 };
 
 }  // namespace railyard

@@ -41,6 +41,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
   engine_.SetHandler(EventClass::kTimer, &LaneExecutor::HandleTimer, this);
   engine_.SetHandler(EventClass::kPost, &LaneExecutor::HandlePost, this);
   engine_.SetHandler(EventClass::kChannel, &LaneExecutor::HandleChannel, this);
+  engine_.SetPrefetch(EventClass::kChannel, &lane_base_, sizeof(Lane));
 }
 
 // --- Events --------------------------------------------------------------------------------------
@@ -67,7 +68,6 @@ void LaneExecutor::HandlePost(void* self, uint32_t target) {
 
 void LaneExecutor::HandleChannel(void* self, uint32_t lane) {
   auto& executor = *static_cast<LaneExecutor*>(self);
-  executor.lanes_[lane].event_pending = false;
   executor.Wake(lane);
   executor.RunWoken();
 }
@@ -112,13 +112,14 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
   const auto id = static_cast<uint32_t>(connections_.size());
   SIM_CHECK(id < 1u << (32 - kPostPhaseBits), "too many connections");
   Connection connection;
+  MessageSlots slots;
   connection.from_gpu = executed.gpus[from];
   connection.to_gpu = executed.gpus[to];
   connection.injecting_gpu = connection.from_gpu;
   connection.tie = TieOf(uint64_t{program.communicator} << 8 | channel,
                          uint64_t{connection.from_gpu} << 32 | connection.to_gpu, program.p2p);
   const ConnectionRoute route = executed.planner->RouteOf(channel, from, to, program.p2p);
-  connection.network = route.network;
+  connection.network = slots.network = route.network;
   if (route.network) {
     const Device& sender = graph_.device(graph_.gpus()[connection.from_gpu]);
     if (route.sending_local_index != static_cast<uint32_t>(sender.local_index)) {
@@ -126,14 +127,15 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
       connection.injecting_gpu = GpuOfServer(connection.from_gpu, route.sending_local_index);
       connection.relay_flow =
           nvlink_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
-      connection.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
+      slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
     }
     connection.flow = rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie);
   } else {
     connection.flow = nvlink_.Open(id, connection.from_gpu, connection.to_gpu);
-    connection.flag_latency_ps = FlagLatencyPs(connection.flow);
+    slots.flag_latency_ps = FlagLatencyPs(connection.flow);
   }
   connections_.push_back(connection);
+  slots_.push_back(slots);
   return id;
 }
 
@@ -207,102 +209,143 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
   if (id == kNone) {
     id = static_cast<uint32_t>(lanes_.size());
     lanes_.emplace_back();
+    lane_programs_.emplace_back();
+    lane_base_ = reinterpret_cast<const char*>(lanes_.data());
   } else {
-    free_lane_ = lanes_[id].next_free;
+    free_lane_ = lane_programs_[id].next_free;
   }
   const ActiveChannel& channel = active_channels_[active_channel];
   const Program& program = channel.program;
+  LaneProgram& lane_program = lane_programs_[id];
+  lane_program = {.schedule = program.schedule,
+                  .id = {program.rank, channel.channel, channel.batch, lane_index},
+                  .channel = active_channel};
+  lane_program.step_count = program.schedule->StepCount(lane_program.id);
+  const MessageRule& rule = program.schedule->message_rule();
+  SIM_CHECK(
+      rule.slices_per_chunk <= kConnectionSlots && rule.in_flight_messages <= kConnectionSlots,
+      "more messages under way than a connection has slots");
   Lane& lane = lanes_[id];
   lane = Lane{};
-  lane.schedule = program.schedule;
-  lane.id = {program.rank, channel.channel, channel.batch, lane_index};
-  lane.channel = active_channel;
-  lane.step_count = program.schedule->StepCount(lane.id);
   lane.free_ps = channel.end_ps;
-  lane.in_use = true;
   const uint32_t gpu = communicators_[program.communicator].executed.gpus[program.rank];
   lane.tie = TieOf(uint64_t{program.communicator} << 8 | channel.channel, gpu,
                    uint64_t{channel.batch} << 32 | lane_index);
-  if (lane.step_count > 0) LoadStep(lane);
+  lane.slices_per_chunk = static_cast<uint8_t>(rule.slices_per_chunk);
+  lane.in_flight_messages = static_cast<uint8_t>(rule.in_flight_messages);
+  lane.in_use = true;
+  LoadSteps(id);
   Wake(id);
 }
 
-void LaneExecutor::LoadStep(Lane& lane) {
-  lane.step = lane.schedule->StepAt(lane.id, lane.step_index);
-  lane.slice = SliceOf(lane.schedule->message_rule(), lane.step.bytes, lane.slice_index);
+void LaneExecutor::LoadSteps(uint32_t id) {
+  Lane& lane = lanes_[id];
+  LaneProgram& program = lane_programs_[id];
+  lane.steps_left = 0;
+  if (program.next_step == program.step_count) return;
+  const Step step = program.schedule->StepAt(program.id, program.next_step);
+  SIM_CHECK(step.bytes <= UINT32_MAX, "a chunk of 4 GiB or more");
+  const uint64_t alike =
+      std::min<uint64_t>({program.schedule->AlikeFrom(program.id, program.next_step),
+                          program.step_count - program.next_step, UINT32_MAX});
+  program.next_step += alike;
+  lane.steps_left = static_cast<uint32_t>(alike);
+  lane.step_bytes = static_cast<uint32_t>(step.bytes);
+  lane.first_bytes =
+      static_cast<uint32_t>(SliceOf(program.schedule->message_rule(), step.bytes, 0).bytes);
+  lane.receives = step.recv_from != kNoPeer;
+  lane.sends = step.send_to != kNoPeer;
+  BeginStep(lane);
 }
 
-void LaneExecutor::NextSlice(Lane& lane) {
-  const MessageRule& rule = lane.schedule->message_rule();
-  if (++lane.slice_index < rule.slices_per_chunk) {
-    lane.slice = SliceOf(rule, lane.step.bytes, lane.slice_index);
-    return;
+void LaneExecutor::BeginStep(Lane& lane) {
+  lane.slices_left = lane.slices_per_chunk;
+  lane.slice_bytes = lane.first_bytes;
+  lane.rest_bytes = lane.step_bytes - lane.first_bytes;
+}
+
+void LaneExecutor::NextSlice(uint32_t id) {
+  Lane& lane = lanes_[id];
+  if (--lane.slices_left > 0) {
+    // All slices of a chunk are as long as the first, until it ends.
+    lane.slice_bytes = std::min(lane.first_bytes, lane.rest_bytes);
+    lane.rest_bytes -= lane.slice_bytes;
+  } else if (--lane.steps_left > 0) {
+    BeginStep(lane);
+  } else {
+    LoadSteps(id);
   }
-  lane.slice_index = 0;
-  if (++lane.step_index < lane.step_count) LoadStep(lane);
 }
 
 bool LaneExecutor::ClaimConnections(uint32_t id) {
   const auto claim = [this, id](int32_t peer, bool is_send) {
     uint32_t Lane::*const side = is_send ? &Lane::send_connection : &Lane::receive_connection;
     if (peer == kNoPeer || lanes_[id].*side != kNone) return true;
-    const Lane& lane = lanes_[id];
-    const Program& program = active_channels_[lane.channel].program;
+    const LaneId& lane_id = lane_programs_[id].id;
+    const Program& program = active_channels_[lane_programs_[id].channel].program;
     const auto other = static_cast<uint32_t>(peer);
     const uint32_t connection =
-        is_send ? ConnectionBetween(program, lane.id.channel, lane.id.rank, other)
-                : ConnectionBetween(program, lane.id.channel, other, lane.id.rank);
-    uint32_t Connection::*const owner = is_send ? &Connection::sender : &Connection::receiver;
-    if (connections_[connection].*owner != kNone) {
+        is_send ? ConnectionBetween(program, lane_id.channel, lane_id.rank, other)
+                : ConnectionBetween(program, lane_id.channel, other, lane_id.rank);
+    uint32_t MessageSlots::*const owner = is_send ? &MessageSlots::sender : &MessageSlots::receiver;
+    if (slots_[connection].*owner != kNone) {
       claimants_[connection].push_back(id);
       return false;
     }
-    connections_[connection].*owner = id;
+    slots_[connection].*owner = id;
     connections_[connection].collective = program.collective;
     lanes_[id].*side = connection;
-    if (!is_send && connections_[connection].network) GrantMessages(lanes_[id]);
+    const Connection& claimed = connections_[connection];
+    if (is_send) {
+      lanes_[id].sends_over_nvlink = !claimed.network || claimed.is_relayed;
+      lanes_[id].send_flow = claimed.is_relayed ? claimed.relay_flow : claimed.flow;
+    } else if (claimed.network) {
+      GrantMessages(id);
+    }
     return true;
   };
-  const LanePeers peers = lanes_[id].schedule->PeersOf(lanes_[id].id);
+  const LanePeers peers = lane_programs_[id].schedule->PeersOf(lane_programs_[id].id);
   lanes_[id].has_claimed = claim(peers.recv_from, false) && claim(peers.send_to, true);
   return lanes_[id].has_claimed;
 }
 
-void LaneExecutor::GrantMessages(Lane& lane) {
-  Connection& connection = connections_[lane.receive_connection];
-  const MessageRule& rule = lane.schedule->message_rule();
-  while (lane.grant_step < lane.step_count &&
-         connection.granted - connection.consumed < rule.in_flight_messages) {
-    if (lane.schedule->StepAt(lane.id, lane.grant_step).recv_from == kNoPeer) {
-      ++lane.grant_step;
+void LaneExecutor::GrantMessages(uint32_t id) {
+  const Lane& lane = lanes_[id];
+  LaneProgram& program = lane_programs_[id];
+  MessageSlots& slots = slots_[lane.receive_connection];
+  while (Ahead(slots.progress.granted, slots.consumed) < lane.in_flight_messages) {
+    if (program.grants_left == 0) {
+      if (program.grant_step == program.step_count) return;
+      const uint64_t alike = program.schedule->AlikeFrom(program.id, program.grant_step);
+      if (program.schedule->StepAt(program.id, program.grant_step).recv_from != kNoPeer) {
+        program.grants_left = alike * lane.slices_per_chunk;
+      }
+      program.grant_step += alike;
       continue;
     }
-    ++connection.granted;
-    rdma_.PostClearToSend(connection.flow);
-    if (++lane.grant_slice == rule.slices_per_chunk) {
-      lane.grant_slice = 0;
-      ++lane.grant_step;
-    }
+    --program.grants_left;
+    ++slots.progress.granted;
+    rdma_.PostClearToSend(connections_[lane.receive_connection].flow);
   }
 }
 
 void LaneExecutor::FinishLane(uint32_t id) {
   Lane& lane = lanes_[id];
-  const auto release = [this](uint32_t connection, uint32_t Connection::*owner) {
+  const auto release = [this](uint32_t connection, uint32_t MessageSlots::*owner) {
     if (connection == kNone) return;
-    connections_[connection].*owner = kNone;
+    slots_[connection].*owner = kNone;
     const auto it = claimants_.find(connection);
     if (it == claimants_.end()) return;
     for (const uint32_t claimant : it->second) Wake(claimant);
     claimants_.erase(it);
   };
-  release(lane.send_connection, &Connection::sender);
-  release(lane.receive_connection, &Connection::receiver);
-  const uint32_t channel_id = lane.channel;
+  release(lane.send_connection, &MessageSlots::sender);
+  release(lane.receive_connection, &MessageSlots::receiver);
+  const uint32_t channel_id = lane_programs_[id].channel;
   ActiveChannel& channel = active_channels_[channel_id];
   channel.end_ps = std::max(channel.end_ps, lane.free_ps);
   lane.in_use = false;
-  lane.next_free = free_lane_;
+  lane_programs_[id].next_free = free_lane_;
   free_lane_ = id;
   if (--channel.lanes_left > 0) return;
   ++channel.batch;
@@ -321,8 +364,8 @@ void LaneExecutor::RunWoken() {
 }
 
 void LaneExecutor::Advance(uint32_t id) {
-  while (lanes_[id].in_use && !lanes_[id].event_pending) {
-    if (lanes_[id].step_index == lanes_[id].step_count) {
+  for (;;) {
+    if (lanes_[id].steps_left == 0) {
       FinishLane(id);
       return;
     }
@@ -330,39 +373,36 @@ void LaneExecutor::Advance(uint32_t id) {
     Lane& lane = lanes_[id];
     const int64_t start_ps = EarliestStartPs(lane);
     if (start_ps == kNeverPs) return;
-    if (start_ps > engine_.NowPs()) {
-      lane.event_pending = true;
+    // A slice without bytes that follows upon the one before is part of the same event.
+    const bool is_next = lane.slice_bytes == 0 && start_ps == lane.free_ps;
+    if (start_ps > engine_.NowPs() && !is_next) {
       engine_.ScheduleFabric(start_ps, EventClass::kChannel, lane.tie, id);
       return;
     }
-    RunSlice(lane);
-    NextSlice(lane);
+    RunSlice(lane, start_ps);
+    NextSlice(id);
   }
 }
 
-int64_t LaneExecutor::EarliestStartPs(Lane& lane) {
+int64_t LaneExecutor::EarliestStartPs(const Lane& lane) {
   int64_t start_ps = std::max(engine_.NowPs(), lane.free_ps);
-  if (lane.step.recv_from != kNoPeer) {
-    Connection& from = connections_[lane.receive_connection];
+  if (lane.receives) {
+    MessageSlots& from = slots_[lane.receive_connection];
     if (from.delivered == from.consumed) {
       from.receiver_waits = true;
       return kNeverPs;
     }
-    start_ps = std::max(start_ps, from.ready_ps[from.consumed % Connection::kSlots]);
+    start_ps = std::max(start_ps, from.time_ps[from.consumed % kConnectionSlots]);
   }
-  if (lane.step.send_to == kNoPeer) return start_ps;
-  Connection& to = connections_[lane.send_connection];
-  const uint32_t limit = lane.schedule->message_rule().in_flight_messages;
-  if (to.network) {
-    if (to.posted - to.completed < limit) return start_ps;
+  if (!lane.sends) return start_ps;
+  MessageSlots& to = slots_[lane.send_connection];
+  const uint8_t limit = lane.in_flight_messages;
+  if (Ahead(to.posted, to.network ? to.progress.completed : to.consumed) >= limit) {
     to.sender_waits = true;
     return kNeverPs;
   }
-  if (to.posted - to.consumed >= limit) {
-    to.sender_waits = true;
-    return kNeverPs;
-  }
-  return std::max(start_ps, to.free_ps[(to.posted - limit) % Connection::kSlots]);
+  if (to.network) return start_ps;
+  return std::max(start_ps, to.time_ps[Ahead(to.posted, limit) % kConnectionSlots]);
 }
 
 int64_t LaneExecutor::CopyPs(uint64_t bytes) {
@@ -374,32 +414,32 @@ int64_t LaneExecutor::CopyPs(uint64_t bytes) {
   return last_copy_ps_;
 }
 
-void LaneExecutor::RunSlice(Lane& lane) {
-  const uint64_t bytes = lane.slice.bytes;
-  const int64_t done_ps = engine_.NowPs() + CopyPs(bytes);
+void LaneExecutor::RunSlice(Lane& lane, int64_t start_ps) {
+  const uint32_t bytes = lane.slice_bytes;
+  const int64_t done_ps = start_ps + CopyPs(bytes);
   lane.free_ps = done_ps;
-  if (lane.step.recv_from != kNoPeer) {
-    Connection& from = connections_[lane.receive_connection];
-    const uint32_t slot = from.consumed++ % Connection::kSlots;
+  if (lane.receives) {
+    MessageSlots& from = slots_[lane.receive_connection];
+    const uint32_t slot = from.consumed++ % kConnectionSlots;
     SIM_CHECK(from.bytes[slot] == bytes, "a slice was received that is not the one that was sent");
-    from.payload_bytes += bytes;
+    connections_[lane.receive_connection].payload_bytes += bytes;
     if (from.network) {
       SchedulePost(done_ps, lane.receive_connection, PostPhase::kGranted);
     } else {
-      from.free_ps[slot] = done_ps + from.flag_latency_ps;
+      from.time_ps[slot] = done_ps + from.flag_latency_ps;
       WakeSender(from);
     }
   }
-  if (lane.step.send_to == kNoPeer) return;
-  Connection& to = connections_[lane.send_connection];
-  const uint32_t slot = to.posted++ % Connection::kSlots;
-  to.bytes[slot] = static_cast<uint32_t>(bytes);
-  to.ready_ps[slot] = done_ps;
-  if (to.network && !to.is_relayed) {
+  if (!lane.sends) return;
+  MessageSlots& to = slots_[lane.send_connection];
+  const uint32_t slot = to.posted++ % kConnectionSlots;
+  to.bytes[slot] = bytes;
+  to.time_ps[slot] = done_ps;
+  if (!lane.sends_over_nvlink) {
     SchedulePost(done_ps + costs_.LatencyBeforePostPs(), lane.send_connection, PostPhase::kStaged);
   } else if (bytes != 0) {
-    nvlink_.Post(to.network ? to.relay_flow : to.flow, bytes);
-  } else if ((to.network ? to.relayed : to.delivered) + 1 == to.posted) {
+    nvlink_.Post(lane.send_flow, bytes);
+  } else if (Ahead(to.posted, to.network ? to.progress.relayed : to.delivered) == 1) {
     OnNvlinkArrival(lane.send_connection);
   }
 }
@@ -414,26 +454,26 @@ void LaneExecutor::SchedulePost(int64_t time_ps, uint32_t id, PostPhase phase) {
 }
 
 void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
-  Connection& connection = connections_[id];
+  MessageSlots& slots = slots_[id];
   switch (phase) {
     case PostPhase::kStaged:
-      ++connection.staged;
+      ++slots.progress.staged;
       QueueAtProxy(id);
       break;
     case PostPhase::kPosted:
-      rdma_.Post(connection.flow, connection.bytes[connection.sent++ % Connection::kSlots]);
+      rdma_.Post(connections_[id].flow, slots.bytes[slots.progress.sent++ % kConnectionSlots]);
       break;
     case PostPhase::kGranted:
-      if (connection.receiver != kNone) GrantMessages(lanes_[connection.receiver]);
+      if (slots.receiver != kNone) GrantMessages(slots.receiver);
       break;
   }
 }
 
 void LaneExecutor::QueueAtProxy(uint32_t id) {
-  Connection& connection = connections_[id];
-  int64_t& free_ps = proxy_free_ps_[connection.injecting_gpu];
-  while (connection.queued != connection.staged && connection.queued != connection.clear_to_send) {
-    ++connection.queued;
+  NetworkProgress& progress = slots_[id].progress;
+  int64_t& free_ps = proxy_free_ps_[connections_[id].injecting_gpu];
+  while (progress.queued != progress.staged && progress.queued != progress.clear_to_send) {
+    ++progress.queued;
     free_ps = std::max(free_ps, engine_.NowPs()) + costs_.proxy_post_latency_ps;
     SchedulePost(free_ps, id, PostPhase::kPosted);
   }
@@ -443,57 +483,67 @@ void LaneExecutor::QueueAtProxy(uint32_t id) {
 // -------------------------------------------------------------------------
 
 void LaneExecutor::OnMessageDelivered(uint32_t id) {
-  const uint32_t connection_id = id & ~kRelayLeg;
-  Connection& connection = connections_[connection_id];
-  if (connection.network && id == connection_id) {
-    connection.ready_ps[connection.delivered++ % Connection::kSlots] =
-        engine_.NowPs() + costs_.LatencyAfterArrivalPs();
-    WakeReceiver(connection);
+  const uint32_t connection = id & ~kRelayLeg;
+  MessageSlots& slots = slots_[connection];
+  if (slots.network && id == connection) {
+    const int64_t seen_ps = engine_.NowPs() + costs_.LatencyAfterArrivalPs();
+    slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
+    WakeReceiver(slots, seen_ps);
   } else {
-    OnNvlinkArrival(connection_id);
+    OnNvlinkArrival(connection);
   }
   RunWoken();
 }
 
 // A message is in the memory of the receiver, or of the GPU that relays it; the sender's copy may
-// still be at work. The flags that follow it alone are seen after it.
+// still be at work. The flags that follow it alone are seen behind it.
 void LaneExecutor::OnNvlinkArrival(uint32_t id) {
-  Connection& connection = connections_[id];
-  uint32_t& arrived = connection.network ? connection.relayed : connection.delivered;
+  MessageSlots& slots = slots_[id];
+  uint8_t& arrived = slots.network ? slots.progress.relayed : slots.delivered;
   const int64_t latency_ps =
-      connection.network ? costs_.LatencyBeforePostPs() : costs_.nvlink_step_latency_ps;
+      slots.network ? costs_.LatencyBeforePostPs() : costs_.nvlink_step_latency_ps;
+  int64_t here_ps = 0;
+  int64_t first_seen_ps = kNeverPs;
   do {
-    const uint32_t slot = arrived++ % Connection::kSlots;
-    const int64_t written_ps = connection.ready_ps[slot];
-    const int64_t here_ps = connection.bytes[slot] == 0 ? written_ps + connection.flag_latency_ps
-                                                        : std::max(engine_.NowPs(), written_ps);
-    connection.seen_ps = std::max(connection.seen_ps, here_ps + latency_ps);
-    connection.ready_ps[slot] = connection.seen_ps;
-    if (connection.network) SchedulePost(connection.seen_ps, id, PostPhase::kStaged);
-  } while (arrived != connection.posted && connection.bytes[arrived % Connection::kSlots] == 0);
-  if (!connection.network) WakeReceiver(connection);
+    const uint32_t slot = arrived++ % kConnectionSlots;
+    const int64_t written_ps = slots.time_ps[slot];
+    here_ps = std::max(here_ps, slots.bytes[slot] == 0 ? written_ps + slots.flag_latency_ps
+                                                       : std::max(engine_.NowPs(), written_ps));
+    slots.time_ps[slot] = here_ps + latency_ps;
+    first_seen_ps = std::min(first_seen_ps, slots.time_ps[slot]);
+    if (slots.network) SchedulePost(slots.time_ps[slot], id, PostPhase::kStaged);
+  } while (arrived != slots.posted && slots.bytes[arrived % kConnectionSlots] == 0);
+  if (!slots.network) WakeReceiver(slots, first_seen_ps);
 }
 
-void LaneExecutor::WakeReceiver(Connection& connection) {
-  if (!connection.receiver_waits) return;
-  connection.receiver_waits = false;
-  Wake(connection.receiver);
+// A lane that waits for data cannot start before it is seen; whether it can send then is looked at
+// then.
+void LaneExecutor::WakeReceiver(MessageSlots& slots, int64_t seen_ps) {
+  if (!slots.receiver_waits) return;
+  slots.receiver_waits = false;
+  const Lane& lane = lanes_[slots.receiver];
+  const int64_t start_ps = std::max(seen_ps, lane.free_ps);
+  if (start_ps > engine_.NowPs()) {
+    engine_.ScheduleFabric(start_ps, EventClass::kChannel, lane.tie, slots.receiver);
+  } else {
+    Wake(slots.receiver);
+  }
 }
 
-void LaneExecutor::WakeSender(Connection& connection) {
-  if (!connection.sender_waits) return;
-  connection.sender_waits = false;
-  Wake(connection.sender);
+void LaneExecutor::WakeSender(MessageSlots& slots) {
+  if (!slots.sender_waits) return;
+  slots.sender_waits = false;
+  Wake(slots.sender);
 }
 
 void LaneExecutor::OnSendCompleted(uint32_t id) {
-  ++connections_[id].completed;
-  WakeSender(connections_[id]);
+  ++slots_[id].progress.completed;
+  WakeSender(slots_[id]);
   RunWoken();
 }
 
 void LaneExecutor::OnClearToSend(uint32_t id) {
-  ++connections_[id].clear_to_send;
+  ++slots_[id].progress.clear_to_send;
   QueueAtProxy(id);
 }
 
@@ -511,19 +561,25 @@ void LaneExecutor::OnConnectionError(uint32_t id, const std::string& why) {
 
 std::vector<LaneExecutor::Waiting> LaneExecutor::WaitingLanes() const {
   std::vector<Waiting> waiting;
-  for (const Lane& lane : lanes_) {
-    if (!lane.in_use || lane.event_pending) continue;
-    const Program& program = active_channels_[lane.channel].program;
+  for (uint32_t id = 0; id < lanes_.size(); ++id) {
+    const Lane& lane = lanes_[id];
+    if (!lane.in_use) continue;
+    const LaneProgram& lane_program = lane_programs_[id];
+    const Program& program = active_channels_[lane_program.channel].program;
+    const LanePeers peers = lane_program.schedule->PeersOf(lane_program.id);
     const bool for_data =
-        lane.receive_connection != kNone && connections_[lane.receive_connection].receiver_waits;
+        lane.receive_connection != kNone && slots_[lane.receive_connection].receiver_waits;
+    const bool for_slot =
+        lane.send_connection != kNone && slots_[lane.send_connection].sender_waits;
+    if (lane.has_claimed && !for_data && !for_slot) continue;
     const uint32_t connection = for_data ? lane.receive_connection : lane.send_connection;
-    const int32_t peer = for_data ? lane.step.recv_from : lane.step.send_to;
+    const int32_t peer = for_data ? peers.recv_from : peers.send_to;
     if (peer == kNoPeer) continue;
     Waiting entry{.operation = program.operation,
                   .communicator = program.communicator,
                   .rank = program.rank,
                   .peer = static_cast<uint32_t>(peer),
-                  .channel = lane.id.channel,
+                  .channel = lane_program.id.channel,
                   .for_data = for_data,
                   .transport = {}};
     if (connection != kNone && connections_[connection].network) {

@@ -107,25 +107,38 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     int64_t end_ps = 0;
     uint32_t next_free = kNone;
   };
-  struct Lane {
-    const CollectiveSchedule* schedule = nullptr;
-    LaneId id;
-    Step step;
-    Slice slice;
-    uint64_t step_index = 0;
-    uint64_t step_count = 0;
+  // What every slice of a lane touches.
+  struct alignas(64) Lane {
     int64_t free_ps = 0;  // when the CTA is done with the slice before
-    uint32_t slice_index = 0;
-    uint32_t channel = 0;  // index into active_channels_
+    uint64_t tie = 0;     // orders its events; a function of what it is
     uint32_t receive_connection = kNone;
     uint32_t send_connection = kNone;
-    // Next slice to grant the sender of receive_connection, ahead of the one being received.
-    uint64_t grant_step = 0;
-    uint32_t grant_slice = 0;
-    uint64_t tie = 0;  // orders its events; a function of what it is
+    uint32_t send_flow = 0;    // NVLink flow of its messages' first leg
+    uint32_t steps_left = 0;   // of a row of steps with equal peers and bytes, this one included
+    uint32_t step_bytes = 0;   // of each
+    uint32_t first_bytes = 0;  // their first slice
+    uint32_t slice_bytes = 0;  // the slice at hand
+    uint32_t rest_bytes = 0;   // of the step, behind the slice at hand
+    uint8_t slices_left = 0;   // of the step, the slice at hand included
+    uint8_t slices_per_chunk = 0;
+    uint8_t in_flight_messages = 0;
+    bool receives = false;  // in the step at hand
+    bool sends = false;
+    bool sends_over_nvlink = false;  // at least the first leg
     bool in_use = false;
     bool has_claimed = false;  // its connections
-    bool event_pending = false;
+  };
+  static_assert(sizeof(Lane) == 64);
+  // The rest of a lane.
+  struct LaneProgram {
+    const CollectiveSchedule* schedule = nullptr;
+    LaneId id;
+    uint64_t step_count = 0;
+    uint64_t next_step = 0;  // the first behind those the lane has loaded
+    // Next messages to grant the sender of receive_connection, ahead of those being received.
+    uint64_t grant_step = 0;   // the first behind those looked at
+    uint64_t grants_left = 0;  // of those
+    uint32_t channel = 0;      // index into active_channels_
     uint32_t next_free = kNone;
   };
   struct Communicator {
@@ -156,22 +169,24 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Makes the lane the owner of the sides its current step needs; false: another lane has one
   // still.
   bool ClaimConnections(uint32_t lane);
-  void GrantMessages(Lane& lane);
+  void GrantMessages(uint32_t lane);
   void FinishLane(uint32_t lane);
   // What a kPost event is for; in the low bits of its target.
   enum class PostPhase : uint8_t { kStaged, kPosted, kGranted };
   static constexpr uint32_t kPostPhaseBits = 2;
 
-  void NextSlice(Lane& lane);
-  void LoadStep(Lane& lane);
+  void NextSlice(uint32_t lane);
+  // Loads the next row of steps; leaves steps_left 0 behind the last.
+  void LoadSteps(uint32_t lane);
+  void BeginStep(Lane& lane);
   // When the slice may start; kNeverPs: something it needs has not happened.
-  int64_t EarliestStartPs(Lane& lane);
-  void RunSlice(Lane& lane);
+  int64_t EarliestStartPs(const Lane& lane);
+  void RunSlice(Lane& lane, int64_t start_ps);
   // Puts a lane on the list of those to be looked at before the event ends.
   void Wake(uint32_t lane) { woken_.push_back(lane); }
   void RunWoken();
-  void WakeReceiver(Connection& connection);
-  void WakeSender(Connection& connection);
+  void WakeReceiver(MessageSlots& slots, int64_t seen_ps);
+  void WakeSender(MessageSlots& slots);
   void Advance(uint32_t lane);
   void OnNvlinkArrival(uint32_t connection);
   // Hands to the proxy what is staged and granted.
@@ -189,8 +204,11 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   RdmaTransport rdma_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;
+  std::vector<MessageSlots> slots_;  // by connection
   std::vector<ActiveChannel> active_channels_;
   std::vector<Lane> lanes_;
+  std::vector<LaneProgram> lane_programs_;  // by lane
+  const char* lane_base_ = nullptr;         // of lanes_, for the engine's prefetches
   std::vector<uint32_t> woken_;
   // Lanes that found a connection's side taken, by connection.
   std::unordered_map<uint32_t, std::vector<uint32_t>> claimants_;

@@ -91,7 +91,6 @@ void NvlinkTransport::Post(uint32_t flow_id, uint64_t bytes) {
             "more messages than slots on an NVLink connection");
   SIM_CHECK(bytes > 0 && bytes <= UINT32_MAX, "an NVLink message of no bytes, or of 4 GiB or more");
   const uint32_t slot = flow.posted++ % kMessageSlots;
-  flow.unsent_bytes[slot] = static_cast<uint32_t>(bytes);
   flow.missing_bytes[slot] = static_cast<uint32_t>(bytes);
   if (flow.active) return;
   flow.active = true;
@@ -104,10 +103,15 @@ void NvlinkTransport::Post(uint32_t flow_id, uint64_t bytes) {
                         flow.port);
 }
 
-void NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
+uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   const uint32_t slot = flow.sent % kMessageSlots;
-  const uint32_t payload = std::min(flow.unsent_bytes[slot], packet_payload_bytes_);
-  flow.unsent_bytes[slot] -= payload;
+  // Before its first packet all of a message is missing.
+  if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
+  const uint32_t payload = std::min(flow.unsent_bytes, packet_payload_bytes_);
+  flow.unsent_bytes -= payload;
+  if (flow.unsent_bytes == 0) ++flow.sent;
+  const auto wire_bytes = static_cast<uint16_t>(
+      payload == packet_payload_bytes_ ? full_packet_wire_bytes_ : WireBytes(payload));
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = flow_id;
@@ -116,25 +120,22 @@ void NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   packet.path = flow.first_path + 2u * interleave.plane_of_position[flow.position];
   if (++flow.position == interleave.plane_of_position.size()) flow.position = 0;
   packet.payload_bytes = static_cast<uint16_t>(payload);
-  packet.wire_bytes = static_cast<uint16_t>(
-      payload == packet_payload_bytes_ ? full_packet_wire_bytes_ : WireBytes(payload));
+  packet.wire_bytes = wire_bytes;
   packet.kind = PacketKind::kNvlinkWrite;
   packet.hop = 0;
   packet.hop_count = 2;
   packet.flags = 0;
-  if (flow.unsent_bytes[slot] == 0) ++flow.sent;
   network_.Inject(index);
+  return wire_bytes;
 }
 
 void NvlinkTransport::Serve(uint32_t port_id) {
   Port& port = ports_[port_id];
   const uint32_t flow_id = port.first_active;
   Flow& flow = flows_[flow_id];
-  uint64_t wire_bytes = 0;
+  uint32_t wire_bytes = 0;
   for (uint32_t i = 0; i < kBurstPackets && flow.sent != flow.posted; ++i) {
-    const uint32_t unsent = flow.unsent_bytes[flow.sent % kMessageSlots];
-    wire_bytes += unsent >= packet_payload_bytes_ ? full_packet_wire_bytes_ : WireBytes(unsent);
-    SendPacket(flow, flow_id);
+    wire_bytes += SendPacket(flow, flow_id);
   }
   port.first_active = flow.next_active;
   if (flow.sent != flow.posted) {
@@ -143,7 +144,11 @@ void NvlinkTransport::Serve(uint32_t port_id) {
     flow.active = false;
   }
   FabricSimulatorImpl& engine = network_.engine();
-  port.free_ps = engine.NowPs() + TransferTimePs(wire_bytes, port.rate_bps);
+  if (wire_bytes != port.paced_bytes) {
+    port.paced_bytes = wire_bytes;
+    port.paced_ps = TransferTimePs(wire_bytes, port.rate_bps);
+  }
+  port.free_ps = engine.NowPs() + port.paced_ps;
   port.event_pending = port.first_active != kNone;
   if (port.event_pending) engine.ScheduleFabric(port.free_ps, EventClass::kPort, port_id, port_id);
 }

@@ -56,7 +56,8 @@ class NvlinkTransport {
     std::vector<uint8_t> plane_of_position;
     std::vector<uint32_t> weights;
   };
-  struct Flow {
+  // One cache line: every packet touches its flow.
+  struct alignas(64) Flow {
     uint32_t port = 0;
     uint32_t next_active = kNone;
     uint32_t first_path = 0;  // of plane 0; plane p is at first_path + 2p
@@ -67,19 +68,23 @@ class NvlinkTransport {
     uint8_t sent = 0;
     uint8_t delivered = 0;
     bool active = false;
-    std::array<uint32_t, kMessageSlots> unsent_bytes{};
+    uint32_t unsent_bytes = 0;  // of the message being sent; 0 before its first packet
     std::array<uint32_t, kMessageSlots> missing_bytes{};  // not yet arrived
   };
+  static_assert(sizeof(Flow) == 64);
   struct Port {
     int64_t free_ps = 0;
     uint64_t rate_bps = 0;
+    int64_t paced_ps = 0;  // what a burst of paced_bytes takes
+    uint32_t paced_bytes = 0;
     uint32_t first_active = kNone;
     uint32_t last_active = kNone;
     bool event_pending = false;
   };
 
   uint16_t InterleaveOf(const std::vector<uint32_t>& weights);
-  void SendPacket(Flow& flow, uint32_t flow_id);
+  // Returns the packet's wire bytes.
+  uint32_t SendPacket(Flow& flow, uint32_t flow_id);
   void Append(Port& port, uint32_t flow_id);
 
   const FabricGraph& graph_;
