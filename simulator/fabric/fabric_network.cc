@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Construction, and the hot path: a packet's hop in the short form.
 #include "simulator/fabric/fabric_network.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "simulator/diagnostics/check.h"
+#include "topologies/mix64.h"
 
 namespace railyard {
-
-NS_OBJECT_ENSURE_REGISTERED(FabricNetwork);
 
 const char* DropReasonName(DropReason reason) {
   switch (reason) {
@@ -36,46 +33,18 @@ uint64_t NetworkCounters::dropped_data_bytes() const {
   return sum;
 }
 
-ns3::TypeId FabricNetwork::GetTypeId() {
-  static ns3::TypeId type_id =
-      ns3::TypeId("railyard::FabricNetwork")
-          .SetParent<ns3::Object>()
-          .SetGroupName("Railyard")
-          .AddConstructor<FabricNetwork>()
-          .AddTraceSource("PacketDropped", "A packet was lost; the counters include it.",
-                          ns3::MakeTraceSourceAccessor(&FabricNetwork::packet_dropped_),
-                          "railyard::PacketDroppedCallback")
-          .AddTraceSource("LinkStateChanged", "A direction of a link went down or came back.",
-                          ns3::MakeTraceSourceAccessor(&FabricNetwork::link_state_changed_),
-                          "railyard::LinkStateChangedCallback");
-  return type_id;
-}
-
 void FabricNetwork::Build(const FabricGraph& graph, FabricSimulatorImpl& engine) {
   graph_ = &graph;
   engine_ = &engine;
-  links_.resize(graph.link_count());
-  is_held_.resize(graph.link_count());
   switches_.resize(graph.device_count());
   for (DeviceId id = 0; id < graph.device_count(); ++id) {
     if (graph.device(id).kind == DeviceKind::kSwitch) switches_[id] = ns3::CreateObject<Switch>();
   }
-  for (LinkId id = 0; id < graph.link_count(); ++id) {
-    const LinkProperties& properties = graph.link(id);
-    const Device& source = graph.device(graph.link_source(id));
-    const Device& target = graph.device(graph.link_target(id));
-    Link& link = links_[id];
-    link.delay_ps = properties.propagation_ps;
-    if (target.kind == DeviceKind::kGpu) {
-      link.arrival = Arrival::kGpu;
-    } else if (target.kind == DeviceKind::kNic && source.kind != DeviceKind::kGpu) {
-      link.arrival = Arrival::kNic;
-    } else {
-      link.arrival = Arrival::kForward;
-      link.delay_ps += target.forwarding_latency_ps;
-    }
-  }
+  Configure();
   engine.SetHandler(EventClass::kArrival, &FabricNetwork::HandleArrival, this);
+  engine.SetHandler(EventClass::kDeparture, &FabricNetwork::HandleDeparture, this);
+  engine.SetHandler(EventClass::kPauseFrame, &FabricNetwork::HandlePauseFrame, this);
+  engine.SetHandler(EventClass::kHoldCheck, &FabricNetwork::HandleHoldCheck, this);
   engine.SetPrefetch(EventClass::kArrival, packets_.base(), sizeof(Packet));
 }
 
@@ -88,9 +57,11 @@ PathRef FabricNetwork::AddPath(const std::vector<LinkId>& links) {
 
 void FabricNetwork::Inject(uint32_t index) {
   Packet& packet = packets_[index];
+  packet.ingress = Packet::kNone;
   if (IsData(packet.kind)) {
     ++counters_.packets;
     counters_.injected_bytes += packet.payload_bytes;
+    if (telemetry_enabled_) ClearTelemetry(index);
   }
   if (packet.hop_count == 0) [[unlikely]] {
     Drop(index, DropReason::kNoRoute, UINT32_MAX);
@@ -102,91 +73,177 @@ void FabricNetwork::Inject(uint32_t index) {
 int64_t FabricNetwork::LearnTransmission(LinkId id, uint32_t wire_bytes) {
   Link& link = links_[id];
   const int64_t transmission_ps = TransmissionPs(id, wire_bytes);
-  if (wire_bytes > link.usual_wire_bytes) {
+  if (wire_bytes > link.usual_wire_bytes && transmission_ps <= UINT32_MAX) {
     link.usual_wire_bytes = static_cast<uint16_t>(wire_bytes);
-    link.usual_transmission_ps = transmission_ps;
+    link.usual_transmission_ps = static_cast<uint32_t>(transmission_ps);
   }
   return transmission_ps;
 }
 
-void FabricNetwork::Transmit(uint32_t index) {
+// False if the packet was dropped. It may have brought ports into the general form, and moved
+// packets.
+inline bool FabricNetwork::EnterBuffer(uint32_t index) {
   const Packet& packet = packets_[index];
+  if (packet.ingress == Packet::kNone) return true;
+  IngressAccount& account = accounts_[packet.ingress];
+  if (account.has_credits) return true;
+  account.bytes += packet.wire_bytes;
+  Pool& pool = pools_[account.buffer];
+  pool.bytes += packet.wire_bytes;
+  if (pool.bytes <= pool.calm_bytes) [[likely]]
+    return true;
+  return AdmitToLossless(index);
+}
+
+void FabricNetwork::Transmit(uint32_t index) {
+  Packet& packet = packets_[index];
   const LinkId id = paths_[packet.path + packet.hop];
+  packet.link = id;
   Link& link = links_[id];
-  const int64_t transmission_ps = packet.wire_bytes == link.usual_wire_bytes
-                                      ? link.usual_transmission_ps
-                                      : LearnTransmission(id, packet.wire_bytes);
-  link.busy_until_ps = std::max(link.busy_until_ps, engine_->NowPs()) + transmission_ps;
-  engine_->ScheduleFabric(link.busy_until_ps + link.delay_ps, EventClass::kArrival, id, index);
+  const bool is_control = ClassOf(packet.kind) == TrafficClass::kControl;
+  if ((link.send_flags | static_cast<uint8_t>(is_control)) != 0) {
+    TransmitSpecially(index);
+    return;
+  }
+  if (!EnterBuffer(index)) [[unlikely]]
+    return;
+  if (!IsShort(id)) [[unlikely]] {
+    SendSpecially(index);
+    return;
+  }
+  ++link.sent;
+  const int64_t backlog_ps = link.busy_until_ps - engine_->NowPs();
+  if (backlog_ps >> kMarkUnitShift >= int64_t{link.mark_above}) [[unlikely]] {
+    MarkAbove(packets_[index], backlog_ps);
+  }
+  SendInShortForm(index);
+}
+
+void FabricNetwork::TransmitSpecially(uint32_t index) {
+  Packet& packet = packets_[index];
+  const bool drops = (links_[packet.link].send_flags & Link::kTailDrop) != 0;
+  if (ClassOf(packet.kind) == TrafficClass::kControl) {
+    packet.ingress = Packet::kNone;  // in no account from here on
+  } else if ((drops && !AdmitToLossy(index)) || !EnterBuffer(index)) {
+    return;
+  }
+  SendSpecially(index);
+}
+
+void FabricNetwork::SendSpecially(uint32_t index) {
+  const Packet& packet = packets_[index];
+  const LinkId id = packet.link;
+  Link& link = links_[id];
+  ++link.sent;
+  const int64_t backlog_ps = BacklogPs(id);
+  if ((link.send_flags & Link::kTelemetry) != 0) StampTelemetry(index, backlog_ps);
+  if (backlog_ps >> kMarkUnitShift >= int64_t{link.mark_above})
+    MarkAbove(packets_[index], backlog_ps);
+  if (!IsShort(id)) {
+    Port& port = PortOf(id);
+    if (port.is_idle() && MayReturn(id, port)) ReturnToShortForm(id, port);
+  }
+  const bool is_data = ClassOf(packet.kind) == TrafficClass::kData;
+  const bool needs_credit = is_data && (link.send_flags & Link::kNeedsCredit) != 0;
+  if (IsShort(id)) {
+    // Whoever waits may be data, which control overtakes. And everything timed counts as sent: if
+    // that leaves room there is room when it is this one's turn.
+    const bool is_fifo = is_data || !SomethingWaits(id);
+    if (is_fifo && (!needs_credit || HasCredit(id, packet.wire_bytes))) {
+      if (needs_credit) accounts_[id].bytes += packet.wire_bytes;
+      SendInShortForm(index);
+      return;
+    }
+    LeaveShortForm(id);
+  }
+  Enqueue(index);
+}
+
+bool FabricNetwork::SomethingWaits(LinkId id) const {
+  const Link& link = links_[id];
+  const int64_t backlog_ps = link.busy_until_ps - engine_->NowPs();
+  return backlog_ps > 0 && backlog_ps > TransmissionPs(id, packets_[link.last].wire_bytes);
 }
 
 void FabricNetwork::HandleArrival(void* self, uint32_t index) {
   auto& network = *static_cast<FabricNetwork*>(self);
-  Packet& packet = network.packets_[index];
-  const LinkId id = network.paths_[packet.path + packet.hop];
-  Link& link = network.links_[id];
-  if (link.may_lose && network.IsLost(index)) [[unlikely]]
+  network.Arrive(index);
+}
+
+inline void FabricNetwork::Arrive(uint32_t index) {
+  if ((packets_[index].flags & Packet::kTombstone) != 0) [[unlikely]] {
+    packets_.FreeTombstone(index);
     return;
+  }
+  const LinkId id = packets_[index].link;
+  Link& link = links_[id];
+  link.first = packets_[index].next;
+  LeaveDevice(index);
+  if (link.arrival_flags != 0 && !ArriveSpecially(index)) [[unlikely]]
+    return;
+  Packet& packet = packets_[index];
+  packet.flags &= static_cast<uint8_t>(~Packet::kCountedOut);
+  packet.ingress = id;
   ++packet.hop;
   ++link.packets;
   link.wire_bytes += packet.wire_bytes;
   if (IsData(packet.kind)) {
-    ++network.counters_.packet_hops;
+    ++counters_.packet_hops;
     if ((packet.flags & Packet::kRetransmitted) == 0) [[likely]] {
       link.payload_bytes += packet.payload_bytes;
     } else {
-      network.cold_links_[id].retransmitted_bytes += packet.payload_bytes;
+      cold_links_[id].retransmitted_bytes += packet.payload_bytes;
     }
   } else {
-    ++network.counters_.control_hops;
+    ++counters_.control_hops;
   }
   switch (link.arrival) {
-    case Arrival::kForward:
-      network.Transmit(index);
+    case Link::Arrival::kForward:
+      Transmit(index);
       break;
-    case Arrival::kGpu:
-      network.sink_->OnPacketAtGpu(index);
+    case Link::Arrival::kGpu:
+      ReturnCreditOf(packet, id);
+      sink_->OnPacketAtGpu(index);
       break;
-    case Arrival::kNic:
-      network.sink_->OnPacketAtNic(index);
+    case Link::Arrival::kNic: {
+      const uint32_t credit_bytes = CreditBytesOf(packet, id);
+      was_sent_on_ = false;
+      sink_->OnPacketAtNic(index);
+      if (credit_bytes != 0 && !was_sent_on_) ReturnCredit(id, credit_bytes);
       break;
+    }
   }
 }
 
-bool FabricNetwork::IsLost(uint32_t index) {
+// The packet, crossing its link, is no more in the device the link comes from. May move packets.
+inline void FabricNetwork::LeaveDevice(uint32_t index) {
   const Packet& packet = packets_[index];
-  const LinkId id = paths_[packet.path + packet.hop];
-  if (WasDown(id, packet)) {
-    Drop(index, DropReason::kLinkDown, id);
-    return true;
+  if (packet.ingress == Packet::kNone) return;
+  IngressAccount& account = accounts_[packet.ingress];
+  if (account.has_credits) {
+    ReturnCredit(packet.ingress, packet.wire_bytes);
+  } else if ((packet.flags & Packet::kCountedOut) == 0) {
+    // Nothing is in headroom: the device would be eventful, and the packet counted out before.
+    account.bytes -= packet.wire_bytes;
+    pools_[account.buffer].bytes -= packet.wire_bytes;
   }
-  const auto filter = loss_filters_.find(id);
-  if (filter == loss_filters_.end() || !filter->second(packet)) return false;
-  Drop(index, DropReason::kBitError, id);
-  return true;
 }
 
-void FabricNetwork::SetLossFilter(LinkId link, LossFilter is_lost) {
-  loss_filters_[link] = std::move(is_lost);
-  links_[link].may_lose = true;
-}
-
-bool FabricNetwork::WasDown(LinkId id, const Packet& packet) const {
-  const Link& link = links_[id];
-  const DeviceId target = graph_->link_target(id);
-  const int64_t forwarding_ps =
-      link.arrival == Arrival::kForward ? graph_->device(target).forwarding_latency_ps : 0;
-  // The packet was on the wire from its first bit leaving to its last bit arriving.
-  const int64_t last_bit_ps = engine_->NowPs() - forwarding_ps;
-  const int64_t first_bit_ps =
-      engine_->NowPs() - link.delay_ps - TransmissionPs(id, packet.wire_bytes);
-  const auto cold = cold_links_.find(id);
-  if (cold == cold_links_.end()) return false;
-  const auto& downtimes = cold->second.downtimes;
-  for (auto it = downtimes.rbegin(); it != downtimes.rend() && it->until_ps > first_bit_ps; ++it) {
-    if (it->from_ps <= last_bit_ps) return true;
+bool FabricNetwork::ArriveSpecially(uint32_t index) {
+  const Packet& packet = packets_[index];
+  const LinkId id = packet.link;
+  const uint8_t flags = links_[id].arrival_flags;
+  if ((flags & Link::kHashed) != 0) {
+    const uint64_t what = uint64_t{id} << 32 | static_cast<uint64_t>(packet.kind);
+    const uint64_t who = uint64_t{packet.flow} << 32 | packet.sequence;
+    for (const uint64_t value : {static_cast<uint64_t>(engine_->NowPs()), what, who}) {
+      trajectory_hash_ = Mix64(trajectory_hash_ ^ value);
+    }
   }
-  return false;
+  if ((flags & Link::kFromLossyBuffer) != 0 && IsInLossyBuffer(packet)) {
+    egress_bytes_[id] -= packet.wire_bytes;
+  }
+  return (flags & Link::kMayLose) == 0 || !IsLost(index);
 }
 
 void FabricNetwork::Drop(uint32_t index, DropReason reason, LinkId link) {
@@ -194,26 +251,9 @@ void FabricNetwork::Drop(uint32_t index, DropReason reason, LinkId link) {
   const auto slot = static_cast<size_t>(reason);
   ++counters_.dropped_packets[slot];
   if (IsData(packet.kind)) counters_.dropped_bytes[slot] += packet.payload_bytes;
-  if (reason == DropReason::kLinkDown || reason == DropReason::kBitError) {
-    ++cold_links_[link].dropped_packets;
-  }
   packet_dropped_({engine_->NowPs(), &packet, reason, link});
   sink_->OnPacketDropped(index, reason, link);
   FreePacket(index);
-}
-
-void FabricNetwork::SetLinkUp(LinkId id, bool up) {
-  Link& link = links_[id];
-  if (link.up == up) return;
-  link.up = up;
-  link.may_lose = true;
-  auto& downtimes = cold_links_[id].downtimes;
-  if (up) {
-    downtimes.back().until_ps = engine_->NowPs();
-  } else {
-    downtimes.push_back({engine_->NowPs(), kNeverPs});
-  }
-  link_state_changed_({engine_->NowPs(), id, up});
 }
 
 int64_t FabricNetwork::PathLatencyPs(PathRef path, uint32_t wire_bytes) const {
@@ -223,6 +263,14 @@ int64_t FabricNetwork::PathLatencyPs(PathRef path, uint32_t wire_bytes) const {
     latency_ps += links_[id].delay_ps + TransmissionPs(id, wire_bytes);
   }
   return latency_ps;
+}
+
+double FabricNetwork::ShortFormShare() const {
+  uint64_t sent = 0;
+  for (const Link& link : links_) sent += link.packets;
+  if (sent == 0) return 1;
+  return 1 -
+         static_cast<double>(std::min(counters_.general_hops, sent)) / static_cast<double>(sent);
 }
 
 LinkCounters FabricNetwork::CountersOfLink(LinkId id) const {
@@ -235,6 +283,11 @@ LinkCounters FabricNetwork::CountersOfLink(LinkId id) const {
     counters.dropped_packets = cold->second.dropped_packets;
   }
   counters.header_bytes = link.wire_bytes - link.payload_bytes - counters.retransmitted_bytes;
+  if (port_of_link_[id] != Packet::kNone) {
+    const Port& port = ports_[port_of_link_[id]];
+    counters.paused_ps = port.paused_ps;
+    if (port.is_paused) counters.paused_ps += engine_->NowPs() - port.held_since_ps;
+  }
   return counters;
 }
 

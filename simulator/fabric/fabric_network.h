@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The packets under way and the links they cross. One event per hop: a link is a FIFO, so when a
-// packet starts to be sent its arrival at the far end is known.
+// The packets under way, the links they cross and the buffers they wait in.
 //
-// Modelled: serialisation at the link's rate (store and forward), queueing in arrival order without
-// bound, propagation, the forwarding latency of the device a link ends at, link state per direction
-// with the loss of what was on the wire. Not modelled here: finite buffers, ECN, PFC, bit errors.
+// Modelled: serialisation at the link's rate (store and forward), propagation, the forwarding
+// latency of the device a link ends at; output queues in two classes, control strictly before data
+// and not cutting off what is being sent; shared buffers with dynamic thresholds, pause frames and
+// headroom, or tail drop; credits; ECN; link state and rate per direction with the loss of what was
+// on the wire.
+// Simplified: a packet is in a buffer from its arrival behind the forwarding pipeline on. Pause
+// frames are never lost, since real ones are repeated, and take no bandwidth from others. A credit
+// is back with its sender when the packet has crossed the next link (or was consumed): an update is
+// assumed to take as long as the packet's own way on. Congestion notifications (CNP), small and
+// rare, are in no account and need no credit.
+//
+// Two forms. A port that is a plain FIFO knows each packet's arrival at the far end when the packet
+// joins it: one event per hop (short form). A port whose data may be paused, lacks credit or is
+// overtaken takes an event for each departure, too (general form). Ports change between the two
+// whenever they have to; no result depends on it.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <span>
 #include <unordered_map>
@@ -21,8 +33,11 @@
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/buffer_settings.h"
 #include "simulator/fabric/hold_report.h"
+#include "simulator/fabric/link_record.h"
 #include "simulator/fabric/packet.h"
 #include "simulator/fabric/packet_pool.h"
+#include "simulator/fabric/port.h"
+#include "simulator/fabric/shared_buffer.h"
 #include "simulator/fabric/switch.h"
 #include "simulator/fabric/telemetry.h"
 #include "simulator/units/units.h"
@@ -58,6 +73,12 @@ enum class FlowControl : uint8_t {
   kCredits,  // the sender counts what the receiver has room for: InfiniBand, NVLink
 };
 
+// Which form ports take. Results are the same.
+enum class PortForm : uint8_t {
+  kShort,    // the short one wherever it is exact
+  kGeneral,  // always the general one
+};
+
 // What crossed one direction of a link. Bytes count when the last bit arrives.
 struct LinkCounters {
   uint64_t payload_bytes = 0;        // first transmissions of data
@@ -76,12 +97,11 @@ struct NetworkCounters {
   uint64_t delivered_bytes = 0;
   std::array<uint64_t, kDropReasonCount> dropped_packets{};
   std::array<uint64_t, kDropReasonCount> dropped_bytes{};  // payload of data
-  uint64_t ecn_marked = 0;  // data packets that switches marked, once for each mark
+  uint64_t ecn_marked = 0;                                 // marks that switches set
   uint64_t xoff_frames = 0;
   uint64_t xon_frames = 0;
-  int64_t pfc_pause_ps = 0;  // of all links, pauses that are over
-  // Transmissions in the general form, two events each instead of one.
-  uint64_t general_hops = 0;
+  int64_t pfc_pause_ps = 0;   // sum over links of the pauses that are over
+  uint64_t general_hops = 0;  // transmissions in the general form
   uint64_t dropped_data_bytes() const;
 };
 
@@ -96,6 +116,16 @@ struct LinkStateChanged {
   LinkId link;
   bool up;
 };
+struct PauseSent {
+  int64_t time_ps;
+  LinkId link;  // whose sender shall stop, or go on
+  bool xoff;
+};
+struct EcnMarked {
+  int64_t time_ps;
+  const Packet* packet;
+  LinkId link;  // whose queue it joins
+};
 
 class FabricNetwork : public ns3::Object {
  public:
@@ -103,8 +133,16 @@ class FabricNetwork : public ns3::Object {
   FabricNetwork() = default;
 
   // `graph`, `engine` and the sink must outlive this; the sink is set before the first packet.
+  // Reads the attributes, as Configure() does.
   void Build(const FabricGraph& graph, FabricSimulatorImpl& engine);
   void SetSink(PacketSink& sink) { sink_ = &sink; }
+  // One for every switch device; null for any other.
+  ns3::Ptr<Switch> GetSwitch(DeviceId device) const { return switches_[device]; }
+  // What every NIC keeps of packets from the wire that wait for its link to the host.
+  void SetReceiveBuffers(const BufferSettings& settings) { receive_buffers_ = settings; }
+  // Reads the attributes of the network and of its switches, and the settings above, again.
+  // Precondition: no packet has been injected.
+  void Configure();
 
   // Paths stay valid for the life of the network.
   PathRef AddPath(const std::vector<LinkId>& links);
@@ -122,7 +160,10 @@ class FabricNetwork : public ns3::Object {
   // drops it (NO_ROUTE).
   void Inject(uint32_t index);
   // Sends a packet that was handed to the sink on its next link, from within that call.
-  void SendOn(uint32_t index) { Transmit(index); }
+  void SendOn(uint32_t index) {
+    was_sent_on_ = true;
+    Transmit(index);
+  }
   // A data packet reached its receiver; frees it.
   void Deliver(uint32_t index) {
     counters_.delivered_bytes += packets_[index].payload_bytes;
@@ -133,17 +174,18 @@ class FabricNetwork : public ns3::Object {
 
   // A direction of a link goes down or comes back, now. What is on the wire at that moment is lost.
   void SetLinkUp(LinkId link, bool up);
-  bool IsLinkUp(LinkId link) const { return links_[link].up; }
-  int64_t BusyUntilPs(LinkId link) const { return links_[link].busy_until_ps; }
-  // Time the link's port takes to send all it holds if nothing holds it up.
-  int64_t BacklogPs(LinkId link) const {
-    return std::max<int64_t>(0, links_[link].busy_until_ps - engine_->NowPs());
+  bool IsLinkUp(LinkId link) const { return is_up_[link]; }
+  // From now on packets start at this rate; one that has started keeps its own.
+  void SetLinkRate(LinkId link, uint64_t rate_bps);
+  uint64_t RateBps(LinkId link) const { return rates_bps_[link]; }
+  int64_t TransmissionPs(LinkId link, uint32_t wire_bytes) const {
+    return TransferTimePs(wire_bytes, rates_bps_[link]);
   }
+  // Time the link's port takes to send all it holds if nothing holds it up.
+  int64_t BacklogPs(LinkId link) const;
+  int64_t BusyUntilPs(LinkId link) const { return engine_->NowPs() + BacklogPs(link); }
   // Data of the link's port is paused, or waits for credit. Ends with OnLinkReleased().
   bool IsHeld(LinkId link) const { return is_held_[link] != 0; }
-  int64_t TransmissionPs(LinkId link, uint32_t wire_bytes) const {
-    return TransferTimePs(wire_bytes, graph_->link(link).rate_bps);
-  }
   // Sum of propagation and forwarding latency along a path, and of the serialisation of one packet
   // at each hop.
   int64_t PathLatencyPs(PathRef path, uint32_t wire_bytes) const;
@@ -161,65 +203,236 @@ class FabricNetwork : public ns3::Object {
 
   LinkCounters CountersOfLink(LinkId link) const;
   const NetworkCounters& counters() const { return counters_; }
+  // Of all transmissions, those in the short form: one event.
+  double ShortFormShare() const;
+  // Over (time, link, kind, flow, sequence) of every arrival, in order; 0 unless the attribute
+  // TrajectoryHash was set.
+  uint64_t trajectory_hash() const { return trajectory_hash_; }
   const std::vector<HoldReport>& hold_reports() const { return hold_reports_; }
+  // Bytes a device keeps of packets that came in by `link`, or that were sent on it and for which
+  // no credit came back; what they may be at most in its headroom; whether its sender is told to
+  // pause.
+  uint64_t AccountBytes(LinkId link);
+  uint64_t HeadroomBytesOfLink(LinkId link) const { return pauses_[link].headroom_bytes_max; }
+  bool IsXoff(LinkId link) const { return pauses_[link].is_xoff; }
+
+  // Stops the program unless, for every link, packets put on it = arrived + lost + still on it; for
+  // every switch, packets in = put on its links + dropped; and every account equals the packets it
+  // is of.
+  void CheckConservation() const;
   FabricSimulatorImpl& engine() { return *engine_; }
 
-  // One for every switch device; null for any other.
-  ns3::Ptr<Switch> GetSwitch(DeviceId device) const { return switches_[device]; }
-  // What every NIC keeps of packets from the wire that wait for its link to the host.
-  void SetReceiveBuffers(const BufferSettings& settings) { receive_buffers_ = settings; }
-
  private:
-  enum class Arrival : uint8_t { kForward, kNic, kGpu };
+  using Link = LinkRecord;
 
-  // What an event touches of a link: one cache line.
-  struct alignas(64) Link {
-    int64_t busy_until_ps = 0;
-    int64_t delay_ps = 0;  // propagation, and forwarding latency of the device at the end
-    int64_t usual_transmission_ps = 0;
-    uint64_t payload_bytes = 0;
-    uint64_t wire_bytes = 0;
-    uint64_t packets = 0;
-    uint16_t usual_wire_bytes = 0;  // the size usual_transmission_ps is of
-    Arrival arrival = Arrival::kForward;
-    bool up : 1 = true;
-    bool may_lose : 1 = false;  // has been down, or has a filter
-  };
-  static_assert(sizeof(Link) == 64);
-
-  // Only of links that lost something or went down.
+  // Only of links that lost something, went down or changed their rate.
   struct Downtime {
     int64_t from_ps;
     int64_t until_ps;
   };
+  struct RateChange {
+    int64_t departure_ps;  // of the last packet at the rate before
+    uint64_t rate_before_bps;
+  };
   struct ColdLink {
     std::vector<Downtime> downtimes;
+    std::vector<RateChange> rate_changes;
+    LossFilter is_lost;
     uint64_t retransmitted_bytes = 0;
     uint64_t dropped_packets = 0;
   };
 
+  // What ns-3's attributes are bound to: its enumerations are integers.
+  void SetForm(PortForm form) { form_ = form; }
+  int GetForm() const { return static_cast<int>(form_); }
+  void SetFlowControl(FlowControl control) { network_flow_control_ = control; }
+  int GetFlowControl() const { return static_cast<int>(network_flow_control_); }
+
+  // Settings to records (configure.cc).
+  void AddBuffer(DeviceId device);
+  void ConfigureLink(LinkId id);
+  const BufferSettings& SettingsOf(DeviceId device) const;
+
+  // A hop (fabric_network.cc).
   static void HandleArrival(void* self, uint32_t index);
+  void Arrive(uint32_t index);
+  bool ArriveSpecially(uint32_t index);  // false if the packet was lost
+  void LeaveDevice(uint32_t index);
+  bool EnterBuffer(uint32_t index);
   void Transmit(uint32_t index);
+  void TransmitSpecially(uint32_t index);
+  // Behind what the port holds, in the form it can take.
+  void SendSpecially(uint32_t index);
+  void SendInShortForm(uint32_t index);
+  // Behind the packet in service, in a port of the short form.
+  bool SomethingWaits(LinkId id) const;
   int64_t LearnTransmission(LinkId id, uint32_t wire_bytes);
+  int64_t DeparturePs(const Packet& packet) const {
+    return packet.arrival_ps - links_[packet.link].delay_ps;
+  }
+  // The packet in its place among those on the link; its arrival is known.
+  void AppendTimed(Link& link, uint32_t index);
+
+  // General form (general_form.cc).
+  static void HandleDeparture(void* self, uint32_t link);
+  Port& PortOf(LinkId id);
+  bool IsShort(LinkId id) const { return (links_[id].send_flags & Link::kGeneralForm) == 0; }
+  void LeaveShortForm(LinkId id);
+  bool MayReturn(LinkId id, const Port& port) const;
+  void ReturnToShortForm(LinkId id, Port& port);
+  void Enqueue(uint32_t index);
+  void Append(Port& port, uint32_t index);
+  uint32_t Pop(Port& port, PacketQueue& queue);
+  // Starts the next packet that may. Precondition: none is in service.
+  void StartNext(LinkId id, Port& port);
+  void Start(LinkId id, Port& port, uint32_t index);
+  // Something that held the port up has ended: goes on in the form it may take.
+  void Resume(LinkId id, Port& port);
+  // When the packet in service, if there is one, has left; else now.
+  int64_t ServiceEndPs(LinkId id) const;
+
+  // Buffers (buffering.cc).
+  // The packet, already in its ingress's account, brought the pool out of its calm: decides. False
+  // if it dropped the packet.
+  bool AdmitToLossless(uint32_t index);
+  // Before the packet is in any account. False if it dropped the packet.
+  bool AdmitToLossy(uint32_t index);
+  bool IsInLossyBuffer(const Packet& packet) const;
+  // The packet has left the device it waited in.
+  void CountOut(Packet& packet);
+  // Counts out all that has left the buffer: its accounts are exact.
+  void Settle(uint32_t buffer);
+  void NoteVainSettle(uint32_t buffer);
+  // Every port of the buffer takes departure events, from now on.
+  void MakeEventful(uint32_t buffer);
+  bool IsEventful(uint32_t buffer) const { return buffers_[buffer].IsEventful(engine_->NowPs()); }
+
+  // Pauses and credits (flow_control.cc).
+  static void HandlePauseFrame(void* self, uint32_t frame);
+  void SendXoff(LinkId ingress);
+  void SendXons(uint32_t buffer);  // to all that may go on
+  void SendPauseFrame(LinkId ingress, bool xoff);
+  void SetPaused(LinkId id, bool paused);
+  bool HasCredit(LinkId id, uint32_t wire_bytes) const;
+  uint32_t CreditBytesOf(const Packet& packet, LinkId id) const;
+  void ReturnCreditOf(const Packet& packet, LinkId id);
+  void ReturnCredit(LinkId id, uint32_t wire_bytes);
+  void WakeForCredit(LinkId id);
+  void BeginHold(LinkId id, Port& port);
+  void EndHold(LinkId id);
+  void Release(LinkId id);  // tells the sink
+
+  // Holds that last (hold_check.cc).
+  static void HandleHoldCheck(void* self, uint32_t link);
+  std::vector<LinkId> FindCycle(LinkId id) const;
+  bool WaitsFor(LinkId waiting, LinkId held) const;
+
+  // Marking (marking.cc) and telemetry (telemetry.cc) of a packet about to join its link's queue.
+  void SetMarking(LinkId id);
+  int64_t MarkingStartPs(LinkId id) const;
+  void MarkAbove(Packet& packet, int64_t backlog_ps);
+  void ClearTelemetry(uint32_t index);
+  void StampTelemetry(uint32_t index, int64_t backlog_ps);
+
+  // Losses on a link (link_state.cc).
   // Drops the packet that arrives if its link loses it.
   bool IsLost(uint32_t index);
-  bool WasDown(LinkId link, const Packet& packet) const;
+  void Lose(uint32_t index, DropReason reason);
+  bool WasDown(const Packet& packet, const ColdLink& cold) const;
+
+  // Conservation (conservation.cc).
+  // The second argument: whether the packet is timed (it is on the link, or will be).
+  void ForEachPacketOn(LinkId id, const std::function<void(uint32_t, bool)>& visit) const;
+
   const FabricGraph* graph_ = nullptr;
   FabricSimulatorImpl* engine_ = nullptr;
   PacketSink* sink_ = nullptr;
+  // Touched by every hop.
   std::vector<Link> links_;
-  std::unordered_map<LinkId, ColdLink> cold_links_;
-  std::vector<LinkId> paths_;
   PacketPool packets_;
-  std::vector<uint8_t> is_held_;  // by link
-  std::unordered_map<LinkId, LossFilter> loss_filters_;
-  std::vector<PacketTelemetry> telemetry_;  // by packet; none unless enabled
+  std::vector<LinkId> paths_;
+  std::vector<IngressAccount> accounts_;  // by link
+  std::vector<Pool> pools_;               // by buffer; 0: of the links that end in none
   NetworkCounters counters_;
+  bool was_sent_on_ = false;
+  // Touched by special ones.
+  std::vector<SharedBuffer> buffers_;
+  std::vector<uint32_t> buffer_of_device_;
+  std::vector<uint32_t> buffer_of_source_;  // by link: the buffer its port sends out of
+  std::vector<IngressPause> pauses_;        // by link
+  std::vector<uint32_t> credit_limits_;     // by link, bytes
+  std::vector<uint32_t> egress_bytes_;      // by link: what its port holds of a lossy buffer
+  std::vector<uint64_t> joined_bytes_;      // by link: of data ever, with telemetry
+  std::vector<uint8_t> is_held_;            // by link
+  std::vector<bool> is_up_;                 // by link
+  std::vector<uint64_t> rates_bps_;         // by link
+  std::vector<uint32_t> port_of_link_;
+  std::deque<Port> ports_;  // stay where they are as more are made
+  std::unordered_map<LinkId, ColdLink> cold_links_;
+  std::vector<PacketTelemetry> telemetry_;  // by packet; none unless enabled
   std::vector<HoldReport> hold_reports_;
+  uint64_t trajectory_hash_ = 0;
+  // Settings.
   std::vector<ns3::Ptr<Switch>> switches_;  // by device
   BufferSettings receive_buffers_;
+  PortForm form_ = PortForm::kShort;
+  bool hashes_trajectory_ = false;
+  FlowControl network_flow_control_ = FlowControl::kPfc;
+  uint32_t credit_bytes_ = 0;
+  uint32_t nvlink_credit_bytes_ = 0;
+  int64_t pause_response_ps_ = 0;
+  int64_t storm_threshold_ps_ = 0;
+  uint64_t seed_ = 0;
+  bool telemetry_enabled_ = false;
+
   ns3::TracedCallback<const PacketDropped&> packet_dropped_;
   ns3::TracedCallback<const LinkStateChanged&> link_state_changed_;
+  ns3::TracedCallback<const PauseSent&> pause_sent_;
+  ns3::TracedCallback<const EcnMarked&> ecn_marked_;
 };
+
+inline void FabricNetwork::AppendTimed(Link& link, uint32_t index) {
+  packets_[index].next = Packet::kNone;
+  if (link.first == Packet::kNone) {
+    link.first = index;
+  } else {
+    packets_[link.last].next = index;
+  }
+  link.last = index;
+}
+
+inline void FabricNetwork::SendInShortForm(uint32_t index) {
+  Packet& packet = packets_[index];
+  const LinkId id = packet.link;
+  Link& link = links_[id];
+  const int64_t transmission_ps = packet.wire_bytes == link.usual_wire_bytes
+                                      ? link.usual_transmission_ps
+                                      : LearnTransmission(id, packet.wire_bytes);
+  link.busy_until_ps = std::max(link.busy_until_ps, engine_->NowPs()) + transmission_ps;
+  packet.arrival_ps = link.busy_until_ps + link.delay_ps;
+  AppendTimed(link, index);
+  engine_->ScheduleFabric(packet.arrival_ps, EventClass::kArrival, id, index);
+}
+
+inline bool FabricNetwork::HasCredit(LinkId id, uint32_t wire_bytes) const {
+  const uint32_t used = accounts_[id].bytes;
+  return used == 0 || used + wire_bytes <= credit_limits_[id];
+}
+
+inline uint32_t FabricNetwork::CreditBytesOf(const Packet& packet, LinkId id) const {
+  const bool has = accounts_[id].has_credits && ClassOf(packet.kind) == TrafficClass::kData;
+  return has ? packet.wire_bytes : 0;
+}
+
+inline void FabricNetwork::ReturnCredit(LinkId id, uint32_t wire_bytes) {
+  accounts_[id].bytes -= wire_bytes;
+  if (accounts_[id].is_waited_for) [[unlikely]]
+    WakeForCredit(id);
+}
+
+inline void FabricNetwork::ReturnCreditOf(const Packet& packet, LinkId id) {
+  const uint32_t bytes = CreditBytesOf(packet, id);
+  if (bytes != 0) ReturnCredit(id, bytes);
+}
 
 }  // namespace railyard

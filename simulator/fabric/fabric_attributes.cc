@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <ns3/boolean.h>
+#include <ns3/enum.h>
+#include <ns3/integer.h>
+#include <ns3/uinteger.h>
+
+#include "simulator/fabric/fabric_network.h"
+
+namespace railyard {
+
+NS_OBJECT_ENSURE_REGISTERED(FabricNetwork);
+
+ns3::TypeId FabricNetwork::GetTypeId() {
+  constexpr uint64_t kBytesMax = uint64_t{1} << 30;
+  static ns3::TypeId type_id =
+      ns3::TypeId("railyard::FabricNetwork")
+          .SetParent<ns3::Object>()
+          .SetGroupName("Railyard")
+          .AddConstructor<FabricNetwork>()
+          .AddAttribute("Form",
+                        "SHORT: one event per hop wherever that is exact. GENERAL: departures are "
+                        "always events; for verification, results are the same.",
+                        ns3::EnumValue(static_cast<int>(PortForm::kShort)),
+                        ns3::MakeEnumAccessor(&FabricNetwork::SetForm, &FabricNetwork::GetForm),
+                        ns3::MakeEnumChecker(static_cast<int>(PortForm::kShort), "SHORT",
+                                             static_cast<int>(PortForm::kGeneral), "GENERAL"))
+          .AddAttribute("TrajectoryHash",
+                        "Whether every packet's arrival at every device enters trajectory_hash().",
+                        ns3::BooleanValue(false),
+                        ns3::MakeBooleanAccessor(&FabricNetwork::hashes_trajectory_),
+                        ns3::MakeBooleanChecker())
+          .AddAttribute("Seed", "Of the draws by which packets are marked.", ns3::UintegerValue(1),
+                        ns3::MakeUintegerAccessor(&FabricNetwork::seed_),
+                        ns3::MakeUintegerChecker<uint64_t>())
+          .AddAttribute(
+              "NetworkFlowControl",
+              "Of links between NICs and switches. PFC: pause frames (RoCE). CREDITS: "
+              "link-level credits (InfiniBand). NONE: switches and NICs drop.",
+              ns3::EnumValue(static_cast<int>(FlowControl::kPfc)),
+              ns3::MakeEnumAccessor(&FabricNetwork::SetFlowControl, &FabricNetwork::GetFlowControl),
+              ns3::MakeEnumChecker(static_cast<int>(FlowControl::kPfc), "PFC",
+                                   static_cast<int>(FlowControl::kCredits), "CREDITS",
+                                   static_cast<int>(FlowControl::kNone), "NONE"))
+          .AddAttribute(
+              "CreditBytes",
+              "With CREDITS, the receive buffer behind each link between NICs and switches, in "
+              "bytes. Default, assumed: 400 Gb/s times 5 us, above the round trip of a cable in a "
+              "hall; vendors do not publish it.",
+              ns3::UintegerValue(256 << 10),
+              ns3::MakeUintegerAccessor(&FabricNetwork::credit_bytes_),
+              ns3::MakeUintegerChecker<uint32_t>(1, kBytesMax))
+          .AddAttribute(
+              "NvlinkCreditBytes",
+              "Receive buffer behind each NVLink (each lane of a bundle), in bytes; 0: no limit. "
+              "Default, assumed: 25 GB/s times 2.6 us, four times the round trip from GPU to "
+              "NVSwitch; NVIDIA does not publish it.",
+              ns3::UintegerValue(64 << 10),
+              ns3::MakeUintegerAccessor(&FabricNetwork::nvlink_credit_bytes_),
+              ns3::MakeUintegerChecker<uint32_t>(0, kBytesMax / 64))
+          .AddAttribute("PauseResponsePs",
+                        "From a pause frame's last bit to no further packet being started, in ps. "
+                        "Default: the 614.4 ns that IEEE 802.1Q-2018, 36.1.3.3 allows.",
+                        ns3::IntegerValue(614'400),
+                        ns3::MakeIntegerAccessor(&FabricNetwork::pause_response_ps_),
+                        ns3::MakeIntegerChecker<int64_t>(0, kPsPerSecond))
+          .AddAttribute("StormThresholdPs",
+                        "A link paused or without credit for longer is reported, in ps. Default: "
+                        "100 ms, of the order of the detection times of switches' PFC watchdogs.",
+                        ns3::IntegerValue(100 * kPsPerMs),
+                        ns3::MakeIntegerAccessor(&FabricNetwork::storm_threshold_ps_),
+                        ns3::MakeIntegerChecker<int64_t>(1, 1'000'000 * kPsPerSecond))
+          .AddTraceSource("PacketDropped", "A packet was lost; the counters include it.",
+                          ns3::MakeTraceSourceAccessor(&FabricNetwork::packet_dropped_),
+                          "railyard::PacketDroppedCallback")
+          .AddTraceSource("LinkStateChanged", "A direction of a link went down or came back.",
+                          ns3::MakeTraceSourceAccessor(&FabricNetwork::link_state_changed_),
+                          "railyard::LinkStateChangedCallback")
+          .AddTraceSource("PauseSent",
+                          "A switch or NIC decided to send a pause frame, XOFF or XON.",
+                          ns3::MakeTraceSourceAccessor(&FabricNetwork::pause_sent_),
+                          "railyard::PauseSentCallback")
+          .AddTraceSource("EcnMarked", "A switch marked a packet that joins an egress queue.",
+                          ns3::MakeTraceSourceAccessor(&FabricNetwork::ecn_marked_),
+                          "railyard::EcnMarkedCallback");
+  return type_id;
+}
+
+}  // namespace railyard

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Ports in the general form: two classes wait, one packet is in service, and its departure is an
+// event that starts the next.
+#include "simulator/fabric/fabric_network.h"
+
+namespace railyard {
+namespace {
+
+// A port that changed its form with many waiting would time them all, and perhaps take it back at
+// the next control packet or pause: it goes on event by event until few are left.
+constexpr uint32_t kWaitingMax = 8;
+
+}  // namespace
+
+Port& FabricNetwork::PortOf(LinkId id) {
+  uint32_t& port = port_of_link_[id];
+  if (port == Packet::kNone) {
+    port = static_cast<uint32_t>(ports_.size());
+    ports_.emplace_back();
+  }
+  return ports_[port];
+}
+
+int64_t FabricNetwork::BacklogPs(LinkId id) const {
+  const Link& link = links_[id];
+  const int64_t timed_ps = std::max<int64_t>(0, link.busy_until_ps - engine_->NowPs());
+  return IsShort(id) ? timed_ps : timed_ps + ports_[port_of_link_[id]].waiting_ps;
+}
+
+int64_t FabricNetwork::ServiceEndPs(LinkId id) const {
+  const Link& link = links_[id];
+  const int64_t now_ps = engine_->NowPs();
+  if (!IsShort(id)) return std::max(now_ps, link.busy_until_ps);
+  for (uint32_t i = link.first; i != Packet::kNone; i = packets_[i].next) {
+    const int64_t departure_ps = DeparturePs(packets_[i]);
+    if (departure_ps > now_ps) return departure_ps;
+  }
+  return now_ps;
+}
+
+void FabricNetwork::Append(Port& port, uint32_t index) {
+  const Packet& packet = packets_[index];
+  port.waiting_ps += TransmissionPs(packet.link, packet.wire_bytes);
+  ++port.waiting_packets;
+  if (ClassOf(packet.kind) == TrafficClass::kControl) {
+    port.control.Append(packets_, index);
+  } else {
+    port.waiting_data_bytes += packet.wire_bytes;
+    port.data.Append(packets_, index);
+  }
+}
+
+uint32_t FabricNetwork::Pop(Port& port, PacketQueue& queue) {
+  const uint32_t index = queue.Pop(packets_);
+  const Packet& packet = packets_[index];
+  port.waiting_ps -= TransmissionPs(packet.link, packet.wire_bytes);
+  --port.waiting_packets;
+  if (ClassOf(packet.kind) == TrafficClass::kData) port.waiting_data_bytes -= packet.wire_bytes;
+  return index;
+}
+
+void FabricNetwork::LeaveShortForm(LinkId id) {
+  Link& link = links_[id];
+  Port& port = PortOf(id);
+  const int64_t now_ps = engine_->NowPs();
+  link.send_flags |= Link::kGeneralForm;
+  uint32_t last = Packet::kNone;
+  uint32_t index = link.first;
+  while (index != Packet::kNone && DeparturePs(packets_[index]) <= now_ps) {
+    CountOut(packets_[index]);
+    last = index;
+    index = packets_[index].next;
+  }
+  if (index == Packet::kNone) return;
+  // This one is in service, for it follows upon the one before or came when the port was free.
+  link.busy_until_ps = DeparturePs(packets_[index]);
+  port.is_serving = true;
+  engine_->ScheduleFabric(link.busy_until_ps, EventClass::kDeparture, id, id);
+  last = index;
+  index = packets_[index].next;
+  packets_[last].next = Packet::kNone;
+  link.last = last;
+  // The others have not begun. The events of their arrivals find tombstones.
+  while (index != Packet::kNone) {
+    const uint32_t next = packets_[index].next;
+    const uint32_t waiting = packets_.MoveAway(index);
+    CopyTelemetry(index, waiting);
+    const Packet& packet = packets_[waiting];
+    if ((link.send_flags & Link::kNeedsCredit) != 0)
+      accounts_[id].bytes -= CreditBytesOf(packet, id);
+    Append(port, waiting);
+    index = next;
+  }
+}
+
+bool FabricNetwork::MayReturn(LinkId id, const Port& port) const {
+  if (form_ == PortForm::kGeneral || port.is_paused || port.waiting_packets > kWaitingMax) {
+    return false;
+  }
+  if (IsEventful(buffer_of_source_[id])) return false;
+  return (links_[id].send_flags & Link::kNeedsCredit) == 0 || port.waiting_data_bytes == 0 ||
+         accounts_[id].bytes + port.waiting_data_bytes <= credit_limits_[id];
+}
+
+void FabricNetwork::ReturnToShortForm(LinkId id, Port& port) {
+  Link& link = links_[id];
+  link.send_flags &= static_cast<uint8_t>(~Link::kGeneralForm);
+  while (!port.control.empty()) SendInShortForm(Pop(port, port.control));
+  while (!port.data.empty()) {
+    const uint32_t index = Pop(port, port.data);
+    if ((link.send_flags & Link::kNeedsCredit) != 0) {
+      accounts_[id].bytes += packets_[index].wire_bytes;
+    }
+    SendInShortForm(index);
+  }
+}
+
+void FabricNetwork::Enqueue(uint32_t index) {
+  const LinkId id = packets_[index].link;
+  Port& port = PortOf(id);
+  Append(port, index);
+  if (!port.is_serving) StartNext(id, port);
+}
+
+void FabricNetwork::StartNext(LinkId id, Port& port) {
+  if (!port.control.empty()) {
+    Start(id, port, Pop(port, port.control));
+    return;
+  }
+  if (port.data.empty() || port.is_paused || port.lacks_credit) return;
+  if ((links_[id].send_flags & Link::kNeedsCredit) != 0) {
+    const uint32_t wire_bytes = packets_[port.data.first].wire_bytes;
+    if (!HasCredit(id, wire_bytes)) {
+      port.lacks_credit = true;
+      accounts_[id].is_waited_for = 1;
+      BeginHold(id, port);
+      return;
+    }
+    accounts_[id].bytes += wire_bytes;
+  }
+  Start(id, port, Pop(port, port.data));
+}
+
+void FabricNetwork::Start(LinkId id, Port& port, uint32_t index) {
+  Link& link = links_[id];
+  Packet& packet = packets_[index];
+  ++counters_.general_hops;
+  port.is_serving = true;
+  link.busy_until_ps = engine_->NowPs() + TransmissionPs(id, packet.wire_bytes);
+  packet.arrival_ps = link.busy_until_ps + link.delay_ps;
+  AppendTimed(link, index);
+  engine_->ScheduleFabric(link.busy_until_ps, EventClass::kDeparture, id, id);
+  engine_->ScheduleFabric(packet.arrival_ps, EventClass::kArrival, id, index);
+}
+
+void FabricNetwork::HandleDeparture(void* self, uint32_t id) {
+  auto& network = *static_cast<FabricNetwork*>(self);
+  Port& port = network.PortOf(id);
+  port.is_serving = false;
+  network.CountOut(network.packets_[network.links_[id].last]);
+  const uint32_t buffer = network.buffer_of_source_[id];
+  if (!network.buffers_[buffer].xoff.empty()) network.SendXons(buffer);
+  network.Resume(id, port);
+}
+
+void FabricNetwork::Resume(LinkId id, Port& port) {
+  if (port.is_serving) return;
+  if (!port.lacks_credit && MayReturn(id, port)) {
+    ReturnToShortForm(id, port);
+  } else {
+    StartNext(id, port);
+  }
+}
+
+}  // namespace railyard

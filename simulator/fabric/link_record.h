@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/fabric/packet.h"
+
+namespace railyard {
+
+// What a packet's event touches of one direction of a cable and the port that sends into it: one
+// cache line. What is rarely asked for lies in other arrays.
+struct alignas(64) LinkRecord {
+  // Who takes what arrives.
+  enum class Arrival : uint8_t { kForward, kNic, kGpu };
+
+  // Bits of send_flags: sending is more than timing a packet.
+  static constexpr uint8_t kGeneralForm = 1;
+  static constexpr uint8_t kNeedsCredit = 2;
+  static constexpr uint8_t kTailDrop = 4;   // out of a lossy buffer
+  static constexpr uint8_t kTelemetry = 8;  // packets collect the port's state
+  // Bits of arrival_flags: an arrival is more than counting a packet.
+  static constexpr uint8_t kMayLose = 1;  // has been down, or has a filter
+  static constexpr uint8_t kHashed = 2;
+  static constexpr uint8_t kFromLossyBuffer = 4;
+
+  // When the port has sent all that is timed: short form, all it holds; general form, the packet in
+  // service.
+  int64_t busy_until_ps = 0;
+  int64_t delay_ps = 0;  // propagation, and forwarding latency of the device at the end
+  uint64_t payload_bytes = 0;
+  uint64_t wire_bytes = 0;
+  uint64_t packets = 0;                // arrived
+  uint32_t usual_transmission_ps = 0;  // of a packet of usual_wire_bytes
+  uint32_t first = Packet::kNone;      // timed and not yet arrived, in order, through Packet::next
+  uint32_t last = Packet::kNone;       // meaningless while there is no first
+  uint32_t sent = 0;                   // packets put on the link, modulo 2^32
+  uint32_t mark_above = UINT32_MAX;    // a backlog above so many kMarkUnitPs may be marked
+  uint16_t usual_wire_bytes = 0;
+  uint8_t send_flags = 0;
+  uint8_t arrival_flags : 6 = 0;
+  Arrival arrival : 2 = Arrival::kForward;
+};
+static_assert(sizeof(LinkRecord) == 64);
+
+inline constexpr int kMarkUnitShift = 10;
+inline constexpr int64_t kMarkUnitPs = int64_t{1} << kMarkUnitShift;
+
+}  // namespace railyard
