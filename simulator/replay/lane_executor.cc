@@ -406,7 +406,7 @@ int64_t LaneExecutor::EarliestStartPs(const Lane& lane) {
 }
 
 int64_t LaneExecutor::CopyPs(uint64_t bytes) {
-  if (costs_.channel_rate_bps == 0) return 0;
+  if (bytes == 0 || costs_.channel_rate_bps == 0) return 0;
   if (bytes != last_copy_bytes_) {
     last_copy_bytes_ = bytes;
     last_copy_ps_ = TransferTimePs(bytes, costs_.channel_rate_bps);
