@@ -18,7 +18,7 @@ bool FabricNetwork::AdmitToLossless(uint32_t index) {
   const LinkId egress = packet.link;
   const uint32_t bytes = packet.wire_bytes;
   IngressAccount& account = accounts_[ingress];
-  const uint32_t id = account.buffer;
+  const uint32_t id = account.buffer();
   SharedBuffer& buffer = buffers_[id];
   Pool& pool = pools_[id];
   IngressPause& pause = pauses_[ingress];
@@ -77,21 +77,21 @@ bool FabricNetwork::AdmitToLossy(uint32_t index) {
 bool FabricNetwork::IsInLossyBuffer(const Packet& packet) const {
   if (packet.ingress == Packet::kNone || (packet.flags & Packet::kCountedOut) != 0) return false;
   const IngressAccount& account = accounts_[packet.ingress];
-  return !account.has_credits && !buffers_[account.buffer].is_lossless;
+  return !account.has_credits && !buffers_[account.buffer()].is_lossless;
 }
 
 void FabricNetwork::CountOut(Packet& packet) {
   if (packet.ingress == Packet::kNone || (packet.flags & Packet::kCountedOut) != 0) return;
   IngressAccount& account = accounts_[packet.ingress];
   if (account.has_credits) return;
-  if (IsInLossyBuffer(packet)) egress_bytes_[packet.link] -= packet.wire_bytes;
+  LeaveLossyBuffer(packet);
   packet.flags |= Packet::kCountedOut;
   account.bytes -= packet.wire_bytes;
   // What came last, into the headroom, is taken to leave first.
   IngressPause& pause = pauses_[packet.ingress];
   const uint32_t from_headroom = std::min<uint32_t>(pause.headroom_bytes, packet.wire_bytes);
   pause.headroom_bytes -= from_headroom;
-  pools_[account.buffer].bytes -= packet.wire_bytes - from_headroom;
+  pools_[account.buffer()].bytes -= packet.wire_bytes - from_headroom;
 }
 
 void FabricNetwork::Settle(uint32_t id) {

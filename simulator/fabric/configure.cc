@@ -19,7 +19,6 @@ void FabricNetwork::Configure() {
   links_.assign(link_count, Link{});
   accounts_.assign(link_count, {});
   pauses_.assign(link_count, {});
-  credit_limits_.assign(link_count, 0);
   egress_bytes_.assign(link_count, 0);
   is_held_.assign(link_count, 0);
   is_up_.assign(link_count, true);
@@ -93,19 +92,21 @@ void FabricNetwork::ConfigureLink(LinkId id) {
   // Into a buffer, or onto a link with credits.
   IngressAccount& account = accounts_[id];
   uint64_t credit_bytes = 0;
-  if (properties.tier == Tier::kNvlink) {
+  if (target.kind == DeviceKind::kGpu) {
+    // Takes all that comes.
+  } else if (properties.tier == Tier::kNvlink) {
     credit_bytes = uint64_t{nvlink_credit_bytes_} * properties.lanes;
   } else if (IsNetwork(properties.tier) && network_flow_control_ == FlowControl::kCredits) {
     credit_bytes = credit_bytes_;
   } else if (IsNetwork(properties.tier)) {
-    account.buffer = buffer_of_device_[target_id] & kBufferIndexMask;
+    account.set_buffer_or_limit(buffer_of_device_[target_id]);
   }
   if (credit_bytes != 0) {
     account.has_credits = 1;
-    credit_limits_[id] = static_cast<uint32_t>(std::min<uint64_t>(credit_bytes, kCreditBytesMax));
+    account.set_buffer_or_limit(std::min(credit_bytes, IngressAccount::kCreditBytesMax));
     link.send_flags |= Link::kNeedsCredit;
   }
-  if (account.buffer == kNoBuffer) return;
+  if (credit_bytes != 0 || account.buffer() == kNoBuffer) return;
   const BufferSettings& settings = SettingsOf(target_id);
   const LinkId reverse = graph_->ReverseLink(id);
   const uint64_t computed_bytes =

@@ -9,7 +9,7 @@
 namespace railyard {
 
 uint64_t FabricNetwork::AccountBytes(LinkId id) {
-  if (!accounts_[id].has_credits) Settle(accounts_[id].buffer);
+  if (!accounts_[id].has_credits) Settle(accounts_[id].buffer());
   return accounts_[id].bytes;
 }
 
@@ -59,7 +59,7 @@ void FabricNetwork::CheckConservation() const {
               fmt::format("the account of {} holds {} B, its packets {} B", graph_->link(id).name,
                           accounts_[id].bytes, account_bytes[id]));
     if (accounts_[id].has_credits) continue;
-    pool_bytes[accounts_[id].buffer] += int64_t{accounts_[id].bytes} - pauses_[id].headroom_bytes;
+    pool_bytes[accounts_[id].buffer()] += int64_t{accounts_[id].bytes} - pauses_[id].headroom_bytes;
   }
   for (size_t i = 0; i < pools_.size(); ++i) {
     SIM_CHECK(pools_[i].bytes == pool_bytes[i],

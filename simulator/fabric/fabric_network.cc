@@ -57,7 +57,6 @@ PathRef FabricNetwork::AddPath(const std::vector<LinkId>& links) {
 
 void FabricNetwork::Inject(uint32_t index) {
   Packet& packet = packets_[index];
-  packet.ingress = Packet::kNone;
   if (IsData(packet.kind)) {
     ++counters_.packets;
     counters_.injected_bytes += packet.payload_bytes;
@@ -80,43 +79,51 @@ int64_t FabricNetwork::LearnTransmission(LinkId id, uint32_t wire_bytes) {
   return transmission_ps;
 }
 
-// False if the packet was dropped. It may have brought ports into the general form, and moved
-// packets.
-inline bool FabricNetwork::EnterBuffer(uint32_t index) {
-  const Packet& packet = packets_[index];
+// True when nothing had to be decided. Else the port may be in the general form by now, packets may
+// have moved, and this one may be gone.
+inline bool FabricNetwork::EntersCalmly(const Packet& packet) {
   if (packet.ingress == Packet::kNone) return true;
   IngressAccount& account = accounts_[packet.ingress];
   if (account.has_credits) return true;
   account.bytes += packet.wire_bytes;
-  Pool& pool = pools_[account.buffer];
+  Pool& pool = pools_[account.buffer()];
   pool.bytes += packet.wire_bytes;
-  if (pool.bytes <= pool.calm_bytes) [[likely]]
-    return true;
-  return AdmitToLossless(index);
+  return pool.bytes <= pool.calm_bytes;
 }
 
-void FabricNetwork::Transmit(uint32_t index) {
+void FabricNetwork::Transmit(uint32_t index) { Forward(index); }
+
+inline void FabricNetwork::Forward(uint32_t index) {
   Packet& packet = packets_[index];
   const LinkId id = paths_[packet.path + packet.hop];
   packet.link = id;
   Link& link = links_[id];
   const bool is_control = ClassOf(packet.kind) == TrafficClass::kControl;
-  if ((link.send_flags | static_cast<uint8_t>(is_control)) != 0) {
+  if ((link.send_flags & ~Link::kNeedsCredit) != 0 || is_control) [[unlikely]] {
     TransmitSpecially(index);
     return;
   }
-  if (!EnterBuffer(index)) [[unlikely]]
+  if (!EntersCalmly(packet)) [[unlikely]] {
+    if (AdmitToLossless(index)) SendSpecially(index);
     return;
-  if (!IsShort(id)) [[unlikely]] {
-    SendSpecially(index);
-    return;
+  }
+  if (link.send_flags != 0) {
+    // Everything timed counts as sent: if that leaves room there is room when it is this one's
+    // turn.
+    IngressAccount& account = accounts_[id];
+    const uint32_t bytes = account.bytes + packet.wire_bytes;
+    if (bytes > account.credit_limit()) [[unlikely]] {
+      SendSpecially(index);
+      return;
+    }
+    account.bytes = bytes;
   }
   ++link.sent;
   const int64_t backlog_ps = link.busy_until_ps - engine_->NowPs();
   if (backlog_ps >> kMarkUnitShift >= int64_t{link.mark_above}) [[unlikely]] {
-    MarkAbove(packets_[index], backlog_ps);
+    MarkAbove(packet, backlog_ps);
   }
-  SendInShortForm(index);
+  SendInShortForm(index, packet, link);
 }
 
 void FabricNetwork::TransmitSpecially(uint32_t index) {
@@ -124,7 +131,9 @@ void FabricNetwork::TransmitSpecially(uint32_t index) {
   const bool drops = (links_[packet.link].send_flags & Link::kTailDrop) != 0;
   if (ClassOf(packet.kind) == TrafficClass::kControl) {
     packet.ingress = Packet::kNone;  // in no account from here on
-  } else if ((drops && !AdmitToLossy(index)) || !EnterBuffer(index)) {
+  } else if (drops && !AdmitToLossy(index)) {
+    return;
+  } else if (!EntersCalmly(packets_[index]) && !AdmitToLossless(index)) {
     return;
   }
   SendSpecially(index);
@@ -146,8 +155,7 @@ void FabricNetwork::SendSpecially(uint32_t index) {
   const bool is_data = ClassOf(packet.kind) == TrafficClass::kData;
   const bool needs_credit = is_data && (link.send_flags & Link::kNeedsCredit) != 0;
   if (IsShort(id)) {
-    // Whoever waits may be data, which control overtakes. And everything timed counts as sent: if
-    // that leaves room there is room when it is this one's turn.
+    // Whoever waits may be data, which control overtakes.
     const bool is_fifo = is_data || !SomethingWaits(id);
     if (is_fifo && (!needs_credit || HasCredit(id, packet.wire_bytes))) {
       if (needs_credit) accounts_[id].bytes += packet.wire_bytes;
@@ -170,6 +178,22 @@ void FabricNetwork::HandleArrival(void* self, uint32_t index) {
   network.Arrive(index);
 }
 
+// The packet, crossing its link, is no more in the device the link comes from. May move packets.
+inline void FabricNetwork::LeaveDevice(uint32_t index) {
+  Packet& packet = packets_[index];
+  if (packet.ingress == Packet::kNone) return;
+  IngressAccount& account = accounts_[packet.ingress];
+  if (account.has_credits) {
+    ReturnCredit(packet.ingress, packet.wire_bytes);
+  } else if ((packet.flags & Packet::kCountedOut) == 0) [[likely]] {
+    // Nothing is in headroom: the device would be eventful, and the packet counted out before.
+    account.bytes -= packet.wire_bytes;
+    pools_[account.buffer()].bytes -= packet.wire_bytes;
+  } else {
+    packet.flags &= static_cast<uint8_t>(~Packet::kCountedOut);
+  }
+}
+
 inline void FabricNetwork::Arrive(uint32_t index) {
   if ((packets_[index].flags & Packet::kTombstone) != 0) [[unlikely]] {
     packets_.FreeTombstone(index);
@@ -178,11 +202,13 @@ inline void FabricNetwork::Arrive(uint32_t index) {
   const LinkId id = packets_[index].link;
   Link& link = links_[id];
   link.first = packets_[index].next;
+  if ((link.arrival_flags & Link::kFromLossyBuffer) != 0) [[unlikely]]
+    LeaveLossyBuffer(packets_[index]);
   LeaveDevice(index);
-  if (link.arrival_flags != 0 && !ArriveSpecially(index)) [[unlikely]]
+  if ((link.arrival_flags & (Link::kHashed | Link::kMayLose)) != 0 && !ArriveSpecially(index))
+      [[unlikely]]
     return;
   Packet& packet = packets_[index];
-  packet.flags &= static_cast<uint8_t>(~Packet::kCountedOut);
   packet.ingress = id;
   ++packet.hop;
   ++link.packets;
@@ -199,10 +225,9 @@ inline void FabricNetwork::Arrive(uint32_t index) {
   }
   switch (link.arrival) {
     case Link::Arrival::kForward:
-      Transmit(index);
+      Forward(index);
       break;
     case Link::Arrival::kGpu:
-      ReturnCreditOf(packet, id);
       sink_->OnPacketAtGpu(index);
       break;
     case Link::Arrival::kNic: {
@@ -212,20 +237,6 @@ inline void FabricNetwork::Arrive(uint32_t index) {
       if (credit_bytes != 0 && !was_sent_on_) ReturnCredit(id, credit_bytes);
       break;
     }
-  }
-}
-
-// The packet, crossing its link, is no more in the device the link comes from. May move packets.
-inline void FabricNetwork::LeaveDevice(uint32_t index) {
-  const Packet& packet = packets_[index];
-  if (packet.ingress == Packet::kNone) return;
-  IngressAccount& account = accounts_[packet.ingress];
-  if (account.has_credits) {
-    ReturnCredit(packet.ingress, packet.wire_bytes);
-  } else if ((packet.flags & Packet::kCountedOut) == 0) {
-    // Nothing is in headroom: the device would be eventful, and the packet counted out before.
-    account.bytes -= packet.wire_bytes;
-    pools_[account.buffer].bytes -= packet.wire_bytes;
   }
 }
 
@@ -239,9 +250,6 @@ bool FabricNetwork::ArriveSpecially(uint32_t index) {
     for (const uint64_t value : {static_cast<uint64_t>(engine_->NowPs()), what, who}) {
       trajectory_hash_ = Mix64(trajectory_hash_ ^ value);
     }
-  }
-  if ((flags & Link::kFromLossyBuffer) != 0 && IsInLossyBuffer(packet)) {
-    egress_bytes_[id] -= packet.wire_bytes;
   }
   return (flags & Link::kMayLose) == 0 || !IsLost(index);
 }

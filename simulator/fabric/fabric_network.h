@@ -258,20 +258,26 @@ class FabricNetwork : public ns3::Object {
   void Arrive(uint32_t index);
   bool ArriveSpecially(uint32_t index);  // false if the packet was lost
   void LeaveDevice(uint32_t index);
-  bool EnterBuffer(uint32_t index);
+  bool EntersCalmly(const Packet& packet);
   void Transmit(uint32_t index);
+  [[gnu::always_inline]] void Forward(uint32_t index);
   void TransmitSpecially(uint32_t index);
   // Behind what the port holds, in the form it can take.
   void SendSpecially(uint32_t index);
-  void SendInShortForm(uint32_t index);
+  void SendInShortForm(uint32_t index) {
+    Packet& packet = packets_[index];
+    SendInShortForm(index, packet, links_[packet.link]);
+  }
+  void SendInShortForm(uint32_t index, Packet& packet, Link& link);
   // Behind the packet in service, in a port of the short form.
   bool SomethingWaits(LinkId id) const;
-  int64_t LearnTransmission(LinkId id, uint32_t wire_bytes);
+  // Out of line, like all that is rare: the hot path keeps its registers.
+  [[gnu::noinline]] int64_t LearnTransmission(LinkId id, uint32_t wire_bytes);
   int64_t DeparturePs(const Packet& packet) const {
     return packet.arrival_ps - links_[packet.link].delay_ps;
   }
   // The packet in its place among those on the link; its arrival is known.
-  void AppendTimed(Link& link, uint32_t index);
+  void AppendTimed(Link& link, uint32_t index, Packet& packet);
 
   // General form (general_form.cc).
   static void HandleDeparture(void* self, uint32_t link);
@@ -298,6 +304,9 @@ class FabricNetwork : public ns3::Object {
   // Before the packet is in any account. False if it dropped the packet.
   bool AdmitToLossy(uint32_t index);
   bool IsInLossyBuffer(const Packet& packet) const;
+  void LeaveLossyBuffer(const Packet& packet) {
+    if (IsInLossyBuffer(packet)) egress_bytes_[packet.link] -= packet.wire_bytes;
+  }
   // The packet has left the device it waited in.
   void CountOut(Packet& packet);
   // Counts out all that has left the buffer: its accounts are exact.
@@ -315,7 +324,6 @@ class FabricNetwork : public ns3::Object {
   void SetPaused(LinkId id, bool paused);
   bool HasCredit(LinkId id, uint32_t wire_bytes) const;
   uint32_t CreditBytesOf(const Packet& packet, LinkId id) const;
-  void ReturnCreditOf(const Packet& packet, LinkId id);
   void ReturnCredit(LinkId id, uint32_t wire_bytes);
   void WakeForCredit(LinkId id);
   void BeginHold(LinkId id, Port& port);
@@ -360,7 +368,6 @@ class FabricNetwork : public ns3::Object {
   std::vector<uint32_t> buffer_of_device_;
   std::vector<uint32_t> buffer_of_source_;  // by link: the buffer its port sends out of
   std::vector<IngressPause> pauses_;        // by link
-  std::vector<uint32_t> credit_limits_;     // by link, bytes
   std::vector<uint32_t> egress_bytes_;      // by link: what its port holds of a lossy buffer
   std::vector<uint64_t> joined_bytes_;      // by link: of data ever, with telemetry
   std::vector<uint8_t> is_held_;            // by link
@@ -391,8 +398,8 @@ class FabricNetwork : public ns3::Object {
   ns3::TracedCallback<const EcnMarked&> ecn_marked_;
 };
 
-inline void FabricNetwork::AppendTimed(Link& link, uint32_t index) {
-  packets_[index].next = Packet::kNone;
+inline void FabricNetwork::AppendTimed(Link& link, uint32_t index, Packet& packet) {
+  packet.next = Packet::kNone;
   if (link.first == Packet::kNone) {
     link.first = index;
   } else {
@@ -401,22 +408,19 @@ inline void FabricNetwork::AppendTimed(Link& link, uint32_t index) {
   link.last = index;
 }
 
-inline void FabricNetwork::SendInShortForm(uint32_t index) {
-  Packet& packet = packets_[index];
-  const LinkId id = packet.link;
-  Link& link = links_[id];
+inline void FabricNetwork::SendInShortForm(uint32_t index, Packet& packet, Link& link) {
   const int64_t transmission_ps = packet.wire_bytes == link.usual_wire_bytes
                                       ? link.usual_transmission_ps
-                                      : LearnTransmission(id, packet.wire_bytes);
+                                      : LearnTransmission(packet.link, packet.wire_bytes);
   link.busy_until_ps = std::max(link.busy_until_ps, engine_->NowPs()) + transmission_ps;
   packet.arrival_ps = link.busy_until_ps + link.delay_ps;
-  AppendTimed(link, index);
-  engine_->ScheduleFabric(packet.arrival_ps, EventClass::kArrival, id, index);
+  AppendTimed(link, index, packet);
+  engine_->ScheduleFabric(packet.arrival_ps, EventClass::kArrival, packet.link, index);
 }
 
 inline bool FabricNetwork::HasCredit(LinkId id, uint32_t wire_bytes) const {
   const uint32_t used = accounts_[id].bytes;
-  return used == 0 || used + wire_bytes <= credit_limits_[id];
+  return used == 0 || used + wire_bytes <= accounts_[id].credit_limit();
 }
 
 inline uint32_t FabricNetwork::CreditBytesOf(const Packet& packet, LinkId id) const {
@@ -428,11 +432,6 @@ inline void FabricNetwork::ReturnCredit(LinkId id, uint32_t wire_bytes) {
   accounts_[id].bytes -= wire_bytes;
   if (accounts_[id].is_waited_for) [[unlikely]]
     WakeForCredit(id);
-}
-
-inline void FabricNetwork::ReturnCreditOf(const Packet& packet, LinkId id) {
-  const uint32_t bytes = CreditBytesOf(packet, id);
-  if (bytes != 0) ReturnCredit(id, bytes);
 }
 
 }  // namespace railyard

@@ -13,7 +13,7 @@ constexpr bool IsXoffFrame(uint32_t frame) { return frame % 2 == 0; }
 }  // namespace
 
 void FabricNetwork::SendXoff(LinkId ingress) {
-  const uint32_t id = accounts_[ingress].buffer;
+  const uint32_t id = accounts_[ingress].buffer();
   SharedBuffer& buffer = buffers_[id];
   const bool was_eventful = IsEventful(id);
   pauses_[ingress].is_xoff = true;

@@ -99,7 +99,7 @@ bool FabricNetwork::MayReturn(LinkId id, const Port& port) const {
   }
   if (IsEventful(buffer_of_source_[id])) return false;
   return (links_[id].send_flags & Link::kNeedsCredit) == 0 || port.waiting_data_bytes == 0 ||
-         accounts_[id].bytes + port.waiting_data_bytes <= credit_limits_[id];
+         accounts_[id].bytes + port.waiting_data_bytes <= accounts_[id].credit_limit();
 }
 
 void FabricNetwork::ReturnToShortForm(LinkId id, Port& port) {
@@ -148,7 +148,7 @@ void FabricNetwork::Start(LinkId id, Port& port, uint32_t index) {
   port.is_serving = true;
   link.busy_until_ps = engine_->NowPs() + TransmissionPs(id, packet.wire_bytes);
   packet.arrival_ps = link.busy_until_ps + link.delay_ps;
-  AppendTimed(link, index);
+  AppendTimed(link, index, packet);
   engine_->ScheduleFabric(link.busy_until_ps, EventClass::kDeparture, id, id);
   engine_->ScheduleFabric(packet.arrival_ps, EventClass::kArrival, id, index);
 }

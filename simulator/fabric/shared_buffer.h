@@ -16,16 +16,22 @@ namespace railyard {
 
 // Of one link, for the device at its end. 8 bytes, for every packet's arrival touches two.
 struct IngressAccount {
+  static constexpr int kLimitBits = 30;
+  static constexpr uint64_t kCreditBytesMax = (uint64_t{1} << kLimitBits) - 1;
+
   // Buffer: of its packets there, headroom included. Credits: sent and not yet given back.
   uint32_t bytes = 0;
-  uint32_t buffer : 30 = 0;  // index
   uint32_t has_credits : 1 = 0;
   uint32_t is_waited_for : 1 = 0;  // the sender lacks credit
+  uint32_t buffer_or_limit : kLimitBits = 0;
+
+  uint32_t buffer() const { return buffer_or_limit; }  // index
+  uint32_t credit_limit() const { return buffer_or_limit; }
+  void set_buffer_or_limit(uint64_t value) {
+    buffer_or_limit = static_cast<uint32_t>(value) & kCreditBytesMax;
+  }
 };
 static_assert(sizeof(IngressAccount) == 8);
-inline constexpr uint32_t kBufferIndexMask = (uint32_t{1} << 30) - 1;
-// Credits are counted in 32 bits, beside at most one packet too many.
-inline constexpr uint64_t kCreditBytesMax = uint64_t{1} << 31;
 
 // Of one buffer, what every packet touches.
 struct Pool {
