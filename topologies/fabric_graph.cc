@@ -32,8 +32,8 @@ std::string_view DeviceKindName(DeviceKind kind) {
 }
 
 std::string_view RoutingPolicyName(RoutingPolicy policy) {
-  static constexpr std::array<std::string_view, kRoutingPolicyCount> kNames = {
-      "SHORTEST", "UP_DOWN", "DIMENSION_ORDER", "VALIANT"};
+  static constexpr std::array<std::string_view, kRoutingPolicyCount> kNames = {"SHORTEST",
+                                                                               "DIMENSION_ORDER"};
   return kNames[static_cast<size_t>(policy)];
 }
 

@@ -81,15 +81,13 @@ struct NvlinkProperties {
   uint32_t efficiency_per_mille = 824;
 };
 
-// How switches choose among links; what preflight checks for deadlock and the tables follow.
+// Among which links switches choose; ECMP where there are several.
 enum class RoutingPolicy : uint8_t {
-  kShortest,        // every shortest path, by ECMP
-  kUpDown,          // shortest of the paths that never go up again after they went down a tier
-  kDimensionOrder,  // one coordinate after the other, the lowest dimension first
-  kValiant,         // a shortest path to a random switch, and from there a shortest path
+  kShortest,        // those on any shortest path
+  kDimensionOrder,  // of these, those along the lowest dimension in which coordinates still differ
 };
-inline constexpr int kRoutingPolicyCount = 4;
-std::string_view RoutingPolicyName(RoutingPolicy policy);  // "SHORTEST", "UP_DOWN", …
+inline constexpr int kRoutingPolicyCount = 2;
+std::string_view RoutingPolicyName(RoutingPolicy policy);  // "SHORTEST", "DIMENSION_ORDER"
 
 // What keeps pauses from waiting for each other in a circle.
 enum class DeadlockAvoidance : uint8_t {

@@ -122,7 +122,6 @@ FabricGraph MakeFatTree(const FatTreeSpec& spec) {
                    Tier::kSpineCore, spec.spine_core);
     }
   }
-  builder.fabric().routing = RoutingPolicy::kUpDown;
   return std::move(builder).Take();
 }
 

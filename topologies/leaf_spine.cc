@@ -77,7 +77,6 @@ FabricGraph MakeLeafSpine(const LeafSpineSpec& spec) {
       }
     }
   }
-  builder.fabric().routing = RoutingPolicy::kUpDown;
   return std::move(builder).Take();
 }
 

@@ -163,6 +163,7 @@ void EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
       const auto neighbour = static_cast<SwitchIndex>(boost::source(edge, switches_));
       if (up_[link]) consider(link, hops_from_switch(neighbour));
     }
+    if (graph_.routing == RoutingPolicy::kDimensionOrder) KeepLowestDimension(next);
     return;
   }
   // The last hop, also between two NICs cabled to each other.
@@ -178,6 +179,18 @@ void EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
     const SwitchIndex neighbour = switch_of_device_[boost::target(edge, fabric)];
     if (neighbour != kNoSwitch && up_[link]) consider(link, hops_from_switch(neighbour));
   }
+}
+
+void EcmpRouting::KeepLowestDimension(std::vector<LinkId>& next) const {
+  // Links between switches without coordinates count as of the highest dimension.
+  const auto dimension = [this](LinkId link) {
+    const std::vector<uint16_t>& from = graph_.device(graph_.link_source(link)).coordinates;
+    const std::vector<uint16_t>& to = graph_.device(graph_.link_target(link)).coordinates;
+    return std::mismatch(from.begin(), from.end(), to.begin(), to.end()).first - from.begin();
+  };
+  ptrdiff_t lowest = PTRDIFF_MAX;
+  for (const LinkId link : next) lowest = std::min(lowest, dimension(link));
+  std::erase_if(next, [&](LinkId link) { return dimension(link) != lowest; });
 }
 
 }  // namespace railyard

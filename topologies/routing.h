@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Shortest-path ECMP over the fabric between NICs, from Boost.Graph's breadth-first search.
+// Shortest-path ECMP over the fabric between NICs, from Boost.Graph's breadth-first search, in the
+// order of dimensions where the fabric says so.
 // Distances are kept per destination attachment (the switch a NIC hangs on), so 1,024 NICs on 8
 // leaves cost 8 searches.
 #pragma once
@@ -68,6 +69,7 @@ class EcmpRouting {
   const Distances& DistancesTo(SwitchIndex attachment) const;
   // Links that `device` may use next on a shortest path, in the order of creation.
   void NextLinks(DeviceId device, const Destination& destination, std::vector<LinkId>& next) const;
+  void KeepLowestDimension(std::vector<LinkId>& next) const;
 
   const FabricGraph& graph_;
   uint64_t seed_;

@@ -2,6 +2,7 @@
 #include "topologies/topology_file_loader.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -14,7 +15,8 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/units/units.h"
-#include "topologies/rail_optimized.h"
+#include "topologies/lattice.h"
+#include "topologies/spec_check.h"
 #include "topologies/topology.pb.h"
 
 namespace railyard {
@@ -52,7 +54,7 @@ std::string WhyNotJoined(Tier tier, DeviceKind a, DeviceKind b) {
     case Tier::kNicLeaf:
       return unless(are(kNic, kSwitch), "a NIC and a SWITCH");
     case Tier::kDirect:
-      return unless(are(kGpu, kGpu) || are(kNic, kNic), "two GPUs or two NICs");
+      return unless(a == b && a != kNvSwitch, "two GPUs, two NICs or two SWITCHes");
     case Tier::kLeafSpine:
     case Tier::kSpineCore:
     case Tier::kLocal:
@@ -67,14 +69,15 @@ class TopologyReader {
   TopologyReader(const ProtoCursor& topology, Diagnostics& diagnostics)
       : topology_(topology),
         diagnostics_(diagnostics),
-        findings_before_(Findings()),
+        errors_before_(ErrorCount()),
         names_are_known_(!topology.file().mistakes.contains("devices")) {}
 
   std::optional<FabricGraph> Read() && {
     fabric_.name =
         topology_.Text("name", std::filesystem::path(topology_.file().path).stem().string());
+    ReadPolicies();
     CheckCounts();
-    if (Findings() > findings_before_) return std::nullopt;
+    if (ErrorCount() > errors_before_) return std::nullopt;
     for (int i = 0; i < topology_.Size("devices"); ++i) ReadDevice(i);
     CheckServers();
     for (int i = 0; i < topology_.Size("links"); ++i) ReadLink(topology_.Child("links", i));
@@ -85,16 +88,27 @@ class TopologyReader {
   }
 
  private:
-  // Only errors are found here, so an unchanged number means that all was well in between.
-  size_t Findings() const { return diagnostics_.findings().size(); }
+  // An unchanged number means that all was well in between.
+  int ErrorCount() const { return diagnostics_.error_count(); }
   bool IsRightSoFar() const {
-    return Findings() == findings_before_ && !topology_.IsDoubtfulSelf();
+    return ErrorCount() == errors_before_ && !topology_.IsDoubtfulSelf();
   }
   void Error(const ProtoCursor& cursor, const char* field, std::string what) {
     cursor.Error(diagnostics_, field, std::move(what));
   }
   void Missing(const ProtoCursor& cursor, const char* field, std::string_view expected) {
     cursor.Missing(diagnostics_, field, expected);
+  }
+
+  void ReadPolicies() {
+    const auto& proto = static_cast<const protos::Topology&>(topology_.message());
+    // The enumerations are in the same order, after UNSPECIFIED.
+    if (proto.routing() != protos::Topology::ROUTING_UNSPECIFIED) {
+      fabric_.routing = static_cast<RoutingPolicy>(proto.routing() - 1);
+    }
+    if (proto.deadlock_avoidance() != protos::Topology::DEADLOCK_AVOIDANCE_UNSPECIFIED) {
+      fabric_.deadlock_avoidance = static_cast<DeadlockAvoidance>(proto.deadlock_avoidance() - 1);
+    }
   }
 
   void CheckCounts() {
@@ -131,7 +145,7 @@ class TopologyReader {
   void ReadDevice(int position) {
     const ProtoCursor cursor = topology_.Child("devices", position);
     const auto& proto = static_cast<const protos::TopologyDevice&>(cursor.message());
-    const size_t findings_before = Findings();
+    const int errors_before = ErrorCount();
     Device device = {.name = proto.name()};
     if (cursor.IsDoubtful("name")) names_are_known_ = false;
     if (!cursor.Has("name")) {
@@ -153,9 +167,35 @@ class TopologyReader {
       ReadKindAndPlace(cursor, proto, position, device);
     }
     device.forwarding_latency_ps = ReadDelay(cursor, "forwarding_latency");
-    if (Findings() == findings_before && !cursor.IsDoubtfulSelf()) {
+    ReadCoordinates(cursor, device);
+    if (ErrorCount() == errors_before && !cursor.IsDoubtfulSelf()) {
       fabric_.AddDevice(std::move(device));
     }
+  }
+
+  void ReadCoordinates(const ProtoCursor& cursor, Device& device) {
+    if (!cursor.Has("coordinates")) return;
+    const std::string text = cursor.Text("coordinates", "");
+    if (device.kind != DeviceKind::kSwitch) {
+      Error(cursor, "coordinates",
+            fmt::format("has no effect on a {} (expected only on a SWITCH)",
+                        DeviceKindName(device.kind)));
+      return;
+    }
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (device.coordinates.size() < kMaxDimensions) {
+      uint16_t value = 0;
+      const auto [stop, error] = std::from_chars(at, end, value);
+      if (error != std::errc()) break;
+      device.coordinates.push_back(value);
+      if (stop == end) return;
+      if (*stop != '.') break;
+      at = stop + 1;
+    }
+    Error(cursor, "coordinates",
+          fmt::format("{} is not a position (expected 1 to {} numbers below 65536, e.g. \"3.0.2\")",
+                      Quote(text), kMaxDimensions));
   }
 
   void ReadKindAndPlace(const ProtoCursor& cursor, const protos::TopologyDevice& proto,
@@ -197,7 +237,7 @@ class TopologyReader {
   void CheckServers() {
     std::sort(places_.begin(), places_.end());
     // A device that was refused may have been the only GPU, or the only device of a server.
-    const bool is_complete = Findings() == findings_before_ && !topology_.IsDoubtful("devices");
+    const bool is_complete = ErrorCount() == errors_before_ && !topology_.IsDoubtful("devices");
     int32_t next_server = 0;
     uint32_t gpus = 0;
     for (size_t i = 0; i < places_.size(); ++i) {
@@ -252,7 +292,7 @@ class TopologyReader {
 
   void ReadLink(const ProtoCursor& cursor) {
     const auto& proto = static_cast<const protos::TopologyLink&>(cursor.message());
-    const size_t findings_before = Findings();
+    const int errors_before = ErrorCount();
     const auto from = ReadEnd(cursor, "from");
     const auto to = ReadEnd(cursor, "to");
     CableSpec spec;
@@ -268,7 +308,7 @@ class TopologyReader {
     spec.rate_bps = ReadRate(cursor);
     spec.propagation_ps = ReadDelay(cursor, "delay");
     spec.lanes = static_cast<uint32_t>(cursor.Number(diagnostics_, "lanes", 1, 1, kMaxLanes));
-    if (Findings() == findings_before && !cursor.IsDoubtfulSelf() && from && to) {
+    if (ErrorCount() == errors_before && !cursor.IsDoubtfulSelf() && from && to) {
       fabric_.AddCable(*from, *to, spec);
     }
   }
@@ -330,7 +370,7 @@ class TopologyReader {
 
   const ProtoCursor& topology_;
   Diagnostics& diagnostics_;
-  const size_t findings_before_;
+  const int errors_before_;
   bool names_are_known_;  // none was lost to a mistake in the text
   FabricGraph fabric_;
   std::unordered_map<std::string, int> position_by_name_;

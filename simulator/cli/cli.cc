@@ -31,6 +31,7 @@ struct Program {
     commands.push_back(MakeRunCommand(parser));
     commands.push_back(MakeValidateCommand(parser));
     commands.push_back(MakeImportCommand(parser));
+    commands.push_back(MakeTopoCommand(parser));
     for (const auto& command : commands) command->parser()->group("Commands");
     parser.footer("railyard COMMAND --help says more about one of them.");
   }

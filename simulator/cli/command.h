@@ -30,5 +30,6 @@ class Command {
 std::unique_ptr<Command> MakeRunCommand(CLI::App& program);
 std::unique_ptr<Command> MakeValidateCommand(CLI::App& program);
 std::unique_ptr<Command> MakeImportCommand(CLI::App& program);
+std::unique_ptr<Command> MakeTopoCommand(CLI::App& program);
 
 }  // namespace railyard

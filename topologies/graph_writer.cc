@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "topologies/graph_writer.h"
+
+#include <array>
+#include <sstream>
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/graphml.hpp>
+#include <boost/graph/graphviz.hpp>
+#include <boost/property_map/dynamic_property_map.hpp>
+#include <boost/property_map/function_property_map.hpp>
+#include <fmt/format.h>
+
+#include "simulator/units/units.h"
+#include "topologies/fabric_attributes.h"
+
+namespace railyard {
+namespace {
+
+// A cable is one edge, numbered as the cables are.
+using Cables =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, boost::no_property,
+                          boost::property<boost::edge_index_t, uint32_t>>;
+using Vertex = Cables::vertex_descriptor;
+using Edge = Cables::edge_descriptor;
+
+Cables CablesOf(const FabricGraph& fabric) {
+  Cables cables(fabric.device_count());
+  for (uint32_t i = 0; i < fabric.cables().size(); ++i) {
+    const LinkId link = fabric.cables()[i].forward;
+    boost::add_edge(fabric.link_source(link), fabric.link_target(link), i, cables);
+  }
+  return cables;
+}
+
+const char* ShapeOf(DeviceKind kind) {
+  static constexpr std::array kShapes = {"box", "hexagon", "ellipse", "octagon"};
+  return kShapes[static_cast<size_t>(kind)];
+}
+
+// From inside a server outwards: Okabe and Ito's colours for all kinds of eyes.
+const char* ColourOf(Tier tier) {
+  static constexpr std::array<const char*, kTierCount> kColours = {
+      "#009E73", "#999999", "#000000", "#0072B2", "#D55E00", "#56B4E9", "#E69F00", "#CC79A7"};
+  return kColours[static_cast<size_t>(tier)];
+}
+
+}  // namespace
+
+std::string ToGraphMl(const FabricGraph& fabric) {
+  const Cables cables = CablesOf(fabric);
+  boost::dynamic_properties properties;
+  for (const std::string_view name : kFabricAttributes) {
+    properties.property(std::string(name),
+                        boost::make_function_property_map<Cables*, std::string>(
+                            [&, name](Cables*) { return FabricAttribute(fabric, name); }));
+  }
+  for (const std::string_view name : kDeviceAttributes) {
+    properties.property(
+        std::string(name),
+        boost::make_function_property_map<Vertex, std::string>([&, name](Vertex vertex) {
+          return DeviceAttribute(fabric, static_cast<DeviceId>(vertex), name);
+        }));
+  }
+  for (const std::string_view name : kCableAttributes) {
+    properties.property(
+        std::string(name),
+        boost::make_function_property_map<Edge, std::string>([&, name](const Edge& edge) {
+          return CableAttribute(fabric, boost::get(boost::edge_index, cables, edge), name);
+        }));
+  }
+  std::ostringstream text;
+  boost::write_graphml(text, cables, properties, true);
+  return text.str();
+}
+
+std::string ToDot(const FabricGraph& fabric) {
+  const Cables cables = CablesOf(fabric);
+  std::ostringstream text;
+  boost::write_graphviz(
+      text, cables,
+      [&](std::ostream& out, Vertex vertex) {
+        const Device& device = fabric.device(static_cast<DeviceId>(vertex));
+        out << fmt::format("[label=\"{}\" shape={}]", device.name, ShapeOf(device.kind));
+      },
+      [&](std::ostream& out, const Edge& edge) {
+        const uint32_t cable = boost::get(boost::edge_index, cables, edge);
+        const LinkProperties& link = fabric.link(fabric.cables()[cable].forward);
+        out << fmt::format("[color=\"{}\" tooltip=\"{} {} {}\"]", ColourOf(link.tier),
+                           TierName(link.tier), FormatRate(link.rate_bps),
+                           FormatDuration(link.propagation_ps));
+      },
+      [&](std::ostream& out) {
+        out << fmt::format("label=\"{}\"\nlayout=sfdp\noverlap=prism\n", fabric.name);
+      });
+  return text.str();
+}
+
+}  // namespace railyard

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "topologies/preflight.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include <boost/graph/biconnected_components.hpp>
+#include <boost/graph/connected_components.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "topologies/deadlock.h"
+
+namespace railyard {
+namespace {
+
+constexpr size_t kMostNames = 4;
+constexpr uint32_t kMostLosslessClasses = 8;  // IEEE 802.1Qbb: PFC pauses eight priorities
+
+std::string Listed(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kMostNames);
+  std::string text = fmt::format(
+      "{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", "));
+  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
+  return text;
+}
+
+class Checker {
+ public:
+  Checker(const FabricGraph& fabric, const FabricMeasures& measures)
+      : fabric_(fabric), measures_(measures), undirected_(fabric.device_count()) {
+    for (uint32_t i = 0; i < fabric.cables().size(); ++i) {
+      const LinkId link = fabric.cables()[i].forward;
+      boost::add_edge(fabric.link_source(link), fabric.link_target(link), i, undirected_);
+    }
+  }
+
+  std::vector<PreflightFinding> Check() && {
+    CheckReachable();
+    CheckDeadlock();
+    CheckRails();
+    CheckBundles();
+    CheckOversubscription();
+    CheckSinglePoints();
+    CheckRelays();
+    std::stable_sort(findings_.begin(), findings_.end(),
+                     [](const auto& a, const auto& b) { return a.severity < b.severity; });
+    return std::move(findings_);
+  }
+
+ private:
+  // Edges are numbered as the cables.
+  using Undirected =
+      boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, boost::no_property,
+                            boost::property<boost::edge_index_t, uint32_t>>;
+
+  void Add(PreflightSeverity severity, const char* code, std::string what) {
+    findings_.push_back({severity, code, std::move(what)});
+  }
+
+  // GPUs reach each other over whatever forwards, GPUs included.
+  void CheckReachable() {
+    std::vector<uint32_t> part(fabric_.device_count());
+    boost::connected_components(undirected_, part.data());
+    std::map<uint32_t, std::pair<DeviceId, size_t>> gpus_of_part;
+    for (const DeviceId gpu : fabric_.gpus()) {
+      ++gpus_of_part.try_emplace(part[gpu], gpu, 0).first->second.second;
+    }
+    if (gpus_of_part.size() < 2) return;
+    const DeviceId a = fabric_.gpus().front();
+    const DeviceId b =
+        std::find_if(gpus_of_part.begin(), gpus_of_part.end(), [&](const auto& entry) {
+          return entry.first != part[a];
+        })->second.first;
+    Add(PreflightSeverity::kError, "UNREACHABLE",
+        fmt::format("the GPUs fall into {} parts that nothing joins; {} does not reach {}",
+                    gpus_of_part.size(), fabric_.device(a).name, fabric_.device(b).name));
+  }
+
+  void CheckDeadlock() {
+    const DeadlockReport report = FindDeadlock(fabric_);
+    const std::string sampled =
+        report.is_sampled ? fmt::format(" (routes to {} switches looked at)", report.destinations)
+                          : std::string();
+    if (!report.cycle.empty()) {
+      Add(PreflightSeverity::kError, "PFC_DEADLOCK",
+          fmt::format("pauses can wait for each other in a circle: {} > {}{}",
+                      fmt::join(report.cycle, " > "), report.cycle.front(), sampled));
+    }
+    if (report.classes > kMostLosslessClasses) {
+      Add(PreflightSeverity::kError, "PFC_DEADLOCK",
+          fmt::format("routes of {} hops need as many lossless classes, and PFC has {}{}",
+                      report.classes, kMostLosslessClasses, sampled));
+    } else if (report.classes != 1) {
+      Add(PreflightSeverity::kInfo, "LOSSLESS_CLASSES",
+          report.classes == 0
+              ? std::string("no lossless class: nothing pauses, and full buffers drop")
+              : fmt::format("{} lossless classes keep pauses from waiting in a circle ({}){}",
+                            report.classes, DeadlockAvoidanceName(fabric_.deadlock_avoidance),
+                            sampled));
+    }
+  }
+
+  // A server without a NIC that servers with as many GPUs have, and NICs that hang nowhere.
+  void CheckRails() {
+    std::vector<uint32_t> gpus(fabric_.server_count());
+    std::vector<std::set<int32_t>> rails(fabric_.server_count());
+    std::vector<std::string> uncabled;
+    for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+      const Device& device = fabric_.device(id);
+      if (device.kind == DeviceKind::kGpu) ++gpus[static_cast<size_t>(device.server)];
+      if (device.kind != DeviceKind::kNic) continue;
+      bool is_cabled = false;
+      for (const auto& edge : boost::make_iterator_range(boost::out_edges(id, fabric_.graph()))) {
+        is_cabled |= fabric_.graph()[edge].tier != Tier::kHost;
+      }
+      if (is_cabled) {
+        rails[static_cast<size_t>(device.server)].insert(device.local_index);
+      } else {
+        uncabled.push_back(device.name);
+      }
+    }
+    if (!uncabled.empty()) {
+      Add(PreflightSeverity::kWarning, "MISSING_RAIL",
+          fmt::format("NICs without a cable to the network: {}", Listed(uncabled)));
+    }
+    std::map<uint32_t, std::set<int32_t>> rails_of_kind;
+    for (uint32_t server = 0; server < fabric_.server_count(); ++server) {
+      rails_of_kind[gpus[server]].insert(rails[server].begin(), rails[server].end());
+    }
+    std::vector<std::string> missing;
+    for (uint32_t server = 0; server < fabric_.server_count(); ++server) {
+      for (const int32_t rail : rails_of_kind[gpus[server]]) {
+        if (!rails[server].contains(rail))
+          missing.push_back(fmt::format("server{} rail {}", server, rail));
+      }
+    }
+    if (!missing.empty()) {
+      Add(PreflightSeverity::kWarning, "MISSING_RAIL",
+          fmt::format("servers lack a rail that others with as many GPUs have: {}",
+                      Listed(missing)));
+    }
+  }
+
+  void CheckBundles() {
+    std::map<std::pair<DeviceId, DeviceId>, std::set<std::pair<uint64_t, Tier>>> kinds;
+    for (const Cable& cable : fabric_.cables()) {
+      const LinkProperties& link = fabric_.link(cable.forward);
+      kinds[std::minmax(fabric_.link_source(cable.forward), fabric_.link_target(cable.forward))]
+          .insert({link.rate_bps, link.tier});
+    }
+    std::vector<std::string> unequal;
+    for (const auto& [ends, of_bundle] : kinds) {
+      if (of_bundle.size() < 2) continue;
+      unequal.push_back(
+          fmt::format("{}--{}", fabric_.device(ends.first).name, fabric_.device(ends.second).name));
+    }
+    if (!unequal.empty()) {
+      Add(PreflightSeverity::kWarning, "UNEQUAL_BUNDLE",
+          fmt::format("parallel cables of different rates, over which ECMP spreads evenly: {}",
+                      Listed(unequal)));
+    }
+  }
+
+  void CheckOversubscription() {
+    for (const Oversubscription& rung : measures_.oversubscription) {
+      if (rung.worst <= 1.0 + 1e-9) continue;
+      Add(PreflightSeverity::kWarning, "OVERSUBSCRIBED",
+          fmt::format("{} takes {:.3g} times as much from {} as it passes on to {}",
+                      rung.worst_switch, rung.worst, TierName(rung.lower), TierName(rung.upper)));
+    }
+  }
+
+  // Devices other than GPUs whose loss parts GPUs: articulation points with GPUs in more than one
+  // of the biconnected components around them.
+  void CheckSinglePoints() {
+    std::vector<uint32_t> component(boost::num_edges(undirected_));
+    std::vector<DeviceId> points;
+    boost::biconnected_components(
+        undirected_,
+        boost::make_iterator_property_map(component.begin(),
+                                          boost::get(boost::edge_index, undirected_)),
+        std::back_inserter(points));
+    std::sort(points.begin(), points.end());
+    points.erase(std::unique(points.begin(), points.end()), points.end());
+    std::map<DeviceKind, std::vector<std::string>> names;
+    for (const DeviceId id : points) {
+      const DeviceKind kind = fabric_.device(id).kind;
+      if (kind != DeviceKind::kGpu && PartsGpus(id, component)) {
+        names[kind].push_back(fabric_.device(id).name);
+      }
+    }
+    for (const auto& [kind, of_kind] : names) {
+      Add(PreflightSeverity::kWarning, "SINGLE_POINT_OF_FAILURE",
+          fmt::format("devices of kind {} whose loss parts GPUs: {}: {}", DeviceKindName(kind),
+                      of_kind.size(), Listed(of_kind)));
+    }
+  }
+
+  // A side without GPUs is, for instance, a spine that hangs on one cable.
+  bool PartsGpus(DeviceId point, const std::vector<uint32_t>& component) const {
+    std::set<uint32_t> seen;
+    int sides = 0;
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(point, undirected_))) {
+      if (!seen.insert(component[boost::get(boost::edge_index, undirected_, edge)]).second)
+        continue;
+      const auto neighbour = static_cast<DeviceId>(boost::target(edge, undirected_));
+      if (HasGpuBehind(point, neighbour) && ++sides == 2) return true;
+    }
+    return false;
+  }
+
+  // Whether a search from `start` that does not enter `point` meets a GPU; it ends at the first.
+  bool HasGpuBehind(DeviceId point, DeviceId start) const {
+    std::unordered_set<DeviceId> seen = {point, start};
+    std::vector<DeviceId> pending = {start};
+    while (!pending.empty()) {
+      const DeviceId at = pending.back();
+      pending.pop_back();
+      if (fabric_.device(at).kind == DeviceKind::kGpu) return true;
+      for (const auto& edge : boost::make_iterator_range(boost::out_edges(at, undirected_))) {
+        const auto next = static_cast<DeviceId>(boost::target(edge, undirected_));
+        if (seen.insert(next).second) pending.push_back(next);
+      }
+    }
+    return false;
+  }
+
+  void CheckRelays() {
+    if (measures_.path_pairs == 0 || measures_.paths_min > 0) return;
+    Add(PreflightSeverity::kInfo, "RELAYED_PAIRS",
+        "NICs of different rails or planes are not joined: what crosses them takes NVLink inside a "
+        "server (NCCL: CROSS_NIC=0 and PXN)");
+  }
+
+  const FabricGraph& fabric_;
+  const FabricMeasures& measures_;
+  Undirected undirected_;
+  std::vector<PreflightFinding> findings_;
+};
+
+}  // namespace
+
+std::string_view PreflightSeverityName(PreflightSeverity severity) {
+  static constexpr std::array<std::string_view, 3> kNames = {"error", "warning", "info"};
+  return kNames[static_cast<size_t>(severity)];
+}
+
+std::vector<PreflightFinding> Preflight(const FabricGraph& fabric, const FabricMeasures& measures) {
+  return Checker(fabric, measures).Check();
+}
+
+}  // namespace railyard
