@@ -29,9 +29,11 @@ void FabricNetwork::SendXons(uint32_t id) {
   for (size_t i = xoff.size(); i-- > 0;) {
     const LinkId ingress = xoff[i];
     IngressPause& pause = pauses_[ingress];
-    // The headroom must be free again: the next XOFF relies on it.
-    if (pause.headroom_bytes > 0) continue;
-    if (!buffers_[id].MayXon(accounts_[ingress].bytes, pools_[id].bytes)) continue;
+    // What is in the headroom is taken into the shared part, for the next XOFF relies on it.
+    const int64_t pool_bytes = pools_[id].bytes + pause.headroom_bytes;
+    if (!buffers_[id].MayXon(accounts_[ingress].bytes, pool_bytes)) continue;
+    pools_[id].bytes = pool_bytes;
+    pause.headroom_bytes = 0;
     pause.is_xoff = false;
     xoff[i] = xoff.back();
     xoff.pop_back();
