@@ -83,9 +83,9 @@ TEST_F(IncastTest, PauseFramesKeepEveryPacketAndTheBottleneckBusy) {
   EXPECT_EQ(at_nic_.back().time_ps, 2 * 1'000 + kSendPs + kSenders * kPackets * kSendPs);
   int64_t paused_ps = 0;
   for (uint32_t i = 0; i < kSenders; ++i) {
-    paused_ps += network().CountersOfLink(Up(i)).paused_ps;
-    EXPECT_GT(network().CountersOfLink(Up(i)).paused_ps, 0);
-    EXPECT_EQ(network().AccountBytes(Up(i)), 0u);
+    paused_ps += network().CountersOfLink(Uplink(i)).paused_ps;
+    EXPECT_GT(network().CountersOfLink(Uplink(i)).paused_ps, 0);
+    EXPECT_EQ(network().AccountBytes(Uplink(i)), 0u);
   }
   EXPECT_EQ(counters.pfc_pause_ps, paused_ps);
   EXPECT_LT(network().ShortFormShare(), 1);
@@ -130,14 +130,14 @@ TEST_P(TailDropTest, AQueueGrowsToItsShareOfWhatIsLeft) {
              .lossless_data = false});
   InjectMany(PathTo(0, 1), 1'000, 1'000);
   uint64_t held_bytes = 0;
-  At(kPsPerMs, [&] { held_bytes = network().AccountBytes(Up(0)); });
+  At(kPsPerMs, [&] { held_bytes = network().AccountBytes(Uplink(0)); });
   At(kPsPerMs + 1, [] { ns3::Simulator::Stop(); });
   engine().Run();
   // The last one taken found q <= (alpha B - b) / (1 + alpha).
   const double taken = std::floor((alpha * buffer_bytes - 1'000) / (1 + alpha) / 1'000) + 1;
   EXPECT_EQ(held_bytes, 1'000 * taken);
   EXPECT_EQ(DroppedPackets(DropReason::kBufferFull), 1'000 - taken);
-  for (const Dropped& drop : dropped_) EXPECT_EQ(drop.link, StarFixture::Down(1));
+  for (const Dropped& drop : dropped_) EXPECT_EQ(drop.link, Downlink(1));
   network().CheckConservation();
 }
 

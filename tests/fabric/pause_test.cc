@@ -31,20 +31,20 @@ TEST_F(PauseTest, AFrameTakesEffectAfterItsOwnTimeTheCableAndTheResponse) {
   const int64_t effect_ps = xoff_ps + 1'680 + 145'000 + 614'400;
   bool held_before = true;
   bool held_after = false;
-  At(effect_ps, [&] { held_before = network().IsHeld(Up(0)); });
-  At(effect_ps + 1, [&] { held_after = network().IsHeld(Up(0)); });
+  At(effect_ps, [&] { held_before = network().IsHeld(Uplink(0)); });
+  At(effect_ps + 1, [&] { held_after = network().IsHeld(Uplink(0)); });
   At(kPsPerMs, [] { ns3::Simulator::Stop(); });
   engine().Run();
   ASSERT_EQ(pauses_.size(), 1u);
   EXPECT_EQ(pauses_[0].time_ps, xoff_ps);
-  EXPECT_EQ(pauses_[0].link, Up(0));
+  EXPECT_EQ(pauses_[0].link, Uplink(0));
   EXPECT_TRUE(pauses_[0].xoff);
   EXPECT_FALSE(held_before);
   EXPECT_TRUE(held_after);
-  EXPECT_EQ(network().CountersOfLink(Up(0)).paused_ps, kPsPerMs - effect_ps);
+  EXPECT_EQ(network().CountersOfLink(Uplink(0)).paused_ps, kPsPerMs - effect_ps);
   // What had begun by then has left.
   const uint64_t sent = static_cast<uint64_t>(effect_ps / 20'000 + 1);
-  EXPECT_EQ(network().AccountBytes(Up(0)), 1'000 * sent);
+  EXPECT_EQ(network().AccountBytes(Uplink(0)), 1'000 * sent);
 }
 
 TEST_F(PauseTest, AFrameWaitsForThePacketThatIsBeingSent) {
@@ -59,8 +59,8 @@ TEST_F(PauseTest, AFrameWaitsForThePacketThatIsBeingSent) {
   const int64_t effect_ps = xoff_ps - 1 + 100'000 + 1'680 + 1'000 + 614'400;
   bool held_before = true;
   bool held_after = false;
-  At(effect_ps, [&] { held_before = network().IsHeld(Up(0)); });
-  At(effect_ps + 1, [&] { held_after = network().IsHeld(Up(0)); });
+  At(effect_ps, [&] { held_before = network().IsHeld(Uplink(0)); });
+  At(effect_ps + 1, [&] { held_after = network().IsHeld(Uplink(0)); });
   At(kPsPerMs, [] { ns3::Simulator::Stop(); });
   engine().Run();
   ASSERT_EQ(pauses_.size(), 1u);
@@ -76,7 +76,7 @@ TEST_F(PauseTest, ControlPassesAPortWhoseDataIsPaused) {
   BuildStar({.buffer_bytes = 100'000, .alpha = 1});
   InjectMany(PathTo(0, 1), 1'000, 1'000);
   At(5 * kPsPerUs, [this] {
-    EXPECT_TRUE(network().IsHeld(Up(0)));
+    EXPECT_TRUE(network().IsHeld(Uplink(0)));
     Inject(PathTo(0, 2), 77, 64, 0, PacketKind::kCnp);
     Inject(PathTo(0, 2), 78, 100, 0, PacketKind::kAck);
   });
@@ -107,7 +107,7 @@ TEST_F(PauseTest, TheSinkIsToldWhenANicMaySendAgain) {
   EXPECT_EQ(at_nic_.size(), 200u);
   EXPECT_EQ(released_.size(), network().counters().xon_frames);
   EXPECT_GT(released_.size(), 0u);
-  for (const auto& [time_ps, link] : released_) EXPECT_EQ(link, Up(0));
+  for (const auto& [time_ps, link] : released_) EXPECT_EQ(link, Uplink(0));
 }
 
 // --- XON -----------------------------------------------------------------------------------------
@@ -143,12 +143,12 @@ TEST_F(PauseTest, APausedPortIsLookedAtWhenAnyPacketLeaves) {
   At(500'000, [this] { InjectMany(PathTo(1, 3), 40, 1'000, 1); });
   At(7 * kPsPerMs, [] { ns3::Simulator::Stop(); });
   engine().Run();
-  const auto xon_of_b =
-      std::find_if(pauses_.begin(), pauses_.end(),
-                   [this](const PauseSent& event) { return event.link == Up(1) && !event.xoff; });
-  const auto xoff_of_b =
-      std::find_if(pauses_.begin(), pauses_.end(),
-                   [this](const PauseSent& event) { return event.link == Up(1) && event.xoff; });
+  const auto xon_of_b = std::find_if(
+      pauses_.begin(), pauses_.end(),
+      [this](const PauseSent& event) { return event.link == Uplink(1) && !event.xoff; });
+  const auto xoff_of_b = std::find_if(
+      pauses_.begin(), pauses_.end(),
+      [this](const PauseSent& event) { return event.link == Uplink(1) && event.xoff; });
   ASSERT_NE(xoff_of_b, pauses_.end());
   ASSERT_NE(xon_of_b, pauses_.end());
   EXPECT_LT(xon_of_b->time_ps, 8 * kPsPerMs);

@@ -35,9 +35,9 @@ class StarFixture : public NetworkFixture {
     network().TraceConnectWithoutContext("EcnMarked",
                                          ns3::MakeCallback(&StarFixture::OnMark, this));
   }
-  LinkId Up(size_t nic) const { return *graph_.FindLink(nics_[nic], leaf_); }
-  LinkId Down(size_t nic) const { return *graph_.FindLink(leaf_, nics_[nic]); }
-  PathRef PathTo(size_t from, size_t to) { return network().AddPath({Up(from), Down(to)}); }
+  LinkId Uplink(size_t nic) const { return *graph_.FindLink(nics_[nic], leaf_); }
+  LinkId Downlink(size_t nic) const { return *graph_.FindLink(leaf_, nics_[nic]); }
+  PathRef PathTo(size_t from, size_t to) { return network().AddPath({Uplink(from), Downlink(to)}); }
   void InjectMany(PathRef path, uint32_t count, uint32_t wire_bytes, uint32_t flow = 0) {
     for (uint32_t i = 0; i < count; ++i) {
       const uint32_t index = network().AllocatePacket();
