@@ -10,6 +10,7 @@
 
 #include "simulator/cli/command.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/diagnostics/text_proto.h"
 #include "traces/nccl_log_reader.h"
 #include "traces/trace_file.h"
 
@@ -109,6 +110,10 @@ class ImportCommand : public Command {
       } else {
         diagnostics.Error(where, "", "expected HOST:PID=RANK or HOST:PID:DEVICE=RANK");
       }
+    }
+    for (const std::string& file : files_) {
+      const std::string problem = WhyNotAFile(file);
+      if (!problem.empty()) diagnostics.Error({file}, "", problem);
     }
     CheckOutputs(diagnostics);
     return options;

@@ -58,6 +58,10 @@ void Diagnostics::Note(SourceLocation where, std::string field, std::string what
 
 void Diagnostics::Add(Severity severity, SourceLocation where, std::string field,
                       std::string what) {
+  if (findings_.size() == kFindingsMax) {
+    ++findings_left_out_;
+    return;
+  }
   findings_.push_back({severity, std::move(where), std::move(field), std::move(what)});
 }
 
@@ -86,6 +90,7 @@ std::string Diagnostics::ToString() const {
     text += lines;
     previous = std::move(lines);
   }
+  if (findings_left_out_ > 0) text += fmt::format("and {} more\n", findings_left_out_);
   return text;
 }
 

@@ -32,8 +32,12 @@ struct Finding {
   std::string ToString() const;
 };
 
+// Keeps the first kFindingsMax findings, which is more than anybody reads, and counts the rest:
+// what is wrong a million times over must not cost memory as often.
 class Diagnostics {
  public:
+  static constexpr size_t kFindingsMax = 1'000;
+
   void Error(SourceLocation where, std::string field, std::string what);
   void Warning(SourceLocation where, std::string field, std::string what);
   void Note(SourceLocation where, std::string field, std::string what);
@@ -43,7 +47,7 @@ class Diagnostics {
   const std::vector<Finding>& findings() const { return findings_; }
   // One line per finding, files in the order of their first finding, within them by line and
   // column. Notes follow the finding they belong to, the last one before them; repeats are left
-  // out.
+  // out. A last line says how many more there were than are kept.
   std::string ToString() const;
 
  private:
@@ -51,6 +55,7 @@ class Diagnostics {
 
   std::vector<Finding> findings_;
   int error_count_ = 0;
+  size_t findings_left_out_ = 0;
 };
 
 // The environment failed (a file cannot be opened or written, no memory): caught once, in main,

@@ -144,7 +144,10 @@ std::string WhyNotAFile(const std::string& path) {
     if (errno == ENAMETOOLONG) return "the file's name is too long";
     throw EnvironmentError(fmt::format("{}: {}", path, std::strerror(errno)));
   }
-  return S_ISDIR(status.st_mode) ? "that is a directory (expected a file)" : "";
+  if (S_ISDIR(status.st_mode)) return "that is a directory (expected a file)";
+  // A pipe or a device may never end.
+  if (!S_ISREG(status.st_mode)) return "that is a pipe or a device (expected a file)";
+  return "";
 }
 
 }  // namespace railyard

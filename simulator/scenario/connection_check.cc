@@ -12,7 +12,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <google/protobuf/message.h>
 
+#include "simulator/diagnostics/check.h"
 #include "simulator/replay/communicator_layout.h"
 #include "topologies/routing.h"
 #include "workloads/nccl_planner.h"
@@ -51,10 +53,11 @@ std::vector<Use> UsesOf(const Job& job) {
 
 // The field of `fabric { }` that says what is cabled.
 const char* SourceOf(const ProtoCursor& fabric) {
-  for (const char* field : {"preset", "rail_optimized"}) {
-    if (fabric.Has(field)) return field;
-  }
-  return "file";
+  const google::protobuf::Message& message = fabric.message();
+  const auto* source = message.GetReflection()->GetOneofFieldDescriptor(
+      message, message.GetDescriptor()->FindOneofByName("source"));
+  SIM_CHECK(source != nullptr, "a fabric without a source");
+  return source->name().c_str();
 }
 
 class ConnectionChecker {

@@ -15,6 +15,10 @@
 namespace railyard {
 namespace {
 
+constexpr int kFaultsMax = 100'000;
+// Looking for the closest of many names is slow, and the first guesses are the useful ones: so many
+// names are compared before unknown ones are reported without a guess.
+constexpr size_t kComparedNamesMax = 1'000'000;
 // Later than any job ends; and sums of it still fit.
 constexpr int64_t kFaultTimePsMax = 90LL * 24 * 3600 * kPsPerSecond;
 
@@ -24,6 +28,12 @@ class FaultLoader {
       : scenario_(scenario), fabric_(fabric), diagnostics_(diagnostics) {}
 
   std::vector<FaultSpec> Load() && {
+    if (scenario_.Size("faults") > kFaultsMax) {
+      scenario_.Error(
+          diagnostics_, "faults",
+          fmt::format("there are {} (expected at most {})", scenario_.Size("faults"), kFaultsMax));
+      return {};
+    }
     for (int i = 0; i < scenario_.Size("faults"); ++i) LoadOne(scenario_.Child("faults", i));
     CheckOverlaps();
     return std::move(faults_);
@@ -87,7 +97,10 @@ class FaultLoader {
     const std::string link = cursor.Text("link", "");
     const std::optional<uint32_t> cable = fabric_->FindCable(link);
     if (!cable) {
-      std::string what = UnknownName("link", link, CableNames());
+      compared_names_ += fabric_->cables().size();
+      std::string what = compared_names_ > kComparedNamesMax
+                             ? UnknownName("link", link, {})
+                             : UnknownName("link", link, CableNames());
       if (!what.ends_with(')')) {
         what += R"( (expected the two devices of a cable, e.g. "server1/nic3--leaf3"))";
       }
@@ -163,6 +176,7 @@ class FaultLoader {
   std::vector<std::string> paths_;  // of faults_
   std::map<std::string, std::string> path_by_name_;
   std::vector<std::string> cable_names_;
+  size_t compared_names_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/diagnostics/diagnostics.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace railyard {
@@ -55,6 +57,15 @@ TEST(DiagnosticsTest, ARepeatedFindingIsShownOnce) {
   diagnostics.Error({"a", 1, 1}, "seed", "wrong");
   diagnostics.Error({"a", 1, 1}, "seed", "wrong");
   EXPECT_EQ(diagnostics.ToString(), "a:1:1: error: seed: wrong\n");
+}
+
+TEST(DiagnosticsTest, TheFirstThousandFindingsAreShownAndTheRestCounted) {
+  Diagnostics diagnostics;
+  for (int line = 1; line <= 1'002; ++line) diagnostics.Error({"a", line, 1}, "", "wrong");
+  EXPECT_EQ(diagnostics.error_count(), 1'002);
+  const std::string text = diagnostics.ToString();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1'001);
+  EXPECT_TRUE(text.ends_with("a:1000:1: error: wrong\nand 2 more\n"));
 }
 
 }  // namespace

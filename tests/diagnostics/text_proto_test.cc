@@ -105,9 +105,9 @@ TEST(TextProtoTest, AFieldGivenTwiceIsAContradiction) {
             ":2:1: error: seed: given twice (the first is in line 1)\n");
   EXPECT_EQ(FindingsIn("nccl { }\nnccl { }\n"),
             ":2:1: error: nccl: given twice (the first is in line 1)\n");
-  EXPECT_EQ(FindingsIn("fabric {\n preset: \"a\"\n file: \"b\"\n}"),
-            ":3:2: error: fabric.file: contradicts \"preset\" in line 2 (expected only one of "
-            "preset, rail_optimized or file)\n");
+  EXPECT_EQ(FindingsIn("workload {\n trace: \"a\"\n program { }\n}"),
+            ":3:2: error: workload.program: contradicts \"trace\" in line 2 (expected only one of "
+            "nccl_log, trace or program)\n");
 }
 
 TEST(TextProtoTest, SyntaxErrorsSayWhatIsMissing) {
@@ -236,10 +236,12 @@ TEST(TextProtoTest, AFileThatIsNoneIsAFinding) {
   EXPECT_EQ(LoadTextProto(directory, protos::Scenario(), {}, diagnostics), nullptr);
   EXPECT_EQ(LoadTextProto("/" + std::string(5000, 'x'), protos::Scenario(), {}, diagnostics),
             nullptr);
+  EXPECT_EQ(LoadTextProto("/dev/zero", protos::Scenario(), {}, diagnostics), nullptr);
   EXPECT_THAT(
       diagnostics.ToString(),
       ::testing::AllOf(
           ::testing::HasSubstr("/no/such/file: error: there is no such file\n"),
+          ::testing::HasSubstr("/dev/zero: error: that is a pipe or a device (expected a file)\n"),
           ::testing::HasSubstr(directory + ": error: that is a directory (expected a file)\n"),
           ::testing::HasSubstr(": error: the file's name is too long\n")));
 }

@@ -188,6 +188,17 @@ TEST_F(CliTest, ImportRefusesWhatItDoesNotUnderstand) {
   EXPECT_EQ(Read(log), kLog);
 }
 
+TEST_F(CliTest, ImportReadsFilesAndNothingElse) {
+  EXPECT_EQ(Railyard({"import", "--format", "nccl-log", "/no/such/log", "/dev/zero",
+                      directory_.string(), "-o", Path("t")}),
+            kExitInput);
+  EXPECT_EQ(errors_,
+            "/no/such/log: error: there is no such file\n"
+            "/dev/zero: error: that is a pipe or a device (expected a file)\n" +
+                directory_.string() + ": error: that is a directory (expected a file)\n");
+  EXPECT_FALSE(std::filesystem::exists(Path("t.report.txt")));
+}
+
 TEST_F(CliTest, ImportNeverWritesOverItsInputs) {
   const std::string log = Write("a.log", kLog);
   EXPECT_EQ(Railyard({"import", "--format", "nccl-log", log, "-o", Path("t"), "--report",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/fault_loader.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "simulator/units/units.h"
@@ -101,6 +102,30 @@ TEST(FaultLoaderTest, NamesTellFaultsApart) {
       FindingsBeside("faults { name: \"a\" kind: LINK_DOWN link: \"leaf0--spine0\" at: \"0s\" }\n"
                      "faults { name: \"a\" kind: LINK_DOWN link: \"leaf1--spine0\" at: \"0s\" }\n"),
       ":4:10: error: faults[1].name: faults[0] is called \"a\" as well\n");
+}
+
+TEST(FaultLoaderTest, TooManyFaultsAreNotLookedAt) {
+  std::string faults;
+  for (int i = 0; i < 100'001; ++i) faults += "faults{}\n";
+  EXPECT_EQ(FindingsBeside(faults),
+            ": error: faults: there are 100001 (expected at most 100000)\n");
+}
+
+// 128 servers have at least 128 x 8 x 6 cables: a million comparisons are up with 163 unknown
+// links.
+TEST(FaultLoaderTest, OfManyUnknownLinksTheFirstAreGuessedAt) {
+  std::string text = "fabric { rail_optimized { servers: 128 } }\n" + std::string(kWorkload);
+  for (int i = 0; i < 200; ++i) {
+    text += "faults { kind: LINK_DOWN at: \"1ms\" link: \"leaf0-spine0\" }\n";
+  }
+  const std::string findings = LoadedScenario(text).findings;
+  EXPECT_THAT(findings, ::testing::HasSubstr(
+                            ":3:36: error: faults[0].link: unknown link \"leaf0-spine0\" (did you "
+                            "mean "));
+  EXPECT_THAT(findings,
+              ::testing::EndsWith(":202:36: error: faults[199].link: unknown link \"leaf0-spine0\" "
+                                  "(expected the two devices of a cable, e.g. "
+                                  "\"server1/nic3--leaf3\")\n"));
 }
 
 }  // namespace
