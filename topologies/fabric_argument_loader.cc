@@ -39,7 +39,8 @@ std::optional<FabricGraph> LoadText(const std::string& path, Diagnostics& diagno
     return file == nullptr ? std::nullopt : LoadTopology(ProtoCursor(*file), diagnostics);
   }
   const auto file = LoadTextProto(path, protos::Fabric(), {}, diagnostics);
-  return file == nullptr ? std::nullopt : LoadFabric(ProtoCursor(*file), diagnostics);
+  return file == nullptr ? std::nullopt
+                         : LoadFabric(ProtoCursor(*file), diagnostics, FabricUse::kShow);
 }
 
 }  // namespace

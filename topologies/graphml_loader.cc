@@ -31,7 +31,7 @@ class GraphMlReader {
 
   std::optional<FabricGraph> Read() {
     const int errors_before = diagnostics_.error_count();
-    reader_.reset(xmlReaderForFile(path_.c_str(), nullptr, XML_PARSE_NONET));
+    reader_.reset(xmlReaderForFile(path_.c_str(), nullptr, XML_PARSE_NONET | XML_PARSE_BIG_LINES));
     if (reader_ == nullptr) throw EnvironmentError(fmt::format("cannot read {}", path_));
     xmlTextReaderSetStructuredErrorHandler(reader_.get(), &GraphMlReader::OnXmlError, this);
     int status = xmlTextReaderRead(reader_.get());
@@ -55,14 +55,20 @@ class GraphMlReader {
   static void OnXmlError(void* self, xmlErrorPtr error) {
     auto& reader = *static_cast<GraphMlReader*>(self);
     if (!reader.xml_error_.empty() || error->level < XML_ERR_ERROR) return;
-    reader.xml_error_ = error->message == nullptr ? "not well-formed" : error->message;
+    // libxml2 says "extra content" of a document that is cut short as well.
+    reader.xml_error_ = error->code == XML_ERR_DOCUMENT_END || error->message == nullptr
+                            ? "the document ends too early or goes on after its end"
+                            : error->message;
     while (!reader.xml_error_.empty() && reader.xml_error_.back() == '\n') {
       reader.xml_error_.pop_back();
     }
     reader.xml_error_line_ = error->line;
   }
 
-  int Line() const { return xmlTextReaderGetParserLineNumber(reader_.get()); }
+  // Of the element that is being read, or was when its end is.
+  int Line() const {
+    return static_cast<int>(xmlGetLineNo(xmlTextReaderCurrentNode(reader_.get())));
+  }
 
   void Error(int line, std::string what) {
     diagnostics_.Error({.file = path_, .line = line, .column = 0}, "", std::move(what));

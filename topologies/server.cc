@@ -48,7 +48,7 @@ void CheckNetwork(const NetworkSpec& network, SpecChecker& check) {
     const auto field = [i](const char* name) { return fmt::format("servers[{}].{}", i, name); };
     check.Count(field("count"), kind.count, 1, kMaxFabricGpus);
     check.Count(field("gpus"), kind.gpus, 1, kMaxGpusPerServer);
-    check.Count(field("nics"), kind.nic_count(), 1, kMaxGpusPerServer);
+    if (kind.nics) check.Count(field("nics"), *kind.nics, 1, kMaxGpusPerServer);
     check.Rate(field("nic_rate"), kind.nic_rate_bps);
     check.Rate(field("host_rate"), kind.host_rate_bps);
     if (!kind.nvlink_lanes.empty()) check.Rate(field("nvlink_rate"), kind.nvlink_lane_rate_bps);

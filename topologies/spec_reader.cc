@@ -108,6 +108,8 @@ ServerSpec SpecReader::ReadServers(const ProtoCursor& cursor) {
 void SpecReader::Network(NetworkSpec& network) {
   if (cursor_.Size("servers") == 0) {
     cursor_.Missing(diagnostics_, "servers", "at least one, e.g. servers { count: 4 }");
+    // One NIC, which fits every fabric.
+    network.servers = {{.gpus = 1}};
   }
   Servers("servers", network.servers);
   Delay("nic_delay", network.nic_delay_ps);

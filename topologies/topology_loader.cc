@@ -9,6 +9,7 @@
 
 #include "simulator/diagnostics/names.h"
 #include "topologies/generator_loader.h"
+#include "topologies/runnable.h"
 #include "topologies/topology.pb.h"
 #include "topologies/topology_file_loader.h"
 
@@ -60,9 +61,21 @@ std::optional<FabricGraph> LoadSource(const ProtoCursor& fabric, Diagnostics& di
 
 }  // namespace
 
-std::optional<FabricGraph> LoadFabric(const ProtoCursor& fabric, Diagnostics& diagnostics) {
+std::optional<FabricGraph> LoadFabric(const ProtoCursor& fabric, Diagnostics& diagnostics,
+                                      FabricUse use) {
   auto graph = LoadSource(fabric, diagnostics);
   if (fabric.IsDoubtfulSelf()) return std::nullopt;
+  if (!graph || use == FabricUse::kShow) return graph;
+  bool is_runnable = true;
+  for (const RunObstacle& obstacle : FindRunObstacles(*graph)) {
+    if (obstacle.is_error) {
+      diagnostics.Error(fabric.WhereSelf(), fabric.PathSelf(), obstacle.what);
+      is_runnable = false;
+    } else {
+      diagnostics.Warning(fabric.WhereSelf(), fabric.PathSelf(), obstacle.what);
+    }
+  }
+  if (!is_runnable) return std::nullopt;
   return graph;
 }
 

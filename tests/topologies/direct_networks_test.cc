@@ -102,11 +102,13 @@ TEST(HyperXTest, DiameterIsTheNumberOfDimensions) {
   EXPECT_EQ(SwitchDiameter(graph), 3u);
 }
 
-TEST(HyperXTest, ShortestPathsAreTheOrdersOfTheDimensions) {
-  const FabricGraph graph =
+TEST(HyperXTest, ShortestPathsAreTheOrdersOfTheDimensionsAndOneIsInOrder) {
+  FabricGraph graph =
       MakeHyperX({.network = Hosts(27), .dimensions = {3, 3, 3}, .nics_per_switch = 1});
-  const EcmpRouting routing(graph, 1);
-  EXPECT_EQ(routing.CountShortestPaths(graph.gpus()[0], graph.gpus()[26]), 3 * 2 * 1u);
+  EXPECT_EQ(EcmpRouting(graph, 1).CountShortestPaths(graph.gpus()[0], graph.gpus()[26]), 1u);
+  graph.routing = RoutingPolicy::kShortest;
+  EXPECT_EQ(EcmpRouting(graph, 1).CountShortestPaths(graph.gpus()[0], graph.gpus()[26]),
+            3 * 2 * 1u);
 }
 
 TEST(HyperXTest, EveryParameterHasItsMessage) {

@@ -212,7 +212,8 @@ TEST_F(TopologyFileLoaderTest, ATierJoinsOnlyItsKindsOfDevice) {
   EXPECT_EQ(complain("a/nic", "b/nic", "NIC_LEAF"),
             "NIC_LEAF does not join a/nic (NIC) and b/nic (NIC) (expected a NIC and a SWITCH)\n");
   EXPECT_EQ(complain("a/nic", "leaf", "DIRECT"),
-            "DIRECT does not join a/nic (NIC) and leaf (SWITCH) (expected two GPUs or two NICs)\n");
+            "DIRECT does not join a/nic (NIC) and leaf (SWITCH) (expected two GPUs, "
+            "two NICs or two SWITCHes)\n");
   for (const std::string tier : {"LEAF_SPINE", "SPINE_CORE", "LOCAL", "GLOBAL"}) {
     EXPECT_EQ(complain("leaf", "a/nic", tier.c_str()),
               tier + " does not join leaf (SWITCH) and a/nic (NIC) (expected two SWITCHes)\n");
