@@ -19,8 +19,14 @@ std::vector<RunObstacle> FindRunObstacles(const FabricGraph& fabric) {
   uint64_t between_gpus = 0;
   const std::string* first_between_gpus = nullptr;
   for (const Cable& cable : fabric.cables()) {
-    if (fabric.device(fabric.link_source(cable.forward)).kind != DeviceKind::kGpu ||
-        fabric.device(fabric.link_target(cable.forward)).kind != DeviceKind::kGpu) {
+    const DeviceId a = fabric.link_source(cable.forward);
+    const DeviceId b = fabric.link_target(cable.forward);
+    if (fabric.device(a).kind != DeviceKind::kGpu || fabric.device(b).kind != DeviceKind::kGpu) {
+      continue;
+    }
+    // A job that connects the two is refused.
+    if (fabric.device(a).server == fabric.device(b).server &&
+        fabric.SharedNvSwitches(a, b).empty()) {
       continue;
     }
     if (between_gpus++ == 0) first_between_gpus = &cable.name;

@@ -14,8 +14,9 @@ struct RunObstacle {
   std::string what;
 };
 
-// NICs that no GPU uses are errors, for their rate would be missing; cables between GPUs carry
-// nothing, which is a warning. What a job connects is checked with the job.
+// NICs that no GPU uses are errors, for their rate would be missing; cables between GPUs that are
+// joined otherwise too carry nothing, which is a warning. What a job connects is checked with the
+// job.
 std::vector<RunObstacle> FindRunObstacles(const FabricGraph& fabric);
 
 }  // namespace railyard

@@ -131,5 +131,17 @@ TEST_F(GeneratorLoaderTest, NicsThatNoGpuUsesCannotRun) {
             "(expected at most one NIC per GPU)\n");
 }
 
+TEST_F(GeneratorLoaderTest, ACableBetweenGpusThatMeetOtherwiseIsAWarning) {
+  Write("direct.textproto", R"(
+devices { name: "a" kind: GPU server: 0 local_index: 0 }
+devices { name: "b" kind: GPU server: 1 local_index: 0 }
+links { from: "a" to: "b" tier: DIRECT rate: "1Gbps" }
+)");
+  EXPECT_TRUE(Load("file: \"direct.textproto\"").has_value());
+  EXPECT_EQ(findings_,
+            "fabric.textproto: warning: 1 cables between GPUs, the first of them a--b, which a run "
+            "does not use (expected NVSWITCHes)\n");
+}
+
 }  // namespace
 }  // namespace railyard
