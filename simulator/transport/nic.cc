@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/transport/nic.h"
 
+#include <ns3/enum.h>
 #include <ns3/uinteger.h>
+
+#include "simulator/transport/congestion_controls.h"
 
 namespace railyard {
 
@@ -49,7 +52,45 @@ ns3::TypeId Nic::GetTypeId() {
                         "Packets a queue pair sends in its turn: the arbiter's quantum (1 is the "
                         "fairest; vendors do not publish theirs).",
                         ns3::UintegerValue(defaults.burst_packets),
-                        u32(&NicSettings::burst_packets), ns3::MakeUintegerChecker<uint32_t>(1));
+                        u32(&NicSettings::burst_packets), ns3::MakeUintegerChecker<uint32_t>(1))
+          .AddAttribute("Recovery",
+                        "What becomes of packets beyond a gap: dropped (go-back-N, InfiniBand "
+                        "Architecture Specification 1.7, 9.7), or kept while the sender fills the "
+                        "gap (Mittal et al., SIGCOMM 2018).",
+                        ns3::EnumValue(static_cast<int>(defaults.recovery)),
+                        ns3::MakeEnumAccessor(&Nic::SetRecovery, &Nic::GetRecovery),
+                        ns3::MakeEnumChecker(static_cast<int>(Recovery::kGoBackN), "GO_BACK_N",
+                                             static_cast<int>(Recovery::kSelectiveRepeat),
+                                             "SELECTIVE_REPEAT"))
+          .AddAttribute("ReorderTolerancePackets",
+                        "A packet up to so far beyond a missing one does not make it a lost one: "
+                        "for fabrics that reorder (0: none is allowed, as specified for "
+                        "InfiniBand; at most 63).",
+                        ns3::UintegerValue(defaults.reorder_tolerance_packets),
+                        u32(&NicSettings::reorder_tolerance_packets),
+                        ns3::MakeUintegerChecker<uint32_t>(0, 63))
+          .AddAttribute("CongestionControl",
+                        "Type of CongestionControl for all queue pairs, with its attributes in "
+                        "brackets (NoCongestionControl: none, as InfiniBand by default).",
+                        ns3::ObjectFactoryValue(*CongestionControlNamed("NONE")),
+                        ns3::MakeObjectFactoryAccessor(static_cast<ns3::ObjectFactory Nic::*>(
+                            &NicSettings::congestion_control)),
+                        ns3::MakeObjectFactoryChecker())
+          .AddAttribute("CnpInterval",
+                        "Shortest time between two CNPs of a queue pair (Zhu et al., SIGCOMM 2015, "
+                        "section 3.1: 50 us).",
+                        ns3::TimeValue(ns3::PicoSeconds(defaults.cnp_interval_ps)),
+                        ns3::MakeTimeAccessor(&Nic::SetCnpInterval, &Nic::GetCnpInterval),
+                        ns3::MakeTimeChecker(ns3::Time(0)))
+          .AddTraceSource("Timeout", "A queue pair's retransmission timer ran out.",
+                          ns3::MakeTraceSourceAccessor(&Nic::timeout_),
+                          "railyard::NicTimeoutCallback")
+          .AddTraceSource("CnpSent", "A CNP was made for a queue pair that received marked data.",
+                          ns3::MakeTraceSourceAccessor(&Nic::cnp_sent_),
+                          "railyard::NicCnpSentCallback")
+          .AddTraceSource("RateChanged", "A queue pair's congestion control gave it another rate.",
+                          ns3::MakeTraceSourceAccessor(&Nic::rate_changed_),
+                          "railyard::NicRateChangedCallback");
   return type_id;
 }
 

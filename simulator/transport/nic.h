@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <cstdint>
+
+#include <ns3/nstime.h>
 #include <ns3/object.h>
+#include <ns3/traced-callback.h>
 
 #include "simulator/transport/nic_settings.h"
 
 namespace railyard {
+
+struct NicTimeout {
+  int64_t time_ps;
+  uint32_t queue_pair;
+};
+struct NicCnpSent {
+  int64_t time_ps;
+  uint32_t queue_pair;
+};
+struct NicRateChanged {
+  int64_t time_ps;
+  uint32_t queue_pair;
+  uint64_t rate_bps;  // SendLimits::kNoLimit: line rate
+};
 
 // A RoCE v2 NIC as ns-3 sees it: its attributes, named as vendors and NCCL name them. What it does
 // with packets is RdmaTransport, whose per-queue state is plain; a transport reads the settings
@@ -17,6 +35,21 @@ class Nic : public ns3::Object, private NicSettings {
 
   const NicSettings& settings() const { return *this; }
   void SetSettings(const NicSettings& settings) { static_cast<NicSettings&>(*this) = settings; }
+
+  // By the transport: to whoever listens to the trace sources.
+  void NotifyTimeout(const NicTimeout& event) const { timeout_(event); }
+  void NotifyCnpSent(const NicCnpSent& event) const { cnp_sent_(event); }
+  void NotifyRateChanged(const NicRateChanged& event) const { rate_changed_(event); }
+
+ private:
+  void SetRecovery(int value) { recovery = static_cast<Recovery>(value); }
+  int GetRecovery() const { return static_cast<int>(recovery); }
+  void SetCnpInterval(ns3::Time interval) { cnp_interval_ps = interval.GetPicoSeconds(); }
+  ns3::Time GetCnpInterval() const { return ns3::PicoSeconds(cnp_interval_ps); }
+
+  ns3::TracedCallback<const NicTimeout&> timeout_;
+  ns3::TracedCallback<const NicCnpSent&> cnp_sent_;
+  ns3::TracedCallback<const NicRateChanged&> rate_changed_;
 };
 
 }  // namespace railyard

@@ -3,7 +3,17 @@
 
 #include <cstdint>
 
+#include <ns3/object-factory.h>
+
+#include "simulator/units/units.h"
+
 namespace railyard {
+
+// What a receiver does with packets beyond a gap.
+enum class Recovery : uint8_t {
+  kGoBackN,          // drops them; the sender starts again at the gap
+  kSelectiveRepeat,  // keeps them; the sender fills the gap alone
+};
 
 // How NICs send and acknowledge: what the attributes of railyard::Nic set, as the code that runs
 // per packet reads it.
@@ -20,6 +30,15 @@ struct NicSettings {
   // Packets a queue sends in its turn, before the next one's: the arbiter's quantum. 1 is the
   // fairest; more makes fewer events.
   uint32_t burst_packets = 1;
+  Recovery recovery = Recovery::kGoBackN;
+  // A packet up to so far beyond a missing one is kept and does not make it a lost one: for fabrics
+  // that reorder. At most 63.
+  uint32_t reorder_tolerance_packets = 0;
+  // A CongestionControl with its attributes; none while no type is set.
+  ns3::ObjectFactory congestion_control{};
+  // A receiver sends a queue pair's next CNP no sooner (Zhu et al., SIGCOMM 2015, section 3.1:
+  // N = 50 us).
+  int64_t cnp_interval_ps = 50 * kPsPerUs;
 
   int64_t LocalAckTimeoutPs() const { return int64_t{4'096'000} << ib_timeout; }
 };
@@ -30,6 +49,7 @@ struct NicSettings {
 inline constexpr uint32_t kRoceHeaderBytes = 82;
 inline constexpr uint32_t kAethBytes = 4;   // of an ACK or NACK
 inline constexpr uint32_t kRethBytes = 16;  // of the first packet of an RDMA write
+inline constexpr uint32_t kCnpBytes = 16;   // reserved, after the BTH of a CNP (annex A17)
 // NCCL's clear-to-send element (src/transport/net_ib, ncclIbSendFifo: 64 bytes).
 inline constexpr uint32_t kClearToSendBytes = 64;
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/congestion_control.h"
 #include "simulator/transport/message_ring.h"
 #include "topologies/fabric_graph.h"
 
@@ -19,11 +20,13 @@ inline int32_t SequenceDistance(uint32_t a, uint32_t b) { return static_cast<int
 struct alignas(64) SendQueue {
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  static constexpr uint8_t kActive = 1;        // in its port's ring
+  static constexpr uint8_t kActive = 1;        // in its port's ring, or waiting to be
   static constexpr uint8_t kTimerPending = 2;  // an event of it is on the wheel
   static constexpr uint8_t kBroken = 4;
   static constexpr uint8_t kHasLost = 8;       // to the fabric, and not yet made good
   static constexpr uint8_t kHasRepeated = 16;  // something since that loss
+  static constexpr uint8_t kPaced = 32;        // its rate is limited: see Pacer
+  static constexpr uint8_t kHasRepairs = 64;   // packets to be sent again out of turn: see Repair
 
   bool Is(uint8_t flag) const { return (flags & flag) != 0; }
   void Set(uint8_t flag) { flags |= flag; }
@@ -41,10 +44,8 @@ struct alignas(64) SendQueue {
   uint32_t unacknowledged = 0;  // oldest
   uint32_t sent_end = 0;        // one past the highest ever sent
   uint32_t posted_end = 0;      // one past the last packet of the last message
-  // The message next_sequence lies in; where next_sequence is its end, the next one is to be taken.
-  uint32_t message_first = 0;
-  uint32_t message_end = 0;
-  uint32_t message_bytes = 0;
+  // That next_sequence lies in; where next_sequence is its end, the next one is to be taken.
+  MessageRing::Message message;
   uint32_t oldest_end = 0;  // of the oldest message not acknowledged as a whole, if there is one
   int64_t timer_start_ps = 0;
 };
@@ -57,16 +58,40 @@ struct SendBacklog {
   uint32_t loss_end = 0;      // of the loss not yet made good: sequences below this
 };
 
+// Of a data queue whose rate is limited.
+struct Pacer {
+  int64_t next_send_ps = 0;
+  uint64_t rate_bps = SendLimits::kNoLimit;
+  int64_t full_packet_ps = 0;  // of a packet of the MTU that does not begin a message, at that rate
+};
+
+// Of a sending queue, with selective repeat.
+struct Repair {
+  uint64_t repeat = 0;     // bit i: packet unacknowledged + i is to be sent again
+  uint32_t requested = 0;  // of so many packets from unacknowledged on, the missing were repeated
+};
+
 // Receiving end.
-struct ReceiveQueue {
+struct alignas(64) ReceiveQueue {
+  // How far beyond a gap packets can be kept: the bits of a NACK.
+  static constexpr uint32_t kBeyondPackets = 64;
+
   PathRef ack_path() const { return {ack_first_link, ack_hop_count}; }
 
   uint32_t ack_first_link = 0;
   uint8_t ack_hop_count = 0;
   bool nack_sent = false;
+  bool refused = false;  // selective repeat: a packet that came in too far beyond the gap
   uint32_t expected = 0;
   uint32_t unreported = 0;  // packets accepted, or had before, since the last ACK
+  uint32_t receives = 0;    // posted for messages not yet in memory
+  uint16_t marked = 0;      // packets that came in marked since the last ACK
+  int64_t next_cnp_ps = 0;  // the earliest
+  uint64_t beyond = 0;      // bit i: packet expected + 1 + i is here
+  uint64_t ends = 0;        // the same, and it is the last of its message
+  uint32_t reported = 0;    // gaps among so many packets from expected on were reported
 };
+static_assert(sizeof(ReceiveQueue) == 64);
 
 // What both queues of a pair are between.
 struct QueuePair {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The sending ends of queue pairs: turns on a port, packets, timers, what ACKs and NACKs do.
+// The sending ends of queue pairs: messages, packets, timers, what ACKs, NACKs and CNPs do.
 #include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -15,7 +16,12 @@ void RdmaTransport::Post(uint32_t queue_pair, uint64_t bytes) {
   PostMessage(2 * queue_pair, bytes);
 }
 
+void RdmaTransport::PostReceives(uint32_t queue_pair, uint32_t count) {
+  receive_queues_[2 * queue_pair].receives += count;
+}
+
 void RdmaTransport::PostClearToSend(uint32_t queue_pair) {
+  PostReceives(queue_pair, 1);
   PostMessage(2 * queue_pair + 1, kClearToSendBytes);
 }
 
@@ -32,93 +38,59 @@ void RdmaTransport::PostMessage(uint32_t queue_id, uint64_t bytes) {
   Activate(queue_id);
 }
 
+// Makes the next message the one that is being sent.
 void RdmaTransport::TakeMessage(SendQueue& queue, SendBacklog& backlog) {
-  const MessageRing::Message& message = backlog.messages.at(backlog.next_message++);
-  queue.message_first = message.first_sequence;
-  queue.message_end = message.end_sequence;
-  queue.message_bytes = message.bytes;
+  queue.message = backlog.messages.at(backlog.next_message++);
 }
 
-// Makes `sequence` the next to be sent. Precondition: no message before the oldest one still kept
-// holds it.
+// Position of the oldest message that ends beyond `sequence`, or the end.
+uint32_t RdmaTransport::FindMessage(const MessageRing& messages, uint32_t sequence) {
+  uint32_t position = messages.first();
+  while (position != messages.end() &&
+         SequenceDistance(messages.at(position).end_sequence, sequence) <= 0) {
+    ++position;
+  }
+  return position;
+}
+
+// Makes `sequence` the next to be sent.
 void RdmaTransport::Seek(uint32_t queue_id, uint32_t sequence) {
   SendQueue& queue = send_queues_[queue_id];
   SendBacklog& backlog = backlogs_[queue_id];
   queue.next_sequence = sequence;
-  queue.message_end = sequence;
-  backlog.next_message = backlog.messages.first();
-  while (backlog.next_message != backlog.messages.end() &&
-         SequenceDistance(backlog.messages.at(backlog.next_message).end_sequence, sequence) <= 0) {
-    ++backlog.next_message;
-  }
+  queue.message.end_sequence = sequence;
+  backlog.next_message = FindMessage(backlog.messages, sequence);
   if (backlog.next_message != backlog.messages.end()) TakeMessage(queue, backlog);
-}
-
-// --- Turns ---------------------------------------------------------------------------------------
-
-void RdmaTransport::Activate(uint32_t queue_id) {
-  SendQueue& queue = send_queues_[queue_id];
-  if (queue.Is(SendQueue::kActive) || !MaySend(queue)) return;
-  queue.Set(SendQueue::kActive);
-  NicPort& port = ports_[queue.port];
-  Append(port, queue_id);
-  if (!port.event_pending) ScheduleServe(queue.port, port.free_ps);
-}
-
-void RdmaTransport::Append(NicPort& port, uint32_t queue_id) {
-  send_queues_[queue_id].next_active = SendQueue::kNone;
-  if (port.first_active == SendQueue::kNone) {
-    port.first_active = queue_id;
-  } else {
-    send_queues_[port.last_active].next_active = queue_id;
-  }
-  port.last_active = queue_id;
-}
-
-void RdmaTransport::ScheduleServe(uint32_t port_id, int64_t time_ps) {
-  ports_[port_id].event_pending = true;
-  const uint32_t event_id = first_port_ + port_id;
-  network_.engine().ScheduleFabric(std::max(time_ps, network_.engine().NowPs()), EventClass::kPort,
-                                   event_id, event_id);
-}
-
-void RdmaTransport::Serve(uint32_t port_id) {
-  NicPort& port = ports_[port_id];
-  const int64_t now_ps = network_.engine().NowPs();
-  // ACKs take their share of the wire as well: let what was read ahead drain first.
-  const int64_t backlog_ps = network_.BusyUntilPs(port.wire) - now_ps;
-  if (backlog_ps > port.backlog_max_ps) {
-    port.free_ps = now_ps + backlog_ps - port.backlog_max_ps;
-    ScheduleServe(port_id, port.free_ps);
-    return;
-  }
-  const uint32_t queue_id = port.first_active;
-  SendQueue& queue = send_queues_[queue_id];
-  port.first_active = queue.next_active;
-  // A queue may have lost its right to send, or moved to another port, while it waited for its
-  // turn.
-  const bool is_here = queue.port == port_id;
-  for (uint32_t left = settings_.burst_packets; left > 0 && is_here && MaySend(queue); --left) {
-    port.free_ps = std::max(port.free_ps, now_ps) + SendPacket(queue_id);
-  }
-  if (is_here && MaySend(queue)) {
-    Append(port, queue_id);
-  } else {
-    queue.Clear(SendQueue::kActive);
-    if (!is_here) Activate(queue_id);
-  }
-  port.event_pending = false;
-  if (port.first_active != SendQueue::kNone) ScheduleServe(port_id, port.free_ps);
 }
 
 // --- Packets -------------------------------------------------------------------------------------
 
 int64_t RdmaTransport::SendPacket(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
-  if (queue.next_sequence == queue.message_end) TakeMessage(queue, backlogs_[queue_id]);
-  const uint32_t sequence = queue.next_sequence++;
-  const uint32_t offset = (sequence - queue.message_first) * settings_.mtu_bytes;
+  if (queue.Is(SendQueue::kHasRepairs)) [[unlikely]]
+    return SendRepair(queue_id);
+  if (queue.next_sequence == queue.message.end_sequence) {
+    TakeMessage(queue, backlogs_[queue_id]);
+  }
+  return SendPacketOf(queue_id, queue.next_sequence++, queue.message);
+}
 
+int64_t RdmaTransport::SendRepair(uint32_t queue_id) {
+  SendQueue& queue = send_queues_[queue_id];
+  Repair& repair = repairs_[queue_id];
+  const uint32_t sequence =
+      queue.unacknowledged + static_cast<uint32_t>(std::countr_zero(repair.repeat));
+  repair.repeat &= repair.repeat - 1;
+  if (repair.repeat == 0) queue.Clear(SendQueue::kHasRepairs);
+  const MessageRing& messages = backlogs_[queue_id].messages;
+  return SendPacketOf(queue_id, sequence, messages.at(FindMessage(messages, sequence)));
+}
+
+// The time the packet takes on the port's wire.
+inline int64_t RdmaTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
+                                           const MessageRing::Message& message) {
+  SendQueue& queue = send_queues_[queue_id];
+  const uint32_t offset = (sequence - message.first_sequence) * settings_.mtu_bytes;
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.timestamp_ps = network_.engine().NowPs();
@@ -128,15 +100,15 @@ int64_t RdmaTransport::SendPacket(uint32_t queue_id) {
   packet.hop_count = queue.hop_count;
   packet.kind = IsData(queue_id) ? PacketKind::kRdmaWrite : PacketKind::kClearToSend;
   packet.payload_bytes =
-      static_cast<uint16_t>(std::min(queue.message_bytes - offset, settings_.mtu_bytes));
+      static_cast<uint16_t>(std::min(message.bytes - offset, settings_.mtu_bytes));
   packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + kRoceHeaderBytes +
                                             (offset == 0 ? kRethBytes : 0));
-  if (queue.next_sequence == queue.message_end) packet.flags = Packet::kLastOfMessage;
+  if (sequence + 1 == message.end_sequence) packet.flags = Packet::kLastOfMessage;
   if (SequenceDistance(sequence, queue.sent_end) < 0) [[unlikely]] {
     packet.flags |= Packet::kRetransmitted;
     MarkRepeated(queue_id);
   } else {
-    queue.sent_end = queue.next_sequence;
+    queue.sent_end = sequence + 1;
   }
   // The timer is of the oldest unacknowledged packet.
   if (sequence == queue.unacknowledged) StartTimer(queue_id);
@@ -144,6 +116,8 @@ int64_t RdmaTransport::SendPacket(uint32_t queue_id) {
   const int64_t wire_ps = packet.wire_bytes == settings_.mtu_bytes + kRoceHeaderBytes
                               ? port.full_packet_ps
                               : network_.TransmissionPs(port.wire, packet.wire_bytes);
+  if (queue.Is(SendQueue::kPaced)) [[unlikely]]
+    Pace(queue_id, packet.wire_bytes);
   network_.Inject(index);
   return wire_ps;
 }
@@ -154,6 +128,59 @@ void RdmaTransport::MarkRepeated(uint32_t queue_id) {
   if (!queue.Is(SendQueue::kHasLost) || queue.Is(SendQueue::kHasRepeated)) return;
   queue.Set(SendQueue::kHasRepeated);
   listener_.OnRetransmission(PairOf(queue_id).connection);
+}
+
+// --- Congestion control --------------------------------------------------------------------------
+
+void RdmaTransport::Pace(uint32_t queue_id, uint32_t wire_bytes) {
+  const int64_t now_ps = network_.engine().NowPs();
+  control_->OnSend(queue_id / 2, now_ps, wire_bytes);
+  ApplyLimits(queue_id);
+  Pacer& pacer = pacers_[queue_id / 2];
+  if (!send_queues_[queue_id].Is(SendQueue::kPaced)) return;
+  pacer.next_send_ps = now_ps + (wire_bytes == settings_.mtu_bytes + kRoceHeaderBytes
+                                     ? pacer.full_packet_ps
+                                     : TransferTimePs(wire_bytes, pacer.rate_bps));
+}
+
+void RdmaTransport::ApplyLimits(uint32_t queue_id) {
+  const SendLimits& limits = control_->limits(queue_id / 2);
+  SendQueue& queue = send_queues_[queue_id];
+  queue.window_packets = window_packets_;
+  if (limits.window_bytes < settings_.window_bytes) {
+    queue.window_packets =
+        static_cast<uint32_t>(std::max<uint64_t>(1, limits.window_bytes / settings_.mtu_bytes));
+  }
+  Pacer& pacer = pacers_[queue_id / 2];
+  if (limits.rate_bps == pacer.rate_bps) return;
+  pacer.rate_bps = limits.rate_bps;
+  if (limits.rate_bps == SendLimits::kNoLimit) {
+    queue.Clear(SendQueue::kPaced);
+  } else {
+    queue.Set(SendQueue::kPaced);
+    pacer.full_packet_ps = TransferTimePs(settings_.mtu_bytes + kRoceHeaderBytes, limits.rate_bps);
+  }
+  nic_->NotifyRateChanged({network_.engine().NowPs(), queue_id / 2, limits.rate_bps});
+}
+
+void RdmaTransport::OnCnp(uint32_t queue_id) {
+  control_->OnCnp(queue_id / 2, network_.engine().NowPs());
+  ApplyLimits(queue_id);
+}
+
+void RdmaTransport::TellControl(uint32_t index, uint32_t acknowledged_packets) {
+  const Packet& packet = network_.packet(index);
+  const uint32_t queue_pair = packet.flow / 2;
+  const int64_t now_ps = network_.engine().NowPs();
+  control_->OnAcknowledged(queue_pair, {.now_ps = now_ps,
+                                        .rtt_ps = now_ps - packet.timestamp_ps,
+                                        .acknowledged_packets = acknowledged_packets,
+                                        .marked_packets = packet.echo,
+                                        .expected_sequence = packet.sequence,
+                                        .next_sequence = send_queues_[packet.flow].next_sequence,
+                                        .telemetry = network_.Telemetry(index)});
+  if (packet.kind == PacketKind::kNack) control_->OnNack(queue_pair, now_ps);
+  ApplyLimits(packet.flow);
 }
 
 // --- Timer ---------------------------------------------------------------------------------------
@@ -171,41 +198,90 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   queue.Clear(SendQueue::kTimerPending);
   if (queue.Is(SendQueue::kBroken) || queue.unacknowledged == queue.sent_end) return;
+  const int64_t now_ps = network_.engine().NowPs();
   const int64_t deadline_ps = queue.timer_start_ps + settings_.LocalAckTimeoutPs();
-  if (deadline_ps > network_.engine().NowPs()) {
+  if (deadline_ps > now_ps) {
     queue.Set(SendQueue::kTimerPending);
     network_.engine().ScheduleFabric(deadline_ps, EventClass::kTimer, queue_id, queue_id);
     return;
   }
   ++counters_.timeouts;
+  nic_->NotifyTimeout({now_ps, queue_id / 2});
   if (queue.retries == settings_.ib_retry_cnt) {
     Break(queue_id, fmt::format("IBV_WC_RETRY_EXC_ERR(12) on {}", Describe(queue_id / 2)));
     return;
   }
   ++queue.retries;
+  if (IsData(queue_id)) {
+    control_->OnTimeout(queue_id / 2, now_ps);
+    ApplyLimits(queue_id);
+  }
   // Restarted here as well, for the port may be kept from sending for long.
   StartTimer(queue_id);
   GoBack(queue_id, queue.unacknowledged);
 }
 
+// --- Repetition ----------------------------------------------------------------------------------
+
 void RdmaTransport::GoBack(uint32_t queue_id, uint32_t sequence) {
   Seek(queue_id, sequence);
+  if (settings_.recovery == Recovery::kSelectiveRepeat) {
+    repairs_[queue_id] = {};
+    send_queues_[queue_id].Clear(SendQueue::kHasRepairs);
+  }
   Activate(queue_id);
+}
+
+// The receiver has what `beyond` says, counted from the packet after the oldest unacknowledged:
+// what is missing before its last is sent again, once, unless it is to be sent anyway.
+void RdmaTransport::RepeatMissing(uint32_t queue_id, uint64_t beyond) {
+  SendQueue& queue = send_queues_[queue_id];
+  Repair& repair = repairs_[queue_id];
+  const auto last = static_cast<uint32_t>(std::bit_width(beyond));  // so far beyond the oldest
+  if (last <= settings_.reorder_tolerance_packets) return;
+  const uint32_t lost_end = std::min(last - settings_.reorder_tolerance_packets,
+                                     queue.next_sequence - queue.unacknowledged);
+  if (lost_end <= repair.requested) return;
+  const uint64_t missing = ~(beyond << 1);  // bit i: unacknowledged + i
+  const uint64_t is_new = (UINT64_MAX >> (64 - lost_end)) & (UINT64_MAX << repair.requested);
+  repair.repeat |= missing & is_new;
+  repair.requested = lost_end;
+  if (repair.repeat != 0) queue.Set(SendQueue::kHasRepairs);
+  Activate(queue_id);
+}
+
+// The oldest unacknowledged packet is now one `count` further on.
+void RdmaTransport::AdvanceRepair(uint32_t queue_id, uint32_t count) {
+  Repair& repair = repairs_[queue_id];
+  repair.repeat = count >= 64 ? 0 : repair.repeat >> count;
+  repair.requested -= std::min(repair.requested, count);
+  if (repair.repeat == 0) send_queues_[queue_id].Clear(SendQueue::kHasRepairs);
 }
 
 // --- Acknowledgements ----------------------------------------------------------------------------
 
-void RdmaTransport::OnAcknowledgement(uint32_t queue_id, uint32_t expected, bool is_nack) {
+void RdmaTransport::OnAcknowledgement(uint32_t index) {
+  const Packet ack = network_.packet(index);
+  const uint32_t queue_id = ack.flow;
+  const uint32_t expected = ack.sequence;
+  const bool is_nack = ack.kind == PacketKind::kNack;
   SendQueue& queue = send_queues_[queue_id];
-  if (queue.Is(SendQueue::kBroken)) return;
-  if (SequenceDistance(expected, queue.sent_end) > 0 ||
-      SequenceDistance(expected, queue.unacknowledged) < 0) {
-    return;  // older than what is known
+  const uint32_t progress = expected - queue.unacknowledged;
+  // Of a broken queue pair, or older than what is known.
+  const bool is_stale = queue.Is(SendQueue::kBroken) ||
+                        SequenceDistance(expected, queue.sent_end) > 0 ||
+                        SequenceDistance(expected, queue.unacknowledged) < 0;
+  if (!is_stale && IsData(queue_id) && (control_needs_.acknowledgements || is_nack)) {
+    TellControl(index, progress);
   }
-  if (expected != queue.unacknowledged) {
+  network_.FreePacket(index);
+  if (is_stale) return;
+  const bool is_selective = settings_.recovery == Recovery::kSelectiveRepeat;
+  if (progress != 0) {
     queue.unacknowledged = expected;
     queue.retries = 0;
     queue.timer_start_ps = network_.engine().NowPs();
+    if (is_selective) AdvanceRepair(queue_id, progress);
     if (SequenceDistance(queue.next_sequence, expected) < 0) Seek(queue_id, expected);
     if (queue.Is(SendQueue::kHasLost) &&
         SequenceDistance(expected, backlogs_[queue_id].loss_end) >= 0) {
@@ -213,12 +289,17 @@ void RdmaTransport::OnAcknowledgement(uint32_t queue_id, uint32_t expected, bool
       queue.Clear(SendQueue::kHasRepeated);
       listener_.OnLossRecovered(PairOf(queue_id).connection);
     }
-  } else if (is_nack && queue.retries++ == settings_.ib_retry_cnt) {
-    // No progress since the last request to repeat: the specification counts it as a retry.
+  } else if (is_nack && !is_selective && queue.retries++ == settings_.ib_retry_cnt) {
+    // No progress since the last request to repeat: the specification counts it as a retry. With
+    // selective repeat a request may be for another gap.
     Break(queue_id, fmt::format("IBV_WC_RETRY_EXC_ERR(12) on {}", Describe(queue_id / 2)));
     return;
   }
-  if (is_nack) GoBack(queue_id, expected);
+  if (is_nack && is_selective && ack.acknowledged != 0) {
+    RepeatMissing(queue_id, ack.acknowledged);
+  } else if (is_nack) {
+    GoBack(queue_id, expected);
+  }
   if (SequenceDistance(expected, queue.oldest_end) >= 0) CompleteMessages(queue_id);
   Activate(queue_id);
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/transport/no_congestion_control.h"
 
 namespace railyard {
 namespace {
@@ -22,11 +23,26 @@ RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, E
     : graph_(graph),
       network_(network),
       routing_(routing),
+      nic_(ns3::CreateObject<Nic>()),
       settings_(settings),
+      window_packets_(
+          static_cast<uint32_t>(std::max<uint64_t>(1, settings.window_bytes / settings.mtu_bytes))),
       first_port_(first_port),
       listener_(listener),
       port_of_link_(graph.link_count(), SendQueue::kNone),
       first_port_of_device_(graph.device_count(), SendQueue::kNone) {
+  nic_->SetSettings(settings);
+  SIM_CHECK(settings.reorder_tolerance_packets < ReceiveQueue::kBeyondPackets,
+            "a reorder tolerance beyond what a NACK can tell");
+  control_ = ns3::CreateObject<NoCongestionControl>();
+  if (settings.congestion_control.IsTypeIdSet()) {
+    control_ = settings.congestion_control.Create<CongestionControl>();
+  }
+  control_needs_ = control_->needs();
+  // A window that is smaller than what one ACK is for would never open again.
+  settings_.ack_every_packets =
+      control_needs_.every_packet ? 1 : std::min(settings.ack_every_packets, window_packets_);
+  if (control_needs_.telemetry) network.EnableTelemetry();
   for (DeviceId device = 0; device < graph.device_count(); ++device) {
     if (graph.device(device).kind == DeviceKind::kNic) AddPorts(device);
   }
@@ -73,7 +89,29 @@ uint32_t RdmaTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_t 
   queue_pairs_.push_back(pair);
   AddQueue();
   AddQueue();
-  return static_cast<uint32_t>(queue_pairs_.size() - 1);
+  const auto id = static_cast<uint32_t>(queue_pairs_.size() - 1);
+  OpenControl(id);
+  return id;
+}
+
+void RdmaTransport::OpenControl(uint32_t queue_pair) {
+  const SendQueue& queue = send_queues_[2 * queue_pair];
+  const PathRef path = queue.path();
+  ControlledQueuePair controlled;
+  controlled.line_rate_bps = graph_.link(ports_[queue.port].wire).rate_bps;
+  controlled.window_bytes = settings_.window_bytes;
+  controlled.mtu_bytes = settings_.mtu_bytes;
+  controlled.full_packet_wire_bytes = settings_.mtu_bytes + kRoceHeaderBytes;
+  // The last link is from the receiving NIC to memory.
+  controlled.hop_count = path.hop_count == 0 ? 0u : path.hop_count - 1u;
+  controlled.base_rtt_ps =
+      network_.PathLatencyPs({path.first, static_cast<uint8_t>(controlled.hop_count)},
+                             controlled.full_packet_wire_bytes) +
+      network_.PathLatencyPs(receive_queues_[2 * queue_pair].ack_path(),
+                             kRoceHeaderBytes + kAethBytes);
+  pacers_.emplace_back();
+  control_->Open(controlled);
+  ApplyLimits(2 * queue_pair);
 }
 
 uint32_t RdmaTransport::AddQueue() {
@@ -82,11 +120,11 @@ uint32_t RdmaTransport::AddQueue() {
   SendQueue queue;
   queue.port = first_port_of_device_[IsData(id) ? pair.source_nic : pair.destination_nic];
   SIM_CHECK(queue.port != SendQueue::kNone, "a queue pair on a NIC without a cable");
-  queue.window_packets =
-      static_cast<uint32_t>(std::max<uint64_t>(1, settings_.window_bytes / settings_.mtu_bytes));
+  queue.window_packets = window_packets_;
   send_queues_.push_back(queue);
   receive_queues_.emplace_back();
   backlogs_.emplace_back();
+  if (settings_.recovery == Recovery::kSelectiveRepeat) repairs_.emplace_back();
   Resolve(id);
   return id;
 }
@@ -130,14 +168,14 @@ void RdmaTransport::ResolvePaths() {
 void RdmaTransport::OnPacketAtNic(uint32_t index) {
   const Packet& packet = network_.packet(index);
   if (packet.kind == PacketKind::kAck || packet.kind == PacketKind::kNack) {
+    OnAcknowledgement(index);
+  } else if (packet.kind == PacketKind::kCnp) {
     const uint32_t queue_id = packet.flow;
-    const uint32_t expected = packet.sequence;
-    const bool is_nack = packet.kind == PacketKind::kNack;
     network_.FreePacket(index);
-    OnAcknowledgement(queue_id, expected, is_nack);
-    return;
+    OnCnp(queue_id);
+  } else {
+    OnWrite(index);
   }
-  OnWrite(index);
 }
 
 void RdmaTransport::OnDropped(const Packet& packet, DropReason reason, LinkId link) {
@@ -149,6 +187,7 @@ void RdmaTransport::OnDropped(const Packet& packet, DropReason reason, LinkId li
     return;
   }
   SendQueue& queue = send_queues_[packet.flow];
+  if (packet.kind == PacketKind::kCnp) return;         // nothing is sent again for it
   if (queue.unacknowledged == queue.sent_end) return;  // a repeated ACK of what is known already
   queue.Set(SendQueue::kHasLost);
   backlogs_[packet.flow].loss_end = queue.sent_end;

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // RoCE v2 reliable connections between NICs: queue pairs with a window, ACK coalescing, NACK once
 // per gap, go-back-N, the local ACK timer and its retries (InfiniBand Architecture
-// Specification 1.7, 9.7).
+// Specification 1.7, 9.7), or selective repeat as IRN has it (Mittal et al., SIGCOMM 2018).
 //
 // A queue pair has two queues, each a reliable stream of its own: data, from the sender's GPU
 // memory to the receiver's, and clear-to-send elements the other way, from NIC to NIC. A NIC has a
 // port per wire; a port serves the queues that may send in turn, at its wire's rate; ACKs and NACKs
-// do not wait for their turn.
+// do not wait for their turn. The data of a queue pair obeys a CongestionControl.
 //
-// Not modelled: receiver-not-ready (NCCL posts its receives before it sends clear-to-send), PCIe
-// reads of the payload failing on their own.
+// A receiver answers marked data with CNPs, no more than one per queue pair and interval, and every
+// ACK says how many packets came in marked since the last one and when the one that caused it was
+// sent.
+//
+// Not modelled: receiver-not-ready (NCCL posts its receives before it sends clear-to-send, so it
+// cannot meet it; a message without a receive is a program error), PCIe reads of the payload
+// failing on their own.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +22,8 @@
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/congestion_control.h"
+#include "simulator/transport/nic.h"
 #include "simulator/transport/nic_port.h"
 #include "simulator/transport/nic_settings.h"
 #include "simulator/transport/rdma_queue.h"
@@ -30,8 +37,14 @@ struct RdmaCounters {
   uint64_t timeouts = 0;
   uint64_t nacks = 0;
   uint64_t queue_pair_errors = 0;
+  uint64_t ecn_marked = 0;  // data packets that came in marked
+  uint64_t cnp = 0;         // sent
 };
 
+// With go-back-N a receiver drops what is beyond a gap; with selective repeat it keeps up to 64
+// packets there, whose bitmap its NACKs carry, and the sender repeats what is missing among them,
+// once; a repetition that is lost too waits for the timer, which goes back to the gap in either
+// case. What was beyond those 64 is asked for, all of it, when the gap is filled.
 class RdmaTransport {
  public:
   // EventClass::kPort ids and targets count from `first_port`; kTimer ids are queue numbers.
@@ -44,13 +57,17 @@ class RdmaTransport {
                 uint64_t entropy);
   // Appends a message to the data queue (RDMA write with immediate; 0 bytes: the immediate alone).
   void Post(uint32_t queue_pair, uint64_t bytes);
-  // The receiver grants one message: appends an element to the clear-to-send queue.
+  // Posts receives for so many messages more. Precondition: 2^32 or more are never open at once.
+  void PostReceives(uint32_t queue_pair, uint32_t count);
+  // The receiver grants one message, as NCCL does: posts a receive and appends an element to the
+  // clear-to-send queue.
   void PostClearToSend(uint32_t queue_pair);
 
   void Serve(uint32_t port);     // EventClass::kPort, after the first_port
   void OnTimer(uint32_t queue);  // EventClass::kTimer
   void OnPacketAtNic(uint32_t packet);
   void OnPacketAtGpu(uint32_t packet);
+  void OnLinkReleased(LinkId link);
   void OnDropped(const Packet& packet, DropReason reason, LinkId link);
   // Routes changed: every queue resolves its paths again.
   void ResolvePaths();
@@ -61,6 +78,9 @@ class RdmaTransport {
   // Wire bytes of a message of so many payload bytes.
   uint64_t WireBytes(uint64_t payload_bytes) const;
   const RdmaCounters& counters() const { return counters_; }
+  // Whose trace sources tell of all NICs of this transport.
+  Nic& nic() { return *nic_; }
+  const CongestionControl& congestion_control() const { return *control_; }
   // "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send unacknowledged)", to explain
   // what a queue pair waits for.
   std::string Describe(uint32_t queue_pair) const;
@@ -69,46 +89,76 @@ class RdmaTransport {
   // Setting up (rdma_transport.cc).
   void AddPorts(DeviceId nic);
   uint32_t AddQueue();
+  void OpenControl(uint32_t queue_pair);
   void Resolve(uint32_t queue);
   PathRef PathTo(DeviceId from, DeviceId to, uint64_t entropy, PathRef last);
   static bool IsData(uint32_t queue) { return queue % 2 == 0; }
   const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
 
-  // Sending ends (rdma_send.cc).
-  void PostMessage(uint32_t queue, uint64_t bytes);
+  // Turns (rdma_turns.cc).
   bool MaySend(const SendQueue& queue) const {
+    if (queue.Is(SendQueue::kBroken | SendQueue::kHasRepairs)) [[unlikely]]
+      return !queue.Is(SendQueue::kBroken);
     return queue.next_sequence != queue.posted_end &&
-           queue.next_sequence - queue.unacknowledged < queue.window_packets &&
-           !queue.Is(SendQueue::kBroken);
+           queue.next_sequence - queue.unacknowledged < queue.window_packets;
+  }
+  bool MustWait(const SendQueue& queue, uint32_t queue_id) const {
+    return queue.Is(SendQueue::kPaced) &&
+           pacers_[queue_id / 2].next_send_ps > network_.engine().NowPs();
   }
   void Activate(uint32_t queue);
   void Append(NicPort& port, uint32_t queue);
+  void TakePaced(NicPort& port);
   void ScheduleServe(uint32_t port, int64_t time_ps);
-  // The time its packet takes on the port's wire.
-  int64_t SendPacket(uint32_t queue);
-  void TakeMessage(SendQueue& queue, SendBacklog& backlog);
+  void ScheduleNextTurn(uint32_t port);
+
+  // Sending ends (rdma_send.cc). Those that send return the time the packet takes on the wire.
+  void PostMessage(uint32_t queue, uint64_t bytes);
+  static void TakeMessage(SendQueue& queue, SendBacklog& backlog);
+  static uint32_t FindMessage(const MessageRing& messages, uint32_t sequence);
   void Seek(uint32_t queue, uint32_t sequence);
+  int64_t SendPacket(uint32_t queue);
+  int64_t SendRepair(uint32_t queue);
+  int64_t SendPacketOf(uint32_t queue, uint32_t sequence, const MessageRing::Message& message);
   void MarkRepeated(uint32_t queue);
+  void Pace(uint32_t queue, uint32_t wire_bytes);
+  void ApplyLimits(uint32_t queue);
+  void OnCnp(uint32_t queue);
+  void TellControl(uint32_t packet, uint32_t acknowledged_packets);
   void StartTimer(uint32_t queue);
   void GoBack(uint32_t queue, uint32_t sequence);
-  void OnAcknowledgement(uint32_t queue, uint32_t expected, bool is_nack);
+  void RepeatMissing(uint32_t queue, uint64_t beyond);
+  void AdvanceRepair(uint32_t queue, uint32_t count);
+  void OnAcknowledgement(uint32_t packet);
   void CompleteMessages(uint32_t queue);
   void Break(uint32_t queue, const std::string& why);
 
   // Receiving ends (rdma_receive.cc).
   void OnWrite(uint32_t packet);
-  void Acknowledge(uint32_t queue, PacketKind kind);
+  static uint32_t TakeBeyond(ReceiveQueue& queue);
+  void OnAhead(uint32_t packet, uint32_t distance);
+  bool ReportGaps(ReceiveQueue& queue, uint32_t distance) const;
+  void Accept(uint32_t packet, uint32_t completed);
+  void Refuse(uint32_t packet, DropReason reason);
+  void Acknowledge(uint32_t queue, PacketKind kind, uint32_t cause);
+  void OnMarked(uint32_t queue);
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
   EcmpRouting& routing_;
+  ns3::Ptr<Nic> nic_;
   NicSettings settings_;
+  uint32_t window_packets_;
   uint32_t first_port_;
   TransportListener& listener_;
   std::vector<SendQueue> send_queues_;        // 2q: data of queue pair q; 2q+1: its clear-to-send
   std::vector<ReceiveQueue> receive_queues_;  // the same
   std::vector<SendBacklog> backlogs_;         // the same
+  std::vector<Repair> repairs_;               // the same, with selective repeat
   std::vector<QueuePair> queue_pairs_;
+  std::vector<Pacer> pacers_;  // by queue pair
+  ns3::Ptr<CongestionControl> control_;
+  CongestionControl::Needs control_needs_;
   std::vector<NicPort> ports_;
   std::vector<uint32_t> port_of_link_;          // by wire
   std::vector<uint32_t> first_port_of_device_;  // by NIC

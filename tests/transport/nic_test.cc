@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <ns3/nstime.h>
 #include <ns3/string.h>
 #include <ns3/uinteger.h>
+
+#include "simulator/transport/congestion_control.h"
 
 namespace railyard {
 namespace {
@@ -19,6 +22,10 @@ TEST(NicTest, AttributesAreTheSettings) {
   nic->SetAttribute("IbTimeout", ns3::UintegerValue(14));
   nic->SetAttribute("IbRetryCount", ns3::UintegerValue(3));
   nic->SetAttribute("BurstPackets", ns3::UintegerValue(4));
+  nic->SetAttribute("Recovery", ns3::StringValue("SELECTIVE_REPEAT"));
+  nic->SetAttribute("ReorderTolerancePackets", ns3::UintegerValue(16));
+  nic->SetAttribute("CnpInterval", ns3::TimeValue(ns3::MicroSeconds(4)));
+  nic->SetAttribute("CongestionControl", ns3::StringValue("railyard::Dcqcn[MinRateBps=5000000]"));
   const NicSettings& settings = nic->settings();
   EXPECT_EQ(settings.mtu_bytes, 1'024u);
   EXPECT_EQ(settings.window_bytes, 65'536u);
@@ -26,6 +33,14 @@ TEST(NicTest, AttributesAreTheSettings) {
   EXPECT_EQ(settings.ib_timeout, 14u);
   EXPECT_EQ(settings.ib_retry_cnt, 3u);
   EXPECT_EQ(settings.burst_packets, 4u);
+  EXPECT_EQ(settings.recovery, Recovery::kSelectiveRepeat);
+  EXPECT_EQ(settings.reorder_tolerance_packets, 16u);
+  EXPECT_EQ(settings.cnp_interval_ps, 4 * kPsPerUs);
+  const auto control = settings.congestion_control.Create<CongestionControl>();
+  EXPECT_EQ(control->GetInstanceTypeId().GetName(), "railyard::Dcqcn");
+  ns3::UintegerValue min_rate_bps;
+  control->GetAttribute("MinRateBps", min_rate_bps);
+  EXPECT_EQ(min_rate_bps.Get(), 5'000'000u);
 }
 
 TEST(NicTest, DefaultsOfAttributesAreThoseOfTheSettings) {
@@ -37,6 +52,11 @@ TEST(NicTest, DefaultsOfAttributesAreThoseOfTheSettings) {
   EXPECT_EQ(nic->settings().ib_timeout, defaults.ib_timeout);
   EXPECT_EQ(nic->settings().ib_retry_cnt, defaults.ib_retry_cnt);
   EXPECT_EQ(nic->settings().burst_packets, defaults.burst_packets);
+  EXPECT_EQ(nic->settings().recovery, defaults.recovery);
+  EXPECT_EQ(nic->settings().reorder_tolerance_packets, defaults.reorder_tolerance_packets);
+  EXPECT_EQ(nic->settings().cnp_interval_ps, defaults.cnp_interval_ps);
+  EXPECT_EQ(nic->settings().congestion_control.GetTypeId().GetName(),
+            "railyard::NoCongestionControl");
 }
 
 TEST(NicTest, WhatNoNicCanDoIsRefused) {
@@ -48,6 +68,8 @@ TEST(NicTest, WhatNoNicCanDoIsRefused) {
   EXPECT_FALSE(nic->SetAttributeFailSafe("IbTimeout", ns3::UintegerValue(32)));
   EXPECT_FALSE(nic->SetAttributeFailSafe("IbRetryCount", ns3::UintegerValue(8)));
   EXPECT_FALSE(nic->SetAttributeFailSafe("BurstPackets", ns3::UintegerValue(0)));
+  EXPECT_FALSE(nic->SetAttributeFailSafe("ReorderTolerancePackets", ns3::UintegerValue(64)));
+  EXPECT_FALSE(nic->SetAttributeFailSafe("Recovery", ns3::StringValue("GO_BACK_0")));
 }
 
 TEST(NicTest, EveryAttributeHasHelpThatSaysWhereItsDefaultComesFrom) {

@@ -41,7 +41,7 @@ class RdmaTwoPortsTest : public testing::TransportFixture {
   // A queue pair whose packets take `leaf`.
   uint32_t OpenOver(uint32_t connection, const std::string& leaf) {
     for (uint64_t entropy = 0;; ++entropy) {
-      const uint32_t queue_pair = rdma_->Open(connection, 0, 1, entropy);
+      const uint32_t queue_pair = Open(connection, 0, 1, entropy);
       if (LeafOf(queue_pair) == leaf) return queue_pair;
     }
   }
@@ -117,8 +117,8 @@ class RdmaSharedNicTest : public testing::TransportFixture {
 
 TEST_F(RdmaSharedNicTest, GpusThatShareANicShareItsWire) {
   BuildTransports({.mtu_bytes = kMtu});
-  rdma_->Post(rdma_->Open(0, 0, 2, 1), 100 * kMtu);
-  rdma_->Post(rdma_->Open(1, 1, 3, 2), 100 * kMtu);
+  rdma_->Post(Open(0, 0, 2, 1), 100 * kMtu);
+  rdma_->Post(Open(1, 1, 3, 2), 100 * kMtu);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
   // 200 packets on the wire; the first of the two is done a packet earlier.
@@ -128,8 +128,8 @@ TEST_F(RdmaSharedNicTest, GpusThatShareANicShareItsWire) {
 
 TEST_F(RdmaSharedNicTest, ATurnIsAsManyPacketsAsTheBurst) {
   BuildTransports({.mtu_bytes = kMtu, .burst_packets = 5});
-  const uint32_t one = rdma_->Open(0, 0, 2, 1);
-  const uint32_t other = rdma_->Open(1, 1, 3, 2);
+  const uint32_t one = Open(0, 0, 2, 1);
+  const uint32_t other = Open(1, 1, 3, 2);
   std::vector<uint32_t> order;
   network().SetLossFilter(Link("server0/nic0", "leaf0"), [&](const Packet& packet) {
     if (packet.kind == PacketKind::kRdmaWrite) order.push_back(packet.flow / 2);

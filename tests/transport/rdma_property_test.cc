@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -65,13 +67,17 @@ class RdmaPropertyTest : public testing::TransportFixture,
     nic.ack_every_packets = static_cast<uint32_t>(Draw(1, window_packets));
     nic.ib_timeout = static_cast<uint32_t>(Draw(4, 8));
     nic.ib_retry_cnt = static_cast<uint32_t>(Draw(0, 7));
+    Adjust(nic);
     BuildTransports(nic);
     for (uint32_t c = 0, count = static_cast<uint32_t>(Draw(1, 5)); c < count; ++c) {
       const auto from = static_cast<uint32_t>(Draw(0, gpus_ - 1));
       const auto to = static_cast<uint32_t>((from + Draw(1, gpus_ - 1)) % gpus_);
-      connections_.push_back({.queue_pair = rdma_->Open(c, from, to, random_())});
+      connections_.push_back({.queue_pair = Open(c, from, to, random_())});
     }
   }
+
+  // What a test wants otherwise.
+  virtual void Adjust(NicSettings& /*nic*/) {}
 
   void PostAtRandom() {
     for (Connection& connection : connections_) {
@@ -217,6 +223,41 @@ TEST_P(RdmaHostPropertyTest, WithOutagesOfHostLinksTooEveryConnectionDeliversAll
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RdmaHostPropertyTest, ::testing::Range<uint64_t>(1'000, 1'050));
+
+// Packets kept beyond gaps reach memory out of order, but once.
+class RdmaSelectivePropertyTest : public RdmaPropertyTest {
+ protected:
+  void Adjust(NicSettings& nic) override {
+    nic.recovery = Draw(0, 3) == 0 ? Recovery::kGoBackN : Recovery::kSelectiveRepeat;
+    nic.reorder_tolerance_packets = static_cast<uint32_t>(Draw(0, 1) * Draw(0, 63));
+  }
+  void OnPacketAtGpu(uint32_t index) override {
+    const Packet& packet = network().packet(index);
+    EXPECT_TRUE(in_memory_.insert({packet.flow, packet.sequence}).second);
+    TransportFixture::OnPacketAtGpu(index);
+  }
+  void LoseAtRandom() {
+    for (LinkId link = 0; link < graph_.link_count(); ++link) {
+      if (graph_.link(link).tier == Tier::kHost) continue;
+      network().SetLossFilter(link, [this](const Packet&) { return Draw(0, 199) == 0; });
+    }
+  }
+
+  std::set<std::pair<uint32_t, uint32_t>> in_memory_;
+};
+
+TEST_P(RdmaSelectivePropertyTest, WithLossesAndOutagesEveryConnectionDeliversAllOnceOrBreaks) {
+  BuildRandomFabric();
+  BuildRandomTransports();
+  PostAtRandom();
+  CutAtRandom(false);
+  LoseAtRandom();
+  RunToTheEnd();
+  ExpectDeliveredOrBroken();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RdmaSelectivePropertyTest,
+                         ::testing::Range<uint64_t>(2'000, 2'100));
 
 }  // namespace
 }  // namespace railyard

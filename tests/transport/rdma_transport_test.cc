@@ -182,7 +182,7 @@ TEST_F(RdmaTransportTest, AWindowBelowOneMtuStillSendsOnePacketAtATime) {
 
 TEST_F(RdmaTransportTest, TwoQueuePairsOfANicTakeTurnsPacketByPacket) {
   Connect({});
-  const uint32_t other = rdma_->Open(8, 0, 1, 5);
+  const uint32_t other = Open(8, 0, 1, 5);
   rdma_->Post(queue_pair_, 50 * kMtu);
   rdma_->Post(other, 50 * kMtu);
   engine().Run();
@@ -193,7 +193,7 @@ TEST_F(RdmaTransportTest, TwoQueuePairsOfANicTakeTurnsPacketByPacket) {
 
 TEST_F(RdmaTransportTest, AQueuePairThatComesLaterGetsItsHalfFromThenOn) {
   Connect({});
-  const uint32_t other = rdma_->Open(8, 0, 1, 5);
+  const uint32_t other = Open(8, 0, 1, 5);
   rdma_->Post(queue_pair_, 300 * kMtu);
   // 100 packets have been read when the other one's 20 begin: they end after 40 turns.
   const int64_t posted_ps = kFirstPs + 99 * kFullPs - 1;
@@ -209,7 +209,7 @@ TEST_F(RdmaTransportTest, AQueuePairThatComesLaterGetsItsHalfFromThenOn) {
 
 TEST_F(RdmaTransportTest, AClearToSendTakesItsTurnWithTheDataOfItsNic) {
   Connect({});
-  const uint32_t back = rdma_->Open(9, 1, 0, 5);
+  const uint32_t back = Open(9, 1, 0, 5);
   rdma_->Post(back, 100 * kMtu);
   rdma_->PostClearToSend(queue_pair_);
   engine().Run();
@@ -234,7 +234,7 @@ TEST_F(RdmaTransportTest, AClearToSendElementGoesFromNicToNic) {
 
 TEST_F(RdmaTransportTest, QueuesAndTheirConnectionsAreNumberedByQueuePair) {
   Connect({});
-  EXPECT_EQ(rdma_->Open(8, 1, 0, 5), 1u);
+  EXPECT_EQ(Open(8, 1, 0, 5), 1u);
   EXPECT_EQ(rdma_->queue_count(), 4u);
   EXPECT_EQ(rdma_->connection_of_queue(0), 7u);
   EXPECT_EQ(rdma_->connection_of_queue(1), 7u);

@@ -47,6 +47,14 @@ class TransportFixture : public NetworkFixture, public TransportListener {
     engine().SetHandler(EventClass::kTimer, &TransportFixture::HandleTimer, this);
   }
 
+  // A queue pair whose receiver has posted receives for whatever will come.
+  uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
+                uint64_t entropy) {
+    const uint32_t queue_pair = rdma_->Open(connection, source_gpu, destination_gpu, entropy);
+    rdma_->PostReceives(queue_pair, 1u << 30);
+    return queue_pair;
+  }
+
   uint64_t Drops(DropReason reason) {
     return network().counters().dropped_packets[static_cast<size_t>(reason)];
   }
@@ -59,6 +67,7 @@ class TransportFixture : public NetworkFixture, public TransportListener {
       rdma_->OnPacketAtGpu(packet);
     }
   }
+  void OnLinkReleased(LinkId link) override { rdma_->OnLinkReleased(link); }
   void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
     NetworkFixture::OnPacketDropped(index, reason, link);
     const Packet& packet = network().packet(index);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ns3/object.h>
+
+#include "simulator/fabric/telemetry.h"
+
+namespace railyard {
+
+// What a queue pair may send at the moment.
+struct SendLimits {
+  static constexpr uint64_t kNoLimit = UINT64_MAX;
+
+  uint64_t rate_bps = kNoLimit;  // of wire bytes
+  uint64_t window_bytes = kNoLimit;
+
+  bool operator==(const SendLimits&) const = default;
+};
+
+// What a control may know of a queue pair when it is opened.
+struct ControlledQueuePair {
+  uint64_t line_rate_bps = 0;  // of its port
+  uint64_t window_bytes = 0;   // the NIC's own limit
+  uint32_t mtu_bytes = 0;
+  uint32_t full_packet_wire_bytes = 0;
+  // From a packet of the MTU being read from memory until its ACK is back, on an idle fabric.
+  int64_t base_rtt_ps = 0;
+  uint32_t hop_count = 0;  // links from the sender's memory to the receiving NIC
+};
+
+// An ACK, as its queue pair's control sees it.
+struct AckInfo {
+  int64_t now_ps = 0;
+  int64_t rtt_ps = 0;                 // since the packet that caused it was read from memory
+  uint32_t acknowledged_packets = 0;  // not known to have arrived before
+  uint32_t marked_packets = 0;        // that came in marked since the last ACK was sent
+  uint32_t expected_sequence = 0;
+  uint32_t next_sequence = 0;  // what the queue pair sends next
+  std::span<const HopTelemetry> telemetry{};
+};
+
+// Decides how fast, or how far ahead, queue pairs send: their data, not their clear-to-send
+// elements, ACKs and CNPs. One object serves all queue pairs of a run, its state in arrays by their
+// number. Time passes between calls only, so whatever a control's timers would have done since the
+// last call is to be done at the next, as of then: there are no timer events.
+//
+// A queue pair without limits is not asked for: OnSend() comes only while its rate is limited.
+class CongestionControl : public ns3::Object {
+ public:
+  // What a control reacts to; the NICs do not make or pass on what nobody wants.
+  struct Needs {
+    bool cnp = false;
+    bool acknowledgements = false;
+    bool every_packet = false;  // acknowledged, whatever the NIC's coalescing
+    bool telemetry = false;     // on acknowledgements
+  };
+
+  static ns3::TypeId GetTypeId();
+
+  virtual Needs needs() const = 0;
+  // Queue pairs are opened in the order of their numbers, 0 first.
+  void Open(const ControlledQueuePair& queue_pair);
+  virtual void OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes);
+  virtual void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack);
+  virtual void OnCnp(uint32_t queue_pair, int64_t now_ps);
+  // A NACK asked for a repetition; the retransmission timer ran out.
+  virtual void OnNack(uint32_t queue_pair, int64_t now_ps);
+  virtual void OnTimeout(uint32_t queue_pair, int64_t now_ps);
+
+  const SendLimits& limits(uint32_t queue_pair) const { return limits_[queue_pair]; }
+
+ protected:
+  // A queue pair was added; its limits are none.
+  virtual void OnOpen(uint32_t queue_pair) = 0;
+  const ControlledQueuePair& properties(uint32_t queue_pair) const {
+    return properties_[queue_pair];
+  }
+  void SetLimits(uint32_t queue_pair, const SendLimits& limits) { limits_[queue_pair] = limits; }
+
+ private:
+  std::vector<ControlledQueuePair> properties_;
+  std::vector<SendLimits> limits_;
+};
+
+}  // namespace railyard
