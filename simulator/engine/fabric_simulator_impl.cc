@@ -55,9 +55,9 @@ void FabricSimulatorImpl::SetHandler(EventClass event_class, EventHandler handle
   handlers_[static_cast<size_t>(event_class)] = {handler, context};
 }
 
-void FabricSimulatorImpl::SetPrefetch(EventClass event_class, const char* const* base,
-                                      uint32_t stride) {
-  wheel_.SetPrefetch(static_cast<unsigned>(event_class), base, stride);
+void FabricSimulatorImpl::SetPrefetch(EventClass event_class,
+                                      const TimingWheel::Prefetch& prefetch) {
+  wheel_.SetPrefetch(static_cast<unsigned>(event_class), prefetch);
 }
 
 void FabricSimulatorImpl::RefuseFabricEvent(int64_t time_ps, EventClass event_class,
@@ -141,6 +141,8 @@ void FabricSimulatorImpl::Destroy() {
 }
 
 void FabricSimulatorImpl::DoDispose() {
+  // What the prefetches look at may be gone.
+  wheel_.ClearPrefetch();
   TakeForeignEvents();
   TimingWheel::Event event;
   while (wheel_.PopEarliest(event)) {

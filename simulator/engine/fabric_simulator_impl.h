@@ -50,9 +50,9 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   // One handler per class but kNs3; `context` must outlive the run or be replaced. Within a handler
   // ns-3 code sees Simulator::NO_CONTEXT.
   void SetHandler(EventClass event_class, EventHandler handler, void* context);
-  // When a wheel bucket is opened, `*base + target * stride` of each event of this class is
-  // prefetched. `base` may move between events. nullptr switches it off.
-  void SetPrefetch(EventClass event_class, const char* const* base, uint32_t stride);
+  // What events of this class will touch, to be fetched into the cache ahead of them; `context` as
+  // for handlers.
+  void SetPrefetch(EventClass event_class, const TimingWheel::Prefetch& prefetch);
   // Preconditions: time_ps >= NowPs(), id < 2^kIdBits, a class other than kNs3.
   void ScheduleFabric(int64_t time_ps, EventClass event_class, uint64_t id, uint32_t target) {
     if (time_ps < now_ps_ || (id >> kIdBits) != 0 || event_class == EventClass::kNs3) [[unlikely]] {

@@ -2,6 +2,7 @@
 #include "simulator/engine/timing_wheel.h"
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 
 #include "simulator/diagnostics/check.h"
@@ -12,20 +13,17 @@ namespace {
 constexpr size_t kInsertionSortMax = 24;  // above it std::sort is faster
 constexpr size_t kFirstArenaNodes = 1024;
 
-const char* const kNoBase = nullptr;
+alignas(64) constexpr char kNoRecord[64] = {};
 
 }  // namespace
 
 TimingWheel::TimingWheel() {
   heads_.fill(kNoNode);
-  prefetch_.fill({&kNoBase, 0});
+  ClearPrefetch();
   open_.resize(kInsertionSortMax);
 }
 
-void TimingWheel::SetPrefetch(unsigned tag, const char* const* base, uint32_t stride) {
-  prefetch_.at(tag) =
-      base == nullptr ? PrefetchEntry{&kNoBase, 0} : PrefetchEntry{base, uint64_t{stride}};
-}
+const char* const TimingWheel::kNowhere = kNoRecord;
 
 bool TimingWheel::Later(const Event& a, const Event& b) {
   return std::tie(a.time_ps, a.tie, a.target) > std::tie(b.time_ps, b.tie, b.target);
@@ -100,6 +98,7 @@ bool TimingWheel::PopFromNextBucket(Event& event) {
     return false;
   }
   open_bucket_ = bucket;
+  ahead_ = kNoNode;
   next_in_open_ = 0;
   open_end_ = 0;
   if (bucket == slot_bucket) [[likely]] {
@@ -115,6 +114,7 @@ bool TimingWheel::PopFromNextBucket(Event& event) {
   if (bucket == far_bucket_) [[unlikely]] {
     AppendFar();
   }
+  if (open_end_ >= kDenseEvents) PrefetchOpen();
   SortOpen();
   event = EventOf(open_[next_in_open_++]);
   return true;
@@ -169,15 +169,23 @@ void TimingWheel::AppendFar() {
   }
 }
 
+void TimingWheel::PrefetchOpen() {
+  for (size_t i = 0; i < open_end_; ++i) {
+    const Prefetch& prefetch = PrefetchOf(open_[i]);
+    const char* const record = RecordOf(prefetch.records, open_[i].target);
+    for (const Prefetch::Field& field : prefetch.fields) {
+      uint32_t index = 0;
+      std::memcpy(&index, record + field.offset, sizeof(index));
+      __builtin_prefetch(RecordOf(field.table, index), 1);
+    }
+  }
+  const uint64_t next = NextOccupiedBucket();
+  if (next != kNoBucket) ahead_ = heads_[next & (kSlotCount - 1)];
+}
+
 void TimingWheel::SortOpen() {
   Node* const begin = open_.data();
   Node* const end = begin + open_end_;
-  for (const Node* node = begin; node != end; ++node) {
-    const PrefetchEntry& entry = prefetch_[(node->key & kTieMask) >> (kTieBits - kTagBits)];
-    // Integer arithmetic: the address may be none of ours.
-    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(*entry.base) +
-                                                     entry.stride * node->target));
-  }
   if (open_end_ > kInsertionSortMax) {
     std::sort(begin, end, [](const Node& a, const Node& b) { return Earlier(a, b); });
     return;

@@ -76,6 +76,7 @@ class TimingWheel {
       return PopFromNextBucket(event);
     }
     event = EventOf(open_[next_in_open_++]);
+    if (ahead_ != kNoNode) LookAhead();
     return true;
   }
 
@@ -84,9 +85,25 @@ class TimingWheel {
   }
   bool empty() const { return size() == 0; }
 
-  // When a bucket with several events opens, `*base + target * stride` is prefetched for each event
-  // whose tie has `tag` on top. `base` may move between events; nullptr switches it off.
-  void SetPrefetch(unsigned tag, const char* const* base, uint32_t stride);
+  // What an event touches, fetched into the cache ahead of it where events are dense: while a
+  // bucket is drained, the records that the next one's events name by their targets; when that
+  // opens, the records that fields of those name in turn. A table is an array whose start may move.
+  struct PrefetchTable {
+    const char* const* base = &kNowhere;
+    uint64_t stride = 0;  // bytes
+  };
+  struct Prefetch {
+    PrefetchTable records;  // of the event's target
+    struct Field {
+      uint64_t offset = 0;  // in the record, of a uint32_t: an index into
+      PrefetchTable table;
+    };
+    std::array<Field, 2> fields;
+  };
+  // Of events whose tie has `tag` on top; until ClearPrefetch() each target names a record.
+  void SetPrefetch(unsigned tag, const Prefetch& prefetch) { prefetch_.at(tag) = prefetch; }
+  // Switches off all of them.
+  void ClearPrefetch() { prefetch_.fill({}); }
 
  private:
   // key: the time's low kBucketShift bits above the tie, so that a bucket sorts on one integer.
@@ -96,10 +113,6 @@ class TimingWheel {
     uint32_t next;
   };
   static_assert(sizeof(Node) == 16);
-  struct PrefetchEntry {
-    const char* const* base;
-    uint64_t stride;
-  };
 
   static constexpr uint32_t kNoNode = UINT32_MAX;
   static constexpr uint64_t kNoBucket = UINT64_MAX;
@@ -108,6 +121,25 @@ class TimingWheel {
   static constexpr uint64_t kSummaryCount = kWordCount / 64;
   static_assert(kSummaryCount >= 1 && std::has_single_bit(kSummaryCount));
 
+  // A bucket with fewer events than this is too short a time to fetch anything in.
+  static constexpr size_t kDenseEvents = 4;
+
+  // What the records of events without a table are.
+  static const char* const kNowhere;
+
+  const Prefetch& PrefetchOf(const Node& node) const {
+    return prefetch_[(node.key & kTieMask) >> (kTieBits - kTagBits)];
+  }
+  static const char* RecordOf(const PrefetchTable& table, uint32_t index) {
+    return *table.base + table.stride * index;
+  }
+  // One node of the next bucket.
+  void LookAhead() {
+    const Node& node = nodes_[ahead_];
+    __builtin_prefetch(RecordOf(PrefetchOf(node).records, node.target), 1);
+    ahead_ = node.next;
+    if (ahead_ != kNoNode) __builtin_prefetch(&nodes_[ahead_]);
+  }
   static bool Earlier(const Node& a, const Node& b) {
     return a.key < b.key || (a.key == b.key && a.target < b.target);
   }
@@ -132,9 +164,11 @@ class TimingWheel {
   // Moves a chain of nodes into the still empty open bucket, and those of far_ that belong to it.
   void AppendChain(uint32_t first);
   void AppendFar();
+  void PrefetchOpen();
   void SortOpen();
 
   uint64_t open_bucket_ = 0;
+  uint32_t ahead_ = kNoNode;  // of the next bucket, to be looked at with the next event
   uint32_t free_node_ = kNoNode;
   std::vector<Node> nodes_;
   size_t in_slots_ = 0;
@@ -147,7 +181,7 @@ class TimingWheel {
   uint64_t far_bucket_ = kNoBucket;  // of the earliest in far_
   std::vector<Event> far_;           // heap
 
-  std::array<PrefetchEntry, 1 << kTagBits> prefetch_;
+  std::array<Prefetch, 1 << kTagBits> prefetch_;
   std::array<uint64_t, kSummaryCount> occupied_words_{};
   std::array<uint64_t, kWordCount> occupied_{};
   std::array<uint32_t, kSlotCount> heads_;

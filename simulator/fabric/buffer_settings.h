@@ -37,6 +37,10 @@ struct BufferSettings {
   double ecn_pmax = 0.2;
 };
 
+// A NIC's, for packets from the wire that wait for its link to the host. Assumed: 400 Gb/s for 20
+// us, nearly all of it for whichever port needs it; vendors do not publish it.
+inline constexpr BufferSettings kReceiveBufferDefaults{.buffer_bytes = 1'000'000, .alpha = 8};
+
 // The rate that ecn_kmin_bytes and ecn_kmax_bytes are for.
 inline constexpr uint64_t kEcnReferenceRateBps = 25'000'000'000;
 

@@ -17,6 +17,7 @@ void FabricNetwork::Configure() {
             "a network is configured before its first packet");
   const uint32_t link_count = graph_->link_count();
   links_.assign(link_count, Link{});
+  links_base_ = reinterpret_cast<const char*>(links_.data());
   accounts_.assign(link_count, {});
   pauses_.assign(link_count, {});
   egress_bytes_.assign(link_count, 0);

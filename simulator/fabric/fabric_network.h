@@ -359,6 +359,7 @@ class FabricNetwork : public ns3::Object {
   std::vector<Link> links_;
   PacketPool packets_;
   std::vector<LinkId> paths_;
+  const char* links_base_ = nullptr;      // for the engine's prefetches
   std::vector<IngressAccount> accounts_;  // by link
   std::vector<Pool> pools_;               // by buffer; 0: of the links that end in none
   NetworkCounters counters_;
@@ -381,7 +382,7 @@ class FabricNetwork : public ns3::Object {
   uint64_t trajectory_hash_ = 0;
   // Settings.
   std::vector<ns3::Ptr<Switch>> switches_;  // by device
-  BufferSettings receive_buffers_;
+  BufferSettings receive_buffers_ = kReceiveBufferDefaults;
   PortForm form_ = PortForm::kShort;
   bool hashes_trajectory_ = false;
   FlowControl network_flow_control_ = FlowControl::kPfc;

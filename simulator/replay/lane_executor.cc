@@ -2,6 +2,7 @@
 #include "simulator/replay/lane_executor.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include <fmt/format.h>
 
@@ -41,7 +42,15 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
   engine_.SetHandler(EventClass::kTimer, &LaneExecutor::HandleTimer, this);
   engine_.SetHandler(EventClass::kPost, &LaneExecutor::HandlePost, this);
   engine_.SetHandler(EventClass::kChannel, &LaneExecutor::HandleChannel, this);
-  engine_.SetPrefetch(EventClass::kChannel, &lane_base_, sizeof(Lane));
+  static_assert(sizeof(MessageSlots) % (1u << kPostPhaseBits) == 0);
+  const TimingWheel::PrefetchTable slots = {&slots_base_, sizeof(MessageSlots)};
+  engine_.SetPrefetch(EventClass::kChannel,
+                      {.records = {&lanes_base_, sizeof(Lane)},
+                       .fields = {{{.offset = offsetof(Lane, receive_connection), .table = slots},
+                                   {.offset = offsetof(Lane, send_connection), .table = slots}}}});
+  engine_.SetPrefetch(
+      EventClass::kPost,
+      {.records = {&slots_base_, sizeof(MessageSlots) >> kPostPhaseBits}, .fields = {}});
 }
 
 // --- Events --------------------------------------------------------------------------------------
@@ -136,6 +145,7 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
   }
   connections_.push_back(connection);
   slots_.push_back(slots);
+  slots_base_ = reinterpret_cast<const char*>(slots_.data());
   return id;
 }
 
@@ -210,7 +220,7 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
     id = static_cast<uint32_t>(lanes_.size());
     lanes_.emplace_back();
     lane_programs_.emplace_back();
-    lane_base_ = reinterpret_cast<const char*>(lanes_.data());
+    lanes_base_ = reinterpret_cast<const char*>(lanes_.data());
   } else {
     free_lane_ = lane_programs_[id].next_free;
   }
@@ -360,6 +370,7 @@ void LaneExecutor::RunWoken() {
   running_woken_ = true;
   for (size_t i = 0; i < woken_.size(); ++i) Advance(woken_[i]);
   woken_.clear();
+  nvlink_.ServeDue();
   running_woken_ = false;
 }
 

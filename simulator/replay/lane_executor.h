@@ -92,6 +92,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void OnPacketAtNic(uint32_t packet) override { rdma_.OnPacketAtNic(packet); }
   void OnPacketAtGpu(uint32_t packet) override;
   void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
+  void OnLinkReleased(LinkId link) override { rdma_.OnLinkReleased(link); }
 
  private:
   static constexpr uint32_t kNone = Connection::kNone;
@@ -207,8 +208,9 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<MessageSlots> slots_;  // by connection
   std::vector<ActiveChannel> active_channels_;
   std::vector<Lane> lanes_;
+  const char* lanes_base_ = nullptr;  // of lanes_ and slots_, for the engine's prefetches
+  const char* slots_base_ = nullptr;
   std::vector<LaneProgram> lane_programs_;  // by lane
-  const char* lane_base_ = nullptr;         // of lanes_, for the engine's prefetches
   std::vector<uint32_t> woken_;
   // Lanes that found a connection's side taken, by connection.
   std::unordered_map<uint32_t, std::vector<uint32_t>> claimants_;

@@ -37,7 +37,8 @@ ns3::TypeId Nic::GetTypeId() {
                         "An ACK at least every so many packets, besides every message's last "
                         "(assumed: vendors do not publish their coalescing).",
                         ns3::UintegerValue(defaults.ack_every_packets),
-                        u32(&NicSettings::ack_every_packets), ns3::MakeUintegerChecker<uint32_t>(1))
+                        u32(&NicSettings::ack_every_packets),
+                        ns3::MakeUintegerChecker<uint32_t>(1, 65'536))
           .AddAttribute("IbTimeout",
                         "Local ACK timeout T: 4.096 us x 2^T (InfiniBand Architecture "
                         "Specification 1.7, 9.7.5.1.3; NCCL_IB_TIMEOUT).",
@@ -52,7 +53,8 @@ ns3::TypeId Nic::GetTypeId() {
                         "Packets a queue pair sends in its turn: the arbiter's quantum (1 is the "
                         "fairest; vendors do not publish theirs).",
                         ns3::UintegerValue(defaults.burst_packets),
-                        u32(&NicSettings::burst_packets), ns3::MakeUintegerChecker<uint32_t>(1))
+                        u32(&NicSettings::burst_packets),
+                        ns3::MakeUintegerChecker<uint32_t>(1, 65'536))
           .AddAttribute("Recovery",
                         "What becomes of packets beyond a gap: dropped (go-back-N, InfiniBand "
                         "Architecture Specification 1.7, 9.7), or kept while the sender fills the "

@@ -99,8 +99,16 @@ void NvlinkTransport::Post(uint32_t flow_id, uint64_t bytes) {
   if (port.event_pending) return;
   port.event_pending = true;
   FabricSimulatorImpl& engine = network_.engine();
-  engine.ScheduleFabric(std::max(port.free_ps, engine.NowPs()), EventClass::kPort, flow.port,
-                        flow.port);
+  if (port.free_ps <= engine.NowPs()) {
+    due_ports_.push_back(flow.port);
+  } else {
+    engine.ScheduleFabric(port.free_ps, EventClass::kPort, flow.port, flow.port);
+  }
+}
+
+void NvlinkTransport::ServeDue() {
+  for (const uint32_t port : due_ports_) Serve(port);
+  due_ports_.clear();
 }
 
 uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {

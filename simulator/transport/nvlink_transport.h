@@ -28,8 +28,9 @@ class NvlinkTransport {
   // Between two GPUs (by number) that share an island. Returns a flow number, dense from 0.
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu);
   // Preconditions: fewer than kMessageSlots messages of the flow are undelivered; 0 < bytes < 4
-  // GiB.
+  // GiB. An idle port sends at the next ServeDue(), which must come within the same event.
   void Post(uint32_t flow, uint64_t bytes);
+  void ServeDue();
 
   void Serve(uint32_t port);  // EventClass::kPort
   void OnArrival(uint32_t packet);
@@ -92,6 +93,7 @@ class NvlinkTransport {
   TransportListener& listener_;
   std::vector<Flow> flows_;
   std::vector<Port> ports_;
+  std::vector<uint32_t> due_ports_;  // idle until the messages posted since the last ServeDue()
   std::vector<Interleave> interleaves_;
   std::map<std::vector<uint32_t>, uint16_t> interleave_of_weights_;
   uint32_t packet_payload_bytes_;

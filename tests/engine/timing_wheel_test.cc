@@ -2,6 +2,7 @@
 #include "simulator/engine/timing_wheel.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <ostream>
@@ -168,22 +169,38 @@ TEST(TimingWheelTest, JumpsOverSecondsOfNothingInOneStep) {
   EXPECT_TRUE(std::is_sorted(events.begin(), events.end()));
 }
 
-TEST(TimingWheelTest, PrefetchesOfAnyBaseLeaveTheOrderAlone) {
+// Two buckets of 50 events: those of the second are looked at while the first is drained.
+TEST(TimingWheelTest, PrefetchesOfAnyTableLeaveTheOrderAlone) {
+  struct Record {
+    uint32_t neighbour;
+  };
+  std::vector<Record> records(100);
+  for (uint32_t i = 0; i < 100; ++i) records[i].neighbour = 99 - i;
+  const auto* const base = reinterpret_cast<const char*>(records.data());
+  const TimingWheel::PrefetchTable table = {&base, sizeof(Record)};
   TimingWheel wheel;
-  const std::vector<char> records(64 * 100);
-  const char* base = records.data();
-  const char* nowhere = nullptr;
-  wheel.SetPrefetch(1, &base, 64);
-  wheel.SetPrefetch(2, &nowhere, 64);
-  wheel.SetPrefetch(3, &base, 64);
-  wheel.SetPrefetch(3, nullptr, 0);
+  wheel.SetPrefetch(1, {.records = table,
+                        .fields = {{{.offset = offsetof(Record, neighbour), .table = table}, {}}}});
+  wheel.SetPrefetch(2, {.records = table, .fields = {}});
   std::vector<Event> expected;
   for (uint32_t i = 0; i < 100; ++i) {
-    expected.push_back({1'000'000, uint64_t{i % 4} << 52 | i, i});
-    wheel.Insert(1'000'000, expected.back().tie, i);
+    // Two buckets, so that one is looked at while the other is drained.
+    expected.push_back({i < 50 ? 1'000'000 : 2'000'000, uint64_t{i % 4} << 52 | i, i});
+    wheel.Insert(expected.back().time_ps, expected.back().tie, i);
   }
   std::sort(expected.begin(), expected.end());
   EXPECT_EQ(Drain(wheel), expected);
+}
+
+// AddressSanitizer tells if the second round reads a record.
+TEST(TimingWheelTest, AClearedPrefetchReadsNothing) {
+  const char* base = nullptr;
+  TimingWheel wheel;
+  const TimingWheel::PrefetchTable table = {&base, 64};
+  wheel.SetPrefetch(1, {.records = table, .fields = {{{.offset = 8, .table = table}, {}}}});
+  wheel.ClearPrefetch();
+  for (uint32_t i = 0; i < 100; ++i) wheel.Insert(i * 50, uint64_t{1} << 52 | i, i);
+  EXPECT_EQ(Drain(wheel).size(), 100u);
 }
 
 }  // namespace

@@ -144,6 +144,7 @@ struct ControlCase {
   double sum_min;
   double jain_min;
 };
+void PrintTo(const ControlCase& tested, std::ostream* out) { *out << tested.name; }
 class ControlTest : public CongestionTest, public ::testing::WithParamInterface<ControlCase> {};
 
 TEST_P(ControlTest, EightFlowsFillThePortLoseNothingAndKeepTheQueueBelowTheirWindows) {

@@ -89,7 +89,7 @@ TEST_F(NvlinkTransportTest, WireBytesArePayloadOverEfficiencyRoundedUp) {
 TEST_F(NvlinkTransportTest, OnePacketCrossesOnePlane) {
   Build();
   const uint32_t flow = nvlink_->Open(7, 0, 1);
-  nvlink_->Post(flow, kPayload);
+  PostNvlink(flow, kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{2 * (39'768 + 20'000) + 300'000, 7}));
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).payload_bytes, kPayload);
@@ -99,7 +99,7 @@ TEST_F(NvlinkTransportTest, OnePacketCrossesOnePlane) {
 
 TEST_F(NvlinkTransportTest, AMessageOfOneByteIsOnePacket) {
   Build();
-  nvlink_->Post(nvlink_->Open(7, 0, 1), 1);
+  PostNvlink(nvlink_->Open(7, 0, 1), 1);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{AlonePs(2), 7}));
   EXPECT_EQ(network().counters().packets, 1u);
@@ -109,7 +109,7 @@ TEST_F(NvlinkTransportTest, AMessageOfOneByteIsOnePacket) {
 
 TEST_F(NvlinkTransportTest, ALongMessageEndsWhenEveryPlaneHasCarriedItsShare) {
   Build();
-  nvlink_->Post(nvlink_->Open(7, 0, 1), 100 * kRound * kPayload);
+  PostNvlink(nvlink_->Open(7, 0, 1), 100 * kRound * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(1));
   ExpectEndOfRounds(delivered_[0].time_ps, 100);
@@ -119,7 +119,7 @@ TEST_F(NvlinkTransportTest, ALongMessageEndsWhenEveryPlaneHasCarriedItsShare) {
 
 TEST_F(NvlinkTransportTest, WholeRoundsCrossThePlanesExactlyInTheRatioOfTheirLinks) {
   Build();
-  nvlink_->Post(nvlink_->Open(7, 0, 1), 10 * kRound * kPayload);
+  PostNvlink(nvlink_->Open(7, 0, 1), 10 * kRound * kPayload);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
     const uint64_t share = 10 * kLinks[static_cast<size_t>(plane)];
@@ -134,9 +134,9 @@ TEST_F(NvlinkTransportTest, ShortMessagesGoOnInTheRoundWhereTheLastOneStopped) {
   Build();
   const uint32_t flow = nvlink_->Open(7, 0, 1);
   on_delivered_ = [&](uint32_t) {
-    if (delivered_.size() < 2 * kRound) nvlink_->Post(flow, 100);
+    if (delivered_.size() < 2 * kRound) PostNvlink(flow, 100);
   };
-  nvlink_->Post(flow, 100);
+  PostNvlink(flow, 100);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
     EXPECT_EQ(network().CountersOfLink(Up(0, plane)).packets,
@@ -153,9 +153,9 @@ TEST_F(NvlinkTransportTest, AnyPartOfARoundIsWithinOnePacketOfItsShare) {
       const auto crossed = static_cast<int64_t>(network().CountersOfLink(Up(0, plane)).packets);
       EXPECT_LT(std::abs(crossed * kRound - sent * kLinks[static_cast<size_t>(plane)]), kRound);
     }
-    if (sent < 3 * kRound) nvlink_->Post(flow, 1);
+    if (sent < 3 * kRound) PostNvlink(flow, 1);
   };
-  nvlink_->Post(flow, 1);
+  PostNvlink(flow, 1);
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(3 * kRound));
 }
@@ -163,7 +163,7 @@ TEST_F(NvlinkTransportTest, AnyPartOfARoundIsWithinOnePacketOfItsShare) {
 TEST_F(NvlinkTransportTest, TwoConnectionsOfAGpuShareItsPortFairly) {
   Build();
   nvlink_->Post(nvlink_->Open(7, 0, 1), 50 * kRound * kPayload);
-  nvlink_->Post(nvlink_->Open(8, 0, 2), 50 * kRound * kPayload);
+  PostNvlink(nvlink_->Open(8, 0, 2), 50 * kRound * kPayload);
   for (int64_t time_ps = 0; time_ps < 100 * kRoundPs; time_ps += 50'000) {
     At(time_ps, [this] {
       const auto to_1 = static_cast<int64_t>(PacketsTo(1));
@@ -179,9 +179,9 @@ TEST_F(NvlinkTransportTest, TwoConnectionsOfAGpuShareItsPortFairly) {
 
 TEST_F(NvlinkTransportTest, ConnectionsOfDifferentGpusDoNotShareAPort) {
   Build();
-  nvlink_->Post(nvlink_->Open(7, 0, 2), 50 * kRound * kPayload);
-  nvlink_->Post(nvlink_->Open(8, 2, 1), 50 * kRound * kPayload);
-  nvlink_->Post(nvlink_->Open(9, 1, 0), 50 * kRound * kPayload);
+  PostNvlink(nvlink_->Open(7, 0, 2), 50 * kRound * kPayload);
+  PostNvlink(nvlink_->Open(8, 2, 1), 50 * kRound * kPayload);
+  PostNvlink(nvlink_->Open(9, 1, 0), 50 * kRound * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(3));
   for (const Told& told : delivered_) ExpectEndOfRounds(told.time_ps, 50);
@@ -189,8 +189,8 @@ TEST_F(NvlinkTransportTest, ConnectionsOfDifferentGpusDoNotShareAPort) {
 
 TEST_F(NvlinkTransportTest, TwoSendersToOneGpuHalveItsLinks) {
   Build();
-  nvlink_->Post(nvlink_->Open(7, 0, 2), 50 * kRound * kPayload);
-  nvlink_->Post(nvlink_->Open(8, 1, 2), 50 * kRound * kPayload);
+  PostNvlink(nvlink_->Open(7, 0, 2), 50 * kRound * kPayload);
+  PostNvlink(nvlink_->Open(8, 1, 2), 50 * kRound * kPayload);
   engine().Run();
   // They queue in the planes instead of at a port: 100 rounds arrive, after the first packet's way.
   ASSERT_THAT(delivered_, SizeIs(2));
@@ -201,8 +201,8 @@ TEST_F(NvlinkTransportTest, MessagesAreDeliveredInTheirOrderThoughPlanesDifferIn
   Build(0);
   const uint32_t flow = nvlink_->Open(7, 0, 1);
   // The first packet of a round takes plane 0, which is slow; the second one plane 3.
-  nvlink_->Post(flow, kPayload);
-  nvlink_->Post(flow, kPayload);
+  PostNvlink(flow, kPayload);
+  PostNvlink(flow, kPayload);
   engine().Run();
   const int64_t slow_ps = 2 * (39'768 + 10'000'000) + 300'000;
   EXPECT_THAT(delivered_, ElementsAre(Told{slow_ps, 7}, Told{slow_ps, 7}));
@@ -211,7 +211,7 @@ TEST_F(NvlinkTransportTest, MessagesAreDeliveredInTheirOrderThoughPlanesDifferIn
 
 TEST_F(NvlinkTransportTest, AMessageIsDeliveredWithItsLatestPacketNotItsLast) {
   Build(0);
-  nvlink_->Post(nvlink_->Open(7, 0, 1), 2 * kPayload);
+  PostNvlink(nvlink_->Open(7, 0, 1), 2 * kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{2 * (39'768 + 10'000'000) + 300'000, 7}));
 }
@@ -219,11 +219,11 @@ TEST_F(NvlinkTransportTest, AMessageIsDeliveredWithItsLatestPacketNotItsLast) {
 TEST_F(NvlinkTransportTest, AConnectionHasEightMessagesUnderWayAtMost) {
   Build();
   const uint32_t flow = nvlink_->Open(7, 0, 1);
-  for (int i = 0; i < 8; ++i) nvlink_->Post(flow, kPayload);
-  EXPECT_DEATH(nvlink_->Post(flow, kPayload), "more messages than slots");
+  for (int i = 0; i < 8; ++i) PostNvlink(flow, kPayload);
+  EXPECT_DEATH(PostNvlink(flow, kPayload), "more messages than slots");
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(8));
-  nvlink_->Post(flow, kPayload);
+  PostNvlink(flow, kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(9));
 }
@@ -234,11 +234,11 @@ TEST_F(NvlinkTransportTest, SlotsAreReusedForTensOfThousandsOfMessages) {
   constexpr size_t kMessages = 20'000;
   size_t posted = 8;
   on_delivered_ = [&](uint32_t) {
-    if (posted < kMessages) nvlink_->Post(flow, 1 + posted++ % 10'000);
+    if (posted < kMessages) PostNvlink(flow, 1 + posted++ % 10'000);
   };
   uint64_t bytes = 0;
   for (size_t i = 0; i < kMessages; ++i) bytes += i < 8 ? 4'097 : 1 + i % 10'000;
-  for (int i = 0; i < 8; ++i) nvlink_->Post(flow, 4'097);
+  for (int i = 0; i < 8; ++i) PostNvlink(flow, 4'097);
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(kMessages));
   EXPECT_EQ(network().counters().delivered_bytes, bytes);
@@ -248,7 +248,7 @@ TEST_F(NvlinkTransportTest, SlotsAreReusedForTensOfThousandsOfMessages) {
 TEST_F(NvlinkTransportTest, APacketLostBreaksItsConnectionAsXid74) {
   Build();
   Down(Up(0, 0), 10'000, 10'001);
-  nvlink_->Post(nvlink_->Open(7, 0, 1), kPayload);
+  PostNvlink(nvlink_->Open(7, 0, 1), kPayload);
   engine().Run();
   const int64_t lost_ps = 39'768 + kCableDelayPs + kForwardPs;
   EXPECT_THAT(lost_, ElementsAre(ToldLost{lost_ps, 7, Up(0, 0)}));
@@ -263,7 +263,7 @@ TEST_F(NvlinkTransportTest, APacketLostBreaksItsConnectionAsXid74) {
 TEST_F(NvlinkTransportTest, ALinkThatCarriesNothingOfAConnectionDoesNotBreakIt) {
   Build();
   for (int plane = 0; plane < 4; ++plane) Down(Up(2, plane), 0, kNeverPs);
-  nvlink_->Post(nvlink_->Open(7, 0, 1), kRound * kPayload);
+  PostNvlink(nvlink_->Open(7, 0, 1), kRound * kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(1));
   EXPECT_THAT(errors_, IsEmpty());
@@ -285,7 +285,7 @@ TEST_F(NvlinkTransportTest, APairsPathsAreItsPlanesWithTheirLinksAsWeights) {
 TEST_F(NvlinkTransportTest, PacketSizeAndEfficiencyAreTheFabrics) {
   graph_.nvlink = {.packet_payload_bytes = 1'000, .efficiency_per_mille = 500};
   Build();
-  nvlink_->Post(nvlink_->Open(7, 0, 1), 18'000);
+  PostNvlink(nvlink_->Open(7, 0, 1), 18'000);
   engine().Run();
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).packets, 5u);
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, 5'000u);
@@ -296,8 +296,8 @@ TEST_F(NvlinkTransportTest, GpusOfDifferentIslandsAndMessagesOfNothingOr4GiBAreP
   Build();
   EXPECT_DEATH(nvlink_->Open(7, 0, 1), "between GPUs of different islands");
   const uint32_t flow = nvlink_->Open(7, 1, 2);
-  EXPECT_DEATH(nvlink_->Post(flow, 0), "of no bytes");
-  EXPECT_DEATH(nvlink_->Post(flow, uint64_t{1} << 32), "of 4 GiB or more");
+  EXPECT_DEATH(PostNvlink(flow, 0), "of no bytes");
+  EXPECT_DEATH(PostNvlink(flow, uint64_t{1} << 32), "of 4 GiB or more");
 }
 
 }  // namespace

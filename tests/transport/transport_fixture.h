@@ -47,6 +47,11 @@ class TransportFixture : public NetworkFixture, public TransportListener {
     engine().SetHandler(EventClass::kTimer, &TransportFixture::HandleTimer, this);
   }
 
+  void PostNvlink(uint32_t flow, uint64_t bytes) {
+    nvlink_->Post(flow, bytes);
+    nvlink_->ServeDue();
+  }
+
   // A queue pair whose receiver has posted receives for whatever will come.
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
                 uint64_t entropy) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/engine/huge_pages.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace railyard {
+
+void PreferHugePages() {
+  constexpr size_t kHeapBytes = size_t{1} << 30;  // of addresses; memory is used as it is touched
+  constexpr uintptr_t kHugePageBytes = 2 << 20;
+  // One heap in one range of addresses, which is never given back.
+  if (mallopt(M_MMAP_MAX, 0) == 0 || mallopt(M_TRIM_THRESHOLD, INT32_MAX) == 0) return;
+  void* const range = malloc(kHeapBytes);
+  if (range == nullptr) {
+    mallopt(M_MMAP_MAX, 65'536);  // glibc's default
+    return;
+  }
+  const auto first = reinterpret_cast<uintptr_t>(range);
+  const uintptr_t start = (first + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+  const uintptr_t end = (first + kHeapBytes) / kHugePageBytes * kHugePageBytes;
+  madvise(reinterpret_cast<void*>(start), end - start, MADV_HUGEPAGE);
+  free(range);
+}
+
+}  // namespace railyard
