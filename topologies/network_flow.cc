@@ -39,20 +39,15 @@ class FlowNetwork {
 
   FlowGraph Build() const {
     FlowGraph graph(nodes_);
-    // Both directions of a pair are each other's reverse: half as many edges.
     for (const auto& [ends, capacity] : capacities_) {
       const auto from = static_cast<uint32_t>(ends >> 32);
       const auto to = static_cast<uint32_t>(ends);
-      const auto back = capacities_.find(uint64_t{to} << 32 | from);
-      if (back != capacities_.end() && from > to) continue;
-      const auto forth_edge =
-          boost::add_edge(from, to, FlowEdge{.capacity = capacity}, graph).first;
-      const auto back_edge =
-          boost::add_edge(to, from,
-                          FlowEdge{.capacity = back == capacities_.end() ? 0 : back->second}, graph)
-              .first;
-      graph[forth_edge].reverse = back_edge;
-      graph[back_edge].reverse = forth_edge;
+      // Push-relabel takes back flow only by edges without capacity: both directions of a pair
+      // cannot be each other's reverse.
+      const auto edge = boost::add_edge(from, to, FlowEdge{.capacity = capacity}, graph).first;
+      const auto reverse = boost::add_edge(to, from, FlowEdge{}, graph).first;
+      graph[edge].reverse = reverse;
+      graph[reverse].reverse = edge;
     }
     return graph;
   }
