@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/units/units.h"
@@ -79,8 +80,11 @@ class Recorder {
     result_.packets = counters.packets;
     result_.packet_hops = counters.packet_hops;
     result_.control_hops = counters.control_hops;
-    // Ports are FIFOs without pause: every hop takes one event.
-    result_.short_form_hops = counters.packet_hops + counters.control_hops;
+    const uint64_t hops = counters.packet_hops + counters.control_hops;
+    result_.short_form_hops = hops - std::min(counters.general_hops, hops);
+    for (const HoldReport& report : network_.hold_reports()) {
+      result_.notes.push_back(NoteOf(report));
+    }
   }
 
   void RecordCollectives() {
@@ -194,6 +198,9 @@ class Recorder {
       result_.faults.push_back(std::move(row));
     }
     const RdmaCounters& rdma = replay_.executor().rdma().counters();
+    result_.transport.ecn_marked = counters.ecn_marked;
+    result_.transport.cnp = rdma.cnp;
+    result_.transport.pfc_pause_ps = static_cast<uint64_t>(counters.pfc_pause_ps);
     result_.transport.retransmitted_packets = rdma.retransmitted_packets;
     result_.transport.timeouts = rdma.timeouts;
     result_.transport.nacks = rdma.nacks;
@@ -207,9 +214,20 @@ class Recorder {
                             .dropped_bytes = counters.dropped_data_bytes(),
                             .in_flight_bytes = network_.InFlightBytes()};
     SIM_CHECK(result_.conservation.Holds(), "bytes are not conserved");
+    network_.CheckConservation();
   }
 
-  // 128 bits over every operation's start and end per rank, the faults and the final ledgers.
+  std::string NoteOf(const HoldReport& report) const {
+    std::string note = fmt::format("{} at {}: {} had to wait for longer than the storm threshold",
+                                   HoldKindName(report.kind), FormatDuration(report.time_ps),
+                                   scenario_.fabric.link(report.link).name);
+    if (report.cycle.empty()) return note;
+    return fmt::format("{}; the packets of each link wait for the next: {} -> {}", note,
+                       fmt::join(report.cycle, " -> "), report.cycle.front());
+  }
+
+  // 128 bits over every operation's start and end per rank, the faults, the final ledgers and what
+  // the network reported.
   std::string Fingerprint() const {
     std::string text;
     for (const uint64_t seed : {0x5261696c79617264ULL, 0x66696e6765727072ULL}) {
@@ -231,6 +249,11 @@ class Recorder {
         mix(link.dropped_packets);
       }
       for (const uint64_t packets : network_.counters().dropped_packets) mix(packets);
+      for (const HoldReport& report : network_.hold_reports()) {
+        mix(static_cast<uint64_t>(report.time_ps));
+        mix(report.link);
+        mix(static_cast<uint64_t>(report.kind));
+      }
       text += fmt::format("{:016x}", hash);
     }
     return text;

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include <ns3/simulator.h>
+#include <ns3/string.h>
+#include <ns3/uinteger.h>
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
@@ -36,16 +38,36 @@ uint64_t PeakRssBytes() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+void SetAttributes(const std::vector<ModelAttribute>& attributes, ns3::Object& model) {
+  for (const ModelAttribute& attribute : attributes) {
+    if (attribute.type == model.GetInstanceTypeId().GetName()) {
+      model.SetAttribute(attribute.name, ns3::StringValue(attribute.value));
+    }
+  }
+}
+
+// The fabric, its models with the scenario's attributes.
+ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorImpl& engine) {
+  const auto network = ns3::CreateObject<FabricNetwork>();
+  network->SetAttribute("Seed", ns3::UintegerValue(scenario.seed));
+  SetAttributes(scenario.models, *network);
+  network->Build(scenario.fabric, engine);
+  for (DeviceId id = 0; id < scenario.fabric.device_count(); ++id) {
+    if (const auto model = network->GetSwitch(id)) SetAttributes(scenario.models, *model);
+  }
+  network->Configure();
+  return network;
+}
+
 // Everything of one simulation, in the order it is built.
 class Simulation {
  public:
   Simulation(const Scenario& scenario, const RunOptions& options)
       : scenario_(scenario),
         engine_(FabricSimulatorImpl::Get()),
-        network_(ns3::CreateObject<FabricNetwork>()),
+        network_(BuildNetwork(scenario, engine_)),
         routing_(scenario.fabric, scenario.seed),
         losses_(scenario.faults.size()) {
-    network_->Build(scenario.fabric, engine_);
     replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, scenario.job,
                                              scenario.nccl, scenario.gpu, scenario.nic, losses_);
     network_->SetSink(replay_->executor());

@@ -11,6 +11,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/scenario/scenario.pb.h"
 #include "simulator/units/units.h"
+#include "topologies/mix64.h"
 #include "traces/trace_check.h"
 
 namespace railyard {
@@ -24,7 +25,19 @@ constexpr Datatype kElement = Datatype::kFloat32;
 struct Entry {
   TraceOperation operation;
   uint64_t repeat = 1;
+  std::vector<uint32_t> destinations;  // of kSend: by rank
 };
+
+// Whom each rank sends to: one cycle over all ranks, drawn evenly among such cycles (S. Sattolo,
+// "An algorithm to generate a random cyclic permutation", 1986), so that none sends to itself.
+std::vector<uint32_t> DrawCycle(uint32_t rank_count, uint64_t seed) {
+  std::vector<uint32_t> destinations(rank_count);
+  std::iota(destinations.begin(), destinations.end(), 0u);
+  for (uint32_t i = rank_count - 1; i > 0; --i) {
+    std::swap(destinations[i], destinations[ScaleTo(Mix64(seed ^ Mix64(i)), i)]);
+  }
+  return destinations;
+}
 
 CollectiveKind KindOf(ProgramCollective::Kind kind) {
   switch (kind) {
@@ -38,6 +51,13 @@ CollectiveKind KindOf(ProgramCollective::Kind kind) {
       return CollectiveKind::kReduce;
     case ProgramCollective::ALL_TO_ALL:
       return CollectiveKind::kAllToAll;
+    case ProgramCollective::GATHER:
+      return CollectiveKind::kGather;
+    case ProgramCollective::SCATTER:
+      return CollectiveKind::kScatter;
+    case ProgramCollective::SEND_RECV:
+    case ProgramCollective::PERMUTATION:
+      return CollectiveKind::kSend;
     default:
       return CollectiveKind::kAllReduce;
   }
@@ -46,17 +66,20 @@ CollectiveKind KindOf(ProgramCollective::Kind kind) {
 // Whether a collective's size is the total of equal blocks, one per rank.
 bool HasBlocks(CollectiveKind kind) {
   return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
-         kind == CollectiveKind::kAllToAll;
+         kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
+         kind == CollectiveKind::kScatter;
 }
 
 bool HasRoot(CollectiveKind kind) {
-  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
+  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
+         kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
 }
 
 class ProgramLoader {
  public:
-  ProgramLoader(const ProtoCursor& program, uint32_t rank_count, Diagnostics& diagnostics)
-      : program_(program), rank_count_(rank_count), diagnostics_(diagnostics) {}
+  ProgramLoader(const ProtoCursor& program, uint32_t rank_count, uint64_t seed,
+                Diagnostics& diagnostics)
+      : program_(program), rank_count_(rank_count), seed_(seed), diagnostics_(diagnostics) {}
 
   std::optional<Trace> Load() {
     const int errors_before = diagnostics_.error_count();
@@ -98,13 +121,27 @@ class ProgramLoader {
     if (cursor.Has("root") && cursor.Has("kind") && !cursor.IsDoubtful("kind") &&
         !HasRoot(operation.kind)) {
       cursor.Error(diagnostics_, "root",
-                   "means nothing for this kind (expected BROADCAST or REDUCE)");
+                   "means nothing for this kind (expected BROADCAST, REDUCE, GATHER or SCATTER)");
     } else {
       operation.root = static_cast<uint32_t>(cursor.Number(
           diagnostics_, "root", 0, 0, rank_count_ > 0 ? rank_count_ - 1 : kTraceRanksMax));
     }
+    if (operation.kind == CollectiveKind::kSend && rank_count_ == 1) {
+      cursor.Error(diagnostics_, "kind", "needs two GPUs or more (the fabric has one)");
+    } else if (operation.kind == CollectiveKind::kSend && rank_count_ > 1) {
+      entry.destinations = DestinationsOf(message.kind());
+    }
     entry.repeat = cursor.Number(diagnostics_, "repeat", 1, 1, kProgramCallsMax);
     return entry;
+  }
+
+  std::vector<uint32_t> DestinationsOf(ProgramCollective::Kind kind) const {
+    if (kind == ProgramCollective::PERMUTATION) return DrawCycle(rank_count_, seed_);
+    std::vector<uint32_t> destinations(rank_count_);
+    for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+      destinations[rank] = (rank + 1) % rank_count_;
+    }
+    return destinations;
   }
 
   // The API's count for nccl-tests' size.
@@ -144,24 +181,51 @@ class ProgramLoader {
     TraceCommunicator world{.name = "world", .ranks = std::vector<uint32_t>(rank_count_)};
     std::iota(world.ranks.begin(), world.ranks.end(), 0u);
     trace.communicators.push_back(std::move(world));
-    std::vector<TraceOperation> calls;
+    trace.operations.resize(rank_count_);
     for (const Entry& entry : entries) {
-      calls.insert(calls.end(), static_cast<size_t>(entry.repeat), entry.operation);
+      if (entry.destinations.empty()) {
+        for (auto& calls : trace.operations) {
+          calls.insert(calls.end(), static_cast<size_t>(entry.repeat), entry.operation);
+        }
+      } else {
+        AppendSends(entry, trace);
+      }
     }
-    trace.operations.assign(rank_count_, calls);
     return trace;
+  }
+
+  // Each rank's Send and Recv in one group.
+  void AppendSends(const Entry& entry, Trace& trace) const {
+    std::vector<uint32_t> sources(rank_count_);
+    for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+      sources[entry.destinations[rank]] = rank;
+    }
+    for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+      std::vector<TraceOperation>& calls = trace.operations[rank];
+      for (uint64_t i = 0; i < entry.repeat; ++i) {
+        TraceOperation call = entry.operation;
+        // Larger than any number before it.
+        call.group = static_cast<uint32_t>(calls.size()) + 1;
+        call.peer = entry.destinations[rank];
+        calls.push_back(call);
+        call.kind = CollectiveKind::kRecv;
+        call.peer = sources[rank];
+        calls.push_back(call);
+      }
+    }
   }
 
   const ProtoCursor& program_;
   uint32_t rank_count_;
+  uint64_t seed_;
   Diagnostics& diagnostics_;
 };
 
 }  // namespace
 
 std::optional<Trace> MakeProgramTrace(const ProtoCursor& program, uint32_t rank_count,
-                                      Diagnostics& diagnostics) {
-  return ProgramLoader(program, rank_count, diagnostics).Load();
+                                      uint64_t seed, Diagnostics& diagnostics) {
+  return ProgramLoader(program, rank_count, seed, diagnostics).Load();
 }
 
 }  // namespace railyard

@@ -10,12 +10,13 @@
 
 namespace railyard {
 
-// Sizes are nccl-tests' (its float elements; AllGather, ReduceScatter and AllToAll: the total over
-// the ranks). `program` is a cursor on a railyard.protos.Program. nullopt after an error. With 0
+// Sizes are nccl-tests' (its float elements; AllGather, ReduceScatter and AllToAll, Gather and
+// Scatter: the total over the ranks; SendRecv and Permutation: what each rank sends). `seed` draws
+// permutations. `program` is a cursor on a railyard.protos.Program. nullopt after an error. With 0
 // ranks, because the fabric could not be loaded, only what does not depend on them is checked and
 // the result is nullopt.
 std::optional<Trace> MakeProgramTrace(const ProtoCursor& program, uint32_t rank_count,
-                                      Diagnostics& diagnostics);
+                                      uint64_t seed, Diagnostics& diagnostics);
 
 // More would not fit a usual machine's memory: calls, over all ranks.
 inline constexpr uint64_t kProgramCallsMax = 20'000'000;

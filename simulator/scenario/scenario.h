@@ -11,6 +11,7 @@
 #include "simulator/fabric/routing_delays.h"
 #include "simulator/faults/fault_spec.h"
 #include "simulator/replay/gpu_costs.h"
+#include "simulator/scenario/model_attributes.h"
 #include "simulator/transport/nic_settings.h"
 #include "topologies/fabric_graph.h"
 #include "traces/import_report.h"
@@ -30,7 +31,8 @@ struct Scenario {
   Job job;  // of `trace`; no more ranks than the fabric has GPUs, rank r on GPU r
   NcclSettings nccl;
   GpuCosts gpu;
-  NicSettings nic;  // with the retransmission of `nccl` or its version
+  NicSettings nic;                     // with the retransmission of `nccl` or its version
+  std::vector<ModelAttribute> models;  // of the fabric; what is not stated has its default
   RoutingDelays routing;
   std::vector<FaultSpec> faults;
   // What is replayed whatever the trace states; without it, nothing in the trace states what cannot

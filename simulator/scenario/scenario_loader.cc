@@ -69,7 +69,8 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   std::optional<LoadedWorkload> workload;
   if (cursor.Has("workload")) {
     workload = LoadWorkload(cursor.Child("workload"),
-                            fabric ? static_cast<uint32_t>(fabric->gpus().size()) : 0, diagnostics);
+                            fabric ? static_cast<uint32_t>(fabric->gpus().size()) : 0,
+                            scenario->seed, diagnostics);
   } else {
     cursor.Missing(diagnostics, "workload", "nccl_log, trace or program in it");
   }
@@ -82,6 +83,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   }
   scenario->gpu = LoadGpu(cursor, diagnostics);
   scenario->nic = LoadNic(cursor, diagnostics);
+  scenario->models = LoadFabricModels(cursor, diagnostics);
   scenario->routing = LoadRouting(cursor, diagnostics);
   scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr, diagnostics);
   if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/settings_loader.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <cctype>
+#include <initializer_list>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include <ns3/enum.h>
+#include <ns3/string.h>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/fabric/switch.h"
 #include "simulator/scenario/scenario.pb.h"
+#include "simulator/transport/congestion_controls.h"
+#include "simulator/transport/nic.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -60,6 +71,82 @@ int64_t LoadDelay(const ProtoCursor& block, const char* field, int64_t default_p
               fmt::format("{} is out of range (expected 0s to {})", Quote(block.Text(field, "")),
                           FormatDuration(kDelayPsMax)));
   return default_ps;
+}
+
+// `block.field` for each of `fields` that is set, an error: it changes nothing.
+void RefuseWithoutEffect(const ProtoCursor& block, std::initializer_list<const char*> fields,
+                         const std::string& why, Diagnostics& diagnostics) {
+  for (const char* field : fields) {
+    if (block.Has(field)) block.Error(diagnostics, field, "has no effect " + why);
+  }
+}
+
+// A model of that type with the attributes, to be looked at.
+template <typename Model>
+ns3::Ptr<Model> MakeModel(const std::vector<ModelAttribute>& attributes) {
+  const auto model = ns3::CreateObject<Model>();
+  for (const ModelAttribute& attribute : attributes) {
+    model->SetAttribute(attribute.name, ns3::StringValue(attribute.value));
+  }
+  return model;
+}
+
+void CheckSwitch(const ProtoCursor& block, const BufferSettings& settings, FlowControl flow_control,
+                 Diagnostics& diagnostics) {
+  if (settings.ecn_kmin_bytes > settings.ecn_kmax_bytes) {
+    block.Error(
+        diagnostics, block.Has("ecn_kmin") ? "ecn_kmin" : "ecn_kmax",
+        fmt::format("marking would begin at {} and be certain at {} (expected ecn_kmin to "
+                    "be at most ecn_kmax)",
+                    FormatBytes(settings.ecn_kmin_bytes), FormatBytes(settings.ecn_kmax_bytes)));
+  }
+  if (!settings.ecn_enabled) {
+    RefuseWithoutEffect(block, {"ecn_kmin", "ecn_kmax", "ecn_pmax"}, "with ecn_enabled: false",
+                        diagnostics);
+  }
+  if (flow_control == FlowControl::kCredits) {
+    RefuseWithoutEffect(
+        block,
+        {"buffer", "alpha", "lossless_data", "headroom", "headroom_scale", "mtu", "xon_offset"},
+        "with network_flow_control: CREDITS, whose buffers are `network.credit`", diagnostics);
+    return;
+  }
+  const std::initializer_list<const char*> of_pfc = {"headroom", "headroom_scale", "mtu",
+                                                     "xon_offset"};
+  if (flow_control == FlowControl::kNone) {
+    RefuseWithoutEffect(block, {"lossless_data"}, "with network_flow_control: NONE", diagnostics);
+    RefuseWithoutEffect(block, of_pfc, "with network_flow_control: NONE", diagnostics);
+  } else if (!settings.lossless_data) {
+    RefuseWithoutEffect(block, of_pfc, "with lossless_data: false", diagnostics);
+  } else if (block.Has("headroom")) {
+    RefuseWithoutEffect(block, {"mtu"}, "on a headroom that is given", diagnostics);
+  }
+}
+
+std::optional<ns3::ObjectFactory> LoadCongestionControl(const ProtoCursor& nic,
+                                                        Diagnostics& diagnostics) {
+  if (!nic.Has("congestion_control")) return std::nullopt;
+  const ProtoCursor block = nic.Child("congestion_control");
+  const google::protobuf::Message& message = block.message();
+  const google::protobuf::FieldDescriptor* const chosen =
+      message.GetReflection()->GetOneofFieldDescriptor(message,
+                                                       message.GetDescriptor()->oneof_decl(0));
+  if (chosen == nullptr) {
+    nic.Error(diagnostics, "congestion_control",
+              "is empty (expected none, dcqcn, dctcp, timely, hpcc or swift in it, e.g. "
+              "{ dcqcn {} })");
+    return std::nullopt;
+  }
+  std::string name = chosen->name();
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  ns3::ObjectFactory factory = CongestionControlNamed(name).value();
+  const std::string type = factory.GetTypeId().GetName();
+  for (const ModelAttribute& attribute :
+       LoadModelAttributes(block.Child(chosen->name().c_str()), type, diagnostics)) {
+    factory.Set(attribute.name, ns3::StringValue(attribute.value));
+  }
+  return factory;
 }
 
 }  // namespace
@@ -128,36 +215,58 @@ GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics) {
 }
 
 NicSettings LoadNic(const ProtoCursor& scenario, Diagnostics& diagnostics) {
-  NicSettings settings;
-  if (!scenario.Has("nic")) return settings;
+  if (!scenario.Has("nic")) return {};
   const ProtoCursor nic = scenario.Child("nic");
-  const auto mtu_bytes =
-      static_cast<uint32_t>(nic.Number(diagnostics, "mtu_bytes", settings.mtu_bytes, 256, 4096));
-  if (std::has_single_bit(mtu_bytes)) {
-    settings.mtu_bytes = mtu_bytes;
-  } else {
+  NicSettings settings =
+      MakeModel<Nic>(LoadModelAttributes(nic, "railyard::Nic", diagnostics))->settings();
+  if (const auto control = LoadCongestionControl(nic, diagnostics)) {
+    settings.congestion_control = *control;
+  }
+  if (!std::has_single_bit(settings.mtu_bytes)) {
     nic.Error(diagnostics, "mtu_bytes",
               fmt::format("{} is not an MTU of InfiniBand (expected 256, 512, 1024, 2048 or 4096)",
-                          mtu_bytes));
+                          settings.mtu_bytes));
+    return settings;
   }
-  const auto ack_every = static_cast<uint32_t>(
-      nic.Number(diagnostics, "ack_every_packets", settings.ack_every_packets, 1, 65'536));
-  const uint64_t window_bytes = nic.Bytes(diagnostics, "window", settings.window_bytes);
-  const uint64_t window_bytes_max = kWindowPacketsMax * settings.mtu_bytes;
   // What the window is held against has to be known.
   if (nic.IsDoubtful("mtu_bytes") || nic.IsDoubtful("ack_every_packets")) return settings;
-  if (window_bytes < settings.mtu_bytes || window_bytes > window_bytes_max) {
-    nic.Error(diagnostics, "window",
-              fmt::format("{} is out of range (expected {} to {})", FormatBytes(window_bytes),
-                          FormatBytes(settings.mtu_bytes), FormatBytes(window_bytes_max)));
-  } else if (window_bytes < uint64_t{ack_every} * settings.mtu_bytes) {
+  const uint64_t window_bytes_max = kWindowPacketsMax * settings.mtu_bytes;
+  if (settings.window_bytes < settings.mtu_bytes || settings.window_bytes > window_bytes_max) {
+    nic.Error(
+        diagnostics, "window",
+        fmt::format("{} is out of range (expected {} to {})", FormatBytes(settings.window_bytes),
+                    FormatBytes(settings.mtu_bytes), FormatBytes(window_bytes_max)));
+  } else if (settings.window_bytes < uint64_t{settings.ack_every_packets} * settings.mtu_bytes) {
     nic.Error(diagnostics, nic.Has("ack_every_packets") ? "ack_every_packets" : "window",
               fmt::format("the window of {} is full before {} packets of {} earn an ACK",
-                          FormatBytes(window_bytes), ack_every, FormatBytes(settings.mtu_bytes)));
+                          FormatBytes(settings.window_bytes), settings.ack_every_packets,
+                          FormatBytes(settings.mtu_bytes)));
   }
-  settings.window_bytes = window_bytes;
-  settings.ack_every_packets = ack_every;
   return settings;
+}
+
+std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario,
+                                             Diagnostics& diagnostics) {
+  std::vector<ModelAttribute> models;
+  if (scenario.Has("network")) {
+    models = LoadModelAttributes(scenario.Child("network"), "railyard::FabricNetwork", diagnostics);
+  }
+  ns3::EnumValue control;
+  MakeModel<FabricNetwork>(models)->GetAttribute("NetworkFlowControl", control);
+  const auto flow_control = static_cast<FlowControl>(control.Get());
+  if (scenario.Has("network") && flow_control != FlowControl::kCredits) {
+    RefuseWithoutEffect(scenario.Child("network"), {"credit"},
+                        "without network_flow_control: CREDITS", diagnostics);
+  }
+  if (!scenario.Has("switch")) return models;
+  const ProtoCursor block = scenario.Child("switch");
+  const std::vector<ModelAttribute> of_switch =
+      LoadModelAttributes(block, "railyard::Switch", diagnostics);
+  if (!block.IsDoubtfulSelf() && !scenario.IsDoubtful("network")) {
+    CheckSwitch(block, MakeModel<Switch>(of_switch)->buffer_settings(), flow_control, diagnostics);
+  }
+  models.insert(models.end(), of_switch.begin(), of_switch.end());
+  return models;
 }
 
 RoutingDelays LoadRouting(const ProtoCursor& scenario, Diagnostics& diagnostics) {

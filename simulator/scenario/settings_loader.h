@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The blocks of a scenario that only set numbers: `nccl`, `gpu`, `nic`, `routing`. Each function
+// The blocks of a scenario that only set numbers: `nccl`, `gpu`, `nic`, `routing`, and those of the
+// fabric's models, `switch` and `network`. Each function
 // takes a cursor on the whole scenario; an absent block means the defaults.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/fabric/routing_delays.h"
 #include "simulator/replay/gpu_costs.h"
+#include "simulator/scenario/model_attributes.h"
 #include "simulator/transport/nic_settings.h"
 #include "workloads/nccl_planner.h"
 
@@ -26,6 +29,8 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
 GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics);
 // All but the retransmission, which `nccl` says.
 NicSettings LoadNic(const ProtoCursor& scenario, Diagnostics& diagnostics);
+// Attributes of the fabric's models: `switch` and `network`.
+std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, Diagnostics& diagnostics);
 RoutingDelays LoadRouting(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
 // NCCL's default of NCCL_IB_TIMEOUT in a version (as ncclGetVersion).

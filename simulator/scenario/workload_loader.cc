@@ -74,10 +74,12 @@ std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::optional<ImportRep
 
 // The trace, and the field it came from.
 std::optional<Trace> LoadTrace(const ProtoCursor& workload, const char* source, uint32_t gpu_count,
-                               std::optional<ImportReport>& report, Diagnostics& diagnostics) {
+                               uint64_t seed, std::optional<ImportReport>& report,
+                               Diagnostics& diagnostics) {
   const std::string name = source;
   if (name == "nccl_log") return LoadNcclLog(workload.Child(source), report, diagnostics);
-  if (name == "program") return MakeProgramTrace(workload.Child(source), gpu_count, diagnostics);
+  if (name == "program")
+    return MakeProgramTrace(workload.Child(source), gpu_count, seed, diagnostics);
   if (!IsFile(workload, source, -1, diagnostics)) return std::nullopt;
   return ReadTrace(workload.FilePath(source), diagnostics);
 }
@@ -128,7 +130,7 @@ void CheckAlgorithms(const ProtoCursor& workload, const char* source, const Load
 }  // namespace
 
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
-                                           Diagnostics& diagnostics) {
+                                           uint64_t seed, Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();
   const auto& message = static_cast<const protos::Workload&>(workload.message());
   const char* const source = SourceOf(message);
@@ -144,7 +146,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
         FindReplayable(protos::Workload::ReplayAlgorithm_Name(message.algorithm()));
   }
   std::optional<Trace> trace =
-      LoadTrace(workload, source, gpu_count, loaded.import_report, diagnostics);
+      LoadTrace(workload, source, gpu_count, seed, loaded.import_report, diagnostics);
   if (!trace) return std::nullopt;
   loaded.trace = std::move(*trace);
   if (gpu_count > 0 && loaded.trace.rank_count > gpu_count) {

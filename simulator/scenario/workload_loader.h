@@ -20,8 +20,8 @@ struct LoadedWorkload {
 };
 
 // `workload` is a cursor on a railyard.protos.Workload; `gpu_count` is 0 where the fabric could not
-// be loaded. nullopt after an error.
+// be loaded; `seed` draws what the workload leaves to chance. nullopt after an error.
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
-                                           Diagnostics& diagnostics);
+                                           uint64_t seed, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -64,7 +64,7 @@ TEST(TextProtoTest, AnUnknownFieldIsNamedWithAGuessOrTheChoice) {
             ":1:10: error: faults[0].untill: unknown field \"untill\" (did you mean \"until\"?)\n");
   EXPECT_EQ(FindingsIn("potatoes { a: 1 b { c: [1, 2] } } seed: 1"),
             ":1:1: error: potatoes: unknown field \"potatoes\" (expected name, seed, fabric, "
-            "workload, nccl, gpu, nic, routing or faults)\n");
+            "workload, nccl, gpu, nic, routing, faults, switch or network)\n");
 }
 
 TEST(TextProtoTest, ValuesOfTheWrongTypeSayWhatIsRight) {

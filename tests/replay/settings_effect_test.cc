@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// No setting is inert: each field of the blocks gpu, nic, nccl and routing changes the fingerprint
-// of a scenario in which it matters.
-#include <set>
+// No setting is inert: each field of the blocks gpu, nic, nccl, network, routing and switch changes
+// the fingerprint of a scenario in which it matters.
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "simulator/scenario/scenario.pb.h"
@@ -12,11 +16,11 @@ namespace railyard::testing {
 namespace {
 
 struct Setting {
-  const char* block;
-  const char* field;
+  const char* field;  // by its path
   const char* value;  // other than the default, or what the scenario says
-  const char* scenario;
+  std::string scenario;
 };
+void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.field; }
 
 const char* const kAllReduce =
     "fabric { rail_optimized { servers: 2 } }\n"
@@ -41,60 +45,196 @@ const char* const kFlap =
     "routing { detection_delay: \"100us\" convergence_delay: \"1ms\" }\n"
     "faults { kind: LINK_DOWN link: \"server0/nic2--leaf2\" at: \"100us\" until: \"2100us\" }\n";
 
-const Setting kSettings[] = {
-    {"gpu", "launch_latency", "\"9us\"", kAllReduce},
-    {"gpu", "nvlink_step_latency", "\"3us\"", kInOneServer},
-    {"gpu", "network_step_latency", "\"9us\"", kAllReduce},
-    {"gpu", "channel_rate", "\"100Gbps\"", kAllReduce},
-    {"gpu", "proxy_post_latency", "\"2us\"", kAllReduce},
-    {"nic", "mtu_bytes", "1024", kAllReduce},
-    {"nic", "window", "\"16KiB\"", kLargeAllReduce},
-    {"nic", "ack_every_packets", "1", kAllReduce},
-    {"nccl", "version", "\"2.30.7\"", kAllToAll},
-    {"nccl", "IB_TIMEOUT", "9", kFlap},
-    {"nccl", "IB_RETRY_CNT", "1", kFlap},
-    {"nccl", "CROSS_NIC", "0", kAllReduce},
-    {"nccl", "BUFFSIZE", "\"64KiB\"", kAllReduce},
-    {"nccl", "MIN_NCHANNELS", "24", kAllReduce},
-    {"nccl", "MAX_NCHANNELS", "8", kAllReduce},
-    {"nccl", "PXN_DISABLE", "true", kAllToAll},
-    {"routing", "detection_delay", "\"1ms\"", kFlap},
-    {"routing", "convergence_delay", "\"3ms\"", kFlap},
-};
+// Eight GPUs send to one, over one leaf: blocks of 4 MiB.
+std::string Incast(const std::string& more, const char* bytes = "36MiB") {
+  return std::string("fabric { rail_optimized { servers: 9 gpus_per_server: 1 } }\n") +
+         "workload { program { collectives { kind: GATHER bytes: \"" + bytes + "\" } } }\n" + more;
+}
+std::string IncastWith(const std::string& control, const char* bytes = "36MiB") {
+  return Incast("nic { congestion_control { " + control + " } }\n", bytes);
+}
+// The leaf pauses its senders.
+const std::string kPaused = Incast("switch { buffer: \"2MiB\" }\n");
+// The leaf drops.
+const std::string kLossy =
+    Incast("switch { buffer: \"256KiB\" } network { network_flow_control: NONE }\n");
+const std::string kDcqcn = IncastWith("dcqcn {}");
+// Cut often enough that it does not simply go back to the rate before the cut.
+const std::string kLongDcqcn = IncastWith(
+    "dcqcn { fast_recovery_iterations: 1 increase_timer: \"20us\" byte_counter: \"200KB\" "
+    "alpha_gain: 0.01 }",
+    "180MiB");
+
+const std::vector<Setting>& Settings() {
+  static const std::vector<Setting> settings = {
+      {"gpu.launch_latency", "\"9us\"", kAllReduce},
+      {"gpu.nvlink_step_latency", "\"3us\"", kInOneServer},
+      {"gpu.network_step_latency", "\"9us\"", kAllReduce},
+      {"gpu.channel_rate", "\"100Gbps\"", kAllReduce},
+      {"gpu.proxy_post_latency", "\"2us\"", kAllReduce},
+      {"nic.mtu_bytes", "1024", kAllReduce},
+      {"nic.window", "\"16KiB\"", kLargeAllReduce},
+      {"nic.ack_every_packets", "1", kAllReduce},
+      {"nic.burst_packets", "4", kPaused},
+      {"nic.recovery", "SELECTIVE_REPEAT", kLossy},
+      {"nic.reorder_tolerance_packets", "16", kLossy},
+      {"nic.cnp_interval", "\"5us\"", kDcqcn},
+      {"nic.congestion_control", "{ none {} }", kDcqcn},
+      {"nic.congestion_control", "{ dctcp {} }", kDcqcn},
+      {"nic.congestion_control", "{ timely {} }", kDcqcn},
+      {"nic.congestion_control", "{ hpcc {} }", kDcqcn},
+      {"nic.congestion_control", "{ swift {} }", kDcqcn},
+      {"nic.congestion_control.dcqcn.alpha_gain", "0.1", kDcqcn},
+      {"nic.congestion_control.dcqcn.alpha_timer", "\"5us\"", kDcqcn},
+      {"nic.congestion_control.dcqcn.increase_timer", "\"20us\"", kDcqcn},
+      {"nic.congestion_control.dcqcn.byte_counter", "\"100KB\"", kDcqcn},
+      {"nic.congestion_control.dcqcn.fast_recovery_iterations", "1", kDcqcn},
+      {"nic.congestion_control.dcqcn.additive_increase", "\"10Gbps\"", kLongDcqcn},
+      {"nic.congestion_control.dcqcn.hyper_increase", "\"10Gbps\"", kLongDcqcn},
+      {"nic.congestion_control.dcqcn.min_rate", "\"50Gbps\"", kDcqcn},
+      {"nic.congestion_control.dctcp.gain", "0.5", IncastWith("dctcp {}")},
+      {"nic.congestion_control.dctcp.initial_alpha", "0.5", IncastWith("dctcp {}")},
+      {"nic.congestion_control.timely.difference_weight", "0.1", IncastWith("timely {}")},
+      {"nic.congestion_control.timely.beta", "0.2", IncastWith("timely {}")},
+      {"nic.congestion_control.timely.delta", "\"1Gbps\"", IncastWith("timely {}")},
+      {"nic.congestion_control.timely.hyper_samples", "2", IncastWith("timely {}")},
+      {"nic.congestion_control.timely.low_threshold", "\"5us\"", IncastWith("timely {}")},
+      {"nic.congestion_control.timely.high_threshold", "\"60us\"", IncastWith("timely {}")},
+      {"nic.congestion_control.timely.min_rate", "\"20Gbps\"", IncastWith("timely {}")},
+      {"nic.congestion_control.hpcc.eta", "0.5", IncastWith("hpcc {}")},
+      {"nic.congestion_control.hpcc.max_stage", "0", IncastWith("hpcc {}")},
+      {"nic.congestion_control.hpcc.additive_increase", "\"8KiB\"", IncastWith("hpcc {}")},
+      {"nic.congestion_control.swift.base_target", "\"30us\"", IncastWith("swift {}")},
+      {"nic.congestion_control.swift.hop_target", "\"3us\"", IncastWith("swift {}")},
+      {"nic.congestion_control.swift.scaling_range", "\"1us\"", IncastWith("swift {}")},
+      {"nic.congestion_control.swift.scaling_window_min", "5", IncastWith("swift {}")},
+      {"nic.congestion_control.swift.scaling_window_max", "20", IncastWith("swift {}")},
+      {"nic.congestion_control.swift.additive_increase", "4", IncastWith("swift {}")},
+      {"nic.congestion_control.swift.beta", "0.2", IncastWith("swift {}")},
+      {"nic.congestion_control.swift.max_decrease", "0.1", IncastWith("swift {}")},
+      {"nic.congestion_control.swift.min_window", "30",
+       IncastWith("swift { base_target: \"2us\" }")},
+      {"nccl.version", "\"2.30.7\"", kAllToAll},
+      {"nccl.IB_TIMEOUT", "9", kFlap},
+      {"nccl.IB_RETRY_CNT", "1", kFlap},
+      {"nccl.CROSS_NIC", "0", kAllReduce},
+      {"nccl.BUFFSIZE", "\"64KiB\"", kAllReduce},
+      {"nccl.MIN_NCHANNELS", "24", kAllReduce},
+      {"nccl.MAX_NCHANNELS", "8", kAllReduce},
+      {"nccl.PXN_DISABLE", "true", kAllToAll},
+      {"network.network_flow_control", "NONE", kPaused},
+      {"network.credit", "\"32KiB\"", Incast("network { network_flow_control: CREDITS }\n")},
+      {"network.nvlink_credit", "\"8KiB\"", kInOneServer},
+      {"network.pause_response", "\"5us\"", kPaused},
+      {"network.storm_threshold", "\"10us\"", kPaused},
+      {"routing.detection_delay", "\"1ms\"", kFlap},
+      {"routing.convergence_delay", "\"3ms\"", kFlap},
+      {"switch.buffer", "\"1MiB\"", kPaused},
+      {"switch.alpha", "1", kPaused},
+      {"switch.lossless_data", "false", kPaused},
+      {"switch.headroom", "\"4KiB\"", kPaused},
+      {"switch.headroom_scale", "0", kPaused},
+      {"switch.mtu", "\"300B\"", kPaused},
+      {"switch.xon_offset", "\"64KiB\"", kPaused},
+      {"switch.ecn_enabled", "false", kDcqcn},
+      {"switch.ecn_kmin", "\"200KiB\"", kDcqcn},
+      {"switch.ecn_kmax", "\"1MiB\"", kDcqcn},
+      {"switch.ecn_pmax", "1", kDcqcn},
+  };
+  return settings;
+}
 
 class SettingsEffectTest : public ProgramTest, public ::testing::WithParamInterface<Setting> {};
 
 TEST_P(SettingsEffectTest, TheFieldChangesTheFingerprint) {
   const Setting& setting = GetParam();
   const EndedRun before = RunText(setting.scenario, {"--no-baseline"});
-  const EndedRun after = RunText(
-      setting.scenario, {"--no-baseline", "--set",
-                         std::string(setting.block) + "." + setting.field + "=" + setting.value});
+  const EndedRun after =
+      RunText(setting.scenario,
+              {"--no-baseline", "--set", std::string(setting.field) + "=" + setting.value});
   ASSERT_TRUE(before.has_result()) << before.exit.errors;
   ASSERT_TRUE(after.has_result()) << after.exit.errors;
   EXPECT_NE(before.Text("fingerprint"), after.Text("fingerprint"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Settings, SettingsEffectTest, ::testing::ValuesIn(kSettings),
-                         [](const ::testing::TestParamInfo<Setting>& setting) {
-                           return std::string(setting.param.block) + "_" + setting.param.field;
-                         });
+// "nic.congestion_control={ swift {} }" as "nic_congestion_control_swift".
+std::string TestName(const ::testing::TestParamInfo<Setting>& setting) {
+  std::string name = setting.param.field;
+  const std::string value = setting.param.value;
+  if (value.starts_with("{ ")) name.append("_").append(value, 2, value.find(' ', 2) - 2);
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, SettingsEffectTest, ::testing::ValuesIn(Settings()), TestName);
+
+void ExpectCovered(const std::string& block, const google::protobuf::Descriptor& message) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *message.field(i);
+    const std::string path = block + "." + field.name();
+    if (path == "network.form") continue;  // must not have an effect: the test below
+    if (field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
+      ExpectCovered(path, *field.message_type());
+      continue;
+    }
+    EXPECT_TRUE(std::any_of(Settings().begin(), Settings().end(), [&](const Setting& setting) {
+      return setting.field == path;
+    })) << path;
+  }
+}
 
 TEST(SettingsEffectTableTest, HoldsEveryFieldThereIs) {
-  std::set<std::string> covered;
-  for (const Setting& setting : kSettings) {
-    covered.insert(std::string(setting.block) + "." + setting.field);
-  }
-  const auto expect_covered = [&](const char* block, const google::protobuf::Descriptor* message) {
-    for (int i = 0; i < message->field_count(); ++i) {
-      EXPECT_TRUE(covered.contains(std::string(block) + "." + message->field(i)->name()))
-          << block << "." << message->field(i)->name();
-    }
-  };
-  expect_covered("gpu", protos::Gpu::descriptor());
-  expect_covered("nic", protos::Nic::descriptor());
-  expect_covered("nccl", protos::Nccl::descriptor());
-  expect_covered("routing", protos::Routing::descriptor());
+  ExpectCovered("gpu", *protos::Gpu::descriptor());
+  ExpectCovered("nic", *protos::Nic::descriptor());
+  ExpectCovered("nccl", *protos::Nccl::descriptor());
+  ExpectCovered("network", *protos::Network::descriptor());
+  ExpectCovered("routing", *protos::Routing::descriptor());
+  ExpectCovered("switch", *protos::Switch::descriptor());
+}
+
+// The general form is another way to the same results: pauses, drops, marks, losses, credits.
+class FormTest : public ProgramTest, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(FormTest, NoResultDependsOnThePortsForm) {
+  const EndedRun in_short = RunText(GetParam(), {"--no-baseline"});
+  const EndedRun in_general =
+      RunText(GetParam(), {"--no-baseline", "--set", "network.form=GENERAL"});
+  ASSERT_TRUE(in_short.has_result()) << in_short.exit.errors;
+  ASSERT_TRUE(in_general.has_result()) << in_general.exit.errors;
+  EXPECT_EQ(in_short.Text("fingerprint"), in_general.Text("fingerprint"));
+  EXPECT_GT(in_general.Integer("events"), in_short.Integer("events"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, FormTest,
+                         ::testing::Values(kAllReduce, kAllToAll, kFlap, kPaused, kLossy, kDcqcn,
+                                           IncastWith("hpcc {}"),
+                                           Incast("network { network_flow_control: CREDITS }\n")),
+                         [](const auto& scenario) { return std::to_string(scenario.index); });
+
+// Each counter of the transport is non-zero where what it counts happens.
+TEST_F(ProgramTest, EveryTransportCounterCounts) {
+  const EndedRun marked = RunText(kDcqcn);
+  EXPECT_GT(marked.Integer("transport.ecn_marked"), 0);
+  EXPECT_GT(marked.Integer("transport.cnp"), 0);
+  EXPECT_LE(marked.Integer("transport.cnp"), marked.Integer("transport.ecn_marked"));
+  EXPECT_EQ(marked.Integer("transport.retransmitted_packets"), 0);
+  const EndedRun paused = RunText(kPaused);
+  EXPECT_GT(paused.Integer("transport.pfc_pause_ps"), 0);
+  EXPECT_THAT(paused.Drops(), ::testing::IsEmpty());
+  const EndedRun lossy = RunText(kLossy);
+  EXPECT_EQ(lossy.Integer("transport.pfc_pause_ps"), 0);
+  EXPECT_GT(lossy.Integer("transport.retransmitted_packets"), 0);
+  EXPECT_GT(lossy.Drops().at("BUFFER_FULL"), 0);
+  // Without room for what arrives after a pause frame, a lossless class loses packets.
+  const EndedRun without_headroom = RunText(kPaused, {"--set", "switch.headroom_scale=0"});
+  EXPECT_GT(without_headroom.Drops().at("HEADROOM_FULL"), 0);
+}
+
+TEST_F(ProgramTest, APauseStormIsNoted) {
+  const EndedRun run = RunText(kPaused, {"--set", "network.storm_threshold=\"10us\""});
+  EXPECT_THAT(run.exit.output,
+              ::testing::ContainsRegex("PAUSE_STORM at .* had to wait for longer than the storm "
+                                       "threshold"));
 }
 
 }  // namespace

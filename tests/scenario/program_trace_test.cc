@@ -43,6 +43,69 @@ TEST(ProgramTraceTest, SizesBecomeCountsAsInNcclTests) {
   EXPECT_EQ(loaded.scenario->job.collectives.size(), 7u);
 }
 
+TEST(ProgramTraceTest, GatherAndScatterHaveBlocksAndARoot) {
+  const auto loaded = LoadProgram(
+      "collectives { kind: GATHER bytes: \"1MiB\" root: 3 }\n"
+      "collectives { kind: SCATTER bytes: \"1MiB\" }\n");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  const std::vector<TraceOperation>& calls = loaded.scenario->trace.operations[9];
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].kind, CollectiveKind::kGather);
+  EXPECT_EQ(calls[0].count, (1u << 20) / 4 / 16);
+  EXPECT_EQ(calls[0].root, 3u);
+  EXPECT_EQ(calls[1].kind, CollectiveKind::kScatter);
+  EXPECT_EQ(calls[1].count, (1u << 20) / 4 / 16);
+}
+
+// As nccl-tests' sendrecv.cu: to (rank + 1) % n, from (rank - 1 + n) % n, in one group.
+TEST(ProgramTraceTest, SendRecvIsARingOfGroups) {
+  const auto loaded = LoadProgram("collectives { kind: SEND_RECV bytes: \"8\" repeat: 2 }");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  const std::vector<TraceOperation>& calls = loaded.scenario->trace.operations[0];
+  ASSERT_EQ(calls.size(), 4u);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_EQ(calls[i].kind, i % 2 == 0 ? CollectiveKind::kSend : CollectiveKind::kRecv);
+    EXPECT_EQ(calls[i].peer, i % 2 == 0 ? 1u : 15u);
+    EXPECT_EQ(calls[i].count, 2u);
+  }
+  EXPECT_NE(calls[0].group, 0u);
+  EXPECT_EQ(calls[0].group, calls[1].group);
+  EXPECT_NE(calls[1].group, calls[2].group);
+  EXPECT_EQ(calls[2].group, calls[3].group);
+  EXPECT_EQ(loaded.scenario->job.collectives.size(), 2u);
+}
+
+TEST(ProgramTraceTest, APermutationIsOneCycleThatTheSeedDraws) {
+  const auto destinations = [](const std::string& seed) {
+    const LoadedScenario loaded("seed: " + seed + "\n" + kFabric +
+                                "workload { program { collectives { kind: PERMUTATION bytes: "
+                                "\"8\" } } }\n");
+    EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
+    std::vector<uint32_t> peers;
+    for (const auto& calls : loaded.scenario->trace.operations) peers.push_back(calls[0].peer);
+    for (uint32_t rank = 0; rank < peers.size(); ++rank) {
+      EXPECT_EQ(loaded.scenario->trace.operations[peers[rank]][1].peer, rank);
+    }
+    return peers;
+  };
+  const std::vector<uint32_t> peers = destinations("1");
+  ASSERT_EQ(peers.size(), 16u);
+  uint32_t length = 1;
+  for (uint32_t rank = peers[0]; rank != 0 && length <= 16; rank = peers[rank]) ++length;
+  EXPECT_EQ(length, 16u);
+  EXPECT_EQ(destinations("1"), peers);
+  EXPECT_NE(destinations("2"), peers);
+}
+
+TEST(ProgramTraceTest, OneGpuCannotSendToAnother) {
+  EXPECT_EQ(
+      LoadedScenario("fabric { rail_optimized { servers: 1 gpus_per_server: 1 } }\n"
+                     "workload { program { collectives { kind: SEND_RECV bytes: \"8\" } } }")
+          .findings,
+      ":2:36: error: workload.program.collectives[0].kind: needs two GPUs or more (the fabric "
+      "has one)\n");
+}
+
 TEST(ProgramTraceTest, MistakesAreFoundAllAtOnce) {
   EXPECT_EQ(
       LoadProgram("collectives { }\n"
@@ -67,7 +130,7 @@ TEST(ProgramTraceTest, MistakesAreFoundAllAtOnce) {
       ":7:32: error: workload.program.collectives[4].bytes: \"0\" is out of range (expected 4 "
       "B to 1 PiB)\n"
       ":7:43: error: workload.program.collectives[4].root: means nothing for this kind "
-      "(expected BROADCAST or REDUCE)\n"
+      "(expected BROADCAST, REDUCE, GATHER or SCATTER)\n"
       ":8:42: error: workload.program.collectives[5].repeat: 0 is out of range (expected 1 to "
       "20000000)\n");
 }
