@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/graph_writer.h"
 
+#include <algorithm>
 #include <array>
 #include <sstream>
 
@@ -45,7 +46,42 @@ const char* ColourOf(Tier tier) {
   return kColours[static_cast<size_t>(tier)];
 }
 
+// `name: value`, in quotes where the field is a text; nothing where the part has no value.
+std::string TextField(std::string_view name, const std::string& value) {
+  constexpr std::array<std::string_view, 7> kBare = {
+      "kind", "server", "local_index", "tier", "lanes", "routing", "deadlock_avoidance"};
+  if (value.empty()) return {};
+  const bool is_bare = std::find(kBare.begin(), kBare.end(), name) != kBare.end();
+  return is_bare ? fmt::format(" {}: {}", name, value) : fmt::format(" {}: \"{}\"", name, value);
+}
+
 }  // namespace
+
+std::string ToTopologyText(const FabricGraph& fabric) {
+  std::string text;
+  for (const std::string_view name : kFabricAttributes) {
+    const std::string field = TextField(name, FabricAttribute(fabric, name));
+    if (!field.empty()) text += fmt::format("{}\n", field.substr(1));
+  }
+  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+    text += "devices {";
+    for (const std::string_view name : kDeviceAttributes) {
+      text += TextField(name, DeviceAttribute(fabric, id, name));
+    }
+    text += " }\n";
+  }
+  for (uint32_t i = 0; i < fabric.cables().size(); ++i) {
+    const LinkId link = fabric.cables()[i].forward;
+    text += fmt::format("links {{ from: \"{}\" to: \"{}\"",
+                        fabric.device(fabric.link_source(link)).name,
+                        fabric.device(fabric.link_target(link)).name);
+    for (const std::string_view name : kCableAttributes) {
+      text += TextField(name, CableAttribute(fabric, i, name));
+    }
+    text += " }\n";
+  }
+  return text;
+}
 
 std::string ToGraphMl(const FabricGraph& fabric) {
   const Cables cables = CablesOf(fabric);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A fabric as a file for other programs, by Boost.Graph's writers. Every attribute is kept: what
-// GraphML gives back is the same fabric, GPUs and cables in the same order.
+// A fabric as a file: protobuf text, and for other programs what Boost.Graph's writers make of it.
+// Text and GraphML keep every attribute: what is read back is the same fabric, GPUs and cables in
+// the same order.
 #pragma once
 
 #include <string>
@@ -9,6 +10,8 @@
 
 namespace railyard {
 
+// A railyard.protos.Topology.
+std::string ToTopologyText(const FabricGraph& fabric);
 std::string ToGraphMl(const FabricGraph& fabric);
 // Graphviz; for pictures, with a shape per kind of device and a colour per tier.
 std::string ToDot(const FabricGraph& fabric);

@@ -84,9 +84,32 @@ TEST_F(CliTest, NoCommandAndUnknownOnesAreMistakes) {
   EXPECT_EQ(errors_, "railyard: error: unknown command \"rnu\" (did you mean \"run\"?)\n");
   EXPECT_EQ(Railyard({"dance"}), kExitInput);
   EXPECT_EQ(errors_,
-            "railyard: error: unknown command \"dance\" (expected run, validate or import)\n");
+            "railyard: error: unknown command \"dance\" (expected run, validate, import, topo or "
+            "help)\n");
   EXPECT_EQ(Railyard({"--quiet"}), kExitInput);
-  EXPECT_EQ(errors_, "railyard: error: a command is missing (expected run, validate or import)\n");
+  EXPECT_EQ(
+      errors_,
+      "railyard: error: a command is missing (expected run, validate, import, topo or help)\n");
+}
+
+TEST_F(CliTest, HelpListsModelsWithUnitsDefaultsAndFields) {
+  EXPECT_EQ(Railyard({"help"}), kExitDone);
+  EXPECT_THAT(output_, HasSubstr("Usage: railyard"));
+  EXPECT_EQ(Railyard({"help", "models"}), kExitDone);
+  for (const char* model :
+       {"Dcqcn", "Dctcp", "FabricNetwork", "Hpcc", "Nic", "Swift", "Switch", "Timely"}) {
+    EXPECT_THAT(output_, HasSubstr("railyard::" + std::string(model) + "\n"));
+  }
+  EXPECT_EQ(Railyard({"help", "models", "Switch"}), kExitDone);
+  EXPECT_THAT(output_, HasSubstr("  EcnPmax = 0.2 (0 to 1); in a scenario: switch.ecn_pmax\n"));
+  EXPECT_THAT(output_, ::testing::Not(HasSubstr("railyard::Nic")));
+  EXPECT_EQ(Railyard({"help", "models", "railyard::Dcqcn"}), kExitDone);
+  EXPECT_THAT(output_, HasSubstr("  AdditiveIncreaseBps = 40 Mbps (0 bps or more); in a scenario: "
+                                 "nic.congestion_control.dcqcn.additive_increase\n"));
+  EXPECT_EQ(Railyard({"help", "models", "FabricNetwork"}), kExitDone);
+  EXPECT_THAT(output_, HasSubstr("  trace source PauseSent: railyard::PauseSentCallback\n"));
+  EXPECT_EQ(Railyard({"help", "models", "Dcqc"}), kExitInput);
+  EXPECT_EQ(errors_, "railyard: error: unknown model \"Dcqc\" (did you mean \"Dcqcn\"?)\n");
 }
 
 TEST_F(CliTest, UnknownOptionsAndArgumentsAreMistakes) {

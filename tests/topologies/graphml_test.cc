@@ -66,6 +66,18 @@ class GraphMlTest : public ::testing::Test {
   std::string findings_;
 };
 
+TEST_F(GraphMlTest, WhatIsWrittenAsTextIsReadAsTheSameFabric) {
+  for (const char* preset : {"h100-4x8-rail-optimized", "torus-3d-4x4x4"}) {
+    const FabricGraph fabric = *MakePreset(preset);
+    const std::string path = directory_ + "/f.textproto";
+    std::ofstream(path) << ToTopologyText(fabric);
+    Diagnostics diagnostics;
+    const auto read = LoadFabricArgument(path, diagnostics);
+    ASSERT_TRUE(read.has_value()) << diagnostics.ToString();
+    EXPECT_EQ(ToGraphMl(*read), ToGraphMl(fabric));
+  }
+}
+
 TEST_F(GraphMlTest, WhatIsWrittenIsReadAsTheSameFabric) {
   for (const char* preset : {"h100-4x8-rail-optimized", "torus-3d-4x4x4", "h800-8x8-dual-plane"}) {
     const FabricGraph fabric = *MakePreset(preset);

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/cli/topo_comparison.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <spawn.h>
+#include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+#include <rapidjson/prettywriter.h>
+#include <rapidjson/stringbuffer.h>
+
+#include "analysis/output_file.h"
+#include "analysis/text_table.h"
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/units/units.h"
+#include "topologies/graph_writer.h"
+#include "topologies/network_flow.h"
+
+namespace railyard {
+namespace {
+
+// Removed with all that is in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    path_ = (std::filesystem::temp_directory_path() / "railyard-XXXXXX").string();
+    if (::mkdtemp(path_.data()) == nullptr) ThrowErrno("create", path_);
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  std::string File(const char* name) const { return fmt::format("{}/{}", path_, name); }
+
+ private:
+  std::string path_;
+};
+
+// This program with other arguments; its exit status, kExitEnvironment where a signal ended it.
+int RunProcess(std::vector<std::string> arguments) {
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  const int failure =
+      ::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ);
+  if (failure != 0) {
+    throw EnvironmentError(fmt::format("cannot start a run: {}", std::strerror(failure)));
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) ThrowErrno("wait for", "a run");
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kExitEnvironment;
+}
+
+const rapidjson::Value& Find(const rapidjson::Value& object, const char* key) {
+  if (object.IsObject()) {
+    const auto found = object.FindMember(key);
+    if (found != object.MemberEnd()) return found->value;
+  }
+  throw EnvironmentError(fmt::format("a run's summary.json has no {}", key));
+}
+
+void ReadSummary(const std::string& path, ComparedRun& run) {
+  std::ifstream file(path);
+  if (!file) return;
+  std::ostringstream text;
+  text << file.rdbuf();
+  rapidjson::Document summary;
+  summary.Parse(text.str().c_str());
+  run.status = Find(summary, "status").GetString();
+  run.simulated_time_ps = Find(summary, "simulated_time_ps").GetInt64();
+  const rapidjson::Value& stretch = Find(Find(Find(summary, "collectives"), "stretch"), "max");
+  if (stretch.IsNumber()) run.stretch_max = stretch.GetDouble();
+  const rapidjson::Value& payload = Find(summary, "payload");
+  run.left_server_share = Find(payload, "left_server_share").GetDouble();
+  run.reached_spine_share = Find(payload, "reached_spine_share").GetDouble();
+  for (const rapidjson::Value& tier : Find(summary, "tiers").GetArray()) {
+    run.tiers.push_back({.tier = Find(tier, "tier").GetString(),
+                         .payload_bytes = Find(tier, "payload_bytes").GetUint64()});
+  }
+}
+
+bool IsInServer(Tier tier) { return tier == Tier::kNvlink || tier == Tier::kHost; }
+
+uint64_t PayloadOf(const ComparedRun& run, Tier tier) {
+  for (const ComparedRun::TierBytes& bytes : run.tiers) {
+    if (bytes.tier == TierName(tier)) return bytes.payload_bytes;
+  }
+  return 0;
+}
+
+// Bytes on the cables of the network, counted once per cable crossed.
+uint64_t NetworkBytes(const ComparedRun& run) {
+  uint64_t sum = 0;
+  for (int i = 0; i < kTierCount; ++i) {
+    if (!IsInServer(static_cast<Tier>(i))) sum += PayloadOf(run, static_cast<Tier>(i));
+  }
+  return sum;
+}
+
+}  // namespace
+
+ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario) {
+  ComparedRun run = {.fabric = fabric.name,
+                     .gpus = static_cast<uint32_t>(fabric.gpus().size()),
+                     .bisection_bps = BisectionBps(fabric),
+                     .status = {},
+                     .tiers = {}};
+  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+    if (fabric.device(id).kind == DeviceKind::kSwitch) ++run.switches;
+  }
+  for (const Cable& cable : fabric.cables()) {
+    if (!IsInServer(fabric.link(cable.forward).tier)) ++run.network_cables;
+  }
+  const TemporaryDirectory directory;
+  OutputFile file(directory.File("fabric.textproto"));
+  file.Write(ToTopologyText(fabric));
+  file.Close();
+  const int status = RunProcess(
+      {"railyard", "run", scenario, "--quiet", "--out", directory.File("result"), "--set",
+       fmt::format("fabric={{file: \"{}\"}}", directory.File("fabric.textproto"))});
+  run.exit_status = static_cast<ExitStatus>(status);
+  ReadSummary(directory.File("result/summary.json"), run);
+  return run;
+}
+
+std::string ComparisonTable(const std::vector<ComparedRun>& runs) {
+  TextTable table({{"fabric", Align::kLeft},
+                   {"GPUs"},
+                   {"switches"},
+                   {"cables"},
+                   {"bisection"},
+                   {"status", Align::kLeft},
+                   {"time"},
+                   {"largest stretch"},
+                   {"NVLink bytes"},
+                   {"network bytes"},
+                   {"left server"},
+                   {"reached spine"}});
+  for (const ComparedRun& run : runs) {
+    const bool has_result = !run.status.empty();
+    const auto shown = [&](std::string text) { return has_result ? std::move(text) : "-"; };
+    table.AddRow({run.fabric, fmt::format("{}", run.gpus), fmt::format("{}", run.switches),
+                  fmt::format("{}", run.network_cables), FormatRate(run.bisection_bps),
+                  has_result ? run.status : fmt::format("exit {}", int{run.exit_status}),
+                  shown(FormatDuration(run.simulated_time_ps)),
+                  shown(fmt::format("{:.4g}", run.stretch_max)),
+                  shown(FormatBytes(PayloadOf(run, Tier::kNvlink))),
+                  shown(FormatBytes(NetworkBytes(run))),
+                  shown(fmt::format("{:.1f} %", 100 * run.left_server_share)),
+                  shown(fmt::format("{:.1f} %", 100 * run.reached_spine_share))});
+  }
+  return table.ToString();
+}
+
+std::string ComparisonJson(const std::vector<ComparedRun>& runs) {
+  rapidjson::StringBuffer buffer;
+  rapidjson::PrettyWriter<rapidjson::StringBuffer> json(buffer);
+  json.SetIndent(' ', 2);
+  const auto text = [&](const char* key, const std::string& value) {
+    json.Key(key);
+    json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  };
+  const auto number = [&](const char* key, uint64_t value) {
+    json.Key(key);
+    json.Uint64(value);
+  };
+  const auto real = [&](const char* key, double value) {
+    json.Key(key);
+    json.Double(value);
+  };
+  json.StartArray();
+  for (const ComparedRun& run : runs) {
+    json.StartObject();
+    text("fabric", run.fabric);
+    number("gpus", run.gpus);
+    number("switches", run.switches);
+    number("network_cables", run.network_cables);
+    number("bisection_bytes_per_s", run.bisection_bps / 8);
+    number("exit_status", static_cast<uint64_t>(run.exit_status));
+    if (!run.status.empty()) {
+      text("status", run.status);
+      number("simulated_time_ps", static_cast<uint64_t>(run.simulated_time_ps));
+      real("stretch_max", run.stretch_max);
+      real("left_server_share", run.left_server_share);
+      real("reached_spine_share", run.reached_spine_share);
+      json.Key("tiers");
+      json.StartArray();
+      for (const ComparedRun::TierBytes& tier : run.tiers) {
+        json.StartObject();
+        text("tier", tier.tier);
+        number("payload_bytes", tier.payload_bytes);
+        json.EndObject();
+      }
+      json.EndArray();
+    }
+    json.EndObject();
+  }
+  json.EndArray();
+  return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+}
+
+}  // namespace railyard

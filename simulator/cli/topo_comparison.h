@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The same job on several fabrics. Each run is a process of its own, as every simulation is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulator/cli/cli.h"
+#include "topologies/fabric_graph.h"
+
+namespace railyard {
+
+struct ComparedRun {
+  std::string fabric;
+  uint32_t gpus = 0;
+  uint32_t switches = 0;
+  uint64_t network_cables = 0;  // outside servers
+  uint64_t bisection_bps = 0;
+  ExitStatus exit_status = kExitDone;
+  // The rest is of the run's summary; without one the status is empty.
+  std::string status;
+  int64_t simulated_time_ps = 0;
+  double stretch_max = 0;
+  double left_server_share = 0;
+  double reached_spine_share = 0;
+  struct TierBytes {
+    std::string tier;
+    uint64_t payload_bytes = 0;
+  };
+  std::vector<TierBytes> tiers;
+};
+
+// Runs `scenario` with its fabric replaced; its findings go to standard error. EnvironmentError
+// where no process can be started or its result not be read.
+ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario);
+
+std::string ComparisonTable(const std::vector<ComparedRun>& runs);
+std::string ComparisonJson(const std::vector<ComparedRun>& runs);
+
+}  // namespace railyard

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// `railyard topo compare`: each row is the run that `railyard run` makes on that fabric.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/run/program.h"
+
+namespace railyard::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TopoCompareTest : public ProgramTest {
+ protected:
+  const std::string job_ = Program("ALL_REDUCE", "4MiB");
+};
+
+TEST_F(TopoCompareTest, RowsAreTheRunsThemselves) {
+  const std::string two = scratch_.Write("two.textproto", "rail_optimized { servers: 2 }");
+  const std::string slow =
+      scratch_.Write("narrow.textproto", "rail_optimized { servers: 2 nic_rate: \"200Gbps\" }");
+  const std::string scenario = scratch_.Write("job.textproto", RailOptimized(2) + job_);
+  const std::string json = scratch_.Path("table.json");
+  const ProgramExit exit =
+      Railyard({"topo", "compare", two, slow, "--workload", scenario, "--json", json});
+  ASSERT_EQ(exit.status, 0) << exit.errors;
+  EXPECT_THAT(exit.output, HasSubstr("COMPLETED"));
+
+  rapidjson::Document rows;
+  rows.Parse(ReadText(json).c_str());
+  ASSERT_TRUE(rows.IsArray());
+  ASSERT_EQ(rows.Size(), 2u);
+  const EndedRun alone = RunText(RailOptimized(2) + job_);
+  EXPECT_EQ(rows[0]["simulated_time_ps"].GetInt64(), alone.Integer("simulated_time_ps"));
+  EXPECT_EQ(rows[0]["gpus"].GetInt(), 16);
+  EXPECT_STREQ(rows[0]["status"].GetString(), "COMPLETED");
+  // Half the rate: half the bisection, and a longer AllReduce.
+  EXPECT_EQ(rows[0]["bisection_bytes_per_s"].GetInt64(),
+            2 * rows[1]["bisection_bytes_per_s"].GetInt64());
+  EXPECT_GT(rows[1]["simulated_time_ps"].GetInt64(), rows[0]["simulated_time_ps"].GetInt64());
+}
+
+TEST_F(TopoCompareTest, MistakesInAnyFabricOrTheScenarioAreFound) {
+  const std::string good = scratch_.Write("good.textproto", "rail_optimized { servers: 2 }");
+  const std::string bad = scratch_.Write("bad.textproto", "rail_optimized { servers: 0 }");
+  const std::string scenario = scratch_.Write("job.textproto", RailOptimized(2) + job_);
+  const ProgramExit exit = Railyard({"topo", "compare", good, bad, "--workload", scenario});
+  EXPECT_EQ(exit.status, 2);
+  EXPECT_THAT(exit.errors, HasSubstr("bad.textproto:1:"));
+
+  const std::string wrong = scratch_.Write("wrong.textproto", RailOptimized(2) + "potatoes: 1\n");
+  const ProgramExit wrong_job = Railyard({"topo", "compare", good, good, "--workload", wrong});
+  EXPECT_EQ(wrong_job.status, 2);
+  EXPECT_THAT(wrong_job.errors, HasSubstr("unknown field \"potatoes\""));
+}
+
+}  // namespace
+}  // namespace railyard::testing
