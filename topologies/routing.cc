@@ -90,6 +90,15 @@ uint64_t EcmpRouting::CountShortestPaths(DeviceId from, DeviceId to) const {
   return paths_to.empty() ? 0 : paths_to.at(ends->to);
 }
 
+NextHops EcmpRouting::NextHopsTo(DeviceId at, DeviceId nic) const {
+  NextHops next;
+  const uint32_t switches = NextLinks(at, FindDestination(nic), next.links);
+  if (next.links.empty()) return next;
+  const bool is_last = graph_.link_target(next.links.front()) == nic;
+  next.hops = is_last ? 1 : switches + 2;  // to the next switch, over those behind it, to the NIC
+  return next;
+}
+
 std::optional<EcmpRouting::NicEnds> EcmpRouting::FindNics(DeviceId from, DeviceId to) const {
   if (from == to) return std::nullopt;
   NicEnds ends = {.from = from, .to = to, .first = std::nullopt, .last = std::nullopt};
@@ -137,8 +146,8 @@ const EcmpRouting::Distances& EcmpRouting::DistancesTo(SwitchIndex attachment) c
   return distances;
 }
 
-void EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
-                            std::vector<LinkId>& next) const {
+uint32_t EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
+                                std::vector<LinkId>& next) const {
   next.clear();
   uint32_t fewest_hops = kUnreachable;
   // Keeps the links with the fewest hops still to go behind them.
@@ -164,7 +173,7 @@ void EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
       if (up_[link]) consider(link, hops_from_switch(neighbour));
     }
     if (graph_.routing == RoutingPolicy::kDimensionOrder) KeepLowestDimension(next);
-    return;
+    return fewest_hops;
   }
   // The last hop, also between two NICs cabled to each other.
   const Graph& fabric = graph_.graph();
@@ -172,13 +181,14 @@ void EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
     const LinkId link = graph_.link_of_edge(edge);
     if (boost::source(edge, fabric) == device && up_[link]) consider(link, 0);
   }
-  if (here != kNoSwitch || !next.empty()) return;
+  if (here != kNoSwitch || !next.empty()) return 0;
   // The first hop, from a NIC to a switch it hangs on.
   for (const auto& edge : boost::make_iterator_range(boost::out_edges(device, fabric))) {
     const LinkId link = graph_.link_of_edge(edge);
     const SwitchIndex neighbour = switch_of_device_[boost::target(edge, fabric)];
     if (neighbour != kNoSwitch && up_[link]) consider(link, hops_from_switch(neighbour));
   }
+  return fewest_hops;
 }
 
 void EcmpRouting::KeepLowestDimension(std::vector<LinkId>& next) const {

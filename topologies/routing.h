@@ -19,10 +19,17 @@ namespace railyard {
 // The links a packet takes, first to last; empty if the destination cannot be reached.
 using Path = std::vector<LinkId>;
 
+// Where a packet may go next: equal-cost links, in the order of creation, and how many links it
+// then has crossed at the end, these included.
+struct NextHops {
+  std::vector<LinkId> links;
+  uint32_t hops = 0;
+};
+
 // Any shortest path is legal, also one that goes up and down twice where links are cut; networks
-// that forbid it are not modelled. One choice per switch and flow, as a switch's hash over a
-// packet's header makes it: per-packet spraying and flowlets are not modelled. When the number of
-// equal-cost links changes, flows through that switch are dealt anew (no resilient hashing). Not
+// that forbid it are not modelled. Resolve() makes one choice per switch and flow, as a switch's
+// hash over a packet's header does; NextHopsTo() leaves the choice to the switch. When the number
+// of equal-cost links changes, flows through that switch are dealt anew (no resilient hashing). Not
 // for use by two threads at once.
 class EcmpRouting {
  public:
@@ -35,6 +42,9 @@ class EcmpRouting {
   Path Resolve(DeviceId from, DeviceId to, uint64_t entropy) const;
   // Number of equal-cost shortest paths, 0 if unreachable or from == to; parallel links count each.
   uint64_t CountShortestPaths(DeviceId from, DeviceId to) const;
+
+  // From a switch to a NIC over links that are up; no links if it cannot be reached.
+  NextHops NextHopsTo(DeviceId at, DeviceId nic) const;
 
   // A link's state as routing knows it (after detection and convergence). Distances are
   // recomputed when next asked for.
@@ -67,8 +77,10 @@ class EcmpRouting {
   std::optional<NicEnds> FindNics(DeviceId from, DeviceId to) const;
   Destination FindDestination(DeviceId nic) const;
   const Distances& DistancesTo(SwitchIndex attachment) const;
-  // Links that `device` may use next on a shortest path, in the order of creation.
-  void NextLinks(DeviceId device, const Destination& destination, std::vector<LinkId>& next) const;
+  // Links that `device` may use next on a shortest path, in the order of creation. Returns how many
+  // links between switches follow the first of the path; 0 where that is the last.
+  uint32_t NextLinks(DeviceId device, const Destination& destination,
+                     std::vector<LinkId>& next) const;
   void KeepLowestDimension(std::vector<LinkId>& next) const;
 
   const FabricGraph& graph_;

@@ -72,6 +72,9 @@ void FabricNetwork::ConfigureLink(LinkId id) {
     link.arrival = Link::Arrival::kForward;
     link.delay_ps += target.forwarding_latency_ps;
   }
+  if (load_balancing_ != LoadBalancing::kEcmp && target.kind == DeviceKind::kSwitch) {
+    link.arrival_flags |= Link::kBalanced;
+  }
   if (hashes_trajectory_) link.arrival_flags |= Link::kHashed;
   if (form_ == PortForm::kGeneral) {
     link.send_flags |= Link::kGeneralForm;

@@ -42,6 +42,26 @@ ns3::TypeId FabricNetwork::GetTypeId() {
                                    static_cast<int>(FlowControl::kCredits), "CREDITS",
                                    static_cast<int>(FlowControl::kNone), "NONE"))
           .AddAttribute(
+              "LoadBalancing",
+              "How switches choose among equal-cost links for an RDMA write. ECMP: by a "
+              "hash of switch and queue pair. FLOWLET: drawn anew after a pause "
+              "(LetFlow, Vanini et al., NSDI 2017). ADAPTIVE: the least queued. SPRAYING: "
+              "drawn for each packet (Dixit et al., INFOCOM 2013).",
+              ns3::EnumValue(static_cast<int>(LoadBalancing::kEcmp)),
+              ns3::MakeEnumAccessor(&FabricNetwork::SetLoadBalancing,
+                                    &FabricNetwork::GetLoadBalancing),
+              ns3::MakeEnumChecker(static_cast<int>(LoadBalancing::kEcmp), "ECMP",
+                                   static_cast<int>(LoadBalancing::kFlowlet), "FLOWLET",
+                                   static_cast<int>(LoadBalancing::kAdaptive), "ADAPTIVE",
+                                   static_cast<int>(LoadBalancing::kSpraying), "SPRAYING"))
+          .AddAttribute("FlowletGapPs",
+                        "With FLOWLET, the pause after which a queue pair's next packet may take "
+                        "another link, in ps. Default, assumed: 20 us, by which two paths may "
+                        "differ: 1 MB queued at 400 Gb/s.",
+                        ns3::IntegerValue(20 * kPsPerUs),
+                        ns3::MakeIntegerAccessor(&FabricNetwork::flowlet_gap_ps_),
+                        ns3::MakeIntegerChecker<int64_t>(0, kPsPerSecond))
+          .AddAttribute(
               "CreditBytes",
               "With CREDITS, the receive buffer behind each link between NICs and switches, in "
               "bytes. Default, assumed: 400 Gb/s times 5 us, above the round trip of a cable in a "

@@ -214,8 +214,8 @@ inline void FabricNetwork::Arrive(uint32_t index) {
   if ((link.arrival_flags & Link::kFromLossyBuffer) != 0) [[unlikely]]
     LeaveLossyBuffer(packets_[index]);
   LeaveDevice(index);
-  if ((link.arrival_flags & (Link::kHashed | Link::kMayLose)) != 0 && !ArriveSpecially(index))
-      [[unlikely]]
+  if ((link.arrival_flags & (Link::kHashed | Link::kMayLose | Link::kBalanced)) != 0 &&
+      !ArriveSpecially(index)) [[unlikely]]
     return;
   Packet& packet = packets_[index];
   packet.ingress = id;
@@ -260,7 +260,30 @@ bool FabricNetwork::ArriveSpecially(uint32_t index) {
       trajectory_hash_ = Mix64(trajectory_hash_ ^ value);
     }
   }
-  return (flags & Link::kMayLose) == 0 || !IsLost(index);
+  if ((flags & Link::kMayLose) != 0 && IsLost(index)) return false;
+  return (flags & Link::kBalanced) == 0 || ChooseNextLink(index);
+}
+
+void FabricNetwork::SetRouting(const EcmpRouting& routing) {
+  load_balancer_ = LoadBalancer(
+      routing, {.policy = load_balancing_, .flowlet_gap_ps = flowlet_gap_ps_, .seed = seed_},
+      [this](LinkId link) { return BacklogPs(link); });
+}
+
+bool FabricNetwork::ChooseNextLink(uint32_t index) {
+  Packet& packet = packets_[index];
+  if (packet.kind != PacketKind::kRdmaWrite) return true;
+  // The path ends with the link from the NIC to its GPU.
+  const LinkId last = paths_[packet.path + packet.hop_count - 1u];
+  const uint32_t hops = packet.hop_count - packet.hop - 2u;
+  const LinkId next = load_balancer_.Choose(
+      graph_->link_target(packet.link), graph_->link_source(last), hops, packet, engine_->NowPs());
+  if (next == LoadBalancer::kNoLink) {
+    Lose(index, DropReason::kNoRoute);
+    return false;
+  }
+  packet.next_link = next;
+  return true;
 }
 
 void FabricNetwork::Drop(uint32_t index, DropReason reason, LinkId link) {

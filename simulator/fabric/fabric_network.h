@@ -34,6 +34,7 @@
 #include "simulator/fabric/buffer_settings.h"
 #include "simulator/fabric/hold_report.h"
 #include "simulator/fabric/link_record.h"
+#include "simulator/fabric/load_balancer.h"
 #include "simulator/fabric/packet.h"
 #include "simulator/fabric/packet_pool.h"
 #include "simulator/fabric/port.h"
@@ -136,6 +137,10 @@ class FabricNetwork : public ns3::Object {
   // Reads the attributes, as Configure() does.
   void Build(const FabricGraph& graph, FabricSimulatorImpl& engine);
   void SetSink(PacketSink& sink) { sink_ = &sink; }
+  // Needed where LoadBalancing is another than ECMP. `routing` must outlive this; OnRoutesChanged()
+  // is to be called when it has changed.
+  void SetRouting(const EcmpRouting& routing);
+  void OnRoutesChanged() { load_balancer_.ForgetRoutes(); }
   // One for every switch device; null for any other.
   ns3::Ptr<Switch> GetSwitch(DeviceId device) const { return switches_[device]; }
   // What every NIC keeps of packets from the wire that wait for its link to the host.
@@ -247,6 +252,8 @@ class FabricNetwork : public ns3::Object {
   int GetForm() const { return static_cast<int>(form_); }
   void SetFlowControl(FlowControl control) { network_flow_control_ = control; }
   int GetFlowControl() const { return static_cast<int>(network_flow_control_); }
+  void SetLoadBalancing(LoadBalancing policy) { load_balancing_ = policy; }
+  int GetLoadBalancing() const { return static_cast<int>(load_balancing_); }
 
   // Settings to records (configure.cc).
   void AddBuffer(DeviceId device);
@@ -257,6 +264,8 @@ class FabricNetwork : public ns3::Object {
   static void HandleArrival(void* self, uint32_t index);
   void Arrive(uint32_t index);
   bool ArriveSpecially(uint32_t index);  // false if the packet was lost
+  // At a switch that balances: the packet's next link. False if the packet was lost.
+  bool ChooseNextLink(uint32_t index);
   void LeaveDevice(uint32_t index);
   bool EntersCalmly(const Packet& packet);
   void Transmit(uint32_t index);
@@ -391,6 +400,9 @@ class FabricNetwork : public ns3::Object {
   int64_t pause_response_ps_ = 0;
   int64_t storm_threshold_ps_ = 0;
   uint64_t seed_ = 0;
+  LoadBalancing load_balancing_ = LoadBalancing::kEcmp;
+  int64_t flowlet_gap_ps_ = 0;
+  LoadBalancer load_balancer_;
   bool telemetry_enabled_ = false;
 
   ns3::TracedCallback<const PacketDropped&> packet_dropped_;

@@ -22,6 +22,7 @@ struct alignas(64) LinkRecord {
   static constexpr uint8_t kMayLose = 1;  // has been down, or has a filter
   static constexpr uint8_t kHashed = 2;
   static constexpr uint8_t kFromLossyBuffer = 4;
+  static constexpr uint8_t kBalanced = 8;  // the switch it ends at chooses the next link
 
   // When the port has sent all that is timed: short form, all it holds; general form, the packet in
   // service.

@@ -71,13 +71,18 @@ class Simulation {
     replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, scenario.job,
                                              scenario.nccl, scenario.gpu, scenario.nic, losses_);
     network_->SetSink(replay_->executor());
+    network_->SetRouting(routing_);
     faults_ = std::make_unique<FaultInjector>(
         scenario.fabric, scenario.faults, scenario.routing, *network_, routing_,
         FaultInjector::Hooks{.before_first_fault =
                                  [this, pair = options.baseline] {
                                    if (pair) ForkBaseline();
                                  },
-                             .on_routes_changed = [this] { replay_->executor().ResolvePaths(); }});
+                             .on_routes_changed =
+                                 [this] {
+                                   network_->OnRoutesChanged();
+                                   replay_->executor().ResolvePaths();
+                                 }});
     losses_.Observe(*faults_, *replay_, engine_);
   }
 

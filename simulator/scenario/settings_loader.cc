@@ -258,6 +258,12 @@ std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario,
     RefuseWithoutEffect(scenario.Child("network"), {"credit"},
                         "without network_flow_control: CREDITS", diagnostics);
   }
+  ns3::EnumValue balancing;
+  MakeModel<FabricNetwork>(models)->GetAttribute("LoadBalancing", balancing);
+  if (scenario.Has("network") && balancing.Get() != static_cast<int>(LoadBalancing::kFlowlet)) {
+    RefuseWithoutEffect(scenario.Child("network"), {"flowlet_gap"},
+                        "without load_balancing: FLOWLET", diagnostics);
+  }
   if (!scenario.Has("switch")) return models;
   const ProtoCursor block = scenario.Child("switch");
   const std::vector<ModelAttribute> of_switch =

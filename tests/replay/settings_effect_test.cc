@@ -59,6 +59,11 @@ const std::string kPaused = Incast("switch { buffer: \"2MiB\" }\n");
 const std::string kLossy =
     Incast("switch { buffer: \"256KiB\" } network { network_flow_control: NONE }\n");
 const std::string kDcqcn = IncastWith("dcqcn {}");
+// From rail to rail, so over the spines.
+const std::string kAcrossRails =
+    "fabric { rail_optimized { servers: 4 gpus_per_server: 4 } }\n"
+    "workload { program { collectives { kind: PERMUTATION bytes: \"4MiB\" } } }\n"
+    "nccl { PXN_DISABLE: true }\n";
 // Cut often enough that it does not simply go back to the rate before the cut.
 const std::string kLongDcqcn = IncastWith(
     "dcqcn { fast_recovery_iterations: 1 increase_timer: \"20us\" byte_counter: \"200KB\" "
@@ -126,6 +131,10 @@ const std::vector<Setting>& Settings() {
       {"network.credit", "\"32KiB\"", Incast("network { network_flow_control: CREDITS }\n")},
       {"network.nvlink_credit", "\"8KiB\"", kInOneServer},
       {"network.pause_response", "\"5us\"", kPaused},
+      {"network.load_balancing", "FLOWLET", kAcrossRails},
+      {"network.load_balancing", "ADAPTIVE", kAcrossRails},
+      {"network.load_balancing", "SPRAYING", kAcrossRails},
+      {"network.flowlet_gap", "\"0s\"", kAcrossRails + "network { load_balancing: FLOWLET }\n"},
       {"network.storm_threshold", "\"10us\"", kPaused},
       {"routing.detection_delay", "\"1ms\"", kFlap},
       {"routing.convergence_delay", "\"3ms\"", kFlap},
@@ -161,6 +170,7 @@ TEST_P(SettingsEffectTest, TheFieldChangesTheFingerprint) {
 std::string TestName(const ::testing::TestParamInfo<Setting>& setting) {
   std::string name = setting.param.field;
   const std::string value = setting.param.value;
+  if (std::string(setting.param.field) == "network.load_balancing") name.append("_").append(value);
   if (value.starts_with("{ ")) name.append("_").append(value, 2, value.find(' ', 2) - 2);
   std::replace(name.begin(), name.end(), '.', '_');
   return name;
@@ -208,6 +218,7 @@ TEST_P(FormTest, NoResultDependsOnThePortsForm) {
 INSTANTIATE_TEST_SUITE_P(Scenarios, FormTest,
                          ::testing::Values(kAllReduce, kAllToAll, kFlap, kPaused, kLossy, kDcqcn,
                                            IncastWith("hpcc {}"),
+                                           kAcrossRails + "network { load_balancing: ADAPTIVE }\n",
                                            Incast("network { network_flow_control: CREDITS }\n")),
                          [](const auto& scenario) { return std::to_string(scenario.index); });
 

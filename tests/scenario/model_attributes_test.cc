@@ -79,6 +79,8 @@ TEST(ModelAttributesTest, WhatWouldHaveNoEffectIsRefused) {
             ":3:27: error: switch.mtu: has no effect on a headroom that is given\n");
   EXPECT_EQ(FindingsBeside("network { credit: \"1MiB\" }"),
             ":3:11: error: network.credit: has no effect without network_flow_control: CREDITS\n");
+  EXPECT_EQ(FindingsBeside("network { flowlet_gap: \"1us\" }"),
+            ":3:11: error: network.flowlet_gap: has no effect without load_balancing: FLOWLET\n");
   EXPECT_EQ(FindingsBeside("network { network_flow_control: CREDITS }\nswitch { alpha: 1 }"),
             ":4:10: error: switch.alpha: has no effect with network_flow_control: CREDITS, whose "
             "buffers are `network.credit`\n");

@@ -23,9 +23,10 @@ class Generator {
     std::string text = RailOptimized(servers_) + "workload { program {\n";
     for (uint32_t i = 1 + Below(3); i > 0; --i) text += Collective();
     text += "} }\n";
+    // Timeouts of 262 us and more: shorter ones break queue pairs that only wait in a queue.
     text +=
         fmt::format("nccl {{ IB_TIMEOUT: {} IB_RETRY_CNT: {} CROSS_NIC: {} PXN_DISABLE: {} }}\n",
-                    1 + Below(8), Below(8), Below(3), Below(2) == 1);
+                    6 + Below(3), Below(8), Below(3), Below(2) == 1);
     text += fmt::format("routing {{ detection_delay: \"{}us\" convergence_delay: \"{}us\" }}\n",
                         Below(300), Below(300));
     text += fmt::format("nic {{ window: \"{}KiB\" ack_every_packets: {} }}\n", 64 << Below(4),
