@@ -178,6 +178,23 @@ std::vector<DeviceId> FabricGraph::SharedNvSwitches(DeviceId gpu_a, DeviceId gpu
   return shared;
 }
 
+std::vector<FabricGraph::NvlinkPath> FabricGraph::NvlinkPaths(DeviceId gpu_a,
+                                                              DeviceId gpu_b) const {
+  std::vector<NvlinkPath> paths;
+  for (const DeviceId nvswitch : SharedNvSwitches(gpu_a, gpu_b)) {
+    const LinkId up = *FindLink(gpu_a, nvswitch);
+    const LinkId down = *FindLink(nvswitch, gpu_b);
+    paths.push_back({.links = {up, down}, .lanes = std::min(link(up).lanes, link(down).lanes)});
+  }
+  if (!paths.empty() || gpu_a == gpu_b) return paths;
+  for (const auto& edge : boost::make_iterator_range(boost::out_edges(gpu_a, *graph_))) {
+    const LinkProperties& properties = (*graph_)[edge];
+    if (properties.tier != Tier::kNvlink || boost::target(edge, *graph_) != gpu_b) continue;
+    paths.push_back({.links = {link_of_edge(edge)}, .lanes = properties.lanes});
+  }
+  return paths;
+}
+
 std::optional<LinkId> FabricGraph::FindLink(DeviceId from, DeviceId to) const {
   // Both lists are in the order of creation, so either finds the first of a bundle.
   if (boost::out_degree(from, *graph_) <= boost::in_degree(to, *graph_)) {

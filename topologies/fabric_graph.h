@@ -134,6 +134,13 @@ class FabricGraph {
   std::optional<DeviceId> NicOfGpu(DeviceId gpu) const;
   // NVSwitches cabled to both GPUs, in order; empty if they share no island.
   std::vector<DeviceId> SharedNvSwitches(DeviceId gpu_a, DeviceId gpu_b) const;
+  // By what NVLink joins two GPUs: over each NVSwitch cabled to both, or, where there is none, over
+  // each NVLINK cable from one to the other. In order; empty if nothing does.
+  struct NvlinkPath {
+    std::vector<LinkId> links;  // from gpu_a to gpu_b: two, or one; as many in every path
+    uint32_t lanes = 1;
+  };
+  std::vector<NvlinkPath> NvlinkPaths(DeviceId gpu_a, DeviceId gpu_b) const;
   // The single link between two adjacent devices, if there is one (the first of a bundle).
   std::optional<LinkId> FindLink(DeviceId from, DeviceId to) const;
 

@@ -24,9 +24,9 @@ std::vector<RunObstacle> FindRunObstacles(const FabricGraph& fabric) {
     if (fabric.device(a).kind != DeviceKind::kGpu || fabric.device(b).kind != DeviceKind::kGpu) {
       continue;
     }
-    // A job that connects the two is refused.
+    // NVLink takes it where no NVSwitch joins the two.
     if (fabric.device(a).server == fabric.device(b).server &&
-        fabric.SharedNvSwitches(a, b).empty()) {
+        fabric.link(cable.forward).tier == Tier::kNvlink && fabric.SharedNvSwitches(a, b).empty()) {
       continue;
     }
     if (between_gpus++ == 0) first_between_gpus = &cable.name;

@@ -14,9 +14,9 @@ struct RunObstacle {
   std::string what;
 };
 
-// NICs that no GPU uses are errors, for their rate would be missing; cables between GPUs that are
-// joined otherwise too carry nothing, which is a warning. What a job connects is checked with the
-// job.
+// NICs that no GPU uses are errors, for their rate would be missing; cables between GPUs that
+// NVLink does not take (FabricGraph::NvlinkPaths) carry nothing, which is a warning. What a job
+// connects is checked with the job.
 std::vector<RunObstacle> FindRunObstacles(const FabricGraph& fabric);
 
 }  // namespace railyard

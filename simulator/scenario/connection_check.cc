@@ -121,19 +121,19 @@ class ConnectionChecker {
                       : source;
     if (!looked_at_.emplace(source, injecting, target).second) return;
     if (!route.network) {
-      RequireNvSwitch(source, target);
+      RequireNvlink(source, target);
       return;
     }
-    if (injecting != source) RequireNvSwitch(source, injecting);
+    if (injecting != source) RequireNvlink(source, injecting);
     const bool has_nics = RequireNic(injecting) && RequireNic(target);
     if (has_nics) RequirePath(injecting, target, p2p);
   }
 
-  void RequireNvSwitch(DeviceId a, DeviceId b) {
-    if (!graph_.SharedNvSwitches(a, b).empty()) return;
+  void RequireNvlink(DeviceId a, DeviceId b) {
+    if (!graph_.NvlinkPaths(a, b).empty()) return;
     Report(a, b,
-           fmt::format("{} and {} share no NVSWITCH, and communicator {} joins them (expected one "
-                       "that is cabled to both)",
+           fmt::format("no NVLink joins {} and {}, and communicator {} does (expected an NVSWITCH "
+                       "cabled to both, or an NVLINK cable between them)",
                        NameOf(a), NameOf(b), Quote(communicator_->name)));
   }
 

@@ -62,12 +62,11 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
   flow.port = source_gpu;
   flow.connection = connection;
   std::vector<uint32_t> weights;
-  for (const DeviceId nvswitch : graph_.SharedNvSwitches(source, destination)) {
-    const LinkId up = *graph_.FindLink(source, nvswitch);
-    const LinkId down = *graph_.FindLink(nvswitch, destination);
-    const PathRef path = network_.AddPath({up, down});
+  for (const FabricGraph::NvlinkPath& over : graph_.NvlinkPaths(source, destination)) {
+    const PathRef path = network_.AddPath(over.links);
     if (weights.empty()) flow.first_path = path.first;
-    weights.push_back(std::min(graph_.link(up).lanes, graph_.link(down).lanes));
+    flow.hop_count = path.hop_count;
+    weights.push_back(over.lanes);
   }
   SIM_CHECK(!weights.empty(), "an NVLink connection between GPUs of different islands");
   flow.interleave = InterleaveOf(weights);
@@ -125,13 +124,14 @@ uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   packet.flow = flow_id;
   packet.sequence = slot;
   const Interleave& interleave = interleaves_[flow.interleave];
-  packet.path = flow.first_path + 2u * interleave.plane_of_position[flow.position];
+  packet.path =
+      flow.first_path + uint32_t{flow.hop_count} * interleave.plane_of_position[flow.position];
   if (++flow.position == interleave.plane_of_position.size()) flow.position = 0;
   packet.payload_bytes = static_cast<uint16_t>(payload);
   packet.wire_bytes = wire_bytes;
   packet.kind = PacketKind::kNvlinkWrite;
   packet.hop = 0;
-  packet.hop_count = 2;
+  packet.hop_count = flow.hop_count;
   packet.flags = 0;
   network_.Inject(index);
   return wire_bytes;
@@ -191,8 +191,8 @@ std::vector<NvlinkTransport::PlanePath> NvlinkTransport::PathsOf(uint32_t flow_i
   std::vector<PlanePath> paths;
   uint32_t first = flow.first_path;
   for (const uint32_t weight : interleaves_[flow.interleave].weights) {
-    paths.push_back({{first, 2}, weight});
-    first += 2;
+    paths.push_back({{first, flow.hop_count}, weight});
+    first += flow.hop_count;
   }
   return paths;
 }

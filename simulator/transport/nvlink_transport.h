@@ -61,7 +61,7 @@ class NvlinkTransport {
   struct alignas(64) Flow {
     uint32_t port = 0;
     uint32_t next_active = kNone;
-    uint32_t first_path = 0;  // of plane 0; plane p is at first_path + 2p
+    uint32_t first_path = 0;  // of plane 0; plane p is at first_path + p hop_count
     uint32_t connection = 0;
     uint16_t interleave = 0;
     uint16_t position = 0;  // in the interleaving
@@ -69,6 +69,7 @@ class NvlinkTransport {
     uint8_t sent = 0;
     uint8_t delivered = 0;
     bool active = false;
+    uint8_t hop_count = 2;      // 1: a cable from GPU to GPU
     uint32_t unsent_bytes = 0;  // of the message being sent; 0 before its first packet
     std::array<uint32_t, kMessageSlots> missing_bytes{};  // not yet arrived
   };

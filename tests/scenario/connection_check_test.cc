@@ -66,10 +66,15 @@ std::string FindingsOn(const std::string& fabric, const std::string& more,
 
 constexpr const char* kAllToAll = "kind: ALL_TO_ALL bytes: \"24KiB\"";
 
-TEST(ConnectionCheckTest, GpusOfAServerWithoutACommonNvSwitchAreRefused) {
-  EXPECT_EQ(FindingsOn(Gpu(0, 0) + Gpu(0, 1) + Link("s0/gpu0", "s0/gpu1", "NVLINK"), ""),
-            ":1:10: error: fabric.file: s0/gpu0 and s0/gpu1 share no NVSWITCH, and communicator "
-            "\"world\" joins them (expected one that is cabled to both)\n");
+TEST(ConnectionCheckTest, GpusOfAServerThatNoNvlinkJoinsAreRefused) {
+  const std::string apart = Gpu(0, 0) + Gpu(0, 1) + NvSwitch(0, 0) + NvSwitch(0, 1) +
+                            Link("s0/gpu0", "s0/sw0", "NVLINK") +
+                            Link("s0/gpu1", "s0/sw1", "NVLINK");
+  EXPECT_EQ(FindingsOn(apart, ""),
+            ":1:10: error: fabric.file: no NVLink joins s0/gpu0 and s0/gpu1, and communicator "
+            "\"world\" does (expected an NVSWITCH cabled to both, or an NVLINK cable between "
+            "them)\n");
+  EXPECT_EQ(FindingsOn(Gpu(0, 0) + Gpu(0, 1) + Link("s0/gpu0", "s0/gpu1", "NVLINK"), ""), "");
 }
 
 TEST(ConnectionCheckTest, AChainOfNvSwitchesIsNoIsland) {
@@ -78,7 +83,7 @@ TEST(ConnectionCheckTest, AChainOfNvSwitchesIsNoIsland) {
       Link("s0/gpu0", "s0/sw0", "NVLINK") + Link("s0/gpu1", "s0/sw0", "NVLINK") +
       Link("s0/gpu1", "s0/sw1", "NVLINK") + Link("s0/gpu2", "s0/sw1", "NVLINK");
   EXPECT_THAT(FindingsOn(chain, ""),
-              HasSubstr("s0/gpu2 and s0/gpu0 share no NVSWITCH, and communicator \"world\""));
+              HasSubstr("no NVLink joins s0/gpu2 and s0/gpu0, and communicator \"world\""));
 }
 
 TEST(ConnectionCheckTest, AGpuWithoutANicCannotLeaveItsServer) {

@@ -120,6 +120,28 @@ TEST_F(FabricGraphTest, SharedNvSwitchesAreThoseCabledToBothGpus) {
   EXPECT_THAT(graph_.SharedNvSwitches(gpu0_, gpu0_), IsEmpty());
 }
 
+TEST_F(FabricGraphTest, NvlinkGoesOverNvSwitchesElseOverItsOwnCables) {
+  EXPECT_THAT(graph_.NvlinkPaths(gpu0_, gpu1_), IsEmpty());
+  const CableSpec direct = {.tier = Tier::kNvlink, .rate_bps = 400'000'000'000, .lanes = 2};
+  graph_.AddCable(gpu0_, gpu1_, direct);
+  graph_.AddCable(gpu1_, gpu0_, direct);
+  auto paths = graph_.NvlinkPaths(gpu0_, gpu1_);
+  ASSERT_EQ(paths.size(), 2u);
+  for (const auto& path : paths) {
+    ASSERT_EQ(path.links.size(), 1u);
+    EXPECT_EQ(graph_.link_source(path.links[0]), gpu0_);
+    EXPECT_EQ(graph_.link_target(path.links[0]), gpu1_);
+    EXPECT_EQ(path.lanes, 2u);
+  }
+  graph_.AddCable(gpu0_, nvswitch0_, nvlink_);
+  graph_.AddCable(gpu1_, nvswitch0_, nvlink_);
+  paths = graph_.NvlinkPaths(gpu0_, gpu1_);
+  ASSERT_EQ(paths.size(), 1u);
+  EXPECT_EQ(paths[0].links.size(), 2u);
+  EXPECT_EQ(graph_.link_target(paths[0].links[0]), nvswitch0_);
+  EXPECT_THAT(graph_.NvlinkPaths(gpu0_, gpu0_), IsEmpty());
+}
+
 TEST_F(FabricGraphTest, AGpuWithoutItsOwnNicSharesOne) {
   EXPECT_EQ(graph_.NicOfGpu(gpu0_), std::nullopt) << "no cable yet";
   graph_.AddCable(gpu0_, nic0_, host_);

@@ -282,6 +282,32 @@ TEST_F(NvlinkTransportTest, APairsPathsAreItsPlanesWithTheirLinksAsWeights) {
   }
 }
 
+// Two GPUs and no NVSwitch: cables of two lanes and of one. Three packets are a round, and each
+// cable carries its share in equal time; a packet takes its serialisation and the cable.
+TEST_F(NvlinkTransportTest, GpusWithoutAnNvSwitchUseTheCablesBetweenThem) {
+  AddInServer(DeviceKind::kGpu, 0, 0);
+  AddInServer(DeviceKind::kGpu, 0, 1);
+  for (const uint32_t lanes : {2u, 1u}) {
+    graph_.AddCable(graph_.gpus()[0], graph_.gpus()[1],
+                    {Tier::kNvlink, lanes * uint64_t{200'000'000'000}, kCableDelayPs, lanes});
+  }
+  BuildTransports();
+  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  PostNvlink(flow, 30 * kPayload);
+  engine().Run();
+  ASSERT_THAT(delivered_, SizeIs(1));
+  constexpr int64_t kOnTwoLanesPs = 99'420;  // 4,971 B at 400 Gb/s
+  EXPECT_GE(delivered_[0].time_ps, 20 * kOnTwoLanesPs + kCableDelayPs);
+  EXPECT_LE(delivered_[0].time_ps, 22 * kOnTwoLanesPs + kCableDelayPs);
+  const auto paths = nvlink_->PathsOf(flow);
+  ASSERT_THAT(paths, SizeIs(2));
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(paths[i].path.hop_count, 1);
+    EXPECT_EQ(network().CountersOfLink(network().LinkOfPath(paths[i].path, 0)).packets,
+              i == 0 ? 20u : 10u);
+  }
+}
+
 TEST_F(NvlinkTransportTest, PacketSizeAndEfficiencyAreTheFabrics) {
   graph_.nvlink = {.packet_payload_bytes = 1'000, .efficiency_per_mille = 500};
   Build();

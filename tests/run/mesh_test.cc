@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A server of four GPUs, each cabled to each, without an NVSwitch.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/run/program.h"
+
+namespace railyard::testing {
+namespace {
+
+class MeshTest : public ProgramTest {
+ protected:
+  MeshTest() {
+    std::string mesh;
+    for (int gpu = 0; gpu < 4; ++gpu) {
+      const std::string name = std::to_string(gpu);
+      mesh +=
+          "devices { name: \"gpu" + name + "\" kind: GPU server: 0 local_index: " + name + " }\n";
+      for (int other = 0; other < gpu; ++other) {
+        mesh += "links { from: \"gpu" + std::to_string(other) + "\" to: \"gpu" + name +
+                "\" tier: NVLINK rate: \"50GBps\" delay: \"200ns\" }\n";
+      }
+    }
+    scratch_.Write("mesh.textproto", mesh);
+  }
+  EndedRun RunOnMesh(const std::string& kind, const std::string& bytes) {
+    return RunText("fabric { file: \"mesh.textproto\" }\n" + Program(kind, bytes) + kFreeGpu);
+  }
+};
+
+// Each GPU sends a quarter to each other over a cable of its own, all at once: a quarter's packets,
+// 0.824 of them payload (NCCL's 20.6 of 25 GB/s), and one cable.
+TEST_F(MeshTest, AllToAllTakesTheTimeOfOneCable) {
+  const EndedRun run = RunOnMesh("ALL_TO_ALL", "64MiB");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  const double serialisation_ps = (64.0 * 1024 * 1024 / 4) / 0.824 / 50e9 * 1e12;
+  EXPECT_GE(static_cast<double>(run.Integer("simulated_time_ps")), serialisation_ps + 200'000);
+  EXPECT_LE(static_cast<double>(run.Integer("simulated_time_ps")), 1.03 * serialisation_ps);
+  EXPECT_EQ(run.OfTier("NVLINK", "payload_bytes"), 12 * (16 << 20));
+}
+
+// A ring in one order uses a third of the cables, in one direction, however many channels it has.
+TEST_F(MeshTest, ARingUsesOneCableOfEachGpu) {
+  const EndedRun run = RunOnMesh("ALL_REDUCE", "64MiB");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  int64_t used = 0;
+  for (size_t row = 0; row < run.links.size(); ++row) {
+    used += run.links.Integer(row, "payload_bytes") > 0 ? 1 : 0;
+  }
+  EXPECT_EQ(used, 4);
+  const double serialisation_ps = 1.5 * 64 * 1024 * 1024 / 0.824 / 50e9 * 1e12;
+  EXPECT_GE(static_cast<double>(run.Integer("simulated_time_ps")), serialisation_ps);
+  EXPECT_LE(static_cast<double>(run.Integer("simulated_time_ps")), 1.05 * serialisation_ps);
+}
+
+}  // namespace
+}  // namespace railyard::testing
