@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,18 @@ std::vector<std::string> ModelNames() {
   return names;
 }
 
+// Attributes that are no field of their model's block.
+struct SetElsewhere {
+  const char* type;
+  const char* attribute;
+  const char* field;
+};
+constexpr std::array<SetElsewhere, 4> kSetElsewhere = {
+    {{"railyard::FabricNetwork", "Seed", "seed"},
+     {"railyard::Nic", "CongestionControl", "nic.congestion_control"},
+     {"railyard::Nic", "IbTimeout", "nccl.IB_TIMEOUT"},
+     {"railyard::Nic", "IbRetryCount", "nccl.IB_RETRY_CNT"}}};
+
 // "nic.mtu_bytes"; what else sets the attribute, where no field does.
 std::string SetBy(const std::string& type, const std::string& attribute) {
   for (const ModelBlock& block : ModelBlocks()) {
@@ -41,15 +54,10 @@ std::string SetBy(const std::string& type, const std::string& attribute) {
       }
     }
   }
-  static const std::vector<std::pair<std::string, std::string>> others = {
-      {"railyard::FabricNetwork Seed", "seed"},
-      {"railyard::Nic CongestionControl", "nic.congestion_control"},
-      {"railyard::Nic IbTimeout", "nccl.IB_TIMEOUT"},
-      {"railyard::Nic IbRetryCount", "nccl.IB_RETRY_CNT"}};
-  const auto other = std::find_if(others.begin(), others.end(), [&](const auto& entry) {
-    return entry.first == type + " " + attribute;
-  });
-  return other == others.end() ? "C++ only" : other->second;
+  for (const SetElsewhere& other : kSetElsewhere) {
+    if (type == other.type && attribute == other.attribute) return other.field;
+  }
+  return "C++ only";
 }
 
 // In lines of at most 96 characters, four in.

@@ -4,14 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <malloc.h>
+#include <memory>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace railyard {
 
 void PreferHugePages() {
   constexpr size_t kHeapBytes = size_t{1} << 30;  // of addresses; memory is used as it is touched
-  constexpr uintptr_t kHugePageBytes = 2 << 20;
+  constexpr size_t kHugePageBytes = 2 << 20;
   // One heap in one range of addresses, which is never given back.
   if (mallopt(M_MMAP_MAX, 0) == 0 || mallopt(M_TRIM_THRESHOLD, INT32_MAX) == 0) return;
   void* const range = malloc(kHeapBytes);
@@ -19,10 +19,11 @@ void PreferHugePages() {
     mallopt(M_MMAP_MAX, 65'536);  // glibc's default
     return;
   }
-  const auto first = reinterpret_cast<uintptr_t>(range);
-  const uintptr_t start = (first + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
-  const uintptr_t end = (first + kHeapBytes) / kHugePageBytes * kHugePageBytes;
-  madvise(reinterpret_cast<void*>(start), end - start, MADV_HUGEPAGE);
+  void* start = range;
+  size_t bytes = kHeapBytes;
+  if (std::align(kHugePageBytes, kHugePageBytes, start, bytes) != nullptr) {
+    madvise(start, bytes / kHugePageBytes * kHugePageBytes, MADV_HUGEPAGE);
+  }
   free(range);
 }
 

@@ -26,7 +26,7 @@ struct BufferSettings {
   uint32_t mtu_bytes = 9'216;
   // How far below the threshold an ingress port falls before its sender goes on: resume_offset of
   // the same switch-mmu.cc.
-  uint64_t xon_offset_bytes = 3 * 1024;
+  uint64_t xon_offset_bytes = 3'072;
 
   // Marking (RED on the queue of the moment): from kmin up to kmax with a probability from 0 to
   // pmax, above it always. At 25 Gb/s; a port of another rate scales both. The HPCC authors'

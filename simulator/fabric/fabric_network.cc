@@ -140,10 +140,9 @@ void FabricNetwork::TransmitSpecially(uint32_t index) {
   const bool drops = (links_[packet.link].send_flags & Link::kTailDrop) != 0;
   if (ClassOf(packet.kind) == TrafficClass::kControl) {
     packet.ingress = Packet::kNone;  // in no account from here on
-  } else if (drops && !AdmitToLossy(index)) {
-    return;
-  } else if (!EntersCalmly(packets_[index]) && !AdmitToLossless(index)) {
-    return;
+  } else {
+    if (drops && !AdmitToLossy(index)) return;
+    if (!EntersCalmly(packets_[index]) && !AdmitToLossless(index)) return;
   }
   SendSpecially(index);
 }

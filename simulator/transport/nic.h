@@ -44,8 +44,12 @@ class Nic : public ns3::Object, private NicSettings {
  private:
   void SetRecovery(int value) { recovery = static_cast<Recovery>(value); }
   int GetRecovery() const { return static_cast<int>(recovery); }
+  // By value, as ns-3's accessors call it.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param)
   void SetCnpInterval(ns3::Time interval) { cnp_interval_ps = interval.GetPicoSeconds(); }
-  ns3::Time GetCnpInterval() const { return ns3::PicoSeconds(cnp_interval_ps); }
+  ns3::Time GetCnpInterval() const {
+    return ns3::PicoSeconds(static_cast<uint64_t>(cnp_interval_ps));
+  }
 
   ns3::TracedCallback<const NicTimeout&> timeout_;
   ns3::TracedCallback<const NicCnpSent&> cnp_sent_;

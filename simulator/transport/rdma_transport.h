@@ -74,7 +74,9 @@ class RdmaTransport {
 
   uint32_t queue_count() const { return static_cast<uint32_t>(send_queues_.size()); }
   uint32_t connection_of_queue(uint32_t queue) const { return PairOf(queue).connection; }
-  PathRef DataPath(uint32_t queue_pair) const { return send_queues_[2 * queue_pair].path(); }
+  PathRef DataPath(uint32_t queue_pair) const {
+    return send_queues_[size_t{2} * queue_pair].path();
+  }
   // Wire bytes of a message of so many payload bytes.
   uint64_t WireBytes(uint64_t payload_bytes) const;
   const RdmaCounters& counters() const { return counters_; }
