@@ -13,8 +13,8 @@ bool IsNetwork(Tier tier) { return tier != Tier::kNvlink && tier != Tier::kHost;
 }  // namespace
 
 void FabricNetwork::Configure() {
-  SIM_CHECK(packets_.live_count() == 0 && counters_.packets == 0,
-            "a network is configured before its first packet");
+  SIM_CHECK(packets_.live_count() == 0 && counters_.packets == 0 && groups_.empty(),
+            "a network is configured before its first group and packet");
   const uint32_t link_count = graph_->link_count();
   links_.assign(link_count, Link{});
   links_base_ = reinterpret_cast<const char*>(links_.data());
@@ -25,6 +25,7 @@ void FabricNetwork::Configure() {
   is_up_.assign(link_count, true);
   port_of_link_.assign(link_count, Packet::kNone);
   ports_.clear();
+  made_packets_.assign(graph_->device_count(), 0);
   rates_bps_.resize(link_count);
   for (LinkId id = 0; id < link_count; ++id) rates_bps_[id] = graph_->link(id).rate_bps;
 

@@ -47,11 +47,14 @@ void FabricNetwork::CheckConservation() const {
     sent[graph_->link_source(id)] += link.sent;
   }
   for (DeviceId id = 0; id < graph_->device_count(); ++id) {
-    if (graph_->device(id).kind != DeviceKind::kSwitch) continue;
+    const DeviceKind kind = graph_->device(id).kind;
+    if (kind != DeviceKind::kSwitch && kind != DeviceKind::kNvSwitch) continue;
     const uint64_t dropped = buffers_[buffer_of_device_[id]].dropped_packets;
-    SIM_CHECK(arrived[id] == sent[id] + static_cast<uint32_t>(dropped),
-              fmt::format("packets at {}: {} came, {} were sent on, {} dropped",
-                          graph_->device(id).name, arrived[id], sent[id], dropped));
+    SIM_CHECK(
+        arrived[id] + made_packets_[id] == sent[id] + static_cast<uint32_t>(dropped),
+        fmt::format("packets at {}: {} came, {} (modulo 2^32) were made, {} were sent on, {} "
+                    "dropped",
+                    graph_->device(id).name, arrived[id], made_packets_[id], sent[id], dropped));
   }
   std::vector<int64_t> pool_bytes(pools_.size());
   for (LinkId id = 0; id < links_.size(); ++id) {

@@ -235,6 +235,9 @@ inline void FabricNetwork::Arrive(uint32_t index) {
     case Link::Arrival::kForward:
       Forward(index);
       break;
+    case Link::Arrival::kNvSwitch:
+      ArriveAtNvSwitch(index);
+      break;
     case Link::Arrival::kGpu:
       sink_->OnPacketAtGpu(index);
       break;

@@ -40,6 +40,7 @@
 #include "simulator/fabric/port.h"
 #include "simulator/fabric/shared_buffer.h"
 #include "simulator/fabric/switch.h"
+#include "simulator/fabric/switch_group.h"
 #include "simulator/fabric/telemetry.h"
 #include "simulator/units/units.h"
 #include "topologies/fabric_graph.h"
@@ -96,6 +97,8 @@ struct NetworkCounters {
   uint64_t control_hops = 0;    // the same of all other packets
   uint64_t injected_bytes = 0;  // payload of data, every transmission
   uint64_t delivered_bytes = 0;
+  uint64_t replicated_bytes = 0;  // added by NVSwitches that multicast
+  uint64_t reduced_bytes = 0;     // taken out by NVSwitches that combine
   std::array<uint64_t, kDropReasonCount> dropped_packets{};
   std::array<uint64_t, kDropReasonCount> dropped_bytes{};  // payload of data
   uint64_t ecn_marked = 0;                                 // marks that switches set
@@ -152,6 +155,16 @@ class FabricNetwork : public ns3::Object {
   // Paths stay valid for the life of the network.
   PathRef AddPath(const std::vector<LinkId>& links);
   LinkId LinkOfPath(PathRef path, uint32_t hop) const { return paths_[path.first + hop]; }
+
+  // GPUs for which NVSwitches multicast and combine; `up_links` lead from all of them, and from
+  // whoever sends to them, to those NVSwitches. Groups are numbered from 0; a packet's `flow` names
+  // its group.
+  //  - kNvlinkMulticast and kNvlinkReadRequest: the first link of the path is followed, in the
+  //  table
+  //    of paths, by the links to the group's GPUs; each gets a copy, whose `tag` is which it is
+  //    for.
+  //  - kNvlinkOperand: of all with one `sequence` only the last goes on, as the result.
+  uint32_t AddSwitchGroup(uint16_t gpu_count, const std::vector<LinkId>& up_links);
 
   // May move all packets, as may Inject(): references to packets end here.
   uint32_t AllocatePacket() { return packets_.Allocate(); }
@@ -288,6 +301,11 @@ class FabricNetwork : public ns3::Object {
   // The packet in its place among those on the link; its arrival is known.
   void AppendTimed(Link& link, uint32_t index, Packet& packet);
 
+  // Groups (in_switch.cc).
+  void ArriveAtNvSwitch(uint32_t index);
+  void Replicate(uint32_t index);
+  void TakeOperand(uint32_t index);
+
   // General form (general_form.cc).
   static void HandleDeparture(void* self, uint32_t link);
   Port& PortOf(LinkId id);
@@ -386,6 +404,8 @@ class FabricNetwork : public ns3::Object {
   std::vector<uint32_t> port_of_link_;
   std::deque<Port> ports_;  // stay where they are as more are made
   std::unordered_map<LinkId, ColdLink> cold_links_;
+  std::vector<SwitchGroup> groups_;
+  std::vector<uint32_t> made_packets_;      // by device: copies less operands taken, modulo 2^32
   std::vector<PacketTelemetry> telemetry_;  // by packet; none unless enabled
   std::vector<HoldReport> hold_reports_;
   uint64_t trajectory_hash_ = 0;

@@ -7,16 +7,21 @@
 
 namespace railyard {
 
+// NVLink's come first, data in a row.
 enum class PacketKind : uint8_t {
-  kNvlinkWrite,  // stores of a GPU into another GPU's memory
-  kRdmaWrite,    // RoCE v2 data; the last packet of a message carries the immediate
-  kClearToSend,  // a receiver's RDMA write of one credit element
+  kNvlinkReadRequest,  // asks the GPUs of a group for their operands
+  kNvlinkOperand,      // of a GPU to be combined in an NVSwitch; what leaves it is the result
+  kNvlinkMulticast,    // a GPU's stores into all memories of a group
+  kNvlinkWrite,        // stores of a GPU into another GPU's memory
+  kRdmaWrite,          // RoCE v2 data; the last packet of a message carries the immediate
+  kClearToSend,        // a receiver's RDMA write of one credit element
   kAck,
   kNack,
   kCnp,  // congestion notification (RoCE v2 annex A17)
 };
+inline constexpr bool IsNvlink(PacketKind kind) { return kind <= PacketKind::kNvlinkWrite; }
 inline constexpr bool IsData(PacketKind kind) {
-  return kind == PacketKind::kNvlinkWrite || kind == PacketKind::kRdmaWrite;
+  return kind >= PacketKind::kNvlinkOperand && kind <= PacketKind::kRdmaWrite;
 }
 
 // A port serves control before data, without cutting off what it is sending.
@@ -43,8 +48,9 @@ struct alignas(64) Packet {
   int64_t timestamp_ps = 0;  // when its NIC sent it; an ACK echoes that of the packet it answers
   uint64_t acknowledged =
       0;                   // NACK, selective repeat: bit i, packet `sequence` + 1 + i was received
-  uint32_t flow = 0;       // queue or NVLink connection of the transport
-  uint32_t sequence = 0;   // PSN of data, expected PSN of ACK and NACK, message slot on NVLink
+  uint32_t flow = 0;       // queue or NVLink connection of the transport, or NVLink group
+  uint32_t sequence = 0;   // PSN of data, expected PSN of ACK and NACK, message slot on NVLink,
+                           // number of an operand's piece in its group
   uint32_t path = 0;       // index of its first link in the fabric's path table
   uint32_t link = 0;       // that it crosses or waits for
   uint32_t next_link = 0;  // the one after it; at the end of the path, anything
@@ -57,6 +63,7 @@ struct alignas(64) Packet {
   uint8_t hop_count = 0;  // links of the path
   uint8_t flags = 0;
   uint16_t echo = 0;  // ACK: packets that came in marked since the last one
+  uint16_t tag = 0;   // NVLink groups: which of its GPUs a copy is for; an operand's message slot
 };
 static_assert(sizeof(Packet) == 64);
 

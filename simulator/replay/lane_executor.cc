@@ -82,7 +82,7 @@ void LaneExecutor::HandleChannel(void* self, uint32_t lane) {
 }
 
 void LaneExecutor::OnPacketAtGpu(uint32_t packet) {
-  if (network_.packet(packet).kind == PacketKind::kNvlinkWrite) {
+  if (IsNvlink(network_.packet(packet).kind)) {
     nvlink_.OnArrival(packet);
   } else {
     rdma_.OnPacketAtGpu(packet);
@@ -91,7 +91,7 @@ void LaneExecutor::OnPacketAtGpu(uint32_t packet) {
 
 void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId link) {
   const Packet& packet = network_.packet(index);
-  if (packet.kind == PacketKind::kNvlinkWrite) {
+  if (IsNvlink(packet.kind)) {
     nvlink_.OnDropped(packet, link);
   } else {
     rdma_.OnDropped(packet, reason, link);

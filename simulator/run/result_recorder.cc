@@ -210,7 +210,9 @@ class Recorder {
   void RecordConservation() {
     const NetworkCounters& counters = network_.counters();
     result_.conservation = {.injected_bytes = counters.injected_bytes,
+                            .replicated_bytes = counters.replicated_bytes,
                             .delivered_bytes = counters.delivered_bytes,
+                            .reduced_bytes = counters.reduced_bytes,
                             .dropped_bytes = counters.dropped_data_bytes(),
                             .in_flight_bytes = network_.InFlightBytes()};
     SIM_CHECK(result_.conservation.Holds(), "bytes are not conserved");

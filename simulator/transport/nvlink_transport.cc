@@ -65,7 +65,7 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
   for (const FabricGraph::NvlinkPath& over : graph_.NvlinkPaths(source, destination)) {
     const PathRef path = network_.AddPath(over.links);
     if (weights.empty()) flow.first_path = path.first;
-    flow.hop_count = path.hop_count;
+    flow.path_links = path.hop_count;
     weights.push_back(over.lanes);
   }
   SIM_CHECK(!weights.empty(), "an NVLink connection between GPUs of different islands");
@@ -89,8 +89,13 @@ void NvlinkTransport::Post(uint32_t flow_id, uint64_t bytes) {
   SIM_CHECK(static_cast<uint8_t>(flow.posted - flow.delivered) < kMessageSlots,
             "more messages than slots on an NVLink connection");
   SIM_CHECK(bytes > 0 && bytes <= UINT32_MAX, "an NVLink message of no bytes, or of 4 GiB or more");
+  Enqueue(flow_id, static_cast<uint32_t>(bytes));
+}
+
+void NvlinkTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
+  Flow& flow = flows_[flow_id];
   const uint32_t slot = flow.posted++ % kMessageSlots;
-  flow.missing_bytes[slot] = static_cast<uint32_t>(bytes);
+  flow.missing_bytes[slot] = bytes;
   if (flow.active) return;
   flow.active = true;
   Port& port = ports_[flow.port];
@@ -125,14 +130,16 @@ uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   packet.sequence = slot;
   const Interleave& interleave = interleaves_[flow.interleave];
   packet.path =
-      flow.first_path + uint32_t{flow.hop_count} * interleave.plane_of_position[flow.position];
+      flow.first_path + uint32_t{flow.path_links} * interleave.plane_of_position[flow.position];
   if (++flow.position == interleave.plane_of_position.size()) flow.position = 0;
   packet.payload_bytes = static_cast<uint16_t>(payload);
   packet.wire_bytes = wire_bytes;
-  packet.kind = PacketKind::kNvlinkWrite;
+  packet.kind = flow.kind;
   packet.hop = 0;
-  packet.hop_count = flow.hop_count;
+  packet.hop_count = flow.path_links;
   packet.flags = 0;
+  if (flow.kind != PacketKind::kNvlinkWrite) [[unlikely]]
+    AddressToGroup(packet, flow_id, slot);
   network_.Inject(index);
   return wire_bytes;
 }
@@ -163,6 +170,10 @@ void NvlinkTransport::Serve(uint32_t port_id) {
 
 void NvlinkTransport::OnArrival(uint32_t index) {
   const Packet& packet = network_.packet(index);
+  if (packet.kind != PacketKind::kNvlinkWrite) [[unlikely]] {
+    OnGroupArrival(index);
+    return;
+  }
   const uint32_t flow_id = packet.flow;
   Flow& flow = flows_[flow_id];
   flow.missing_bytes[packet.sequence] -= packet.payload_bytes;
@@ -180,7 +191,7 @@ void NvlinkTransport::OnArrival(uint32_t index) {
 }
 
 void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
-  const uint32_t connection = flows_[packet.flow].connection;
+  const uint32_t connection = ConnectionOf(packet);
   listener_.OnPacketLost(connection, link);
   listener_.OnConnectionError(
       connection, "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)");
@@ -191,8 +202,8 @@ std::vector<NvlinkTransport::PlanePath> NvlinkTransport::PathsOf(uint32_t flow_i
   std::vector<PlanePath> paths;
   uint32_t first = flow.first_path;
   for (const uint32_t weight : interleaves_[flow.interleave].weights) {
-    paths.push_back({{first, flow.hop_count}, weight});
-    first += flow.hop_count;
+    paths.push_back({{first, flow.path_links}, weight});
+    first += flow.path_links;
   }
   return paths;
 }

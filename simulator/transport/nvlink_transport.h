@@ -5,11 +5,17 @@
 // A GPU serves its active connections in turn, in bursts, at the raw rate of its links to the
 // planes. Link-level replay is part of the links' efficiency; a packet lost to a dead link is an
 // error the GPU reports and no one repairs (NVIDIA Xid 74), so it breaks the connection.
+//
+// Groups (nvlink_groups.cc): NVSwitches send a GPU's stores to every member, or combine a packet of
+// each member into the one that answers a GPU's load (NVLink SHARP). A load is a request to every
+// member, whose operands then share its port with its other connections. Simplified: one request
+// per message, not per load; operands that came first wait in the NVSwitch without limit.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
@@ -31,6 +37,23 @@ class NvlinkTransport {
   // GiB. An idle port sends at the next ServeDue(), which must come within the same event.
   void Post(uint32_t flow, uint64_t bytes);
   void ServeDue();
+
+  // Whether at least two GPUs (by number) share an NVSwitch.
+  bool CanGroup(std::span<const uint32_t> gpus) const;
+  struct GroupMember {
+    uint32_t gpu = 0;
+    uint32_t connection = 0;  // that its OnMessageDelivered() names
+  };
+  // Stores of `head_gpu` into the memories of all members, of which it may be one; preconditions:
+  // CanGroup() of all. Returns a group number, dense from 0 over both kinds.
+  uint32_t OpenMulticast(uint32_t head_gpu, const std::vector<GroupMember>& members);
+  // Loads of `head_gpu` that sum over the members. `connection` is told when a sum is there.
+  uint32_t OpenReduce(uint32_t connection, uint32_t head_gpu, const std::vector<uint32_t>& members);
+  // As Post(); a slot is free when every member, or the head, has the message. `bytes` is what each
+  // member, or the head, receives.
+  void PostMulticast(uint32_t group, uint64_t bytes);
+  // The operands are in the members' memories. ServeDue() need not follow.
+  void PostReduce(uint32_t group, uint64_t bytes);
 
   void Serve(uint32_t port);  // EventClass::kPort
   void OnArrival(uint32_t packet);
@@ -61,15 +84,16 @@ class NvlinkTransport {
   struct alignas(64) Flow {
     uint32_t port = 0;
     uint32_t next_active = kNone;
-    uint32_t first_path = 0;  // of plane 0; plane p is at first_path + p hop_count
-    uint32_t connection = 0;
+    uint32_t first_path = 0;  // of plane 0; plane p is at first_path + p path_links
+    uint32_t connection = 0;  // or group
     uint16_t interleave = 0;
     uint16_t position = 0;  // in the interleaving
     uint8_t posted = 0;     // message counters modulo 256
     uint8_t sent = 0;
     uint8_t delivered = 0;
     bool active = false;
-    uint8_t hop_count = 2;      // 1: a cable from GPU to GPU
+    uint8_t path_links = 2;  // 1: a cable from GPU to GPU; a group's: one up and all down
+    PacketKind kind = PacketKind::kNvlinkWrite;
     uint32_t unsent_bytes = 0;  // of the message being sent; 0 before its first packet
     std::array<uint32_t, kMessageSlots> missing_bytes{};  // not yet arrived
   };
@@ -84,6 +108,43 @@ class NvlinkTransport {
     bool event_pending = false;
   };
 
+  // Who is told of a group's messages, and what has not yet come of them.
+  struct Receiver {
+    uint32_t connection = 0;
+    uint8_t delivered = 0;
+    std::array<uint32_t, kMessageSlots> missing_bytes{};
+  };
+  struct Group {
+    PacketKind kind = PacketKind::kNvlinkMulticast;
+    uint8_t posted = 0;
+    uint32_t first_flow = 0;    // the head's; of a reduction, those of the members
+    uint32_t request_path = 0;  // of a reduction
+    std::array<uint32_t, kMessageSlots> message_bytes{};
+    std::vector<Receiver> receivers;    // the members; of a reduction, the head
+    std::vector<uint32_t> pieces_sent;  // of a reduction, by member
+  };
+  // An NVSwitch that joins a group, and its links from and to the members.
+  struct GroupPlane {
+    std::vector<LinkId> up_links;
+    std::vector<LinkId> down_links;
+    uint32_t lanes = 0;
+  };
+
+  // Groups (nvlink_groups.cc).
+  std::vector<GroupPlane> PlanesOf(std::span<const uint32_t> gpus) const;
+  uint32_t AddGroup(PacketKind kind, uint32_t head_gpu, std::vector<Receiver> receivers,
+                    const std::vector<GroupPlane>& planes);
+  LinkId UpLink(uint32_t gpu, const GroupPlane& plane) const;
+  uint32_t AddGroupFlow(uint32_t group, uint32_t gpu, uint32_t first_path, uint8_t path_links,
+                        const std::vector<GroupPlane>& planes);
+  uint32_t AddFanOut(uint32_t head_gpu, const std::vector<GroupPlane>& planes);
+  uint32_t TakeSlot(Group& group, uint64_t bytes);
+  [[gnu::noinline]] void AddressToGroup(Packet& packet, uint32_t flow_id, uint32_t slot);
+  [[gnu::noinline]] void OnGroupArrival(uint32_t packet);
+  uint32_t ConnectionOf(const Packet& packet) const;
+
+  // The next message of the flow, at its port in turn.
+  void Enqueue(uint32_t flow, uint32_t bytes);
   uint16_t InterleaveOf(const std::vector<uint32_t>& weights);
   // Returns the packet's wire bytes.
   uint32_t SendPacket(Flow& flow, uint32_t flow_id);
@@ -93,6 +154,7 @@ class NvlinkTransport {
   FabricNetwork& network_;
   TransportListener& listener_;
   std::vector<Flow> flows_;
+  std::vector<Group> groups_;
   std::vector<Port> ports_;
   std::vector<uint32_t> due_ports_;  // idle until the messages posted since the last ServeDue()
   std::vector<Interleave> interleaves_;

@@ -148,7 +148,7 @@ TEST_F(AttributesTest, ANetworkIsConfiguredBeforeItsFirstPacket) {
   AddNic();
   BuildStar({});
   InjectMany(PathTo(0, 1), 1, 1'000);
-  EXPECT_DEATH(network().Configure(), "before its first packet");
+  EXPECT_DEATH(network().Configure(), "before its first");
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ struct Reached {
   uint64_t ecn_marked = 0;
   uint64_t dropped_for_buffers = 0;
   uint64_t holds = 0;
+  uint64_t replicated_bytes = 0;
+  uint64_t reduced_bytes = 0;
 };
 
 Reached CompareForms(FlowControl flow_control, uint64_t first_seed, uint64_t cases) {
@@ -39,6 +41,8 @@ Reached CompareForms(FlowControl flow_control, uint64_t first_seed, uint64_t cas
     reached.ecn_marked += in_short.ecn_marked;
     reached.dropped_for_buffers += in_short.dropped_for_buffers;
     reached.holds += in_short.holds;
+    reached.replicated_bytes += in_short.replicated_bytes;
+    reached.reduced_bytes += in_short.reduced_bytes;
     if (::testing::Test::HasFailure()) break;
   }
   return reached;
@@ -52,6 +56,8 @@ TEST(FormsTest, BothFormsAgreeUnderPauseFrames) {
   EXPECT_GT(reached.general_hops, 1'000u);
   EXPECT_LT(reached.general_hops, reached.sent / 2 + reached.sent / 4);
   EXPECT_GT(reached.holds, 0u);
+  EXPECT_GT(reached.replicated_bytes, 1'000'000u);
+  EXPECT_GT(reached.reduced_bytes, 1'000'000u);
 }
 
 TEST(FormsTest, BothFormsAgreeWithoutFlowControl) {

@@ -39,7 +39,8 @@ class RandomNetwork : public PacketSink {
     auto& figures = outcome.figures;
     for (const uint64_t figure :
          {counters.packets, counters.packet_hops, counters.control_hops, counters.injected_bytes,
-          counters.delivered_bytes, counters.ecn_marked, counters.xoff_frames, counters.xon_frames,
+          counters.delivered_bytes, counters.replicated_bytes, counters.reduced_bytes,
+          counters.ecn_marked, counters.xoff_frames, counters.xon_frames,
           static_cast<uint64_t>(counters.pfc_pause_ps), released_, release_hash_, echo_hash_,
           static_cast<uint64_t>(last_ps_), network_->live_packets()}) {
       figures.push_back(figure);
@@ -58,7 +59,12 @@ class RandomNetwork : public PacketSink {
       figures.push_back(report.link);
       figures.push_back(report.cycle.size());
     }
+    EXPECT_EQ(counters.injected_bytes + counters.replicated_bytes,
+              counters.delivered_bytes + counters.reduced_bytes + counters.dropped_data_bytes() +
+                  network_->InFlightBytes());
     outcome.general_hops = counters.general_hops;
+    outcome.replicated_bytes = counters.replicated_bytes;
+    outcome.reduced_bytes = counters.reduced_bytes;
     outcome.xoff_frames = counters.xoff_frames;
     outcome.ecn_marked = counters.ecn_marked;
     outcome.dropped_for_buffers =
@@ -72,6 +78,8 @@ class RandomNetwork : public PacketSink {
   }
 
  private:
+  static constexpr uint32_t kGroup = 0;
+
   uint64_t Draw(uint64_t bound) { return random_() % bound; }
   template <typename T>
   T OneOf(std::initializer_list<T> values) {
@@ -188,6 +196,20 @@ class RandomNetwork : public PacketSink {
       nvlink_paths_.push_back(network_->AddPath(
           {*graph_.FindLink(gpus_[i], nvswitch), *graph_.FindLink(nvswitch, gpus_[0])}));
     }
+    // And the same GPUs as a group: every one multicasts, and sends operands to the first.
+    std::vector<LinkId> up_links;
+    std::vector<LinkId> down_links;
+    for (size_t i = 0; i < 3; ++i) {
+      up_links.push_back(*graph_.FindLink(gpus_[i], nvswitch));
+      down_links.push_back(*graph_.FindLink(nvswitch, gpus_[i]));
+    }
+    network_->AddSwitchGroup(3, up_links);
+    for (const LinkId up : up_links) {
+      std::vector<LinkId> fan_out = {up};
+      fan_out.insert(fan_out.end(), down_links.begin(), down_links.end());
+      multicast_paths_.push_back({network_->AddPath(fan_out).first, 2});
+      operand_paths_.push_back(network_->AddPath({up, down_links[0]}));
+    }
   }
 
   void DrawLoad() {
@@ -209,6 +231,29 @@ class RandomNetwork : public PacketSink {
       Act(at_ps, OneOf({EventClass::kFault, EventClass::kPort}), [=, this] {
         for (uint32_t i = 0; i < count; ++i) Inject(path, flow, i, kind, bytes);
       });
+    }
+    for (int burst = 0; burst < 8; ++burst) {
+      const PathRef path = multicast_paths_[Draw(3)];
+      const auto count = static_cast<uint32_t>(1 + Draw(30));
+      const auto bytes = OneOf<uint16_t>({100, 1'000, 4'178});
+      const auto kind =
+          Draw(4) == 0 ? PacketKind::kNvlinkReadRequest : PacketKind::kNvlinkMulticast;
+      Act(time(), EventClass::kPort, [=, this] {
+        for (uint32_t i = 0; i < count; ++i) Inject(path, kGroup, i, kind, bytes);
+      });
+    }
+    uint32_t first_piece = 0;
+    for (int burst = 0; burst < 6; ++burst) {
+      const auto count = static_cast<uint32_t>(1 + Draw(30));
+      const auto bytes = OneOf<uint16_t>({100, 1'000, 4'178});
+      for (const PathRef path : operand_paths_) {
+        Act(time(), EventClass::kPort, [=, this] {
+          for (uint32_t i = 0; i < count; ++i) {
+            Inject(path, kGroup, first_piece + i, PacketKind::kNvlinkOperand, bytes);
+          }
+        });
+      }
+      first_piece += count;
     }
     for (uint64_t i = Draw(4); i > 0; --i) {
       const auto link = static_cast<LinkId>(Draw(graph_.link_count()));
@@ -296,6 +341,8 @@ class RandomNetwork : public PacketSink {
   std::vector<DeviceId> leaves_;
   std::vector<PathRef> paths_;
   std::vector<PathRef> nvlink_paths_;
+  std::vector<PathRef> multicast_paths_;
+  std::vector<PathRef> operand_paths_;
   std::vector<std::function<void()>> actions_;
   uint64_t released_ = 0;
   uint64_t release_hash_ = 0;

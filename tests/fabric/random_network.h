@@ -23,6 +23,8 @@ struct RandomOutcome {
   uint64_t ecn_marked = 0;
   uint64_t dropped_for_buffers = 0;
   uint64_t holds = 0;
+  uint64_t replicated_bytes = 0;
+  uint64_t reduced_bytes = 0;
 };
 
 struct RandomCase {

@@ -66,7 +66,7 @@ class TransportFixture : public NetworkFixture, public TransportListener {
 
   void OnPacketAtNic(uint32_t packet) override { rdma_->OnPacketAtNic(packet); }
   void OnPacketAtGpu(uint32_t packet) override {
-    if (network().packet(packet).kind == PacketKind::kNvlinkWrite) {
+    if (IsNvlink(network().packet(packet).kind)) {
       nvlink_->OnArrival(packet);
     } else {
       rdma_->OnPacketAtGpu(packet);
@@ -76,7 +76,7 @@ class TransportFixture : public NetworkFixture, public TransportListener {
   void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
     NetworkFixture::OnPacketDropped(index, reason, link);
     const Packet& packet = network().packet(index);
-    if (packet.kind == PacketKind::kNvlinkWrite) {
+    if (IsNvlink(packet.kind)) {
       nvlink_->OnDropped(packet, link);
     } else {
       rdma_->OnDropped(packet, reason, link);

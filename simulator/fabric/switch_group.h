@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace railyard {
+
+// GPUs whose packets NVSwitches combine: of each piece one packet per GPU comes, and one leaves.
+// Counts what has come of the pieces that are not complete; pieces are numbered modulo 2^32,
+// without gaps.
+class SwitchGroup {
+ public:
+  explicit SwitchGroup(uint16_t gpu_count) : gpu_count_(gpu_count) {}
+
+  uint16_t gpu_count() const { return gpu_count_; }
+  // One more packet of the piece has come. True if it is the last one.
+  bool CountOperand(uint32_t piece);
+
+ private:
+  void Grow();
+
+  uint16_t gpu_count_;
+  uint32_t first_piece_ = 0;          // the oldest that is not complete
+  std::vector<uint16_t> come_ = {0};  // by piece modulo its size, a power of two
+};
+
+}  // namespace railyard

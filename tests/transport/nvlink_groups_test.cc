@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Multicast and reduction in NVSwitches against closed forms.
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ns3/boolean.h>
+#include <ns3/enum.h>
+#include <ns3/uinteger.h>
+
+#include "tests/transport/transport_fixture.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// GPUs of one H100 island: four planes of 5, 4, 4 and 5 links of 200 Gb/s.
+constexpr std::array<uint32_t, 4> kLinks = {5, 4, 4, 5};
+constexpr uint32_t kRound = 18;  // packets that cross the planes exactly in that ratio
+constexpr int64_t kCablePs = 20'000;
+constexpr int64_t kForwardPs = 300'000;
+// 4,096 B of payload are ceil(4,096,000 / 824) = 4,971 B on the wire: 39,768 ps on five links.
+constexpr uint64_t kPayload = 4'096;
+constexpr int64_t kPacketPs = 39'768;
+constexpr int64_t kRequestPs = 256;  // 32 B on five links
+constexpr int64_t kRoundPs = 5 * kPacketPs;
+constexpr int64_t kOneWayPs = 2 * kCablePs + kForwardPs;
+
+class NvlinkGroupsTest : public testing::TransportFixture {
+ protected:
+  void Build(uint32_t gpus, uint32_t credit_bytes = 64 << 10, PortForm form = PortForm::kShort) {
+    for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
+      AddInServer(DeviceKind::kGpu, 0, static_cast<int32_t>(gpu));
+    }
+    for (int32_t plane = 0; plane < 4; ++plane) {
+      const DeviceId nvswitch = AddInServer(DeviceKind::kNvSwitch, 0, plane, kForwardPs);
+      const uint32_t links = kLinks[static_cast<size_t>(plane)];
+      for (const DeviceId gpu : graph_.gpus()) {
+        graph_.AddCable(gpu, nvswitch,
+                        {Tier::kNvlink, links * uint64_t{200'000'000'000}, kCablePs, links});
+      }
+    }
+    BuildTransports();
+    network().SetAttribute("NvlinkCreditBytes", ns3::UintegerValue(credit_bytes));
+    network().SetAttribute("Form", ns3::EnumValue(static_cast<int>(form)));
+    network().SetAttribute("TrajectoryHash", ns3::BooleanValue(true));
+    network().Configure();
+  }
+  std::vector<uint32_t> AllGpus() const {
+    std::vector<uint32_t> all(graph_.gpus().size());
+    for (uint32_t gpu = 0; gpu < all.size(); ++gpu) all[gpu] = gpu;
+    return all;
+  }
+  // Member g's messages are of connection `first_connection` + g.
+  uint32_t OpenMulticast(uint32_t head, uint32_t first_connection = 0) {
+    std::vector<NvlinkTransport::GroupMember> members;
+    for (const uint32_t gpu : AllGpus()) members.push_back({gpu, first_connection + gpu});
+    return nvlink_->OpenMulticast(head, members);
+  }
+  void PostMulticast(uint32_t group, uint64_t bytes) {
+    nvlink_->PostMulticast(group, bytes);
+    nvlink_->ServeDue();
+  }
+  LinkId Up(uint32_t gpu, int plane) const { return Link(Gpu(gpu), Plane(plane)); }
+  LinkId DownTo(uint32_t gpu, int plane) const { return Link(Plane(plane), Gpu(gpu)); }
+  uint64_t EgressBytes(uint32_t gpu) {
+    uint64_t bytes = 0;
+    for (int plane = 0; plane < 4; ++plane) {
+      bytes += network().CountersOfLink(Up(gpu, plane)).payload_bytes;
+    }
+    return bytes;
+  }
+  uint64_t IngressBytes(uint32_t gpu) {
+    uint64_t bytes = 0;
+    for (int plane = 0; plane < 4; ++plane) {
+      bytes += network().CountersOfLink(DownTo(gpu, plane)).payload_bytes;
+    }
+    return bytes;
+  }
+  void ExpectAllBytesAccountedFor() {
+    const NetworkCounters& counters = network().counters();
+    EXPECT_EQ(counters.injected_bytes + counters.replicated_bytes,
+              counters.delivered_bytes + counters.reduced_bytes + counters.dropped_data_bytes() +
+                  network().InFlightBytes());
+    network().CheckConservation();
+  }
+  // Every GPU is the head of its share: it loads the sum and stores it to all, as NCCL's NVLS does.
+  // Returns when the last GPU has the last share.
+  int64_t RunAllReduce(uint64_t share_bytes, int messages) {
+    constexpr uint32_t kLoads = 1'000;
+    std::vector<uint32_t> loads;
+    std::vector<uint32_t> stores;
+    for (const uint32_t gpu : AllGpus()) {
+      loads.push_back(nvlink_->OpenReduce(kLoads + gpu, gpu, AllGpus()));
+      stores.push_back(OpenMulticast(gpu, 100 * gpu));
+    }
+    on_delivered_ = [&, stores](uint32_t connection) {
+      if (connection < kLoads) return;
+      PostMulticast(stores[connection - kLoads], share_bytes);
+    };
+    for (int i = 0; i < messages; ++i) {
+      for (const uint32_t load : loads) nvlink_->PostReduce(load, share_bytes);
+    }
+    engine().Run();
+    EXPECT_THAT(delivered_,
+                SizeIs(static_cast<size_t>(messages) * loads.size() * (loads.size() + 1)));
+    return delivered_.back().time_ps;
+  }
+
+ private:
+  static std::string Gpu(uint32_t gpu) { return "server0/gpu" + std::to_string(gpu); }
+  static std::string Plane(int plane) { return "server0/nvswitch" + std::to_string(plane); }
+};
+
+TEST_F(NvlinkGroupsTest, AStoreReachesEveryMemberAtOnce) {
+  Build(4);
+  PostMulticast(OpenMulticast(1), kPayload);
+  engine().Run();
+  const int64_t at_ps = 2 * kPacketPs + kOneWayPs;
+  EXPECT_THAT(delivered_,
+              ElementsAre(Told{at_ps, 0}, Told{at_ps, 1}, Told{at_ps, 2}, Told{at_ps, 3}));
+  EXPECT_EQ(network().counters().injected_bytes, kPayload);
+  EXPECT_EQ(network().counters().replicated_bytes, 3 * kPayload);
+  EXPECT_EQ(network().counters().delivered_bytes, 4 * kPayload);
+  EXPECT_EQ(EgressBytes(1), kPayload);
+  for (const uint32_t gpu : AllGpus()) EXPECT_EQ(IngressBytes(gpu), kPayload);
+  ExpectAllBytesAccountedFor();
+}
+
+TEST_F(NvlinkGroupsTest, ALoadTakesARequestThereAndBackAndOnePacketsWay) {
+  Build(4);
+  nvlink_->PostReduce(nvlink_->OpenReduce(7, 2, AllGpus()), kPayload);
+  engine().Run();
+  EXPECT_THAT(delivered_,
+              ElementsAre(Told{2 * kRequestPs + kOneWayPs + 2 * kPacketPs + kOneWayPs, 7}));
+  EXPECT_EQ(network().counters().injected_bytes, 4 * kPayload);
+  EXPECT_EQ(network().counters().reduced_bytes, 3 * kPayload);
+  EXPECT_EQ(network().counters().delivered_bytes, kPayload);
+  EXPECT_EQ(network().counters().control_hops, 1u + 4u);
+  for (const uint32_t gpu : AllGpus()) {
+    EXPECT_EQ(EgressBytes(gpu), kPayload);
+    EXPECT_EQ(IngressBytes(gpu), gpu == 2 ? kPayload : 0);
+  }
+  ExpectAllBytesAccountedFor();
+}
+
+TEST_F(NvlinkGroupsTest, ALoadWaitsForTheMemberWhoseOperandComesLast) {
+  Build(3);
+  // GPU 1's port is taken for 50 rounds by another connection, in turns of four packets.
+  PostNvlink(nvlink_->Open(8, 1, 0), 50 * kRound * kPayload);
+  nvlink_->PostReduce(nvlink_->OpenReduce(7, 2, AllGpus()), kRound * kPayload);
+  engine().Run();
+  ASSERT_THAT(delivered_, SizeIs(2));
+  EXPECT_EQ(delivered_[0].connection, 7u);
+  // Half of GPU 1's packets are operands until they are through: two rounds' time instead of one.
+  const int64_t start_ps = 2 * kRequestPs + kOneWayPs;
+  EXPECT_GE(delivered_[0].time_ps, start_ps + 2 * kRoundPs + kOneWayPs);
+  EXPECT_LE(delivered_[0].time_ps, start_ps + 3 * kRoundPs + kOneWayPs);
+}
+
+TEST_F(NvlinkGroupsTest, WholeRoundsCrossThePlanesInTheRatioOfTheirLinks) {
+  Build(4);
+  PostMulticast(OpenMulticast(0), 10 * kRound * kPayload);
+  nvlink_->PostReduce(nvlink_->OpenReduce(70, 3, AllGpus()), 10 * kRound * kPayload);
+  engine().Run();
+  for (int plane = 0; plane < 4; ++plane) {
+    const uint64_t bytes = 10 * kLinks[static_cast<size_t>(plane)] * kPayload;
+    EXPECT_EQ(network().CountersOfLink(Up(0, plane)).payload_bytes, 2 * bytes);
+    EXPECT_EQ(network().CountersOfLink(Up(1, plane)).payload_bytes, bytes);
+    EXPECT_EQ(network().CountersOfLink(DownTo(1, plane)).payload_bytes, bytes);
+    EXPECT_EQ(network().CountersOfLink(DownTo(3, plane)).payload_bytes, 2 * bytes);
+  }
+  ExpectAllBytesAccountedFor();
+}
+
+// Every one of n GPUs sends S of operands and stores S/n, and receives S/n of sums and S of stores.
+TEST_F(NvlinkGroupsTest, AnAllReduceTakesItsSizeAndAnNthOfItEachWay) {
+  Build(8);
+  constexpr uint64_t kShare = 4 * kRound * kPayload;
+  constexpr uint64_t kSize = 8 * kShare;
+  const int64_t end_ps = RunAllReduce(kShare, 1);
+  for (const uint32_t gpu : AllGpus()) {
+    EXPECT_EQ(EgressBytes(gpu), kSize + kShare);
+    EXPECT_EQ(IngressBytes(gpu), kShare + kSize);
+  }
+  const NetworkCounters& counters = network().counters();
+  EXPECT_EQ(counters.injected_bytes, 8 * (kSize + kShare));
+  EXPECT_EQ(counters.replicated_bytes, 8 * 7 * kShare);
+  EXPECT_EQ(counters.reduced_bytes, 8 * 7 * kShare);
+  EXPECT_EQ(counters.delivered_bytes, 8 * (kShare + kSize));
+  EXPECT_EQ(network().live_packets(), 0u);
+  // No sum is complete before its head's last operand; the last to be complete comes behind all
+  // operands of a port, and its stores cross once more.
+  EXPECT_GE(end_ps, 8 * 4 * kRoundPs + 4 * kRoundPs + 2 * kOneWayPs);
+  ExpectAllBytesAccountedFor();
+}
+
+TEST_F(NvlinkGroupsTest, MessagesUnderWayArePipelinedUpToEight) {
+  Build(4);
+  const uint32_t load = nvlink_->OpenReduce(7, 0, AllGpus());
+  const uint32_t store = OpenMulticast(0, 10);
+  for (int i = 0; i < 8; ++i) {
+    nvlink_->PostReduce(load, kPayload * static_cast<uint64_t>(1 + i));
+    PostMulticast(store, 1'000);
+  }
+  EXPECT_DEATH(nvlink_->PostReduce(load, 1), "more messages than slots");
+  EXPECT_DEATH(nvlink_->PostMulticast(store, 1), "more messages than slots");
+  engine().Run();
+  EXPECT_THAT(delivered_, SizeIs(8 + 4 * 8));
+  PostMulticast(store, 1);
+  nvlink_->PostReduce(load, 1);
+  engine().Run();
+  EXPECT_THAT(delivered_, SizeIs(9 + 4 * 9));
+}
+
+TEST_F(NvlinkGroupsTest, PiecesAreCountedForTensOfThousandsOfMessages) {
+  Build(3);
+  const uint32_t load = nvlink_->OpenReduce(7, 1, AllGpus());
+  uint64_t posted = 0;
+  uint64_t bytes = 0;
+  const auto post = [&] {
+    const uint64_t of_message = 1 + posted++ * 7'919 % 30'000;
+    bytes += of_message;
+    nvlink_->PostReduce(load, of_message);
+  };
+  on_delivered_ = [&](uint32_t) {
+    if (posted < 20'000) post();
+  };
+  for (int i = 0; i < 8; ++i) post();
+  engine().Run();
+  EXPECT_THAT(delivered_, SizeIs(20'000));
+  EXPECT_EQ(network().counters().delivered_bytes, bytes);
+  EXPECT_EQ(network().counters().reduced_bytes, 2 * bytes);
+  ExpectAllBytesAccountedFor();
+}
+
+// Stores of all to all overload every link to a GPU n-fold: credits keep the NVSwitches from
+// filling up.
+TEST_F(NvlinkGroupsTest, CreditsHoldStoresBackWhereTheyMeet) {
+  constexpr uint32_t kCredit = 16 << 10;
+  Build(6, kCredit);
+  for (const uint32_t gpu : AllGpus()) {
+    nvlink_->PostMulticast(OpenMulticast(gpu, 10 * gpu), 20 * kRound * kPayload);
+  }
+  nvlink_->ServeDue();
+  for (int64_t time_ps = 0; time_ps < 6 * 20 * kRoundPs; time_ps += 100'000) {
+    At(time_ps, [this] {
+      for (const uint32_t gpu : AllGpus()) {
+        for (int plane = 0; plane < 4; ++plane) {
+          EXPECT_LE(network().AccountBytes(Up(gpu, plane)),
+                    uint64_t{kCredit} * kLinks[static_cast<size_t>(plane)]);
+          // What waits for a GPU is at most what all have credit for.
+          EXPECT_LE(network().BacklogPs(DownTo(gpu, plane)),
+                    6 * int64_t{kCredit} * 40 + 6 * 49'710);
+        }
+      }
+      ExpectAllBytesAccountedFor();
+    });
+  }
+  engine().Run();
+  EXPECT_THAT(delivered_, SizeIs(36));
+  EXPECT_GE(delivered_.back().time_ps, 6 * 20 * kRoundPs + kOneWayPs);
+  EXPECT_LE(delivered_.back().time_ps, 6 * 20 * kRoundPs + kOneWayPs + 6 * kRoundPs);
+}
+
+TEST_F(NvlinkGroupsTest, BothFormsOfAPortGiveTheSameTrajectory) {
+  std::vector<uint64_t> hashes;
+  std::vector<int64_t> ends_ps;
+  std::vector<uint64_t> general_hops;
+  for (const PortForm form : {PortForm::kShort, PortForm::kGeneral}) {
+    graph_ = FabricGraph();
+    delivered_.clear();
+    Build(5, 8 << 10, form);
+    ends_ps.push_back(RunAllReduce(3 * kRound * kPayload + 1'234, 3));
+    hashes.push_back(network().trajectory_hash());
+    general_hops.push_back(network().counters().general_hops);
+    ExpectAllBytesAccountedFor();
+    TearDown();
+  }
+  EXPECT_NE(hashes[0], 0u);
+  EXPECT_EQ(hashes[0], hashes[1]);
+  EXPECT_EQ(ends_ps[0], ends_ps[1]);
+  EXPECT_LT(general_hops[0], general_hops[1]);
+}
+
+TEST_F(NvlinkGroupsTest, ALostCopyBreaksItsMembersConnection) {
+  Build(3);
+  Down(DownTo(1, 0), 0, kNeverPs);
+  PostMulticast(OpenMulticast(0, 20), kPayload);
+  engine().Run();
+  ASSERT_THAT(errors_, SizeIs(1));
+  EXPECT_EQ(errors_[0].connection, 21u);
+  EXPECT_THAT(lost_, ElementsAre(ToldLost{2 * kPacketPs + kOneWayPs, 21, DownTo(1, 0)}));
+  ASSERT_THAT(delivered_, SizeIs(2));
+  EXPECT_EQ(delivered_[0].connection, 20u);
+  EXPECT_EQ(delivered_[1].connection, 22u);
+  EXPECT_EQ(network().counters().dropped_data_bytes(), kPayload);
+  ExpectAllBytesAccountedFor();
+}
+
+TEST_F(NvlinkGroupsTest, ALostOperandRequestOrStoreBreaksTheLoadAndTheRunEnds) {
+  Build(3);
+  const uint32_t load = nvlink_->OpenReduce(7, 0, AllGpus());
+  const uint32_t store = OpenMulticast(0, 20);
+  // An operand of GPU 2, on the way up.
+  nvlink_->PostReduce(load, kRound * kPayload);
+  Down(Up(2, 1), 100'000, 2'000'000);
+  engine().Run();
+  EXPECT_THAT(errors_, SizeIs(4));  // its four packets on that plane
+  EXPECT_THAT(delivered_, IsEmpty());
+  ExpectAllBytesAccountedFor();
+  // The request and a store, on the way up.
+  errors_.clear();
+  network().SetLinkUp(Up(0, 0), false);
+  nvlink_->PostReduce(load, kPayload);
+  PostMulticast(store, kPayload);
+  engine().Run();
+  ASSERT_THAT(errors_, SizeIs(2));
+  EXPECT_EQ(errors_[0].connection, 7u);
+  EXPECT_EQ(errors_[1].connection, 20u);
+  EXPECT_THAT(delivered_, IsEmpty());
+  ExpectAllBytesAccountedFor();
+}
+
+TEST_F(NvlinkGroupsTest, AGroupNeedsAnNvSwitchThatAllItsGpusShare) {
+  Build(3);
+  const DeviceId elsewhere = AddInServer(DeviceKind::kGpu, 1, 0);
+  ASSERT_EQ(graph_.gpus().back(), elsewhere);
+  EXPECT_TRUE(nvlink_->CanGroup(std::vector<uint32_t>{0, 1, 2}));
+  EXPECT_TRUE(nvlink_->CanGroup(std::vector<uint32_t>{2, 1}));
+  EXPECT_FALSE(nvlink_->CanGroup(std::vector<uint32_t>{0, 3}));
+  EXPECT_FALSE(nvlink_->CanGroup(std::vector<uint32_t>{0, 1, 3}));
+  EXPECT_FALSE(nvlink_->CanGroup(std::vector<uint32_t>{0}));
+  EXPECT_DEATH(nvlink_->OpenReduce(7, 0, {0, 1, 3}), "no NVSwitch joins");
+}
+
+// Unicast shares the links of groups.
+TEST_F(NvlinkGroupsTest, OtherPacketsPassTheSameSwitchesUnchanged) {
+  Build(3);
+  OpenMulticast(0);
+  PostNvlink(nvlink_->Open(7, 0, 1), kPayload);
+  engine().Run();
+  EXPECT_THAT(delivered_, ElementsAre(Told{2 * kPacketPs + kOneWayPs, 7}));
+  EXPECT_EQ(network().counters().replicated_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace railyard
