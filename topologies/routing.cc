@@ -30,8 +30,8 @@ uint64_t SwitchHash(uint64_t seed, DeviceId device, uint64_t entropy) {
 EcmpRouting::EcmpRouting(const FabricGraph& graph, uint64_t seed)
     : graph_(graph),
       seed_(seed),
-      up_(graph.link_count(), true),
-      switch_of_device_(graph.device_count(), kNoSwitch) {
+      switch_of_device_(graph.device_count(), kNoSwitch),
+      settled_{.up = std::vector<bool>(graph.link_count(), true), .distances_to = {}} {
   for (DeviceId id = 0; id < graph.device_count(); ++id) {
     if (graph.device(id).kind != DeviceKind::kSwitch) continue;
     switch_of_device_[id] = static_cast<SwitchIndex>(boost::add_vertex(switches_));
@@ -46,14 +46,78 @@ EcmpRouting::EcmpRouting(const FabricGraph& graph, uint64_t seed)
 }
 
 void EcmpRouting::SetLinkUp(LinkId link, bool up) {
-  SIM_CHECK(link < up_.size(), "a link the fabric does not have");
-  if (up_[link] == up) return;
-  up_[link] = up;
+  SIM_CHECK(link < settled_.up.size(), "a link the fabric does not have");
+  views_.clear();
+  if (settled_.up[link] == up) return;
+  settled_.up[link] = up;
   // Distances are between switches: a NIC's link is looked at when a route is asked for.
   if (switch_of_device_[graph_.link_source(link)] != kNoSwitch &&
       switch_of_device_[graph_.link_target(link)] != kNoSwitch) {
-    distances_to_.clear();
+    settled_.distances_to.clear();
   }
+}
+
+std::vector<uint32_t> EcmpRouting::HopsFrom(LinkId link) const {
+  std::vector<uint32_t> hops(graph_.device_count(), kUnreachable);
+  std::vector<DeviceId> reached = {graph_.link_source(link), graph_.link_target(link)};
+  for (const DeviceId end : reached) hops[end] = 0;
+  const LinkId reverse = graph_.ReverseLink(link);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const DeviceId at = reached[i];
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(at, graph_.graph()))) {
+      const auto next = static_cast<DeviceId>(boost::target(edge, graph_.graph()));
+      const LinkId over = graph_.link_of_edge(edge);
+      const DeviceKind kind = graph_.device(next).kind;
+      if (over == link || over == reverse || hops[next] != kUnreachable) continue;
+      if (kind != DeviceKind::kSwitch && kind != DeviceKind::kNic) continue;
+      hops[next] = hops[at] + 1;
+      reached.push_back(next);
+    }
+  }
+  return hops;
+}
+
+uint32_t EcmpRouting::FarthestFrom(LinkId link) const {
+  uint32_t farthest = 0;
+  for (const uint32_t hops : HopsFrom(link)) {
+    if (hops != kUnreachable) farthest = std::max(farthest, hops);
+  }
+  return farthest;
+}
+
+void EcmpRouting::SpreadLinkState(LinkId link, bool up, uint32_t hops) {
+  views_.clear();
+  if (hops == 0) {
+    news_.push_back({.link = link, .up = up, .hops_of_device = HopsFrom(link)});
+    news_.back().farthest = FarthestFrom(link);
+  }
+  // The earlier one of two, for it cannot be overtaken.
+  const auto of_link = std::find_if(news_.begin(), news_.end(), [&](const News& news) {
+    return news.link == link && news.up == up && (hops == 0 || news.hops + 1 == hops);
+  });
+  SIM_CHECK(of_link != news_.end(), "news of a link that goes on before it began");
+  of_link->hops = hops;
+  if (hops < of_link->farthest) return;
+  news_.erase(of_link);
+  SetLinkUp(link, up);
+}
+
+EcmpRouting::View& EcmpRouting::ViewOf(DeviceId device) const {
+  if (news_.empty()) [[likely]]
+    return settled_;
+  std::vector<bool> known(news_.size());
+  for (size_t i = 0; i < news_.size(); ++i) {
+    known[i] = news_[i].hops_of_device[device] <= news_[i].hops;
+  }
+  if (std::find(known.begin(), known.end(), true) == known.end()) return settled_;
+  const auto [entry, is_new] = views_.try_emplace(std::move(known));
+  View& view = entry->second;
+  if (!is_new) return view;
+  view.up = settled_.up;
+  for (size_t i = 0; i < news_.size(); ++i) {
+    if (entry->first[i]) view.up[news_[i].link] = news_[i].up;
+  }
+  return view;
 }
 
 Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy) const {
@@ -61,11 +125,17 @@ Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy) const {
   if (!ends) return {};
   Path path;
   if (ends->first) path.push_back(*ends->first);
-  const Destination destination = FindDestination(ends->to);
+  const View* view = nullptr;
+  Destination destination;
   std::vector<LinkId> next;
   for (DeviceId at = ends->from; at != ends->to; at = graph_.link_target(path.back())) {
-    NextLinks(at, destination, next);
-    if (next.empty()) return {};
+    if (View& of_device = ViewOf(at); &of_device != view) {
+      view = &of_device;
+      destination = FindDestination(ends->to, of_device);
+    }
+    NextLinks(at, destination, *view, next);
+    // Longer than any way without a circle: devices of different views send it back and forth.
+    if (next.empty() || path.size() > device_of_switch_.size() + 1) return {};
     path.push_back(next[ScaleTo(SwitchHash(seed_, at, entropy), next.size())]);
   }
   if (ends->last) path.push_back(*ends->last);
@@ -75,14 +145,14 @@ Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy) const {
 uint64_t EcmpRouting::CountShortestPaths(DeviceId from, DeviceId to) const {
   const auto ends = FindNics(from, to);
   if (!ends) return 0;
-  const Destination destination = FindDestination(ends->to);
+  const Destination destination = FindDestination(ends->to, settled_);
   // All paths are equally long, so each step takes every path to its next device.
   std::map<DeviceId, uint64_t> paths_to = {{ends->from, 1}};
   std::vector<LinkId> next;
   while (!paths_to.empty() && !paths_to.contains(ends->to)) {
     std::map<DeviceId, uint64_t> one_further;
     for (const auto& [device, count] : paths_to) {
-      NextLinks(device, destination, next);
+      NextLinks(device, destination, settled_, next);
       for (const LinkId link : next) one_further[graph_.link_target(link)] += count;
     }
     paths_to = std::move(one_further);
@@ -92,7 +162,8 @@ uint64_t EcmpRouting::CountShortestPaths(DeviceId from, DeviceId to) const {
 
 NextHops EcmpRouting::NextHopsTo(DeviceId at, DeviceId nic) const {
   NextHops next;
-  const uint32_t switches = NextLinks(at, FindDestination(nic), next.links);
+  View& view = ViewOf(at);
+  const uint32_t switches = NextLinks(at, FindDestination(nic, view), view, next.links);
   if (next.links.empty()) return next;
   const bool is_last = graph_.link_target(next.links.front()) == nic;
   next.hops = is_last ? 1 : switches + 2;  // to the next switch, over those behind it, to the NIC
@@ -111,32 +182,32 @@ std::optional<EcmpRouting::NicEnds> EcmpRouting::FindNics(DeviceId from, DeviceI
     if (!nic) return std::nullopt;
     const auto host_link =
         is_source ? graph_.FindLink(device, *nic) : graph_.FindLink(*nic, device);
-    if (!up_[*host_link]) return std::nullopt;
+    if (!ViewOf(*nic).up[*host_link]) return std::nullopt;
     (is_source ? ends.from : ends.to) = *nic;
     (is_source ? ends.first : ends.last) = host_link;
   }
   return ends;
 }
 
-EcmpRouting::Destination EcmpRouting::FindDestination(DeviceId nic) const {
+EcmpRouting::Destination EcmpRouting::FindDestination(DeviceId nic, View& view) const {
   Destination destination = {.nic = nic, .attachments = {}};
   for (const auto& edge : boost::make_iterator_range(boost::in_edges(nic, graph_.graph()))) {
-    if (!up_[graph_.link_of_edge(edge)]) continue;
+    if (!view.up[graph_.link_of_edge(edge)]) continue;
     const SwitchIndex attachment = switch_of_device_[boost::source(edge, graph_.graph())];
     if (attachment == kNoSwitch) continue;
-    destination.attachments.push_back(&DistancesTo(attachment));
+    destination.attachments.push_back(&DistancesTo(attachment, view));
   }
   return destination;
 }
 
-const EcmpRouting::Distances& EcmpRouting::DistancesTo(SwitchIndex attachment) const {
-  const auto [entry, is_new] = distances_to_.try_emplace(attachment);
+const EcmpRouting::Distances& EcmpRouting::DistancesTo(SwitchIndex attachment, View& view) const {
+  const auto [entry, is_new] = view.distances_to.try_emplace(attachment);
   Distances& distances = entry->second;
   if (!is_new) return distances;
   distances.assign(device_of_switch_.size(), kUnreachable);
   distances[attachment] = 0;
-  const auto is_up = [this](SwitchGraph::edge_descriptor edge) {
-    return bool{up_[switches_[edge].link]};
+  const auto is_up = [this, &view](SwitchGraph::edge_descriptor edge) {
+    return bool{view.up[switches_[edge].link]};
   };
   const boost::filtered_graph<SwitchGraph, std::function<bool(SwitchGraph::edge_descriptor)>>
       links_up(switches_, is_up);
@@ -146,7 +217,7 @@ const EcmpRouting::Distances& EcmpRouting::DistancesTo(SwitchIndex attachment) c
   return distances;
 }
 
-uint32_t EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
+uint32_t EcmpRouting::NextLinks(DeviceId device, const Destination& destination, const View& view,
                                 std::vector<LinkId>& next) const {
   next.clear();
   uint32_t fewest_hops = kUnreachable;
@@ -170,7 +241,7 @@ uint32_t EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
     for (const auto& edge : boost::make_iterator_range(boost::in_edges(here, switches_))) {
       const LinkId link = switches_[edge].link;
       const auto neighbour = static_cast<SwitchIndex>(boost::source(edge, switches_));
-      if (up_[link]) consider(link, hops_from_switch(neighbour));
+      if (view.up[link]) consider(link, hops_from_switch(neighbour));
     }
     if (graph_.routing == RoutingPolicy::kDimensionOrder) KeepLowestDimension(next);
     return fewest_hops;
@@ -179,14 +250,14 @@ uint32_t EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
   const Graph& fabric = graph_.graph();
   for (const auto& edge : boost::make_iterator_range(boost::in_edges(destination.nic, fabric))) {
     const LinkId link = graph_.link_of_edge(edge);
-    if (boost::source(edge, fabric) == device && up_[link]) consider(link, 0);
+    if (boost::source(edge, fabric) == device && view.up[link]) consider(link, 0);
   }
   if (here != kNoSwitch || !next.empty()) return 0;
   // The first hop, from a NIC to a switch it hangs on.
   for (const auto& edge : boost::make_iterator_range(boost::out_edges(device, fabric))) {
     const LinkId link = graph_.link_of_edge(edge);
     const SwitchIndex neighbour = switch_of_device_[boost::target(edge, fabric)];
-    if (neighbour != kNoSwitch && up_[link]) consider(link, hops_from_switch(neighbour));
+    if (neighbour != kNoSwitch && view.up[link]) consider(link, hops_from_switch(neighbour));
   }
   return fewest_hops;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -31,6 +32,10 @@ struct NextHops {
 // hash over a packet's header does; NextHopsTo() leaves the choice to the switch. When the number
 // of equal-cost links changes, flows through that switch are dealt anew (no resilient hashing). Not
 // for use by two threads at once.
+//
+// Every switch and NIC has its own view of which links are up: news of a link reaches those nearer
+// to it sooner. While views differ, the switches of a path may send a packet in a circle; such a
+// destination counts as one that cannot be reached.
 class EcmpRouting {
  public:
   // `graph` must outlive this. `seed` enters every switch's hash.
@@ -46,9 +51,16 @@ class EcmpRouting {
   // From a switch to a NIC over links that are up; no links if it cannot be reached.
   NextHops NextHopsTo(DeviceId at, DeviceId nic) const;
 
-  // A link's state as routing knows it (after detection and convergence). Distances are
+  // A link's state as routing knows it (after detection and convergence), everywhere. Distances are
   // recomputed when next asked for.
   void SetLinkUp(LinkId link, bool up);
+  // The same, as those switches and NICs know it that are up to `hops` links away from the link's
+  // ends; to be called with 0, 1, 2, … up to FarthestFrom(link), for one change of a link after the
+  // other.
+  void SpreadLinkState(LinkId link, bool up, uint32_t hops);
+  // Links to the farthest switch or NIC from the nearer of the link's ends, without the cable
+  // itself.
+  uint32_t FarthestFrom(LinkId link) const;
 
  private:
   struct SwitchLink {
@@ -61,6 +73,19 @@ class EcmpRouting {
   using SwitchIndex = uint32_t;  // vertex of SwitchGraph
   using Distances = std::vector<uint32_t>;
 
+  // What some switches and NICs take to be up, and what follows from it.
+  struct View {
+    std::vector<bool> up;                                     // by link
+    std::unordered_map<SwitchIndex, Distances> distances_to;  // computed when asked for
+  };
+  // News of a link that has not yet reached all.
+  struct News {
+    LinkId link = 0;
+    bool up = false;
+    uint32_t hops = 0;  // how far it has come
+    uint32_t farthest = 0;
+    std::vector<uint32_t> hops_of_device;  // from the link
+  };
   struct Destination {
     DeviceId nic = 0;
     std::vector<const Distances*> attachments;  // to each switch with a link up to the NIC
@@ -75,21 +100,25 @@ class EcmpRouting {
   // The NICs that stand for the two ends, and the HOST links outside them; nullopt if there is no
   // such NIC or its HOST link is down.
   std::optional<NicEnds> FindNics(DeviceId from, DeviceId to) const;
-  Destination FindDestination(DeviceId nic) const;
-  const Distances& DistancesTo(SwitchIndex attachment) const;
+  View& ViewOf(DeviceId device) const;
+  std::vector<uint32_t> HopsFrom(LinkId link) const;  // by device
+  Destination FindDestination(DeviceId nic, View& view) const;
+  const Distances& DistancesTo(SwitchIndex attachment, View& view) const;
   // Links that `device` may use next on a shortest path, in the order of creation. Returns how many
   // links between switches follow the first of the path; 0 where that is the last.
-  uint32_t NextLinks(DeviceId device, const Destination& destination,
+  uint32_t NextLinks(DeviceId device, const Destination& destination, const View& view,
                      std::vector<LinkId>& next) const;
   void KeepLowestDimension(std::vector<LinkId>& next) const;
 
   const FabricGraph& graph_;
   uint64_t seed_;
-  std::vector<bool> up_;                       // by link
   std::vector<SwitchIndex> switch_of_device_;  // kNoSwitch for what is no switch
   std::vector<DeviceId> device_of_switch_;
   SwitchGraph switches_;
-  mutable std::unordered_map<SwitchIndex, Distances> distances_to_;  // cleared by SetLinkUp
+  mutable View settled_;    // of those whom no news has reached
+  std::vector<News> news_;  // in the order of the changes
+  // Of those who know the news that are marked; emptied when any news moves on.
+  mutable std::map<std::vector<bool>, View> views_;
 };
 
 }  // namespace railyard

@@ -3,19 +3,46 @@
 
 #include <cstdint>
 
+#include <ns3/object.h>
+
 #include "simulator/units/units.h"
 
 namespace railyard {
 
-// How long the fabric takes to act on a link that changed state. Until both have passed, packets
-// are still sent into a dead link and lost there.
+// How long the fabric takes to act on a link that changed state. Until the switch a packet comes to
+// has new routes, packets are still sent into a dead link and lost there.
 struct RoutingDelays {
   // Loss of signal to the port's driver knowing of it: a PHY debounces for about 10 ms (IEEE 802.3
   // link_fail_inhibit class timers; the default of common switch systems).
   int64_t detection_ps = 10 * kPsPerMs;
-  // From there to new routes in every switch: BGP with fast fall-over in a two-tier fabric is of
-  // the order of 100 ms.
+  // From there to new routes in the switches and NICs at the link's ends: BGP with fast fall-over
+  // in a two-tier fabric is of the order of 100 ms.
   int64_t convergence_ps = 100 * kPsPerMs;
+  // Each further hop from the link takes so much longer, as a share of convergence_ps. Assumed: an
+  // update is sent on long before the routes it brings are in hardware.
+  double hop_share = 0.1;
+
+  int64_t HopPs() const {
+    return static_cast<int64_t>(hop_share * static_cast<double>(convergence_ps));
+  }
+};
+
+// The same as ns-3 sees it: attributes. Whoever makes faults happen reads them once.
+class Routing : public ns3::Object {
+ public:
+  static ns3::TypeId GetTypeId();
+
+  const RoutingDelays& delays() const { return delays_; }
+
+ private:
+  RoutingDelays delays_;
+  // What ns-3's attributes are bound to.
+  void SetDetectionPs(int64_t value) { delays_.detection_ps = value; }
+  int64_t GetDetectionPs() const { return delays_.detection_ps; }
+  void SetConvergencePs(int64_t value) { delays_.convergence_ps = value; }
+  int64_t GetConvergencePs() const { return delays_.convergence_ps; }
+  void SetHopShare(double value) { delays_.hop_share = value; }
+  double GetHopShare() const { return delays_.hop_share; }
 };
 
 }  // namespace railyard

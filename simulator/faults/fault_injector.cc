@@ -10,6 +10,10 @@ namespace {
 constexpr uint32_t BeginOf(uint32_t fault) { return 2 * fault; }
 constexpr uint32_t EndOf(uint32_t fault) { return 2 * fault + 1; }
 constexpr bool IsEnd(uint32_t transition) { return transition % 2 == 1; }
+// At one instant ends come before beginnings, for one fault of a link may follow upon another.
+constexpr uint64_t IdOf(uint32_t transition, size_t fault_count) {
+  return IsEnd(transition) ? transition / 2 : fault_count + transition / 2;
+}
 
 }  // namespace
 
@@ -21,26 +25,30 @@ FaultInjector::FaultInjector(const FabricGraph& graph, const std::vector<FaultSp
       delays_(delays),
       network_(network),
       routing_(routing),
-      hooks_(std::move(hooks)) {
+      hooks_(std::move(hooks)),
+      hops_(2 * faults.size()) {
   FabricSimulatorImpl& engine = network.engine();
   engine.SetHandler(EventClass::kFault, &FaultInjector::HandleFault, this);
   engine.SetHandler(EventClass::kRouting, &FaultInjector::HandleRouting, this);
-  // At one instant ends come before beginnings, for one fault of a link may follow upon another.
-  const auto schedule = [&](int64_t time_ps, EventClass event_class, uint32_t transition) {
-    const uint64_t id = IsEnd(transition) ? transition / 2 : faults.size() + transition / 2;
-    engine.ScheduleFabric(time_ps, event_class, id, transition);
+  const auto schedule_fault = [&](int64_t time_ps, uint32_t transition) {
+    engine.ScheduleFabric(time_ps, EventClass::kFault, IdOf(transition, faults.size()), transition);
   };
   const int64_t routing_delay_ps = delays.detection_ps + delays.convergence_ps;
   for (uint32_t f = 0; f < faults.size(); ++f) {
     const FaultSpec& fault = faults[f];
-    schedule(fault.at_ps, EventClass::kFault, BeginOf(f));
+    schedule_fault(fault.at_ps, BeginOf(f));
     const bool ends = fault.until_ps != kNeverPs;
-    if (ends) schedule(fault.until_ps, EventClass::kFault, EndOf(f));
+    if (ends) schedule_fault(fault.until_ps, EndOf(f));
     // What is over before it is detected changes no route.
     if (ends && fault.until_ps - fault.at_ps <= delays.detection_ps) continue;
-    schedule(fault.at_ps + routing_delay_ps, EventClass::kRouting, BeginOf(f));
-    if (ends) schedule(fault.until_ps + routing_delay_ps, EventClass::kRouting, EndOf(f));
+    ScheduleRouting(fault.at_ps + routing_delay_ps, BeginOf(f));
+    if (ends) ScheduleRouting(fault.until_ps + routing_delay_ps, EndOf(f));
   }
+}
+
+void FaultInjector::ScheduleRouting(int64_t time_ps, uint32_t transition) {
+  network_.engine().ScheduleFabric(time_ps, EventClass::kRouting, IdOf(transition, faults_.size()),
+                                   transition);
 }
 
 void FaultInjector::HandleFault(void* self, uint32_t transition) {
@@ -73,8 +81,15 @@ void FaultInjector::ApplyRoutes(uint32_t transition) {
   const uint32_t index = transition / 2;
   const FaultSpec& fault = faults_[index];
   const Cable& cable = graph_.cables()[fault.cable];
-  if (fault.forward) routing_.SetLinkUp(cable.forward, IsEnd(transition));
-  if (fault.backward) routing_.SetLinkUp(cable.backward, IsEnd(transition));
+  const int64_t hop_ps = delays_.HopPs();
+  const uint32_t farthest = routing_.FarthestFrom(cable.forward);
+  // Both ends know of a direction that fails: one sees no light, and tells the other.
+  uint32_t& hops = hops_[transition];
+  do {
+    if (fault.forward) routing_.SpreadLinkState(cable.forward, IsEnd(transition), hops);
+    if (fault.backward) routing_.SpreadLinkState(cable.backward, IsEnd(transition), hops);
+  } while (hops++ < farthest && hop_ps == 0);
+  if (hops <= farthest) ScheduleRouting(network_.engine().NowPs() + hop_ps, transition);
   last_routed_fault_ = static_cast<int32_t>(index);
   routes_have_changed_ = true;
   if (hooks_.on_routes_changed) hooks_.on_routes_changed();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Makes faults happen: links go down and come back at their instants, and the fabric's routes
-// follow after detection and convergence. A fault loses packets; it never pauses time.
+// follow after detection and convergence, at each switch and NIC in its turn. A fault loses
+// packets; it never pauses time.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,7 @@ class FaultInjector {
   static void HandleRouting(void* self, uint32_t transition);
   void Apply(uint32_t transition);
   void ApplyRoutes(uint32_t transition);
+  void ScheduleRouting(int64_t time_ps, uint32_t transition);
 
   const FabricGraph& graph_;
   const std::vector<FaultSpec>& faults_;
@@ -48,6 +50,7 @@ class FaultInjector {
   EcmpRouting& routing_;
   Hooks hooks_;
   std::unordered_map<LinkId, int32_t> last_fault_of_link_;
+  std::vector<uint32_t> hops_;  // by transition: how far its news goes next
   int32_t last_routed_fault_ = -1;
   bool disarmed_ = false;
   bool has_begun_ = false;

@@ -151,6 +151,7 @@ std::vector<ModelBlock> ModelBlocks() {
   std::vector<ModelBlock> blocks = {
       {"network", "railyard::FabricNetwork", protos::Network::descriptor()},
       {"nic", "railyard::Nic", protos::Nic::descriptor()},
+      {"routing", "railyard::Routing", protos::Routing::descriptor()},
       {"switch", "railyard::Switch", protos::Switch::descriptor()}};
   const google::protobuf::Descriptor& controls = *protos::CongestionControl::descriptor();
   for (int i = 0; i < controls.field_count(); ++i) {

@@ -276,13 +276,10 @@ std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario,
 }
 
 RoutingDelays LoadRouting(const ProtoCursor& scenario, Diagnostics& diagnostics) {
-  RoutingDelays delays;
-  if (!scenario.Has("routing")) return delays;
-  const ProtoCursor routing = scenario.Child("routing");
-  delays.detection_ps = LoadDelay(routing, "detection_delay", delays.detection_ps, diagnostics);
-  delays.convergence_ps =
-      LoadDelay(routing, "convergence_delay", delays.convergence_ps, diagnostics);
-  return delays;
+  if (!scenario.Has("routing")) return {};
+  const std::vector<ModelAttribute> attributes =
+      LoadModelAttributes(scenario.Child("routing"), "railyard::Routing", diagnostics);
+  return MakeModel<Routing>(attributes)->delays();
 }
 
 }  // namespace railyard

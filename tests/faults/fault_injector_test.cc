@@ -67,7 +67,9 @@ class FaultInjectorTest : public testing::NetworkFixture {
       };
     }
     injector_.emplace(graph_, faults_,
-                      RoutingDelays{.detection_ps = kDetectionPs, .convergence_ps = kConvergencePs},
+                      RoutingDelays{.detection_ps = kDetectionPs,
+                                    .convergence_ps = kConvergencePs,
+                                    .hop_share = hop_share_},
                       network(), *routing_, std::move(hooks));
   }
   // `probe` happens after all else at that picosecond.
@@ -81,6 +83,7 @@ class FaultInjectorTest : public testing::NetworkFixture {
     return !routing_->Resolve(nic(from), nic(to), 5).empty();
   }
 
+  double hop_share_ = 0;  // all at one instant
   LinkId out_ = 0;
   LinkId in_ = 0;
   std::optional<EcmpRouting> routing_;
@@ -127,6 +130,40 @@ TEST_F(FaultInjectorTest, RoutesFollowAfterDetectionAndConvergence) {
   EXPECT_TRUE(injector_->routes_have_changed());
   EXPECT_THAT(routes_, ElementsAre(FieldsAre(1'000'000 + kRoutingPs, false, false),
                                    FieldsAre(3'000'000 + kRoutingPs, true, true)));
+}
+
+// The farther NIC is one hop from the cable's ends.
+TEST_F(FaultInjectorTest, DevicesFurtherAwayHaveNewRoutesLater) {
+  hop_share_ = 0.25;
+  constexpr int64_t kHopPs = kConvergencePs / 4;
+  Inject({Cut(0, 1'000'000, 3'000'000)});
+  engine().Run();
+  EXPECT_THAT(routes_, ElementsAre(FieldsAre(1'000'000 + kRoutingPs, false, false),
+                                   FieldsAre(1'000'000 + kRoutingPs + kHopPs, false, false),
+                                   FieldsAre(3'000'000 + kRoutingPs, true, false),
+                                   FieldsAre(3'000'000 + kRoutingPs + kHopPs, true, true)));
+}
+
+// A hop takes longer than the link is down: the news of both are under way at once.
+TEST_F(FaultInjectorTest, NewsOfALinkDoNotOvertakeEachOther) {
+  hop_share_ = 1;
+  const int64_t down_ps = kDetectionPs + 1;
+  Inject({Cut(0, 0, down_ps), Cut(0, 2 * down_ps, 3 * down_ps)});
+  engine().Run();
+  std::vector<std::tuple<int64_t, bool, bool>> expected;
+  bool near_knows_up = true;
+  bool far_knows_up = true;
+  for (int64_t change = 0; change < 4; ++change) {
+    near_knows_up = change % 2 == 1;
+    expected.emplace_back(change * down_ps + kRoutingPs, near_knows_up,
+                          near_knows_up && far_knows_up);
+  }
+  for (int64_t change = 0; change < 4; ++change) {
+    far_knows_up = change % 2 == 1;
+    expected.emplace_back(change * down_ps + kRoutingPs + kConvergencePs, near_knows_up,
+                          near_knows_up && far_knows_up);
+  }
+  EXPECT_EQ(routes_, expected);
 }
 
 TEST_F(FaultInjectorTest, AFaultForGoodNeverComesBack) {
@@ -193,8 +230,8 @@ TEST_F(FaultInjectorTest, WithoutHooksFaultsHappenAllTheSame) {
   injector_.emplace(graph_, faults_, RoutingDelays{}, network(), *routing_, FaultInjector::Hooks{});
   engine().Run();
   EXPECT_EQ(states_.size(), 2u);
-  // The default delays: 10 ms and 100 ms.
-  EXPECT_EQ(engine().NowPs(), 1'000 + 110 * kPsPerMs);
+  // The default delays: 10 ms, 100 ms, and 10 ms for the hop to the other NIC.
+  EXPECT_EQ(engine().NowPs(), 1'000 + 120 * kPsPerMs);
 }
 
 TEST_F(FaultInjectorTest, ALossIsDueToTheLastFaultOfItsLink) {

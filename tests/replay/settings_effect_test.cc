@@ -64,6 +64,13 @@ const std::string kAcrossRails =
     "fabric { rail_optimized { servers: 4 gpus_per_server: 4 } }\n"
     "workload { program { collectives { kind: PERMUTATION bytes: \"4MiB\" } } }\n"
     "nccl { PXN_DISABLE: true }\n";
+// The only cable of a leaf to a spine that carries much.
+const std::string kCutSpine =
+    "fabric { rail_optimized { servers: 2 } }\n"
+    "workload { program { collectives { kind: ALL_TO_ALL bytes: \"32MiB\" } } }\n"
+    "nccl { PXN_DISABLE: true IB_TIMEOUT: 4 }\n"
+    "routing { detection_delay: \"50us\" convergence_delay: \"100us\" }\n"
+    "faults { kind: LINK_DOWN link: \"leaf0--spine0\" at: \"100us\" }\n";
 // Cut often enough that it does not simply go back to the rate before the cut.
 const std::string kLongDcqcn = IncastWith(
     "dcqcn { fast_recovery_iterations: 1 increase_timer: \"20us\" byte_counter: \"200KB\" "
@@ -138,6 +145,7 @@ const std::vector<Setting>& Settings() {
       {"network.storm_threshold", "\"10us\"", kPaused},
       {"routing.detection_delay", "\"1ms\"", kFlap},
       {"routing.convergence_delay", "\"3ms\"", kFlap},
+      {"routing.hop_share", "0", kCutSpine},
       {"switch.buffer", "\"1MiB\"", kPaused},
       {"switch.alpha", "1", kPaused},
       {"switch.lossless_data", "false", kPaused},

@@ -72,7 +72,7 @@ TEST(ScenarioLoaderTest, MistakesInAllPartsAreFoundAtOnce) {
           "duration with its unit, e.g. \"300ms\")\n"
           ":5:7: error: nic.mtu_bytes: 1500 is not an MTU of InfiniBand (expected 256, 512, "
           "1024, 2048 or 4096)\n"
-          ":6:11: error: routing.detection_delay: \"1001s\" is out of range (expected 0s to 1000 "
+          ":6:11: error: routing.detection_delay: \"1001s\" is out of range (expected 0 s to 1000 "
           "s)\n"
           ":7:46: error: faults[0].until: ends at \"2ms\", before it begins at \"5ms\" "
           "(expected a later time, or none for a fault that stays)\n"
@@ -162,7 +162,7 @@ TEST(ScenarioLoaderTest, AMistakeInASetHidesNothingElse) {
             ":3:7: error: nic.mtu_bytes: 1500 is not an MTU of InfiniBand (expected 256, 512, "
             "1024, 2048 or 4096)\n"
             "--set routing.detection_delay=1h: error: routing.detection_delay: \"1h\" is out of "
-            "range (expected 0s to 1000 s)\n");
+            "range (expected 0 s to 1000 s)\n");
 }
 
 TEST(ScenarioLoaderTest, AFieldThatASetRemovesHasItsDefault) {

@@ -100,9 +100,9 @@ TEST(SettingsLoaderTest, NicAndDelaysOutOfRangeAreRefused) {
       FindingsBeside("nic { mtu_bytes: 4096 window: \"64KiB\" ack_every_packets: 17 }"),
       ":3:39: error: nic.ack_every_packets: the window of 64 KiB is full before 17 packets of "
       "4 KiB earn an ACK\n");
-  EXPECT_EQ(
-      FindingsBeside("routing { detection_delay: \"1001s\" }"),
-      ":3:11: error: routing.detection_delay: \"1001s\" is out of range (expected 0s to 1000 s)\n");
+  EXPECT_EQ(FindingsBeside("routing { detection_delay: \"1001s\" }"),
+            ":3:11: error: routing.detection_delay: \"1001s\" is out of range (expected 0 s to "
+            "1000 s)\n");
 }
 
 }  // namespace
