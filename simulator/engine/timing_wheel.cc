@@ -10,17 +10,17 @@
 namespace railyard {
 namespace {
 
-constexpr size_t kInsertionSortMax = 24;  // above it std::sort is faster
-constexpr size_t kFirstArenaNodes = 1024;
+constexpr size_t kRankSortMax = 24;  // above it std::sort is faster
+constexpr size_t kFirstArenaChunks = 1024;
 
 alignas(64) constexpr char kNoRecord[64] = {};
 
 }  // namespace
 
 TimingWheel::TimingWheel() {
-  heads_.fill(kNoNode);
+  heads_.fill(kNoHead);
   ClearPrefetch();
-  open_.resize(kInsertionSortMax);
+  open_.resize(kRankSortMax);
 }
 
 const char* const TimingWheel::kNowhere = kNoRecord;
@@ -42,15 +42,26 @@ void TimingWheel::InsertOutsideSlots(const Event& event) {
 }
 
 void TimingWheel::GrowArena() {
-  const size_t old_size = nodes_.size();
-  const size_t new_size = std::max(kFirstArenaNodes, 2 * old_size);
-  SIM_CHECK(new_size < kNoNode, "more than 2^31 events pending");
-  nodes_.resize(new_size);
-  for (size_t node = old_size; node < new_size; ++node) {
-    nodes_[node].next = static_cast<uint32_t>(node + 1);
+  const size_t old_size = chunks_.size();
+  const size_t new_size = std::max(kFirstArenaChunks, 2 * old_size);
+  SIM_CHECK(new_size < kNoChunk, "more than 2^28 events pending");
+  chunks_.resize(new_size);
+  for (size_t chunk = old_size; chunk < new_size; ++chunk) {
+    chunks_[chunk].next = static_cast<uint32_t>(chunk + 1);
   }
-  nodes_[new_size - 1].next = free_node_;
-  free_node_ = static_cast<uint32_t>(old_size);
+  chunks_[new_size - 1].next = free_chunk_;
+  free_chunk_ = static_cast<uint32_t>(old_size);
+}
+
+uint32_t TimingWheel::AddChunk(uint64_t slot) {
+  if (free_chunk_ == kNoChunk) [[unlikely]]
+    GrowArena();
+  const uint32_t chunk = free_chunk_;
+  free_chunk_ = chunks_[chunk].next;
+  chunks_[chunk].next = ChunkOf(heads_[slot]);
+  occupied_[slot / 64] |= uint64_t{1} << (slot % 64);
+  occupied_words_[slot / 4096] |= uint64_t{1} << (slot / 64 % 64);
+  return HeadOf(chunk, 0);
 }
 
 bool TimingWheel::PopBeside(Event& event) {
@@ -98,18 +109,20 @@ bool TimingWheel::PopFromNextBucket(Event& event) {
     return false;
   }
   open_bucket_ = bucket;
-  ahead_ = kNoNode;
+  ahead_ = 0;
   next_in_open_ = 0;
   open_end_ = 0;
   if (bucket == slot_bucket) [[likely]] {
-    const uint32_t first = TakeSlot(bucket & (kSlotCount - 1));
-    if (nodes_[first].next == kNoNode && bucket != far_bucket_) {
-      event = EventOf(nodes_[first]);
-      FreeChain(first, first);
+    const uint32_t head = TakeSlot(bucket & (kSlotCount - 1));
+    Chunk& chunk = chunks_[ChunkOf(head)];
+    if (EventsIn(head) == 1 && chunk.next == kNoChunk && bucket != far_bucket_) {
+      event = EventOf({chunk.keys[0], chunk.targets[0]});
+      chunk.next = free_chunk_;
+      free_chunk_ = ChunkOf(head);
       --in_slots_;
       return true;
     }
-    AppendChain(first);
+    AppendChain(head);
   }
   if (bucket == far_bucket_) [[unlikely]] {
     AppendFar();
@@ -126,14 +139,9 @@ uint32_t TimingWheel::TakeSlot(uint64_t slot) {
   occupied_[word] = left;
   // Without a branch, which would be mispredicted half the time when one slot in 64 is occupied.
   occupied_words_[word / 64] &= ~(uint64_t{left == 0} << (word % 64));
-  const uint32_t first = heads_[slot];
-  heads_[slot] = kNoNode;
-  return first;
-}
-
-void TimingWheel::FreeChain(uint32_t first, uint32_t last) {
-  nodes_[last].next = free_node_;
-  free_node_ = first;
+  const uint32_t head = heads_[slot];
+  heads_[slot] = kNoHead;
+  return head;
 }
 
 void TimingWheel::AppendToOpen(const Node& node) {
@@ -143,25 +151,31 @@ void TimingWheel::AppendToOpen(const Node& node) {
   open_[open_end_++] = node;
 }
 
-void TimingWheel::AppendChain(uint32_t first) {
-  size_t end = 0;
+void TimingWheel::AppendChain(uint32_t head) {
+  const uint32_t first = ChunkOf(head);
+  uint32_t events = EventsIn(head);
   uint32_t last = first;
-  for (uint32_t node = first; node != kNoNode; node = nodes_[node].next) {
-    if (end == open_.size()) [[unlikely]] {
+  size_t end = 0;
+  for (uint32_t chunk = first; chunk != kNoChunk; chunk = chunks_[chunk].next) {
+    if (end + kChunkEvents > open_.size()) [[unlikely]] {
       open_.resize(2 * open_.size());
     }
-    open_[end++] = nodes_[node];
-    last = node;
+    const Chunk& from = chunks_[chunk];
+    for (uint32_t i = 0; i < events; ++i) open_[end + i] = {from.keys[i], from.targets[i]};
+    end += events;
+    events = kChunkEvents;
+    last = chunk;
   }
   open_end_ = end;
   in_slots_ -= end;
-  FreeChain(first, last);
+  chunks_[last].next = free_chunk_;
+  free_chunk_ = first;
 }
 
 void TimingWheel::AppendFar() {
   while (far_bucket_ == open_bucket_) {
     const Event& event = far_.front();
-    AppendToOpen({(static_cast<uint64_t>(event.time_ps) << kTieBits) | event.tie, event.target, 0});
+    AppendToOpen({(static_cast<uint64_t>(event.time_ps) << kTieBits) | event.tie, event.target});
     std::pop_heap(far_.begin(), far_.end(), Later);
     far_.pop_back();
     far_bucket_ =
@@ -171,7 +185,7 @@ void TimingWheel::AppendFar() {
 
 void TimingWheel::PrefetchOpen() {
   for (size_t i = 0; i < open_end_; ++i) {
-    const Prefetch& prefetch = PrefetchOf(open_[i]);
+    const Prefetch& prefetch = PrefetchOf(open_[i].key);
     const char* const record = RecordOf(prefetch.records, open_[i].target);
     for (const Prefetch::Field& field : prefetch.fields) {
       uint32_t index = 0;
@@ -180,24 +194,35 @@ void TimingWheel::PrefetchOpen() {
     }
   }
   const uint64_t next = NextOccupiedBucket();
-  if (next != kNoBucket) ahead_ = heads_[next & (kSlotCount - 1)];
+  if (next != kNoBucket) SetAhead(heads_[next & (kSlotCount - 1)]);
 }
 
 void TimingWheel::SortOpen() {
   Node* const begin = open_.data();
   Node* const end = begin + open_end_;
-  if (open_end_ > kInsertionSortMax) {
-    std::sort(begin, end, [](const Node& a, const Node& b) { return Earlier(a, b); });
-    return;
-  }
-  for (Node* sorted_end = begin + 1; sorted_end != end; ++sorted_end) {
-    const Node node = *sorted_end;
-    Node* place = sorted_end;
-    for (; place != begin && Earlier(node, place[-1]); --place) {
-      *place = place[-1];
+  if (open_end_ <= kRankSortMax) {
+    // Each event's place is the number of smaller keys: no branch depends on the keys, which no
+    // branch predictor could know.
+    std::array<uint64_t, kRankSortMax> keys;
+    std::array<Node, kRankSortMax> unsorted;
+    const auto count = static_cast<uint32_t>(open_end_);
+    for (uint32_t i = 0; i < count; ++i) {
+      unsorted[i] = begin[i];
+      keys[i] = begin[i].key;
     }
-    *place = node;
+    uint32_t places = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      uint32_t place = 0;
+      for (uint32_t j = 0; j < count; ++j) place += keys[j] < keys[i] ? 1 : 0;
+      begin[place] = unsorted[i];
+      places += place;
+    }
+    // Equal keys take the same place: the targets decide.
+    if (places == count * (count - 1) / 2) [[likely]]
+      return;
+    std::copy_n(unsorted.begin(), count, begin);
   }
+  std::sort(begin, end, [](const Node& a, const Node& b) { return Earlier(a, b); });
 }
 
 }  // namespace railyard

@@ -4,9 +4,8 @@
 //
 // Events are ordered by (time, tie, target); insertion order plays no part. Time is cut into
 // buckets of 2^kBucketShift picoseconds:
-//   - the next kSlotCount - 1 buckets are linked lists of 16-byte nodes in one arena, one 4-byte
-//   head
-//     each, with a two-level bitmap of the occupied ones;
+//   - the next kSlotCount - 1 buckets are linked lists of chunks of five events, a cache line each,
+//     in one arena, with a 4-byte head each and a two-level bitmap of the occupied ones;
 //   - the open bucket, the one being drained, is a sorted array;
 //   - what is inserted into the open bucket (or, after nothing but withdrawn events were popped,
 //     before it) goes to a small heap beside it, so that no number of such events is quadratic;
@@ -50,18 +49,13 @@ class TimingWheel {
       InsertOutsideSlots({time_ps, tie, target});
       return;
     }
-    const uint32_t node = free_node_;
-    if (node == kNoNode) [[unlikely]] {
-      GrowArena();
-      Insert(time_ps, tie, target);
-      return;
-    }
     const uint64_t slot = bucket & (kSlotCount - 1);
-    free_node_ = nodes_[node].next;
-    nodes_[node] = {(static_cast<uint64_t>(time_ps) << kTieBits) | tie, target, heads_[slot]};
-    heads_[slot] = node;
-    occupied_[slot / 64] |= uint64_t{1} << (slot % 64);
-    occupied_words_[slot / 4096] |= uint64_t{1} << (slot / 64 % 64);
+    uint32_t head = heads_[slot];
+    if (EventsIn(head) >= kChunkEvents) head = AddChunk(slot);
+    Chunk& chunk = chunks_[ChunkOf(head)];
+    chunk.keys[EventsIn(head)] = (static_cast<uint64_t>(time_ps) << kTieBits) | tie;
+    chunk.targets[EventsIn(head)] = target;
+    heads_[slot] = head + 1;
     ++in_slots_;
   }
 
@@ -76,7 +70,7 @@ class TimingWheel {
       return PopFromNextBucket(event);
     }
     event = EventOf(open_[next_in_open_++]);
-    if (ahead_ != kNoNode) LookAhead();
+    if (EventsIn(ahead_) != 0) LookAhead();
     return true;
   }
 
@@ -110,11 +104,23 @@ class TimingWheel {
   struct Node {
     uint64_t key;
     uint32_t target;
-    uint32_t next;
   };
-  static_assert(sizeof(Node) == 16);
-
-  static constexpr uint32_t kNoNode = UINT32_MAX;
+  static constexpr uint32_t kChunkEvents = 5;
+  struct alignas(64) Chunk {
+    std::array<uint64_t, kChunkEvents> keys;
+    std::array<uint32_t, kChunkEvents> targets;
+    uint32_t next;  // in its slot, where it is full, or among the free
+  };
+  static_assert(sizeof(Chunk) == 64);
+  // A chunk and how many events it holds, of a slot the first. No chunk is a full one.
+  static constexpr int kCountBits = 3;
+  static constexpr uint32_t EventsIn(uint32_t head) { return head & ((1u << kCountBits) - 1); }
+  static constexpr uint32_t ChunkOf(uint32_t head) { return head >> kCountBits; }
+  static constexpr uint32_t HeadOf(uint32_t chunk, uint32_t events) {
+    return chunk << kCountBits | events;
+  }
+  static constexpr uint32_t kNoHead = UINT32_MAX;
+  static constexpr uint32_t kNoChunk = kNoHead >> kCountBits;
   static constexpr uint64_t kNoBucket = UINT64_MAX;
   static constexpr uint64_t kTieMask = (uint64_t{1} << kTieBits) - 1;
   static constexpr uint64_t kWordCount = kSlotCount / 64;
@@ -127,18 +133,28 @@ class TimingWheel {
   // What the records of events without a table are.
   static const char* const kNowhere;
 
-  const Prefetch& PrefetchOf(const Node& node) const {
-    return prefetch_[(node.key & kTieMask) >> (kTieBits - kTagBits)];
+  const Prefetch& PrefetchOf(uint64_t key) const {
+    return prefetch_[(key & kTieMask) >> (kTieBits - kTagBits)];
   }
   static const char* RecordOf(const PrefetchTable& table, uint32_t index) {
     return *table.base + table.stride * index;
   }
-  // One node of the next bucket.
+  // Up to two events of the next bucket, for it may have more than this one.
   void LookAhead() {
-    const Node& node = nodes_[ahead_];
-    __builtin_prefetch(RecordOf(PrefetchOf(node).records, node.target), 1);
-    ahead_ = node.next;
-    if (ahead_ != kNoNode) __builtin_prefetch(&nodes_[ahead_]);
+    const Chunk& chunk = chunks_[ChunkOf(ahead_)];
+    for (int i = 0; i < 2; ++i) {
+      const uint32_t last = EventsIn(--ahead_);
+      const Prefetch& prefetch = PrefetchOf(chunk.keys[last]);
+      __builtin_prefetch(RecordOf(prefetch.records, chunk.targets[last]), 1);
+      if (last == 0) {
+        SetAhead(chunk.next == kNoChunk ? kNoHead : HeadOf(chunk.next, kChunkEvents));
+        return;
+      }
+    }
+  }
+  void SetAhead(uint32_t head) {
+    ahead_ = head == kNoHead ? 0 : head;
+    if (ahead_ != 0) __builtin_prefetch(&chunks_[ChunkOf(ahead_)]);
   }
   static bool Earlier(const Node& a, const Node& b) {
     return a.key < b.key || (a.key == b.key && a.target < b.target);
@@ -147,30 +163,31 @@ class TimingWheel {
 
   void InsertOutsideSlots(const Event& event);
   void GrowArena();
+  // An empty chunk in front of the slot's. Returns it as a head.
+  uint32_t AddChunk(uint64_t slot);
   // The heap beside the open bucket holds the earliest event: takes it out.
   bool PopBeside(Event& event);
   // Opens the earliest non-empty bucket and takes out its first event; false when there is none.
   // Precondition: the open bucket is drained.
   bool PopFromNextBucket(Event& event);
-  // The chain of the slot, which becomes empty.
+  // The head of the slot, which becomes empty.
   uint32_t TakeSlot(uint64_t slot);
-  void FreeChain(uint32_t first, uint32_t last);
   Event EventOf(const Node& node) const {
     return {static_cast<int64_t>((open_bucket_ << kBucketShift) | (node.key >> kTieBits)),
             node.key & kTieMask, node.target};
   }
   uint64_t NextOccupiedBucket() const;
   void AppendToOpen(const Node& node);
-  // Moves a chain of nodes into the still empty open bucket, and those of far_ that belong to it.
-  void AppendChain(uint32_t first);
+  // Moves a slot's events into the still empty open bucket, and those of far_ that belong to it.
+  void AppendChain(uint32_t head);
   void AppendFar();
   void PrefetchOpen();
   void SortOpen();
 
   uint64_t open_bucket_ = 0;
-  uint32_t ahead_ = kNoNode;  // of the next bucket, to be looked at with the next event
-  uint32_t free_node_ = kNoNode;
-  std::vector<Node> nodes_;
+  uint32_t ahead_ = 0;  // of the next bucket, those to be looked at with the next events
+  uint32_t free_chunk_ = kNoChunk;
+  std::vector<Chunk> chunks_;
   size_t in_slots_ = 0;
 
   std::vector<Node> open_;  // [next_in_open_, open_end_) is still to come; grows, never shrinks

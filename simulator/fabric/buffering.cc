@@ -97,10 +97,9 @@ void FabricNetwork::CountOut(Packet& packet) {
 void FabricNetwork::Settle(uint32_t id) {
   const int64_t now_ps = engine_->NowPs();
   for (const LinkId egress : buffers_[id].egress) {
-    uint32_t i = links_[egress].first;
-    for (; i != Packet::kNone && DeparturePs(packets_[i]) <= now_ps; i = packets_[i].next) {
-      CountOut(packets_[i]);
-    }
+    ForEachTimed(links_[egress], [&](uint32_t index) {
+      if (DeparturePs(packets_[index]) <= now_ps) CountOut(packets_[index]);
+    });
   }
 }
 

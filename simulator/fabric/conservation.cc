@@ -15,7 +15,7 @@ uint64_t FabricNetwork::AccountBytes(LinkId id) {
 
 void FabricNetwork::ForEachPacketOn(LinkId id,
                                     const std::function<void(uint32_t, bool)>& visit) const {
-  for (uint32_t i = links_[id].first; i != Packet::kNone; i = packets_[i].next) visit(i, true);
+  ForEachTimed(links_[id], [&](uint32_t index) { visit(index, true); });
   if (IsShort(id)) return;
   const Port& port = ports_[port_of_link_[id]];
   for (const PacketQueue& queue : {port.control, port.data}) {

@@ -97,15 +97,29 @@ inline bool FabricNetwork::EntersCalmly(const Packet& packet) {
   return pool.bytes <= pool.calm_bytes;
 }
 
+void FabricNetwork::InjectOver(uint32_t index, LinkId first, LinkId second) {
+  Packet& packet = packets_[index];
+  ++counters_.packets;
+  counters_.injected_bytes += packet.payload_bytes;
+  if (telemetry_enabled_) ClearTelemetry(index);
+  packet.next_link = second;
+  ForwardOn(index, first);
+}
+
 void FabricNetwork::Transmit(uint32_t index) { Forward(index); }
 
 inline void FabricNetwork::Forward(uint32_t index) {
   Packet& packet = packets_[index];
   const LinkId id = packet.next_link;
-  packet.link = id;
   // Read a hop ahead of its use, for it is seldom in the cache.
   const uint32_t next_hop = packet.hop + 1u;
   if (next_hop < packet.hop_count) packet.next_link = paths_[packet.path + next_hop];
+  ForwardOn(index, id);
+}
+
+inline void FabricNetwork::ForwardOn(uint32_t index, LinkId id) {
+  Packet& packet = packets_[index];
+  packet.link = id;
   Link& link = links_[id];
   const bool is_control = ClassOf(packet.kind) == TrafficClass::kControl;
   if ((link.send_flags & ~Link::kNeedsCredit) != 0 || is_control) [[unlikely]] {
@@ -209,7 +223,7 @@ inline void FabricNetwork::Arrive(uint32_t index) {
   }
   const LinkId id = packets_[index].link;
   Link& link = links_[id];
-  link.first = packets_[index].next;
+  --link.timed;
   if ((link.arrival_flags & Link::kFromLossyBuffer) != 0) [[unlikely]]
     LeaveLossyBuffer(packets_[index]);
   LeaveDevice(index);

@@ -177,6 +177,8 @@ class FabricNetwork : public ns3::Object {
   // Puts a packet, with path, bytes and kind set and hop 0, on its first link. A path of no links
   // drops it (NO_ROUTE).
   void Inject(uint32_t index);
+  // The same for data with a path of two links, which its `path` need not name.
+  void InjectOver(uint32_t index, LinkId first, LinkId second);
   // Sends a packet that was handed to the sink on its next link, from within that call.
   void SendOn(uint32_t index) {
     was_sent_on_ = true;
@@ -283,6 +285,7 @@ class FabricNetwork : public ns3::Object {
   bool EntersCalmly(const Packet& packet);
   void Transmit(uint32_t index);
   [[gnu::always_inline]] void Forward(uint32_t index);
+  [[gnu::always_inline]] void ForwardOn(uint32_t index, LinkId link);
   void TransmitSpecially(uint32_t index);
   // Behind what the port holds, in the form it can take.
   void SendSpecially(uint32_t index);
@@ -297,6 +300,16 @@ class FabricNetwork : public ns3::Object {
   [[gnu::noinline]] int64_t LearnTransmission(LinkId id, uint32_t wire_bytes);
   int64_t DeparturePs(const Packet& packet) const {
     return packet.arrival_ps - links_[packet.link].delay_ps;
+  }
+  // Timed and not yet arrived, the last one first.
+  template <typename Visit>
+  void ForEachTimed(const Link& link, Visit visit) const {
+    uint32_t index = link.last;
+    for (uint32_t left = link.timed; left > 0; --left) {
+      const uint32_t before = packets_[index].next;
+      visit(index);
+      index = before;
+    }
   }
   // The packet in its place among those on the link; its arrival is known.
   void AppendTimed(Link& link, uint32_t index, Packet& packet);
@@ -408,6 +421,7 @@ class FabricNetwork : public ns3::Object {
   std::vector<uint32_t> made_packets_;      // by device: copies less operands taken, modulo 2^32
   std::vector<PacketTelemetry> telemetry_;  // by packet; none unless enabled
   std::vector<HoldReport> hold_reports_;
+  std::vector<uint32_t> leaving_;  // LeaveShortForm's
   uint64_t trajectory_hash_ = 0;
   // Settings.
   std::vector<ns3::Ptr<Switch>> switches_;  // by device
@@ -432,13 +446,9 @@ class FabricNetwork : public ns3::Object {
 };
 
 inline void FabricNetwork::AppendTimed(Link& link, uint32_t index, Packet& packet) {
-  packet.next = Packet::kNone;
-  if (link.first == Packet::kNone) {
-    link.first = index;
-  } else {
-    packets_[link.last].next = index;
-  }
+  packet.next = link.last;
   link.last = index;
+  ++link.timed;
 }
 
 inline void FabricNetwork::SendInShortForm(uint32_t index, Packet& packet, Link& link) {

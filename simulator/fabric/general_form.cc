@@ -31,11 +31,12 @@ int64_t FabricNetwork::ServiceEndPs(LinkId id) const {
   const Link& link = links_[id];
   const int64_t now_ps = engine_->NowPs();
   if (!IsShort(id)) return std::max(now_ps, link.busy_until_ps);
-  for (uint32_t i = link.first; i != Packet::kNone; i = packets_[i].next) {
-    const int64_t departure_ps = DeparturePs(packets_[i]);
-    if (departure_ps > now_ps) return departure_ps;
-  }
-  return now_ps;
+  int64_t end_ps = now_ps;
+  ForEachTimed(link, [&](uint32_t index) {
+    const int64_t departure_ps = DeparturePs(packets_[index]);
+    if (departure_ps > now_ps) end_ps = departure_ps;
+  });
+  return end_ps;
 }
 
 void FabricNetwork::Append(Port& port, uint32_t index) {
@@ -64,32 +65,30 @@ void FabricNetwork::LeaveShortForm(LinkId id) {
   Port& port = PortOf(id);
   const int64_t now_ps = engine_->NowPs();
   link.send_flags |= Link::kGeneralForm;
-  uint32_t last = Packet::kNone;
-  uint32_t index = link.first;
-  while (index != Packet::kNone && DeparturePs(packets_[index]) <= now_ps) {
-    CountOut(packets_[index]);
-    last = index;
-    index = packets_[index].next;
-  }
-  if (index == Packet::kNone) return;
-  // This one is in service, for it follows upon the one before or came when the port was free.
-  link.busy_until_ps = DeparturePs(packets_[index]);
+  leaving_.clear();
+  ForEachTimed(link, [&](uint32_t index) {
+    if (DeparturePs(packets_[index]) <= now_ps) {
+      CountOut(packets_[index]);
+    } else {
+      leaving_.push_back(index);
+    }
+  });
+  if (leaving_.empty()) return;
+  // The first is in service, for it follows upon the one before or came when the port was free.
+  link.last = leaving_.back();
+  leaving_.pop_back();
+  link.timed -= static_cast<uint32_t>(leaving_.size());
+  link.busy_until_ps = DeparturePs(packets_[link.last]);
   port.is_serving = true;
   engine_->ScheduleFabric(link.busy_until_ps, EventClass::kDeparture, id, id);
-  last = index;
-  index = packets_[index].next;
-  packets_[last].next = Packet::kNone;
-  link.last = last;
   // The others have not begun. The events of their arrivals find tombstones.
-  while (index != Packet::kNone) {
-    const uint32_t next = packets_[index].next;
-    const uint32_t waiting = packets_.MoveAway(index);
-    CopyTelemetry(index, waiting);
+  for (auto index = leaving_.rbegin(); index != leaving_.rend(); ++index) {
+    const uint32_t waiting = packets_.MoveAway(*index);
+    CopyTelemetry(*index, waiting);
     const Packet& packet = packets_[waiting];
     if ((link.send_flags & Link::kNeedsCredit) != 0)
       accounts_[id].bytes -= CreditBytesOf(packet, id);
     Append(port, waiting);
-    index = next;
   }
 }
 

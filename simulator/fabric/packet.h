@@ -55,7 +55,7 @@ struct alignas(64) Packet {
   uint32_t link = 0;       // that it crosses or waits for
   uint32_t next_link = 0;  // the one after it; at the end of the path, anything
   uint32_t ingress = kNone;  // that it came in by; none at its sender
-  uint32_t next = 0;         // in the pool's free list, a link's FIFO or a port's queue
+  uint32_t next = 0;         // in the pool's free list or a port's queue; on a link, the one before
   uint16_t wire_bytes = 0;
   uint16_t payload_bytes = 0;
   PacketKind kind = PacketKind::kNvlinkWrite;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "simulator/diagnostics/check.h"
 
@@ -41,6 +42,44 @@ NvlinkTransport::NvlinkTransport(const FabricGraph& graph, FabricNetwork& networ
       if (link.tier == Tier::kNvlink) ports_[gpu].rate_bps += link.rate_bps;
     }
   }
+  FindPlanes();
+}
+
+void NvlinkTransport::FindPlanes() {
+  std::vector<std::vector<DeviceId>> planes;  // by GPU
+  for (const DeviceId gpu : graph_.gpus()) {
+    std::set<DeviceId> of_gpu;
+    for (const auto edge : boost::make_iterator_range(boost::out_edges(gpu, graph_.graph()))) {
+      const auto neighbour = static_cast<DeviceId>(boost::target(edge, graph_.graph()));
+      if (graph_.device(neighbour).kind == DeviceKind::kNvSwitch) of_gpu.insert(neighbour);
+    }
+    planes.emplace_back(of_gpu.begin(), of_gpu.end());
+    planes_max_ = std::max(planes_max_, static_cast<uint32_t>(of_gpu.size()));
+  }
+  up_links_.assign(planes.size() * planes_max_, kNone);
+  down_links_.assign(planes.size() * planes_max_, kNone);
+  for (size_t gpu = 0; gpu < planes.size(); ++gpu) {
+    for (size_t plane = 0; plane < planes[gpu].size(); ++plane) {
+      const LinkId up = graph_.FindLink(graph_.gpus()[gpu], planes[gpu][plane]).value();
+      const auto down = graph_.FindLink(planes[gpu][plane], graph_.gpus()[gpu]);
+      up_links_[gpu * planes_max_ + plane] = up;
+      if (down) down_links_[gpu * planes_max_ + plane] = *down;
+    }
+  }
+}
+
+bool NvlinkTransport::AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu,
+                                   const std::vector<FabricGraph::NvlinkPath>& paths) const {
+  for (uint32_t plane = 0; plane < planes_max_; ++plane) {
+    const LinkId up = up_links_[source_gpu * planes_max_ + plane];
+    const LinkId down = down_links_[destination_gpu * planes_max_ + plane];
+    if (plane >= paths.size()) {
+      if (up != kNone || down != kNone) return false;
+    } else if (paths[plane].links != std::vector<LinkId>{up, down}) {
+      return false;
+    }
+  }
+  return paths.size() <= planes_max_;
 }
 
 uint64_t NvlinkTransport::WireBytes(uint64_t payload_bytes) const {
@@ -62,15 +101,20 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
   flow.port = source_gpu;
   flow.connection = connection;
   std::vector<uint32_t> weights;
-  for (const FabricGraph::NvlinkPath& over : graph_.NvlinkPaths(source, destination)) {
+  const std::vector<FabricGraph::NvlinkPath> paths = graph_.NvlinkPaths(source, destination);
+  uint32_t first_path = 0;
+  for (const FabricGraph::NvlinkPath& over : paths) {
     const PathRef path = network_.AddPath(over.links);
-    if (weights.empty()) flow.first_path = path.first;
+    if (weights.empty()) first_path = path.first;
     flow.path_links = path.hop_count;
     weights.push_back(over.lanes);
   }
   SIM_CHECK(!weights.empty(), "an NVLink connection between GPUs of different islands");
   flow.interleave = InterleaveOf(weights);
+  flow.uses_all_planes = AreAllPlanes(source_gpu, destination_gpu, paths);
+  flow.target = flow.uses_all_planes ? destination_gpu * planes_max_ : first_path;
   flows_.push_back(flow);
+  first_paths_.push_back(first_path);
   return static_cast<uint32_t>(flows_.size() - 1);
 }
 
@@ -129,17 +173,19 @@ uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   packet.flow = flow_id;
   packet.sequence = slot;
   const Interleave& interleave = interleaves_[flow.interleave];
-  packet.path =
-      flow.first_path + uint32_t{flow.path_links} * interleave.plane_of_position[flow.position];
+  const uint32_t plane = interleave.plane_of_position[flow.position];
   if (++flow.position == interleave.plane_of_position.size()) flow.position = 0;
   packet.payload_bytes = static_cast<uint16_t>(payload);
   packet.wire_bytes = wire_bytes;
   packet.kind = flow.kind;
-  packet.hop = 0;
   packet.hop_count = flow.path_links;
-  packet.flags = 0;
-  if (flow.kind != PacketKind::kNvlinkWrite) [[unlikely]]
-    AddressToGroup(packet, flow_id, slot);
+  if (flow.uses_all_planes) [[likely]] {
+    network_.InjectOver(index, up_links_[flow.port * planes_max_ + plane],
+                        down_links_[flow.target + plane]);
+    return wire_bytes;
+  }
+  packet.path = flow.target + flow.path_links * plane;
+  if (flow.kind != PacketKind::kNvlinkWrite) AddressToGroup(packet, flow_id, slot);
   network_.Inject(index);
   return wire_bytes;
 }
@@ -200,7 +246,7 @@ void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
 std::vector<NvlinkTransport::PlanePath> NvlinkTransport::PathsOf(uint32_t flow_id) const {
   const Flow& flow = flows_[flow_id];
   std::vector<PlanePath> paths;
-  uint32_t first = flow.first_path;
+  uint32_t first = first_paths_[flow_id];
   for (const uint32_t weight : interleaves_[flow.interleave].weights) {
     paths.push_back({{first, flow.path_links}, weight});
     first += flow.path_links;

@@ -84,7 +84,9 @@ class NvlinkTransport {
   struct alignas(64) Flow {
     uint32_t port = 0;
     uint32_t next_active = kNone;
-    uint32_t first_path = 0;  // of plane 0; plane p is at first_path + p path_links
+    // The destination's first in down_links_; otherwise the path over plane 0, that over plane p
+    // being path_links p behind it.
+    uint32_t target = 0;
     uint32_t connection = 0;  // or group
     uint16_t interleave = 0;
     uint16_t position = 0;  // in the interleaving
@@ -94,7 +96,8 @@ class NvlinkTransport {
     bool active = false;
     uint8_t path_links = 2;  // 1: a cable from GPU to GPU; a group's: one up and all down
     PacketKind kind = PacketKind::kNvlinkWrite;
-    uint32_t unsent_bytes = 0;  // of the message being sent; 0 before its first packet
+    bool uses_all_planes = false;  // of both its GPUs, which are the same
+    uint32_t unsent_bytes = 0;     // of the message being sent; 0 before its first packet
     std::array<uint32_t, kMessageSlots> missing_bytes{};  // not yet arrived
   };
   static_assert(sizeof(Flow) == 64);
@@ -145,6 +148,10 @@ class NvlinkTransport {
 
   // The next message of the flow, at its port in turn.
   void Enqueue(uint32_t flow, uint32_t bytes);
+  void FindPlanes();
+  // Whether the paths are those over all NVSwitches of both GPUs, in their order.
+  bool AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu,
+                    const std::vector<FabricGraph::NvlinkPath>& paths) const;
   uint16_t InterleaveOf(const std::vector<uint32_t>& weights);
   // Returns the packet's wire bytes.
   uint32_t SendPacket(Flow& flow, uint32_t flow_id);
@@ -154,6 +161,12 @@ class NvlinkTransport {
   FabricNetwork& network_;
   TransportListener& listener_;
   std::vector<Flow> flows_;
+  std::vector<uint32_t> first_paths_;  // by flow: over plane 0
+  // By GPU, to and from its NVSwitches in the order of their numbers: what paths are made of, where
+  // two GPUs have the same NVSwitches. A few bytes of them are used where paths would take many.
+  std::vector<LinkId> up_links_;
+  std::vector<LinkId> down_links_;
+  uint32_t planes_max_ = 0;
   std::vector<Group> groups_;
   std::vector<Port> ports_;
   std::vector<uint32_t> due_ports_;  // idle until the messages posted since the last ServeDue()

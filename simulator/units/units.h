@@ -18,9 +18,13 @@ inline constexpr int64_t kPsPerSecond = 1'000'000'000'000;
 // A time no event reaches: 106 days, a little below the largest that fits.
 inline constexpr int64_t kNeverPs = INT64_MAX;
 
-// Time to serialise `bytes` at `rate_bps`, rounded up to the picosecond, in 128-bit arithmetic.
-// Precondition: rate_bps > 0 and the result fits 63 bits.
+// Time to serialise `bytes` at `rate_bps`, rounded up to the picosecond, in 128-bit arithmetic
+// where 64 bits could be too few. Precondition: rate_bps > 0 and the result fits 63 bits.
 constexpr int64_t TransferTimePs(uint64_t bytes, uint64_t rate_bps) {
+  constexpr uint64_t kBitsPsPerByteSecond = 8 * uint64_t{kPsPerSecond};
+  if (bytes <= 1'000'000 && rate_bps <= UINT64_MAX / 2) {
+    return static_cast<int64_t>((bytes * kBitsPsPerByteSecond + rate_bps - 1) / rate_bps);
+  }
   const auto bit_ps = static_cast<unsigned __int128>(bytes) * 8 * kPsPerSecond;
   return static_cast<int64_t>((bit_ps + rate_bps - 1) / rate_bps);
 }
