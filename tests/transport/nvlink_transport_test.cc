@@ -35,8 +35,8 @@ constexpr int64_t kBurstPs = 44'187;      // ceil(4 x 4,971 x 8,000 / 3,600): wh
 class NvlinkTransportTest : public testing::TransportFixture {
  protected:
   // `slow_plane` has cables of 10 us.
-  void Build(int slow_plane = -1) {
-    for (int32_t gpu = 0; gpu < 3; ++gpu) AddInServer(DeviceKind::kGpu, 0, gpu);
+  void Build(int slow_plane = -1, int32_t gpus = 3) {
+    for (int32_t gpu = 0; gpu < gpus; ++gpu) AddInServer(DeviceKind::kGpu, 0, gpu);
     for (int32_t plane = 0; plane < 4; ++plane) {
       const DeviceId nvswitch = AddInServer(DeviceKind::kNvSwitch, 0, plane, kForwardPs);
       const uint32_t links = kLinks[static_cast<size_t>(plane)];
@@ -195,6 +195,29 @@ TEST_F(NvlinkTransportTest, TwoSendersToOneGpuHalveItsLinks) {
   // They queue in the planes instead of at a port: 100 rounds arrive, after the first packet's way.
   ASSERT_THAT(delivered_, SizeIs(2));
   ExpectEndOfRounds(delivered_[1].time_ps, 100);
+}
+
+// Every GPU sends to every other one: all links into and out of all GPUs are full until the end, so
+// the NVSwitches pass half of what all links carry from any half of the GPUs to the other.
+TEST_F(NvlinkTransportTest, AllToAllRunsAtFullBisection) {
+  constexpr uint32_t kGpus = 8;
+  constexpr int64_t kRounds = 20;
+  Build(-1, kGpus);
+  for (uint32_t step = 1; step < kGpus; ++step) {
+    for (uint32_t gpu = 0; gpu < kGpus; ++gpu) {
+      const uint32_t to = (gpu + step) % kGpus;
+      nvlink_->Post(nvlink_->Open(gpu * kGpus + to, gpu, to), kRounds * kRound * kPayload);
+    }
+  }
+  nvlink_->ServeDue();
+  engine().Run();
+  ASSERT_THAT(delivered_, SizeIs(kGpus * (kGpus - 1)));
+  constexpr int64_t kBoundPs = (kGpus - 1) * kRounds * kRoundPs;
+  EXPECT_GE(delivered_.back().time_ps, kBoundPs);
+  EXPECT_LE(delivered_.back().time_ps, kBoundPs + kBoundPs / 50);
+  for (int gpu = 0; gpu < static_cast<int>(kGpus); ++gpu) {
+    EXPECT_EQ(PacketsTo(gpu), (kGpus - 1) * kRounds * kRound);
+  }
 }
 
 TEST_F(NvlinkTransportTest, MessagesAreDeliveredInTheirOrderThoughPlanesDifferInDelay) {

@@ -28,7 +28,7 @@ class RdmaTwoPortsTest : public testing::TransportFixture {
     for (int32_t server = 0; server < 2; ++server) {
       gpus_.push_back(AddInServer(DeviceKind::kGpu, server, 0));
       nics_.push_back(AddInServer(DeviceKind::kNic, server, 0));
-      graph_.AddCable(gpus_.back(), nics_.back(), {Tier::kHost, 1'600'000'000'000, 0, 1});
+      graph_.AddCable(gpus_.back(), nics_.back(), {Tier::kHost, HostBps(), 0, 1});
     }
     for (const std::string name : {"leaf0", "leaf1"}) {
       const DeviceId leaf = AddSwitch(name);
@@ -38,6 +38,7 @@ class RdmaTwoPortsTest : public testing::TransportFixture {
     }
     BuildTransports({.mtu_bytes = kMtu, .ib_timeout = 5});
   }
+  virtual uint64_t HostBps() const { return 1'600'000'000'000; }
   // A queue pair whose packets take `leaf`.
   uint32_t OpenOver(uint32_t connection, const std::string& leaf) {
     for (uint64_t entropy = 0;; ++entropy) {
@@ -71,6 +72,26 @@ TEST_F(RdmaTwoPortsTest, QueuePairsOnDifferentWiresDoNotShareThem) {
     EXPECT_GE(told.time_ps, AlonePs(100));
     EXPECT_LE(told.time_ps, AlonePs(100) + kFullPs);
   }
+}
+
+// PCIe of 600 Gb/s, less than the two wires.
+class RdmaSharedPcieTest : public RdmaTwoPortsTest {
+ protected:
+  uint64_t HostBps() const override { return 600'000'000'000; }
+};
+
+TEST_F(RdmaSharedPcieTest, TwoWiresShareWhatPcieBrings) {
+  constexpr int64_t kPackets = 300;
+  rdma_->Post(OpenOver(7, "leaf0"), kPackets * kMtu);
+  rdma_->Post(OpenOver(8, "leaf1"), kPackets * kMtu);
+  engine().Run();
+  // All packets of both cross PCIe one after the other, then a wire, a wire and PCIe again.
+  constexpr int64_t kOverPciePs = kFullPs * 400 / 600;
+  ASSERT_THAT(delivered_, SizeIs(2));
+  EXPECT_GE(delivered_.back().time_ps, 2 * kPackets * kOverPciePs + 2 * kFullPs + kOverPciePs);
+  EXPECT_LE(delivered_.back().time_ps, 2 * kPackets * kOverPciePs + 10 * kFullPs);
+  // Neither is starved.
+  EXPECT_LE(delivered_.back().time_ps - delivered_.front().time_ps, 10 * kFullPs);
 }
 
 TEST_F(RdmaTwoPortsTest, QueuePairsOnOneWireShareIt) {
