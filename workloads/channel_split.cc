@@ -6,9 +6,19 @@
 namespace railyard {
 namespace {
 
-// A channel is given up while there are fewer bytes than this for each: 512 threads x 64 bytes, the
-// Ring Simple entries of maxThreads and threadThresholds (src/graph/tuning.cc).
-constexpr uint64_t kBytesPerChannelMin = 512 * 64;
+// A channel is given up while there are fewer bytes than this for each: threads x bytes per thread,
+// maxThreads and threadThresholds (src/graph/tuning.cc). Algorithms in the switch keep them all.
+uint64_t BytesPerChannelMin(const SplitInput& input) {
+  if (input.algorithm != Algorithm::kRing && input.algorithm != Algorithm::kTree) return 1;
+  switch (input.protocol) {
+    case Protocol::kLl:
+      return 512ull * 8 * (input.algorithm == Algorithm::kRing ? input.rank_count : 1);
+    case Protocol::kLl128:
+      return 640 * 8;
+    default:
+      return 512 * 64;
+  }
+}
 
 uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
@@ -16,10 +26,11 @@ bool HasBlocks(CollectiveKind kind) {
   return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
 }
 
-// ncclFuncTrafficPerByte (src/enqueue.cc).
+// ncclFuncTrafficPerByte (src/enqueue.cc); LL's flags and stores count four times.
 uint64_t TrafficPerByte(const SplitInput& input) {
-  if (input.kind == CollectiveKind::kAllReduce) return 2;
-  return HasBlocks(input.kind) ? input.rank_count : 1;
+  const uint64_t factor = input.protocol == Protocol::kLl ? 4 : 1;
+  if (input.kind == CollectiveKind::kAllReduce) return 2 * factor;
+  return (HasBlocks(input.kind) ? input.rank_count : 1) * factor;
 }
 
 }  // namespace
@@ -31,7 +42,7 @@ std::vector<ChannelShare> SplitOverChannels(const SplitInput& input) {
 
   const uint64_t tuner_bytes = HasBlocks(input.kind) ? bytes * input.rank_count : bytes;
   const uint64_t wanted =
-      std::clamp<uint64_t>(tuner_bytes / kBytesPerChannelMin, 1, input.channel_count);
+      std::clamp<uint64_t>(tuner_bytes / BytesPerChannelMin(input), 1, input.channel_count);
 
   // MinTrafficPerChannel was doubled in 2.29.
   const uint64_t traffic_min = input.version >= 22900 ? 32u << 10 : 16u << 10;

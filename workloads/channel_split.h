@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // How NCCL divides one collective over channels: the continuous byte distribution of
 // scheduleCollTasksToPlan (src/enqueue.cc) after the channel count of getAlgoInfo, for Ring and
-// Simple. Left out: packing the collectives of one ncclGroup behind one another (each is placed as
+// Tree. Left out: packing the collectives of one ncclGroup behind one another (each is placed as
 // if alone), and the equal split of NCCL before 2.22, which differs by less than a cell.
 #pragma once
 
@@ -25,6 +25,8 @@ struct SplitInput {
   uint32_t element_bytes = 1;
   uint32_t rank_count = 0;
   uint32_t channel_count = 0;
+  Algorithm algorithm = Algorithm::kRing;
+  Protocol protocol = Protocol::kSimple;
 };
 
 // One share per channel; they cover count x element_bytes without gap or overlap.

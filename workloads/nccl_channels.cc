@@ -239,6 +239,7 @@ CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclS
     SIM_CHECK(!ranks.empty(), "node numbers of a communicator have a gap");
   }
   const RingPlan plan = ChooseRings(layout, settings, nodes, channels.assumptions);
+  channels.graph_channel_count = plan.ring_count;
   const bool pxn = !settings.pxn_disable;
   if (nodes.size() > 1 && plan.pattern == RingPattern::kOneRail && !pxn &&
       rank_count > nodes.size()) {

@@ -12,6 +12,9 @@
 
 namespace railyard {
 
+enum class GpuGeneration : uint8_t { kVolta, kAmpere, kHopper, kBlackwell };
+inline constexpr int kGpuGenerationCount = 4;
+
 // Where a communicator's ranks are: what NCCL's topology detection would find.
 struct RankPlace {
   uint32_t node = 0;         // nodes numbered in order of first appearance in rank order
@@ -21,6 +24,9 @@ struct CommunicatorLayout {
   std::vector<RankPlace> ranks;
   uint32_t gpus_per_server = 8;           // of the platform, not of the communicator
   uint64_t nic_bps = 400'000'000'000ULL;  // of each GPU's NIC
+  GpuGeneration generation = GpuGeneration::kHopper;
+  bool nvlink = true;    // joins the GPUs of a server; else PCIe
+  bool nvswitch = true;  // by switches that can add up and copy (NVLink SHARP), from Hopper on
   uint32_t node_count() const;
 };
 
@@ -35,6 +41,9 @@ struct NcclSettings {
   uint64_t p2p_net_chunksize_bytes = 128u << 10;
   uint64_t p2p_nvl_chunksize_bytes = 512u << 10;
   uint32_t nchannels_per_net_peer = 0;  // 0: not set
+  // ALGO and PROTO: bit n is enumerator n of Algorithm and Protocol, allowed to be chosen.
+  uint32_t algorithms = UINT32_MAX;
+  uint32_t protocols = UINT32_MAX;
 };
 // As NCCL encodes versions since 2.9: "2.27.5" → 22705; "2.7.8" → 2708 before. A build suffix
 // ("2.27.5-1", "2.27.5+cuda12.9") is passed over. nullopt if the text is not a version of NCCL 2.
@@ -48,7 +57,8 @@ struct CommunicatorChannels {
   // leaves the server by. Meaningful where the ring's next rank is on another node; other than the
   // rank's own local index where the data is relayed (PXN).
   std::vector<std::vector<uint32_t>> sending_nic;
-  uint32_t p2p_channel_count = 0;  // a power of two; may exceed the number of rings
+  uint32_t graph_channel_count = 0;  // rings the search found, before it duplicates them
+  uint32_t p2p_channel_count = 0;    // a power of two; may exceed the number of rings
   uint32_t p2p_channels_per_peer = 0;
   std::vector<std::string> assumptions;  // where the rules do not cover this layout
 };

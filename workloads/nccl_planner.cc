@@ -1,18 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/nccl_planner.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
 #include "workloads/channel_split.h"
+#include "workloads/nccl_graph.h"
 #include "workloads/p2p_schedule.h"
 
 namespace railyard {
 namespace {
 
-constexpr uint64_t kSteps = 8;              // NCCL_STEPS: slots of a connection
-constexpr uint64_t kChunkGrainBytes = 512;  // ncclProtoGrainSize of Simple
-constexpr uint32_t kSliceGrainElements = 16;
+constexpr uint64_t kSteps = 8;  // NCCL_STEPS: slots of a connection
+
+// Of one slot of a connection, by protocol (src/init.cc, DEFAULT_LL_BUFFSIZE,
+// DEFAULT_LL128_BUFFSIZE; Simple: NCCL_BUFFSIZE), how much is payload, and what a chunk is a
+// multiple of (ncclProtoGrainSize).
+struct SlotRule {
+  uint64_t payload_bytes = 0;
+  uint64_t grain_bytes = 0;
+  uint32_t line_payload_bytes = 1;
+  uint32_t line_wire_bytes = 1;
+};
+SlotRule SlotRuleOf(Protocol protocol, const NcclSettings& settings) {
+  switch (protocol) {
+    case Protocol::kLl:
+      return {32u << 10, 16, 8, 16};
+    case Protocol::kLl128:
+      return {576'000, 1'920, 120, 128};
+    default:
+      return {settings.buffsize_bytes / kSteps, 512, 1, 1};
+  }
+}
 
 // A communicator of one rank copies locally (ncclLaunchOneRank): no channels, no steps.
 class LocalSchedule final : public CollectiveSchedule {
@@ -30,15 +51,112 @@ class LocalSchedule final : public CollectiveSchedule {
   MessageRule message_rule_;
 };
 
-// chunkSteps and sliceSteps of Ring Simple (src/include/collectives.h): 4 and 2, so two slices of
-// two slots; 1 and 1 for Broadcast and Reduce.
+// chunkSteps and sliceSteps (src/include/collectives.h): 4 and 2 for AllReduce, AllGather and
+// ReduceScatter on rings with Simple, so two slices of two slots; else 1 and 1.
 struct StepsRule {
   uint64_t slots_per_chunk = 1;
   uint64_t slots_per_slice = 1;
 };
-StepsRule StepsRuleOf(CollectiveKind kind) {
-  if (kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce) return {1, 1};
+StepsRule StepsRuleOf(CollectiveKind kind, const ReplayChoice& choice) {
+  if (choice.algorithm != Algorithm::kRing || choice.protocol != Protocol::kSimple ||
+      kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce) {
+    return {1, 1};
+  }
   return {4, 2};
+}
+
+// collTaskAppend (src/enqueue.cc) turns what is only copied into bytes.
+struct Elements {
+  uint64_t count = 0;
+  uint32_t bytes = 1;  // of each
+};
+Elements ElementsOf(const JobCollective& collective) {
+  const uint32_t bytes = DatatypeBytes(collective.datatype);
+  if (collective.kind == CollectiveKind::kAllGather ||
+      collective.kind == CollectiveKind::kBroadcast) {
+    return {collective.count * bytes, 1};
+  }
+  return {collective.count, bytes};
+}
+
+MessageRule MessageRuleOf(const StepsRule& steps, const SlotRule& slot, uint32_t element_bytes) {
+  MessageRule rule;
+  rule.slices_per_chunk = static_cast<uint32_t>(steps.slots_per_chunk / steps.slots_per_slice);
+  if (slot.line_payload_bytes == 1) {
+    // src/device/prims_simple.h: slices of 16 elements' multiples, at least a 32nd of a slot's.
+    rule.slice_bytes_min = steps.slots_per_slice * slot.payload_bytes / 32;
+    rule.slice_grain_bytes = 16 * element_bytes;
+  }
+  rule.in_flight_messages = static_cast<uint32_t>(kSteps / steps.slots_per_slice);
+  rule.line_payload_bytes = slot.line_payload_bytes;
+  rule.line_wire_bytes = slot.line_wire_bytes;
+  return rule;
+}
+
+// calcCollChunking (src/enqueue.cc): LL128 trees take smaller chunks while there are too few to
+// fill the tree's levels.
+uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, Protocol protocol,
+                        double ranks_per_node, double nodes) {
+  uint64_t chunk_bytes = slot_bytes;
+  if (protocol != Protocol::kLl128) return chunk_bytes;
+  const double levels = 1 + std::floor(std::log2(nodes)) + 0.1 * ranks_per_node;
+  const auto chunks = [&] {
+    return static_cast<double>(share_bytes) / static_cast<double>(chunk_bytes);
+  };
+  while (chunks() < levels * 64 / ranks_per_node && chunk_bytes > 128u << 10) chunk_bytes /= 2;
+  while (chunks() < levels * 16 / ranks_per_node && chunk_bytes > 32u << 10) chunk_bytes /= 2;
+  return chunk_bytes;
+}
+
+uint64_t RoundDown(uint64_t bytes, uint64_t grain_bytes) {
+  return bytes / grain_bytes * grain_bytes;
+}
+
+// ncclNvlsSupported (src/include/device.h), for sums.
+bool NvlsReduces(Datatype datatype) {
+  switch (datatype) {
+    case Datatype::kInt8:
+    case Datatype::kUint8:
+    case Datatype::kFloat8E4M3:
+    case Datatype::kFloat8E5M2:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Ranks by node, in the order of their GPUs; nullptr unless every node has as many, two at least.
+std::shared_ptr<const NvlsTable> MakeNvlsTable(const CommunicatorLayout& layout) {
+  if (!layout.nvswitch || layout.generation < GpuGeneration::kHopper) return nullptr;
+  std::vector<std::vector<uint32_t>> nodes(layout.node_count());
+  for (uint32_t rank = 0; rank < layout.ranks.size(); ++rank) {
+    nodes[layout.ranks[rank].node].push_back(rank);
+  }
+  for (auto& ranks : nodes) {
+    if (ranks.size() != nodes.front().size() || ranks.size() < 2) return nullptr;
+    std::sort(ranks.begin(), ranks.end(), [&](uint32_t a, uint32_t b) {
+      return layout.ranks[a].local_index < layout.ranks[b].local_index;
+    });
+  }
+  return std::make_shared<NvlsTable>(std::move(nodes));
+}
+
+constexpr uint64_t kNvlsChunkBytes = 128u << 10;  // NCCL_NVLS_CHUNKSIZE
+
+// calcCollChunking (src/enqueue.cc), NVLS and NVLSTree: smaller chunks for smaller messages.
+// `heads`: slices worked on at a time, over all channels that share `bytes`.
+uint64_t NvlsChunkBytes(uint64_t bytes, uint64_t heads) {
+  uint64_t chunk_bytes = kNvlsChunkBytes;
+  if (bytes < 64 * heads * chunk_bytes && chunk_bytes > 64u << 10) chunk_bytes = 64u << 10;
+  if (bytes < 8 * heads * chunk_bytes && chunk_bytes > 32u << 10) chunk_bytes = 32u << 10;
+  if (bytes < 2 * heads * chunk_bytes && chunk_bytes > 16u << 10) chunk_bytes = 16u << 10;
+  return chunk_bytes;
+}
+uint64_t NvlsTreeChunkBytes(uint64_t bytes, uint64_t heads, uint32_t nodes) {
+  uint64_t chunk_bytes = nodes >= 4 ? 64u << 10 : kNvlsChunkBytes;
+  if (bytes < 4 * heads * chunk_bytes && chunk_bytes > 64u << 10) chunk_bytes = 64u << 10;
+  if (bytes < heads * chunk_bytes && chunk_bytes > 32u << 10) chunk_bytes = 32u << 10;
+  return chunk_bytes;
 }
 
 }  // namespace
@@ -53,38 +171,150 @@ NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
   for (const RankPlace& place : layout_.ranks) {
     gpu_taken_[size_t{place.node} * layout_.gpus_per_server + place.local_index] = true;
   }
+  const auto rank_count = static_cast<uint32_t>(layout_.ranks.size());
+  if (rank_count < 2) return;
+  nvls_ = MakeNvlsTable(layout_);
+  const auto channel_count = static_cast<uint32_t>(channels_.rings.size());
+  trees_ = std::make_shared<TreeTable>(
+      BuildTrees(layout_, channels_.graph_channel_count, channel_count));
+  tuner_.emplace(SearchedPlatform(layout_),
+                 TunedCommunicator{rank_count, layout_.node_count(), channel_count},
+                 settings_.version);
 }
 
-std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanRing(
-    const JobCollective& collective) const {
-  SIM_CHECK(!collective.is_p2p(), "a point-to-point collective has no ring");
-  const uint32_t rank_count = static_cast<uint32_t>(layout_.ranks.size());
-  if (rank_count == 1) return std::make_shared<LocalSchedule>();
-
-  // collTaskAppend (src/enqueue.cc) turns what is only copied into bytes.
-  uint64_t count = collective.count;
-  uint32_t element_bytes = DatatypeBytes(collective.datatype);
-  if (collective.kind == CollectiveKind::kAllGather ||
-      collective.kind == CollectiveKind::kBroadcast) {
-    count *= element_bytes;
-    element_bytes = 1;
+std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
+                                                const ReplayChoice& stated) const {
+  SIM_CHECK(!collective.is_p2p(), "NCCL chooses no algorithm for Send and Recv");
+  if (!tuner_) return ReplayChoice{Algorithm::kRing, Protocol::kSimple};
+  std::optional<ReplayChoice> best;
+  double best_us = 0;
+  const TunedCall call = {collective.kind, collective.bytes, collective.datatype,
+                          NvlsReduces(collective.datatype)};
+  for (const ReplayChoice& choice : ReplayableChoices()) {
+    if (stated.algorithm != Algorithm::kUnstated && stated.algorithm != choice.algorithm) continue;
+    if (stated.protocol != Protocol::kUnstated && stated.protocol != choice.protocol) continue;
+    if (!Suits(collective.kind, choice.algorithm)) continue;
+    if (choice == stated) return choice;  // whatever the tuner thinks of it here
+    if ((settings_.algorithms >> static_cast<uint32_t>(choice.algorithm) & 1) == 0) continue;
+    if ((settings_.protocols >> static_cast<uint32_t>(choice.protocol) & 1) == 0) continue;
+    const std::optional<double> time_us = tuner_->TimeUs(call, choice.algorithm, choice.protocol);
+    if (!time_us || (best && *time_us >= best_us)) continue;
+    best = choice;
+    best_us = *time_us;
   }
-  const StepsRule steps = StepsRuleOf(collective.kind);
-  const uint64_t slot_bytes = settings_.buffsize_bytes / kSteps;
+  return best;
+}
 
+bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
+  switch (algorithm) {
+    case Algorithm::kTree:
+      return kind == CollectiveKind::kAllReduce;
+    case Algorithm::kNvls:
+      return nvls_ != nullptr && layout_.node_count() == 1 &&
+             (kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+              kind == CollectiveKind::kReduceScatter);
+    case Algorithm::kNvlsTree:
+      return nvls_ != nullptr && layout_.node_count() > 1 && kind == CollectiveKind::kAllReduce;
+    default:
+      return true;
+  }
+}
+
+// NVLS_NCHANNELS_SM90 and _SM100 (src/transport/nvls.cc).
+uint32_t NcclPlanner::NvlsChannelCount() const {
+  uint32_t count = 16;
+  if (layout_.generation >= GpuGeneration::kBlackwell) count = layout_.node_count() == 1 ? 24 : 32;
+  if (settings_.max_nchannels != 0) count = std::min(count, settings_.max_nchannels);
+  return std::max(count, settings_.min_nchannels);
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::Plan(const JobCollective& collective,
+                                                            const ReplayChoice& choice) const {
+  SIM_CHECK(!collective.is_p2p(), "a point-to-point collective is planned by rank");
+  if (layout_.ranks.size() == 1) return std::make_shared<LocalSchedule>();
+  switch (choice.algorithm) {
+    case Algorithm::kRing:
+      return PlanRing(collective, choice.protocol);
+    case Algorithm::kTree:
+      return PlanTree(collective, choice.protocol);
+    case Algorithm::kNvls:
+    case Algorithm::kNvlsTree:
+      return PlanNvls(collective, choice);
+    default:
+      SIM_CHECK(false, "no schedule for " + ReplayName(choice));
+  }
+  return nullptr;
+}
+
+std::vector<ChannelShare> NcclPlanner::SharesOf(const JobCollective& collective,
+                                                const ReplayChoice& choice,
+                                                uint32_t channel_count) const {
+  const Elements elements = ElementsOf(collective);
+  return SplitOverChannels({.version = settings_.version,
+                            .kind = collective.kind,
+                            .count = elements.count,
+                            .element_bytes = elements.bytes,
+                            .rank_count = static_cast<uint32_t>(layout_.ranks.size()),
+                            .channel_count = channel_count,
+                            .algorithm = choice.algorithm,
+                            .protocol = choice.protocol});
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanRing(const JobCollective& collective,
+                                                                Protocol protocol) const {
+  const ReplayChoice choice = {Algorithm::kRing, protocol};
+  const Elements elements = ElementsOf(collective);
+  const StepsRule steps = StepsRuleOf(collective.kind, choice);
+  const SlotRule slot = SlotRuleOf(protocol, settings_);
   RingParameters parameters;
   parameters.kind = collective.kind;
-  parameters.block_bytes = count * element_bytes;
+  parameters.block_bytes = elements.count * elements.bytes;
   parameters.root = collective.root;
-  parameters.chunk_bytes = steps.slots_per_chunk * slot_bytes / kChunkGrainBytes * kChunkGrainBytes;
-  parameters.shares = SplitOverChannels({settings_.version, collective.kind, count, element_bytes,
-                                         rank_count, rings_->channel_count()});
-  MessageRule& rule = parameters.message_rule;
-  rule.slices_per_chunk = static_cast<uint32_t>(steps.slots_per_chunk / steps.slots_per_slice);
-  rule.slice_bytes_min = steps.slots_per_slice * slot_bytes / 32;
-  rule.slice_grain_bytes = kSliceGrainElements * element_bytes;
-  rule.in_flight_messages = static_cast<uint32_t>(kSteps / steps.slots_per_slice);
+  parameters.chunk_bytes = RoundDown(steps.slots_per_chunk * slot.payload_bytes, slot.grain_bytes);
+  parameters.shares = SharesOf(collective, choice, rings_->channel_count());
+  parameters.message_rule = MessageRuleOf(steps, slot, elements.bytes);
   return std::make_shared<RingSchedule>(rings_, std::move(parameters));
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanTree(const JobCollective& collective,
+                                                                Protocol protocol) const {
+  const ReplayChoice choice = {Algorithm::kTree, protocol};
+  const SlotRule slot = SlotRuleOf(protocol, settings_);
+  const double nodes = layout_.node_count();
+  TreeParameters parameters;
+  parameters.shares = SharesOf(collective, choice, rings_->channel_count());
+  for (const ChannelShare& share : parameters.shares) {
+    const uint64_t chunk_bytes =
+        TreeChunkBytes(share.bytes, slot.payload_bytes, protocol,
+                       static_cast<double>(layout_.ranks.size()) / nodes, nodes);
+    parameters.chunk_bytes.push_back(RoundDown(chunk_bytes, slot.grain_bytes));
+  }
+  parameters.message_rule =
+      MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, ElementsOf(collective).bytes);
+  return std::make_shared<TreeSchedule>(trees_, std::move(parameters));
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollective& collective,
+                                                                const ReplayChoice& choice) const {
+  const Elements elements = ElementsOf(collective);
+  NvlsParameters parameters;
+  parameters.kind = collective.kind;
+  parameters.block_bytes = elements.count * elements.bytes;
+  parameters.channel_count = NvlsChannelCount();
+  const uint64_t heads = nvls_->heads();
+  if (choice.algorithm == Algorithm::kNvls) {
+    parameters.shares = SharesOf(collective, choice, parameters.channel_count);
+    uint64_t share_bytes = 0;
+    for (const ChannelShare& share : parameters.shares) {
+      share_bytes = std::max(share_bytes, share.bytes);
+    }
+    parameters.chunk_bytes = NvlsChunkBytes(share_bytes, heads);
+  } else {
+    parameters.chunk_bytes = NvlsTreeChunkBytes(
+        parameters.block_bytes, heads * parameters.channel_count, layout_.node_count());
+  }
+  parameters.chunk_bytes = std::min(parameters.chunk_bytes, settings_.buffsize_bytes / kSteps);
+  return std::make_shared<NvlsSchedule>(nvls_, std::move(parameters));
 }
 
 std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(uint32_t rank, const P2pCall* calls,
@@ -95,12 +325,24 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(uint32_t rank, co
 
 // Send/Recv, ncclTopoGetNetDev (src/graph/search.cc): by the GPU of the sender's server that has
 // the destination's local index, where the communicator has a rank there, so that the fabric is
-// crossed on the destination's rail.
-ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t to, bool p2p) const {
+// crossed on the destination's rail. Trees: by the NIC of whoever is joined to the other server.
+ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t to,
+                                     ConnectionUse use) const {
   const RankPlace& source = layout_.ranks[from];
   const RankPlace& target = layout_.ranks[to];
   if (source.node == target.node) return {false, source.local_index};
-  if (!p2p) return {true, channels_.sending_nic[channel][from]};
+  switch (use) {
+    case ConnectionUse::kRing:
+      return {true, channels_.sending_nic[channel][from]};
+    case ConnectionUse::kTree:
+      return {true, source.local_index};
+    case ConnectionUse::kSwitchOperand:
+    case ConnectionUse::kSwitchResult:
+      SIM_CHECK(false, "NVSwitches join the GPUs of one server");
+      break;
+    case ConnectionUse::kPointToPoint:
+      break;
+  }
   const bool relay = !settings_.pxn_disable &&
                      gpu_taken_[size_t{source.node} * layout_.gpus_per_server + target.local_index];
   return {true, relay ? target.local_index : source.local_index};

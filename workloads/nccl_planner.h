@@ -5,13 +5,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "workloads/job.h"
 #include "workloads/nccl_channels.h"
+#include "workloads/nccl_tuner.h"
+#include "workloads/nvls_schedule.h"
 #include "workloads/p2p_order.h"
+#include "workloads/replayable.h"
 #include "workloads/ring_schedule.h"
 #include "workloads/schedule.h"
+#include "workloads/tree_schedule.h"
 
 namespace railyard {
 
@@ -23,9 +28,9 @@ struct ConnectionRoute {
   uint32_t sending_local_index = 0;
 };
 
-// The plans of one communicator. Modelled: Ring with Simple, and Send/Recv with Simple (what NCCL
-// uses on networks by default; its LL for messages up to 16 KiB per channel inside a server is left
-// out, and so are registered user buffers).
+// The plans of one communicator. Send/Recv use Simple, as NCCL does on networks by default; its LL
+// for messages up to 16 KiB per channel inside a server is left out, and so are registered user
+// buffers.
 class NcclPlanner {
  public:
   // Preconditions: the layout as BuildChannels wants it; buffsize_bytes at least 64 KiB and the
@@ -34,23 +39,45 @@ class NcclPlanner {
 
   const CommunicatorLayout& layout() const { return layout_; }
   const CommunicatorChannels& channels() const { return channels_; }
+  const TreeTable& trees() const { return *trees_; }     // by channel
+  const NvlsTable* nvls() const { return nvls_.get(); }  // nullptr: no NVLink SHARP here
   const P2pOrder& p2p_order() const { return p2p_order_; }
 
-  // Ring, Simple. Precondition: a collective that is not is_p2p(). One rank, or no bytes: no steps.
-  std::shared_ptr<const CollectiveSchedule> PlanRing(const JobCollective& collective) const;
+  // What a collective runs as: what `stated` fixes, the rest as NCCL's tuner chooses among what has
+  // a schedule. nullopt: nothing that is stated suits its kind and this communicator. Precondition:
+  // a collective that is not is_p2p().
+  std::optional<ReplayChoice> Choose(const JobCollective& collective,
+                                     const ReplayChoice& stated) const;
+  // Precondition: a choice that Choose returned for this collective. One rank, or no bytes: no
+  // steps.
+  std::shared_ptr<const CollectiveSchedule> Plan(const JobCollective& collective,
+                                                 const ReplayChoice& choice) const;
   // One rank's grouped sends and receives; only that rank's lanes are defined. Sends to itself are
   // local copies: no steps.
   std::shared_ptr<const CollectiveSchedule> PlanP2p(uint32_t rank, const P2pCall* calls,
                                                     uint32_t call_count) const;
-  // `p2p`: the connection serves Send/Recv (ncclTopoGetNetDev's PXN rule) rather than a ring, whose
-  // connections are those to the next rank.
-  ConnectionRoute RouteOf(uint32_t channel, uint32_t from, uint32_t to, bool p2p) const;
+  // Precondition: a connection of that use, e.g. for a ring one to the next rank.
+  ConnectionRoute RouteOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) const;
 
  private:
+  std::shared_ptr<const CollectiveSchedule> PlanRing(const JobCollective& collective,
+                                                     Protocol protocol) const;
+  std::shared_ptr<const CollectiveSchedule> PlanTree(const JobCollective& collective,
+                                                     Protocol protocol) const;
+  std::shared_ptr<const CollectiveSchedule> PlanNvls(const JobCollective& collective,
+                                                     const ReplayChoice& choice) const;
+  bool Suits(CollectiveKind kind, Algorithm algorithm) const;
+  uint32_t NvlsChannelCount() const;
+  std::vector<ChannelShare> SharesOf(const JobCollective& collective, const ReplayChoice& choice,
+                                     uint32_t channel_count) const;
+
   CommunicatorLayout layout_;
   NcclSettings settings_;
   CommunicatorChannels channels_;
   std::shared_ptr<const RingTable> rings_;
+  std::shared_ptr<const TreeTable> trees_;
+  std::shared_ptr<const NvlsTable> nvls_;
+  std::optional<NcclTuner> tuner_;  // of two ranks or more
   P2pOrder p2p_order_;
   std::vector<bool> gpu_taken_;  // [node * gpus_per_server + local_index]: a rank of ours is there
 };

@@ -12,11 +12,9 @@
 #include <optional>
 
 #include "traces/trace.h"
+#include "workloads/nccl_channels.h"
 
 namespace railyard {
-
-enum class GpuGeneration : uint8_t { kVolta, kAmpere, kHopper, kBlackwell };
-inline constexpr int kGpuGenerationCount = 4;
 
 // What NCCL's graph search found for one pattern, before it duplicates channels.
 struct SearchedGraph {
@@ -63,7 +61,8 @@ class NcclTuner {
     Protocol protocol = Protocol::kSimple;
   };
 
-  // `version` as ncclGetVersion. Precondition: at least two ranks, nodes of equal size.
+  // `version` as ncclGetVersion. Precondition: at least two ranks. Where nodes
+  // differ in size, their average counts, as in NCCL.
   NcclTuner(const TunerPlatform& platform, const TunedCommunicator& communicator, uint32_t version);
 
   // For the five collectives that are tuned: AllReduce, AllGather, ReduceScatter, Broadcast,

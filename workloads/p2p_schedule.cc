@@ -194,8 +194,9 @@ uint32_t P2pSchedule::LaneCount(uint32_t rank, uint32_t channel, uint32_t batch)
 
 LanePeers P2pSchedule::PeersOf(const LaneId& lane) const {
   const Lane& at = LaneAt(lane);
-  const auto peer = static_cast<int32_t>(at.peer);
-  return at.is_send ? LanePeers{kNoPeer, peer} : LanePeers{peer, kNoPeer};
+  LanePeers peers;
+  (at.is_send ? peers.send_to : peers.recv_from).push_back({at.peer, ConnectionUse::kPointToPoint});
+  return peers;
 }
 
 uint64_t P2pSchedule::StepCount(const LaneId& lane) const {

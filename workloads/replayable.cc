@@ -1,47 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/replayable.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/names.h"
 
 namespace railyard {
 namespace {
 
 constexpr std::array kReplayable = {
-    ReplayChoice{Algorithm::kRing, Protocol::kSimple},  // NcclPlanner::PlanRing
+    ReplayChoice{Algorithm::kRing, Protocol::kLl},
+    ReplayChoice{Algorithm::kRing, Protocol::kLl128},
+    ReplayChoice{Algorithm::kRing, Protocol::kSimple},
+    ReplayChoice{Algorithm::kTree, Protocol::kLl},
+    ReplayChoice{Algorithm::kTree, Protocol::kLl128},
+    ReplayChoice{Algorithm::kTree, Protocol::kSimple},
+    ReplayChoice{Algorithm::kNvls, Protocol::kSimple},
+    ReplayChoice{Algorithm::kNvlsTree, Protocol::kSimple},
 };
 
 }  // namespace
 
 std::span<const ReplayChoice> ReplayableChoices() { return kReplayable; }
 
-std::optional<ReplayChoice> FindReplayable(std::string_view algorithm_name) {
-  for (const ReplayChoice& choice : kReplayable) {
-    if (AlgorithmName(choice.algorithm) == algorithm_name) return choice;
-  }
-  return std::nullopt;
+bool IsReplayable(const ReplayChoice& choice) {
+  return std::find(kReplayable.begin(), kReplayable.end(), choice) != kReplayable.end();
 }
 
-std::optional<ReplayChoice> ReplayChoiceOf(const JobCollective& collective,
-                                           const std::optional<ReplayChoice>& forced) {
-  if (forced) return forced;
-  for (const ReplayChoice& choice : kReplayable) {
-    if ((collective.logged_algorithm == Algorithm::kUnstated ||
-         collective.logged_algorithm == choice.algorithm) &&
-        (collective.logged_protocol == Protocol::kUnstated ||
-         collective.logged_protocol == choice.protocol)) {
-      return choice;
-    }
-  }
-  return std::nullopt;
+ReplayChoice StatedChoice(const JobCollective& collective, const ReplayChoice& forced) {
+  // A protocol that a log states belongs to its algorithm.
+  if (forced.algorithm != Algorithm::kUnstated) return forced;
+  return {collective.logged_algorithm,
+          forced.protocol != Protocol::kUnstated ? forced.protocol : collective.logged_protocol};
 }
 
 std::string ReplayName(const ReplayChoice& choice) {
+  if (choice.protocol == Protocol::kUnstated) return std::string(AlgorithmName(choice.algorithm));
+  if (choice.algorithm == Algorithm::kUnstated) return std::string(ProtocolName(choice.protocol));
   return fmt::format("{}/{}", AlgorithmName(choice.algorithm), ProtocolName(choice.protocol));
 }
 
@@ -49,14 +48,6 @@ std::string ReplayableNames() {
   std::vector<std::string> names;
   for (const ReplayChoice& choice : kReplayable) names.push_back(ReplayName(choice));
   return JoinAlternatives(names);
-}
-
-std::string ReplayNameOf(const JobCollective& collective,
-                         const std::optional<ReplayChoice>& forced) {
-  if (collective.is_p2p()) return fmt::format("P2P/{}", ProtocolName(Protocol::kSimple));
-  const std::optional<ReplayChoice> choice = ReplayChoiceOf(collective, forced);
-  SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
-  return ReplayName(*choice);
 }
 
 }  // namespace railyard

@@ -11,31 +11,26 @@
 
 namespace railyard {
 
-// A pair of NCCL's algorithm and protocol.
+// A pair of NCCL's algorithm and protocol; kUnstated: left to NCCL.
 struct ReplayChoice {
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
   auto operator<=>(const ReplayChoice&) const = default;
 };
 
-// The list: what collectives may be planned as, the default first.
+// The list of those that have a schedule (NcclPlanner::Plan). Not every one of them suits every
+// kind of collective and every communicator: NcclPlanner::Choose.
 std::span<const ReplayChoice> ReplayableChoices();
+bool IsReplayable(const ReplayChoice& choice);
 
-// The first of the list with the algorithm of that name ("RING"); nullopt if there is none.
-std::optional<ReplayChoice> FindReplayable(std::string_view algorithm_name);
+// What is fixed about a collective before NCCL's tuner chooses: what `forced` states, else what its
+// log does.
+ReplayChoice StatedChoice(const JobCollective& collective, const ReplayChoice& forced);
 
-// As which choice a collective is replayed: as `forced` whatever its log states, else the first of
-// the list that agrees with the log; nullopt if none does.
-std::optional<ReplayChoice> ReplayChoiceOf(const JobCollective& collective,
-                                           const std::optional<ReplayChoice>& forced);
-
-std::string ReplayName(const ReplayChoice& choice);  // "RING/SIMPLE"
-std::string ReplayableNames();                       // of the whole list: "RING/SIMPLE or …"
-
-// What a collective is replayed as, in results: the name of its choice, or "P2P/SIMPLE" for one
-// made of Send and Recv, which NCCL does not choose an algorithm for. Precondition: it has a
-// choice.
-std::string ReplayNameOf(const JobCollective& collective,
-                         const std::optional<ReplayChoice>& forced);
+// "RING/SIMPLE"; "RING" or "SIMPLE" where only one is stated; "-" where none is.
+std::string ReplayName(const ReplayChoice& choice);
+std::string ReplayableNames();  // of the whole list: "RING/SIMPLE or …"
+// Of collectives made of Send and Recv, which NCCL does not choose an algorithm for.
+inline constexpr std::string_view kP2pReplayName = "P2P/SIMPLE";
 
 }  // namespace railyard

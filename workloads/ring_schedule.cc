@@ -83,14 +83,13 @@ LanePeers RingSchedule::PeersOf(const LaneId& lane) const {
   const uint32_t position = rings_->PositionOf(lane.channel, lane.rank);
   const uint32_t previous = rings_->RankAt(lane.channel, position == 0 ? n - 1 : position - 1);
   const uint32_t next = rings_->RankAt(lane.channel, position + 1 == n ? 0 : position + 1);
-  LanePeers peers{static_cast<int32_t>(previous), static_cast<int32_t>(next)};
-  if (kind_ == CollectiveKind::kBroadcast) {
-    if (lane.rank == root_) peers.recv_from = kNoPeer;
-    if (next == root_) peers.send_to = kNoPeer;
-  } else if (kind_ == CollectiveKind::kReduce) {
-    if (previous == root_) peers.recv_from = kNoPeer;
-    if (lane.rank == root_) peers.send_to = kNoPeer;
-  }
+  const bool is_broadcast = kind_ == CollectiveKind::kBroadcast;
+  const bool is_reduce = kind_ == CollectiveKind::kReduce;
+  const bool is_first = (is_broadcast && lane.rank == root_) || (is_reduce && previous == root_);
+  const bool is_last = (is_broadcast && next == root_) || (is_reduce && lane.rank == root_);
+  LanePeers peers;
+  if (!is_first) peers.recv_from = {{previous, ConnectionUse::kRing}};
+  if (!is_last) peers.send_to = {{next, ConnectionUse::kRing}};
   return peers;
 }
 

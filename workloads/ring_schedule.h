@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NCCL's ring algorithms with the Simple protocol as a CollectiveSchedule: AllReduce, AllGather,
+// NCCL's ring algorithms as a CollectiveSchedule: AllReduce, AllGather,
 // ReduceScatter, Broadcast and Reduce, step for step as src/device/{all_reduce,all_gather,
 // reduce_scatter,broadcast,reduce}.h run them, once per channel.
 #pragma once

@@ -4,24 +4,27 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace railyard {
 
 inline constexpr int32_t kNoPeer = -1;
+inline constexpr int32_t kAllPeers = -2;  // every peer of the lane in that direction
 
 // One step: receive a chunk from `recv_from` (if any), combine it with or put it into the local
-// buffer, and send the outcome to `send_to` (if any). The chunk is the same in both directions.
+// buffer, and send the outcome to `send_to` (if any). The chunk is the same in both directions, and
+// with every peer where there are several.
 //
 // The buffer a schedule works on has `rank_count` blocks for AllGather, ReduceScatter, AllToAll,
 // Gather and Scatter (block r belongs to rank r) and is one block for the others; offset_bytes
 // counts from its start. In a point-to-point schedule it counts from the start of the message.
 struct Step {
-  int32_t recv_from = kNoPeer;  // communicator rank
+  int32_t recv_from = kNoPeer;  // communicator rank, or kAllPeers
   int32_t send_to = kNoPeer;
   uint64_t offset_bytes = 0;
   uint64_t bytes = 0;       // payload of the chunk; may be 0
   bool load_local = false;  // this rank's own contribution takes part
-  bool reduce = false;      // the received data is reduced with the local contribution
+  bool reduce = false;      // what is received is reduced, with the local contribution if loaded
   bool store = false;       // the outcome is written to this rank's result
 };
 
@@ -34,10 +37,28 @@ struct LaneId {
   uint32_t lane = 0;
 };
 
-// The ranks a lane receives from and sends to, in all of its steps that do: at most one of each.
+// Which of a communicator's connections two ranks use: they may leave a server by different NICs.
+enum class ConnectionUse : uint8_t {
+  kRing,
+  kPointToPoint,
+  kTree,
+  // NVLink SHARP: the data stays in the sender's memory; the receiver has the switch add it up.
+  kSwitchOperand,
+  // NVLink SHARP: the switch copies what the sender stores to all receivers of the lane.
+  kSwitchResult,
+};
+
+// A rank a lane receives from or sends to. The rank itself only where a switch is between.
+struct LanePeer {
+  uint32_t rank = 0;
+  ConnectionUse use = ConnectionUse::kRing;
+};
+
+// Those of all steps of a lane. Where there are several in a direction, a step names kAllPeers or
+// one of them.
 struct LanePeers {
-  int32_t recv_from = kNoPeer;
-  int32_t send_to = kNoPeer;
+  std::vector<LanePeer> recv_from;
+  std::vector<LanePeer> send_to;
 };
 
 // How chunks go on the wire (NCCL's src/device/prims_simple.h): a chunk is posted in slices, each
@@ -47,10 +68,17 @@ struct MessageRule {
   uint64_t slice_bytes_min = 0;     // of every slice but the last
   uint64_t slice_grain_bytes = 1;   // slices are rounded up to it
   uint32_t in_flight_messages = 8;  // credits of one connection, in messages
-  // Bytes on the wire per payload byte, as a fraction (LL 2/1, LL128 16/15, Simple 1/1).
-  uint32_t wire_numerator = 1;
-  uint32_t wire_denominator = 1;
+  // Payload goes in lines that carry flags with it: 8 of 16 bytes with LL, 120 of 128 with LL128.
+  uint32_t line_payload_bytes = 1;
+  uint32_t line_wire_bytes = 1;
 };
+
+// What a message of that payload puts on the wire: whole lines.
+inline uint64_t WireBytes(const MessageRule& rule, uint64_t payload_bytes) {
+  if (rule.line_payload_bytes == 1) return payload_bytes;
+  return (payload_bytes + rule.line_payload_bytes - 1) / rule.line_payload_bytes *
+         rule.line_wire_bytes;
+}
 
 struct Slice {
   uint64_t offset_bytes = 0;  // within the chunk
@@ -71,6 +99,14 @@ class CollectiveSchedule {
   virtual uint32_t BatchCount(uint32_t rank, uint32_t channel) const = 0;  // 0: channel idle here
   virtual uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const = 0;
   virtual LanePeers PeersOf(const LaneId& lane) const = 0;
+  // The lane has one in so many of the CTA's warps that move data its way. Half of a CTA's move
+  // data each way, shared by the lanes of the batch.
+  virtual uint32_t WarpShareOf(const LaneId& lane) const {
+    const uint32_t lanes = LaneCount(lane.rank, lane.channel, lane.batch);
+    return lanes < 4 ? 1 : lanes / 2;
+  }
+  // Consecutive steps that the CTA runs as one, beginning and ending only once for all of them.
+  virtual uint32_t StepsAtOnce(const LaneId& /*lane*/) const { return 1; }
   virtual uint64_t StepCount(const LaneId& lane) const = 0;
   virtual Step StepAt(const LaneId& lane, uint64_t step) const = 0;
   // How many steps from `step` on, itself included, surely have its peers and its bytes; whoever

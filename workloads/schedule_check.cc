@@ -2,7 +2,9 @@
 #include "workloads/schedule_check.h"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -27,6 +29,15 @@ class Contributors {
     return is_new;
   }
   bool Has(uint32_t rank) const { return (words_[rank / 64] >> rank % 64 & 1) != 0; }
+  // A rank that is in both; -1 if there is none, and then those of `other` are added.
+  int64_t Merge(const Contributors& other) {
+    for (size_t i = 0; i < words_.size(); ++i) {
+      const uint64_t both = words_[i] & other.words_[i];
+      if (both != 0) return static_cast<int64_t>(i) * 64 + std::countr_zero(both);
+    }
+    for (size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+    return -1;
+  }
   bool operator==(const Contributors&) const = default;
 
  private:
@@ -137,29 +148,18 @@ class ScheduleRun {
       const Lane& lane = lanes_[index];
       const Step step = schedule.StepAt(lane.id, lane.step);
       if (!IsWellFormed(lane, step)) return;
-      Message message;
-      if (step.recv_from != kNoPeer) {
-        Connection& connection =
-            ConnectionOf(lane.id.channel, static_cast<uint32_t>(step.recv_from), lane.id.rank);
-        if (connection.messages.empty()) {
-          if (connection.waiting != kNoLane) {
-            Fail(lane, fmt::format("waits for rank {}, as another lane of the channel does: it is "
-                                   "open which gets the message",
-                                   step.recv_from));
-            return;
-          }
-          connection.waiting = index;
-          return;
-        }
-        message = std::move(connection.messages.front());
-        connection.messages.pop_front();
-        if (message.bytes != step.bytes || message.offset_bytes != step.offset_bytes) {
-          Fail(lane, fmt::format("receives {} B at offset {} where rank {} sent {} B at offset {}",
-                                 step.bytes, step.offset_bytes, step.recv_from, message.bytes,
-                                 message.offset_bytes));
-          return;
-        }
+      const std::vector<LanePeer> senders = SendersOf(lane, step);
+      const auto silent = std::find_if(senders.begin(), senders.end(), [&](const LanePeer& sender) {
+        return ConnectionOf(lane.id.channel, sender.rank, lane.id.rank, sender.use)
+            .messages.empty();
+      });
+      if (silent != senders.end()) {
+        WaitFor(index, *silent);
+        return;
       }
+      std::optional<Message> message;
+      for (const LanePeer& sender : senders) Receive(lane, step, sender, message);
+      if (!error_.empty()) return;
       Execute(lane, step, std::move(message));
       ++lanes_[index].step;
     }
@@ -171,17 +171,73 @@ class ScheduleRun {
     }
   }
 
+  // Whom a step receives from, or sends to.
+  std::vector<LanePeer> PeersOf(int32_t named, const std::vector<LanePeer>& of_lane) const {
+    if (named == kNoPeer) return {};
+    if (named == kAllPeers) return of_lane;
+    for (const LanePeer& peer : of_lane) {
+      if (static_cast<int32_t>(peer.rank) == named) return {peer};
+    }
+    return {{static_cast<uint32_t>(named), ConnectionUse::kRing}};
+  }
+  std::vector<LanePeer> SendersOf(const Lane& lane, const Step& step) const {
+    return PeersOf(step.recv_from, schedules_[lane.id.rank]->PeersOf(lane.id).recv_from);
+  }
+  std::vector<LanePeer> ReceiversOf(const Lane& lane, const Step& step) const {
+    return PeersOf(step.send_to, schedules_[lane.id.rank]->PeersOf(lane.id).send_to);
+  }
+
+  void WaitFor(size_t index, const LanePeer& sender) {
+    const Lane& lane = lanes_[index];
+    Connection& connection = ConnectionOf(lane.id.channel, sender.rank, lane.id.rank, sender.use);
+    if (connection.waiting != kNoLane) {
+      Fail(lane, fmt::format("waits for rank {}, as another lane of the channel does: it is "
+                             "open which gets the message",
+                             sender.rank));
+      return;
+    }
+    connection.waiting = index;
+  }
+
+  // Takes the next message of `sender` into `message`, which holds what came from others.
+  void Receive(const Lane& lane, const Step& step, const LanePeer& sender,
+               std::optional<Message>& message) {
+    Connection& connection = ConnectionOf(lane.id.channel, sender.rank, lane.id.rank, sender.use);
+    Message next = std::move(connection.messages.front());
+    connection.messages.pop_front();
+    if (next.bytes != step.bytes || next.offset_bytes != step.offset_bytes) {
+      Fail(lane,
+           fmt::format("receives {} B at offset {} where rank {} sent {} B at offset {}",
+                       step.bytes, step.offset_bytes, sender.rank, next.bytes, next.offset_bytes));
+    } else if (!message) {
+      message = std::move(next);
+    } else if (const int64_t twice = message->contributors.Merge(next.contributors); twice >= 0) {
+      Fail(lane, fmt::format("adds the contribution of rank {} a second time", twice));
+    }
+  }
+
   bool IsWellFormed(const Lane& lane, const Step& step) {
-    const auto is_peer = [&](int32_t peer) {
-      return peer == kNoPeer || (peer >= 0 && static_cast<uint32_t>(peer) < rank_count_ &&
-                                 static_cast<uint32_t>(peer) != lane.id.rank);
+    const LanePeers peers = schedules_[lane.id.rank]->PeersOf(lane.id);
+    // Only peers that the lane lists, each another rank.
+    const auto is_peer = [&](int32_t named, const std::vector<LanePeer>& listed) {
+      const std::vector<LanePeer> ranks = PeersOf(named, listed);
+      return std::all_of(ranks.begin(), ranks.end(), [&](const LanePeer& peer) {
+        const bool by_switch =
+            peer.use == ConnectionUse::kSwitchOperand || peer.use == ConnectionUse::kSwitchResult;
+        return peer.rank < rank_count_ && (by_switch || peer.rank != lane.id.rank) &&
+               std::any_of(listed.begin(), listed.end(),
+                           [&](const LanePeer& other) { return other.rank == peer.rank; });
+      });
     };
     const bool receives = step.recv_from != kNoPeer;
-    if (!is_peer(step.recv_from) || !is_peer(step.send_to)) {
-      Fail(lane, fmt::format("names peer {} or {}, which is not another rank", step.recv_from,
-                             step.send_to));
-    } else if (step.reduce && !(receives && step.load_local)) {
+    const bool several = step.recv_from == kAllPeers && peers.recv_from.size() > 1;
+    if (!is_peer(step.recv_from, peers.recv_from) || !is_peer(step.send_to, peers.send_to)) {
+      Fail(lane, fmt::format("names peer {} or {}, which is not another rank that the lane lists",
+                             step.recv_from, step.send_to));
+    } else if (step.reduce && !(receives && (step.load_local || several))) {
       Fail(lane, "reduces without a received and a local operand");
+    } else if (several && !step.reduce) {
+      Fail(lane, "receives from several without reducing: all but one are lost");
     } else if (receives && step.load_local && !step.reduce) {
       Fail(lane, "receives and loads without reducing: one of the two is lost");
     } else if (!receives && !step.load_local) {
@@ -198,11 +254,11 @@ class ScheduleRun {
     return error_.empty();
   }
 
-  void Execute(const Lane& lane, const Step& step, Message message) {
+  void Execute(const Lane& lane, const Step& step, std::optional<Message> received) {
     const uint32_t rank = lane.id.rank;
-    if (step.recv_from == kNoPeer) {
-      message = {step.offset_bytes, step.bytes, Contributors(rank_count_, rank)};
-    } else if (step.reduce && !message.contributors.Add(rank)) {
+    Message message =
+        received.value_or(Message{step.offset_bytes, step.bytes, Contributors(rank_count_, rank)});
+    if (received && step.load_local && !message.contributors.Add(rank)) {
       Fail(lane, fmt::format("adds the contribution of rank {} a second time", rank));
       return;
     }
@@ -210,10 +266,9 @@ class ScheduleRun {
       CheckStored(lane, step, message);
       Store(rank, point_to_point_ ? static_cast<uint32_t>(step.recv_from) : 0, step);
     }
-    if (step.send_to != kNoPeer) {
-      Connection& connection =
-          ConnectionOf(lane.id.channel, rank, static_cast<uint32_t>(step.send_to));
-      connection.messages.push_back(std::move(message));
+    for (const LanePeer& receiver : ReceiversOf(lane, step)) {
+      Connection& connection = ConnectionOf(lane.id.channel, rank, receiver.rank, receiver.use);
+      connection.messages.push_back(message);
       if (connection.waiting != kNoLane) {
         ready_.push_back(connection.waiting);
         connection.waiting = kNoLane;
@@ -283,17 +338,29 @@ class ScheduleRun {
       const Lane& lane = lanes_[first_waiting];
       const Step step = schedules_[lane.id.rank]->StepAt(lane.id, lane.step);
       Fail(lane, fmt::format("waits for ever for a message of {} B from rank {}", step.bytes,
-                             step.recv_from));
+                             SilentSender(lane, step)));
       return;
     }
     for (const auto& [key, connection] : connections_) {
       if (connection.messages.empty()) continue;
-      const uint32_t from = static_cast<uint32_t>(key / rank_count_ % rank_count_);
-      const uint32_t to = static_cast<uint32_t>(key % rank_count_);
+      const uint64_t pair = key / kUses;
+      const uint32_t from = static_cast<uint32_t>(pair / rank_count_ % rank_count_);
+      const uint32_t to = static_cast<uint32_t>(pair % rank_count_);
       error_ = fmt::format("channel {}: rank {} never receives {} of the messages of rank {}",
-                           key / rank_count_ / rank_count_, to, connection.messages.size(), from);
+                           pair / rank_count_ / rank_count_, to, connection.messages.size(), from);
       return;
     }
+  }
+
+  uint32_t SilentSender(const Lane& lane, const Step& step) {
+    const std::vector<LanePeer> senders = SendersOf(lane, step);
+    return std::find_if(senders.begin(), senders.end(),
+                        [&](const LanePeer& sender) {
+                          return ConnectionOf(lane.id.channel, sender.rank, lane.id.rank,
+                                              sender.use)
+                              .messages.empty();
+                        })
+        ->rank;
   }
 
   // The stored ranges are the whole result, each byte once.
@@ -359,8 +426,10 @@ class ScheduleRun {
     return blocks ? rank_count_ * subject_.block_bytes : subject_.block_bytes;
   }
 
-  Connection& ConnectionOf(uint32_t channel, uint32_t from, uint32_t to) {
-    return connections_[(uint64_t{channel} * rank_count_ + from) * rank_count_ + to];
+  static constexpr uint64_t kUses = 8;
+  Connection& ConnectionOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) {
+    const uint64_t pair = (uint64_t{channel} * rank_count_ + from) * rank_count_ + to;
+    return connections_[pair * kUses + static_cast<uint64_t>(use)];
   }
 
   void Fail(const Lane& lane, const std::string& what) {
@@ -377,7 +446,7 @@ class ScheduleRun {
   std::vector<Program> programs_;
   std::vector<Lane> lanes_;
   std::vector<size_t> ready_;
-  std::unordered_map<uint64_t, Connection> connections_;  // by (channel, from, to)
+  std::unordered_map<uint64_t, Connection> connections_;  // by (channel, from, to, use)
   std::vector<std::vector<StoredRange>> stored_;          // by rank
   std::string error_;
 };

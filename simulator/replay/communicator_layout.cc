@@ -16,6 +16,35 @@ uint64_t NicRateBps(const FabricGraph& graph, DeviceId nic) {
   return rate_bps;
 }
 
+uint64_t NvlinkRateBps(const FabricGraph& graph, DeviceId gpu) {
+  uint64_t rate_bps = 0;
+  for (const auto edge : boost::make_iterator_range(boost::out_edges(gpu, graph.graph()))) {
+    const LinkProperties& link = graph.graph()[edge];
+    if (link.tier == Tier::kNvlink) rate_bps += link.rate_bps;
+  }
+  return rate_bps;
+}
+
+bool HasNvSwitch(const FabricGraph& graph, DeviceId gpu) {
+  const auto edges = boost::make_iterator_range(boost::out_edges(gpu, graph.graph()));
+  return std::any_of(edges.begin(), edges.end(), [&](const auto& edge) {
+    return graph.device(static_cast<DeviceId>(boost::target(edge, graph.graph()))).kind ==
+           DeviceKind::kNvSwitch;
+  });
+}
+
+// By what NVLink a GPU has, each way: 150 GB/s on V100, 300 on A100, 450 on H100, 900 on B200
+// (NVIDIA's whitepapers). Cut-down versions count as the generation below; `gpu.generation` says
+// otherwise.
+GpuGeneration GenerationOf(uint64_t nvlink_bps) {
+  constexpr uint64_t kGBps = 8'000'000'000;
+  if (nvlink_bps == 0 || (nvlink_bps > 300 * kGBps && nvlink_bps <= 450 * kGBps)) {
+    return GpuGeneration::kHopper;
+  }
+  if (nvlink_bps > 450 * kGBps) return GpuGeneration::kBlackwell;
+  return nvlink_bps > 150 * kGBps ? GpuGeneration::kAmpere : GpuGeneration::kVolta;
+}
+
 }  // namespace
 
 CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
@@ -35,6 +64,10 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t
   }
   layout.gpus_per_server = local_index_max + 1;
   if (!gpus.empty()) {
+    const uint64_t nvlink_bps = NvlinkRateBps(graph, graph.gpus()[gpus.front()]);
+    layout.nvlink = nvlink_bps > 0 || node_of_server.size() == gpus.size();
+    layout.nvswitch = HasNvSwitch(graph, graph.gpus()[gpus.front()]);
+    layout.generation = GenerationOf(nvlink_bps);
     if (const auto nic = graph.NicOfGpu(graph.gpus()[gpus.front()])) {
       layout.nic_bps = NicRateBps(graph, *nic);
     }

@@ -22,9 +22,21 @@ struct Connection {
   uint32_t injecting_gpu = 0;   // whose NIC and proxy send; from_gpu where nothing is relayed
   uint32_t flow = 0;            // queue pair, or NVLink flow
   uint32_t relay_flow = 0;      // NVLink flow to the relaying GPU
+  uint32_t staged = kNone;      // of a network connection: StagedMessages
   uint32_t collective = kNone;  // that used either side last
   bool network = false;         // RDMA; else NVLink
   bool is_relayed = false;      // PXN: first over NVLink to the GPU whose NIC injects
+  // Of NVLink SHARP: `flow` is a group, opened when first used; of operands, only that of the first
+  // connection of a head.
+  bool is_switch_operand = false;
+  bool is_switch_result = false;
+};
+
+// What the sender of a network connection has written for its proxy, in slots of its own: they are
+// free again when a message is acknowledged, whether its receiver has used it or not.
+struct StagedMessages {
+  std::array<uint32_t, kConnectionSlots> bytes{};
+  std::array<int64_t, kConnectionSlots> time_ps{};  // the copy is complete
 };
 
 // How many of a network connection's messages got how far, modulo 256.
@@ -47,13 +59,15 @@ struct alignas(128) MessageSlots {
   bool network = false;         // as of the connection
   bool sender_waits = false;    // for a slot
   bool receiver_waits = false;  // for a message
+  uint8_t costs = 0;            // class of the lane that sent last (LaneExecutor::AddCosts)
   NetworkProgress progress;
   uint32_t sender = Connection::kNone;    // lane that owns the sending side
   uint32_t receiver = Connection::kNone;  // lane that owns the receiving side
   std::array<uint32_t, kConnectionSlots> bytes{};
   int64_t flag_latency_ps = 0;  // NVLink: a flag's way, there or back
-  // When the last thing known of a message happens: the sender's copy is complete; after its
-  // arrival, the receiver sees it; NVLink: after its consumption, the sender sees its slot free.
+  // When the last thing known of a message happens: over NVLink, the sender's copy is complete;
+  // after its arrival, the receiver sees it; NVLink: after its consumption, the sender sees its
+  // slot free.
   std::array<int64_t, kConnectionSlots> time_ps{};
 };
 static_assert(sizeof(MessageSlots) == 128);

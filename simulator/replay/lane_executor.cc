@@ -25,11 +25,12 @@ uint64_t ServerAndIndex(int32_t server, uint32_t local_index) {
 }  // namespace
 
 LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                           const GpuCosts& costs, const NicSettings& nic, LaneObserver& observer)
+                           int64_t proxy_post_latency_ps, const NicSettings& nic,
+                           LaneObserver& observer)
     : graph_(graph),
       network_(network),
       engine_(network.engine()),
-      costs_(costs),
+      proxy_post_latency_ps_(proxy_post_latency_ps),
       observer_(observer),
       nvlink_(graph, network, *this),
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
@@ -60,6 +61,7 @@ void LaneExecutor::HandlePort(void* self, uint32_t port) {
   const uint32_t nvlink_ports = executor.nvlink_.port_count();
   if (port < nvlink_ports) {
     executor.nvlink_.Serve(port);
+    executor.RunWoken();
   } else {
     executor.rdma_.Serve(port - nvlink_ports);
   }
@@ -106,47 +108,72 @@ uint32_t LaneExecutor::AddCommunicator(ExecutedCommunicator communicator) {
   return static_cast<uint32_t>(communicators_.size() - 1);
 }
 
+uint8_t LaneExecutor::AddCosts(const StepCosts& costs, const MessageRule& rule) {
+  const CostClass added = {costs, rule.line_payload_bytes, rule.line_wire_bytes};
+  const auto found = std::find(costs_.begin(), costs_.end(), added);
+  const auto number = static_cast<size_t>(found - costs_.begin());
+  SIM_CHECK(number <= UINT8_MAX, "too many kinds of costs");
+  if (found == costs_.end()) costs_.push_back(added);
+  return static_cast<uint8_t>(number);
+}
+
 uint32_t LaneExecutor::ConnectionBetween(const Program& program, uint32_t channel, uint32_t from,
-                                         uint32_t to) {
+                                         uint32_t to, ConnectionUse use) {
   const uint64_t key =
-      uint64_t{program.p2p} << 63 | uint64_t{channel} << 48 | uint64_t{from} << 24 | to;
+      static_cast<uint64_t>(use) << 61 | uint64_t{channel} << 48 | uint64_t{from} << 24 | to;
   const auto [it, is_new] = communicators_[program.communicator].connections.try_emplace(key, 0);
-  if (is_new) it->second = OpenConnection(program, channel, from, to);
+  if (is_new) it->second = OpenConnection(program, channel, from, to, use);
   return it->second;
 }
 
 uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, uint32_t from,
-                                      uint32_t to) {
+                                      uint32_t to, ConnectionUse use) {
   const ExecutedCommunicator& executed = communicators_[program.communicator].executed;
   const auto id = static_cast<uint32_t>(connections_.size());
-  SIM_CHECK(id < 1u << (32 - kPostPhaseBits), "too many connections");
+  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kSwitchSum, "too many connections");
   Connection connection;
-  MessageSlots slots;
   connection.from_gpu = executed.gpus[from];
   connection.to_gpu = executed.gpus[to];
   connection.injecting_gpu = connection.from_gpu;
-  connection.tie = TieOf(uint64_t{program.communicator} << 8 | channel,
-                         uint64_t{connection.from_gpu} << 32 | connection.to_gpu, program.p2p);
-  const ConnectionRoute route = executed.planner->RouteOf(channel, from, to, program.p2p);
+  connection.tie =
+      TieOf(uint64_t{program.communicator} << 8 | channel,
+            uint64_t{connection.from_gpu} << 32 | connection.to_gpu, static_cast<uint64_t>(use));
+  connection.is_switch_operand = use == ConnectionUse::kSwitchOperand;
+  connection.is_switch_result = use == ConnectionUse::kSwitchResult;
+  connections_.push_back(connection);
+  slots_.emplace_back();
+  slots_base_ = reinterpret_cast<const char*>(slots_.data());
+  OpenRoute(id, executed.planner->RouteOf(channel, from, to, use));
+  return id;
+}
+
+void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
+  Connection& connection = connections_[id];
+  MessageSlots& slots = slots_[id];
+  if (connection.is_switch_operand || connection.is_switch_result) {
+    connection.flow = kNone;
+    if (connection.from_gpu == connection.to_gpu) return;
+    // For a flag's latency.
+    slots.flag_latency_ps = FlagLatencyPs(nvlink_.Open(id, connection.from_gpu, connection.to_gpu));
+    return;
+  }
   connection.network = slots.network = route.network;
-  if (route.network) {
-    const Device& sender = graph_.device(graph_.gpus()[connection.from_gpu]);
-    if (route.sending_local_index != static_cast<uint32_t>(sender.local_index)) {
-      connection.is_relayed = true;
-      connection.injecting_gpu = GpuOfServer(connection.from_gpu, route.sending_local_index);
-      connection.relay_flow =
-          nvlink_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
-      slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
-    }
-    connection.flow = rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie);
-  } else {
+  if (!route.network) {
     connection.flow = nvlink_.Open(id, connection.from_gpu, connection.to_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.flow);
+    return;
   }
-  connections_.push_back(connection);
-  slots_.push_back(slots);
-  slots_base_ = reinterpret_cast<const char*>(slots_.data());
-  return id;
+  connection.staged = static_cast<uint32_t>(staged_.size());
+  staged_.emplace_back();
+  const Device& sender = graph_.device(graph_.gpus()[connection.from_gpu]);
+  if (route.sending_local_index != static_cast<uint32_t>(sender.local_index)) {
+    connection.is_relayed = true;
+    connection.injecting_gpu = GpuOfServer(connection.from_gpu, route.sending_local_index);
+    connection.relay_flow =
+        nvlink_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
+    slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
+  }
+  connection.flow = rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie);
 }
 
 int64_t LaneExecutor::FlagLatencyPs(uint32_t nvlink_flow) const {
@@ -164,6 +191,7 @@ std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
       links.push_back(network_.LinkOfPath(path, hop));
     }
   };
+  if (connection.is_switch_operand || connection.is_switch_result) return links;
   if (!connection.network) append(nvlink_.PathsOf(connection.flow).front().path);
   if (connection.is_relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
   if (connection.network) append(rdma_.DataPath(connection.flow));
@@ -243,7 +271,15 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
                    uint64_t{channel.batch} << 32 | lane_index);
   lane.slices_per_chunk = static_cast<uint8_t>(rule.slices_per_chunk);
   lane.in_flight_messages = static_cast<uint8_t>(rule.in_flight_messages);
+  lane.costs = program.costs;
+  lane.warp_share = static_cast<uint8_t>(
+      std::min<uint32_t>(program.schedule->WarpShareOf(lane_program.id), UINT8_MAX));
+  lane.steps_at_once = static_cast<uint8_t>(
+      std::min<uint32_t>(program.schedule->StepsAtOnce(lane_program.id), UINT8_MAX));
+  lane.free_ps -= OverheadPs(lane);  // there is no slice before the first
   lane.in_use = true;
+  const LanePeers peers = program.schedule->PeersOf(lane_program.id);
+  if (peers.recv_from.size() > 1 || peers.send_to.size() > 1) TakePeers(id, peers);
   LoadSteps(id);
   Wake(id);
 }
@@ -265,6 +301,7 @@ void LaneExecutor::LoadSteps(uint32_t id) {
       static_cast<uint32_t>(SliceOf(program.schedule->message_rule(), step.bytes, 0).bytes);
   lane.receives = step.recv_from != kNoPeer;
   lane.sends = step.send_to != kNoPeer;
+  if (lane.peers != kNone && lane.has_claimed) SetStepPeers(id);
   BeginStep(lane);
 }
 
@@ -287,55 +324,117 @@ void LaneExecutor::NextSlice(uint32_t id) {
   }
 }
 
-bool LaneExecutor::ClaimConnections(uint32_t id) {
-  const auto claim = [this, id](int32_t peer, bool is_send) {
-    uint32_t Lane::*const side = is_send ? &Lane::send_connection : &Lane::receive_connection;
-    if (peer == kNoPeer || lanes_[id].*side != kNone) return true;
-    const LaneId& lane_id = lane_programs_[id].id;
-    const Program& program = active_channels_[lane_programs_[id].channel].program;
-    const auto other = static_cast<uint32_t>(peer);
-    const uint32_t connection =
-        is_send ? ConnectionBetween(program, lane_id.channel, lane_id.rank, other)
-                : ConnectionBetween(program, lane_id.channel, other, lane_id.rank);
-    uint32_t MessageSlots::*const owner = is_send ? &MessageSlots::sender : &MessageSlots::receiver;
-    if (slots_[connection].*owner != kNone) {
-      claimants_[connection].push_back(id);
-      return false;
-    }
-    slots_[connection].*owner = id;
-    connections_[connection].collective = program.collective;
-    lanes_[id].*side = connection;
-    const Connection& claimed = connections_[connection];
-    if (is_send) {
-      lanes_[id].sends_over_nvlink = !claimed.network || claimed.is_relayed;
-      lanes_[id].send_flow = claimed.is_relayed ? claimed.relay_flow : claimed.flow;
-    } else if (claimed.network) {
-      GrantMessages(id);
-    }
-    return true;
-  };
-  const LanePeers peers = lane_programs_[id].schedule->PeersOf(lane_programs_[id].id);
-  lanes_[id].has_claimed = claim(peers.recv_from, false) && claim(peers.send_to, true);
-  return lanes_[id].has_claimed;
+void LaneExecutor::TakePeers(uint32_t id, const LanePeers& listed) {
+  uint32_t index = free_peers_;
+  if (index == kNone) {
+    index = static_cast<uint32_t>(lane_peers_.size());
+    lane_peers_.emplace_back();
+  } else {
+    free_peers_ = lane_peers_[index].next_free;
+  }
+  Peers& peers = lane_peers_[index];
+  peers.receive_connections.assign(listed.recv_from.size(), kNone);
+  peers.send_connections.assign(listed.send_to.size(), kNone);
+  peers.grants.assign(listed.recv_from.size(), {});
+  peers.listed = listed;
+  lanes_[id].peers = index;
 }
 
-void LaneExecutor::GrantMessages(uint32_t id) {
+bool LaneExecutor::Claim(uint32_t id, uint32_t connection, bool is_send) {
+  uint32_t MessageSlots::*const owner = is_send ? &MessageSlots::sender : &MessageSlots::receiver;
+  MessageSlots& slots = slots_[connection];
+  if (slots.*owner == id) return true;
+  if (slots.*owner != kNone) {
+    claimants_[connection].push_back(id);
+    return false;
+  }
+  slots.*owner = id;
+  Connection& claimed = connections_[connection];
+  claimed.collective = active_channels_[lane_programs_[id].channel].program.collective;
+  return true;
+}
+
+bool LaneExecutor::ClaimConnections(uint32_t id) {
+  const LaneId lane_id = lane_programs_[id].id;
+  const Program program = active_channels_[lane_programs_[id].channel].program;
+  const LanePeers peers = program.schedule->PeersOf(lane_id);
+  const uint32_t several = lanes_[id].peers;
+  for (size_t i = 0; i < peers.recv_from.size(); ++i) {
+    const uint32_t connection = ConnectionBetween(program, lane_id.channel, peers.recv_from[i].rank,
+                                                  lane_id.rank, peers.recv_from[i].use);
+    if (slots_[connection].receiver == id) continue;
+    if (!Claim(id, connection, false)) return false;
+    if (several != kNone) lane_peers_[several].receive_connections[i] = connection;
+    if (i == 0) lanes_[id].receive_connection = connection;
+    if (slots_[connection].network) GrantMessages(id, connection);
+  }
+  for (size_t i = 0; i < peers.send_to.size(); ++i) {
+    const uint32_t connection = ConnectionBetween(program, lane_id.channel, lane_id.rank,
+                                                  peers.send_to[i].rank, peers.send_to[i].use);
+    if (!Claim(id, connection, true)) return false;
+    if (several != kNone) lane_peers_[several].send_connections[i] = connection;
+    if (i > 0) continue;
+    const Connection& claimed = connections_[connection];
+    lanes_[id].send_connection = connection;
+    lanes_[id].sends_over_nvlink = !claimed.network || claimed.is_relayed;
+    lanes_[id].send_flow = claimed.is_relayed ? claimed.relay_flow : claimed.flow;
+  }
+  lanes_[id].has_claimed = true;
+  if (several != kNone && lanes_[id].steps_left > 0) SetStepPeers(id);
+  return true;
+}
+
+void LaneExecutor::SetStepPeers(uint32_t id) {
+  const LaneProgram& program = lane_programs_[id];
+  const Step step = program.schedule->StepAt(program.id, program.next_step - lanes_[id].steps_left);
+  Peers& peers = lane_peers_[lanes_[id].peers];
+  const LanePeers& listed = peers.listed;
+  const auto select = [](int32_t named, const std::vector<LanePeer>& ranks,
+                         const std::vector<uint32_t>& connections, ConnectionUse by_switch,
+                         std::vector<uint32_t>& used, std::vector<uint32_t>& used_by_switch) {
+    used.clear();
+    used_by_switch.clear();
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      if (named != kAllPeers && named != static_cast<int32_t>(ranks[i].rank)) continue;
+      used.push_back(connections[i]);
+      if (ranks[i].use == by_switch) used_by_switch.push_back(connections[i]);
+    }
+  };
+  // Whoever leaves an operand for the switch, or takes a result from it, does so by itself.
+  select(step.recv_from, listed.recv_from, peers.receive_connections, ConnectionUse::kSwitchOperand,
+         peers.receives, peers.operands);
+  select(step.send_to, listed.send_to, peers.send_connections, ConnectionUse::kSwitchResult,
+         peers.sends, peers.results);
+}
+
+void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
   const Lane& lane = lanes_[id];
   LaneProgram& program = lane_programs_[id];
-  MessageSlots& slots = slots_[lane.receive_connection];
+  Grants* grants = &program.grants;
+  int32_t sender = kAllPeers;
+  if (lane.peers != kNone) {
+    Peers& peers = lane_peers_[lane.peers];
+    const auto found =
+        std::find(peers.receive_connections.begin(), peers.receive_connections.end(), connection);
+    const auto index = static_cast<size_t>(found - peers.receive_connections.begin());
+    grants = &peers.grants[index];
+    sender = static_cast<int32_t>(peers.listed.recv_from[index].rank);
+  }
+  MessageSlots& slots = slots_[connection];
   while (Ahead(slots.progress.granted, slots.consumed) < lane.in_flight_messages) {
-    if (program.grants_left == 0) {
-      if (program.grant_step == program.step_count) return;
-      const uint64_t alike = program.schedule->AlikeFrom(program.id, program.grant_step);
-      if (program.schedule->StepAt(program.id, program.grant_step).recv_from != kNoPeer) {
-        program.grants_left = alike * lane.slices_per_chunk;
+    if (grants->left == 0) {
+      if (grants->step == program.step_count) return;
+      const uint64_t alike = program.schedule->AlikeFrom(program.id, grants->step);
+      const int32_t named = program.schedule->StepAt(program.id, grants->step).recv_from;
+      if (named != kNoPeer && (named == kAllPeers || sender == kAllPeers || named == sender)) {
+        grants->left = alike * lane.slices_per_chunk;
       }
-      program.grant_step += alike;
+      grants->step += alike;
       continue;
     }
-    --program.grants_left;
+    --grants->left;
     ++slots.progress.granted;
-    rdma_.PostClearToSend(connections_[lane.receive_connection].flow);
+    rdma_.PostClearToSend(connections_[connection].flow);
   }
 }
 
@@ -349,8 +448,20 @@ void LaneExecutor::FinishLane(uint32_t id) {
     for (const uint32_t claimant : it->second) Wake(claimant);
     claimants_.erase(it);
   };
-  release(lane.send_connection, &MessageSlots::sender);
-  release(lane.receive_connection, &MessageSlots::receiver);
+  if (lane.peers == kNone) {
+    release(lane.send_connection, &MessageSlots::sender);
+    release(lane.receive_connection, &MessageSlots::receiver);
+  } else {
+    Peers& peers = lane_peers_[lane.peers];
+    for (const uint32_t connection : peers.send_connections) {
+      release(connection, &MessageSlots::sender);
+    }
+    for (const uint32_t connection : peers.receive_connections) {
+      release(connection, &MessageSlots::receiver);
+    }
+    peers.next_free = free_peers_;
+    free_peers_ = lane.peers;
+  }
   const uint32_t channel_id = lane_programs_[id].channel;
   ActiveChannel& channel = active_channels_[channel_id];
   channel.end_ps = std::max(channel.end_ps, lane.free_ps);
@@ -368,14 +479,17 @@ void LaneExecutor::FinishLane(uint32_t id) {
 void LaneExecutor::RunWoken() {
   if (running_woken_) return;  // further down the stack
   running_woken_ = true;
-  for (size_t i = 0; i < woken_.size(); ++i) Advance(woken_[i]);
-  woken_.clear();
-  nvlink_.ServeDue();
+  do {
+    for (size_t i = 0; i < woken_.size(); ++i) Advance(woken_[i]);
+    woken_.clear();
+    nvlink_.ServeDue();  // may wake lanes whose messages have left
+  } while (!woken_.empty());
   running_woken_ = false;
 }
 
 void LaneExecutor::Advance(uint32_t id) {
   for (;;) {
+    if (lanes_[id].awaits > 0) return;
     if (lanes_[id].steps_left == 0) {
       FinishLane(id);
       return;
@@ -390,68 +504,186 @@ void LaneExecutor::Advance(uint32_t id) {
       engine_.ScheduleFabric(start_ps, EventClass::kChannel, lane.tie, id);
       return;
     }
-    RunSlice(lane, start_ps);
+    if (lane.peers != kNone && !lane_peers_[lane.peers].operands.empty() && lane.slice_bytes != 0) {
+      RequestSum(lane, start_ps + SlicePs(lane));
+      return;
+    }
+    RunSlice(lane, start_ps + SlicePs(lane));
     NextSlice(id);
   }
 }
 
 int64_t LaneExecutor::EarliestStartPs(const Lane& lane) {
-  int64_t start_ps = std::max(engine_.NowPs(), lane.free_ps);
-  if (lane.receives) {
-    MessageSlots& from = slots_[lane.receive_connection];
-    if (from.delivered == from.consumed) {
-      from.receiver_waits = true;
-      return kNeverPs;
-    }
-    start_ps = std::max(start_ps, from.time_ps[from.consumed % kConnectionSlots]);
+  int64_t start_ps = lane.free_ps;
+  if (lane.slice_bytes != 0) start_ps += OverheadPs(lane);
+  start_ps = std::max(engine_.NowPs(), start_ps);
+  if (lane.peers == kNone) [[likely]] {
+    if (lane.receives) start_ps = std::max(start_ps, ReceivablePs(lane.receive_connection));
+    if (!lane.sends || start_ps == kNeverPs) return start_ps;
+    return std::max(start_ps, SendablePs(lane, lane.send_connection));
   }
-  if (!lane.sends) return start_ps;
-  MessageSlots& to = slots_[lane.send_connection];
+  const Peers& peers = lane_peers_[lane.peers];
+  for (const uint32_t connection : peers.receives) {
+    if (start_ps != kNeverPs) start_ps = std::max(start_ps, ReceivablePs(connection));
+  }
+  for (const uint32_t connection : peers.sends) {
+    if (start_ps != kNeverPs) start_ps = std::max(start_ps, SendablePs(lane, connection));
+  }
+  return start_ps;
+}
+
+int64_t LaneExecutor::ReceivablePs(uint32_t connection) {
+  MessageSlots& from = slots_[connection];
+  if (from.delivered == from.consumed) {
+    from.receiver_waits = true;
+    return kNeverPs;
+  }
+  return from.time_ps[from.consumed % kConnectionSlots];
+}
+
+int64_t LaneExecutor::SendablePs(const Lane& lane, uint32_t connection) {
+  MessageSlots& to = slots_[connection];
   const uint8_t limit = lane.in_flight_messages;
   if (Ahead(to.posted, to.network ? to.progress.completed : to.consumed) >= limit) {
     to.sender_waits = true;
     return kNeverPs;
   }
-  if (to.network) return start_ps;
-  return std::max(start_ps, to.time_ps[Ahead(to.posted, limit) % kConnectionSlots]);
+  return to.network ? 0 : to.time_ps[Ahead(to.posted, limit) % kConnectionSlots];
 }
 
-int64_t LaneExecutor::CopyPs(uint64_t bytes) {
-  if (bytes == 0 || costs_.channel_rate_bps == 0) return 0;
-  if (bytes != last_copy_bytes_) {
-    last_copy_bytes_ = bytes;
-    last_copy_ps_ = TransferTimePs(bytes, costs_.channel_rate_bps);
+int64_t LaneExecutor::SlicePs(const Lane& lane) {
+  if (lane.slice_bytes == 0) return 0;
+  const uint64_t key =
+      uint64_t{lane.costs} << 40 | uint64_t{lane.warp_share} << 32 | lane.slice_bytes;
+  if (key != last_slice_key_) {
+    const StepCosts& costs = costs_[lane.costs].costs;
+    last_slice_key_ = key;
+    last_slice_ps_ =
+        costs.channel_rate_bps == 0
+            ? 0
+            : TransferTimePs(uint64_t{lane.slice_bytes} * lane.warp_share, costs.channel_rate_bps);
   }
-  return last_copy_ps_;
+  return last_slice_ps_;
 }
 
-void LaneExecutor::RunSlice(Lane& lane, int64_t start_ps) {
-  const uint32_t bytes = lane.slice_bytes;
-  const int64_t done_ps = start_ps + CopyPs(bytes);
+int64_t LaneExecutor::ProxyDonePs(uint32_t gpu) {
+  int64_t& free_ps = proxy_free_ps_[gpu];
+  free_ps = std::max(free_ps, engine_.NowPs()) + proxy_post_latency_ps_;
+  return free_ps;
+}
+
+uint64_t LaneExecutor::WireBytesOf(uint8_t costs, uint64_t payload_bytes) const {
+  const CostClass& lines = costs_[costs];
+  if (lines.line_payload_bytes == 1) return payload_bytes;
+  return (payload_bytes + lines.line_payload_bytes - 1) / lines.line_payload_bytes *
+         lines.line_wire_bytes;
+}
+
+void LaneExecutor::RunSlice(Lane& lane, int64_t done_ps) {
   lane.free_ps = done_ps;
-  if (lane.receives) {
-    MessageSlots& from = slots_[lane.receive_connection];
-    const uint32_t slot = from.consumed++ % kConnectionSlots;
-    SIM_CHECK(from.bytes[slot] == bytes, "a slice was received that is not the one that was sent");
-    connections_[lane.receive_connection].payload_bytes += bytes;
-    if (from.network) {
-      SchedulePost(done_ps, lane.receive_connection, PostPhase::kGranted);
-    } else {
-      from.time_ps[slot] = done_ps + from.flag_latency_ps;
-      WakeSender(from);
-    }
+  if (lane.peers == kNone) [[likely]] {
+    if (lane.receives) Consume(lane, lane.receive_connection, done_ps);
+    if (lane.sends) Send(lane, lane.send_connection, done_ps);
+    return;
   }
-  if (!lane.sends) return;
-  MessageSlots& to = slots_[lane.send_connection];
+  const Peers& peers = lane_peers_[lane.peers];
+  for (const uint32_t connection : peers.receives) Consume(lane, connection, done_ps);
+  if (!peers.results.empty()) SendBySwitch(lane, peers.results, done_ps);
+  for (const uint32_t connection : peers.sends) {
+    if (!connections_[connection].is_switch_result) Send(lane, connection, done_ps);
+  }
+}
+
+void LaneExecutor::RequestSum(Lane& lane, int64_t done_ps) {
+  const std::vector<uint32_t>& operands = lane_peers_[lane.peers].operands;
+  Connection& first = connections_[operands.front()];
+  if (first.flow == kNone) {
+    std::vector<uint32_t> members;
+    for (const uint32_t operand : operands) members.push_back(connections_[operand].from_gpu);
+    first.flow = nvlink_.OpenReduce(operands.front() | kSwitchSum, first.to_gpu, members);
+  }
+  lane.awaits = 1;
+  lane.free_ps = done_ps;  // sums are sent on as they come
+  nvlink_.PostReduce(first.flow, WireBytesOf(lane.costs, lane.slice_bytes));
+}
+
+void LaneExecutor::OnSwitchSum(uint32_t connection) {
+  const uint32_t id = slots_[connection].receiver;
+  Lane& lane = lanes_[id];
+  lane.awaits = 0;
+  RunSlice(lane, std::max(engine_.NowPs(), lane.free_ps));
+  NextSlice(id);
+  Wake(id);
+}
+
+void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results,
+                                int64_t done_ps) {
+  if (connections_[results.front()].flow == kNone) {
+    std::vector<NvlinkTransport::GroupMember> members;
+    for (const uint32_t result : results) {
+      members.push_back({.gpu = connections_[result].to_gpu, .connection = result});
+    }
+    const uint32_t group = nvlink_.OpenMulticast(connections_[results.front()].from_gpu, members);
+    for (const uint32_t result : results) connections_[result].flow = group;
+  }
+  for (const uint32_t result : results) {
+    MessageSlots& to = slots_[result];
+    const uint32_t slot = to.posted++ % kConnectionSlots;
+    to.bytes[slot] = lane.slice_bytes;
+    to.time_ps[slot] = done_ps;
+    to.costs = lane.costs;
+    if (lane.slice_bytes == 0 && Ahead(to.posted, to.delivered) == 1) OnNvlinkArrival(result);
+  }
+  if (lane.slice_bytes == 0) return;
+  nvlink_.PostMulticast(connections_[results.front()].flow,
+                        WireBytesOf(lane.costs, lane.slice_bytes));
+}
+
+void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_ps) {
+  MessageSlots& from = slots_[connection];
+  const uint32_t slot = from.consumed++ % kConnectionSlots;
+  SIM_CHECK(from.bytes[slot] == lane.slice_bytes,
+            "a slice was received that is not the one that was sent");
+  connections_[connection].payload_bytes += lane.slice_bytes;
+  if (from.network) {
+    SchedulePost(done_ps, connection, PostPhase::kGranted);
+  } else {
+    from.time_ps[slot] = done_ps + from.flag_latency_ps;
+    WakeSender(from);
+  }
+}
+
+void LaneExecutor::Send(Lane& lane, uint32_t connection, int64_t done_ps) {
+  MessageSlots& to = slots_[connection];
   const uint32_t slot = to.posted++ % kConnectionSlots;
-  to.bytes[slot] = bytes;
-  to.time_ps[slot] = done_ps;
-  if (!lane.sends_over_nvlink) {
-    SchedulePost(done_ps + costs_.LatencyBeforePostPs(), lane.send_connection, PostPhase::kStaged);
-  } else if (bytes != 0) {
-    nvlink_.Post(lane.send_flow, bytes);
+  if (to.network) {
+    StagedMessages& staged = staged_[connections_[connection].staged];
+    staged.bytes[slot] = lane.slice_bytes;
+    staged.time_ps[slot] = done_ps;
+  } else {
+    to.bytes[slot] = lane.slice_bytes;
+    to.time_ps[slot] = done_ps;
+  }
+  to.costs = lane.costs;
+  bool over_nvlink = lane.sends_over_nvlink;
+  uint32_t flow = lane.send_flow;
+  if (lane.peers != kNone) {
+    const Connection& used = connections_[connection];
+    if (used.is_switch_operand) {
+      OnNvlinkArrival(connection);  // a flag says that the data is there
+      return;
+    }
+    over_nvlink = !used.network || used.is_relayed;
+    flow = used.is_relayed ? used.relay_flow : used.flow;
+  }
+  if (!over_nvlink) {
+    SchedulePost(done_ps + costs_[lane.costs].costs.LatencyBeforePostPs(), connection,
+                 PostPhase::kStaged);
+  } else if (lane.slice_bytes != 0) {
+    nvlink_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
+    ++lane.awaits;
   } else if (Ahead(to.posted, to.network ? to.progress.relayed : to.delivered) == 1) {
-    OnNvlinkArrival(lane.send_connection);
+    OnNvlinkArrival(connection);
   }
 }
 
@@ -471,22 +703,23 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
       ++slots.progress.staged;
       QueueAtProxy(id);
       break;
-    case PostPhase::kPosted:
-      rdma_.Post(connections_[id].flow, slots.bytes[slots.progress.sent++ % kConnectionSlots]);
+    case PostPhase::kPosted: {
+      const uint32_t slot = slots.progress.sent++ % kConnectionSlots;
+      slots.bytes[slot] = staged_[connections_[id].staged].bytes[slot];
+      rdma_.Post(connections_[id].flow, WireBytesOf(slots.costs, slots.bytes[slot]));
       break;
+    }
     case PostPhase::kGranted:
-      if (slots.receiver != kNone) GrantMessages(slots.receiver);
+      if (slots.receiver != kNone) GrantMessages(slots.receiver, id);
       break;
   }
 }
 
 void LaneExecutor::QueueAtProxy(uint32_t id) {
   NetworkProgress& progress = slots_[id].progress;
-  int64_t& free_ps = proxy_free_ps_[connections_[id].injecting_gpu];
   while (progress.queued != progress.staged && progress.queued != progress.clear_to_send) {
     ++progress.queued;
-    free_ps = std::max(free_ps, engine_.NowPs()) + costs_.proxy_post_latency_ps;
-    SchedulePost(free_ps, id, PostPhase::kPosted);
+    SchedulePost(ProxyDonePs(connections_[id].injecting_gpu), id, PostPhase::kPosted);
   }
 }
 
@@ -494,10 +727,13 @@ void LaneExecutor::QueueAtProxy(uint32_t id) {
 // -------------------------------------------------------------------------
 
 void LaneExecutor::OnMessageDelivered(uint32_t id) {
-  const uint32_t connection = id & ~kRelayLeg;
+  const uint32_t connection = id & ~(kRelayLeg | kSwitchSum);
   MessageSlots& slots = slots_[connection];
-  if (slots.network && id == connection) {
-    const int64_t seen_ps = engine_.NowPs() + costs_.LatencyAfterArrivalPs();
+  if ((id & kSwitchSum) != 0) {
+    OnSwitchSum(connection);
+  } else if (slots.network && id == connection) {
+    const int64_t seen_ps = ProxyDonePs(connections_[connection].to_gpu) +
+                            costs_[slots.costs].costs.LatencyAfterArrivalPs();
     slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
     WakeReceiver(slots, seen_ps);
   } else {
@@ -510,21 +746,34 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
 // still be at work. The flags that follow it alone are seen behind it.
 void LaneExecutor::OnNvlinkArrival(uint32_t id) {
   MessageSlots& slots = slots_[id];
-  uint8_t& arrived = slots.network ? slots.progress.relayed : slots.delivered;
-  const int64_t latency_ps =
-      slots.network ? costs_.LatencyBeforePostPs() : costs_.nvlink_step_latency_ps;
+  const StepCosts& costs = costs_[slots.costs].costs;
+  // With Simple a flag follows the data; lines of LL and LL128 carry theirs and are taken as they
+  // come. Operands for a switch stay where they are: nothing but the flag moves.
+  const bool has_flag =
+      costs_[slots.costs].line_payload_bytes == 1 || connections_[id].is_switch_operand;
+  const auto here_after = [&](int64_t here_ps, int64_t written_ps, uint32_t bytes) {
+    const int64_t seen_ps = written_ps + (bytes == 0 || has_flag ? slots.flag_latency_ps : 0);
+    return std::max({here_ps, seen_ps, engine_.NowPs()});
+  };
   int64_t here_ps = 0;
+  if (slots.network) {
+    const StagedMessages& staged = staged_[connections_[id].staged];
+    uint8_t& relayed = slots.progress.relayed;
+    do {
+      const uint32_t slot = relayed++ % kConnectionSlots;
+      here_ps = here_after(here_ps, staged.time_ps[slot], staged.bytes[slot]);
+      SchedulePost(here_ps + costs.LatencyBeforePostPs(), id, PostPhase::kStaged);
+    } while (relayed != slots.posted && staged.bytes[relayed % kConnectionSlots] == 0);
+    return;
+  }
   int64_t first_seen_ps = kNeverPs;
   do {
-    const uint32_t slot = arrived++ % kConnectionSlots;
-    const int64_t written_ps = slots.time_ps[slot];
-    here_ps = std::max(here_ps, slots.bytes[slot] == 0 ? written_ps + slots.flag_latency_ps
-                                                       : std::max(engine_.NowPs(), written_ps));
-    slots.time_ps[slot] = here_ps + latency_ps;
+    const uint32_t slot = slots.delivered++ % kConnectionSlots;
+    here_ps = here_after(here_ps, slots.time_ps[slot], slots.bytes[slot]);
+    slots.time_ps[slot] = here_ps + costs.nvlink_step_latency_ps;
     first_seen_ps = std::min(first_seen_ps, slots.time_ps[slot]);
-    if (slots.network) SchedulePost(slots.time_ps[slot], id, PostPhase::kStaged);
-  } while (arrived != slots.posted && slots.bytes[arrived % kConnectionSlots] == 0);
-  if (!slots.network) WakeReceiver(slots, first_seen_ps);
+  } while (slots.delivered != slots.posted && slots.bytes[slots.delivered % kConnectionSlots] == 0);
+  WakeReceiver(slots, first_seen_ps);
 }
 
 // A lane that waits for data cannot start before it is seen; whether it can send then is looked at
@@ -547,6 +796,13 @@ void LaneExecutor::WakeSender(MessageSlots& slots) {
   Wake(slots.sender);
 }
 
+void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
+  const uint32_t sender = slots_[id & ~kRelayLeg].sender;
+  Lane& lane = lanes_[sender];
+  lane.free_ps = std::max(lane.free_ps, left_ps);
+  if (--lane.awaits == 0) Wake(sender);
+}
+
 void LaneExecutor::OnSendCompleted(uint32_t id) {
   ++slots_[id].progress.completed;
   WakeSender(slots_[id]);
@@ -559,15 +815,19 @@ void LaneExecutor::OnClearToSend(uint32_t id) {
 }
 
 void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
-  observer_.OnPacketLost(id & ~kRelayLeg, link);
+  observer_.OnPacketLost(id & ~(kRelayLeg | kSwitchSum), link);
 }
 
-void LaneExecutor::OnRetransmission(uint32_t id) { observer_.OnRetransmission(id & ~kRelayLeg); }
+void LaneExecutor::OnRetransmission(uint32_t id) {
+  observer_.OnRetransmission(id & ~(kRelayLeg | kSwitchSum));
+}
 
-void LaneExecutor::OnLossRecovered(uint32_t id) { observer_.OnLossRecovered(id & ~kRelayLeg); }
+void LaneExecutor::OnLossRecovered(uint32_t id) {
+  observer_.OnLossRecovered(id & ~(kRelayLeg | kSwitchSum));
+}
 
 void LaneExecutor::OnConnectionError(uint32_t id, const std::string& why) {
-  observer_.OnConnectionError(id & ~kRelayLeg, why);
+  observer_.OnConnectionError(id & ~(kRelayLeg | kSwitchSum), why);
 }
 
 std::vector<LaneExecutor::Waiting> LaneExecutor::WaitingLanes() const {
@@ -578,23 +838,41 @@ std::vector<LaneExecutor::Waiting> LaneExecutor::WaitingLanes() const {
     const LaneProgram& lane_program = lane_programs_[id];
     const Program& program = active_channels_[lane_program.channel].program;
     const LanePeers peers = lane_program.schedule->PeersOf(lane_program.id);
-    const bool for_data =
-        lane.receive_connection != kNone && slots_[lane.receive_connection].receiver_waits;
-    const bool for_slot =
-        lane.send_connection != kNone && slots_[lane.send_connection].sender_waits;
-    if (lane.has_claimed && !for_data && !for_slot) continue;
-    const uint32_t connection = for_data ? lane.receive_connection : lane.send_connection;
-    const int32_t peer = for_data ? peers.recv_from : peers.send_to;
-    if (peer == kNoPeer) continue;
+    // The first connection that holds the lane up; without one, the lane that has the connection.
+    struct Cause {
+      uint32_t connection = kNone;
+      uint32_t peer = 0;
+      bool for_data = false;
+    };
+    std::optional<Cause> cause;
+    const auto look = [&](std::span<const uint32_t> connections, const std::vector<LanePeer>& ranks,
+                          bool MessageSlots::*waits, bool for_data) {
+      for (size_t i = 0; i < ranks.size() && !cause; ++i) {
+        if (connections[i] == kNone || !(slots_[connections[i]].*waits)) continue;
+        cause = {connections[i], ranks[i].rank, for_data};
+      }
+    };
+    std::span<const uint32_t> receives(&lane.receive_connection, 1);
+    std::span<const uint32_t> sends(&lane.send_connection, 1);
+    if (lane.peers != kNone) {
+      receives = lane_peers_[lane.peers].receive_connections;
+      sends = lane_peers_[lane.peers].send_connections;
+    }
+    look(receives, peers.recv_from, &MessageSlots::receiver_waits, true);
+    look(sends, peers.send_to, &MessageSlots::sender_waits, false);
+    if (!cause && !lane.has_claimed && !peers.send_to.empty()) {
+      cause = {sends.front(), peers.send_to.front().rank, false};
+    }
+    if (!cause) continue;
     Waiting entry{.operation = program.operation,
                   .communicator = program.communicator,
                   .rank = program.rank,
-                  .peer = static_cast<uint32_t>(peer),
+                  .peer = cause->peer,
                   .channel = lane_program.id.channel,
-                  .for_data = for_data,
+                  .for_data = cause->for_data,
                   .transport = {}};
-    if (connection != kNone && connections_[connection].network) {
-      entry.transport = rdma_.Describe(connections_[connection].flow);
+    if (cause->connection != kNone && connections_[cause->connection].network) {
+      entry.transport = rdma_.Describe(connections_[cause->connection].flow);
     }
     waiting.push_back(std::move(entry));
   }

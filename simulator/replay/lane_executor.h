@@ -3,9 +3,10 @@
 // data has arrived, the slot to send it into is free, and the CTA is done with the one before.
 //
 // The CTA's copy or reduction of a slice takes bytes / channel_rate. Over NVLink its stores are the
-// transfer: packets leave while it works, and the slice is complete when both the last packet has
-// arrived and the CTA is done. A slice without bytes is a flag behind the slice before it, and a
-// slot becomes free by a flag the other way; flags are the wire's latency without a packet.
+// transfer: packets leave while it works, its warps wait where the port does not take them, and the
+// slice is complete when both the last packet has arrived and the CTA is done. A slice without
+// bytes is a flag behind the slice before it, and a slot becomes free by a flag the other way;
+// flags are the wire's latency without a packet.
 //
 // Over the network the CTA only needs a slot to stage a slice in. The proxy posts it when it has
 // seen it and the receiver's clear-to-send is there (sendProxyProgress, src/transport/net.cc).
@@ -13,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -48,9 +50,11 @@ class LaneObserver {
 class LaneExecutor final : public PacketSink, private TransportListener {
  public:
   LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-               const GpuCosts& costs, const NicSettings& nic, LaneObserver& observer);
+               int64_t proxy_post_latency_ps, const NicSettings& nic, LaneObserver& observer);
 
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
+  // Costs for programs to name: a number, the same for the same costs and lines.
+  uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule);
 
   // Starts one rank's program of a collective, now, on every channel it has a part in. `operation`
   // names it to the observer. `schedule` must live until the last OnChannelFinished. Returns the
@@ -60,7 +64,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     uint32_t communicator = 0;
     uint32_t rank = 0;  // of the communicator
     uint32_t collective = 0;
-    bool p2p = false;
+    uint8_t costs = 0;  // AddCosts
     const CollectiveSchedule* schedule = nullptr;
   };
   uint32_t Start(const Program& program);
@@ -98,6 +102,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static constexpr uint32_t kNone = Connection::kNone;
   // Marks the NVLink leg of a relayed connection in what the transport knows it by.
   static constexpr uint32_t kRelayLeg = 1u << 31;
+  // Marks the sums of a switch, in what the transport knows an operand's connection by.
+  static constexpr uint32_t kSwitchSum = 1u << 30;
 
   // A channel of a program: its batches one after the other.
   struct ActiveChannel {
@@ -110,7 +116,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   };
   // What every slice of a lane touches.
   struct alignas(64) Lane {
-    int64_t free_ps = 0;  // when the CTA is done with the slice before
+    int64_t free_ps = 0;  // when the CTA has moved the slice before
     uint64_t tie = 0;     // orders its events; a function of what it is
     uint32_t receive_connection = kNone;
     uint32_t send_connection = kNone;
@@ -120,26 +126,46 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     uint32_t first_bytes = 0;  // their first slice
     uint32_t slice_bytes = 0;  // the slice at hand
     uint32_t rest_bytes = 0;   // of the step, behind the slice at hand
+    uint32_t peers = kNone;    // into lane_peers_, of a lane with several in a direction
     uint8_t slices_left = 0;   // of the step, the slice at hand included
     uint8_t slices_per_chunk = 0;
     uint8_t in_flight_messages = 0;
+    uint8_t costs = 0;
+    uint8_t warp_share = 1;  // one in so many of the CTA's warps that move data its way
+    uint8_t steps_at_once = 1;
     bool receives = false;  // in the step at hand
     bool sends = false;
     bool sends_over_nvlink = false;  // at least the first leg
     bool in_use = false;
     bool has_claimed = false;  // its connections
+    uint8_t awaits = 0;        // messages to be injected over NVLink, or the switch's sum
   };
   static_assert(sizeof(Lane) == 64);
+  // Which messages of a receiving side the sender has been granted, ahead of those being received.
+  struct Grants {
+    uint64_t step = 0;  // the first behind those looked at
+    uint64_t left = 0;  // of those
+  };
+  // The connections of a lane that has several in a direction, and those the step at hand uses.
+  struct Peers {
+    LanePeers listed;
+    std::vector<uint32_t> receive_connections;
+    std::vector<uint32_t> send_connections;
+    std::vector<Grants> grants;  // by receive connection
+    std::vector<uint32_t> receives;
+    std::vector<uint32_t> sends;
+    std::vector<uint32_t> operands;  // of `receives`, those the switch adds up
+    std::vector<uint32_t> results;   // of `sends`, those the switch copies to
+    uint32_t next_free = kNone;
+  };
   // The rest of a lane.
   struct LaneProgram {
     const CollectiveSchedule* schedule = nullptr;
     LaneId id;
     uint64_t step_count = 0;
     uint64_t next_step = 0;  // the first behind those the lane has loaded
-    // Next messages to grant the sender of receive_connection, ahead of those being received.
-    uint64_t grant_step = 0;   // the first behind those looked at
-    uint64_t grants_left = 0;  // of those
-    uint32_t channel = 0;      // index into active_channels_
+    Grants grants{};         // to the sender of receive_connection
+    uint32_t channel = 0;    // index into active_channels_
     uint32_t next_free = kNone;
   };
   struct Communicator {
@@ -154,6 +180,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   // TransportListener.
   void OnMessageDelivered(uint32_t connection) override;
+  void OnMessageInjected(uint32_t connection, int64_t left_ps) override;
   void OnSendCompleted(uint32_t connection) override;
   void OnClearToSend(uint32_t connection) override;
   void OnPacketLost(uint32_t connection, LinkId link) override;
@@ -161,16 +188,23 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void OnLossRecovered(uint32_t connection) override;
   void OnConnectionError(uint32_t connection, const std::string& why) override;
 
-  uint32_t ConnectionBetween(const Program& program, uint32_t channel, uint32_t from, uint32_t to);
-  uint32_t OpenConnection(const Program& program, uint32_t channel, uint32_t from, uint32_t to);
+  uint32_t ConnectionBetween(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
+                             ConnectionUse use);
+  uint32_t OpenConnection(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
+                          ConnectionUse use);
+  void OpenRoute(uint32_t id, const ConnectionRoute& route);
   int64_t FlagLatencyPs(uint32_t nvlink_flow) const;
   // Starts the channel's current batch, or ends the channel after its last.
   void StartBatch(uint32_t active_channel);
   void StartLane(uint32_t active_channel, uint32_t lane_index);
-  // Makes the lane the owner of the sides its current step needs; false: another lane has one
+  // Makes the lane the owner of the sides of connections it uses; false: another lane has one
   // still.
   bool ClaimConnections(uint32_t lane);
-  void GrantMessages(uint32_t lane);
+  bool Claim(uint32_t lane, uint32_t connection, bool is_send);
+  void TakePeers(uint32_t lane, const LanePeers& peers);
+  // Which connections the step at hand receives from and sends to, of a lane with several.
+  void SetStepPeers(uint32_t lane);
+  void GrantMessages(uint32_t lane, uint32_t connection);
   void FinishLane(uint32_t lane);
   // What a kPost event is for; in the low bits of its target.
   enum class PostPhase : uint8_t { kStaged, kPosted, kGranted };
@@ -182,7 +216,17 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void BeginStep(Lane& lane);
   // When the slice may start; kNeverPs: something it needs has not happened.
   int64_t EarliestStartPs(const Lane& lane);
-  void RunSlice(Lane& lane, int64_t start_ps);
+  int64_t ReceivablePs(uint32_t connection);
+  int64_t SendablePs(const Lane& lane, uint32_t connection);
+  // The slice at hand, which the CTA has moved at `done_ps`.
+  void RunSlice(Lane& lane, int64_t done_ps);
+  // Has the switch add up the operands of the slice at hand; OnSwitchSum runs it.
+  void RequestSum(Lane& lane, int64_t done_ps);
+  void OnSwitchSum(uint32_t connection);
+  void SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results, int64_t done_ps);
+  void Consume(const Lane& lane, uint32_t connection, int64_t done_ps);
+  void Send(Lane& lane, uint32_t connection, int64_t done_ps);
+  uint64_t WireBytesOf(uint8_t costs, uint64_t payload_bytes) const;
   // Puts a lane on the list of those to be looked at before the event ends.
   void Wake(uint32_t lane) { woken_.push_back(lane); }
   void RunWoken();
@@ -194,30 +238,47 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void QueueAtProxy(uint32_t connection);
   void SchedulePost(int64_t time_ps, uint32_t connection, PostPhase phase);
   void OnPost(uint32_t connection, PostPhase phase);
-  int64_t CopyPs(uint64_t bytes);
+  // What the CTA takes to move the slice at hand, and what it spends between two slices.
+  int64_t SlicePs(const Lane& lane);
+  int64_t OverheadPs(const Lane& lane) const {
+    return costs_[lane.costs].costs.slice_overhead_ps / lane.steps_at_once;
+  }
+  // When the proxy of a GPU is done with one more message.
+  int64_t ProxyDonePs(uint32_t gpu);
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
   FabricSimulatorImpl& engine_;
-  GpuCosts costs_;
+  // By number.
+  struct CostClass {
+    StepCosts costs;
+    uint32_t line_payload_bytes = 1;
+    uint32_t line_wire_bytes = 1;
+    bool operator==(const CostClass&) const = default;
+  };
+  std::vector<CostClass> costs_;
+  int64_t proxy_post_latency_ps_;
   LaneObserver& observer_;
   NvlinkTransport nvlink_;
   RdmaTransport rdma_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;
   std::vector<MessageSlots> slots_;  // by connection
+  std::vector<StagedMessages> staged_;
   std::vector<ActiveChannel> active_channels_;
   std::vector<Lane> lanes_;
   const char* lanes_base_ = nullptr;  // of lanes_ and slots_, for the engine's prefetches
   const char* slots_base_ = nullptr;
   std::vector<LaneProgram> lane_programs_;  // by lane
+  std::vector<Peers> lane_peers_;
+  uint32_t free_peers_ = kNone;
   std::vector<uint32_t> woken_;
   // Lanes that found a connection's side taken, by connection.
   std::unordered_map<uint32_t, std::vector<uint32_t>> claimants_;
   std::vector<int64_t> proxy_free_ps_;             // by GPU
   std::unordered_map<uint64_t, uint32_t> gpu_at_;  // by server and local index
-  uint64_t last_copy_bytes_ = 0;                   // of last_copy_ps_
-  int64_t last_copy_ps_ = 0;
+  uint64_t last_slice_key_ = 0;                    // of last_slice_ps_: what it depends on
+  int64_t last_slice_ps_ = 0;
   uint32_t free_channel_ = kNone;
   uint32_t free_lane_ = kNone;
   bool running_woken_ = false;

@@ -14,55 +14,37 @@
 namespace railyard {
 namespace {
 
-// Above this many steps a ring's bound is taken from one rank's, less what ranks can differ by.
-constexpr uint64_t kExactBoundStepsMax = 200'000;
 constexpr size_t kExplainedMax = 12;
 
-// What one lane sends, and its largest chunk.
-struct LaneBytes {
-  uint64_t sent = 0;
-  uint64_t chunk_max = 0;
-  int32_t to = kNoPeer;
-};
-
-LaneBytes BytesOfLane(const CollectiveSchedule& schedule, const LaneId& lane) {
-  LaneBytes bytes;
-  const uint64_t steps = schedule.StepCount(lane);
-  for (uint64_t i = 0; i < steps; ++i) {
-    const Step step = schedule.StepAt(lane, i);
-    if (step.send_to == kNoPeer) continue;
-    bytes.sent += step.bytes;
-    bytes.chunk_max = std::max(bytes.chunk_max, step.bytes);
-    bytes.to = step.send_to;
-  }
-  return bytes;
-}
+// Send and Recv, for which NCCL chooses no algorithm, cost what a ring's steps do.
+constexpr ReplayChoice kP2pCosts = {Algorithm::kRing, Protocol::kSimple};
 
 }  // namespace
 
 ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                           const Job& job, const NcclSettings& nccl, const GpuCosts& costs,
-                           const NicSettings& nic, ReplayObserver& observer)
+                           const Job& job, const ReplayRules& rules, const NicSettings& nic,
+                           ReplayObserver& observer)
     : graph_(graph),
       engine_(network.engine()),
       job_(job),
-      costs_(costs),
+      rules_(rules),
       observer_(observer),
       bound_model_(graph, nic),
-      executor_(graph, network, routing, costs, nic, *this),
+      executor_(graph, network, routing, rules.gpu.proxy_post_latency_ps, nic, *this),
       times_(job.collectives.size()) {
-  BuildCommunicators(nccl);
+  BuildCommunicators();
   BuildOperations();
   engine_.SetHandler(EventClass::kOperation, &ReplayEngine::HandleOperation, this);
 }
 
 ReplayEngine::~ReplayEngine() = default;
 
-void ReplayEngine::BuildCommunicators(const NcclSettings& nccl) {
+void ReplayEngine::BuildCommunicators() {
   for (const TraceCommunicator& traced : job_.communicators) {
     Communicator communicator;
     communicator.gpus = traced.ranks;
-    communicator.planner = std::make_unique<NcclPlanner>(LayoutOf(graph_, traced.ranks), nccl);
+    communicator.planner =
+        std::make_unique<NcclPlanner>(LayoutOf(graph_, traced.ranks), rules_.nccl);
     executor_.AddCommunicator({communicator.gpus, communicator.planner.get()});
     communicators_.push_back(std::move(communicator));
   }
@@ -139,21 +121,46 @@ void ReplayEngine::Begin(uint32_t id) {
   CollectiveTimes& times = times_[collective];
   if (times.calls_started == 0) times.first_start_ps = operation.start_ps;
   if (++times.calls_started == call_count_[collective]) times.last_start_ps = operation.start_ps;
-  Schedule(id, operation.start_ps + costs_.launch_latency_ps);
+  Schedule(id, operation.start_ps + CostsOf(job_.collectives[collective]).launch_latency_ps);
 }
 
-ReplayEngine::Plan& ReplayEngine::RingPlanOf(const JobCollective& collective) {
+ReplayChoice ReplayEngine::ChoiceOf(const JobCollective& collective) const {
+  const NcclPlanner& planner = *communicators_[collective.communicator].planner;
+  const std::optional<ReplayChoice> choice =
+      planner.Choose(collective, StatedChoice(collective, rules_.forced));
+  SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
+  return *choice;
+}
+
+std::string ReplayEngine::ReplayNameOf(uint32_t id) const {
+  const JobCollective& collective = job_.collectives[id];
+  return collective.is_p2p() ? std::string(kP2pReplayName) : ReplayName(ChoiceOf(collective));
+}
+
+ReplayEngine::Plan& ReplayEngine::PlanOf(const JobCollective& collective) {
   Communicator& communicator = communicators_[collective.communicator];
-  Plan& plan = communicator.plans[{static_cast<uint64_t>(collective.kind), collective.count,
-                                   static_cast<uint64_t>(collective.datatype), collective.root}];
-  if (!plan.schedule) plan.schedule = communicator.planner->PlanRing(collective);
+  const ReplayChoice stated = StatedChoice(collective, rules_.forced);
+  Plan& plan = communicator.plans[{
+      static_cast<uint64_t>(collective.kind), collective.count,
+      static_cast<uint64_t>(collective.datatype), collective.root,
+      static_cast<uint64_t>(stated.algorithm) << 8 | static_cast<uint64_t>(stated.protocol)}];
+  if (plan.schedule) return plan;
+  const ReplayChoice choice = ChoiceOf(collective);
+  plan.schedule = communicator.planner->Plan(collective, choice);
+  plan.costs = rules_.gpu.Of(communicator.planner->layout(), choice);
   return plan;
+}
+
+StepCosts ReplayEngine::CostsOf(const JobCollective& collective) {
+  if (!collective.is_p2p()) return PlanOf(collective).costs;
+  const NcclPlanner& planner = *communicators_[collective.communicator].planner;
+  return rules_.gpu.Of(planner.layout(), kP2pCosts);
 }
 
 std::shared_ptr<const CollectiveSchedule> ReplayEngine::ScheduleOf(const Operation& operation) {
   const JobOperation& call = CallOf(operation);
   const JobCollective& collective = job_.collectives[call.collective];
-  if (!collective.is_p2p()) return RingPlanOf(collective).schedule;
+  if (!collective.is_p2p()) return PlanOf(collective).schedule;
   return communicators_[collective.communicator].planner->PlanP2p(
       call.communicator_rank, job_.p2p_calls.data() + call.p2p_first, call.p2p_count);
 }
@@ -164,12 +171,13 @@ void ReplayEngine::Launch(uint32_t id) {
   const JobCollective& collective = job_.collectives[call.collective];
   operation.schedule = ScheduleOf(operation);
   operation.end_ps = engine_.NowPs();
-  const uint32_t channels = executor_.Start({.operation = id,
-                                             .communicator = collective.communicator,
-                                             .rank = call.communicator_rank,
-                                             .collective = call.collective,
-                                             .p2p = collective.is_p2p(),
-                                             .schedule = operation.schedule.get()});
+  const uint32_t channels = executor_.Start(
+      {.operation = id,
+       .communicator = collective.communicator,
+       .rank = call.communicator_rank,
+       .collective = call.collective,
+       .costs = executor_.AddCosts(CostsOf(collective), operation.schedule->message_rule()),
+       .schedule = operation.schedule.get()});
   operation.launched = true;
   // Channels without anything to wait for have finished already.
   operation.channels_left = static_cast<uint16_t>(operation.channels_left + channels);
@@ -214,49 +222,65 @@ void ReplayEngine::FinishCollective(uint32_t collective) {
 
 int64_t ReplayEngine::BoundOf(uint32_t id) {
   const JobCollective& collective = job_.collectives[id];
+  const Communicator& communicator = communicators_[collective.communicator];
   if (!collective.is_p2p()) {
-    Plan& plan = RingPlanOf(collective);
-    if (plan.bound_ps < 0) plan.bound_ps = RingBound(collective, *plan.schedule);
+    Plan& plan = PlanOf(collective);
+    if (plan.bound_ps < 0) plan.bound_ps = BoundOfSchedule(communicator, *plan.schedule);
     return plan.bound_ps;
   }
-  const Communicator& communicator = communicators_[collective.communicator];
   for (const uint32_t operation_id : p2p_operations_[id]) {
     const JobOperation& call = CallOf(operations_[operation_id]);
     for (uint32_t i = 0; i < call.p2p_count; ++i) {
       const P2pCall& p2p = job_.p2p_calls[call.p2p_first + i];
       if (!p2p.is_send || p2p.peer == call.communicator_rank) continue;
-      AddToBound(communicator, 0, call.communicator_rank, p2p.peer, true, p2p.bytes);
+      AddToBound(communicator, 0, call.communicator_rank, p2p.peer, ConnectionUse::kPointToPoint,
+                 p2p.bytes);
     }
   }
   return bound_model_.Take();
 }
 
 void ReplayEngine::AddToBound(const Communicator& communicator, uint32_t channel, uint32_t from,
-                              uint32_t to, bool p2p, uint64_t bytes) {
-  const ConnectionRoute route = communicator.planner->RouteOf(channel, from, to, p2p);
+                              uint32_t to, ConnectionUse use, uint64_t bytes) {
+  const ConnectionRoute route = communicator.planner->RouteOf(channel, from, to, use);
   const uint32_t from_gpu = communicator.gpus[from];
   const uint32_t injecting_gpu =
       route.network ? executor_.GpuOfServer(from_gpu, route.sending_local_index) : from_gpu;
   bound_model_.Add(route.network, from_gpu, communicator.gpus[to], injecting_gpu, bytes);
 }
 
-int64_t ReplayEngine::RingBound(const JobCollective& collective,
-                                const CollectiveSchedule& schedule) {
-  const Communicator& communicator = communicators_[collective.communicator];
-  const uint32_t ranks = schedule.rank_count();
-  for (uint32_t c = 0; c < schedule.channel_count(); ++c) {
-    if (schedule.BatchCount(0, c) == 0) continue;
-    const bool is_exact =
-        schedule.StepCount({.rank = 0, .channel = c}) * ranks * schedule.channel_count() <=
-        kExactBoundStepsMax;
-    LaneBytes bytes = BytesOfLane(schedule, {.rank = 0, .channel = c});
-    bytes.sent -= std::min(bytes.sent, is_exact ? 0 : 2 * bytes.chunk_max);
-    const auto& ring = communicator.planner->channels().rings[c];
-    for (uint32_t position = 0; position < ranks; ++position) {
-      const uint32_t rank = ring[position];
-      const uint32_t next = ring[(position + 1) % ranks];
-      if (is_exact) bytes = BytesOfLane(schedule, {.rank = rank, .channel = c});
-      AddToBound(communicator, c, rank, next, false, bytes.sent);
+int64_t ReplayEngine::BoundOfSchedule(const Communicator& communicator,
+                                      const CollectiveSchedule& schedule) {
+  std::map<std::pair<uint32_t, ConnectionUse>, uint64_t> sent;  // of one lane, by peer
+  const auto add_lane = [&](const LaneId& lane) {
+    const LanePeers peers = schedule.PeersOf(lane);
+    const uint64_t steps = schedule.StepCount(lane);
+    sent.clear();
+    for (uint64_t i = 0; i < steps;) {
+      const uint64_t alike = std::min(schedule.AlikeFrom(lane, i), steps - i);
+      const Step step = schedule.StepAt(lane, i);
+      const uint64_t bytes = alike * WireBytes(schedule.message_rule(), step.bytes);
+      for (const LanePeer& peer : peers.send_to) {
+        if (step.send_to == kAllPeers || step.send_to == static_cast<int32_t>(peer.rank)) {
+          sent[{peer.rank, peer.use}] += bytes;
+        }
+      }
+      i += alike;
+    }
+    for (const auto& [peer, bytes] : sent) {
+      // A switch makes many of one message and one of many: no least load follows from these.
+      if (peer.second == ConnectionUse::kSwitchOperand) continue;
+      if (peer.second == ConnectionUse::kSwitchResult) continue;
+      AddToBound(communicator, lane.channel, lane.rank, peer.first, peer.second, bytes);
+    }
+  };
+  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+    for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
+      for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
+        for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
+          add_lane({rank, channel, batch, lane});
+        }
+      }
     }
   }
   return bound_model_.Take();

@@ -42,12 +42,20 @@ class ReplayObserver {
   virtual void OnLossRecovered(uint32_t connection) = 0;
 };
 
+// How collectives become transfers, and what the GPUs' side of them costs.
+struct ReplayRules {
+  NcclSettings nccl;
+  GpuCosts gpu;
+  ReplayChoice forced;  // StatedChoice
+};
+
 class ReplayEngine final : private LaneObserver {
  public:
-  // Rank r of the job is GPU r of the fabric. All references must outlive this.
+  // Rank r of the job is GPU r of the fabric. All references but `rules` must outlive this.
+  // Precondition: NcclPlanner::Choose finds a choice for every collective.
   ReplayEngine(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-               const Job& job, const NcclSettings& nccl, const GpuCosts& costs,
-               const NicSettings& nic, ReplayObserver& observer);
+               const Job& job, const ReplayRules& rules, const NicSettings& nic,
+               ReplayObserver& observer);
   ~ReplayEngine() override;
 
   // Schedules the first operation of every stream.
@@ -66,6 +74,8 @@ class ReplayEngine final : private LaneObserver {
   uint64_t TimesHash(uint64_t seed) const;
   // Who waits for whom, a line each; for runs that stalled.
   std::string ExplainWaiting() const;
+  // As what a collective is replayed: "RING/SIMPLE".
+  std::string ReplayNameOf(uint32_t collective) const;
   // What the rules assumed about layouts they do not cover.
   std::vector<std::string> Assumptions() const;
 
@@ -81,26 +91,28 @@ class ReplayEngine final : private LaneObserver {
     uint8_t waits_for = 0;                  // operations before it that are not done
     bool launched = false;
     uint16_t channels_left = 0;
+    uint8_t costs = 0;        // of the lane executor
     int64_t earliest_ps = 0;  // the stream's previous operation and the compute after it
     int64_t start_ps = kNeverPs;
     int64_t end_ps = kNeverPs;
     std::shared_ptr<const CollectiveSchedule> schedule;  // while it runs
   };
-  using PlanKey = std::array<uint64_t, 4>;
+  using PlanKey = std::array<uint64_t, 5>;
   struct Plan {
     std::shared_ptr<const CollectiveSchedule> schedule;
+    StepCosts costs;
     int64_t bound_ps = -1;  // not computed yet
   };
   struct Communicator {
     std::unique_ptr<NcclPlanner> planner;
     std::vector<uint32_t> gpus;
-    // By kind, count, datatype and root: regular jobs repeat few.
+    // By kind, count, datatype, root and choice: regular jobs repeat few.
     std::map<PlanKey, Plan> plans;
   };
 
   static void HandleOperation(void* self, uint32_t operation);
 
-  void BuildCommunicators(const NcclSettings& nccl);
+  void BuildCommunicators();
   void BuildOperations();
   const JobOperation& CallOf(const Operation& operation) const {
     return job_.operations[operation.rank][operation.index];
@@ -111,12 +123,14 @@ class ReplayEngine final : private LaneObserver {
   void Launch(uint32_t operation);
   void End(uint32_t operation);
   void Release(uint32_t operation);
-  Plan& RingPlanOf(const JobCollective& collective);
+  ReplayChoice ChoiceOf(const JobCollective& collective) const;
+  Plan& PlanOf(const JobCollective& collective);
+  StepCosts CostsOf(const JobCollective& collective);
   std::shared_ptr<const CollectiveSchedule> ScheduleOf(const Operation& operation);
   int64_t BoundOf(uint32_t collective);
-  int64_t RingBound(const JobCollective& collective, const CollectiveSchedule& schedule);
+  int64_t BoundOfSchedule(const Communicator& communicator, const CollectiveSchedule& schedule);
   void AddToBound(const Communicator& communicator, uint32_t channel, uint32_t from, uint32_t to,
-                  bool p2p, uint64_t bytes);
+                  ConnectionUse use, uint64_t bytes);
   void FinishCollective(uint32_t collective);
 
   // LaneObserver.
@@ -129,7 +143,7 @@ class ReplayEngine final : private LaneObserver {
   const FabricGraph& graph_;
   FabricSimulatorImpl& engine_;
   const Job& job_;
-  GpuCosts costs_;
+  ReplayRules rules_;
   ReplayObserver& observer_;
   BoundModel bound_model_;
   LaneExecutor executor_;

@@ -102,7 +102,7 @@ class Recorder {
       if (collective.logged_algorithm != Algorithm::kUnstated) {
         row.logged = ReplayName({collective.logged_algorithm, collective.logged_protocol});
       }
-      row.replayed = ReplayNameOf(collective, scenario_.forced_replay);
+      row.replayed = replay_.ReplayNameOf(static_cast<uint32_t>(i));
       if (collective.source_line > 0) {
         row.source = fmt::format("{}:{}", scenario_.trace.source_files[collective.source_file],
                                  collective.source_line);

@@ -68,8 +68,10 @@ class Simulation {
         network_(BuildNetwork(scenario, engine_)),
         routing_(scenario.fabric, scenario.seed),
         losses_(scenario.faults.size()) {
-    replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, scenario.job,
-                                             scenario.nccl, scenario.gpu, scenario.nic, losses_);
+    replay_ = std::make_unique<ReplayEngine>(
+        scenario.fabric, *network_, routing_, scenario.job,
+        ReplayRules{.nccl = scenario.nccl, .gpu = scenario.gpu, .forced = scenario.forced_replay},
+        scenario.nic, losses_);
     network_->SetSink(replay_->executor());
     network_->SetRouting(routing_);
     faults_ = std::make_unique<FaultInjector>(

@@ -27,14 +27,20 @@ constexpr size_t kPathLinksMax = 255;
 
 // What a communicator's calls open connections for.
 struct Use {
-  bool rings = false;
-  std::unordered_set<uint64_t> sends;  // communicator ranks, from << 32 | to
+  std::vector<const JobCollective*> collectives;  // that NCCL chooses for, one of each kind of them
+  std::unordered_set<uint64_t> sends;             // communicator ranks, from << 32 | to
 };
 
 std::vector<Use> UsesOf(const Job& job) {
   std::vector<Use> uses(job.communicators.size());
+  std::set<std::tuple<uint32_t, CollectiveKind, uint64_t, Algorithm, Protocol>> seen;
   for (const JobCollective& collective : job.collectives) {
-    if (!collective.is_p2p() && collective.bytes > 0) uses[collective.communicator].rings = true;
+    if (collective.is_p2p() || collective.bytes == 0) continue;
+    if (seen.emplace(collective.communicator, collective.kind, collective.bytes,
+                     collective.logged_algorithm, collective.logged_protocol)
+            .second) {
+      uses[collective.communicator].collectives.push_back(&collective);
+    }
   }
   for (const auto& operations : job.operations) {
     for (const JobOperation& operation : operations) {
@@ -62,12 +68,14 @@ const char* SourceOf(const ProtoCursor& fabric) {
 
 class ConnectionChecker {
  public:
-  ConnectionChecker(const ProtoCursor& scenario, const FabricGraph& graph, const Job& job,
-                    const NcclSettings& nccl, Diagnostics& diagnostics)
+  ConnectionChecker(const ProtoCursor& scenario, const FabricGraph& graph,
+                    const LoadedWorkload& workload, const NcclSettings& nccl,
+                    Diagnostics& diagnostics)
       : fabric_(scenario.Child("fabric")),
         source_(SourceOf(fabric_)),
         graph_(graph),
-        job_(job),
+        job_(workload.job),
+        forced_(workload.forced_replay),
         nccl_(nccl),
         diagnostics_(diagnostics),
         routing_(graph, 0) {
@@ -80,10 +88,16 @@ class ConnectionChecker {
   void Check() {
     const std::vector<Use> uses = UsesOf(job_);
     for (size_t id = 0; id < uses.size(); ++id) {
-      if (!uses[id].rings && uses[id].sends.empty()) continue;
+      if (uses[id].collectives.empty() && uses[id].sends.empty()) continue;
       communicator_ = &job_.communicators[id];
       const NcclPlanner planner(LayoutOf(graph_, communicator_->ranks), nccl_);
-      if (uses[id].rings) CheckRings(planner);
+      std::set<Algorithm> algorithms;
+      for (const JobCollective* collective : uses[id].collectives) {
+        const auto choice = planner.Choose(*collective, StatedChoice(*collective, forced_));
+        if (choice) algorithms.insert(choice->algorithm);
+      }
+      if (algorithms.contains(Algorithm::kRing)) CheckRings(planner);
+      if (algorithms.contains(Algorithm::kTree)) CheckTrees(planner);
       CheckSends(planner, uses[id].sends);
     }
     if (unjoined_ <= kUnjoinedReportedMax) return;
@@ -97,7 +111,20 @@ class ConnectionChecker {
     for (uint32_t channel = 0; channel < rings.size(); ++channel) {
       const std::vector<uint32_t>& ring = rings[channel];
       for (size_t i = 0; i < ring.size(); ++i) {
-        CheckConnection(planner, channel, ring[i], ring[(i + 1) % ring.size()], false);
+        CheckConnection(planner, channel, ring[i], ring[(i + 1) % ring.size()],
+                        ConnectionUse::kRing);
+      }
+    }
+  }
+
+  void CheckTrees(const NcclPlanner& planner) {
+    for (uint32_t channel = 0; channel < planner.trees().size(); ++channel) {
+      const std::vector<TreePlace>& tree = planner.trees()[channel];
+      for (uint32_t rank = 0; rank < tree.size(); ++rank) {
+        if (tree[rank].up == kNoPeer) continue;
+        const auto up = static_cast<uint32_t>(tree[rank].up);
+        CheckConnection(planner, channel, rank, up, ConnectionUse::kTree);
+        CheckConnection(planner, channel, up, rank, ConnectionUse::kTree);
       }
     }
   }
@@ -107,13 +134,13 @@ class ConnectionChecker {
     std::sort(in_order.begin(), in_order.end());
     for (const uint64_t send : in_order) {
       CheckConnection(planner, 0, static_cast<uint32_t>(send >> 32), static_cast<uint32_t>(send),
-                      true);
+                      ConnectionUse::kPointToPoint);
     }
   }
 
   void CheckConnection(const NcclPlanner& planner, uint32_t channel, uint32_t from, uint32_t to,
-                       bool p2p) {
-    const ConnectionRoute route = planner.RouteOf(channel, from, to, p2p);
+                       ConnectionUse use) {
+    const ConnectionRoute route = planner.RouteOf(channel, from, to, use);
     const DeviceId source = graph_.gpus()[communicator_->ranks[from]];
     const DeviceId target = graph_.gpus()[communicator_->ranks[to]];
     const DeviceId injecting =
@@ -126,7 +153,7 @@ class ConnectionChecker {
     }
     if (injecting != source) RequireNvlink(source, injecting);
     const bool has_nics = RequireNic(injecting) && RequireNic(target);
-    if (has_nics) RequirePath(injecting, target, p2p);
+    if (has_nics) RequirePath(injecting, target, use);
   }
 
   void RequireNvlink(DeviceId a, DeviceId b) {
@@ -146,7 +173,7 @@ class ConnectionChecker {
     return false;
   }
 
-  void RequirePath(DeviceId from, DeviceId to, bool p2p) {
+  void RequirePath(DeviceId from, DeviceId to, ConnectionUse use) {
     const Path path = routing_.Resolve(from, to, 0);
     const std::string ends =
         fmt::format("{} and {}", NameOf(*graph_.NicOfGpu(from)), NameOf(*graph_.NicOfGpu(to)));
@@ -154,7 +181,7 @@ class ConnectionChecker {
       Report(from, to,
              fmt::format("no path joins {}, and communicator {} needs one (expected SWITCHes "
                          "between them{})",
-                         ends, Quote(communicator_->name), Remedy(from, to, p2p)));
+                         ends, Quote(communicator_->name), Remedy(from, to, use)));
     } else if (path.size() > kPathLinksMax) {
       Report(from, to,
              fmt::format("the shortest path of {} has {} links (expected at most {})", ends,
@@ -163,10 +190,11 @@ class ConnectionChecker {
   }
 
   // The setting that keeps such a connection on its rail, where there is one.
-  std::string_view Remedy(DeviceId from, DeviceId to, bool p2p) const {
+  std::string_view Remedy(DeviceId from, DeviceId to, ConnectionUse use) const {
     if (graph_.device(from).local_index == graph_.device(to).local_index) return "";
-    if (p2p) return nccl_.pxn_disable ? ", or nccl.PXN_DISABLE: false" : "";
-    return nccl_.cross_nic != 0 ? ", or nccl.CROSS_NIC: 0" : "";
+    if (use == ConnectionUse::kPointToPoint)
+      return nccl_.pxn_disable ? ", or nccl.PXN_DISABLE: false" : "";
+    return use == ConnectionUse::kRing && nccl_.cross_nic != 0 ? ", or nccl.CROSS_NIC: 0" : "";
   }
 
   void Report(DeviceId a, DeviceId b, std::string what) {
@@ -182,6 +210,7 @@ class ConnectionChecker {
   const char* const source_;
   const FabricGraph& graph_;
   const Job& job_;
+  const ReplayChoice forced_;
   const NcclSettings& nccl_;
   Diagnostics& diagnostics_;
   const EcmpRouting routing_;
@@ -194,9 +223,10 @@ class ConnectionChecker {
 
 }  // namespace
 
-void CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph, const Job& job,
-                      const NcclSettings& nccl, Diagnostics& diagnostics) {
-  ConnectionChecker(scenario, graph, job, nccl, diagnostics).Check();
+void CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph,
+                      const LoadedWorkload& workload, const NcclSettings& nccl,
+                      Diagnostics& diagnostics) {
+  ConnectionChecker(scenario, graph, workload, nccl, diagnostics).Check();
 }
 
 }  // namespace railyard

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "simulator/diagnostics/text_proto.h"
+#include "simulator/scenario/workload_loader.h"
 #include "topologies/fabric_graph.h"
-#include "workloads/job.h"
 #include "workloads/nccl_channels.h"
 
 namespace railyard {
@@ -14,8 +14,9 @@ namespace railyard {
 // ring counts as a whole, as NCCL connects it (ncclTransportRingConnect). What is not joined is an
 // error at the field of `scenario`'s fabric that says what is cabled, up to kUnjoinedReportedMax.
 // Precondition: the job has no more ranks than the fabric GPUs.
-void CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph, const Job& job,
-                      const NcclSettings& nccl, Diagnostics& diagnostics);
+void CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph,
+                      const LoadedWorkload& workload, const NcclSettings& nccl,
+                      Diagnostics& diagnostics);
 
 inline constexpr size_t kUnjoinedReportedMax = 8;
 

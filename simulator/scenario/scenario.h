@@ -35,9 +35,9 @@ struct Scenario {
   std::vector<ModelAttribute> models;  // of the fabric; what is not stated has its default
   RoutingDelays routing;
   std::vector<FaultSpec> faults;
-  // What is replayed whatever the trace states; without it, nothing in the trace states what cannot
-  // be replayed.
-  std::optional<ReplayChoice> forced_replay;
+  // What is replayed whatever the trace states. NcclPlanner::Choose finds a choice for every
+  // collective.
+  ReplayChoice forced_replay;
   std::optional<ImportReport> import_report;  // of a log read at load time
   std::vector<std::string> notes;             // what was assumed on the user's behalf
 };

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/text_proto.h"
+#include "simulator/scenario/choice_check.h"
 #include "simulator/scenario/connection_check.h"
 #include "simulator/scenario/fault_loader.h"
 #include "simulator/scenario/scenario.pb.h"
@@ -79,7 +80,11 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
       LoadNccl(cursor, workload ? workload->trace.nccl_version : std::string(), diagnostics);
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
       !cursor.IsDoubtful("nccl")) {
-    CheckConnections(cursor, *fabric, workload->job, nccl.planner, diagnostics);
+    const int errors_before_choices = diagnostics.error_count();
+    CheckChoices(cursor, *fabric, *workload, nccl.planner, diagnostics);
+    if (diagnostics.error_count() == errors_before_choices) {
+      CheckConnections(cursor, *fabric, *workload, nccl.planner, diagnostics);
+    }
   }
   scenario->gpu = LoadGpu(cursor, diagnostics);
   scenario->nic = LoadNic(cursor, diagnostics);

@@ -7,6 +7,8 @@
 #include <cctype>
 #include <initializer_list>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -60,6 +62,60 @@ uint32_t LoadIbTimeout(const ProtoCursor& nccl, uint32_t default_value, Diagnost
                          "(expected 1 to {}: 4.096 us x 2^N)",
                          kIbTimeoutMax));
   return default_value;
+}
+
+// NCCL_ALGO and NCCL_PROTO: names that are allowed, or after a ^ those that are not.
+template <typename Value, size_t kCount>
+uint32_t LoadNameList(const ProtoCursor& nccl, const char* field,
+                      const std::array<std::pair<std::string_view, Value>, kCount>& known,
+                      Diagnostics& diagnostics) {
+  std::string text = nccl.Text(field, "");
+  const bool is_excluding = text.starts_with('^');
+  if (is_excluding) text.erase(0, 1);
+  uint32_t named = 0;
+  uint32_t all = 0;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : known) {
+    names.emplace_back(name);
+    all |= 1u << static_cast<uint32_t>(value);
+  }
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string name = text.substr(begin, end - begin);
+    const auto found = std::find_if(known.begin(), known.end(), [&](const auto& entry) {
+      return std::equal(
+          name.begin(), name.end(), entry.first.begin(), entry.first.end(),
+          [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+    });
+    if (found == known.end()) {
+      nccl.Error(diagnostics, field, UnknownName("name", name, names));
+      return all;
+    }
+    named |= 1u << static_cast<uint32_t>(found->second);
+    begin = end + 1;
+  }
+  return is_excluding ? all & ~named : named;
+}
+
+void LoadChoices(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
+  using Named = std::pair<std::string_view, Algorithm>;
+  // ncclAlgoStr (src/init.cc).
+  static constexpr std::array kAlgorithms = {
+      Named{"Tree", Algorithm::kTree},
+      Named{"Ring", Algorithm::kRing},
+      Named{"CollNetDirect", Algorithm::kCollnetDirect},
+      Named{"CollNetChain", Algorithm::kCollnetChain},
+      Named{"NVLS", Algorithm::kNvls},
+      Named{"NVLSTree", Algorithm::kNvlsTree},
+      Named{"PAT", Algorithm::kPat},
+  };
+  static constexpr std::array kProtocols = {
+      std::pair<std::string_view, Protocol>{"LL", Protocol::kLl},
+      std::pair<std::string_view, Protocol>{"LL128", Protocol::kLl128},
+      std::pair<std::string_view, Protocol>{"Simple", Protocol::kSimple},
+  };
+  if (nccl.Has("ALGO")) settings.algorithms = LoadNameList(nccl, "ALGO", kAlgorithms, diagnostics);
+  if (nccl.Has("PROTO")) settings.protocols = LoadNameList(nccl, "PROTO", kProtocols, diagnostics);
 }
 
 // A delay within what a run can be asked to wait.
@@ -189,6 +245,7 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
   } else {
     planner.buffsize_bytes = buffsize_bytes;
   }
+  LoadChoices(*nccl, planner, diagnostics);
   planner.pxn_disable = nccl->Flag("PXN_DISABLE", planner.pxn_disable);
   if (nccl->Has("PXN_DISABLE") && planner.version < kFirstPxnVersion &&
       !nccl->IsDoubtful("version")) {
@@ -203,14 +260,21 @@ GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics) {
   GpuCosts costs;
   if (!scenario.Has("gpu")) return costs;
   const ProtoCursor gpu = scenario.Child("gpu");
-  const auto delay = [&](const char* field, int64_t default_ps) {
-    return LoadDelay(gpu, field, default_ps, diagnostics);
+  const auto delay = [&](const char* field, std::optional<int64_t>& stated_ps) {
+    if (gpu.Has(field)) stated_ps = LoadDelay(gpu, field, 0, diagnostics);
   };
-  costs.launch_latency_ps = delay("launch_latency", costs.launch_latency_ps);
-  costs.nvlink_step_latency_ps = delay("nvlink_step_latency", costs.nvlink_step_latency_ps);
-  costs.network_step_latency_ps = delay("network_step_latency", costs.network_step_latency_ps);
-  costs.proxy_post_latency_ps = delay("proxy_post_latency", costs.proxy_post_latency_ps);
-  costs.channel_rate_bps = gpu.RateBps(diagnostics, "channel_rate", costs.channel_rate_bps);
+  delay("launch_latency", costs.launch_latency_ps);
+  delay("nvlink_step_latency", costs.nvlink_step_latency_ps);
+  delay("network_step_latency", costs.network_step_latency_ps);
+  costs.proxy_post_latency_ps =
+      LoadDelay(gpu, "proxy_post_latency", costs.proxy_post_latency_ps, diagnostics);
+  if (gpu.Has("channel_rate")) {
+    costs.channel_rate_bps = gpu.RateBps(diagnostics, "channel_rate", 0);
+  }
+  const auto& message = static_cast<const protos::Gpu&>(gpu.message());
+  if (message.generation() != protos::Gpu::GENERATION_UNSPECIFIED) {
+    costs.generation = static_cast<GpuGeneration>(message.generation() - protos::Gpu::VOLTA);
+  }
   return costs;
 }
 

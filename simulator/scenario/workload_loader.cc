@@ -98,33 +98,38 @@ const char* SourceOf(const protos::Workload& workload) {
   return nullptr;
 }
 
-// Refuses collectives whose log says they ran as something else than is going to be replayed.
-void CheckAlgorithms(const ProtoCursor& workload, const char* source, const LoadedWorkload& loaded,
-                     Diagnostics& diagnostics) {
-  struct Refused {
-    uint64_t count = 0;
-    const JobCollective* first = nullptr;
-  };
-  std::map<ReplayChoice, Refused> refused;
-  for (const JobCollective& collective : loaded.job.collectives) {
-    if (ReplayChoiceOf(collective, loaded.forced_replay)) continue;
-    Refused& entry = refused[{collective.logged_algorithm, collective.logged_protocol}];
-    if (entry.count++ == 0) entry.first = &collective;
+ReplayChoice ForcedChoice(const protos::Workload& message) {
+  ReplayChoice forced;
+  switch (message.algorithm()) {
+    case protos::Workload::RING:
+      forced.algorithm = Algorithm::kRing;
+      break;
+    case protos::Workload::TREE:
+      forced.algorithm = Algorithm::kTree;
+      break;
+    case protos::Workload::NVLS:
+      forced.algorithm = Algorithm::kNvls;
+      break;
+    case protos::Workload::NVLS_TREE:
+      forced.algorithm = Algorithm::kNvlsTree;
+      break;
+    default:
+      break;
   }
-  for (const auto& [logged, entry] : refused) {
-    workload.Error(
-        diagnostics, source,
-        fmt::format("{} collective{} ran as {}, which cannot be replayed (expected {}; "
-                    "workload.algorithm: {} replays them so)",
-                    entry.count, entry.count == 1 ? "" : "s", ReplayName(logged), ReplayableNames(),
-                    AlgorithmName(ReplayableChoices().front().algorithm)));
-    const std::vector<std::string>& files = loaded.trace.source_files;
-    if (entry.first->source_file < files.size() && entry.first->source_line > 0) {
-      diagnostics.Note(
-          {files[entry.first->source_file], static_cast<int>(entry.first->source_line)}, "",
-          "the first of them");
-    }
+  switch (message.protocol()) {
+    case protos::Workload::LL:
+      forced.protocol = Protocol::kLl;
+      break;
+    case protos::Workload::LL128:
+      forced.protocol = Protocol::kLl128;
+      break;
+    case protos::Workload::SIMPLE:
+      forced.protocol = Protocol::kSimple;
+      break;
+    default:
+      break;
   }
+  return forced;
 }
 
 }  // namespace
@@ -141,10 +146,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
     return std::nullopt;
   }
   LoadedWorkload loaded;
-  if (message.has_algorithm()) {
-    loaded.forced_replay =
-        FindReplayable(protos::Workload::ReplayAlgorithm_Name(message.algorithm()));
-  }
+  loaded.forced_replay = ForcedChoice(message);
   std::optional<Trace> trace =
       LoadTrace(workload, source, gpu_count, seed, loaded.import_report, diagnostics);
   if (!trace) return std::nullopt;
@@ -160,7 +162,6 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   if (loaded.job.collectives.empty()) {
     workload.Error(diagnostics, source, "holds no collective (expected at least one)");
   }
-  if (!workload.IsDoubtful("algorithm")) CheckAlgorithms(workload, source, loaded, diagnostics);
   if (diagnostics.error_count() > errors_before || workload.IsDoubtfulSelf()) return std::nullopt;
   return loaded;
 }

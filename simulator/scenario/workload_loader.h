@@ -15,7 +15,7 @@ namespace railyard {
 struct LoadedWorkload {
   Trace trace;
   Job job;
-  std::optional<ReplayChoice> forced_replay;
+  ReplayChoice forced_replay;
   std::optional<ImportReport> import_report;
 };
 

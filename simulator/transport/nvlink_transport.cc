@@ -194,6 +194,7 @@ void NvlinkTransport::Serve(uint32_t port_id) {
   Port& port = ports_[port_id];
   const uint32_t flow_id = port.first_active;
   Flow& flow = flows_[flow_id];
+  const uint8_t sent_before = flow.sent;
   uint32_t wire_bytes = 0;
   for (uint32_t i = 0; i < kBurstPackets && flow.sent != flow.posted; ++i) {
     wire_bytes += SendPacket(flow, flow_id);
@@ -212,6 +213,11 @@ void NvlinkTransport::Serve(uint32_t port_id) {
   port.free_ps = engine.NowPs() + port.paced_ps;
   port.event_pending = port.first_active != kNone;
   if (port.event_pending) engine.ScheduleFabric(port.free_ps, EventClass::kPort, port_id, port_id);
+  if (flow.sent == sent_before || flow.kind != PacketKind::kNvlinkWrite) return;
+  const uint32_t connection = flow.connection;
+  for (uint8_t left = static_cast<uint8_t>(flow.sent - sent_before); left > 0; --left) {
+    listener_.OnMessageInjected(connection, port.free_ps);
+  }
 }
 
 void NvlinkTransport::OnArrival(uint32_t index) {

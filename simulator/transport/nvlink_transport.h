@@ -55,7 +55,7 @@ class NvlinkTransport {
   // The operands are in the members' memories. ServeDue() need not follow.
   void PostReduce(uint32_t group, uint64_t bytes);
 
-  void Serve(uint32_t port);  // EventClass::kPort
+  void Serve(uint32_t port);  // EventClass::kPort; the listener must not post before it returns
   void OnArrival(uint32_t packet);
   void OnDropped(const Packet& packet, LinkId link);
 

@@ -14,6 +14,9 @@ class TransportListener {
   virtual ~TransportListener() = default;
   // The oldest message not yet delivered is in the receiver's memory.
   virtual void OnMessageDelivered(uint32_t connection) = 0;
+  // The oldest message not yet injected has left the sender's GPU at `left_ps`, now or soon
+  // (NVLink only, not of groups).
+  virtual void OnMessageInjected(uint32_t /*connection*/, int64_t /*left_ps*/) {}
   // The oldest message not yet completed was acknowledged as a whole (RDMA only).
   virtual void OnSendCompleted(uint32_t connection) = 0;
   // A clear-to-send element of the receiver is in the sender's memory (RDMA only).

@@ -24,12 +24,18 @@ void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.field;
 
 const char* const kAllReduce =
     "fabric { rail_optimized { servers: 2 } }\n"
-    "workload { program { collectives { kind: ALL_REDUCE bytes: \"4MiB\" } } }\n";
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"4MiB\" } } algorithm: RING "
+    "protocol: SIMPLE }\n";
 const char* const kLargeAllReduce =
     "fabric { rail_optimized { servers: 2 } }\n"
-    "workload { program { collectives { kind: ALL_REDUCE bytes: \"64MiB\" } } }\n";
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"64MiB\" } } algorithm: RING "
+    "protocol: SIMPLE }\n";
 const char* const kInOneServer =
     "fabric { rail_optimized { servers: 1 } }\n"
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"4MiB\" } } algorithm: RING "
+    "protocol: SIMPLE }\n";
+const char* const kTuned =
+    "fabric { rail_optimized { servers: 2 } }\n"
     "workload { program { collectives { kind: ALL_REDUCE bytes: \"4MiB\" } } }\n";
 // Blocks of 1 MiB: 2.29 splits them over more channels than its predecessors, which shows where the
 // proxy is not what everything waits for.
@@ -40,7 +46,8 @@ const char* const kAllToAll =
 // A ring's way off a server is down for 2 ms.
 const char* const kFlap =
     "fabric { rail_optimized { servers: 2 } }\n"
-    "workload { program { collectives { kind: ALL_REDUCE bytes: \"16MiB\" } } }\n"
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"16MiB\" } } algorithm: RING "
+    "protocol: SIMPLE }\n"
     "nccl { IB_TIMEOUT: 8 IB_RETRY_CNT: 7 }\n"
     "routing { detection_delay: \"100us\" convergence_delay: \"1ms\" }\n"
     "faults { kind: LINK_DOWN link: \"server0/nic2--leaf2\" at: \"100us\" until: \"2100us\" }\n";
@@ -84,6 +91,9 @@ const std::vector<Setting>& Settings() {
       {"gpu.network_step_latency", "\"9us\"", kAllReduce},
       {"gpu.channel_rate", "\"100Gbps\"", kAllReduce},
       {"gpu.proxy_post_latency", "\"2us\"", kAllReduce},
+      {"gpu.generation", "VOLTA", kInOneServer},
+      {"nccl.ALGO", "\"^NVLSTree\"", kTuned},
+      {"nccl.PROTO", "\"LL128\"", kTuned},
       {"nic.mtu_bytes", "1024", kAllReduce},
       {"nic.window", "\"16KiB\"", kLargeAllReduce},
       {"nic.ack_every_packets", "1", kAllReduce},

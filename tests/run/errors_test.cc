@@ -23,7 +23,8 @@ using ::testing::StartsWith;
 
 const char* const kSmall =
     "fabric { rail_optimized { servers: 1 } }\n"
-    "workload { program { collectives { kind: ALL_REDUCE bytes: \"64KiB\" } } }\n";
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"64KiB\" } } algorithm: RING "
+    "protocol: SIMPLE }\n";
 
 class RunErrorsTest : public ProgramTest {};
 
@@ -59,12 +60,14 @@ INSTANTIATE_TEST_SUITE_P(
             "2:53", "64 potatoes"},
         Mistake{"UnknownField",
                 "fabric { rail_optimized { servers: 1 } }\n"
-                "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } }\n"
+                "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } "
+                "algorithm: RING protocol: SIMPLE }\n"
                 "sede: 1\n",
                 "3:1", "did you mean \"seed\"?"},
         Mistake{"UnknownPreset",
                 "fabric { preset: \"h100-4x8-rail-optimised\" }\n"
-                "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } }\n",
+                "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } "
+                "algorithm: RING protocol: SIMPLE }\n",
                 "1:10", "did you mean \"h100-4x8-rail-optimized\"?"},
         Mistake{"MissingTrace",
                 "fabric { rail_optimized { servers: 1 } }\n"
@@ -72,13 +75,15 @@ INSTANTIATE_TEST_SUITE_P(
                 "2:12", "no/such.trace"},
         Mistake{"FaultOnALinkThatIsNotThere",
                 "fabric { rail_optimized { servers: 1 } }\n"
-                "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } }\n"
+                "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } "
+                "algorithm: RING protocol: SIMPLE }\n"
                 "faults { kind: LINK_DOWN link: \"server0/nic3--leaf4\" at: \"1ms\" }\n",
                 "3:26", "server0/nic3--leaf4"},
         Mistake{
             "FaultThatEndsBeforeItBegins",
             "fabric { rail_optimized { servers: 1 } }\n"
-            "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } }\n"
+            "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } algorithm: "
+            "RING protocol: SIMPLE }\n"
             "faults { kind: LINK_DOWN link: \"server0/nic3--leaf3\" at: \"2ms\" until: \"1ms\" }\n",
             "3:64", "ends at \"1ms\""}),
     [](const auto& mistake) { return mistake.param.name; });

@@ -260,8 +260,10 @@ std::string RailOptimized(uint32_t servers) {
 }
 
 std::string Program(const std::string& kind, const std::string& bytes, const std::string& more) {
-  return fmt::format("workload {{ program {{ collectives {{ kind: {} bytes: \"{}\" {} }} }} }}\n",
-                     kind, bytes, more);
+  return fmt::format(
+      "workload {{ program {{ collectives {{ kind: {} bytes: \"{}\" {} }} }} "
+      "algorithm: RING protocol: SIMPLE }}\n",
+      kind, bytes, more);
 }
 
 std::string LinkDown(const std::string& link, const std::string& at, const std::string& until,

@@ -53,10 +53,13 @@ std::string RailOnly(int servers) {
 }
 
 // The findings about a scenario on a fabric written out in a file beside it.
+// What the tuner would choose is not what is looked at here.
+constexpr const char* kRing = "algorithm: RING protocol: SIMPLE";
+
 std::string FindingsOn(const std::string& fabric, const std::string& more,
                        const std::string& collective = "kind: ALL_REDUCE bytes: \"24KiB\"") {
   const TextFile file("fabric { file: \"fabric.textproto\" }\nworkload { program { collectives { " +
-                      collective + " } } }\n" + more);
+                      collective + " } } " + kRing + " }\n" + more);
   std::ofstream(file.directory() + "/fabric.textproto") << fabric;
   Diagnostics diagnostics;
   const auto scenario = LoadScenario(file.path(), {}, diagnostics);

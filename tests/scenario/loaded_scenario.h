@@ -15,7 +15,8 @@ namespace railyard {
 // A fabric of 16 GPUs on 2 servers, and a job on it: what a test's own lines are added to.
 inline constexpr const char* kFabric = "fabric { rail_optimized { servers: 2 } }\n";
 inline constexpr const char* kWorkload =
-    "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } }\n";
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } algorithm: RING "
+    "protocol: SIMPLE }\n";
 
 struct LoadedScenario {
   explicit LoadedScenario(const std::string& text, const std::vector<std::string>& sets = {})

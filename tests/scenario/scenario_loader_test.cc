@@ -20,7 +20,7 @@ TEST(ScenarioLoaderTest, AScenarioOfFabricAndWorkloadIsComplete) {
   EXPECT_EQ(scenario.fabric.gpus().size(), 16u);
   EXPECT_EQ(scenario.job.rank_count, 16u);
   EXPECT_EQ(scenario.job.collectives.size(), 1u);
-  EXPECT_FALSE(scenario.forced_replay.has_value());
+  EXPECT_EQ(scenario.forced_replay, (ReplayChoice{Algorithm::kRing, Protocol::kSimple}));
   EXPECT_FALSE(scenario.import_report.has_value());
   EXPECT_TRUE(scenario.faults.empty());
 }

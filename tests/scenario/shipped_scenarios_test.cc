@@ -75,7 +75,7 @@ TEST(ShippedScenariosTest, TheCapturedLogOf16RanksIsReadWithTheMissingEight) {
   ASSERT_EQ(scenario->job.collectives.size(), 1u);
   EXPECT_EQ(scenario->job.collectives[0].bytes, 4u);  // one float
   EXPECT_EQ(scenario->job.collectives[0].logged_algorithm, Algorithm::kTree);
-  EXPECT_EQ(scenario->forced_replay, FindReplayable("RING"));
+  EXPECT_EQ(scenario->forced_replay, (ReplayChoice{Algorithm::kRing, Protocol::kSimple}));
   EXPECT_EQ(scenario->import_report->ranks_reconstructed, 8u);
 }
 

@@ -73,20 +73,36 @@ TEST_F(WorkloadLoaderTest, ALogBesideTheScenarioIsReadWithItsReport) {
 }
 
 TEST_F(WorkloadLoaderTest, WhatCannotBeReplayedIsRefusedAndSaysWhatToDo) {
-  Load("nccl_log { files: \"job.log\" }", Log("TREE proto LL"));
+  Load("nccl_log { files: \"job.log\" }", Log("COLLNET_CHAIN proto SIMPLE"));
   EXPECT_EQ(scenario_, nullptr);
-  EXPECT_EQ(
-      findings_,
-      ":2:12: error: workload.nccl_log: 1 collective ran as TREE/LL, which cannot be replayed "
-      "(expected RING/SIMPLE; workload.algorithm: RING replays them so)\n" +
-          log_ + ":4: note: the first of them\n");
+  EXPECT_EQ(findings_,
+            ":2:12: error: workload.nccl_log: 1 AllReduce ran as COLLNET_CHAIN/SIMPLE, which "
+            "cannot be replayed here (expected " +
+                ReplayableNames() + "; workload.algorithm: RING replays them so)\n" + log_ +
+                ":4: note: the first of them\n");
+}
+
+TEST_F(WorkloadLoaderTest, WhatALogStatesIsReplayed) {
+  Load("nccl_log { files: \"job.log\" }", Log("TREE proto LL"));
+  ASSERT_NE(scenario_, nullptr) << findings_;
+  EXPECT_EQ(scenario_->forced_replay, ReplayChoice{});
+  EXPECT_EQ(StatedChoice(scenario_->job.collectives[0], scenario_->forced_replay),
+            (ReplayChoice{Algorithm::kTree, Protocol::kLl}));
 }
 
 TEST_F(WorkloadLoaderTest, RingIsReplayedWhateverTheLogSaysIfTheScenarioSaysSo) {
   Load("algorithm: RING nccl_log { files: \"job.log\" }", Log("TREE proto LL"));
   ASSERT_NE(scenario_, nullptr) << findings_;
-  EXPECT_EQ(scenario_->forced_replay, FindReplayable("RING"));
+  EXPECT_EQ(StatedChoice(scenario_->job.collectives[0], scenario_->forced_replay),
+            (ReplayChoice{Algorithm::kRing, Protocol::kUnstated}));
   EXPECT_EQ(scenario_->job.collectives[0].logged_algorithm, Algorithm::kTree);
+}
+
+TEST_F(WorkloadLoaderTest, AnAlgorithmThatDoesNotSuitIsRefusedWhereItIsStated) {
+  Load("algorithm: NVLS_TREE program { collectives { kind: ALL_GATHER bytes: \"1MiB\" } }", "");
+  EXPECT_EQ(scenario_, nullptr);
+  EXPECT_THAT(findings_, HasSubstr(":2:12: error: workload.algorithm: 1 AllGather cannot run as "
+                                   "NVLS_TREE on "));
 }
 
 TEST_F(WorkloadLoaderTest, MissingRanksAreRefusedUnlessTheScenarioSaysReconstruct) {

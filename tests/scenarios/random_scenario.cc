@@ -20,7 +20,8 @@ class Generator {
 
   std::string Generate() {
     servers_ = 1 + Below(3);
-    std::string text = RailOptimized(servers_) + "workload { program {\n";
+    std::string text =
+        RailOptimized(servers_) + "workload { algorithm: RING protocol: SIMPLE program {\n";
     for (uint32_t i = 1 + Below(3); i > 0; --i) text += Collective();
     text += "} }\n";
     // Timeouts of 262 us and more: shorter ones break queue pairs that only wait in a queue.

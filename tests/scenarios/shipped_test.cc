@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kPsPerSecondReal = 1e12;
 constexpr double kTimeoutSeconds = 4.096e-6 * (1 << 20);
-constexpr double kFaultSeconds = 2.8e-3;
+constexpr double kFaultSeconds = 4.2e-3;
 // Windows on the wire and a round trip: how far from the fault a timer can have started.
 constexpr double kTimerStartWithinSeconds = 25e-6;
 

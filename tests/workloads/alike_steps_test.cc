@@ -13,6 +13,7 @@ namespace railyard {
 namespace {
 
 using ::railyard::testing::Nodes;
+using ::railyard::testing::PlanRing;
 
 constexpr uint32_t kRanks = 16;
 
@@ -41,7 +42,7 @@ uint64_t CheckRows(const CollectiveSchedule& schedule, const LaneId& lane) {
 // How often the lane begins anew, with a step that only sends; 0 for chains.
 uint64_t LoopCount(const CollectiveSchedule& schedule, const LaneId& lane) {
   const LanePeers peers = schedule.PeersOf(lane);
-  if (peers.recv_from == kNoPeer || peers.send_to == kNoPeer) return 0;
+  if (peers.recv_from.empty() || peers.send_to.empty()) return 0;
   uint64_t loops = 0;
   for (uint64_t i = 0; i < schedule.StepCount(lane); ++i) {
     if (schedule.StepAt(lane, i).recv_from == kNoPeer) ++loops;
@@ -60,7 +61,7 @@ TEST_P(AlikeStepsTest, OfARingHaveEqualPeersAndBytesAndAreManyPerRow) {
     collective.count = count;
     collective.datatype = Datatype::kFloat32;
     collective.root = 3;
-    const auto schedule = planner.PlanRing(collective);
+    const auto schedule = PlanRing(planner, collective);
     for (uint32_t channel = 0; channel < schedule->channel_count(); ++channel) {
       for (uint32_t rank = 0; rank < kRanks; ++rank) {
         if (schedule->BatchCount(rank, channel) == 0) continue;

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "workloads/nccl_channels.h"
+#include "workloads/nccl_planner.h"
 
 namespace railyard::testing {
 
@@ -28,6 +30,11 @@ inline CommunicatorLayout Filled(uint32_t rank_count) {
   CommunicatorLayout layout;
   for (uint32_t rank = 0; rank < rank_count; ++rank) layout.ranks.push_back({rank / 8, rank % 8});
   return layout;
+}
+
+inline std::shared_ptr<const CollectiveSchedule> PlanRing(const NcclPlanner& planner,
+                                                          const JobCollective& collective) {
+  return planner.Plan(collective, {Algorithm::kRing, Protocol::kSimple});
 }
 
 }  // namespace railyard::testing

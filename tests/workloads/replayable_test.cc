@@ -15,44 +15,30 @@ JobCollective Logged(Algorithm algorithm, Protocol protocol) {
   return collective;
 }
 
-TEST(ReplayableTest, WhatALogLeavesOpenIsReplayedAsTheFirstOfTheList) {
-  EXPECT_EQ(ReplayableChoices().front(), kRingSimple);
-  EXPECT_EQ(ReplayChoiceOf(Logged(Algorithm::kUnstated, Protocol::kUnstated), {}), kRingSimple);
-  EXPECT_EQ(ReplayChoiceOf(Logged(Algorithm::kRing, Protocol::kUnstated), {}), kRingSimple);
-  EXPECT_EQ(ReplayChoiceOf(Logged(Algorithm::kUnstated, Protocol::kSimple), {}), kRingSimple);
+TEST(ReplayableTest, WhatTheScenarioForcesGoesBeforeWhatTheLogStates) {
+  const JobCollective tree_ll = Logged(Algorithm::kTree, Protocol::kLl);
+  EXPECT_EQ(StatedChoice(tree_ll, {}), (ReplayChoice{Algorithm::kTree, Protocol::kLl}));
+  EXPECT_EQ(StatedChoice(tree_ll, kRingSimple), kRingSimple);
+  // The log's protocol was chosen for the log's algorithm.
+  EXPECT_EQ(StatedChoice(tree_ll, {Algorithm::kRing, Protocol::kUnstated}),
+            (ReplayChoice{Algorithm::kRing, Protocol::kUnstated}));
+  EXPECT_EQ(StatedChoice(tree_ll, {Algorithm::kUnstated, Protocol::kSimple}),
+            (ReplayChoice{Algorithm::kTree, Protocol::kSimple}));
+  EXPECT_EQ(StatedChoice(Logged(Algorithm::kUnstated, Protocol::kUnstated), {}), ReplayChoice{});
 }
 
-TEST(ReplayableTest, EveryChoiceOfTheListIsTakenWhereALogStatesIt) {
-  for (const ReplayChoice& choice : ReplayableChoices()) {
-    EXPECT_EQ(ReplayChoiceOf(Logged(choice.algorithm, choice.protocol), {}), choice);
-  }
-}
-
-TEST(ReplayableTest, WhatIsNotInTheListIsReplayedOnlyWhenAChoiceIsForced) {
-  const JobCollective pat = Logged(Algorithm::kPat, Protocol::kSimple);
-  EXPECT_EQ(ReplayChoiceOf(pat, {}), std::nullopt);
-  EXPECT_EQ(ReplayChoiceOf(pat, kRingSimple), kRingSimple);
-  EXPECT_EQ(ReplayNameOf(pat, kRingSimple), "RING/SIMPLE");
-}
-
-TEST(ReplayableTest, AChoiceIsFoundByTheNameOfItsAlgorithm) {
-  EXPECT_EQ(FindReplayable("RING"), kRingSimple);
-  EXPECT_EQ(FindReplayable("BUTTERFLY"), std::nullopt);
+TEST(ReplayableTest, TheListIsWhatIsReplayable) {
+  for (const ReplayChoice& choice : ReplayableChoices()) EXPECT_TRUE(IsReplayable(choice));
+  EXPECT_FALSE(IsReplayable({Algorithm::kCollnetChain, Protocol::kSimple}));
+  EXPECT_FALSE(IsReplayable({Algorithm::kNvls, Protocol::kLl}));
 }
 
 TEST(ReplayableTest, NamesAreThoseOfLogs) {
   EXPECT_EQ(ReplayName({Algorithm::kTree, Protocol::kLl128}), "TREE/LL128");
-  EXPECT_EQ(ReplayableNames().substr(0, 11), "RING/SIMPLE");
-}
-
-// NCCL's tuner has no say in Send and Recv, and on networks they use Simple.
-TEST(ReplayableTest, SendsAndReceivesHaveANameOfTheirOwn) {
-  JobCollective collective;
-  collective.kind = CollectiveKind::kSend;
-  EXPECT_EQ(ReplayNameOf(collective, {}), "P2P/SIMPLE");
-  EXPECT_EQ(ReplayNameOf(collective, kRingSimple), "P2P/SIMPLE");
-  collective.kind = CollectiveKind::kAllReduce;
-  EXPECT_EQ(ReplayNameOf(collective, {}), "RING/SIMPLE");
+  EXPECT_EQ(ReplayName({Algorithm::kTree, Protocol::kUnstated}), "TREE");
+  EXPECT_EQ(ReplayName({Algorithm::kUnstated, Protocol::kLl}), "LL");
+  EXPECT_EQ(ReplayName({}), "-");
+  EXPECT_EQ(ReplayableNames().substr(0, 7), "RING/LL");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/schedule_check.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -15,6 +16,7 @@ namespace {
 
 using ::railyard::testing::Filled;
 using ::railyard::testing::Nodes;
+using ::railyard::testing::PlanRing;
 using ::testing::HasSubstr;
 
 constexpr CollectiveKind kRingKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
@@ -32,7 +34,7 @@ JobCollective Collective(CollectiveKind kind, uint64_t bytes, uint32_t root = 0)
 
 std::string CheckRing(const NcclPlanner& planner, CollectiveKind kind, uint64_t bytes,
                       uint32_t root) {
-  const auto schedule = planner.PlanRing(Collective(kind, bytes, root));
+  const auto schedule = PlanRing(planner, Collective(kind, bytes, root));
   return CheckSchedule({kind, bytes, root}, static_cast<uint32_t>(planner.layout().ranks.size()),
                        [&](uint32_t) -> const CollectiveSchedule& { return *schedule; });
 }
@@ -68,6 +70,65 @@ TEST(CheckSchedule, Finds1024RanksRightOnOneChannelInSeconds) {
   EXPECT_EQ(CheckRing(planner, CollectiveKind::kAllReduce, 64 << 20, 0), "");
   EXPECT_EQ(CheckRing(planner, CollectiveKind::kAllGather, 1 << 20, 0), "");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+}
+
+// Every algorithm NCCL may choose, with every protocol it has, for the kinds it suits.
+std::vector<ReplayChoice> ChoicesFor(const NcclPlanner& planner, CollectiveKind kind) {
+  std::vector<ReplayChoice> choices;
+  for (const ReplayChoice& choice : ReplayableChoices()) {
+    if (planner.Choose(Collective(kind, 1), choice)) choices.push_back(choice);
+  }
+  return choices;
+}
+
+std::string CheckChoice(const NcclPlanner& planner, const ReplayChoice& choice, CollectiveKind kind,
+                        uint64_t bytes, uint32_t root) {
+  const auto schedule = planner.Plan(Collective(kind, bytes, root), choice);
+  return CheckSchedule({kind, bytes, root}, static_cast<uint32_t>(planner.layout().ranks.size()),
+                       [&](uint32_t) -> const CollectiveSchedule& { return *schedule; });
+}
+
+TEST(CheckSchedule, FindsEveryAlgorithmAndProtocolRightForEveryRankCount) {
+  for (uint32_t ranks = 2; ranks <= 64; ranks += ranks < 20 ? 1 : 4) {
+    const NcclPlanner planner(Filled(ranks), {});
+    for (const CollectiveKind kind : kRingKinds) {
+      for (const ReplayChoice& choice : ChoicesFor(planner, kind)) {
+        for (const uint64_t bytes : {0, 1, 63, 100'003, 3'000'001}) {
+          ASSERT_EQ(CheckChoice(planner, choice, kind, bytes, ranks / 3), "")
+              << ReplayName(choice) << " " << CollectiveKindName(kind) << " of " << bytes
+              << " B on " << ranks << " ranks";
+        }
+      }
+    }
+  }
+}
+
+TEST(CheckSchedule, FindsEveryAlgorithmAndProtocolRightOnLargeCommunicatorsAndOneChannel) {
+  NcclSettings settings;
+  settings.max_nchannels = 1;
+  for (const uint32_t ranks : {72u, 96u, 127u, 128u, 129u, 255u, 256u, 257u, 511u, 512u, 1'000u}) {
+    const NcclPlanner planner(Filled(ranks), settings);
+    for (const ReplayChoice& choice : ChoicesFor(planner, CollectiveKind::kAllReduce)) {
+      ASSERT_EQ(CheckChoice(planner, choice, CollectiveKind::kAllReduce, 300'007, 0), "")
+          << ReplayName(choice) << " on " << ranks << " ranks";
+    }
+  }
+}
+
+// NVLS is for servers that are equally full, or for one.
+TEST(CheckSchedule, LooksAtTheAlgorithmsOfTheSwitch) {
+  const auto has = [](const std::vector<ReplayChoice>& choices, Algorithm algorithm) {
+    return std::any_of(choices.begin(), choices.end(),
+                       [&](const ReplayChoice& choice) { return choice.algorithm == algorithm; });
+  };
+  const NcclPlanner one(Nodes(1, 8), {});
+  const NcclPlanner three(Nodes(3, 8), {});
+  EXPECT_TRUE(has(ChoicesFor(one, CollectiveKind::kAllReduce), Algorithm::kNvls));
+  EXPECT_TRUE(has(ChoicesFor(one, CollectiveKind::kReduceScatter), Algorithm::kNvls));
+  EXPECT_FALSE(has(ChoicesFor(one, CollectiveKind::kBroadcast), Algorithm::kNvls));
+  EXPECT_FALSE(has(ChoicesFor(one, CollectiveKind::kAllReduce), Algorithm::kNvlsTree));
+  EXPECT_TRUE(has(ChoicesFor(three, CollectiveKind::kAllReduce), Algorithm::kNvlsTree));
+  EXPECT_FALSE(has(ChoicesFor(three, CollectiveKind::kAllReduce), Algorithm::kNvls));
 }
 
 // All ranks' point-to-point schedules of one operation.
@@ -191,7 +252,7 @@ constexpr uint64_t kBytes = 4096;
 Broken BreakOneChannel(CollectiveKind kind, Broken::Change change) {
   NcclSettings settings;
   settings.max_nchannels = 1;
-  return Broken(NcclPlanner(Nodes(1, 4), settings).PlanRing(Collective(kind, kBytes)),
+  return Broken(PlanRing(NcclPlanner(Nodes(1, 4), settings), Collective(kind, kBytes)),
                 std::move(change));
 }
 

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/replay/gpu_costs.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "simulator/diagnostics/check.h"
+
+namespace railyard {
+namespace {
+
+using ByProtocol = std::array<double, 3>;  // LL, LL128, Simple
+
+// baseLatencies and hwLatencies, in microseconds.
+struct LatenciesUs {
+  ByProtocol base;
+  ByProtocol nvlink;
+  ByProtocol network;
+};
+constexpr LatenciesUs kRing = {{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4.0, 14.0}};
+constexpr LatenciesUs kTree = {{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {5.0, 8.5, 14.0}};
+
+// Of those, what passes on the wire here: two NVLinks and the NVSwitch; a NIC's way over one
+// switch. And what the proxies of both sides take.
+constexpr double kNvlinkWireUs = 0.5;
+constexpr double kNetworkWireUs = 1.5;
+constexpr double kProxyUs = 2.0;
+
+// What one CTA carries through, in GB/s of payload.
+// LL: llMaxBws for one server over the 24 CTAs of a full one; LL128: a channel of NCCL's search is
+// two CTAs once it is duplicated, so halves of perChMaxRingLL128Bws; Simple: likewise of
+// perChMaxTreeBws, for one server, but Hopper's as measured: 8 CTAs send 128 MiB in 826 us
+// (SendRecv on 8 H100), 16 carry AllGather's 1 GiB on 2 x 8 H200 in 3.1 ms, both less the overhead
+// of their slices.
+constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
+    {39.0 / 24, 10.0, 26.5 / 2},
+    {87.7 / 24, 10.0, 24.0 / 2},
+    {141.0 / 24, 36.7 / 2, 24.0},
+    {282.0 / 24, 40.0 / 2, 70.0 / 2},
+}};
+
+// NVLS: 25 us through one server and 20.9 us for each hop between servers, both without a base
+// (hwLat, Simple; 2.28). Of the 25, the launch is taken to be that of the other algorithms, four
+// flags and transfers pass on the wire, and the rest is equal at the two hand-overs: to the warps
+// that have the switch add up, and to those that take the result.
+constexpr double kNvlsUs = 25.0;
+constexpr double kNvlsLaunchUs = 8.4;
+constexpr double kNvlsTreeNetworkUs = 20.9;
+constexpr double kNvlsHandOverUs = (kNvlsUs - kNvlsLaunchUs - 4 * kNvlinkWireUs) / 2;
+// What NVLS's channels carry at most, in GB/s of a rank's data: nvlsEfficiency x 40 GB/s (80) x 2 x
+// 7/8 of each of 8 channels found; NVLSTree's: perChMaxNVLSTreeBws, for two nodes and for more.
+// n / 2 (n - 1) of it is AllReduce's data; 16 CTAs (24; 32 between servers) share it.
+struct NvlsGbPerS {
+  double one_node = 0;
+  double two_nodes = 0;
+  double more_nodes = 0;
+  double ctas = 1;
+  double ctas_between_nodes = 1;
+};
+constexpr std::array<NvlsGbPerS, kGpuGenerationCount> kNvlsGbPerS = {{
+    {},
+    {},
+    {40 * 0.85 * 2 * 7 / 8, 57.7, 45.5, 16, 16},
+    {80 * 0.74 * 2 * 7 / 8, 96.0, 80.0, 24, 32},
+}};
+constexpr double kNvlsGraphChannels = 8;
+// The largest round of a channel: 8 heads' chunks of 128 KiB. NCCL's figures have the overhead of
+// rounds in them, which here comes on top.
+constexpr double kNvlsRoundBytes = 8 * 128 * 1024;
+
+double NvlsCtaGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout) {
+  const double n = static_cast<double>(layout.ranks.size());
+  const uint32_t nodes = layout.node_count();
+  const double channel = nodes == 1 ? row.one_node : nodes == 2 ? row.two_nodes : row.more_nodes;
+  const double ctas = nodes == 1 ? row.ctas : row.ctas_between_nodes;
+  const double gb_per_s = channel * kNvlsGraphChannels * n / (2 * (n - 1)) / ctas;
+  return kNvlsRoundBytes / (kNvlsRoundBytes / gb_per_s - kNvlsHandOverUs * 1e3);
+}
+
+int64_t Ps(double us) { return std::llround(us * 1e6); }
+
+}  // namespace
+
+StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& choice) const {
+  SIM_CHECK(choice.algorithm != Algorithm::kUnstated && choice.protocol != Protocol::kUnstated,
+            "the costs of an open choice");
+  const auto p = static_cast<size_t>(choice.protocol) - static_cast<size_t>(Protocol::kLl);
+  const auto row = static_cast<size_t>(generation.value_or(layout.generation));
+  const LatenciesUs& latencies = choice.algorithm == Algorithm::kTree ? kTree : kRing;
+  const bool by_switch =
+      choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree;
+  StepCosts costs;
+  costs.launch_latency_ps =
+      launch_latency_ps.value_or(Ps(by_switch ? kNvlsLaunchUs : latencies.base[p]));
+  // LL and LL128 carry their flags with the data: no fence, nothing between two slices.
+  costs.nvlink_step_latency_ps = nvlink_step_latency_ps.value_or(
+      Ps(by_switch ? kNvlsHandOverUs : latencies.nvlink[p] - kNvlinkWireUs));
+  costs.slice_overhead_ps = choice.protocol == Protocol::kSimple ? costs.nvlink_step_latency_ps : 0;
+  costs.network_step_latency_ps = network_step_latency_ps.value_or(Ps(std::max(
+      0.0, (by_switch ? kNvlsTreeNetworkUs : latencies.network[p]) - kNetworkWireUs - kProxyUs)));
+  const double rate = by_switch ? NvlsCtaGbPerS(kNvlsGbPerS[row], layout) : kCtaGbPerS[row][p];
+  costs.channel_rate_bps =
+      channel_rate_bps.value_or(static_cast<uint64_t>(std::llround(rate * 8e9)));
+  return costs;
+}
+
+}  // namespace railyard

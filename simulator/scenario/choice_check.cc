@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/choice_check.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "simulator/replay/communicator_layout.h"
+#include "simulator/scenario/scenario.pb.h"
+#include "workloads/nccl_planner.h"
+#include "workloads/replayable.h"
+
+namespace railyard {
+namespace {
+
+// Collectives of one kind that are refused for one reason.
+struct Refused {
+  uint64_t count = 0;
+  const JobCollective* first = nullptr;
+};
+using RefusedKey = std::pair<CollectiveKind, ReplayChoice>;
+
+std::map<RefusedKey, Refused> RefusedOf(const FabricGraph& graph, const LoadedWorkload& workload,
+                                        const NcclSettings& nccl) {
+  std::map<RefusedKey, Refused> refused;
+  std::vector<std::unique_ptr<NcclPlanner>> planners(workload.job.communicators.size());
+  // Regular jobs repeat few.
+  std::map<std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, ReplayChoice>, bool> known;
+  for (const JobCollective& collective : workload.job.collectives) {
+    if (collective.is_p2p()) continue;
+    const ReplayChoice stated = StatedChoice(collective, workload.forced_replay);
+    const auto [at, is_new] = known.try_emplace(
+        {collective.communicator, collective.kind, collective.bytes, collective.datatype, stated},
+        true);
+    if (is_new) {
+      std::unique_ptr<NcclPlanner>& planner = planners[collective.communicator];
+      if (!planner) {
+        planner = std::make_unique<NcclPlanner>(
+            LayoutOf(graph, workload.job.communicators[collective.communicator].ranks), nccl);
+      }
+      at->second = planner->Choose(collective, stated).has_value();
+    }
+    if (at->second) continue;
+    Refused& entry = refused[{collective.kind, stated}];
+    if (entry.count++ == 0) entry.first = &collective;
+  }
+  return refused;
+}
+
+const char* SourceOf(const protos::Workload& workload) {
+  if (workload.has_nccl_log()) return "nccl_log";
+  return workload.has_trace() ? "trace" : "program";
+}
+
+}  // namespace
+
+void CheckChoices(const ProtoCursor& scenario, const FabricGraph& graph,
+                  const LoadedWorkload& workload, const NcclSettings& nccl,
+                  Diagnostics& diagnostics) {
+  const ProtoCursor cursor = scenario.Child("workload");
+  const auto& message = static_cast<const protos::Workload&>(cursor.message());
+  if (cursor.IsDoubtful("algorithm") || cursor.IsDoubtful("protocol")) return;
+  for (const auto& [key, entry] : RefusedOf(graph, workload, nccl)) {
+    const auto& [kind, stated] = key;
+    const std::string which =
+        fmt::format("{} {}{}", entry.count, CollectiveKindName(kind), entry.count == 1 ? "" : "s");
+    if (message.has_algorithm() || message.has_protocol()) {
+      cursor.Error(
+          diagnostics, message.has_algorithm() ? "algorithm" : "protocol",
+          fmt::format("{} cannot run as {} on {} ranks of this fabric (expected {})", which,
+                      ReplayName(stated), entry.first->rank_count, ReplayableNames()));
+      continue;
+    }
+    if (stated == ReplayChoice{}) {
+      scenario.Child("nccl").Error(
+          diagnostics, scenario.Child("nccl").Has("ALGO") ? "ALGO" : "PROTO",
+          fmt::format("leaves {} no algorithm and protocol to run as (expected {} among them)",
+                      which, ReplayableNames()));
+      continue;
+    }
+    cursor.Error(diagnostics, SourceOf(message),
+                 fmt::format("{} ran as {}, which cannot be replayed here (expected {}; "
+                             "workload.algorithm: RING replays them so)",
+                             which, ReplayName(stated), ReplayableNames()));
+    const std::vector<std::string>& files = workload.trace.source_files;
+    if (entry.first->source_file < files.size() && entry.first->source_line > 0) {
+      diagnostics.Note(
+          {files[entry.first->source_file], static_cast<int>(entry.first->source_line)}, "",
+          "the first of them");
+    }
+  }
+}
+
+}  // namespace railyard

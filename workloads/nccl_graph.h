@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What NCCL's graph search (src/graph/search.cc) finds on a communicator's servers, as its tuner
+// wants it. Not the search: its outcome for the layouts it was run for, and a rule in the same
+// spirit for others.
+#pragma once
+
+#include "workloads/nccl_channels.h"
+#include "workloads/nccl_tuner.h"
+
+namespace railyard {
+
+// Precondition: at least two ranks.
+TunerPlatform SearchedPlatform(const CommunicatorLayout& layout);
+
+}  // namespace railyard
