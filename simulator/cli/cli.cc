@@ -32,6 +32,8 @@ struct Program {
     commands.push_back(MakeValidateCommand(parser));
     commands.push_back(MakeImportCommand(parser));
     commands.push_back(MakeTopoCommand(parser));
+    commands.push_back(MakePerfCommand(parser));
+    commands.push_back(MakeFidelityCommand(parser));
     commands.push_back(MakeHelpCommand(parser));
     for (const auto& command : commands) command->parser()->group("Commands");
     parser.footer("railyard COMMAND --help says more about one of them.");

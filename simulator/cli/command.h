@@ -31,6 +31,8 @@ std::unique_ptr<Command> MakeRunCommand(CLI::App& program);
 std::unique_ptr<Command> MakeValidateCommand(CLI::App& program);
 std::unique_ptr<Command> MakeImportCommand(CLI::App& program);
 std::unique_ptr<Command> MakeTopoCommand(CLI::App& program);
+std::unique_ptr<Command> MakeFidelityCommand(CLI::App& program);
+std::unique_ptr<Command> MakePerfCommand(CLI::App& program);
 std::unique_ptr<Command> MakeHelpCommand(CLI::App& program);
 
 }  // namespace railyard

@@ -87,9 +87,9 @@ TEST_F(CliTest, NoCommandAndUnknownOnesAreMistakes) {
             "railyard: error: unknown command \"dance\" (expected run, validate, import, topo or "
             "help)\n");
   EXPECT_EQ(Railyard({"--quiet"}), kExitInput);
-  EXPECT_EQ(
-      errors_,
-      "railyard: error: a command is missing (expected run, validate, import, topo or help)\n");
+  EXPECT_EQ(errors_,
+            "railyard: error: a command is missing (expected run, validate, import, topo, perf, "
+            "fidelity or help)\n");
 }
 
 TEST_F(CliTest, HelpListsModelsWithUnitsDefaultsAndFields) {

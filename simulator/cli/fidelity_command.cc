@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analysis/output_file.h"
+#include "simulator/cli/command.h"
+#include "simulator/perf/fidelity.h"
+#include "simulator/units/units.h"
+
+namespace railyard {
+namespace {
+
+class FidelityCommand : public Command {
+ public:
+  explicit FidelityCommand(CLI::App& program)
+      : Command(
+            program.add_subcommand("fidelity", "Measured collective times beside simulated ones")) {
+    parser()
+        ->add_option("MEASURED", files_, "Tables of measurements, comma-separated values")
+        ->required();
+    parser()
+        ->add_option("--max-bytes", bytes_max_, "Larger rows are listed as not run (default: 1G)")
+        ->type_name("SIZE");
+    parser()
+        ->add_option("--json", json_,
+                     "Write the result as JSON too; - is standard output, instead "
+                     "of the table")
+        ->type_name("FILE");
+  }
+
+  ExitStatus Run() override {
+    Diagnostics diagnostics;
+    const auto bytes_max = ParseBytes(bytes_max_);
+    if (!bytes_max) {
+      fmt::print(stderr, "--max-bytes: error: {} is not a size (expected e.g. 64M)\n",
+                 Quote(bytes_max_));
+    }
+    std::vector<MeasuredRow> rows;
+    for (const std::string& file : files_) {
+      std::vector<MeasuredRow> of_file = ReadMeasuredTable(file, diagnostics);
+      rows.insert(rows.end(), of_file.begin(), of_file.end());
+    }
+    fmt::print(stderr, "{}", diagnostics.ToString());
+    if (diagnostics.HasErrors() || !bytes_max) return kExitInput;
+    const bool shows_progress = ::isatty(STDERR_FILENO) != 0;
+    const FidelityResult result = RunFidelity(rows, *bytes_max, [&](size_t done, size_t of) {
+      if (shows_progress)
+        fmt::print(stderr, "\r{} of {} points{}", done, of, done == of ? "\n" : "");
+    });
+    if (json_ == "-") {
+      fmt::print("{}", FidelityJson(result));
+      return kExitDone;
+    }
+    if (!json_.empty()) {
+      OutputFile file(json_);
+      file.Write(FidelityJson(result));
+      file.Close();
+    }
+    fmt::print("{}", FidelityTable(result));
+    return kExitDone;
+  }
+
+ private:
+  std::vector<std::string> files_;
+  std::string bytes_max_ = "1G";
+  std::string json_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeFidelityCommand(CLI::App& program) {
+  return std::make_unique<FidelityCommand>(program);
+}
+
+}  // namespace railyard

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analysis/output_file.h"
+#include "simulator/cli/command.h"
+#include "simulator/diagnostics/names.h"
+#include "simulator/perf/nccl_tests_table.h"
+#include "simulator/perf/platform_scenario.h"
+#include "simulator/units/units.h"
+#include "topologies/fabric_argument_loader.h"
+#include "topologies/platform.h"
+#include "topologies/preset.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kNodesMax = 4096;
+constexpr uint64_t kPointsMax = 1000;
+
+void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
+
+class PerfCommand : public Command {
+ public:
+  explicit PerfCommand(CLI::App& program)
+      : Command(program.add_subcommand("perf", "nccl-tests' table, simulated")) {
+    parser()
+        ->add_option("--collective", collective_, "all_reduce, all_gather, alltoall, …")
+        ->required();
+    parser()
+        ->add_option("--fabric", fabric_,
+                     "A platform (its reference rail-optimized fabric), a preset or a file")
+        ->required();
+    parser()->add_option("--nodes", nodes_, "Servers of a platform (default: 1)");
+    parser()->add_option("-b,--minbytes", bytes_min_, "Smallest size (default: 1M)");
+    parser()->add_option("-e,--maxbytes", bytes_max_, "Largest size (default: 1G)");
+    parser()->add_option("-f,--stepfactor", factor_, "From one size to the next (default: 2)");
+    parser()->add_option("--algo", algorithm_, "As NCCL_ALGO, e.g. Ring (default: NCCL's choice)");
+    parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple");
+    parser()->add_option("--nccl-version", version_, "e.g. 2.27.5");
+    parser()
+        ->add_option("-J,--json", json_,
+                     "Write nccl-tests' JSON too; - is standard output, instead "
+                     "of the table")
+        ->type_name("FILE");
+  }
+
+  ExitStatus Run() override {
+    PerfReport report;
+    if (!ReadArguments(report)) return kExitInput;
+    const std::optional<std::string> scenario = FabricScenario(report);
+    if (!scenario) return kExitInput;
+    const bool shows_table = json_ != "-";
+    std::vector<PerfPoint> points;
+    for (uint64_t bytes = report.bytes_min; bytes <= report.bytes_max; bytes *= report.factor) {
+      points.push_back(
+          {.collective = report.collective, .bytes = bytes, .scenario = *scenario, .workload = {}});
+      report.rows.push_back({.bytes = bytes, .outcome = {}});
+      if (bytes > report.bytes_max / report.factor) break;
+    }
+    if (const std::string findings = FindingsOf(points.front()); !findings.empty()) {
+      fmt::print(stderr, "{}", findings);
+      return kExitInput;
+    }
+    if (shows_table) fmt::print("{}", PerfHeader(report));
+    // Lines appear in order, each as soon as those before it have.
+    std::vector<bool> done(points.size());
+    size_t shown = 0;
+    bool all_ran = true;
+    RunPoints(points, [&](size_t index, const PerfOutcome& outcome) {
+      report.rows[index].outcome = outcome;
+      done[index] = true;
+      for (; shown < done.size() && done[shown]; ++shown) {
+        const PerfRow& row = report.rows[shown];
+        if (!row.outcome.error.empty()) {
+          fmt::print(stderr, "{} B: {}\n", row.bytes, row.outcome.error);
+          all_ran = false;
+        } else if (shows_table) {
+          fmt::print("{}", PerfLine(report, row));
+          std::fflush(stdout);
+        }
+      }
+    });
+    if (!all_ran) return kExitInput;
+    if (shows_table) fmt::print("{}", PerfFooter(report));
+    if (json_ == "-") {
+      fmt::print("{}", PerfJson(report));
+    } else if (!json_.empty()) {
+      OutputFile file(json_);
+      file.Write(PerfJson(report));
+      file.Close();
+    }
+    return kExitDone;
+  }
+
+ private:
+  bool ReadArguments(PerfReport& report) {
+    bool right = true;
+    const auto wrong = [&](const std::string& what) {
+      PrintError(what);
+      right = false;
+    };
+    std::vector<std::string> names;
+    std::optional<PerfCollective> collective;
+    for (int i = 0; i < kPerfCollectiveCount; ++i) {
+      names.emplace_back(PerfCollectiveName(static_cast<PerfCollective>(i)));
+      if (names.back() == collective_) collective = static_cast<PerfCollective>(i);
+    }
+    if (collective) {
+      report.collective = *collective;
+    } else {
+      wrong("--collective: " + UnknownName("collective", collective_, names));
+    }
+    const auto size = [&](const char* option, const std::string& text, uint64_t& bytes) {
+      const auto parsed = ParseBytes(text);
+      if (parsed && *parsed > 0) {
+        bytes = *parsed;
+      } else {
+        wrong(fmt::format("{}: {} is not a size (expected e.g. 64M)", option, Quote(text)));
+      }
+    };
+    size("-b", bytes_min_, report.bytes_min);
+    size("-e", bytes_max_, report.bytes_max);
+    if (right && report.bytes_min > report.bytes_max) wrong("-b is larger than -e");
+    if (factor_ < 2 || factor_ > kPointsMax) wrong("-f: expected a factor of 2 or more");
+    report.factor = factor_;
+    if (nodes_ < 1 || nodes_ > kNodesMax) {
+      wrong(fmt::format("--nodes: {} (expected 1 to {})", nodes_, kNodesMax));
+    }
+    return right;
+  }
+
+  // All blocks but the workload; the number of GPUs goes into the report.
+  std::optional<std::string> FabricScenario(PerfReport& report) const {
+    std::string text;
+    if (const auto platform = FindPlatform(fabric_)) {
+      report.ranks = platform->gpus * nodes_;
+      report.fabric = fmt::format("{} x {}", nodes_, fabric_);
+      text = ScenarioOf({.platform = fabric_, .nodes = nodes_});
+    } else {
+      if (nodes_ != 1) {
+        PrintError("--nodes: means something for a platform only (expected one of " +
+                   PlatformNames() + " as --fabric)");
+        return std::nullopt;
+      }
+      Diagnostics diagnostics;
+      const auto graph = LoadFabricArgument(fabric_, diagnostics);
+      fmt::print(stderr, "{}", diagnostics.ToString());
+      if (!graph) return std::nullopt;
+      report.ranks = static_cast<uint32_t>(graph->gpus().size());
+      report.fabric = fabric_;
+      text = FabricBlock();
+    }
+    std::string nccl;
+    if (!algorithm_.empty()) nccl += fmt::format(" ALGO: \"{}\"", algorithm_);
+    if (!protocol_.empty()) nccl += fmt::format(" PROTO: \"{}\"", protocol_);
+    if (!version_.empty()) nccl += fmt::format(" version: \"{}\"", version_);
+    if (nccl.find('\\') != std::string::npos || nccl.find('\n') != std::string::npos) {
+      PrintError("--algo, --proto, --nccl-version: expected names");
+      return std::nullopt;
+    }
+    return text + (nccl.empty() ? "" : "nccl {" + nccl + " }\n");
+  }
+
+  std::string FabricBlock() const;
+
+  static std::string PlatformNames() {
+    std::vector<std::string> names;
+    for (const Platform& platform : Platforms()) names.emplace_back(platform.name);
+    return JoinAlternatives(names);
+  }
+
+  std::string collective_;
+  std::string fabric_;
+  uint32_t nodes_ = 1;
+  std::string bytes_min_ = "1M";
+  std::string bytes_max_ = "1G";
+  uint64_t factor_ = 2;
+  std::string algorithm_;
+  std::string protocol_;
+  std::string version_;
+  std::string json_;
+};
+
+std::string PerfCommand::FabricBlock() const {
+  for (const Preset& preset : Presets()) {
+    if (preset.name == fabric_) return fmt::format("fabric {{ preset: \"{}\" }}\n", fabric_);
+  }
+  return fmt::format("fabric {{ file: \"{}\" }}\n", std::filesystem::absolute(fabric_).string());
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakePerfCommand(CLI::App& program) {
+  return std::make_unique<PerfCommand>(program);
+}
+
+}  // namespace railyard

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/perf/nccl_tests_table.h"
+
+#include <fmt/format.h>
+#include <rapidjson/prettywriter.h>
+#include <rapidjson/stringbuffer.h>
+
+namespace railyard {
+namespace {
+
+constexpr uint64_t kElementBytes = 4;  // float, nccl-tests' default
+
+struct Bandwidths {
+  double time_us = 0;
+  double algbw = 0;  // GB/s
+  double busbw = 0;
+};
+Bandwidths BandwidthsOf(const PerfReport& report, const PerfRow& row) {
+  Bandwidths result;
+  result.time_us = static_cast<double>(row.outcome.time_ps) * 1e-6;
+  result.algbw = static_cast<double>(row.bytes) / result.time_us * 1e-3;
+  result.busbw = result.algbw * BusbwFactorOf(report.collective, report.ranks);
+  return result;
+}
+
+bool Reduces(PerfCollective collective) {
+  return collective == PerfCollective::kAllReduce || collective == PerfCollective::kReduce ||
+         collective == PerfCollective::kReduceScatter;
+}
+bool HasRoot(PerfCollective collective) {
+  return collective == PerfCollective::kBroadcast || collective == PerfCollective::kReduce ||
+         collective == PerfCollective::kGather || collective == PerfCollective::kScatter;
+}
+
+// As wide as nccl-tests has it: two, one or no decimals.
+std::string Time(double us) {
+  return us < 99.995    ? fmt::format("{:7.2f}", us)
+         : us < 9999.95 ? fmt::format("{:7.1f}", us)
+                        : fmt::format("{:7.0f}", us);
+}
+
+double AverageBusbw(const PerfReport& report) {
+  double sum = 0;
+  size_t count = 0;
+  for (const PerfRow& row : report.rows) {
+    if (!row.outcome.error.empty()) continue;
+    sum += BandwidthsOf(report, row).busbw;
+    ++count;
+  }
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+}  // namespace
+
+std::string PerfHeader(const PerfReport& report) {
+  return fmt::format(
+      "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {}(factor) warmup iters: 0 iters: 1 agg "
+      "iters: 1 validation: 0 graph: 0\n"
+      "#\n"
+      "# simulated: {} on {}, {} ranks; no machine was measured\n"
+      "#\n"
+      "#{:>52}{:>32}\n"
+      "#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6} {:>6}  {:>7}  {:>6}  {:>6} {:>6}\n"
+      "#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6} {:>6}  {:>7}  {:>6}  {:>6} "
+      "{:>6}\n",
+      report.bytes_min, report.bytes_max, report.factor, PerfCollectiveName(report.collective),
+      report.fabric, report.ranks, "out-of-place", "in-place", "size", "count", "type", "redop",
+      "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong", "(B)",
+      "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+}
+
+std::string PerfLine(const PerfReport& report, const PerfRow& row) {
+  if (!row.outcome.error.empty()) {
+    return fmt::format("# {} B: {}\n", row.bytes, row.outcome.error);
+  }
+  const Bandwidths is = BandwidthsOf(report, row);
+  const std::string half =
+      fmt::format("{}  {:6.2f}  {:6.2f} {:>6}", Time(is.time_us), is.algbw, is.busbw, "N/A");
+  // The network carries the same either way.
+  return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {}  {}\n", row.bytes,
+                     row.bytes / kElementBytes / BlocksOf(report.collective, report.ranks), "float",
+                     Reduces(report.collective) ? "sum" : "none",
+                     HasRoot(report.collective) ? "0" : "-1", half, half);
+}
+
+std::string PerfFooter(const PerfReport& report) {
+  return fmt::format("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {:g} \n#\n",
+                     AverageBusbw(report));
+}
+
+std::string PerfJson(const PerfReport& report) {
+  rapidjson::StringBuffer buffer;
+  rapidjson::PrettyWriter<rapidjson::StringBuffer> json(buffer);
+  json.SetIndent(' ', 2);
+  const auto text = [&](const char* key, std::string_view value) {
+    json.Key(key);
+    json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  };
+  const auto number = [&](const char* key, uint64_t value) {
+    json.Key(key);
+    json.Uint64(value);
+  };
+  const auto real = [&](const char* key, double value) {
+    json.Key(key);
+    json.Double(value);
+  };
+  json.StartObject();
+  number("version", 1);
+  json.Key("simulated");
+  json.Bool(true);
+  json.Key("config");
+  json.StartObject();
+  text("test", PerfCollectiveName(report.collective));
+  text("fabric", report.fabric);
+  number("ranks", report.ranks);
+  number("min_bytes", report.bytes_min);
+  number("max_bytes", report.bytes_max);
+  number("step_factor", report.factor);
+  json.EndObject();
+  json.Key("results");
+  json.StartArray();
+  for (const PerfRow& row : report.rows) {
+    if (!row.outcome.error.empty()) continue;
+    json.StartObject();
+    number("size", row.bytes);
+    number("count", row.bytes / kElementBytes / BlocksOf(report.collective, report.ranks));
+    text("type", "float");
+    text("redop", Reduces(report.collective) ? "sum" : "none");
+    json.Key("root");
+    json.Int(HasRoot(report.collective) ? 0 : -1);
+    const Bandwidths is = BandwidthsOf(report, row);
+    for (const char* half : {"out_of_place", "in_place"}) {
+      json.Key(half);
+      json.StartObject();
+      real("time", is.time_us);
+      real("alg_bw", is.algbw);
+      real("bus_bw", is.busbw);
+      json.Key("nwrong");
+      json.Null();
+      json.EndObject();
+    }
+    text("replayed", row.outcome.replayed);
+    number("packet_hops", row.outcome.packet_hops);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("average_bus_bandwidth");
+  json.StartObject();
+  real("bandwidth", AverageBusbw(report));
+  json.EndObject();
+  json.EndObject();
+  return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+}
+
+}  // namespace railyard

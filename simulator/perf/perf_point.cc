@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/perf/perf_point.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "analysis/output_file.h"
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/perf/temporary_directory.h"
+#include "simulator/run/run_scenario.h"
+#include "simulator/scenario/scenario_loader.h"
+
+namespace railyard {
+namespace {
+
+struct CollectiveRow {
+  std::string_view name;
+  std::string_view program_kind;  // railyard.protos.ProgramCollective.Kind
+  bool has_blocks = false;
+};
+constexpr std::array<CollectiveRow, kPerfCollectiveCount> kCollectives = {{
+    {"all_reduce", "ALL_REDUCE"},
+    {"all_gather", "ALL_GATHER", true},
+    {"reduce_scatter", "REDUCE_SCATTER", true},
+    {"broadcast", "BROADCAST"},
+    {"reduce", "REDUCE"},
+    {"alltoall", "ALL_TO_ALL", true},
+    {"gather", "GATHER", true},
+    {"scatter", "SCATTER", true},
+    {"sendrecv", "SEND_RECV"},
+}};
+
+const CollectiveRow& RowOf(PerfCollective collective) {
+  return kCollectives[static_cast<size_t>(collective)];
+}
+
+std::string ScenarioText(const PerfPoint& point) {
+  return fmt::format(
+      "{}\nworkload {{ program {{ collectives {{ kind: {} bytes: \"{}B\" }} }} {} }}\n",
+      point.scenario, RowOf(point.collective).program_kind, point.bytes, point.workload);
+}
+
+// Findings without the place in a file that no user wrote.
+std::string WithoutPlace(const Diagnostics& diagnostics, const std::string& path) {
+  std::string text = diagnostics.ToString();
+  for (size_t at = text.find(path); at != std::string::npos; at = text.find(path, at)) {
+    const size_t error = text.find("error: ", at);
+    const size_t line_end = text.find('\n', at);
+    if (error == std::string::npos || error > line_end) {
+      at += path.size();
+      continue;
+    }
+    text.erase(at, error - at);
+  }
+  return text;
+}
+
+// In the child: runs the scenario, writes the outcome to `descriptor`, one field a line.
+[[noreturn]] void RunInChild(const std::string& path, int descriptor) {
+  std::string text;
+  try {
+    Diagnostics diagnostics;
+    const auto scenario = LoadScenario(path, {}, diagnostics);
+    if (!scenario) {
+      text = "error\n" + WithoutPlace(diagnostics, path);
+    } else {
+      const RunResult result = RunScenario(*scenario, {.baseline = false});
+      const CollectiveResult& only = result.collectives.front();
+      text = only.completed
+                 ? fmt::format("done\n{}\n{}\n{}\n", only.last_end_ps - only.first_start_ps,
+                               result.packet_hops, only.replayed)
+                 : "error\n" + result.status_detail;
+    }
+  } catch (const std::exception& error) {
+    text = std::string("error\n") + error.what();
+  }
+  for (size_t written = 0; written < text.size();) {
+    const ssize_t count = write(descriptor, text.data() + written, text.size() - written);
+    if (count < 0 && errno != EINTR) _exit(1);
+    if (count > 0) written += static_cast<size_t>(count);
+  }
+  _exit(0);
+}
+
+// A child and the end of the pipe it writes to.
+struct Child {
+  size_t point = 0;
+  int descriptor = -1;
+};
+
+Child StartChild(const std::string& path, size_t point, pid_t& id) {
+  int ends[2];
+  if (pipe(ends) != 0) {
+    throw EnvironmentError(fmt::format("no pipe for a run: {}", std::strerror(errno)));
+  }
+  std::fflush(nullptr);
+  const pid_t parent = getpid();
+  id = fork();
+  if (id < 0)
+    throw EnvironmentError(fmt::format("a run cannot be forked: {}", std::strerror(errno)));
+  if (id == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    close(ends[0]);
+    RunInChild(path, ends[1]);
+  }
+  close(ends[1]);
+  return {point, ends[0]};
+}
+
+std::string ReadAll(int descriptor) {
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (;;) {
+    const ssize_t count = read(descriptor, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    text.append(buffer.data(), static_cast<size_t>(count));
+  }
+  close(descriptor);
+  return text;
+}
+
+PerfOutcome OutcomeOf(const std::string& text, int status) {
+  PerfOutcome outcome;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || text.empty()) {
+    outcome.error = WIFSIGNALED(status)
+                        ? fmt::format("the run was killed by signal {}", WTERMSIG(status))
+                        : "the run ended without a result";
+    return outcome;
+  }
+  std::array<char, 64> replayed{};
+  if (std::sscanf(text.c_str(), "done\n%ld\n%lu\n%63s", &outcome.time_ps, &outcome.packet_hops,
+                  replayed.data()) == 3) {
+    outcome.replayed = replayed.data();
+  } else {
+    outcome.error = text.substr(std::min(text.size(), std::strlen("error\n")));
+  }
+  return outcome;
+}
+
+}  // namespace
+
+std::string_view PerfCollectiveName(PerfCollective collective) { return RowOf(collective).name; }
+
+uint32_t BlocksOf(PerfCollective collective, uint32_t ranks) {
+  return RowOf(collective).has_blocks ? ranks : 1;
+}
+
+double BusbwFactorOf(PerfCollective collective, uint32_t ranks) {
+  const double n = ranks;
+  if (collective == PerfCollective::kAllReduce) return 2 * (n - 1) / n;
+  return RowOf(collective).has_blocks ? (n - 1) / n : 1;
+}
+
+std::string FindingsOf(const PerfPoint& point) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.File("point.textproto");
+  OutputFile file(path);
+  file.Write(ScenarioText(point));
+  file.Close();
+  Diagnostics diagnostics;
+  const auto scenario = LoadScenario(path, {}, diagnostics);
+  return scenario ? "" : WithoutPlace(diagnostics, path);
+}
+
+std::vector<PerfOutcome> RunPoints(const std::vector<PerfPoint>& points,
+                                   const std::function<void(size_t, const PerfOutcome&)>& done) {
+  std::vector<PerfOutcome> outcomes(points.size());
+  const TemporaryDirectory directory;
+  std::map<pid_t, Child> running;
+  const size_t at_once = std::max(1u, std::thread::hardware_concurrency());
+  size_t next = 0;
+  while (next < points.size() || !running.empty()) {
+    while (next < points.size() && running.size() < at_once) {
+      const std::string path = directory.File(fmt::format("point{}.textproto", next));
+      OutputFile file(path);
+      file.Write(ScenarioText(points[next]));
+      file.Close();
+      pid_t id = 0;
+      const Child child = StartChild(path, next, id);
+      running[id] = child;
+      ++next;
+    }
+    int status = 0;
+    const pid_t ended = waitpid(-1, &status, 0);
+    if (ended < 0) {
+      if (errno == EINTR) continue;
+      throw EnvironmentError(fmt::format("cannot wait for a run: {}", std::strerror(errno)));
+    }
+    const auto at = running.find(ended);
+    if (at == running.end()) continue;
+    PerfOutcome& outcome = outcomes[at->second.point];
+    outcome = OutcomeOf(ReadAll(at->second.descriptor), status);
+    done(at->second.point, outcome);
+    running.erase(at);
+  }
+  return outcomes;
+}
+
+}  // namespace railyard

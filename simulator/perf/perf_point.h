@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One collective at one size, timed by a whole run of its own, as `railyard run` would. Many points
+// are many processes, for a process simulates once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "traces/trace.h"
+
+namespace railyard {
+
+// What is timed. The size is nccl-tests': docs/scenario.md, `program`.
+enum class PerfCollective : uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kSendRecv,
+};
+inline constexpr int kPerfCollectiveCount = 9;
+// As on nccl-tests' command line: "all_reduce", "alltoall", "sendrecv".
+std::string_view PerfCollectiveName(PerfCollective collective);
+// nccl-tests' factor from algorithm to bus bandwidth (doc/PERFORMANCE.md of nccl-tests).
+double BusbwFactorOf(PerfCollective collective, uint32_t ranks);
+// How many ranks share the size evenly: n where it is the total of a block for each; else 1.
+uint32_t BlocksOf(PerfCollective collective, uint32_t ranks);
+
+struct PerfPoint {
+  PerfCollective collective = PerfCollective::kAllReduce;
+  uint64_t bytes = 0;
+  // Blocks of a scenario in text form, all but the workload's program: `fabric`, `nccl`, `nic`, ….
+  std::string scenario;
+  std::string workload;  // beside the program: "algorithm: RING"
+};
+
+// What is wrong with a point, without running it: findings, one a line; empty if nothing is.
+std::string FindingsOf(const PerfPoint& point);
+
+struct PerfOutcome {
+  std::string error;  // empty: the point ran; else the findings, or what became of the process
+  int64_t time_ps = 0;
+  uint64_t packet_hops = 0;
+  std::string replayed;  // "RING/SIMPLE"
+};
+
+// One outcome for each point, in order; as many processes at once as there are processors.
+// `done` is told of each as it ends. EnvironmentError where no process can be started.
+std::vector<PerfOutcome> RunPoints(const std::vector<PerfPoint>& points,
+                                   const std::function<void(size_t, const PerfOutcome&)>& done);
+
+}  // namespace railyard

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/perf/platform_scenario.h"
+
+#include <fmt/format.h>
+
+namespace railyard {
+
+std::string ScenarioOf(const PlatformFabric& fabric) {
+  std::string servers = fmt::format("platform: \"{}\" count: {}", fabric.platform, fabric.nodes);
+  if (fabric.gpus_per_node != 0) servers += fmt::format(" gpus: {}", fabric.gpus_per_node);
+  if (fabric.nics_per_node != 0) servers += fmt::format(" nics: {}", fabric.nics_per_node);
+  if (fabric.nic_rate_bps != 0) {
+    servers += fmt::format(" nic_rate: \"{}bps\"", fabric.nic_rate_bps);
+  }
+  std::string text =
+      fmt::format("fabric {{ rail_optimized {{ mixed_servers {{ {} }} }} }}\n", servers);
+  if (fabric.network == NetworkKind::kInfiniBand) {
+    // InfiniBand: link-level credits; congestion control is off by default (IBTA annex A10).
+    text += "network { network_flow_control: CREDITS }\n";
+  } else {
+    text += "nic { congestion_control { dcqcn {} } }\n";
+  }
+  return text;
+}
+
+}  // namespace railyard

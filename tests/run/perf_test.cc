@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// `railyard perf` and `railyard fidelity` as a user runs them.
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+
+#include "tests/run/program.h"
+#include "tests/support/reference_dir.h"
+
+namespace railyard::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PerfTest : public ProgramTest {};
+
+TEST_F(PerfTest, PrintsNcclTestsRowsWithBandwidthsThatAgreeWithTheTime) {
+  const ProgramExit run = Railyard({"perf", "--collective", "all_gather", "--fabric", "dgx-h100",
+                                    "-b", "1M", "-e", "4M", "-f", "2"});
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_THAT(run.output, HasSubstr("simulated"));
+  std::istringstream lines(run.output);
+  uint64_t expected_bytes = 1 << 20;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream fields(line);
+    uint64_t bytes = 0;
+    uint64_t count = 0;
+    std::string type;
+    std::string redop;
+    int root = 0;
+    double time_us = 0;
+    double algbw = 0;
+    double busbw = 0;
+    fields >> bytes >> count >> type >> redop >> root >> time_us >> algbw >> busbw;
+    EXPECT_EQ(bytes, expected_bytes);
+    EXPECT_EQ(count, bytes / 4 / 8);
+    EXPECT_EQ(type, "float");
+    EXPECT_EQ(redop, "none");
+    EXPECT_EQ(root, -1);
+    EXPECT_NEAR(algbw, static_cast<double>(bytes) / time_us * 1e-3, 0.01 * algbw + 0.01);
+    EXPECT_NEAR(busbw, algbw * 7 / 8, 0.01 * busbw + 0.01);
+    expected_bytes *= 2;
+  }
+  EXPECT_EQ(expected_bytes, uint64_t{8} << 20);
+}
+
+TEST_F(PerfTest, SaysEveryMistakeBeforeItRuns) {
+  const ProgramExit run = Railyard(
+      {"perf", "--collective", "alltoal", "--fabric", "dgx-h100", "--nodes", "0", "-b", "0"});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.errors, HasSubstr("unknown collective \"alltoal\" (did you mean \"alltoall\"?)"));
+  EXPECT_THAT(run.errors, HasSubstr("-b: \"0\" is not a size"));
+  EXPECT_THAT(run.errors, HasSubstr("--nodes: 0 (expected 1 to 4096)"));
+  const ProgramExit algorithm = Railyard(
+      {"perf", "--collective", "all_reduce", "--fabric", "dgx-h100", "--algo", "Rng", "-e", "4M"});
+  EXPECT_EQ(algorithm.status, 2);
+  EXPECT_EQ(algorithm.output, "");
+  EXPECT_THAT(algorithm.errors,
+              HasSubstr("nccl.ALGO: unknown name \"Rng\" (did you mean \"Ring\"?)"));
+}
+
+// Healthy machines of one kind agree with each other within 1 to 9 per cent in these tables; sizes
+// up to 64 MiB are where latencies and chunks show most. What is reached is in docs/validation.md.
+TEST_F(PerfTest, TimesUpTo64MiBAreNearThoseMeasured) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  const std::string tables = reference_dir + "/measured/";
+  const std::string json = scratch_.Path("fidelity.json");
+  const ProgramExit run = Railyard(
+      {"fidelity", tables + "h100-cluster01-1node-5collectives.csv",
+       tables + "nvidia-dgxh100-1node-allreduce.csv", tables + "h100-ndr-2and8node-allreduce.csv",
+       tables + "gcp-h200-2node-allgather.csv", "--max-bytes", "64M", "--json", json});
+  ASSERT_EQ(run.status, 0) << run.errors;
+  rapidjson::Document result;
+  result.Parse(ReadText(json).c_str());
+  ASSERT_FALSE(result.HasParseError());
+  std::vector<double> errors;
+  for (const auto& row : result["rows"].GetArray()) {
+    const std::string source = row["source_id"].GetString();
+    const uint64_t bytes = row["bytes"].GetUint64();
+    if (source == "gcp-gke-rdma-doc" || source == "dranet-h200-1gpu" || bytes < 1 << 20) continue;
+    errors.push_back(std::abs(row["error"].GetDouble()));
+    // No time without packets.
+    EXPECT_GE(row["packet_hops"].GetUint64(), bytes / 8192) << source;
+    EXPECT_NEAR(row["simulated_us"].GetDouble() / row["measured_us"].GetDouble() - 1,
+                row["error"].GetDouble(), 1e-9);
+  }
+  ASSERT_GT(errors.size(), 60u);
+  std::sort(errors.begin(), errors.end());
+  EXPECT_LT(errors[errors.size() / 2], 0.10);
+  EXPECT_EQ(result["skipped"].Size(), 0u);
+  EXPECT_GT(result["not_run"].Size(), 0u);
+  EXPECT_TRUE(result["summary"].HasMember("p90_abs_error"));
+}
+
+}  // namespace
+}  // namespace railyard::testing
