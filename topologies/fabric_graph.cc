@@ -32,9 +32,18 @@ std::string_view DeviceKindName(DeviceKind kind) {
 }
 
 std::string_view RoutingPolicyName(RoutingPolicy policy) {
-  static constexpr std::array<std::string_view, kRoutingPolicyCount> kNames = {"SHORTEST",
-                                                                               "DIMENSION_ORDER"};
+  static constexpr std::array<std::string_view, kRoutingPolicyCount> kNames = {
+      "SHORTEST", "DIMENSION_ORDER", "UP_DOWN", "VALIANT", "VALIANT_DIMENSION_ORDER"};
   return kNames[static_cast<size_t>(policy)];
+}
+
+bool IsValiant(RoutingPolicy policy) {
+  return policy == RoutingPolicy::kValiant || policy == RoutingPolicy::kValiantDimensionOrder;
+}
+
+bool IsInDimensionOrder(RoutingPolicy policy) {
+  return policy == RoutingPolicy::kDimensionOrder ||
+         policy == RoutingPolicy::kValiantDimensionOrder;
 }
 
 std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance) {

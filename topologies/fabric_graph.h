@@ -85,9 +85,15 @@ struct NvlinkProperties {
 enum class RoutingPolicy : uint8_t {
   kShortest,        // those on any shortest path
   kDimensionOrder,  // of these, those along the lowest dimension in which coordinates still differ
+  kUpDown,          // those away from the NICs' switches, then those towards them, never up again
+  kValiant,         // shortest paths to a switch that the flow draws, then from there on
+  kValiantDimensionOrder,  // the same, each of the two in the order of dimensions
 };
-inline constexpr int kRoutingPolicyCount = 2;
-std::string_view RoutingPolicyName(RoutingPolicy policy);  // "SHORTEST", "DIMENSION_ORDER"
+inline constexpr int kRoutingPolicyCount = 5;
+std::string_view RoutingPolicyName(RoutingPolicy policy);  // "SHORTEST", "DIMENSION_ORDER", …
+// Whether flows go over a switch that they draw, so that switches alone cannot choose their way.
+bool IsValiant(RoutingPolicy policy);
+bool IsInDimensionOrder(RoutingPolicy policy);
 
 // What keeps pauses from waiting for each other in a circle.
 enum class DeadlockAvoidance : uint8_t {

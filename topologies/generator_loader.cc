@@ -48,11 +48,12 @@ Result LoadRailOptimized(SpecReader& reader) {
   reader.Delay("switch_latency", spec.switch_latency_ps);
   reader.Delay("delay_spread", spec.delay_spread_ps);
   reader.Number("cores", spec.cores);
-  for (const char* field : {"groups_per_pod", "spine_core"}) {
+  for (const char* field : {"groups_per_pod", "core_planes", "spine_core"}) {
     if (spec.cores > 0 || !reader.Has(field)) continue;
     reader.Error(field, "has no effect without cores (expected cores, or not this)");
   }
   reader.Number("groups_per_pod", spec.groups_per_pod);
+  reader.Number("core_planes", spec.core_planes);
   reader.Links("spine_core", spec.spine_core);
   spec.name = spec.mixed_servers.empty()
                   ? fmt::format("{}x{}-rail-optimized", spec.servers, spec.gpus_per_server)
@@ -113,6 +114,7 @@ Result LoadTorus(SpecReader& reader) {
   reader.Dimensions("dimensions", spec.dimensions);
   reader.Number("nics_per_router", spec.nics_per_router);
   reader.Links("direct", spec.direct);
+  reader.Flag("valiant", spec.valiant);
   if (!reader.Accept(CheckTorus(spec))) return std::nullopt;
   return MakeTorus(spec);
 }
@@ -124,6 +126,7 @@ Result LoadHyperX(SpecReader& reader) {
   reader.Number("nics_per_switch", spec.nics_per_switch);
   reader.Links("local", spec.local);
   reader.Links("global", spec.global);
+  reader.Flag("valiant", spec.valiant);
   if (!reader.Accept(CheckHyperX(spec))) return std::nullopt;
   return MakeHyperX(spec);
 }
@@ -138,6 +141,7 @@ Result LoadDragonfly(SpecReader& reader) {
   reader.Number("global_cables_per_router", spec.global_cables_per_router);
   reader.Links("local", spec.local);
   reader.Links("global", spec.global);
+  reader.Flag("valiant", spec.valiant);
   if (!reader.Accept(CheckDragonfly(spec))) return std::nullopt;
   return MakeDragonfly(spec);
 }

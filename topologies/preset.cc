@@ -66,6 +66,17 @@ constexpr std::array kPresets = {
                                           .cores = 32,
                                           .groups_per_pod = 4});
               }},
+    PresetRow{"h100-8192x8-rail-optimized-core",
+              "65,536 GPUs in 64 pods of 128 DGX H100, 1,024 cores; all switches of 64 ports, 1:1",
+              kSuperPod,
+              [] {
+                return MakeRailOptimized({.servers = 8'192,
+                                          .servers_per_leaf = 32,
+                                          .spines = 32,
+                                          .cores = 1'024,
+                                          .groups_per_pod = 4,
+                                          .core_planes = 32});
+              }},
     PresetRow{"h100-4x8-rail-only",
               "4 DGX H100 servers on 8 leaves and no spine: rails meet over NVLink only",
               "Wang et al.: \"Rail-only\", arXiv 2307.12169",

@@ -2,7 +2,6 @@
 #include "topologies/routing.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <utility>
 
@@ -18,12 +17,26 @@ namespace {
 
 constexpr uint32_t kNoSwitch = UINT32_MAX;
 constexpr uint32_t kUnreachable = UINT32_MAX;
+constexpr DeviceId kNone = UINT32_MAX;
 
 // Every switch hashes with a function of its own. With one function for all, the flows that reach a
 // second-tier switch would agree in the hash and all leave by the same link (polarisation).
 uint64_t SwitchHash(uint64_t seed, DeviceId device, uint64_t entropy) {
   return Mix64(Mix64(Mix64(seed) ^ device) ^ entropy);
 }
+
+// Twice the distance, and one more where the rest of the way leads down.
+uint32_t Coded(uint32_t hops, bool is_down) { return 2 * hops + (is_down ? 1 : 0); }
+
+// An edge of the switch graph whose link is up.
+template <typename SwitchGraph>
+struct IsUp {
+  bool operator()(const typename SwitchGraph::edge_descriptor& edge) const {
+    return (*up)[(*switches)[edge].link];
+  }
+  const SwitchGraph* switches = nullptr;
+  const std::vector<bool>* up = nullptr;
+};
 
 }  // namespace
 
@@ -34,15 +47,45 @@ EcmpRouting::EcmpRouting(const FabricGraph& graph, uint64_t seed)
       switch_of_device_(graph.device_count(), kNoSwitch) {
   for (DeviceId id = 0; id < graph.device_count(); ++id) {
     if (graph.device(id).kind != DeviceKind::kSwitch) continue;
-    switch_of_device_[id] = static_cast<SwitchIndex>(boost::add_vertex(switches_));
+    switch_of_device_[id] = static_cast<SwitchIndex>(device_of_switch_.size());
     device_of_switch_.push_back(id);
   }
+  std::vector<std::pair<SwitchIndex, SwitchIndex>> ends;
+  std::vector<SwitchLink> links;
+  std::vector<bool> is_attachment(device_of_switch_.size());
   for (LinkId link = 0; link < graph.link_count(); ++link) {
     const SwitchIndex source = switch_of_device_[graph.link_source(link)];
     const SwitchIndex target = switch_of_device_[graph.link_target(link)];
-    if (source == kNoSwitch || target == kNoSwitch) continue;
-    boost::add_edge(target, source, SwitchLink{link}, switches_);
+    if (source != kNoSwitch && target != kNoSwitch) {
+      ends.emplace_back(target, source);
+      links.push_back({link});
+    } else if (source != kNoSwitch &&
+               graph.device(graph.link_target(link)).kind == DeviceKind::kNic) {
+      is_attachment[source] = true;
+    }
   }
+  switches_ = SwitchGraph(boost::edges_are_unsorted_multi_pass, ends.begin(), ends.end(),
+                          links.begin(), static_cast<SwitchIndex>(device_of_switch_.size()));
+  for (SwitchIndex at = 0; at < is_attachment.size(); ++at) {
+    if (is_attachment[at]) attachments_.push_back(at);
+  }
+  if (graph.routing == RoutingPolicy::kUpDown) RankSwitches();
+}
+
+// Over all links, whatever their state: a link that fails lifts no switch.
+void EcmpRouting::RankSwitches() {
+  level_.assign(device_of_switch_.size(), kUnreachable);
+  std::vector<SwitchIndex> queue = attachments_;
+  for (const SwitchIndex at : queue) level_[at] = 0;
+  for (size_t i = 0; i < queue.size(); ++i) {
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(queue[i], switches_))) {
+      const auto next = static_cast<SwitchIndex>(boost::target(edge, switches_));
+      if (level_[next] != kUnreachable) continue;
+      level_[next] = level_[queue[i]] + 1;
+      queue.push_back(next);
+    }
+  }
+  by_level_.assign(queue.rbegin(), queue.rend());
 }
 
 void EcmpRouting::SetLinkUp(LinkId link, bool up) {
@@ -61,15 +104,49 @@ Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy) const {
   if (!ends) return {};
   Path path;
   if (ends->first) path.push_back(*ends->first);
-  const Destination destination = FindDestination(ends->to);
-  std::vector<LinkId> next;
-  for (DeviceId at = ends->from; at != ends->to; at = graph_.link_target(path.back())) {
-    NextLinks(at, destination, next);
-    if (next.empty()) return {};
-    path.push_back(next[ScaleTo(SwitchHash(seed_, at, entropy), next.size())]);
+  DeviceId at = ends->from;
+  if (ends->from != ends->to) {
+    if (const auto detour = DrawDetour(*ends, entropy)) {
+      const Destination over = {.nic = kNone, .attachments = {&DistancesTo(*detour)}};
+      if (!Append(at, over, entropy, path)) return {};
+      at = device_of_switch_[*detour];
+    }
+    if (!Append(at, FindDestination(ends->to), entropy, path)) return {};
   }
   if (ends->last) path.push_back(*ends->last);
   return path;
+}
+
+bool EcmpRouting::Append(DeviceId from, const Destination& destination, uint64_t entropy,
+                         Path& path) const {
+  std::vector<LinkId> next;
+  const auto is_there = [&](DeviceId at) {
+    if (destination.nic != kNone) return at == destination.nic;
+    const SwitchIndex here = switch_of_device_[at];
+    return here != kNoSwitch && (*destination.attachments.front())[here] / 2 == 0;
+  };
+  for (DeviceId at = from; !is_there(at); at = graph_.link_target(path.back())) {
+    NextLinks(at, destination, next);
+    if (next.empty()) return false;
+    path.push_back(next[ScaleTo(SwitchHash(seed_, at, entropy), next.size())]);
+  }
+  return true;
+}
+
+// The switch that a flow of Valiant's goes to first; none where it goes straight.
+std::optional<EcmpRouting::SwitchIndex> EcmpRouting::DrawDetour(const NicEnds& ends,
+                                                                uint64_t entropy) const {
+  if (!IsValiant(graph_.routing) || attachments_.size() < 3) return std::nullopt;
+  const Destination destination = FindDestination(ends.to);
+  std::vector<LinkId> next;
+  if (NextLinks(ends.from, destination, next) == 0) return std::nullopt;  // of one switch
+  const uint64_t draw = Mix64(SwitchHash(seed_, ends.from, entropy) ^ ends.to);
+  const SwitchIndex detour = attachments_[ScaleTo(draw, attachments_.size())];
+  // A switch that failures have cut off helps nobody.
+  NextLinks(ends.from, {.nic = kNone, .attachments = {&DistancesTo(detour)}}, next);
+  if (next.empty()) return std::nullopt;
+  NextLinks(device_of_switch_[detour], destination, next);
+  return next.empty() ? std::nullopt : std::optional(detour);
 }
 
 uint64_t EcmpRouting::CountShortestPaths(DeviceId from, DeviceId to) const {
@@ -97,6 +174,18 @@ NextHops EcmpRouting::NextHopsTo(DeviceId at, DeviceId nic) const {
   const bool is_last = graph_.link_target(next.links.front()) == nic;
   next.hops = is_last ? 1 : switches + 2;  // to the next switch, over those behind it, to the NIC
   return next;
+}
+
+void EcmpRouting::ResolveAll() const {
+  for (const SwitchIndex attachment : attachments_) DistancesTo(attachment);
+}
+
+EcmpRouting::TableSize EcmpRouting::MeasureTables() const {
+  TableSize size;
+  size.destinations = distances_to_.size();
+  size.dense_bytes = size.destinations * device_of_switch_.size() * sizeof(uint32_t);
+  for (const auto& [attachment, distances] : distances_to_) size.bytes += distances.bytes();
+  return size;
 }
 
 std::optional<EcmpRouting::NicEnds> EcmpRouting::FindNics(DeviceId from, DeviceId to) const {
@@ -131,19 +220,63 @@ EcmpRouting::Destination EcmpRouting::FindDestination(DeviceId nic) const {
 
 const EcmpRouting::Distances& EcmpRouting::DistancesTo(SwitchIndex attachment) const {
   const auto [entry, is_new] = distances_to_.try_emplace(attachment);
-  Distances& distances = entry->second;
-  if (!is_new) return distances;
-  distances.assign(device_of_switch_.size(), kUnreachable);
-  distances[attachment] = 0;
-  const auto is_up = [this](SwitchGraph::edge_descriptor edge) {
-    return bool{up_[switches_[edge].link]};
-  };
-  const boost::filtered_graph<SwitchGraph, std::function<bool(SwitchGraph::edge_descriptor)>>
-      links_up(switches_, is_up);
+  if (!is_new) return entry->second;
+  std::vector<uint32_t> coded(device_of_switch_.size(), kUnreachable);
+  if (graph_.routing == RoutingPolicy::kUpDown) {
+    FindUpDown(attachment, coded);
+  } else {
+    FindShortest(attachment, coded);
+  }
+  entry->second = Distances(coded);
+  return entry->second;
+}
+
+void EcmpRouting::FindShortest(SwitchIndex attachment, std::vector<uint32_t>& coded) const {
+  coded[attachment] = 0;
+  const boost::filtered_graph<SwitchGraph, IsUp<SwitchGraph>> links_up(switches_,
+                                                                       {&switches_, &up_});
   boost::breadth_first_search(links_up, attachment,
-                              boost::visitor(boost::make_bfs_visitor(boost::record_distances(
-                                  distances.data(), boost::on_tree_edge()))));
-  return distances;
+                              boost::visitor(boost::make_bfs_visitor(
+                                  boost::record_distances(coded.data(), boost::on_tree_edge()))));
+  for (uint32_t& value : coded) {
+    if (value != kUnreachable) value = Coded(value, false);
+  }
+}
+
+void EcmpRouting::FindUpDown(SwitchIndex attachment, std::vector<uint32_t>& coded) const {
+  // Against the links, so upwards: all from which the way leads down only.
+  coded[attachment] = Coded(0, true);
+  std::vector<SwitchIndex> queue = {attachment};
+  for (size_t i = 0; i < queue.size(); ++i) {
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(queue[i], switches_))) {
+      const auto above = static_cast<SwitchIndex>(boost::target(edge, switches_));
+      if (level_[above] <= level_[queue[i]] || coded[above] != kUnreachable ||
+          !up_[switches_[edge].link]) {
+        continue;
+      }
+      coded[above] = coded[queue[i]] + 2;
+      queue.push_back(above);
+    }
+  }
+  // The others go up first, the highest decided before those below. A way down is always the
+  // shortest, since no way covers more levels than it has links.
+  for (const SwitchIndex above : by_level_) {
+    if (coded[above] == kUnreachable) continue;
+    const uint32_t from_below = Coded(coded[above] / 2 + 1, false);
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(above, switches_))) {
+      const auto below = static_cast<SwitchIndex>(boost::target(edge, switches_));
+      if (level_[below] >= level_[above] || !up_[switches_[edge].link]) continue;
+      const bool is_decided = coded[below] != kUnreachable && coded[below] % 2 == 1;
+      if (!is_decided) coded[below] = std::min(coded[below], from_below);
+    }
+  }
+}
+
+std::optional<EcmpRouting::Reach> EcmpRouting::ReachOf(SwitchIndex at,
+                                                       const Distances& distances) const {
+  const uint32_t coded = distances[at];
+  if (coded == kUnreachable) return std::nullopt;
+  return Reach{.hops = coded / 2, .is_down = coded % 2 == 1};
 }
 
 uint32_t EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
@@ -157,36 +290,57 @@ uint32_t EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
     fewest_hops = hops;
     next.push_back(link);
   };
-  const auto hops_from_switch = [&](SwitchIndex at) {
+
+  const SwitchIndex here = switch_of_device_[device];
+  const bool is_up_down = graph_.routing == RoutingPolicy::kUpDown;
+  // Once a way leads down it must not go up again, wherever the NIC may be attached as well.
+  bool goes_down = false;
+  bool is_at_attachment = false;
+  for (const Distances* distances : destination.attachments) {
+    const auto reach = here == kNoSwitch ? std::nullopt : ReachOf(here, *distances);
+    if (!reach) continue;
+    goes_down |= reach->is_down;
+    is_at_attachment |= reach->hops == 0;
+  }
+  const auto hops_from_switch = [&](SwitchIndex at, bool must_go_down) {
     uint32_t hops = kUnreachable;
     for (const Distances* distances : destination.attachments) {
-      hops = std::min(hops, (*distances)[at]);
+      const auto reach = ReachOf(at, *distances);
+      if (reach && (!must_go_down || reach->is_down)) hops = std::min(hops, reach->hops);
     }
     return hops;
   };
 
-  const SwitchIndex here = switch_of_device_[device];
-  if (here != kNoSwitch && hops_from_switch(here) != 0) {
-    for (const auto& edge : boost::make_iterator_range(boost::in_edges(here, switches_))) {
-      const LinkId link = switches_[edge].link;
-      const auto neighbour = static_cast<SwitchIndex>(boost::source(edge, switches_));
-      if (up_[link]) consider(link, hops_from_switch(neighbour));
+  const Graph& fabric = graph_.graph();
+  if (here != kNoSwitch && !is_at_attachment) {
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(device, fabric))) {
+      const SwitchIndex neighbour = switch_of_device_[boost::target(edge, fabric)];
+      if (neighbour == kNoSwitch) continue;
+      if (is_up_down &&
+          (level_[neighbour] == level_[here] || (level_[neighbour] < level_[here]) != goes_down)) {
+        continue;
+      }
+      const LinkId link = graph_.link_of_edge(edge);
+      if (up_[link]) consider(link, hops_from_switch(neighbour, goes_down));
     }
-    if (graph_.routing == RoutingPolicy::kDimensionOrder) KeepLowestDimension(next);
+    if (IsInDimensionOrder(graph_.routing)) KeepLowestDimension(next);
     return fewest_hops;
   }
   // The last hop, also between two NICs cabled to each other.
-  const Graph& fabric = graph_.graph();
-  for (const auto& edge : boost::make_iterator_range(boost::in_edges(destination.nic, fabric))) {
-    const LinkId link = graph_.link_of_edge(edge);
-    if (boost::source(edge, fabric) == device && up_[link]) consider(link, 0);
+  if (destination.nic != kNone) {
+    for (const auto& edge : boost::make_iterator_range(boost::in_edges(destination.nic, fabric))) {
+      if (boost::source(edge, fabric) != device) continue;
+      const LinkId link = graph_.link_of_edge(edge);
+      if (up_[link]) consider(link, 0);
+    }
   }
   if (here != kNoSwitch || !next.empty()) return 0;
   // The first hop, from a NIC to a switch it hangs on.
   for (const auto& edge : boost::make_iterator_range(boost::out_edges(device, fabric))) {
-    const LinkId link = graph_.link_of_edge(edge);
     const SwitchIndex neighbour = switch_of_device_[boost::target(edge, fabric)];
-    if (neighbour != kNoSwitch && up_[link]) consider(link, hops_from_switch(neighbour));
+    if (neighbour == kNoSwitch) continue;
+    const LinkId link = graph_.link_of_edge(edge);
+    if (up_[link]) consider(link, hops_from_switch(neighbour, false));
   }
   return fewest_hops;
 }

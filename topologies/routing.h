@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Shortest-path ECMP over the fabric between NICs, from Boost.Graph's breadth-first search, in the
-// order of dimensions where the fabric says so.
+// ECMP over the fabric between NICs by its RoutingPolicy: shortest paths from Boost.Graph's
+// breadth-first search, in the order of dimensions, up and then down, or Valiant's two of them.
 // Distances are kept per destination attachment (the switch a NIC hangs on), so 1,024 NICs on 8
-// leaves cost 8 searches.
+// leaves cost 8 searches, and coded as runs of switches that are equally far.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/compressed_sparse_row_graph.hpp>
 
 #include "topologies/fabric_graph.h"
+#include "topologies/run_lengths.h"
 
 namespace railyard {
 
@@ -26,11 +27,13 @@ struct NextHops {
   uint32_t hops = 0;
 };
 
-// Any shortest path is legal, also one that goes up and down twice where links are cut; networks
-// that forbid it are not modelled. Resolve() makes one choice per switch and flow, as a switch's
-// hash over a packet's header does; NextHopsTo() leaves the choice to the switch. When the number
-// of equal-cost links changes, flows through that switch are dealt anew (no resilient hashing). Not
-// for use by two threads at once.
+// kShortest takes any shortest path, also one that goes up and down twice where links are cut;
+// kUpDown never does, and has no path then. Resolve() makes one choice per switch and flow, as a
+// switch's hash over a packet's header does; NextHopsTo() leaves the choice to the switch. When the
+// number of equal-cost links changes, flows through that switch are dealt anew (no resilient
+// hashing). With Valiant's routes a flow draws a switch that NICs hang on and goes there first,
+// unless it goes from and to NICs of one switch (Valiant: "A scheme for fast parallel
+// communication", 1982). Not for use by two threads at once.
 class EcmpRouting {
  public:
   // `graph` must outlive this. `seed` enters every switch's hash.
@@ -40,29 +43,43 @@ class EcmpRouting {
   // third NIC), at each hop choosing among the equal-cost next links that are up by a hash of
   // (seed, switch, entropy). A GPU uses NicOfGpu and the HOST link to it. Also empty if from == to.
   Path Resolve(DeviceId from, DeviceId to, uint64_t entropy) const;
-  // Number of equal-cost shortest paths, 0 if unreachable or from == to; parallel links count each.
+  // Number of equal-cost paths, 0 if unreachable or from == to; parallel links count each. Of
+  // Valiant's routes those without a detour.
   uint64_t CountShortestPaths(DeviceId from, DeviceId to) const;
 
-  // From a switch to a NIC over links that are up; no links if it cannot be reached.
+  // From a switch to a NIC over links that are up; no links if it cannot be reached. Without
+  // Valiant's detour, which only the sender can draw.
   NextHops NextHopsTo(DeviceId at, DeviceId nic) const;
 
   // A link's state as routing knows it (after detection and convergence). Distances are
   // recomputed when next asked for.
   void SetLinkUp(LinkId link, bool up);
 
+  // Works out the routes of all switches to all NICs now, rather than when they are asked for.
+  void ResolveAll() const;
+  // What the routes worked out so far take, and what one number per switch and destination would.
+  struct TableSize {
+    uint64_t destinations = 0;  // switches with NICs
+    uint64_t bytes = 0;
+    uint64_t dense_bytes = 0;
+  };
+  TableSize MeasureTables() const;
+
  private:
   struct SwitchLink {
     LinkId link = 0;
   };
   // The switches alone, every edge against its link's direction: a breadth-first search from a
-  // switch finds all others' distances to it, and a switch's in-edges are its ways out.
-  using SwitchGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS,
-                                            boost::no_property, SwitchLink>;
+  // switch finds all others' distances to it.
   using SwitchIndex = uint32_t;  // vertex of SwitchGraph
-  using Distances = std::vector<uint32_t>;
+  using SwitchGraph =
+      boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, SwitchLink,
+                                         boost::no_property, SwitchIndex, uint32_t>;
+  // By SwitchIndex: how far it is to the destination, as Coded() has it.
+  using Distances = RunLengths;
 
   struct Destination {
-    DeviceId nic = 0;
+    DeviceId nic = 0;                           // kNone: the only attachment itself
     std::vector<const Distances*> attachments;  // to each switch with a link up to the NIC
   };
   struct NicEnds {
@@ -77,11 +94,23 @@ class EcmpRouting {
   std::optional<NicEnds> FindNics(DeviceId from, DeviceId to) const;
   Destination FindDestination(DeviceId nic) const;
   const Distances& DistancesTo(SwitchIndex attachment) const;
+  void FindShortest(SwitchIndex attachment, std::vector<uint32_t>& coded) const;
+  void FindUpDown(SwitchIndex attachment, std::vector<uint32_t>& coded) const;
+  // Appends the links to a destination, one choice at each device; false if there is no path.
+  bool Append(DeviceId from, const Destination& destination, uint64_t entropy, Path& path) const;
+  std::optional<SwitchIndex> DrawDetour(const NicEnds& ends, uint64_t entropy) const;
   // Links that `device` may use next on a shortest path, in the order of creation. Returns how many
   // links between switches follow the first of the path; 0 where that is the last.
   uint32_t NextLinks(DeviceId device, const Destination& destination,
                      std::vector<LinkId>& next) const;
+  // Of a switch: how far it is to the destination over the next links that its policy allows.
+  struct Reach {
+    uint32_t hops = 0;
+    bool is_down = false;  // of kUpDown: the rest of the way leads down
+  };
+  std::optional<Reach> ReachOf(SwitchIndex at, const Distances& distances) const;
   void KeepLowestDimension(std::vector<LinkId>& next) const;
+  void RankSwitches();
 
   const FabricGraph& graph_;
   uint64_t seed_;
@@ -89,6 +118,10 @@ class EcmpRouting {
   std::vector<SwitchIndex> switch_of_device_;  // kNoSwitch for what is no switch
   std::vector<DeviceId> device_of_switch_;
   SwitchGraph switches_;
+  std::vector<SwitchIndex> attachments_;  // switches that NICs hang on
+  // Of kUpDown: cables to the nearest switch with NICs, and all switches, the highest first.
+  std::vector<uint32_t> level_;
+  std::vector<SwitchIndex> by_level_;
   mutable std::unordered_map<SwitchIndex, Distances> distances_to_;  // cleared by SetLinkUp
 };
 

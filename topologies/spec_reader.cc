@@ -6,10 +6,12 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
 #include "simulator/diagnostics/names.h"
+#include "topologies/nccl_topology_loader.h"
 #include "topologies/platform.h"
 
 namespace railyard {
@@ -36,6 +38,13 @@ void SpecReader::Number(const char* field, std::optional<uint32_t>& value) {
 
 void SpecReader::Seed(const char* field, uint64_t& value) {
   value = cursor_.Number(diagnostics_, field, value, 0, UINT64_MAX);
+}
+
+void SpecReader::Flag(const char* field, bool& value) {
+  if (!cursor_.Has(field)) return;
+  const google::protobuf::Message& message = cursor_.message();
+  value =
+      message.GetReflection()->GetBool(message, message.GetDescriptor()->FindFieldByName(field));
 }
 
 void SpecReader::Rate(const char* field, uint64_t& value_bps) {
@@ -82,6 +91,7 @@ ServerSpec SpecReader::ReadServers(const ProtoCursor& cursor) {
       cursor.Error(diagnostics_, "platform", UnknownName("platform", name, names));
     }
   }
+  if (cursor.Has("nccl_topology")) spec = ReadNcclTopology(cursor);
   if (cursor.Has("count")) {
     spec.count = ReadNumber(cursor, "count", diagnostics_);
   } else {
@@ -103,6 +113,27 @@ ServerSpec SpecReader::ReadServers(const ProtoCursor& cursor) {
     }
   }
   return spec;
+}
+
+ServerSpec SpecReader::ReadNcclTopology(const ProtoCursor& cursor) {
+  for (const char* field : {"platform", "gpus", "nics", "nic_rate", "host_rate", "nvlink_rate"}) {
+    if (!cursor.Has(field)) continue;
+    cursor.Error(diagnostics_, field,
+                 "has no effect beside nccl_topology (expected one of the two)");
+  }
+  const std::string path = cursor.FilePath("nccl_topology");
+  if (const std::string why = WhyNotAFile(path); !why.empty()) {
+    cursor.Error(diagnostics_, "nccl_topology", fmt::format("{}: {}", Quote(path), why));
+    return {};
+  }
+  auto layout = LoadNcclTopology(path, diagnostics_);
+  if (!layout) return {};
+  if (layout->nic_rates_bps.empty()) {
+    cursor.Error(diagnostics_, "nccl_topology",
+                 fmt::format("{} has no NIC (expected at least one)", Quote(path)));
+    return {};
+  }
+  return ServerOf(std::move(*layout));
 }
 
 void SpecReader::Network(NetworkSpec& network) {

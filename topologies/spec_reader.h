@@ -21,6 +21,7 @@ class SpecReader {
   void Number(const char* field, uint32_t& value);
   void Number(const char* field, std::optional<uint32_t>& value);
   void Seed(const char* field, uint64_t& value);
+  void Flag(const char* field, bool& value);
   void Rate(const char* field, uint64_t& value_bps);
   void Delay(const char* field, int64_t& value_ps);
   void Links(const char* field, LinkSpec& links);                         // a railyard.protos.Links
@@ -37,6 +38,7 @@ class SpecReader {
 
  private:
   ServerSpec ReadServers(const ProtoCursor& cursor);
+  ServerSpec ReadNcclTopology(const ProtoCursor& cursor);
   void ReportAt(const ProtoCursor& cursor, std::string_view field, const std::string& what);
 
   const ProtoCursor cursor_;

@@ -179,6 +179,7 @@ TEST_F(RoutingTest, ASpineThatCannotReachTheDestinationIsNotUsed) {
 }
 
 TEST_F(RoutingTest, TheLongerWayIsTakenWhereTheShortOneIsCut) {
+  graph_.routing = RoutingPolicy::kShortest;
   for (const char* spine : {"spine0", "spine1"}) {
     SetCable("group0/leaf0--" + std::string(spine) + "#1", false);
     SetCable("group0/leaf0--" + std::string(spine) + "#2", false);
