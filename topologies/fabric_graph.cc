@@ -52,6 +52,12 @@ std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance) {
   return kNames[static_cast<size_t>(avoidance)];
 }
 
+bool CircuitSchedule::IsThere(uint32_t cable, uint32_t slot) const {
+  const auto found = slots_of_cable.find(cable);
+  return found == slots_of_cable.end() ||
+         std::binary_search(found->second.begin(), found->second.end(), slot);
+}
+
 DeviceId FabricGraph::AddDevice(Device device) {
   SIM_CHECK(device.kind == DeviceKind::kSwitch || (device.server >= 0 && device.local_index >= 0),
             device.name + " has no server or local index");

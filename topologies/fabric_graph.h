@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -105,6 +106,19 @@ enum class DeadlockAvoidance : uint8_t {
 inline constexpr int kDeadlockAvoidanceCount = 4;
 std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance);  // "ROUTES", "HOP_CLASSES", …
 
+// Cables over optical circuit switches, which are there by a timetable: the same configurations in
+// turn, for ever, from time 0 on.
+struct CircuitSchedule {
+  uint32_t slots = 0;  // configurations
+  int64_t slot_ps = 0;
+  int64_t dark_ps = 0;   // from a slot's beginning until the cables that it adds carry anything
+  int64_t drain_ps = 0;  // before a slot's end, in which routes avoid the cables that it takes away
+  // By cable, ascending; the others are always there.
+  std::map<uint32_t, std::vector<uint32_t>> slots_of_cable{};
+
+  bool IsThere(uint32_t cable, uint32_t slot) const;
+};
+
 // Invariants: names are unique; every GPU, NVSwitch and NIC has (server, local_index), unique per
 // kind; GPUs are numbered 0.. in the order of creation, which is rank order for a job that fills
 // the fabric. Every look-up takes constant time, or time in the smaller degree of the devices it
@@ -154,6 +168,7 @@ class FabricGraph {
   NvlinkProperties nvlink;
   RoutingPolicy routing = RoutingPolicy::kShortest;
   DeadlockAvoidance deadlock_avoidance = DeadlockAvoidance::kRoutes;
+  std::optional<CircuitSchedule> circuits;
 
  private:
   struct ParallelCables {

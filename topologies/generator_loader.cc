@@ -6,12 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "topologies/direct_connect.h"
 #include "topologies/dragonfly.h"
 #include "topologies/dual_tor.h"
 #include "topologies/fat_tree.h"
 #include "topologies/hyperx.h"
 #include "topologies/jellyfish.h"
 #include "topologies/leaf_spine.h"
+#include "topologies/optical.h"
 #include "topologies/rail_optimized.h"
 #include "topologies/slim_fly.h"
 #include "topologies/spec_reader.h"
@@ -169,6 +171,30 @@ Result LoadJellyfish(SpecReader& reader) {
   return MakeJellyfish(spec);
 }
 
+Result LoadDirectConnect(SpecReader& reader) {
+  DirectConnectSpec spec;
+  reader.Network(spec.network);
+  reader.Number("degree", spec.degree);
+  reader.Number("rings", spec.rings);
+  reader.Links("direct", spec.direct);
+  reader.Demands(spec.network, spec.demands);
+  if (!reader.Accept(CheckDirectConnect(spec))) return std::nullopt;
+  return MakeDirectConnect(spec);
+}
+
+Result LoadOptical(SpecReader& reader) {
+  OpticalSpec spec;
+  reader.Network(spec.network);
+  reader.Number("nics_per_switch", spec.nics_per_switch);
+  reader.Number("circuit_switches", spec.circuit_switches);
+  reader.Links("circuit", spec.circuit);
+  reader.Delay("slot_duration", spec.slot_ps);
+  reader.Delay("dark_time", spec.dark_ps);
+  reader.Delay("drain_time", spec.drain_ps);
+  if (!reader.Accept(CheckOptical(spec))) return std::nullopt;
+  return MakeOptical(spec);
+}
+
 struct Generator {
   const char* name;  // the field of railyard.protos.Fabric
   Result (*load)(SpecReader&);
@@ -184,6 +210,8 @@ constexpr std::array kGenerators = {
     Generator{"dragonfly", LoadDragonfly},
     Generator{"slim_fly", LoadSlimFly},
     Generator{"jellyfish", LoadJellyfish},
+    Generator{"direct_connect", LoadDirectConnect},
+    Generator{"optical", LoadOptical},
 };
 
 }  // namespace

@@ -48,8 +48,9 @@ const char* ColourOf(Tier tier) {
 
 // `name: value`, in quotes where the field is a text; nothing where the part has no value.
 std::string TextField(std::string_view name, const std::string& value) {
-  constexpr std::array<std::string_view, 7> kBare = {
-      "kind", "server", "local_index", "tier", "lanes", "routing", "deadlock_avoidance"};
+  constexpr std::array<std::string_view, 8> kBare = {
+      "kind",  "server",  "local_index",        "tier",
+      "lanes", "routing", "deadlock_avoidance", "circuit_slots"};
   if (value.empty()) return {};
   const bool is_bare = std::find(kBare.begin(), kBare.end(), name) != kBare.end();
   return is_bare ? fmt::format(" {}: {}", name, value) : fmt::format(" {}: \"{}\"", name, value);

@@ -45,6 +45,11 @@ EcmpRouting::EcmpRouting(const FabricGraph& graph, uint64_t seed)
       seed_(seed),
       up_(graph.link_count(), true),
       switch_of_device_(graph.device_count(), kNoSwitch) {
+  for (uint32_t cable = 0; graph.circuits && cable < graph.cables().size(); ++cable) {
+    if (graph.circuits->IsThere(cable, 0)) continue;
+    up_[graph.cables()[cable].forward] = false;
+    up_[graph.cables()[cable].backward] = false;
+  }
   for (DeviceId id = 0; id < graph.device_count(); ++id) {
     if (graph.device(id).kind != DeviceKind::kSwitch) continue;
     switch_of_device_[id] = static_cast<SwitchIndex>(device_of_switch_.size());

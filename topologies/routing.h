@@ -36,7 +36,8 @@ struct NextHops {
 // communication", 1982). Not for use by two threads at once.
 class EcmpRouting {
  public:
-  // `graph` must outlive this. `seed` enters every switch's hash.
+  // `graph` must outlive this. `seed` enters every switch's hash. All links are up but those of
+  // circuits that are not there at time 0.
   EcmpRouting(const FabricGraph& graph, uint64_t seed);
 
   // From one GPU or NIC to another over NICs and switches (never through a GPU, an NVSwitch or a

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/spec_reader.h"
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "simulator/diagnostics/names.h"
 #include "topologies/nccl_topology_loader.h"
 #include "topologies/platform.h"
+#include "topologies/traffic_loader.h"
 
 namespace railyard {
 namespace {
@@ -61,6 +64,60 @@ void SpecReader::Links(const char* field, LinkSpec& links) {
   links.rate_bps = child.RateBps(diagnostics_, "rate", links.rate_bps);
   links.delay_ps = child.DurationPs(diagnostics_, "delay", links.delay_ps);
   if (child.Has("count")) links.count = ReadNumber(child, "count", diagnostics_);
+}
+
+void SpecReader::Demands(const NetworkSpec& network, std::vector<ServerDemand>& demands) {
+  for (int i = 0; i < cursor_.Size("demands"); ++i) {
+    const ProtoCursor child = cursor_.Child("demands", i);
+    ServerDemand demand;
+    for (const auto& [field, value] : {std::pair("from", &demand.from), {"to", &demand.to}}) {
+      if (child.Has(field)) {
+        *value = ReadNumber(child, field, diagnostics_);
+      } else {
+        child.Missing(diagnostics_, field, "a server's number");
+      }
+    }
+    demand.bytes = child.Bytes(diagnostics_, "bytes", 1);
+    demands.push_back(demand);
+  }
+  if (!cursor_.Has("traffic")) {
+    if (demands.empty()) cursor_.Missing(diagnostics_, "traffic", "a pairs.csv, or demands { }");
+    return;
+  }
+  if (!demands.empty()) {
+    cursor_.Error(diagnostics_, "traffic", "stands beside demands (expected one of the two)");
+    return;
+  }
+  const std::string path = cursor_.FilePath("traffic");
+  if (const std::string why = WhyNotAFile(path); !why.empty()) {
+    cursor_.Error(diagnostics_, "traffic", fmt::format("{}: {}", Quote(path), why));
+    return;
+  }
+  std::vector<uint32_t> server_of_gpu;
+  uint32_t server = 0;
+  for (const ServerSpec& kind : network.servers) {
+    for (uint32_t i = 0; i < kind.count && server_of_gpu.size() < kMaxFabricGpus; ++i, ++server) {
+      server_of_gpu.insert(server_of_gpu.end(), std::min(kind.gpus, kMaxFabricGpus), server);
+    }
+  }
+  if (server_of_gpu.empty()) return;  // which is said elsewhere
+  const auto traffic = LoadTraffic(path, server_of_gpu.size(), diagnostics_);
+  if (!traffic) return;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> sums;
+  for (const GpuTraffic& row : *traffic) {
+    const uint32_t from = server_of_gpu[row.source];
+    const uint32_t to = server_of_gpu[row.destination];
+    if (from != to) sums[{from, to}] += row.bytes;
+  }
+  for (const auto& [ends, bytes] : sums) {
+    if (bytes > 0) demands.push_back({.from = ends.first, .to = ends.second, .bytes = bytes});
+  }
+  if (demands.empty()) {
+    cursor_.Error(diagnostics_, "traffic",
+                  fmt::format("nothing goes from server to server in {} (expected traffic that "
+                              "needs cables)",
+                              Quote(path)));
+  }
 }
 
 void SpecReader::Dimensions(const char* field, std::vector<uint32_t>& dimensions) {

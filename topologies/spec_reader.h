@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulator/diagnostics/text_proto.h"
+#include "topologies/direct_connect.h"
 #include "topologies/server.h"
 
 namespace railyard {
@@ -24,6 +25,9 @@ class SpecReader {
   void Flag(const char* field, bool& value);
   void Rate(const char* field, uint64_t& value_bps);
   void Delay(const char* field, int64_t& value_ps);
+  // The fields `traffic` and `demands` of a railyard.protos.DirectConnect; `network` has the
+  // servers.
+  void Demands(const NetworkSpec& network, std::vector<ServerDemand>& demands);
   void Links(const char* field, LinkSpec& links);                         // a railyard.protos.Links
   void Dimensions(const char* field, std::vector<uint32_t>& dimensions);  // repeated uint32
   void Servers(const char* field, std::vector<ServerSpec>& servers);      // railyard.protos.Servers
