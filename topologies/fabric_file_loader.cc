@@ -13,6 +13,7 @@
 #include "simulator/diagnostics/text_proto_check.h"
 #include "topologies/fabric_builder.h"
 #include "topologies/graphml_loader.h"
+#include "topologies/graphviz_loader.h"
 #include "topologies/nccl_topology_loader.h"
 #include "topologies/ns3_topology_loader.h"
 #include "topologies/topology.pb.h"
@@ -68,6 +69,10 @@ FabricFileFormat FormatOfFabricFile(const std::string& path) {
   if (std::isdigit(static_cast<unsigned char>(head[first])) != 0) {
     return FabricFileFormat::kNs3Topology;
   }
+  const std::string word = FirstField(head.substr(first));
+  if (head[first] == '/' || word == "graph" || word == "digraph" || word == "strict") {
+    return FabricFileFormat::kGraphviz;
+  }
   const std::vector<std::string> fields = FieldNames(*protos::Topology::descriptor());
   return std::find(fields.begin(), fields.end(), FirstField(head)) != fields.end()
              ? FabricFileFormat::kTopologyText
@@ -79,6 +84,8 @@ std::optional<FabricGraph> LoadFabricFile(const std::string& path, FabricFileFor
   switch (format) {
     case FabricFileFormat::kGraphMl:
       return LoadGraphMl(path, diagnostics);
+    case FabricFileFormat::kGraphviz:
+      return LoadGraphviz(path, diagnostics);
     case FabricFileFormat::kNs3Topology:
       return LoadNs3Topology(path, diagnostics);
     case FabricFileFormat::kNcclTopology: {

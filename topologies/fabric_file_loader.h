@@ -14,11 +14,13 @@ enum class FabricFileFormat {
   kTopologyText,  // a railyard.protos.Topology
   kFabricText,    // a railyard.protos.Fabric
   kGraphMl,
+  kGraphviz,
   kNcclTopology,  // a server
   kNs3Topology,
 };
 // XML with a <system> is NCCL's, other XML and *.graphml GraphML; what begins with a digit is an
-// ns-3 topology.txt; else protobuf text, a Topology if the first field in it is one of its own.
+// ns-3 topology.txt, with the word graph, digraph or strict Graphviz; else protobuf text, a
+// Topology if the first field in it is one of its own.
 FabricFileFormat FormatOfFabricFile(const std::string& path);
 
 // All formats but kFabricText, which is a program error. nullopt after an error; every mistake is a

@@ -47,9 +47,10 @@ class TopoCommand : public Command {
     list_ = parser()->add_subcommand("list", "The presets, one a line, name first");
     show_ = parser()->add_subcommand("show", "What a fabric is, what it can carry, what is wrong");
     show_
-        ->add_option("FABRIC", fabric_,
-                     "A preset, or a file: GraphML, an ns-3 topology.txt, NCCL's topology XML, or "
-                     "protobuf text: a Topology or what a scenario's fabric { } holds")
+        ->add_option(
+            "FABRIC", fabric_,
+            "A preset, or a file: GraphML, Graphviz, an ns-3 topology.txt, NCCL's topology XML, or "
+            "protobuf text: a Topology or what a scenario's fabric { } holds")
         ->required();
     compare_ = parser()->add_subcommand("compare", "The same job on each fabric, side by side");
     compare_->add_option("FABRIC", fabrics_, "As of show; at least two")
@@ -74,7 +75,8 @@ class TopoCommand : public Command {
         ->type_name("FILE");
     show_->add_option("--text", text_, "Write the fabric as protobuf text, a Topology")
         ->type_name("FILE");
-    show_->add_option("--dot", dot_, "Write a picture for Graphviz")->type_name("FILE");
+    show_->add_option("--dot", dot_, "Write a picture for Graphviz, to be read again as well")
+        ->type_name("FILE");
     show_
         ->add_option("--ns3", ns3_,
                      "Write the fabric as the topology.txt of ns-3's RDMA simulators (HPCC, SimAI)")
