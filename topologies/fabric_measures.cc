@@ -190,7 +190,10 @@ FabricMeasures Measure(const FabricGraph& fabric) {
   measures.tiers = MeasureTiers(fabric);
   measures.lengths = MeasureLengths(fabric);
   MeasureSwitches(fabric, measures);
-  measures.bisection_bps = BisectionBps(fabric);
+  const MaxFlow bisection = Bisection(fabric);
+  measures.bisection_bps = bisection.bps;
+  measures.bisection_nodes = bisection.nodes;
+  measures.bisection_classes = bisection.classes;
   MeasureHops(fabric, measures);
   MeasurePaths(fabric, measures);
   MeasureConnectivity(fabric, measures);

@@ -57,7 +57,9 @@ struct FabricMeasures {
   std::vector<RadixCount> radices;   // by ports
   std::vector<LengthCount> lengths;  // those there are, by length
   std::vector<Oversubscription> oversubscription;
-  uint64_t bisection_bps = 0;  // BisectionBps
+  uint64_t bisection_bps = 0;  // Bisection
+  uint32_t bisection_nodes = 0;
+  uint32_t bisection_classes = 0;
   // Over everything that forwards, NVLink relays included, from `hop_sources` GPUs to all.
   uint32_t diameter_hops = 0;
   double mean_hops = 0;

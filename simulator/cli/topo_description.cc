@@ -252,8 +252,12 @@ std::string ToText(const TopoDescription& description) {
         circuits.slots, FormatDuration(circuits.slot_ps), FormatDuration(circuits.dark_ps),
         FormatDuration(circuits.drain_ps));
   }
-  text += fmt::format("Bisection (maximum flow, first half of the {} to the other): {}\n",
-                      m.servers == 1 ? "GPUs" : "servers", FormatRate(m.bisection_bps));
+  text += fmt::format(
+      "Bisection (maximum flow, first half of the {} to the other): {}, by {}\n",
+      m.servers == 1 ? "GPUs" : "servers", FormatRate(m.bisection_bps),
+      m.bisection_classes < m.bisection_nodes
+          ? fmt::format("{} classes of {} nodes", m.bisection_classes, m.bisection_nodes)
+          : std::string("all nodes"));
   if (description.flow) {
     text += fmt::format("Maximum flow from servers {} to {}: {}\n", description.flow->from,
                         description.flow->to, FormatRate(description.flow->bps));
@@ -298,7 +302,10 @@ std::string ToJson(const TopoDescription& description) {
   WriteLengths(json, m);
   if (description.circuits) WriteCircuits(json, *description.circuits);
   Member(json, "bisection_bytes_per_s", m.bisection_bps / 8);
-  Member(json, "bisection_method", "EXACT");
+  Member(json, "bisection_method",
+         m.bisection_classes < m.bisection_nodes ? "SYMMETRY_CLASSES" : "ALL_NODES");
+  Member(json, "bisection_nodes", uint64_t{m.bisection_nodes});
+  Member(json, "bisection_classes", uint64_t{m.bisection_classes});
   if (description.flow) {
     json.Key("flow");
     json.StartObject();

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "ns3/nstime.h"
-#include "ns3/simulator.h"
+#include <ns3/nstime.h>
+#include <ns3/simulator.h>
 
 namespace railyard {
 
