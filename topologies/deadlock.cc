@@ -17,8 +17,6 @@ constexpr uint32_t kUnreachable = UINT32_MAX;
 constexpr uint32_t kNoSwitch = UINT32_MAX;
 // Links looked at from so many destinations take about a second.
 constexpr uint64_t kMostLinkVisits = 20'000'000;
-// Following routes from channel to channel takes ten times as long.
-constexpr uint64_t kMostChannelVisits = 2'000'000;
 
 // The switches and the links among them, numbered from 0.
 class SwitchNetwork {
@@ -303,10 +301,8 @@ DeadlockReport FindDeadlock(const FabricGraph& fabric) {
   const uint32_t parts = IsValiant(fabric.routing) ? 2 : 1;
 
   const uint64_t visits_each = std::max<uint64_t>(1, network.hops().size());
-  const uint64_t most_visits = fabric.deadlock_avoidance == DeadlockAvoidance::kHopClasses
-                                   ? kMostLinkVisits
-                                   : kMostChannelVisits;
-  const size_t looked_at = std::min<size_t>(all, std::max<uint64_t>(1, most_visits / visits_each));
+  const size_t looked_at =
+      std::min<size_t>(all, std::max<uint64_t>(1, kMostLinkVisits / visits_each));
   report.destinations = static_cast<uint32_t>(looked_at);
   report.is_sampled = looked_at < all;
   if (fabric.deadlock_avoidance == DeadlockAvoidance::kHopClasses) {

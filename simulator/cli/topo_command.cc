@@ -13,6 +13,7 @@
 #include "simulator/cli/command.h"
 #include "simulator/cli/topo_comparison.h"
 #include "simulator/cli/topo_description.h"
+#include "simulator/cli/topo_picture.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "topologies/circuit_schedule.h"
 #include "topologies/fabric_argument_loader.h"
@@ -78,6 +79,9 @@ class TopoCommand : public Command {
     show_->add_option("--dot", dot_, "Write a picture for Graphviz, to be read again as well")
         ->type_name("FILE");
     show_
+        ->add_option("--picture", picture_, "Write nodes and links as JSON, for programs that draw")
+        ->type_name("FILE");
+    show_
         ->add_option("--ns3", ns3_,
                      "Write the fabric as the topology.txt of ns-3's RDMA simulators (HPCC, SimAI)")
         ->type_name("FILE");
@@ -126,12 +130,13 @@ class TopoCommand : public Command {
     TopoDescription description = DescribeFabric(*fabric, *prices);
     description.flow = flow;
     const bool is_stdout_taken = json_ == "-" || graphml_ == "-" || text_ == "-" || dot_ == "-" ||
-                                 ns3_ == "-" || nccl_ == "-";
+                                 ns3_ == "-" || nccl_ == "-" || picture_ == "-";
     if (!is_stdout_taken) fmt::print("{}", ToText(description));
     if (!json_.empty()) Put(json_, ToJson(description));
     if (!graphml_.empty()) Put(graphml_, ToGraphMl(*fabric));
     if (!text_.empty()) Put(text_, ToTopologyText(*fabric));
     if (!dot_.empty()) Put(dot_, ToDot(*fabric));
+    if (!picture_.empty()) Put(picture_, PictureJson(*fabric));
     if (!ns3_.empty()) Put(ns3_, ns3);
     if (!nccl_.empty()) Put(nccl_, nccl);
     return kExitDone;
@@ -228,6 +233,7 @@ class TopoCommand : public Command {
   std::string graphml_;
   std::string text_;
   std::string dot_;
+  std::string picture_;
   std::string ns3_;
   std::string nccl_;
   std::string prices_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whole runs over optical circuits, and `railyard topo show` of what it writes.
+// Whole runs over optical circuits and other new fabrics, and what `railyard topo show` writes.
+#include <cstdlib>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class CircuitTest : public ProgramTest {
+class TopoTest : public ProgramTest {
  protected:
   std::string Optical(const std::string& times) const {
     return "fabric { optical { servers { count: 8 } circuit_switches: 6 " + times +
@@ -20,13 +22,13 @@ class CircuitTest : public ProgramTest {
 };
 
 // Slots of 100 us: an AllToAll of a millisecond goes through ten configurations.
-TEST_F(CircuitTest, AJobGoesOnWhileCircuitsTurn) {
+TEST_F(TopoTest, AJobGoesOnWhileCircuitsTurn) {
   const EndedRun run = RunText(Optical("drain_time: \"40us\"") + Program("ALL_TO_ALL", "8MiB"));
   EXPECT_EQ(run.Text("status"), "COMPLETED");
   EXPECT_GT(run.Integer("simulated_time_ps"), 300'000'000);
 }
 
-TEST_F(CircuitTest, WithoutTimeToDrainPacketsAreLostWithTheirCircuits) {
+TEST_F(TopoTest, WithoutTimeToDrainPacketsAreLostWithTheirCircuits) {
   const EndedRun drained = RunText(Optical("drain_time: \"60us\"") + Program("ALL_TO_ALL", "8MiB"));
   const EndedRun cut = RunText(Optical("drain_time: \"0us\"") + Program("ALL_TO_ALL", "8MiB"));
   EXPECT_EQ(drained.Text("status"), "COMPLETED");
@@ -34,12 +36,12 @@ TEST_F(CircuitTest, WithoutTimeToDrainPacketsAreLostWithTheirCircuits) {
   EXPECT_GT(cut.Integer("simulated_time_ps"), drained.Integer("simulated_time_ps"));
 }
 
-TEST_F(CircuitTest, TheSameRunTwiceIsTheSame) {
+TEST_F(TopoTest, TheSameRunTwiceIsTheSame) {
   const std::string text = Optical("drain_time: \"0us\"") + Program("ALL_TO_ALL", "4MiB");
   EXPECT_EQ(RunText(text).Text("fingerprint"), RunText(text).Text("fingerprint"));
 }
 
-TEST_F(CircuitTest, ACircuitCannotFailBesides) {
+TEST_F(TopoTest, ACircuitCannotFailBesides) {
   const std::string scenario = scratch_.Write(
       "s.textproto", Optical("") + Program("ALL_TO_ALL", "1MiB") +
                          "faults { kind: LINK_DOWN link: \"tor0--tor1\" at: \"1us\" }\n");
@@ -49,7 +51,7 @@ TEST_F(CircuitTest, ACircuitCannotFailBesides) {
 }
 
 // One scenario's fault on fabrics whose switches have other names.
-TEST_F(CircuitTest, AFaultOfANicIsTheSameOnEveryFabric) {
+TEST_F(TopoTest, AFaultOfANicIsTheSameOnEveryFabric) {
   const std::string scenario = scratch_.Write(
       "s.textproto", "fabric { preset: \"h100-2x8-rail-optimized\" }\nnccl { IB_TIMEOUT: 8 }\n" +
                          Program("ALL_REDUCE", "16MiB") +
@@ -71,7 +73,7 @@ TEST_F(CircuitTest, AFaultOfANicIsTheSameOnEveryFabric) {
   }
 }
 
-TEST_F(CircuitTest, ShowWritesFilesThatShowReads) {
+TEST_F(TopoTest, ShowWritesFilesThatShowReads) {
   const std::string ns3 = scratch_.Path("f.txt");
   const std::string nccl = scratch_.Path("f.xml");
   ASSERT_EQ(Railyard({"topo", "show", "h100-4x8-rail-only", "--ns3", ns3, "--nccl", nccl}).status,
@@ -84,7 +86,28 @@ TEST_F(CircuitTest, ShowWritesFilesThatShowReads) {
   EXPECT_THAT(server.output, HasSubstr("8 GPUs in 1 servers"));
 }
 
-TEST_F(CircuitTest, ShowAnswersWhatServersCanSendAndWhatItCosts) {
+TEST_F(TopoTest, APictureHasEveryDeviceAndCableInLayers) {
+  const std::string path = scratch_.Path("p.json");
+  ASSERT_EQ(Railyard({"topo", "show", "h100-128x8-rail-optimized", "--picture", path}).status, 0);
+  rapidjson::Document picture;
+  picture.Parse(ReadText(path).c_str());
+  // 1,024 GPUs and NICs, 512 NVSwitches, 32 leaves, 16 spines.
+  ASSERT_EQ(picture["nodes"].Size(), 2u * 1'024 + 512 + 48);
+  int64_t cables = 0;
+  int64_t spine_links = 0;
+  for (const auto& link : picture["links"].GetArray()) {
+    cables += link["cables"].GetInt64();
+    spine_links += std::string(link["tier"].GetString()) == "LEAF_SPINE" ? 1 : 0;
+    const auto layer = [&](const char* end) {
+      return picture["nodes"][link[end].GetUint()]["layer"].GetInt();
+    };
+    EXPECT_EQ(std::abs(layer("source") - layer("target")), 1);
+  }
+  EXPECT_EQ(cables, 4 * 1'024 + 3 * 1'024);
+  EXPECT_EQ(spine_links, 32 * 16) << "two cables each";
+}
+
+TEST_F(TopoTest, ShowAnswersWhatServersCanSendAndWhatItCosts) {
   const std::string prices = scratch_.Write(
       "p.textproto",
       "currency: \"EUR\" cable { rate: \"400Gbps\" cost: 100 cost_source: \"an offer\" }");
