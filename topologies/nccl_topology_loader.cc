@@ -27,6 +27,7 @@ namespace {
 constexpr uint64_t kFileBytesMax = uint64_t{64} << 20;
 constexpr size_t kMostPciDevices = 65'536;
 constexpr int kMostFindings = 100;
+constexpr uint32_t kMostPcieLanes = 32;
 constexpr const char* kNvSwitchClass = "0x068000";
 
 // An NVLink's rate each way by compute capability (NVIDIA's whitepapers of P100, V100, A100, RTX
@@ -219,15 +220,20 @@ class Reader {
     const std::string width = xml_.Attribute("link_width");
     if (speed.empty() && width.empty()) return kPcieGen3X16Bps;  // as NCCL takes what says nothing
     const auto generation = FindPcieSpeed(speed);
-    if (!generation) {
-      Error(xml_.line(),
-            fmt::format("link_speed {} (expected e.g. \"32.0 GT/s PCIe\")", Quote(speed)));
+    uint32_t lanes = 0;
+    const auto [stop, failure] = std::from_chars(width.data(), width.data() + width.size(), lanes);
+    const bool has_lanes = failure == std::errc() && stop == width.data() + width.size();
+    if (!generation || !has_lanes || lanes > kMostPcieLanes) {
+      // Virtual machines do not know ("Unknown", 255); NCCL takes the same.
+      if (!std::exchange(has_unknown_link_, true)) {
+        Warning(xml_.line(), fmt::format("link_speed {} and link_width {} are taken for PCIe 3.0 "
+                                         "x16 (expected e.g. \"32.0 GT/s PCIe\" and \"16\")",
+                                         Quote(speed), Quote(width)));
+      }
       return kPcieGen3X16Bps;
     }
-    auto lanes = Number("link_width", 0, 32);
-    // Virtual machines and NVSwitches do not know their width; NCCL takes 16, too.
-    if (lanes && *lanes == 0) lanes = 16;
-    return PciePayloadBps(*generation, lanes.value_or(16));
+    // NVSwitches and some bridges say 0.
+    return PciePayloadBps(*generation, lanes == 0 ? 16 : lanes);
   }
 
   void StartGpu() {
@@ -441,6 +447,7 @@ class Reader {
   XmlStream xml_;
   int errors_ = 0;
   bool has_system_ = false;
+  bool has_unknown_link_ = false;
   std::vector<std::string> elements_;  // around where the stream is
   std::vector<Node> nodes_;
   uint32_t at_ = kNone;   // node around where the stream is
