@@ -204,7 +204,7 @@ class ChannelGraph {
                 std::vector<uint32_t>& next) const {
     next.clear();
     if (distance[at] == 0 || distance[at] == kUnreachable) return;
-    const bool is_ordered = network_.fabric().routing == RoutingPolicy::kDimensionOrder;
+    const bool is_ordered = IsInDimensionOrder(network_.fabric().routing);
     size_t lowest = SIZE_MAX;
     const auto hops = network_.HopsFrom(at);
     for (size_t i = 0; i < hops.size(); ++i) {
@@ -290,9 +290,15 @@ DeadlockReport FindDeadlock(const FabricGraph& fabric) {
     report.classes = 0;
     return report;
   }
+  // A link up is never waited for by a link down, and either direction has an order of its own, by
+  // level: no circle, whatever fails (Dally, Seitz 1987).
+  if (fabric.routing == RoutingPolicy::kUpDown) return report;
   const bool is_plain = fabric.routing == RoutingPolicy::kShortest &&
                         fabric.deadlock_avoidance == DeadlockAvoidance::kRoutes;
   if (is_plain && UpDownProof(network).Holds()) return report;
+  // Both parts of a Valiant route are routes between switches with NICs, in classes of their own,
+  // and the first never waits for itself by way of the second: each must have no circle.
+  const uint32_t parts = IsValiant(fabric.routing) ? 2 : 1;
 
   const uint64_t visits_each = std::max<uint64_t>(1, network.hops().size());
   const size_t looked_at =
@@ -300,11 +306,11 @@ DeadlockReport FindDeadlock(const FabricGraph& fabric) {
   report.destinations = static_cast<uint32_t>(looked_at);
   report.is_sampled = looked_at < all;
   if (fabric.deadlock_avoidance == DeadlockAvoidance::kHopClasses) {
-    report.classes = std::max(1u, LongestRoute(network, looked_at));
+    report.classes = parts * std::max(1u, LongestRoute(network, looked_at));
     return report;
   }
   const bool has_dateline = fabric.deadlock_avoidance == DeadlockAvoidance::kDateline;
-  report.classes = has_dateline ? 2 : 1;
+  report.classes = parts * (has_dateline ? 2 : 1);
   ChannelGraph channels(network);
   for (size_t i = 0; i < looked_at; ++i) {
     channels.AddRoutesTo(network.attachments()[i * all / looked_at]);

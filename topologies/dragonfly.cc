@@ -40,6 +40,7 @@ class Builder {
     AddGlobalCables();
     // Minimal routes take local, global, local: three classes at most break every circle.
     builder_.fabric().deadlock_avoidance = DeadlockAvoidance::kHopClasses;
+    if (spec_.valiant) builder_.fabric().routing = RoutingPolicy::kValiant;
     return std::move(builder_).Take();
   }
 

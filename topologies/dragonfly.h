@@ -25,7 +25,8 @@ struct DragonflySpec {
   uint32_t nics_per_router = 2;           // p
   uint32_t global_cables_per_router = 2;  // h; of a dragonfly+: per spine
   LinkSpec local{};
-  LinkSpec global{};  // `count` multiplies each of the global cables
+  LinkSpec global{};     // `count` multiplies each of the global cables
+  bool valiant = false;  // each flow over a switch that it draws
 };
 
 std::vector<SpecProblem> CheckDragonfly(const DragonflySpec& spec);

@@ -36,6 +36,7 @@ class Builder {
     tors_.resize(PodCount(spec_), std::vector<std::vector<DeviceId>>(spec_.planes));
     AddTors();
     AddAggs();
+    builder_.fabric().routing = RoutingPolicy::kUpDown;
     return std::move(builder_).Take();
   }
 

@@ -10,9 +10,8 @@
 
 namespace railyard {
 
-// `argument` is a preset, or a file: GraphML (*.graphml, *.xml), else protobuf text, a
-// railyard.protos.Topology if the first field in it is one of its own, else a
-// railyard.protos.Fabric. nullopt after an error; every mistake is a finding.
+// `argument` is a preset, or a file of any FabricFileFormat. nullopt after an error; every mistake
+// is a finding.
 std::optional<FabricGraph> LoadFabricArgument(const std::string& argument,
                                               Diagnostics& diagnostics);
 

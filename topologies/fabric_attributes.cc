@@ -11,8 +11,16 @@ namespace railyard {
 std::string FabricAttribute(const FabricGraph& fabric, std::string_view name) {
   if (name == "name") return fabric.name;
   if (name == "routing") return std::string(RoutingPolicyName(fabric.routing));
-  SIM_CHECK(name == "deadlock_avoidance", std::string(name));
-  return std::string(DeadlockAvoidanceName(fabric.deadlock_avoidance));
+  if (name == "deadlock_avoidance") {
+    return std::string(DeadlockAvoidanceName(fabric.deadlock_avoidance));
+  }
+  if (!fabric.circuits) return {};
+  const CircuitSchedule& circuits = *fabric.circuits;
+  if (name == "circuit_slots") return fmt::format("{}", circuits.slots);
+  if (name == "slot_duration") return fmt::format("{}ps", circuits.slot_ps);
+  if (name == "dark_time") return fmt::format("{}ps", circuits.dark_ps);
+  SIM_CHECK(name == "drain_time", std::string(name));
+  return fmt::format("{}ps", circuits.drain_ps);
 }
 
 std::string DeviceAttribute(const FabricGraph& fabric, DeviceId id, std::string_view name) {
@@ -35,8 +43,12 @@ std::string CableAttribute(const FabricGraph& fabric, uint32_t cable, std::strin
   if (name == "tier") return std::string(TierName(link.tier));
   if (name == "rate") return fmt::format("{}bps", link.rate_bps);
   if (name == "delay") return fmt::format("{}ps", link.propagation_ps);
-  SIM_CHECK(name == "lanes", std::string(name));
-  return fmt::format("{}", link.lanes);
+  if (name == "lanes") return fmt::format("{}", link.lanes);
+  SIM_CHECK(name == "slots", std::string(name));
+  if (!fabric.circuits) return {};
+  const auto slots = fabric.circuits->slots_of_cable.find(cable);
+  if (slots == fabric.circuits->slots_of_cable.end()) return {};
+  return fmt::format("{}", fmt::join(slots->second, "."));
 }
 
 }  // namespace railyard

@@ -11,12 +11,13 @@
 namespace railyard {
 
 // Field names of Topology, TopologyDevice and TopologyLink (but for a link's ends).
-inline constexpr std::array<std::string_view, 3> kFabricAttributes = {"name", "routing",
-                                                                      "deadlock_avoidance"};
+inline constexpr std::array<std::string_view, 7> kFabricAttributes = {
+    "name",          "routing",   "deadlock_avoidance", "circuit_slots",
+    "slot_duration", "dark_time", "drain_time"};
 inline constexpr std::array<std::string_view, 6> kDeviceAttributes = {
     "name", "kind", "server", "local_index", "forwarding_latency", "coordinates"};
-inline constexpr std::array<std::string_view, 4> kCableAttributes = {"tier", "rate", "delay",
-                                                                     "lanes"};
+inline constexpr std::array<std::string_view, 5> kCableAttributes = {"tier", "rate", "delay",
+                                                                     "lanes", "slots"};
 
 // The value, exact and with its unit; empty where the part has none. `name` is one of the above.
 std::string FabricAttribute(const FabricGraph& fabric, std::string_view name);

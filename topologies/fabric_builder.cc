@@ -35,6 +35,10 @@ void FabricBuilder::AddServer(uint32_t server, const ServerSpec& spec,
   };
   std::vector<DeviceId> gpus;
   for (uint32_t i = 0; i < spec.gpus; ++i) gpus.push_back(add(DeviceKind::kGpu, "gpu", i, 0));
+  if (spec.layout != nullptr) {
+    AddLaidOut(server, spec, gpus, nics);
+    return;
+  }
   for (uint32_t plane = 0; plane < spec.nvlink_lanes.size(); ++plane) {
     const DeviceId nvswitch =
         add(DeviceKind::kNvSwitch, "nvswitch", plane, spec.nvswitch_latency_ps);
@@ -59,6 +63,42 @@ void FabricBuilder::AddServer(uint32_t server, const ServerSpec& spec,
   }
   for (uint32_t i = spec.nic_count(); i < spec.gpus; ++i) {
     AddCable(gpus[i], nics[first_nic + i % spec.nic_count()].device, host);
+  }
+}
+
+void FabricBuilder::AddLaidOut(uint32_t server, const ServerSpec& spec,
+                               const std::vector<DeviceId>& gpus, std::vector<BuiltNic>& nics) {
+  const ServerLayout& layout = *spec.layout;
+  const auto add = [&](DeviceKind kind, const char* noun, uint32_t index, int64_t latency_ps) {
+    return fabric_.AddDevice({.name = fmt::format("server{}/{}{}", server, noun, index),
+                              .kind = kind,
+                              .server = static_cast<int32_t>(server),
+                              .local_index = static_cast<int32_t>(index),
+                              .forwarding_latency_ps = latency_ps,
+                              .coordinates = {}});
+  };
+  std::vector<DeviceId> nvswitches;
+  for (uint32_t i = 0; i < layout.nvswitches; ++i) {
+    nvswitches.push_back(add(DeviceKind::kNvSwitch, "nvswitch", i, spec.nvswitch_latency_ps));
+  }
+  for (const ServerLayout::NvlinkBundle& bundle : layout.nvlinks) {
+    AddCable(gpus[bundle.gpu], bundle.is_to_gpu ? gpus[bundle.peer] : nvswitches[bundle.peer],
+             {.tier = Tier::kNvlink,
+              .rate_bps = bundle.lanes * layout.nvlink_lane_rate_bps,
+              .propagation_ps = spec.nvlink_delay_ps,
+              .lanes = bundle.lanes});
+  }
+  const size_t first_nic = nics.size();
+  for (uint32_t i = 0; i < layout.nic_rates_bps.size(); ++i) {
+    nics.push_back({.device = add(DeviceKind::kNic, "nic", i, 0),
+                    .server = server,
+                    .index = i,
+                    .rate_bps = layout.nic_rates_bps[i]});
+  }
+  for (const ServerLayout::HostPath& path : layout.host_paths) {
+    AddCable(
+        gpus[path.gpu], nics[first_nic + path.nic].device,
+        {.tier = Tier::kHost, .rate_bps = path.rate_bps, .propagation_ps = spec.host_delay_ps});
   }
 }
 

@@ -42,6 +42,9 @@ class FabricBuilder {
 
  private:
   void AddServer(uint32_t server, const ServerSpec& spec, std::vector<BuiltNic>& nics);
+  // Of a ServerSpec with a layout, whose GPUs are there already.
+  void AddLaidOut(uint32_t server, const ServerSpec& spec, const std::vector<DeviceId>& gpus,
+                  std::vector<BuiltNic>& nics);
   void AddCable(DeviceId a, DeviceId b, CableSpec cable);
 
   const NetworkSpec& network_;

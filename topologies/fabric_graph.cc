@@ -32,15 +32,30 @@ std::string_view DeviceKindName(DeviceKind kind) {
 }
 
 std::string_view RoutingPolicyName(RoutingPolicy policy) {
-  static constexpr std::array<std::string_view, kRoutingPolicyCount> kNames = {"SHORTEST",
-                                                                               "DIMENSION_ORDER"};
+  static constexpr std::array<std::string_view, kRoutingPolicyCount> kNames = {
+      "SHORTEST", "DIMENSION_ORDER", "UP_DOWN", "VALIANT", "VALIANT_DIMENSION_ORDER"};
   return kNames[static_cast<size_t>(policy)];
+}
+
+bool IsValiant(RoutingPolicy policy) {
+  return policy == RoutingPolicy::kValiant || policy == RoutingPolicy::kValiantDimensionOrder;
+}
+
+bool IsInDimensionOrder(RoutingPolicy policy) {
+  return policy == RoutingPolicy::kDimensionOrder ||
+         policy == RoutingPolicy::kValiantDimensionOrder;
 }
 
 std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance) {
   static constexpr std::array<std::string_view, kDeadlockAvoidanceCount> kNames = {
       "ROUTES", "HOP_CLASSES", "DATELINE", "LOSSY"};
   return kNames[static_cast<size_t>(avoidance)];
+}
+
+bool CircuitSchedule::IsThere(uint32_t cable, uint32_t slot) const {
+  const auto found = slots_of_cable.find(cable);
+  return found == slots_of_cable.end() ||
+         std::binary_search(found->second.begin(), found->second.end(), slot);
 }
 
 DeviceId FabricGraph::AddDevice(Device device) {

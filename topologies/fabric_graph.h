@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,9 +86,15 @@ struct NvlinkProperties {
 enum class RoutingPolicy : uint8_t {
   kShortest,        // those on any shortest path
   kDimensionOrder,  // of these, those along the lowest dimension in which coordinates still differ
+  kUpDown,          // those away from the NICs' switches, then those towards them, never up again
+  kValiant,         // shortest paths to a switch that the flow draws, then from there on
+  kValiantDimensionOrder,  // the same, each of the two in the order of dimensions
 };
-inline constexpr int kRoutingPolicyCount = 2;
-std::string_view RoutingPolicyName(RoutingPolicy policy);  // "SHORTEST", "DIMENSION_ORDER"
+inline constexpr int kRoutingPolicyCount = 5;
+std::string_view RoutingPolicyName(RoutingPolicy policy);  // "SHORTEST", "DIMENSION_ORDER", …
+// Whether flows go over a switch that they draw, so that switches alone cannot choose their way.
+bool IsValiant(RoutingPolicy policy);
+bool IsInDimensionOrder(RoutingPolicy policy);
 
 // What keeps pauses from waiting for each other in a circle.
 enum class DeadlockAvoidance : uint8_t {
@@ -98,6 +105,19 @@ enum class DeadlockAvoidance : uint8_t {
 };
 inline constexpr int kDeadlockAvoidanceCount = 4;
 std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance);  // "ROUTES", "HOP_CLASSES", …
+
+// Cables over optical circuit switches, which are there by a timetable: the same configurations in
+// turn, for ever, from time 0 on.
+struct CircuitSchedule {
+  uint32_t slots = 0;  // configurations
+  int64_t slot_ps = 0;
+  int64_t dark_ps = 0;   // from a slot's beginning until the cables that it adds carry anything
+  int64_t drain_ps = 0;  // before a slot's end, in which routes avoid the cables that it takes away
+  // By cable, ascending; the others are always there.
+  std::map<uint32_t, std::vector<uint32_t>> slots_of_cable{};
+
+  bool IsThere(uint32_t cable, uint32_t slot) const;
+};
 
 // Invariants: names are unique; every GPU, NVSwitch and NIC has (server, local_index), unique per
 // kind; GPUs are numbered 0.. in the order of creation, which is rank order for a job that fills
@@ -148,6 +168,7 @@ class FabricGraph {
   NvlinkProperties nvlink;
   RoutingPolicy routing = RoutingPolicy::kShortest;
   DeadlockAvoidance deadlock_avoidance = DeadlockAvoidance::kRoutes;
+  std::optional<CircuitSchedule> circuits;
 
  private:
   struct ParallelCables {

@@ -44,6 +44,25 @@ std::vector<TierMeasures> MeasureTiers(const FabricGraph& fabric) {
   return tiers;
 }
 
+std::vector<LengthCount> MeasureLengths(const FabricGraph& fabric) {
+  constexpr std::array<uint32_t, 13> kLengthsM = {1,  2,   3,   5,   10,    20,    30,
+                                                  50, 100, 200, 500, 2'000, 10'000};
+  std::array<uint64_t, kLengthsM.size()> cables = {};
+  for (const Cable& cable : fabric.cables()) {
+    const LinkProperties& link = fabric.link(cable.forward);
+    if (link.tier == Tier::kNvlink || link.tier == Tier::kHost) continue;
+    const int64_t cable_ps = std::max<int64_t>(0, link.propagation_ps - kFecDelayPs);
+    size_t i = 0;
+    while (i + 1 < kLengthsM.size() && cable_ps > kLengthsM[i] * kDelayPsPerMetre) ++i;
+    ++cables[i];
+  }
+  std::vector<LengthCount> lengths;
+  for (size_t i = 0; i < cables.size(); ++i) {
+    if (cables[i] > 0) lengths.push_back({.up_to_m = kLengthsM[i], .cables = cables[i]});
+  }
+  return lengths;
+}
+
 struct Rung {
   Tier lower;
   Tier upper;
@@ -129,11 +148,26 @@ void MeasurePaths(const FabricGraph& fabric, FabricMeasures& measures) {
   measures.paths_max = counts.back();
 }
 
-void MeasureConnectivity(const FabricGraph& fabric, FabricMeasures& measures) {
-  const uint32_t pairs =
+// Pairs that stand for the classes of a fabric whose servers are alike; then drawn ones.
+std::vector<std::pair<DeviceId, DeviceId>> ConnectivityPairs(const FabricGraph& fabric) {
+  const std::vector<DeviceId>& gpus = fabric.gpus();
+  std::vector<std::pair<DeviceId, DeviceId>> pairs = {{gpus.front(), gpus[(gpus.size() - 1) / 2]},
+                                                      {gpus.front(), gpus.back()}};
+  const size_t most =
       fabric.link_count() > kLargeLinkCount ? kConnectivityPairsOfLarge : kConnectivityPairs;
-  for (uint64_t n = 0; n < 4 * pairs && measures.connectivity_pairs < pairs; ++n) {
-    const auto [a, b] = DrawnPair(fabric, n);
+  if (most > pairs.size()) {
+    pairs.emplace_back(gpus.front(), gpus[std::min<size_t>(1, gpus.size() - 1)]);
+    const auto rail_mate = std::find_if(gpus.rbegin(), gpus.rend(), [&](DeviceId gpu) {
+      return fabric.device(gpu).local_index == fabric.device(gpus.front()).local_index;
+    });
+    pairs.emplace_back(gpus.front(), *rail_mate);
+  }
+  for (uint64_t n = 0; pairs.size() < most; ++n) pairs.push_back(DrawnPair(fabric, n));
+  return pairs;
+}
+
+void MeasureConnectivity(const FabricGraph& fabric, FabricMeasures& measures) {
+  for (const auto& [a, b] : ConnectivityPairs(fabric)) {
     if (a == b) continue;
     const uint32_t cables = EdgeConnectivity(fabric, a, b);
     measures.edge_connectivity =
@@ -154,8 +188,12 @@ FabricMeasures Measure(const FabricGraph& fabric) {
     if (kind == DeviceKind::kSwitch) ++measures.switches;
   }
   measures.tiers = MeasureTiers(fabric);
+  measures.lengths = MeasureLengths(fabric);
   MeasureSwitches(fabric, measures);
-  measures.bisection_bps = BisectionBps(fabric);
+  const MaxFlow bisection = Bisection(fabric);
+  measures.bisection_bps = bisection.bps;
+  measures.bisection_nodes = bisection.nodes;
+  measures.bisection_classes = bisection.classes;
   MeasureHops(fabric, measures);
   MeasurePaths(fabric, measures);
   MeasureConnectivity(fabric, measures);

@@ -38,16 +38,28 @@ struct RadixCount {
   uint32_t switches = 0;
 };
 
+// Cables outside servers by length, as their delays tell: 5 ns a metre, after 120 ns of FEC. In the
+// lengths cables are sold in; the last class is the longest and has all beyond.
+struct LengthCount {
+  uint32_t up_to_m = 0;
+  uint64_t cables = 0;
+};
+inline constexpr int64_t kFecDelayPs = 120'000;
+inline constexpr int64_t kDelayPsPerMetre = 5'000;
+
 struct FabricMeasures {
   uint32_t gpus = 0;
   uint32_t servers = 0;
   uint32_t nvswitches = 0;
   uint32_t nics = 0;
   uint32_t switches = 0;
-  std::vector<TierMeasures> tiers;  // those there are, in the order of Tier
-  std::vector<RadixCount> radices;  // by ports
+  std::vector<TierMeasures> tiers;   // those there are, in the order of Tier
+  std::vector<RadixCount> radices;   // by ports
+  std::vector<LengthCount> lengths;  // those there are, by length
   std::vector<Oversubscription> oversubscription;
-  uint64_t bisection_bps = 0;  // BisectionBps
+  uint64_t bisection_bps = 0;  // Bisection
+  uint32_t bisection_nodes = 0;
+  uint32_t bisection_classes = 0;
   // Over everything that forwards, NVLink relays included, from `hop_sources` GPUs to all.
   uint32_t diameter_hops = 0;
   double mean_hops = 0;
@@ -58,7 +70,8 @@ struct FabricMeasures {
   uint64_t paths_median = 0;
   uint64_t paths_max = 0;
   uint32_t path_pairs = 0;
-  // EdgeConnectivity, the least over `connectivity_pairs` pairs of GPUs.
+  // EdgeConnectivity, the least over `connectivity_pairs` pairs of GPUs: neighbours in a server,
+  // the same and another rail of the first and last server, and drawn ones.
   uint32_t edge_connectivity = 0;
   uint32_t connectivity_pairs = 0;
 };

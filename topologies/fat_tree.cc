@@ -122,6 +122,7 @@ FabricGraph MakeFatTree(const FatTreeSpec& spec) {
                    Tier::kSpineCore, spec.spine_core);
     }
   }
+  builder.fabric().routing = RoutingPolicy::kUpDown;
   return std::move(builder).Take();
 }
 

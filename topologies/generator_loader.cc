@@ -6,12 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "topologies/direct_connect.h"
 #include "topologies/dragonfly.h"
 #include "topologies/dual_tor.h"
 #include "topologies/fat_tree.h"
 #include "topologies/hyperx.h"
 #include "topologies/jellyfish.h"
 #include "topologies/leaf_spine.h"
+#include "topologies/optical.h"
 #include "topologies/rail_optimized.h"
 #include "topologies/slim_fly.h"
 #include "topologies/spec_reader.h"
@@ -48,11 +50,12 @@ Result LoadRailOptimized(SpecReader& reader) {
   reader.Delay("switch_latency", spec.switch_latency_ps);
   reader.Delay("delay_spread", spec.delay_spread_ps);
   reader.Number("cores", spec.cores);
-  for (const char* field : {"groups_per_pod", "spine_core"}) {
+  for (const char* field : {"groups_per_pod", "core_planes", "spine_core"}) {
     if (spec.cores > 0 || !reader.Has(field)) continue;
     reader.Error(field, "has no effect without cores (expected cores, or not this)");
   }
   reader.Number("groups_per_pod", spec.groups_per_pod);
+  reader.Number("core_planes", spec.core_planes);
   reader.Links("spine_core", spec.spine_core);
   spec.name = spec.mixed_servers.empty()
                   ? fmt::format("{}x{}-rail-optimized", spec.servers, spec.gpus_per_server)
@@ -113,6 +116,7 @@ Result LoadTorus(SpecReader& reader) {
   reader.Dimensions("dimensions", spec.dimensions);
   reader.Number("nics_per_router", spec.nics_per_router);
   reader.Links("direct", spec.direct);
+  reader.Flag("valiant", spec.valiant);
   if (!reader.Accept(CheckTorus(spec))) return std::nullopt;
   return MakeTorus(spec);
 }
@@ -124,6 +128,7 @@ Result LoadHyperX(SpecReader& reader) {
   reader.Number("nics_per_switch", spec.nics_per_switch);
   reader.Links("local", spec.local);
   reader.Links("global", spec.global);
+  reader.Flag("valiant", spec.valiant);
   if (!reader.Accept(CheckHyperX(spec))) return std::nullopt;
   return MakeHyperX(spec);
 }
@@ -138,6 +143,7 @@ Result LoadDragonfly(SpecReader& reader) {
   reader.Number("global_cables_per_router", spec.global_cables_per_router);
   reader.Links("local", spec.local);
   reader.Links("global", spec.global);
+  reader.Flag("valiant", spec.valiant);
   if (!reader.Accept(CheckDragonfly(spec))) return std::nullopt;
   return MakeDragonfly(spec);
 }
@@ -165,6 +171,30 @@ Result LoadJellyfish(SpecReader& reader) {
   return MakeJellyfish(spec);
 }
 
+Result LoadDirectConnect(SpecReader& reader) {
+  DirectConnectSpec spec;
+  reader.Network(spec.network);
+  reader.Number("degree", spec.degree);
+  reader.Number("rings", spec.rings);
+  reader.Links("direct", spec.direct);
+  reader.Demands(spec.network, spec.demands);
+  if (!reader.Accept(CheckDirectConnect(spec))) return std::nullopt;
+  return MakeDirectConnect(spec);
+}
+
+Result LoadOptical(SpecReader& reader) {
+  OpticalSpec spec;
+  reader.Network(spec.network);
+  reader.Number("nics_per_switch", spec.nics_per_switch);
+  reader.Number("circuit_switches", spec.circuit_switches);
+  reader.Links("circuit", spec.circuit);
+  reader.Delay("slot_duration", spec.slot_ps);
+  reader.Delay("dark_time", spec.dark_ps);
+  reader.Delay("drain_time", spec.drain_ps);
+  if (!reader.Accept(CheckOptical(spec))) return std::nullopt;
+  return MakeOptical(spec);
+}
+
 struct Generator {
   const char* name;  // the field of railyard.protos.Fabric
   Result (*load)(SpecReader&);
@@ -180,6 +210,8 @@ constexpr std::array kGenerators = {
     Generator{"dragonfly", LoadDragonfly},
     Generator{"slim_fly", LoadSlimFly},
     Generator{"jellyfish", LoadJellyfish},
+    Generator{"direct_connect", LoadDirectConnect},
+    Generator{"optical", LoadOptical},
 };
 
 }  // namespace

@@ -48,11 +48,16 @@ const char* ColourOf(Tier tier) {
 
 // `name: value`, in quotes where the field is a text; nothing where the part has no value.
 std::string TextField(std::string_view name, const std::string& value) {
-  constexpr std::array<std::string_view, 7> kBare = {
-      "kind", "server", "local_index", "tier", "lanes", "routing", "deadlock_avoidance"};
+  constexpr std::array<std::string_view, 8> kBare = {
+      "kind",  "server",  "local_index",        "tier",
+      "lanes", "routing", "deadlock_avoidance", "circuit_slots"};
   if (value.empty()) return {};
   const bool is_bare = std::find(kBare.begin(), kBare.end(), name) != kBare.end();
   return is_bare ? fmt::format(" {}: {}", name, value) : fmt::format(" {}: \"{}\"", name, value);
+}
+
+std::string DotAttribute(std::string_view name, const std::string& value) {
+  return value.empty() ? std::string() : fmt::format(" {}=\"{}\"", name, value);
 }
 
 }  // namespace
@@ -116,18 +121,31 @@ std::string ToDot(const FabricGraph& fabric) {
   boost::write_graphviz(
       text, cables,
       [&](std::ostream& out, Vertex vertex) {
-        const Device& device = fabric.device(static_cast<DeviceId>(vertex));
-        out << fmt::format("[label=\"{}\" shape={}]", device.name, ShapeOf(device.kind));
+        const auto id = static_cast<DeviceId>(vertex);
+        const Device& device = fabric.device(id);
+        out << fmt::format("[label=\"{}\" shape={}", device.name, ShapeOf(device.kind));
+        for (const std::string_view name : kDeviceAttributes) {
+          out << DotAttribute(name, DeviceAttribute(fabric, id, name));
+        }
+        out << "]";
       },
       [&](std::ostream& out, const Edge& edge) {
         const uint32_t cable = boost::get(boost::edge_index, cables, edge);
         const LinkProperties& link = fabric.link(fabric.cables()[cable].forward);
-        out << fmt::format("[color=\"{}\" tooltip=\"{} {} {}\"]", ColourOf(link.tier),
+        out << fmt::format("[color=\"{}\" tooltip=\"{} {} {}\"", ColourOf(link.tier),
                            TierName(link.tier), FormatRate(link.rate_bps),
                            FormatDuration(link.propagation_ps));
+        for (const std::string_view name : kCableAttributes) {
+          out << DotAttribute(name, CableAttribute(fabric, cable, name));
+        }
+        out << "]";
       },
       [&](std::ostream& out) {
         out << fmt::format("label=\"{}\"\nlayout=sfdp\noverlap=prism\n", fabric.name);
+        for (const std::string_view name : kFabricAttributes) {
+          const std::string attribute = DotAttribute(name, FabricAttribute(fabric, name));
+          if (!attribute.empty()) out << attribute.substr(1) << "\n";
+        }
       });
   return text.str();
 }

@@ -13,7 +13,8 @@ namespace railyard {
 // A railyard.protos.Topology.
 std::string ToTopologyText(const FabricGraph& fabric);
 std::string ToGraphMl(const FabricGraph& fabric);
-// Graphviz; for pictures, with a shape per kind of device and a colour per tier.
+// Graphviz: a picture, with a shape per kind of device and a colour per tier, and all that reading
+// it as a fabric takes.
 std::string ToDot(const FabricGraph& fabric);
 
 }  // namespace railyard

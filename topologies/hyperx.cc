@@ -52,7 +52,8 @@ FabricGraph MakeHyperX(const HyperXSpec& spec) {
       position[dimension] = own;
     }
   }
-  builder.fabric().routing = RoutingPolicy::kDimensionOrder;
+  builder.fabric().routing =
+      spec.valiant ? RoutingPolicy::kValiantDimensionOrder : RoutingPolicy::kDimensionOrder;
   return std::move(builder).Take();
 }
 

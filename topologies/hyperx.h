@@ -6,7 +6,8 @@
 //   switch<x>.<y> ──LOCAL (first dimension)/GLOBAL (others)── every switch<x'>.<y>, switch<x>.<y'>
 //   NICs hang on the switches in order, nics_per_switch on each
 //
-// Routed dimension by dimension, which needs no further class.
+// Routed dimension by dimension, which needs no further class; Valiant's routes do so twice and
+// take a second class for the second part.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ struct HyperXSpec {
   uint32_t nics_per_switch = 8;
   LinkSpec local{};
   LinkSpec global{};
+  bool valiant = false;  // each flow over a switch that it draws
 };
 
 std::vector<SpecProblem> CheckHyperX(const HyperXSpec& spec);

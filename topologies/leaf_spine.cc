@@ -77,6 +77,7 @@ FabricGraph MakeLeafSpine(const LeafSpineSpec& spec) {
       }
     }
   }
+  builder.fabric().routing = RoutingPolicy::kUpDown;
   return std::move(builder).Take();
 }
 

@@ -11,6 +11,7 @@
 #include <boost/graph/push_relabel_max_flow.hpp>
 
 #include "simulator/diagnostics/check.h"
+#include "topologies/mix64.h"
 
 namespace railyard {
 namespace {
@@ -27,6 +28,7 @@ using FlowGraph =
 
 constexpr uint32_t kSource = 0;
 constexpr uint32_t kSink = 1;
+constexpr int kMostRounds = 100;
 
 // Nodes that are joined by several edges are joined by one of their sum.
 class FlowNetwork {
@@ -35,6 +37,55 @@ class FlowNetwork {
 
   void Add(uint32_t from, uint32_t to, uint64_t capacity) {
     if (from != to) capacities_[uint64_t{from} << 32 | to] += static_cast<int64_t>(capacity);
+  }
+
+  uint32_t nodes() const { return nodes_; }
+
+  // Each node's class in the coarsest partition in which all nodes of a class have the same
+  // capacity to, and from, every class; source and sink are classes of their own. By hashes of 64
+  // bits, which differ for what differs but once in 10^10 fabrics. A chain of switches would take
+  // as many rounds as it is long: then every node is a class.
+  std::vector<uint32_t> Classes() const {
+    std::vector<uint32_t> class_of(nodes_, 2);
+    class_of[kSource] = 0;
+    class_of[kSink] = 1;
+    int rounds = 0;
+    for (size_t classes = 3, before = 0; classes != before;) {
+      if (++rounds > kMostRounds) {
+        std::iota(class_of.begin(), class_of.end(), 0u);
+        return class_of;
+      }
+      before = classes;
+      std::vector<uint64_t> signature(nodes_);
+      for (const auto& [ends, capacity] : capacities_) {
+        const auto from = static_cast<uint32_t>(ends >> 32);
+        const auto to = static_cast<uint32_t>(ends);
+        // Sums of capacities by class would do as well; sums of hashes of the links are finer where
+        // bundles differ, and as good.
+        const auto rate = static_cast<uint64_t>(capacity);
+        signature[from] += Mix64(Mix64(rate) ^ (2 * uint64_t{class_of[to]}));
+        signature[to] += Mix64(Mix64(rate) ^ (2 * uint64_t{class_of[from]} + 1));
+      }
+      std::unordered_map<uint64_t, uint32_t> number;
+      for (uint32_t node = 0; node < nodes_; ++node) {
+        const uint64_t key = Mix64(signature[node] ^ Mix64(class_of[node]));
+        class_of[node] =
+            number.try_emplace(key, static_cast<uint32_t>(number.size())).first->second;
+      }
+      classes = number.size();
+    }
+    return class_of;
+  }
+
+  // The network of classes; source and sink must be alone in theirs, which get their numbers.
+  FlowNetwork Contracted(const std::vector<uint32_t>& class_of, uint32_t classes) const {
+    // Numbered from source and sink on, as those are nodes 0 and 1 and were looked at first.
+    FlowNetwork contracted(classes);
+    for (const auto& [ends, capacity] : capacities_) {
+      contracted.Add(class_of[ends >> 32], class_of[static_cast<uint32_t>(ends)],
+                     static_cast<uint64_t>(capacity));
+    }
+    return contracted;
   }
 
   FlowGraph Build() const {
@@ -93,8 +144,8 @@ uint64_t SumOfHostLinks(const FabricGraph& fabric, DeviceId nic) {
 
 }  // namespace
 
-uint64_t MaxFlowBps(const FabricGraph& fabric, const std::vector<uint32_t>& from_servers,
-                    const std::vector<uint32_t>& to_servers) {
+MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<uint32_t>& from_servers,
+                       const std::vector<uint32_t>& to_servers) {
   // All GPUs of the sending servers are the source, for each may send without limit; the same for
   // the sink. So what is inside these servers needs no nodes.
   constexpr uint32_t kNone = UINT32_MAX;
@@ -135,8 +186,17 @@ uint64_t MaxFlowBps(const FabricGraph& fabric, const std::vector<uint32_t>& from
     if (is_contracted[source] || is_contracted[target]) continue;
     network.Add(node_of[source], node_of[target], fabric.link(link).rate_bps);
   }
-  FlowGraph graph = network.Build();
-  return static_cast<uint64_t>(PushRelabel(graph));
+  const std::vector<uint32_t> class_of = network.Classes();
+  const uint32_t classes = *std::max_element(class_of.begin(), class_of.end()) + 1;
+  FlowGraph graph = network.Contracted(class_of, classes).Build();
+  return {.bps = static_cast<uint64_t>(PushRelabel(graph)),
+          .nodes = network.nodes(),
+          .classes = classes};
+}
+
+uint64_t MaxFlowBps(const FabricGraph& fabric, const std::vector<uint32_t>& from_servers,
+                    const std::vector<uint32_t>& to_servers) {
+  return MaxFlowBetween(fabric, from_servers, to_servers).bps;
 }
 
 uint64_t MaxFlowBetweenGpusBps(const FabricGraph& fabric, const std::vector<DeviceId>& from,
@@ -154,19 +214,24 @@ uint64_t MaxFlowBetweenGpusBps(const FabricGraph& fabric, const std::vector<Devi
   return static_cast<uint64_t>(PushRelabel(graph));
 }
 
-uint64_t BisectionBps(const FabricGraph& fabric) {
+uint64_t BisectionBps(const FabricGraph& fabric) { return Bisection(fabric).bps; }
+
+MaxFlow Bisection(const FabricGraph& fabric) {
   const auto half_of = [](auto items) {
     const auto middle = items.begin() + static_cast<ptrdiff_t>(items.size() / 2);
     return std::pair(decltype(items)(items.begin(), middle), decltype(items)(middle, items.end()));
   };
   if (fabric.server_count() == 1) {
     const auto [first, second] = half_of(fabric.gpus());
-    return first.empty() ? 0 : MaxFlowBetweenGpusBps(fabric, first, second);
+    const auto nodes = fabric.device_count();
+    return {.bps = first.empty() ? 0 : MaxFlowBetweenGpusBps(fabric, first, second),
+            .nodes = nodes,
+            .classes = nodes};
   }
   std::vector<uint32_t> servers(fabric.server_count());
   std::iota(servers.begin(), servers.end(), 0u);
   const auto [first, second] = half_of(servers);
-  return MaxFlowBps(fabric, first, second);
+  return MaxFlowBetween(fabric, first, second);
 }
 
 uint32_t EdgeConnectivity(const FabricGraph& fabric, DeviceId gpu_a, DeviceId gpu_b) {

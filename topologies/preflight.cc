@@ -217,14 +217,14 @@ class Checker {
   // Whether a search from `start` that does not enter `point` meets a GPU; it ends at the first.
   bool HasGpuBehind(DeviceId point, DeviceId start) const {
     std::unordered_set<DeviceId> seen = {point, start};
-    std::vector<DeviceId> pending = {start};
-    while (!pending.empty()) {
-      const DeviceId at = pending.back();
-      pending.pop_back();
+    // Breadth first: the nearest GPU is near, while a search in depth may see a whole torus first.
+    std::vector<DeviceId> queue = {start};
+    for (size_t i = 0; i < queue.size(); ++i) {
+      const DeviceId at = queue[i];
       if (fabric_.device(at).kind == DeviceKind::kGpu) return true;
       for (const auto& edge : boost::make_iterator_range(boost::out_edges(at, undirected_))) {
         const auto next = static_cast<DeviceId>(boost::target(edge, undirected_));
-        if (seen.insert(next).second) pending.push_back(next);
+        if (seen.insert(next).second) queue.push_back(next);
       }
     }
     return false;

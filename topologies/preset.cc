@@ -3,12 +3,14 @@
 
 #include <array>
 
+#include "topologies/direct_connect.h"
 #include "topologies/dragonfly.h"
 #include "topologies/dual_tor.h"
 #include "topologies/fat_tree.h"
 #include "topologies/hyperx.h"
 #include "topologies/jellyfish.h"
 #include "topologies/leaf_spine.h"
+#include "topologies/optical.h"
 #include "topologies/platform.h"
 #include "topologies/rail_optimized.h"
 #include "topologies/slim_fly.h"
@@ -65,6 +67,17 @@ constexpr std::array kPresets = {
                                           .spines = 32,
                                           .cores = 32,
                                           .groups_per_pod = 4});
+              }},
+    PresetRow{"h100-8192x8-rail-optimized-core",
+              "65,536 GPUs in 64 pods of 128 DGX H100, 1,024 cores; all switches of 64 ports, 1:1",
+              kSuperPod,
+              [] {
+                return MakeRailOptimized({.servers = 8'192,
+                                          .servers_per_leaf = 32,
+                                          .spines = 32,
+                                          .cores = 1'024,
+                                          .groups_per_pod = 4,
+                                          .core_planes = 32});
               }},
     PresetRow{"h100-4x8-rail-only",
               "4 DGX H100 servers on 8 leaves and no spine: rails meet over NVLink only",
@@ -163,6 +176,26 @@ constexpr std::array kPresets = {
               "8 DGX H100 servers on 16 switches, each cabled to 4 random others",
               "Singla et al.: \"Jellyfish\", NSDI 2012",
               [] { return MakeJellyfish({.network = Servers("dgx-h100", 8)}); }},
+    PresetRow{
+        "h100-8x8-direct-connect",
+        "8 DGX H100 servers in a ring, and cables between the stages of two 4-stage pipelines",
+        "Wang et al.: \"TopoOpt\", NSDI 2023",
+        [] {
+          DirectConnectSpec spec = {.network = Servers("dgx-h100", 8)};
+          // Two replicas of four stages: activations forth, gradients between replicas.
+          for (uint32_t stage = 0; stage < 4; ++stage) {
+            spec.demands.push_back({.from = stage, .to = stage + 4, .bytes = 1 << 30});
+            if (stage == 3) break;
+            spec.demands.push_back({.from = stage, .to = stage + 1, .bytes = 1 << 28});
+            spec.demands.push_back({.from = stage + 4, .to = stage + 5, .bytes = 1 << 28});
+          }
+          return MakeDirectConnect(spec);
+        }},
+    PresetRow{
+        "h100-8x8-optical",
+        "8 DGX H100 servers on 16 switches and 6 optical circuit switches of 15 matchings",
+        "Mellette et al.: \"Opera\", NSDI 2020",
+        [] { return MakeOptical({.network = Servers("dgx-h100", 8), .circuit_switches = 6}); }},
 };
 
 }  // namespace

@@ -53,7 +53,7 @@ uint64_t CableCount(const RailOptimizedSpec& spec) {
          SaturatingProduct(SaturatingProduct(LeafCount(spec), SpinesPerPod(spec)),
                            spec.links_per_leaf_and_spine) +
          SaturatingProduct(SaturatingProduct(PodCount(spec), SpinesPerPod(spec)),
-                           uint64_t{spec.cores} * spec.spine_core.count);
+                           uint64_t{spec.cores / spec.core_planes} * spec.spine_core.count);
 }
 
 // Builds the fabric part by part; its members are what later parts are cabled to.
@@ -67,6 +67,7 @@ class Builder {
     AddLeaves();
     AddSpines();
     AddCores();
+    builder_.fabric().routing = RoutingPolicy::kUpDown;
     return std::move(builder_).Take();
   }
 
@@ -120,8 +121,10 @@ class Builder {
   void AddCores() {
     for (uint32_t i = 0; i < spec_.cores; ++i) {
       const DeviceId core = builder_.AddSwitch(fmt::format("core{}", i));
-      for (const DeviceId spine : spines_) {
-        builder_.Join(spine, core, Tier::kSpineCore, spec_.spine_core);
+      const uint64_t plane = i / (spec_.cores / spec_.core_planes);
+      for (size_t spine = 0; spine < spines_.size(); ++spine) {
+        if (spine % SpinesPerPod(spec_) % spec_.core_planes != plane) continue;
+        builder_.Join(spines_[spine], core, Tier::kSpineCore, spec_.spine_core);
       }
     }
   }
@@ -172,7 +175,17 @@ std::vector<SpecProblem> CheckRailOptimized(const RailOptimizedSpec& spec) {
   check.Count("cores", spec.cores, 0, kMaxFabricSpines);
   check.Count("groups_per_pod", spec.groups_per_pod, 1, kMaxFabricGpus);
   check.Links("spine_core", spec.spine_core);
+  check.Count("core_planes", spec.core_planes, 1, kMaxFabricSpines);
   if (!check.Clean()) return check.Take();
+  if (spec.cores > 0 &&
+      (spec.cores % spec.core_planes != 0 || SpinesPerPod(spec) % spec.core_planes != 0)) {
+    check.Add(
+        "core_planes",
+        fmt::format("{} cores and {} spines of a pod do not divide into {} planes (expected a "
+                    "divisor of both)",
+                    spec.cores, SpinesPerPod(spec), spec.core_planes));
+    return check.Take();
+  }
 
   // Totals mean something only where each factor does.
   const NetworkSpec network = NetworkOf(spec);

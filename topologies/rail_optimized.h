@@ -8,7 +8,7 @@
 //
 // With cores there is a third tier: groups form pods, each with spines of its own,
 //
-//   every leaf of a pod ── every pod<p>/spine<s> ──SPINE_CORE── every core<c>
+//   every leaf of a pod ── every pod<p>/spine<s> ──SPINE_CORE── every core<c> of plane s mod planes
 //
 // With 0 spines it is rail-only (Wang et al.: "Rail-only", arXiv 2307.12169): rails meet nowhere,
 // and what crosses them takes NVLink inside a server.
@@ -48,7 +48,8 @@ struct RailOptimizedSpec {
   std::vector<ServerSpec> mixed_servers{};
 
   uint32_t cores = 0;
-  uint32_t groups_per_pod = 1;  // says something only with cores
+  uint32_t groups_per_pod = 1;  // says something only with cores, as core_planes
+  uint32_t core_planes = 1;
   LinkSpec spine_core{};
 };
 

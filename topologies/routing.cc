@@ -2,8 +2,10 @@
 #include "topologies/routing.h"
 
 #include <algorithm>
-#include <functional>
+#include <iterator>
 #include <map>
+#include <memory>
+#include <set>
 #include <utility>
 
 #include <boost/graph/breadth_first_search.hpp>
@@ -25,36 +27,87 @@ uint64_t SwitchHash(uint64_t seed, DeviceId device, uint64_t entropy) {
   return Mix64(Mix64(Mix64(seed) ^ device) ^ entropy);
 }
 
+// Twice the distance, and one more where the rest of the way leads down.
+uint32_t Coded(uint32_t hops, bool is_down) { return 2 * hops + (is_down ? 1 : 0); }
+
+// An edge of the switch graph whose link is up.
+template <typename SwitchGraph>
+struct IsUp {
+  bool operator()(const typename SwitchGraph::edge_descriptor& edge) const {
+    return (*up)[(*switches)[edge].link];
+  }
+  const SwitchGraph* switches = nullptr;
+  const std::vector<bool>* up = nullptr;
+};
+
 }  // namespace
 
 EcmpRouting::EcmpRouting(const FabricGraph& graph, uint64_t seed)
     : graph_(graph),
       seed_(seed),
       switch_of_device_(graph.device_count(), kNoSwitch),
-      settled_{.up = std::vector<bool>(graph.link_count(), true), .distances_to = {}} {
+      settled_{.up = std::vector<bool>(graph.link_count(), true),
+               .distances_to = std::make_shared<Table>()} {
+  for (uint32_t cable = 0; graph.circuits && cable < graph.cables().size(); ++cable) {
+    if (graph.circuits->IsThere(cable, 0)) continue;
+    settled_.up[graph.cables()[cable].forward] = false;
+    settled_.up[graph.cables()[cable].backward] = false;
+  }
   for (DeviceId id = 0; id < graph.device_count(); ++id) {
     if (graph.device(id).kind != DeviceKind::kSwitch) continue;
-    switch_of_device_[id] = static_cast<SwitchIndex>(boost::add_vertex(switches_));
+    switch_of_device_[id] = static_cast<SwitchIndex>(device_of_switch_.size());
     device_of_switch_.push_back(id);
   }
+  std::vector<std::pair<SwitchIndex, SwitchIndex>> ends;
+  std::vector<SwitchLink> links;
+  std::vector<bool> is_attachment(device_of_switch_.size());
   for (LinkId link = 0; link < graph.link_count(); ++link) {
     const SwitchIndex source = switch_of_device_[graph.link_source(link)];
     const SwitchIndex target = switch_of_device_[graph.link_target(link)];
-    if (source == kNoSwitch || target == kNoSwitch) continue;
-    boost::add_edge(target, source, SwitchLink{link}, switches_);
+    if (source != kNoSwitch && target != kNoSwitch) {
+      ends.emplace_back(target, source);
+      links.push_back({link});
+    } else if (source != kNoSwitch &&
+               graph.device(graph.link_target(link)).kind == DeviceKind::kNic) {
+      is_attachment[source] = true;
+    }
   }
+  switches_ = SwitchGraph(boost::edges_are_unsorted_multi_pass, ends.begin(), ends.end(),
+                          links.begin(), static_cast<SwitchIndex>(device_of_switch_.size()));
+  for (SwitchIndex at = 0; at < is_attachment.size(); ++at) {
+    if (is_attachment[at]) attachments_.push_back(at);
+  }
+  if (graph.routing == RoutingPolicy::kUpDown) RankSwitches();
+}
+
+// Over all links, whatever their state: a link that fails lifts no switch.
+void EcmpRouting::RankSwitches() {
+  level_.assign(device_of_switch_.size(), kUnreachable);
+  std::vector<SwitchIndex> queue = attachments_;
+  for (const SwitchIndex at : queue) level_[at] = 0;
+  for (size_t i = 0; i < queue.size(); ++i) {
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(queue[i], switches_))) {
+      const auto next = static_cast<SwitchIndex>(boost::target(edge, switches_));
+      if (level_[next] != kUnreachable) continue;
+      level_[next] = level_[queue[i]] + 1;
+      queue.push_back(next);
+    }
+  }
+  by_level_.assign(queue.rbegin(), queue.rend());
+}
+
+bool EcmpRouting::JoinsSwitches(LinkId link) const {
+  return switch_of_device_[graph_.link_source(link)] != kNoSwitch &&
+         switch_of_device_[graph_.link_target(link)] != kNoSwitch;
 }
 
 void EcmpRouting::SetLinkUp(LinkId link, bool up) {
   SIM_CHECK(link < settled_.up.size(), "a link the fabric does not have");
-  views_.clear();
   if (settled_.up[link] == up) return;
+  views_.clear();
   settled_.up[link] = up;
   // Distances are between switches: a NIC's link is looked at when a route is asked for.
-  if (switch_of_device_[graph_.link_source(link)] != kNoSwitch &&
-      switch_of_device_[graph_.link_target(link)] != kNoSwitch) {
-    settled_.distances_to.clear();
-  }
+  if (JoinsSwitches(link)) settled_.distances_to->clear();
 }
 
 std::vector<uint32_t> EcmpRouting::HopsFrom(LinkId link) const {
@@ -86,37 +139,52 @@ uint32_t EcmpRouting::FarthestFrom(LinkId link) const {
 }
 
 void EcmpRouting::SpreadLinkState(LinkId link, bool up, uint32_t hops) {
-  views_.clear();
   if (hops == 0) {
-    news_.push_back({.link = link, .up = up, .hops_of_device = HopsFrom(link)});
-    news_.back().farthest = FarthestFrom(link);
+    news_.push_back({.link = link,
+                     .up = up,
+                     .farthest = FarthestFrom(link),
+                     .hops_of_device = RunLengths(HopsFrom(link))});
   }
   // The earlier one of two, for it cannot be overtaken.
-  const auto of_link = std::find_if(news_.begin(), news_.end(), [&](const News& news) {
-    return news.link == link && news.up == up && (hops == 0 || news.hops + 1 == hops);
-  });
+  const auto of_link = hops == 0
+                           ? std::prev(news_.end())
+                           : std::find_if(news_.begin(), news_.end(), [&](const News& news) {
+                               return news.link == link && news.up == up && news.hops + 1 == hops;
+                             });
   SIM_CHECK(of_link != news_.end(), "news of a link that goes on before it began");
   of_link->hops = hops;
   if (hops < of_link->farthest) return;
   news_.erase(of_link);
+  views_.clear();
   SetLinkUp(link, up);
 }
 
-EcmpRouting::View& EcmpRouting::ViewOf(DeviceId device) const {
+const EcmpRouting::View& EcmpRouting::ViewOf(DeviceId device) const {
   if (news_.empty()) [[likely]]
     return settled_;
-  std::vector<bool> known(news_.size());
-  for (size_t i = 0; i < news_.size(); ++i) {
-    known[i] = news_[i].hops_of_device[device] <= news_[i].hops;
+  std::vector<LinkId> changed;
+  for (const News& news : news_) {
+    if (news.hops_of_device[device] > news.hops) continue;
+    std::erase(changed, news.link);  // of two news of a link the later one holds
+    if (news.up != settled_.up[news.link]) changed.push_back(news.link);
   }
-  if (std::find(known.begin(), known.end(), true) == known.end()) return settled_;
-  const auto [entry, is_new] = views_.try_emplace(std::move(known));
+  std::sort(changed.begin(), changed.end());
+  return ViewWith(changed);
+}
+
+// The settled view but for the links that changed, in ascending order.
+const EcmpRouting::View& EcmpRouting::ViewWith(const std::vector<LinkId>& changed) const {
+  if (changed.empty()) return settled_;
+  const auto [entry, is_new] = views_.try_emplace(changed);
   View& view = entry->second;
   if (!is_new) return view;
   view.up = settled_.up;
-  for (size_t i = 0; i < news_.size(); ++i) {
-    if (entry->first[i]) view.up[news_[i].link] = news_[i].up;
-  }
+  for (const LinkId link : changed) view.up[link].flip();
+  std::vector<LinkId> between_switches = changed;
+  std::erase_if(between_switches, [this](LinkId link) { return !JoinsSwitches(link); });
+  view.distances_to = between_switches.size() == changed.size()
+                          ? std::make_shared<Table>()
+                          : ViewWith(between_switches).distances_to;
   return view;
 }
 
@@ -125,21 +193,60 @@ Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy) const {
   if (!ends) return {};
   Path path;
   if (ends->first) path.push_back(*ends->first);
+  DeviceId at = ends->from;
+  if (const auto detour = DrawDetour(*ends, entropy)) {
+    if (!Append(at, *detour, entropy, path)) return {};
+    at = *detour;
+  }
+  if (!Append(at, ends->to, entropy, path)) return {};
+  if (ends->last) path.push_back(*ends->last);
+  return path;
+}
+
+bool EcmpRouting::Append(DeviceId from, DeviceId to, uint64_t entropy, Path& path) const {
   const View* view = nullptr;
   Destination destination;
   std::vector<LinkId> next;
-  for (DeviceId at = ends->from; at != ends->to; at = graph_.link_target(path.back())) {
-    if (View& of_device = ViewOf(at); &of_device != view) {
+  std::vector<DeviceId> passed;
+  bool has_gone_down = false;
+  for (DeviceId at = from; at != to; at = graph_.link_target(path.back())) {
+    if (const View& of_device = ViewOf(at); &of_device != view) {
       view = &of_device;
-      destination = FindDestination(ends->to, of_device);
+      destination = FindDestination(to, of_device);
     }
     NextLinks(at, destination, *view, next);
-    // Longer than any way without a circle: devices of different views send it back and forth.
-    if (next.empty() || path.size() > device_of_switch_.size() + 1) return {};
+    // Devices of different views may send it back and forth.
+    if (next.empty() || std::find(passed.begin(), passed.end(), at) != passed.end()) return false;
     path.push_back(next[ScaleTo(SwitchHash(seed_, at, entropy), next.size())]);
+    if (graph_.routing == RoutingPolicy::kUpDown && JoinsSwitches(path.back())) {
+      const bool goes_down = level_[switch_of_device_[graph_.link_target(path.back())]] <
+                             level_[switch_of_device_[at]];
+      if (has_gone_down && !goes_down) return false;
+      has_gone_down = goes_down;
+    }
+    passed.push_back(at);
   }
-  if (ends->last) path.push_back(*ends->last);
-  return path;
+  return true;
+}
+
+// The switch that a flow of Valiant's goes to first; none where it goes straight. The sender draws,
+// by its own view.
+std::optional<DeviceId> EcmpRouting::DrawDetour(const NicEnds& ends, uint64_t entropy) const {
+  if (!IsValiant(graph_.routing) || attachments_.size() < 3 || ends.from == ends.to) {
+    return std::nullopt;
+  }
+  const View& view = ViewOf(ends.from);
+  const Destination destination = FindDestination(ends.to, view);
+  std::vector<LinkId> next;
+  // Of one switch.
+  if (NextLinks(ends.from, destination, view, next) == 0) return std::nullopt;
+  const uint64_t draw = Mix64(SwitchHash(seed_, ends.from, entropy) ^ ends.to);
+  const DeviceId detour = device_of_switch_[attachments_[ScaleTo(draw, attachments_.size())]];
+  // A switch that failures have cut off helps nobody.
+  NextLinks(ends.from, FindDestination(detour, view), view, next);
+  if (next.empty()) return std::nullopt;
+  NextLinks(detour, destination, view, next);
+  return next.empty() ? std::nullopt : std::optional(detour);
 }
 
 uint64_t EcmpRouting::CountShortestPaths(DeviceId from, DeviceId to) const {
@@ -162,12 +269,29 @@ uint64_t EcmpRouting::CountShortestPaths(DeviceId from, DeviceId to) const {
 
 NextHops EcmpRouting::NextHopsTo(DeviceId at, DeviceId nic) const {
   NextHops next;
-  View& view = ViewOf(at);
+  const View& view = ViewOf(at);
   const uint32_t switches = NextLinks(at, FindDestination(nic, view), view, next.links);
   if (next.links.empty()) return next;
   const bool is_last = graph_.link_target(next.links.front()) == nic;
   next.hops = is_last ? 1 : switches + 2;  // to the next switch, over those behind it, to the NIC
   return next;
+}
+
+void EcmpRouting::ResolveAll() const {
+  for (const SwitchIndex attachment : attachments_) DistancesTo(attachment, settled_);
+}
+
+EcmpRouting::TableSize EcmpRouting::MeasureTables() const {
+  std::set<const Table*> tables = {settled_.distances_to.get()};
+  for (const auto& [changed, view] : views_) tables.insert(view.distances_to.get());
+  TableSize size;
+  size.tables = tables.size();
+  for (const Table* table : tables) {
+    size.destinations += table->size();
+    for (const auto& [attachment, distances] : *table) size.bytes += distances.bytes();
+  }
+  size.dense_bytes = size.destinations * device_of_switch_.size() * sizeof(uint32_t);
+  return size;
 }
 
 std::optional<EcmpRouting::NicEnds> EcmpRouting::FindNics(DeviceId from, DeviceId to) const {
@@ -189,9 +313,13 @@ std::optional<EcmpRouting::NicEnds> EcmpRouting::FindNics(DeviceId from, DeviceI
   return ends;
 }
 
-EcmpRouting::Destination EcmpRouting::FindDestination(DeviceId nic, View& view) const {
-  Destination destination = {.nic = nic, .attachments = {}};
-  for (const auto& edge : boost::make_iterator_range(boost::in_edges(nic, graph_.graph()))) {
+EcmpRouting::Destination EcmpRouting::FindDestination(DeviceId device, const View& view) const {
+  Destination destination = {.device = device, .attachments = {}};
+  if (const SwitchIndex at = switch_of_device_[device]; at != kNoSwitch) {
+    destination.attachments.push_back(&DistancesTo(at, view));
+    return destination;
+  }
+  for (const auto& edge : boost::make_iterator_range(boost::in_edges(device, graph_.graph()))) {
     if (!view.up[graph_.link_of_edge(edge)]) continue;
     const SwitchIndex attachment = switch_of_device_[boost::source(edge, graph_.graph())];
     if (attachment == kNoSwitch) continue;
@@ -200,21 +328,68 @@ EcmpRouting::Destination EcmpRouting::FindDestination(DeviceId nic, View& view) 
   return destination;
 }
 
-const EcmpRouting::Distances& EcmpRouting::DistancesTo(SwitchIndex attachment, View& view) const {
-  const auto [entry, is_new] = view.distances_to.try_emplace(attachment);
-  Distances& distances = entry->second;
-  if (!is_new) return distances;
-  distances.assign(device_of_switch_.size(), kUnreachable);
-  distances[attachment] = 0;
-  const auto is_up = [this, &view](SwitchGraph::edge_descriptor edge) {
-    return bool{view.up[switches_[edge].link]};
-  };
-  const boost::filtered_graph<SwitchGraph, std::function<bool(SwitchGraph::edge_descriptor)>>
-      links_up(switches_, is_up);
+const EcmpRouting::Distances& EcmpRouting::DistancesTo(SwitchIndex attachment,
+                                                       const View& view) const {
+  const auto [entry, is_new] = view.distances_to->try_emplace(attachment);
+  if (!is_new) return entry->second;
+  std::vector<uint32_t> coded(device_of_switch_.size(), kUnreachable);
+  if (graph_.routing == RoutingPolicy::kUpDown) {
+    FindUpDown(attachment, view, coded);
+  } else {
+    FindShortest(attachment, view, coded);
+  }
+  entry->second = Distances(coded);
+  return entry->second;
+}
+
+void EcmpRouting::FindShortest(SwitchIndex attachment, const View& view,
+                               std::vector<uint32_t>& coded) const {
+  coded[attachment] = 0;
+  const boost::filtered_graph<SwitchGraph, IsUp<SwitchGraph>> links_up(switches_,
+                                                                       {&switches_, &view.up});
   boost::breadth_first_search(links_up, attachment,
-                              boost::visitor(boost::make_bfs_visitor(boost::record_distances(
-                                  distances.data(), boost::on_tree_edge()))));
-  return distances;
+                              boost::visitor(boost::make_bfs_visitor(
+                                  boost::record_distances(coded.data(), boost::on_tree_edge()))));
+  for (uint32_t& value : coded) {
+    if (value != kUnreachable) value = Coded(value, false);
+  }
+}
+
+void EcmpRouting::FindUpDown(SwitchIndex attachment, const View& view,
+                             std::vector<uint32_t>& coded) const {
+  // Against the links, so upwards: all from which the way leads down only.
+  coded[attachment] = Coded(0, true);
+  std::vector<SwitchIndex> queue = {attachment};
+  for (size_t i = 0; i < queue.size(); ++i) {
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(queue[i], switches_))) {
+      const auto above = static_cast<SwitchIndex>(boost::target(edge, switches_));
+      if (level_[above] <= level_[queue[i]] || coded[above] != kUnreachable ||
+          !view.up[switches_[edge].link]) {
+        continue;
+      }
+      coded[above] = coded[queue[i]] + 2;
+      queue.push_back(above);
+    }
+  }
+  // The others go up first, the highest decided before those below. A way down is always the
+  // shortest, since no way covers more levels than it has links.
+  for (const SwitchIndex above : by_level_) {
+    if (coded[above] == kUnreachable) continue;
+    const uint32_t from_below = Coded(coded[above] / 2 + 1, false);
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(above, switches_))) {
+      const auto below = static_cast<SwitchIndex>(boost::target(edge, switches_));
+      if (level_[below] >= level_[above] || !view.up[switches_[edge].link]) continue;
+      const bool is_decided = coded[below] != kUnreachable && coded[below] % 2 == 1;
+      if (!is_decided) coded[below] = std::min(coded[below], from_below);
+    }
+  }
+}
+
+std::optional<EcmpRouting::Reach> EcmpRouting::ReachOf(SwitchIndex at,
+                                                       const Distances& distances) const {
+  const uint32_t coded = distances[at];
+  if (coded == kUnreachable) return std::nullopt;
+  return Reach{.hops = coded / 2, .is_down = coded % 2 == 1};
 }
 
 uint32_t EcmpRouting::NextLinks(DeviceId device, const Destination& destination, const View& view,
@@ -228,36 +403,55 @@ uint32_t EcmpRouting::NextLinks(DeviceId device, const Destination& destination,
     fewest_hops = hops;
     next.push_back(link);
   };
-  const auto hops_from_switch = [&](SwitchIndex at) {
+
+  const SwitchIndex here = switch_of_device_[device];
+  const bool is_up_down = graph_.routing == RoutingPolicy::kUpDown;
+  // Once a way leads down it must not go up again, wherever the NIC may be attached as well.
+  bool goes_down = false;
+  bool is_at_attachment = false;
+  for (const Distances* distances : destination.attachments) {
+    const auto reach = here == kNoSwitch ? std::nullopt : ReachOf(here, *distances);
+    if (!reach) continue;
+    goes_down |= reach->is_down;
+    is_at_attachment |= reach->hops == 0;
+  }
+  const auto hops_from_switch = [&](SwitchIndex at, bool must_go_down) {
     uint32_t hops = kUnreachable;
     for (const Distances* distances : destination.attachments) {
-      hops = std::min(hops, (*distances)[at]);
+      const auto reach = ReachOf(at, *distances);
+      if (reach && (!must_go_down || reach->is_down)) hops = std::min(hops, reach->hops);
     }
     return hops;
   };
 
-  const SwitchIndex here = switch_of_device_[device];
-  if (here != kNoSwitch && hops_from_switch(here) != 0) {
-    for (const auto& edge : boost::make_iterator_range(boost::in_edges(here, switches_))) {
-      const LinkId link = switches_[edge].link;
-      const auto neighbour = static_cast<SwitchIndex>(boost::source(edge, switches_));
-      if (view.up[link]) consider(link, hops_from_switch(neighbour));
+  const Graph& fabric = graph_.graph();
+  if (here != kNoSwitch && !is_at_attachment) {
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(device, fabric))) {
+      const SwitchIndex neighbour = switch_of_device_[boost::target(edge, fabric)];
+      if (neighbour == kNoSwitch) continue;
+      if (is_up_down &&
+          (level_[neighbour] == level_[here] || (level_[neighbour] < level_[here]) != goes_down)) {
+        continue;
+      }
+      const LinkId link = graph_.link_of_edge(edge);
+      if (view.up[link]) consider(link, hops_from_switch(neighbour, goes_down));
     }
-    if (graph_.routing == RoutingPolicy::kDimensionOrder) KeepLowestDimension(next);
+    if (IsInDimensionOrder(graph_.routing)) KeepLowestDimension(next);
     return fewest_hops;
   }
   // The last hop, also between two NICs cabled to each other.
-  const Graph& fabric = graph_.graph();
-  for (const auto& edge : boost::make_iterator_range(boost::in_edges(destination.nic, fabric))) {
+  for (const auto& edge : boost::make_iterator_range(boost::in_edges(destination.device, fabric))) {
+    if (boost::source(edge, fabric) != device) continue;
     const LinkId link = graph_.link_of_edge(edge);
-    if (boost::source(edge, fabric) == device && view.up[link]) consider(link, 0);
+    if (view.up[link]) consider(link, 0);
   }
   if (here != kNoSwitch || !next.empty()) return 0;
   // The first hop, from a NIC to a switch it hangs on.
   for (const auto& edge : boost::make_iterator_range(boost::out_edges(device, fabric))) {
-    const LinkId link = graph_.link_of_edge(edge);
     const SwitchIndex neighbour = switch_of_device_[boost::target(edge, fabric)];
-    if (neighbour != kNoSwitch && view.up[link]) consider(link, hops_from_switch(neighbour));
+    if (neighbour == kNoSwitch) continue;
+    const LinkId link = graph_.link_of_edge(edge);
+    if (view.up[link]) consider(link, hops_from_switch(neighbour, false));
   }
   return fewest_hops;
 }

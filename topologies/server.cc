@@ -8,7 +8,20 @@
 namespace railyard {
 
 uint64_t ServerSpec::cable_count() const {
+  if (layout != nullptr) return layout->nvlinks.size() + layout->host_paths.size();
   return uint64_t{gpus} * nvlink_lanes.size() + std::max(gpus, nic_count());
+}
+
+ServerSpec ServerOf(ServerLayout layout) {
+  ServerSpec server;
+  server.gpus = layout.gpus;
+  server.nics = static_cast<uint32_t>(layout.nic_rates_bps.size());
+  if (!layout.nic_rates_bps.empty()) {
+    server.nic_rate_bps =
+        *std::max_element(layout.nic_rates_bps.begin(), layout.nic_rates_bps.end());
+  }
+  server.layout = std::make_shared<const ServerLayout>(std::move(layout));
+  return server;
 }
 
 uint64_t NetworkSpec::server_count() const {

@@ -10,11 +10,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "simulator/units/units.h"
+#include "topologies/server_layout.h"
 #include "topologies/spec_check.h"
 
 namespace railyard {
@@ -47,9 +49,16 @@ struct ServerSpec {
   int64_t host_delay_ps = 450 * kPsPerNs;
   uint64_t nic_rate_bps = 400'000'000'000;  // of one port
 
+  // What is cabled to what, where these numbers do not say it all; then `gpus`, `nics` and
+  // `nic_rate_bps` (the highest) are its, and `nvlink_lanes` and `host_rate_bps` say nothing.
+  std::shared_ptr<const ServerLayout> layout{};
+
   uint32_t nic_count() const { return nics.value_or(gpus); }
   uint64_t cable_count() const;  // of one server, inside it
 };
+
+// Servers laid out like this one.
+ServerSpec ServerOf(ServerLayout layout);
 
 // What the specs of all generators but RailOptimized begin with.
 struct NetworkSpec {

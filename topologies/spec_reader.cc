@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/spec_reader.h"
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
 #include "simulator/diagnostics/names.h"
+#include "topologies/nccl_topology_loader.h"
 #include "topologies/platform.h"
+#include "topologies/traffic_loader.h"
 
 namespace railyard {
 namespace {
@@ -38,6 +43,13 @@ void SpecReader::Seed(const char* field, uint64_t& value) {
   value = cursor_.Number(diagnostics_, field, value, 0, UINT64_MAX);
 }
 
+void SpecReader::Flag(const char* field, bool& value) {
+  if (!cursor_.Has(field)) return;
+  const google::protobuf::Message& message = cursor_.message();
+  value =
+      message.GetReflection()->GetBool(message, message.GetDescriptor()->FindFieldByName(field));
+}
+
 void SpecReader::Rate(const char* field, uint64_t& value_bps) {
   value_bps = cursor_.RateBps(diagnostics_, field, value_bps);
 }
@@ -52,6 +64,60 @@ void SpecReader::Links(const char* field, LinkSpec& links) {
   links.rate_bps = child.RateBps(diagnostics_, "rate", links.rate_bps);
   links.delay_ps = child.DurationPs(diagnostics_, "delay", links.delay_ps);
   if (child.Has("count")) links.count = ReadNumber(child, "count", diagnostics_);
+}
+
+void SpecReader::Demands(const NetworkSpec& network, std::vector<ServerDemand>& demands) {
+  for (int i = 0; i < cursor_.Size("demands"); ++i) {
+    const ProtoCursor child = cursor_.Child("demands", i);
+    ServerDemand demand;
+    for (const auto& [field, value] : {std::pair("from", &demand.from), {"to", &demand.to}}) {
+      if (child.Has(field)) {
+        *value = ReadNumber(child, field, diagnostics_);
+      } else {
+        child.Missing(diagnostics_, field, "a server's number");
+      }
+    }
+    demand.bytes = child.Bytes(diagnostics_, "bytes", 1);
+    demands.push_back(demand);
+  }
+  if (!cursor_.Has("traffic")) {
+    if (demands.empty()) cursor_.Missing(diagnostics_, "traffic", "a pairs.csv, or demands { }");
+    return;
+  }
+  if (!demands.empty()) {
+    cursor_.Error(diagnostics_, "traffic", "stands beside demands (expected one of the two)");
+    return;
+  }
+  const std::string path = cursor_.FilePath("traffic");
+  if (const std::string why = WhyNotAFile(path); !why.empty()) {
+    cursor_.Error(diagnostics_, "traffic", fmt::format("{}: {}", Quote(path), why));
+    return;
+  }
+  std::vector<uint32_t> server_of_gpu;
+  uint32_t server = 0;
+  for (const ServerSpec& kind : network.servers) {
+    for (uint32_t i = 0; i < kind.count && server_of_gpu.size() < kMaxFabricGpus; ++i, ++server) {
+      server_of_gpu.insert(server_of_gpu.end(), std::min(kind.gpus, kMaxFabricGpus), server);
+    }
+  }
+  if (server_of_gpu.empty()) return;  // which is said elsewhere
+  const auto traffic = LoadTraffic(path, server_of_gpu.size(), diagnostics_);
+  if (!traffic) return;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> sums;
+  for (const GpuTraffic& row : *traffic) {
+    const uint32_t from = server_of_gpu[row.source];
+    const uint32_t to = server_of_gpu[row.destination];
+    if (from != to) sums[{from, to}] += row.bytes;
+  }
+  for (const auto& [ends, bytes] : sums) {
+    if (bytes > 0) demands.push_back({.from = ends.first, .to = ends.second, .bytes = bytes});
+  }
+  if (demands.empty()) {
+    cursor_.Error(diagnostics_, "traffic",
+                  fmt::format("nothing goes from server to server in {} (expected traffic that "
+                              "needs cables)",
+                              Quote(path)));
+  }
 }
 
 void SpecReader::Dimensions(const char* field, std::vector<uint32_t>& dimensions) {
@@ -82,6 +148,7 @@ ServerSpec SpecReader::ReadServers(const ProtoCursor& cursor) {
       cursor.Error(diagnostics_, "platform", UnknownName("platform", name, names));
     }
   }
+  if (cursor.Has("nccl_topology")) spec = ReadNcclTopology(cursor);
   if (cursor.Has("count")) {
     spec.count = ReadNumber(cursor, "count", diagnostics_);
   } else {
@@ -103,6 +170,27 @@ ServerSpec SpecReader::ReadServers(const ProtoCursor& cursor) {
     }
   }
   return spec;
+}
+
+ServerSpec SpecReader::ReadNcclTopology(const ProtoCursor& cursor) {
+  for (const char* field : {"platform", "gpus", "nics", "nic_rate", "host_rate", "nvlink_rate"}) {
+    if (!cursor.Has(field)) continue;
+    cursor.Error(diagnostics_, field,
+                 "has no effect beside nccl_topology (expected one of the two)");
+  }
+  const std::string path = cursor.FilePath("nccl_topology");
+  if (const std::string why = WhyNotAFile(path); !why.empty()) {
+    cursor.Error(diagnostics_, "nccl_topology", fmt::format("{}: {}", Quote(path), why));
+    return {};
+  }
+  auto layout = LoadNcclTopology(path, diagnostics_);
+  if (!layout) return {};
+  if (layout->nic_rates_bps.empty()) {
+    cursor.Error(diagnostics_, "nccl_topology",
+                 fmt::format("{} has no NIC (expected at least one)", Quote(path)));
+    return {};
+  }
+  return ServerOf(std::move(*layout));
 }
 
 void SpecReader::Network(NetworkSpec& network) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulator/diagnostics/text_proto.h"
+#include "topologies/direct_connect.h"
 #include "topologies/server.h"
 
 namespace railyard {
@@ -21,8 +22,12 @@ class SpecReader {
   void Number(const char* field, uint32_t& value);
   void Number(const char* field, std::optional<uint32_t>& value);
   void Seed(const char* field, uint64_t& value);
+  void Flag(const char* field, bool& value);
   void Rate(const char* field, uint64_t& value_bps);
   void Delay(const char* field, int64_t& value_ps);
+  // The fields `traffic` and `demands` of a railyard.protos.DirectConnect; `network` has the
+  // servers.
+  void Demands(const NetworkSpec& network, std::vector<ServerDemand>& demands);
   void Links(const char* field, LinkSpec& links);                         // a railyard.protos.Links
   void Dimensions(const char* field, std::vector<uint32_t>& dimensions);  // repeated uint32
   void Servers(const char* field, std::vector<ServerSpec>& servers);      // railyard.protos.Servers
@@ -37,6 +42,7 @@ class SpecReader {
 
  private:
   ServerSpec ReadServers(const ProtoCursor& cursor);
+  ServerSpec ReadNcclTopology(const ProtoCursor& cursor);
   void ReportAt(const ProtoCursor& cursor, std::string_view field, const std::string& what);
 
   const ProtoCursor cursor_;

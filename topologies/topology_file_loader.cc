@@ -76,6 +76,7 @@ class TopologyReader {
     fabric_.name =
         topology_.Text("name", std::filesystem::path(topology_.file().path).stem().string());
     ReadPolicies();
+    ReadCircuits();
     CheckCounts();
     if (ErrorCount() > errors_before_) return std::nullopt;
     for (int i = 0; i < topology_.Size("devices"); ++i) ReadDevice(i);
@@ -109,6 +110,69 @@ class TopologyReader {
     if (proto.deadlock_avoidance() != protos::Topology::DEADLOCK_AVOIDANCE_UNSPECIFIED) {
       fabric_.deadlock_avoidance = static_cast<DeadlockAvoidance>(proto.deadlock_avoidance() - 1);
     }
+  }
+
+  void ReadCircuits() {
+    if (!topology_.Has("circuit_slots")) {
+      for (const char* field : {"slot_duration", "dark_time", "drain_time"}) {
+        if (!topology_.Has(field)) continue;
+        Error(topology_, field, "has no effect without circuit_slots (expected both or neither)");
+      }
+      return;
+    }
+    CircuitSchedule circuits;
+    circuits.slots = static_cast<uint32_t>(
+        topology_.Number(diagnostics_, "circuit_slots", 2, 2, kMaxCircuitSlots));
+    if (!topology_.Has("slot_duration")) Missing(topology_, "slot_duration", kExpectedDuration);
+    circuits.slot_ps = ReadDelay(topology_, "slot_duration");
+    circuits.dark_ps = ReadDelay(topology_, "dark_time");
+    circuits.drain_ps = ReadDelay(topology_, "drain_time");
+    if (topology_.Has("slot_duration") &&
+        circuits.dark_ps + circuits.drain_ps >= circuits.slot_ps) {
+      Error(topology_, "slot_duration",
+            fmt::format("{} leave no time between dark_time and drain_time (expected more than the "
+                        "two together)",
+                        FormatDuration(circuits.slot_ps)));
+    }
+    fabric_.circuits = std::move(circuits);
+  }
+
+  // Of a circuit: ascending numbers below the schedule's, not all of them.
+  void ReadSlots(const ProtoCursor& link, uint32_t cable) {
+    if (!link.Has("slots")) return;
+    if (!fabric_.circuits) {
+      Error(link, "slots", "has no effect without circuit_slots (expected both or neither)");
+      return;
+    }
+    const LinkId forward = fabric_.cables()[cable].forward;
+    for (const DeviceId end : {fabric_.link_source(forward), fabric_.link_target(forward)}) {
+      if (fabric_.device(end).kind == DeviceKind::kSwitch) continue;
+      Error(link, "slots", "is for cables between SWITCHes");
+      return;
+    }
+    const std::string text = link.Text("slots", "");
+    std::vector<uint32_t> slots;
+    const char* at = text.data();
+    const char* const end = text.data() + text.size();
+    while (slots.size() < fabric_.circuits->slots) {
+      uint32_t slot = 0;
+      const auto [stop, error] = std::from_chars(at, end, slot);
+      if (error != std::errc() || slot >= fabric_.circuits->slots ||
+          (!slots.empty() && slot <= slots.back())) {
+        break;
+      }
+      slots.push_back(slot);
+      if (stop == end) {
+        fabric_.circuits->slots_of_cable.emplace(cable, std::move(slots));
+        return;
+      }
+      if (*stop != '.') break;
+      at = stop + 1;
+    }
+    Error(
+        link, "slots",
+        fmt::format("{} are no configurations (expected ascending numbers below {}, e.g. \"0.3\")",
+                    Quote(text), fabric_.circuits->slots));
   }
 
   void CheckCounts() {
@@ -309,7 +373,7 @@ class TopologyReader {
     spec.propagation_ps = ReadDelay(cursor, "delay");
     spec.lanes = static_cast<uint32_t>(cursor.Number(diagnostics_, "lanes", 1, 1, kMaxLanes));
     if (ErrorCount() == errors_before && !cursor.IsDoubtfulSelf() && from && to) {
-      fabric_.AddCable(*from, *to, spec);
+      ReadSlots(cursor, fabric_.AddCable(*from, *to, spec));
     }
   }
 

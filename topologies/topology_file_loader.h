@@ -13,6 +13,7 @@ namespace railyard {
 inline constexpr int kMaxTopologyDevices = 1'000'000;
 inline constexpr uint32_t kMaxLocalIndex = 1'023;
 inline constexpr uint32_t kMaxLanes = 1'024;
+inline constexpr uint32_t kMaxCircuitSlots = 65'536;
 
 // `topology` is a cursor on a whole file. nullopt after an error, also of one in the text that has
 // been reported before; every mistake is a finding at the device or link that makes it.

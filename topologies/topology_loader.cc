@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "topologies/fabric_file_loader.h"
 #include "topologies/generator_loader.h"
 #include "topologies/runnable.h"
 #include "topologies/topology.pb.h"
-#include "topologies/topology_file_loader.h"
 
 namespace railyard {
 namespace {
@@ -33,9 +33,11 @@ std::optional<FabricGraph> LoadTopologyFile(const ProtoCursor& fabric, Diagnosti
     fabric.Error(diagnostics, "file", fmt::format("{}: {}", Quote(path), why));
     return std::nullopt;
   }
-  const auto file = LoadTextProto(path, protos::Topology(), {}, diagnostics);
-  if (file == nullptr) return std::nullopt;
-  return LoadTopology(ProtoCursor(*file), diagnostics);
+  const FabricFileFormat format = FormatOfFabricFile(path);
+  // Whose mistakes are then found as in one.
+  return LoadFabricFile(
+      path, format == FabricFileFormat::kFabricText ? FabricFileFormat::kTopologyText : format,
+      diagnostics);
 }
 
 // Whether one of the sources may have been meant by what was found wrong.

@@ -43,7 +43,8 @@ FabricGraph MakeTorus(const TorusSpec& spec) {
       builder.Join(routers[i], routers[IndexOf(next, spec.dimensions)], Tier::kDirect, spec.direct);
     }
   }
-  builder.fabric().routing = RoutingPolicy::kDimensionOrder;
+  builder.fabric().routing =
+      spec.valiant ? RoutingPolicy::kValiantDimensionOrder : RoutingPolicy::kDimensionOrder;
   builder.fabric().deadlock_avoidance = DeadlockAvoidance::kDateline;
   return std::move(builder).Take();
 }

@@ -6,7 +6,8 @@
 //   NICs hang on the routers in order, nics_per_router on each
 //
 // A dimension of two has one cable (bundle) between its two routers. Routed dimension by dimension;
-// the second lossless class behind a dateline breaks each ring's circle.
+// the second lossless class behind a dateline breaks each ring's circle. Valiant's routes do so
+// twice, with classes of their own for either part.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct TorusSpec {
   std::vector<uint32_t> dimensions{};  // routers in each
   uint32_t nics_per_router = 1;
   LinkSpec direct{};
+  bool valiant = false;  // each flow over a switch that it draws
 };
 
 std::vector<SpecProblem> CheckTorus(const TorusSpec& spec);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,10 +13,16 @@
 #include "simulator/cli/command.h"
 #include "simulator/cli/topo_comparison.h"
 #include "simulator/cli/topo_description.h"
+#include "simulator/cli/topo_picture.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "topologies/circuit_schedule.h"
 #include "topologies/fabric_argument_loader.h"
 #include "topologies/graph_writer.h"
+#include "topologies/nccl_topology_loader.h"
+#include "topologies/network_flow.h"
+#include "topologies/ns3_topology_loader.h"
 #include "topologies/preset.h"
+#include "topologies/prices.h"
 
 namespace railyard {
 namespace {
@@ -40,9 +48,10 @@ class TopoCommand : public Command {
     list_ = parser()->add_subcommand("list", "The presets, one a line, name first");
     show_ = parser()->add_subcommand("show", "What a fabric is, what it can carry, what is wrong");
     show_
-        ->add_option("FABRIC", fabric_,
-                     "A preset, a GraphML file (*.graphml, *.xml), or protobuf text: a Topology or "
-                     "what a scenario's fabric { } holds")
+        ->add_option(
+            "FABRIC", fabric_,
+            "A preset, or a file: GraphML, Graphviz, an ns-3 topology.txt, NCCL's topology XML, or "
+            "protobuf text: a Topology or what a scenario's fabric { } holds")
         ->required();
     compare_ = parser()->add_subcommand("compare", "The same job on each fabric, side by side");
     compare_->add_option("FABRIC", fabrics_, "As of show; at least two")
@@ -53,6 +62,12 @@ class TopoCommand : public Command {
                      "A scenario, whose fabric is replaced by each of these")
         ->required()
         ->type_name("SCENARIO");
+    for (CLI::App* command : {show_, compare_}) {
+      command
+          ->add_option("--prices", prices_,
+                       "A price file (topologies/prices.proto); default: public-2024")
+          ->type_name("FILE");
+    }
     compare_->add_option("--json", json_, "Write the table as JSON; '-': to standard output")
         ->type_name("FILE");
     show_->add_option("--json", json_, "Write the description as JSON; '-': to standard output")
@@ -61,7 +76,25 @@ class TopoCommand : public Command {
         ->type_name("FILE");
     show_->add_option("--text", text_, "Write the fabric as protobuf text, a Topology")
         ->type_name("FILE");
-    show_->add_option("--dot", dot_, "Write a picture for Graphviz")->type_name("FILE");
+    show_->add_option("--dot", dot_, "Write a picture for Graphviz, to be read again as well")
+        ->type_name("FILE");
+    show_
+        ->add_option("--picture", picture_, "Write nodes and links as JSON, for programs that draw")
+        ->type_name("FILE");
+    show_
+        ->add_option("--ns3", ns3_,
+                     "Write the fabric as the topology.txt of ns-3's RDMA simulators (HPCC, SimAI)")
+        ->type_name("FILE");
+    show_->add_option("--nccl", nccl_, "Write the first server as NCCL's topology XML")
+        ->type_name("FILE");
+    CLI::Option* const from = show_
+                                  ->add_option("--flow-from", flow_from_,
+                                               "Servers whose maximum flow is wanted, \"0-3,8\"")
+                                  ->type_name("SERVERS");
+    CLI::Option* const to =
+        show_->add_option("--flow-to", flow_to_, "Servers it goes to")->type_name("SERVERS");
+    from->needs(to);
+    to->needs(from);
   }
 
   ExitStatus Run() override {
@@ -82,16 +115,92 @@ class TopoCommand : public Command {
   ExitStatus Show() const {
     Diagnostics diagnostics;
     const auto fabric = LoadFabricArgument(fabric_, diagnostics);
+    const auto prices = ReadPrices(diagnostics);
+    const auto flow = fabric ? AskFlow(*fabric, diagnostics) : std::nullopt;
+    std::string ns3;
+    std::string nccl;
+    if (fabric && !ns3_.empty()) {
+      Refuse("--ns3", "an ns-3 topology.txt", ToNs3Topology(*fabric, ns3), diagnostics);
+    }
+    if (fabric && !nccl_.empty()) {
+      Refuse("--nccl", "NCCL's topology XML", ToNcclTopology(*fabric, 0, nccl), diagnostics);
+    }
     fmt::print(stderr, "{}", diagnostics.ToString());
-    if (!fabric) return kExitInput;
-    const TopoDescription description = DescribeFabric(*fabric);
-    const bool is_stdout_taken = json_ == "-" || graphml_ == "-" || text_ == "-" || dot_ == "-";
+    if (!fabric || !prices || diagnostics.HasErrors()) return kExitInput;
+    TopoDescription description = DescribeFabric(*fabric, *prices);
+    description.flow = flow;
+    const bool is_stdout_taken = json_ == "-" || graphml_ == "-" || text_ == "-" || dot_ == "-" ||
+                                 ns3_ == "-" || nccl_ == "-" || picture_ == "-";
     if (!is_stdout_taken) fmt::print("{}", ToText(description));
     if (!json_.empty()) Put(json_, ToJson(description));
     if (!graphml_.empty()) Put(graphml_, ToGraphMl(*fabric));
     if (!text_.empty()) Put(text_, ToTopologyText(*fabric));
     if (!dot_.empty()) Put(dot_, ToDot(*fabric));
+    if (!picture_.empty()) Put(picture_, PictureJson(*fabric));
+    if (!ns3_.empty()) Put(ns3_, ns3);
+    if (!nccl_.empty()) Put(nccl_, nccl);
     return kExitDone;
+  }
+
+  std::optional<Prices> ReadPrices(Diagnostics& diagnostics) const {
+    return prices_.empty() ? PublicPrices() : LoadPrices(prices_, diagnostics);
+  }
+
+  static void Refuse(const char* option, const char* format, const std::string& why,
+                     Diagnostics& diagnostics) {
+    if (why.empty()) return;
+    diagnostics.Error({.file = option}, "", fmt::format("{} cannot say it: {}", format, why));
+  }
+
+  // "0-3,8": server numbers and ranges of them.
+  static std::vector<uint32_t> ReadServers(const char* option, const std::string& text,
+                                           uint32_t servers, Diagnostics& diagnostics) {
+    std::vector<bool> is_chosen(servers);
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    bool is_right = !text.empty();
+    while (is_right) {
+      uint32_t first = 0;
+      auto read = std::from_chars(at, end, first);
+      uint32_t last = first;
+      if (read.ec == std::errc() && read.ptr != end && *read.ptr == '-') {
+        read = std::from_chars(read.ptr + 1, end, last);
+      }
+      is_right = read.ec == std::errc() && first <= last && last < servers;
+      for (uint32_t i = first; is_right && i <= last; ++i) is_chosen[i] = true;
+      if (read.ptr == end) break;
+      is_right = is_right && *read.ptr == ',';
+      at = read.ptr + 1;
+    }
+    if (!is_right) {
+      diagnostics.Error({.file = option}, "",
+                        fmt::format("{} are no servers of it (expected e.g. \"0-{}\")", Quote(text),
+                                    servers - 1));
+    }
+    std::vector<uint32_t> chosen;
+    for (uint32_t i = 0; i < servers; ++i) {
+      if (is_chosen[i]) chosen.push_back(i);
+    }
+    return chosen;
+  }
+
+  std::optional<AskedFlow> AskFlow(const FabricGraph& fabric, Diagnostics& diagnostics) const {
+    if (flow_from_.empty() && flow_to_.empty()) return std::nullopt;
+    const int errors_before = diagnostics.error_count();
+    const uint32_t servers = fabric.server_count();
+    const auto from = ReadServers("--flow-from", flow_from_, servers, diagnostics);
+    const auto to = ReadServers("--flow-to", flow_to_, servers, diagnostics);
+    std::vector<uint32_t> both;
+    std::set_intersection(from.begin(), from.end(), to.begin(), to.end(), std::back_inserter(both));
+    if (!both.empty()) {
+      diagnostics.Error({.file = "--flow-to"}, "",
+                        fmt::format("server {} is in --flow-from as well", both.front()));
+    }
+    if (diagnostics.error_count() > errors_before) return std::nullopt;
+    const FabricGraph* at = &fabric;
+    std::optional<FabricGraph> first;
+    if (fabric.circuits) at = &first.emplace(AtSlot(fabric, 0));
+    return AskedFlow{.from = flow_from_, .to = flow_to_, .bps = MaxFlowBps(*at, from, to)};
   }
 
   ExitStatus Compare() const {
@@ -102,12 +211,13 @@ class TopoCommand : public Command {
         fabrics.push_back(std::move(*fabric));
       }
     }
+    const auto prices = ReadPrices(diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (diagnostics.HasErrors()) return kExitInput;
     ExitStatus status = kExitDone;
     std::vector<ComparedRun> runs;
     for (const FabricGraph& fabric : fabrics) {
-      runs.push_back(RunOnFabric(fabric, workload_));
+      runs.push_back(RunOnFabric(fabric, workload_, *prices));
       status = std::max(status, runs.back().exit_status);
     }
     if (json_ != "-") fmt::print("{}", ComparisonTable(runs));
@@ -123,6 +233,12 @@ class TopoCommand : public Command {
   std::string graphml_;
   std::string text_;
   std::string dot_;
+  std::string picture_;
+  std::string ns3_;
+  std::string nccl_;
+  std::string prices_;
+  std::string flow_from_;
+  std::string flow_to_;
   std::vector<std::string> fabrics_;
   std::string workload_;
 };

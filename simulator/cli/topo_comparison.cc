@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/cli/topo_comparison.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +22,9 @@
 #include "analysis/text_table.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/units/units.h"
+#include "topologies/circuit_schedule.h"
 #include "topologies/graph_writer.h"
+#include "topologies/network_cost.h"
 #include "topologies/network_flow.h"
 
 namespace railyard {
@@ -111,12 +114,48 @@ uint64_t NetworkBytes(const ComparedRun& run) {
   return sum;
 }
 
+uint64_t BisectionAtStart(const FabricGraph& fabric) {
+  return fabric.circuits ? BisectionBps(AtSlot(fabric, 0)) : BisectionBps(fabric);
+}
+
+// Of the tiers that any of the runs has.
+std::string TierTable(const std::vector<ComparedRun>& runs) {
+  std::vector<Tier> tiers;
+  for (int i = 0; i < kTierCount; ++i) {
+    const auto tier = static_cast<Tier>(i);
+    const bool is_used = std::any_of(runs.begin(), runs.end(), [tier](const ComparedRun& run) {
+      return std::any_of(run.tiers.begin(), run.tiers.end(),
+                         [tier](const auto& bytes) { return bytes.tier == TierName(tier); });
+    });
+    if (is_used) tiers.push_back(tier);
+  }
+  std::vector<TextColumn> columns = {{"fabric", Align::kLeft}};
+  for (const Tier tier : tiers) columns.push_back({std::string(TierName(tier))});
+  TextTable table(columns);
+  for (const ComparedRun& run : runs) {
+    std::vector<std::string> cells = {run.fabric};
+    for (const Tier tier : tiers) {
+      const bool has_tier =
+          std::any_of(run.tiers.begin(), run.tiers.end(),
+                      [tier](const auto& bytes) { return bytes.tier == TierName(tier); });
+      cells.push_back(has_tier ? FormatBytes(PayloadOf(run, tier)) : "-");
+    }
+    table.AddRow(std::move(cells));
+  }
+  return table.ToString();
+}
+
 }  // namespace
 
-ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario) {
+ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
+                        const Prices& prices) {
+  const NetworkCost cost = CostOf(fabric, prices);
   ComparedRun run = {.fabric = fabric.name,
                      .gpus = static_cast<uint32_t>(fabric.gpus().size()),
-                     .bisection_bps = BisectionBps(fabric),
+                     .bisection_bps = BisectionAtStart(fabric),
+                     .network_cost = cost.cost,
+                     .network_watts = cost.watts,
+                     .currency = prices.currency,
                      .status = {},
                      .tiers = {}};
   for (DeviceId id = 0; id < fabric.device_count(); ++id) {
@@ -143,6 +182,8 @@ std::string ComparisonTable(const std::vector<ComparedRun>& runs) {
                    {"switches"},
                    {"cables"},
                    {"bisection"},
+                   {runs.empty() ? "cost" : "cost " + runs.front().currency},
+                   {"kW"},
                    {"status", Align::kLeft},
                    {"time"},
                    {"largest stretch"},
@@ -153,17 +194,18 @@ std::string ComparisonTable(const std::vector<ComparedRun>& runs) {
   for (const ComparedRun& run : runs) {
     const bool has_result = !run.status.empty();
     const auto shown = [&](std::string text) { return has_result ? std::move(text) : "-"; };
-    table.AddRow({run.fabric, fmt::format("{}", run.gpus), fmt::format("{}", run.switches),
-                  fmt::format("{}", run.network_cables), FormatRate(run.bisection_bps),
-                  has_result ? run.status : fmt::format("exit {}", int{run.exit_status}),
-                  shown(FormatDuration(run.simulated_time_ps)),
-                  shown(fmt::format("{:.4g}", run.stretch_max)),
-                  shown(FormatBytes(PayloadOf(run, Tier::kNvlink))),
-                  shown(FormatBytes(NetworkBytes(run))),
-                  shown(fmt::format("{:.1f} %", 100 * run.left_server_share)),
-                  shown(fmt::format("{:.1f} %", 100 * run.reached_spine_share))});
+    table.AddRow(
+        {run.fabric, fmt::format("{}", run.gpus), fmt::format("{}", run.switches),
+         fmt::format("{}", run.network_cables), FormatRate(run.bisection_bps),
+         fmt::format("{:.0f}", run.network_cost), fmt::format("{:.1f}", run.network_watts / 1'000),
+         has_result ? run.status : fmt::format("exit {}", int{run.exit_status}),
+         shown(FormatDuration(run.simulated_time_ps)),
+         shown(fmt::format("{:.4g}", run.stretch_max)),
+         shown(FormatBytes(PayloadOf(run, Tier::kNvlink))), shown(FormatBytes(NetworkBytes(run))),
+         shown(fmt::format("{:.1f} %", 100 * run.left_server_share)),
+         shown(fmt::format("{:.1f} %", 100 * run.reached_spine_share))});
   }
-  return table.ToString();
+  return table.ToString() + "\nPayload per tier, counted once per link crossed\n" + TierTable(runs);
 }
 
 std::string ComparisonJson(const std::vector<ComparedRun>& runs) {
@@ -190,6 +232,9 @@ std::string ComparisonJson(const std::vector<ComparedRun>& runs) {
     number("switches", run.switches);
     number("network_cables", run.network_cables);
     number("bisection_bytes_per_s", run.bisection_bps / 8);
+    real("network_cost", run.network_cost);
+    text("currency", run.currency);
+    real("network_watts", run.network_watts);
     number("exit_status", static_cast<uint64_t>(run.exit_status));
     if (!run.status.empty()) {
       text("status", run.status);

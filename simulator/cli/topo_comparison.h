@@ -8,6 +8,7 @@
 
 #include "simulator/cli/cli.h"
 #include "topologies/fabric_graph.h"
+#include "topologies/prices.h"
 
 namespace railyard {
 
@@ -16,7 +17,10 @@ struct ComparedRun {
   uint32_t gpus = 0;
   uint32_t switches = 0;
   uint64_t network_cables = 0;  // outside servers
-  uint64_t bisection_bps = 0;
+  uint64_t bisection_bps = 0;   // of circuits: of the first configuration
+  double network_cost = 0;      // CostOf
+  double network_watts = 0;
+  std::string currency;
   ExitStatus exit_status = kExitDone;
   // The rest is of the run's summary; without one the status is empty.
   std::string status;
@@ -31,9 +35,10 @@ struct ComparedRun {
   std::vector<TierBytes> tiers;
 };
 
-// Runs `scenario` with its fabric replaced; its findings go to standard error. EnvironmentError
-// where no process can be started or its result not be read.
-ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario);
+// Runs `scenario` with its fabric replaced, its faults included; its findings go to standard error.
+// EnvironmentError where no process can be started or its result not be read.
+ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
+                        const Prices& prices);
 
 std::string ComparisonTable(const std::vector<ComparedRun>& runs);
 std::string ComparisonJson(const std::vector<ComparedRun>& runs);

@@ -2,24 +2,38 @@
 // What `topo show` says about a fabric, as text and as JSON (keys: docs/topologies.md).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "topologies/fabric_graph.h"
 #include "topologies/fabric_measures.h"
+#include "topologies/network_cost.h"
 #include "topologies/preflight.h"
+#include "topologies/prices.h"
 
 namespace railyard {
+
+// What servers can send to others, asked for by their numbers.
+struct AskedFlow {
+  std::string from;  // as it was asked for
+  std::string to;
+  uint64_t bps = 0;
+};
 
 struct TopoDescription {
   std::string name;
   RoutingPolicy routing = RoutingPolicy::kShortest;
   DeadlockAvoidance deadlock_avoidance = DeadlockAvoidance::kRoutes;
-  FabricMeasures measures;
+  FabricMeasures measures;  // of circuits: of the first configuration
   std::vector<PreflightFinding> preflight;
+  std::optional<CircuitSchedule> circuits;
+  NetworkCost cost;
+  Prices prices;
+  std::optional<AskedFlow> flow;
 };
 
-TopoDescription DescribeFabric(const FabricGraph& fabric);
+TopoDescription DescribeFabric(const FabricGraph& fabric, const Prices& prices);
 std::string ToText(const TopoDescription& description);
 std::string ToJson(const TopoDescription& description);
 

@@ -15,6 +15,7 @@
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/faults/circuit_scheduler.h"
 #include "simulator/faults/fault_injector.h"
 #include "simulator/replay/replay_engine.h"
 #include "simulator/run/baseline.h"
@@ -85,6 +86,10 @@ class Simulation {
                                    network_->OnRoutesChanged();
                                    replay_->executor().ResolvePaths();
                                  }});
+    circuits_ = std::make_unique<CircuitScheduler>(scenario.fabric, *network_, routing_, [this] {
+      network_->OnRoutesChanged();
+      replay_->executor().ResolvePaths();
+    });
     losses_.Observe(*faults_, *replay_, engine_);
   }
 
@@ -156,6 +161,7 @@ class Simulation {
   LossRecorder losses_;
   std::unique_ptr<ReplayEngine> replay_;
   std::unique_ptr<FaultInjector> faults_;
+  std::unique_ptr<CircuitScheduler> circuits_;
   std::unique_ptr<Baseline> baseline_;
 };
 

@@ -95,7 +95,9 @@ class FaultLoader {
     }
     if (fabric_ == nullptr) return false;
     const std::string link = cursor.Text("link", "");
-    const std::optional<uint32_t> cable = fabric_->FindCable(link);
+    std::optional<uint32_t> cable = fabric_->FindCable(link);
+    const std::optional<uint32_t> cable_of_nic = cable ? std::nullopt : FirstCableOfNic(link);
+    if (cable_of_nic) cable = cable_of_nic;
     if (!cable) {
       compared_names_ += fabric_->cables().size();
       std::string what = compared_names_ > kComparedNamesMax
@@ -107,9 +109,17 @@ class FaultLoader {
       cursor.Error(diagnostics_, "link", std::move(what));
       return false;
     }
+    if (fabric_->circuits && fabric_->circuits->slots_of_cable.contains(*cable)) {
+      cursor.Error(diagnostics_, "link",
+                   fmt::format("{} is an optical circuit, which comes and goes by its timetable "
+                               "(expected another cable)",
+                               Quote(link)));
+      return false;
+    }
     fault.cable = *cable;
     // FORWARD is from the device that the scenario names first.
-    const bool is_reversed = fabric_->cables()[*cable].name != link;
+    const bool is_reversed =
+        cable_of_nic ? !IsFrom(*cable, link) : fabric_->cables()[*cable].name != link;
     const auto& message = static_cast<const protos::Fault&>(cursor.message());
     switch (message.direction()) {
       case protos::Fault::FORWARD:
@@ -125,6 +135,21 @@ class FaultLoader {
         fault.backward = true;
     }
     return !cursor.IsDoubtful("link") && !cursor.IsDoubtful("direction");
+  }
+
+  // So that one scenario's faults fit fabrics whose switches have other names.
+  std::optional<uint32_t> FirstCableOfNic(const std::string& name) const {
+    const std::optional<DeviceId> nic = fabric_->FindDevice(name);
+    if (!nic || fabric_->device(*nic).kind != DeviceKind::kNic) return std::nullopt;
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(*nic, fabric_->graph()))) {
+      const LinkProperties& link = fabric_->graph()[edge];
+      if (link.tier != Tier::kHost) return link.cable;
+    }
+    return std::nullopt;
+  }
+
+  bool IsFrom(uint32_t cable, const std::string& device) const {
+    return fabric_->device(fabric_->link_source(fabric_->cables()[cable].forward)).name == device;
   }
 
   const std::vector<std::string>& CableNames() {

@@ -88,7 +88,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   }
   scenario->gpu = LoadGpu(cursor, diagnostics);
   scenario->nic = LoadNic(cursor, diagnostics);
-  scenario->models = LoadFabricModels(cursor, diagnostics);
+  scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->routing = LoadRouting(cursor, diagnostics);
   scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr, diagnostics);
   if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;

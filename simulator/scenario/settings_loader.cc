@@ -309,7 +309,7 @@ NicSettings LoadNic(const ProtoCursor& scenario, Diagnostics& diagnostics) {
   return settings;
 }
 
-std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario,
+std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
                                              Diagnostics& diagnostics) {
   std::vector<ModelAttribute> models;
   if (scenario.Has("network")) {
@@ -327,6 +327,14 @@ std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario,
   if (scenario.Has("network") && balancing.Get() != static_cast<int>(LoadBalancing::kFlowlet)) {
     RefuseWithoutEffect(scenario.Child("network"), {"flowlet_gap"},
                         "without load_balancing: FLOWLET", diagnostics);
+  }
+  if (fabric != nullptr && IsValiant(fabric->routing) &&
+      balancing.Get() != static_cast<int>(LoadBalancing::kEcmp)) {
+    scenario.Child("network").Error(
+        diagnostics, "load_balancing",
+        fmt::format("switches cannot balance {} routes, on which each flow draws its own way "
+                    "(expected ECMP, or a fabric with other routes)",
+                    RoutingPolicyName(fabric->routing)));
   }
   if (!scenario.Has("switch")) return models;
   const ProtoCursor block = scenario.Child("switch");

@@ -12,6 +12,7 @@
 #include "simulator/replay/gpu_costs.h"
 #include "simulator/scenario/model_attributes.h"
 #include "simulator/transport/nic_settings.h"
+#include "topologies/fabric_graph.h"
 #include "workloads/nccl_planner.h"
 
 namespace railyard {
@@ -29,8 +30,10 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
 GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics);
 // All but the retransmission, which `nccl` says.
 NicSettings LoadNic(const ProtoCursor& scenario, Diagnostics& diagnostics);
-// Attributes of the fabric's models: `switch` and `network`.
-std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, Diagnostics& diagnostics);
+// Attributes of the fabric's models: `switch` and `network`; `fabric` is what they are for, nullptr
+// if it could not be loaded.
+std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
+                                             Diagnostics& diagnostics);
 RoutingDelays LoadRouting(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
 // NCCL's default of NCCL_IB_TIMEOUT in a version (as ncclGetVersion).

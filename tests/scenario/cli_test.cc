@@ -84,8 +84,8 @@ TEST_F(CliTest, NoCommandAndUnknownOnesAreMistakes) {
   EXPECT_EQ(errors_, "railyard: error: unknown command \"rnu\" (did you mean \"run\"?)\n");
   EXPECT_EQ(Railyard({"dance"}), kExitInput);
   EXPECT_EQ(errors_,
-            "railyard: error: unknown command \"dance\" (expected run, validate, import, topo or "
-            "help)\n");
+            "railyard: error: unknown command \"dance\" (expected run, validate, import, topo, "
+            "perf, fidelity or help)\n");
   EXPECT_EQ(Railyard({"--quiet"}), kExitInput);
   EXPECT_EQ(errors_,
             "railyard: error: a command is missing (expected run, validate, import, topo, perf, "

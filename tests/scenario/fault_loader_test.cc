@@ -49,6 +49,15 @@ TEST(FaultLoaderTest, ADirectionIsFromTheDeviceTheScenarioNamesFirst) {
   EXPECT_TRUE(faults[2].forward && !faults[2].backward);
 }
 
+TEST(FaultLoaderTest, ANicStandsForItsFirstCable) {
+  const auto faults = FaultsIn(
+      "faults { kind: LINK_DOWN link: \"server1/nic3--leaf3\" direction: FORWARD at: \"0s\" }\n"
+      "faults { kind: LINK_DOWN link: \"server1/nic3\" direction: BACKWARD at: \"0s\" }\n");
+  ASSERT_EQ(faults.size(), 2u);
+  EXPECT_EQ(faults[1].cable, faults[0].cable);
+  EXPECT_TRUE(!faults[1].forward && faults[1].backward);
+}
+
 TEST(FaultLoaderTest, WhatAFaultLacksIsNamedAllAtOnce) {
   EXPECT_EQ(FindingsBeside("faults { }"),
             ":3:1: error: faults[0].kind: missing (expected LINK_DOWN)\n"

@@ -29,6 +29,17 @@ TEST(SettingsLoaderTest, TheIbTimeoutDefaultsToThatOfTheVersion) {
   EXPECT_EQ(LoadBeside("")->nic.ib_retry_cnt, 7u);
 }
 
+TEST(SettingsLoaderTest, SwitchesCannotBalanceRoutesThatTheSenderDraws) {
+  const std::string fabric =
+      "fabric { torus { servers { count: 4 platform: \"single-gpu\" } dimensions: [2, 2] valiant: "
+      "true } }\n";
+  EXPECT_EQ(LoadedScenario(fabric + kWorkload + "network { load_balancing: SPRAYING }").findings,
+            ":3:11: error: network.load_balancing: switches cannot balance VALIANT_DIMENSION_ORDER "
+            "routes, on which each flow draws its own way (expected ECMP, or a fabric with other "
+            "routes)\n");
+  EXPECT_EQ(LoadedScenario(fabric + kWorkload + "network { load_balancing: ECMP }").findings, "");
+}
+
 TEST(SettingsLoaderTest, NcclVariablesAreTakenByTheirNames) {
   const auto scenario = LoadBeside(
       "nccl { version: \"2.27.5\" IB_TIMEOUT: 31 IB_RETRY_CNT: 0 CROSS_NIC: 0 BUFFSIZE: \"8MiB\" "

@@ -51,7 +51,7 @@ TEST_F(RerouteTest, WhatIsLeftGoesOverAnotherSpine) {
   EXPECT_EQ(run.Text("status"), "COMPLETED");
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
   EXPECT_GT(run.Drops()["LINK_DOWN"], 0);
-  // The spine knows of its dead link before the other leaves do, and sends their packets back.
+  // The spine knows of its dead link before the other leaves do, and has no other way down.
   EXPECT_GT(run.Drops()["NO_ROUTE"], 0);
   const EndedRun at_once =
       RunText(Job() + LinkDown(cable, "100us"), {"--set", "routing.hop_share=0"});

@@ -9,6 +9,7 @@
 #include "topologies/hop_counts.h"
 #include "topologies/hyperx.h"
 #include "topologies/network_flow.h"
+#include "topologies/preset.h"
 #include "topologies/rail_optimized.h"
 #include "topologies/torus.h"
 
@@ -47,6 +48,29 @@ TEST(BisectionTest, ATorusIsCutAcrossItsFirstDimension) {
 TEST(BisectionTest, RailsWithoutSpinesCarryAsMuchWhereAllMayRelay) {
   EXPECT_EQ(BisectionBps(MakeRailOptimized({.servers = 4, .spines = 0})), 16 * kNicBps);
   EXPECT_EQ(BisectionBps(MakeRailOptimized({.servers = 4})), 16 * kNicBps);
+}
+
+// The other way: between all GPUs, with every device a node of its own.
+TEST(BisectionTest, ByClassesItIsThatOfAllNodes) {
+  for (const char* preset :
+       {"h100-8x8-jellyfish", "h100-9x8-dragonfly", "h100-10x8-dragonfly-plus", "h800-8x8-dual-tor",
+        "mixed-h100-a100-rail-optimized", "h100-24x8-fat-tree-2to1", "h100-16x8-hyperx",
+        "h100-8x8-direct-connect", "torus-3d-4x4x4"}) {
+    const FabricGraph fabric = MakePreset(preset).value();
+    std::vector<DeviceId> halves[2];
+    for (const DeviceId gpu : fabric.gpus()) {
+      const auto server = static_cast<uint32_t>(fabric.device(gpu).server);
+      halves[server < fabric.server_count() / 2 ? 0 : 1].push_back(gpu);
+    }
+    EXPECT_EQ(BisectionBps(fabric), MaxFlowBetweenGpusBps(fabric, halves[0], halves[1])) << preset;
+  }
+}
+
+TEST(BisectionTest, ARegularFabricHasFewClasses) {
+  const MaxFlow torus = Bisection(MakeTorus({.network = Hosts(512), .dimensions = {8, 8, 8}}));
+  EXPECT_EQ(torus.bps, 2 * 64 * kNicBps);
+  EXPECT_EQ(torus.nodes, 2u + 512 + 512);  // routers, NICs, the two sides
+  EXPECT_LT(torus.classes, 20u);
 }
 
 TEST(BisectionTest, BothPortsOfANicCount) {

@@ -124,6 +124,46 @@ TEST_F(GeneratorLoaderTest, FieldsWithoutEffectAreRefused) {
             "servers { count: 4 })\n");
 }
 
+TEST_F(GeneratorLoaderTest, CorePlanesDivideCoresAndSpines) {
+  const auto fabric = Load(
+      "rail_optimized { servers: 4 servers_per_leaf: 1 spines: 4 cores: 8 groups_per_pod: 2 "
+      "core_planes: 2 }");
+  ASSERT_TRUE(fabric.has_value()) << findings_;
+  // Spines 1 and 3 of both pods on cores 4 to 7, and on no other.
+  EXPECT_TRUE(fabric->FindCable("pod1/spine3--core4").has_value());
+  EXPECT_FALSE(fabric->FindCable("pod1/spine3--core3").has_value());
+  EXPECT_EQ(testing::Radix(*fabric, "core7"), 2u * 2);
+  EXPECT_EQ(testing::CablesOf(*fabric, Tier::kSpineCore), 8u * 4);
+  Load("rail_optimized { servers: 1 spines: 4 cores: 8 core_planes: 3 }");
+  EXPECT_EQ(findings_,
+            "fabric.textproto:1:48: error: rail_optimized.core_planes: 8 cores and 4 spines of a "
+            "pod do not divide into 3 planes (expected a divisor of both)\n");
+  Load("rail_optimized { servers: 1 core_planes: 3 }");
+  EXPECT_EQ(findings_,
+            "fabric.textproto:1:29: error: rail_optimized.core_planes: has no effect without cores "
+            "(expected cores, or not this)\n");
+  Load("rail_optimized { servers: 1 cores: 1 core_planes: 0 }");
+  EXPECT_EQ(findings_,
+            "fabric.textproto:1:38: error: rail_optimized.core_planes: 0 is out of range (expected "
+            "1 to 65536)\n");
+}
+
+TEST_F(GeneratorLoaderTest, ValiantIsAskedForByName) {
+  const auto routing = [&](const char* text) {
+    const auto fabric = Load(text);
+    EXPECT_TRUE(fabric.has_value()) << findings_;
+    return fabric->routing;
+  };
+  EXPECT_EQ(routing("torus { servers { count: 8 gpus: 1 } dimensions: [4, 2] valiant: true }"),
+            RoutingPolicy::kValiantDimensionOrder);
+  EXPECT_EQ(routing("hyperx { servers { count: 8 } dimensions: [4, 2] valiant: true }"),
+            RoutingPolicy::kValiantDimensionOrder);
+  EXPECT_EQ(routing("dragonfly { servers { count: 1 } groups: 3 valiant: true }"),
+            RoutingPolicy::kValiant);
+  EXPECT_EQ(routing("dragonfly { servers { count: 1 } groups: 3 valiant: false }"),
+            RoutingPolicy::kShortest);
+}
+
 TEST_F(GeneratorLoaderTest, NicsThatNoGpuUsesCannotRun) {
   Load("leaf_spine { servers { count: 2 gpus: 4 nics: 6 } }");
   EXPECT_EQ(findings_,

@@ -179,6 +179,7 @@ TEST_F(RoutingTest, ASpineThatCannotReachTheDestinationIsNotUsed) {
 }
 
 TEST_F(RoutingTest, TheLongerWayIsTakenWhereTheShortOneIsCut) {
+  graph_.routing = RoutingPolicy::kShortest;
   for (const char* spine : {"spine0", "spine1"}) {
     SetCable("group0/leaf0--" + std::string(spine) + "#1", false);
     SetCable("group0/leaf0--" + std::string(spine) + "#2", false);
@@ -223,86 +224,6 @@ TEST_F(RoutingTest, AnIsolatedLeafIsUnreachable) {
   EXPECT_THAT(Resolve("server0/nic0", "server2/nic0"), IsEmpty());
   EXPECT_THAT(Resolve("server0/nic0", "server1/nic0"), SizeIs(2));
   EXPECT_THAT(Resolve("server2/nic0", "server0/nic0"), SizeIs(4));
-}
-
-// Leaves of one group, joined by two spines; the cable of leaf1 and spine0 fails.
-class RoutingViewsTest : public ::testing::Test {
- protected:
-  RoutingViewsTest() : graph_(MakeRailOptimized({.servers = 1, .spines = 2})), routing_(graph_, 1) {
-    cable_ = graph_.cables()[graph_.FindCable("leaf1--spine0").value()];
-  }
-  void Spread(bool up, uint32_t hops) {
-    routing_.SpreadLinkState(cable_.forward, up, hops);
-    routing_.SpreadLinkState(cable_.backward, up, hops);
-  }
-  // Of 64 flows from one rail to another, by the spine they take; "" for those with no path.
-  std::map<std::string, int> Spines(uint32_t from_rail, uint32_t to_rail) const {
-    const auto nic = [&](uint32_t rail) {
-      return graph_.FindDevice("server0/nic" + std::to_string(rail)).value();
-    };
-    std::map<std::string, int> flows;
-    for (uint64_t entropy = 0; entropy < 64; ++entropy) {
-      const Path path = routing_.Resolve(nic(from_rail), nic(to_rail), entropy);
-      ++flows[path.empty() ? "" : graph_.device(graph_.link_target(path[1])).name];
-    }
-    return flows;
-  }
-
-  FabricGraph graph_;
-  EcmpRouting routing_;
-  Cable cable_;
-};
-
-TEST_F(RoutingViewsTest, ASwitchThatKnowsLaterSendsIntoACircleUntilItKnows) {
-  // leaf0 and its NIC are one and two hops from the cable, the NIC of another leaf as well.
-  EXPECT_EQ(routing_.FarthestFrom(cable_.forward), 2u);
-  const std::map<std::string, int> before = Spines(0, 1);
-  ASSERT_EQ(before.size(), 2u);
-  Spread(false, 0);
-  // spine0 sends them to other leaves, and those on by spine1, or back to it.
-  std::map<std::string, int> meanwhile = Spines(0, 1);
-  EXPECT_EQ(meanwhile["spine1"], before.at("spine1"));
-  EXPECT_EQ(meanwhile["spine0"] + meanwhile[""], before.at("spine0"));
-  EXPECT_GT(meanwhile[""], 0);
-  // leaf1 knows, and nobody else is asked where it sends.
-  EXPECT_EQ(Spines(1, 0), (std::map<std::string, int>{{"spine1", 64}}));
-  EXPECT_EQ(Spines(2, 3).size(), 2u);
-  Spread(false, 1);
-  EXPECT_EQ(Spines(0, 1), (std::map<std::string, int>{{"spine1", 64}}));
-  Spread(false, 2);
-  EXPECT_EQ(Spines(0, 1), (std::map<std::string, int>{{"spine1", 64}}));
-  // Back again: the other leaves do not use it before they know.
-  Spread(true, 0);
-  EXPECT_EQ(Spines(0, 1), (std::map<std::string, int>{{"spine1", 64}}));
-  EXPECT_EQ(Spines(1, 0).size(), 2u);
-  Spread(true, 1);
-  EXPECT_EQ(Spines(0, 1), before);
-}
-
-TEST_F(RoutingViewsTest, AfterTheLastHopAllAgreeAsIfToldAtOnce) {
-  for (const bool up : {false, true}) {
-    for (uint32_t hops = 0; hops <= routing_.FarthestFrom(cable_.forward); ++hops) {
-      Spread(up, hops);
-    }
-    EcmpRouting at_once(graph_, 1);
-    at_once.SetLinkUp(cable_.forward, up);
-    at_once.SetLinkUp(cable_.backward, up);
-    for (const DeviceId from : graph_.gpus()) {
-      for (const DeviceId to : graph_.gpus()) {
-        EXPECT_EQ(routing_.Resolve(from, to, 5), at_once.Resolve(from, to, 5));
-      }
-    }
-  }
-}
-
-TEST_F(RoutingViewsTest, EachSwitchAnswersForItself) {
-  const auto id = [&](const char* name) { return graph_.FindDevice(name).value(); };
-  const DeviceId nic = id("server0/nic1");
-  Spread(false, 0);
-  EXPECT_THAT(routing_.NextHopsTo(id("leaf0"), nic).links, SizeIs(2));
-  EXPECT_EQ(routing_.NextHopsTo(id("spine0"), nic).hops, 4u);  // by a leaf and the other spine
-  Spread(false, 1);
-  EXPECT_THAT(routing_.NextHopsTo(id("leaf0"), nic).links, SizeIs(1));
 }
 
 // NICs with two ports, each to a plane of its own.

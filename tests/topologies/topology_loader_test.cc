@@ -110,9 +110,11 @@ TEST_F(TopologyLoaderTest, TooManyGpusAreRefusedAtTheServers) {
 
 TEST_F(TopologyLoaderTest, AFabricOfNothingIsRefused) {
   Load("");
-  EXPECT_EQ(findings_,
-            "fabric.textproto: error: empty (expected preset, file, rail_optimized, fat_tree, "
-            "leaf_spine, dual_tor, torus, hyperx, dragonfly, slim_fly or jellyfish)\n");
+  EXPECT_EQ(
+      findings_,
+      "fabric.textproto: error: empty (expected preset, file, rail_optimized, fat_tree, "
+      "leaf_spine, dual_tor, torus, hyperx, dragonfly, slim_fly, jellyfish, direct_connect or "
+      "optical)\n");
 }
 
 TEST_F(TopologyLoaderTest, AFileThatIsNotThereIsAMistakeOfTheFieldThatNamesIt) {

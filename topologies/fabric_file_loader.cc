@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "topologies/fabric_file_loader.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/text_proto.h"
+#include "simulator/diagnostics/text_proto_check.h"
+#include "topologies/fabric_builder.h"
+#include "topologies/graphml_loader.h"
+#include "topologies/graphviz_loader.h"
+#include "topologies/nccl_topology_loader.h"
+#include "topologies/ns3_topology_loader.h"
+#include "topologies/topology.pb.h"
+#include "topologies/topology_file_loader.h"
+
+namespace railyard {
+namespace {
+
+constexpr size_t kHeadBytes = 65'536;
+
+std::string HeadOf(const std::string& path) {
+  std::ifstream file(path);
+  std::string head(kHeadBytes, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(file.gcount()));
+  return head;
+}
+
+// The first word outside comments.
+std::string FirstField(const std::string& head) {
+  constexpr const char* kWord = "abcdefghijklmnopqrstuvwxyz_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  for (size_t start = 0; start < head.size();) {
+    const size_t end = std::min(head.find('\n', start), head.size());
+    const size_t first = head.find_first_not_of(" \t\r", start);
+    if (first < end && head[first] != '#') {
+      return head.substr(first, std::min(head.find_first_not_of(kWord, first), end) - first);
+    }
+    start = end + 1;
+  }
+  return {};
+}
+
+FabricGraph LoneServer(ServerLayout layout, const std::string& path) {
+  NetworkSpec network;
+  network.name = std::filesystem::path(path).stem().string();
+  network.servers = {ServerOf(std::move(layout))};
+  FabricBuilder builder(network);
+  builder.AddServers();
+  return std::move(builder).Take();
+}
+
+}  // namespace
+
+FabricFileFormat FormatOfFabricFile(const std::string& path) {
+  const std::string head = HeadOf(path);
+  if (std::filesystem::path(path).extension() == ".graphml") return FabricFileFormat::kGraphMl;
+  const size_t first = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (first == std::string::npos) return FabricFileFormat::kFabricText;
+  if (head[first] == '<') {
+    return head.find("<system") < head.find("<graphml") ? FabricFileFormat::kNcclTopology
+                                                        : FabricFileFormat::kGraphMl;
+  }
+  if (std::isdigit(static_cast<unsigned char>(head[first])) != 0) {
+    return FabricFileFormat::kNs3Topology;
+  }
+  const std::string word = FirstField(head.substr(first));
+  if (head[first] == '/' || word == "graph" || word == "digraph" || word == "strict") {
+    return FabricFileFormat::kGraphviz;
+  }
+  const std::vector<std::string> fields = FieldNames(*protos::Topology::descriptor());
+  return std::find(fields.begin(), fields.end(), FirstField(head)) != fields.end()
+             ? FabricFileFormat::kTopologyText
+             : FabricFileFormat::kFabricText;
+}
+
+std::optional<FabricGraph> LoadFabricFile(const std::string& path, FabricFileFormat format,
+                                          Diagnostics& diagnostics) {
+  switch (format) {
+    case FabricFileFormat::kGraphMl:
+      return LoadGraphMl(path, diagnostics);
+    case FabricFileFormat::kGraphviz:
+      return LoadGraphviz(path, diagnostics);
+    case FabricFileFormat::kNs3Topology:
+      return LoadNs3Topology(path, diagnostics);
+    case FabricFileFormat::kNcclTopology: {
+      auto layout = LoadNcclTopology(path, diagnostics);
+      if (!layout) return std::nullopt;
+      return LoneServer(std::move(*layout), path);
+    }
+    case FabricFileFormat::kTopologyText: {
+      const auto file = LoadTextProto(path, protos::Topology(), {}, diagnostics);
+      if (file == nullptr) return std::nullopt;
+      return LoadTopology(ProtoCursor(*file), diagnostics);
+    }
+    case FabricFileFormat::kFabricText:
+      break;
+  }
+  SIM_CHECK(false, path + " holds no fabric but where to find one");
+  return std::nullopt;
+}
+
+}  // namespace railyard

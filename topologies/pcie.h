@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// PCI Express by generation and width, as /sys and NCCL name them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace railyard {
+
+// Payload of one lane each way in units of 0.1 Gb/s, after line code and packet overhead. Of Gen5
+// x16, 63 GB/s after 128b/130b leave about 55 with 256-byte payloads (see ServerSpec): 27.5 Gb/s a
+// lane; the other generations of that code in proportion, Gen1 and Gen2 less by 8b/10b.
+struct PcieSpeed {
+  std::string_view name;        // link_speed, without what follows "GT/s"
+  std::string_view short_name;  // of kernels up to 5.6
+  uint64_t lane_bps;
+};
+inline constexpr std::array kPcieSpeeds = {PcieSpeed{"2.5 GT/s", "2.5 GT/s", 1'750'000'000},
+                                           PcieSpeed{"5.0 GT/s", "5 GT/s", 3'500'000'000},
+                                           PcieSpeed{"8.0 GT/s", "8 GT/s", 6'875'000'000},
+                                           PcieSpeed{"16.0 GT/s", "16 GT/s", 13'750'000'000},
+                                           PcieSpeed{"32.0 GT/s", "32 GT/s", 27'500'000'000},
+                                           PcieSpeed{"64.0 GT/s", "64 GT/s", 55'000'000'000}};
+
+// From link_speed, e.g. "32.0 GT/s PCIe".
+inline std::optional<PcieSpeed> FindPcieSpeed(std::string_view link_speed) {
+  constexpr std::string_view kSuffix = " PCIe";
+  if (link_speed.ends_with(kSuffix)) link_speed.remove_suffix(kSuffix.size());
+  for (const PcieSpeed& speed : kPcieSpeeds) {
+    if (link_speed == speed.name || link_speed == speed.short_name) return speed;
+  }
+  return std::nullopt;
+}
+
+inline uint64_t PciePayloadBps(const PcieSpeed& speed, uint32_t lanes) {
+  return speed.lane_bps * lanes;
+}
+
+inline constexpr uint64_t kPcieGen3X16Bps = 6'875'000'000ULL * 16;
+
+// The link_speed and link_width of exactly that payload rate; the wider, slower one where there are
+// two.
+inline std::optional<std::pair<std::string, uint32_t>> FindPcieLink(uint64_t payload_bps) {
+  for (const PcieSpeed& speed : kPcieSpeeds) {
+    for (const uint32_t lanes : {16u, 8u, 4u, 2u, 1u}) {
+      if (PciePayloadBps(speed, lanes) != payload_bps) continue;
+      return std::pair(std::string(speed.name) + " PCIe", lanes);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace railyard

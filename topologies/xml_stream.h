@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// An XML file as a stream of elements, read by libxml2 without network, without entities and with
+// its limits on depth and size.
+#pragma once
+
+#include <libxml/xmlreader.h>
+#include <memory>
+#include <string>
+
+namespace railyard {
+
+class XmlStream {
+ public:
+  enum class Kind { kStart, kEnd, kDocumentType, kOver };
+
+  // EnvironmentError if the file cannot be read.
+  explicit XmlStream(const std::string& path);
+
+  // The next element's start or end (an empty element has both), or a document type declaration.
+  // kOver at the end and after an error.
+  Kind Next();
+  const std::string& name() const { return name_; }
+  int line() const;
+  // Of the element whose start this is; empty if there is none, or an empty one.
+  std::string Attribute(const char* name) const;
+  bool HasAttribute(const char* name) const;
+
+  // What is wrong with the XML; empty if nothing was so far.
+  const std::string& error() const { return error_; }
+  int error_line() const { return error_line_; }
+
+ private:
+  static void OnError(void* self, xmlErrorPtr error);
+
+  std::unique_ptr<xmlTextReader, decltype(&xmlFreeTextReader)> reader_;
+  std::string name_;
+  bool is_end_due_ = false;  // of an empty element
+  std::string error_;
+  int error_line_ = 0;
+};
+
+}  // namespace railyard
