@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,18 +8,14 @@
 
 #include "analysis/output_file.h"
 #include "simulator/cli/command.h"
+#include "simulator/cli/fabric_option.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/perf/nccl_tests_table.h"
-#include "simulator/perf/platform_scenario.h"
 #include "simulator/units/units.h"
-#include "topologies/fabric_argument_loader.h"
-#include "topologies/platform.h"
-#include "topologies/preset.h"
 
 namespace railyard {
 namespace {
 
-constexpr uint32_t kNodesMax = 4096;
 constexpr uint64_t kPointsMax = 1000;
 
 void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
@@ -53,17 +48,21 @@ class PerfCommand : public Command {
   ExitStatus Run() override {
     PerfReport report;
     if (!ReadArguments(report)) return kExitInput;
-    const std::optional<std::string> scenario = FabricScenario(report);
-    if (!scenario) return kExitInput;
+    const std::optional<FabricOption> fabric = ReadFabricOption(fabric_, nodes_);
+    if (!fabric) return kExitInput;
+    report.fabric = fabric->name;
+    report.ranks = fabric->gpus;
+    const std::string scenario = fabric->scenario + NcclBlock(algorithm_, protocol_, version_);
     const bool shows_table = json_ != "-";
     std::vector<PerfPoint> points;
     for (uint64_t bytes = report.bytes_min; bytes <= report.bytes_max; bytes *= report.factor) {
       points.push_back(
-          {.collective = report.collective, .bytes = bytes, .scenario = *scenario, .workload = {}});
+          {.collective = report.collective, .bytes = bytes, .scenario = scenario, .workload = {}});
       report.rows.push_back({.bytes = bytes, .outcome = {}});
       if (bytes > report.bytes_max / report.factor) break;
     }
-    if (const std::string findings = FindingsOf(points.front()); !findings.empty()) {
+    std::string findings;
+    if (!LoadPoint(points.front(), findings)) {
       fmt::print(stderr, "{}", findings);
       return kExitInput;
     }
@@ -129,50 +128,7 @@ class PerfCommand : public Command {
     if (right && report.bytes_min > report.bytes_max) wrong("-b is larger than -e");
     if (factor_ < 2 || factor_ > kPointsMax) wrong("-f: expected a factor of 2 or more");
     report.factor = factor_;
-    if (nodes_ < 1 || nodes_ > kNodesMax) {
-      wrong(fmt::format("--nodes: {} (expected 1 to {})", nodes_, kNodesMax));
-    }
     return right;
-  }
-
-  // All blocks but the workload; the number of GPUs goes into the report.
-  std::optional<std::string> FabricScenario(PerfReport& report) const {
-    std::string text;
-    if (const auto platform = FindPlatform(fabric_)) {
-      report.ranks = platform->gpus * nodes_;
-      report.fabric = fmt::format("{} x {}", nodes_, fabric_);
-      text = ScenarioOf({.platform = fabric_, .nodes = nodes_});
-    } else {
-      if (nodes_ != 1) {
-        PrintError("--nodes: means something for a platform only (expected one of " +
-                   PlatformNames() + " as --fabric)");
-        return std::nullopt;
-      }
-      Diagnostics diagnostics;
-      const auto graph = LoadFabricArgument(fabric_, diagnostics);
-      fmt::print(stderr, "{}", diagnostics.ToString());
-      if (!graph) return std::nullopt;
-      report.ranks = static_cast<uint32_t>(graph->gpus().size());
-      report.fabric = fabric_;
-      text = FabricBlock();
-    }
-    std::string nccl;
-    if (!algorithm_.empty()) nccl += fmt::format(" ALGO: \"{}\"", algorithm_);
-    if (!protocol_.empty()) nccl += fmt::format(" PROTO: \"{}\"", protocol_);
-    if (!version_.empty()) nccl += fmt::format(" version: \"{}\"", version_);
-    if (nccl.find('\\') != std::string::npos || nccl.find('\n') != std::string::npos) {
-      PrintError("--algo, --proto, --nccl-version: expected names");
-      return std::nullopt;
-    }
-    return text + (nccl.empty() ? "" : "nccl {" + nccl + " }\n");
-  }
-
-  std::string FabricBlock() const;
-
-  static std::string PlatformNames() {
-    std::vector<std::string> names;
-    for (const Platform& platform : Platforms()) names.emplace_back(platform.name);
-    return JoinAlternatives(names);
   }
 
   std::string collective_;
@@ -186,13 +142,6 @@ class PerfCommand : public Command {
   std::string version_;
   std::string json_;
 };
-
-std::string PerfCommand::FabricBlock() const {
-  for (const Preset& preset : Presets()) {
-    if (preset.name == fabric_) return fmt::format("fabric {{ preset: \"{}\" }}\n", fabric_);
-  }
-  return fmt::format("fabric {{ file: \"{}\" }}\n", std::filesystem::absolute(fabric_).string());
-}
 
 }  // namespace
 

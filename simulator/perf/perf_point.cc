@@ -164,15 +164,29 @@ double BusbwFactorOf(PerfCollective collective, uint32_t ranks) {
   return RowOf(collective).has_blocks ? (n - 1) / n : 1;
 }
 
-std::string FindingsOf(const PerfPoint& point) {
+std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& findings) {
   const TemporaryDirectory directory;
   const std::string path = directory.File("point.textproto");
   OutputFile file(path);
   file.Write(ScenarioText(point));
   file.Close();
   Diagnostics diagnostics;
-  const auto scenario = LoadScenario(path, {}, diagnostics);
-  return scenario ? "" : WithoutPlace(diagnostics, path);
+  auto scenario = LoadScenario(path, {}, diagnostics);
+  if (!scenario) findings = WithoutPlace(diagnostics, path);
+  return scenario;
+}
+
+std::string NcclBlock(const std::string& algorithm, const std::string& protocol,
+                      const std::string& version) {
+  std::string fields;
+  const auto add = [&](std::string_view field, std::string value) {
+    std::erase_if(value, [](char c) { return c == '"' || c == '\\' || c == '\n'; });
+    if (!value.empty()) fields += fmt::format(" {}: \"{}\"", field, value);
+  };
+  add("ALGO", algorithm);
+  add("PROTO", protocol);
+  add("version", version);
+  return fields.empty() ? "" : "nccl {" + fields + " }\n";
 }
 
 std::vector<PerfOutcome> RunPoints(const std::vector<PerfPoint>& points,

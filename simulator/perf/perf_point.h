@@ -5,10 +5,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "traces/trace.h"
+#include "simulator/scenario/scenario.h"
 
 namespace railyard {
 
@@ -40,8 +41,13 @@ struct PerfPoint {
   std::string workload;  // beside the program: "algorithm: RING"
 };
 
-// What is wrong with a point, without running it: findings, one a line; empty if nothing is.
-std::string FindingsOf(const PerfPoint& point);
+// A point's scenario, checked; nullptr after findings, which are in `findings`, one a line.
+std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& findings);
+
+// The `nccl` block with ALGO, PROTO and version as stated; empty if none is. Quotes and what would
+// end a text in the names are left out.
+std::string NcclBlock(const std::string& algorithm, const std::string& protocol,
+                      const std::string& version);
 
 struct PerfOutcome {
   std::string error;  // empty: the point ran; else the findings, or what became of the process

@@ -2,6 +2,7 @@
 // `railyard perf` and `railyard fidelity` as a user runs them.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -55,13 +56,69 @@ TEST_F(PerfTest, SaysEveryMistakeBeforeItRuns) {
   EXPECT_EQ(run.status, 2);
   EXPECT_THAT(run.errors, HasSubstr("unknown collective \"alltoal\" (did you mean \"alltoall\"?)"));
   EXPECT_THAT(run.errors, HasSubstr("-b: \"0\" is not a size"));
-  EXPECT_THAT(run.errors, HasSubstr("--nodes: 0 (expected 1 to 4096)"));
   const ProgramExit algorithm = Railyard(
       {"perf", "--collective", "all_reduce", "--fabric", "dgx-h100", "--algo", "Rng", "-e", "4M"});
   EXPECT_EQ(algorithm.status, 2);
   EXPECT_EQ(algorithm.output, "");
   EXPECT_THAT(algorithm.errors,
               HasSubstr("nccl.ALGO: unknown name \"Rng\" (did you mean \"Ring\"?)"));
+}
+
+TEST_F(PerfTest, ASchedulesTransfersAreWhatTheAlgorithmSends) {
+  // 4 KiB on one channel of 8 ranks: 2 x 7 chunks of 512 B from each.
+  const ProgramExit run =
+      Railyard({"schedule", "--collective", "all_reduce", "--bytes", "4K", "--fabric", "dgx-h100",
+                "--algo", "Ring", "--proto", "LL", "--json", "-"});
+  ASSERT_EQ(run.status, 0) << run.errors;
+  rapidjson::Document json;
+  json.Parse(run.output.c_str());
+  ASSERT_FALSE(json.HasParseError());
+  EXPECT_STREQ(json["replayed"].GetString(), "RING/LL");
+  std::vector<uint64_t> sent(8);
+  for (const auto& transfer : json["transfers"].GetArray()) {
+    sent[transfer["from"].GetUint()] += transfer["bytes"].GetUint64();
+    EXPECT_EQ(transfer["to"].GetUint(), (transfer["from"].GetUint() + 1) % 8);
+    EXPECT_EQ(transfer["wire_bytes"].GetUint64(), 2 * transfer["bytes"].GetUint64());
+  }
+  for (const uint64_t bytes : sent) EXPECT_EQ(bytes, 2u * 7 * 4096 / 8);
+}
+
+// Every send has its receive, of as many bytes.
+TEST_F(PerfTest, AScheduleInGoalIsBalanced) {
+  for (const char* collective : {"all_reduce", "alltoall"}) {
+    const ProgramExit run = Railyard({"schedule", "--collective", collective, "--bytes", "1M",
+                                      "--fabric", "dgx-h100", "--algo", "Tree", "--goal", "-"});
+    ASSERT_EQ(run.status, 0) << run.errors;
+    EXPECT_TRUE(run.output.starts_with("num_ranks 8\n"));
+    std::map<std::string, int64_t> open;
+    std::istringstream lines(run.output);
+    std::string rank;
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string label;
+      std::string verb;
+      std::string bytes;
+      std::string preposition;
+      std::string peer;
+      words >> label >> verb >> bytes >> preposition >> peer;
+      if (label == "rank") rank = verb;
+      if (verb == "send") ++open[rank + ">" + peer + " " + bytes];
+      if (verb == "recv") --open[peer + ">" + rank + " " + bytes];
+    }
+    EXPECT_FALSE(open.empty());
+    for (const auto& [pair, count] : open) EXPECT_EQ(count, 0) << pair;
+  }
+}
+
+TEST_F(PerfTest, WhatGoalCannotSayIsRefused) {
+  const ProgramExit run = Railyard({"schedule", "--collective", "all_reduce", "--bytes", "64M",
+                                    "--fabric", "dgx-h100", "--algo", "NVLS", "--goal", "-"});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.errors, HasSubstr("--goal: NVLS/SIMPLE has NVSwitches add up and copy"));
+  const ProgramExit nodes = Railyard({"schedule", "--collective", "all_reduce", "--bytes", "64M",
+                                      "--fabric", "dgx-h100", "--nodes", "0"});
+  EXPECT_EQ(nodes.status, 2);
+  EXPECT_THAT(nodes.errors, HasSubstr("--nodes: 0 (expected 1 to 4096)"));
 }
 
 // Healthy machines of one kind agree with each other within 1 to 9 per cent in these tables; sizes

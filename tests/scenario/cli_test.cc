@@ -85,7 +85,7 @@ TEST_F(CliTest, NoCommandAndUnknownOnesAreMistakes) {
   EXPECT_EQ(Railyard({"dance"}), kExitInput);
   EXPECT_EQ(errors_,
             "railyard: error: unknown command \"dance\" (expected run, validate, import, topo, "
-            "perf, fidelity or help)\n");
+            "schedule, perf, fidelity or help)\n");
   EXPECT_EQ(Railyard({"--quiet"}), kExitInput);
   EXPECT_EQ(errors_,
             "railyard: error: a command is missing (expected run, validate, import, topo, perf, "

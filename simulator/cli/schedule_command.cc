@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analysis/output_file.h"
+#include "simulator/cli/command.h"
+#include "simulator/cli/fabric_option.h"
+#include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/names.h"
+#include "simulator/perf/perf_point.h"
+#include "simulator/perf/schedule_dump.h"
+#include "simulator/units/units.h"
+
+namespace railyard {
+namespace {
+
+// More steps take minutes to check and gigabytes to write.
+constexpr uint64_t kStepsMax = 50'000'000;
+
+void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
+
+class ScheduleCommand : public Command {
+ public:
+  explicit ScheduleCommand(CLI::App& program)
+      : Command(program.add_subcommand("schedule", "The transfers NCCL would make, checked")) {
+    parser()
+        ->add_option("--collective", collective_, "all_reduce, all_gather, alltoall, …")
+        ->required();
+    parser()->add_option("--bytes", bytes_, "nccl-tests' size")->required()->type_name("SIZE");
+    parser()
+        ->add_option("--fabric", fabric_,
+                     "A platform (its reference rail-optimized fabric), a preset or a file")
+        ->required();
+    parser()->add_option("--nodes", nodes_, "Servers of a platform (default: 1)");
+    parser()->add_option("--algo", algorithm_, "As NCCL_ALGO, e.g. Ring (default: NCCL's choice)");
+    parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple");
+    parser()->add_option("--nccl-version", version_, "e.g. 2.27.5");
+    parser()->add_option("--rows", rows_, "Transfers that the table shows (default: 100)");
+    parser()
+        ->add_option("--json", json_,
+                     "Write all transfers as JSON; - is standard output, instead "
+                     "of the table")
+        ->type_name("FILE");
+    parser()
+        ->add_option("--goal", goal_, "Write the schedule in GOAL, for LogGOPSim; - as above")
+        ->type_name("FILE");
+  }
+
+  ExitStatus Run() override {
+    PerfPoint point;
+    if (!ReadArguments(point)) return kExitInput;
+    std::string findings;
+    const auto scenario = LoadPoint(point, findings);
+    fmt::print(stderr, "{}", findings);
+    if (!scenario) return kExitInput;
+    const PlannedCollective planned = PlanFirstCollective(*scenario);
+    const uint64_t steps = StepCountOf(planned);
+    if (steps > kStepsMax) {
+      PrintError(
+          fmt::format("{} steps over all ranks and channels (expected at most {}: fewer "
+                      "bytes or nodes)",
+                      steps, kStepsMax));
+      return kExitInput;
+    }
+    const std::string why_not_goal = goal_.empty() ? "" : WhyNotGoal(planned);
+    if (!why_not_goal.empty()) {
+      PrintError("--goal: " + why_not_goal + " (expected --algo Ring or Tree)");
+      return kExitInput;
+    }
+    const std::string wrong = CheckPlanned(planned);
+    SIM_CHECK(wrong.empty(), wrong);
+    if (json_ != "-" && goal_ != "-") PrintTable(planned, steps);
+    WriteTo(json_, [&](const TextSink& write) { WriteScheduleJson(planned, write); });
+    WriteTo(goal_, [&](const TextSink& write) { WriteScheduleGoal(planned, write); });
+    return kExitDone;
+  }
+
+ private:
+  bool ReadArguments(PerfPoint& point) {
+    bool right = true;
+    std::vector<std::string> names;
+    bool is_known = false;
+    for (int i = 0; i < kPerfCollectiveCount; ++i) {
+      const auto collective = static_cast<PerfCollective>(i);
+      names.emplace_back(PerfCollectiveName(collective));
+      if (names.back() != collective_) continue;
+      point.collective = collective;
+      is_known = true;
+    }
+    if (!is_known) {
+      PrintError("--collective: " + UnknownName("collective", collective_, names));
+      right = false;
+    }
+    if (const auto bytes = ParseBytes(bytes_)) {
+      point.bytes = *bytes;
+    } else {
+      PrintError(fmt::format("--bytes: {} is not a size (expected e.g. 64M)", Quote(bytes_)));
+      right = false;
+    }
+    const auto fabric = ReadFabricOption(fabric_, nodes_);
+    if (!fabric || !right) return false;
+    fabric_name_ = fabric->name;
+    point.scenario = fabric->scenario + NcclBlock(algorithm_, protocol_, version_);
+    return true;
+  }
+
+  void PrintTable(const PlannedCollective& planned, uint64_t steps) const {
+    fmt::print(
+        "# {} of {} B on {}, {} ranks: {}, {} steps; every rank ends with every contribution "
+        "once\n",
+        collective_, bytes_, fabric_name_, planned.schedules.size(), planned.name, steps);
+    for (const std::string& assumption : planned.assumptions)
+      fmt::print("# assumed: {}\n", assumption);
+    WriteScheduleTable(planned, rows_, [](const std::string& text) { fmt::print("{}", text); });
+  }
+
+  template <typename Writer>
+  static void WriteTo(const std::string& path, const Writer& writer) {
+    if (path.empty()) return;
+    if (path == "-") {
+      writer([](const std::string& text) { fmt::print("{}", text); });
+      return;
+    }
+    const std::string unfinished = path + ".part";
+    OutputFile file(unfinished);
+    writer([&](const std::string& text) { file.Write(text); });
+    file.Close();
+    std::filesystem::rename(unfinished, path);
+  }
+
+  std::string collective_;
+  std::string bytes_;
+  std::string fabric_;
+  std::string fabric_name_;
+  uint32_t nodes_ = 1;
+  std::string algorithm_;
+  std::string protocol_;
+  std::string version_;
+  uint64_t rows_ = 100;
+  std::string json_;
+  std::string goal_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeScheduleCommand(CLI::App& program) {
+  return std::make_unique<ScheduleCommand>(program);
+}
+
+}  // namespace railyard

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/perf/schedule_dump.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/replay/communicator_layout.h"
+#include "workloads/nccl_planner.h"
+#include "workloads/replayable.h"
+#include "workloads/schedule_check.h"
+
+namespace railyard {
+namespace {
+
+template <typename Visit>
+void ForEachLane(const CollectiveSchedule& schedule, uint32_t rank, const Visit& visit) {
+  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+    for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
+      for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
+        visit(LaneId{rank, channel, batch, lane});
+      }
+    }
+  }
+}
+
+std::vector<LanePeer> Named(int32_t named, const std::vector<LanePeer>& listed) {
+  if (named == kAllPeers) return listed;
+  for (const LanePeer& peer : listed) {
+    if (static_cast<int32_t>(peer.rank) == named) return {peer};
+  }
+  return {};
+}
+
+std::string_view UseName(ConnectionUse use) {
+  switch (use) {
+    case ConnectionUse::kRing:
+      return "ring";
+    case ConnectionUse::kTree:
+      return "tree";
+    case ConnectionUse::kPointToPoint:
+      return "p2p";
+    case ConnectionUse::kSwitchOperand:
+      return "operand";
+    case ConnectionUse::kSwitchResult:
+      return "result";
+  }
+  return "";
+}
+
+struct Transfer {
+  LaneId lane;
+  uint64_t step = 0;
+  LanePeer to;
+  Step what;
+};
+template <typename Visit>
+void ForEachTransfer(const PlannedCollective& planned, const Visit& visit) {
+  for (uint32_t rank = 0; rank < planned.schedules.size(); ++rank) {
+    const CollectiveSchedule& schedule = *planned.schedules[rank];
+    ForEachLane(schedule, rank, [&](const LaneId& lane) {
+      const LanePeers peers = schedule.PeersOf(lane);
+      const uint64_t steps = schedule.StepCount(lane);
+      for (uint64_t i = 0; i < steps; ++i) {
+        const Step step = schedule.StepAt(lane, i);
+        for (const LanePeer& peer : Named(step.send_to, peers.send_to)) {
+          visit(Transfer{lane, i, peer, step});
+        }
+      }
+    });
+  }
+}
+
+}  // namespace
+
+PlannedCollective PlanFirstCollective(const Scenario& scenario) {
+  const Job& job = scenario.job;
+  SIM_CHECK(!job.collectives.empty(), "a job without a collective");
+  PlannedCollective planned;
+  planned.collective = &job.collectives.front();
+  const JobCollective& collective = *planned.collective;
+  const std::vector<uint32_t>& ranks = job.communicators[collective.communicator].ranks;
+  const NcclPlanner planner(LayoutOf(scenario.fabric, ranks), scenario.nccl);
+  planned.assumptions = planner.channels().assumptions;
+  planned.schedules.resize(ranks.size());
+  if (!collective.is_p2p()) {
+    const std::optional<ReplayChoice> choice =
+        planner.Choose(collective, StatedChoice(collective, scenario.forced_replay));
+    SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
+    planned.name = ReplayName(*choice);
+    const auto schedule = planner.Plan(collective, *choice);
+    std::fill(planned.schedules.begin(), planned.schedules.end(), schedule);
+    return planned;
+  }
+  planned.name = kP2pReplayName;
+  for (const auto& operations : job.operations) {
+    for (const JobOperation& operation : operations) {
+      if (operation.collective != 0) continue;
+      planned.schedules[operation.communicator_rank] =
+          planner.PlanP2p(operation.communicator_rank, job.p2p_calls.data() + operation.p2p_first,
+                          operation.p2p_count);
+    }
+  }
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    // A rank that neither sends nor receives.
+    if (!planned.schedules[rank]) planned.schedules[rank] = planner.PlanP2p(rank, nullptr, 0);
+  }
+  return planned;
+}
+
+std::string CheckPlanned(const PlannedCollective& planned) {
+  const JobCollective& collective = *planned.collective;
+  return CheckSchedule(
+      {.kind = collective.kind,
+       .block_bytes = collective.count * DatatypeBytes(collective.datatype),
+       .root = collective.root},
+      static_cast<uint32_t>(planned.schedules.size()),
+      [&](uint32_t rank) -> const CollectiveSchedule& { return *planned.schedules[rank]; });
+}
+
+uint64_t StepCountOf(const PlannedCollective& planned) {
+  uint64_t steps = 0;
+  for (uint32_t rank = 0; rank < planned.schedules.size(); ++rank) {
+    const CollectiveSchedule& schedule = *planned.schedules[rank];
+    ForEachLane(schedule, rank, [&](const LaneId& lane) { steps += schedule.StepCount(lane); });
+  }
+  return steps;
+}
+
+void WriteScheduleTable(const PlannedCollective& planned, uint64_t rows_max,
+                        const TextSink& write) {
+  write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12}\n", "channel", "from",
+                    "batch", "lane", "step", "to", "by", "offset (B)", "bytes"));
+  uint64_t rows = 0;
+  ForEachTransfer(planned, [&](const Transfer& transfer) {
+    if (++rows > rows_max) return;
+    write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12}\n",
+                      transfer.lane.channel, transfer.lane.rank, transfer.lane.batch,
+                      transfer.lane.lane, transfer.step, transfer.to.rank, UseName(transfer.to.use),
+                      transfer.what.offset_bytes, transfer.what.bytes));
+  });
+  if (rows > rows_max) write(fmt::format("… {} more transfers\n", rows - rows_max));
+}
+
+void WriteScheduleJson(const PlannedCollective& planned, const TextSink& write) {
+  const MessageRule& rule = planned.schedules.front()->message_rule();
+  write(fmt::format(
+      "{{\"replayed\":\"{}\",\"ranks\":{},\"slices_per_chunk\":{},"
+      "\"in_flight_messages\":{},\"transfers\":[",
+      planned.name, planned.schedules.size(), rule.slices_per_chunk, rule.in_flight_messages));
+  bool is_first = true;
+  ForEachTransfer(planned, [&](const Transfer& transfer) {
+    write(fmt::format(
+        "{}\n{{\"channel\":{},\"from\":{},\"batch\":{},\"lane\":{},\"step\":{},"
+        "\"to\":{},\"by\":\"{}\",\"offset_bytes\":{},\"bytes\":{},\"wire_bytes\":{}}}",
+        is_first ? "" : ",", transfer.lane.channel, transfer.lane.rank, transfer.lane.batch,
+        transfer.lane.lane, transfer.step, transfer.to.rank, UseName(transfer.to.use),
+        transfer.what.offset_bytes, transfer.what.bytes, WireBytes(rule, transfer.what.bytes)));
+    is_first = false;
+  });
+  write("\n]}\n");
+}
+
+std::string WhyNotGoal(const PlannedCollective& planned) {
+  std::string why;
+  ForEachLane(*planned.schedules.front(), 0, [&](const LaneId& lane) {
+    const LanePeers peers = planned.schedules.front()->PeersOf(lane);
+    for (const LanePeer& peer : peers.send_to) {
+      if (peer.use != ConnectionUse::kSwitchOperand && peer.use != ConnectionUse::kSwitchResult) {
+        continue;
+      }
+      why = fmt::format("{} has NVSwitches add up and copy, which GOAL cannot say", planned.name);
+    }
+  });
+  return why;
+}
+
+void WriteScheduleGoal(const PlannedCollective& planned, const TextSink& write) {
+  write(fmt::format("num_ranks {}\n", planned.schedules.size()));
+  for (uint32_t rank = 0; rank < planned.schedules.size(); ++rank) {
+    const CollectiveSchedule& schedule = *planned.schedules[rank];
+    write(fmt::format("\nrank {} {{\n", rank));
+    uint64_t label = 0;
+    // Of the channel: the last operations of the batch before.
+    std::vector<uint64_t> before_batch;
+    std::vector<uint64_t> ends;
+    LaneId last{};
+    ForEachLane(schedule, rank, [&](const LaneId& lane) {
+      if (lane.channel != last.channel) {
+        before_batch.clear();
+        ends.clear();
+      } else if (lane.batch != last.batch) {
+        before_batch.swap(ends);
+        ends.clear();
+      }
+      last = lane;
+      const LanePeers peers = schedule.PeersOf(lane);
+      std::vector<uint64_t> required = before_batch;
+      const uint64_t steps = schedule.StepCount(lane);
+      for (uint64_t i = 0; i < steps; ++i) {
+        const Step step = schedule.StepAt(lane, i);
+        // Received together, then sent together.
+        for (const bool sends : {false, true}) {
+          std::vector<uint64_t> made;
+          for (const LanePeer& peer : sends ? Named(step.send_to, peers.send_to)
+                                            : Named(step.recv_from, peers.recv_from)) {
+            ++label;
+            write(sends ? fmt::format("l{}: send {}b to {} tag {}\n", label, step.bytes, peer.rank,
+                                      lane.channel)
+                        : fmt::format("l{}: recv {}b from {} tag {}\n", label, step.bytes,
+                                      peer.rank, lane.channel));
+            for (const uint64_t one : required) {
+              write(fmt::format("l{} requires l{}\n", label, one));
+            }
+            made.push_back(label);
+          }
+          if (!made.empty()) required = std::move(made);
+        }
+      }
+      ends.insert(ends.end(), required.begin(), required.end());
+    });
+    write("}\n");
+  }
+}
+
+}  // namespace railyard
