@@ -11,6 +11,7 @@
 #include <ns3/boolean.h>
 #include <ns3/string.h>
 
+#include "simulator/fabric/routing_delays.h"
 #include "tests/fabric/star_fixture.h"
 
 namespace railyard {
@@ -129,6 +130,22 @@ TEST_F(AttributesTest, EveryAttributeOfTheNetworkChangesWhatItIsFor) {
   changed_.insert({"LoadBalancing", "FlowletGapPs"});
   EXPECT_NE(with_credits(3'000).hash, with_credits(30'000).hash);
   ExpectAllChanged(FabricNetwork::GetTypeId());
+}
+
+// What they change: FaultInjectorTest, and SettingsEffectTest for whole runs.
+TEST(RoutingAttributesTest, AttributesAreTheDelays) {
+  const auto routing = ns3::CreateObject<Routing>();
+  EXPECT_EQ(routing->delays().detection_ps, RoutingDelays{}.detection_ps);
+  EXPECT_EQ(routing->delays().convergence_ps, RoutingDelays{}.convergence_ps);
+  EXPECT_EQ(routing->delays().hop_share, RoutingDelays{}.hop_share);
+  routing->SetAttribute("DetectionDelayPs", ns3::IntegerValue(3));
+  routing->SetAttribute("ConvergenceDelayPs", ns3::IntegerValue(1'000));
+  routing->SetAttribute("HopShare", ns3::DoubleValue(0.25));
+  EXPECT_EQ(routing->delays().detection_ps, 3);
+  EXPECT_EQ(routing->delays().convergence_ps, 1'000);
+  EXPECT_EQ(routing->delays().HopPs(), 250);
+  EXPECT_EQ(Routing::GetTypeId().GetAttributeN(), 3u);
+  EXPECT_FALSE(routing->SetAttributeFailSafe("HopShare", ns3::DoubleValue(-0.1)));
 }
 
 TEST_F(AttributesTest, ValuesOutOfRangeAreRefused) {
