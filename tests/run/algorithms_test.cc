@@ -72,9 +72,10 @@ TEST_F(AlgorithmsTest, FlagsOfLlAndLl128TravelToo) {
   for (const char* algorithm : {"RING", "TREE"}) {
     const int64_t simple = Run(2, algorithm, "SIMPLE").OfTier("NVLINK", "payload_bytes");
     EXPECT_EQ(Run(2, algorithm, "LL").OfTier("NVLINK", "payload_bytes"), 2 * simple) << algorithm;
-    EXPECT_NEAR(Run(2, algorithm, "LL128").OfTier("NVLINK", "payload_bytes"), simple * 16 / 15,
-                simple / 1000)
-        << algorithm;
+    // Lines at the end of chunks are not full.
+    const int64_t ll128 = Run(2, algorithm, "LL128").OfTier("NVLINK", "payload_bytes");
+    EXPECT_GE(15 * ll128, 16 * simple) << algorithm;
+    EXPECT_LE(15 * ll128, 16 * simple + simple / 25) << algorithm;
   }
 }
 
@@ -95,7 +96,7 @@ TEST_F(AlgorithmsTest, AFlapIsRiddenOut) {
        {std::pair("TREE", "LL"), std::pair("TREE", "SIMPLE"), std::pair("NVLS_TREE", "SIMPLE")}) {
     const EndedRun run =
         Run(2, algorithm, protocol,
-            "nccl { IB_TIMEOUT: 10 }\n" + LinkDown("server0/nic3--leaf3", "60us", "120us"));
+            "nccl { IB_TIMEOUT: 10 }\n" + LinkDown("server0/nic3--leaf3", "60us", "600us"));
     EXPECT_GT(run.Drops()["LINK_DOWN"], 0) << algorithm;
     EXPECT_GT(run.Real("collectives.stretch.max"), 1) << algorithm;
   }

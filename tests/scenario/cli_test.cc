@@ -88,8 +88,8 @@ TEST_F(CliTest, NoCommandAndUnknownOnesAreMistakes) {
             "schedule, perf, fidelity or help)\n");
   EXPECT_EQ(Railyard({"--quiet"}), kExitInput);
   EXPECT_EQ(errors_,
-            "railyard: error: a command is missing (expected run, validate, import, topo, perf, "
-            "fidelity or help)\n");
+            "railyard: error: a command is missing (expected run, validate, import, topo, "
+            "schedule, perf, fidelity or help)\n");
 }
 
 TEST_F(CliTest, HelpListsModelsWithUnitsDefaultsAndFields) {
