@@ -111,7 +111,8 @@ class ScheduleCommand : public Command {
     fmt::print(
         "# {} of {} B on {}, {} ranks: {}, {} steps; every rank ends with every contribution "
         "once\n",
-        collective_, bytes_, fabric_name_, planned.schedules.size(), planned.name, steps);
+        collective_, planned.collective->bytes, fabric_name_, planned.schedules.size(),
+        planned.name, steps);
     for (const std::string& assumption : planned.assumptions)
       fmt::print("# assumed: {}\n", assumption);
     WriteScheduleTable(planned, rows_, [](const std::string& text) { fmt::print("{}", text); });
