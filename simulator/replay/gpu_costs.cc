@@ -21,6 +21,11 @@ struct LatenciesUs {
 constexpr LatenciesUs kRing = {{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4.0, 14.0}};
 constexpr LatenciesUs kTree = {{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {5.0, 8.5, 14.0}};
 
+// What a step over NVLink takes longer before Hopper, where NCCL's table has one row for all: on a
+// DGX A100 an AllReduce of some bytes on one channel takes 10.0, 13.8, 16.9, 20.8, 25.2, 29.5
+// and 33.7 us with 2 to 8 GPUs, so LL's step 1.98 us and not 0.6 (NVIDIA/nccl-tests issue 123).
+constexpr double kStepBeforeHopperUs = (33.7 - 10.0) / 12 - 0.6;
+
 // Of those, what passes on the wire here: two NVLinks and the NVSwitch; a NIC's way over one
 // switch. And what the proxies of both sides take.
 constexpr double kNvlinkWireUs = 0.5;
@@ -94,8 +99,10 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
   costs.launch_latency_ps =
       launch_latency_ps.value_or(Ps(by_switch ? kNvlsLaunchUs : latencies.base[p]));
   // LL and LL128 carry their flags with the data: no fence, nothing between two slices.
+  const double older_us =
+      row < static_cast<size_t>(GpuGeneration::kHopper) ? kStepBeforeHopperUs : 0;
   costs.nvlink_step_latency_ps = nvlink_step_latency_ps.value_or(
-      Ps(by_switch ? kNvlsHandOverUs : latencies.nvlink[p] - kNvlinkWireUs));
+      Ps(by_switch ? kNvlsHandOverUs : latencies.nvlink[p] - kNvlinkWireUs + older_us));
   costs.slice_overhead_ps = choice.protocol == Protocol::kSimple ? costs.nvlink_step_latency_ps : 0;
   costs.network_step_latency_ps = network_step_latency_ps.value_or(Ps(std::max(
       0.0, (by_switch ? kNvlsTreeNetworkUs : latencies.network[p]) - kNetworkWireUs - kProxyUs)));
