@@ -21,6 +21,7 @@
 #include "analysis/output_file.h"
 #include "analysis/text_table.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/perf/temporary_directory.h"
 #include "simulator/units/units.h"
 #include "topologies/circuit_schedule.h"
 #include "topologies/graph_writer.h"
@@ -29,26 +30,6 @@
 
 namespace railyard {
 namespace {
-
-// Removed with all that is in it.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    path_ = (std::filesystem::temp_directory_path() / "railyard-XXXXXX").string();
-    if (::mkdtemp(path_.data()) == nullptr) ThrowErrno("create", path_);
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  std::string File(const char* name) const { return fmt::format("{}/{}", path_, name); }
-
- private:
-  std::string path_;
-};
 
 // This program with other arguments; its exit status, kExitEnvironment where a signal ended it.
 int RunProcess(std::vector<std::string> arguments) {
