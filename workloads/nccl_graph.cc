@@ -10,8 +10,7 @@ namespace {
 // Of rings within one server: src/graph/topo.h has 20.6 GB/s for each of an H100's 18 NVLinks, 20
 // for an A100's 12 and a V100's 6, 40.1 for a B200's 18; the search settles on a number of rings
 // and the largest speed of its list (speedArrayIntra) that fits. 12 x 30 on Hopper is what NCCL
-// prints; 12 x 20 on Ampere gives the 24 channels its logs show; for Volta and Blackwell the counts
-// are assumed.
+// prints; for the other generations the counts are assumed.
 SearchedGraph RingsOfOneServer(GpuGeneration generation) {
   switch (generation) {
     case GpuGeneration::kVolta:
@@ -26,8 +25,8 @@ SearchedGraph RingsOfOneServer(GpuGeneration generation) {
   return {};
 }
 
-// A channel between servers: as fast as its NIC and PCIe allow (48 GB/s: ncclTopoNVLinkBw's PCIe
-// Gen5 x16), at half of that where two channels share a NIC.
+// A channel between servers: as fast as its NIC and PCIe allow (48 GB/s: what
+// NCCL takes for Gen5 x16), at half of that where two channels share a NIC.
 double NicGbPerS(const CommunicatorLayout& layout) {
   // Even without a NIC something is chosen; that there is no path is another matter.
   return std::clamp(static_cast<double>(layout.nic_bps) / 8e9 * 0.96, 0.1, 48.0);

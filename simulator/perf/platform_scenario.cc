@@ -15,7 +15,7 @@ std::string ScenarioOf(const PlatformFabric& fabric) {
   std::string text =
       fmt::format("fabric {{ rail_optimized {{ mixed_servers {{ {} }} }} }}\n", servers);
   if (fabric.network == NetworkKind::kInfiniBand) {
-    // InfiniBand: link-level credits; congestion control is off by default (IBTA annex A10).
+    // InfiniBand: link-level credits, no congestion control.
     text += "network { network_flow_control: CREDITS }\n";
   } else {
     text += "nic { congestion_control { dcqcn {} } }\n";

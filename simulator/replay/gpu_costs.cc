@@ -36,8 +36,7 @@ constexpr double kProxyUs = 2.0;
 // LL: llMaxBws for one server over the 24 CTAs of a full one; LL128: a channel of NCCL's search is
 // two CTAs once it is duplicated, so halves of perChMaxRingLL128Bws; Simple: likewise of
 // perChMaxTreeBws, for one server, but Hopper's as measured: 8 CTAs send 128 MiB in 826 us
-// (SendRecv on 8 H100), 16 carry AllGather's 1 GiB on 2 x 8 H200 in 3.1 ms, both less the overhead
-// of their slices.
+// (SendRecv on 8 H100), less the overhead of its chunks. Another table gives 21 (ADR 0041).
 constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
     {39.0 / 24, 10.0, 26.5 / 2},
     {87.7 / 24, 10.0, 24.0 / 2},

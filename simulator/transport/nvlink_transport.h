@@ -8,8 +8,9 @@
 //
 // Groups (nvlink_groups.cc): NVSwitches send a GPU's stores to every member, or combine a packet of
 // each member into the one that answers a GPU's load (NVLink SHARP). A load is a request to every
-// member, whose operands then share its port with its other connections. Simplified: one request
-// per message, not per load; operands that came first wait in the NVSwitch without limit.
+// member, whose operands then share its port with its other connections. Left out: that
+// every load is a request of its own (here a message has one), and that an NVSwitch can hold only
+// so many operands (here those that came first wait without limit).
 #pragma once
 
 #include <array>
