@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/rank_programs.h"
+
 namespace railyard {
 
 enum class CollectiveKind : uint8_t {
@@ -86,7 +88,7 @@ struct Trace {
   uint32_t rank_count = 0;   // global ranks
   std::vector<std::string> source_files;
   std::vector<TraceCommunicator> communicators;
-  std::vector<std::vector<TraceOperation>> operations;  // by global rank, in enqueue order
+  RankPrograms<TraceOperation> operations;  // by global rank
 };
 
 // Payload of one call in bytes as NCCL's tuner and nccl-tests count it: the larger of the send and

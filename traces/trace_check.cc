@@ -80,25 +80,29 @@ class TraceChecker {
   }
 
   void CheckOperations() {
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
-      for (size_t i = 0; i < trace_.operations[rank].size(); ++i) {
-        CheckOperation(rank, i, trace_.operations[rank][i]);
+    // A program that ranks share is looked at once, and named as that of the first.
+    const std::vector<std::vector<uint32_t>> ranks = trace_.operations.RanksOfPrograms();
+    // By communicator, who calls on it: programs and the first operation of each that does.
+    std::vector<std::vector<std::pair<uint32_t, size_t>>> callers(trace_.communicators.size());
+    for (uint32_t program = 0; program < ranks.size(); ++program) {
+      if (ranks[program].empty()) continue;
+      const std::vector<TraceOperation>& operations = trace_.operations.program(program);
+      for (size_t i = 0; i < operations.size(); ++i) {
+        CheckOperation(ranks[program].front(), i, operations[i]);
+        const uint32_t c = operations[i].communicator;
+        if (c >= callers.size()) continue;
+        if (callers[c].empty() || callers[c].back().first != program) {
+          callers[c].emplace_back(program, i);
+        }
       }
     }
     // Membership, communicator by communicator, so that it needs one mark per rank only.
-    std::vector<std::vector<std::pair<uint32_t, size_t>>> callers(trace_.communicators.size());
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
-      for (size_t i = 0; i < trace_.operations[rank].size(); ++i) {
-        const uint32_t c = trace_.operations[rank][i].communicator;
-        if (c >= callers.size()) continue;  // reported above
-        if (callers[c].empty() || callers[c].back().first != rank) callers[c].emplace_back(rank, i);
-      }
-    }
     std::vector<size_t> member_of(trace_.rank_count, 0);
     for (size_t c = 0; c < callers.size(); ++c) {
       for (const uint32_t rank : trace_.communicators[c].ranks) member_of[rank] = c + 1;
-      for (const auto& [rank, i] : callers[c]) {
-        if (member_of[rank] != c + 1) {
+      for (const auto& [program, i] : callers[c]) {
+        for (const uint32_t rank : ranks[program]) {
+          if (member_of[rank] == c + 1) continue;
           Error(Field(rank, i, "communicator"),
                 fmt::format("rank {} is not in communicator {}", rank, c));
         }

@@ -196,6 +196,7 @@ class TraceFileReader {
     if (operation_count_ > kTraceOperationsMax) {
       return Error(fmt::format("more than {} operations", kTraceOperationsMax));
     }
+    if (rank_message_.has_same_as()) return ShareProgram(rank);
     std::vector<TraceOperation>& operations = trace_.operations[rank];
     for (const protos::TraceOperation& in : rank_message_.operations()) {
       TraceOperation operation;
@@ -205,6 +206,26 @@ class TraceFileReader {
       }
       operations.push_back(operation);
     }
+    return true;
+  }
+
+  bool ShareProgram(uint32_t rank) {
+    const uint32_t same_as = rank_message_.same_as();
+    if (same_as >= rank) {
+      return Error(fmt::format("rank {} does the same as rank {} (a lower rank was expected)", rank,
+                               same_as));
+    }
+    if (rank_message_.operations_size() > 0 || !trace_.operations[rank].empty()) {
+      return Error(
+          fmt::format("rank {} does the same as rank {} and has operations of its own (one of both "
+                      "was expected)",
+                      rank, same_as));
+    }
+    operation_count_ += trace_.operations[same_as].size();
+    if (operation_count_ > kTraceOperationsMax) {
+      return Error(fmt::format("more than {} operations", kTraceOperationsMax));
+    }
+    trace_.operations.SetProgram(rank, trace_.operations.program_of_rank(same_as));
     return true;
   }
 
@@ -237,9 +258,7 @@ void WriteTrace(const std::string& path, const Trace& trace) {
   header.set_origin(trace.origin);
   header.set_nccl_version(trace.nccl_version);
   header.set_rank_count(trace.rank_count);
-  uint64_t operation_count = 0;
-  for (const auto& operations : trace.operations) operation_count += operations.size();
-  header.set_operation_count(operation_count);
+  header.set_operation_count(trace.operations.OperationCount());
   for (const std::string& source : trace.source_files) header.add_source_files(source);
   for (const TraceCommunicator& communicator : trace.communicators) {
     protos::TraceCommunicator* out = header.add_communicators();
@@ -249,11 +268,23 @@ void WriteTrace(const std::string& path, const Trace& trace) {
   AppendDelimited(header, bytes);
   file.Write(bytes);
   protos::TraceRank message;
-  for (size_t rank = 0; rank < trace.operations.size(); ++rank) {
+  std::vector<std::optional<uint32_t>> first_of_program(trace.operations.program_count());
+  for (uint32_t rank = 0; rank < trace.operations.size(); ++rank) {
     const std::vector<TraceOperation>& operations = trace.operations[rank];
+    std::optional<uint32_t>& first = first_of_program[trace.operations.program_of_rank(rank)];
+    if (first && !operations.empty()) {
+      message.Clear();
+      message.set_rank(rank);
+      message.set_same_as(*first);
+      bytes.clear();
+      AppendDelimited(message, bytes);
+      file.Write(bytes);
+      continue;
+    }
+    first = rank;
     for (size_t begin = 0; begin < operations.size(); begin += kOperationsPerMessage) {
       message.Clear();
-      message.set_rank(static_cast<uint32_t>(rank));
+      message.set_rank(rank);
       const size_t end = std::min(operations.size(), begin + kOperationsPerMessage);
       for (size_t i = begin; i < end; ++i) ToProto(operations[i], message.add_operations());
       bytes.clear();

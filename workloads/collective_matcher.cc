@@ -36,7 +36,7 @@ CollectiveMatcher::CollectiveMatcher(const Trace& trace, std::vector<JobCollecti
 
 uint32_t CollectiveMatcher::Match(const TraceOperation& operation, uint32_t rank) {
   Communicator& communicator = communicators_[operation.communicator];
-  const uint64_t call = communicator.call_counts[rank]++;
+  const uint32_t call = communicator.call_counts[rank]++;
   if (call < communicator.collectives.size()) {
     CheckSame(operation, rank, call, communicator);
     return communicator.collectives[call];

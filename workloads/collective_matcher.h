@@ -21,6 +21,13 @@ class CollectiveMatcher {
   // The collective of `rank`'s next call on its communicator. A call that differs from that of the
   // rank seen first is an error with a note, once for each communicator.
   uint32_t Match(const TraceOperation& operation, uint32_t rank);
+  // Calls `rank` has made so far; and as many more of it, which are those of another rank.
+  uint32_t CallsOf(uint32_t communicator, uint32_t rank) const {
+    return communicators_[communicator].call_counts[rank];
+  }
+  void AddCalls(uint32_t communicator, uint32_t rank, uint32_t calls) {
+    communicators_[communicator].call_counts[rank] += calls;
+  }
   // An error for every rank that made fewer calls than another of its communicator.
   void CheckCounts();
 
@@ -28,7 +35,7 @@ class CollectiveMatcher {
   struct Communicator {
     std::vector<uint32_t> collectives;  // by call
     std::vector<uint32_t> first_ranks;  // by call: the rank seen first
-    std::vector<uint64_t> call_counts;  // by communicator rank
+    std::vector<uint32_t> call_counts;  // by communicator rank
     bool mismatched = false;
   };
   void CheckSame(const TraceOperation& operation, uint32_t rank, uint64_t call,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/job.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -61,21 +62,31 @@ class JobBuilder {
         collective_matcher_(trace, job_.collectives, diagnostics),
         p2p_matcher_(trace, job_.collectives, job_.p2p_calls, diagnostics),
         expander_(job_.p2p_calls),
-        rank_in_(trace.communicators.size(), kNotAMember),
-        memberships_(trace.rank_count) {}
+        rank_in_(trace.communicators.size(), kNotAMember) {}
 
   std::optional<Job> Build() {
     job_.communicators = trace_.communicators;
     job_.rank_count = trace_.rank_count;
     job_.nccl_version = trace_.nccl_version;
     job_.operations.resize(trace_.rank_count);
+    job_.memberships.resize(trace_.rank_count);
     for (uint32_t i = 0; i < trace_.communicators.size(); ++i) {
       const auto& ranks = trace_.communicators[i].ranks;
       for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
-        memberships_[ranks[rank]].emplace_back(i, rank);
+        job_.memberships[ranks[rank]].emplace_back(i, rank);
       }
     }
-    for (uint32_t rank = 0; rank < trace_.operations.size(); ++rank) AddRank(rank);
+    std::vector<std::optional<uint32_t>> first_of_program(trace_.operations.program_count());
+    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+      const uint32_t program = trace_.operations.program_of_rank(rank);
+      std::optional<uint32_t>& first = first_of_program[program];
+      if (first) {
+        ShareProgram(rank, *first);
+        continue;
+      }
+      AddRank(rank);
+      if (MeansTheSameForAll(trace_.operations.program(program))) first = rank;
+    }
     collective_matcher_.CheckCounts();
     Renumber(p2p_matcher_.Match());
     if (diagnostics_.HasErrors()) return std::nullopt;
@@ -83,8 +94,26 @@ class JobBuilder {
   }
 
  private:
+  // Whether its operations are the same for every rank that runs it.
+  static bool MeansTheSameForAll(const std::vector<TraceOperation>& program) {
+    return std::none_of(program.begin(), program.end(), [](const TraceOperation& operation) {
+      return IsSendOrRecv(operation.kind) || operation.kind == CollectiveKind::kGather ||
+             operation.kind == CollectiveKind::kScatter;
+    });
+  }
+
+  void ShareProgram(uint32_t global_rank, uint32_t with) {
+    job_.operations.SetProgram(global_rank, job_.operations.program_of_rank(with));
+    for (const auto& [communicator, rank] : job_.memberships[with]) {
+      const uint32_t calls = collective_matcher_.CallsOf(communicator, rank);
+      if (calls == 0) continue;
+      collective_matcher_.AddCalls(communicator, job_.CommunicatorRank(communicator, global_rank),
+                                   calls);
+    }
+  }
+
   void AddRank(uint32_t global_rank) {
-    for (const auto& [communicator, rank] : memberships_[global_rank])
+    for (const auto& [communicator, rank] : job_.memberships[global_rank])
       rank_in_[communicator] = rank;
     const auto& calls = trace_.operations[global_rank];
     auto& operations = job_.operations[global_rank];
@@ -98,7 +127,6 @@ class JobBuilder {
       }
       JobOperation operation;
       operation.collective = collective_matcher_.Match(call, rank);
-      operation.communicator_rank = rank;
       operation.stream = call.stream;
       operation.compute_before_ps = call.compute_before_ps;
       if (job_.collectives[operation.collective].is_p2p()) {
@@ -108,7 +136,7 @@ class JobBuilder {
       operations.push_back(operation);
     }
     p2p_matcher_.FinishRank(operations);
-    for (const auto& membership : memberships_[global_rank]) {
+    for (const auto& membership : job_.memberships[global_rank]) {
       rank_in_[membership.first] = kNotAMember;
     }
   }
@@ -124,8 +152,8 @@ class JobBuilder {
     }
     if (count == merged_into.size()) return;
     job_.collectives.resize(count);
-    for (auto& operations : job_.operations) {
-      for (JobOperation& operation : operations) {
+    for (uint32_t program = 0; program < job_.operations.program_count(); ++program) {
+      for (JobOperation& operation : job_.operations.program(program)) {
         operation.collective = number[merged_into[operation.collective]];
       }
     }
@@ -138,10 +166,18 @@ class JobBuilder {
   P2pMatcher p2p_matcher_;
   P2pExpander expander_;
   std::vector<uint32_t> rank_in_;  // by communicator: of the global rank being added
-  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> memberships_;  // by global rank
 };
 
 }  // namespace
+
+uint32_t Job::CommunicatorRank(uint32_t communicator, uint32_t rank) const {
+  const auto& of_rank = memberships[rank];
+  const auto it = std::lower_bound(of_rank.begin(), of_rank.end(),
+                                   std::pair<uint32_t, uint32_t>{communicator, 0});
+  SIM_CHECK(it != of_rank.end() && it->first == communicator,
+            "a call on a communicator the rank is not in");
+  return it->second;
+}
 
 std::optional<Job> BuildJob(const Trace& trace, Diagnostics& diagnostics) {
   return JobBuilder(trace, diagnostics).Build();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
@@ -47,7 +48,6 @@ struct JobCollective {
 // A rank's part in a collective, in one of its streams.
 struct JobOperation {
   uint32_t collective = 0;
-  uint32_t communicator_rank = 0;
   uint32_t stream = 0;
   int64_t compute_before_ps = 0;
   uint32_t p2p_first = 0;  // into Job::p2p_calls
@@ -56,11 +56,16 @@ struct JobOperation {
 
 struct Job {
   std::vector<TraceCommunicator> communicators;
-  std::vector<JobCollective> collectives;             // in the order of first appearance
-  std::vector<std::vector<JobOperation>> operations;  // by global rank, in enqueue order
+  std::vector<JobCollective> collectives;  // in the order of first appearance
+  RankPrograms<JobOperation> operations;   // by global rank
   std::vector<P2pCall> p2p_calls;
+  // By global rank: the communicators it is in, ascending, and its rank there.
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> memberships;
   uint32_t rank_count = 0;
   std::string nccl_version;
+
+  // Precondition: the global rank is in the communicator.
+  uint32_t CommunicatorRank(uint32_t communicator, uint32_t rank) const;
 };
 
 // Precondition: `trace` passes CheckTrace. Matches the k-th collective call of each communicator

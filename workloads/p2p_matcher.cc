@@ -51,7 +51,6 @@ void P2pMatcher::Add(const TraceOperation& operation, uint32_t rank,
     group_operations_.push_back(static_cast<uint32_t>(operations.size()));
     JobOperation entry;
     entry.collective = groups_.back().collective;
-    entry.communicator_rank = rank;
     entry.stream = operation.stream;
     operations.push_back(entry);
   }

@@ -95,12 +95,12 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
     return planned;
   }
   planned.name = kP2pReplayName;
-  for (const auto& operations : job.operations) {
-    for (const JobOperation& operation : operations) {
+  for (uint32_t global_rank = 0; global_rank < job.rank_count; ++global_rank) {
+    for (const JobOperation& operation : job.operations[global_rank]) {
       if (operation.collective != 0) continue;
-      planned.schedules[operation.communicator_rank] =
-          planner.PlanP2p(operation.communicator_rank, job.p2p_calls.data() + operation.p2p_first,
-                          operation.p2p_count);
+      const uint32_t rank = job.CommunicatorRank(collective.communicator, global_rank);
+      planned.schedules[rank] =
+          planner.PlanP2p(rank, job.p2p_calls.data() + operation.p2p_first, operation.p2p_count);
     }
   }
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {

@@ -31,9 +31,10 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
       observer_(observer),
       bound_model_(graph, nic),
       executor_(graph, network, routing, rules.gpu.proxy_post_latency_ps, nic, *this),
+      order_(job),
       times_(job.collectives.size()) {
   BuildCommunicators();
-  BuildOperations();
+  CountCalls();
   engine_.SetHandler(EventClass::kOperation, &ReplayEngine::HandleOperation, this);
 }
 
@@ -50,78 +51,94 @@ void ReplayEngine::BuildCommunicators() {
   }
 }
 
-void ReplayEngine::BuildOperations() {
+void ReplayEngine::CountCalls() {
   call_count_.resize(job_.collectives.size());
-  p2p_operations_.resize(job_.collectives.size());
-  for (uint32_t rank = 0; rank < job_.operations.size(); ++rank) {
-    std::map<uint32_t, uint32_t> last_in_stream;
-    std::map<uint32_t, uint32_t> last_in_communicator;
-    const auto& calls = job_.operations[rank];
-    for (uint32_t index = 0; index < calls.size(); ++index) {
-      const JobOperation& call = calls[index];
-      const JobCollective& collective = job_.collectives[call.collective];
-      const auto id = static_cast<uint32_t>(operations_.size());
-      ++call_count_[call.collective];
-      if (collective.is_p2p()) p2p_operations_[call.collective].push_back(id);
-      Operation operation;
-      operation.rank = rank;
-      operation.index = index;
-      operation.earliest_ps = call.compute_before_ps;
-      const auto [in_stream, first_of_stream] = last_in_stream.try_emplace(call.stream, id);
-      const auto [in_communicator, first_of_communicator] =
-          last_in_communicator.try_emplace(collective.communicator, id);
-      if (!first_of_stream) {
-        operations_[in_stream->second].next_in_stream = id;
-        ++operation.waits_for;
-      }
-      if (!first_of_communicator &&
-          (first_of_stream || in_communicator->second != in_stream->second)) {
-        operations_[in_communicator->second].next_in_communicator = id;
-        ++operation.waits_for;
-      }
-      in_stream->second = id;
-      in_communicator->second = id;
-      operations_.push_back(std::move(operation));
+  p2p_calls_.resize(job_.collectives.size());
+  first_number_.resize(job_.rank_count);
+  const auto ranks = job_.operations.RanksOfPrograms();
+  for (uint32_t program = 0; program < ranks.size(); ++program) {
+    if (ranks[program].empty()) continue;
+    const auto& operations = job_.operations.program(program);
+    for (uint32_t index = 0; index < operations.size(); ++index) {
+      const uint32_t collective = operations[index].collective;
+      call_count_[collective] += static_cast<uint32_t>(ranks[program].size());
+      if (!job_.collectives[collective].is_p2p()) continue;
+      for (const uint32_t rank : ranks[program]) p2p_calls_[collective].emplace_back(rank, index);
     }
   }
-  operations_left_ = operations_.size();
+  for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+    first_number_[rank] = static_cast<uint32_t>(operations_left_);
+    operations_left_ += job_.operations[rank].size();
+  }
+  SIM_CHECK(operations_left_ < kBegins, "more calls than can be numbered");
 }
 
 void ReplayEngine::Start() {
-  for (uint32_t id = 0; id < operations_.size(); ++id) {
-    if (operations_[id].waits_for == 0) Schedule(id, operations_[id].earliest_ps);
-  }
+  order_.Start(
+      [this](uint32_t rank, uint32_t index, int64_t begin_ps) { MayBegin(rank, index, begin_ps); });
   if (operations_left_ == 0) ns3::Simulator::Stop();
+  ScheduleFirst();
+}
+
+void ReplayEngine::MayBegin(uint32_t rank, uint32_t index, int64_t begin_ps) {
+  pending_.push_back({.begin_ps = begin_ps, .number = first_number_[rank] + index, .rank = rank});
+  std::push_heap(pending_.begin(), pending_.end());
+}
+
+void ReplayEngine::ScheduleFirst() {
+  if (pending_.empty()) return;
+  const Pending& first = pending_.front();
+  if (first.begin_ps == scheduled_.begin_ps && first.number == scheduled_.number) return;
+  engine_.ScheduleFabric(first.begin_ps, EventClass::kOperation, first.number,
+                         first.number | kBegins);
+  scheduled_ = first;
 }
 
 void ReplayEngine::Schedule(uint32_t id, int64_t time_ps) {
-  engine_.ScheduleFabric(time_ps, EventClass::kOperation, id, id);
+  engine_.ScheduleFabric(time_ps, EventClass::kOperation, NumberOf(running_[id]), id);
 }
 
-void ReplayEngine::HandleOperation(void* self, uint32_t operation) {
-  static_cast<ReplayEngine*>(self)->OnEvent(operation);
+void ReplayEngine::HandleOperation(void* self, uint32_t target) {
+  static_cast<ReplayEngine*>(self)->OnEvent(target);
 }
 
-void ReplayEngine::OnEvent(uint32_t id) {
-  const Operation& operation = operations_[id];
-  if (operation.start_ps == kNeverPs) {
-    Begin(id);
-  } else if (!operation.launched) {
-    Launch(id);
-  } else {
-    End(id);
+void ReplayEngine::OnEvent(uint32_t target) {
+  if ((target & kBegins) == 0) {
+    if (running_[target].launched) {
+      End(target);
+    } else {
+      Launch(target);
+    }
+    return;
   }
+  // Else another came before it since, and its turn is yet to come or has been.
+  if (pending_.empty()) return;
+  const Pending first = pending_.front();
+  if (first.begin_ps != engine_.NowPs() || first.number != (target & ~kBegins)) return;
+  std::pop_heap(pending_.begin(), pending_.end());
+  pending_.pop_back();
+  Begin(first);
+  ScheduleFirst();
 }
 
-void ReplayEngine::Begin(uint32_t id) {
-  Operation& operation = operations_[id];
-  operation.start_ps = engine_.NowPs();
+void ReplayEngine::Begin(const Pending& pending) {
+  if (free_running_ == kNone) {
+    free_running_ = static_cast<uint32_t>(running_.size());
+    running_.emplace_back();
+  }
+  const uint32_t id = free_running_;
+  Running& running = running_[id];
+  free_running_ = running.next_free;
+  running = {};
+  running.rank = pending.rank;
+  running.index = pending.number - first_number_[pending.rank];
+  running.start_ps = pending.begin_ps;
   ++calls_started_;
-  const uint32_t collective = CallOf(operation).collective;
+  const uint32_t collective = CallOf(running).collective;
   CollectiveTimes& times = times_[collective];
-  if (times.calls_started == 0) times.first_start_ps = operation.start_ps;
-  if (++times.calls_started == call_count_[collective]) times.last_start_ps = operation.start_ps;
-  Schedule(id, operation.start_ps + CostsOf(job_.collectives[collective]).launch_latency_ps);
+  if (times.calls_started == 0) times.first_start_ps = running.start_ps;
+  if (++times.calls_started == call_count_[collective]) times.last_start_ps = running.start_ps;
+  Schedule(id, running.start_ps + CostsOf(job_.collectives[collective]).launch_latency_ps);
 }
 
 ReplayChoice ReplayEngine::ChoiceOf(const JobCollective& collective) const {
@@ -157,58 +174,56 @@ StepCosts ReplayEngine::CostsOf(const JobCollective& collective) {
   return rules_.gpu.Of(planner.layout(), kP2pCosts);
 }
 
-std::shared_ptr<const CollectiveSchedule> ReplayEngine::ScheduleOf(const Operation& operation) {
-  const JobOperation& call = CallOf(operation);
+std::shared_ptr<const CollectiveSchedule> ReplayEngine::ScheduleOf(const Running& running) {
+  const JobOperation& call = CallOf(running);
   const JobCollective& collective = job_.collectives[call.collective];
   if (!collective.is_p2p()) return PlanOf(collective).schedule;
   return communicators_[collective.communicator].planner->PlanP2p(
-      call.communicator_rank, job_.p2p_calls.data() + call.p2p_first, call.p2p_count);
+      job_.CommunicatorRank(collective.communicator, running.rank),
+      job_.p2p_calls.data() + call.p2p_first, call.p2p_count);
 }
 
 void ReplayEngine::Launch(uint32_t id) {
-  Operation& operation = operations_[id];
-  const JobOperation& call = CallOf(operation);
+  Running& running = running_[id];
+  const JobOperation& call = CallOf(running);
   const JobCollective& collective = job_.collectives[call.collective];
-  operation.schedule = ScheduleOf(operation);
-  operation.end_ps = engine_.NowPs();
+  running.schedule = ScheduleOf(running);
+  running.end_ps = engine_.NowPs();
   const uint32_t channels = executor_.Start(
       {.operation = id,
        .communicator = collective.communicator,
-       .rank = call.communicator_rank,
+       .rank = job_.CommunicatorRank(collective.communicator, running.rank),
        .collective = call.collective,
-       .costs = executor_.AddCosts(CostsOf(collective), operation.schedule->message_rule()),
-       .schedule = operation.schedule.get()});
-  operation.launched = true;
+       .costs = executor_.AddCosts(CostsOf(collective), running.schedule->message_rule()),
+       .schedule = running.schedule.get()});
+  running.launched = true;
   // Channels without anything to wait for have finished already.
-  operation.channels_left = static_cast<uint16_t>(operation.channels_left + channels);
-  if (operation.channels_left == 0) Schedule(id, operation.end_ps);
+  running.channels_left = static_cast<uint16_t>(running.channels_left + channels);
+  if (running.channels_left == 0) Schedule(id, running.end_ps);
 }
 
 void ReplayEngine::OnChannelFinished(uint32_t id, int64_t end_ps) {
-  Operation& operation = operations_[id];
-  operation.end_ps = std::max(operation.end_ps, end_ps);
-  --operation.channels_left;
-  if (operation.launched && operation.channels_left == 0) Schedule(id, operation.end_ps);
+  Running& running = running_[id];
+  running.end_ps = std::max(running.end_ps, end_ps);
+  --running.channels_left;
+  if (running.launched && running.channels_left == 0) Schedule(id, running.end_ps);
 }
 
 void ReplayEngine::End(uint32_t id) {
-  Operation& operation = operations_[id];
-  operation.schedule.reset();
-  const uint32_t collective = CallOf(operation).collective;
+  Running& running = running_[id];
+  running.schedule.reset();
+  AddToHash(running, engine_.NowPs(), ended_hash_);
+  const uint32_t collective = CallOf(running).collective;
   if (++times_[collective].calls_ended == call_count_[collective]) FinishCollective(collective);
   end_ps_ = engine_.NowPs();
-  if (operation.next_in_stream != kNone) {
-    operations_[operation.next_in_stream].earliest_ps += engine_.NowPs();
-    Release(operation.next_in_stream);
-  }
-  if (operation.next_in_communicator != kNone) Release(operation.next_in_communicator);
+  order_.End(
+      running.rank, running.index, end_ps_,
+      [this](uint32_t rank, uint32_t index, int64_t begin_ps) { MayBegin(rank, index, begin_ps); });
+  running.rank = kNone;
+  running.next_free = free_running_;
+  free_running_ = id;
   if (--operations_left_ == 0) ns3::Simulator::Stop();
-}
-
-void ReplayEngine::Release(uint32_t id) {
-  Operation& operation = operations_[id];
-  if (--operation.waits_for > 0) return;
-  Schedule(id, std::max(operation.earliest_ps, engine_.NowPs()));
+  ScheduleFirst();
 }
 
 void ReplayEngine::FinishCollective(uint32_t collective) {
@@ -228,13 +243,13 @@ int64_t ReplayEngine::BoundOf(uint32_t id) {
     if (plan.bound_ps < 0) plan.bound_ps = BoundOfSchedule(communicator, *plan.schedule);
     return plan.bound_ps;
   }
-  for (const uint32_t operation_id : p2p_operations_[id]) {
-    const JobOperation& call = CallOf(operations_[operation_id]);
+  for (const auto& [global_rank, index] : p2p_calls_[id]) {
+    const JobOperation& call = job_.operations[global_rank][index];
+    const uint32_t rank = job_.CommunicatorRank(collective.communicator, global_rank);
     for (uint32_t i = 0; i < call.p2p_count; ++i) {
       const P2pCall& p2p = job_.p2p_calls[call.p2p_first + i];
-      if (!p2p.is_send || p2p.peer == call.communicator_rank) continue;
-      AddToBound(communicator, 0, call.communicator_rank, p2p.peer, ConnectionUse::kPointToPoint,
-                 p2p.bytes);
+      if (!p2p.is_send || p2p.peer == rank) continue;
+      AddToBound(communicator, 0, rank, p2p.peer, ConnectionUse::kPointToPoint, p2p.bytes);
     }
   }
   return bound_model_.Take();
@@ -305,44 +320,52 @@ void ReplayEngine::OnConnectionError(uint32_t id, const std::string& why) {
   ns3::Simulator::Stop();
 }
 
-uint64_t ReplayEngine::TimesHash(uint64_t seed) const {
-  uint64_t sum = 0;
-  for (size_t id = 0; id < operations_.size(); ++id) {
-    const Operation& operation = operations_[id];
-    const bool has_ended = times_[CallOf(operation).collective].last_end_ps != kNeverPs;
-    uint64_t hash = Mix64(seed ^ id);
-    hash = Mix64(hash ^ static_cast<uint64_t>(operation.start_ps));
-    hash = Mix64(hash ^ static_cast<uint64_t>(has_ended ? operation.end_ps : kNeverPs));
-    sum += hash;
+void ReplayEngine::AddToHash(const Running& running, int64_t end_ps, TimesHashSums& sums) const {
+  constexpr TimesHashSums kSeeds = {0x5261696c79617264ULL, 0x66696e6765727072ULL};
+  for (size_t i = 0; i < sums.size(); ++i) {
+    uint64_t hash = Mix64(kSeeds[i] ^ NumberOf(running));
+    hash = Mix64(hash ^ static_cast<uint64_t>(running.start_ps));
+    sums[i] += Mix64(hash ^ static_cast<uint64_t>(end_ps));
   }
-  return sum;
+}
+
+TimesHashSums ReplayEngine::TimesHash() const {
+  TimesHashSums sums = ended_hash_;
+  for (const Running& running : running_) {
+    if (running.rank != kNone) AddToHash(running, kNeverPs, sums);
+  }
+  return sums;
 }
 
 std::string ReplayEngine::ExplainWaiting() const {
   std::string text;
   size_t lines = 0;
   std::set<uint32_t> explained;
-  const auto name_of = [this](const Operation& operation) {
-    const JobCollective& collective = job_.collectives[CallOf(operation).collective];
+  const auto name_of = [this](const JobOperation& call) {
+    const JobCollective& collective = job_.collectives[call.collective];
     return fmt::format("{} #{} of communicator {}", CollectiveKindName(collective.kind),
-                       CallOf(operation).collective,
-                       job_.communicators[collective.communicator].name);
+                       call.collective, job_.communicators[collective.communicator].name);
   };
   for (const LaneExecutor::Waiting& waiting : executor_.WaitingLanes()) {
     if (!explained.insert(waiting.operation).second || lines == kExplainedMax) continue;
     ++lines;
-    const Operation& operation = operations_[waiting.operation];
+    const Running& running = running_[waiting.operation];
     const uint32_t peer = communicators_[waiting.communicator].gpus[waiting.peer];
-    text += fmt::format("rank {} in {} waits for {} rank {} on channel {}{}{}\n", operation.rank,
-                        name_of(operation), waiting.for_data ? "data from" : "a free slot of", peer,
-                        waiting.channel, waiting.transport.empty() ? "" : "; ", waiting.transport);
+    text += fmt::format("rank {} in {} waits for {} rank {} on channel {}{}{}\n", running.rank,
+                        name_of(CallOf(running)), waiting.for_data ? "data from" : "a free slot of",
+                        peer, waiting.channel, waiting.transport.empty() ? "" : "; ",
+                        waiting.transport);
   }
   // Ranks that others wait for may be held up in another collective.
-  for (const Operation& operation : operations_) {
+  std::vector<Pending> pending = pending_;
+  std::sort(pending.begin(), pending.end(),
+            [](const Pending& a, const Pending& b) { return a.number < b.number; });
+  for (const Pending& operation : pending) {
     if (lines >= 2 * kExplainedMax) break;
-    if (operation.start_ps != kNeverPs || operation.waits_for > 0) continue;
     ++lines;
-    text += fmt::format("rank {} has not begun {}\n", operation.rank, name_of(operation));
+    const uint32_t index = operation.number - first_number_[operation.rank];
+    text += fmt::format("rank {} has not begun {}\n", operation.rank,
+                        name_of(job_.operations[operation.rank][index]));
   }
   return text;
 }

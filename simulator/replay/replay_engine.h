@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/replay/bound.h"
@@ -19,6 +20,7 @@
 #include "simulator/replay/lane_executor.h"
 #include "workloads/job.h"
 #include "workloads/nccl_planner.h"
+#include "workloads/program_order.h"
 
 namespace railyard {
 
@@ -49,6 +51,9 @@ struct ReplayRules {
   ReplayChoice forced;  // StatedChoice
 };
 
+// What TimesHash() is made of: two independent sums.
+using TimesHashSums = std::array<uint64_t, 2>;
+
 class ReplayEngine final : private LaneObserver {
  public:
   // Rank r of the job is GPU r of the fabric. All references but `rules` must outlive this.
@@ -70,8 +75,8 @@ class ReplayEngine final : private LaneObserver {
   const std::string& abort_reason() const { return abort_reason_; }
   // When the last operation ended, or the job was aborted.
   int64_t end_ps() const { return end_ps_; }
-  // Sum over (operation, rank) of a hash of when it started and ended: independent of order.
-  uint64_t TimesHash(uint64_t seed) const;
+  // Sums over (operation, rank) of hashes of when it started and ended: independent of order.
+  TimesHashSums TimesHash() const;
   // Who waits for whom, a line each; for runs that stalled.
   std::string ExplainWaiting() const;
   // As what a collective is replayed: "RING/SIMPLE".
@@ -81,21 +86,30 @@ class ReplayEngine final : private LaneObserver {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
+  // Marks the target of an event as the number of an operation that may begin; else it is the index
+  // of one that runs.
+  static constexpr uint32_t kBegins = 1u << 31;
 
-  // One rank's call of a collective.
-  struct Operation {
+  // One rank's call of a collective that may begin.
+  struct Pending {
+    int64_t begin_ps = 0;
+    uint32_t number = 0;  // of the operation among those of all ranks, in rank order
+    uint32_t rank = 0;
+    // For a heap with the earliest on top, in the order of events.
+    bool operator<(const Pending& other) const {
+      return begin_ps != other.begin_ps ? begin_ps > other.begin_ps : number > other.number;
+    }
+  };
+  // One that has begun and not ended.
+  struct Running {
     uint32_t rank = 0;
     uint32_t index = 0;  // into job.operations[rank]
-    uint32_t next_in_stream = kNone;
-    uint32_t next_in_communicator = kNone;  // where that is not next_in_stream
-    uint8_t waits_for = 0;                  // operations before it that are not done
     bool launched = false;
     uint16_t channels_left = 0;
-    uint8_t costs = 0;        // of the lane executor
-    int64_t earliest_ps = 0;  // the stream's previous operation and the compute after it
-    int64_t start_ps = kNeverPs;
-    int64_t end_ps = kNeverPs;
-    std::shared_ptr<const CollectiveSchedule> schedule;  // while it runs
+    int64_t start_ps = 0;
+    int64_t end_ps = 0;  // known so far
+    std::shared_ptr<const CollectiveSchedule> schedule;
+    uint32_t next_free = kNone;
   };
   using PlanKey = std::array<uint64_t, 5>;
   struct Plan {
@@ -113,20 +127,26 @@ class ReplayEngine final : private LaneObserver {
   static void HandleOperation(void* self, uint32_t operation);
 
   void BuildCommunicators();
-  void BuildOperations();
-  const JobOperation& CallOf(const Operation& operation) const {
-    return job_.operations[operation.rank][operation.index];
+  void CountCalls();
+  const JobOperation& CallOf(const Running& running) const {
+    return job_.operations[running.rank][running.index];
   }
-  void Schedule(uint32_t operation, int64_t time_ps);
-  void OnEvent(uint32_t operation);
-  void Begin(uint32_t operation);
-  void Launch(uint32_t operation);
-  void End(uint32_t operation);
-  void Release(uint32_t operation);
+  uint32_t NumberOf(const Running& running) const {
+    return first_number_[running.rank] + running.index;
+  }
+  void MayBegin(uint32_t rank, uint32_t index, int64_t begin_ps);
+  // Puts the first of `pending_` on the wheel.
+  void ScheduleFirst();
+  void Schedule(uint32_t running, int64_t time_ps);
+  void OnEvent(uint32_t target);
+  void Begin(const Pending& pending);
+  void Launch(uint32_t running);
+  void End(uint32_t running);
+  void AddToHash(const Running& running, int64_t end_ps, TimesHashSums& sums) const;
   ReplayChoice ChoiceOf(const JobCollective& collective) const;
   Plan& PlanOf(const JobCollective& collective);
   StepCosts CostsOf(const JobCollective& collective);
-  std::shared_ptr<const CollectiveSchedule> ScheduleOf(const Operation& operation);
+  std::shared_ptr<const CollectiveSchedule> ScheduleOf(const Running& running);
   int64_t BoundOf(uint32_t collective);
   int64_t BoundOfSchedule(const Communicator& communicator, const CollectiveSchedule& schedule);
   void AddToBound(const Communicator& communicator, uint32_t channel, uint32_t from, uint32_t to,
@@ -148,10 +168,17 @@ class ReplayEngine final : private LaneObserver {
   BoundModel bound_model_;
   LaneExecutor executor_;
   std::vector<Communicator> communicators_;
-  std::vector<Operation> operations_;
+  ProgramOrder order_;
+  std::vector<uint32_t> first_number_;  // by rank: of its operations
+  std::vector<Pending> pending_;        // heap
+  Pending scheduled_{.begin_ps = -1};   // the last of `pending_` put on the wheel
+  std::vector<Running> running_;
+  uint32_t free_running_ = kNone;
   std::vector<CollectiveTimes> times_;
-  std::vector<uint32_t> call_count_;                   // by collective
-  std::vector<std::vector<uint32_t>> p2p_operations_;  // by collective; empty for rings
+  std::vector<uint32_t> call_count_;  // by collective
+  // By collective: rank and index of its calls; of point-to-point ones only.
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> p2p_calls_;
+  TimesHashSums ended_hash_{};
   uint64_t calls_started_ = 0;
   uint64_t operations_left_ = 0;
   int64_t end_ps_ = 0;

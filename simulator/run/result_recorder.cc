@@ -232,8 +232,7 @@ class Recorder {
   // the network reported.
   std::string Fingerprint() const {
     std::string text;
-    for (const uint64_t seed : {0x5261696c79617264ULL, 0x66696e6765727072ULL}) {
-      uint64_t hash = replay_.TimesHash(seed);
+    for (uint64_t hash : replay_.TimesHash()) {
       const auto mix = [&hash](uint64_t value) { hash = Mix64(hash ^ value); };
       mix(static_cast<uint64_t>(result_.status));
       mix(static_cast<uint64_t>(result_.simulated_time_ps));

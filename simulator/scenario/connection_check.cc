@@ -42,15 +42,15 @@ std::vector<Use> UsesOf(const Job& job) {
       uses[collective.communicator].collectives.push_back(&collective);
     }
   }
-  for (const auto& operations : job.operations) {
-    for (const JobOperation& operation : operations) {
+  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+    for (const JobOperation& operation : job.operations[rank]) {
       const JobCollective& collective = job.collectives[operation.collective];
       if (!collective.is_p2p()) continue;
+      const uint32_t from = job.CommunicatorRank(collective.communicator, rank);
       for (uint32_t i = 0; i < operation.p2p_count; ++i) {
         const P2pCall& call = job.p2p_calls[operation.p2p_first + i];
-        if (!call.is_send || call.peer == operation.communicator_rank) continue;
-        uses[collective.communicator].sends.insert(uint64_t{operation.communicator_rank} << 32 |
-                                                   call.peer);
+        if (!call.is_send || call.peer == from) continue;
+        uses[collective.communicator].sends.insert(uint64_t{from} << 32 | call.peer);
       }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/program_trace.h"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -182,13 +183,22 @@ class ProgramLoader {
     std::iota(world.ranks.begin(), world.ranks.end(), 0u);
     trace.communicators.push_back(std::move(world));
     trace.operations.resize(rank_count_);
+    const bool is_shared = std::all_of(entries.begin(), entries.end(), [](const Entry& entry) {
+      return entry.destinations.empty();
+    });
+    if (is_shared) {
+      for (uint32_t rank = 1; rank < rank_count_; ++rank) {
+        trace.operations.SetProgram(rank, trace.operations.program_of_rank(0));
+      }
+    }
     for (const Entry& entry : entries) {
-      if (entry.destinations.empty()) {
-        for (auto& calls : trace.operations) {
-          calls.insert(calls.end(), static_cast<size_t>(entry.repeat), entry.operation);
-        }
-      } else {
+      if (!entry.destinations.empty()) {
         AppendSends(entry, trace);
+        continue;
+      }
+      for (uint32_t rank = 0; rank < (is_shared ? 1 : rank_count_); ++rank) {
+        std::vector<TraceOperation>& calls = trace.operations[rank];
+        calls.insert(calls.end(), static_cast<size_t>(entry.repeat), entry.operation);
       }
     }
     return trace;

@@ -82,7 +82,10 @@ TEST(ProgramTraceTest, APermutationIsOneCycleThatTheSeedDraws) {
                                 "\"8\" } } }\n");
     EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
     std::vector<uint32_t> peers;
-    for (const auto& calls : loaded.scenario->trace.operations) peers.push_back(calls[0].peer);
+    const auto& operations = loaded.scenario->trace.operations;
+    for (size_t rank = 0; rank < operations.size(); ++rank) {
+      peers.push_back(operations[rank][0].peer);
+    }
     for (uint32_t rank = 0; rank < peers.size(); ++rank) {
       EXPECT_EQ(loaded.scenario->trace.operations[peers[rank]][1].peer, rank);
     }

@@ -179,7 +179,8 @@ TEST_F(WorkloadLoaderTest, AJobLargerThanTheFabricIsRefused) {
   trace.rank_count = 17;
   trace.communicators.push_back({.name = "comm0", .ranks = {}});
   for (uint32_t rank = 0; rank < 17; ++rank) trace.communicators[0].ranks.push_back(rank);
-  trace.operations.assign(17, {TraceOperation{.count = 1}});
+  trace.operations.resize(17);
+  for (uint32_t rank = 0; rank < 17; ++rank) trace.operations[rank] = {TraceOperation{.count = 1}};
   Load("trace: \"job.trace\"", "");
   WriteTrace(file_->directory() + "/job.trace", trace);
   Diagnostics diagnostics;

@@ -64,7 +64,8 @@ TEST(NcclLogReferenceTest, SixteenRanksOfWhichEightAreLogged) {
   EXPECT_EQ(result.import.report.calls_imported(), 8u);
   EXPECT_EQ(result.import.report.calls_reconstructed, 8u);
   EXPECT_EQ(result.import.trace->rank_count, 16u);
-  for (const auto& operations : result.import.trace->operations) {
+  for (size_t rank = 0; rank < result.import.trace->operations.size(); ++rank) {
+    const auto& operations = result.import.trace->operations[rank];
     ASSERT_EQ(operations.size(), 1u);
     EXPECT_EQ(operations[0].kind, CollectiveKind::kAllReduce);
     EXPECT_EQ(operations[0].count, 1u);

@@ -19,7 +19,8 @@ Trace TwoRanks() {
   TraceOperation operation;
   operation.count = 4;
   operation.source_line = 1;
-  trace.operations = {{operation}, {operation}};
+  trace.operations.resize(2);
+  for (size_t rank = 0; rank < 2; ++rank) trace.operations[rank] = {operation};
   return trace;
 }
 
@@ -42,7 +43,7 @@ TEST(TraceCheckTest, RankCountIsLimited) {
 
 TEST(TraceCheckTest, EveryRankHasAListOfOperations) {
   Trace trace = TwoRanks();
-  trace.operations.pop_back();
+  trace.operations.resize(1);
   EXPECT_THAT(Findings(trace), HasSubstr("operations: 1 lists of operations for 2 ranks"));
 }
 

@@ -126,6 +126,32 @@ TEST_F(TraceFileTest, ARanksOperationsMaySpanSeveralMessages) {
   EXPECT_EQ(read->operations[1].size(), 200'000u);
 }
 
+TEST_F(TraceFileTest, RanksThatShareAProgramStillShareIt) {
+  Trace trace = Example();
+  trace.operations[0].assign(50'000, trace.operations[0].front());
+  trace.operations.SetProgram(1, trace.operations.program_of_rank(0));
+  WriteTrace(path_, trace);
+  Diagnostics diagnostics;
+  const auto read = ReadTrace(path_, diagnostics);
+  ASSERT_TRUE(read) << diagnostics.ToString();
+  ExpectEqual(*read, trace);
+  EXPECT_EQ(read->operations.program_of_rank(1), read->operations.program_of_rank(0));
+  EXPECT_NE(read->operations.program_of_rank(2), read->operations.program_of_rank(0));
+  EXPECT_EQ(read->operations.OperationCount(), 50'000u + 50'000u + 2u);
+}
+
+TEST_F(TraceFileTest, ARankThatSharesAHigherOnesProgramIsAFinding) {
+  // schema_version 1, rank_count 2; rank 1, same_as 1.
+  Put(std::string("\x04\x08\x01\x20\x02\x04\x08\x01\x18\x01", 10));
+  EXPECT_THAT(Findings(), HasSubstr("rank 1 does the same as rank 1 (a lower rank was expected)"));
+}
+
+TEST_F(TraceFileTest, ARankWithOperationsSharesNone) {
+  // schema_version 1, rank_count 2; rank 1, an empty operation, same_as 0.
+  Put(std::string("\x04\x08\x01\x20\x02\x06\x08\x01\x12\x00\x18\x00", 12));
+  EXPECT_THAT(Findings(), HasSubstr("has operations of its own (one of both was expected)"));
+}
+
 TEST_F(TraceFileTest, WritingLeavesNothingButTheFile) {
   WriteTrace(path_, Example());
   WriteTrace(path_, Example());

@@ -57,6 +57,39 @@ class BuildJobTest : public ::testing::Test {
   uint32_t line_ = 0;
 };
 
+TEST_F(BuildJobTest, RanksOfOneProgramShareTheirOperations) {
+  trace_.communicators.push_back({"others", {3, 1}});
+  Add(0, CollectiveKind::kAllReduce, 100);
+  Add(0, CollectiveKind::kAllToAll, 7);
+  for (const uint32_t rank : {1u, 2u, 3u}) {
+    trace_.operations.SetProgram(rank, trace_.operations.program_of_rank(0));
+  }
+  const Job job = Build();
+  ASSERT_EQ(job.collectives.size(), 2u);
+  EXPECT_EQ(job.operations.OperationCount(), 8u);
+  EXPECT_EQ(job.operations.program_of_rank(3), job.operations.program_of_rank(0));
+  EXPECT_EQ(job.operations[3][1].p2p_count, 8u);
+  EXPECT_EQ(job.CommunicatorRank(1, 3), 0u);
+}
+
+TEST_F(BuildJobTest, ASharedProgramWithoutACallOfTheOthersIsAnError) {
+  Add(0, CollectiveKind::kAllReduce, 100);
+  trace_.operations.SetProgram(1, trace_.operations.program_of_rank(0));
+  trace_.operations.SetProgram(2, trace_.operations.program_of_rank(0));
+  EXPECT_THAT(BuildErrors(), HasSubstr("rank 3 of communicator world makes 0 collective calls"));
+}
+
+TEST_F(BuildJobTest, SendsOfOneProgramAreEachRanksOwn) {
+  // Both receive from rank 0, each its own message.
+  Add(1, CollectiveKind::kRecv, 5).peer = 0;
+  trace_.operations.SetProgram(2, trace_.operations.program_of_rank(1));
+  AddP2p(0, CollectiveKind::kSend, 1, 5, 0);
+  AddP2p(0, CollectiveKind::kSend, 2, 5, 0);
+  const Job job = Build();
+  ASSERT_EQ(job.collectives.size(), 2u);
+  EXPECT_NE(job.operations[1][0].collective, job.operations[2][0].collective);
+}
+
 TEST_F(BuildJobTest, MatchesCallsByOrderOnEachCommunicator) {
   trace_.communicators.push_back({"pair", {2, 0}});
   AddOnAll(CollectiveKind::kAllReduce, 100);
@@ -76,8 +109,9 @@ TEST_F(BuildJobTest, MatchesCallsByOrderOnEachCommunicator) {
   EXPECT_EQ(job.collectives[2].bytes, 2u * 7 * 4);
   ASSERT_EQ(job.operations[2].size(), 3u);
   EXPECT_EQ(job.operations[2][1].collective, 2u);
-  EXPECT_EQ(job.operations[2][1].communicator_rank, 0u);
-  EXPECT_EQ(job.operations[0][2].communicator_rank, 1u);
+  EXPECT_EQ(job.CommunicatorRank(job.collectives[2].communicator, 2), 0u);
+  EXPECT_EQ(job.CommunicatorRank(job.collectives[job.operations[0][2].collective].communicator, 0),
+            1u);
   EXPECT_EQ(job.operations[1][1].compute_before_ps, 5);
   EXPECT_EQ(job.operations[1][1].stream, 3u);
   EXPECT_EQ(job.nccl_version, "2.27.5");
@@ -109,9 +143,11 @@ TEST_F(BuildJobTest, ReportsCallsThatDifferWithBothLines) {
 TEST_F(BuildJobTest, ReportsEveryWayCallsCanDiffer) {
   const auto differs = [&](const std::function<void(TraceOperation&)>& change) {
     diagnostics_ = {};
-    trace_.operations.assign(4, {});
+    trace_.operations = {};
+    trace_.operations.resize(4);
     AddOnAll(CollectiveKind::kBroadcast, 100);
-    for (auto& operations : trace_.operations) {
+    for (size_t rank = 0; rank < trace_.operations.size(); ++rank) {
+      auto& operations = trace_.operations[rank];
       operations[0].algorithm = Algorithm::kRing;
       operations[0].protocol = Protocol::kSimple;
     }
@@ -297,7 +333,9 @@ TEST_F(BuildJobTest, ExpandsTheAllToAllCallOfTheApi) {
 TEST_F(BuildJobTest, ExpandsGatherAndScatterCallsOfTheApi) {
   AddOnAll(CollectiveKind::kGather, 25);
   AddOnAll(CollectiveKind::kScatter, 25);
-  for (auto& operations : trace_.operations) operations[0].root = operations[1].root = 2;
+  for (size_t rank = 0; rank < trace_.operations.size(); ++rank) {
+    trace_.operations[rank][0].root = trace_.operations[rank][1].root = 2;
+  }
   const Job job = Build();
   EXPECT_TRUE(job.collectives[0].is_p2p());
   EXPECT_TRUE(job.collectives[1].is_p2p());
@@ -321,7 +359,8 @@ class BuildJobOf16RanksTest : public BuildJobTest {
 
 TEST_F(BuildJobOf16RanksTest, MatchesManyCollectivesInLinearTime) {
   constexpr uint32_t kCalls = 60'000;
-  for (auto& operations : trace_.operations) {
+  for (size_t rank = 0; rank < trace_.operations.size(); ++rank) {
+    auto& operations = trace_.operations[rank];
     operations.resize(kCalls);
     for (TraceOperation& operation : operations) operation.count = 8192;
   }

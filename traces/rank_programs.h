@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace railyard {
+
+// The operations of each rank of a job, in the order in which it enqueues them: its program. Ranks
+// that enqueue the same share one program, so that a long job of many alike ranks stays small.
+template <typename Operation>
+class RankPrograms {
+ public:
+  using Program = std::vector<Operation>;
+
+  // New ranks have an empty program each.
+  void resize(size_t rank_count) {
+    while (program_of_rank_.size() < rank_count) {
+      program_of_rank_.push_back(AddProgram({}));
+    }
+    program_of_rank_.resize(rank_count);
+  }
+  size_t size() const { return program_of_rank_.size(); }  // ranks
+  const Program& operator[](size_t rank) const { return programs_[program_of_rank_[rank]]; }
+  // To be changed for all ranks that share it.
+  Program& operator[](size_t rank) { return programs_[program_of_rank_[rank]]; }
+
+  // Some may be of no rank.
+  uint32_t program_count() const { return static_cast<uint32_t>(programs_.size()); }
+  const Program& program(uint32_t index) const { return programs_[index]; }
+  Program& program(uint32_t index) { return programs_[index]; }
+  uint32_t program_of_rank(size_t rank) const { return program_of_rank_[rank]; }
+  uint32_t AddProgram(Program program) {
+    programs_.push_back(std::move(program));
+    return program_count() - 1;
+  }
+  void SetProgram(size_t rank, uint32_t program) { program_of_rank_[rank] = program; }
+  // By program, the ranks that run it, in order.
+  std::vector<std::vector<uint32_t>> RanksOfPrograms() const {
+    std::vector<std::vector<uint32_t>> ranks(programs_.size());
+    for (uint32_t rank = 0; rank < program_of_rank_.size(); ++rank) {
+      ranks[program_of_rank_[rank]].push_back(rank);
+    }
+    return ranks;
+  }
+  // Operations of all ranks.
+  uint64_t OperationCount() const {
+    uint64_t count = 0;
+    for (const uint32_t program : program_of_rank_) count += programs_[program].size();
+    return count;
+  }
+
+ private:
+  std::vector<Program> programs_;
+  std::vector<uint32_t> program_of_rank_;
+};
+
+}  // namespace railyard
