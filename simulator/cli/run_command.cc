@@ -70,6 +70,12 @@ class RunCommand : public Command {
         ->check(CheckWholeNumber);
     parser()->add_flag("--no-baseline", no_baseline_,
                        "Leave out the paired fault-free run: no stretch");
+    auto* const off = parser()->add_flag("--no-replay-cache", no_replay_cache_,
+                                         "Simulate what is known to repeat itself, too");
+    parser()
+        ->add_flag("--verify-replay-cache", verify_replay_cache_,
+                   "Simulate every hit of the cache as well, and stop at the first difference")
+        ->excludes(off);
     parser()->add_flag("--quiet", quiet_, "Print errors only");
   }
 
@@ -88,7 +94,8 @@ class RunCommand : public Command {
     }
     SetCheckContext({.replay_command = ReplayCommand(directory),
                      .virtual_time_ps = [] { return FabricSimulatorImpl::Get().NowPs(); }});
-    const RunResult result = RunScenario(*scenario, {.baseline = !no_baseline_});
+    const RunResult result =
+        RunScenario(*scenario, {.baseline = !no_baseline_, .replay_cache = CacheMode()});
     std::vector<ExtraFile> extra_files;
     if (scenario->import_report) {
       extra_files.push_back({"import_report.txt", scenario->import_report->ToString()});
@@ -99,11 +106,18 @@ class RunCommand : public Command {
   }
 
  private:
+  ReplayCacheMode CacheMode() const {
+    if (no_replay_cache_) return ReplayCacheMode::kOff;
+    return verify_replay_cache_ ? ReplayCacheMode::kVerify : ReplayCacheMode::kOn;
+  }
+
   std::string ReplayCommand(const std::string& directory) const {
     std::string command = "railyard run " + ShellWord(scenario_) + " --out " + ShellWord(directory);
     for (const std::string& set : sets_) command += " --set " + ShellWord(set);
     if (!seed_.empty()) command += " --seed " + seed_;
     if (no_baseline_) command += " --no-baseline";
+    if (no_replay_cache_) command += " --no-replay-cache";
+    if (verify_replay_cache_) command += " --verify-replay-cache";
     return command;
   }
 
@@ -112,6 +126,8 @@ class RunCommand : public Command {
   std::vector<std::string> sets_;
   std::string seed_;
   bool no_baseline_ = false;
+  bool no_replay_cache_ = false;
+  bool verify_replay_cache_ = false;
   bool quiet_ = false;
 };
 

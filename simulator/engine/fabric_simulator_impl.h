@@ -61,6 +61,13 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
     wheel_.Insert(time_ps, static_cast<uint64_t>(event_class) << kIdBits | id, target);
   }
   int64_t NowPs() const { return now_ps_; }
+  // Calls visit(time_ps, event_class) for all events that are to come, in any order.
+  template <typename Visit>
+  void ForEachPending(Visit visit) const {
+    wheel_.ForEach([&](const TimingWheel::Event& event) {
+      visit(event.time_ps, static_cast<EventClass>(event.tie >> kIdBits));
+    });
+  }
   // Fabric and ns-3 events run so far.
   uint64_t EventCount() const { return event_count_; }
 

@@ -79,6 +79,27 @@ class TimingWheel {
   }
   bool empty() const { return size() == 0; }
 
+  // Calls visit(event) for all events, in any order.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (size_t i = next_in_open_; i < open_end_; ++i) visit(EventOf(open_[i]));
+    for (const Event& event : beside_) visit(event);
+    for (const Event& event : far_) visit(event);
+    for (uint64_t word = 0; word < kWordCount; ++word) {
+      for (uint64_t bits = occupied_[word]; bits != 0; bits &= bits - 1) {
+        const uint64_t slot = word * 64 + static_cast<uint64_t>(std::countr_zero(bits));
+        const uint64_t bucket = open_bucket_ + ((slot - open_bucket_) & (kSlotCount - 1));
+        for (uint32_t head = heads_[slot]; head != kNoHead;) {
+          const Chunk& chunk = chunks_[ChunkOf(head)];
+          for (uint32_t i = 0; i < EventsIn(head); ++i) {
+            visit(EventIn(bucket, {chunk.keys[i], chunk.targets[i]}));
+          }
+          head = chunk.next == kNoChunk ? kNoHead : HeadOf(chunk.next, kChunkEvents);
+        }
+      }
+    }
+  }
+
   // What an event touches, fetched into the cache ahead of it where events are dense: while a
   // bucket is drained, the records that the next one's events name by their targets; when that
   // opens, the records that fields of those name in turn. A table is an array whose start may move.
@@ -172,10 +193,11 @@ class TimingWheel {
   bool PopFromNextBucket(Event& event);
   // The head of the slot, which becomes empty.
   uint32_t TakeSlot(uint64_t slot);
-  Event EventOf(const Node& node) const {
-    return {static_cast<int64_t>((open_bucket_ << kBucketShift) | (node.key >> kTieBits)),
+  static Event EventIn(uint64_t bucket, const Node& node) {
+    return {static_cast<int64_t>((bucket << kBucketShift) | (node.key >> kTieBits)),
             node.key & kTieMask, node.target};
   }
+  Event EventOf(const Node& node) const { return EventIn(open_bucket_, node); }
   uint64_t NextOccupiedBucket() const;
   void AppendToOpen(const Node& node);
   // Moves a slot's events into the still empty open bucket, and those of far_ that belong to it.

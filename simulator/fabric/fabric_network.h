@@ -31,6 +31,7 @@
 #include <ns3/traced-callback.h>
 
 #include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/engine/state_archive.h"
 #include "simulator/fabric/buffer_settings.h"
 #include "simulator/fabric/hold_report.h"
 #include "simulator/fabric/link_record.h"
@@ -106,6 +107,7 @@ struct NetworkCounters {
   uint64_t xon_frames = 0;
   int64_t pfc_pause_ps = 0;   // sum over links of the pauses that are over
   uint64_t general_hops = 0;  // transmissions in the general form
+  uint64_t draws = 0;         // by which packets were marked or lost, or not
   uint64_t dropped_data_bytes() const;
 };
 
@@ -241,6 +243,10 @@ class FabricNetwork : public ns3::Object {
   // is of.
   void CheckConservation() const;
   FabricSimulatorImpl& engine() { return *engine_; }
+
+  // What of the network decides what comes once no packet is under way, and its counters
+  // (rest.cc).
+  void Visit(StateArchive& archive);
 
  private:
   using Link = LinkRecord;

@@ -52,7 +52,9 @@ bool FabricNetwork::IsLost(uint32_t index) {
     Lose(index, DropReason::kLinkDown);
     return true;
   }
-  if (!cold->second.is_lost || !cold->second.is_lost(packet)) return false;
+  if (!cold->second.is_lost) return false;
+  ++counters_.draws;
+  if (!cold->second.is_lost(packet)) return false;
   Lose(index, DropReason::kBitError);
   return true;
 }

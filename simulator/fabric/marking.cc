@@ -39,6 +39,7 @@ void FabricNetwork::MarkAbove(Packet& packet, int64_t backlog_ps) {
   const int64_t full_ps =
       ThresholdPs(settings.ecn_kmax_bytes, graph_->link(id).rate_bps, rates_bps_[id]);
   if (backlog_ps <= full_ps) {
+    ++counters_.draws;
     // Keyed by the packet, so that no other packet's fate changes this one's.
     const uint64_t which = uint64_t{packet.flow} << 32 | packet.sequence;
     const uint64_t where = uint64_t{id} << 8 | (packet.flags & Packet::kRetransmitted);

@@ -72,6 +72,9 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // The fabric's routes changed.
   void ResolvePaths() { rdma_.ResolvePaths(); }
 
+  // What decides what comes once no program runs, and what was counted (lane_rest.cc).
+  void Visit(StateArchive& archive);
+
   // The GPU of the same server with another local index.
   uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const;
   const std::vector<Connection>& connections() const { return connections_; }

@@ -26,15 +26,19 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
                            ReplayObserver& observer)
     : graph_(graph),
       engine_(network.engine()),
+      network_(network),
       job_(job),
       rules_(rules),
       observer_(observer),
       bound_model_(graph, nic),
       executor_(graph, network, routing, rules.gpu.proxy_post_latency_ps, nic, *this),
       order_(job),
-      times_(job.collectives.size()) {
+      times_(job.collectives.size()),
+      cache_mode_(rules.cache) {
   BuildCommunicators();
   CountCalls();
+  DrawSkews();
+  if (cache_mode_ != ReplayCacheMode::kOff) NumberPlans();
   engine_.SetHandler(EventClass::kOperation, &ReplayEngine::HandleOperation, this);
 }
 
@@ -73,6 +77,59 @@ void ReplayEngine::CountCalls() {
   SIM_CHECK(operations_left_ < kBegins, "more calls than can be numbered");
 }
 
+void ReplayEngine::DrawSkews() {
+  if (rules_.rank_skew_max_ps == 0) return;
+  constexpr uint64_t kSkews = 0x736b657773;  // apart from what else the seed draws
+  const uint64_t values = static_cast<uint64_t>(rules_.rank_skew_max_ps) + 1;
+  for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+    skew_ps_.push_back(static_cast<int64_t>(Mix64(Mix64(rules_.seed ^ kSkews) ^ rank) % values));
+  }
+}
+
+// Calls with one number make the same transfers at the same costs.
+void ReplayEngine::NumberPlans() {
+  std::map<std::pair<uint32_t, PlanKey>, uint32_t> of_collectives;
+  uint32_t plans = 0;
+  plan_of_collective_.reserve(job_.collectives.size());
+  for (const JobCollective& collective : job_.collectives) {
+    if (collective.is_p2p()) {
+      plan_of_collective_.push_back(kNone);
+      continue;
+    }
+    const auto [it, is_new] =
+        of_collectives.try_emplace({collective.communicator, KeyOf(collective)}, plans);
+    if (is_new) ++plans;
+    plan_of_collective_.push_back(it->second);
+  }
+  // The communicator, then for each call its peer and signed bytes.
+  std::map<std::vector<uint64_t>, uint32_t> of_calls;
+  plan_of_p2p_.resize(job_.operations.program_count());
+  for (uint32_t program = 0; program < plan_of_p2p_.size(); ++program) {
+    const std::vector<JobOperation>& operations = job_.operations.program(program);
+    for (uint32_t index = 0; index < operations.size(); ++index) {
+      const JobOperation& operation = operations[index];
+      const JobCollective& collective = job_.collectives[operation.collective];
+      if (!collective.is_p2p()) continue;
+      std::vector<uint64_t> calls = {collective.communicator};
+      for (uint32_t i = 0; i < operation.p2p_count; ++i) {
+        const P2pCall& call = job_.p2p_calls[operation.p2p_first + i];
+        calls.push_back(uint64_t{call.peer} << 1 | (call.is_send ? 1 : 0));
+        calls.push_back(call.bytes);
+      }
+      const auto [it, is_new] = of_calls.try_emplace(std::move(calls), plans);
+      if (is_new) ++plans;
+      plan_of_p2p_[program].resize(operations.size());
+      plan_of_p2p_[program][index] = it->second;
+    }
+  }
+}
+
+uint32_t ReplayEngine::PlanNumberOf(uint32_t rank, uint32_t number) const {
+  const uint32_t index = number - first_number_[rank];
+  const uint32_t plan = plan_of_collective_[job_.operations[rank][index].collective];
+  return plan != kNone ? plan : plan_of_p2p_[job_.operations.program_of_rank(rank)][index];
+}
+
 void ReplayEngine::Start() {
   order_.Start(
       [this](uint32_t rank, uint32_t index, int64_t begin_ps) { MayBegin(rank, index, begin_ps); });
@@ -81,6 +138,7 @@ void ReplayEngine::Start() {
 }
 
 void ReplayEngine::MayBegin(uint32_t rank, uint32_t index, int64_t begin_ps) {
+  if (!skew_ps_.empty()) begin_ps += skew_ps_[rank];
   pending_.push_back({.begin_ps = begin_ps, .number = first_number_[rank] + index, .rank = rank});
   std::push_heap(pending_.begin(), pending_.end());
 }
@@ -115,6 +173,10 @@ void ReplayEngine::OnEvent(uint32_t target) {
   if (pending_.empty()) return;
   const Pending first = pending_.front();
   if (first.begin_ps != engine_.NowPs() || first.number != (target & ~kBegins)) return;
+  if (running_count_ == 0 && cache_mode_ != ReplayCacheMode::kOff && ReplayEpisodes()) {
+    ScheduleFirst();
+    return;
+  }
   std::pop_heap(pending_.begin(), pending_.end());
   pending_.pop_back();
   Begin(first);
@@ -133,12 +195,35 @@ void ReplayEngine::Begin(const Pending& pending) {
   running.rank = pending.rank;
   running.index = pending.number - first_number_[pending.rank];
   running.start_ps = pending.begin_ps;
+  ++running_count_;
+  NoteBegin({running.rank, running.index}, running.start_ps);
+  if (recording_) {
+    std::vector<EpisodeOperation>& recorded = recording_->episode.operations;
+    running.recorded = static_cast<uint32_t>(recorded.size());
+    recorded.push_back({.rank = running.rank,
+                        .plan = PlanNumberOf(running.rank, pending.number),
+                        .begin_ps = running.start_ps - recording_->begin.time_ps});
+  }
+  const JobCollective& collective = job_.collectives[CallOf(running).collective];
+  Schedule(id, running.start_ps + CostsOf(collective).launch_latency_ps);
+}
+
+void ReplayEngine::NoteBegin(const Call& call, int64_t begin_ps) {
   ++calls_started_;
-  const uint32_t collective = CallOf(running).collective;
+  const uint32_t collective = CallOf(call).collective;
   CollectiveTimes& times = times_[collective];
-  if (times.calls_started == 0) times.first_start_ps = running.start_ps;
-  if (++times.calls_started == call_count_[collective]) times.last_start_ps = running.start_ps;
-  Schedule(id, running.start_ps + CostsOf(job_.collectives[collective]).launch_latency_ps);
+  if (times.calls_started == 0) times.first_start_ps = begin_ps;
+  if (++times.calls_started == call_count_[collective]) times.last_start_ps = begin_ps;
+}
+
+void ReplayEngine::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps) {
+  AddToHash(call, begin_ps, end_ps, ended_hash_);
+  const uint32_t collective = CallOf(call).collective;
+  if (++times_[collective].calls_ended == call_count_[collective]) {
+    FinishCollective(collective, end_ps);
+  }
+  end_ps_ = end_ps;
+  --operations_left_;
 }
 
 ReplayChoice ReplayEngine::ChoiceOf(const JobCollective& collective) const {
@@ -154,13 +239,16 @@ std::string ReplayEngine::ReplayNameOf(uint32_t id) const {
   return collective.is_p2p() ? std::string(kP2pReplayName) : ReplayName(ChoiceOf(collective));
 }
 
+ReplayEngine::PlanKey ReplayEngine::KeyOf(const JobCollective& collective) const {
+  const ReplayChoice stated = StatedChoice(collective, rules_.forced);
+  return {static_cast<uint64_t>(collective.kind), collective.count,
+          static_cast<uint64_t>(collective.datatype), collective.root,
+          static_cast<uint64_t>(stated.algorithm) << 8 | static_cast<uint64_t>(stated.protocol)};
+}
+
 ReplayEngine::Plan& ReplayEngine::PlanOf(const JobCollective& collective) {
   Communicator& communicator = communicators_[collective.communicator];
-  const ReplayChoice stated = StatedChoice(collective, rules_.forced);
-  Plan& plan = communicator.plans[{
-      static_cast<uint64_t>(collective.kind), collective.count,
-      static_cast<uint64_t>(collective.datatype), collective.root,
-      static_cast<uint64_t>(stated.algorithm) << 8 | static_cast<uint64_t>(stated.protocol)}];
+  Plan& plan = communicator.plans[KeyOf(collective)];
   if (plan.schedule) return plan;
   const ReplayChoice choice = ChoiceOf(collective);
   plan.schedule = communicator.planner->Plan(collective, choice);
@@ -212,23 +300,26 @@ void ReplayEngine::OnChannelFinished(uint32_t id, int64_t end_ps) {
 void ReplayEngine::End(uint32_t id) {
   Running& running = running_[id];
   running.schedule.reset();
-  AddToHash(running, engine_.NowPs(), ended_hash_);
-  const uint32_t collective = CallOf(running).collective;
-  if (++times_[collective].calls_ended == call_count_[collective]) FinishCollective(collective);
-  end_ps_ = engine_.NowPs();
-  order_.End(
-      running.rank, running.index, end_ps_,
-      [this](uint32_t rank, uint32_t index, int64_t begin_ps) { MayBegin(rank, index, begin_ps); });
+  const int64_t now_ps = engine_.NowPs();
+  const Call call{running.rank, running.index};
+  NoteEnd(call, running.start_ps, now_ps);
+  if (recording_) {
+    recording_->episode.operations[running.recorded].end_ps = now_ps - recording_->begin.time_ps;
+  }
   running.rank = kNone;
   running.next_free = free_running_;
   free_running_ = id;
-  if (--operations_left_ == 0) ns3::Simulator::Stop();
+  --running_count_;
+  order_.End(
+      call.rank, call.index, now_ps,
+      [this](uint32_t rank, uint32_t index, int64_t begin_ps) { MayBegin(rank, index, begin_ps); });
+  if (operations_left_ == 0) ns3::Simulator::Stop();
   ScheduleFirst();
 }
 
-void ReplayEngine::FinishCollective(uint32_t collective) {
+void ReplayEngine::FinishCollective(uint32_t collective, int64_t end_ps) {
   CollectiveTimes& times = times_[collective];
-  times.last_end_ps = engine_.NowPs();
+  times.last_end_ps = end_ps;
   times.bound_ps = BoundOf(collective);
   SIM_CHECK(times.last_end_ps - times.first_start_ps >= times.bound_ps,
             fmt::format("collective {} took {} ps, less than its bound of {} ps", collective,
@@ -320,11 +411,12 @@ void ReplayEngine::OnConnectionError(uint32_t id, const std::string& why) {
   ns3::Simulator::Stop();
 }
 
-void ReplayEngine::AddToHash(const Running& running, int64_t end_ps, TimesHashSums& sums) const {
+void ReplayEngine::AddToHash(const Call& call, int64_t begin_ps, int64_t end_ps,
+                             TimesHashSums& sums) const {
   constexpr TimesHashSums kSeeds = {0x5261696c79617264ULL, 0x66696e6765727072ULL};
   for (size_t i = 0; i < sums.size(); ++i) {
-    uint64_t hash = Mix64(kSeeds[i] ^ NumberOf(running));
-    hash = Mix64(hash ^ static_cast<uint64_t>(running.start_ps));
+    uint64_t hash = Mix64(kSeeds[i] ^ NumberOf(call));
+    hash = Mix64(hash ^ static_cast<uint64_t>(begin_ps));
     sums[i] += Mix64(hash ^ static_cast<uint64_t>(end_ps));
   }
 }
@@ -332,7 +424,8 @@ void ReplayEngine::AddToHash(const Running& running, int64_t end_ps, TimesHashSu
 TimesHashSums ReplayEngine::TimesHash() const {
   TimesHashSums sums = ended_hash_;
   for (const Running& running : running_) {
-    if (running.rank != kNone) AddToHash(running, kNeverPs, sums);
+    if (running.rank == kNone) continue;
+    AddToHash({running.rank, running.index}, running.start_ps, kNeverPs, sums);
   }
   return sums;
 }

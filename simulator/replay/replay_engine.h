@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "simulator/replay/bound.h"
 #include "simulator/replay/communicator_layout.h"
+#include "simulator/replay/episode_cache.h"
 #include "simulator/replay/lane_executor.h"
 #include "workloads/job.h"
 #include "workloads/nccl_planner.h"
@@ -33,6 +35,7 @@ struct CollectiveTimes {
   uint32_t calls_started = 0;
   uint32_t calls_ended = 0;
   bool lost_packets = false;  // to a fault
+  bool replayed = false;      // from the cache
 };
 
 // Told of losses, with the collective whose packets they were.
@@ -44,11 +47,23 @@ class ReplayObserver {
   virtual void OnLossRecovered(uint32_t connection) = 0;
 };
 
+// Whether episodes that are known are simulated again.
+enum class ReplayCacheMode : uint8_t {
+  kOn,
+  kOff,
+  kVerify,  // simulated, and compared with what would have been replayed
+};
+
 // How collectives become transfers, and what the GPUs' side of them costs.
 struct ReplayRules {
   NcclSettings nccl;
   GpuCosts gpu;
   ReplayChoice forced;  // StatedChoice
+  ReplayCacheMode cache = ReplayCacheMode::kOn;
+  // Every rank begins each of its operations so much later, drawn once per rank with the seed from
+  // [0, rank_skew_max_ps].
+  int64_t rank_skew_max_ps = 0;
+  uint64_t seed = 1;
 };
 
 // What TimesHash() is made of: two independent sums.
@@ -77,6 +92,8 @@ class ReplayEngine final : private LaneObserver {
   int64_t end_ps() const { return end_ps_; }
   // Sums over (operation, rank) of hashes of when it started and ended: independent of order.
   TimesHashSums TimesHash() const;
+  // Different episodes that are known.
+  size_t episode_count() const { return cache_.episode_count(); }
   // Who waits for whom, a line each; for runs that stalled.
   std::string ExplainWaiting() const;
   // As what a collective is replayed: "RING/SIMPLE".
@@ -103,7 +120,8 @@ class ReplayEngine final : private LaneObserver {
   // One that has begun and not ended.
   struct Running {
     uint32_t rank = 0;
-    uint32_t index = 0;  // into job.operations[rank]
+    uint32_t index = 0;     // into job.operations[rank]
+    uint32_t recorded = 0;  // in the episode that is being recorded
     bool launched = false;
     uint16_t channels_left = 0;
     int64_t start_ps = 0;
@@ -124,16 +142,42 @@ class ReplayEngine final : private LaneObserver {
     std::map<PlanKey, Plan> plans;
   };
 
+  // A rank's call by its place.
+  struct Call {
+    uint32_t rank = 0;
+    uint32_t index = 0;  // into job.operations[rank]
+  };
+  // An instant of rest.
+  struct Rest {
+    int64_t time_ps = 0;
+    uint32_t state = 0;  // its number in the cache
+    uint64_t unrepeatable = 0;
+    RestCounts counts;
+  };
+  // The episode that is being simulated.
+  struct Recording {
+    Rest begin;
+    int64_t disturbance_ps = 0;  // the next fault, known then
+    Episode episode;
+    std::optional<uint32_t> expected;  // what it is compared with
+  };
+
   static void HandleOperation(void* self, uint32_t operation);
 
   void BuildCommunicators();
   void CountCalls();
-  const JobOperation& CallOf(const Running& running) const {
-    return job_.operations[running.rank][running.index];
+  void DrawSkews();
+  void NumberPlans();
+  template <typename Place>
+  const JobOperation& CallOf(const Place& place) const {
+    return job_.operations[place.rank][place.index];
   }
-  uint32_t NumberOf(const Running& running) const {
-    return first_number_[running.rank] + running.index;
+  template <typename Place>
+  uint32_t NumberOf(const Place& place) const {
+    return first_number_[place.rank] + place.index;
   }
+  // Of the operation with this number, of the rank.
+  uint32_t PlanNumberOf(uint32_t rank, uint32_t number) const;
   void MayBegin(uint32_t rank, uint32_t index, int64_t begin_ps);
   // Puts the first of `pending_` on the wheel.
   void ScheduleFirst();
@@ -142,8 +186,24 @@ class ReplayEngine final : private LaneObserver {
   void Begin(const Pending& pending);
   void Launch(uint32_t running);
   void End(uint32_t running);
-  void AddToHash(const Running& running, int64_t end_ps, TimesHashSums& sums) const;
+  // What beginnings and ends are to collectives, programs and results, simulated or replayed.
+  void NoteBegin(const Call& call, int64_t begin_ps);
+  void NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps);
+  void AddToHash(const Call& call, int64_t begin_ps, int64_t end_ps, TimesHashSums& sums) const;
+
+  // Episodes (episode_replay.cc).
+  bool IsQuiet();
+  void Visit(StateArchive& archive);
+  // At rest; true if operations that were pending have been replayed.
+  bool ReplayEpisodes();
+  void AddCounts(std::vector<uint32_t>& replayed);
+  std::optional<uint32_t> TryKnown(uint32_t state);
+  bool Try(const Episode& episode);
+  bool FollowEpisode(const Episode& episode, int64_t start_ps);
+  void StartRecording(const Rest& rest);
+  void FinishRecording(const Rest& rest);
   ReplayChoice ChoiceOf(const JobCollective& collective) const;
+  PlanKey KeyOf(const JobCollective& collective) const;
   Plan& PlanOf(const JobCollective& collective);
   StepCosts CostsOf(const JobCollective& collective);
   std::shared_ptr<const CollectiveSchedule> ScheduleOf(const Running& running);
@@ -151,7 +211,7 @@ class ReplayEngine final : private LaneObserver {
   int64_t BoundOfSchedule(const Communicator& communicator, const CollectiveSchedule& schedule);
   void AddToBound(const Communicator& communicator, uint32_t channel, uint32_t from, uint32_t to,
                   ConnectionUse use, uint64_t bytes);
-  void FinishCollective(uint32_t collective);
+  void FinishCollective(uint32_t collective, int64_t end_ps);
 
   // LaneObserver.
   void OnChannelFinished(uint32_t operation, int64_t end_ps) override;
@@ -162,6 +222,7 @@ class ReplayEngine final : private LaneObserver {
 
   const FabricGraph& graph_;
   FabricSimulatorImpl& engine_;
+  FabricNetwork& network_;
   const Job& job_;
   ReplayRules rules_;
   ReplayObserver& observer_;
@@ -174,11 +235,24 @@ class ReplayEngine final : private LaneObserver {
   Pending scheduled_{.begin_ps = -1};   // the last of `pending_` put on the wheel
   std::vector<Running> running_;
   uint32_t free_running_ = kNone;
+  uint32_t running_count_ = 0;
+  std::vector<int64_t> skew_ps_;  // by rank
   std::vector<CollectiveTimes> times_;
   std::vector<uint32_t> call_count_;  // by collective
   // By collective: rank and index of its calls; of point-to-point ones only.
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> p2p_calls_;
   TimesHashSums ended_hash_{};
+  ReplayCacheMode cache_mode_;
+  EpisodeCache cache_;
+  std::optional<Recording> recording_;
+  int64_t next_disturbance_ps_ = kNeverPs;
+  uint32_t misses_ = 0;  // in a row
+  // Equal for calls that do the same: by collective, and by program and index for point-to-point.
+  std::vector<uint32_t> plan_of_collective_;
+  std::vector<std::vector<uint32_t>> plan_of_p2p_;
+  // What FollowEpisode() let begin, and what was pending before.
+  std::vector<Call> tried_;
+  std::vector<Pending> pending_before_;
   uint64_t calls_started_ = 0;
   uint64_t operations_left_ = 0;
   int64_t end_ps_ = 0;

@@ -113,7 +113,9 @@ class Recorder {
       row.bound_ps = times.bound_ps;
       row.completed = times.last_end_ps != kNeverPs;
       row.hit_by_fault = times.lost_packets;
-      result_.simulated_collectives += row.completed ? 1 : 0;
+      if (row.completed) {
+        ++(times.replayed ? result_.replayed_collectives : result_.simulated_collectives);
+      }
       result_.collectives.push_back(std::move(row));
     }
   }

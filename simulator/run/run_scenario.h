@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/run_result.h"
+#include "simulator/replay/replay_engine.h"
 #include "simulator/scenario/scenario.h"
 
 namespace railyard {
@@ -10,6 +11,7 @@ struct RunOptions {
   // Pair the run with a fault-free one, for stretch. It is a child process, forked at the instant
   // of the first fault: up to there the two are the same run.
   bool baseline = true;
+  ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
 };
 
 // Simulates a scenario to its end: COMPLETED, JOB_ABORTED or STALLED. One call per process, after

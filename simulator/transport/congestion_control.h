@@ -72,6 +72,9 @@ class CongestionControl : public ns3::Object {
   virtual void OnTimeout(uint32_t queue_pair, int64_t now_ps);
 
   const SendLimits& limits(uint32_t queue_pair) const { return limits_[queue_pair]; }
+  // Whether the queue pair is as when it was opened, whatever time has passed: what happened to it
+  // has no consequences any more.
+  virtual bool HasForgotten(uint32_t /*queue_pair*/) const { return false; }
 
  protected:
   // A queue pair was added; its limits are none.

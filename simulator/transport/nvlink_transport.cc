@@ -249,6 +249,19 @@ void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
       connection, "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)");
 }
 
+void NvlinkTransport::Visit(StateArchive& archive) {
+  archive.Constant(flows_.size());
+  archive.Constant(groups_.size());
+  for (Flow& flow : flows_) {
+    archive.Require(!flow.active && flow.sent == flow.posted);
+    archive.Value(flow.position);
+  }
+  for (Port& port : ports_) {
+    archive.Require(!port.event_pending);
+    archive.Instant(port.free_ps);
+  }
+}
+
 std::vector<NvlinkTransport::PlanePath> NvlinkTransport::PathsOf(uint32_t flow_id) const {
   const Flow& flow = flows_[flow_id];
   std::vector<PlanePath> paths;

@@ -60,6 +60,9 @@ class NvlinkTransport {
   void OnArrival(uint32_t packet);
   void OnDropped(const Packet& packet, LinkId link);
 
+  // What decides what comes once no message is under way.
+  void Visit(StateArchive& archive);
+
   uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
   uint32_t connection_of(uint32_t flow) const { return flows_[flow].connection; }
   // Path of the flow over one plane, for bounds and ledgers, and the planes' weights.

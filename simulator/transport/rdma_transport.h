@@ -72,6 +72,9 @@ class RdmaTransport {
   // Routes changed: every queue resolves its paths again.
   void ResolvePaths();
 
+  // What decides what comes once all is acknowledged, and the counters.
+  void Visit(StateArchive& archive);
+
   uint32_t queue_count() const { return static_cast<uint32_t>(send_queues_.size()); }
   uint32_t connection_of_queue(uint32_t queue) const { return PairOf(queue).connection; }
   PathRef DataPath(uint32_t queue_pair) const {
@@ -98,6 +101,8 @@ class RdmaTransport {
   const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
 
   // Turns (rdma_turns.cc).
+  void Visit(uint32_t queue, StateArchive& archive);
+  uint64_t HashOfPath(PathRef path) const;
   bool MaySend(const SendQueue& queue) const {
     if (queue.Is(SendQueue::kBroken | SendQueue::kHasRepairs)) [[unlikely]]
       return !queue.Is(SendQueue::kBroken);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The state of a simulation at rest, walked by one function per stateful part: it names every value
+// that decides what comes, every instant that still lies ahead and every counter, in a fixed order.
+// The same walk takes the state, puts it back and adds to the counters.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace railyard {
+
+// Of a simulation at rest, relative to the instant at which it was taken. Only what is not 0 is
+// kept, with its place in the walk.
+struct RestState {
+  std::vector<std::pair<uint32_t, uint64_t>> values;
+  bool has_instants = false;  // some lie ahead: the state changes as time passes
+  uint64_t hash = 0;
+  bool operator==(const RestState& other) const {
+    return hash == other.hash && values == other.values;
+  }
+};
+
+// What was counted, by place in the walk.
+using RestCounts = std::vector<uint64_t>;
+// Differences of two, those that are not 0.
+using RestCountChanges = std::vector<std::pair<uint32_t, uint64_t>>;
+
+class StateArchive {
+ public:
+  // Takes state and counts.
+  explicit StateArchive(int64_t now_ps) : mode_(Mode::kTake), now_ps_(now_ps) {}
+  // Puts `state` back, as of `now_ps`. It must outlive this.
+  StateArchive(const RestState& state, int64_t now_ps)
+      : mode_(Mode::kPut), now_ps_(now_ps), put_(&state) {}
+  // Adds to the counters. `changes` must outlive this.
+  explicit StateArchive(const RestCountChanges& changes) : mode_(Mode::kAdd), changes_(&changes) {}
+
+  // What holds at rest, and without which nothing of this can be replayed.
+  void Require(bool holds) { is_at_rest_ = is_at_rest_ && holds; }
+
+  // A value that decides what comes.
+  template <std::unsigned_integral T>
+  void Value(T& value) {
+    if (mode_ == Mode::kTake) {
+      Keep(value);
+    } else if (mode_ == Mode::kPut) {
+      value = static_cast<T>(TakeKept());
+    }
+  }
+  // One that nothing changes while there is rest, and that is not put back.
+  void Constant(uint64_t value) {
+    if (mode_ == Mode::kTake) {
+      Keep(value);
+    } else if (mode_ == Mode::kPut) {
+      TakeKept();
+    }
+  }
+  // An instant from which on something is possible: one that has passed is like any other.
+  void Instant(int64_t& time_ps) {
+    if (mode_ == Mode::kTake) {
+      if (time_ps > now_ps_) taken_.has_instants = true;
+      Keep(time_ps > now_ps_ ? static_cast<uint64_t>(time_ps - now_ps_) : 0);
+    } else if (mode_ == Mode::kPut) {
+      const auto ahead_ps = static_cast<int64_t>(TakeKept());
+      time_ps = ahead_ps > 0 ? now_ps_ + ahead_ps : (time_ps < now_ps_ ? time_ps : now_ps_);
+    }
+  }
+  // What only results read. Modulo 2^bits where it is narrower.
+  template <std::integral T>
+  void Count(T& count) {
+    if (mode_ == Mode::kTake) {
+      counts_.push_back(static_cast<uint64_t>(count));
+    } else if (mode_ == Mode::kAdd) {
+      const uint32_t place = place_++;
+      if (next_ < changes_->size() && (*changes_)[next_].first == place) {
+        count = static_cast<T>(static_cast<uint64_t>(count) + (*changes_)[next_++].second);
+      }
+    }
+  }
+  // A count of events after which nothing is as it would be again: draws, losses.
+  void Unrepeatable(uint64_t count) {
+    if (mode_ == Mode::kTake) unrepeatable_ += count;
+  }
+
+  bool is_at_rest() const { return is_at_rest_; }
+  uint64_t unrepeatable() const { return unrepeatable_; }
+  RestState TakeState() {
+    taken_.hash = hash_;
+    return std::move(taken_);
+  }
+  RestCounts TakeCounts() { return std::move(counts_); }
+
+ private:
+  enum class Mode : uint8_t { kTake, kPut, kAdd };
+
+  void Keep(uint64_t value) {
+    const uint32_t place = place_++;
+    if (value == 0) return;
+    taken_.values.emplace_back(place, value);
+    // Finds candidates only: states are compared as a whole.
+    constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+    hash_ = (hash_ ^ (value + place * kOdd)) * kOdd;
+    hash_ ^= hash_ >> 32;
+  }
+  uint64_t TakeKept() {
+    const uint32_t place = place_++;
+    if (next_ == put_->values.size() || put_->values[next_].first != place) return 0;
+    return put_->values[next_++].second;
+  }
+
+  Mode mode_;
+  int64_t now_ps_ = 0;
+  const RestState* put_ = nullptr;
+  const RestCountChanges* changes_ = nullptr;
+  uint32_t place_ = 0;
+  size_t next_ = 0;
+  bool is_at_rest_ = true;
+  uint64_t unrepeatable_ = 0;
+  uint64_t hash_ = 0;
+  RestState taken_;
+  RestCounts counts_;
+};
+
+}  // namespace railyard

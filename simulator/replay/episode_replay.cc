@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// When the network is at rest and an operation begins: replays episodes that are known, one after
+// the other, or records the one that begins.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include <ns3/simulator.h>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/replay/replay_engine.h"
+
+namespace railyard {
+namespace {
+
+// A job that has not repeated itself in so many episodes is simulated without looking for more.
+constexpr uint32_t kMissesMax = 4096;
+
+}  // namespace
+
+// Only beginnings, and what passes without effect or is known to be due, are on the wheel.
+bool ReplayEngine::IsQuiet() {
+  bool is_quiet = true;
+  next_disturbance_ps_ = kNeverPs;
+  engine_.ForEachPending([&](int64_t time_ps, EventClass event_class) {
+    switch (event_class) {
+      case EventClass::kOperation:
+      case EventClass::kTimer:
+      case EventClass::kHoldCheck:
+        break;
+      case EventClass::kFault:
+      case EventClass::kRouting:
+      case EventClass::kNs3:
+        next_disturbance_ps_ = std::min(next_disturbance_ps_, time_ps);
+        break;
+      default:
+        is_quiet = false;
+    }
+  });
+  return is_quiet;
+}
+
+void ReplayEngine::Visit(StateArchive& archive) {
+  network_.Visit(archive);
+  executor_.Visit(archive);
+}
+
+bool ReplayEngine::ReplayEpisodes() {
+  if (!IsQuiet()) return false;
+  const int64_t now_ps = engine_.NowPs();
+  StateArchive archive(now_ps);
+  Visit(archive);
+  if (!archive.is_at_rest()) return false;
+  const Rest rest{.time_ps = now_ps,
+                  .state = cache_.NumberOf(archive.TakeState()),
+                  .unrepeatable = archive.unrepeatable(),
+                  .counts = archive.TakeCounts()};
+  if (recording_) FinishRecording(rest);
+  if (rest.state == EpisodeCache::kStateUnknown) return false;
+
+  int64_t rest_ps = now_ps;
+  uint32_t state = rest.state;
+  std::vector<uint32_t> replayed;
+  while (!pending_.empty()) {
+    const int64_t begin_ps = pending_.front().begin_ps;
+    // Time that passes changes such a state.
+    if (begin_ps > rest_ps && cache_.state(state).has_instants) break;
+    const std::optional<uint32_t> known = TryKnown(state);
+    if (!known) break;
+    if (cache_mode_ == ReplayCacheMode::kVerify) {
+      StartRecording(rest);
+      recording_->expected = known;
+      return false;
+    }
+    const Episode& episode = cache_.episode(*known);
+    replayed.push_back(*known);
+    rest_ps = begin_ps + episode.duration_ps;
+    state = episode.end_state;
+  }
+  if (replayed.empty()) {
+    if (++misses_ > kMissesMax) cache_mode_ = ReplayCacheMode::kOff;
+    StartRecording(rest);
+    return false;
+  }
+  misses_ = 0;
+  StateArchive put(cache_.state(state), rest_ps);
+  Visit(put);
+  AddCounts(replayed);
+  return true;
+}
+
+void ReplayEngine::AddCounts(std::vector<uint32_t>& replayed) {
+  std::sort(replayed.begin(), replayed.end());
+  for (size_t i = 0; i < replayed.size();) {
+    const size_t first = i;
+    while (i < replayed.size() && replayed[i] == replayed[first]) ++i;
+    RestCountChanges changes = cache_.episode(replayed[first]).changes;
+    for (auto& change : changes) change.second *= i - first;
+    StateArchive add(changes);
+    Visit(add);
+  }
+}
+
+// The episode that begins in the state with the first operation pending, if it can happen as it is
+// known; it has, then, but for what it counted.
+std::optional<uint32_t> ReplayEngine::TryKnown(uint32_t state) {
+  const Pending first = pending_.front();
+  std::vector<uint32_t>& known =
+      cache_.Find(state, first.rank, PlanNumberOf(first.rank, first.number));
+  for (size_t i = 0; i < known.size(); ++i) {
+    const Episode& episode = cache_.episode(known[i]);
+    if (episode.begin_state != state || !Try(episode)) continue;
+    std::rotate(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(i),
+                known.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return known.front();
+  }
+  return std::nullopt;
+}
+
+bool ReplayEngine::Try(const Episode& episode) {
+  const int64_t start_ps = pending_.front().begin_ps;
+  const int64_t rest_ps = start_ps + episode.duration_ps;
+  // A run ends with its last operation, not with the rest that follows.
+  if (rest_ps >= next_disturbance_ps_ || episode.operations.size() >= operations_left_) {
+    return false;
+  }
+  pending_before_ = pending_;
+  tried_.clear();
+  order_.BeginTrial();
+  const bool matches = FollowEpisode(episode, start_ps) &&
+                       (pending_.empty() || pending_.front().begin_ps >= rest_ps);
+  const bool keep = matches && cache_mode_ != ReplayCacheMode::kVerify;
+  order_.EndTrial(keep);
+  if (!keep) {
+    pending_.swap(pending_before_);
+    return matches;
+  }
+  for (size_t i = 0; i < tried_.size(); ++i) {
+    NoteBegin(tried_[i], start_ps + episode.operations[i].begin_ps);
+  }
+  for (const uint32_t i : episode.end_order) {
+    const EpisodeOperation& operation = episode.operations[i];
+    times_[CallOf(tried_[i]).collective].replayed = true;
+    NoteEnd(tried_[i], start_ps + operation.begin_ps, start_ps + operation.end_ps);
+  }
+  return true;
+}
+
+// Lets the operations of the episode begin and end as it tells; false if the programs want it
+// otherwise.
+bool ReplayEngine::FollowEpisode(const Episode& episode, int64_t start_ps) {
+  const std::vector<EpisodeOperation>& operations = episode.operations;
+  size_t next_end = 0;
+  while (next_end < operations.size()) {
+    const uint32_t ending = episode.end_order[next_end];
+    const size_t beginning = tried_.size();
+    const bool has_begun = ending < beginning;
+    if (has_begun && (beginning == operations.size() ||
+                      operations[ending].end_ps <= operations[beginning].begin_ps)) {
+      ++next_end;
+      const Call& call = tried_[ending];
+      order_.End(call.rank, call.index, start_ps + operations[ending].end_ps,
+                 [this](uint32_t rank, uint32_t index, int64_t begin_ps) {
+                   MayBegin(rank, index, begin_ps);
+                 });
+      continue;
+    }
+    if (pending_.empty()) return false;
+    const Pending first = pending_.front();
+    const EpisodeOperation& told = operations[beginning];
+    if (first.begin_ps != start_ps + told.begin_ps || first.rank != told.rank ||
+        PlanNumberOf(first.rank, first.number) != told.plan) {
+      return false;
+    }
+    std::pop_heap(pending_.begin(), pending_.end());
+    pending_.pop_back();
+    tried_.push_back({first.rank, first.number - first_number_[first.rank]});
+  }
+  return true;
+}
+
+void ReplayEngine::StartRecording(const Rest& rest) {
+  recording_.emplace();
+  recording_->begin = rest;
+  recording_->disturbance_ps = next_disturbance_ps_;
+  recording_->episode.begin_state = rest.state;
+}
+
+void ReplayEngine::FinishRecording(const Rest& rest) {
+  const Recording recording = *std::move(recording_);
+  recording_.reset();
+  Episode episode = recording.episode;
+  episode.end_state = rest.state;
+  episode.duration_ps = rest.time_ps - recording.begin.time_ps;
+  const bool is_repeatable = rest.unrepeatable == recording.begin.unrepeatable &&
+                             recording.disturbance_ps > rest.time_ps &&
+                             rest.counts.size() == recording.begin.counts.size();
+  if (is_repeatable) {
+    for (uint32_t place = 0; place < rest.counts.size(); ++place) {
+      const uint64_t change = rest.counts[place] - recording.begin.counts[place];
+      if (change != 0) episode.changes.emplace_back(place, change);
+    }
+  }
+  if (recording.expected) {
+    const Episode& expected = cache_.episode(*recording.expected);
+    const bool same_end = episode.end_state == expected.end_state ||
+                          episode.duration_ps != expected.duration_ps;  // seen at another instant
+    SIM_CHECK(is_repeatable && episode.operations == expected.operations &&
+                  episode.changes == expected.changes && same_end,
+              fmt::format("an episode of {} operations at {} ps is not what would have been "
+                          "replayed",
+                          expected.operations.size(), recording.begin.time_ps));
+    return;
+  }
+  if (!is_repeatable || rest.state == EpisodeCache::kStateUnknown) return;
+  cache_.Add(std::move(episode));
+}
+
+}  // namespace railyard

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The state of connections between programs. Messages are numbered modulo 256 and only differences
+// count, so slots are walked from the oldest on.
+#include "simulator/replay/lane_executor.h"
+
+namespace railyard {
+
+void LaneExecutor::Visit(StateArchive& archive) {
+  archive.Constant(connections_.size());
+  for (uint32_t id = 0; id < connections_.size(); ++id) {
+    Connection& connection = connections_[id];
+    MessageSlots& slots = slots_[id];
+    const NetworkProgress& progress = slots.progress;
+    archive.Require(slots.sender == kNone && slots.receiver == kNone &&
+                    slots.delivered == slots.posted && slots.consumed == slots.posted);
+    if (connection.network) {
+      archive.Require(progress.staged == slots.posted && progress.sent == slots.posted &&
+                      progress.completed == slots.posted && progress.granted == slots.posted &&
+                      progress.clear_to_send == slots.posted && progress.queued == slots.posted);
+    } else {
+      // When the sender sees each slot free.
+      for (uint32_t i = 0; i < kConnectionSlots; ++i) {
+        archive.Instant(slots.time_ps[(slots.posted + i) % kConnectionSlots]);
+      }
+    }
+    archive.Constant(connection.flow);  // groups are opened when first used
+    archive.Count(connection.payload_bytes);
+  }
+  for (int64_t& free_ps : proxy_free_ps_) archive.Instant(free_ps);
+  nvlink_.Visit(archive);
+  rdma_.Visit(archive);
+}
+
+}  // namespace railyard

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The state of queue pairs that wait for nothing. Sequence numbers, positions in the rings of
+// messages and the events of timers that have nothing to wait for are left out: only differences of
+// the former count, and the latter pass without effect.
+#include "simulator/transport/rdma_transport.h"
+#include "topologies/mix64.h"
+
+namespace railyard {
+
+void RdmaTransport::Visit(StateArchive& archive) {
+  archive.Constant(send_queues_.size());
+  for (uint32_t queue = 0; queue < send_queues_.size(); ++queue) Visit(queue, archive);
+  for (NicPort& port : ports_) {
+    archive.Require(port.first_active == SendQueue::kNone && port.paced.empty() &&
+                    port.event_ps == kNeverPs);
+    archive.Instant(port.free_ps);
+  }
+  archive.Count(counters_.nacks);
+  archive.Count(counters_.ecn_marked);
+  archive.Count(counters_.cnp);
+  archive.Unrepeatable(counters_.retransmitted_packets);
+  archive.Unrepeatable(counters_.timeouts);
+  archive.Unrepeatable(counters_.queue_pair_errors);
+}
+
+void RdmaTransport::Visit(uint32_t id, StateArchive& archive) {
+  SendQueue& sender = send_queues_[id];
+  ReceiveQueue& receiver = receive_queues_[id];
+  archive.Require(sender.unacknowledged == sender.posted_end &&
+                  sender.next_sequence == sender.posted_end &&
+                  sender.sent_end == sender.posted_end && receiver.expected == sender.posted_end &&
+                  (sender.flags & ~SendQueue::kTimerPending) == 0);
+  archive.Require(!receiver.nack_sent && !receiver.refused && receiver.beyond == 0);
+  archive.Constant(HashOfPath(sender.path()));
+  archive.Constant(HashOfPath(receiver.ack_path()));
+  archive.Constant(sender.port);
+  archive.Constant(sender.window_packets);
+  archive.Value(sender.retries);
+  archive.Value(receiver.unreported);
+  archive.Value(receiver.receives);
+  archive.Value(receiver.marked);
+  archive.Instant(receiver.next_cnp_ps);
+  if (IsData(id)) archive.Require(control_->HasForgotten(id / 2));
+}
+
+uint64_t RdmaTransport::HashOfPath(PathRef path) const {
+  uint64_t hash = path.hop_count;
+  for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
+    hash = Mix64(hash ^ network_.LinkOfPath(path, hop));
+  }
+  return hash;
+}
+
+}  // namespace railyard
