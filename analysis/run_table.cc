@@ -134,6 +134,12 @@ class RunTable {
     Paragraph(fmt::format("{} made {} hops, control packets another {}.",
                           Plural(r.packets, "data packet"), Count(r.packet_hops),
                           Count(r.control_hops)));
+    if (r.replayed_collectives > 0) {
+      Paragraph(fmt::format("{} of {} began when the network was in a state that had led to the same "
+                            "before: taken from the replay cache.",
+                            Count(r.replayed_collectives),
+                            Plural(r.collectives.size(), "collective")));
+    }
     Paragraph(StretchMeaning());
   }
 
