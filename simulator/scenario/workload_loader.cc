@@ -177,6 +177,8 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   LoadedWorkload loaded;
   loaded.forced_replay = ForcedChoice(message);
   loaded.rank_skew_max_ps = LoadRankSkew(workload, diagnostics);
+  const uint64_t operations_max =
+      workload.Number(diagnostics, "operations_max", UINT32_MAX, 1, UINT32_MAX);
   std::optional<Trace> trace =
       LoadTrace(workload, source, gpu_count, seed, loaded.import_report, diagnostics);
   if (!trace) return std::nullopt;
@@ -189,10 +191,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   std::optional<Job> job = BuildJob(loaded.trace, diagnostics);
   if (!job) return std::nullopt;
   loaded.job = std::move(*job);
-  if (workload.Has("operations_max")) {
-    KeepFirstCollectives(workload.Number(diagnostics, "operations_max", UINT64_MAX, 1, UINT64_MAX),
-                         loaded.job);
-  }
+  KeepFirstCollectives(operations_max, loaded.job);
   if (loaded.job.collectives.empty()) {
     workload.Error(diagnostics, source, "holds no collective (expected at least one)");
   }

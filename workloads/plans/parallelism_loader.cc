@@ -73,6 +73,27 @@ void LoadRankAt(const PlanReader& reader, uint64_t rank_count, Parallelism& para
   }
 }
 
+// Why so many GPUs cannot share the model's layers; empty if they can. Key/value heads may also be
+// held by several of them.
+std::string WhyNotTensor(uint32_t tensor, const ModelConfig& model) {
+  const auto divides = [tensor](const char* what, uint32_t number) {
+    return number % tensor == 0 ? std::string()
+                                : fmt::format("does not divide {} {}", what, number);
+  };
+  std::string problem = divides("model.heads", model.heads);
+  if (problem.empty() && !model.latent_attention && tensor % model.kv_heads != 0) {
+    problem = divides("model.kv_heads", model.kv_heads);
+  }
+  if (problem.empty()) problem = divides("model.feed_forward", model.feed_forward);
+  if (problem.empty() && model.experts) {
+    problem = divides("model.experts.feed_forward", model.experts->feed_forward);
+    if (problem.empty()) {
+      problem = divides("model.experts.shared_feed_forward", model.experts->shared_feed_forward);
+    }
+  }
+  return problem;
+}
+
 }  // namespace
 
 Parallelism LoadParallelism(const ProtoCursor& cursor, Diagnostics& diagnostics) {
@@ -118,25 +139,15 @@ Parallelism LoadParallelism(const ProtoCursor& cursor, Diagnostics& diagnostics)
 void CheckParallelism(const ProtoCursor& cursor, const Parallelism& parallelism,
                       const ModelConfig& model, Diagnostics& diagnostics) {
   const uint32_t tensor = parallelism.tensor();
-  const auto divides = [&](const char* what, uint64_t number) {
-    if (number % tensor == 0) return;
+  const std::string problem = WhyNotTensor(tensor, model);
+  if (!problem.empty()) {
+    uint32_t below = tensor;
+    while (!WhyNotTensor(below, model).empty()) --below;  // 1 divides everything
+    uint32_t above = tensor;
+    while (above <= model.heads && !WhyNotTensor(above, model).empty()) ++above;
     cursor.Error(diagnostics, "tensor",
-                 fmt::format("{} does not divide {} {} (expected {})", tensor, what, number,
-                             NearestDivisors(number, tensor)));
-  };
-  divides("model.heads", model.heads);
-  if (!model.latent_attention && model.kv_heads % tensor != 0 && tensor % model.kv_heads != 0) {
-    cursor.Error(diagnostics, "tensor",
-                 fmt::format("{} neither divides model.kv_heads {} nor is a multiple of it "
-                             "(expected {})",
-                             tensor, model.kv_heads, NearestDivisors(model.kv_heads, tensor)));
-  }
-  if (model.feed_forward > 0) divides("model.feed_forward", model.feed_forward);
-  if (model.experts) {
-    divides("model.experts.feed_forward", model.experts->feed_forward);
-    if (model.experts->shared_feed_forward > 0) {
-      divides("model.experts.shared_feed_forward", model.experts->shared_feed_forward);
-    }
+                 fmt::format("{} {} (expected {}{})", tensor, problem, below,
+                             above <= model.heads ? fmt::format(" or {}", above) : ""));
   }
   if (parallelism.pipeline() > model.layers) {
     cursor.Error(diagnostics, "pipeline",
