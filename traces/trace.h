@@ -80,6 +80,8 @@ struct TraceOperation {
   Protocol protocol = Protocol::kUnstated;
   uint32_t source_file = 0;  // index into Trace::source_files
   uint32_t source_line = 0;  // 0: reconstructed or synthesized
+
+  bool operator==(const TraceOperation&) const = default;
 };
 
 struct Trace {

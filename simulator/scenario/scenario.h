@@ -28,13 +28,16 @@ struct Scenario {
   uint64_t seed = 1;
   FabricGraph fabric;
   Trace trace;
-  Job job;  // of `trace`; no more ranks than the fabric has GPUs, rank r on GPU r
+  Job job;  // of `trace` or its first collectives; no more ranks than the fabric has GPUs, rank r
+            // on GPU r
   NcclSettings nccl;
   GpuCosts gpu;
   NicSettings nic;                     // with the retransmission of `nccl` or its version
   std::vector<ModelAttribute> models;  // of the fabric; what is not stated has its default
   RoutingDelays routing;
   std::vector<FaultSpec> faults;
+  // A rank begins each of its operations later by what it draws, once, between 0 and this.
+  int64_t rank_skew_max_ps = 0;
   // What is replayed whatever the trace states. NcclPlanner::Choose finds a choice for every
   // collective.
   ReplayChoice forced_replay;

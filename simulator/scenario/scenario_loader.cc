@@ -73,7 +73,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
                             fabric ? static_cast<uint32_t>(fabric->gpus().size()) : 0,
                             scenario->seed, diagnostics);
   } else {
-    cursor.Missing(diagnostics, "workload", "nccl_log, trace or program in it");
+    cursor.Missing(diagnostics, "workload", "nccl_log, trace, program or plan in it");
   }
   const int errors_before_nccl = diagnostics.error_count();
   const NcclBlock nccl =
@@ -96,6 +96,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->fabric = std::move(*fabric);
   scenario->trace = std::move(workload->trace);
   scenario->job = std::move(workload->job);
+  scenario->rank_skew_max_ps = workload->rank_skew_max_ps;
   scenario->forced_replay = workload->forced_replay;
   if (workload->import_report) scenario->notes = NotesOf(*workload->import_report);
   scenario->import_report = std::move(workload->import_report);

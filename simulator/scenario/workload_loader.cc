@@ -9,11 +9,17 @@
 
 #include "simulator/scenario/program_trace.h"
 #include "simulator/scenario/scenario.pb.h"
+#include "simulator/units/units.h"
 #include "traces/nccl_log_reader.h"
 #include "traces/trace_file.h"
+#include "workloads/job_cut.h"
+#include "workloads/plans/plan_loader.h"
+#include "workloads/plans/synthesize.h"
 
 namespace railyard {
 namespace {
+
+constexpr int64_t kRankSkewPsMax = kPsPerSecond;
 
 // Reports a path that is no file at the field that names it.
 bool IsFile(const ProtoCursor& cursor, const char* field, int index, Diagnostics& diagnostics) {
@@ -80,7 +86,15 @@ std::optional<Trace> LoadTrace(const ProtoCursor& workload, const char* source, 
   if (name == "nccl_log") return LoadNcclLog(workload.Child(source), report, diagnostics);
   if (name == "program")
     return MakeProgramTrace(workload.Child(source), gpu_count, seed, diagnostics);
+  if (name == "inline_plan") {
+    const std::optional<Plan> plan = LoadPlan(workload.Child(source), diagnostics);
+    return plan ? std::optional(Synthesize(*plan)) : std::nullopt;
+  }
   if (!IsFile(workload, source, -1, diagnostics)) return std::nullopt;
+  if (name == "plan") {
+    const std::optional<Plan> plan = LoadPlanFile(workload.FilePath(source), {}, diagnostics);
+    return plan ? std::optional(Synthesize(*plan)) : std::nullopt;
+  }
   return ReadTrace(workload.FilePath(source), diagnostics);
 }
 
@@ -92,6 +106,10 @@ const char* SourceOf(const protos::Workload& workload) {
       return "trace";
     case protos::Workload::kProgram:
       return "program";
+    case protos::Workload::kPlan:
+      return "plan";
+    case protos::Workload::kInlinePlan:
+      return "inline_plan";
     case protos::Workload::SOURCE_NOT_SET:
       break;
   }
@@ -132,6 +150,16 @@ ReplayChoice ForcedChoice(const protos::Workload& message) {
   return forced;
 }
 
+int64_t LoadRankSkew(const ProtoCursor& workload, Diagnostics& diagnostics) {
+  const int64_t skew_ps = workload.DurationPs(diagnostics, "rank_skew_max", 0);
+  if (skew_ps <= kRankSkewPsMax) return skew_ps;
+  workload.Error(
+      diagnostics, "rank_skew_max",
+      fmt::format("{} is too long (expected at most {})", Quote(workload.Text("rank_skew_max", "")),
+                  FormatDuration(kRankSkewPsMax)));
+  return 0;
+}
+
 }  // namespace
 
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
@@ -140,13 +168,17 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   const auto& message = static_cast<const protos::Workload&>(workload.message());
   const char* const source = SourceOf(message);
   if (source == nullptr) {
-    if (!workload.IsDoubtful("trace") && !workload.IsDoubtful("program")) {
-      workload.Missing(diagnostics, "nccl_log", "nccl_log, trace or program");
+    if (!workload.IsDoubtful("trace") && !workload.IsDoubtful("program") &&
+        !workload.IsDoubtful("plan") && !workload.IsDoubtful("inline_plan")) {
+      workload.Missing(diagnostics, "nccl_log", "nccl_log, trace, program, plan or inline_plan");
     }
     return std::nullopt;
   }
   LoadedWorkload loaded;
   loaded.forced_replay = ForcedChoice(message);
+  loaded.rank_skew_max_ps = LoadRankSkew(workload, diagnostics);
+  const uint64_t operations_max =
+      workload.Number(diagnostics, "operations_max", UINT32_MAX, 1, UINT32_MAX);
   std::optional<Trace> trace =
       LoadTrace(workload, source, gpu_count, seed, loaded.import_report, diagnostics);
   if (!trace) return std::nullopt;
@@ -159,6 +191,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   std::optional<Job> job = BuildJob(loaded.trace, diagnostics);
   if (!job) return std::nullopt;
   loaded.job = std::move(*job);
+  KeepFirstCollectives(operations_max, loaded.job);
   if (loaded.job.collectives.empty()) {
     workload.Error(diagnostics, source, "holds no collective (expected at least one)");
   }

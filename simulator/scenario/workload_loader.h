@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A scenario's `workload`: the trace it names or spells out, and whether it can be replayed.
+// A scenario's `workload`: the trace it names, spells out or plans, and whether it can be replayed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "simulator/diagnostics/text_proto.h"
@@ -17,6 +18,7 @@ struct LoadedWorkload {
   Job job;
   ReplayChoice forced_replay;
   std::optional<ImportReport> import_report;
+  int64_t rank_skew_max_ps = 0;
 };
 
 // `workload` is a cursor on a railyard.protos.Workload; `gpu_count` is 0 where the fabric could not

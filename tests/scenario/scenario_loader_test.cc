@@ -37,7 +37,7 @@ TEST(ScenarioLoaderTest, AnEmptyScenarioSaysWhatItNeeds) {
   EXPECT_EQ(LoadedScenario("").findings,
             ": error: fabric: missing (expected e.g. fabric { preset: "
             "\"h100-4x8-rail-optimized\" })\n"
-            ": error: workload: missing (expected nccl_log, trace or program in it)\n");
+            ": error: workload: missing (expected nccl_log, trace, program or plan in it)\n");
 }
 
 TEST(ScenarioLoaderTest, ANameThatIsNoFileNameIsRefused) {

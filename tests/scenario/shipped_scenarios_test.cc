@@ -65,6 +65,23 @@ TEST(ShippedScenariosTest, TheRingsHaveTheRanksAndBytesOfTheirNames) {
   check("ring_1024_256mib", 1024, 256u << 20);
 }
 
+TEST(ShippedScenariosTest, DeepSeekV3AnswersInSixHundredThousandAllReduces) {
+  const auto scenario = LoadShipped("deepseek_v3_inference_600k");
+  ASSERT_NE(scenario, nullptr);
+  EXPECT_EQ(scenario->job.rank_count, 16u);
+  EXPECT_EQ(scenario->job.collectives.size(), 8u * 416 * 182);
+  EXPECT_EQ(scenario->rank_skew_max_ps, 0);
+}
+
+TEST(ShippedScenariosTest, TheFirstOperationsOfAJobAreAJob) {
+  const auto scenario = LoadShipped("deepseek_v3_inference_600k",
+                                    {"workload.operations_max=5000", "workload.rank_skew_max=3us"});
+  ASSERT_NE(scenario, nullptr);
+  EXPECT_EQ(scenario->job.collectives.size(), 5000u);
+  EXPECT_EQ(scenario->job.operations[15].size(), 5000u);
+  EXPECT_EQ(scenario->rank_skew_max_ps, 3 * kPsPerUs);
+}
+
 TEST(ShippedScenariosTest, TheCapturedLogOf16RanksIsReadWithTheMissingEight) {
   RAILYARD_REQUIRE_REFERENCE_DIR();
   const auto scenario =

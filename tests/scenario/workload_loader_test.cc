@@ -161,7 +161,8 @@ TEST_F(WorkloadLoaderTest, ALogIsNotJudgedBySettingsThatCannotBeRead) {
 TEST_F(WorkloadLoaderTest, AWorkloadNamesItsSource) {
   Load("", "");
   EXPECT_EQ(findings_,
-            ":2:1: error: workload.nccl_log: missing (expected nccl_log, trace or program)\n");
+            ":2:1: error: workload.nccl_log: missing (expected nccl_log, trace, program, plan or "
+            "inline_plan)\n");
   Load("nccl_log { }", "");
   EXPECT_EQ(findings_,
             ":2:12: error: workload.nccl_log.files: missing (expected one log or more)\n");
@@ -201,6 +202,63 @@ TEST_F(WorkloadLoaderTest, ATraceWithoutCallsIsAnError) {
   EXPECT_EQ(LoadScenario(file_->path(), {}, diagnostics), nullptr);
   EXPECT_EQ(file_->WithoutPath(diagnostics.ToString()),
             ":2:12: error: workload.trace: holds no collective (expected at least one)\n");
+}
+
+TEST(WorkloadPlanTest, AnInlinePlanIsTheFilesPlan) {
+  const std::string plan =
+      "model { preset: \"gpt-2\" }\n"
+      "parallelism { tensor: 4 }\n"
+      "compute { accelerator: \"h100-sxm\" utilisation: 0.4 memory_utilisation: 0.6 }\n"
+      "inference { queries: 1 prompt_tokens: 8 output_tokens: 2 }\n";
+  const LoadedScenario is_inline(std::string(kFabric) + "workload { inline_plan { " + plan + "} }");
+  EXPECT_EQ(is_inline.findings, "");
+  ASSERT_NE(is_inline.scenario, nullptr);
+  EXPECT_EQ(is_inline.scenario->job.collectives.size(), 2u * (1 + 2 * 12 + 1));
+
+  const TextFile file(plan, "job.textproto");
+  const LoadedScenario is_file(std::string(kFabric) + "workload { plan: \"" + file.path() + "\" }");
+  EXPECT_EQ(is_file.findings, "");
+  ASSERT_NE(is_file.scenario, nullptr);
+  EXPECT_EQ(is_file.scenario->trace.operations[0], is_inline.scenario->trace.operations[0]);
+}
+
+TEST(WorkloadPlanTest, FindingsStandInThePlan) {
+  const LoadedScenario loaded(std::string(kFabric) +
+                              "workload { inline_plan { model { preset: \"gpt-2\" layers: 0 }\n"
+                              "parallelism { tensor: 4 }\n"
+                              "compute { accelerator: \"h100-sxm\" utilisation: 0.4 "
+                              "memory_utilisation: 0.6 }\n"
+                              "inference { queries: 1 prompt_tokens: 8 output_tokens: 2 } } }\n");
+  EXPECT_EQ(loaded.findings,
+            ":2:50: error: workload.inline_plan.model.layers: 0 is out of range (expected 1 to "
+            "4096)\n");
+}
+
+TEST(WorkloadPlanTest, AJobLargerThanTheFabricIsRefused) {
+  const LoadedScenario loaded(std::string(kFabric) +
+                              "workload { inline_plan { model { preset: \"llama-2-7b\" }\n"
+                              "parallelism { tensor: 32 }\n"
+                              "compute { accelerator: \"h100-sxm\" utilisation: 0.4 "
+                              "memory_utilisation: 0.6 }\n"
+                              "inference { queries: 1 prompt_tokens: 8 output_tokens: 2 } } }\n");
+  EXPECT_EQ(
+      loaded.findings,
+      ":2:12: error: workload.inline_plan: the job has 32 ranks, the fabric 16 GPUs (expected "
+      "one for each)\n");
+}
+
+TEST(WorkloadLimitsTest, LimitsAreChecked) {
+  const std::string program =
+      "program { collectives { kind: ALL_REDUCE bytes: \"4KiB\" repeat: 3 } }";
+  const LoadedScenario two(std::string(kFabric) + "workload { " + program + " operations_max: 2 }");
+  ASSERT_NE(two.scenario, nullptr);
+  EXPECT_EQ(two.scenario->job.collectives.size(), 2u);
+  const LoadedScenario wrong(std::string(kFabric) + "workload { " + program +
+                             "\noperations_max: 0\nrank_skew_max: \"2s\" }\n");
+  EXPECT_EQ(wrong.findings,
+            ":3:1: error: workload.operations_max: 0 is out of range (expected 1 to "
+            "4294967295)\n"
+            ":4:1: error: workload.rank_skew_max: \"2s\" is too long (expected at most 1 s)\n");
 }
 
 }  // namespace

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "simulator/diagnostics/text_proto.h"
+#include "workloads/plans/compute_cost.h"
+
+namespace railyard {
+
+// `cursor` is on a railyard.protos.Compute; `precision` is what the accelerator must compute in.
+// After errors the outcome is not to be used.
+ComputeSettings LoadCompute(const ProtoCursor& cursor, Precision precision,
+                            Diagnostics& diagnostics);
+
+}  // namespace railyard

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A plan, checked and complete: what a plan's text says, in plain types.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "workloads/plans/compute_cost.h"
+#include "workloads/plans/model_config.h"
+
+namespace railyard {
+
+enum class Dimension : uint8_t { kTensor, kContext, kData, kPipeline };
+inline constexpr size_t kDimensionCount = 4;
+
+struct Parallelism {
+  // Parts by Dimension.
+  std::array<uint32_t, kDimensionCount> parts = {1, 1, 1, 1};
+  bool sequence = false;
+  // From the dimension whose neighbours are consecutive ranks on.
+  std::array<Dimension, kDimensionCount> order = {Dimension::kTensor, Dimension::kContext,
+                                                  Dimension::kData, Dimension::kPipeline};
+  std::vector<uint32_t> rank_at;  // by place in that order; empty: the place itself
+
+  uint32_t tensor() const { return parts[0]; }
+  uint32_t context() const { return parts[1]; }
+  uint32_t data() const { return parts[2]; }
+  uint32_t pipeline() const { return parts[3]; }
+  uint32_t RankCount() const { return tensor() * context() * data() * pipeline(); }
+};
+
+struct Inference {
+  uint32_t queries = 0;
+  uint32_t batch = 1;
+  uint32_t prompt_tokens = 0;
+  uint32_t output_tokens = 0;
+  bool separate_shared_reduction = false;
+};
+
+struct Plan {
+  std::string name;
+  ModelConfig model;
+  Parallelism parallelism;
+  ComputeSettings compute;
+  std::variant<Inference> job;
+};
+
+}  // namespace railyard

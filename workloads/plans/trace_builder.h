@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Puts a trace together rank by rank. Ranks whose operations are equal share one program.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "traces/trace.h"
+
+namespace railyard {
+
+class TraceBuilder {
+ public:
+  explicit TraceBuilder(uint32_t rank_count);
+
+  // The communicator's number.
+  uint32_t AddCommunicator(std::string name, std::vector<uint32_t> ranks);
+  // At most once for each rank, in any order.
+  void SetProgram(uint32_t rank, std::vector<TraceOperation> operations);
+  // The same for all of them, without looking whether another rank does it too.
+  void SetProgram(const std::vector<uint32_t>& ranks, std::vector<TraceOperation> operations);
+  Trace Take(std::string origin);
+
+ private:
+  Trace trace_;
+  std::unordered_multimap<uint64_t, uint32_t> first_rank_by_hash_;
+};
+
+}  // namespace railyard
