@@ -69,13 +69,15 @@ class Simulation {
         network_(BuildNetwork(scenario, engine_)),
         routing_(scenario.fabric, scenario.seed),
         losses_(scenario.faults.size()) {
-    replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, scenario.job,
-                                             ReplayRules{.nccl = scenario.nccl,
-                                                         .gpu = scenario.gpu,
-                                                         .forced = scenario.forced_replay,
-                                                         .cache = options.replay_cache,
-                                                         .seed = scenario.seed},
-                                             scenario.nic, losses_);
+    replay_ =
+        std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, scenario.job,
+                                       ReplayRules{.nccl = scenario.nccl,
+                                                   .gpu = scenario.gpu,
+                                                   .forced = scenario.forced_replay,
+                                                   .cache = options.replay_cache,
+                                                   .rank_skew_max_ps = scenario.rank_skew_max_ps,
+                                                   .seed = scenario.seed},
+                                       scenario.nic, losses_);
     network_->SetSink(replay_->executor());
     network_->SetRouting(routing_);
     faults_ = std::make_unique<FaultInjector>(

@@ -110,6 +110,21 @@ TEST(InferencePlanTest, DeepSeekV3MakesTheStudysCollectives) {
   EXPECT_GE(8u * 416 * 181, 600'000u);
 }
 
+TEST(InferencePlanTest, EveryPartTakesItsOverheadBeside) {
+  const std::string text =
+      "model { preset: \"deepseek-v3\" }\n"
+      "parallelism { tensor: 16 }\n"
+      "compute { accelerator: \"h100-sxm\" utilisation: 0.5 memory_utilisation: 0.5 }\n"
+      "inference { queries: 1 prompt_tokens: 4 output_tokens: 2 }\n";
+  const Trace without = SynthesizeText(text);
+  const Trace with = SynthesizeText(text, {"compute.part_overhead=38us"});
+  ASSERT_EQ(with.operations[0].size(), without.operations[0].size());
+  for (size_t i = 0; i < with.operations[0].size(); ++i) {
+    EXPECT_EQ(with.operations[0][i].compute_before_ps,
+              without.operations[0][i].compute_before_ps + 38'000'000);
+  }
+}
+
 TEST(InferencePlanTest, SharedExpertsAreReducedWithTheOthersUnlessStated) {
   const char* const text =
       "model { preset: \"deepseek-v3\" }\n"

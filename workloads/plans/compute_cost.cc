@@ -12,8 +12,9 @@ int64_t ComputeTimePs(const ComputeSettings& compute, Precision precision, const
       1e9 * compute.accelerator.memory_gbytes_per_second * compute.memory_utilisation;
   const double seconds =
       std::max(work.flops / flops_per_second, work.memory_bytes / bytes_per_second);
-  return static_cast<int64_t>(
+  const auto work_ps = static_cast<int64_t>(
       std::llround(std::min(seconds * 1e12, static_cast<double>(kComputePsMax))));
+  return std::min(work_ps + compute.part_overhead_ps, kComputePsMax);
 }
 
 }  // namespace railyard

@@ -25,6 +25,7 @@ struct ComputeSettings {
   Accelerator accelerator;
   double utilisation = 1;         // of the peak FLOP/s
   double memory_utilisation = 1;  // of the memory bandwidth
+  int64_t part_overhead_ps = 0;
   std::optional<GivenTimes> given;
 };
 

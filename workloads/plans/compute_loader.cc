@@ -31,7 +31,8 @@ ComputeSettings LoadCompute(const ProtoCursor& cursor, Precision precision,
   const PlanReader reader(cursor, diagnostics);
   ComputeSettings compute;
   if (reader.Has("given")) {
-    for (const char* const field : {"accelerator", "utilisation", "memory_utilisation"}) {
+    for (const char* const field :
+         {"accelerator", "utilisation", "memory_utilisation", "part_overhead"}) {
       if (reader.Has(field)) {
         reader.Error(field, "means nothing beside given times (expected one of them)");
       }
@@ -44,6 +45,7 @@ ComputeSettings LoadCompute(const ProtoCursor& cursor, Precision precision,
   }
   reader.Ratio("utilisation", 1, compute.utilisation);
   reader.Ratio("memory_utilisation", 1, compute.memory_utilisation);
+  reader.Duration("part_overhead", kComputePsMax, compute.part_overhead_ps);
   if (!reader.Has("accelerator")) {
     reader.Missing("accelerator", "e.g. \"h100-sxm\", or given times");
     return compute;
