@@ -15,6 +15,7 @@
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/faults/background_load.h"
 #include "simulator/faults/circuit_scheduler.h"
 #include "simulator/faults/fault_injector.h"
 #include "simulator/replay/replay_engine.h"
@@ -80,15 +81,23 @@ class Simulation {
     network_->SetRouting(routing_);
     faults_ = std::make_unique<FaultInjector>(
         scenario.fabric, scenario.faults, scenario.routing, *network_, routing_,
-        FaultInjector::Hooks{.before_first_fault =
-                                 [this, pair = options.baseline] {
-                                   if (pair) ForkBaseline();
-                                 },
-                             .on_routes_changed =
-                                 [this] {
-                                   network_->OnRoutesChanged();
-                                   replay_->executor().ResolvePaths();
-                                 }});
+        FaultInjector::Hooks{
+            .before_first_fault =
+                [this, pair = options.baseline] {
+                  if (pair) ForkBaseline();
+                },
+            .on_routes_changed =
+                [this] {
+                  network_->OnRoutesChanged();
+                  replay_->executor().ResolvePaths();
+                },
+            .set_gpu_speed = [this](uint32_t gpu,
+                                    double speed) { replay_->executor().SetGpuSpeed(gpu, speed); },
+            .set_load = [this](uint32_t fault, bool runs) { load_->Set(fault, runs); }});
+    load_ = std::make_unique<BackgroundLoad>(scenario.fabric, scenario.faults,
+                                             replay_->executor().rdma(), engine_,
+                                             LaneExecutor::kFirstForeign);
+    replay_->executor().SetForeignListener(*load_);
     circuits_ = std::make_unique<CircuitScheduler>(scenario.fabric, *network_, routing_, [this] {
       network_->OnRoutesChanged();
       replay_->executor().ResolvePaths();
@@ -102,8 +111,11 @@ class Simulation {
     ns3::Simulator::Run();
     if (baseline_ && baseline_->is_child()) FinishBaseline();
 
-    RunResult result = RecordResult(
-        {.scenario = scenario_, .network = *network_, .replay = *replay_, .losses = losses_});
+    RunResult result = RecordResult({.scenario = scenario_,
+                                     .network = *network_,
+                                     .replay = *replay_,
+                                     .losses = losses_,
+                                     .faults = *faults_});
     result.events = engine_.EventCount();
     if (result.status == RunStatus::kStalled) result.simulated_time_ps = engine_.NowPs();
     result.cpu_seconds = CpuSeconds();
@@ -164,6 +176,7 @@ class Simulation {
   LossRecorder losses_;
   std::unique_ptr<ReplayEngine> replay_;
   std::unique_ptr<FaultInjector> faults_;
+  std::unique_ptr<BackgroundLoad> load_;
   std::unique_ptr<CircuitScheduler> circuits_;
   std::unique_ptr<Baseline> baseline_;
 };
