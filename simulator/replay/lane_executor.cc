@@ -577,7 +577,11 @@ uint32_t LaneExecutor::GpuOf(const Lane& lane) const {
 }
 
 int64_t LaneExecutor::SlowedPs(const Lane& lane, int64_t time_ps) const {
-  const double speed = gpu_speeds_[GpuOf(lane)];
+  return AtSpeedOfGpuPs(GpuOf(lane), time_ps);
+}
+
+int64_t LaneExecutor::AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const {
+  const double speed = gpu_speeds_.empty() ? 1 : gpu_speeds_[gpu];
   return speed == 0 ? time_ps : std::llround(static_cast<double>(time_ps) / speed);
 }
 
@@ -680,6 +684,9 @@ void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_p
   SIM_CHECK(from.bytes[slot] == lane.slice_bytes,
             "a slice was received that is not the one that was sent");
   connections_[connection].payload_bytes += lane.slice_bytes;
+  if (!watched_.empty() && watched_.contains(connections_[connection].collective)) [[unlikely]] {
+    observer_.OnPayloadTaken(connections_[connection].collective, lane.slice_bytes);
+  }
   if (from.network) {
     SchedulePost(done_ps, connection, PostPhase::kGranted);
   } else {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -45,6 +46,8 @@ class LaneObserver {
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
   virtual void OnConnectionError(uint32_t connection, const std::string& why) = 0;
+  // A GPU took in payload of a collective that is watched.
+  virtual void OnPayloadTaken(uint32_t /*collective*/, uint64_t /*bytes*/) {}
 };
 
 class LaneExecutor final : public PacketSink, private TransportListener {
@@ -75,6 +78,9 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // What decides what comes once no program runs, and what was counted (lane_rest.cc).
   void Visit(StateArchive& archive);
 
+  // From now on OnPayloadTaken() tells of that collective.
+  void WatchPayload(uint32_t collective) { watched_.insert(collective); }
+
   // From now on what a GPU's CTAs do takes 1 / `speed` as long; with 0 they begin nothing. What has
   // begun ends as it would have.
   void SetGpuSpeed(uint32_t gpu, double speed);
@@ -84,6 +90,13 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static constexpr uint32_t kFirstForeign = 1u << 29;
   void SetForeignListener(TransportListener& listener) { foreign_ = &listener; }
   RdmaTransport& rdma() { return rdma_; }
+
+  // How long a GPU takes now for what takes one at its own speed so long; the same for one that
+  // stands still.
+  int64_t AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const;
+  bool StandsStillNow(uint32_t gpu) const {
+    return !gpu_speeds_.empty() && gpu_speeds_[gpu] == 0;
+  }
 
   // The GPU of the same server with another local index.
   uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const;
@@ -305,6 +318,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   int64_t last_slice_ps_ = 0;
   std::vector<double> gpu_speeds_;     // by GPU; empty: all at their own
   std::vector<uint32_t> still_lanes_;  // of GPUs that stand still
+  std::set<uint32_t> watched_;  // collectives
   TransportListener* foreign_ = nullptr;
   uint32_t free_channel_ = kNone;
   uint32_t free_lane_ = kNone;

@@ -22,6 +22,7 @@
 #include "simulator/run/baseline.h"
 #include "simulator/run/loss_recorder.h"
 #include "simulator/run/result_recorder.h"
+#include "simulator/run/watchdog.h"
 #include "simulator/units/units.h"
 #include "topologies/routing.h"
 
@@ -103,11 +104,19 @@ class Simulation {
       replay_->executor().ResolvePaths();
     });
     losses_.Observe(*faults_, *replay_, engine_);
+    for (const FaultSpec& fault : scenario.faults) {
+      const uint32_t collective = fault.timeline.anchor.collective;
+      if (collective != FaultAnchor::kNone) replay_->WatchProgress(collective);
+    }
+    if (scenario.watchdog.no_progress_ps > 0) {
+      watchdog_ = std::make_unique<Watchdog>(scenario.watchdog, *network_, *replay_);
+    }
   }
 
   RunResult Run() {
     const auto wall_start = std::chrono::steady_clock::now();
     replay_->Start();
+    if (watchdog_) watchdog_->Start();
     ns3::Simulator::Run();
     if (baseline_ && baseline_->is_child()) FinishBaseline();
 
@@ -118,6 +127,9 @@ class Simulation {
                                      .faults = *faults_});
     result.events = engine_.EventCount();
     if (result.status == RunStatus::kStalled) result.simulated_time_ps = engine_.NowPs();
+    if (watchdog_ && watchdog_->has_barked() && result.status == RunStatus::kStalled) {
+      result.status_detail = watchdog_->why() + "\n" + result.status_detail;
+    }
     result.cpu_seconds = CpuSeconds();
     result.wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_start).count();
@@ -179,6 +191,7 @@ class Simulation {
   std::unique_ptr<BackgroundLoad> load_;
   std::unique_ptr<CircuitScheduler> circuits_;
   std::unique_ptr<Baseline> baseline_;
+  std::unique_ptr<Watchdog> watchdog_;
 };
 
 }  // namespace
