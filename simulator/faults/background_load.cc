@@ -49,17 +49,17 @@ void BackgroundLoad::Set(uint32_t fault, bool runs) {
 
 void BackgroundLoad::SendWhenDue(uint32_t id) {
   Flow& flow = flows_[id];
-  if (!flow.runs || flow.is_under_way || flow.is_broken || flow.is_scheduled) return;
+  if (!flow.runs || flow.is_broken || flow.is_scheduled) return;
   const int64_t now_ps = engine_.NowPs();
-  if (flow.next_ps > now_ps) {
-    flow.is_scheduled = true;
-    engine_.ScheduleFabric(flow.next_ps, EventClass::kLoad, id, id);
-    return;
+  if (flow.next_ps <= now_ps) {
+    if (flow.under_way == kUnderWayMax) return;  // until one is complete
+    ++flow.under_way;
+    transport_.PostReceives(flow.queue_pair, 1);
+    transport_.Post(flow.queue_pair, flow.message_bytes);
+    flow.next_ps = now_ps + flow.period_ps;
   }
-  flow.is_under_way = true;
-  flow.next_ps = now_ps + flow.period_ps;
-  transport_.PostReceives(flow.queue_pair, 1);
-  transport_.Post(flow.queue_pair, flow.message_bytes);
+  flow.is_scheduled = true;
+  engine_.ScheduleFabric(flow.next_ps, EventClass::kLoad, id, id);
 }
 
 void BackgroundLoad::HandleLoad(void* self, uint32_t id) {
@@ -74,7 +74,7 @@ void BackgroundLoad::OnMessageDelivered(uint32_t connection) {
 
 void BackgroundLoad::OnSendCompleted(uint32_t connection) {
   const uint32_t id = connection - first_connection_;
-  flows_[id].is_under_way = false;
+  --flows_[id].under_way;
   SendWhenDue(id);
 }
 

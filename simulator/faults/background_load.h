@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Somebody else's traffic over the job's network: RDMA writes between GPUs, over queue pairs that
-// obey what the job's own obey (window, congestion control, retransmission). Each pair of GPUs has
-// one message under way at most, and begins them no faster than the rate it is to offer.
+// obey what the job's own obey (window, congestion control, retransmission). Each pair of GPUs
+// begins messages at the rate it is to offer, and waits while eight of its own are under way; what
+// it could not begin meanwhile it does not make up for.
 //
 // Not modelled: what those GPUs do else. A queue pair that breaks stays silent; no job of ours ends
 // with it.
@@ -40,13 +41,15 @@ class BackgroundLoad final : public TransportListener {
   void OnConnectionError(uint32_t connection, const std::string& why) override;
 
  private:
+  static constexpr uint32_t kUnderWayMax = 8;  // as a connection of NCCL has slots
+
   struct Flow {
     uint32_t queue_pair = 0;
     uint64_t message_bytes = 0;
     int64_t period_ps = 0;  // between two messages at the rate to be offered
     int64_t next_ps = 0;    // when the next is due
     bool runs = false;
-    bool is_under_way = false;
+    uint32_t under_way = 0;  // messages
     bool is_scheduled = false;
     bool is_broken = false;
   };

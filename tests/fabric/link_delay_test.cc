@@ -59,9 +59,8 @@ TEST_F(LinkDelayTest, EveryPacketComesLaterByTheDelay) {
 TEST_F(LinkDelayTest, NoPacketOvertakesAnother) {
   network().SetDelayFilter(
       first_, [](const Packet& packet) { return packet.sequence == 0 ? 2 * kSendPs : 0; });
-  EXPECT_THAT(ArrivalsOf(4),
-              ElementsAre(kPathPs + 2 * kSendPs, kPathPs + 3 * kSendPs, kPathPs + 4 * kSendPs,
-                          kPathPs + 5 * kSendPs));
+  EXPECT_THAT(ArrivalsOf(4), ElementsAre(kPathPs + 2 * kSendPs, kPathPs + 3 * kSendPs,
+                                         kPathPs + 4 * kSendPs, kPathPs + 5 * kSendPs));
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(at_nic_[i].sequence, i);
 }
 
@@ -88,8 +87,8 @@ TEST_F(LinkDelayTest, AStormStopsALinkUntilItIsOver) {
   constexpr int64_t kOverPs = 5'000'000;
   At(kStormPs, [this] { network().SetPauseStorm(second_, true); });
   At(kOverPs, [this] { network().SetPauseStorm(second_, false); });
-  EXPECT_THAT(ArrivalsOf(3), ElementsAre(kPathPs, kOverPs + kSendPs + 1'000,
-                                         kOverPs + 2 * kSendPs + 1'000));
+  EXPECT_THAT(ArrivalsOf(3),
+              ElementsAre(kPathPs, kOverPs + kSendPs + 1'000, kOverPs + 2 * kSendPs + 1'000));
   EXPECT_EQ(network().CountersOfLink(second_).paused_ps, kOverPs - kStormPs);
   EXPECT_EQ(network().counters().xoff_frames, 0u);
 }

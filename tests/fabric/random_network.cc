@@ -290,8 +290,7 @@ class RandomNetwork : public PacketSink {
           return static_cast<int64_t>(packet.sequence % 5) * unit_ps;
         });
       });
-      Act(at_ps + 3'000'000, EventClass::kFault,
-          [=, this] { network_->SetDelayFilter(link, {}); });
+      Act(at_ps + 3'000'000, EventClass::kFault, [=, this] { network_->SetDelayFilter(link, {}); });
     }
     for (uint64_t i = Draw(3); i > 0; --i) {
       const auto link = static_cast<LinkId>(Draw(graph_.link_count()));
