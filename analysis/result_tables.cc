@@ -126,6 +126,7 @@ ResultTable FaultsTable(const RunResult& result) {
                       {"target", ColumnType::kText},
                       {"from_ps", ColumnType::kInteger},
                       {"until_ps", ColumnType::kInteger},
+                      {"begins", ColumnType::kInteger},
                       {"dropped_packets", ColumnType::kInteger},
                       {"collectives_hit", ColumnType::kInteger},
                       {"ranks_hit", ColumnType::kInteger},
@@ -135,10 +136,10 @@ ResultTable FaultsTable(const RunResult& result) {
           .append_row = [&result](size_t row, std::vector<Cell>& cells) {
             const FaultResult& fault = result.faults[row];
             cells.insert(cells.end(),
-                         {Text(fault.name), Text(fault.kind), Text(fault.target), fault.from_ps,
-                          Time(fault.until_ps), Integer(fault.dropped_packets),
-                          Integer(fault.collectives_hit), Integer(fault.ranks_hit),
-                          TimeOrNegative(fault.first_retransmission_ps),
+                         {Text(fault.name), Text(fault.kind), Text(fault.target),
+                          Time(fault.from_ps), Time(fault.until_ps), Integer(fault.begins),
+                          Integer(fault.dropped_packets), Integer(fault.collectives_hit),
+                          Integer(fault.ranks_hit), TimeOrNegative(fault.first_retransmission_ps),
                           TimeOrNegative(fault.time_to_recover_ps)});
           }};
 }

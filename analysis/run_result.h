@@ -62,8 +62,9 @@ struct FaultResult {
   std::string name;
   std::string kind;
   std::string target;
-  int64_t from_ps = 0;
-  int64_t until_ps = 0;  // kNeverPs: for good
+  int64_t from_ps = 0;   // its first begin; kNeverPs: it never began
+  int64_t until_ps = 0;  // its last end; kNeverPs: for good, or until the run's end
+  uint64_t begins = 0;   // how often it began
   uint64_t dropped_packets = 0;
   uint32_t collectives_hit = 0;          // that lost a packet to it
   uint32_t ranks_hit = 0;                // that sent or were to receive such a packet

@@ -273,7 +273,11 @@ class RunTable {
   }
 
   static std::string WhenText(const FaultResult& fault) {
+    if (fault.from_ps == kNeverPs) return "which never began";
     const std::string from = FormatDuration(fault.from_ps);
+    if (fault.begins > 1) {
+      return fmt::format("{} times from {} on", Count(fault.begins), from);
+    }
     if (fault.until_ps == kNeverPs) return fmt::format("from {} for good", from);
     return fmt::format("from {} to {}", from, FormatDuration(fault.until_ps));
   }

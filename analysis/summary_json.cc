@@ -212,9 +212,10 @@ class SummaryWriter {
       PutText("name", fault.name);
       PutText("kind", fault.kind);
       PutText("target", fault.target);
-      PutTime("from_ps", fault.from_ps);
+      PutTime("from_ps", fault.from_ps == kNeverPs ? std::nullopt : std::optional(fault.from_ps));
       PutTime("until_ps",
               fault.until_ps == kNeverPs ? std::nullopt : std::optional(fault.until_ps));
+      Put("begins", fault.begins);
       Put("collectives_hit", fault.collectives_hit);
       Put("ranks_hit", fault.ranks_hit);
       PutTime("time_to_recover_ps", fault.time_to_recover_ps < 0

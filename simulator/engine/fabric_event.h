@@ -14,18 +14,20 @@ namespace railyard {
 // In the order in which they happen within one picosecond. Departures come first: whoever looks at
 // a port knows that what ends now has ended, and what follows has begun.
 enum class EventClass : uint8_t {
-  kDeparture = 0,   // a packet's last bit leaves its port         id: link
-  kFault = 1,       // a link changes state                       id: fault transition
-  kArrival = 2,     // last bit of a packet at a link's far end   id: link
-  kPauseFrame = 3,  // a flow-control frame takes effect          id: 2 x paused link, + 1 for XON
-  kPort = 4,        // a sending port may serve its next packet    id: port
-  kTimer = 5,       // retransmission timer of a queue pair        id: queue pair
-  kRouting = 6,     // switches learn of a topology change         id: fault transition
-  kPost = 7,        // a proxy hands a message to a queue pair     id: connection
-  kChannel = 8,     // a channel's CTA starts its next slice       id: channel run
-  kOperation = 9,   // a rank's stream starts its next operation   id: stream
-  kHoldCheck = 10,  // has a link been held for too long?          id: link
-  kNs3 = 15,        // an ordinary ns-3 event                      id: insertion order, as in ns-3
+  kDeparture = 0,     // a packet's last bit leaves its port         id: link
+  kFault = 1,         // a link changes state                       id: fault transition
+  kArrival = 2,       // last bit of a packet at a link's far end   id: link
+  kPauseFrame = 3,    // a flow-control frame takes effect          id: 2 x paused link, + 1 for XON
+  kPort = 4,          // a sending port may serve its next packet    id: port
+  kTimer = 5,         // retransmission timer of a queue pair        id: queue pair
+  kRouting = 6,       // switches learn of a topology change         id: fault transition
+  kPost = 7,          // a proxy hands a message to a queue pair     id: connection
+  kChannel = 8,       // a channel's CTA starts its next slice       id: channel run
+  kOperation = 9,     // a rank's stream starts its next operation   id: stream
+  kHoldCheck = 10,    // has a link been held for too long?          id: link
+  kLateArrival = 11,  // a link with extra delay lets packets go      id: link
+  kLoad = 12,         // background traffic posts its next message    id: flow
+  kNs3 = 15,          // an ordinary ns-3 event                      id: insertion order, as in ns-3
 };
 inline constexpr int kEventClassCount = 16;
 

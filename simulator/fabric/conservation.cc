@@ -16,6 +16,9 @@ uint64_t FabricNetwork::AccountBytes(LinkId id) {
 void FabricNetwork::ForEachPacketOn(LinkId id,
                                     const std::function<void(uint32_t, bool)>& visit) const {
   ForEachTimed(links_[id], [&](uint32_t index) { visit(index, true); });
+  if ((links_[id].arrival_flags & Link::kDelayed) != 0) {
+    for (const LatePacket& late : cold_links_.at(id).late) visit(late.packet, true);
+  }
   if (IsShort(id)) return;
   const Port& port = ports_[port_of_link_[id]];
   for (const PacketQueue& queue : {port.control, port.data}) {

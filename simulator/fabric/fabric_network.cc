@@ -45,6 +45,7 @@ void FabricNetwork::Build(const FabricGraph& graph, FabricSimulatorImpl& engine)
   engine.SetHandler(EventClass::kDeparture, &FabricNetwork::HandleDeparture, this);
   engine.SetHandler(EventClass::kPauseFrame, &FabricNetwork::HandlePauseFrame, this);
   engine.SetHandler(EventClass::kHoldCheck, &FabricNetwork::HandleHoldCheck, this);
+  engine.SetHandler(EventClass::kLateArrival, &FabricNetwork::HandleLateArrival, this);
   engine.SetPrefetch(
       EventClass::kArrival,
       {.records = {packets_.base(), sizeof(Packet)},
@@ -216,21 +217,10 @@ inline void FabricNetwork::LeaveDevice(uint32_t index) {
   }
 }
 
-inline void FabricNetwork::Arrive(uint32_t index) {
-  if ((packets_[index].flags & Packet::kTombstone) != 0) [[unlikely]] {
-    packets_.FreeTombstone(index);
-    return;
-  }
-  const LinkId id = packets_[index].link;
-  Link& link = links_[id];
-  --link.timed;
-  if ((link.arrival_flags & Link::kFromLossyBuffer) != 0) [[unlikely]]
-    LeaveLossyBuffer(packets_[index]);
-  LeaveDevice(index);
-  if ((link.arrival_flags & (Link::kHashed | Link::kMayLose | Link::kBalanced)) != 0 &&
-      !ArriveSpecially(index)) [[unlikely]]
-    return;
+inline void FabricNetwork::TakeIn(uint32_t index) {
   Packet& packet = packets_[index];
+  const LinkId id = packet.link;
+  Link& link = links_[id];
   packet.ingress = id;
   ++packet.hop;
   ++link.packets;
@@ -265,6 +255,25 @@ inline void FabricNetwork::Arrive(uint32_t index) {
   }
 }
 
+void FabricNetwork::TakeInLate(uint32_t index) { TakeIn(index); }
+
+inline void FabricNetwork::Arrive(uint32_t index) {
+  if ((packets_[index].flags & Packet::kTombstone) != 0) [[unlikely]] {
+    packets_.FreeTombstone(index);
+    return;
+  }
+  const LinkId id = packets_[index].link;
+  Link& link = links_[id];
+  --link.timed;
+  if ((link.arrival_flags & Link::kFromLossyBuffer) != 0) [[unlikely]]
+    LeaveLossyBuffer(packets_[index]);
+  LeaveDevice(index);
+  constexpr uint8_t kSpecial = Link::kHashed | Link::kMayLose | Link::kBalanced | Link::kDelayed;
+  if ((link.arrival_flags & kSpecial) != 0 && !ArriveSpecially(index)) [[unlikely]]
+    return;
+  TakeIn(index);
+}
+
 bool FabricNetwork::ArriveSpecially(uint32_t index) {
   const Packet& packet = packets_[index];
   const LinkId id = packet.link;
@@ -277,6 +286,7 @@ bool FabricNetwork::ArriveSpecially(uint32_t index) {
     }
   }
   if ((flags & Link::kMayLose) != 0 && IsLost(index)) return false;
+  if ((flags & Link::kDelayed) != 0 && IsHeldBack(index)) return false;
   return (flags & Link::kBalanced) == 0 || ChooseNextLink(index);
 }
 

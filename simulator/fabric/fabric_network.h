@@ -216,6 +216,19 @@ class FabricNetwork : public ns3::Object {
   // (BIT_ERROR).
   using LossFilter = std::function<bool(const Packet&)>;
   void SetLossFilter(LinkId link, LossFilter is_lost);
+  // When the packet's last bit reaches, or reached, the far end of the cable it is on.
+  int64_t LastBitPs(const Packet& packet) const {
+    return DeparturePs(packet) + graph_->link(packet.link).propagation_ps;
+  }
+
+  // A link holds each packet that arrived, whole, for as long as `extra_delay_ps` answers, and
+  // longer where it would overtake: packets of one link stay in order. Pause frames are not held.
+  using DelayFilter = std::function<int64_t(const Packet&)>;
+  void SetDelayFilter(LinkId link, DelayFilter extra_delay_ps);
+
+  // The device at the link's far end sends pause frames without pause, from now on or no more: the
+  // link's data waits, whatever its buffers say. Not counted among pause frames.
+  void SetPauseStorm(LinkId link, bool storms);
 
   // From now on data packets collect what the switches on their way write into them.
   void EnableTelemetry();
@@ -260,10 +273,16 @@ class FabricNetwork : public ns3::Object {
     int64_t departure_ps;  // of the last packet at the rate before
     uint64_t rate_before_bps;
   };
+  struct LatePacket {
+    uint32_t packet;
+    int64_t release_ps;
+  };
   struct ColdLink {
     std::vector<Downtime> downtimes;
     std::vector<RateChange> rate_changes;
     LossFilter is_lost;
+    DelayFilter extra_delay_ps;
+    std::deque<LatePacket> late;  // held, in order
     uint64_t retransmitted_bytes = 0;
     uint64_t dropped_packets = 0;
   };
@@ -284,7 +303,10 @@ class FabricNetwork : public ns3::Object {
   // A hop (fabric_network.cc).
   static void HandleArrival(void* self, uint32_t index);
   void Arrive(uint32_t index);
-  bool ArriveSpecially(uint32_t index);  // false if the packet was lost
+  bool ArriveSpecially(uint32_t index);  // false if the packet was lost, or is held
+  // What arrived is the far end's.
+  [[gnu::always_inline]] void TakeIn(uint32_t index);
+  void TakeInLate(uint32_t index);
   // At a switch that balances: the packet's next link. False if the packet was lost.
   bool ChooseNextLink(uint32_t index);
   void LeaveDevice(uint32_t index);
@@ -387,6 +409,10 @@ class FabricNetwork : public ns3::Object {
   void MarkAbove(Packet& packet, int64_t backlog_ps);
   void ClearTelemetry(uint32_t index);
   void StampTelemetry(uint32_t index, int64_t backlog_ps);
+
+  // Extra delay (link_delay.cc).
+  static void HandleLateArrival(void* self, uint32_t link);
+  bool IsHeldBack(uint32_t index);  // true: comes later
 
   // Losses on a link (link_state.cc).
   // Drops the packet that arrives if its link loses it.

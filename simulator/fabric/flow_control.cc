@@ -55,7 +55,18 @@ void FabricNetwork::SendPauseFrame(LinkId ingress, bool xoff) {
 }
 
 void FabricNetwork::HandlePauseFrame(void* self, uint32_t frame) {
-  static_cast<FabricNetwork*>(self)->SetPaused(LinkOf(frame), IsXoffFrame(frame));
+  auto& network = *static_cast<FabricNetwork*>(self);
+  const LinkId id = LinkOf(frame);
+  Port& port = network.PortOf(id);
+  port.is_paused_by_frame = IsXoffFrame(frame);
+  if (!port.is_in_storm) network.SetPaused(id, port.is_paused_by_frame);
+}
+
+void FabricNetwork::SetPauseStorm(LinkId id, bool storms) {
+  Port& port = PortOf(id);
+  if (port.is_in_storm == storms) return;
+  port.is_in_storm = storms;
+  if (!port.is_paused_by_frame) SetPaused(id, storms);
 }
 
 void FabricNetwork::SetPaused(LinkId id, bool paused) {

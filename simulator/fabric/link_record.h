@@ -23,6 +23,7 @@ struct alignas(64) LinkRecord {
   static constexpr uint8_t kHashed = 2;
   static constexpr uint8_t kFromLossyBuffer = 4;
   static constexpr uint8_t kBalanced = 8;  // the switch it ends at chooses the next link
+  static constexpr uint8_t kDelayed = 16;  // holds packets back for an extra delay, or did
 
   // When the port has sent all that is timed: short form, all it holds; general form, the packet in
   // service.

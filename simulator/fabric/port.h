@@ -39,7 +39,9 @@ struct Port {
   uint64_t waiting_data_bytes = 0;
   uint32_t waiting_packets = 0;
   bool is_serving = false;  // its departure is on the wheel
-  bool is_paused = false;
+  bool is_paused = false;   // by pause frames or a storm
+  bool is_paused_by_frame = false;
+  bool is_in_storm = false;
   bool lacks_credit = false;  // for the data packet that is first
   bool check_pending = false;
   int64_t held_since_ps = 0;

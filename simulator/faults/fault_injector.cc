@@ -1,21 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/faults/fault_injector.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace railyard {
 namespace {
 
-// Transition 2f is the beginning of fault f, 2f+1 its end.
-constexpr uint32_t BeginOf(uint32_t fault) { return 2 * fault; }
-constexpr uint32_t EndOf(uint32_t fault) { return 2 * fault + 1; }
-constexpr bool IsEnd(uint32_t transition) { return transition % 2 == 1; }
-// At one instant ends come before beginnings, for one fault of a link may follow upon another.
-constexpr uint64_t IdOf(uint32_t transition, size_t fault_count) {
-  return IsEnd(transition) ? transition / 2 : fault_count + transition / 2;
+// Transition 2f is a beginning of fault f, 2f+1 an end. At one instant ends come before beginnings,
+// for one fault of a link may follow upon another.
+constexpr uint32_t TransitionOf(uint32_t fault, bool begins) {
+  return 2 * fault + (begins ? 0 : 1);
 }
+constexpr bool Begins(uint32_t transition) { return transition % 2 == 0; }
+constexpr uint64_t kBeginnings = uint64_t{1} << 32;
 
 }  // namespace
+
+std::string_view FaultKindName(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kLinkDown:
+      return "LINK_DOWN";
+    case FaultKind::kSwitchReboot:
+      return "SWITCH_REBOOT";
+    case FaultKind::kDegrade:
+      return "DEGRADE";
+    case FaultKind::kLoss:
+      return "LOSS";
+    case FaultKind::kDelay:
+      return "DELAY";
+    case FaultKind::kPauseStorm:
+      return "PAUSE_STORM";
+    case FaultKind::kBackgroundLoad:
+      return "BACKGROUND_LOAD";
+    case FaultKind::kStraggler:
+      return "STRAGGLER";
+  }
+  return "";
+}
 
 FaultInjector::FaultInjector(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
                              const RoutingDelays& delays, FabricNetwork& network,
@@ -26,78 +48,195 @@ FaultInjector::FaultInjector(const FabricGraph& graph, const std::vector<FaultSp
       network_(network),
       routing_(routing),
       hooks_(std::move(hooks)),
-      hops_(2 * faults.size()) {
+      effects_(graph, faults, network),
+      states_(faults.size()) {
   FabricSimulatorImpl& engine = network.engine();
   engine.SetHandler(EventClass::kFault, &FaultInjector::HandleFault, this);
   engine.SetHandler(EventClass::kRouting, &FaultInjector::HandleRouting, this);
-  const auto schedule_fault = [&](int64_t time_ps, uint32_t transition) {
-    engine.ScheduleFabric(time_ps, EventClass::kFault, IdOf(transition, faults.size()), transition);
-  };
-  const int64_t routing_delay_ps = delays.detection_ps + delays.convergence_ps;
   for (uint32_t f = 0; f < faults.size(); ++f) {
-    const FaultSpec& fault = faults[f];
-    schedule_fault(fault.at_ps, BeginOf(f));
-    const bool ends = fault.until_ps != kNeverPs;
-    if (ends) schedule_fault(fault.until_ps, EndOf(f));
-    // What is over before it is detected changes no route.
-    if (ends && fault.until_ps - fault.at_ps <= delays.detection_ps) continue;
-    ScheduleRouting(fault.at_ps + routing_delay_ps, BeginOf(f));
-    if (ends) ScheduleRouting(fault.until_ps + routing_delay_ps, EndOf(f));
+    if (!faults[f].timeline.anchor.is_set()) CountFrom(f, 0);
   }
 }
 
-void FaultInjector::ScheduleRouting(int64_t time_ps, uint32_t transition) {
-  network_.engine().ScheduleFabric(time_ps, EventClass::kRouting, IdOf(transition, faults_.size()),
-                                   transition);
+// --- Timelines -----------------------------------------------------------------------------------
+
+void FaultInjector::CountFrom(uint32_t fault, int64_t anchor_ps) {
+  State& state = states_[fault];
+  if (state.anchor_ps != kNeverPs) return;
+  state.anchor_ps = anchor_ps;
+  state.interval = faults_[fault].timeline.Interval(0, std::nullopt, faults_[fault].seed);
+  ScheduleNext(fault);
+}
+
+void FaultInjector::ScheduleNext(uint32_t fault) {
+  const State& state = states_[fault];
+  if (!state.interval) {
+    BeginAnchored(fault, true);
+    return;
+  }
+  // Later than any event: it does not happen.
+  if (state.interval->from_ps >= kNeverPs - state.anchor_ps) return;
+  ScheduleTransition(fault, true, state.anchor_ps + state.interval->from_ps);
+}
+
+void FaultInjector::ScheduleTransition(uint32_t fault, bool begins, int64_t time_ps) {
+  network_.engine().ScheduleFabric(time_ps, EventClass::kFault, (begins ? kBeginnings : 0) + fault,
+                                   TransitionOf(fault, begins));
 }
 
 void FaultInjector::HandleFault(void* self, uint32_t transition) {
-  static_cast<FaultInjector*>(self)->Apply(transition);
-}
-
-void FaultInjector::HandleRouting(void* self, uint32_t transition) {
-  static_cast<FaultInjector*>(self)->ApplyRoutes(transition);
-}
-
-void FaultInjector::Apply(uint32_t transition) {
-  if (!has_begun_ && !disarmed_) {
-    has_begun_ = true;
-    if (hooks_.before_first_fault) hooks_.before_first_fault();
+  auto& injector = *static_cast<FaultInjector*>(self);
+  if (!injector.has_begun_ && !injector.disarmed_) {
+    injector.has_begun_ = true;
+    if (injector.hooks_.before_first_fault) injector.hooks_.before_first_fault();
   }
-  if (disarmed_) return;
-  const uint32_t index = transition / 2;
-  const FaultSpec& fault = faults_[index];
-  const Cable& cable = graph_.cables()[fault.cable];
-  for (const auto& [is_hit, link] :
-       {std::pair(fault.forward, cable.forward), std::pair(fault.backward, cable.backward)}) {
-    if (!is_hit) continue;
-    network_.SetLinkUp(link, IsEnd(transition));
-    last_fault_of_link_[link] = static_cast<int32_t>(index);
+  if (injector.disarmed_) return;
+  if (Begins(transition)) {
+    injector.Begin(transition / 2);
+  } else {
+    injector.End(transition / 2);
   }
 }
 
-void FaultInjector::ApplyRoutes(uint32_t transition) {
+void FaultInjector::Begin(uint32_t fault) {
+  const FaultTimeline& timeline = faults_[fault].timeline;
+  State& state = states_[fault];
+  const int64_t now_ps = network_.engine().NowPs();
+  state.holds = true;
+  state.history.last_end_ps = kNeverPs;
+  if (state.history.begins++ == 0) state.history.first_begin_ps = now_ps;
+  if (state.interval->until_ps < kNeverPs - state.anchor_ps - timeline.training_ps) {
+    ScheduleTransition(fault, false,
+                       state.anchor_ps + state.interval->until_ps + timeline.training_ps);
+  }
+  Apply(fault);
+  if (state.history.begins == 1) BeginAnchored(fault, false);
+}
+
+void FaultInjector::End(uint32_t fault) {
+  State& state = states_[fault];
+  state.holds = false;
+  state.history.last_end_ps = network_.engine().NowPs();
+  Apply(fault);
+  state.interval =
+      faults_[fault].timeline.Interval(++state.number, state.interval, faults_[fault].seed);
+  ScheduleNext(fault);
+}
+
+// What it does, from now on or no more.
+void FaultInjector::Apply(uint32_t fault) {
+  const FaultSpec& spec = faults_[fault];
+  const bool holds = states_[fault].holds;
+  if (holds) {
+    effects_.Begin(fault);
+  } else {
+    effects_.End(fault);
+  }
+  if (TakesLinksDown(spec) && spec.is_noticed) Announce(fault, !holds);
+  if (spec.kind == FaultKind::kStraggler) SetGpuSpeeds(fault);
+  if (spec.kind == FaultKind::kBackgroundLoad && hooks_.set_load) hooks_.set_load(fault, holds);
+}
+
+void FaultInjector::BeginAnchored(uint32_t fault, bool at_end) {
+  for (uint32_t f = 0; f < faults_.size(); ++f) {
+    const FaultAnchor& anchor = faults_[f].timeline.anchor;
+    if (anchor.fault == fault && anchor.at_end == at_end) CountFrom(f, network_.engine().NowPs());
+  }
+}
+
+void FaultInjector::OnCollectiveProgress(uint32_t collective, double progress) {
   if (disarmed_) return;
-  const uint32_t index = transition / 2;
-  const FaultSpec& fault = faults_[index];
-  const Cable& cable = graph_.cables()[fault.cable];
+  for (uint32_t f = 0; f < faults_.size(); ++f) {
+    const FaultAnchor& anchor = faults_[f].timeline.anchor;
+    if (anchor.collective == collective && anchor.progress <= progress) {
+      CountFrom(f, network_.engine().NowPs());
+    }
+  }
+}
+
+void FaultInjector::SetGpuSpeeds(uint32_t fault) {
+  if (!hooks_.set_gpu_speed) return;
+  for (const uint32_t gpu : faults_[fault].gpus) {
+    double speed = 1;
+    for (uint32_t f = 0; f < faults_.size(); ++f) {
+      if (faults_[f].kind != FaultKind::kStraggler || !states_[f].holds) continue;
+      const auto& gpus = faults_[f].gpus;
+      if (std::find(gpus.begin(), gpus.end(), gpu) != gpus.end()) speed *= faults_[f].speed;
+    }
+    hooks_.set_gpu_speed(gpu, speed);
+  }
+}
+
+// --- Routes --------------------------------------------------------------------------------------
+
+bool FaultInjector::TakesLinksDown(const FaultSpec& fault) {
+  return fault.kind == FaultKind::kLinkDown || fault.kind == FaultKind::kSwitchReboot;
+}
+
+void FaultInjector::ScheduleNews(uint32_t news, int64_t time_ps) {
+  network_.engine().ScheduleFabric(time_ps, EventClass::kRouting,
+                                   (news_[news].up ? 0 : kBeginnings) + news, news);
+}
+
+void FaultInjector::Announce(uint32_t fault, bool up) {
+  news_.push_back({.fault = fault, .up = up, .number = states_[fault].number});
+  ScheduleNews(static_cast<uint32_t>(news_.size() - 1),
+               network_.engine().NowPs() + delays_.detection_ps);
+}
+
+// What is over before it is detected changes no route. Both ends know of a direction that fails:
+// one sees no light, and tells the other.
+bool FaultInjector::Detect(News& news) {
+  State& state = states_[news.fault];
+  const bool lasts = news.up ? !state.holds && state.number == news.number + 1
+                             : state.holds && state.number == news.number;
+  if (!lasts || state.is_known == !news.up) return false;
+  state.is_known = !news.up;
+  if (!news.up && state.history.first_detection_ps == kNeverPs) {
+    state.history.first_detection_ps = network_.engine().NowPs();
+  }
+  for (const LinkId link : faults_[news.fault].links) {
+    uint32_t& count = known_down_[link];
+    if (news.up ? --count != 0 : count++ != 0) continue;
+    news.links.push_back(link);
+    news.farthest.push_back(routing_.FarthestFrom(link));
+  }
+  news.is_detected = true;
+  return !news.links.empty();
+}
+
+void FaultInjector::Spread(uint32_t index) {
+  News& news = news_[index];
   const int64_t hop_ps = delays_.HopPs();
-  const uint32_t farthest = routing_.FarthestFrom(cable.forward);
-  // Both ends know of a direction that fails: one sees no light, and tells the other.
-  uint32_t& hops = hops_[transition];
+  const uint32_t farthest = *std::max_element(news.farthest.begin(), news.farthest.end());
   do {
-    if (fault.forward) routing_.SpreadLinkState(cable.forward, IsEnd(transition), hops);
-    if (fault.backward) routing_.SpreadLinkState(cable.backward, IsEnd(transition), hops);
-  } while (hops++ < farthest && hop_ps == 0);
-  if (hops <= farthest) ScheduleRouting(network_.engine().NowPs() + hop_ps, transition);
-  last_routed_fault_ = static_cast<int32_t>(index);
+    for (size_t i = 0; i < news.links.size(); ++i) {
+      if (news.hops <= news.farthest[i]) {
+        routing_.SpreadLinkState(news.links[i], news.up, news.hops);
+      }
+    }
+  } while (news.hops++ < farthest && hop_ps == 0);
+  if (news.hops <= farthest) ScheduleNews(index, network_.engine().NowPs() + hop_ps);
+  last_routed_fault_ = static_cast<int32_t>(news.fault);
   routes_have_changed_ = true;
   if (hooks_.on_routes_changed) hooks_.on_routes_changed();
 }
 
+void FaultInjector::HandleRouting(void* self, uint32_t index) {
+  auto& injector = *static_cast<FaultInjector*>(self);
+  if (injector.disarmed_) return;
+  News& news = injector.news_[index];
+  if (news.is_detected) {
+    injector.Spread(index);
+  } else if (injector.Detect(news)) {
+    const int64_t now_ps = injector.network_.engine().NowPs();
+    injector.ScheduleNews(index, now_ps + injector.delays_.convergence_ps);
+  }
+}
+
 int32_t FaultInjector::FaultOfLoss(LinkId link) const {
-  const auto it = last_fault_of_link_.find(link);
-  return it != last_fault_of_link_.end() ? it->second : last_routed_fault_;
+  const int32_t fault = effects_.FaultOfLoss(link);
+  return fault >= 0 ? fault : last_routed_fault_;
 }
 
 }  // namespace railyard

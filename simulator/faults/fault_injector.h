@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes faults happen: links go down and come back at their instants, and the fabric's routes
-// follow after detection and convergence, at each switch and NIC in its turn. A fault loses
-// packets; it never pauses time.
+// Makes faults happen: each begins and ends at its timeline's instants, and where links went down
+// or came back the fabric's routes follow after detection and convergence, at each switch and NIC
+// in its turn. A fault loses or delays packets; it never pauses time.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/fabric/routing_delays.h"
 #include "simulator/faults/fault_spec.h"
+#include "simulator/faults/link_effects.h"
 #include "topologies/routing.h"
 
 namespace railyard {
@@ -21,8 +23,12 @@ class FaultInjector {
   struct Hooks {
     std::function<void()> before_first_fault;  // at its instant, before anything changes
     std::function<void()> on_routes_changed;
+    // A GPU works at this share of its speed from now on; 0: it stands still.
+    std::function<void(uint32_t gpu, double speed)> set_gpu_speed{};
+    // The traffic of a kBackgroundLoad begins or ends.
+    std::function<void(uint32_t fault, bool runs)> set_load{};
   };
-  // All references must outlive this. Schedules every transition.
+  // All references must outlive this. Schedules what depends on nothing else.
   FaultInjector(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
                 const RoutingDelays& delays, FabricNetwork& network, EcmpRouting& routing,
                 Hooks hooks);
@@ -32,16 +38,57 @@ class FaultInjector {
   bool has_begun() const { return has_begun_; }
   bool routes_have_changed() const { return routes_have_changed_; }
 
+  // Of a collective `progress` of the payload has been received: what is anchored there begins.
+  void OnCollectiveProgress(uint32_t collective, double progress);
+
+  // What has become of a fault so far.
+  struct History {
+    int64_t first_begin_ps = kNeverPs;
+    int64_t last_end_ps = kNeverPs;  // while it does not hold
+    uint64_t begins = 0;
+    int64_t first_detection_ps = kNeverPs;  // that its links are down
+  };
+  const History& history(uint32_t fault) const { return states_[fault].history; }
+
   // The fault to which a loss on `link` now is due; for a missing route (UINT32_MAX) the last one
   // that changed routes. -1: none.
   int32_t FaultOfLoss(LinkId link) const;
 
  private:
+  struct State {
+    History history;
+    int64_t anchor_ps = kNeverPs;  // that its times count from
+    uint64_t number = 0;           // of `interval`
+    std::optional<FaultInterval> interval;
+    bool holds = false;
+    bool is_known = false;  // that its links are down
+  };
+  // That links went down or came back, on its way to those who route.
+  struct News {
+    uint32_t fault = 0;
+    bool up = false;
+    bool is_detected = false;
+    uint64_t number = 0;          // of the interval that began or ended
+    uint32_t hops = 0;            // how far it goes next
+    std::vector<LinkId> links{};  // whose state it changes
+    std::vector<uint32_t> farthest{};
+  };
+
   static void HandleFault(void* self, uint32_t transition);
-  static void HandleRouting(void* self, uint32_t transition);
-  void Apply(uint32_t transition);
-  void ApplyRoutes(uint32_t transition);
-  void ScheduleRouting(int64_t time_ps, uint32_t transition);
+  static void HandleRouting(void* self, uint32_t news);
+  static bool TakesLinksDown(const FaultSpec& fault);
+  void CountFrom(uint32_t fault, int64_t anchor_ps);
+  void ScheduleNext(uint32_t fault);
+  void ScheduleTransition(uint32_t fault, bool begins, int64_t time_ps);
+  void Begin(uint32_t fault);
+  void End(uint32_t fault);
+  void Apply(uint32_t fault);
+  void BeginAnchored(uint32_t fault, bool at_end);
+  void SetGpuSpeeds(uint32_t fault);
+  void ScheduleNews(uint32_t news, int64_t time_ps);
+  void Announce(uint32_t fault, bool up);
+  bool Detect(News& news);
+  void Spread(uint32_t news);
 
   const FabricGraph& graph_;
   const std::vector<FaultSpec>& faults_;
@@ -49,8 +96,10 @@ class FaultInjector {
   FabricNetwork& network_;
   EcmpRouting& routing_;
   Hooks hooks_;
-  std::unordered_map<LinkId, int32_t> last_fault_of_link_;
-  std::vector<uint32_t> hops_;  // by transition: how far its news goes next
+  LinkEffects effects_;
+  std::vector<State> states_;
+  std::vector<News> news_;
+  std::unordered_map<LinkId, uint32_t> known_down_;  // by how many faults
   int32_t last_routed_fault_ = -1;
   bool disarmed_ = false;
   bool has_begun_ = false;

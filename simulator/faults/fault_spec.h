@@ -1,23 +1,79 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// A fault: what it does to what, and when.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/units/units.h"
+#include "simulator/fabric/packet.h"
+#include "simulator/faults/fault_timeline.h"
+#include "topologies/fabric_graph.h"
 
 namespace railyard {
 
-// A cable that is down from `at_ps` until `until_ps`, in one direction or both. Checked: the cable
-// exists, the fault ends after it begins, and no two faults hold one direction at the same time.
+enum class FaultKind : uint8_t {
+  kLinkDown,        // links carry nothing
+  kSwitchReboot,    // a switch's cables carry nothing
+  kDegrade,         // links send at a lower rate
+  kLoss,            // links lose some of what they carry
+  kDelay,           // links hold back what they carry
+  kPauseStorm,      // the device at a link's end sends pause frames all the time
+  kBackgroundLoad,  // GPUs outside the job send to others
+  kStraggler,       // GPUs work more slowly, or not at all
+};
+std::string_view FaultKindName(FaultKind kind);  // "LINK_DOWN", …
+
+// Which of the packets that cross a link it loses.
+struct LossSpec {
+  enum class Model : uint8_t {
+    kUniform,         // each with `probability`
+    kGilbertElliott,  // each with that of the state the link is in
+    kBitErrors,       // each with 1 - (1 - bit_error_ratio)^bits
+    kNumbered,        // of `kind` those from the first_number-th on, `count` of them
+  };
+  Model model = Model::kUniform;
+  double probability = 0;
+  double bit_error_ratio = 0;
+  // Per packet: out of the good state, and back into it; losses in either.
+  double to_bad = 0;
+  double to_good = 1;
+  double loss_in_good = 0;
+  double loss_in_bad = 1;
+  PacketKind kind = PacketKind::kRdmaWrite;
+  uint64_t first_number = 1;
+  uint64_t count = 1;
+};
+
+// Traffic of somebody else: every sender keeps one message to every receiver under way, and begins
+// them at the rate it is to offer.
+struct LoadSpec {
+  std::vector<uint32_t> senders;    // GPUs
+  std::vector<uint32_t> receivers;  // GPUs
+  uint64_t rate_bps = 0;            // of each pair
+  uint64_t message_bytes = 0;
+};
+
 struct FaultSpec {
   std::string name;
-  uint32_t cable = 0;  // index into FabricGraph::cables()
-  bool forward = true;
-  bool backward = true;
-  int64_t at_ps = 0;
-  int64_t until_ps = kNeverPs;  // kNeverPs: for good
+  FaultKind kind = FaultKind::kLinkDown;
+  std::string target;         // for people
+  std::vector<LinkId> links;  // directions, ascending, each once
+  std::vector<uint32_t> gpus;
+  FaultTimeline timeline;
+  bool is_noticed = true;  // links that are down are seen to be so
+  uint64_t seed = 0;       // of all that is drawn for it
+  // Of kDegrade: the rate, or that share of each link's own.
+  uint64_t rate_bps = 0;
+  double rate_share = 0;
+  LossSpec loss;
+  // Of kDelay: at least the one, and up to the other beyond it.
+  int64_t delay_ps = 0;
+  int64_t jitter_ps = 0;
+  double speed = 1;  // of kStraggler: share of its own; 0: it stands still
+  LoadSpec load;
   SourceLocation where;
 };
 

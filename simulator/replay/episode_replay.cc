@@ -129,8 +129,12 @@ bool ReplayEngine::Try(const Episode& episode) {
   pending_before_ = pending_;
   tried_.clear();
   order_.BeginTrial();
+  // Something waits for how far a watched collective has come.
   const bool matches = FollowEpisode(episode, start_ps) &&
-                       (pending_.empty() || pending_.front().begin_ps >= rest_ps);
+                       (pending_.empty() || pending_.front().begin_ps >= rest_ps) &&
+                       std::none_of(tried_.begin(), tried_.end(), [this](const Call& call) {
+                         return watched_.contains(CallOf(call).collective);
+                       });
   const bool keep = matches && cache_mode_ != ReplayCacheMode::kVerify;
   order_.EndTrial(keep);
   if (!keep) {
@@ -161,10 +165,7 @@ bool ReplayEngine::FollowEpisode(const Episode& episode, int64_t start_ps) {
                       operations[ending].end_ps <= operations[beginning].begin_ps)) {
       ++next_end;
       const Call& call = tried_[ending];
-      order_.End(call.rank, call.index, start_ps + operations[ending].end_ps,
-                 [this](uint32_t rank, uint32_t index, int64_t begin_ps) {
-                   MayBegin(rank, index, begin_ps);
-                 });
+      LetFollow(call, start_ps + operations[ending].end_ps);
       continue;
     }
     if (pending_.empty()) return false;

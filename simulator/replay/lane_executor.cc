@@ -2,6 +2,7 @@
 #include "simulator/replay/lane_executor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 
@@ -131,7 +132,7 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
                                       uint32_t to, ConnectionUse use) {
   const ExecutedCommunicator& executed = communicators_[program.communicator].executed;
   const auto id = static_cast<uint32_t>(connections_.size());
-  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kSwitchSum, "too many connections");
+  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kFirstForeign, "too many connections");
   Connection connection;
   connection.from_gpu = executed.gpus[from];
   connection.to_gpu = executed.gpus[to];
@@ -495,6 +496,8 @@ void LaneExecutor::Advance(uint32_t id) {
       FinishLane(id);
       return;
     }
+    if (!gpu_speeds_.empty() && StandsStill(id)) [[unlikely]]
+      return;
     if (!lanes_[id].has_claimed && !ClaimConnections(id)) return;
     Lane& lane = lanes_[id];
     const int64_t start_ps = EarliestStartPs(lane);
@@ -506,10 +509,10 @@ void LaneExecutor::Advance(uint32_t id) {
       return;
     }
     if (lane.peers != kNone && !lane_peers_[lane.peers].operands.empty() && lane.slice_bytes != 0) {
-      RequestSum(lane, start_ps + SlicePs(lane));
+      RequestSum(lane, start_ps + AtSpeedPs(lane, SlicePs(lane)));
       return;
     }
-    RunSlice(lane, start_ps + SlicePs(lane));
+    RunSlice(lane, start_ps + AtSpeedPs(lane, SlicePs(lane)));
     NextSlice(id);
   }
 }
@@ -565,6 +568,41 @@ int64_t LaneExecutor::SlicePs(const Lane& lane) {
             : TransferTimePs(uint64_t{lane.slice_bytes} * lane.warp_share, costs.channel_rate_bps);
   }
   return last_slice_ps_;
+}
+
+uint32_t LaneExecutor::GpuOf(const Lane& lane) const {
+  const auto id = static_cast<size_t>(&lane - lanes_.data());
+  const Program& program = active_channels_[lane_programs_[id].channel].program;
+  return communicators_[program.communicator].executed.gpus[program.rank];
+}
+
+int64_t LaneExecutor::SlowedPs(const Lane& lane, int64_t time_ps) const {
+  return AtSpeedOfGpuPs(GpuOf(lane), time_ps);
+}
+
+int64_t LaneExecutor::AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const {
+  const double speed = gpu_speeds_.empty() ? 1 : gpu_speeds_[gpu];
+  return speed == 0 ? time_ps : std::llround(static_cast<double>(time_ps) / speed);
+}
+
+bool LaneExecutor::StandsStill(uint32_t id) {
+  if (gpu_speeds_[GpuOf(lanes_[id])] != 0) return false;
+  if (std::find(still_lanes_.begin(), still_lanes_.end(), id) == still_lanes_.end()) {
+    still_lanes_.push_back(id);
+  }
+  return true;
+}
+
+void LaneExecutor::SetGpuSpeed(uint32_t gpu, double speed) {
+  if (gpu_speeds_.empty()) gpu_speeds_.assign(graph_.gpus().size(), 1);
+  gpu_speeds_[gpu] = speed;
+  if (speed == 0) return;
+  const auto goes_on = [&](uint32_t id) { return GpuOf(lanes_[id]) == gpu; };
+  for (const uint32_t id : still_lanes_) {
+    if (goes_on(id)) Wake(id);
+  }
+  std::erase_if(still_lanes_, goes_on);
+  RunWoken();
 }
 
 int64_t LaneExecutor::ProxyDonePs(uint32_t gpu) {
@@ -646,6 +684,9 @@ void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_p
   SIM_CHECK(from.bytes[slot] == lane.slice_bytes,
             "a slice was received that is not the one that was sent");
   connections_[connection].payload_bytes += lane.slice_bytes;
+  if (!watched_.empty() && watched_.contains(connections_[connection].collective)) [[unlikely]] {
+    observer_.OnPayloadTaken(connections_[connection].collective, lane.slice_bytes);
+  }
   if (from.network) {
     SchedulePost(done_ps, connection, PostPhase::kGranted);
   } else {
@@ -728,6 +769,10 @@ void LaneExecutor::QueueAtProxy(uint32_t id) {
 // -------------------------------------------------------------------------
 
 void LaneExecutor::OnMessageDelivered(uint32_t id) {
+  if (IsForeign(id)) {
+    foreign_->OnMessageDelivered(id);
+    return;
+  }
   const uint32_t connection = id & ~(kRelayLeg | kSwitchSum);
   MessageSlots& slots = slots_[connection];
   if ((id & kSwitchSum) != 0) {
@@ -805,29 +850,53 @@ void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
 }
 
 void LaneExecutor::OnSendCompleted(uint32_t id) {
+  if (IsForeign(id)) {
+    foreign_->OnSendCompleted(id);
+    return;
+  }
   ++slots_[id].progress.completed;
   WakeSender(slots_[id]);
   RunWoken();
 }
 
 void LaneExecutor::OnClearToSend(uint32_t id) {
+  if (IsForeign(id)) {
+    foreign_->OnClearToSend(id);
+    return;
+  }
   ++slots_[id].progress.clear_to_send;
   QueueAtProxy(id);
 }
 
 void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
+  if (IsForeign(id)) {
+    foreign_->OnPacketLost(id, link);
+    return;
+  }
   observer_.OnPacketLost(id & ~(kRelayLeg | kSwitchSum), link);
 }
 
 void LaneExecutor::OnRetransmission(uint32_t id) {
+  if (IsForeign(id)) {
+    foreign_->OnRetransmission(id);
+    return;
+  }
   observer_.OnRetransmission(id & ~(kRelayLeg | kSwitchSum));
 }
 
 void LaneExecutor::OnLossRecovered(uint32_t id) {
+  if (IsForeign(id)) {
+    foreign_->OnLossRecovered(id);
+    return;
+  }
   observer_.OnLossRecovered(id & ~(kRelayLeg | kSwitchSum));
 }
 
 void LaneExecutor::OnConnectionError(uint32_t id, const std::string& why) {
+  if (IsForeign(id)) {
+    foreign_->OnConnectionError(id, why);
+    return;
+  }
   observer_.OnConnectionError(id & ~(kRelayLeg | kSwitchSum), why);
 }
 

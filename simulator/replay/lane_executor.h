@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -45,6 +46,8 @@ class LaneObserver {
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
   virtual void OnConnectionError(uint32_t connection, const std::string& why) = 0;
+  // A GPU took in payload of a collective that is watched.
+  virtual void OnPayloadTaken(uint32_t /*collective*/, uint64_t /*bytes*/) {}
 };
 
 class LaneExecutor final : public PacketSink, private TransportListener {
@@ -74,6 +77,26 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   // What decides what comes once no program runs, and what was counted (lane_rest.cc).
   void Visit(StateArchive& archive);
+
+  // From now on OnPayloadTaken() tells of that collective.
+  void WatchPayload(uint32_t collective) { watched_.insert(collective); }
+
+  // From now on what a GPU's CTAs do takes 1 / `speed` as long; with 0 they begin nothing. What has
+  // begun ends as it would have.
+  void SetGpuSpeed(uint32_t gpu, double speed);
+
+  // Queue pairs that are not of connections, opened with numbers from kFirstForeign on: whom to
+  // tell of them.
+  static constexpr uint32_t kFirstForeign = 1u << 29;
+  void SetForeignListener(TransportListener& listener) { foreign_ = &listener; }
+  RdmaTransport& rdma() { return rdma_; }
+
+  // How long a GPU takes now for what takes one at its own speed so long; the same for one that
+  // stands still.
+  int64_t AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const;
+  bool StandsStillNow(uint32_t gpu) const {
+    return !gpu_speeds_.empty() && gpu_speeds_[gpu] == 0;
+  }
 
   // The GPU of the same server with another local index.
   uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const;
@@ -107,6 +130,9 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static constexpr uint32_t kRelayLeg = 1u << 31;
   // Marks the sums of a switch, in what the transport knows an operand's connection by.
   static constexpr uint32_t kSwitchSum = 1u << 30;
+  static bool IsForeign(uint32_t connection) {
+    return (connection & (kRelayLeg | kSwitchSum)) == 0 && connection >= kFirstForeign;
+  }
 
   // A channel of a program: its batches one after the other.
   struct ActiveChannel {
@@ -244,8 +270,16 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // What the CTA takes to move the slice at hand, and what it spends between two slices.
   int64_t SlicePs(const Lane& lane);
   int64_t OverheadPs(const Lane& lane) const {
-    return costs_[lane.costs].costs.slice_overhead_ps / lane.steps_at_once;
+    return AtSpeedPs(lane, costs_[lane.costs].costs.slice_overhead_ps / lane.steps_at_once);
   }
+  // What takes a GPU at its own speed so long.
+  int64_t AtSpeedPs(const Lane& lane, int64_t time_ps) const {
+    return gpu_speeds_.empty() ? time_ps : SlowedPs(lane, time_ps);
+  }
+  int64_t SlowedPs(const Lane& lane, int64_t time_ps) const;
+  uint32_t GpuOf(const Lane& lane) const;
+  // The GPU stands still: the lane is woken when it goes on.
+  bool StandsStill(uint32_t lane);
   // When the proxy of a GPU is done with one more message.
   int64_t ProxyDonePs(uint32_t gpu);
 
@@ -282,6 +316,10 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::unordered_map<uint64_t, uint32_t> gpu_at_;  // by server and local index
   uint64_t last_slice_key_ = 0;                    // of last_slice_ps_: what it depends on
   int64_t last_slice_ps_ = 0;
+  std::vector<double> gpu_speeds_;     // by GPU; empty: all at their own
+  std::vector<uint32_t> still_lanes_;  // of GPUs that stand still
+  std::set<uint32_t> watched_;  // collectives
+  TransportListener* foreign_ = nullptr;
   uint32_t free_channel_ = kNone;
   uint32_t free_lane_ = kNone;
   bool running_woken_ = false;

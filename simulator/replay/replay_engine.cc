@@ -19,6 +19,19 @@ constexpr size_t kExplainedMax = 12;
 // Send and Recv, for which NCCL chooses no algorithm, cost what a ring's steps do.
 constexpr ReplayChoice kP2pCosts = {Algorithm::kRing, Protocol::kSimple};
 
+template <typename Visit>
+void ForEachLane(const CollectiveSchedule& schedule, Visit visit) {
+  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+    for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
+      for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
+        for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
+          visit(LaneId{rank, channel, batch, lane});
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
@@ -213,6 +226,7 @@ void ReplayEngine::NoteBegin(const Call& call, int64_t begin_ps) {
   const uint32_t collective = CallOf(call).collective;
   CollectiveTimes& times = times_[collective];
   if (times.calls_started == 0) times.first_start_ps = begin_ps;
+  if (times.calls_started == 0 && watched_.contains(collective)) BeginWatched(collective);
   if (++times.calls_started == call_count_[collective]) times.last_start_ps = begin_ps;
 }
 
@@ -223,6 +237,7 @@ void ReplayEngine::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps) {
     FinishCollective(collective, end_ps);
   }
   end_ps_ = end_ps;
+  ++calls_ended_;
   --operations_left_;
 }
 
@@ -310,11 +325,46 @@ void ReplayEngine::End(uint32_t id) {
   running.next_free = free_running_;
   free_running_ = id;
   --running_count_;
-  order_.End(
-      call.rank, call.index, now_ps,
-      [this](uint32_t rank, uint32_t index, int64_t begin_ps) { MayBegin(rank, index, begin_ps); });
+  LetFollow(call, now_ps);
   if (operations_left_ == 0) ns3::Simulator::Stop();
   ScheduleFirst();
+}
+
+// Rank r is GPU r; what is computed before a call takes a slow one longer.
+void ReplayEngine::LetFollow(const Call& call, int64_t end_ps) {
+  order_.End(call.rank, call.index, end_ps,
+             [this, end_ps](uint32_t rank, uint32_t index, int64_t begin_ps) {
+               const int64_t compute_ps = executor_.AtSpeedOfGpuPs(rank, begin_ps - end_ps);
+               MayBegin(rank, index, end_ps + compute_ps);
+             });
+}
+
+void ReplayEngine::BeginWatched(uint32_t id) {
+  const JobCollective& collective = job_.collectives[id];
+  observer_.OnCollectiveProgress(id, 0);
+  if (collective.is_p2p()) return;
+  const CollectiveSchedule& schedule = *PlanOf(collective).schedule;
+  uint64_t& total_bytes = watched_[id].total_bytes;
+  ForEachLane(schedule, [&](const LaneId& lane) {
+    const size_t peers = schedule.PeersOf(lane).recv_from.size();
+    const uint64_t steps = schedule.StepCount(lane);
+    for (uint64_t i = 0; i < steps;) {
+      const uint64_t alike = std::min(schedule.AlikeFrom(lane, i), steps - i);
+      const Step step = schedule.StepAt(lane, i);
+      if (step.recv_from != kNoPeer) {
+        total_bytes += alike * step.bytes * (step.recv_from == kAllPeers ? peers : 1);
+      }
+      i += alike;
+    }
+  });
+  executor_.WatchPayload(id);
+}
+
+void ReplayEngine::OnPayloadTaken(uint32_t collective, uint64_t bytes) {
+  Watched& watched = watched_[collective];
+  watched.taken_bytes += bytes;
+  observer_.OnCollectiveProgress(collective, static_cast<double>(watched.taken_bytes) /
+                                                 static_cast<double>(watched.total_bytes));
 }
 
 void ReplayEngine::FinishCollective(uint32_t collective, int64_t end_ps) {
@@ -380,15 +430,7 @@ int64_t ReplayEngine::BoundOfSchedule(const Communicator& communicator,
       AddToBound(communicator, lane.channel, lane.rank, peer.first, peer.second, bytes);
     }
   };
-  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
-    for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
-      for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
-        for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
-          add_lane({rank, channel, batch, lane});
-        }
-      }
-    }
-  }
+  ForEachLane(schedule, add_lane);
   return bound_model_.Take();
 }
 
@@ -448,6 +490,10 @@ std::string ReplayEngine::ExplainWaiting() const {
                         name_of(CallOf(running)), waiting.for_data ? "data from" : "a free slot of",
                         peer, waiting.channel, waiting.transport.empty() ? "" : "; ",
                         waiting.transport);
+  }
+  for (uint32_t gpu = 0; gpu < graph_.gpus().size(); ++gpu) {
+    if (!executor_.StandsStillNow(gpu)) continue;
+    text += fmt::format("{}, rank {}, stands still\n", graph_.device(graph_.gpus()[gpu]).name, gpu);
   }
   // Ranks that others wait for may be held up in another collective.
   std::vector<Pending> pending = pending_;

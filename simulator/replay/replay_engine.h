@@ -45,6 +45,8 @@ class ReplayObserver {
   virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
+  // A watched collective begins, or so much of its payload has been taken in; 1: all.
+  virtual void OnCollectiveProgress(uint32_t /*collective*/, double /*progress*/) {}
 };
 
 // Whether episodes that are known are simulated again.
@@ -78,6 +80,10 @@ class ReplayEngine final : private LaneObserver {
                ReplayObserver& observer);
   ~ReplayEngine() override;
 
+  // Has the observer told of the collective's progress; beyond its beginning only where it is
+  // planned as a whole.
+  void WatchProgress(uint32_t collective) { watched_[collective] = {}; }
+
   // Schedules the first operation of every stream.
   void Start();
 
@@ -86,6 +92,9 @@ class ReplayEngine final : private LaneObserver {
   const std::vector<CollectiveTimes>& times() const { return times_; }
   uint64_t calls_started() const { return calls_started_; }
   bool is_complete() const { return operations_left_ == 0; }
+  // Operations that ended so far; whether any runs.
+  uint64_t calls_left() const { return operations_left_; }
+  bool is_in_collective() const { return calls_started_ > calls_ended_; }
   bool is_aborted() const { return !abort_reason_.empty(); }
   const std::string& abort_reason() const { return abort_reason_; }
   // When the last operation ended, or the job was aborted.
@@ -219,6 +228,15 @@ class ReplayEngine final : private LaneObserver {
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
   void OnConnectionError(uint32_t connection, const std::string& why) override;
+  void OnPayloadTaken(uint32_t collective, uint64_t bytes) override;
+
+  struct Watched {
+    uint64_t total_bytes = 0;
+    uint64_t taken_bytes = 0;
+  };
+  void BeginWatched(uint32_t collective);
+  // The call has ended: those that it kept from beginning may begin.
+  void LetFollow(const Call& call, int64_t end_ps);
 
   const FabricGraph& graph_;
   FabricSimulatorImpl& engine_;
@@ -253,7 +271,10 @@ class ReplayEngine final : private LaneObserver {
   // What FollowEpisode() let begin, and what was pending before.
   std::vector<Call> tried_;
   std::vector<Pending> pending_before_;
+
+  std::map<uint32_t, Watched> watched_;  // by collective
   uint64_t calls_started_ = 0;
+  uint64_t calls_ended_ = 0;
   uint64_t operations_left_ = 0;
   int64_t end_ps_ = 0;
   std::string abort_reason_;

@@ -3,7 +3,7 @@
 
 namespace railyard {
 
-void LossRecorder::Observe(const FaultInjector& faults, const ReplayEngine& replay,
+void LossRecorder::Observe(FaultInjector& faults, const ReplayEngine& replay,
                            const FabricSimulatorImpl& engine) {
   faults_ = &faults;
   replay_ = &replay;

@@ -26,7 +26,7 @@ class LossRecorder final : public ReplayObserver {
 
   explicit LossRecorder(size_t fault_count) : losses_(fault_count) {}
   // Before the first fault.
-  void Observe(const FaultInjector& faults, const ReplayEngine& replay,
+  void Observe(FaultInjector& faults, const ReplayEngine& replay,
                const FabricSimulatorImpl& engine);
 
   const std::vector<FaultLosses>& losses() const { return losses_; }
@@ -34,9 +34,13 @@ class LossRecorder final : public ReplayObserver {
   void OnPacketLost(uint32_t connection, LinkId link) override;
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
+  // Faults may wait for it.
+  void OnCollectiveProgress(uint32_t collective, double progress) override {
+    faults_->OnCollectiveProgress(collective, progress);
+  }
 
  private:
-  const FaultInjector* faults_ = nullptr;
+  FaultInjector* faults_ = nullptr;
   const ReplayEngine* replay_ = nullptr;
   const FabricSimulatorImpl* engine_ = nullptr;
   std::vector<FaultLosses> losses_;

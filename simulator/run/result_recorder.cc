@@ -45,7 +45,8 @@ class Recorder {
       : scenario_(simulation.scenario),
         network_(simulation.network),
         replay_(simulation.replay),
-        losses_(simulation.losses) {}
+        losses_(simulation.losses),
+        faults_(simulation.faults) {}
 
   RunResult Record() {
     RecordRun();
@@ -184,18 +185,23 @@ class Recorder {
       const LossRecorder::FaultLosses& losses = losses_.losses()[i];
       FaultResult row;
       row.name = fault.name;
-      row.kind = "LINK_DOWN";
-      row.target = scenario_.fabric.cables()[fault.cable].name;
-      if (!fault.backward) row.target += " (forward)";
-      if (!fault.forward) row.target += " (backward)";
-      row.from_ps = fault.at_ps;
-      row.until_ps = fault.until_ps;
+      row.kind = FaultKindName(fault.kind);
+      row.target = fault.target;
+      const FaultInjector::History& history = faults_.history(static_cast<uint32_t>(i));
+      row.from_ps = history.first_begin_ps;
+      row.until_ps = history.last_end_ps;
+      row.begins = history.begins;
+      // Known even where the run ended before.
+      if (fault.timeline.IsOnceAtGivenTime()) {
+        row.from_ps = fault.timeline.at_ps;
+        row.until_ps = fault.timeline.until_ps;
+      }
       row.dropped_packets = losses.packets;
       row.collectives_hit = static_cast<uint32_t>(losses.collectives.size());
       row.ranks_hit = static_cast<uint32_t>(losses.gpus.size());
       row.first_retransmission_ps = losses.first_retransmission_ps;
       if (losses.last_recovery_ps >= 0 && losses.unrecovered.empty()) {
-        row.time_to_recover_ps = losses.last_recovery_ps - fault.at_ps;
+        row.time_to_recover_ps = losses.last_recovery_ps - row.from_ps;
       }
       result_.faults.push_back(std::move(row));
     }
@@ -239,10 +245,11 @@ class Recorder {
       mix(static_cast<uint64_t>(result_.status));
       mix(static_cast<uint64_t>(result_.simulated_time_ps));
       for (const FaultSpec& fault : scenario_.faults) {
-        mix(fault.cable);
-        mix(uint64_t{fault.forward} * 2 + fault.backward);
-        mix(static_cast<uint64_t>(fault.at_ps));
-        mix(static_cast<uint64_t>(fault.until_ps));
+        mix(static_cast<uint64_t>(fault.kind));
+        for (const LinkId link : fault.links) mix(link);
+        for (const uint32_t gpu : fault.gpus) mix(gpu);
+        mix(static_cast<uint64_t>(fault.timeline.at_ps));
+        mix(static_cast<uint64_t>(fault.timeline.until_ps));
       }
       for (const LinkResult& link : result_.links) {
         mix(link.payload_bytes);
@@ -266,6 +273,7 @@ class Recorder {
   const FabricNetwork& network_;
   const ReplayEngine& replay_;
   const LossRecorder& losses_;
+  const FaultInjector& faults_;
   RunResult result_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "analysis/run_result.h"
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/faults/fault_injector.h"
 #include "simulator/replay/replay_engine.h"
 #include "simulator/run/loss_recorder.h"
 #include "simulator/scenario/scenario.h"
@@ -15,6 +16,7 @@ struct EndedSimulation {
   const FabricNetwork& network;
   const ReplayEngine& replay;
   const LossRecorder& losses;
+  const FaultInjector& faults;
 };
 
 // All of a result but what the process used and the baseline. Checks that bytes are conserved.

@@ -15,12 +15,14 @@
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/faults/background_load.h"
 #include "simulator/faults/circuit_scheduler.h"
 #include "simulator/faults/fault_injector.h"
 #include "simulator/replay/replay_engine.h"
 #include "simulator/run/baseline.h"
 #include "simulator/run/loss_recorder.h"
 #include "simulator/run/result_recorder.h"
+#include "simulator/run/watchdog.h"
 #include "simulator/units/units.h"
 #include "topologies/routing.h"
 
@@ -82,32 +84,54 @@ class Simulation {
     network_->SetRouting(routing_);
     faults_ = std::make_unique<FaultInjector>(
         scenario.fabric, scenario.faults, scenario.routing, *network_, routing_,
-        FaultInjector::Hooks{.before_first_fault =
-                                 [this, pair = options.baseline] {
-                                   if (pair) ForkBaseline();
-                                 },
-                             .on_routes_changed =
-                                 [this] {
-                                   network_->OnRoutesChanged();
-                                   replay_->executor().ResolvePaths();
-                                 }});
+        FaultInjector::Hooks{
+            .before_first_fault =
+                [this, pair = options.baseline] {
+                  if (pair) ForkBaseline();
+                },
+            .on_routes_changed =
+                [this] {
+                  network_->OnRoutesChanged();
+                  replay_->executor().ResolvePaths();
+                },
+            .set_gpu_speed = [this](uint32_t gpu,
+                                    double speed) { replay_->executor().SetGpuSpeed(gpu, speed); },
+            .set_load = [this](uint32_t fault, bool runs) { load_->Set(fault, runs); }});
+    load_ = std::make_unique<BackgroundLoad>(scenario.fabric, scenario.faults,
+                                             replay_->executor().rdma(), engine_,
+                                             LaneExecutor::kFirstForeign);
+    replay_->executor().SetForeignListener(*load_);
     circuits_ = std::make_unique<CircuitScheduler>(scenario.fabric, *network_, routing_, [this] {
       network_->OnRoutesChanged();
       replay_->executor().ResolvePaths();
     });
     losses_.Observe(*faults_, *replay_, engine_);
+    for (const FaultSpec& fault : scenario.faults) {
+      const uint32_t collective = fault.timeline.anchor.collective;
+      if (collective != FaultAnchor::kNone) replay_->WatchProgress(collective);
+    }
+    if (scenario.watchdog.no_progress_ps > 0) {
+      watchdog_ = std::make_unique<Watchdog>(scenario.watchdog, *network_, *replay_);
+    }
   }
 
   RunResult Run() {
     const auto wall_start = std::chrono::steady_clock::now();
     replay_->Start();
+    if (watchdog_) watchdog_->Start();
     ns3::Simulator::Run();
     if (baseline_ && baseline_->is_child()) FinishBaseline();
 
-    RunResult result = RecordResult(
-        {.scenario = scenario_, .network = *network_, .replay = *replay_, .losses = losses_});
+    RunResult result = RecordResult({.scenario = scenario_,
+                                     .network = *network_,
+                                     .replay = *replay_,
+                                     .losses = losses_,
+                                     .faults = *faults_});
     result.events = engine_.EventCount();
     if (result.status == RunStatus::kStalled) result.simulated_time_ps = engine_.NowPs();
+    if (watchdog_ && watchdog_->has_barked() && result.status == RunStatus::kStalled) {
+      result.status_detail = watchdog_->why() + "\n" + result.status_detail;
+    }
     result.cpu_seconds = CpuSeconds();
     result.wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_start).count();
@@ -166,8 +190,10 @@ class Simulation {
   LossRecorder losses_;
   std::unique_ptr<ReplayEngine> replay_;
   std::unique_ptr<FaultInjector> faults_;
+  std::unique_ptr<BackgroundLoad> load_;
   std::unique_ptr<CircuitScheduler> circuits_;
   std::unique_ptr<Baseline> baseline_;
+  std::unique_ptr<Watchdog> watchdog_;
 };
 
 }  // namespace

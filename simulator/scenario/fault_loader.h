@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A scenario's `faults`: what breaks, when, and for how long.
+// A scenario's `faults`: what breaks, how, when, and for how long.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,13 @@
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/faults/fault_spec.h"
 #include "topologies/fabric_graph.h"
+#include "workloads/job.h"
 
 namespace railyard {
 
-// `fabric` is nullptr where it could not be loaded: the links are not looked up then.
+// `fabric` and `job` are nullptr where they could not be loaded: what refers to them is not looked
+// up then. `seed`: of the run.
 std::vector<FaultSpec> LoadFaults(const ProtoCursor& scenario, const FabricGraph* fabric,
-                                  Diagnostics& diagnostics);
+                                  const Job* job, uint64_t seed, Diagnostics& diagnostics);
 
 }  // namespace railyard

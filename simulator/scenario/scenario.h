@@ -12,6 +12,7 @@
 #include "simulator/faults/fault_spec.h"
 #include "simulator/replay/gpu_costs.h"
 #include "simulator/scenario/model_attributes.h"
+#include "simulator/scenario/watchdog_settings.h"
 #include "simulator/transport/nic_settings.h"
 #include "topologies/fabric_graph.h"
 #include "traces/import_report.h"
@@ -35,6 +36,7 @@ struct Scenario {
   NicSettings nic;                     // with the retransmission of `nccl` or its version
   std::vector<ModelAttribute> models;  // of the fabric; what is not stated has its default
   RoutingDelays routing;
+  WatchdogSettings watchdog;
   std::vector<FaultSpec> faults;
   // A rank begins each of its operations later by what it draws, once, between 0 and this.
   int64_t rank_skew_max_ps = 0;

@@ -347,6 +347,29 @@ std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const 
   return models;
 }
 
+WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnostics) {
+  // PyTorch's process groups over NCCL give up a collective after 10 minutes
+  // (torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp, kProcessGroupNCCLDefaultTimeout).
+  constexpr int64_t kDefaultPs = 600 * kPsPerSecond;
+  constexpr int64_t kMaxPs = 90LL * 24 * 3600 * kPsPerSecond;
+  // Whatever comes without faults ends by itself.
+  WatchdogSettings settings;
+  if (scenario.Size("faults") > 0) settings.no_progress_ps = kDefaultPs;
+  if (!scenario.Has("watchdog")) return settings;
+  const ProtoCursor cursor = scenario.Child("watchdog");
+  settings.no_progress_ps = cursor.DurationPs(diagnostics, "no_progress", kDefaultPs);
+  settings.no_progress_real_ps = cursor.DurationPs(diagnostics, "no_progress_real", kNeverPs);
+  for (const char* field : {"no_progress", "no_progress_real"}) {
+    if (!cursor.Has(field)) continue;
+    const int64_t limit_ps = cursor.DurationPs(diagnostics, field, 1);
+    if (limit_ps >= 1000 && limit_ps <= kMaxPs) continue;
+    cursor.Error(diagnostics, field,
+                 fmt::format("{} is out of range (expected 1 ns to 90 days)",
+                             Quote(cursor.Text(field, ""))));
+  }
+  return settings;
+}
+
 RoutingDelays LoadRouting(const ProtoCursor& scenario, Diagnostics& diagnostics) {
   if (!scenario.Has("routing")) return {};
   const std::vector<ModelAttribute> attributes =

@@ -11,6 +11,7 @@
 #include "simulator/fabric/routing_delays.h"
 #include "simulator/replay/gpu_costs.h"
 #include "simulator/scenario/model_attributes.h"
+#include "simulator/scenario/watchdog_settings.h"
 #include "simulator/transport/nic_settings.h"
 #include "topologies/fabric_graph.h"
 #include "workloads/nccl_planner.h"
@@ -34,6 +35,7 @@ NicSettings LoadNic(const ProtoCursor& scenario, Diagnostics& diagnostics);
 // if it could not be loaded.
 std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
                                              Diagnostics& diagnostics);
+WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnostics);
 RoutingDelays LoadRouting(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
 // NCCL's default of NCCL_IB_TIMEOUT in a version (as ncclGetVersion).

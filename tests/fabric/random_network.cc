@@ -273,8 +273,31 @@ class RandomNetwork : public PacketSink {
       const auto link = static_cast<LinkId>(Draw(graph_.link_count()));
       network_->SetLossFilter(link, [](const Packet& packet) { return packet.sequence % 7 == 3; });
     }
+    DrawDelaysAndStorms();
     for (int i = 0; i < 20; ++i) {
       Act(time(), EventClass::kPort, [this] { network_->CheckConservation(); });
+    }
+  }
+
+  void DrawDelaysAndStorms() {
+    const auto time = [&] { return static_cast<int64_t>(Draw(3'000)) * 10'000; };
+    for (uint64_t i = Draw(3); i > 0; --i) {
+      const auto link = static_cast<LinkId>(Draw(graph_.link_count()));
+      const auto unit_ps = static_cast<int64_t>(Draw(3) * 50'000);
+      const int64_t at_ps = time();
+      Act(at_ps, EventClass::kFault, [=, this] {
+        network_->SetDelayFilter(link, [unit_ps](const Packet& packet) {
+          return static_cast<int64_t>(packet.sequence % 5) * unit_ps;
+        });
+      });
+      Act(at_ps + 3'000'000, EventClass::kFault, [=, this] { network_->SetDelayFilter(link, {}); });
+    }
+    for (uint64_t i = Draw(3); i > 0; --i) {
+      const auto link = static_cast<LinkId>(Draw(graph_.link_count()));
+      const int64_t at_ps = time();
+      Act(at_ps, EventClass::kFault, [=, this] { network_->SetPauseStorm(link, true); });
+      Act(at_ps + 1'500'000, EventClass::kFault,
+          [=, this] { network_->SetPauseStorm(link, false); });
     }
   }
 

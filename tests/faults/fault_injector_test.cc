@@ -26,19 +26,20 @@ constexpr int64_t kDetectionPs = 10'000;
 constexpr int64_t kConvergencePs = 100'000;
 constexpr int64_t kRoutingPs = kDetectionPs + kConvergencePs;
 
+// Links are numbered as they are made, two for each cable.
 FaultSpec Cut(uint32_t cable, int64_t at_ps, int64_t until_ps = kNeverPs) {
   FaultSpec fault;
-  fault.cable = cable;
-  fault.at_ps = at_ps;
-  fault.until_ps = until_ps;
+  fault.links = {2 * cable, 2 * cable + 1};
+  fault.timeline.at_ps = at_ps;
+  fault.timeline.until_ps = until_ps;
   return fault;
 }
 FaultSpec ForwardOnly(FaultSpec fault) {
-  fault.backward = false;
+  fault.links.pop_back();
   return fault;
 }
 FaultSpec BackwardOnly(FaultSpec fault) {
-  fault.forward = false;
+  fault.links.erase(fault.links.begin());
   return fault;
 }
 

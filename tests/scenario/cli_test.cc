@@ -158,7 +158,8 @@ TEST_F(CliTest, SetsMayBeRepeatedAndStandAnywhere) {
             kExitInput);
   EXPECT_EQ(errors_,
             "--set seed=x: error: seed: \"x\" is not a whole number, 0 to 18446744073709551615\n"
-            "--set faults[0].kind=UP: error: faults[0].kind: unknown \"UP\" (expected LINK_DOWN)\n"
+            "--set faults[0].kind=UP: error: faults[0].kind: unknown \"UP\" (expected LINK_DOWN, "
+            "SWITCH_REBOOT, DEGRADE, LOSS, DELAY, PAUSE_STORM, BACKGROUND_LOAD or STRAGGLER)\n"
             "--set nam=1: error: nam: unknown field \"nam\" (did you mean \"name\"?)\n");
 }
 

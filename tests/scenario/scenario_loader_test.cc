@@ -76,11 +76,12 @@ TEST(ScenarioLoaderTest, MistakesInAllPartsAreFoundAtOnce) {
           "s)\n"
           ":7:46: error: faults[0].until: ends at \"2ms\", before it begins at \"5ms\" "
           "(expected a later time, or none for a fault that stays)\n"
-          ":8:1: error: faults[1].kind: missing (expected LINK_DOWN)\n"
+          ":8:1: error: faults[1].kind: missing (expected LINK_DOWN, SWITCH_REBOOT, DEGRADE, LOSS, "
+          "DELAY, PAUSE_STORM, BACKGROUND_LOAD or STRAGGLER)\n"
           ":8:1: error: faults[1].at: missing (expected a duration with its unit, e.g. "
           "\"300ms\")\n"
           ":8:1: error: faults[1].link: missing (expected a cable's name, e.g. "
-          "\"server1/nic3--leaf3\")\n");
+          "\"server1/nic3--leaf3\", or device or domain)\n");
 }
 
 TEST(ScenarioLoaderTest, MistakesOfTextAndOfMeaningAreFoundAtOnce) {
@@ -100,7 +101,8 @@ TEST(ScenarioLoaderTest, MistakesOfTextAndOfMeaningAreFoundAtOnce) {
       ":5:7: error: nic.mtu_bytes: 1500 is not an MTU of InfiniBand (expected 256, 512, 1024, 2048 "
       "or 4096)\n"
       ":5:23: error: nic.widow: unknown field \"widow\" (did you mean \"window\"?)\n"
-      ":6:16: error: faults[0].kind: unknown \"LINK_UP\" (expected LINK_DOWN)\n"
+      ":6:16: error: faults[0].kind: unknown \"LINK_UP\" (expected LINK_DOWN, "
+      "SWITCH_REBOOT, DEGRADE, LOSS, DELAY, PAUSE_STORM, BACKGROUND_LOAD or STRAGGLER)\n"
       ":6:24: error: faults[0].link: unknown link \"x\" (expected the two devices of a cable, e.g. "
       "\"server1/nic3--leaf3\")\n"
       ":6:44: error: faults[0].until: ends at \"2ms\", before it begins at \"5ms\" (expected a "

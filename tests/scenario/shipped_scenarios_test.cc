@@ -27,8 +27,8 @@ TEST(ShippedScenariosTest, TheFlapIsOf300MillisecondsOnANicLink) {
   EXPECT_EQ(scenario->nic.ib_timeout, 20u);
   ASSERT_EQ(scenario->faults.size(), 1u);
   const FaultSpec& fault = scenario->faults[0];
-  EXPECT_EQ(fault.until_ps - fault.at_ps, 300 * kPsPerMs);
-  const LinkId link = scenario->fabric.cables()[fault.cable].forward;
+  EXPECT_EQ(fault.timeline.until_ps - fault.timeline.at_ps, 300 * kPsPerMs);
+  const LinkId link = fault.links.front();
   EXPECT_EQ(scenario->fabric.link(link).tier, Tier::kNicLeaf);
 }
 
@@ -37,9 +37,9 @@ TEST(ShippedScenariosTest, TheIdleFlapIsTheSameOnASpineLink) {
   const auto idle = LoadShipped("h100_4x8_flap_idle_link");
   ASSERT_TRUE(flap && idle);
   ASSERT_EQ(idle->faults.size(), 1u);
-  EXPECT_EQ(idle->faults[0].at_ps, flap->faults[0].at_ps);
-  EXPECT_EQ(idle->faults[0].until_ps, flap->faults[0].until_ps);
-  const LinkId link = idle->fabric.cables()[idle->faults[0].cable].forward;
+  EXPECT_EQ(idle->faults[0].timeline.at_ps, flap->faults[0].timeline.at_ps);
+  EXPECT_EQ(idle->faults[0].timeline.until_ps, flap->faults[0].timeline.until_ps);
+  const LinkId link = idle->faults[0].links.front();
   EXPECT_EQ(idle->fabric.link(link).tier, Tier::kLeafSpine);
 }
 
@@ -49,7 +49,7 @@ TEST(ShippedScenariosTest, TheCutStays) {
   EXPECT_EQ(scenario->nic.ib_timeout, 14u);
   EXPECT_EQ(scenario->nic.ib_retry_cnt, 7u);
   ASSERT_EQ(scenario->faults.size(), 1u);
-  EXPECT_EQ(scenario->faults[0].until_ps, kNeverPs);
+  EXPECT_EQ(scenario->faults[0].timeline.until_ps, kNeverPs);
 }
 
 TEST(ShippedScenariosTest, TheRingsHaveTheRanksAndBytesOfTheirNames) {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Somebody else's traffic over the job's network: RDMA writes between GPUs, over queue pairs that
+// obey what the job's own obey (window, congestion control, retransmission). Each pair of GPUs
+// begins messages at the rate it is to offer, and waits while eight of its own are under way; what
+// it could not begin meanwhile it does not make up for.
+//
+// Not modelled: what those GPUs do else. A queue pair that breaks stays silent; no job of ours ends
+// with it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulator/faults/fault_spec.h"
+#include "simulator/transport/rdma_transport.h"
+#include "simulator/transport/transport_listener.h"
+
+namespace railyard {
+
+class BackgroundLoad final : public TransportListener {
+ public:
+  // Queue pairs are opened with connections `first_connection`, + 1, …, of which the transport's
+  // listener tells this. All references must outlive this.
+  BackgroundLoad(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
+                 RdmaTransport& transport, FabricSimulatorImpl& engine, uint32_t first_connection);
+
+  // The traffic of a kBackgroundLoad begins, or goes on no further than the messages under way.
+  void Set(uint32_t fault, bool runs);
+
+  // Payload of messages that arrived whole, of all loads.
+  uint64_t delivered_bytes() const { return delivered_bytes_; }
+
+  // TransportListener.
+  void OnMessageDelivered(uint32_t connection) override;
+  void OnSendCompleted(uint32_t connection) override;
+  void OnClearToSend(uint32_t /*connection*/) override {}
+  void OnPacketLost(uint32_t /*connection*/, LinkId /*link*/) override {}
+  void OnRetransmission(uint32_t /*connection*/) override {}
+  void OnLossRecovered(uint32_t /*connection*/) override {}
+  void OnConnectionError(uint32_t connection, const std::string& why) override;
+
+ private:
+  static constexpr uint32_t kUnderWayMax = 8;  // as a connection of NCCL has slots
+
+  struct Flow {
+    uint32_t queue_pair = 0;
+    uint64_t message_bytes = 0;
+    int64_t period_ps = 0;  // between two messages at the rate to be offered
+    int64_t next_ps = 0;    // when the next is due
+    bool runs = false;
+    uint32_t under_way = 0;  // messages
+    bool is_scheduled = false;
+    bool is_broken = false;
+  };
+
+  static void HandleLoad(void* self, uint32_t flow);
+  void Open(uint32_t fault);
+  void SendWhenDue(uint32_t flow);
+
+  const FabricGraph& graph_;
+  const std::vector<FaultSpec>& faults_;
+  RdmaTransport& transport_;
+  FabricSimulatorImpl& engine_;
+  uint32_t first_connection_;
+  std::vector<Flow> flows_;
+  std::vector<std::vector<uint32_t>> flows_of_fault_;
+  uint64_t delivered_bytes_ = 0;
+};
+
+}  // namespace railyard

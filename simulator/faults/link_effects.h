@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the faults that hold do to links. Several may hold one link: it is down while any of them
+// has it down, sends at the lowest rate, loses what any of them loses, and holds back for all of
+// them together.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/faults/fault_spec.h"
+#include "simulator/faults/packet_loss.h"
+
+namespace railyard {
+
+class LinkEffects {
+ public:
+  // All references must outlive this, and this the last packet.
+  LinkEffects(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
+              FabricNetwork& network);
+
+  // A fault begins or ends, now.
+  void Begin(uint32_t fault);
+  void End(uint32_t fault);
+
+  // Of a loss that is being reported, on `link`: the fault that it is due to; -1: none of a link's.
+  int32_t FaultOfLoss(LinkId link) const;
+
+ private:
+  struct Loss {
+    uint32_t fault;
+    PacketLoss model;
+    // The last two of its intervals: an arrival may be looked at a forwarding latency late.
+    FaultInterval interval;
+    FaultInterval before;
+  };
+  struct OnLink {
+    uint32_t down_count = 0;
+    uint32_t storm_count = 0;
+    int32_t last_down_fault = -1;
+    std::vector<uint32_t> degrading;  // faults that hold
+    std::vector<uint32_t> delaying;
+    std::vector<Loss> losses;  // of all faults that ever held
+    uint64_t delayed_packets = 0;
+  };
+
+  void SetDown(LinkId link, uint32_t fault, bool down);
+  void SetDegraded(LinkId link, uint32_t fault, bool degraded);
+  void SetLossy(LinkId link, uint32_t fault, bool lossy);
+  void SetDelayed(LinkId link, uint32_t fault, bool delayed);
+  void SetStorm(LinkId link, bool storms);
+  void Set(uint32_t fault, bool holds);
+  bool IsLost(LinkId link, const Packet& packet);
+  int64_t ExtraDelayPs(LinkId link);
+
+  const FabricGraph& graph_;
+  const std::vector<FaultSpec>& faults_;
+  FabricNetwork& network_;
+  std::unordered_map<LinkId, OnLink> on_link_;
+  // The packet an error model lost last.
+  LinkId lossy_link_ = UINT32_MAX;
+  int64_t loss_ps_ = -1;
+  uint32_t lossy_fault_ = 0;
+};
+
+}  // namespace railyard

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Which packets a link loses to a fault: the state of one loss model on one link.
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/fabric/packet.h"
+#include "simulator/faults/fault_spec.h"
+
+namespace railyard {
+
+class PacketLoss {
+ public:
+  // `seed`: of the fault and the link. `spec` must outlive this.
+  PacketLoss(const LossSpec& spec, uint64_t seed) : spec_(&spec), seed_(seed) {}
+
+  // To be asked once per packet, in the order of arrival.
+  bool Loses(const Packet& packet);
+
+ private:
+  const LossSpec* spec_;
+  uint64_t seed_;
+  uint64_t asked_ = 0;  // packets; of kNumbered, those of its kind
+  bool is_bad_ = false;
+};
+
+}  // namespace railyard

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Ends a run in which nothing goes on, though events still happen or will: no call ended and no
+// byte was delivered for a stated simulated time while a collective ran, or real time.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/replay/replay_engine.h"
+#include "simulator/scenario/scenario.h"
+
+namespace railyard {
+
+// Looks eight times in the stated time, so it ends a run an eighth of it late at most.
+class Watchdog {
+ public:
+  // All references must outlive this.
+  Watchdog(const WatchdogSettings& settings, const FabricNetwork& network,
+           const ReplayEngine& replay);
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog();
+
+  // The first look is scheduled, and the clock of real time runs from now on.
+  void Start();
+  bool has_barked() const { return !why_.empty(); }
+  // What it ended the run for.
+  const std::string& why() const { return why_; }
+
+ private:
+  static constexpr int kLooks = 8;
+  struct Sight {
+    uint64_t progress = 0;
+    int looks_in_vain = 0;
+  };
+
+  uint64_t Progress() const;
+  bool SeesNothing(Sight& sight) const;
+  void ScheduleLook();
+  void Look();
+  void LookInRealTime();
+  void AskForLooks();
+  void Bark(int64_t limit_ps, const char* which);
+
+  const WatchdogSettings& settings_;
+  const FabricNetwork& network_;
+  const ReplayEngine& replay_;
+  Sight in_simulated_time_;
+  Sight in_real_time_;
+  std::string why_;
+  // Real time: a thread has the simulation's own look, every now and then.
+  std::mutex mutex_;
+  std::condition_variable ends_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace railyard
