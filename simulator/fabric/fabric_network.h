@@ -107,7 +107,7 @@ struct NetworkCounters {
   uint64_t xon_frames = 0;
   int64_t pfc_pause_ps = 0;   // sum over links of the pauses that are over
   uint64_t general_hops = 0;  // transmissions in the general form
-  uint64_t draws = 0;         // by which packets were marked or lost, or not
+  uint64_t draws = 0;         // by which packets were marked, lost or held back, or not
   uint64_t dropped_data_bytes() const;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The state of connections between programs. Messages are numbered modulo 256 and only differences
 // count, so slots are walked from the oldest on.
+#include <bit>
+
 #include "simulator/replay/lane_executor.h"
 
 namespace railyard {
@@ -27,6 +29,8 @@ void LaneExecutor::Visit(StateArchive& archive) {
     archive.Count(connection.payload_bytes);
   }
   for (int64_t& free_ps : proxy_free_ps_) archive.Instant(free_ps);
+  archive.Constant(gpu_speeds_.size());
+  for (const double speed : gpu_speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));
   nvlink_.Visit(archive);
   rdma_.Visit(archive);
 }

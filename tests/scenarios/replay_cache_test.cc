@@ -123,7 +123,23 @@ class RepetitiveJob {
                            : fmt::format("leaf{}--spine{}", gpu, Below(servers_));
     } while (!links_.insert(link).second);
     const uint32_t at_us = 50 + Below(2000);
-    return LinkDown(link, fmt::format("{}us", at_us), fmt::format("{}us", at_us + 1 + Below(600)));
+    const std::string times =
+        fmt::format("at: \"{}us\" until: \"{}us\" }}\n", at_us, at_us + 1 + Below(600));
+    const auto fault = [&](const std::string& kind) {
+      return fmt::format("faults {{ link: \"{}\" kind: {} {}", link, kind, times);
+    };
+    switch (Below(6)) {
+      case 0:
+        return fault("DEGRADE rate: \"50Gbps\"");
+      case 1:
+        return fault("LOSS loss { probability: 0.01 }");
+      case 2:
+        return fault("DELAY delay: \"10us\" jitter: \"3us\"");
+      case 3:
+        return "faults { device: \"server0/gpu1\" kind: STRAGGLER speed: 0.5 " + times;
+      default:
+        return fault("LINK_DOWN");
+    }
   }
 
   std::mt19937 random_;

@@ -169,6 +169,11 @@ TEST_F(TrafficTest, MistakesAreAtTheirLines) {
               HasSubstr("direct_connect.traffic: nothing goes from server to server"));
   Load("f.textproto", "direct_connect { servers { count: 4 } traffic: \"no.csv\" }");
   EXPECT_THAT(findings_, HasSubstr("direct_connect.traffic: \"no.csv\": there is no such file"));
+  Write("pairs.csv", head + "0,8,5\n");
+  Load("f.textproto",
+       "direct_connect { servers { count: 4 } traffic: \"pairs.csv\" "
+       "demands { from: 1 to: 2 bytes: \"1KiB\" } }");
+  EXPECT_THAT(findings_, HasSubstr("traffic: stands beside demands (expected one of the two)"));
   Load("f.textproto", "direct_connect { servers { count: 4 } }");
   EXPECT_THAT(findings_, HasSubstr("traffic: missing (expected a pairs.csv, or demands { })"));
   Load("f.textproto",

@@ -207,6 +207,38 @@ TEST_F(NcclTopologyTest, MistakesAreAtTheirLines) {
               HasSubstr("there is already a net \"mlx5_0\""));
   EXPECT_THAT(FindingsOf(Nic("b", "mlx5_0", "1000")), HasSubstr("error: there is no GPU"));
   EXPECT_THAT(FindingsOf("<gpu dev=\"0\" sm=\"90\"/>"), HasSubstr("a gpu that is not in a pci"));
+  EXPECT_THAT(FindingsOf(Pci("b", "0x060400", Nvlink("a", 2))),
+              HasSubstr("dump.xml:4: error: an nvlink outside of a gpu"));
+  EXPECT_THAT(FindingsOf(Gpu("a", 0, Nvlink("", 2))),
+              HasSubstr("error: an nvlink without target or tclass"));
+  EXPECT_THAT(FindingsOf(Gpu("a", 0, Nvlink("b", 2, ""))),
+              HasSubstr("error: an nvlink without target or tclass"));
+  EXPECT_THAT(FindingsOf(Gpu("a", 0, Nvlink("b", 2, "0x030200") + Nvlink("b", 2, "0x030200")) +
+                         Gpu("b", 1)),
+              HasSubstr("a second nvlink to \"b\" (expected one with the count of both)"));
+  EXPECT_THAT(FindingsOf(Gpu("a", 0, Nvlink("s", 2), 90) + Gpu("b", 1, Nvlink("s", 2), 60)),
+              HasSubstr("GPUs with NVLinks of different rates (expected one kind of GPU)"));
+}
+
+TEST_F(NcclTopologyTest, DevicesOutsideOfACpuAreMistakes) {
+  const auto findings_of = [this](const std::string& inside) {
+    Load("dump.xml", "<system version=\"1\">\n" + inside + "</system>\n");
+    return findings_;
+  };
+  EXPECT_THAT(findings_of(Pci("b", "0x060400", "")),
+              HasSubstr("dump.xml:2: error: a pci outside of a cpu (expected <cpu> around it)"));
+  EXPECT_THAT(findings_of("<net name=\"a\" speed=\"1\"/>\n"),
+              HasSubstr("dump.xml:2: error: a net outside of a cpu"));
+}
+
+TEST_F(NcclTopologyTest, AServerWithoutANicIsAWarningAndInNoFabric) {
+  EXPECT_TRUE(LoadXml(Gpu("a", 0)).has_value()) << findings_;
+  EXPECT_THAT(findings_, HasSubstr("warning: there is no net: the server has no NIC"));
+  Write("dump.xml", kHead + Gpu("a", 0) + kTail);
+  EXPECT_FALSE(
+      Load("f.textproto", "leaf_spine { servers { count: 2 nccl_topology: \"dump.xml\" } }")
+          .has_value());
+  EXPECT_THAT(findings_, HasSubstr("\"dump.xml\" has no NIC (expected at least one)"));
 }
 
 TEST_F(NcclTopologyTest, WhatIsNoDumpIsRefused) {

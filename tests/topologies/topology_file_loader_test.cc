@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "simulator/units/units.h"
@@ -11,6 +12,8 @@
 
 namespace railyard {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Two GPUs with NICs of their own on one switch, without an island.
 constexpr char kTwoServers[] = R"(
@@ -143,6 +146,16 @@ TEST_F(TopologyFileLoaderTest, NumbersOutOfRangeAreRefused) {
   EXPECT_EQ(Complain(R"(devices { name: "x" kind: SWITCH forwarding_latency: "2s" })"),
             "mine.textproto:13:34: error: devices[5].forwarding_latency: 2 s is out of range "
             "(expected 0s to 1s)\n");
+}
+
+TEST_F(TopologyFileLoaderTest, APositionIsNumbersBetweenPoints) {
+  for (const char* position : {"", "1.", ".1", "a", "1,2", "65536", "1.2.3.4.5.6.7.8.9"}) {
+    EXPECT_THAT(Complain("devices { name: \"x\" kind: SWITCH coordinates: \"" +
+                         std::string(position) + "\" }"),
+                HasSubstr("devices[5].coordinates: \"" + std::string(position) +
+                          "\" is not a position (expected 1 to "))
+        << position;
+  }
 }
 
 TEST_F(TopologyFileLoaderTest, FieldsWithoutEffectAreRefused) {
