@@ -120,28 +120,32 @@ ResultTable DropsTable(const RunResult& result) {
 }
 
 ResultTable FaultsTable(const RunResult& result) {
-  return {.name = "faults",
-          .columns = {{"name", ColumnType::kText},
-                      {"kind", ColumnType::kText},
-                      {"target", ColumnType::kText},
-                      {"from_ps", ColumnType::kInteger},
-                      {"until_ps", ColumnType::kInteger},
-                      {"begins", ColumnType::kInteger},
-                      {"dropped_packets", ColumnType::kInteger},
-                      {"collectives_hit", ColumnType::kInteger},
-                      {"ranks_hit", ColumnType::kInteger},
-                      {"first_retransmission_ps", ColumnType::kInteger},
-                      {"time_to_recover_ps", ColumnType::kInteger}},
-          .row_count = result.faults.size(),
-          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
-            const FaultResult& fault = result.faults[row];
-            cells.insert(cells.end(),
-                         {Text(fault.name), Text(fault.kind), Text(fault.target),
-                          Time(fault.from_ps), Time(fault.until_ps), Integer(fault.begins),
-                          Integer(fault.dropped_packets), Integer(fault.collectives_hit),
-                          Integer(fault.ranks_hit), TimeOrNegative(fault.first_retransmission_ps),
-                          TimeOrNegative(fault.time_to_recover_ps)});
-          }};
+  return {
+      .name = "faults",
+      .columns = {{"name", ColumnType::kText},
+                  {"kind", ColumnType::kText},
+                  {"target", ColumnType::kText},
+                  {"from_ps", ColumnType::kInteger},
+                  {"until_ps", ColumnType::kInteger},
+                  {"begins", ColumnType::kInteger},
+                  {"dropped_packets", ColumnType::kInteger},
+                  {"collectives_hit", ColumnType::kInteger},
+                  {"ranks_hit", ColumnType::kInteger},
+                  {"bytes_hit", ColumnType::kInteger},
+                  {"time_to_detect_ps", ColumnType::kInteger},
+                  {"first_retransmission_ps", ColumnType::kInteger},
+                  {"time_to_recover_ps", ColumnType::kInteger}},
+      .row_count = result.faults.size(),
+      .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+        const FaultResult& fault = result.faults[row];
+        cells.insert(
+            cells.end(),
+            {Text(fault.name), Text(fault.kind), Text(fault.target), Time(fault.from_ps),
+             Time(fault.until_ps), Integer(fault.begins), Integer(fault.dropped_packets),
+             Integer(fault.collectives_hit), Integer(fault.ranks_hit), Integer(fault.bytes_hit),
+             TimeOrNegative(fault.time_to_detect_ps), TimeOrNegative(fault.first_retransmission_ps),
+             TimeOrNegative(fault.time_to_recover_ps)});
+      }};
 }
 
 ResultTable NotesTable(const RunResult& result) {

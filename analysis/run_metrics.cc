@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "simulator/units/units.h"
+
 namespace railyard {
 
 std::string_view RunStatusName(RunStatus status) {
@@ -121,6 +123,22 @@ PairCounts CountPairs(const RunResult& result) {
   const uint64_t gpus = result.gpu_count;
   counts.possible = gpus < 2 ? 0 : gpus * (gpus - 1);
   return counts;
+}
+
+StretchesAroundFault StretchesAround(const RunResult& result, const FaultResult& fault) {
+  std::vector<double> before;
+  std::vector<double> during;
+  std::vector<double> after;
+  for (const CollectiveResult& collective : result.collectives) {
+    const auto stretch = Stretch(result, collective);
+    if (!stretch) continue;
+    const bool is_before = fault.from_ps == kNeverPs || collective.last_end_ps < fault.from_ps;
+    const bool is_after = fault.until_ps != kNeverPs && collective.first_start_ps >= fault.until_ps;
+    (is_before ? before : is_after ? after : during).push_back(*stretch);
+  }
+  return {.before = SummarizeStretches(std::move(before)),
+          .during = SummarizeStretches(std::move(during)),
+          .after = SummarizeStretches(std::move(after))};
 }
 
 JobOutcome OutcomeOfJob(const RunResult& result) {

@@ -68,6 +68,16 @@ struct JobOutcome {
   std::optional<double> goodput;   // fault-free time over time; nullopt without a paired run
   std::optional<int64_t> lost_ps;  // time beyond the fault-free time
 };
+// Stretches of the collectives that were over before a fault began, that were under way while it
+// held, at least for a moment, and that began when it had ended for the last time. nullopt: there
+// are none with a stretch.
+struct StretchesAroundFault {
+  std::optional<StretchStatistics> before;
+  std::optional<StretchStatistics> during;
+  std::optional<StretchStatistics> after;
+};
+StretchesAroundFault StretchesAround(const RunResult& result, const FaultResult& fault);
+
 JobOutcome OutcomeOfJob(const RunResult& result);
 
 }  // namespace railyard

@@ -68,6 +68,8 @@ struct FaultResult {
   uint64_t dropped_packets = 0;
   uint32_t collectives_hit = 0;          // that lost a packet to it
   uint32_t ranks_hit = 0;                // that sent or were to receive such a packet
+  uint64_t bytes_hit = 0;                // sizes of the collectives that were
+  int64_t time_to_detect_ps = -1;        // that links are down, since from_ps; -1: nobody did
   int64_t first_retransmission_ps = -1;  // since time zero; -1: none
   int64_t time_to_recover_ps = -1;  // first delivery after the last loss, since from_ps; -1: never
 };

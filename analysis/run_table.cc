@@ -135,10 +135,10 @@ class RunTable {
                           Plural(r.packets, "data packet"), Count(r.packet_hops),
                           Count(r.control_hops)));
     if (r.replayed_collectives > 0) {
-      Paragraph(fmt::format("{} of {} began when the network was in a state that had led to the same "
-                            "before: taken from the replay cache.",
-                            Count(r.replayed_collectives),
-                            Plural(r.collectives.size(), "collective")));
+      Paragraph(
+          fmt::format("{} of {} began when the network was in a state that had led to the same "
+                      "before: taken from the replay cache.",
+                      Count(r.replayed_collectives), Plural(r.collectives.size(), "collective")));
     }
     Paragraph(StretchMeaning());
   }
@@ -293,6 +293,21 @@ class RunTable {
                        FormatDuration(fault.time_to_recover_ps));
   }
 
+  // Of collectives before, during and after the fault; empty without a fault-free run.
+  std::string StretchesText(const FaultResult& fault) const {
+    const StretchesAroundFault around = StretchesAround(result_, fault);
+    std::string text;
+    const auto add = [&text](const char* when, const std::optional<StretchStatistics>& stretches) {
+      if (!stretches) return;
+      text += fmt::format("{}{} {}", text.empty() ? "    largest stretch " : ", ", when,
+                          StretchText(stretches->max));
+    };
+    add("before it", around.before);
+    add("during", around.during);
+    add("after", around.after);
+    return text.empty() ? text : text + "\n";
+  }
+
   void PrintFaults() {
     if (result_.faults.empty() && result_.drops.empty()) return;
     Section("Faults and losses");
@@ -304,6 +319,7 @@ class RunTable {
                            Plural(fault.dropped_packets, "packet"),
                            Plural(fault.collectives_hit, "collective"),
                            Plural(fault.ranks_hit, "rank"), RecoveryText(fault));
+      text_ += StretchesText(fault);
     }
     if (shown < result_.faults.size()) {
       Item(fmt::format("and {} more; all are in results.sqlite",

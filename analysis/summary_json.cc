@@ -101,8 +101,9 @@ class SummaryWriter {
     put("max", &DurationStatistics::max_ps);
     writer_.EndObject();
   }
-  void PutStretches(const std::optional<StretchStatistics>& stretches) {
-    Key("stretch");
+  void PutStretches(const std::optional<StretchStatistics>& stretches,
+                    const char* name = "stretch") {
+    Key(name);
     writer_.StartObject();
     const auto put = [&](const char* key, double StretchStatistics::*figure) {
       PutReal(key, stretches ? std::optional((*stretches).*figure) : std::nullopt);
@@ -216,8 +217,19 @@ class SummaryWriter {
       PutTime("until_ps",
               fault.until_ps == kNeverPs ? std::nullopt : std::optional(fault.until_ps));
       Put("begins", fault.begins);
+      Put("dropped_packets", fault.dropped_packets);
       Put("collectives_hit", fault.collectives_hit);
       Put("ranks_hit", fault.ranks_hit);
+      Put("bytes_hit", fault.bytes_hit);
+      const auto since_begin = [](int64_t time_ps) {
+        return time_ps < 0 ? std::nullopt : std::optional(time_ps);
+      };
+      PutTime("time_to_detect_ps", since_begin(fault.time_to_detect_ps));
+      PutTime("first_retransmission_ps", since_begin(fault.first_retransmission_ps));
+      const StretchesAroundFault around = StretchesAround(result_, fault);
+      PutStretches(around.before, "stretch_before");
+      PutStretches(around.during, "stretch_during");
+      PutStretches(around.after, "stretch_after");
       PutTime("time_to_recover_ps", fault.time_to_recover_ps < 0
                                         ? std::nullopt
                                         : std::optional(fault.time_to_recover_ps));

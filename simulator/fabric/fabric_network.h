@@ -226,6 +226,11 @@ class FabricNetwork : public ns3::Object {
   using DelayFilter = std::function<int64_t(const Packet&)>;
   void SetDelayFilter(LinkId link, DelayFilter extra_delay_ps);
 
+  // A filter drew, or counted: what it does next is no function of the network's state.
+  void NoteDraw() { ++counters_.draws; }
+  // Which faults hold, as one number: what is at rest under others is in another state.
+  void SetConditions(uint64_t conditions) { conditions_ = conditions; }
+
   // The device at the link's far end sends pause frames without pause, from now on or no more: the
   // link's data waits, whatever its buffers say. Not counted among pause frames.
   void SetPauseStorm(LinkId link, bool storms);
@@ -469,6 +474,7 @@ class FabricNetwork : public ns3::Object {
   LoadBalancing load_balancing_ = LoadBalancing::kEcmp;
   int64_t flowlet_gap_ps_ = 0;
   LoadBalancer load_balancer_;
+  uint64_t conditions_ = 0;
   bool telemetry_enabled_ = false;
 
   ns3::TracedCallback<const PacketDropped&> packet_dropped_;

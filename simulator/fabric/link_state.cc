@@ -53,7 +53,6 @@ bool FabricNetwork::IsLost(uint32_t index) {
     return true;
   }
   if (!cold->second.is_lost) return false;
-  ++counters_.draws;
   if (!cold->second.is_lost(packet)) return false;
   Lose(index, DropReason::kBitError);
   return true;

@@ -10,6 +10,7 @@ void FabricNetwork::Visit(StateArchive& archive) {
   archive.Require(load_balancing_ == LoadBalancing::kEcmp && !telemetry_enabled_ &&
                   !hashes_trajectory_);
   archive.Require(packets_.live_count() == 0);
+  archive.Constant(conditions_);
   for (LinkId id = 0; id < links_.size(); ++id) {
     Link& link = links_[id];
     IngressPause& pause = pauses_[id];

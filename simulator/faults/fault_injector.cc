@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "topologies/mix64.h"
+
 namespace railyard {
 namespace {
 
@@ -127,6 +129,8 @@ void FaultInjector::End(uint32_t fault) {
 void FaultInjector::Apply(uint32_t fault) {
   const FaultSpec& spec = faults_[fault];
   const bool holds = states_[fault].holds;
+  conditions_ ^= Mix64(fault + 1);
+  network_.SetConditions(conditions_);
   if (holds) {
     effects_.Begin(fault);
   } else {

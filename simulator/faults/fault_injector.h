@@ -100,6 +100,7 @@ class FaultInjector {
   std::vector<State> states_;
   std::vector<News> news_;
   std::unordered_map<LinkId, uint32_t> known_down_;  // by how many faults
+  uint64_t conditions_ = 0;                          // of those that hold
   int32_t last_routed_fault_ = -1;
   bool disarmed_ = false;
   bool has_begun_ = false;

@@ -108,6 +108,7 @@ bool LinkEffects::IsLost(LinkId link, const Packet& packet) {
   // Every model sees every packet of its time, so that what it draws is a matter of its own.
   for (Loss& loss : on_link_.at(link).losses) {
     if (!Holds(loss.interval, last_bit_ps) && !Holds(loss.before, last_bit_ps)) continue;
+    network_.NoteDraw();
     if (!loss.model.Loses(packet) || is_lost) continue;
     is_lost = true;
     lossy_link_ = link;
@@ -129,10 +130,12 @@ void LinkEffects::SetDelayed(LinkId link, uint32_t fault, bool delayed) {
 
 int64_t LinkEffects::ExtraDelayPs(LinkId link) {
   OnLink& on_link = on_link_.at(link);
+  if (on_link.delaying.empty()) return 0;
   const uint64_t number = on_link.delayed_packets++;
   int64_t delay_ps = 0;
   for (const uint32_t fault : on_link.delaying) {
     const FaultSpec& spec = faults_[fault];
+    network_.NoteDraw();
     const KeyedDraw jitter(SeedOnLink(spec, link), kJitterStream, number);
     delay_ps += spec.delay_ps + jitter.BelowPs(spec.jitter_ps);
   }

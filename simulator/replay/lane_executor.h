@@ -94,9 +94,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // How long a GPU takes now for what takes one at its own speed so long; the same for one that
   // stands still.
   int64_t AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const;
-  bool StandsStillNow(uint32_t gpu) const {
-    return !gpu_speeds_.empty() && gpu_speeds_[gpu] == 0;
-  }
+  bool StandsStillNow(uint32_t gpu) const { return !gpu_speeds_.empty() && gpu_speeds_[gpu] == 0; }
 
   // The GPU of the same server with another local index.
   uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const;
@@ -318,7 +316,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   int64_t last_slice_ps_ = 0;
   std::vector<double> gpu_speeds_;     // by GPU; empty: all at their own
   std::vector<uint32_t> still_lanes_;  // of GPUs that stand still
-  std::set<uint32_t> watched_;  // collectives
+  std::set<uint32_t> watched_;         // collectives
   TransportListener* foreign_ = nullptr;
   uint32_t free_channel_ = kNone;
   uint32_t free_lane_ = kNone;

@@ -199,6 +199,12 @@ class Recorder {
       row.dropped_packets = losses.packets;
       row.collectives_hit = static_cast<uint32_t>(losses.collectives.size());
       row.ranks_hit = static_cast<uint32_t>(losses.gpus.size());
+      for (const uint32_t collective : losses.collectives) {
+        row.bytes_hit += scenario_.job.collectives[collective].bytes;
+      }
+      if (history.first_detection_ps != kNeverPs) {
+        row.time_to_detect_ps = history.first_detection_ps - history.first_begin_ps;
+      }
       row.first_retransmission_ps = losses.first_retransmission_ps;
       if (losses.last_recovery_ps >= 0 && losses.unrecovered.empty()) {
         row.time_to_recover_ps = losses.last_recovery_ps - row.from_ps;

@@ -2,6 +2,7 @@
 #include "simulator/scenario/program_trace.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -21,11 +22,14 @@ namespace {
 using protos::ProgramCollective;
 
 constexpr Datatype kElement = Datatype::kFloat32;
+constexpr int64_t kComputeMaxPs = 3600 * kPsPerSecond;
 
 // One entry of the program, repeated.
 struct Entry {
   TraceOperation operation;
   uint64_t repeat = 1;
+  uint32_t group_ranks = 0;            // of the groups that make it, each for itself
+  uint32_t stride = 1;                 // between the ranks of a group
   std::vector<uint32_t> destinations;  // of kSend: by rank
 };
 
@@ -98,13 +102,15 @@ class ProgramLoader {
     }
     uint64_t calls = 0;
     for (const Entry& entry : entries) calls += entry.repeat * rank_count_;
+    const uint64_t rounds = program_.Number(diagnostics_, "repeat", 1, 1, kProgramCallsMax);
+    calls = calls > kProgramCallsMax ? calls : calls * rounds;
     if (calls > kProgramCallsMax) {
       program_.Error(diagnostics_, "collectives",
                      fmt::format("{} calls over {} ranks (expected at most {})", calls, rank_count_,
                                  kProgramCallsMax));
       return std::nullopt;
     }
-    return MakeTrace(entries);
+    return MakeTrace(entries, rounds);
   }
 
  private:
@@ -118,14 +124,22 @@ class ProgramLoader {
       cursor.Missing(diagnostics_, "kind", "e.g. ALL_REDUCE");
     }
     operation.datatype = kElement;
-    operation.count = LoadCount(cursor, operation.kind);
+    LoadGroups(cursor, entry);
+    operation.count = LoadCount(cursor, operation.kind, entry.group_ranks);
+    operation.compute_before_ps = cursor.DurationPs(diagnostics_, "compute_before", 0);
+    if (operation.compute_before_ps > kComputeMaxPs) {
+      cursor.Error(diagnostics_, "compute_before",
+                   fmt::format("{} is out of range (expected at most 1 h)",
+                               Quote(cursor.Text("compute_before", ""))));
+    }
     if (cursor.Has("root") && cursor.Has("kind") && !cursor.IsDoubtful("kind") &&
         !HasRoot(operation.kind)) {
       cursor.Error(diagnostics_, "root",
                    "means nothing for this kind (expected BROADCAST, REDUCE, GATHER or SCATTER)");
     } else {
-      operation.root = static_cast<uint32_t>(cursor.Number(
-          diagnostics_, "root", 0, 0, rank_count_ > 0 ? rank_count_ - 1 : kTraceRanksMax));
+      operation.root = static_cast<uint32_t>(
+          cursor.Number(diagnostics_, "root", 0, 0,
+                        entry.group_ranks > 0 ? entry.group_ranks - 1 : kTraceRanksMax));
     }
     if (operation.kind == CollectiveKind::kSend && rank_count_ == 1) {
       cursor.Error(diagnostics_, "kind", "needs two GPUs or more (the fabric has one)");
@@ -134,6 +148,33 @@ class ProgramLoader {
     }
     entry.repeat = cursor.Number(diagnostics_, "repeat", 1, 1, kProgramCallsMax);
     return entry;
+  }
+
+  // Which communicators an entry's calls are of.
+  void LoadGroups(const ProtoCursor& cursor, Entry& entry) {
+    entry.group_ranks = rank_count_;
+    if (cursor.Has("groups_of") && cursor.Has("stride")) {
+      cursor.Error(diagnostics_, "stride", "stands beside groups_of (expected one of them)");
+      return;
+    }
+    const char* const field = cursor.Has("stride") ? "stride" : "groups_of";
+    if (!cursor.Has(field)) return;
+    const auto value =
+        static_cast<uint32_t>(cursor.Number(diagnostics_, field, 1, 1, kTraceRanksMax));
+    if (rank_count_ == 0) return;
+    if (rank_count_ % value != 0) {
+      cursor.Error(
+          diagnostics_, field,
+          fmt::format("{} does not divide the {} ranks (expected a divisor)", value, rank_count_));
+      return;
+    }
+    const auto& message = static_cast<const ProgramCollective&>(cursor.message());
+    if (KindOf(message.kind()) == CollectiveKind::kSend) {
+      cursor.Error(diagnostics_, field, "means nothing for this kind (expected it with others)");
+      return;
+    }
+    entry.stride = cursor.Has("stride") ? value : 1;
+    entry.group_ranks = cursor.Has("stride") ? rank_count_ / value : value;
   }
 
   std::vector<uint32_t> DestinationsOf(ProgramCollective::Kind kind) const {
@@ -146,7 +187,7 @@ class ProgramLoader {
   }
 
   // The API's count for nccl-tests' size.
-  uint64_t LoadCount(const ProtoCursor& cursor, CollectiveKind kind) {
+  uint64_t LoadCount(const ProtoCursor& cursor, CollectiveKind kind, uint32_t ranks) {
     if (!cursor.Has("bytes")) {
       cursor.Missing(diagnostics_, "bytes", kExpectedBytes);
       return 0;
@@ -161,21 +202,41 @@ class ProgramLoader {
       return 0;
     }
     const bool has_blocks = HasBlocks(kind);
-    if (cursor.IsDoubtful("kind") || (has_blocks && rank_count_ == 0)) return 0;
+    if (cursor.IsDoubtful("kind") || (has_blocks && ranks == 0)) return 0;
     const uint64_t grain_bytes =
-        DatatypeBytes(kElement) * (has_blocks ? uint64_t{rank_count_} : uint64_t{1});
+        DatatypeBytes(kElement) * (has_blocks ? uint64_t{ranks} : uint64_t{1});
     if (bytes % grain_bytes != 0) {
       cursor.Error(
           diagnostics_, "bytes",
           fmt::format(
               "{} bytes are not a whole number of {} elements{} (expected a multiple of {})", bytes,
-              DatatypeName(kElement),
-              has_blocks ? fmt::format(" for each of {} ranks", rank_count_) : "", grain_bytes));
+              DatatypeName(kElement), has_blocks ? fmt::format(" for each of {} ranks", ranks) : "",
+              grain_bytes));
     }
     return bytes / grain_bytes;
   }
 
-  Trace MakeTrace(const std::vector<Entry>& entries) const {
+  // The communicators of an entry's groups: the number of the first; they follow one another.
+  uint32_t CommunicatorsOf(const Entry& entry, Trace& trace) {
+    if (entry.group_ranks == rank_count_) return 0;
+    const auto [known, is_new] = communicators_.try_emplace(
+        {entry.group_ranks, entry.stride}, static_cast<uint32_t>(trace.communicators.size()));
+    for (uint32_t group = 0; is_new && group < rank_count_ / entry.group_ranks; ++group) {
+      const bool is_strided = entry.stride > 1;
+      TraceCommunicator communicator{
+          .name = fmt::format("{}{}/{}", is_strided ? "stride" : "of",
+                              is_strided ? entry.stride : entry.group_ranks, group),
+          .ranks = {}};
+      for (uint32_t i = 0; i < entry.group_ranks; ++i) {
+        communicator.ranks.push_back(is_strided ? group + i * entry.stride
+                                                : group * entry.group_ranks + i);
+      }
+      trace.communicators.push_back(std::move(communicator));
+    }
+    return known->second;
+  }
+
+  Trace MakeTrace(const std::vector<Entry>& entries, uint64_t rounds) {
     Trace trace;
     trace.origin = "program";
     trace.rank_count = rank_count_;
@@ -183,25 +244,35 @@ class ProgramLoader {
     std::iota(world.ranks.begin(), world.ranks.end(), 0u);
     trace.communicators.push_back(std::move(world));
     trace.operations.resize(rank_count_);
-    const bool is_shared = std::all_of(entries.begin(), entries.end(), [](const Entry& entry) {
-      return entry.destinations.empty();
+    const bool is_shared = std::all_of(entries.begin(), entries.end(), [this](const Entry& entry) {
+      return entry.destinations.empty() && entry.group_ranks == rank_count_;
     });
     if (is_shared) {
       for (uint32_t rank = 1; rank < rank_count_; ++rank) {
         trace.operations.SetProgram(rank, trace.operations.program_of_rank(0));
       }
     }
-    for (const Entry& entry : entries) {
-      if (!entry.destinations.empty()) {
-        AppendSends(entry, trace);
-        continue;
-      }
-      for (uint32_t rank = 0; rank < (is_shared ? 1 : rank_count_); ++rank) {
-        std::vector<TraceOperation>& calls = trace.operations[rank];
-        calls.insert(calls.end(), static_cast<size_t>(entry.repeat), entry.operation);
-      }
+    for (uint64_t round = 0; round < rounds; ++round) {
+      for (const Entry& entry : entries) Append(entry, is_shared ? 1 : rank_count_, trace);
     }
     return trace;
+  }
+
+  void Append(const Entry& entry, uint32_t programs, Trace& trace) {
+    if (!entry.destinations.empty()) {
+      AppendSends(entry, trace);
+      return;
+    }
+    const uint32_t first = CommunicatorsOf(entry, trace);
+    for (uint32_t rank = 0; rank < programs; ++rank) {
+      TraceOperation call = entry.operation;
+      call.communicator = first;
+      if (entry.group_ranks != rank_count_) {
+        call.communicator += entry.stride > 1 ? rank % entry.stride : rank / entry.group_ranks;
+      }
+      std::vector<TraceOperation>& calls = trace.operations[rank];
+      calls.insert(calls.end(), static_cast<size_t>(entry.repeat), call);
+    }
   }
 
   // Each rank's Send and Recv in one group.
@@ -229,6 +300,8 @@ class ProgramLoader {
   uint32_t rank_count_;
   uint64_t seed_;
   Diagnostics& diagnostics_;
+  // By ranks in a group and stride: the first of its communicators.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> communicators_;
 };
 
 }  // namespace

@@ -97,9 +97,12 @@ RunResult MadeUpRun() {
                  .target = "server0/nic0--leaf0",
                  .from_ps = 3 * kPsPerMs,
                  .until_ps = 4 * kPsPerMs,
+                 .begins = 1,
                  .dropped_packets = 3,
                  .collectives_hit = 1,
                  .ranks_hit = 4,
+                 .bytes_hit = 100'000'000,
+                 .time_to_detect_ps = 2'000'000,
                  .first_retransmission_ps = 9 * kPsPerMs,
                  .time_to_recover_ps = 6 * kPsPerMs}};
   run.transport = {.retransmitted_packets = 3, .timeouts = 1};

@@ -131,6 +131,7 @@ TEST(RunTableTest, TellsTheStoryOfAFault) {
                 "    first retransmission at " +
                 FormatDuration(9 * kPsPerMs) + ", recovered " + FormatDuration(6 * kPsPerMs) +
                 " after the fault began\n"
+                "    largest stretch before it 1, during 4.000, after 1\n"
                 "  dropped for LINK_DOWN: 3 packets (300 B)\n");
 }
 
@@ -142,7 +143,8 @@ TEST(RunTableTest, TellsOfAFaultThatNeverEndsAndOfOneThatDidNothing) {
   EXPECT_THAT(PrintRunTable(run), HasSubstr("never recovered\n"));
   run.faults[0].dropped_packets = 0;
   run.drops.clear();
-  EXPECT_THAT(PrintRunTable(run), HasSubstr("nothing to recover from\n  no packet was dropped\n"));
+  EXPECT_THAT(PrintRunTable(run), HasSubstr("nothing to recover from\n    largest stretch before "
+                                            "it 1, during 4.000\n  no packet was dropped\n"));
 }
 
 TEST(RunTableTest, ShowsOnlyTransportCountersThatCounted) {

@@ -83,7 +83,7 @@ TEST_F(DatabaseTest, HoldsPairsDropsFaultsAndNotes) {
   EXPECT_THAT(Query("SELECT * FROM drops"), ElementsAre("LINK_DOWN", "3", "300"));
   EXPECT_THAT(Query("SELECT * FROM faults"),
               ElementsAre("flap", "LINK_DOWN", "server0/nic0--leaf0", "3000000000", "4000000000",
-                          "3", "1", "4", "9000000000", "6000000000"));
+                          "1", "3", "1", "4", "100000000", "2000000", "9000000000", "6000000000"));
   EXPECT_THAT(Query("SELECT note FROM notes"), ElementsAre("Half of the ranks are reconstructed."));
 }
 

@@ -56,8 +56,10 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
               ElementsAre("retransmitted_packets", "timeouts", "ecn_marked", "cnp", "pfc_pause_ps",
                           "qp_errors"));
   EXPECT_THAT(Keys(summary["faults"][0]),
-              ElementsAre("name", "kind", "target", "from_ps", "until_ps", "collectives_hit",
-                          "ranks_hit", "time_to_recover_ps"));
+              ElementsAre("name", "kind", "target", "from_ps", "until_ps", "begins",
+                          "dropped_packets", "collectives_hit", "ranks_hit", "bytes_hit",
+                          "time_to_detect_ps", "first_retransmission_ps", "stretch_before",
+                          "stretch_during", "stretch_after", "time_to_recover_ps"));
   EXPECT_THAT(Keys(summary["jobs"][0]),
               ElementsAre("name", "status", "restarts", "goodput", "lost_ps"));
   EXPECT_THAT(Keys(summary["payload"]),
