@@ -25,6 +25,8 @@ std::string_view CollectiveKindName(CollectiveKind kind) {
       return "Send";
     case CollectiveKind::kRecv:
       return "Recv";
+    case CollectiveKind::kCompute:
+      return "Compute";
   }
   return "?";
 }
@@ -132,6 +134,7 @@ uint64_t OperationBytes(const TraceOperation& operation, uint32_t communicator_s
     case CollectiveKind::kReduce:
     case CollectiveKind::kSend:
     case CollectiveKind::kRecv:
+    case CollectiveKind::kCompute:
       return bytes;
   }
   return 0;

@@ -24,6 +24,7 @@ enum class CollectiveKind : uint8_t {
   kScatter,
   kSend,
   kRecv,
+  kCompute,  // no communication: the stream is busy for compute_before_ps
 };
 std::string_view CollectiveKindName(CollectiveKind kind);  // "AllReduce", as NCCL prints it
 
@@ -75,6 +76,9 @@ struct TraceOperation {
   // Send/Recv of one ncclGroup share a non-zero number, unique within the rank; 0: not grouped.
   uint32_t group = 0;
   int64_t compute_before_ps = 0;  // gap between the stream's previous operation and this one
+  // One more than the number of an earlier operation of the rank that must be done before the gap
+  // begins, whatever its stream; 0: none. A group waits for what its first call waits for.
+  uint32_t after = 0;
   // As the log states it for this collective; same on every rank of it.
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;

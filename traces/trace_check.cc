@@ -89,6 +89,7 @@ class TraceChecker {
       const std::vector<TraceOperation>& operations = trace_.operations.program(program);
       for (size_t i = 0; i < operations.size(); ++i) {
         CheckOperation(ranks[program].front(), i, operations[i]);
+        if (operations[i].kind == CollectiveKind::kCompute) continue;
         const uint32_t c = operations[i].communicator;
         if (c >= callers.size()) continue;
         if (callers[c].empty() || callers[c].back().first != program) {
@@ -115,6 +116,13 @@ class TraceChecker {
   }
 
   void CheckOperation(uint32_t rank, size_t i, const TraceOperation& operation) {
+    CheckOrder(rank, i, operation);
+    if (operation.kind == CollectiveKind::kCompute) {
+      if (operation.count != 0) {
+        Error(Field(rank, i, "count"), "is set for Compute (which transfers nothing)");
+      }
+      return;
+    }
     if (operation.communicator >= trace_.communicators.size()) {
       Error(Field(rank, i, "communicator"),
             fmt::format("{} does not exist (there are {})", operation.communicator,
@@ -142,23 +150,31 @@ class TraceChecker {
       Error(Field(rank, i, "peer"),
             fmt::format("{} is outside the communicator (0 to {})", operation.peer, size - 1));
     }
-    if (operation.stream >= kStreamsPerRankMax) {
-      Error(Field(rank, i, "stream"),
-            fmt::format("{} is out of range (0 to {})", operation.stream, kStreamsPerRankMax - 1));
-    }
     const bool is_p2p =
         operation.kind == CollectiveKind::kSend || operation.kind == CollectiveKind::kRecv;
     if (operation.group != 0 && !is_p2p) {
       Error(Field(rank, i, "group"), fmt::format("is set for {} (only Send and Recv are grouped)",
                                                  CollectiveKindName(operation.kind)));
     }
-    if (operation.compute_before_ps < 0) {
-      Error(Field(rank, i, "compute_before_ps"), "is negative");
-    }
     if (operation.source_line != 0 && operation.source_file >= trace_.source_files.size()) {
       Error(Field(rank, i, "source_file"),
             fmt::format("{} does not exist (there are {})", operation.source_file,
                         trace_.source_files.size()));
+    }
+  }
+
+  // What is said of when it may begin.
+  void CheckOrder(uint32_t rank, size_t i, const TraceOperation& operation) {
+    if (operation.stream >= kStreamsPerRankMax) {
+      Error(Field(rank, i, "stream"),
+            fmt::format("{} is out of range (0 to {})", operation.stream, kStreamsPerRankMax - 1));
+    }
+    if (operation.compute_before_ps < 0) {
+      Error(Field(rank, i, "compute_before_ps"), "is negative");
+    }
+    if (operation.after > i) {
+      Error(Field(rank, i, "after"),
+            fmt::format("{} is no earlier operation (0 to {})", operation.after, i));
     }
   }
 

@@ -54,6 +54,7 @@ void ToProto(const TraceOperation& operation, protos::TraceOperation* out) {
   if (operation.protocol != Protocol::kUnstated) {
     out->set_protocol(static_cast<uint32_t>(operation.protocol));
   }
+  if (operation.after != 0) out->set_after(operation.after);
   if (operation.source_file != 0) out->set_source_file(operation.source_file);
   if (operation.source_line != 0) out->set_source_line(operation.source_line);
 }
@@ -61,10 +62,12 @@ void ToProto(const TraceOperation& operation, protos::TraceOperation* out) {
 // What is wrong with the operation as a message, or empty. Its values are CheckTrace's to judge.
 std::string FromProto(const protos::TraceOperation& in, TraceOperation& operation) {
   const int kind = static_cast<int>(in.kind());
-  if (kind < 1 || kind > static_cast<int>(CollectiveKind::kRecv) + 1) {
+  if (kind < 1 || kind > static_cast<int>(CollectiveKind::kCompute) + 1) {
     return fmt::format("kind {} does not exist", kind);
   }
-  if (!in.has_datatype() || in.datatype() > static_cast<uint32_t>(Datatype::kFloat8E5M2)) {
+  const bool is_compute = in.kind() == protos::TraceOperation::COMPUTE;
+  if ((!in.has_datatype() && !is_compute) ||
+      in.datatype() > static_cast<uint32_t>(Datatype::kFloat8E5M2)) {
     return in.has_datatype() ? fmt::format("datatype {} does not exist", in.datatype())
                              : std::string("datatype is missing");
   }
@@ -74,7 +77,7 @@ std::string FromProto(const protos::TraceOperation& in, TraceOperation& operatio
   if (in.protocol() > static_cast<uint32_t>(Protocol::kSimple)) {
     return fmt::format("protocol {} does not exist", in.protocol());
   }
-  if (in.count() == 0) return "count is 0 or missing";
+  if (in.count() == 0 && !is_compute) return "count is 0 or missing";
   operation.kind = static_cast<CollectiveKind>(kind - 1);
   operation.communicator = in.communicator();
   operation.count = in.count();
@@ -86,6 +89,7 @@ std::string FromProto(const protos::TraceOperation& in, TraceOperation& operatio
   operation.compute_before_ps = in.compute_before_ps();
   operation.algorithm = static_cast<Algorithm>(in.algorithm());
   operation.protocol = static_cast<Protocol>(in.protocol());
+  operation.after = in.after();
   operation.source_file = in.source_file();
   operation.source_line = in.source_line();
   return {};

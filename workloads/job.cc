@@ -118,16 +118,30 @@ class JobBuilder {
     const auto& calls = trace_.operations[global_rank];
     auto& operations = job_.operations[global_rank];
     operations.reserve(calls.size());
-    for (const TraceOperation& call : calls) {
+    std::vector<uint32_t> operation_of(calls.size());  // by call
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const TraceOperation& call = calls[i];
+      const uint32_t after = call.after == 0 ? JobOperation::kNone : operation_of[call.after - 1];
+      operation_of[i] = static_cast<uint32_t>(operations.size());
+      if (call.kind == CollectiveKind::kCompute) {
+        operations.push_back({.collective = JobOperation::kNone,
+                              .stream = call.stream,
+                              .after = after,
+                              .compute_before_ps = call.compute_before_ps});
+        continue;
+      }
       const uint32_t rank = rank_in_[call.communicator];
       SIM_CHECK(rank != kNotAMember, "a call on a communicator the rank is not in");
       if (IsSendOrRecv(call.kind)) {
-        p2p_matcher_.Add(call, rank, operations);
+        const size_t count_before = operations.size();
+        operation_of[i] = p2p_matcher_.Add(call, rank, operations);
+        if (operations.size() > count_before) operations.back().after = after;
         continue;
       }
       JobOperation operation;
       operation.collective = collective_matcher_.Match(call, rank);
       operation.stream = call.stream;
+      operation.after = after;
       operation.compute_before_ps = call.compute_before_ps;
       if (job_.collectives[operation.collective].is_p2p()) {
         const size_t size = trace_.communicators[call.communicator].ranks.size();
@@ -154,6 +168,7 @@ class JobBuilder {
     job_.collectives.resize(count);
     for (uint32_t program = 0; program < job_.operations.program_count(); ++program) {
       for (JobOperation& operation : job_.operations.program(program)) {
+        if (operation.is_compute()) continue;
         operation.collective = number[merged_into[operation.collective]];
       }
     }

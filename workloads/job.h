@@ -45,13 +45,21 @@ struct JobCollective {
   }
 };
 
-// A rank's part in a collective, in one of its streams.
+// A rank's part in a collective, in one of its streams; or computation, which keeps the stream busy
+// for compute_before_ps.
 struct JobOperation {
-  uint32_t collective = 0;
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  uint32_t collective = 0;  // kNone: computation
   uint32_t stream = 0;
+  // An earlier operation of the rank that it waits for, beside those before it on its stream and of
+  // its communicator; kNone: none.
+  uint32_t after = kNone;
   int64_t compute_before_ps = 0;
   uint32_t p2p_first = 0;  // into Job::p2p_calls
   uint32_t p2p_count = 0;
+
+  bool is_compute() const { return collective == kNone; }
 };
 
 struct Job {

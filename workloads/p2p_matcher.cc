@@ -31,8 +31,8 @@ P2pMatcher::P2pMatcher(const Trace& trace, std::vector<JobCollective>& collectiv
   seen_.resize(size_max, kNone);
 }
 
-void P2pMatcher::Add(const TraceOperation& operation, uint32_t rank,
-                     std::vector<JobOperation>& operations) {
+uint32_t P2pMatcher::Add(const TraceOperation& operation, uint32_t rank,
+                         std::vector<JobOperation>& operations) {
   uint32_t index = static_cast<uint32_t>(groups_.size());
   if (operation.group != 0) {
     const uint64_t key = uint64_t{operation.group} << 32 | operation.communicator;
@@ -54,8 +54,8 @@ void P2pMatcher::Add(const TraceOperation& operation, uint32_t rank,
     entry.stream = operation.stream;
     operations.push_back(entry);
   }
-  operations[group_operations_[index - first_group_]].compute_before_ps +=
-      operation.compute_before_ps;
+  const uint32_t added_to = group_operations_[index - first_group_];
+  operations[added_to].compute_before_ps += operation.compute_before_ps;
 
   const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
   const bool is_send = operation.kind == CollectiveKind::kSend;
@@ -69,6 +69,7 @@ void P2pMatcher::Add(const TraceOperation& operation, uint32_t rank,
   endpoint.source_file = operation.source_file;
   endpoint.source_line = operation.source_line;
   (is_send ? sends_ : recvs_).push_back(endpoint);
+  return added_to;
 }
 
 void P2pMatcher::FinishRank(std::vector<JobOperation>& operations) {

@@ -22,8 +22,9 @@ class P2pMatcher {
 
   // A Send or Recv of `rank`. The calls of one ncclGroup on one communicator are one operation,
   // which stands where its first call stands, on that call's stream, after the compute of all.
-  // Appends to `operations` where the call begins a new one.
-  void Add(const TraceOperation& operation, uint32_t rank, std::vector<JobOperation>& operations);
+  // Appends to `operations` where the call begins a new one; returns the call's.
+  uint32_t Add(const TraceOperation& operation, uint32_t rank,
+               std::vector<JobOperation>& operations);
   // Ends a global rank: its operations get their calls.
   void FinishRank(std::vector<JobOperation>& operations);
   // Matches the k-th Send from a to b with the k-th Recv of b from a and merges the collectives of

@@ -6,33 +6,55 @@
 namespace railyard {
 
 ProgramOrder::ProgramOrder(const Job& job)
-    : job_(job), links_(job.operations.program_count()), half_released_(job.rank_count) {
+    : job_(job), links_(job.operations.program_count()), partly_released_(job.rank_count) {
   for (uint32_t program = 0; program < links_.size(); ++program) {
-    const std::vector<JobOperation>& operations = job.operations.program(program);
-    std::vector<Links>& links = links_[program];
-    links.resize(operations.size());
-    std::unordered_map<uint32_t, uint32_t> last_in_stream;
-    std::unordered_map<uint32_t, uint32_t> last_in_communicator;
-    for (uint32_t index = 0; index < operations.size(); ++index) {
-      const JobOperation& operation = operations[index];
+    links_[program] = LinksOfProgram(job, job.operations.program(program));
+  }
+}
+
+ProgramOrder::Links ProgramOrder::LinksOfProgram(const Job& job,
+                                                 const std::vector<JobOperation>& operations) {
+  Links links;
+  links.of.resize(operations.size() + 1);
+  std::unordered_map<uint32_t, uint32_t> last_in_stream;
+  std::unordered_map<uint32_t, uint32_t> last_in_communicator;
+  for (uint32_t index = 0; index < operations.size(); ++index) {
+    const JobOperation& operation = operations[index];
+    Link& link = links.of[index];
+    const auto [in_stream, first_of_stream] = last_in_stream.try_emplace(operation.stream, index);
+    link.first_of_stream = first_of_stream;
+    if (!first_of_stream) {
+      links.of[in_stream->second].next_in_stream = index;
+      ++link.waits_for;
+    }
+    if (operation.after != JobOperation::kNone) {
+      ++links.of[operation.after + 1].first_follower;  // counts, for now
+      ++link.waits_for;
+    }
+    if (!operation.is_compute()) {
       const uint32_t communicator = job.collectives[operation.collective].communicator;
-      const auto [in_stream, first_of_stream] = last_in_stream.try_emplace(operation.stream, index);
       const auto [in_communicator, first_of_communicator] =
           last_in_communicator.try_emplace(communicator, index);
-      links[index].first_of_stream = first_of_stream;
-      if (!first_of_stream) {
-        links[in_stream->second].next_in_stream = index;
-        ++links[index].waits_for;
-      }
       if (!first_of_communicator &&
           (first_of_stream || in_communicator->second != in_stream->second)) {
-        links[in_communicator->second].next_in_communicator = index;
-        ++links[index].waits_for;
+        links.of[in_communicator->second].next_in_communicator = index;
+        ++link.waits_for;
       }
-      in_stream->second = index;
       in_communicator->second = index;
     }
+    in_stream->second = index;
   }
+  for (size_t i = 1; i < links.of.size(); ++i) {
+    links.of[i].first_follower += links.of[i - 1].first_follower;
+  }
+  links.followers.resize(links.of.back().first_follower);
+  std::vector<uint32_t> filled(operations.size(), 0);
+  for (uint32_t index = 0; index < operations.size(); ++index) {
+    const uint32_t after = operations[index].after;
+    if (after == JobOperation::kNone) continue;
+    links.followers[links.of[after].first_follower + filled[after]++] = index;
+  }
+  return links;
 }
 
 void ProgramOrder::EndTrial(bool keep) {
@@ -40,8 +62,9 @@ void ProgramOrder::EndTrial(bool keep) {
   // The first copy of a rank's is that from before the trial.
   if (!keep) {
     for (auto it = before_trial_.rbegin(); it != before_trial_.rend(); ++it) {
-      half_released_[it->first] = std::move(it->second);
+      partly_released_[it->first] = std::move(it->second);
     }
+    computed_until_ps_ = computed_before_trial_ps_;
   }
   before_trial_.clear();
 }

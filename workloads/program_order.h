@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which operation of a rank may begin when: each waits for the one before it on its stream and for
-// the one before it of its communicator.
+// Which operation of a rank may begin when: each waits for the one before it on its stream, for the
+// one before it of its communicator, and for the one it names. Computation is done here: it ends
+// when it has lasted, and what waits for it may begin then.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace railyard {
 
 // How far the ranks of a job have come in their programs. Knows of operations that have not begun
-// only where half of what they wait for is done.
+// only where some of what they wait for is done.
 //
 // A trial is progress that may be taken back: BeginTrial(), then End()s, then EndTrial().
 class ProgramOrder {
@@ -21,82 +22,140 @@ class ProgramOrder {
   // `job` must outlive this.
   explicit ProgramOrder(const Job& job);
 
-  // Calls may_begin(rank, index, begin_ps) for every operation that waits for none.
+  // Calls may_begin(rank, index, begin_ps) for every operation but computation that waits for none.
   template <typename MayBegin>
-  void Start(MayBegin may_begin) const {
+  void Start(MayBegin may_begin) {
     for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
       const auto& program = job_.operations[rank];
-      const std::vector<Links>& links = LinksOf(rank);
+      const Links& links = LinksOf(rank);
       for (uint32_t index = 0; index < program.size(); ++index) {
-        if (links[index].waits_for == 0) may_begin(rank, index, program[index].compute_before_ps);
+        if (links.of[index].waits_for > 0) continue;
+        Begin(rank, index, program[index].compute_before_ps, may_begin);
+        EndComputation(rank, may_begin);
       }
     }
   }
 
   // Operation `index` of the rank ended at `now_ps`: calls may_begin(rank, index, begin_ps) for
-  // those that waited for it last.
+  // those that waited for it last, computation aside.
   template <typename MayBegin>
   void End(uint32_t rank, uint32_t index, int64_t now_ps, MayBegin may_begin) {
-    const Links& links = LinksOf(rank)[index];
-    if (links.next_in_stream != kNone) {
-      const int64_t earliest_ps =
-          now_ps + job_.operations[rank][links.next_in_stream].compute_before_ps;
-      Release(rank, links.next_in_stream, earliest_ps, now_ps, may_begin);
-    }
-    if (links.next_in_communicator != kNone) {
-      // The first operation of its stream follows upon nothing else: its gap began at time zero.
-      const uint32_t next = links.next_in_communicator;
-      const int64_t earliest_ps =
-          LinksOf(rank)[next].first_of_stream ? job_.operations[rank][next].compute_before_ps : 0;
-      Release(rank, next, earliest_ps, now_ps, may_begin);
-    }
+    ReleaseFollowers(rank, index, now_ps, may_begin);
+    EndComputation(rank, may_begin);
   }
 
-  void BeginTrial() { in_trial_ = true; }
+  // When the last computation ends of all that has begun.
+  int64_t computed_until_ps() const { return computed_until_ps_; }
+
+  void BeginTrial() {
+    in_trial_ = true;
+    computed_before_trial_ps_ = computed_until_ps_;
+  }
   void EndTrial(bool keep);
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  struct Links {
+  struct Link {
     uint32_t next_in_stream = kNone;
     uint32_t next_in_communicator = kNone;  // where that is not next_in_stream
+    uint32_t first_follower = 0;            // into followers, of those that name it
     uint8_t waits_for = 0;
     bool first_of_stream = false;
   };
-  // That waits for one operation more.
-  struct HalfReleased {
+  struct Links {
+    std::vector<Link> of;  // by operation, and one more that ends the last followers
+    std::vector<uint32_t> followers;
+  };
+  // An operation that waits for more.
+  struct PartlyReleased {
     uint32_t index = 0;
+    uint8_t waits_for = 0;
     int64_t earliest_ps = 0;
   };
+  struct Computed {
+    uint32_t index = 0;
+    int64_t end_ps = 0;
+  };
 
-  const std::vector<Links>& LinksOf(uint32_t rank) const {
+  static Links LinksOfProgram(const Job& job, const std::vector<JobOperation>& operations);
+  const Links& LinksOf(uint32_t rank) const {
     return links_[job_.operations.program_of_rank(rank)];
   }
 
   template <typename MayBegin>
-  void Release(uint32_t rank, uint32_t index, int64_t earliest_ps, int64_t now_ps,
-               MayBegin may_begin) {
-    if (LinksOf(rank)[index].waits_for > 1) {
-      std::vector<HalfReleased>& waiting = half_released_[rank];
+  void ReleaseFollowers(uint32_t rank, uint32_t index, int64_t now_ps, MayBegin& may_begin) {
+    const Links& links = LinksOf(rank);
+    const std::vector<JobOperation>& program = job_.operations[rank];
+    const Link& link = links.of[index];
+    if (link.next_in_stream != kNone) {
+      Release(rank, link.next_in_stream, now_ps + program[link.next_in_stream].compute_before_ps,
+              may_begin);
+    }
+    if (link.next_in_communicator != kNone) {
+      // The first operation of its stream that names none follows upon nothing else: its gap began
+      // at time zero.
+      const uint32_t next = link.next_in_communicator;
+      const bool gap_is_free =
+          links.of[next].first_of_stream && program[next].after == JobOperation::kNone;
+      Release(rank, next, std::max(now_ps, gap_is_free ? program[next].compute_before_ps : 0),
+              may_begin);
+    }
+    for (uint32_t i = link.first_follower; i < links.of[index + 1].first_follower; ++i) {
+      const uint32_t follower = links.followers[i];
+      Release(rank, follower, now_ps + program[follower].compute_before_ps, may_begin);
+    }
+  }
+
+  template <typename MayBegin>
+  void Release(uint32_t rank, uint32_t index, int64_t earliest_ps, MayBegin& may_begin) {
+    const uint8_t waits_for = LinksOf(rank).of[index].waits_for;
+    if (waits_for > 1) {
+      std::vector<PartlyReleased>& waiting = partly_released_[rank];
       if (in_trial_) before_trial_.emplace_back(rank, waiting);
       const auto it = std::find_if(waiting.begin(), waiting.end(),
-                                   [&](const HalfReleased& half) { return half.index == index; });
+                                   [&](const PartlyReleased& part) { return part.index == index; });
       if (it == waiting.end()) {
-        waiting.push_back({index, earliest_ps});
+        waiting.push_back({index, static_cast<uint8_t>(waits_for - 1), earliest_ps});
         return;
       }
-      earliest_ps = std::max(earliest_ps, it->earliest_ps);
+      it->earliest_ps = std::max(it->earliest_ps, earliest_ps);
+      if (--it->waits_for > 0) return;
+      earliest_ps = it->earliest_ps;
       waiting.erase(it);
     }
-    may_begin(rank, index, std::max(earliest_ps, now_ps));
+    Begin(rank, index, earliest_ps, may_begin);
+  }
+
+  template <typename MayBegin>
+  void Begin(uint32_t rank, uint32_t index, int64_t begin_ps, MayBegin& may_begin) {
+    if (job_.operations[rank][index].is_compute()) {
+      // Its length is the gap that has passed already.
+      computed_until_ps_ = std::max(computed_until_ps_, begin_ps);
+      computed_.push_back({index, begin_ps});
+    } else {
+      may_begin(rank, index, begin_ps);
+    }
+  }
+
+  // One after the other, for a chain of computation may be long.
+  template <typename MayBegin>
+  void EndComputation(uint32_t rank, MayBegin& may_begin) {
+    while (!computed_.empty()) {
+      const Computed computed = computed_.back();
+      computed_.pop_back();
+      ReleaseFollowers(rank, computed.index, computed.end_ps, may_begin);
+    }
   }
 
   const Job& job_;
-  std::vector<std::vector<Links>> links_;                 // by program
-  std::vector<std::vector<HalfReleased>> half_released_;  // by rank
+  std::vector<Links> links_;                                  // by program
+  std::vector<std::vector<PartlyReleased>> partly_released_;  // by rank
+  std::vector<Computed> computed_;                            // of the rank at hand
+  int64_t computed_until_ps_ = 0;
   bool in_trial_ = false;
-  std::vector<std::pair<uint32_t, std::vector<HalfReleased>>> before_trial_;
+  int64_t computed_before_trial_ps_ = 0;
+  std::vector<std::pair<uint32_t, std::vector<PartlyReleased>>> before_trial_;
 };
 
 }  // namespace railyard

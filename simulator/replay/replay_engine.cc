@@ -77,17 +77,20 @@ void ReplayEngine::CountCalls() {
     if (ranks[program].empty()) continue;
     const auto& operations = job_.operations.program(program);
     for (uint32_t index = 0; index < operations.size(); ++index) {
+      if (operations[index].is_compute()) continue;
       const uint32_t collective = operations[index].collective;
       call_count_[collective] += static_cast<uint32_t>(ranks[program].size());
       if (!job_.collectives[collective].is_p2p()) continue;
       for (const uint32_t rank : ranks[program]) p2p_calls_[collective].emplace_back(rank, index);
     }
   }
+  uint64_t numbered = 0;
   for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
-    first_number_[rank] = static_cast<uint32_t>(operations_left_);
-    operations_left_ += job_.operations[rank].size();
+    first_number_[rank] = static_cast<uint32_t>(numbered);
+    numbered += job_.operations[rank].size();
   }
-  SIM_CHECK(operations_left_ < kBegins, "more calls than can be numbered");
+  SIM_CHECK(numbered < kBegins, "more calls than can be numbered");
+  for (const uint32_t calls : call_count_) operations_left_ += calls;
 }
 
 void ReplayEngine::DrawSkews() {
@@ -121,6 +124,7 @@ void ReplayEngine::NumberPlans() {
     const std::vector<JobOperation>& operations = job_.operations.program(program);
     for (uint32_t index = 0; index < operations.size(); ++index) {
       const JobOperation& operation = operations[index];
+      if (operation.is_compute()) continue;
       const JobCollective& collective = job_.collectives[operation.collective];
       if (!collective.is_p2p()) continue;
       std::vector<uint64_t> calls = {collective.communicator};
@@ -326,7 +330,10 @@ void ReplayEngine::End(uint32_t id) {
   free_running_ = id;
   --running_count_;
   LetFollow(call, now_ps);
-  if (operations_left_ == 0) ns3::Simulator::Stop();
+  if (operations_left_ == 0) {
+    end_ps_ = std::max(end_ps_, order_.computed_until_ps());
+    ns3::Simulator::Stop();
+  }
   ScheduleFirst();
 }
 

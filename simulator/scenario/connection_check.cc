@@ -44,6 +44,7 @@ std::vector<Use> UsesOf(const Job& job) {
   }
   for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
     for (const JobOperation& operation : job.operations[rank]) {
+      if (operation.is_compute()) continue;
       const JobCollective& collective = job.collectives[operation.collective];
       if (!collective.is_p2p()) continue;
       const uint32_t from = job.CommunicatorRank(collective.communicator, rank);

@@ -11,7 +11,9 @@
 namespace railyard {
 namespace {
 
-GivenTimes LoadGiven(const PlanReader& reader) {
+constexpr double kBackwardRatioMax = 100;
+
+GivenTimes LoadGiven(const PlanReader& reader, bool is_training) {
   GivenTimes given;
   const auto required = [&](const char* field, int64_t& value_ps) {
     if (!reader.Has(field)) reader.Missing(field, "a duration, e.g. \"150us\"");
@@ -21,12 +23,21 @@ GivenTimes LoadGiven(const PlanReader& reader) {
   required("feed_forward", given.feed_forward_ps);
   required("embedding", given.embedding_ps);
   required("output_layer", given.output_layer_ps);
+  if (is_training) {
+    if (!reader.Has("backward_ratio")) reader.Missing("backward_ratio", "e.g. 2");
+    reader.Ratio("backward_ratio", kBackwardRatioMax, given.backward_ratio);
+    required("optimizer", given.optimizer_ps);
+    return given;
+  }
+  for (const char* const field : {"backward_ratio", "optimizer"}) {
+    if (reader.Has(field)) reader.Error(field, "means nothing for inference (expected none)");
+  }
   return given;
 }
 
 }  // namespace
 
-ComputeSettings LoadCompute(const ProtoCursor& cursor, Precision precision,
+ComputeSettings LoadCompute(const ProtoCursor& cursor, Precision precision, bool is_training,
                             Diagnostics& diagnostics) {
   const PlanReader reader(cursor, diagnostics);
   ComputeSettings compute;
@@ -37,7 +48,7 @@ ComputeSettings LoadCompute(const ProtoCursor& cursor, Precision precision,
         reader.Error(field, "means nothing beside given times (expected one of them)");
       }
     }
-    compute.given = LoadGiven(PlanReader(cursor.Child("given"), diagnostics));
+    compute.given = LoadGiven(PlanReader(cursor.Child("given"), diagnostics), is_training);
     return compute;
   }
   for (const char* const field : {"utilisation", "memory_utilisation"}) {

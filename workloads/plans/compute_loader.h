@@ -6,9 +6,9 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.Compute; `precision` is what the accelerator must compute in.
-// After errors the outcome is not to be used.
-ComputeSettings LoadCompute(const ProtoCursor& cursor, Precision precision,
+// `cursor` is on a railyard.protos.Compute; `precision` is what the accelerator must compute in,
+// `is_training` says which given times have an effect. After errors the outcome is not to be used.
+ComputeSettings LoadCompute(const ProtoCursor& cursor, Precision precision, bool is_training,
                             Diagnostics& diagnostics);
 
 }  // namespace railyard

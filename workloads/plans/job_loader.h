@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What is done with the model: the field `inference` of a plan.
+// What is done with the model: the fields `training` and `inference` of a plan.
 #pragma once
 
 #include "simulator/diagnostics/text_proto.h"
@@ -7,9 +7,11 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.Inference. After errors the outcome is not to be
-// used. `model` may be that of a plan with errors.
+// `cursor` is on a railyard.protos.Inference or Training. After errors the outcome is not to be
+// used. `model` and `parallelism` may be those of a plan with errors.
 Inference LoadInference(const ProtoCursor& cursor, const ModelConfig& model,
                         Diagnostics& diagnostics);
+Training LoadTraining(const ProtoCursor& cursor, const ModelConfig& model,
+                      const Parallelism& parallelism, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -32,6 +32,23 @@ struct Parallelism {
   uint32_t RankCount() const { return tensor() * context() * data() * pipeline(); }
 };
 
+enum class PipelineScheduleKind : uint8_t { kOneFOneB, kInterleaved, kZeroBubble };
+enum class Recompute : uint8_t { kNone, kFull };
+
+struct Training {
+  uint32_t sequence = 0;
+  uint32_t micro_batch = 0;
+  uint32_t micro_batches = 0;
+  uint32_t iterations = 1;
+  PipelineScheduleKind schedule = PipelineScheduleKind::kOneFOneB;
+  uint32_t virtual_stages = 1;
+  uint32_t zero = 0;
+  Precision gradient_precision = Precision::kBf16;
+  uint64_t gradient_bucket_bytes = uint64_t{25} << 20;
+  bool overlap_gradients = true;
+  Recompute recompute = Recompute::kNone;
+};
+
 struct Inference {
   uint32_t queries = 0;
   uint32_t batch = 1;
@@ -45,7 +62,7 @@ struct Plan {
   ModelConfig model;
   Parallelism parallelism;
   ComputeSettings compute;
-  std::variant<Inference> job;
+  std::variant<Training, Inference> job;
 };
 
 }  // namespace railyard

@@ -30,7 +30,7 @@ void CheckInference(const ProtoCursor& cursor, const Parallelism& parallelism,
 }
 
 void CheckSize(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics) {
-  const char* const job = "inference";
+  const char* const job = std::holds_alternative<Inference>(plan.job) ? "inference" : "training";
   const uint64_t operations = OperationCount(plan);
   if (operations > kPlanOperationsMax) {
     cursor.Error(diagnostics, job,
@@ -61,8 +61,10 @@ std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics
   const bool parts_are_right =
       diagnostics.error_count() == errors_before && !cursor.IsDoubtful("parallelism");
   if (model) plan.model = *model;
+  const bool is_training = cursor.Has("training");
   if (cursor.Has("compute")) {
-    plan.compute = LoadCompute(cursor.Child("compute"), plan.model.precision, diagnostics);
+    plan.compute =
+        LoadCompute(cursor.Child("compute"), plan.model.precision, is_training, diagnostics);
   } else {
     cursor.Missing(diagnostics, "compute",
                    "e.g. compute { accelerator: \"h100-sxm\" utilisation: 0.4 "
@@ -71,11 +73,13 @@ std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics
   if (model && parts_are_right) {
     CheckParallelism(cursor.Child("parallelism"), plan.parallelism, *model, diagnostics);
   }
-  if (cursor.Has("inference")) {
+  if (is_training) {
+    plan.job = LoadTraining(cursor.Child("training"), plan.model, plan.parallelism, diagnostics);
+  } else if (cursor.Has("inference")) {
     plan.job = LoadInference(cursor.Child("inference"), plan.model, diagnostics);
     if (parts_are_right) CheckInference(cursor, plan.parallelism, diagnostics);
   } else {
-    cursor.Missing(diagnostics, "inference", "e.g. inference { queries: 8 … }");
+    cursor.Missing(diagnostics, "training", "training or inference");
   }
   if (diagnostics.error_count() > errors_before || cursor.IsDoubtfulSelf()) return std::nullopt;
   CheckSize(cursor, plan, diagnostics);

@@ -2,11 +2,18 @@
 #include "workloads/plans/synthesize.h"
 
 #include "workloads/plans/inference_plan.h"
+#include "workloads/plans/training_plan.h"
 
 namespace railyard {
 
-uint64_t OperationCount(const Plan& plan) { return InferenceOperationCount(plan); }
+uint64_t OperationCount(const Plan& plan) {
+  return std::holds_alternative<Inference>(plan.job) ? InferenceOperationCount(plan)
+                                                     : TrainingOperationCount(plan);
+}
 
-Trace Synthesize(const Plan& plan) { return SynthesizeInference(plan); }
+Trace Synthesize(const Plan& plan) {
+  return std::holds_alternative<Inference>(plan.job) ? SynthesizeInference(plan)
+                                                     : SynthesizeTraining(plan);
+}
 
 }  // namespace railyard

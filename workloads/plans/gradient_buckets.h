@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The data-parallel part of a training step on one rank: when which gradients and parameters go
+// round. Which collectives with which ZeRO stage: docs/workloads.md.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/plans/plan.h"
+#include "workloads/plans/program_writer.h"
+
+namespace railyard {
+
+class GradientBuckets {
+ public:
+  // All must outlive this. `communicator`: of the data group, which has `group_size` ranks.
+  GradientBuckets(const Training& training, Precision parameter_precision, uint32_t communicator,
+                  uint32_t group_size, ProgramWriter& writer);
+
+  // Whether a backward pass of that micro-batch ends in reductions.
+  bool Reduces(uint32_t micro_batch) const;
+  // So many elements of gradients are computed once what has been written is done. A bucket that is
+  // full thereby is reduced.
+  void Ready(uint64_t elements);
+  // The last gradients of a bucket that may not be full.
+  void CloseBucket();
+  // Ends a part of the backward pass, or all of it (`is_last`): buckets that were held back go now.
+  void EndBackward(bool is_last);
+  // ZeRO 1 and 2, after the optimizer's step: every rank gets all parameters again.
+  void GatherParameters();
+  // ZeRO 3: the parameters of what is computed next, gathered while the part before it computes.
+  // Computation waits for them.
+  void GatherUnit(uint64_t elements);
+  // The last operation of the data stream; kNone: there is none.
+  uint32_t last() const { return last_; }
+
+ private:
+  void Reduce(uint64_t elements, uint32_t after);
+  uint64_t ShareOf(uint64_t elements) const { return (elements + group_size_ - 1) / group_size_; }
+
+  const Training& training_;
+  const Datatype parameter_;
+  const Datatype gradient_;
+  const uint32_t communicator_;
+  const uint32_t group_size_;
+  ProgramWriter& writer_;
+  uint64_t open_elements_ = 0;
+  std::vector<uint64_t> held_back_;  // elements of full buckets
+  std::vector<uint64_t> reduced_;    // of this iteration
+  uint32_t last_ = ProgramWriter::kNone;
+  uint32_t unit_began_ = ProgramWriter::kNone;  // what the unit before this one began after
+};
+
+}  // namespace railyard

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/plans/program_writer.h"
+
+#include <utility>
+
+namespace railyard {
+
+void ProgramWriter::WaitFor(uint32_t operation) {
+  // What has gathered does not wait; and an operation waits for one other only.
+  if (pending_ps_ > 0 || wait_for_ != kNone) Mark();
+  wait_for_ = operation;
+}
+
+void ProgramWriter::Collective(TraceOperation operation) {
+  operation.stream = static_cast<uint32_t>(PlanStream::kCompute);
+  operation.compute_before_ps = std::exchange(pending_ps_, 0);
+  operation.after = wait_for_ == kNone ? 0 : std::exchange(wait_for_, kNone) + 1;
+  last_on_compute_ = Append(operation);
+}
+
+uint32_t ProgramWriter::Add(PlanStream stream, TraceOperation operation, uint32_t after) {
+  operation.stream = static_cast<uint32_t>(stream);
+  operation.after = after == kNone ? 0 : after + 1;
+  return Append(operation);
+}
+
+uint32_t ProgramWriter::Mark() {
+  if (pending_ps_ > 0 || wait_for_ != kNone || last_on_compute_ == kNone) {
+    Collective({.kind = CollectiveKind::kCompute});
+  }
+  return last_on_compute_;
+}
+
+uint32_t ProgramWriter::Append(const TraceOperation& operation) {
+  operations_.push_back(operation);
+  return static_cast<uint32_t>(operations_.size()) - 1;
+}
+
+}  // namespace railyard

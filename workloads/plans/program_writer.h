@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Writes one rank's operations: computation gathers until a collective, or somebody who waits,
+// needs it to be an operation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "traces/trace.h"
+
+namespace railyard {
+
+// Streams of a rank that trains.
+enum class PlanStream : uint8_t {
+  kCompute,  // with the collectives that computation waits for: tensor and context parallel
+  kData,     // gradients and parameters
+  kReceiveActivation,
+  kSendActivation,
+  kReceiveGradient,
+  kSendGradient,
+};
+
+class ProgramWriter {
+ public:
+  // Computation on the compute stream.
+  void Compute(int64_t ps) { pending_ps_ += ps; }
+  // What comes next on the compute stream waits for that operation too.
+  void WaitFor(uint32_t operation);
+  // A collective on the compute stream, after the computation so far.
+  void Collective(TraceOperation operation);
+  // An operation on another stream, after operation `after` of any stream (kNone: of its own only).
+  // Returns its number.
+  uint32_t Add(PlanStream stream, TraceOperation operation, uint32_t after);
+  // The number of the operation that ends the computation so far.
+  uint32_t Mark();
+
+  const std::vector<TraceOperation>& operations() const { return operations_; }
+  std::vector<TraceOperation> Take() { return std::move(operations_); }
+
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+ private:
+  uint32_t Append(const TraceOperation& operation);
+
+  std::vector<TraceOperation> operations_;
+  int64_t pending_ps_ = 0;
+  uint32_t wait_for_ = kNone;
+  uint32_t last_on_compute_ = kNone;
+};
+
+}  // namespace railyard

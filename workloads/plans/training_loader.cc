@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <fmt/format.h>
+
+#include "simulator/units/units.h"
+#include "traces/trace_check.h"
+#include "workloads/plans/job_loader.h"
+#include "workloads/plans/plan_reader.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kSequenceMax = 16'777'216;
+constexpr uint32_t kMicroBatchMax = 65'536;
+constexpr uint32_t kIterationsMax = 1'000'000;
+
+PipelineScheduleKind ScheduleOf(const protos::Training& message) {
+  switch (message.schedule()) {
+    case protos::Training::INTERLEAVED:
+      return PipelineScheduleKind::kInterleaved;
+    case protos::Training::ZERO_BUBBLE:
+      return PipelineScheduleKind::kZeroBubble;
+    default:
+      return PipelineScheduleKind::kOneFOneB;
+  }
+}
+
+uint32_t ZeroOf(const protos::Training& message) {
+  switch (message.zero()) {
+    case protos::Training::ZERO_1:
+      return 1;
+    case protos::Training::ZERO_2:
+      return 2;
+    case protos::Training::ZERO_3:
+      return 3;
+    default:
+      return 0;
+  }
+}
+
+void LoadPipeline(const PlanReader& reader, const ModelConfig& model,
+                  const Parallelism& parallelism, Training& training) {
+  const uint32_t stages = parallelism.pipeline();
+  training.schedule = ScheduleOf(static_cast<const protos::Training&>(reader.cursor().message()));
+  if (reader.Has("schedule") && stages == 1) {
+    reader.Error("schedule", "there is one stage (expected parallelism.pipeline: 2 or more)");
+  }
+  if (training.schedule != PipelineScheduleKind::kInterleaved) {
+    if (reader.Has("virtual_stages")) {
+      reader.Error("virtual_stages", "means nothing here (expected schedule: INTERLEAVED)");
+    }
+    return;
+  }
+  if (!reader.Has("virtual_stages")) {
+    reader.Missing("virtual_stages", "2 or more");
+    return;
+  }
+  reader.Number("virtual_stages", 2, 4096, training.virtual_stages);
+  if (model.layers > 0 && uint64_t{stages} * training.virtual_stages > model.layers) {
+    reader.Error("virtual_stages",
+                 fmt::format("{} stages of {} parts for {} layers (expected at most {} parts)",
+                             stages, training.virtual_stages, model.layers, model.layers / stages));
+  }
+  if (training.micro_batches > 0 && training.micro_batches % stages != 0) {
+    const uint32_t below = training.micro_batches / stages * stages;
+    reader.Error("micro_batches",
+                 fmt::format("{} are not a multiple of the {} stages, as INTERLEAVED wants "
+                             "(expected {}{})",
+                             training.micro_batches, stages,
+                             below > 0 ? fmt::format("{} or ", below) : "", below + stages));
+  }
+}
+
+void LoadData(const PlanReader& reader, const Parallelism& parallelism, Training& training) {
+  const auto& message = static_cast<const protos::Training&>(reader.cursor().message());
+  training.zero = ZeroOf(message);
+  training.gradient_bucket_bytes = reader.cursor().Bytes(reader.diagnostics(), "gradient_bucket",
+                                                         training.gradient_bucket_bytes);
+  reader.Flag("overlap_gradients", training.overlap_gradients);
+  if (parallelism.data() * parallelism.context() == 1) {
+    for (const char* const field : {"zero", "gradient_bucket", "overlap_gradients"}) {
+      if (reader.Has(field)) {
+        reader.Error(field, "there is one replica (expected parallelism.data: 2 or more)");
+      }
+    }
+    return;
+  }
+  if (training.zero == 3 && reader.Has("gradient_bucket")) {
+    reader.Error("gradient_bucket",
+                 "ZERO_3 reduces layer by layer (expected none, or ZERO_0 to ZERO_2)");
+  }
+  if (training.gradient_bucket_bytes == 0) {
+    reader.Error("gradient_bucket", "is empty (expected e.g. \"25MiB\")");
+  }
+}
+
+void CheckTokens(const PlanReader& reader, const ModelConfig& model, const Parallelism& parallelism,
+                 const Training& training) {
+  const uint32_t divided_by =
+      parallelism.context() * (parallelism.sequence ? parallelism.tensor() : 1);
+  if (training.sequence % divided_by != 0) {
+    reader.Error("sequence", fmt::format("{} tokens are not divided by the {} parts of context and "
+                                         "sequence parallelism (expected a multiple, e.g. {})",
+                                         training.sequence, divided_by,
+                                         (training.sequence / divided_by + 1) * divided_by));
+  }
+  const double bytes = static_cast<double>(training.micro_batch) * training.sequence *
+                       model.hidden * PrecisionBytes(model.precision);
+  if (bytes > static_cast<double>(kOperationBytesMax) / 1024) {
+    reader.Error("micro_batch",
+                 fmt::format("its activations are of {:.3g} bytes (expected at most {}: fewer "
+                             "samples or a shorter sequence)",
+                             bytes, FormatBytes(kOperationBytesMax / 1024)));
+  }
+}
+
+}  // namespace
+
+Training LoadTraining(const ProtoCursor& cursor, const ModelConfig& model,
+                      const Parallelism& parallelism, Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  const PlanReader reader(cursor, diagnostics);
+  Training training;
+  reader.Required("sequence", 1, kSequenceMax, "tokens, e.g. 4096", training.sequence);
+  reader.Required("micro_batch", 1, kMicroBatchMax, "samples, e.g. 1", training.micro_batch);
+  reader.Required("micro_batches", 1, kMicroBatchMax, "e.g. 16", training.micro_batches);
+  reader.Number("iterations", 1, kIterationsMax, training.iterations);
+  training.gradient_precision = model.precision;
+  reader.ReadPrecision("gradient_precision", training.gradient_precision);
+  const auto& message = static_cast<const protos::Training&>(cursor.message());
+  training.recompute =
+      message.recompute() == protos::Training::FULL ? Recompute::kFull : Recompute::kNone;
+  LoadPipeline(reader, model, parallelism, training);
+  LoadData(reader, parallelism, training);
+  if (diagnostics.error_count() == errors_before) {
+    CheckTokens(reader, model, parallelism, training);
+  }
+  return training;
+}
+
+}  // namespace railyard

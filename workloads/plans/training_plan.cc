@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/plans/training_plan.h"
+
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "workloads/plans/rank_groups.h"
+#include "workloads/plans/stage_program.h"
+#include "workloads/plans/synthesize.h"
+#include "workloads/plans/trace_builder.h"
+
+namespace railyard {
+namespace {
+
+class TrainingSynthesis {
+ public:
+  explicit TrainingSynthesis(const Plan& plan)
+      : plan_(plan), groups_(plan.parallelism), builder_(groups_.rank_count()) {}
+
+  Trace Build() {
+    const uint32_t stages = plan_.parallelism.pipeline();
+    for (uint32_t stage = 0; stage < stages; ++stage) {
+      const std::vector<TraceOperation> program = StageProgram(plan_, stage);
+      for (uint32_t rank = 0; rank < groups_.rank_count(); ++rank) {
+        const PlanPlace& place = groups_.PlaceOf(rank);
+        if (place[static_cast<size_t>(Dimension::kPipeline)] == stage) SetProgram(place, program);
+      }
+    }
+    return builder_.Take("plan");
+  }
+
+ private:
+  void SetProgram(const PlanPlace& place, std::vector<TraceOperation> program) {
+    std::array<uint32_t, kStageGroupCount> communicators;
+    communicators.fill(kUnknown);
+    for (TraceOperation& operation : program) {
+      if (operation.kind == CollectiveKind::kCompute) continue;
+      uint32_t& communicator = communicators[operation.communicator];
+      if (communicator == kUnknown) {
+        communicator = CommunicatorOf(static_cast<StageGroup>(operation.communicator), place);
+      }
+      operation.communicator = communicator;
+    }
+    builder_.SetProgram(groups_.RankAt(place), std::move(program));
+  }
+
+  uint32_t CommunicatorOf(StageGroup group, const PlanPlace& place) {
+    switch (group) {
+      case StageGroup::kTensor:
+        return Find("tensor", groups_.GroupOf(place, Dimension::kTensor));
+      case StageGroup::kContext:
+        return Find("context", groups_.GroupOf(place, Dimension::kContext));
+      case StageGroup::kData:
+        return Find("data", groups_.GroupOf(place, Dimension::kContext, Dimension::kData));
+      case StageGroup::kEmbedding:
+        return Find("embedding", {AtStage(place, 0), AtStage(place, stages() - 1)});
+      case StageGroup::kActivationIn:
+        return Find("activations",
+                    {AtStage(place, StageOf(place) + stages() - 1), groups_.RankAt(place)});
+      case StageGroup::kActivationOut:
+        return Find("activations", {groups_.RankAt(place), AtStage(place, StageOf(place) + 1)});
+      case StageGroup::kGradientIn:
+        return Find("gradients", {AtStage(place, StageOf(place) + 1), groups_.RankAt(place)});
+      case StageGroup::kGradientOut:
+        break;
+    }
+    return Find("gradients",
+                {groups_.RankAt(place), AtStage(place, StageOf(place) + stages() - 1)});
+  }
+
+  uint32_t stages() const { return plan_.parallelism.pipeline(); }
+  static uint32_t StageOf(const PlanPlace& place) {
+    return place[static_cast<size_t>(Dimension::kPipeline)];
+  }
+  uint32_t AtStage(PlanPlace place, uint32_t stage) const {
+    place[static_cast<size_t>(Dimension::kPipeline)] = stage % stages();
+    return groups_.RankAt(place);
+  }
+
+  // Groups of one kind are told apart by their first two ranks; those of two by both.
+  uint32_t Find(const char* kind, std::vector<uint32_t> ranks) {
+    const auto [it, is_new] =
+        communicators_.try_emplace({kind, uint64_t{ranks[0]} << 32 | ranks[1]}, 0);
+    if (is_new) {
+      uint32_t& number = numbers_[kind];
+      it->second = builder_.AddCommunicator(fmt::format("{} {}", kind, number++), std::move(ranks));
+    }
+    return it->second;
+  }
+
+  static constexpr uint32_t kUnknown = UINT32_MAX;
+
+  const Plan& plan_;
+  const RankGroups groups_;
+  TraceBuilder builder_;
+  std::map<std::pair<std::string, uint64_t>, uint32_t> communicators_;
+  std::map<std::string, uint32_t> numbers_;
+};
+
+}  // namespace
+
+uint64_t TrainingOperationCount(const Plan& plan) {
+  const uint32_t stages = plan.parallelism.pipeline();
+  const uint64_t bound = StageOperationsBound(plan) * stages;
+  if (bound > kPlanOperationsMax) return bound;
+  uint64_t count = 0;
+  for (uint32_t stage = 0; stage < stages; ++stage) count += StageProgram(plan, stage).size();
+  return count * (plan.parallelism.RankCount() / stages);
+}
+
+Trace SynthesizeTraining(const Plan& plan) { return TrainingSynthesis(plan).Build(); }
+
+}  // namespace railyard

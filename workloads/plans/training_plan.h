@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Training on all ranks: every stage's program with the communicators of each of its ranks.
+#pragma once
+
+#include <cstdint>
+
+#include "traces/trace.h"
+#include "workloads/plans/plan.h"
+
+namespace railyard {
+
+// Of a plan so large that counting would take long, a number above kPlanOperationsMax.
+uint64_t TrainingOperationCount(const Plan& plan);
+// Precondition: the plan's job is a Training.
+Trace SynthesizeTraining(const Plan& plan);
+
+}  // namespace railyard
