@@ -59,9 +59,9 @@ StudyRunResult ReadRun(const Study& study, const std::string& path, int exit) {
 // RFC 4180.
 std::string Field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
+  std::string quoted;
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return fmt::format("\"{}\"", quoted);
 }
 
 std::string Number(const std::optional<double>& value) {
@@ -91,7 +91,7 @@ std::string ValuesOf(const StudyRun& run) {
 
 std::string PointsCsv(const Study& study, const StudyResult& result,
                       const std::vector<StudyRun>& runs) {
-  std::string text = "run,point" + AxisNames(study) + ",seed,exit,status";
+  std::string text = fmt::format("run,point{},seed,exit,status", AxisNames(study));
   for (const std::string& figure : study.figures) text += fmt::format(",{}", Field(figure));
   text += "\n";
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -107,7 +107,8 @@ std::string PointsCsv(const Study& study, const StudyResult& result,
 
 std::string StatisticsCsv(const Study& study, const StudyResult& result,
                           const std::vector<StudyRun>& runs) {
-  std::string text = "point" + AxisNames(study) + ",figure,runs,missing,mean,mean_low,mean_high";
+  std::string text =
+      fmt::format("point{},figure,runs,missing,mean,mean_low,mean_high", AxisNames(study));
   constexpr double kQuantiles[] = {0.5, 0.9, 0.99};
   for (const char* name : {"p50", "p90", "p99"}) text += fmt::format(",{0},{0}_low,{0}_high", name);
   text += "\n";
