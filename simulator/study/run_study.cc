@@ -123,7 +123,7 @@ std::string StatisticsCsv(const Study& study, const StudyResult& result,
                           Field(study.figures[figure]), values.size(), study.seeds - values.size());
       const auto add = [&text](const Estimate& estimate) {
         text +=
-            "," + Number(estimate.value) + "," + Number(estimate.low) + "," + Number(estimate.high);
+            fmt::format(",{},{},{}", estimate.value, Number(estimate.low), Number(estimate.high));
       };
       if (values.empty()) {
         text += std::string(12, ',');
