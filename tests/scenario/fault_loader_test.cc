@@ -146,7 +146,7 @@ TEST(FaultLoaderTest, ADomainIsWhatItNames) {
 TEST(FaultLoaderTest, WhatAKindDoesNotHaveIsRefused) {
   EXPECT_EQ(FindingsBeside("faults { kind: DELAY link: \"leaf0--spine0\" at: \"0s\" delay: \"1us\" "
                            "speed: 0.5 }"),
-            ":3:65: error: faults[0].speed: has no effect on DELAY (expected it with STRAGGLER "
+            ":3:66: error: faults[0].speed: has no effect on DELAY (expected it with STRAGGLER "
             "only)\n");
   EXPECT_EQ(
       FindingsBeside("faults { kind: STRAGGLER device: \"leaf0\" at: \"0s\" speed: 0.5 }"),
@@ -158,7 +158,7 @@ TEST(FaultLoaderTest, WhatAKindDoesNotHaveIsRefused) {
       "\"leaf3\")\n");
   EXPECT_EQ(FindingsBeside("faults { kind: LINK_DOWN link: \"leaf0--spine0\" device: \"leaf0\" at: "
                            "\"0s\" }"),
-            ":3:49: error: faults[0].device: stands beside another target (expected one of link, "
+            ":3:48: error: faults[0].device: stands beside another target (expected one of link, "
             "device and domain)\n");
 }
 
@@ -168,19 +168,19 @@ TEST(FaultLoaderTest, AnAnchorIsThereAndDoesNotWaitForItself) {
                      "end_of: \"b\" } }\n"
                      "faults { name: \"b\" kind: LINK_DOWN link: \"leaf1--spine0\" when { "
                      "begin_of: \"a\" } }\n"),
-      ":3:59: error: faults[0].when: it waits for itself (expected a fault that does not wait "
+      ":3:58: error: faults[0].when: it waits for itself (expected a fault that does not wait "
       "for it)\n"
-      ":4:59: error: faults[1].when: it waits for itself (expected a fault that does not wait "
+      ":4:58: error: faults[1].when: it waits for itself (expected a fault that does not wait "
       "for it)\n");
   EXPECT_EQ(FindingsBeside(std::string(kDown) + "when { number: 7 } }\n"),
-            ":3:60: error: faults[0].when.number: the job has 1 of these (expected 1 to 1)\n");
+            ":3:61: error: faults[0].when.number: the job has 1 of these (expected 1 to 1)\n");
 }
 
 TEST(FaultLoaderTest, ARepetitionLeavesTimeForWhatItRepeats) {
   EXPECT_EQ(
       FindingsBeside(std::string(kDown) + "at: \"0s\" until: \"2ms\" training: \"3ms\" repeat { "
                                           "period: \"5ms\" } }\n"),
-      ":3:105: error: faults[0].repeat.period: \"5ms\" is too short for a fault of 2 ms, training "
+      ":3:101: error: faults[0].repeat.period: \"5ms\" is too short for a fault of 2 ms, training "
       "of 3 ms (expected more than these)\n");
 }
 
