@@ -31,6 +31,7 @@ struct Program {
     commands.push_back(MakeRunCommand(parser));
     commands.push_back(MakeValidateCommand(parser));
     commands.push_back(MakeImportCommand(parser));
+    commands.push_back(MakeStudyCommand(parser));
     commands.push_back(MakeSynthCommand(parser));
     commands.push_back(MakeTopoCommand(parser));
     commands.push_back(MakeScheduleCommand(parser));

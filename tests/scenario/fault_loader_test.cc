@@ -102,6 +102,88 @@ TEST(FaultLoaderTest, FaultsOfOneLinkMayOverlap) {
   EXPECT_EQ(faults[0].links, faults[1].links);
 }
 
+TEST(FaultLoaderTest, APatternIsAllThatFitIt) {
+  const auto faults = FaultsIn(
+      "faults { kind: LINK_DOWN link: \"server*/nic3--leaf3\" at: \"0s\" }\n"
+      "faults { kind: LINK_DOWN device: \"leaf3\" at: \"0s\" }\n"
+      "faults { kind: STRAGGLER device: \"server1/gpu*\" speed: 0.5 at: \"0s\" }\n");
+  ASSERT_EQ(faults.size(), 3u);
+  EXPECT_EQ(faults[0].links.size(), 4u);  // two servers, two directions
+  EXPECT_GT(faults[1].links.size(), faults[0].links.size());
+  EXPECT_EQ(faults[2].gpus.size(), 8u);
+}
+
+TEST(FaultLoaderTest, ADrawChoosesByTheSeedAndTheFaultsName) {
+  const std::string draw =
+      "kind: LINK_DOWN link: \"server*/nic*--leaf*\" draw { count: 3 } at: \"0s\" ";
+  const auto one = FaultsIn("faults { name: \"a\" " + draw + "}\n");
+  const auto two =
+      FaultsIn("faults { name: \"x\" " + draw + "}\nfaults { name: \"a\" " + draw + "}\n");
+  ASSERT_EQ(one.size(), 1u);
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(one[0].links.size(), 6u);
+  EXPECT_EQ(one[0].links, two[1].links);
+  EXPECT_NE(two[0].links, two[1].links);
+}
+
+TEST(FaultLoaderTest, ByChanceEveryTargetFailsByItself) {
+  const auto faults = FaultsIn(
+      "faults { name: \"f\" kind: LINK_DOWN link: \"server*/nic3--leaf3\" "
+      "by_chance { mean_between: \"1000h\" mean_repair: \"5min\" } }\n");
+  ASSERT_EQ(faults.size(), 2u);
+  EXPECT_EQ(faults[0].name, "f[server0/nic3--leaf3]");
+  EXPECT_NE(faults[0].seed, faults[1].seed);
+}
+
+TEST(FaultLoaderTest, ADomainIsWhatItNames) {
+  const auto faults = FaultsIn(
+      "fault_domains { name: \"rack\" links: \"leaf0--spine0\" devices: \"server1/nic*\" }\n"
+      "faults { kind: DEGRADE domain: \"rack\" rate: \"100Gbps\" at: \"0s\" }\n");
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].links.size(), 2u + 8 * 2);
+}
+
+TEST(FaultLoaderTest, WhatAKindDoesNotHaveIsRefused) {
+  EXPECT_EQ(FindingsBeside("faults { kind: DELAY link: \"leaf0--spine0\" at: \"0s\" delay: \"1us\" "
+                           "speed: 0.5 }"),
+            ":3:66: error: faults[0].speed: has no effect on DELAY (expected it with STRAGGLER "
+            "only)\n");
+  EXPECT_EQ(
+      FindingsBeside("faults { kind: STRAGGLER device: \"leaf0\" at: \"0s\" speed: 0.5 }"),
+      ":3:26: error: faults[0].device: \"leaf0\" is no GPU (expected e.g. \"server1/gpu3\")\n");
+  EXPECT_EQ(
+      FindingsBeside("faults { kind: SWITCH_REBOOT device: \"server1/nic3\" at: \"0s\" until: "
+                     "\"1s\" }"),
+      ":3:30: error: faults[0].device: \"server1/nic3\" is no switch (expected e.g. "
+      "\"leaf3\")\n");
+  EXPECT_EQ(FindingsBeside("faults { kind: LINK_DOWN link: \"leaf0--spine0\" device: \"leaf0\" at: "
+                           "\"0s\" }"),
+            ":3:48: error: faults[0].device: stands beside another target (expected one of link, "
+            "device and domain)\n");
+}
+
+TEST(FaultLoaderTest, AnAnchorIsThereAndDoesNotWaitForItself) {
+  EXPECT_EQ(
+      FindingsBeside("faults { name: \"a\" kind: LINK_DOWN link: \"leaf0--spine0\" when { "
+                     "end_of: \"b\" } }\n"
+                     "faults { name: \"b\" kind: LINK_DOWN link: \"leaf1--spine0\" when { "
+                     "begin_of: \"a\" } }\n"),
+      ":3:58: error: faults[0].when: it waits for itself (expected a fault that does not wait "
+      "for it)\n"
+      ":4:58: error: faults[1].when: it waits for itself (expected a fault that does not wait "
+      "for it)\n");
+  EXPECT_EQ(FindingsBeside(std::string(kDown) + "when { number: 7 } }\n"),
+            ":3:61: error: faults[0].when.number: the job has 1 of these (expected 1 to 1)\n");
+}
+
+TEST(FaultLoaderTest, ARepetitionLeavesTimeForWhatItRepeats) {
+  EXPECT_EQ(
+      FindingsBeside(std::string(kDown) + "at: \"0s\" until: \"2ms\" training: \"3ms\" repeat { "
+                                          "period: \"5ms\" } }\n"),
+      ":3:101: error: faults[0].repeat.period: \"5ms\" is too short for a fault of 2 ms, training "
+      "of 3 ms (expected more than these)\n");
+}
+
 TEST(FaultLoaderTest, NamesTellFaultsApart) {
   EXPECT_EQ(
       FindingsBeside("faults { name: \"a\" kind: LINK_DOWN link: \"leaf0--spine0\" at: \"0s\" }\n"

@@ -60,7 +60,39 @@ class Generator {
     const std::string until =
         Below(4) == 0 ? "" : fmt::format("{}us", at_us + 1 + Below(1u << Below(12)));
     static const char* const kDirections[] = {"BOTH", "FORWARD", "BACKWARD"};
-    return LinkDown(link, fmt::format("{}us", at_us), until, kDirections[Below(3)]);
+    const char* const direction = kDirections[Below(3)];
+    if (Below(2) == 0) return LinkDown(link, fmt::format("{}us", at_us), until, direction);
+    return fmt::format("faults {{ name: \"{}\" at: \"{}us\" {}{} }}\n", link, at_us,
+                       until.empty() ? "" : fmt::format("until: \"{}\" ", until),
+                       OtherKind(link, direction));
+  }
+
+  std::string OtherKind(const std::string& link, const char* direction) {
+    const std::string on = fmt::format("link: \"{}\" direction: {} ", link, direction);
+    switch (Below(7)) {
+      case 0:
+        return fmt::format("kind: LOSS {}loss {{ probability: 0.0{}1 }}", on, Below(100));
+      case 1:
+        return fmt::format(
+            "kind: LOSS {}loss {{ gilbert_elliott {{ to_bad: 0.0{} to_good: 0.{} }} }}", on,
+            Below(100), 1 + Below(9));
+      case 2:
+        return fmt::format("kind: DEGRADE {}rate_share: 0.{}", on, 1 + Below(9));
+      case 3:
+        return fmt::format("kind: DELAY {}delay: \"{}us\" jitter: \"{}us\"", on, Below(30),
+                           Below(10));
+      case 4:
+        return fmt::format("kind: PAUSE_STORM device: \"server{}/nic{}\"", Below(servers_),
+                           Below(8));
+      case 5:
+        return fmt::format(
+            "kind: BACKGROUND_LOAD load {{ from: \"server0/gpu*\" to: \"server{}/gpu{}\" rate: "
+            "\"{}Gbps\" message: \"64KiB\" }}",
+            servers_ - 1, Below(8), 1 + Below(60));
+      default:
+        return fmt::format("kind: STRAGGLER device: \"server{}/gpu{}\" speed: 0.{}",
+                           Below(servers_), Below(8), 1 + Below(9));
+    }
   }
 
   std::string Link() {
@@ -99,7 +131,8 @@ void RandomScenarioTest::Check(uint32_t seed) {
                                                        : "STALLED");
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
   for (const auto& [reason, packets] : run.Drops()) {
-    EXPECT_THAT(reason, AnyOf("LINK_DOWN", "NO_ROUTE", "OUT_OF_SEQUENCE", "DUPLICATE"));
+    EXPECT_THAT(reason,
+                AnyOf("LINK_DOWN", "NO_ROUTE", "OUT_OF_SEQUENCE", "DUPLICATE", "BIT_ERROR"));
   }
   for (const auto& tier : run.At("tiers").GetArray()) {
     EXPECT_EQ(tier["payload_bytes"].GetInt64(),
@@ -119,7 +152,11 @@ void RandomScenarioTest::Check(uint32_t seed) {
     is_hit |= run.collectives.Text(row, "stretch") != "1";
   }
   // What nothing was lost to is undisturbed; what everything survived moved the same bytes.
-  EXPECT_FALSE(run.Drops().empty() && is_hit);
+  bool delays = false;
+  for (const char* kind : {"DEGRADE", "DELAY", "PAUSE_STORM", "BACKGROUND_LOAD", "STRAGGLER"}) {
+    delays |= scenario.find(kind) != std::string::npos;
+  }
+  EXPECT_FALSE(run.Drops().empty() && is_hit && !delays);
   if (run.exit.status == 0) {
     EXPECT_EQ(run.Integer("payload.total_bytes"), free.Integer("payload.total_bytes"));
     EXPECT_EQ(run.pairs.Sum("payload_bytes"), free.pairs.Sum("payload_bytes"));

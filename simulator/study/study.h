@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+
+namespace railyard {
+
+struct StudyAxis {
+  std::string name;
+  std::vector<std::string> fields;
+  std::vector<std::string> values;
+};
+
+// Checked: there is a scenario, every axis has fields and values, and the figures are named.
+struct Study {
+  std::string name;
+  std::string scenario;  // a path
+  std::vector<std::string> sets;
+  std::vector<StudyAxis> axes;
+  uint32_t seeds = 1;
+  uint64_t first_seed = 1;
+  std::vector<std::string> figures;
+  bool no_baseline = false;
+};
+
+// One run: the values of the axes, and a seed.
+struct StudyRun {
+  uint64_t point = 0;  // number of the combination of values
+  std::vector<std::string> values;
+  uint64_t seed = 1;
+};
+
+inline constexpr uint64_t kStudyRunsMax = 1'000'000;
+
+// nullopt after an error.
+std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics);
+
+// All of a study, the last axis fastest, seeds within a point.
+std::vector<StudyRun> RunsOf(const Study& study);
+
+// What `railyard run` is to be given for it, but for where results go.
+std::vector<std::string> ArgumentsOf(const Study& study, const StudyRun& run);
+
+}  // namespace railyard
