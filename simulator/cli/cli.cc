@@ -33,6 +33,7 @@ struct Program {
     commands.push_back(MakeImportCommand(parser));
     commands.push_back(MakeStudyCommand(parser));
     commands.push_back(MakeSynthCommand(parser));
+    commands.push_back(MakeEstimateCommand(parser));
     commands.push_back(MakeTopoCommand(parser));
     commands.push_back(MakeScheduleCommand(parser));
     commands.push_back(MakePerfCommand(parser));

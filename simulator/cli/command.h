@@ -34,6 +34,7 @@ std::unique_ptr<Command> MakeTopoCommand(CLI::App& program);
 std::unique_ptr<Command> MakeFidelityCommand(CLI::App& program);
 std::unique_ptr<Command> MakePerfCommand(CLI::App& program);
 std::unique_ptr<Command> MakeScheduleCommand(CLI::App& program);
+std::unique_ptr<Command> MakeEstimateCommand(CLI::App& program);
 std::unique_ptr<Command> MakeStudyCommand(CLI::App& program);
 std::unique_ptr<Command> MakeSynthCommand(CLI::App& program);
 std::unique_ptr<Command> MakeHelpCommand(CLI::App& program);

@@ -28,8 +28,6 @@ struct Experts {
   bool shared_gate = false;
   bool router_bias = false;
   uint32_t dense_layers = 0;  // the first layers, without experts
-  uint32_t groups = 1;
-  uint32_t groups_per_token = 1;
 };
 
 struct ModelConfig {

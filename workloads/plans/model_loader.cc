@@ -42,7 +42,6 @@ void LoadLatentAttention(const PlanReader& reader, ModelConfig& model) {
 
 void LoadExperts(const PlanReader& reader, ModelConfig& model) {
   Experts experts = model.experts.value_or(Experts{});
-  const bool had_groups = experts.groups > 1;
   reader.Required("count", 1, kExpertsMax, "e.g. 8", experts.count);
   reader.Required("per_token", 1, kExpertsMax, "e.g. 2", experts.per_token);
   reader.Required("feed_forward", 1, kWidthMax, "e.g. 14336", experts.feed_forward);
@@ -50,31 +49,10 @@ void LoadExperts(const PlanReader& reader, ModelConfig& model) {
   reader.Flag("shared_gate", experts.shared_gate);
   reader.Flag("router_bias", experts.router_bias);
   reader.Number("dense_layers", 0, kLayersMax, experts.dense_layers);
-  reader.Number("groups", 1, kExpertsMax, experts.groups);
-  if (!had_groups && !reader.Has("groups_per_token")) experts.groups_per_token = experts.groups;
-  reader.Number("groups_per_token", 1, kExpertsMax, experts.groups_per_token);
   if (experts.count == 0) return;
   if (experts.per_token > experts.count) {
     reader.Error("per_token", fmt::format("{} of {} experts (expected at most {})",
                                           experts.per_token, experts.count, experts.count));
-  }
-  if (experts.count % experts.groups != 0) {
-    reader.Error("groups",
-                 fmt::format("{} equal groups of {} experts (expected {})", experts.groups,
-                             experts.count, NearestDivisors(experts.count, experts.groups)));
-  } else if (experts.groups_per_token > experts.groups) {
-    reader.Error("groups_per_token",
-                 fmt::format("{} of {} groups (expected at most {})", experts.groups_per_token,
-                             experts.groups, experts.groups));
-  } else if (experts.per_token >
-             uint64_t{experts.count} / experts.groups * experts.groups_per_token) {
-    reader.Error(
-        "groups_per_token",
-        fmt::format(
-            "{} groups of {} experts hold fewer than the {} of a token (expected "
-            "at least {})",
-            experts.groups_per_token, experts.count / experts.groups, experts.per_token,
-            (uint64_t{experts.per_token} * experts.groups + experts.count - 1) / experts.count));
   }
   if (experts.shared_gate && experts.shared_feed_forward == 0) {
     reader.Error("shared_gate", "there is no shared expert (expected shared_feed_forward)");

@@ -34,7 +34,7 @@ void CheckSize(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnos
   const uint64_t operations = OperationCount(plan);
   if (operations > kPlanOperationsMax) {
     cursor.Error(diagnostics, job,
-                 fmt::format("{} operations over all GPUs that differ (expected at most {}: fewer "
+                 fmt::format("up to {} operations of GPUs that differ (expected at most {}: fewer "
                              "tokens, micro-batches or iterations)",
                              operations, kPlanOperationsMax));
   }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analysis/output_file.h"
+#include "simulator/cli/command.h"
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/units/units.h"
+#include "workloads/plans/layer_work.h"
+#include "workloads/plans/plan_loader.h"
+#include "workloads/plans/plan_volume.h"
+#include "workloads/plans/synthesize.h"
+
+namespace railyard {
+namespace {
+
+class EstimateCommand : public Command {
+ public:
+  explicit EstimateCommand(CLI::App& program)
+      : Command(program.add_subcommand("estimate", "What a plan sends and computes, unsimulated")) {
+    parser()->add_option("WORKLOAD", plan_, "A plan, protobuf text")->required();
+    parser()
+        ->add_option("--set", sets_, "Change one field of the plan; may be given again")
+        ->type_name("FIELD=VALUE")
+        ->allow_extra_args(false);
+    parser()
+        ->add_option("--pairs", pairs_, "Write the bytes of each pair as CSV; - is standard output")
+        ->type_name("FILE");
+  }
+
+  ExitStatus Run() override {
+    Diagnostics diagnostics;
+    const auto plan = LoadPlanFile(plan_, sets_, diagnostics);
+    fmt::print(stderr, "{}", diagnostics.ToString());
+    if (!plan) return kExitInput;
+    const Trace trace = Synthesize(*plan);
+    const PlanVolume volume = VolumeOf(trace);
+    if (pairs_ != "-") fmt::print("{}{}", Describe(*plan, volume), Table(volume, trace.rank_count));
+    WritePairs(volume);
+    return kExitDone;
+  }
+
+ private:
+  static std::string Describe(const Plan& plan, const PlanVolume& volume) {
+    const Parallelism& parts = plan.parallelism;
+    std::string text = fmt::format(
+        "{}: {:.4g} billion parameters ({:.4g} active) on {} GPUs: tensor {} x context {} x data "
+        "{} x pipeline {}\n",
+        plan.name, static_cast<double>(ParameterCount(plan.model)) / 1e9,
+        static_cast<double>(ActiveParameterCount(plan.model)) / 1e9, parts.RankCount(),
+        parts.tensor(), parts.context(), parts.data(), parts.pipeline());
+    text += fmt::format("Computation of the GPU that computes longest: {}\n",
+                        FormatDuration(volume.compute_ps));
+    const auto* const training = std::get_if<Training>(&plan.job);
+    if (training == nullptr) return text;
+    const double samples =
+        static_cast<double>(training->micro_batch) * training->micro_batches * parts.data();
+    text += fmt::format("Operations per iteration: {:.4g} PFLOP (3 forward passes)\n",
+                        3 * ForwardFlops(plan.model, 1, training->sequence) * samples / 1e15);
+    if (parts.pipeline() > 1 && training->schedule == PipelineScheduleKind::kOneFOneB) {
+      const double before = parts.pipeline() - 1;
+      text += fmt::format("Bubble (p - 1) / (p - 1 + m): {:.1f} %\n",
+                          100 * before / (before + training->micro_batches));
+    }
+    return text;
+  }
+
+  static std::string Table(const PlanVolume& volume, uint64_t ranks) {
+    std::string text =
+        fmt::format("\n{:<12} {:>12} {:>12} {:>16}\n", "group", "calls", "sent", "most by one GPU");
+    for (const auto& [name, group] : volume.groups) {
+      text += fmt::format("{:<12} {:>12} {:>12} {:>16}\n", name, group.calls,
+                          FormatBytes(group.bytes), FormatBytes(group.largest_bytes));
+    }
+    return text + fmt::format("{} of {} possible pairs of GPUs talk.\n", volume.pairs.size(),
+                              ranks * (ranks - 1));
+  }
+
+  void WritePairs(const PlanVolume& volume) const {
+    if (pairs_.empty()) return;
+    std::string text = "source,destination,payload_bytes\n";
+    for (const auto& [pair, bytes] : volume.pairs) {
+      text += fmt::format("{},{},{}\n", pair.first, pair.second, bytes);
+    }
+    if (pairs_ == "-") {
+      fmt::print("{}", text);
+      return;
+    }
+    const std::string unfinished = pairs_ + ".part";
+    OutputFile file(unfinished);
+    file.Write(text);
+    file.Close();
+    std::filesystem::rename(unfinished, pairs_);
+  }
+
+  std::string plan_;
+  std::vector<std::string> sets_;
+  std::string pairs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeEstimateCommand(CLI::App& program) {
+  return std::make_unique<EstimateCommand>(program);
+}
+
+}  // namespace railyard

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/program_order.h"
+
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railyard {
+namespace {
+
+using ::testing::ElementsAre;
+
+using Begins = std::vector<std::pair<uint32_t, int64_t>>;  // operation, when it may begin
+
+// One rank; every collective on a communicator of its own.
+Job JobOf(std::vector<JobOperation> operations) {
+  Job job;
+  job.rank_count = 1;
+  job.operations.resize(1);
+  for (const JobOperation& operation : operations) {
+    if (operation.is_compute()) continue;
+    job.collectives.resize(operation.collective + 1);
+    job.collectives.back().communicator = operation.collective;
+  }
+  job.operations[0] = std::move(operations);
+  return job;
+}
+
+JobOperation Compute(uint32_t stream, int64_t ps, uint32_t after = JobOperation::kNone) {
+  return {
+      .collective = JobOperation::kNone, .stream = stream, .after = after, .compute_before_ps = ps};
+}
+
+JobOperation Collective(uint32_t number, uint32_t stream, int64_t gap_ps,
+                        uint32_t after = JobOperation::kNone) {
+  return {.collective = number, .stream = stream, .after = after, .compute_before_ps = gap_ps};
+}
+
+class OrderOfOneRank {
+ public:
+  explicit OrderOfOneRank(std::vector<JobOperation> operations)
+      : job_(JobOf(std::move(operations))), order(job_) {}
+
+  Begins Start() {
+    Begins begins;
+    order.Start([&](uint32_t, uint32_t index, int64_t ps) { begins.emplace_back(index, ps); });
+    return begins;
+  }
+  Begins End(uint32_t index, int64_t now_ps) {
+    Begins begins;
+    order.End(0, index, now_ps,
+              [&](uint32_t, uint32_t next, int64_t ps) { begins.emplace_back(next, ps); });
+    return begins;
+  }
+
+ private:
+  const Job job_;
+
+ public:
+  ProgramOrder order;
+};
+
+TEST(ProgramOrderTest, ComputationKeepsItsStreamBusy) {
+  OrderOfOneRank rank({Compute(0, 10), Compute(0, 20), Collective(0, 0, 5)});
+  EXPECT_THAT(rank.Start(), ElementsAre(std::pair(2u, 35)));
+  EXPECT_EQ(rank.order.computed_until_ps(), 30);
+}
+
+// A bucket of gradients begins when its part of the backward pass ends, while the rest goes on.
+TEST(ProgramOrderTest, AnOperationWaitsForTheOneItNames) {
+  OrderOfOneRank rank({Compute(0, 10), Collective(0, 1, 0, 0), Compute(0, 20),
+                       Collective(1, 1, 0, 2), Compute(0, 7, 3)});
+  EXPECT_THAT(rank.Start(), ElementsAre(std::pair(1u, 10)));
+  // The second bucket's gradients are there at 30, the stream is free at 50.
+  EXPECT_THAT(rank.End(1, 50), ElementsAre(std::pair(3u, 50)));
+  EXPECT_THAT(rank.End(3, 60), ElementsAre());
+  EXPECT_EQ(rank.order.computed_until_ps(), 67);
+}
+
+TEST(ProgramOrderTest, TheGapBeginsWhenTheLastOfAllIsDone) {
+  OrderOfOneRank rank({Collective(0, 0, 0), Collective(1, 1, 0), Collective(2, 0, 5, 1)});
+  EXPECT_EQ(rank.Start().size(), 2u);
+  EXPECT_THAT(rank.End(1, 40), ElementsAre());
+  EXPECT_THAT(rank.End(0, 10), ElementsAre(std::pair(2u, 45)));
+}
+
+TEST(ProgramOrderTest, ATrialIsTakenBack) {
+  OrderOfOneRank rank({Collective(0, 0, 0), Collective(1, 1, 0), Compute(0, 5, 1)});
+  rank.Start();
+  rank.order.BeginTrial();
+  rank.End(0, 10);
+  rank.End(1, 40);
+  EXPECT_EQ(rank.order.computed_until_ps(), 45);
+  rank.order.EndTrial(false);
+  EXPECT_EQ(rank.order.computed_until_ps(), 0);
+  rank.End(0, 20);
+  rank.End(1, 30);
+  EXPECT_EQ(rank.order.computed_until_ps(), 35);
+}
+
+}  // namespace
+}  // namespace railyard

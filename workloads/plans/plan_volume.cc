@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/plans/plan_volume.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace railyard {
+namespace {
+
+// Calls of a program that are alike: communicator, kind, peer, bytes of the call's count.
+using CallKey = std::tuple<uint32_t, CollectiveKind, uint32_t, uint64_t>;
+
+struct ProgramCalls {
+  std::map<CallKey, uint64_t> counts;
+  int64_t compute_ps = 0;
+};
+
+ProgramCalls CallsOf(const std::vector<TraceOperation>& program) {
+  ProgramCalls calls;
+  for (const TraceOperation& operation : program) {
+    if (operation.stream == 0) calls.compute_ps += operation.compute_before_ps;
+    if (operation.kind == CollectiveKind::kCompute) continue;
+    ++calls.counts[{operation.communicator, operation.kind, operation.peer,
+                    operation.count * DatatypeBytes(operation.datatype)}];
+  }
+  return calls;
+}
+
+uint64_t SentBytes(CollectiveKind kind, uint64_t bytes, uint64_t size) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return static_cast<uint64_t>(static_cast<unsigned __int128>(bytes) * 2 * (size - 1) / size);
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+      return bytes * (size - 1);
+    case CollectiveKind::kSend:
+      return bytes;
+    default:
+      return 0;  // Recv; plans have no others
+  }
+}
+
+std::string GroupOf(const TraceCommunicator& communicator) {
+  return communicator.name.substr(0, communicator.name.find(' '));
+}
+
+}  // namespace
+
+PlanVolume VolumeOf(const Trace& trace) {
+  PlanVolume volume;
+  const std::vector<std::vector<uint32_t>> ranks = trace.operations.RanksOfPrograms();
+  for (uint32_t program = 0; program < ranks.size(); ++program) {
+    if (ranks[program].empty()) continue;
+    const ProgramCalls calls = CallsOf(trace.operations.program(program));
+    volume.compute_ps = std::max(volume.compute_ps, calls.compute_ps);
+    for (const uint32_t rank : ranks[program]) {
+      std::map<std::string, uint64_t> sent;
+      for (const auto& [key, count] : calls.counts) {
+        const auto& [number, kind, peer, bytes] = key;
+        const TraceCommunicator& communicator = trace.communicators[number];
+        GroupVolume& group = volume.groups[GroupOf(communicator)];
+        group.calls += count;
+        const auto place = static_cast<size_t>(
+            std::find(communicator.ranks.begin(), communicator.ranks.end(), rank) -
+            communicator.ranks.begin());
+        const size_t next =
+            kind == CollectiveKind::kSend ? peer : (place + 1) % communicator.ranks.size();
+        const uint64_t total = count * SentBytes(kind, bytes, communicator.ranks.size());
+        if (total == 0) continue;
+        volume.pairs[{rank, communicator.ranks[next]}] += total;
+        sent[GroupOf(communicator)] += total;
+        group.bytes += total;
+      }
+      for (const auto& [name, bytes] : sent) {
+        GroupVolume& group = volume.groups[name];
+        group.largest_bytes = std::max(group.largest_bytes, bytes);
+      }
+    }
+  }
+  return volume;
+}
+
+}  // namespace railyard

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What ranks send in a trace, without running it: the closed forms of rings. A collective of n
+// ranks is one ring in the order of its communicator; each rank sends to the next
+//   AllReduce               2 (n - 1) / n of the buffer,
+//   AllGather, ReduceScatter  (n - 1) times a rank's share,
+// and a Send its bytes to its peer. What a collective rounds is rounded down.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "traces/trace.h"
+
+namespace railyard {
+
+struct GroupVolume {
+  uint64_t calls = 0;          // over all ranks
+  uint64_t bytes = 0;          // sent, over all ranks
+  uint64_t largest_bytes = 0;  // by one rank
+};
+
+struct PlanVolume {
+  // (from, to) → payload bytes.
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> pairs;
+  // By the first word of the communicators' names.
+  std::map<std::string, GroupVolume> groups;
+  int64_t compute_ps = 0;  // on the compute stream of the rank that computes longest
+};
+
+// Precondition: a trace of Synthesize.
+PlanVolume VolumeOf(const Trace& trace);
+
+}  // namespace railyard
