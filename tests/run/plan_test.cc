@@ -97,7 +97,7 @@ TEST_F(PlanProgramTest, PlansThatCannotBeEndWithStatusTwo) {
     const ProgramExit exit = Railyard(arguments);
     EXPECT_EQ(exit.status, 2);
     EXPECT_NE(
-        exit.errors.find("plan.textproto:2:46: error: parallelism.ranks: 16 is not tensor 3 x "
+        exit.errors.find("plan.textproto:2:45: error: parallelism.ranks: 16 is not tensor 3 x "
                          "context 1 x data 2 x pipeline 2 = 12 (expected 12, or a multiple "
                          "of 6, e.g. 18)"),
         std::string::npos)
