@@ -91,8 +91,8 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->routing = LoadRouting(cursor, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);
-  scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr, workload ? &workload->job : nullptr,
-                                scenario->seed, diagnostics);
+  scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr,
+                                workload ? &workload->job : nullptr, scenario->seed, diagnostics);
   if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;
 
   scenario->fabric = std::move(*fabric);

@@ -62,9 +62,10 @@ TEST(TextProtoTest, ATabIsOneColumnAndSoIsACharacterOfSeveralBytes) {
 TEST(TextProtoTest, AnUnknownFieldIsNamedWithAGuessOrTheChoice) {
   EXPECT_EQ(FindingsIn("faults { untill: \"2ms\" }"),
             ":1:10: error: faults[0].untill: unknown field \"untill\" (did you mean \"until\"?)\n");
-  EXPECT_EQ(FindingsIn("potatoes { a: 1 b { c: [1, 2] } } seed: 1"),
-            ":1:1: error: potatoes: unknown field \"potatoes\" (expected name, seed, fabric, "
-            "workload, nccl, gpu, nic, routing, faults, switch or network)\n");
+  EXPECT_EQ(
+      FindingsIn("potatoes { a: 1 b { c: [1, 2] } } seed: 1"),
+      ":1:1: error: potatoes: unknown field \"potatoes\" (expected name, seed, fabric, "
+      "workload, nccl, gpu, nic, routing, faults, switch, network, fault_domains or watchdog)\n");
 }
 
 TEST(TextProtoTest, ValuesOfTheWrongTypeSayWhatIsRight) {
@@ -95,9 +96,12 @@ TEST(TextProtoTest, EnumsTakeNamesOnlyAndNeverTheUnspecifiedOne) {
             ":1:21: error: faults[0].direction: unknown \"SIDEWAYS\" (expected BOTH, FORWARD or "
             "BACKWARD)\n");
   EXPECT_EQ(FindingsIn("faults { kind: 1 }"),
-            ":1:16: error: faults[0].kind: \"1\" is not LINK_DOWN\n");
+            ":1:16: error: faults[0].kind: \"1\" is not LINK_DOWN, SWITCH_REBOOT, DEGRADE, LOSS, "
+            "DELAY, PAUSE_STORM, BACKGROUND_LOAD or STRAGGLER\n");
   EXPECT_EQ(FindingsIn("faults { kind: KIND_UNSPECIFIED }"),
-            ":1:16: error: faults[0].kind: unknown \"KIND_UNSPECIFIED\" (expected LINK_DOWN)\n");
+            ":1:16: error: faults[0].kind: unknown \"KIND_UNSPECIFIED\" (expected LINK_DOWN, "
+            "SWITCH_REBOOT, DEGRADE, LOSS, "
+            "DELAY, PAUSE_STORM, BACKGROUND_LOAD or STRAGGLER)\n");
 }
 
 TEST(TextProtoTest, AFieldGivenTwiceIsAContradiction) {
@@ -107,7 +111,7 @@ TEST(TextProtoTest, AFieldGivenTwiceIsAContradiction) {
             ":2:1: error: nccl: given twice (the first is in line 1)\n");
   EXPECT_EQ(FindingsIn("workload {\n trace: \"a\"\n program { }\n}"),
             ":3:2: error: workload.program: contradicts \"trace\" in line 2 (expected only one of "
-            "nccl_log, trace or program)\n");
+            "nccl_log, trace, program, plan or inline_plan)\n");
 }
 
 TEST(TextProtoTest, SyntaxErrorsSayWhatIsMissing) {
@@ -153,7 +157,9 @@ TEST(TextProtoTest, AllMistakesAreFoundAtOnceInTheOrderOfTheFile) {
             ":4:14: error: faults[0].at: \"3ms\" is not a text in quotes\n"
             ":4:18: error: faults[0].untill: unknown field \"untill\" (did you mean \"until\"?)\n"
             ":5:1: error: expected a field's name, found \"{\"\n"
-            ":6:16: error: faults[1].kind: unknown \"LINK_UP\" (expected LINK_DOWN)\n"
+            ":6:16: error: faults[1].kind: unknown \"LINK_UP\" (expected LINK_DOWN, SWITCH_REBOOT, "
+            "DEGRADE, LOSS, "
+            "DELAY, PAUSE_STORM, BACKGROUND_LOAD or STRAGGLER)\n"
             ":7:9: error: seed: given twice (the first is in line 7)\n"
             ":8:5: error: nic: \"{\" is never closed\n");
 }

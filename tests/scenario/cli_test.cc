@@ -83,13 +83,14 @@ TEST_F(CliTest, NoCommandAndUnknownOnesAreMistakes) {
   EXPECT_EQ(Railyard({"rnu"}), kExitInput);
   EXPECT_EQ(errors_, "railyard: error: unknown command \"rnu\" (did you mean \"run\"?)\n");
   EXPECT_EQ(Railyard({"dance"}), kExitInput);
-  EXPECT_EQ(errors_,
-            "railyard: error: unknown command \"dance\" (expected run, validate, import, topo, "
-            "schedule, perf, fidelity or help)\n");
+  EXPECT_EQ(
+      errors_,
+      "railyard: error: unknown command \"dance\" (expected run, validate, import, study, synth, "
+      "estimate, topo, schedule, perf, fidelity or help)\n");
   EXPECT_EQ(Railyard({"--quiet"}), kExitInput);
   EXPECT_EQ(errors_,
-            "railyard: error: a command is missing (expected run, validate, import, topo, "
-            "schedule, perf, fidelity or help)\n");
+            "railyard: error: a command is missing (expected run, validate, import, study, synth, "
+            "estimate, topo, schedule, perf, fidelity or help)\n");
 }
 
 TEST_F(CliTest, HelpListsModelsWithUnitsDefaultsAndFields) {
