@@ -28,7 +28,7 @@ ProgramOrder::Links ProgramOrder::LinksOfProgram(const Job& job,
       ++link.waits_for;
     }
     if (operation.after != JobOperation::kNone) {
-      ++links.of[operation.after + 1].first_follower;  // counts, for now
+      ++links.of[operation.after + 1].first_follower;  // how many it has; summed up below
       ++link.waits_for;
     }
     if (!operation.is_compute()) {

@@ -2,7 +2,6 @@
 // When the network is at rest and an operation begins: replays episodes that are known, one after
 // the other, or records the one that begins.
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
