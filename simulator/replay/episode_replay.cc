@@ -57,7 +57,10 @@ bool ReplayEngine::ReplayEpisodes() {
                   .unrepeatable = archive.unrepeatable(),
                   .counts = archive.TakeCounts()};
   if (recording_) FinishRecording(rest);
-  if (rest.state == EpisodeCache::kStateUnknown) return false;
+  if (rest.state == EpisodeCache::kStateUnknown) {
+    NoteMiss();
+    return false;
+  }
 
   int64_t rest_ps = now_ps;
   uint32_t state = rest.state;
@@ -79,8 +82,8 @@ bool ReplayEngine::ReplayEpisodes() {
     state = episode.end_state;
   }
   if (replayed.empty()) {
-    if (++misses_ > kMissesMax) cache_mode_ = ReplayCacheMode::kOff;
-    StartRecording(rest);
+    NoteMiss();
+    if (cache_mode_ != ReplayCacheMode::kOff) StartRecording(rest);
     return false;
   }
   misses_ = 0;
@@ -88,6 +91,10 @@ bool ReplayEngine::ReplayEpisodes() {
   Visit(put);
   AddCounts(replayed);
   return true;
+}
+
+void ReplayEngine::NoteMiss() {
+  if (++misses_ > kMissesMax) cache_mode_ = ReplayCacheMode::kOff;
 }
 
 void ReplayEngine::AddCounts(std::vector<uint32_t>& replayed) {

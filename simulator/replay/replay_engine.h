@@ -205,6 +205,7 @@ class ReplayEngine final : private LaneObserver {
   void Visit(StateArchive& archive);
   // At rest; true if operations that were pending have been replayed.
   bool ReplayEpisodes();
+  void NoteMiss();
   void AddCounts(std::vector<uint32_t>& replayed);
   std::optional<uint32_t> TryKnown(uint32_t state);
   bool Try(const Episode& episode);
