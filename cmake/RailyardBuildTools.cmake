@@ -2,7 +2,11 @@
 # Faster builds where the tools are there; results do not depend on them.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  # The sloppiness is what ccache asks for before it caches anything that uses precompiled headers;
+  # a checkout elsewhere finds what this one compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE_PROGRAM})
+  add_compile_options(-fpch-preprocess)
 endif()
 find_program(LLD_PROGRAM ld.lld)
 if(LLD_PROGRAM)

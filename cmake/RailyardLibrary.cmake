@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# railyard_library(NAME SOURCES... LINKS...): one concept, one library. LINKS is the whole of what it
-# may include; the dependency direction of the project is these lists and nothing else.
+# railyard_library(NAME SOURCES... LINKS... [HEADERS precompiled]): one concept, one library. LINKS is
+# the whole of what it may include; the dependency direction of the project is these lists and
+# nothing else.
+railyard_precompiled(railyard_headers)
 function(railyard_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "HEADERS" "SOURCES;LINKS" ${ARGN})
+  if(NOT ARG_HEADERS)
+    set(ARG_HEADERS railyard_headers)
+  endif()
   add_library(railyard_${name} STATIC ${ARG_SOURCES})
   add_library(railyard::${name} ALIAS railyard_${name})
   target_include_directories(railyard_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(railyard_${name} PUBLIC ${ARG_LINKS} PRIVATE railyard_options)
+  target_precompile_headers(railyard_${name} REUSE_FROM ${ARG_HEADERS})
 endfunction()
