@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "simulator/units/units.h"
@@ -116,10 +117,15 @@ std::vector<TierTotals> TotalsByTier(const RunResult& result) {
 }
 
 PairCounts CountPairs(const RunResult& result) {
-  PairCounts counts;
+  // A pair has a row for each kind of way between its two.
+  std::set<std::pair<uint32_t, uint32_t>> active;
   for (const PairResult& pair : result.pairs) {
-    if (pair.payload_bytes > 0 && pair.source_gpu != pair.destination_gpu) ++counts.active;
+    if (pair.payload_bytes > 0 && pair.source_gpu != pair.destination_gpu) {
+      active.emplace(pair.source_gpu, pair.destination_gpu);
+    }
   }
+  PairCounts counts;
+  counts.active = active.size();
   const uint64_t gpus = result.gpu_count;
   counts.possible = gpus < 2 ? 0 : gpus * (gpus - 1);
   return counts;

@@ -16,7 +16,7 @@ endif()
 # GCC 12 sees std::string overflow where none does. It keeps quiet about its own headers,
 # but no longer knows them once they are precompiled.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
-  add_compile_options(-Wno-array-bounds)
+  add_compile_options(-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 
 # railyard_precompiled(NAME HEADERS... LINKS...): the common headers and HEADERS; a target takes them

@@ -10,6 +10,8 @@
 #include <boost/graph/strong_components.hpp>
 #include <fmt/format.h>
 
+#include "topologies/lossless_classes.h"
+
 namespace railyard {
 namespace {
 
@@ -220,22 +222,13 @@ class ChannelGraph {
     }
   }
 
-  // With a dateline the second class from a ring's wrap-around cable on, until the ring is left.
   uint32_t ChannelAfter(std::optional<uint32_t> channel, uint32_t hop) const {
     if (network_.fabric().deadlock_avoidance != DeadlockAvoidance::kDateline) return 2 * hop;
-    const SwitchNetwork::Hop& taken = network_.hops()[hop];
-    const std::vector<uint16_t>& from = network_.coordinates(taken.from);
-    const std::vector<uint16_t>& to = network_.coordinates(taken.to);
-    const size_t dimension = DimensionOf(from, to);
-    if (dimension >= from.size()) return 2 * hop;
-    if (std::max(from[dimension], to[dimension]) - std::min(from[dimension], to[dimension]) > 1) {
-      return 2 * hop + 1;
-    }
-    if (!channel) return 2 * hop;
-    const SwitchNetwork::Hop& before = network_.hops()[*channel / 2];
-    const bool is_same_ring = DimensionOf(network_.coordinates(before.from),
-                                          network_.coordinates(before.to)) == dimension;
-    return 2 * hop + (is_same_ring ? *channel % 2 : 0);
+    const auto before = channel ? std::optional(network_.hops()[*channel / 2].link) : std::nullopt;
+    const bool was_behind = channel && *channel % 2 == 1;
+    return 2 * hop +
+           (IsBehindDateline(network_.fabric(), before, was_behind, network_.hops()[hop].link) ? 1
+                                                                                               : 0);
   }
 
   std::vector<uint32_t> ShortestCycleThrough(uint32_t start,
@@ -279,7 +272,34 @@ uint32_t LongestRoute(const SwitchNetwork& network, size_t destinations) {
   return longest;
 }
 
+// Destinations that are looked at, for each takes a visit of every link.
+size_t CountLookedAt(const SwitchNetwork& network) {
+  const uint64_t visits_each = std::max<uint64_t>(1, network.hops().size());
+  return std::min<size_t>(network.attachments().size(),
+                          std::max<uint64_t>(1, kMostLinkVisits / visits_each));
+}
+
+uint32_t CountClasses(const SwitchNetwork& network) {
+  // Both parts of a Valiant route are routes between switches with NICs, in classes of their own,
+  // and the first never waits for itself by way of the second: each must have no circle.
+  const uint32_t parts = IsValiant(network.fabric().routing) ? 2 : 1;
+  switch (network.fabric().deadlock_avoidance) {
+    case DeadlockAvoidance::kHopClasses:
+      return parts * std::max(1u, LongestRoute(network, CountLookedAt(network)));
+    case DeadlockAvoidance::kDateline:
+      return 2 * parts;
+    default:
+      return parts;
+  }
+}
+
 }  // namespace
+
+uint32_t CountLosslessClasses(const FabricGraph& fabric) {
+  if (fabric.deadlock_avoidance == DeadlockAvoidance::kLossy) return 0;
+  if (fabric.routing == RoutingPolicy::kUpDown) return 1;
+  return CountClasses(SwitchNetwork(fabric));
+}
 
 DeadlockReport FindDeadlock(const FabricGraph& fabric) {
   DeadlockReport report;
@@ -296,21 +316,12 @@ DeadlockReport FindDeadlock(const FabricGraph& fabric) {
   const bool is_plain = fabric.routing == RoutingPolicy::kShortest &&
                         fabric.deadlock_avoidance == DeadlockAvoidance::kRoutes;
   if (is_plain && UpDownProof(network).Holds()) return report;
-  // Both parts of a Valiant route are routes between switches with NICs, in classes of their own,
-  // and the first never waits for itself by way of the second: each must have no circle.
-  const uint32_t parts = IsValiant(fabric.routing) ? 2 : 1;
-
-  const uint64_t visits_each = std::max<uint64_t>(1, network.hops().size());
-  const size_t looked_at =
-      std::min<size_t>(all, std::max<uint64_t>(1, kMostLinkVisits / visits_each));
+  report.classes = CountClasses(network);
+  const size_t looked_at = CountLookedAt(network);
   report.destinations = static_cast<uint32_t>(looked_at);
   report.is_sampled = looked_at < all;
-  if (fabric.deadlock_avoidance == DeadlockAvoidance::kHopClasses) {
-    report.classes = parts * std::max(1u, LongestRoute(network, looked_at));
-    return report;
-  }
+  if (fabric.deadlock_avoidance == DeadlockAvoidance::kHopClasses) return report;
   const bool has_dateline = fabric.deadlock_avoidance == DeadlockAvoidance::kDateline;
-  report.classes = parts * (has_dateline ? 2 : 1);
   ChannelGraph channels(network);
   for (size_t i = 0; i < looked_at; ++i) {
     channels.AddRoutesTo(network.attachments()[i * all / looked_at]);

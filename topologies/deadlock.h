@@ -26,4 +26,7 @@ struct DeadlockReport {
 // a sample of switches, unless no route goes down a tier and up again, which proves it.
 DeadlockReport FindDeadlock(const FabricGraph& fabric);
 
+// DeadlockReport::classes alone, which needs no look at what waits for what.
+uint32_t CountLosslessClasses(const FabricGraph& fabric);
+
 }  // namespace railyard

@@ -14,12 +14,12 @@
 #include <fmt/ranges.h>
 
 #include "topologies/deadlock.h"
+#include "topologies/lossless_classes.h"
 
 namespace railyard {
 namespace {
 
 constexpr size_t kMostNames = 4;
-constexpr uint32_t kMostLosslessClasses = 8;  // IEEE 802.1Qbb: PFC pauses eight priorities
 
 std::string Listed(const std::vector<std::string>& names) {
   const size_t shown = std::min(names.size(), kMostNames);
@@ -91,10 +91,10 @@ class Checker {
           fmt::format("pauses can wait for each other in a circle: {} > {}{}",
                       fmt::join(report.cycle, " > "), report.cycle.front(), sampled));
     }
-    if (report.classes > kMostLosslessClasses) {
+    if (report.classes > LosslessClasses::kMax) {
       Add(PreflightSeverity::kError, "PFC_DEADLOCK",
           fmt::format("routes of {} hops need as many lossless classes, and PFC has {}{}",
-                      report.classes, kMostLosslessClasses, sampled));
+                      report.classes, LosslessClasses::kMax, sampled));
     } else if (report.classes != 1) {
       Add(PreflightSeverity::kInfo, "LOSSLESS_CLASSES",
           report.classes == 0

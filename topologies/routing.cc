@@ -188,7 +188,8 @@ const EcmpRouting::View& EcmpRouting::ViewWith(const std::vector<LinkId>& change
   return view;
 }
 
-Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy) const {
+Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy,
+                          std::optional<uint32_t>* detour_hop) const {
   const auto ends = FindNics(from, to);
   if (!ends) return {};
   Path path;
@@ -197,6 +198,7 @@ Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy) const {
   if (const auto detour = DrawDetour(*ends, entropy)) {
     if (!Append(at, *detour, entropy, path)) return {};
     at = *detour;
+    if (detour_hop != nullptr) *detour_hop = static_cast<uint32_t>(path.size());
   }
   if (!Append(at, ends->to, entropy, path)) return {};
   if (ends->last) path.push_back(*ends->last);

@@ -51,7 +51,9 @@ class EcmpRouting {
   // From one GPU or NIC to another over NICs and switches (never through a GPU, an NVSwitch or a
   // third NIC), at each hop choosing among the equal-cost next links that are up by a hash of
   // (seed, switch, entropy). A GPU uses NicOfGpu and the HOST link to it. Also empty if from == to.
-  Path Resolve(DeviceId from, DeviceId to, uint64_t entropy) const;
+  // `detour_hop`, if asked for: the position of the first link behind Valiant's detour, if any.
+  Path Resolve(DeviceId from, DeviceId to, uint64_t entropy,
+               std::optional<uint32_t>* detour_hop = nullptr) const;
   // Number of equal-cost paths, 0 if unreachable or from == to; parallel links count each. Of
   // Valiant's routes those without a detour.
   uint64_t CountShortestPaths(DeviceId from, DeviceId to) const;

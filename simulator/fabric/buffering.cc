@@ -14,7 +14,7 @@ constexpr int64_t kEventfulPs = 8 * kPsPerUs;
 
 bool FabricNetwork::AdmitToLossless(uint32_t index) {
   const Packet& packet = packets_[index];
-  const LinkId ingress = packet.ingress;
+  const VirtualChannelId ingress = packet.ingress;
   const LinkId egress = packet.link;
   const uint32_t bytes = packet.wire_bytes;
   IngressAccount& account = accounts_[ingress];
@@ -27,7 +27,7 @@ bool FabricNetwork::AdmitToLossless(uint32_t index) {
     if (pause.headroom_bytes + bytes > pause.headroom_bytes_max) {
       account.bytes -= bytes;
       ++buffer.dropped_packets;
-      Drop(index, DropReason::kHeadroomFull, ingress);
+      Drop(index, DropReason::kHeadroomFull, LinkOf(ingress));
       return false;
     }
     pause.headroom_bytes += bytes;

@@ -18,8 +18,8 @@ void FabricNetwork::Configure() {
   const uint32_t link_count = graph_->link_count();
   links_.assign(link_count, Link{});
   links_base_ = reinterpret_cast<const char*>(links_.data());
-  accounts_.assign(link_count, {});
-  pauses_.assign(link_count, {});
+  accounts_.assign(uint64_t{link_count} * classes_->count(), {});
+  pauses_.assign(accounts_.size(), {});
   egress_bytes_.assign(link_count, 0);
   is_held_.assign(link_count, 0);
   is_up_.assign(link_count, true);
@@ -94,8 +94,12 @@ void FabricNetwork::ConfigureLink(LinkId id) {
     }
   }
 
+  if (classes_->count() > 1 && source.kind == DeviceKind::kSwitch) {
+    link.send_flags |= Link::kClassed;
+  }
+
   // Into a buffer, or onto a link with credits.
-  IngressAccount& account = accounts_[id];
+  IngressAccount account;
   uint64_t credit_bytes = 0;
   if (target.kind == DeviceKind::kGpu) {
     // Takes all that comes.
@@ -111,6 +115,7 @@ void FabricNetwork::ConfigureLink(LinkId id) {
     account.set_buffer_or_limit(std::min(credit_bytes, IngressAccount::kCreditBytesMax));
     link.send_flags |= Link::kNeedsCredit;
   }
+  for (uint32_t of = 0; of < classes_->count(); ++of) accounts_[ChannelOf(id, of)] = account;
   if (credit_bytes != 0 || account.buffer() == kNoBuffer) return;
   const BufferSettings& settings = SettingsOf(target_id);
   const LinkId reverse = graph_->ReverseLink(id);
@@ -122,8 +127,10 @@ void FabricNetwork::ConfigureLink(LinkId id) {
                      .pause_response_ps = pause_response_ps_,
                      .mtu_bytes = settings.mtu_bytes});
   const uint64_t bytes = settings.headroom_bytes != 0 ? settings.headroom_bytes : computed_bytes;
-  pauses_[id].headroom_bytes_max =
-      static_cast<uint32_t>(static_cast<double>(bytes) * settings.headroom_scale);
+  for (uint32_t of = 0; of < classes_->count(); ++of) {
+    pauses_[ChannelOf(id, of)].headroom_bytes_max =
+        static_cast<uint32_t>(static_cast<double>(bytes) * settings.headroom_scale);
+  }
 }
 
 }  // namespace railyard

@@ -21,13 +21,11 @@ void FabricNetwork::ForEachPacketOn(LinkId id,
   }
   if (IsShort(id)) return;
   const Port& port = ports_[port_of_link_[id]];
-  for (const PacketQueue& queue : {port.control, port.data}) {
-    for (uint32_t i = queue.first; i != Packet::kNone; i = packets_[i].next) visit(i, false);
-  }
+  ForEachWaiting(port, [&](uint32_t index) { visit(index, false); });
 }
 
 void FabricNetwork::CheckConservation() const {
-  std::vector<uint64_t> account_bytes(links_.size());
+  std::vector<uint64_t> account_bytes(accounts_.size());
   std::vector<uint32_t> arrived(graph_->device_count());  // packets, modulo 2^32
   std::vector<uint32_t> sent(graph_->device_count());
   for (LinkId id = 0; id < links_.size(); ++id) {
@@ -36,7 +34,7 @@ void FabricNetwork::CheckConservation() const {
     ForEachPacketOn(id, [&](uint32_t index, bool is_timed) {
       const Packet& packet = packets_[index];
       ++on_link;
-      if (is_timed) account_bytes[id] += CreditBytesOf(packet, id);
+      if (is_timed) account_bytes[ChannelOn(packet)] += CreditBytesOf(packet);
       if (packet.ingress == Packet::kNone || (packet.flags & Packet::kCountedOut) != 0) return;
       account_bytes[packet.ingress] += packet.wire_bytes;
     });
@@ -60,9 +58,9 @@ void FabricNetwork::CheckConservation() const {
                     graph_->device(id).name, arrived[id], made_packets_[id], sent[id], dropped));
   }
   std::vector<int64_t> pool_bytes(pools_.size());
-  for (LinkId id = 0; id < links_.size(); ++id) {
+  for (VirtualChannelId id = 0; id < accounts_.size(); ++id) {
     SIM_CHECK(accounts_[id].bytes == account_bytes[id],
-              fmt::format("the account of {} holds {} B, its packets {} B", graph_->link(id).name,
+              fmt::format("the account of {} holds {} B, its packets {} B", NameOf(id),
                           accounts_[id].bytes, account_bytes[id]));
     if (accounts_[id].has_credits) continue;
     pool_bytes[accounts_[id].buffer()] += int64_t{accounts_[id].bytes} - pauses_[id].headroom_bytes;

@@ -35,6 +35,7 @@ uint64_t NetworkCounters::dropped_data_bytes() const {
 
 void FabricNetwork::Build(const FabricGraph& graph, FabricSimulatorImpl& engine) {
   graph_ = &graph;
+  classes_.emplace(graph);
   engine_ = &engine;
   switches_.resize(graph.device_count());
   for (DeviceId id = 0; id < graph.device_count(); ++id) {
@@ -54,10 +55,15 @@ void FabricNetwork::Build(const FabricGraph& graph, FabricSimulatorImpl& engine)
             {.offset = offsetof(Packet, next_link), .table = {&links_base_, sizeof(Link)}}}}});
 }
 
-PathRef FabricNetwork::AddPath(const std::vector<LinkId>& links) {
+PathRef FabricNetwork::AddPath(const std::vector<LinkId>& links,
+                               std::optional<uint32_t> detour_hop) {
   SIM_CHECK(links.size() <= UINT8_MAX, "a path of more than 255 links");
   const PathRef path{static_cast<uint32_t>(paths_.size()), static_cast<uint8_t>(links.size())};
   paths_.insert(paths_.end(), links.begin(), links.end());
+  if (classes_->count() > 1) {
+    const std::vector<uint8_t> classes = classes_->OfPath(links, detour_hop);
+    path_classes_.insert(path_classes_.end(), classes.begin(), classes.end());
+  }
   return path;
 }
 
@@ -156,6 +162,7 @@ void FabricNetwork::TransmitSpecially(uint32_t index) {
   if (ClassOf(packet.kind) == TrafficClass::kControl) {
     packet.ingress = Packet::kNone;  // in no account from here on
   } else {
+    if ((links_[packet.link].send_flags & Link::kClassed) != 0) AssignClass(packet);
     if (drops && !AdmitToLossy(index)) return;
     if (!EntersCalmly(packets_[index]) && !AdmitToLossless(index)) return;
   }
@@ -180,8 +187,7 @@ void FabricNetwork::SendSpecially(uint32_t index) {
   if (IsShort(id)) {
     // Whoever waits may be data, which control overtakes.
     const bool is_fifo = is_data || !SomethingWaits(id);
-    if (is_fifo && (!needs_credit || HasCredit(id, packet.wire_bytes))) {
-      if (needs_credit) accounts_[id].bytes += packet.wire_bytes;
+    if (is_fifo && (!needs_credit || TakeCredit(ChannelOn(packet), packet.wire_bytes))) {
       SendInShortForm(index);
       return;
     }
@@ -246,7 +252,7 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
       sink_->OnPacketAtGpu(index);
       break;
     case Link::Arrival::kNic: {
-      const uint32_t credit_bytes = CreditBytesOf(packet, id);
+      const uint32_t credit_bytes = CreditBytesOf(packet);
       was_sent_on_ = false;
       sink_->OnPacketAtNic(index);
       if (credit_bytes != 0 && !was_sent_on_) ReturnCredit(id, credit_bytes);
@@ -352,7 +358,9 @@ LinkCounters FabricNetwork::CountersOfLink(LinkId id) const {
   if (port_of_link_[id] != Packet::kNone) {
     const Port& port = ports_[port_of_link_[id]];
     counters.paused_ps = port.paused_ps;
-    if (port.is_paused) counters.paused_ps += engine_->NowPs() - port.held_since_ps;
+    for (uint8_t left = port.paused_classes; left != 0; left &= static_cast<uint8_t>(left - 1)) {
+      counters.paused_ps += engine_->NowPs() - port.data[std::countr_zero(left)].held_since_ps;
+    }
   }
   return counters;
 }

@@ -3,7 +3,8 @@
 //
 // Modelled: serialisation at the link's rate (store and forward), propagation, the forwarding
 // latency of the device a link ends at; output queues in two classes, control strictly before data
-// and not cutting off what is being sent; shared buffers with dynamic thresholds, pause frames and
+// and not cutting off what is being sent; data in one lossless class or, where routes need several,
+// more, of which each is paused by itself; shared buffers with dynamic thresholds, pause frames and
 // headroom, or tail drop; credits; ECN; link state and rate per direction with the loss of what was
 // on the wire.
 // Simplified: a packet is in a buffer from its arrival behind the forwarding pipeline on. Pause
@@ -23,6 +24,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -45,6 +47,7 @@
 #include "simulator/fabric/telemetry.h"
 #include "simulator/units/units.h"
 #include "topologies/fabric_graph.h"
+#include "topologies/lossless_classes.h"
 
 namespace railyard {
 
@@ -89,7 +92,7 @@ struct LinkCounters {
   uint64_t retransmitted_bytes = 0;  // payload sent again
   uint64_t packets = 0;
   uint64_t dropped_packets = 0;  // lost on the link
-  int64_t paused_ps = 0;         // its data class by pause frames, up to now
+  int64_t paused_ps = 0;         // its data by pause frames, up to now, all classes added up
 };
 
 struct NetworkCounters {
@@ -154,8 +157,9 @@ class FabricNetwork : public ns3::Object {
   // Precondition: no packet has been injected.
   void Configure();
 
-  // Paths stay valid for the life of the network.
-  PathRef AddPath(const std::vector<LinkId>& links);
+  // Paths stay valid for the life of the network. `detour_hop`: LosslessClasses::OfPath's.
+  PathRef AddPath(const std::vector<LinkId>& links,
+                  std::optional<uint32_t> detour_hop = std::nullopt);
   LinkId LinkOfPath(PathRef path, uint32_t hop) const { return paths_[path.first + hop]; }
 
   // GPUs for which NVSwitches multicast and combine; `up_links` lead from all of them, and from
@@ -300,6 +304,28 @@ class FabricNetwork : public ns3::Object {
   void SetLoadBalancing(LoadBalancing policy) { load_balancing_ = policy; }
   int GetLoadBalancing() const { return static_cast<int>(load_balancing_); }
 
+  // Virtual channels (lossless_classes.cc): a link in one lossless class. Those of class 0 have the
+  // numbers of their links.
+  VirtualChannelId ChannelOf(LinkId link, uint32_t lossless_class) const {
+    return lossless_class * graph_->link_count() + link;
+  }
+  LinkId LinkOf(VirtualChannelId channel) const { return channel % graph_->link_count(); }
+  uint32_t LosslessClassOf(VirtualChannelId channel) const {
+    return channel / graph_->link_count();
+  }
+  // Of the link that the packet is on or waits for.
+  uint32_t LosslessClassOf(const Packet& packet) const {
+    return (links_[packet.link].send_flags & Link::kClassed) != 0 ? packet.tag : 0;
+  }
+  VirtualChannelId ChannelOn(const Packet& packet) const {
+    return ChannelOf(packet.link, LosslessClassOf(packet));
+  }
+  uint32_t ClassCountOf(LinkId link) const {
+    return (links_[link].send_flags & Link::kClassed) != 0 ? classes_->count() : 1;
+  }
+  // The packet, about to join its link's queue, takes its class there.
+  void AssignClass(Packet& packet);
+
   // Settings to records (configure.cc).
   void AddBuffer(DeviceId device);
   void ConfigureLink(LinkId id);
@@ -344,6 +370,14 @@ class FabricNetwork : public ns3::Object {
       index = before;
     }
   }
+  template <typename Visit>
+  void ForEachWaiting(const Port& port, Visit visit) const {
+    const auto visit_all = [&](const PacketQueue& queue) {
+      for (uint32_t i = queue.first; i != Packet::kNone; i = packets_[i].next) visit(i);
+    };
+    visit_all(port.control);
+    for (const DataQueue& queue : port.data) visit_all(queue);
+  }
   // The packet in its place among those on the link; its arrival is known.
   void AppendTimed(Link& link, uint32_t index, Packet& packet);
 
@@ -361,7 +395,8 @@ class FabricNetwork : public ns3::Object {
   void ReturnToShortForm(LinkId id, Port& port);
   void Enqueue(uint32_t index);
   void Append(Port& port, uint32_t index);
-  uint32_t Pop(Port& port, PacketQueue& queue);
+  uint32_t PopControl(Port& port);
+  uint32_t PopData(Port& port, uint32_t lossless_class);
   // Starts the next packet that may. Precondition: none is in service.
   void StartNext(LinkId id, Port& port);
   void Start(LinkId id, Port& port, uint32_t index);
@@ -391,22 +426,25 @@ class FabricNetwork : public ns3::Object {
 
   // Pauses and credits (flow_control.cc).
   static void HandlePauseFrame(void* self, uint32_t frame);
-  void SendXoff(LinkId ingress);
+  void SendXoff(VirtualChannelId ingress);
   void SendXons(uint32_t buffer);  // to all that may go on
-  void SendPauseFrame(LinkId ingress, bool xoff);
-  void SetPaused(LinkId id, bool paused);
-  bool HasCredit(LinkId id, uint32_t wire_bytes) const;
-  uint32_t CreditBytesOf(const Packet& packet, LinkId id) const;
-  void ReturnCredit(LinkId id, uint32_t wire_bytes);
-  void WakeForCredit(LinkId id);
-  void BeginHold(LinkId id, Port& port);
-  void EndHold(LinkId id);
-  void Release(LinkId id);  // tells the sink
+  void SendPauseFrame(VirtualChannelId ingress, bool xoff);
+  void SetPaused(LinkId id, uint32_t lossless_class, bool paused);
+  bool HasCredit(VirtualChannelId channel, uint32_t wire_bytes) const;
+  bool TakeCredit(VirtualChannelId channel, uint32_t wire_bytes);  // false: there is none
+  // Of the link it is on or waits for.
+  uint32_t CreditBytesOf(const Packet& packet) const;
+  void ReturnCredit(VirtualChannelId channel, uint32_t wire_bytes);
+  void WakeForCredit(VirtualChannelId channel);
+  void BeginHold(LinkId id, Port& port, uint32_t lossless_class);
+  // One of the port's holds is over: goes on, and tells the sink if it was the last.
+  void EndHold(LinkId id, Port& port);
 
   // Holds that last (hold_check.cc).
-  static void HandleHoldCheck(void* self, uint32_t link);
-  std::vector<LinkId> FindCycle(LinkId id) const;
-  bool WaitsFor(LinkId waiting, LinkId held) const;
+  static void HandleHoldCheck(void* self, uint32_t channel);
+  std::vector<VirtualChannelId> FindCycle(VirtualChannelId channel) const;
+  bool WaitsFor(VirtualChannelId waiting, VirtualChannelId held) const;
+  std::string NameOf(VirtualChannelId channel) const;
 
   // Marking (marking.cc) and telemetry (telemetry.cc) of a packet about to join its link's queue.
   void SetMarking(LinkId id);
@@ -430,14 +468,16 @@ class FabricNetwork : public ns3::Object {
   void ForEachPacketOn(LinkId id, const std::function<void(uint32_t, bool)>& visit) const;
 
   const FabricGraph* graph_ = nullptr;
+  std::optional<LosslessClasses> classes_;
   FabricSimulatorImpl* engine_ = nullptr;
   PacketSink* sink_ = nullptr;
   // Touched by every hop.
   std::vector<Link> links_;
   PacketPool packets_;
   std::vector<LinkId> paths_;
+  std::vector<uint8_t> path_classes_;     // where there are several, of each of paths_
   const char* links_base_ = nullptr;      // for the engine's prefetches
-  std::vector<IngressAccount> accounts_;  // by link
+  std::vector<IngressAccount> accounts_;  // by virtual channel
   std::vector<Pool> pools_;               // by buffer; 0: of the links that end in none
   NetworkCounters counters_;
   bool was_sent_on_ = false;
@@ -445,7 +485,7 @@ class FabricNetwork : public ns3::Object {
   std::vector<SharedBuffer> buffers_;
   std::vector<uint32_t> buffer_of_device_;
   std::vector<uint32_t> buffer_of_source_;  // by link: the buffer its port sends out of
-  std::vector<IngressPause> pauses_;        // by link
+  std::vector<IngressPause> pauses_;        // by virtual channel
   std::vector<uint32_t> egress_bytes_;      // by link: what its port holds of a lossy buffer
   std::vector<uint64_t> joined_bytes_;      // by link: of data ever, with telemetry
   std::vector<uint8_t> is_held_;            // by link
@@ -499,20 +539,27 @@ inline void FabricNetwork::SendInShortForm(uint32_t index, Packet& packet, Link&
   engine_->ScheduleFabric(packet.arrival_ps, EventClass::kArrival, packet.link, index);
 }
 
-inline bool FabricNetwork::HasCredit(LinkId id, uint32_t wire_bytes) const {
-  const uint32_t used = accounts_[id].bytes;
-  return used == 0 || used + wire_bytes <= accounts_[id].credit_limit();
+inline bool FabricNetwork::HasCredit(VirtualChannelId channel, uint32_t wire_bytes) const {
+  const uint32_t used = accounts_[channel].bytes;
+  return used == 0 || used + wire_bytes <= accounts_[channel].credit_limit();
 }
 
-inline uint32_t FabricNetwork::CreditBytesOf(const Packet& packet, LinkId id) const {
-  const bool has = accounts_[id].has_credits && ClassOf(packet.kind) == TrafficClass::kData;
+inline bool FabricNetwork::TakeCredit(VirtualChannelId channel, uint32_t wire_bytes) {
+  if (!HasCredit(channel, wire_bytes)) return false;
+  accounts_[channel].bytes += wire_bytes;
+  return true;
+}
+
+inline uint32_t FabricNetwork::CreditBytesOf(const Packet& packet) const {
+  const bool has =
+      accounts_[packet.link].has_credits && ClassOf(packet.kind) == TrafficClass::kData;
   return has ? packet.wire_bytes : 0;
 }
 
-inline void FabricNetwork::ReturnCredit(LinkId id, uint32_t wire_bytes) {
-  accounts_[id].bytes -= wire_bytes;
-  if (accounts_[id].is_waited_for) [[unlikely]]
-    WakeForCredit(id);
+inline void FabricNetwork::ReturnCredit(VirtualChannelId channel, uint32_t wire_bytes) {
+  accounts_[channel].bytes -= wire_bytes;
+  if (accounts_[channel].is_waited_for) [[unlikely]]
+    WakeForCredit(channel);
 }
 
 }  // namespace railyard

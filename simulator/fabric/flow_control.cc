@@ -5,14 +5,16 @@
 namespace railyard {
 namespace {
 
-// A pause frame's event names the link that is paused.
-constexpr uint32_t FrameOf(LinkId link, bool xoff) { return 2 * link + (xoff ? 0 : 1); }
-constexpr LinkId LinkOf(uint32_t frame) { return frame / 2; }
+// A pause frame's event names what is paused.
+constexpr uint32_t FrameOf(VirtualChannelId channel, bool xoff) {
+  return 2 * channel + (xoff ? 0 : 1);
+}
+constexpr VirtualChannelId ChannelPausedBy(uint32_t frame) { return frame / 2; }
 constexpr bool IsXoffFrame(uint32_t frame) { return frame % 2 == 0; }
 
 }  // namespace
 
-void FabricNetwork::SendXoff(LinkId ingress) {
+void FabricNetwork::SendXoff(VirtualChannelId ingress) {
   const uint32_t id = accounts_[ingress].buffer();
   SharedBuffer& buffer = buffers_[id];
   const bool was_eventful = IsEventful(id);
@@ -25,9 +27,9 @@ void FabricNetwork::SendXoff(LinkId ingress) {
 
 void FabricNetwork::SendXons(uint32_t id) {
   // Every one of them, for the threshold of all rises when any packet leaves.
-  std::vector<LinkId>& xoff = buffers_[id].xoff;
+  std::vector<VirtualChannelId>& xoff = buffers_[id].xoff;
   for (size_t i = xoff.size(); i-- > 0;) {
-    const LinkId ingress = xoff[i];
+    const VirtualChannelId ingress = xoff[i];
     IngressPause& pause = pauses_[ingress];
     // What is in the headroom is taken into the shared part, for the next XOFF relies on it.
     const int64_t pool_bytes = pools_[id].bytes + pause.headroom_bytes;
@@ -41,9 +43,9 @@ void FabricNetwork::SendXons(uint32_t id) {
   }
 }
 
-void FabricNetwork::SendPauseFrame(LinkId ingress, bool xoff) {
+void FabricNetwork::SendPauseFrame(VirtualChannelId ingress, bool xoff) {
   IngressPause& pause = pauses_[ingress];
-  const LinkId reverse = graph_->ReverseLink(ingress);
+  const LinkId reverse = graph_->ReverseLink(LinkOf(ingress));
   const int64_t start_ps = std::max(ServiceEndPs(reverse), pause.last_frame_end_ps);
   pause.last_frame_end_ps = start_ps + TransmissionPs(reverse, kPauseFrameBytes);
   const int64_t effect_ps =
@@ -51,62 +53,73 @@ void FabricNetwork::SendPauseFrame(LinkId ingress, bool xoff) {
   const uint32_t frame = FrameOf(ingress, xoff);
   ++(xoff ? counters_.xoff_frames : counters_.xon_frames);
   engine_->ScheduleFabric(effect_ps, EventClass::kPauseFrame, frame, frame);
-  pause_sent_({engine_->NowPs(), ingress, xoff});
+  pause_sent_({engine_->NowPs(), LinkOf(ingress), xoff});
 }
 
 void FabricNetwork::HandlePauseFrame(void* self, uint32_t frame) {
   auto& network = *static_cast<FabricNetwork*>(self);
-  const LinkId id = LinkOf(frame);
+  const VirtualChannelId channel = ChannelPausedBy(frame);
+  const LinkId id = network.LinkOf(channel);
+  const uint32_t lossless_class = network.LosslessClassOf(channel);
   Port& port = network.PortOf(id);
-  port.is_paused_by_frame = IsXoffFrame(frame);
-  if (!port.is_in_storm) network.SetPaused(id, port.is_paused_by_frame);
+  const uint8_t bit = Port::BitOf(lossless_class);
+  if (IsXoffFrame(frame)) {
+    port.paused_by_frame |= bit;
+  } else {
+    port.paused_by_frame &= static_cast<uint8_t>(~bit);
+  }
+  if (!port.is_in_storm) network.SetPaused(id, lossless_class, IsXoffFrame(frame));
 }
 
 void FabricNetwork::SetPauseStorm(LinkId id, bool storms) {
   Port& port = PortOf(id);
   if (port.is_in_storm == storms) return;
   port.is_in_storm = storms;
-  if (!port.is_paused_by_frame) SetPaused(id, storms);
+  for (uint32_t of = 0; of < ClassCountOf(id); ++of) {
+    if ((port.paused_by_frame & Port::BitOf(of)) == 0) SetPaused(id, of, storms);
+  }
 }
 
-void FabricNetwork::SetPaused(LinkId id, bool paused) {
+void FabricNetwork::SetPaused(LinkId id, uint32_t lossless_class, bool paused) {
   Port& port = PortOf(id);
+  const uint8_t bit = Port::BitOf(lossless_class);
   if (paused) {
     if (IsShort(id)) LeaveShortForm(id);
-    port.is_paused = true;
-    BeginHold(id, port);
+    port.paused_classes |= bit;
+    BeginHold(id, port, lossless_class);
     return;
   }
-  port.is_paused = false;
-  const int64_t paused_ps = engine_->NowPs() - port.held_since_ps;
+  port.paused_classes &= static_cast<uint8_t>(~bit);
+  const int64_t paused_ps = engine_->NowPs() - port.data[lossless_class].held_since_ps;
   port.paused_ps += paused_ps;
   counters_.pfc_pause_ps += paused_ps;
-  EndHold(id);
-  Resume(id, port);
-  Release(id);
+  EndHold(id, port);
 }
 
-void FabricNetwork::WakeForCredit(LinkId id) {
+void FabricNetwork::WakeForCredit(VirtualChannelId channel) {
+  const LinkId id = LinkOf(channel);
+  const uint32_t lossless_class = LosslessClassOf(channel);
   Port& port = PortOf(id);
-  if (!HasCredit(id, packets_[port.data.first].wire_bytes)) return;
-  port.lacks_credit = false;
-  accounts_[id].is_waited_for = 0;
-  EndHold(id);
-  Resume(id, port);
-  Release(id);
+  if (!HasCredit(channel, packets_[port.data[lossless_class].first].wire_bytes)) return;
+  port.starved_classes &= static_cast<uint8_t>(~Port::BitOf(lossless_class));
+  accounts_[channel].is_waited_for = 0;
+  EndHold(id, port);
 }
 
-void FabricNetwork::BeginHold(LinkId id, Port& port) {
+void FabricNetwork::BeginHold(LinkId id, Port& port, uint32_t lossless_class) {
   is_held_[id] = 1;
-  port.held_since_ps = engine_->NowPs();
-  if (port.check_pending) return;
-  port.check_pending = true;
-  engine_->ScheduleFabric(port.held_since_ps + storm_threshold_ps_, EventClass::kHoldCheck, id, id);
+  DataQueue& queue = port.data[lossless_class];
+  queue.held_since_ps = engine_->NowPs();
+  if (queue.check_pending) return;
+  queue.check_pending = true;
+  const VirtualChannelId channel = ChannelOf(id, lossless_class);
+  engine_->ScheduleFabric(queue.held_since_ps + storm_threshold_ps_, EventClass::kHoldCheck,
+                          channel, channel);
 }
 
-void FabricNetwork::EndHold(LinkId id) { is_held_[id] = 0; }
-
-void FabricNetwork::Release(LinkId id) {
+void FabricNetwork::EndHold(LinkId id, Port& port) {
+  is_held_[id] = port.held_classes() != 0 ? 1 : 0;
+  Resume(id, port);
   if (is_held_[id] != 0) return;
   const DeviceKind source = graph_->device(graph_->link_source(id)).kind;
   if (source == DeviceKind::kNic || source == DeviceKind::kGpu) sink_->OnLinkReleased(id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Ports in the general form: two classes wait, one packet is in service, and its departure is an
-// event that starts the next.
+// Ports in the general form: control and data wait, one packet is in service, and its departure is
+// an event that starts the next.
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
@@ -40,23 +40,35 @@ int64_t FabricNetwork::ServiceEndPs(LinkId id) const {
 }
 
 void FabricNetwork::Append(Port& port, uint32_t index) {
-  const Packet& packet = packets_[index];
+  Packet& packet = packets_[index];
   port.waiting_ps += TransmissionPs(packet.link, packet.wire_bytes);
   ++port.waiting_packets;
   if (ClassOf(packet.kind) == TrafficClass::kControl) {
     port.control.Append(packets_, index);
-  } else {
-    port.waiting_data_bytes += packet.wire_bytes;
-    port.data.Append(packets_, index);
+    return;
   }
+  packet.arrival_ps = port.joined++;
+  port.waiting_data_bytes += packet.wire_bytes;
+  const uint32_t of = LosslessClassOf(packet);
+  port.waiting_classes |= Port::BitOf(of);
+  port.data[of].Append(packets_, index);
 }
 
-uint32_t FabricNetwork::Pop(Port& port, PacketQueue& queue) {
-  const uint32_t index = queue.Pop(packets_);
-  const Packet& packet = packets_[index];
-  port.waiting_ps -= TransmissionPs(packet.link, packet.wire_bytes);
+uint32_t FabricNetwork::PopControl(Port& port) {
+  const uint32_t index = port.control.Pop(packets_);
+  port.waiting_ps -= TransmissionPs(packets_[index].link, packets_[index].wire_bytes);
   --port.waiting_packets;
-  if (ClassOf(packet.kind) == TrafficClass::kData) port.waiting_data_bytes -= packet.wire_bytes;
+  return index;
+}
+
+uint32_t FabricNetwork::PopData(Port& port, uint32_t lossless_class) {
+  DataQueue& queue = port.data[lossless_class];
+  const uint32_t index = queue.Pop(packets_);
+  if (queue.empty()) port.waiting_classes &= static_cast<uint8_t>(~Port::BitOf(lossless_class));
+  const uint32_t wire_bytes = packets_[index].wire_bytes;
+  port.waiting_ps -= TransmissionPs(packets_[index].link, wire_bytes);
+  --port.waiting_packets;
+  port.waiting_data_bytes -= wire_bytes;
   return index;
 }
 
@@ -86,29 +98,37 @@ void FabricNetwork::LeaveShortForm(LinkId id) {
     const uint32_t waiting = packets_.MoveAway(*index);
     CopyTelemetry(*index, waiting);
     const Packet& packet = packets_[waiting];
-    if ((link.send_flags & Link::kNeedsCredit) != 0)
-      accounts_[id].bytes -= CreditBytesOf(packet, id);
+    if ((link.send_flags & Link::kNeedsCredit) != 0) {
+      accounts_[ChannelOn(packet)].bytes -= CreditBytesOf(packet);
+    }
     Append(port, waiting);
   }
 }
 
 bool FabricNetwork::MayReturn(LinkId id, const Port& port) const {
-  if (form_ == PortForm::kGeneral || port.is_paused || port.waiting_packets > kWaitingMax) {
+  if (form_ == PortForm::kGeneral || port.held_classes() != 0 ||
+      port.waiting_packets > kWaitingMax || IsEventful(buffer_of_source_[id])) {
     return false;
   }
-  if (IsEventful(buffer_of_source_[id])) return false;
-  return (links_[id].send_flags & Link::kNeedsCredit) == 0 || port.waiting_data_bytes == 0 ||
-         accounts_[id].bytes + port.waiting_data_bytes <= accounts_[id].credit_limit();
+  if ((links_[id].send_flags & Link::kNeedsCredit) == 0) return true;
+  // Nothing may lack credit before its turn.
+  for (uint8_t left = port.waiting_classes; left != 0; left &= left - 1) {
+    const VirtualChannelId channel = ChannelOf(id, std::countr_zero(left));
+    if (accounts_[channel].bytes + port.waiting_data_bytes > accounts_[channel].credit_limit()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void FabricNetwork::ReturnToShortForm(LinkId id, Port& port) {
   Link& link = links_[id];
   link.send_flags &= static_cast<uint8_t>(~Link::kGeneralForm);
-  while (!port.control.empty()) SendInShortForm(Pop(port, port.control));
-  while (!port.data.empty()) {
-    const uint32_t index = Pop(port, port.data);
+  while (!port.control.empty()) SendInShortForm(PopControl(port));
+  while (port.waiting_classes != 0) {
+    const uint32_t index = PopData(port, port.FirstOf(packets_, port.waiting_classes));
     if ((link.send_flags & Link::kNeedsCredit) != 0) {
-      accounts_[id].bytes += packets_[index].wire_bytes;
+      accounts_[ChannelOn(packets_[index])].bytes += packets_[index].wire_bytes;
     }
     SendInShortForm(index);
   }
@@ -123,21 +143,22 @@ void FabricNetwork::Enqueue(uint32_t index) {
 
 void FabricNetwork::StartNext(LinkId id, Port& port) {
   if (!port.control.empty()) {
-    Start(id, port, Pop(port, port.control));
+    Start(id, port, PopControl(port));
     return;
   }
-  if (port.data.empty() || port.is_paused || port.lacks_credit) return;
-  if ((links_[id].send_flags & Link::kNeedsCredit) != 0) {
-    const uint32_t wire_bytes = packets_[port.data.first].wire_bytes;
-    if (!HasCredit(id, wire_bytes)) {
-      port.lacks_credit = true;
-      accounts_[id].is_waited_for = 1;
-      BeginHold(id, port);
+  for (;;) {
+    const auto may_go = static_cast<uint8_t>(port.waiting_classes & ~port.held_classes());
+    if (may_go == 0) return;
+    const uint32_t of = port.FirstOf(packets_, may_go);
+    if ((links_[id].send_flags & Link::kNeedsCredit) == 0 ||
+        TakeCredit(ChannelOf(id, of), packets_[port.data[of].first].wire_bytes)) {
+      Start(id, port, PopData(port, of));
       return;
     }
-    accounts_[id].bytes += wire_bytes;
+    port.starved_classes |= Port::BitOf(of);
+    accounts_[ChannelOf(id, of)].is_waited_for = 1;
+    BeginHold(id, port, of);
   }
-  Start(id, port, Pop(port, port.data));
 }
 
 void FabricNetwork::Start(LinkId id, Port& port, uint32_t index) {
@@ -164,7 +185,7 @@ void FabricNetwork::HandleDeparture(void* self, uint32_t id) {
 
 void FabricNetwork::Resume(LinkId id, Port& port) {
   if (port.is_serving) return;
-  if (!port.lacks_credit && MayReturn(id, port)) {
+  if (MayReturn(id, port)) {
     ReturnToShortForm(id, port);
   } else {
     StartNext(id, port);

@@ -82,7 +82,7 @@ void FabricNetwork::Replicate(uint32_t index) {
 void FabricNetwork::TakeOperand(uint32_t index) {
   const Packet& packet = packets_[index];
   const LinkId id = packet.link;
-  const uint32_t credit_bytes = CreditBytesOf(packet, id);
+  const uint32_t credit_bytes = CreditBytesOf(packet);
   counters_.reduced_bytes += packet.payload_bytes;
   --made_packets_[graph_->link_target(id)];
   FreePacket(index);

@@ -18,6 +18,7 @@ struct alignas(64) LinkRecord {
   static constexpr uint8_t kNeedsCredit = 2;
   static constexpr uint8_t kTailDrop = 4;   // out of a lossy buffer
   static constexpr uint8_t kTelemetry = 8;  // packets collect the port's state
+  static constexpr uint8_t kClassed = 16;   // packets are in one of several lossless classes
   // Bits of arrival_flags: an arrival is more than counting a packet.
   static constexpr uint8_t kMayLose = 1;  // has been down, or has a filter
   static constexpr uint8_t kHashed = 2;

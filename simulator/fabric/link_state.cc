@@ -35,12 +35,9 @@ void FabricNetwork::SetLinkRate(LinkId id, uint64_t rate_bps) {
   link.usual_wire_bytes = 0;
   SetMarking(id);
   port.waiting_ps = 0;
-  for (const PacketQueue& queue : {port.control, port.data}) {
-    uint32_t index = queue.first;
-    for (; index != Packet::kNone; index = packets_[index].next) {
-      port.waiting_ps += TransmissionPs(id, packets_[index].wire_bytes);
-    }
-  }
+  ForEachWaiting(port, [&](uint32_t index) {
+    port.waiting_ps += TransmissionPs(id, packets_[index].wire_bytes);
+  });
   Resume(id, port);
 }
 
@@ -61,9 +58,10 @@ bool FabricNetwork::IsLost(uint32_t index) {
 void FabricNetwork::Lose(uint32_t index, DropReason reason) {
   const LinkId id = packets_[index].link;
   ++cold_links_[id].dropped_packets;
-  const uint32_t credit_bytes = CreditBytesOf(packets_[index], id);
+  const uint32_t credit_bytes = CreditBytesOf(packets_[index]);
+  const VirtualChannelId channel = ChannelOn(packets_[index]);
   Drop(index, reason, id);
-  if (credit_bytes != 0) ReturnCredit(id, credit_bytes);
+  if (credit_bytes != 0) ReturnCredit(channel, credit_bytes);
 }
 
 bool FabricNetwork::WasDown(const Packet& packet, const ColdLink& cold) const {

@@ -24,7 +24,8 @@ inline constexpr bool IsData(PacketKind kind) {
   return kind >= PacketKind::kNvlinkOperand && kind <= PacketKind::kRdmaWrite;
 }
 
-// A port serves control before data, without cutting off what it is sending.
+// A port serves control before data, without cutting off what it is sending. Data may be divided
+// into lossless classes.
 enum class TrafficClass : uint8_t { kControl, kData };
 inline constexpr TrafficClass ClassOf(PacketKind kind) {
   return kind == PacketKind::kCnp ? TrafficClass::kControl : TrafficClass::kData;
@@ -54,7 +55,7 @@ struct alignas(64) Packet {
   uint32_t path = 0;       // index of its first link in the fabric's path table
   uint32_t link = 0;       // that it crosses or waits for
   uint32_t next_link = 0;  // the one after it; at the end of the path, anything
-  uint32_t ingress = kNone;  // that it came in by; none at its sender
+  uint32_t ingress = kNone;  // virtual channel that it came in by; none at its sender
   uint32_t next = 0;         // in the pool's free list or a port's queue; on a link, the one before
   uint16_t wire_bytes = 0;
   uint16_t payload_bytes = 0;
@@ -63,7 +64,8 @@ struct alignas(64) Packet {
   uint8_t hop_count = 0;  // links of the path
   uint8_t flags = 0;
   uint16_t echo = 0;  // ACK: packets that came in marked since the last one
-  uint16_t tag = 0;   // NVLink groups: which of its GPUs a copy is for; an operand's message slot
+  uint16_t tag = 0;   // NVLink groups: which of its GPUs a copy is for; an operand's message slot.
+                      // On the network: the lossless class it is in
 };
 static_assert(sizeof(Packet) == 64);
 

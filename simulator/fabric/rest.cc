@@ -13,10 +13,8 @@ void FabricNetwork::Visit(StateArchive& archive) {
   archive.Constant(conditions_);
   for (LinkId id = 0; id < links_.size(); ++id) {
     Link& link = links_[id];
-    IngressPause& pause = pauses_[id];
-    archive.Require(accounts_[id].bytes == 0 && !pause.is_xoff && is_held_[id] == 0);
+    archive.Require(is_held_[id] == 0);
     archive.Instant(link.busy_until_ps);
-    archive.Instant(pause.last_frame_end_ps);
     archive.Constant(is_up_[id] ? 0 : 1);
     archive.Constant(rates_bps_[id] ^ graph_->link(id).rate_bps);
     archive.Constant(static_cast<uint64_t>(link.delay_ps));
@@ -24,6 +22,10 @@ void FabricNetwork::Visit(StateArchive& archive) {
     archive.Count(link.wire_bytes);
     archive.Count(link.packets);
     archive.Count(link.sent);
+  }
+  for (VirtualChannelId id = 0; id < accounts_.size(); ++id) {
+    archive.Require(accounts_[id].bytes == 0 && !pauses_[id].is_xoff);
+    archive.Instant(pauses_[id].last_frame_end_ps);
   }
   for (const Pool& pool : pools_) archive.Require(pool.bytes == 0);
   archive.Constant(ports_.size());

@@ -14,7 +14,12 @@
 
 namespace railyard {
 
-// Of one link, for the device at its end. 8 bytes, for every packet's arrival touches two.
+// A link in one lossless class; of class 0 it has the link's number. In one wire may be several
+// (Dally: "Virtual-channel flow control", 1992).
+using VirtualChannelId = uint32_t;
+
+// Of one virtual channel, for the device at its end. 8 bytes, for every packet's arrival touches
+// two.
 struct IngressAccount {
   static constexpr int kLimitBits = 30;
   static constexpr uint64_t kCreditBytesMax = (uint64_t{1} << kLimitBits) - 1;
@@ -41,7 +46,7 @@ struct Pool {
   int64_t calm_bytes = INT64_MAX;
 };
 
-// Of one link that ends in a lossless buffer, what is touched when the buffer fills.
+// Of one virtual channel that ends in a lossless buffer, what is touched when the buffer fills.
 struct IngressPause {
   uint32_t headroom_bytes = 0;
   uint32_t headroom_bytes_max = 0;
@@ -60,7 +65,7 @@ struct SharedBuffer {
   int64_t calm_bytes = 0;
   int64_t xon_offset_bytes = 0;
   std::vector<LinkId> egress;
-  std::vector<LinkId> xoff;  // ingress links whose senders are paused
+  std::vector<VirtualChannelId> xoff;  // whose senders are paused
   // Settling again and again for nothing costs more than departure events do.
   int64_t eventful_until_ps = 0;
   uint32_t vain_settles = 0;

@@ -21,6 +21,8 @@
 #include "simulator/transport/congestion_controls.h"
 #include "simulator/transport/nic.h"
 #include "simulator/units/units.h"
+#include "topologies/deadlock.h"
+#include "topologies/lossless_classes.h"
 
 namespace railyard {
 namespace {
@@ -336,12 +338,23 @@ std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const 
                     "(expected ECMP, or a fabric with other routes)",
                     RoutingPolicyName(fabric->routing)));
   }
-  if (!scenario.Has("switch")) return models;
-  const ProtoCursor block = scenario.Child("switch");
-  const std::vector<ModelAttribute> of_switch =
-      LoadModelAttributes(block, "railyard::Switch", diagnostics);
-  if (!block.IsDoubtfulSelf() && !scenario.IsDoubtful("network")) {
-    CheckSwitch(block, MakeModel<Switch>(of_switch)->buffer_settings(), flow_control, diagnostics);
+  std::vector<ModelAttribute> of_switch;
+  if (scenario.Has("switch")) {
+    of_switch = LoadModelAttributes(scenario.Child("switch"), "railyard::Switch", diagnostics);
+  }
+  const BufferSettings buffer = MakeModel<Switch>(of_switch)->buffer_settings();
+  if (scenario.Has("switch") && !scenario.Child("switch").IsDoubtfulSelf() &&
+      !scenario.IsDoubtful("network")) {
+    CheckSwitch(scenario.Child("switch"), buffer, flow_control, diagnostics);
+  }
+  const bool is_lossless = flow_control == FlowControl::kCredits ||
+                           (flow_control == FlowControl::kPfc && buffer.lossless_data);
+  const uint32_t classes = fabric != nullptr && is_lossless ? CountLosslessClasses(*fabric) : 1;
+  if (classes > LosslessClasses::kMax) {
+    scenario.Error(diagnostics, "fabric",
+                   fmt::format("its routes need {} lossless classes, and PFC has {} (expected a "
+                               "fabric of shorter routes, or switch {{ lossless_data: false }})",
+                               classes, LosslessClasses::kMax));
   }
   models.insert(models.end(), of_switch.begin(), of_switch.end());
   return models;

@@ -130,12 +130,13 @@ uint32_t RdmaTransport::AddQueue() {
 }
 
 PathRef RdmaTransport::PathTo(DeviceId from, DeviceId to, uint64_t entropy, PathRef last) {
-  const Path path = routing_.Resolve(from, to, entropy);
+  std::optional<uint32_t> detour_hop;
+  const Path path = routing_.Resolve(from, to, entropy, &detour_hop);
   bool is_same = path.size() == last.hop_count;
   for (uint32_t hop = 0; is_same && hop < last.hop_count; ++hop) {
     is_same = path[hop] == network_.LinkOfPath(last, hop);
   }
-  return is_same ? last : network_.AddPath(path);
+  return is_same ? last : network_.AddPath(path, detour_hop);
 }
 
 void RdmaTransport::Resolve(uint32_t queue_id) {

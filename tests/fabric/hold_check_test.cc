@@ -95,6 +95,73 @@ TEST_F(RingTest, PathsThatDoNotCloseTheRingDoNotDeadlock) {
   EXPECT_TRUE(network().hold_reports().empty());
 }
 
+// Five switches around a ring, each NIC sending to the one two switches on: in one class the links
+// wait for each other (Dally, Seitz 1987), in the classes of either avoidance everything arrives.
+class ClassedRingTest : public testing::NetworkFixture,
+                        public ::testing::WithParamInterface<FlowControl> {
+ protected:
+  void Run(DeadlockAvoidance avoidance) {
+    constexpr size_t kSwitches = 5;
+    std::vector<DeviceId> switches;
+    std::vector<DeviceId> nics;
+    for (uint16_t i = 0; i < kSwitches; ++i) {
+      switches.push_back(graph_.AddDevice(
+          {.name = "s" + std::to_string(i), .kind = DeviceKind::kSwitch, .coordinates = {i}}));
+    }
+    for (size_t i = 0; i < kSwitches; ++i) {
+      nics.push_back(AddInServer(DeviceKind::kNic, static_cast<int32_t>(i), 0));
+      graph_.AddCable(nics[i], switches[i], {Tier::kNicLeaf, 400'000'000'000, 1'000, 1});
+      graph_.AddCable(switches[i], switches[(i + 1) % kSwitches],
+                      {Tier::kDirect, 400'000'000'000, 1'000, 1});
+    }
+    graph_.deadlock_avoidance = avoidance;
+    BuildNetwork();
+    network().SetAttribute("NetworkFlowControl", ns3::EnumValue(static_cast<int>(GetParam())));
+    network().SetAttribute("CreditBytes", ns3::UintegerValue(20'000));
+    network().SetAttribute("StormThresholdPs", ns3::IntegerValue(kPsPerMs));
+    for (const DeviceId id : switches) {
+      network().GetSwitch(id)->SetBufferSettings({.buffer_bytes = 100'000, .alpha = 1});
+    }
+    network().Configure();
+    for (size_t i = 0; i < kSwitches; ++i) {
+      const size_t end = (i + 2) % kSwitches;
+      const PathRef path =
+          network().AddPath({*graph_.FindLink(nics[i], switches[i]),
+                             *graph_.FindLink(switches[i], switches[(i + 1) % kSwitches]),
+                             *graph_.FindLink(switches[(i + 1) % kSwitches], switches[end]),
+                             *graph_.FindLink(switches[end], nics[end])});
+      for (uint32_t p = 0; p < 2'000; ++p) Inject(path, p, 1'000, 900);
+    }
+    engine().Run();
+    network().CheckConservation();
+    EXPECT_EQ(network().counters().dropped_data_bytes(), 0u);
+  }
+};
+
+TEST_P(ClassedRingTest, OneClassDeadlocks) {
+  Run(DeadlockAvoidance::kRoutes);
+  EXPECT_LT(at_nic_.size(), 10'000u);
+  EXPECT_TRUE(std::any_of(network().hold_reports().begin(), network().hold_reports().end(),
+                          [](const HoldReport& report) { return report.cycle.size() == 5; }));
+}
+
+TEST_P(ClassedRingTest, AClassForEachHopDoesNot) {
+  Run(DeadlockAvoidance::kHopClasses);
+  EXPECT_EQ(at_nic_.size(), 10'000u);
+  EXPECT_TRUE(network().hold_reports().empty());
+  EXPECT_EQ(network().counters().xoff_frames > 0, GetParam() == FlowControl::kPfc);
+}
+
+TEST_P(ClassedRingTest, ADatelineDoesNot) {
+  Run(DeadlockAvoidance::kDateline);
+  EXPECT_EQ(at_nic_.size(), 10'000u);
+  EXPECT_TRUE(network().hold_reports().empty());
+  EXPECT_EQ(network().counters().xoff_frames > 0, GetParam() == FlowControl::kPfc);
+}
+
+INSTANTIATE_TEST_SUITE_P(FlowControls, ClassedRingTest,
+                         ::testing::Values(FlowControl::kPfc, FlowControl::kCredits));
+
 TEST(HoldKindTest, KindsHaveNames) {
   EXPECT_STREQ(HoldKindName(HoldKind::kPauseStorm), "PAUSE_STORM");
   EXPECT_STREQ(HoldKindName(HoldKind::kBufferDeadlock), "BUFFER_DEADLOCK");

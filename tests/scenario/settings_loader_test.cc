@@ -40,6 +40,23 @@ TEST(SettingsLoaderTest, SwitchesCannotBalanceRoutesThatTheSenderDraws) {
   EXPECT_EQ(LoadedScenario(fabric + kWorkload + "network { load_balancing: ECMP }").findings, "");
 }
 
+// A ring of 20: routes of ten cables between routers, a class for each.
+TEST(SettingsLoaderTest, RoutesThatNeedMoreLosslessClassesThanThereAreAreRefused) {
+  const std::string fabric =
+      "fabric { direct_connect { servers { count: 20 platform: \"single-gpu\" } degree: 2 demands "
+      "{ from: 0 to: 1 bytes: \"1MiB\" } } }\n";
+  const std::string refusal =
+      ":1:1: error: fabric: its routes need 10 lossless classes, and PFC has 8 (expected a fabric "
+      "of shorter routes, or switch { lossless_data: false })\n";
+  EXPECT_EQ(LoadedScenario(fabric + kWorkload).findings, refusal);
+  EXPECT_EQ(
+      LoadedScenario(fabric + kWorkload + "network { network_flow_control: CREDITS }").findings,
+      refusal);
+  EXPECT_EQ(LoadedScenario(fabric + kWorkload + "switch { lossless_data: false }").findings, "");
+  EXPECT_EQ(LoadedScenario(fabric + kWorkload + "network { network_flow_control: NONE }").findings,
+            "");
+}
+
 TEST(SettingsLoaderTest, NcclVariablesAreTakenByTheirNames) {
   const auto scenario = LoadBeside(
       "nccl { version: \"2.27.5\" IB_TIMEOUT: 31 IB_RETRY_CNT: 0 CROSS_NIC: 0 BUFFSIZE: \"8MiB\" "
