@@ -69,6 +69,11 @@ void FabricNetwork::SetPauseStorm(LinkId id, bool storms) {
   if (!port.is_paused_by_frame) SetPaused(id, storms);
 }
 
+bool FabricNetwork::IsPaused(LinkId id) const {
+  const uint32_t port = port_of_link_[id];
+  return port != Packet::kNone && ports_[port].is_paused;
+}
+
 void FabricNetwork::SetPaused(LinkId id, bool paused) {
   Port& port = PortOf(id);
   if (paused) {

@@ -112,9 +112,12 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     uint32_t peer = 0;  // communicator rank
     uint32_t channel = 0;
     bool for_data = false;  // else for a credit
-    std::string transport;  // of a network connection
+    // Of a network connection.
+    std::string transport;
+    bool is_under_way = false;           // the queue pair has something to be acknowledged
+    std::vector<std::string> obstacles;  // RdmaTransport::ObstaclesOf
   };
-  std::vector<Waiting> WaitingLanes() const;
+  std::vector<Waiting> WaitingLanes() const;  // lane_waiting.cc
 
   // PacketSink.
   void OnPacketAtNic(uint32_t packet) override { rdma_.OnPacketAtNic(packet); }

@@ -14,8 +14,6 @@
 namespace railyard {
 namespace {
 
-constexpr size_t kExplainedMax = 12;
-
 // Send and Recv, for which NCCL chooses no algorithm, cost what a ring's steps do.
 constexpr ReplayChoice kP2pCosts = {Algorithm::kRing, Protocol::kSimple};
 
@@ -477,43 +475,6 @@ TimesHashSums ReplayEngine::TimesHash() const {
     AddToHash({running.rank, running.index}, running.start_ps, kNeverPs, sums);
   }
   return sums;
-}
-
-std::string ReplayEngine::ExplainWaiting() const {
-  std::string text;
-  size_t lines = 0;
-  std::set<uint32_t> explained;
-  const auto name_of = [this](const JobOperation& call) {
-    const JobCollective& collective = job_.collectives[call.collective];
-    return fmt::format("{} #{} of communicator {}", CollectiveKindName(collective.kind),
-                       call.collective, job_.communicators[collective.communicator].name);
-  };
-  for (const LaneExecutor::Waiting& waiting : executor_.WaitingLanes()) {
-    if (!explained.insert(waiting.operation).second || lines == kExplainedMax) continue;
-    ++lines;
-    const Running& running = running_[waiting.operation];
-    const uint32_t peer = communicators_[waiting.communicator].gpus[waiting.peer];
-    text += fmt::format("rank {} in {} waits for {} rank {} on channel {}{}{}\n", running.rank,
-                        name_of(CallOf(running)), waiting.for_data ? "data from" : "a free slot of",
-                        peer, waiting.channel, waiting.transport.empty() ? "" : "; ",
-                        waiting.transport);
-  }
-  for (uint32_t gpu = 0; gpu < graph_.gpus().size(); ++gpu) {
-    if (!executor_.StandsStillNow(gpu)) continue;
-    text += fmt::format("{}, rank {}, stands still\n", graph_.device(graph_.gpus()[gpu]).name, gpu);
-  }
-  // Ranks that others wait for may be held up in another collective.
-  std::vector<Pending> pending = pending_;
-  std::sort(pending.begin(), pending.end(),
-            [](const Pending& a, const Pending& b) { return a.number < b.number; });
-  for (const Pending& operation : pending) {
-    if (lines >= 2 * kExplainedMax) break;
-    ++lines;
-    const uint32_t index = operation.number - first_number_[operation.rank];
-    text += fmt::format("rank {} has not begun {}\n", operation.rank,
-                        name_of(job_.operations[operation.rank][index]));
-  }
-  return text;
 }
 
 std::vector<std::string> ReplayEngine::Assumptions() const {

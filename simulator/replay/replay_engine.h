@@ -103,7 +103,8 @@ class ReplayEngine final : private LaneObserver {
   TimesHashSums TimesHash() const;
   // Different episodes that are known.
   size_t episode_count() const { return cache_.episode_count(); }
-  // Who waits for whom, a line each; for runs that stalled.
+  // For runs that stalled: for each cause the longest chain of waits that ends there, on a line,
+  // then who waits for whom, a line each (explain_waiting.cc).
   std::string ExplainWaiting() const;
   // As what a collective is replayed: "RING/SIMPLE".
   std::string ReplayNameOf(uint32_t collective) const;
@@ -222,6 +223,15 @@ class ReplayEngine final : private LaneObserver {
   void AddToBound(const Communicator& communicator, uint32_t channel, uint32_t from, uint32_t to,
                   ConnectionUse use, uint64_t bytes);
   void FinishCollective(uint32_t collective, int64_t end_ps);
+
+  // Explanations (explain_waiting.cc).
+  struct WaitChain;
+  std::string NameOf(const JobOperation& call) const;
+  const Pending* PendingOf(uint32_t rank) const;  // the first, or null
+  WaitChain FollowWait(const std::vector<LaneExecutor::Waiting>& waiting,
+                       const std::map<uint32_t, std::vector<size_t>>& waits_of_rank,
+                       size_t first) const;
+  std::string ExplainChains(const std::vector<LaneExecutor::Waiting>& waiting) const;
 
   // LaneObserver.
   void OnChannelFinished(uint32_t operation, int64_t end_ps) override;

@@ -201,14 +201,4 @@ void RdmaTransport::Break(uint32_t queue_id, const std::string& why) {
   listener_.OnConnectionError(PairOf(queue_id).connection, why);
 }
 
-std::string RdmaTransport::Describe(uint32_t queue_pair) const {
-  const QueuePair& pair = queue_pairs_[queue_pair];
-  const SendQueue& data = send_queues_[2 * queue_pair];
-  const SendQueue& credits = send_queues_[2 * queue_pair + 1];
-  return fmt::format("{} -> {} ({} data packets and {} clear-to-send unacknowledged)",
-                     graph_.device(pair.source_nic).name, graph_.device(pair.destination_nic).name,
-                     data.sent_end - data.unacknowledged,
-                     credits.sent_end - credits.unacknowledged);
-}
-
 }  // namespace railyard

@@ -89,6 +89,12 @@ class RdmaTransport {
   // "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send unacknowledged)", to explain
   // what a queue pair waits for.
   std::string Describe(uint32_t queue_pair) const;
+  // Whether anything posted to it is not acknowledged yet.
+  bool IsUnderWay(uint32_t queue_pair) const;
+  // What keeps that from arriving, or its ACKs from coming back, as things are now:
+  // "leaf3>server1/nic3 is down", "… is paused", "there is no route: … is down"; where nothing
+  // does, how often it was sent again.
+  std::vector<std::string> ObstaclesOf(uint32_t queue_pair) const;
 
  private:
   // Setting up (rdma_transport.cc).
@@ -97,6 +103,8 @@ class RdmaTransport {
   void OpenControl(uint32_t queue_pair);
   void Resolve(uint32_t queue);
   PathRef PathTo(DeviceId from, DeviceId to, uint64_t entropy, PathRef last);
+  void AddObstacles(PathRef path, std::vector<std::string>& obstacles) const;
+  std::string WhyNoRoute(const QueuePair& pair) const;
   static bool IsData(uint32_t queue) { return queue % 2 == 0; }
   const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
 
