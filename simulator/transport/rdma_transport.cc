@@ -124,6 +124,7 @@ uint32_t RdmaTransport::AddQueue() {
   send_queues_.push_back(queue);
   receive_queues_.emplace_back();
   backlogs_.emplace_back();
+  recoveries_.emplace_back();
   if (settings_.recovery == Recovery::kSelectiveRepeat) repairs_.emplace_back();
   Resolve(id);
   return id;
@@ -191,6 +192,8 @@ void RdmaTransport::OnDropped(const Packet& packet, DropReason reason, LinkId li
   if (queue.unacknowledged == queue.sent_end) return;  // a repeated ACK of what is known already
   queue.Set(SendQueue::kHasLost);
   backlogs_[packet.flow].loss_end = queue.sent_end;
+  RecoveryClock& recovery = recoveries_[packet.flow];
+  if (recovery.since_ps < 0) recovery.since_ps = network_.engine().NowPs();
 }
 
 void RdmaTransport::Break(uint32_t queue_id, const std::string& why) {

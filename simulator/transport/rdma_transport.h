@@ -80,6 +80,9 @@ class RdmaTransport {
   PathRef DataPath(uint32_t queue_pair) const {
     return send_queues_[size_t{2} * queue_pair].path();
   }
+  // What recoveries of a queue pair's data or clear-to-send queue took until now. What is not made
+  // good yet counts from the first repetition on.
+  RecoveryTimes RecoveryOf(uint32_t queue_pair, bool of_data) const;
   // Wire bytes of a message of so many payload bytes.
   uint64_t WireBytes(uint64_t payload_bytes) const;
   const RdmaCounters& counters() const { return counters_; }
@@ -135,12 +138,14 @@ class RdmaTransport {
   int64_t SendPacket(uint32_t queue);
   int64_t SendRepair(uint32_t queue);
   int64_t SendPacketOf(uint32_t queue, uint32_t sequence, const MessageRing::Message& message);
-  void MarkRepeated(uint32_t queue);
+  void MarkRepeated(uint32_t queue, uint32_t payload_bytes);
   void Pace(uint32_t queue, uint32_t wire_bytes);
   void ApplyLimits(uint32_t queue);
   void OnCnp(uint32_t queue);
   void TellControl(uint32_t packet, uint32_t acknowledged_packets);
   void StartTimer(uint32_t queue);
+  // A part of a recovery that is under way is over, and the next one begins.
+  void ClockRecovery(uint32_t queue, int64_t RecoveryTimes::*part);
   void GoBack(uint32_t queue, uint32_t sequence);
   void RepeatMissing(uint32_t queue, uint64_t beyond);
   void AdvanceRepair(uint32_t queue, uint32_t count);
@@ -170,6 +175,7 @@ class RdmaTransport {
   std::vector<ReceiveQueue> receive_queues_;  // the same
   std::vector<SendBacklog> backlogs_;         // the same
   std::vector<Repair> repairs_;               // the same, with selective repeat
+  std::vector<RecoveryClock> recoveries_;     // the same
   std::vector<QueuePair> queue_pairs_;
   std::vector<Pacer> pacers_;  // by queue pair
   ns3::Ptr<CongestionControl> control_;
