@@ -43,12 +43,26 @@ ResultTable CollectivesTable(const RunResult& result) {
                       {"stretch", ColumnType::kReal},
                       {"completed", ColumnType::kBoolean},
                       {"hit_by_fault", ColumnType::kBoolean},
+                      {"added_queueing_ps", ColumnType::kInteger},
+                      {"added_retransmission_ps", ColumnType::kInteger},
+                      {"added_timeout_ps", ColumnType::kInteger},
+                      {"added_rerouting_ps", ColumnType::kInteger},
+                      {"added_slow_peer_ps", ColumnType::kInteger},
+                      {"added_other_ps", ColumnType::kInteger},
+                      {"held_up_by_source", ColumnType::kInteger},
+                      {"held_up_by_destination", ColumnType::kInteger},
                       {"source", ColumnType::kText}},
           .row_count = result.collectives.size(),
           .append_row = [&result](size_t row, std::vector<Cell>& cells) {
             const CollectiveResult& c = result.collectives[row];
             const bool started = c.last_start_ps != kNeverPs;
             const bool has_baseline = result.has_baseline && c.baseline_duration_ps != 0;
+            const auto added = [&](int64_t AddedTime::*part) {
+              return has_baseline && c.completed ? Cell(c.added.*part) : Cell();
+            };
+            const auto rank = [](uint32_t number) {
+              return number == UINT32_MAX ? Cell() : Integer(number);
+            };
             cells.insert(cells.end(), {Integer(row),
                                        Text(c.kind),
                                        Text(c.communicator),
@@ -68,6 +82,14 @@ ResultTable CollectivesTable(const RunResult& result) {
                                        Real(Stretch(result, c)),
                                        c.completed,
                                        c.hit_by_fault,
+                                       added(&AddedTime::queueing_ps),
+                                       added(&AddedTime::retransmission_ps),
+                                       added(&AddedTime::timeout_ps),
+                                       added(&AddedTime::rerouting_ps),
+                                       added(&AddedTime::slow_peer_ps),
+                                       added(&AddedTime::other_ps),
+                                       rank(c.held_up_by_source),
+                                       rank(c.held_up_by_destination),
                                        Text(c.source)});
           }};
 }
@@ -119,33 +141,53 @@ ResultTable DropsTable(const RunResult& result) {
       }};
 }
 
+ResultTable WaitsTable(const RunResult& result) {
+  return {.name = "waits",
+          .columns = {{"rank", ColumnType::kInteger},
+                      {"source_rank", ColumnType::kInteger},
+                      {"destination_rank", ColumnType::kInteger},
+                      {"calls", ColumnType::kInteger},
+                      {"waited_ps", ColumnType::kInteger}},
+          .row_count = result.waits.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const WaitResult& wait = result.waits[row];
+            cells.insert(cells.end(),
+                         {Integer(wait.rank), Integer(wait.source_rank),
+                          Integer(wait.destination_rank), Integer(wait.calls), wait.waited_ps});
+          }};
+}
+
 ResultTable FaultsTable(const RunResult& result) {
-  return {
-      .name = "faults",
-      .columns = {{"name", ColumnType::kText},
-                  {"kind", ColumnType::kText},
-                  {"target", ColumnType::kText},
-                  {"from_ps", ColumnType::kInteger},
-                  {"until_ps", ColumnType::kInteger},
-                  {"begins", ColumnType::kInteger},
-                  {"dropped_packets", ColumnType::kInteger},
-                  {"collectives_hit", ColumnType::kInteger},
-                  {"ranks_hit", ColumnType::kInteger},
-                  {"bytes_hit", ColumnType::kInteger},
-                  {"time_to_detect_ps", ColumnType::kInteger},
-                  {"first_retransmission_ps", ColumnType::kInteger},
-                  {"time_to_recover_ps", ColumnType::kInteger}},
-      .row_count = result.faults.size(),
-      .append_row = [&result](size_t row, std::vector<Cell>& cells) {
-        const FaultResult& fault = result.faults[row];
-        cells.insert(
-            cells.end(),
-            {Text(fault.name), Text(fault.kind), Text(fault.target), Time(fault.from_ps),
-             Time(fault.until_ps), Integer(fault.begins), Integer(fault.dropped_packets),
-             Integer(fault.collectives_hit), Integer(fault.ranks_hit), Integer(fault.bytes_hit),
-             TimeOrNegative(fault.time_to_detect_ps), TimeOrNegative(fault.first_retransmission_ps),
-             TimeOrNegative(fault.time_to_recover_ps)});
-      }};
+  return {.name = "faults",
+          .columns = {{"name", ColumnType::kText},
+                      {"kind", ColumnType::kText},
+                      {"target", ColumnType::kText},
+                      {"from_ps", ColumnType::kInteger},
+                      {"until_ps", ColumnType::kInteger},
+                      {"begins", ColumnType::kInteger},
+                      {"dropped_packets", ColumnType::kInteger},
+                      {"retransmitted_bytes", ColumnType::kInteger},
+                      {"collectives_hit", ColumnType::kInteger},
+                      {"ranks_hit", ColumnType::kInteger},
+                      {"bytes_hit", ColumnType::kInteger},
+                      {"time_to_detect_ps", ColumnType::kInteger},
+                      {"first_retransmission_ps", ColumnType::kInteger},
+                      {"time_to_recover_ps", ColumnType::kInteger},
+                      {"time_to_full_busbw_ps", ColumnType::kInteger}},
+          .row_count = result.faults.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const FaultResult& fault = result.faults[row];
+            const std::optional<int64_t> full_busbw_ps = TimeToFullBusbwPs(result, fault);
+            cells.insert(cells.end(),
+                         {Text(fault.name), Text(fault.kind), Text(fault.target),
+                          Time(fault.from_ps), Time(fault.until_ps), Integer(fault.begins),
+                          Integer(fault.dropped_packets), Integer(fault.retransmitted_bytes),
+                          Integer(fault.collectives_hit), Integer(fault.ranks_hit),
+                          Integer(fault.bytes_hit), TimeOrNegative(fault.time_to_detect_ps),
+                          TimeOrNegative(fault.first_retransmission_ps),
+                          TimeOrNegative(fault.time_to_recover_ps),
+                          full_busbw_ps ? Cell(*full_busbw_ps) : Cell()});
+          }};
 }
 
 ResultTable NotesTable(const RunResult& result) {

@@ -39,6 +39,7 @@ ResultTable PairsTable(const RunResult& result);
 ResultTable LinksTable(const RunResult& result);
 ResultTable DropsTable(const RunResult& result);
 ResultTable FaultsTable(const RunResult& result);
+ResultTable WaitsTable(const RunResult& result);
 ResultTable NotesTable(const RunResult& result);
 // One row per figure of the whole run: key, value.
 ResultTable RunFiguresTable(const RunResult& result);

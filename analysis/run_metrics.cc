@@ -147,6 +147,42 @@ StretchesAroundFault StretchesAround(const RunResult& result, const FaultResult&
           .after = SummarizeStretches(std::move(after))};
 }
 
+std::optional<AddedTime> AddedByFault(const RunResult& result, const FaultResult& fault) {
+  if (!result.has_baseline) return std::nullopt;
+  AddedTime sum;
+  for (const CollectiveResult& collective : result.collectives) {
+    if (!collective.completed || collective.baseline_duration_ps == 0) continue;
+    if (fault.from_ps == kNeverPs || collective.last_end_ps < fault.from_ps) continue;
+    for (int64_t AddedTime::*const part :
+         {&AddedTime::queueing_ps, &AddedTime::retransmission_ps, &AddedTime::timeout_ps,
+          &AddedTime::rerouting_ps, &AddedTime::slow_peer_ps, &AddedTime::other_ps}) {
+      sum.*part += collective.added.*part;
+    }
+  }
+  return sum;
+}
+
+std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultResult& fault) {
+  constexpr double kFullShare = 0.99;
+  if (!result.has_baseline || fault.from_ps == kNeverPs) return std::nullopt;
+  int64_t last_slow_end_ps = fault.from_ps;
+  int64_t last_full_start_ps = -1;
+  for (const CollectiveResult& collective : result.collectives) {
+    if (!collective.completed || collective.baseline_duration_ps == 0) continue;
+    if (collective.last_end_ps < fault.from_ps) continue;
+    const auto took_ps = static_cast<double>(collective.duration_ps() - collective.wait_ps());
+    const int64_t usual_ps = collective.baseline_duration_ps - collective.baseline_wait_ps;
+    if (took_ps * kFullShare > static_cast<double>(usual_ps)) {
+      last_slow_end_ps = std::max(last_slow_end_ps, collective.last_end_ps);
+    } else {
+      last_full_start_ps = std::max(last_full_start_ps, collective.first_start_ps);
+    }
+  }
+  if (last_slow_end_ps == fault.from_ps) return 0;
+  if (last_full_start_ps < last_slow_end_ps) return std::nullopt;
+  return last_slow_end_ps - fault.from_ps;
+}
+
 JobOutcome OutcomeOfJob(const RunResult& result) {
   if (result.status != RunStatus::kCompleted) {
     return {.goodput = 0.0, .lost_ps = result.simulated_time_ps};

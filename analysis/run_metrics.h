@@ -78,6 +78,16 @@ struct StretchesAroundFault {
 };
 StretchesAroundFault StretchesAround(const RunResult& result, const FaultResult& fault);
 
+// What the collectives that ended after the fault began took longer, summed by cause. nullopt
+// without a paired run.
+std::optional<AddedTime> AddedByFault(const RunResult& result, const FaultResult& fault);
+
+// From its first begin to the end of the last collective whose bus bandwidth, taken from its last
+// rank's start on, was less than 99 % of the same collective's in the fault-free run; 0: there was
+// none. nullopt without a paired run, and
+// where no collective began after that one and was as fast again.
+std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultResult& fault);
+
 JobOutcome OutcomeOfJob(const RunResult& result);
 
 }  // namespace railyard

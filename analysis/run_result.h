@@ -11,6 +11,17 @@ namespace railyard {
 
 enum class RunStatus : uint8_t { kCompleted, kJobAborted, kStalled };
 
+// By how much longer a collective took than in the paired fault-free run, by what its critical path
+// spent more time on (docs/results.md). Parts may be negative.
+struct AddedTime {
+  int64_t queueing_ps = 0;        // messages were longer on their way
+  int64_t retransmission_ps = 0;  // asking for what was lost, and sending it again
+  int64_t timeout_ps = 0;         // waiting for a retransmission timer
+  int64_t rerouting_ps = 0;       // messages were longer on ways that they did not take at first
+  int64_t slow_peer_ps = 0;       // a GPU was slow, stood still or began later
+  int64_t other_ps = 0;           // what is left
+};
+
 // One collective, every rank of it together.
 struct CollectiveResult {
   std::string kind;  // "AllReduce", "SendRecv", …
@@ -29,6 +40,11 @@ struct CollectiveResult {
   bool completed = false;
   bool hit_by_fault = false;         // lost a packet to a fault
   int64_t baseline_duration_ps = 0;  // of the paired fault-free run; 0 where there is none
+  int64_t baseline_wait_ps = 0;      // of that run
+  AddedTime added{};                 // where there is one
+  // Whose transfer or, where both are one, whose lateness held it up most.
+  uint32_t held_up_by_source = UINT32_MAX;
+  uint32_t held_up_by_destination = UINT32_MAX;
   // Preconditions: completed; every rank started.
   int64_t duration_ps() const { return last_end_ps - first_start_ps; }
   int64_t wait_ps() const { return last_start_ps - first_start_ps; }
@@ -66,12 +82,23 @@ struct FaultResult {
   int64_t until_ps = 0;  // its last end; kNeverPs: for good, or until the run's end
   uint64_t begins = 0;   // how often it began
   uint64_t dropped_packets = 0;
+  uint64_t retransmitted_bytes = 0;      // payload sent again by who had lost something to it
   uint32_t collectives_hit = 0;          // that lost a packet to it
   uint32_t ranks_hit = 0;                // that sent or were to receive such a packet
   uint64_t bytes_hit = 0;                // sizes of the collectives that were
   int64_t time_to_detect_ps = -1;        // that links are down, since from_ps; -1: nobody did
   int64_t first_retransmission_ps = -1;  // since time zero; -1: none
   int64_t time_to_recover_ps = -1;  // first delivery after the last loss, since from_ps; -1: never
+};
+
+// In all of a rank's calls: what it waited for beyond the time they take. Only waits of at least 1
+// % of a call count.
+struct WaitResult {
+  uint32_t rank = 0;
+  uint32_t source_rank = 0;       // of the transfer that was lost or late
+  uint32_t destination_rank = 0;  // equal to the source: of what that rank did
+  uint64_t calls = 0;
+  int64_t waited_ps = 0;
 };
 
 struct TransportCounters {
@@ -130,6 +157,7 @@ struct RunResult {
   std::vector<PairResult> pairs;
   std::vector<DropResult> drops;
   std::vector<FaultResult> faults;
+  std::vector<WaitResult> waits;
   TransportCounters transport;
   Conservation conservation;
   std::vector<std::string> notes;  // what a reader must know (assumed, reconstructed, no effect)

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -26,6 +27,8 @@ constexpr size_t kColumnsMax = 100;
 constexpr size_t kSlowestShown = 8;
 constexpr size_t kAlgorithmsShown = 8;
 constexpr size_t kFaultsShown = 16;
+constexpr double kShareShown = 0.01;
+constexpr size_t kPartsShown = 3;
 constexpr size_t kNotesShown = 12;
 constexpr std::string_view kAbsent = "-";
 
@@ -308,6 +311,35 @@ class RunTable {
     return text.empty() ? text : text + "\n";
   }
 
+  // What the collectives took longer, and for what; empty where nothing was added.
+  std::string AddedText(const FaultResult& fault) const {
+    const std::optional<AddedTime> added = AddedByFault(result_, fault);
+    if (!added) return "";
+    struct Part {
+      const char* name;
+      int64_t time_ps;
+    };
+    std::vector<Part> parts = {{"queueing", added->queueing_ps},
+                               {"retransmission", added->retransmission_ps},
+                               {"time-outs", added->timeout_ps},
+                               {"rerouting", added->rerouting_ps},
+                               {"slow or late peers", added->slow_peer_ps},
+                               {"other", added->other_ps}};
+    int64_t sum_ps = 0;
+    for (const Part& part : parts) sum_ps += part.time_ps;
+    if (sum_ps <= 0) return "";
+    std::sort(parts.begin(), parts.end(),
+              [](const Part& a, const Part& b) { return a.time_ps > b.time_ps; });
+    std::string text = "    collectives took " + FormatDuration(sum_ps) + " longer:";
+    // What matters most is enough here; all parts are in the files.
+    for (const Part& part : std::span(parts).first(kPartsShown)) {
+      const double share = static_cast<double>(part.time_ps) / static_cast<double>(sum_ps);
+      if (share < kShareShown) break;
+      text += fmt::format("{} {} {}", text.back() == ':' ? "" : ",", part.name, Percent(share));
+    }
+    return text + "\n";
+  }
+
   void PrintFaults() {
     if (result_.faults.empty() && result_.drops.empty()) return;
     Section("Faults and losses");
@@ -320,6 +352,7 @@ class RunTable {
                            Plural(fault.collectives_hit, "collective"),
                            Plural(fault.ranks_hit, "rank"), RecoveryText(fault));
       text_ += StretchesText(fault);
+      text_ += AddedText(fault);
     }
     if (shown < result_.faults.size()) {
       Item(fmt::format("and {} more; all are in results.sqlite",

@@ -218,6 +218,7 @@ class SummaryWriter {
               fault.until_ps == kNeverPs ? std::nullopt : std::optional(fault.until_ps));
       Put("begins", fault.begins);
       Put("dropped_packets", fault.dropped_packets);
+      Put("retransmitted_bytes", fault.retransmitted_bytes);
       Put("collectives_hit", fault.collectives_hit);
       Put("ranks_hit", fault.ranks_hit);
       Put("bytes_hit", fault.bytes_hit);
@@ -233,9 +234,26 @@ class SummaryWriter {
       PutTime("time_to_recover_ps", fault.time_to_recover_ps < 0
                                         ? std::nullopt
                                         : std::optional(fault.time_to_recover_ps));
+      PutTime("time_to_full_busbw_ps", TimeToFullBusbwPs(result_, fault));
+      PutAdded(AddedByFault(result_, fault));
       writer_.EndObject();
     }
     writer_.EndArray();
+  }
+
+  void PutAdded(const std::optional<AddedTime>& added) {
+    Key("added_ps");
+    writer_.StartObject();
+    const auto put = [&](const char* key, int64_t AddedTime::*part) {
+      PutTime(key, added ? std::optional((*added).*part) : std::nullopt);
+    };
+    put("queueing", &AddedTime::queueing_ps);
+    put("retransmission", &AddedTime::retransmission_ps);
+    put("timeout", &AddedTime::timeout_ps);
+    put("rerouting", &AddedTime::rerouting_ps);
+    put("slow_peer", &AddedTime::slow_peer_ps);
+    put("other", &AddedTime::other_ps);
+    writer_.EndObject();
   }
 
   void WriteJobs() {

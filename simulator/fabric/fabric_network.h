@@ -201,6 +201,8 @@ class FabricNetwork : public ns3::Object {
   // A direction of a link goes down or comes back, now. What is on the wire at that moment is lost.
   void SetLinkUp(LinkId link, bool up);
   bool IsLinkUp(LinkId link) const { return is_up_[link]; }
+  // Whether pause frames or a storm keep data from starting on it.
+  bool IsPaused(LinkId link) const;
   // From now on packets start at this rate; one that has started keeps its own.
   void SetLinkRate(LinkId link, uint64_t rate_bps);
   uint64_t RateBps(LinkId link) const { return rates_bps_[link]; }

@@ -80,6 +80,11 @@ void FabricNetwork::SetPauseStorm(LinkId id, bool storms) {
   }
 }
 
+bool FabricNetwork::IsPaused(LinkId id) const {
+  const uint32_t port = port_of_link_[id];
+  return port != Packet::kNone && ports_[port].paused_classes != 0;
+}
+
 void FabricNetwork::SetPaused(LinkId id, uint32_t lossless_class, bool paused) {
   Port& port = PortOf(id);
   const uint8_t bit = Port::BitOf(lossless_class);

@@ -25,7 +25,8 @@ uint32_t EpisodeCache::NumberOf(RestState state) {
 
 void EpisodeCache::Add(Episode episode) {
   bytes_ += episode.operations.size() * (sizeof(EpisodeOperation) + sizeof(uint32_t)) +
-            episode.changes.size() * sizeof(episode.changes.front());
+            episode.changes.size() * sizeof(episode.changes.front()) +
+            episode.paths.size() * sizeof(CriticalPath);
   if (bytes_ > kBytesMax) return;
   episode.end_order.resize(episode.operations.size());
   std::iota(episode.end_order.begin(), episode.end_order.end(), 0u);

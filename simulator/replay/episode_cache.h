@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "simulator/engine/state_archive.h"
+#include "simulator/replay/critical_path.h"
 
 namespace railyard {
 
@@ -28,6 +29,7 @@ struct Episode {
   int64_t duration_ps = 0;                   // to the instant at which rest was seen
   std::vector<EpisodeOperation> operations;  // in the order in which they began
   std::vector<uint32_t> end_order;           // of `operations`, in the order in which they ended
+  std::vector<CriticalPath> paths;           // of `operations`, where paths are kept
   RestCountChanges changes;
 };
 

@@ -153,7 +153,12 @@ bool ReplayEngine::Try(const Episode& episode) {
   for (const uint32_t i : episode.end_order) {
     const EpisodeOperation& operation = episode.operations[i];
     times_[CallOf(tried_[i]).collective].replayed = true;
-    NoteEnd(tried_[i], start_ps + operation.begin_ps, start_ps + operation.end_ps);
+    CriticalPath path;
+    if (rules_.keep_paths) {
+      path = episode.paths[i];
+      path.origin_ps += start_ps;
+    }
+    NoteEnd(tried_[i], start_ps + operation.begin_ps, start_ps + operation.end_ps, path);
   }
   return true;
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -217,6 +216,8 @@ uint32_t LaneExecutor::Start(const Program& program) {
     }
     active_channels_[id] = {.program = program, .channel = c, .end_ps = engine_.NowPs()};
     started.push_back(id);
+    if (paths_) [[unlikely]]
+      TraceChannelStart(id);
     ++channels;
   }
   for (const uint32_t id : started) StartBatch(id);
@@ -241,7 +242,7 @@ void LaneExecutor::StartBatch(uint32_t id) {
   const int64_t end_ps = active_channels_[id].end_ps;
   active_channels_[id].next_free = free_channel_;
   free_channel_ = id;
-  observer_.OnChannelFinished(program.operation, end_ps);
+  observer_.OnChannelFinished(program.operation, end_ps, paths_ ? &paths_->channels[id] : nullptr);
 }
 
 void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
@@ -280,6 +281,8 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
       std::min<uint32_t>(program.schedule->StepsAtOnce(lane_program.id), UINT8_MAX));
   lane.free_ps -= OverheadPs(lane);  // there is no slice before the first
   lane.in_use = true;
+  if (paths_) [[unlikely]]
+    TraceLaneStart(id);
   const LanePeers peers = program.schedule->PeersOf(lane_program.id);
   if (peers.recv_from.size() > 1 || peers.send_to.size() > 1) TakePeers(id, peers);
   LoadSteps(id);
@@ -435,6 +438,8 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
       continue;
     }
     --grants->left;
+    if (paths_) [[unlikely]]
+      TraceGrant(connection);
     ++slots.progress.granted;
     rdma_.PostClearToSend(connections_[connection].flow);
   }
@@ -467,6 +472,8 @@ void LaneExecutor::FinishLane(uint32_t id) {
   const uint32_t channel_id = lane_programs_[id].channel;
   ActiveChannel& channel = active_channels_[channel_id];
   channel.end_ps = std::max(channel.end_ps, lane.free_ps);
+  if (paths_) [[unlikely]]
+    TraceLaneEnd(id);
   lane.in_use = false;
   lane_programs_[id].next_free = free_lane_;
   free_lane_ = id;
@@ -509,10 +516,16 @@ void LaneExecutor::Advance(uint32_t id) {
       return;
     }
     if (lane.peers != kNone && !lane_peers_[lane.peers].operands.empty() && lane.slice_bytes != 0) {
-      RequestSum(lane, start_ps + AtSpeedPs(lane, SlicePs(lane)));
+      const int64_t done_ps = start_ps + AtSpeedPs(lane, SlicePs(lane));
+      if (paths_) [[unlikely]]
+        TraceSlice(lane, start_ps, done_ps);
+      RequestSum(lane, done_ps);
       return;
     }
-    RunSlice(lane, start_ps + AtSpeedPs(lane, SlicePs(lane)));
+    const int64_t done_ps = start_ps + AtSpeedPs(lane, SlicePs(lane));
+    if (paths_) [[unlikely]]
+      TraceSlice(lane, start_ps, done_ps);
+    RunSlice(lane, done_ps);
     NextSlice(id);
   }
 }
@@ -587,6 +600,9 @@ int64_t LaneExecutor::AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const {
 
 bool LaneExecutor::StandsStill(uint32_t id) {
   if (gpu_speeds_[GpuOf(lanes_[id])] != 0) return false;
+  if (paths_ && paths_->lanes[id].still_since_ps < 0) {
+    paths_->lanes[id].still_since_ps = engine_.NowPs();
+  }
   if (std::find(still_lanes_.begin(), still_lanes_.end(), id) == still_lanes_.end()) {
     still_lanes_.push_back(id);
   }
@@ -650,7 +666,10 @@ void LaneExecutor::OnSwitchSum(uint32_t connection) {
   const uint32_t id = slots_[connection].receiver;
   Lane& lane = lanes_[id];
   lane.awaits = 0;
-  RunSlice(lane, std::max(engine_.NowPs(), lane.free_ps));
+  const int64_t done_ps = std::max(engine_.NowPs(), lane.free_ps);
+  if (paths_) [[unlikely]]
+    PathOfLane(lane).ExtendTo(done_ps, PathCause::kTransit);
+  RunSlice(lane, done_ps);
   NextSlice(id);
   Wake(id);
 }
@@ -671,6 +690,8 @@ void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& r
     to.bytes[slot] = lane.slice_bytes;
     to.time_ps[slot] = done_ps;
     to.costs = lane.costs;
+    if (paths_) [[unlikely]]
+      TraceSend(lane, result, slot);
     if (lane.slice_bytes == 0 && Ahead(to.posted, to.delivered) == 1) OnNvlinkArrival(result);
   }
   if (lane.slice_bytes == 0) return;
@@ -684,6 +705,8 @@ void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_p
   SIM_CHECK(from.bytes[slot] == lane.slice_bytes,
             "a slice was received that is not the one that was sent");
   connections_[connection].payload_bytes += lane.slice_bytes;
+  if (paths_) [[unlikely]]
+    TraceTake(lane, connection, slot);
   if (!watched_.empty() && watched_.contains(connections_[connection].collective)) [[unlikely]] {
     observer_.OnPayloadTaken(connections_[connection].collective, lane.slice_bytes);
   }
@@ -707,6 +730,8 @@ void LaneExecutor::Send(Lane& lane, uint32_t connection, int64_t done_ps) {
     to.time_ps[slot] = done_ps;
   }
   to.costs = lane.costs;
+  if (paths_) [[unlikely]]
+    TraceSend(lane, connection, slot);
   bool over_nvlink = lane.sends_over_nvlink;
   uint32_t flow = lane.send_flow;
   if (lane.peers != kNone) {
@@ -748,6 +773,8 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
     case PostPhase::kPosted: {
       const uint32_t slot = slots.progress.sent++ % kConnectionSlots;
       slots.bytes[slot] = staged_[connections_[id].staged].bytes[slot];
+      if (paths_) [[unlikely]]
+        TracePost(id, slot);
       rdma_.Post(connections_[id].flow, WireBytesOf(slots.costs, slots.bytes[slot]));
       break;
     }
@@ -760,6 +787,8 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
 void LaneExecutor::QueueAtProxy(uint32_t id) {
   NetworkProgress& progress = slots_[id].progress;
   while (progress.queued != progress.staged && progress.queued != progress.clear_to_send) {
+    if (paths_) [[unlikely]]
+      TraceQueued(id, progress.queued % kConnectionSlots);
     ++progress.queued;
     SchedulePost(ProxyDonePs(connections_[id].injecting_gpu), id, PostPhase::kPosted);
   }
@@ -780,6 +809,8 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
   } else if (slots.network && id == connection) {
     const int64_t seen_ps = ProxyDonePs(connections_[connection].to_gpu) +
                             costs_[slots.costs].costs.LatencyAfterArrivalPs();
+    if (paths_) [[unlikely]]
+      TraceNetworkArrival(connection, slots.delivered % kConnectionSlots, seen_ps);
     slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
     WakeReceiver(slots, seen_ps);
   } else {
@@ -808,6 +839,8 @@ void LaneExecutor::OnNvlinkArrival(uint32_t id) {
     do {
       const uint32_t slot = relayed++ % kConnectionSlots;
       here_ps = here_after(here_ps, staged.time_ps[slot], staged.bytes[slot]);
+      if (paths_) [[unlikely]]
+        PathsOf(id).sent[slot].ExtendTo(here_ps, PathCause::kTransit);
       SchedulePost(here_ps + costs.LatencyBeforePostPs(), id, PostPhase::kStaged);
     } while (relayed != slots.posted && staged.bytes[relayed % kConnectionSlots] == 0);
     return;
@@ -817,6 +850,11 @@ void LaneExecutor::OnNvlinkArrival(uint32_t id) {
     const uint32_t slot = slots.delivered++ % kConnectionSlots;
     here_ps = here_after(here_ps, slots.time_ps[slot], slots.bytes[slot]);
     slots.time_ps[slot] = here_ps + costs.nvlink_step_latency_ps;
+    if (paths_) [[unlikely]] {
+      LanePaths::OfConnection& paths = PathsOf(id);
+      paths.arrived[slot] = paths.sent[slot];
+      paths.arrived[slot].ExtendTo(slots.time_ps[slot], PathCause::kTransit);
+    }
     first_seen_ps = std::min(first_seen_ps, slots.time_ps[slot]);
   } while (slots.delivered != slots.posted && slots.bytes[slots.delivered % kConnectionSlots] == 0);
   WakeReceiver(slots, first_seen_ps);
@@ -846,6 +884,8 @@ void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
   const uint32_t sender = slots_[id & ~kRelayLeg].sender;
   Lane& lane = lanes_[sender];
   lane.free_ps = std::max(lane.free_ps, left_ps);
+  if (paths_) [[unlikely]]
+    PathOfLane(lane).ExtendTo(left_ps, PathCause::kTransit);
   if (--lane.awaits == 0) Wake(sender);
 }
 
@@ -854,6 +894,8 @@ void LaneExecutor::OnSendCompleted(uint32_t id) {
     foreign_->OnSendCompleted(id);
     return;
   }
+  if (paths_) [[unlikely]]
+    TraceCompletion(id, slots_[id].progress.completed % kConnectionSlots);
   ++slots_[id].progress.completed;
   WakeSender(slots_[id]);
   RunWoken();
@@ -864,6 +906,8 @@ void LaneExecutor::OnClearToSend(uint32_t id) {
     foreign_->OnClearToSend(id);
     return;
   }
+  if (paths_) [[unlikely]]
+    TraceArrivedGrant(id, slots_[id].progress.clear_to_send % kConnectionSlots);
   ++slots_[id].progress.clear_to_send;
   QueueAtProxy(id);
 }
@@ -874,6 +918,10 @@ void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
     return;
   }
   observer_.OnPacketLost(id & ~(kRelayLeg | kSwitchSum), link);
+}
+
+void LaneExecutor::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
+  if (!IsForeign(id)) observer_.OnPacketRepeated(id, payload_bytes);
 }
 
 void LaneExecutor::OnRetransmission(uint32_t id) {
@@ -898,55 +946,6 @@ void LaneExecutor::OnConnectionError(uint32_t id, const std::string& why) {
     return;
   }
   observer_.OnConnectionError(id & ~(kRelayLeg | kSwitchSum), why);
-}
-
-std::vector<LaneExecutor::Waiting> LaneExecutor::WaitingLanes() const {
-  std::vector<Waiting> waiting;
-  for (uint32_t id = 0; id < lanes_.size(); ++id) {
-    const Lane& lane = lanes_[id];
-    if (!lane.in_use) continue;
-    const LaneProgram& lane_program = lane_programs_[id];
-    const Program& program = active_channels_[lane_program.channel].program;
-    const LanePeers peers = lane_program.schedule->PeersOf(lane_program.id);
-    // The first connection that holds the lane up; without one, the lane that has the connection.
-    struct Cause {
-      uint32_t connection = kNone;
-      uint32_t peer = 0;
-      bool for_data = false;
-    };
-    std::optional<Cause> cause;
-    const auto look = [&](std::span<const uint32_t> connections, const std::vector<LanePeer>& ranks,
-                          bool MessageSlots::*waits, bool for_data) {
-      for (size_t i = 0; i < ranks.size() && !cause; ++i) {
-        if (connections[i] == kNone || !(slots_[connections[i]].*waits)) continue;
-        cause = {connections[i], ranks[i].rank, for_data};
-      }
-    };
-    std::span<const uint32_t> receives(&lane.receive_connection, 1);
-    std::span<const uint32_t> sends(&lane.send_connection, 1);
-    if (lane.peers != kNone) {
-      receives = lane_peers_[lane.peers].receive_connections;
-      sends = lane_peers_[lane.peers].send_connections;
-    }
-    look(receives, peers.recv_from, &MessageSlots::receiver_waits, true);
-    look(sends, peers.send_to, &MessageSlots::sender_waits, false);
-    if (!cause && !lane.has_claimed && !peers.send_to.empty()) {
-      cause = {sends.front(), peers.send_to.front().rank, false};
-    }
-    if (!cause) continue;
-    Waiting entry{.operation = program.operation,
-                  .communicator = program.communicator,
-                  .rank = program.rank,
-                  .peer = cause->peer,
-                  .channel = lane_program.id.channel,
-                  .for_data = cause->for_data,
-                  .transport = {}};
-    if (cause->connection != kNone && connections_[cause->connection].network) {
-      entry.transport = rdma_.Describe(connections_[cause->connection].flow);
-    }
-    waiting.push_back(std::move(entry));
-  }
-  return waiting;
 }
 
 }  // namespace railyard

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -22,7 +23,9 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/replay/connection.h"
+#include "simulator/replay/critical_path.h"
 #include "simulator/replay/gpu_costs.h"
+#include "simulator/replay/lane_paths.h"
 #include "simulator/transport/nvlink_transport.h"
 #include "simulator/transport/rdma_transport.h"
 #include "workloads/nccl_planner.h"
@@ -40,9 +43,11 @@ struct ExecutedCommunicator {
 class LaneObserver {
  public:
   virtual ~LaneObserver() = default;
-  // The last lane of a channel's last batch is done at `end_ps`, now or soon.
-  virtual void OnChannelFinished(uint32_t operation, int64_t end_ps) = 0;
+  // The last lane of a channel's last batch is done at `end_ps`, now or soon; how that came about,
+  // or null where paths are not kept.
+  virtual void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) = 0;
   virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
+  virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
   virtual void OnConnectionError(uint32_t connection, const std::string& why) = 0;
@@ -58,6 +63,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
   // Costs for programs to name: a number, the same for the same costs and lines.
   uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule);
+  // Keeps critical paths from now on, which take time and memory. Before the first Start().
+  void KeepPaths() { paths_ = std::make_unique<LanePaths>(); }
 
   // Starts one rank's program of a collective, now, on every channel it has a part in. `operation`
   // names it to the observer. `schedule` must live until the last OnChannelFinished. Returns the
@@ -73,7 +80,10 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   uint32_t Start(const Program& program);
 
   // The fabric's routes changed.
-  void ResolvePaths() { rdma_.ResolvePaths(); }
+  void ResolvePaths() {
+    rdma_.ResolvePaths();
+    if (paths_) TraceRoutes();
+  }
 
   // What decides what comes once no program runs, and what was counted (lane_rest.cc).
   void Visit(StateArchive& archive);
@@ -112,9 +122,12 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     uint32_t peer = 0;  // communicator rank
     uint32_t channel = 0;
     bool for_data = false;  // else for a credit
-    std::string transport;  // of a network connection
+    // Of a network connection.
+    std::string transport;
+    bool is_under_way = false;           // the queue pair has something to be acknowledged
+    std::vector<std::string> obstacles;  // RdmaTransport::ObstaclesOf
   };
-  std::vector<Waiting> WaitingLanes() const;
+  std::vector<Waiting> WaitingLanes() const;  // lane_waiting.cc
 
   // PacketSink.
   void OnPacketAtNic(uint32_t packet) override { rdma_.OnPacketAtNic(packet); }
@@ -211,6 +224,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void OnSendCompleted(uint32_t connection) override;
   void OnClearToSend(uint32_t connection) override;
   void OnPacketLost(uint32_t connection, LinkId link) override;
+  void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
   void OnConnectionError(uint32_t connection, const std::string& why) override;
@@ -278,6 +292,25 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   uint32_t GpuOf(const Lane& lane) const;
   // The GPU stands still: the lane is woken when it goes on.
   bool StandsStill(uint32_t lane);
+  // Critical paths, where they are kept (lane_paths.cc).
+  CriticalPath& PathOfLane(const Lane& lane);
+  LanePaths::OfConnection& PathsOf(uint32_t connection);
+  void TraceChannelStart(uint32_t channel);
+  void TraceLaneStart(uint32_t lane);
+  void TraceLaneEnd(uint32_t lane);
+  // Before its messages are taken and sent.
+  void TraceSlice(const Lane& lane, int64_t start_ps, int64_t done_ps);
+  void TraceTake(const Lane& lane, uint32_t connection, uint32_t slot);
+  void TraceSend(const Lane& lane, uint32_t connection, uint32_t slot);
+  void TraceGrant(uint32_t connection);
+  void TraceArrivedGrant(uint32_t connection, uint32_t slot);
+  void TraceQueued(uint32_t connection, uint32_t slot);
+  void TracePost(uint32_t connection, uint32_t slot);
+  void TraceCompletion(uint32_t connection, uint32_t slot);
+  void TraceNetworkArrival(uint32_t connection, uint32_t slot, int64_t seen_ps);
+  void TraceRoutes();
+  // The path of a message or grant from when it was posted until now.
+  void TraceWay(uint32_t connection, bool is_data, const RecoveryTimes& before, CriticalPath& path);
   // When the proxy of a GPU is done with one more message.
   int64_t ProxyDonePs(uint32_t gpu);
 
@@ -318,6 +351,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<uint32_t> still_lanes_;  // of GPUs that stand still
   std::set<uint32_t> watched_;         // collectives
   TransportListener* foreign_ = nullptr;
+  std::unique_ptr<LanePaths> paths_;
   uint32_t free_channel_ = kNone;
   uint32_t free_lane_ = kNone;
   bool running_woken_ = false;

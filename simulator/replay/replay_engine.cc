@@ -14,8 +14,6 @@
 namespace railyard {
 namespace {
 
-constexpr size_t kExplainedMax = 12;
-
 // Send and Recv, for which NCCL chooses no algorithm, cost what a ring's steps do.
 constexpr ReplayChoice kP2pCosts = {Algorithm::kRing, Protocol::kSimple};
 
@@ -52,6 +50,10 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
   CountCalls();
   DrawSkews();
   if (cache_mode_ != ReplayCacheMode::kOff) NumberPlans();
+  if (rules.keep_paths) {
+    executor_.KeepPaths();
+    paths_.resize(job.collectives.size());
+  }
   engine_.SetHandler(EventClass::kOperation, &ReplayEngine::HandleOperation, this);
 }
 
@@ -220,6 +222,7 @@ void ReplayEngine::Begin(const Pending& pending) {
     recorded.push_back({.rank = running.rank,
                         .plan = PlanNumberOf(running.rank, pending.number),
                         .begin_ps = running.start_ps - recording_->begin.time_ps});
+    if (rules_.keep_paths) recording_->episode.paths.emplace_back();
   }
   const JobCollective& collective = job_.collectives[CallOf(running).collective];
   Schedule(id, running.start_ps + CostsOf(collective).launch_latency_ps);
@@ -234,8 +237,10 @@ void ReplayEngine::NoteBegin(const Call& call, int64_t begin_ps) {
   if (++times.calls_started == call_count_[collective]) times.last_start_ps = begin_ps;
 }
 
-void ReplayEngine::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps) {
+void ReplayEngine::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps,
+                           const CriticalPath& path) {
   AddToHash(call, begin_ps, end_ps, ended_hash_);
+  if (rules_.keep_paths) NotePath(call, begin_ps, end_ps, path);
   const uint32_t collective = CallOf(call).collective;
   if (++times_[collective].calls_ended == call_count_[collective]) {
     FinishCollective(collective, end_ps);
@@ -243,6 +248,36 @@ void ReplayEngine::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps) {
   end_ps_ = end_ps;
   ++calls_ended_;
   --operations_left_;
+}
+
+void ReplayEngine::NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, CriticalPath path) {
+  const uint32_t id = CallOf(call).collective;
+  // Paths begin as kernels run; a rank that has nothing to do has none.
+  const int64_t launch_ps = CostsOf(job_.collectives[id]).launch_latency_ps;
+  if (path.origin_gpu == CriticalPath::kNobody) path.origin_ps = begin_ps + launch_ps;
+  path.ExtendTo(end_ps, PathCause::kWork);
+  path.Spend(PathCause::kWork, launch_ps);
+  path.origin_ps -= launch_ps;
+  const auto begin_at = [&path](int64_t time_ps) {
+    const int64_t late_ps = path.origin_ps - time_ps;
+    if (late_ps <= 0) return;
+    path.origin_ps = time_ps;
+    path.Spend(PathCause::kSlowPeer, late_ps);
+    path.Blame(path.origin_gpu, path.origin_gpu, late_ps);
+  };
+  begin_at(begin_ps);
+  const int64_t waited_ps = path.SpentPs(PathCause::kTimeout) +
+                            path.SpentPs(PathCause::kRetransmission) +
+                            path.SpentPs(PathCause::kSlowPeer);
+  constexpr int64_t kShareMin = 100;  // of a call that one in so many parts of is worth telling
+  if (waited_ps * kShareMin >= end_ps - begin_ps && path.worst_from != CriticalPath::kNobody &&
+      path.worst_from != call.rank) {
+    RankWaitTotals& totals = waits_[{call.rank, path.worst_from, path.worst_to}];
+    ++totals.calls;
+    totals.waited_ps += waited_ps;
+  }
+  begin_at(times_[id].first_start_ps);
+  if (path.EndsAfter(paths_[id])) paths_[id] = path;
 }
 
 ReplayChoice ReplayEngine::ChoiceOf(const JobCollective& collective) const {
@@ -309,8 +344,9 @@ void ReplayEngine::Launch(uint32_t id) {
   if (running.channels_left == 0) Schedule(id, running.end_ps);
 }
 
-void ReplayEngine::OnChannelFinished(uint32_t id, int64_t end_ps) {
+void ReplayEngine::OnChannelFinished(uint32_t id, int64_t end_ps, const CriticalPath* path) {
   Running& running = running_[id];
+  if (path != nullptr && path->EndsAfter(running.path)) running.path = *path;
   running.end_ps = std::max(running.end_ps, end_ps);
   --running.channels_left;
   if (running.launched && running.channels_left == 0) Schedule(id, running.end_ps);
@@ -321,9 +357,14 @@ void ReplayEngine::End(uint32_t id) {
   running.schedule.reset();
   const int64_t now_ps = engine_.NowPs();
   const Call call{running.rank, running.index};
-  NoteEnd(call, running.start_ps, now_ps);
+  NoteEnd(call, running.start_ps, now_ps, running.path);
   if (recording_) {
     recording_->episode.operations[running.recorded].end_ps = now_ps - recording_->begin.time_ps;
+    if (rules_.keep_paths) {
+      CriticalPath& path = recording_->episode.paths[running.recorded];
+      path = running.path;
+      path.origin_ps -= recording_->begin.time_ps;
+    }
   }
   running.rank = kNone;
   running.next_free = free_running_;
@@ -447,6 +488,10 @@ void ReplayEngine::OnPacketLost(uint32_t connection, LinkId link) {
   observer_.OnPacketLost(connection, link);
 }
 
+void ReplayEngine::OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) {
+  observer_.OnPacketRepeated(connection, payload_bytes);
+}
+
 void ReplayEngine::OnRetransmission(uint32_t connection) { observer_.OnRetransmission(connection); }
 
 void ReplayEngine::OnLossRecovered(uint32_t connection) { observer_.OnLossRecovered(connection); }
@@ -477,43 +522,6 @@ TimesHashSums ReplayEngine::TimesHash() const {
     AddToHash({running.rank, running.index}, running.start_ps, kNeverPs, sums);
   }
   return sums;
-}
-
-std::string ReplayEngine::ExplainWaiting() const {
-  std::string text;
-  size_t lines = 0;
-  std::set<uint32_t> explained;
-  const auto name_of = [this](const JobOperation& call) {
-    const JobCollective& collective = job_.collectives[call.collective];
-    return fmt::format("{} #{} of communicator {}", CollectiveKindName(collective.kind),
-                       call.collective, job_.communicators[collective.communicator].name);
-  };
-  for (const LaneExecutor::Waiting& waiting : executor_.WaitingLanes()) {
-    if (!explained.insert(waiting.operation).second || lines == kExplainedMax) continue;
-    ++lines;
-    const Running& running = running_[waiting.operation];
-    const uint32_t peer = communicators_[waiting.communicator].gpus[waiting.peer];
-    text += fmt::format("rank {} in {} waits for {} rank {} on channel {}{}{}\n", running.rank,
-                        name_of(CallOf(running)), waiting.for_data ? "data from" : "a free slot of",
-                        peer, waiting.channel, waiting.transport.empty() ? "" : "; ",
-                        waiting.transport);
-  }
-  for (uint32_t gpu = 0; gpu < graph_.gpus().size(); ++gpu) {
-    if (!executor_.StandsStillNow(gpu)) continue;
-    text += fmt::format("{}, rank {}, stands still\n", graph_.device(graph_.gpus()[gpu]).name, gpu);
-  }
-  // Ranks that others wait for may be held up in another collective.
-  std::vector<Pending> pending = pending_;
-  std::sort(pending.begin(), pending.end(),
-            [](const Pending& a, const Pending& b) { return a.number < b.number; });
-  for (const Pending& operation : pending) {
-    if (lines >= 2 * kExplainedMax) break;
-    ++lines;
-    const uint32_t index = operation.number - first_number_[operation.rank];
-    text += fmt::format("rank {} has not begun {}\n", operation.rank,
-                        name_of(job_.operations[operation.rank][index]));
-  }
-  return text;
 }
 
 std::vector<std::string> ReplayEngine::Assumptions() const {

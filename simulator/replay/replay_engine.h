@@ -43,6 +43,7 @@ class ReplayObserver {
  public:
   virtual ~ReplayObserver() = default;
   virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
+  virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
   // A watched collective begins, or so much of its payload has been taken in; 1: all.
@@ -66,6 +67,21 @@ struct ReplayRules {
   // [0, rank_skew_max_ps].
   int64_t rank_skew_max_ps = 0;
   uint64_t seed = 1;
+  // What collectives' times went to is kept (times_spent(), waits()).
+  bool keep_paths = false;
+};
+
+// What one rank waited for in all, beyond what its collectives take.
+struct RankWait {
+  uint32_t rank = 0;
+  // The transfer that was repeated; the same for what a rank did slowly or late.
+  uint32_t source_rank = 0;
+  uint32_t destination_rank = 0;
+  auto operator<=>(const RankWait&) const = default;
+};
+struct RankWaitTotals {
+  uint64_t calls = 0;
+  int64_t waited_ps = 0;
 };
 
 // What TimesHash() is made of: two independent sums.
@@ -90,6 +106,9 @@ class ReplayEngine final : private LaneObserver {
   LaneExecutor& executor() { return executor_; }
   const LaneExecutor& executor() const { return executor_; }
   const std::vector<CollectiveTimes>& times() const { return times_; }
+  // By collective, where paths are kept: of its last rank's end, from its first rank's start on.
+  const std::vector<CriticalPath>& paths() const { return paths_; }
+  const std::map<RankWait, RankWaitTotals>& waits() const { return waits_; }
   uint64_t calls_started() const { return calls_started_; }
   bool is_complete() const { return operations_left_ == 0; }
   // Operations that ended so far; whether any runs.
@@ -103,7 +122,8 @@ class ReplayEngine final : private LaneObserver {
   TimesHashSums TimesHash() const;
   // Different episodes that are known.
   size_t episode_count() const { return cache_.episode_count(); }
-  // Who waits for whom, a line each; for runs that stalled.
+  // For runs that stalled: for each cause the longest chain of waits that ends there, on a line,
+  // then who waits for whom, a line each (explain_waiting.cc).
   std::string ExplainWaiting() const;
   // As what a collective is replayed: "RING/SIMPLE".
   std::string ReplayNameOf(uint32_t collective) const;
@@ -136,6 +156,7 @@ class ReplayEngine final : private LaneObserver {
     int64_t start_ps = 0;
     int64_t end_ps = 0;  // known so far
     std::shared_ptr<const CollectiveSchedule> schedule;
+    CriticalPath path{};  // of the channel that ended last so far
     uint32_t next_free = kNone;
   };
   using PlanKey = std::array<uint64_t, 5>;
@@ -197,7 +218,8 @@ class ReplayEngine final : private LaneObserver {
   void End(uint32_t running);
   // What beginnings and ends are to collectives, programs and results, simulated or replayed.
   void NoteBegin(const Call& call, int64_t begin_ps);
-  void NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps);
+  void NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps, const CriticalPath& path);
+  void NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, CriticalPath path);
   void AddToHash(const Call& call, int64_t begin_ps, int64_t end_ps, TimesHashSums& sums) const;
 
   // Episodes (episode_replay.cc).
@@ -223,9 +245,19 @@ class ReplayEngine final : private LaneObserver {
                   ConnectionUse use, uint64_t bytes);
   void FinishCollective(uint32_t collective, int64_t end_ps);
 
+  // Explanations (explain_waiting.cc).
+  struct WaitChain;
+  std::string NameOf(const JobOperation& call) const;
+  const Pending* PendingOf(uint32_t rank) const;  // the first, or null
+  WaitChain FollowWait(const std::vector<LaneExecutor::Waiting>& waiting,
+                       const std::map<uint32_t, std::vector<size_t>>& waits_of_rank,
+                       size_t first) const;
+  std::string ExplainChains(const std::vector<LaneExecutor::Waiting>& waiting) const;
+
   // LaneObserver.
-  void OnChannelFinished(uint32_t operation, int64_t end_ps) override;
+  void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) override;
   void OnPacketLost(uint32_t connection, LinkId link) override;
+  void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
   void OnConnectionError(uint32_t connection, const std::string& why) override;
@@ -257,6 +289,8 @@ class ReplayEngine final : private LaneObserver {
   uint32_t running_count_ = 0;
   std::vector<int64_t> skew_ps_;  // by rank
   std::vector<CollectiveTimes> times_;
+  std::vector<CriticalPath> paths_;
+  std::map<RankWait, RankWaitTotals> waits_;
   std::vector<uint32_t> call_count_;  // by collective
   // By collective: rank and index of its calls; of point-to-point ones only.
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> p2p_calls_;

@@ -17,7 +17,8 @@
 namespace railyard {
 
 Baseline::Baseline(size_t collective_count)
-    : count_(collective_count), bytes_(sizeof(Header) + collective_count * sizeof(int64_t)) {
+    : count_(collective_count),
+      bytes_(sizeof(Header) + collective_count * sizeof(CollectiveOutcome)) {
   memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory_ == MAP_FAILED) {
     throw EnvironmentError(std::string("no memory to share with the fault-free run: ") +
@@ -33,8 +34,8 @@ Baseline::~Baseline() {
   munmap(memory_, bytes_);
 }
 
-int64_t* Baseline::durations() const {
-  return reinterpret_cast<int64_t*>(static_cast<char*>(memory_) + sizeof(Header));
+CollectiveOutcome* Baseline::collectives() const {
+  return reinterpret_cast<CollectiveOutcome*>(static_cast<char*>(memory_) + sizeof(Header));
 }
 
 bool Baseline::Fork() {
@@ -55,7 +56,7 @@ bool Baseline::Fork() {
 }
 
 void Baseline::Finish(const Outcome& outcome) {
-  std::copy(outcome.duration_ps.begin(), outcome.duration_ps.end(), durations());
+  std::copy(outcome.collectives.begin(), outcome.collectives.end(), collectives());
   header()->simulated_time_ps = outcome.simulated_time_ps;
   header()->cpu_seconds = outcome.cpu_seconds;
   header()->finished = 1;
@@ -75,7 +76,7 @@ Baseline::Outcome Baseline::Wait() {
             : "the fault-free run ended with status " + std::to_string(WEXITSTATUS(status)));
   }
   Outcome outcome;
-  outcome.duration_ps.assign(durations(), durations() + count_);
+  outcome.collectives.assign(collectives(), collectives() + count_);
   outcome.simulated_time_ps = header()->simulated_time_ps;
   outcome.cpu_seconds = header()->cpu_seconds;
   return outcome;

@@ -7,12 +7,21 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "simulator/replay/critical_path.h"
+
 namespace railyard {
+
+// Of one collective; 0: it did not end.
+struct CollectiveOutcome {
+  int64_t duration_ps = 0;
+  int64_t wait_ps = 0;
+  PathTimes spent_ps{};  // where paths are kept
+};
 
 class Baseline {
  public:
   struct Outcome {
-    std::vector<int64_t> duration_ps;  // by collective; 0: it did not end
+    std::vector<CollectiveOutcome> collectives;
     int64_t simulated_time_ps = 0;
     double cpu_seconds = 0;
   };
@@ -40,7 +49,7 @@ class Baseline {
     double cpu_seconds;
   };
   Header* header() const { return static_cast<Header*>(memory_); }
-  int64_t* durations() const;
+  CollectiveOutcome* collectives() const;
 
   size_t count_;
   size_t bytes_;

@@ -20,27 +20,37 @@ void LossRecorder::OnPacketLost(uint32_t id, LinkId link) {
   losses.gpus.insert(connection.from_gpu);
   losses.gpus.insert(connection.to_gpu);
   losses.unrecovered.insert(id);
-  faults_of_connection_[id].insert(static_cast<uint32_t>(fault));
+  Hit& hit = hits_[id];
+  if (hit.is_recovered) hit = {};
+  hit.faults.insert(static_cast<uint32_t>(fault));
+}
+
+void LossRecorder::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
+  const auto it = hits_.find(id);
+  if (it == hits_.end()) return;
+  for (const uint32_t fault : it->second.faults) {
+    losses_[fault].retransmitted_bytes += payload_bytes;
+  }
 }
 
 void LossRecorder::OnRetransmission(uint32_t id) {
-  const auto it = faults_of_connection_.find(id);
-  if (it == faults_of_connection_.end()) return;
-  for (const uint32_t fault : it->second) {
+  const auto it = hits_.find(id);
+  if (it == hits_.end() || it->second.is_recovered) return;
+  for (const uint32_t fault : it->second.faults) {
     FaultLosses& losses = losses_[fault];
     if (losses.first_retransmission_ps < 0) losses.first_retransmission_ps = engine_->NowPs();
   }
 }
 
 void LossRecorder::OnLossRecovered(uint32_t id) {
-  const auto it = faults_of_connection_.find(id);
-  if (it == faults_of_connection_.end()) return;
-  for (const uint32_t fault : it->second) {
+  const auto it = hits_.find(id);
+  if (it == hits_.end() || it->second.is_recovered) return;
+  for (const uint32_t fault : it->second.faults) {
     FaultLosses& losses = losses_[fault];
     losses.unrecovered.erase(id);
     losses.last_recovery_ps = engine_->NowPs();
   }
-  faults_of_connection_.erase(it);
+  it->second.is_recovered = true;
 }
 
 }  // namespace railyard

@@ -22,6 +22,9 @@ class LossRecorder final : public ReplayObserver {
     std::set<uint32_t> unrecovered;  // connections
     int64_t first_retransmission_ps = -1;
     int64_t last_recovery_ps = -1;
+    // Payload sent again by connections that have lost something to it since they were last in
+    // order; of one that has lost something to several faults, to each of them.
+    uint64_t retransmitted_bytes = 0;
   };
 
   explicit LossRecorder(size_t fault_count) : losses_(fault_count) {}
@@ -32,6 +35,7 @@ class LossRecorder final : public ReplayObserver {
   const std::vector<FaultLosses>& losses() const { return losses_; }
 
   void OnPacketLost(uint32_t connection, LinkId link) override;
+  void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
   // Faults may wait for it.
@@ -44,7 +48,11 @@ class LossRecorder final : public ReplayObserver {
   const ReplayEngine* replay_ = nullptr;
   const FabricSimulatorImpl* engine_ = nullptr;
   std::vector<FaultLosses> losses_;
-  std::unordered_map<uint32_t, std::set<uint32_t>> faults_of_connection_;
+  struct Hit {
+    std::set<uint32_t> faults;
+    bool is_recovered = false;  // repetitions may go on, of what was on its way meanwhile
+  };
+  std::unordered_map<uint32_t, Hit> hits_;  // by connection
 };
 
 }  // namespace railyard

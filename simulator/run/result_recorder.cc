@@ -53,6 +53,7 @@ class Recorder {
     RecordCollectives();
     RecordLinks();
     RecordPairs();
+    RecordWaits();
     RecordDropsAndFaults();
     RecordConservation();
     result_.fingerprint = Fingerprint();
@@ -114,6 +115,10 @@ class Recorder {
       row.bound_ps = times.bound_ps;
       row.completed = times.last_end_ps != kNeverPs;
       row.hit_by_fault = times.lost_packets;
+      if (row.completed && !replay_.paths().empty()) {
+        row.held_up_by_source = replay_.paths()[i].worst_from;
+        row.held_up_by_destination = replay_.paths()[i].worst_to;
+      }
       if (row.completed) {
         ++(times.replayed ? result_.replayed_collectives : result_.simulated_collectives);
       }
@@ -172,6 +177,16 @@ class Recorder {
     }
   }
 
+  void RecordWaits() {
+    for (const auto& [wait, totals] : replay_.waits()) {
+      result_.waits.push_back({.rank = wait.rank,
+                               .source_rank = wait.source_rank,
+                               .destination_rank = wait.destination_rank,
+                               .calls = totals.calls,
+                               .waited_ps = totals.waited_ps});
+    }
+  }
+
   void RecordDropsAndFaults() {
     const NetworkCounters& counters = network_.counters();
     for (size_t reason = 0; reason < kDropReasonCount; ++reason) {
@@ -197,6 +212,7 @@ class Recorder {
         row.until_ps = fault.timeline.until_ps;
       }
       row.dropped_packets = losses.packets;
+      row.retransmitted_bytes = losses.retransmitted_bytes;
       row.collectives_hit = static_cast<uint32_t>(losses.collectives.size());
       row.ranks_hit = static_cast<uint32_t>(losses.gpus.size());
       for (const uint32_t collective : losses.collectives) {

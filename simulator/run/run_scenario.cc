@@ -19,6 +19,7 @@
 #include "simulator/faults/circuit_scheduler.h"
 #include "simulator/faults/fault_injector.h"
 #include "simulator/replay/replay_engine.h"
+#include "simulator/run/added_time.h"
 #include "simulator/run/baseline.h"
 #include "simulator/run/loss_recorder.h"
 #include "simulator/run/result_recorder.h"
@@ -78,7 +79,8 @@ class Simulation {
                                                    .forced = scenario.forced_replay,
                                                    .cache = options.replay_cache,
                                                    .rank_skew_max_ps = scenario.rank_skew_max_ps,
-                                                   .seed = scenario.seed},
+                                                   .seed = scenario.seed,
+                                                   .keep_paths = !scenario.faults.empty()},
                                        scenario.nic, losses_);
     network_->SetSink(replay_->executor());
     network_->SetRouting(routing_);
@@ -146,17 +148,20 @@ class Simulation {
     if (baseline_->Fork()) faults_->Disarm();
   }
 
-  std::vector<int64_t> Durations() const {
-    std::vector<int64_t> durations;
-    for (const CollectiveTimes& times : replay_->times()) {
-      durations.push_back(times.last_end_ps == kNeverPs ? 0
-                                                        : times.last_end_ps - times.first_start_ps);
+  std::vector<CollectiveOutcome> Outcomes() const {
+    std::vector<CollectiveOutcome> outcomes(replay_->times().size());
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      const CollectiveTimes& times = replay_->times()[i];
+      if (times.last_end_ps == kNeverPs) continue;
+      outcomes[i] = {.duration_ps = times.last_end_ps - times.first_start_ps,
+                     .wait_ps = times.last_start_ps - times.first_start_ps,
+                     .spent_ps = replay_->paths()[i].spent_ps};
     }
-    return durations;
+    return outcomes;
   }
 
   [[noreturn]] void FinishBaseline() {
-    baseline_->Finish({.duration_ps = Durations(),
+    baseline_->Finish({.collectives = Outcomes(),
                        .simulated_time_ps = replay_->end_ps(),
                        .cpu_seconds = CpuSeconds()});
   }
@@ -171,7 +176,7 @@ class Simulation {
       result.notes.push_back(
           fmt::format("no fault had begun when the job ended after {}: nothing was disturbed",
                       FormatDuration(result.simulated_time_ps)));
-      outcome = {.duration_ps = Durations(), .simulated_time_ps = result.simulated_time_ps};
+      outcome = {.collectives = Outcomes(), .simulated_time_ps = result.simulated_time_ps};
     } else {
       return;
     }
@@ -179,7 +184,13 @@ class Simulation {
     result.baseline_cpu_seconds = outcome.cpu_seconds;
     result.baseline_simulated_time_ps = outcome.simulated_time_ps;
     for (size_t i = 0; i < result.collectives.size(); ++i) {
-      result.collectives[i].baseline_duration_ps = outcome.duration_ps[i];
+      const CollectiveOutcome& baseline = outcome.collectives[i];
+      CollectiveResult& collective = result.collectives[i];
+      collective.baseline_duration_ps = baseline.duration_ps;
+      collective.baseline_wait_ps = baseline.wait_ps;
+      if (!collective.completed || baseline.duration_ps == 0) continue;
+      collective.added = SplitAddedTime(replay_->paths()[i].spent_ps, baseline.spent_ps,
+                                        collective.duration_ps() - baseline.duration_ps);
     }
   }
 

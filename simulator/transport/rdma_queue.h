@@ -93,6 +93,20 @@ struct alignas(64) ReceiveQueue {
 };
 static_assert(sizeof(ReceiveQueue) == 64);
 
+// What a queue's recoveries from losses took so far.
+struct RecoveryTimes {
+  int64_t timeout_ps = 0;  // from a loss, or the repetition before, until the timer ran out
+  int64_t retransmission_ps =
+      0;  // from there, or from the loss to the NACK, until it was made good
+};
+
+// Of a sending queue: the same, and since when it is in a part of one that is not over; -1: in
+// none.
+struct RecoveryClock {
+  RecoveryTimes times;
+  int64_t since_ps = -1;
+};
+
 // What both queues of a pair are between.
 struct QueuePair {
   uint32_t connection = 0;

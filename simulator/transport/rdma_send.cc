@@ -106,7 +106,7 @@ inline int64_t RdmaTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
   if (sequence + 1 == message.end_sequence) packet.flags = Packet::kLastOfMessage;
   if (SequenceDistance(sequence, queue.sent_end) < 0) [[unlikely]] {
     packet.flags |= Packet::kRetransmitted;
-    MarkRepeated(queue_id);
+    MarkRepeated(queue_id, IsData(queue_id) ? packet.payload_bytes : 0);
   } else {
     queue.sent_end = sequence + 1;
   }
@@ -122,12 +122,35 @@ inline int64_t RdmaTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
   return wire_ps;
 }
 
-void RdmaTransport::MarkRepeated(uint32_t queue_id) {
+void RdmaTransport::MarkRepeated(uint32_t queue_id, uint32_t payload_bytes) {
   ++counters_.retransmitted_packets;
   SendQueue& queue = send_queues_[queue_id];
-  if (!queue.Is(SendQueue::kHasLost) || queue.Is(SendQueue::kHasRepeated)) return;
-  queue.Set(SendQueue::kHasRepeated);
-  listener_.OnRetransmission(PairOf(queue_id).connection);
+  if (queue.Is(SendQueue::kHasLost) && !queue.Is(SendQueue::kHasRepeated)) {
+    queue.Set(SendQueue::kHasRepeated);
+    listener_.OnRetransmission(PairOf(queue_id).connection);
+  }
+  listener_.OnPacketRepeated(PairOf(queue_id).connection, payload_bytes);
+}
+
+// --- Recovery, by its parts
+// ---------------------------------------------------------------------
+
+void RdmaTransport::ClockRecovery(uint32_t queue_id, int64_t RecoveryTimes::*part) {
+  RecoveryClock& recovery = recoveries_[queue_id];
+  if (recovery.since_ps < 0) return;
+  const int64_t now_ps = network_.engine().NowPs();
+  recovery.times.*part += now_ps - recovery.since_ps;
+  recovery.since_ps = now_ps;
+}
+
+RecoveryTimes RdmaTransport::RecoveryOf(uint32_t queue_pair, bool of_data) const {
+  const uint32_t queue_id = of_data ? 2 * queue_pair : 2 * queue_pair + 1;
+  const RecoveryClock& recovery = recoveries_[queue_id];
+  RecoveryTimes times = recovery.times;
+  if (recovery.since_ps >= 0 && send_queues_[queue_id].Is(SendQueue::kHasRepeated)) {
+    times.retransmission_ps += network_.engine().NowPs() - recovery.since_ps;
+  }
+  return times;
 }
 
 // --- Congestion control --------------------------------------------------------------------------
@@ -206,6 +229,7 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
     return;
   }
   ++counters_.timeouts;
+  ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
   nic_->NotifyTimeout({now_ps, queue_id / 2});
   if (queue.retries == settings_.ib_retry_cnt) {
     Break(queue_id, fmt::format("IBV_WC_RETRY_EXC_ERR(12) on {}", Describe(queue_id / 2)));
@@ -285,6 +309,11 @@ void RdmaTransport::OnAcknowledgement(uint32_t index) {
     if (SequenceDistance(queue.next_sequence, expected) < 0) Seek(queue_id, expected);
     if (queue.Is(SendQueue::kHasLost) &&
         SequenceDistance(expected, backlogs_[queue_id].loss_end) >= 0) {
+      // What others made good (a later ACK for a lost one) has cost nothing.
+      if (queue.Is(SendQueue::kHasRepeated)) {
+        ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);
+      }
+      recoveries_[queue_id].since_ps = -1;
       queue.Clear(SendQueue::kHasLost);
       queue.Clear(SendQueue::kHasRepeated);
       listener_.OnLossRecovered(PairOf(queue_id).connection);
@@ -295,6 +324,7 @@ void RdmaTransport::OnAcknowledgement(uint32_t index) {
     Break(queue_id, fmt::format("IBV_WC_RETRY_EXC_ERR(12) on {}", Describe(queue_id / 2)));
     return;
   }
+  if (is_nack) ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);
   if (is_nack && is_selective && ack.acknowledged != 0) {
     RepeatMissing(queue_id, ack.acknowledged);
   } else if (is_nack) {

@@ -124,6 +124,7 @@ uint32_t RdmaTransport::AddQueue() {
   send_queues_.push_back(queue);
   receive_queues_.emplace_back();
   backlogs_.emplace_back();
+  recoveries_.emplace_back();
   if (settings_.recovery == Recovery::kSelectiveRepeat) repairs_.emplace_back();
   Resolve(id);
   return id;
@@ -192,6 +193,8 @@ void RdmaTransport::OnDropped(const Packet& packet, DropReason reason, LinkId li
   if (queue.unacknowledged == queue.sent_end) return;  // a repeated ACK of what is known already
   queue.Set(SendQueue::kHasLost);
   backlogs_[packet.flow].loss_end = queue.sent_end;
+  RecoveryClock& recovery = recoveries_[packet.flow];
+  if (recovery.since_ps < 0) recovery.since_ps = network_.engine().NowPs();
 }
 
 void RdmaTransport::Break(uint32_t queue_id, const std::string& why) {
@@ -200,16 +203,6 @@ void RdmaTransport::Break(uint32_t queue_id, const std::string& why) {
   queue.Set(SendQueue::kBroken);
   ++counters_.queue_pair_errors;
   listener_.OnConnectionError(PairOf(queue_id).connection, why);
-}
-
-std::string RdmaTransport::Describe(uint32_t queue_pair) const {
-  const QueuePair& pair = queue_pairs_[queue_pair];
-  const SendQueue& data = send_queues_[2 * queue_pair];
-  const SendQueue& credits = send_queues_[2 * queue_pair + 1];
-  return fmt::format("{} -> {} ({} data packets and {} clear-to-send unacknowledged)",
-                     graph_.device(pair.source_nic).name, graph_.device(pair.destination_nic).name,
-                     data.sent_end - data.unacknowledged,
-                     credits.sent_end - credits.unacknowledged);
 }
 
 }  // namespace railyard

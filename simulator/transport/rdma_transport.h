@@ -80,6 +80,9 @@ class RdmaTransport {
   PathRef DataPath(uint32_t queue_pair) const {
     return send_queues_[size_t{2} * queue_pair].path();
   }
+  // What recoveries of a queue pair's data or clear-to-send queue took until now. What is not made
+  // good yet counts from the first repetition on.
+  RecoveryTimes RecoveryOf(uint32_t queue_pair, bool of_data) const;
   // Wire bytes of a message of so many payload bytes.
   uint64_t WireBytes(uint64_t payload_bytes) const;
   const RdmaCounters& counters() const { return counters_; }
@@ -89,6 +92,12 @@ class RdmaTransport {
   // "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send unacknowledged)", to explain
   // what a queue pair waits for.
   std::string Describe(uint32_t queue_pair) const;
+  // Whether anything posted to it is not acknowledged yet.
+  bool IsUnderWay(uint32_t queue_pair) const;
+  // What keeps that from arriving, or its ACKs from coming back, as things are now:
+  // "leaf3>server1/nic3 is down", "… is paused", "there is no route: … is down"; where nothing
+  // does, how often it was sent again.
+  std::vector<std::string> ObstaclesOf(uint32_t queue_pair) const;
 
  private:
   // Setting up (rdma_transport.cc).
@@ -97,6 +106,8 @@ class RdmaTransport {
   void OpenControl(uint32_t queue_pair);
   void Resolve(uint32_t queue);
   PathRef PathTo(DeviceId from, DeviceId to, uint64_t entropy, PathRef last);
+  void AddObstacles(PathRef path, std::vector<std::string>& obstacles) const;
+  std::string WhyNoRoute(const QueuePair& pair) const;
   static bool IsData(uint32_t queue) { return queue % 2 == 0; }
   const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
 
@@ -127,12 +138,14 @@ class RdmaTransport {
   int64_t SendPacket(uint32_t queue);
   int64_t SendRepair(uint32_t queue);
   int64_t SendPacketOf(uint32_t queue, uint32_t sequence, const MessageRing::Message& message);
-  void MarkRepeated(uint32_t queue);
+  void MarkRepeated(uint32_t queue, uint32_t payload_bytes);
   void Pace(uint32_t queue, uint32_t wire_bytes);
   void ApplyLimits(uint32_t queue);
   void OnCnp(uint32_t queue);
   void TellControl(uint32_t packet, uint32_t acknowledged_packets);
   void StartTimer(uint32_t queue);
+  // A part of a recovery that is under way is over, and the next one begins.
+  void ClockRecovery(uint32_t queue, int64_t RecoveryTimes::*part);
   void GoBack(uint32_t queue, uint32_t sequence);
   void RepeatMissing(uint32_t queue, uint64_t beyond);
   void AdvanceRepair(uint32_t queue, uint32_t count);
@@ -162,6 +175,7 @@ class RdmaTransport {
   std::vector<ReceiveQueue> receive_queues_;  // the same
   std::vector<SendBacklog> backlogs_;         // the same
   std::vector<Repair> repairs_;               // the same, with selective repeat
+  std::vector<RecoveryClock> recoveries_;     // the same
   std::vector<QueuePair> queue_pairs_;
   std::vector<Pacer> pacers_;  // by queue pair
   ns3::Ptr<CongestionControl> control_;

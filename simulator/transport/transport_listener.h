@@ -24,6 +24,8 @@ class TransportListener {
   // A packet of the connection, of any kind, was lost to a link that is down or a missing route
   // (link UINT32_MAX).
   virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
+  // A packet is sent again, data with so much payload (RDMA only).
+  virtual void OnPacketRepeated(uint32_t /*connection*/, uint32_t /*payload_bytes*/) {}
   // The first packet after a loss is sent again; the loss was made good. Neither call may open
   // connections.
   virtual void OnRetransmission(uint32_t connection) = 0;

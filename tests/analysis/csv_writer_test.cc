@@ -108,9 +108,18 @@ TEST(CollectivesCsvTest, HasOneRowPerCollectiveWithItsFigures) {
   EXPECT_EQ(second["stretch"], "4");
   EXPECT_EQ(second["completed"], "true");
   EXPECT_EQ(second["hit_by_fault"], "true");
+  EXPECT_EQ(second["added_queueing_ps"], "-500000000");
+  EXPECT_EQ(second["added_retransmission_ps"], "1000000000");
+  EXPECT_EQ(second["added_timeout_ps"], "5000000000");
+  EXPECT_EQ(second["added_rerouting_ps"], "250000000");
+  EXPECT_EQ(second["added_slow_peer_ps"], "500000000");
+  EXPECT_EQ(second["added_other_ps"], "1250000000");
+  EXPECT_EQ(second["held_up_by_source"], "2");
+  EXPECT_EQ(second["held_up_by_destination"], "3");
   EXPECT_EQ(second["source"], "job.log:7");
   auto third = records[2];
   EXPECT_EQ(third["logged"], "");
+  EXPECT_EQ(third["held_up_by_source"], "");
   EXPECT_EQ(third["source"], "job \"a\", part 1.log:9");
 }
 

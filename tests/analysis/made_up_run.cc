@@ -90,6 +90,14 @@ RunResult MadeUpRun() {
   run.collectives[0].baseline_duration_ps = kPsPerMs;
   run.collectives[1].baseline_duration_ps = 5 * kPsPerMs / 2;
   run.collectives[1].hit_by_fault = true;
+  run.collectives[1].added = {.queueing_ps = -kPsPerMs / 2,
+                              .retransmission_ps = kPsPerMs,
+                              .timeout_ps = 5 * kPsPerMs,
+                              .rerouting_ps = kPsPerMs / 4,
+                              .slow_peer_ps = kPsPerMs / 2,
+                              .other_ps = 5 * kPsPerMs / 4};
+  run.collectives[1].held_up_by_source = 2;
+  run.collectives[1].held_up_by_destination = 3;
   run.collectives[2].baseline_duration_ps = 2 * kPsPerMs;
   run.drops = {{.reason = "LINK_DOWN", .packets = 3, .bytes = 300}};
   run.faults = {{.name = "flap",
@@ -99,12 +107,15 @@ RunResult MadeUpRun() {
                  .until_ps = 4 * kPsPerMs,
                  .begins = 1,
                  .dropped_packets = 3,
+                 .retransmitted_bytes = 300,
                  .collectives_hit = 1,
                  .ranks_hit = 4,
                  .bytes_hit = 100'000'000,
                  .time_to_detect_ps = 2'000'000,
                  .first_retransmission_ps = 9 * kPsPerMs,
                  .time_to_recover_ps = 6 * kPsPerMs}};
+  run.waits = {
+      {.rank = 0, .source_rank = 2, .destination_rank = 3, .calls = 1, .waited_ps = 6 * kPsPerMs}};
   run.transport = {.retransmitted_packets = 3, .timeouts = 1};
   run.notes = {"Half of the ranks are reconstructed."};
   return run;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "analysis/run_metrics.h"
 
+#include <optional>
+
 #include <gtest/gtest.h>
 
 #include "simulator/units/units.h"
@@ -160,6 +162,34 @@ TEST(RunStatusNameTest, IsWhatTheSummarySays) {
   EXPECT_EQ(RunStatusName(RunStatus::kCompleted), "COMPLETED");
   EXPECT_EQ(RunStatusName(RunStatus::kJobAborted), "JOB_ABORTED");
   EXPECT_EQ(RunStatusName(RunStatus::kStalled), "STALLED");
+}
+
+TEST(AddedByFaultTest, SumsTheCollectivesThatEndedAfterItBegan) {
+  RunResult run = MadeUpRun();
+  run.collectives[0].added.timeout_ps = 7;  // over before it
+  run.collectives[2].added.timeout_ps = 1;
+  const std::optional<AddedTime> added = AddedByFault(run, run.faults[0]);
+  ASSERT_TRUE(added);
+  EXPECT_EQ(added->timeout_ps, 5 * kPsPerMs + 1);
+  EXPECT_EQ(added->queueing_ps, -kPsPerMs / 2);
+  run.has_baseline = false;
+  EXPECT_FALSE(AddedByFault(run, run.faults[0]));
+}
+
+TEST(TimeToFullBusbwTest, IsTheEndOfTheLastSlowCollective) {
+  RunResult run = MadeUpRun();
+  // The second collective, from 2 ms to 12 ms, is four times as long; the third is as ever.
+  EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), 9 * kPsPerMs);
+  // Nothing tells that the last one was the last slow one.
+  run.collectives[2].baseline_duration_ps = kPsPerMs;
+  EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), std::nullopt);
+  // One that only waited for its last rank, as nobody did in the fault-free run, is as fast.
+  run.collectives[2].last_start_ps = run.collectives[2].first_start_ps + kPsPerMs;
+  EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), 9 * kPsPerMs);
+  run.collectives[1].baseline_duration_ps = 10 * kPsPerMs;
+  EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), 0);
+  run.faults[0].from_ps = kNeverPs;
+  EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), std::nullopt);
 }
 
 }  // namespace

@@ -78,12 +78,15 @@ TEST_F(DatabaseTest, TiersAreSumsOverItsLinks) {
 }
 
 TEST_F(DatabaseTest, HoldsPairsDropsFaultsAndNotes) {
-  Write({PairsTable(run_), DropsTable(run_), FaultsTable(run_), NotesTable(run_)});
+  Write(
+      {PairsTable(run_), DropsTable(run_), FaultsTable(run_), WaitsTable(run_), NotesTable(run_)});
+  EXPECT_THAT(Query("SELECT * FROM waits"), ElementsAre("0", "2", "3", "1", "6000000000"));
   EXPECT_THAT(Query("SELECT count(*), sum(payload_bytes) FROM pairs"), ElementsAre("3", "4000"));
   EXPECT_THAT(Query("SELECT * FROM drops"), ElementsAre("LINK_DOWN", "3", "300"));
   EXPECT_THAT(Query("SELECT * FROM faults"),
               ElementsAre("flap", "LINK_DOWN", "server0/nic0--leaf0", "3000000000", "4000000000",
-                          "1", "3", "1", "4", "100000000", "2000000", "9000000000", "6000000000"));
+                          "1", "3", "300", "1", "4", "100000000", "2000000", "9000000000",
+                          "6000000000", "9000000000"));
   EXPECT_THAT(Query("SELECT note FROM notes"), ElementsAre("Half of the ranks are reconstructed."));
 }
 

@@ -57,9 +57,13 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
                           "qp_errors"));
   EXPECT_THAT(Keys(summary["faults"][0]),
               ElementsAre("name", "kind", "target", "from_ps", "until_ps", "begins",
-                          "dropped_packets", "collectives_hit", "ranks_hit", "bytes_hit",
-                          "time_to_detect_ps", "first_retransmission_ps", "stretch_before",
-                          "stretch_during", "stretch_after", "time_to_recover_ps"));
+                          "dropped_packets", "retransmitted_bytes", "collectives_hit", "ranks_hit",
+                          "bytes_hit", "time_to_detect_ps", "first_retransmission_ps",
+                          "stretch_before", "stretch_during", "stretch_after", "time_to_recover_ps",
+                          "time_to_full_busbw_ps", "added_ps"));
+  EXPECT_THAT(
+      Keys(summary["faults"][0]["added_ps"]),
+      ElementsAre("queueing", "retransmission", "timeout", "rerouting", "slow_peer", "other"));
   EXPECT_THAT(Keys(summary["jobs"][0]),
               ElementsAre("name", "status", "restarts", "goodput", "lost_ps"));
   EXPECT_THAT(Keys(summary["payload"]),
@@ -86,6 +90,11 @@ TEST(SummaryJsonTest, HasTheFiguresOfTheRun) {
   EXPECT_EQ(summary["drops"][0]["count"].GetInt(), 3);
   EXPECT_EQ(summary["transport"]["timeouts"].GetInt(), 1);
   EXPECT_EQ(summary["faults"][0]["time_to_recover_ps"].GetInt64(), 6 * kPsPerMs);
+  EXPECT_EQ(summary["faults"][0]["retransmitted_bytes"].GetInt64(), 300);
+  // From the fault's begin to the end of the one slow collective, the last but one.
+  EXPECT_EQ(summary["faults"][0]["time_to_full_busbw_ps"].GetInt64(), 9 * kPsPerMs);
+  EXPECT_EQ(summary["faults"][0]["added_ps"]["timeout"].GetInt64(), 5 * kPsPerMs);
+  EXPECT_EQ(summary["faults"][0]["added_ps"]["queueing"].GetInt64(), -kPsPerMs / 2);
   EXPECT_EQ(summary["jobs"][0]["goodput"].GetDouble(), 0.75);
   EXPECT_EQ(summary["payload"]["left_server_share"].GetDouble(), 0.25);
   EXPECT_EQ(summary["payload"]["reached_spine_share"].GetDouble(), 0.125);
@@ -122,6 +131,8 @@ TEST(SummaryJsonTest, FiguresThatDoNotExistAreNull) {
   EXPECT_TRUE(summary["collectives"]["duration_ps"]["min"].IsNull());
   EXPECT_TRUE(summary["faults"][0]["until_ps"].IsNull());
   EXPECT_TRUE(summary["faults"][0]["time_to_recover_ps"].IsNull());
+  EXPECT_TRUE(summary["faults"][0]["time_to_full_busbw_ps"].IsNull());
+  EXPECT_TRUE(summary["faults"][0]["added_ps"]["other"].IsNull());
   EXPECT_TRUE(summary["jobs"][0]["goodput"].IsNull());
   EXPECT_TRUE(summary["jobs"][0]["lost_ps"].IsNull());
 }

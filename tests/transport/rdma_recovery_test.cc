@@ -75,6 +75,47 @@ TEST_P(RdmaGapTest, APacketLostInTheMiddleIsSentAgainWithAllBehindItWhenTheNackI
 
 INSTANTIATE_TEST_SUITE_P(AllButTheLast, RdmaGapTest, ::testing::Range<int64_t>(0, kPackets - 1));
 
+// --- The knee: flaps within a window and beyond it
+// -----------------------------------------------
+
+// A flap takes packet k and what follows it. It is asked for by the first packet behind the flap as
+// long as the window, which k holds open, lets one follow; else nothing shows the gap but the
+// timer.
+class RdmaFlapTest : public RdmaRecoveryTest, public ::testing::WithParamInterface<int64_t> {};
+
+TEST_P(RdmaFlapTest, AFlapShorterThanTheWindowIsNackedAndALongerOneWaitsForTheTimer) {
+  constexpr int64_t kWindowPackets = 128;  // more than a round trip's: the wire is never idle
+  constexpr int64_t kLost = 150;
+  constexpr int64_t kLong = 400;
+  const int64_t flapped = GetParam();  // packets
+  // An ACK for each packet: the window counts from the gap itself.
+  Connect({.window_bytes = kWindowPackets * kMtu, .ack_every_packets = 1, .ib_timeout = 10});
+  Down(out_, WireStartPs(kLost) + kFullPs / 2, WireStartPs(kLost + flapped) - kFullPs / 2 + 1);
+  rdma_->Post(queue_pair_, kLong * kMtu);
+  engine().Run();
+  EXPECT_THAT(delivered_, SizeIs(1));
+  EXPECT_THAT(errors_, IsEmpty());
+  const bool is_seen = flapped < kWindowPackets;
+  EXPECT_EQ(rdma_->counters().nacks, is_seen ? 1u : 0u);
+  EXPECT_EQ(rdma_->counters().timeouts, is_seen ? 0u : 1u);
+  ASSERT_THAT(recovered_, SizeIs(1));
+  ASSERT_THAT(retransmitted_, SizeIs(1));
+  if (is_seen) {
+    // The NACK may follow upon an ACK.
+    EXPECT_NEAR(static_cast<double>(retransmitted_[0].time_ps),
+                static_cast<double>(NackBackPs(kLost + flapped - 1)), 2.0 * kAckPs);
+  } else {
+    // From the ACK of what was before the gap.
+    const int64_t progress_ps = RunPs(kFirstPs, kLost) + kAckPathPs;
+    EXPECT_NEAR(static_cast<double>(retransmitted_[0].time_ps),
+                static_cast<double>(progress_ps + timeout_ps_), 2.0 * kFullPs);
+  }
+  ExpectConservation();
+}
+
+INSTANTIATE_TEST_SUITE_P(AroundTheWindow, RdmaFlapTest,
+                         ::testing::Values(1, 16, 127, 128, 129, 200));
+
 TEST_F(RdmaRecoveryTest, TheLastPacketLostIsSentAgainByTheTimerOfTheLastProgress) {
   Connect({.ack_every_packets = 4, .ib_timeout = 14});
   LosePacketOnce(kPackets - 1);

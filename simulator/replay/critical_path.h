@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Of an event of a collective, the chain of what had to happen one after the other before it, from
+// the start of the operation it began with, and what that time went to. Whatever waits for several
+// things takes over the chain of the last of them, so the times of a chain always add up.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+
+namespace railyard {
+
+enum class PathCause : uint8_t {
+  kWork,            // GPUs at their own speed, proxies, flags
+  kTransit,         // messages on their way: on wires, in queues, paused
+  kRerouted,        // the same, of queue pairs whose path is not the first they had
+  kTimeout,         // a queue pair has lost something and waits for its timer
+  kRetransmission,  // it asks for what is missing, or sends it again
+  kSlowPeer,        // a GPU is slower than its own speed, stands still, or began later than others
+};
+inline constexpr size_t kPathCauseCount = 6;
+using PathTimes = std::array<int64_t, kPathCauseCount>;  // ps, by PathCause
+
+struct CriticalPath {
+  static constexpr uint32_t kNobody = UINT32_MAX;
+
+  int64_t origin_ps = 0;
+  PathTimes spent_ps{};
+  int64_t worst_ps = 0;           // what the transfer or GPU that held it up most took
+  uint32_t worst_from = kNobody;  // GPUs; the same for what a GPU did
+  uint32_t worst_to = kNobody;
+  uint32_t origin_gpu = kNobody;  // whose operation it begins with
+  uint32_t collective = UINT32_MAX;
+
+  int64_t SpentPs(PathCause cause) const { return spent_ps[static_cast<size_t>(cause)]; }
+  int64_t EndPs() const { return std::accumulate(spent_ps.begin(), spent_ps.end(), origin_ps); }
+  void Spend(PathCause cause, int64_t time_ps) { spent_ps[static_cast<size_t>(cause)] += time_ps; }
+  // What is left until then goes to `rest`.
+  void ExtendTo(int64_t time_ps, PathCause rest) {
+    const int64_t end_ps = EndPs();
+    if (time_ps > end_ps) Spend(rest, time_ps - end_ps);
+  }
+  // The transfer between these GPUs, or what one of them did, took so long of it.
+  void Blame(uint32_t from_gpu, uint32_t to_gpu, int64_t time_ps) {
+    if (from_gpu == worst_from && to_gpu == worst_to) {
+      worst_ps += time_ps;
+    } else if (time_ps > worst_ps) {
+      worst_ps = time_ps;
+      worst_from = from_gpu;
+      worst_to = to_gpu;
+    }
+  }
+  // Whether it ends later; of those that end together one, whichever is asked first.
+  bool EndsAfter(const CriticalPath& other) const;
+  // Goes on behind `last`, if that ended later. What is of another collective counts only from
+  // where this one was already waiting for it.
+  void WaitFor(const CriticalPath& last);
+};
+
+}  // namespace railyard
