@@ -9,11 +9,15 @@
 #include "workloads/plans/job_loader.h"
 #include "workloads/plans/model_loader.h"
 #include "workloads/plans/parallelism_loader.h"
+#include "workloads/plans/routing_loader.h"
 #include "workloads/plans/synthesize.h"
 #include "workloads/workload.pb.h"
 
 namespace railyard {
 namespace {
+
+// Of each token and layer the experts are drawn; more would take minutes.
+constexpr double kRoutedTokensMax = 1e8;
 
 // Dimensions that inference plans do not have.
 void CheckInference(const ProtoCursor& cursor, const Parallelism& parallelism,
@@ -27,11 +31,37 @@ void CheckInference(const ProtoCursor& cursor, const Parallelism& parallelism,
   refuse("data", parallelism.data() > 1);
   refuse("pipeline", parallelism.pipeline() > 1);
   refuse("sequence", parallelism.sequence);
+  refuse("expert", parallelism.expert > 1);
+}
+
+// What is drawn has an end, and what was captured is there for every iteration.
+void CheckRouting(const ProtoCursor& cursor, const Plan& plan, const Training& training,
+                  Diagnostics& diagnostics) {
+  const size_t captured = plan.routing.captured.size();
+  if (captured > 1 && captured < training.iterations) {
+    cursor.Child("expert_routing")
+        .Error(diagnostics, "captured",
+               fmt::format("{} iterations of {} (expected one for all, or {} or more)", captured,
+                           training.iterations, training.iterations));
+  }
+  const double tokens = static_cast<double>(training.micro_batch) * training.sequence *
+                        plan.parallelism.data() * training.micro_batches * training.iterations *
+                        (plan.model.layers - plan.model.experts->dense_layers);
+  if (tokens > kRoutedTokensMax) {
+    cursor.Error(diagnostics, "training",
+                 fmt::format("{:.3g} tokens to route, over all layers and iterations (expected at "
+                             "most {:.3g}: fewer samples, layers or iterations)",
+                             tokens, kRoutedTokensMax));
+  }
 }
 
 void CheckSize(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics) {
   const char* const job = std::holds_alternative<Inference>(plan.job) ? "inference" : "training";
   const uint64_t operations = OperationCount(plan);
+  if (const auto* const training = std::get_if<Training>(&plan.job);
+      training != nullptr && plan.parallelism.expert > 1) {
+    CheckRouting(cursor, plan, *training, diagnostics);
+  }
   if (operations > kPlanOperationsMax) {
     cursor.Error(diagnostics, job,
                  fmt::format("up to {} operations of GPUs that differ (expected at most {}: fewer "
@@ -72,6 +102,15 @@ std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics
   }
   if (model && parts_are_right) {
     CheckParallelism(cursor.Child("parallelism"), plan.parallelism, *model, diagnostics);
+  }
+  if (cursor.Has("expert_routing")) {
+    if (parts_are_right && model && plan.parallelism.expert == 1) {
+      cursor.Error(diagnostics, "expert_routing",
+                   "experts are divided by tensor parallelism, whatever the tokens "
+                   "(expected parallelism.expert: 2 or more)");
+    } else if (model && model->experts) {
+      plan.routing = LoadRouting(cursor.Child("expert_routing"), *model, is_training, diagnostics);
+    }
   }
   if (is_training) {
     plan.job = LoadTraining(cursor.Child("training"), plan.model, plan.parallelism, diagnostics);

@@ -18,6 +18,7 @@ enum class PlanStream : uint8_t {
   kSendActivation,
   kReceiveGradient,
   kSendGradient,
+  kExpertData,  // gradients and parameters of experts
 };
 
 class ProgramWriter {
@@ -28,6 +29,8 @@ class ProgramWriter {
   void WaitFor(uint32_t operation);
   // A collective on the compute stream, after the computation so far.
   void Collective(TraceOperation operation);
+  // Sends and receives that begin together, after the computation so far.
+  void Group(const std::vector<TraceOperation>& calls);
   // An operation on another stream, after operation `after` of any stream (kNone: of its own only).
   // Returns its number.
   uint32_t Add(PlanStream stream, TraceOperation operation, uint32_t after);
