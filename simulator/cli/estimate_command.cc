@@ -47,12 +47,17 @@ class EstimateCommand : public Command {
  private:
   static std::string Describe(const Plan& plan, const PlanVolume& volume) {
     const Parallelism& parts = plan.parallelism;
+    const bool is_layered = plan.layered.has_value();
+    const double parameters = static_cast<double>(is_layered ? ParameterCount(*plan.layered)
+                                                             : ParameterCount(plan.model));
+    const double active = is_layered ? static_cast<double>(DenseParameterCount(*plan.layered))
+                                     : static_cast<double>(ActiveParameterCount(plan.model));
     std::string text = fmt::format(
-        "{}: {:.4g} billion parameters ({:.4g} active) on {} GPUs: tensor {} x context {} x data "
-        "{} x pipeline {}\n",
-        plan.name, static_cast<double>(ParameterCount(plan.model)) / 1e9,
-        static_cast<double>(ActiveParameterCount(plan.model)) / 1e9, parts.RankCount(),
-        parts.tensor(), parts.context(), parts.data(), parts.pipeline());
+        "{}: {:.4g} billion parameters ({:.4g} {}) on {} GPUs: tensor {} x context {} x data "
+        "{} x pipeline {}{}\n",
+        plan.name, parameters / 1e9, active / 1e9, is_layered ? "without embeddings" : "active",
+        parts.RankCount(), parts.tensor(), parts.context(), parts.data(), parts.pipeline(),
+        parts.expert > 1 ? fmt::format(", experts over {}", parts.expert) : "");
     text += fmt::format("Computation of the GPU that computes longest: {}\n",
                         FormatDuration(volume.compute_ps));
     const auto* const training = std::get_if<Training>(&plan.job);
@@ -60,7 +65,10 @@ class EstimateCommand : public Command {
     const double samples =
         static_cast<double>(training->micro_batch) * training->micro_batches * parts.data();
     text += fmt::format("Operations per iteration: {:.4g} PFLOP (3 forward passes)\n",
-                        3 * ForwardFlops(plan.model, 1, training->sequence) * samples / 1e15);
+                        3 *
+                            (is_layered ? ForwardFlops(*plan.layered)
+                                        : ForwardFlops(plan.model, 1, training->sequence)) *
+                            samples / 1e15);
     if (parts.pipeline() > 1 && training->schedule == PipelineScheduleKind::kOneFOneB) {
       const double before = parts.pipeline() - 1;
       text += fmt::format("Bubble (p - 1) / (p - 1 + m): {:.1f} %\n",

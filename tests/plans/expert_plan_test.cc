@@ -337,7 +337,8 @@ TEST(ExpertPlanTest, WhatCannotBeIsRefused) {
             ":6:1: error: expert_routing.captured: missing (expected a CSV file, e.g. "
             "\"routing.csv\")\n");
   EXPECT_EQ(findings({"expert_routing={ drift_iterations: 3 }"}),
-            "error: expert_routing.drift_iterations: the gate is uniform already (expected gate: ZIPF, DIRICHLET or CAPTURED)\n");
+            "error: expert_routing.drift_iterations: the gate is uniform already (expected gate: "
+            "ZIPF, DIRICHLET or CAPTURED)\n");
   EXPECT_EQ(findings({"training.micro_batches=65536", "training.sequence=4096"}),
             ":5:1: error: training: 6.44e+09 tokens to route, over all layers and iterations "
             "(expected at most 1e+08: fewer samples, layers or iterations)\n"

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "workloads/plans/layered_presets.h"
 #include "workloads/plans/model_presets.h"
 #include "workloads/plans/plan_reader.h"
 
@@ -27,6 +28,7 @@ void LoadPreset(const PlanReader& reader, ModelConfig& model) {
   }
   std::vector<std::string> names;
   for (const ModelPreset& preset : ModelPresets()) names.emplace_back(preset.name);
+  for (const LayeredPreset& preset : LayeredPresets()) names.emplace_back(preset.name);
   reader.Error("preset", UnknownName("model", name, names));
 }
 
@@ -140,6 +142,23 @@ void LoadHeads(const PlanReader& reader, ModelConfig& model) {
 }
 
 }  // namespace
+
+std::optional<LayeredModel> LoadLayeredModel(const ProtoCursor& cursor, Diagnostics& diagnostics) {
+  const PlanReader reader(cursor, diagnostics);
+  const LayeredPreset* const preset = FindLayeredPreset(cursor.Text("preset", ""));
+  if (preset == nullptr) return std::nullopt;
+  LayeredModel model = preset->model;
+  const google::protobuf::Descriptor& type = *cursor.message().GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const std::string& field = type.field(i)->name();
+    if (field == "preset" || field == "precision" || !reader.Has(field.c_str())) continue;
+    reader.Error(field.c_str(),
+                 fmt::format("{} is no transformer (expected precision beside it, or none)",
+                             Quote(preset->name)));
+  }
+  reader.ReadPrecision("precision", model.precision);
+  return model;
+}
 
 std::optional<ModelConfig> LoadModel(const ProtoCursor& cursor, Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();

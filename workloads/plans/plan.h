@@ -4,12 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "workloads/plans/compute_cost.h"
 #include "workloads/plans/expert_routing.h"
+#include "workloads/plans/layered_model.h"
 #include "workloads/plans/model_config.h"
 
 namespace railyard {
@@ -64,11 +66,14 @@ struct Inference {
 
 struct Plan {
   std::string name;
-  ModelConfig model;
+  ModelConfig model;                    // a transformer,
+  std::optional<LayeredModel> layered;  // unless this is there
   Parallelism parallelism;
   ComputeSettings compute;
   ExpertRouting routing;
   std::variant<Training, Inference> job;
+
+  Precision precision() const { return layered ? layered->precision : model.precision; }
 };
 
 }  // namespace railyard

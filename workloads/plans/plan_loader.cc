@@ -2,6 +2,7 @@
 #include "workloads/plans/plan_loader.h"
 
 #include <filesystem>
+#include <initializer_list>
 
 #include <fmt/format.h>
 
@@ -32,6 +33,30 @@ void CheckInference(const ProtoCursor& cursor, const Parallelism& parallelism,
   refuse("pipeline", parallelism.pipeline() > 1);
   refuse("sequence", parallelism.sequence);
   refuse("expert", parallelism.expert > 1);
+}
+
+// What plans of other models than transformers do not have.
+void CheckLayered(const ProtoCursor& cursor, Diagnostics& diagnostics) {
+  const auto refuse = [&](const char* message, std::initializer_list<const char*> fields) {
+    if (!cursor.Has(message)) return;
+    const ProtoCursor child = cursor.Child(message);
+    for (const char* const field : fields) {
+      if (!child.Has(field)) continue;
+      child.Error(diagnostics, field,
+                  "the model is no transformer (expected none: it is data parallel only)");
+    }
+  };
+  refuse("parallelism", {"tensor", "pipeline", "context", "sequence", "expert"});
+  refuse("compute", {"given"});
+  if (cursor.Has("parallelism") && cursor.Child("parallelism").Size("order") > 0) {
+    cursor.Child("parallelism")
+        .Error(diagnostics, "order", "there is one dimension (expected none)", 0);
+  }
+  for (const char* const field : {"inference", "expert_routing"}) {
+    if (cursor.Has(field)) {
+      cursor.Error(diagnostics, field, "the model is no transformer (expected training only)");
+    }
+  }
 }
 
 // What is drawn has an end, and what was captured is there for every iteration.
@@ -78,7 +103,10 @@ std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics
   plan.name = cursor.Text("name", std::filesystem::path(cursor.file().path).stem().string());
 
   std::optional<ModelConfig> model;
-  if (cursor.Has("model")) {
+  if (cursor.Has("model")) plan.layered = LoadLayeredModel(cursor.Child("model"), diagnostics);
+  if (plan.layered) {
+    CheckLayered(cursor, diagnostics);
+  } else if (cursor.Has("model")) {
     model = LoadModel(cursor.Child("model"), diagnostics);
   } else {
     cursor.Missing(diagnostics, "model", "e.g. model { preset: \"llama-2-70b\" }");
@@ -93,8 +121,7 @@ std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics
   if (model) plan.model = *model;
   const bool is_training = cursor.Has("training");
   if (cursor.Has("compute")) {
-    plan.compute =
-        LoadCompute(cursor.Child("compute"), plan.model.precision, is_training, diagnostics);
+    plan.compute = LoadCompute(cursor.Child("compute"), plan.precision(), is_training, diagnostics);
   } else {
     cursor.Missing(diagnostics, "compute",
                    "e.g. compute { accelerator: \"h100-sxm\" utilisation: 0.4 "
@@ -113,8 +140,8 @@ std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics
     }
   }
   if (is_training) {
-    plan.job = LoadTraining(cursor.Child("training"), plan.model, plan.parallelism, diagnostics);
-  } else if (cursor.Has("inference")) {
+    plan.job = LoadTraining(cursor.Child("training"), plan, diagnostics);
+  } else if (cursor.Has("inference") && !plan.layered) {
     plan.job = LoadInference(cursor.Child("inference"), plan.model, diagnostics);
     if (parts_are_right) CheckInference(cursor, plan.parallelism, diagnostics);
   } else {

@@ -34,6 +34,13 @@ uint32_t ProgramWriter::Add(PlanStream stream, TraceOperation operation, uint32_
   return Append(operation);
 }
 
+uint32_t ProgramWriter::AddGroup(PlanStream stream, const std::vector<TraceOperation>& calls,
+                                 uint32_t after) {
+  uint32_t added = after;
+  for (size_t i = 0; i < calls.size(); ++i) added = Add(stream, calls[i], i == 0 ? after : kNone);
+  return added;
+}
+
 uint32_t ProgramWriter::Mark() {
   if (pending_ps_ > 0 || wait_for_ != kNone || last_on_compute_ == kNone) {
     Collective({.kind = CollectiveKind::kCompute});

@@ -19,6 +19,7 @@ enum class PlanStream : uint8_t {
   kReceiveGradient,
   kSendGradient,
   kExpertData,  // gradients and parameters of experts
+  kEmbedding,   // rows of embedding tables and their gradients
 };
 
 class ProgramWriter {
@@ -34,6 +35,9 @@ class ProgramWriter {
   // An operation on another stream, after operation `after` of any stream (kNone: of its own only).
   // Returns its number.
   uint32_t Add(PlanStream stream, TraceOperation operation, uint32_t after);
+  // Sends and receives on another stream that begin together. Returns the number of one of them,
+  // `after` if there are none.
+  uint32_t AddGroup(PlanStream stream, const std::vector<TraceOperation>& calls, uint32_t after);
   // The number of the operation that ends the computation so far.
   uint32_t Mark();
 

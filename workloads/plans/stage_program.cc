@@ -9,6 +9,7 @@
 #include "workloads/plans/expert_calls.h"
 #include "workloads/plans/gradient_buckets.h"
 #include "workloads/plans/layer_work.h"
+#include "workloads/plans/optimizer.h"
 #include "workloads/plans/pipeline_schedule.h"
 #include "workloads/plans/program_writer.h"
 
@@ -387,20 +388,14 @@ class StageSynthesis {
     last_end_ = writer_.Mark();
   }
 
-  // Adam with mixed precision (Micikevicius et al., arXiv 1710.03740): reads the gradient, reads
-  // and writes master weight and two moments in FP32, writes the weight.
   int64_t OptimizerPs() const {
     if (plan_.compute.given) return plan_.compute.given->optimizer_ps;
-    const double divided_by = training_.zero > 0 ? parts_.data() * parts_.context() : 1;
-    const double experts_divided_by = training_.zero > 0 ? parts_.ExpertGroups() : 1;
-    const double bytes_per_element =
-        PrecisionBytes(training_.gradient_precision) + 2 * 3 * 4 + PrecisionBytes(model_.precision);
-    return ComputeTimePs(
-        plan_.compute, model_.precision,
-        {.flops = 0,
-         .memory_bytes = (static_cast<double>(stage_elements_) / divided_by +
-                          static_cast<double>(stage_expert_elements_) / experts_divided_by) *
-                         bytes_per_element});
+    const double dense_ranks = training_.zero > 0 ? parts_.data() * parts_.context() : 1;
+    const double expert_ranks = training_.zero > 0 ? parts_.ExpertGroups() : 1;
+    const double elements = static_cast<double>(stage_elements_) / dense_ranks +
+                            static_cast<double>(stage_expert_elements_) / expert_ranks;
+    return ComputeTimePs(plan_.compute, model_.precision,
+                         OptimizerWork(elements, training_.gradient_precision, model_.precision));
   }
 
   // --- Weights of this rank.
