@@ -80,4 +80,8 @@ StretchesAroundFault StretchesAround(const RunResult& result, const FaultResult&
 
 JobOutcome OutcomeOfJob(const RunResult& result);
 
+// The estimate over the simulated time of the fault-free job, less 1; nullopt where there is no
+// estimate, or no completed run without faults.
+std::optional<double> EstimateDifference(const RunResult& result);
+
 }  // namespace railyard

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -8,8 +10,13 @@
 
 #include "analysis/output_file.h"
 #include "simulator/cli/command.h"
+#include "simulator/cli/fabric_option.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/perf/plan_estimate.h"
+#include "simulator/perf/temporary_directory.h"
+#include "simulator/scenario/scenario_loader.h"
 #include "simulator/units/units.h"
+#include "traces/trace_file.h"
 #include "workloads/plans/layer_work.h"
 #include "workloads/plans/plan_loader.h"
 #include "workloads/plans/plan_volume.h"
@@ -30,6 +37,10 @@ class EstimateCommand : public Command {
     parser()
         ->add_option("--pairs", pairs_, "Write the bytes of each pair as CSV; - is standard output")
         ->type_name("FILE");
+    parser()->add_option("--fabric", fabric_,
+                         "Estimate times too: a platform (its reference rail-optimized fabric), a "
+                         "preset or a file");
+    parser()->add_option("--nodes", nodes_, "Servers of a platform (default: 1)");
   }
 
   ExitStatus Run() override {
@@ -41,7 +52,7 @@ class EstimateCommand : public Command {
     const PlanVolume volume = VolumeOf(trace);
     if (pairs_ != "-") fmt::print("{}{}", Describe(*plan, volume), Table(volume, trace.rank_count));
     WritePairs(volume);
-    return kExitDone;
+    return fabric_.empty() ? kExitDone : EstimateTimes(*plan, trace);
   }
 
  private:
@@ -88,6 +99,61 @@ class EstimateCommand : public Command {
                               ranks * (ranks - 1));
   }
 
+  ExitStatus EstimateTimes(const Plan& plan, const Trace& trace) const {
+    const std::optional<FabricOption> option = ReadFabricOption(fabric_, nodes_);
+    if (!option) return kExitInput;
+    if (option->gpus < trace.rank_count) {
+      fmt::print(
+          stderr,
+          "railyard: error: --fabric: the job has {} ranks, {} has {} GPUs (expected one for "
+          "each)\n",
+          trace.rank_count, option->name, option->gpus);
+      return kExitInput;
+    }
+    const TemporaryDirectory directory;
+    WriteTrace(directory.File("job.trace"), trace);
+    const std::string path = directory.File("scenario.textproto");
+    OutputFile file(path);
+    file.Write(option->scenario + "workload { trace: \"job.trace\" }\n");
+    file.Close();
+    Diagnostics diagnostics;
+    const auto scenario = LoadScenario(path, {}, diagnostics);
+    fmt::print(stderr, "{}", diagnostics.ToString());
+    if (!scenario) return kExitInput;
+    const CallTimes times(trace, scenario->fabric, {.file = path, .sets = {}});
+    if (!times.error().empty()) {
+      fmt::print(stderr, "railyard: error: {}\n", times.error());
+      return kExitInput;
+    }
+    fmt::print("{}", TimeTables(plan, EstimatePlan(plan, trace, times), times));
+    return kExitDone;
+  }
+
+  static std::string TimeTables(const Plan& plan, const EstimateResult& estimate,
+                                const CallTimes& times) {
+    std::string text = fmt::format("\n{:<12} {:<14} {:>6} {:>12} {:>12} {:>12}\n", "measured",
+                                   "call", "ranks", "bytes", "time", "bytes/time");
+    for (const MeasuredCall& call : times.Measured()) {
+      const double gbytes_per_second =
+          1e3 * static_cast<double>(call.bytes) / static_cast<double>(call.time_ps);
+      text += fmt::format("{:<12} {:<14} {:>6} {:>12} {:>12} {:>7.4g} GB/s\n", call.group,
+                          CollectiveKindName(call.kind), call.ranks, FormatBytes(call.bytes),
+                          FormatDuration(call.time_ps), gbytes_per_second);
+    }
+    const auto* const training = std::get_if<Training>(&plan.job);
+    const int64_t iterations = training != nullptr ? training->iterations : 1;
+    text += fmt::format("\nTime of {}\n", training != nullptr ? "an iteration" : "the job");
+    for (const auto& [name, ps] : {std::pair{"computation", estimate.compute_ps},
+                                   {"calls computation waits for", estimate.tensor_ps},
+                                   {"pipeline transfers", estimate.pipeline_ps},
+                                   {"other calls, exposed", estimate.data_ps},
+                                   {"bubble", estimate.bubble_ps},
+                                   {"together", estimate.total_ps()}}) {
+      text += fmt::format("{:<28} {:>12}\n", name, FormatDuration(ps / iterations));
+    }
+    return text;
+  }
+
   void WritePairs(const PlanVolume& volume) const {
     if (pairs_.empty()) return;
     std::string text = "source,destination,payload_bytes\n";
@@ -108,6 +174,8 @@ class EstimateCommand : public Command {
   std::string plan_;
   std::vector<std::string> sets_;
   std::string pairs_;
+  std::string fabric_;
+  uint32_t nodes_ = 1;
 };
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
+
+#include "workloads/plans/rank_timeline.h"
 
 namespace railyard {
 namespace {
@@ -46,10 +49,6 @@ uint64_t SentBytes(CollectiveKind kind, uint64_t bytes, uint64_t size) {
   }
 }
 
-std::string GroupOf(const TraceCommunicator& communicator) {
-  return communicator.name.substr(0, communicator.name.find(' '));
-}
-
 }  // namespace
 
 PlanVolume VolumeOf(const Trace& trace) {
@@ -62,12 +61,12 @@ PlanVolume VolumeOf(const Trace& trace) {
     for (const uint32_t rank : ranks[program]) {
       std::map<std::string, uint64_t> sent;
       for (const auto& [number, count] : calls.calls) {
-        volume.groups[GroupOf(trace.communicators[number])].calls += count;
+        volume.groups[GroupNameOf(trace.communicators[number])].calls += count;
       }
       for (const auto& [key, count] : calls.counts) {
         const auto& [number, kind, peer, bytes] = key;
         const TraceCommunicator& communicator = trace.communicators[number];
-        GroupVolume& group = volume.groups[GroupOf(communicator)];
+        GroupVolume& group = volume.groups[GroupNameOf(communicator)];
         const auto place = static_cast<size_t>(
             std::find(communicator.ranks.begin(), communicator.ranks.end(), rank) -
             communicator.ranks.begin());
@@ -76,7 +75,7 @@ PlanVolume VolumeOf(const Trace& trace) {
         const uint64_t total = count * SentBytes(kind, bytes, communicator.ranks.size());
         if (total == 0 || next == place) continue;  // a rank's sends to itself cross no link
         volume.pairs[{rank, communicator.ranks[next]}] += total;
-        sent[GroupOf(communicator)] += total;
+        sent[GroupNameOf(communicator)] += total;
         group.bytes += total;
       }
       for (const auto& [name, bytes] : sent) {

@@ -108,6 +108,16 @@ class StageSynthesis {
     return writer_.Take();
   }
 
+  int64_t OptimizerPs() const {
+    if (plan_.compute.given) return plan_.compute.given->optimizer_ps;
+    const double dense_ranks = training_.zero > 0 ? parts_.data() * parts_.context() : 1;
+    const double expert_ranks = training_.zero > 0 ? parts_.ExpertGroups() : 1;
+    const double elements = static_cast<double>(stage_elements_) / dense_ranks +
+                            static_cast<double>(stage_expert_elements_) / expert_ranks;
+    return ComputeTimePs(plan_.compute, model_.precision,
+                         OptimizerWork(elements, training_.gradient_precision, model_.precision));
+  }
+
  private:
   uint32_t VirtualStage(const StageTask& task) const { return task.chunk * shape_.stages + stage_; }
   bool IsFirst(const StageTask& task) const { return VirtualStage(task) == 0; }
@@ -388,16 +398,6 @@ class StageSynthesis {
     last_end_ = writer_.Mark();
   }
 
-  int64_t OptimizerPs() const {
-    if (plan_.compute.given) return plan_.compute.given->optimizer_ps;
-    const double dense_ranks = training_.zero > 0 ? parts_.data() * parts_.context() : 1;
-    const double expert_ranks = training_.zero > 0 ? parts_.ExpertGroups() : 1;
-    const double elements = static_cast<double>(stage_elements_) / dense_ranks +
-                            static_cast<double>(stage_expert_elements_) / expert_ranks;
-    return ComputeTimePs(plan_.compute, model_.precision,
-                         OptimizerWork(elements, training_.gradient_precision, model_.precision));
-  }
-
   // --- Weights of this rank.
 
   bool IsShared() const { return model_.tied_embeddings && shape_.stages > 1; }
@@ -422,7 +422,7 @@ class StageSynthesis {
     for (const uint32_t layer : {0u, model_.layers - 1}) {
       LayerUnit unit;
       for (const Weight& weight : LayerWeights(model_, layer)) {
-        if (exchanges_ != nullptr && weight.use == WeightUse::kRoutedExpert) {
+        if (parts_.expert > 1 && weight.use == WeightUse::kRoutedExpert) {
           if (unit.experts.size() < model_.experts->count / parts_.expert) {
             unit.experts.push_back(weight.elements);
           }
@@ -535,6 +535,10 @@ uint64_t StageExchanges::dropped() const {
 std::vector<TraceOperation> StageProgram(const Plan& plan, uint32_t stage,
                                          const StageExchanges* exchanges, uint32_t expert_place) {
   return StageSynthesis(plan, stage, exchanges, expert_place).Write();
+}
+
+int64_t StageOptimizerPs(const Plan& plan, uint32_t stage) {
+  return StageSynthesis(plan, stage, nullptr, 0).OptimizerPs();
 }
 
 uint64_t StageOperationsBound(const Plan& plan) {

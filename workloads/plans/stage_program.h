@@ -65,6 +65,9 @@ std::vector<TraceOperation> StageProgram(const Plan& plan, uint32_t stage,
 // No fewer than StageProgram's.
 uint64_t StageOperationsBound(const Plan& plan);
 
+// What the optimizer of a rank of that stage takes, once per iteration.
+int64_t StageOptimizerPs(const Plan& plan, uint32_t stage);
+
 // Layers first.first to first.second - 1 are those of that virtual stage.
 std::pair<uint32_t, uint32_t> LayersOf(const Plan& plan, uint32_t virtual_stage);
 
