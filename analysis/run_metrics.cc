@@ -200,4 +200,13 @@ JobOutcome OutcomeOfJob(const RunResult& result) {
   return outcome;
 }
 
+std::optional<double> EstimateDifference(const RunResult& result) {
+  const bool is_clean = result.faults.empty() && result.status == RunStatus::kCompleted;
+  const int64_t simulated_ps = result.has_baseline ? result.baseline_simulated_time_ps
+                               : is_clean          ? result.simulated_time_ps
+                                                   : 0;
+  if (!result.estimate || simulated_ps <= 0) return std::nullopt;
+  return static_cast<double>(result.estimate->total_ps()) / static_cast<double>(simulated_ps) - 1;
+}
+
 }  // namespace railyard

@@ -90,4 +90,8 @@ std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultRes
 
 JobOutcome OutcomeOfJob(const RunResult& result);
 
+// The estimate over the simulated time of the fault-free job, less 1; nullopt where there is no
+// estimate, or no completed run without faults.
+std::optional<double> EstimateDifference(const RunResult& result);
+
 }  // namespace railyard

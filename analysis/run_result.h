@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -125,6 +126,17 @@ struct Conservation {
   }
 };
 
+// What the job takes by its closed forms, without being run (docs/workloads.md); the sum is the
+// estimate.
+struct EstimateResult {
+  int64_t compute_ps = 0;
+  int64_t tensor_ps = 0;    // calls that computation waits for: tensor, context, expert parallel
+  int64_t pipeline_ps = 0;  // transfers between stages that are waited for
+  int64_t data_ps = 0;      // calls beside computation, as far as they outlast it
+  int64_t bubble_ps = 0;
+  int64_t total_ps() const { return compute_ps + tensor_ps + pipeline_ps + data_ps + bubble_ps; }
+};
+
 struct RunResult {
   std::string scenario;
   uint64_t seed = 0;
@@ -160,6 +172,7 @@ struct RunResult {
   std::vector<WaitResult> waits;
   TransportCounters transport;
   Conservation conservation;
+  std::optional<EstimateResult> estimate;  // of a plan's job
   std::vector<std::string> notes;  // what a reader must know (assumed, reconstructed, no effect)
 };
 

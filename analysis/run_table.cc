@@ -144,6 +144,23 @@ class RunTable {
                       Count(r.replayed_collectives), Plural(r.collectives.size(), "collective")));
     }
     Paragraph(StretchMeaning());
+    PrintEstimate();
+  }
+
+  void PrintEstimate() {
+    if (!result_.estimate) return;
+    const EstimateResult& e = *result_.estimate;
+    std::string text = fmt::format(
+        "Estimated {}: {} of computation, {} of calls it waits for, {} of pipeline transfers, {} "
+        "of "
+        "other calls that outlast it, {} of bubble.",
+        FormatDuration(e.total_ps()), FormatDuration(e.compute_ps), FormatDuration(e.tensor_ps),
+        FormatDuration(e.pipeline_ps), FormatDuration(e.data_ps), FormatDuration(e.bubble_ps));
+    if (const auto difference = EstimateDifference(result_)) {
+      text += fmt::format(" That is {:.1f} % {} than simulated.", 100 * std::abs(*difference),
+                          *difference < 0 ? "less" : "more");
+    }
+    Paragraph(text);
   }
 
   std::string_view StretchMeaning() const {

@@ -36,6 +36,7 @@ class SummaryWriter {
     WriteJobs();
     WritePayload();
     WriteConservation();
+    WriteEstimate();
     writer_.EndObject();
     SIM_CHECK(writer_.IsComplete(), "summary.json is not one whole object");
     return std::string(buffer_.GetString(), buffer_.GetSize()) + "\n";
@@ -277,6 +278,24 @@ class SummaryWriter {
     PutReal("left_server_share", Share(result_.payload_left_server_bytes, result_.payload_bytes));
     PutReal("reached_spine_share",
             Share(result_.payload_reached_spine_bytes, result_.payload_bytes));
+    writer_.EndObject();
+  }
+
+  void WriteEstimate() {
+    Key("estimate");
+    if (!result_.estimate) {
+      writer_.Null();
+      return;
+    }
+    const EstimateResult& estimate = *result_.estimate;
+    writer_.StartObject();
+    PutTime("total_ps", estimate.total_ps());
+    PutTime("compute_ps", estimate.compute_ps);
+    PutTime("tensor_ps", estimate.tensor_ps);
+    PutTime("pipeline_ps", estimate.pipeline_ps);
+    PutTime("data_ps", estimate.data_ps);
+    PutTime("bubble_ps", estimate.bubble_ps);
+    PutReal("difference", EstimateDifference(result_));
     writer_.EndObject();
   }
 

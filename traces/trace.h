@@ -75,6 +75,9 @@ struct TraceOperation {
   uint32_t stream = 0;  // dense stream number within the rank; a stream runs in order
   // Send/Recv of one ncclGroup share a non-zero number, unique within the rank; 0: not grouped.
   uint32_t group = 0;
+  // Send and Recv: one more than the number, on the communicator, of the AllToAllv that the call is
+  // part of; 0: of none. The calls of one AllToAllv of a rank are one group.
+  uint32_t all_to_all = 0;
   int64_t compute_before_ps = 0;  // gap between the stream's previous operation and this one
   // One more than the number of an earlier operation of the rank that must be done before the gap
   // begins, whatever its stream; 0: none. A group waits for what its first call waits for.

@@ -156,6 +156,10 @@ class TraceChecker {
       Error(Field(rank, i, "group"), fmt::format("is set for {} (only Send and Recv are grouped)",
                                                  CollectiveKindName(operation.kind)));
     }
+    if (operation.all_to_all != 0 && operation.group == 0) {
+      Error(Field(rank, i, "all_to_all"),
+            "is set without a group (the calls of an AllToAllv are Sends and Recvs of one group)");
+    }
     if (operation.source_line != 0 && operation.source_file >= trace_.source_files.size()) {
       Error(Field(rank, i, "source_file"),
             fmt::format("{} does not exist (there are {})", operation.source_file,

@@ -47,6 +47,7 @@ void ToProto(const TraceOperation& operation, protos::TraceOperation* out) {
   if (operation.peer != 0) out->set_peer(operation.peer);
   if (operation.stream != 0) out->set_stream(operation.stream);
   if (operation.group != 0) out->set_group(operation.group);
+  if (operation.all_to_all != 0) out->set_all_to_all(operation.all_to_all);
   if (operation.compute_before_ps != 0) out->set_compute_before_ps(operation.compute_before_ps);
   if (operation.algorithm != Algorithm::kUnstated) {
     out->set_algorithm(static_cast<uint32_t>(operation.algorithm));
@@ -86,6 +87,7 @@ std::string FromProto(const protos::TraceOperation& in, TraceOperation& operatio
   operation.peer = in.peer();
   operation.stream = in.stream();
   operation.group = in.group();
+  operation.all_to_all = in.all_to_all();
   operation.compute_before_ps = in.compute_before_ps();
   operation.algorithm = static_cast<Algorithm>(in.algorithm());
   operation.protocol = static_cast<Protocol>(in.protocol());

@@ -24,7 +24,8 @@ struct P2pCall {
 // One collective as the network sees it: every rank's call of it together. Grouped Send/Recv whose
 // calls match one another are one collective: ALLTOALL if every rank of the communicator sends the
 // same bytes to every other, each in one group, else SENDRECV (kind kSend). In a SENDRECV a rank
-// may have several operations (two groups of it that one group of another rank answers).
+// may have several operations (two groups of it that one group of another rank answers). Groups
+// that the trace says are of one AllToAllv are one SENDRECV whether all its pairs talk or not.
 struct JobCollective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   uint32_t communicator = 0;
@@ -34,6 +35,7 @@ struct JobCollective {
   uint64_t bytes =
       0;  // as nccl-tests count it (OperationBytes); SENDRECV: sum over its sends to others
   uint32_t rank_count = 0;  // ranks that take part
+  bool is_all_to_all_v = false;
   Algorithm logged_algorithm = Algorithm::kUnstated;
   Protocol logged_protocol = Protocol::kUnstated;
   uint32_t source_file = 0;

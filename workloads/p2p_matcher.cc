@@ -39,7 +39,10 @@ uint32_t P2pMatcher::Add(const TraceOperation& operation, uint32_t rank,
     index = open_groups_.try_emplace(key, index).first->second;
   }
   if (index == groups_.size()) {
-    groups_.push_back({static_cast<uint32_t>(collectives_.size()), operation.communicator, rank});
+    groups_.push_back({.collective = static_cast<uint32_t>(collectives_.size()),
+                       .communicator = operation.communicator,
+                       .rank = rank,
+                       .all_to_all = operation.all_to_all});
     parent_.push_back(index);
     JobCollective collective;
     collective.kind = CollectiveKind::kSend;
@@ -143,6 +146,7 @@ std::vector<uint32_t> P2pMatcher::Match() {
                        fmt::format("{} more pairs of ranks with a Send or Recv without its partner",
                                    unmatched_count_ - kUnmatchedShown));
   }
+  JoinAllToAlls();
   DescribeCollectives();
 
   std::vector<uint32_t> remap(collectives_.size());
@@ -183,9 +187,23 @@ void P2pMatcher::Join(const Endpoint& send, const Endpoint& recv) {
         PlaceOf(trace_, recv.source_file, recv.source_line), "",
         fmt::format("the Recv of rank {} of communicator {} from itself", recv.target, name));
   }
-  // The group seen first names the collective.
-  const uint32_t a = FindRoot(send.group);
-  const uint32_t b = FindRoot(recv.group);
+  Merge(send.group, recv.group);
+}
+
+// The groups of one AllToAllv, though some pairs have nothing to say.
+void P2pMatcher::JoinAllToAlls() {
+  std::unordered_map<uint64_t, uint32_t> first_group;  // by (all_to_all, communicator)
+  for (uint32_t i = 0; i < groups_.size(); ++i) {
+    if (groups_[i].all_to_all == 0) continue;
+    const uint64_t key = uint64_t{groups_[i].all_to_all} << 32 | groups_[i].communicator;
+    Merge(i, first_group.try_emplace(key, i).first->second);
+  }
+}
+
+// The group seen first names the collective.
+void P2pMatcher::Merge(uint32_t group, uint32_t other) {
+  const uint32_t a = FindRoot(group);
+  const uint32_t b = FindRoot(other);
   parent_[std::max(a, b)] = std::min(a, b);
 }
 
@@ -224,6 +242,8 @@ void P2pMatcher::DescribeCollectives() {
     const Group& group = groups_[i];
     const size_t size = trace_.communicators[group.communicator].ranks.size();
     JobCollective& collective = collectives_[group.collective];
+    collective.is_all_to_all_v = group.all_to_all != 0;
+    if (collective.is_all_to_all_v) continue;
     if (!sums[i].exchange || sums[i].group_count != size || collective.rank_count != size) continue;
     collective.kind = CollectiveKind::kAllToAll;
     collective.count = group.exchanged_bytes / DatatypeBytes(collective.datatype);

@@ -41,6 +41,7 @@ class P2pMatcher {
     uint64_t sent_bytes = 0;       // to others
     uint64_t exchanged_bytes = 0;  // same bytes sent to every other rank, where `exchange`
     bool exchange = false;
+    uint32_t all_to_all = 0;  // as TraceOperation's
   };
   struct Endpoint {
     uint32_t communicator = 0;
@@ -58,6 +59,8 @@ class P2pMatcher {
   void Summarize(Group& group, const P2pCall* calls, uint32_t call_count);
   void Unmatched(const Endpoint& endpoint, bool is_send, size_t index);
   void Join(const Endpoint& send, const Endpoint& recv);
+  void JoinAllToAlls();
+  void Merge(uint32_t group, uint32_t other);
   uint32_t FindRoot(uint32_t group);
   void DescribeCollectives();
 

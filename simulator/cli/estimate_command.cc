@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -8,8 +10,13 @@
 
 #include "analysis/output_file.h"
 #include "simulator/cli/command.h"
+#include "simulator/cli/fabric_option.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/perf/plan_estimate.h"
+#include "simulator/perf/temporary_directory.h"
+#include "simulator/scenario/scenario_loader.h"
 #include "simulator/units/units.h"
+#include "traces/trace_file.h"
 #include "workloads/plans/layer_work.h"
 #include "workloads/plans/plan_loader.h"
 #include "workloads/plans/plan_volume.h"
@@ -30,6 +37,10 @@ class EstimateCommand : public Command {
     parser()
         ->add_option("--pairs", pairs_, "Write the bytes of each pair as CSV; - is standard output")
         ->type_name("FILE");
+    parser()->add_option("--fabric", fabric_,
+                         "Estimate times too: a platform (its reference rail-optimized fabric), a "
+                         "preset or a file");
+    parser()->add_option("--nodes", nodes_, "Servers of a platform (default: 1)");
   }
 
   ExitStatus Run() override {
@@ -41,18 +52,23 @@ class EstimateCommand : public Command {
     const PlanVolume volume = VolumeOf(trace);
     if (pairs_ != "-") fmt::print("{}{}", Describe(*plan, volume), Table(volume, trace.rank_count));
     WritePairs(volume);
-    return kExitDone;
+    return fabric_.empty() ? kExitDone : EstimateTimes(*plan, trace);
   }
 
  private:
   static std::string Describe(const Plan& plan, const PlanVolume& volume) {
     const Parallelism& parts = plan.parallelism;
+    const bool is_layered = plan.layered.has_value();
+    const double parameters = static_cast<double>(is_layered ? ParameterCount(*plan.layered)
+                                                             : ParameterCount(plan.model));
+    const double active = is_layered ? static_cast<double>(DenseParameterCount(*plan.layered))
+                                     : static_cast<double>(ActiveParameterCount(plan.model));
     std::string text = fmt::format(
-        "{}: {:.4g} billion parameters ({:.4g} active) on {} GPUs: tensor {} x context {} x data "
-        "{} x pipeline {}\n",
-        plan.name, static_cast<double>(ParameterCount(plan.model)) / 1e9,
-        static_cast<double>(ActiveParameterCount(plan.model)) / 1e9, parts.RankCount(),
-        parts.tensor(), parts.context(), parts.data(), parts.pipeline());
+        "{}: {:.4g} billion parameters ({:.4g} {}) on {} GPUs: tensor {} x context {} x data "
+        "{} x pipeline {}{}\n",
+        plan.name, parameters / 1e9, active / 1e9, is_layered ? "without embeddings" : "active",
+        parts.RankCount(), parts.tensor(), parts.context(), parts.data(), parts.pipeline(),
+        parts.expert > 1 ? fmt::format(", experts over {}", parts.expert) : "");
     text += fmt::format("Computation of the GPU that computes longest: {}\n",
                         FormatDuration(volume.compute_ps));
     const auto* const training = std::get_if<Training>(&plan.job);
@@ -60,7 +76,10 @@ class EstimateCommand : public Command {
     const double samples =
         static_cast<double>(training->micro_batch) * training->micro_batches * parts.data();
     text += fmt::format("Operations per iteration: {:.4g} PFLOP (3 forward passes)\n",
-                        3 * ForwardFlops(plan.model, 1, training->sequence) * samples / 1e15);
+                        3 *
+                            (is_layered ? ForwardFlops(*plan.layered)
+                                        : ForwardFlops(plan.model, 1, training->sequence)) *
+                            samples / 1e15);
     if (parts.pipeline() > 1 && training->schedule == PipelineScheduleKind::kOneFOneB) {
       const double before = parts.pipeline() - 1;
       text += fmt::format("Bubble (p - 1) / (p - 1 + m): {:.1f} %\n",
@@ -78,6 +97,61 @@ class EstimateCommand : public Command {
     }
     return text + fmt::format("{} of {} possible pairs of GPUs talk.\n", volume.pairs.size(),
                               ranks * (ranks - 1));
+  }
+
+  ExitStatus EstimateTimes(const Plan& plan, const Trace& trace) const {
+    const std::optional<FabricOption> option = ReadFabricOption(fabric_, nodes_);
+    if (!option) return kExitInput;
+    if (option->gpus < trace.rank_count) {
+      fmt::print(
+          stderr,
+          "railyard: error: --fabric: the job has {} ranks, {} has {} GPUs (expected one for "
+          "each)\n",
+          trace.rank_count, option->name, option->gpus);
+      return kExitInput;
+    }
+    const TemporaryDirectory directory;
+    WriteTrace(directory.File("job.trace"), trace);
+    const std::string path = directory.File("scenario.textproto");
+    OutputFile file(path);
+    file.Write(option->scenario + "workload { trace: \"job.trace\" }\n");
+    file.Close();
+    Diagnostics diagnostics;
+    const auto scenario = LoadScenario(path, {}, diagnostics);
+    fmt::print(stderr, "{}", diagnostics.ToString());
+    if (!scenario) return kExitInput;
+    const CallTimes times(trace, scenario->fabric, {.file = path, .sets = {}});
+    if (!times.error().empty()) {
+      fmt::print(stderr, "railyard: error: {}\n", times.error());
+      return kExitInput;
+    }
+    fmt::print("{}", TimeTables(plan, EstimatePlan(plan, trace, times), times));
+    return kExitDone;
+  }
+
+  static std::string TimeTables(const Plan& plan, const EstimateResult& estimate,
+                                const CallTimes& times) {
+    std::string text = fmt::format("\n{:<12} {:<14} {:>6} {:>12} {:>12} {:>12}\n", "measured",
+                                   "call", "ranks", "bytes", "time", "bytes/time");
+    for (const MeasuredCall& call : times.Measured()) {
+      const double gbytes_per_second =
+          1e3 * static_cast<double>(call.bytes) / static_cast<double>(call.time_ps);
+      text += fmt::format("{:<12} {:<14} {:>6} {:>12} {:>12} {:>7.4g} GB/s\n", call.group,
+                          CollectiveKindName(call.kind), call.ranks, FormatBytes(call.bytes),
+                          FormatDuration(call.time_ps), gbytes_per_second);
+    }
+    const auto* const training = std::get_if<Training>(&plan.job);
+    const int64_t iterations = training != nullptr ? training->iterations : 1;
+    text += fmt::format("\nTime of {}\n", training != nullptr ? "an iteration" : "the job");
+    for (const auto& [name, ps] : {std::pair{"computation", estimate.compute_ps},
+                                   {"calls computation waits for", estimate.tensor_ps},
+                                   {"pipeline transfers", estimate.pipeline_ps},
+                                   {"other calls, exposed", estimate.data_ps},
+                                   {"bubble", estimate.bubble_ps},
+                                   {"together", estimate.total_ps()}}) {
+      text += fmt::format("{:<28} {:>12}\n", name, FormatDuration(ps / iterations));
+    }
+    return text;
   }
 
   void WritePairs(const PlanVolume& volume) const {
@@ -100,6 +174,8 @@ class EstimateCommand : public Command {
   std::string plan_;
   std::vector<std::string> sets_;
   std::string pairs_;
+  std::string fabric_;
+  uint32_t nodes_ = 1;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/perf/plan_estimate.h"
 #include "simulator/run/run_scenario.h"
 #include "simulator/scenario/scenario_loader.h"
 
@@ -76,6 +77,8 @@ class RunCommand : public Command {
         ->add_flag("--verify-replay-cache", verify_replay_cache_,
                    "Simulate every hit of the cache as well, and stop at the first difference")
         ->excludes(off);
+    parser()->add_flag("--no-estimate", no_estimate_,
+                       "Do not estimate a plan's job beside simulating it");
     parser()->add_flag("--quiet", quiet_, "Print errors only");
   }
 
@@ -94,8 +97,13 @@ class RunCommand : public Command {
     }
     SetCheckContext({.replay_command = ReplayCommand(directory),
                      .virtual_time_ps = [] { return FabricSimulatorImpl::Get().NowPs(); }});
-    const RunResult result =
+    // Measured in processes of its own, before this one simulates.
+    std::string no_estimate_reason;
+    const auto estimate = Estimate(*scenario, sets, no_estimate_reason);
+    RunResult result =
         RunScenario(*scenario, {.baseline = !no_baseline_, .replay_cache = CacheMode()});
+    result.estimate = estimate;
+    if (!no_estimate_reason.empty()) result.notes.push_back(no_estimate_reason);
     std::vector<ExtraFile> extra_files;
     if (scenario->import_report) {
       extra_files.push_back({"import_report.txt", scenario->import_report->ToString()});
@@ -106,6 +114,16 @@ class RunCommand : public Command {
   }
 
  private:
+  std::optional<EstimateResult> Estimate(const Scenario& scenario,
+                                         const std::vector<std::string>& sets,
+                                         std::string& reason) const {
+    if (no_estimate_ || !scenario.plan) return std::nullopt;
+    const CallTimes times(scenario.trace, scenario.fabric, {.file = scenario_, .sets = sets});
+    if (times.error().empty()) return EstimatePlan(*scenario.plan, scenario.trace, times);
+    reason = "Not estimated: a call could not be measured: " + times.error();
+    return std::nullopt;
+  }
+
   ReplayCacheMode CacheMode() const {
     if (no_replay_cache_) return ReplayCacheMode::kOff;
     return verify_replay_cache_ ? ReplayCacheMode::kVerify : ReplayCacheMode::kOn;
@@ -116,6 +134,7 @@ class RunCommand : public Command {
     for (const std::string& set : sets_) command += " --set " + ShellWord(set);
     if (!seed_.empty()) command += " --seed " + seed_;
     if (no_baseline_) command += " --no-baseline";
+    if (no_estimate_) command += " --no-estimate";
     if (no_replay_cache_) command += " --no-replay-cache";
     if (verify_replay_cache_) command += " --verify-replay-cache";
     return command;
@@ -128,6 +147,7 @@ class RunCommand : public Command {
   bool no_baseline_ = false;
   bool no_replay_cache_ = false;
   bool verify_replay_cache_ = false;
+  bool no_estimate_ = false;
   bool quiet_ = false;
 };
 

@@ -67,19 +67,25 @@ std::string WithoutPlace(const Diagnostics& diagnostics, const std::string& path
 }
 
 // In the child: runs the scenario, writes the outcome to `descriptor`, one field a line.
-[[noreturn]] void RunInChild(const std::string& path, int descriptor) {
+[[noreturn]] void RunInChild(const std::string& path, const std::vector<std::string>& sets,
+                             int descriptor) {
   std::string text;
   try {
     Diagnostics diagnostics;
-    const auto scenario = LoadScenario(path, {}, diagnostics);
+    const auto scenario = LoadScenario(path, sets, diagnostics);
     if (!scenario) {
       text = "error\n" + WithoutPlace(diagnostics, path);
     } else {
       const RunResult result = RunScenario(*scenario, {.baseline = false});
-      const CollectiveResult& only = result.collectives.front();
-      text = only.completed
-                 ? fmt::format("done\n{}\n{}\n{}\n", only.last_end_ps - only.first_start_ps,
-                               result.packet_hops, only.replayed)
+      int64_t first_start_ps = INT64_MAX;
+      int64_t last_end_ps = 0;
+      for (const CollectiveResult& collective : result.collectives) {
+        first_start_ps = std::min(first_start_ps, collective.first_start_ps);
+        last_end_ps = std::max(last_end_ps, collective.last_end_ps);
+      }
+      text = result.status == RunStatus::kCompleted
+                 ? fmt::format("done\n{}\n{}\n{}\n", last_end_ps - first_start_ps,
+                               result.packet_hops, result.collectives.front().replayed)
                  : "error\n" + result.status_detail;
     }
   } catch (const std::exception& error) {
@@ -99,7 +105,8 @@ struct Child {
   int descriptor = -1;
 };
 
-Child StartChild(const std::string& path, size_t point, pid_t& id) {
+Child StartChild(const std::string& path, const std::vector<std::string>& sets, size_t point,
+                 pid_t& id) {
   int ends[2];
   if (pipe(ends) != 0) {
     throw EnvironmentError(fmt::format("no pipe for a run: {}", std::strerror(errno)));
@@ -113,7 +120,7 @@ Child StartChild(const std::string& path, size_t point, pid_t& id) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     close(ends[0]);
-    RunInChild(path, ends[1]);
+    RunInChild(path, sets, ends[1]);
   }
   close(ends[1]);
   return {point, ends[0]};
@@ -198,12 +205,15 @@ std::vector<PerfOutcome> RunPoints(const std::vector<PerfPoint>& points,
   size_t next = 0;
   while (next < points.size() || !running.empty()) {
     while (next < points.size() && running.size() < at_once) {
-      const std::string path = directory.File(fmt::format("point{}.textproto", next));
-      OutputFile file(path);
-      file.Write(ScenarioText(points[next]));
-      file.Close();
+      std::string path = points[next].file;
+      if (path.empty()) {
+        path = directory.File(fmt::format("point{}.textproto", next));
+        OutputFile file(path);
+        file.Write(ScenarioText(points[next]));
+        file.Close();
+      }
       pid_t id = 0;
-      const Child child = StartChild(path, next, id);
+      const Child child = StartChild(path, points[next].sets, next, id);
       running[id] = child;
       ++next;
     }

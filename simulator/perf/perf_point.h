@@ -39,6 +39,10 @@ struct PerfPoint {
   // Blocks of a scenario in text form, all but the workload's program: `fabric`, `nccl`, `nic`, ….
   std::string scenario;
   std::string workload;  // beside the program: "algorithm: RING"
+  // Instead of all above: a scenario's file, and edits of it. It is timed from the first rank's
+  // start to the last one's end.
+  std::string file = {};
+  std::vector<std::string> sets = {};
 };
 
 // A point's scenario, checked; nullptr after findings, which are in `findings`, one a line.

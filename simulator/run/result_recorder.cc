@@ -17,14 +17,17 @@ namespace railyard {
 namespace {
 
 std::string KindName(const JobCollective& collective) {
+  if (collective.is_all_to_all_v) return "AllToAllv";
   return collective.kind == CollectiveKind::kSend
              ? "SendRecv"
              : std::string(CollectiveKindName(collective.kind));
 }
 
-// busbw over algbw, as nccl-tests defines it (src/*.cu, GetBw).
+// busbw over algbw, as nccl-tests defines it (src/*.cu, GetBw). An AllToAllv's is the mean of its
+// ranks', so that one of equal parts has an AllToAll's.
 double BusbwFactor(const JobCollective& collective) {
   const auto n = static_cast<double>(collective.rank_count);
+  if (collective.is_all_to_all_v) return 1 / n;
   switch (collective.kind) {
     case CollectiveKind::kAllReduce:
       return 2 * (n - 1) / n;

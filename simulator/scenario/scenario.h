@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@
 #include "workloads/replayable.h"
 
 namespace railyard {
+
+struct Plan;
 
 struct Scenario {
   std::string name;  // fit for a file's name
@@ -44,6 +47,7 @@ struct Scenario {
   // collective.
   ReplayChoice forced_replay;
   std::optional<ImportReport> import_report;  // of a log read at load time
+  std::shared_ptr<const Plan> plan;           // whose job is `trace`, whole; nullptr: of no plan
   std::vector<std::string> notes;             // what was assumed on the user's behalf
 };
 

@@ -98,6 +98,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->fabric = std::move(*fabric);
   scenario->trace = std::move(workload->trace);
   scenario->job = std::move(workload->job);
+  scenario->plan = std::move(workload->plan);
   scenario->rank_skew_max_ps = workload->rank_skew_max_ps;
   scenario->forced_replay = workload->forced_replay;
   if (workload->import_report) scenario->notes = NotesOf(*workload->import_report);

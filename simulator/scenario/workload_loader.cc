@@ -78,22 +78,26 @@ std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::optional<ImportRep
   return std::move(import.trace);
 }
 
+std::optional<Trace> TraceOf(std::optional<Plan> plan, LoadedWorkload& loaded) {
+  if (!plan) return std::nullopt;
+  loaded.plan = std::make_shared<const Plan>(*std::move(plan));
+  return Synthesize(*loaded.plan);
+}
+
 // The trace, and the field it came from.
 std::optional<Trace> LoadTrace(const ProtoCursor& workload, const char* source, uint32_t gpu_count,
-                               uint64_t seed, std::optional<ImportReport>& report,
-                               Diagnostics& diagnostics) {
+                               uint64_t seed, LoadedWorkload& loaded, Diagnostics& diagnostics) {
   const std::string name = source;
-  if (name == "nccl_log") return LoadNcclLog(workload.Child(source), report, diagnostics);
+  if (name == "nccl_log")
+    return LoadNcclLog(workload.Child(source), loaded.import_report, diagnostics);
   if (name == "program")
     return MakeProgramTrace(workload.Child(source), gpu_count, seed, diagnostics);
   if (name == "inline_plan") {
-    const std::optional<Plan> plan = LoadPlan(workload.Child(source), diagnostics);
-    return plan ? std::optional(Synthesize(*plan)) : std::nullopt;
+    return TraceOf(LoadPlan(workload.Child(source), diagnostics), loaded);
   }
   if (!IsFile(workload, source, -1, diagnostics)) return std::nullopt;
   if (name == "plan") {
-    const std::optional<Plan> plan = LoadPlanFile(workload.FilePath(source), {}, diagnostics);
-    return plan ? std::optional(Synthesize(*plan)) : std::nullopt;
+    return TraceOf(LoadPlanFile(workload.FilePath(source), {}, diagnostics), loaded);
   }
   return ReadTrace(workload.FilePath(source), diagnostics);
 }
@@ -179,8 +183,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   loaded.rank_skew_max_ps = LoadRankSkew(workload, diagnostics);
   const uint64_t operations_max =
       workload.Number(diagnostics, "operations_max", UINT32_MAX, 1, UINT32_MAX);
-  std::optional<Trace> trace =
-      LoadTrace(workload, source, gpu_count, seed, loaded.import_report, diagnostics);
+  std::optional<Trace> trace = LoadTrace(workload, source, gpu_count, seed, loaded, diagnostics);
   if (!trace) return std::nullopt;
   loaded.trace = std::move(*trace);
   if (gpu_count > 0 && loaded.trace.rank_count > gpu_count) {
@@ -192,6 +195,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   if (!job) return std::nullopt;
   loaded.job = std::move(*job);
   KeepFirstCollectives(operations_max, loaded.job);
+  if (workload.Has("operations_max")) loaded.plan.reset();
   if (loaded.job.collectives.empty()) {
     workload.Error(diagnostics, source, "holds no collective (expected at least one)");
   }

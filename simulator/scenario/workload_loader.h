@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "simulator/diagnostics/text_proto.h"
@@ -13,12 +14,15 @@
 
 namespace railyard {
 
+struct Plan;
+
 struct LoadedWorkload {
   Trace trace;
   Job job;
   ReplayChoice forced_replay;
   std::optional<ImportReport> import_report;
   int64_t rank_skew_max_ps = 0;
+  std::shared_ptr<const Plan> plan;  // as Scenario's
 };
 
 // `workload` is a cursor on a railyard.protos.Workload; `gpu_count` is 0 where the fabric could not

@@ -67,6 +67,28 @@ TEST(ModelConfigTest, OperationsOfGptAreMegatronsFormula) {
   EXPECT_NEAR((4 * layers + 3 * OutputWork(model, 2048, 1).flops) / formula, 1, 0.001);
 }
 
+// Of most presets none are published: 2 for each parameter that a token is multiplied by, which are
+// all active ones but look-up tables, norms and biases (Kaplan et al., arXiv 2001.08361, section
+// 2.1), and 2 for each number of a query, key and value it attends to. Parameters are the published
+// ones; a tied embedding multiplies too.
+TEST(ModelConfigTest, OperationsFollowFromPublishedParametersWithinOnePercent) {
+  for (const ModelPreset& preset : ModelPresets()) {
+    const ModelConfig& model = preset.config;
+    const double tokens = 512;
+    double matrices = static_cast<double>(ActiveParameterCount(model));
+    matrices -= static_cast<double>(model.positions + model.token_types) * model.hidden;
+    if (!model.tied_embeddings) matrices -= static_cast<double>(model.vocabulary) * model.hidden;
+    double dims = 2.0 * model.head_dim;
+    if (model.latent_attention) {
+      dims = model.latent_attention->nope_head_dim + model.latent_attention->rope_head_dim +
+             model.latent_attention->value_head_dim;
+    }
+    const double pairs = model.causal ? tokens * (tokens + 1) / 2 : tokens * tokens;
+    const double expected = 2 * matrices * tokens + 2 * dims * model.heads * pairs * model.layers;
+    EXPECT_NEAR(ForwardFlops(model, 1, 512) / expected, 1, 0.01) << preset.name;
+  }
+}
+
 // Brown et al. (arXiv 2005.14165), table D.1: 3.14e23 for 300 billion tokens, without attention
 // scores, which are 1 % at this size.
 TEST(ModelConfigTest, OperationsOfGpt3ArePublished) {

@@ -26,6 +26,16 @@ constexpr const char* kPlan =
     "compute { accelerator: \"h100-sxm\" utilisation: 0.5 memory_utilisation: 0.5 }\n"
     "training { sequence: 4096 micro_batch: 1 micro_batches: 1 }\n";
 
+constexpr const char* kExpertPlan =
+    "model { layers: 6 hidden: 512 heads: 16 kv_heads: 8 head_dim: 64 feed_forward: 2048\n"
+    "  vocabulary: 32000\n"
+    "  experts { count: 8 per_token: 4 feed_forward: 512 shared_feed_forward: 512 dense_layers: 2\n"
+    "    groups: 4 groups_per_token: 2 }\n"
+    "}\n"
+    "parallelism { tensor: 2 data: 4 sequence: true expert: 4 }\n"
+    "compute { accelerator: \"h100-sxm\" utilisation: 0.5 memory_utilisation: 0.5 }\n"
+    "training { sequence: 512 micro_batch: 1 micro_batches: 1 }\n";
+
 constexpr const char* kLatentPlan =
     "model { layers: 2 hidden: 512 heads: 16 feed_forward: 2048 vocabulary: 32000\n"
     "  latent_attention { query_rank: 128 kv_rank: 64 nope_head_dim: 32 rope_head_dim: 16 "
@@ -62,11 +72,13 @@ const Values kModelValues = {
     {"weight_precision", "FP8"},
 };
 const Values kExpertValues = {
-    {"count", "16"},          {"per_token", "4"},
-    {"feed_forward", "1024"}, {"shared_feed_forward", "256"},
-    {"shared_gate", "true"},  {"router_bias", "true"},
-    {"dense_layers", "3"},
+    {"count", "16"},           {"per_token", "2"},
+    {"feed_forward", "1024"},  {"shared_feed_forward", "256"},
+    {"shared_gate", "true"},   {"router_bias", "true"},
+    {"dense_layers", "3"},     {"groups", "2"},
+    {"groups_per_token", "4"},
 };
+
 const Values kLatentValues = {
     {"query_rank", "64"},    {"kv_rank", "128"},       {"nope_head_dim", "64"},
     {"rope_head_dim", "32"}, {"value_head_dim", "64"},
@@ -104,8 +116,12 @@ TEST(ModelFieldsTest, EveryFieldOfAModelChangesItsOperations) {
 }
 
 TEST(ModelFieldsTest, EveryFieldOfExpertsChangesTheOperations) {
-  ExpectEachFieldChanges(*protos::Experts::descriptor(), kPlan, "model.experts.", kExpertValues,
-                         {});
+  ExpectEachFieldChanges(*protos::Experts::descriptor(), kExpertPlan, "model.experts.",
+                         kExpertValues, {});
+  Values undivided = kExpertValues;
+  undivided["per_token"] = "4";
+  ExpectEachFieldChanges(*protos::Experts::descriptor(), kPlan, "model.experts.", undivided,
+                         {"groups", "groups_per_token"});
 }
 
 TEST(ModelFieldsTest, EveryFieldOfLatentAttentionChangesTheOperations) {

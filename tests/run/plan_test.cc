@@ -61,6 +61,25 @@ TEST_F(PlanProgramTest, BytesPerPairAreTheClosedForms) {
   ExpectClosedForm("tensor: 4 pipeline: 2 context: 2", "");
 }
 
+// What tokens their experts get, too: the AllToAllvs' payload is what was routed.
+TEST_F(PlanProgramTest, RoutedTokensArriveByteForByte) {
+  const EndedRun run = RunPlan(
+      "model { layers: 2 hidden: 512 heads: 8 vocabulary: 4096\n"
+      "  experts { count: 16 per_token: 4 feed_forward: 256 groups: 4 groups_per_token: 2 } }\n"
+      "parallelism { data: 8 pipeline: 2 expert: 8 }\n"
+      "compute { accelerator: \"h100-sxm\" utilisation: 0.4 memory_utilisation: 0.8 }\n"
+      "training { sequence: 512 micro_batch: 1 micro_batches: 2 }\n"
+      "expert_routing { gate: DIRICHLET capacity_factor: 1.5 }\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(PairsOf(run.pairs, "source_gpu", "destination_gpu"), Estimate());
+  size_t all_to_alls = 0;
+  for (size_t row = 0; row < run.collectives.size(); ++row) {
+    all_to_alls += run.collectives.Text(row, "kind") == "AllToAllv" ? 1 : 0;
+  }
+  // Two forward and two backward, in each of a layer a stage and 2 micro-batches.
+  EXPECT_EQ(all_to_alls, 4u * 2 * 2);
+}
+
 TEST_F(PlanProgramTest, ASynthesizedTraceRunsAsItsPlan) {
   const EndedRun of_plan = RunPlan(Plan("tensor: 4 pipeline: 2 data: 2", ""));
   ASSERT_EQ(of_plan.exit.status, 0) << of_plan.exit.errors;

@@ -97,6 +97,10 @@ TEST(TraceCheckTest, StreamsGroupsGapsAndSourcesAreInRange) {
   trace = TwoRanks();
   trace.operations[0][0].group = 1;
   EXPECT_THAT(Findings(trace), HasSubstr("group: is set for AllReduce (only Send and Recv"));
+  trace.operations[0][0].group = 0;
+  trace.operations[0][0].all_to_all = 1;
+  EXPECT_THAT(Findings(trace), HasSubstr("all_to_all: is set without a group (the calls of an "
+                                         "AllToAllv are Sends and Recvs of one group)"));
   trace = TwoRanks();
   trace.operations[0][0].compute_before_ps = -1;
   EXPECT_THAT(Findings(trace), HasSubstr("compute_before_ps: is negative"));

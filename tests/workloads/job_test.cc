@@ -269,6 +269,28 @@ TEST_F(BuildJobTest, CallsAnUnequalExchangeSendRecv) {
   EXPECT_EQ(job.collectives[0].bytes, 216u);
 }
 
+// Ranks 0 and 1 talk, 2 and 3 do, in the first; nobody but 1 and 2 in the second.
+TEST_F(BuildJobTest, AnAllToAllvIsOneCollectiveThoughFewPairsTalk) {
+  const auto exchange = [this](uint32_t all_to_all, uint32_t from, uint32_t to) {
+    AddP2p(from, CollectiveKind::kSend, to, 10 * all_to_all, all_to_all);
+    trace_.operations[from].back().all_to_all = all_to_all;
+    AddP2p(to, CollectiveKind::kRecv, from, 10 * all_to_all, all_to_all);
+    trace_.operations[to].back().all_to_all = all_to_all;
+  };
+  for (const auto& [from, to] : {std::pair{0u, 1u}, {1u, 0u}, {2u, 3u}}) exchange(1, from, to);
+  exchange(2, 1, 2);
+  const Job job = Build();
+  ASSERT_EQ(job.collectives.size(), 2u);
+  for (const JobCollective& collective : job.collectives) {
+    EXPECT_TRUE(collective.is_all_to_all_v);
+    EXPECT_EQ(collective.kind, CollectiveKind::kSend);
+  }
+  EXPECT_EQ(job.collectives[0].rank_count, 4u);
+  EXPECT_EQ(job.collectives[0].bytes, 3u * 10 * 4);
+  EXPECT_EQ(job.collectives[1].rank_count, 2u);
+  EXPECT_EQ(job.collectives[1].bytes, 20u * 4);
+}
+
 TEST_F(BuildJobTest, ReportsASendWithoutARecv) {
   AddP2p(0, CollectiveKind::kSend, 1, 10, 0);
   AddP2p(0, CollectiveKind::kSend, 1, 10, 0);

@@ -6,10 +6,12 @@
 namespace railyard {
 
 GradientBuckets::GradientBuckets(const Training& training, Precision parameter_precision,
-                                 uint32_t communicator, uint32_t group_size, ProgramWriter& writer)
+                                 PlanStream stream, uint32_t communicator, uint32_t group_size,
+                                 ProgramWriter& writer)
     : training_(training),
       parameter_(DatatypeOf(parameter_precision)),
       gradient_(DatatypeOf(training.gradient_precision)),
+      stream_(stream),
       communicator_(communicator),
       group_size_(group_size),
       writer_(writer) {}
@@ -47,7 +49,7 @@ void GradientBuckets::EndBackward(bool is_last) {
 void GradientBuckets::Reduce(uint64_t elements, uint32_t after) {
   const bool is_divided = training_.zero > 0;
   last_ =
-      writer_.Add(PlanStream::kData,
+      writer_.Add(stream_,
                   {.kind = is_divided ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
                    .communicator = communicator_,
                    .count = is_divided ? ShareOf(elements) : elements,
@@ -66,7 +68,7 @@ void GradientBuckets::GatherParameters() {
       training_.zero == 2 ? reduced_.size() / training_.micro_batches : reduced_.size();
   const uint32_t stepped = writer_.Mark();
   for (size_t i = 0; i < buckets; ++i) {
-    last_ = writer_.Add(PlanStream::kData,
+    last_ = writer_.Add(stream_,
                         {.kind = CollectiveKind::kAllGather,
                          .communicator = communicator_,
                          .count = ShareOf(reduced_[i]),
@@ -80,7 +82,7 @@ void GradientBuckets::GatherParameters() {
 void GradientBuckets::GatherUnit(uint64_t elements) {
   if (training_.zero < 3 || group_size_ == 1 || elements == 0) return;
   const uint32_t begins = writer_.Mark();
-  last_ = writer_.Add(PlanStream::kData,
+  last_ = writer_.Add(stream_,
                       {.kind = CollectiveKind::kAllGather,
                        .communicator = communicator_,
                        .count = ShareOf(elements),

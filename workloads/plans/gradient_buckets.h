@@ -13,9 +13,10 @@ namespace railyard {
 
 class GradientBuckets {
  public:
-  // All must outlive this. `communicator`: of the data group, which has `group_size` ranks.
-  GradientBuckets(const Training& training, Precision parameter_precision, uint32_t communicator,
-                  uint32_t group_size, ProgramWriter& writer);
+  // All must outlive this. `communicator`: of the data group, which has `group_size` ranks;
+  // `stream`: on which it is used.
+  GradientBuckets(const Training& training, Precision parameter_precision, PlanStream stream,
+                  uint32_t communicator, uint32_t group_size, ProgramWriter& writer);
 
   // Whether a backward pass of that micro-batch ends in reductions.
   bool Reduces(uint32_t micro_batch) const;
@@ -31,7 +32,7 @@ class GradientBuckets {
   // ZeRO 3: the parameters of what is computed next, gathered while the part before it computes.
   // Computation waits for them.
   void GatherUnit(uint64_t elements);
-  // The last operation of the data stream; kNone: there is none.
+  // The last operation of the stream; kNone: there is none.
   uint32_t last() const { return last_; }
 
  private:
@@ -41,6 +42,7 @@ class GradientBuckets {
   const Training& training_;
   const Datatype parameter_;
   const Datatype gradient_;
+  const PlanStream stream_;
   const uint32_t communicator_;
   const uint32_t group_size_;
   ProgramWriter& writer_;

@@ -8,10 +8,9 @@
 namespace railyard {
 
 // `cursor` is on a railyard.protos.Inference or Training. After errors the outcome is not to be
-// used. `model` and `parallelism` may be those of a plan with errors.
+// used. Model and parallelism of `plan` may be those of a plan with errors.
 Inference LoadInference(const ProtoCursor& cursor, const ModelConfig& model,
                         Diagnostics& diagnostics);
-Training LoadTraining(const ProtoCursor& cursor, const ModelConfig& model,
-                      const Parallelism& parallelism, Diagnostics& diagnostics);
+Training LoadTraining(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -49,10 +49,9 @@ Work LayerWork::Attention(const AttentionInput& input) const {
 }
 
 Work LayerWork::FeedForward(uint64_t tokens) const {
-  const auto token_count = static_cast<double>(tokens);
-  Work work{.flops = 2 * feed_forward_.matrix_elements * token_count,
-            .memory_bytes = feed_forward_.elements * PrecisionBytes(model_.weight_precision)};
+  Work work = SharedFeedForward(tokens);
   if (!has_experts_) return work;
+  const auto token_count = static_cast<double>(tokens);
   const double count = model_.experts->count;
   const double per_token = model_.experts->per_token;
   const double needed = count * (1 - std::pow(1 - per_token / count, token_count));
@@ -60,6 +59,16 @@ Work LayerWork::FeedForward(uint64_t tokens) const {
   work.memory_bytes +=
       expert_.elements * needed / tensor_ * PrecisionBytes(model_.weight_precision);
   return work;
+}
+
+Work LayerWork::SharedFeedForward(uint64_t tokens) const {
+  return {.flops = 2 * feed_forward_.matrix_elements * static_cast<double>(tokens),
+          .memory_bytes = feed_forward_.elements * PrecisionBytes(model_.weight_precision)};
+}
+
+Work LayerWork::RoutedFeedForward(uint64_t tokens, uint32_t active) const {
+  return {.flops = 2 * expert_.matrix_elements * static_cast<double>(tokens),
+          .memory_bytes = expert_.elements * active * PrecisionBytes(model_.weight_precision)};
 }
 
 Work EmbeddingWork(const ModelConfig& model, uint64_t tokens) {

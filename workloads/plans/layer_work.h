@@ -25,6 +25,10 @@ class LayerWork {
   // Experts: tokens are routed evenly and independently; of the experts a GPU reads those that at
   // least one token is expected to need.
   Work FeedForward(uint64_t tokens) const;
+  // With expert parallelism: what tensor parallelism divides of it, the router and the shared
+  // expert; and the routed experts of one GPU, whole, of which `active` get `tokens` together.
+  Work SharedFeedForward(uint64_t tokens) const;
+  Work RoutedFeedForward(uint64_t tokens, uint32_t active) const;
 
  private:
   struct Sums {

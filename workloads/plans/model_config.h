@@ -28,6 +28,9 @@ struct Experts {
   bool shared_gate = false;
   bool router_bias = false;
   uint32_t dense_layers = 0;  // the first layers, without experts
+  // A token's experts are in so many groups of consecutive ones, equally many in each.
+  uint32_t groups = 1;
+  uint32_t groups_per_token = 1;
 };
 
 struct ModelConfig {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "workloads/plans/layered_presets.h"
 #include "workloads/plans/model_presets.h"
 #include "workloads/plans/plan_reader.h"
 
@@ -27,6 +28,7 @@ void LoadPreset(const PlanReader& reader, ModelConfig& model) {
   }
   std::vector<std::string> names;
   for (const ModelPreset& preset : ModelPresets()) names.emplace_back(preset.name);
+  for (const LayeredPreset& preset : LayeredPresets()) names.emplace_back(preset.name);
   reader.Error("preset", UnknownName("model", name, names));
 }
 
@@ -40,6 +42,38 @@ void LoadLatentAttention(const PlanReader& reader, ModelConfig& model) {
   model.latent_attention = latent;
 }
 
+void CheckGroups(const PlanReader& reader, const Experts& experts) {
+  const char* const groups = reader.Has("groups") ? "groups" : "count";
+  const char* const groups_per_token =
+      reader.Has("groups_per_token") ? "groups_per_token" : "per_token";
+  if (experts.count % experts.groups != 0) {
+    reader.Error(groups, fmt::format("{} groups do not divide {} experts (expected {} groups)",
+                                     experts.groups, experts.count,
+                                     NearestDivisors(experts.count, experts.groups)));
+    return;
+  }
+  if (experts.groups_per_token > experts.groups) {
+    reader.Error(groups_per_token,
+                 fmt::format("{} of {} groups (expected at most {})", experts.groups_per_token,
+                             experts.groups, experts.groups));
+    return;
+  }
+  if (experts.per_token % experts.groups_per_token != 0) {
+    reader.Error(groups_per_token,
+                 fmt::format("{} groups do not share {} experts evenly (expected {})",
+                             experts.groups_per_token, experts.per_token,
+                             NearestDivisors(experts.per_token, experts.groups_per_token)));
+    return;
+  }
+  const uint32_t of_group = experts.per_token / experts.groups_per_token;
+  const uint32_t group_size = experts.count / experts.groups;
+  if (of_group > group_size && experts.per_token <= experts.count) {
+    reader.Error(groups_per_token,
+                 fmt::format("{} experts of a group of {} (expected {} groups or more)", of_group,
+                             group_size, (experts.per_token + group_size - 1) / group_size));
+  }
+}
+
 void LoadExperts(const PlanReader& reader, ModelConfig& model) {
   Experts experts = model.experts.value_or(Experts{});
   reader.Required("count", 1, kExpertsMax, "e.g. 8", experts.count);
@@ -49,7 +83,10 @@ void LoadExperts(const PlanReader& reader, ModelConfig& model) {
   reader.Flag("shared_gate", experts.shared_gate);
   reader.Flag("router_bias", experts.router_bias);
   reader.Number("dense_layers", 0, kLayersMax, experts.dense_layers);
+  reader.Number("groups", 1, kExpertsMax, experts.groups);
+  reader.Number("groups_per_token", 1, kExpertsMax, experts.groups_per_token);
   if (experts.count == 0) return;
+  CheckGroups(reader, experts);
   if (experts.per_token > experts.count) {
     reader.Error("per_token", fmt::format("{} of {} experts (expected at most {})",
                                           experts.per_token, experts.count, experts.count));
@@ -105,6 +142,23 @@ void LoadHeads(const PlanReader& reader, ModelConfig& model) {
 }
 
 }  // namespace
+
+std::optional<LayeredModel> LoadLayeredModel(const ProtoCursor& cursor, Diagnostics& diagnostics) {
+  const PlanReader reader(cursor, diagnostics);
+  const LayeredPreset* const preset = FindLayeredPreset(cursor.Text("preset", ""));
+  if (preset == nullptr) return std::nullopt;
+  LayeredModel model = preset->model;
+  const google::protobuf::Descriptor& type = *cursor.message().GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const std::string& field = type.field(i)->name();
+    if (field == "preset" || field == "precision" || !reader.Has(field.c_str())) continue;
+    reader.Error(field.c_str(),
+                 fmt::format("{} is no transformer (expected precision beside it, or none)",
+                             Quote(preset->name)));
+  }
+  reader.ReadPrecision("precision", model.precision);
+  return model;
+}
 
 std::optional<ModelConfig> LoadModel(const ProtoCursor& cursor, Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();

@@ -4,11 +4,16 @@
 #include <optional>
 
 #include "simulator/diagnostics/text_proto.h"
+#include "workloads/plans/layered_model.h"
 #include "workloads/plans/model_config.h"
 
 namespace railyard {
 
 // `cursor` is on a railyard.protos.Model. nullopt after an error.
 std::optional<ModelConfig> LoadModel(const ProtoCursor& cursor, Diagnostics& diagnostics);
+
+// The same where the preset is no transformer; nullopt if it is not such. Errors are for fields
+// that transformers have.
+std::optional<LayeredModel> LoadLayeredModel(const ProtoCursor& cursor, Diagnostics& diagnostics);
 
 }  // namespace railyard

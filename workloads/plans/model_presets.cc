@@ -73,7 +73,9 @@ ModelConfig DeepSeekV3() {
                           .feed_forward = 2048,
                           .shared_feed_forward = 2048,
                           .router_bias = true,
-                          .dense_layers = 3};
+                          .dense_layers = 3,
+                          .groups = 8,
+                          .groups_per_token = 4};
   model.weight_precision = Precision::kFp8;
   return model;
 }

@@ -75,7 +75,7 @@ void LoadRankAt(const PlanReader& reader, uint64_t rank_count, Parallelism& para
 
 // Why so many GPUs cannot share the model's layers; empty if they can. Key/value heads may also be
 // held by several of them.
-std::string WhyNotTensor(uint32_t tensor, const ModelConfig& model) {
+std::string WhyNotTensor(uint32_t tensor, const ModelConfig& model, bool has_whole_experts) {
   const auto divides = [tensor](const char* what, uint32_t number) {
     return number % tensor == 0 ? std::string()
                                 : fmt::format("does not divide {} {}", what, number);
@@ -86,12 +86,41 @@ std::string WhyNotTensor(uint32_t tensor, const ModelConfig& model) {
   }
   if (problem.empty()) problem = divides("model.feed_forward", model.feed_forward);
   if (problem.empty() && model.experts) {
-    problem = divides("model.experts.feed_forward", model.experts->feed_forward);
+    if (!has_whole_experts) {
+      problem = divides("model.experts.feed_forward", model.experts->feed_forward);
+    }
     if (problem.empty()) {
       problem = divides("model.experts.shared_feed_forward", model.experts->shared_feed_forward);
     }
   }
   return problem;
+}
+
+void CheckExpertParallelism(const ProtoCursor& cursor, const Parallelism& parallelism,
+                            const ModelConfig& model, Diagnostics& diagnostics) {
+  const uint32_t expert = parallelism.expert;
+  if (!model.experts) {
+    cursor.Error(diagnostics, "expert", "the model has no experts (expected none)");
+    return;
+  }
+  if (model.experts->count % expert != 0) {
+    cursor.Error(diagnostics, "expert",
+                 fmt::format("{} does not divide model.experts.count {} (expected {})", expert,
+                             model.experts->count, NearestDivisors(model.experts->count, expert)));
+  }
+  if (parallelism.StageRanks() % expert != 0) {
+    cursor.Error(
+        diagnostics, "expert",
+        fmt::format("{} does not divide tensor {} x context {} x data {} = {} (expected "
+                    "{})",
+                    expert, parallelism.tensor(), parallelism.context(), parallelism.data(),
+                    parallelism.StageRanks(), NearestDivisors(parallelism.StageRanks(), expert)));
+  }
+  if (parallelism.tensor() > 1 && !parallelism.sequence) {
+    cursor.Error(diagnostics, "expert",
+                 "the ranks of a tensor group have the same tokens (expected sequence: true, or "
+                 "tensor: 1)");
+  }
 }
 
 }  // namespace
@@ -105,6 +134,7 @@ Parallelism LoadParallelism(const ProtoCursor& cursor, Diagnostics& diagnostics)
     reader.Number(kFields[i], 1, kRanksMax, parallelism.parts[i]);
     product *= parallelism.parts[i];
   }
+  reader.Number("expert", 1, kRanksMax, parallelism.expert);
   reader.Flag("sequence", parallelism.sequence);
   if (reader.Has("sequence") && parallelism.sequence && parallelism.tensor() == 1) {
     reader.Error("sequence",
@@ -139,12 +169,15 @@ Parallelism LoadParallelism(const ProtoCursor& cursor, Diagnostics& diagnostics)
 void CheckParallelism(const ProtoCursor& cursor, const Parallelism& parallelism,
                       const ModelConfig& model, Diagnostics& diagnostics) {
   const uint32_t tensor = parallelism.tensor();
-  const std::string problem = WhyNotTensor(tensor, model);
+  const auto why_not = [&](uint32_t parts) {
+    return WhyNotTensor(parts, model, parallelism.expert > 1);
+  };
+  const std::string problem = why_not(tensor);
   if (!problem.empty()) {
     uint32_t below = tensor;
-    while (!WhyNotTensor(below, model).empty()) --below;  // 1 divides everything
+    while (!why_not(below).empty()) --below;  // 1 divides everything
     uint32_t above = tensor;
-    while (above <= model.heads && !WhyNotTensor(above, model).empty()) ++above;
+    while (above <= model.heads && !why_not(above).empty()) ++above;
     cursor.Error(diagnostics, "tensor",
                  fmt::format("{} {} (expected {}{})", tensor, problem, below,
                              above <= model.heads ? fmt::format(" or {}", above) : ""));
@@ -154,6 +187,7 @@ void CheckParallelism(const ProtoCursor& cursor, const Parallelism& parallelism,
                  fmt::format("{} stages of {} layers (expected at most {})", parallelism.pipeline(),
                              model.layers, model.layers));
   }
+  if (parallelism.expert > 1) CheckExpertParallelism(cursor, parallelism, model, diagnostics);
 }
 
 }  // namespace railyard

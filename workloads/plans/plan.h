@@ -4,11 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "workloads/plans/compute_cost.h"
+#include "workloads/plans/expert_routing.h"
+#include "workloads/plans/layered_model.h"
 #include "workloads/plans/model_config.h"
 
 namespace railyard {
@@ -24,12 +27,16 @@ struct Parallelism {
   std::array<Dimension, kDimensionCount> order = {Dimension::kTensor, Dimension::kContext,
                                                   Dimension::kData, Dimension::kPipeline};
   std::vector<uint32_t> rank_at;  // by place in that order; empty: the place itself
+  uint32_t expert = 1;            // ranks over which experts are divided; 1: they are not
 
   uint32_t tensor() const { return parts[0]; }
   uint32_t context() const { return parts[1]; }
   uint32_t data() const { return parts[2]; }
   uint32_t pipeline() const { return parts[3]; }
   uint32_t RankCount() const { return tensor() * context() * data() * pipeline(); }
+  // Of a stage; experts are divided over `expert` of them, so many times.
+  uint32_t StageRanks() const { return tensor() * context() * data(); }
+  uint32_t ExpertGroups() const { return StageRanks() / expert; }
 };
 
 enum class PipelineScheduleKind : uint8_t { kOneFOneB, kInterleaved, kZeroBubble };
@@ -59,10 +66,14 @@ struct Inference {
 
 struct Plan {
   std::string name;
-  ModelConfig model;
+  ModelConfig model;                    // a transformer,
+  std::optional<LayeredModel> layered;  // unless this is there
   Parallelism parallelism;
   ComputeSettings compute;
+  ExpertRouting routing;
   std::variant<Training, Inference> job;
+
+  Precision precision() const { return layered ? layered->precision : model.precision; }
 };
 
 }  // namespace railyard

@@ -2,6 +2,7 @@
 #include "workloads/plans/plan_loader.h"
 
 #include <filesystem>
+#include <initializer_list>
 
 #include <fmt/format.h>
 
@@ -9,11 +10,15 @@
 #include "workloads/plans/job_loader.h"
 #include "workloads/plans/model_loader.h"
 #include "workloads/plans/parallelism_loader.h"
+#include "workloads/plans/routing_loader.h"
 #include "workloads/plans/synthesize.h"
 #include "workloads/workload.pb.h"
 
 namespace railyard {
 namespace {
+
+// Of each token and layer the experts are drawn; more would take minutes.
+constexpr double kRoutedTokensMax = 1e8;
 
 // Dimensions that inference plans do not have.
 void CheckInference(const ProtoCursor& cursor, const Parallelism& parallelism,
@@ -27,11 +32,61 @@ void CheckInference(const ProtoCursor& cursor, const Parallelism& parallelism,
   refuse("data", parallelism.data() > 1);
   refuse("pipeline", parallelism.pipeline() > 1);
   refuse("sequence", parallelism.sequence);
+  refuse("expert", parallelism.expert > 1);
+}
+
+// What plans of other models than transformers do not have.
+void CheckLayered(const ProtoCursor& cursor, Diagnostics& diagnostics) {
+  const auto refuse = [&](const char* message, std::initializer_list<const char*> fields) {
+    if (!cursor.Has(message)) return;
+    const ProtoCursor child = cursor.Child(message);
+    for (const char* const field : fields) {
+      if (!child.Has(field)) continue;
+      child.Error(diagnostics, field,
+                  "the model is no transformer (expected none: it is data parallel only)");
+    }
+  };
+  refuse("parallelism", {"tensor", "pipeline", "context", "sequence", "expert"});
+  refuse("compute", {"given"});
+  if (cursor.Has("parallelism") && cursor.Child("parallelism").Size("order") > 0) {
+    cursor.Child("parallelism")
+        .Error(diagnostics, "order", "there is one dimension (expected none)", 0);
+  }
+  for (const char* const field : {"inference", "expert_routing"}) {
+    if (cursor.Has(field)) {
+      cursor.Error(diagnostics, field, "the model is no transformer (expected training only)");
+    }
+  }
+}
+
+// What is drawn has an end, and what was captured is there for every iteration.
+void CheckRouting(const ProtoCursor& cursor, const Plan& plan, const Training& training,
+                  Diagnostics& diagnostics) {
+  const size_t captured = plan.routing.captured.size();
+  if (captured > 1 && captured < training.iterations) {
+    cursor.Child("expert_routing")
+        .Error(diagnostics, "captured",
+               fmt::format("{} iterations of {} (expected one for all, or {} or more)", captured,
+                           training.iterations, training.iterations));
+  }
+  const double tokens = static_cast<double>(training.micro_batch) * training.sequence *
+                        plan.parallelism.data() * training.micro_batches * training.iterations *
+                        (plan.model.layers - plan.model.experts->dense_layers);
+  if (tokens > kRoutedTokensMax) {
+    cursor.Error(diagnostics, "training",
+                 fmt::format("{:.3g} tokens to route, over all layers and iterations (expected at "
+                             "most {:.3g}: fewer samples, layers or iterations)",
+                             tokens, kRoutedTokensMax));
+  }
 }
 
 void CheckSize(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics) {
   const char* const job = std::holds_alternative<Inference>(plan.job) ? "inference" : "training";
   const uint64_t operations = OperationCount(plan);
+  if (const auto* const training = std::get_if<Training>(&plan.job);
+      training != nullptr && plan.parallelism.expert > 1) {
+    CheckRouting(cursor, plan, *training, diagnostics);
+  }
   if (operations > kPlanOperationsMax) {
     cursor.Error(diagnostics, job,
                  fmt::format("up to {} operations of GPUs that differ (expected at most {}: fewer "
@@ -48,7 +103,10 @@ std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics
   plan.name = cursor.Text("name", std::filesystem::path(cursor.file().path).stem().string());
 
   std::optional<ModelConfig> model;
-  if (cursor.Has("model")) {
+  if (cursor.Has("model")) plan.layered = LoadLayeredModel(cursor.Child("model"), diagnostics);
+  if (plan.layered) {
+    CheckLayered(cursor, diagnostics);
+  } else if (cursor.Has("model")) {
     model = LoadModel(cursor.Child("model"), diagnostics);
   } else {
     cursor.Missing(diagnostics, "model", "e.g. model { preset: \"llama-2-70b\" }");
@@ -63,8 +121,7 @@ std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics
   if (model) plan.model = *model;
   const bool is_training = cursor.Has("training");
   if (cursor.Has("compute")) {
-    plan.compute =
-        LoadCompute(cursor.Child("compute"), plan.model.precision, is_training, diagnostics);
+    plan.compute = LoadCompute(cursor.Child("compute"), plan.precision(), is_training, diagnostics);
   } else {
     cursor.Missing(diagnostics, "compute",
                    "e.g. compute { accelerator: \"h100-sxm\" utilisation: 0.4 "
@@ -73,9 +130,18 @@ std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics
   if (model && parts_are_right) {
     CheckParallelism(cursor.Child("parallelism"), plan.parallelism, *model, diagnostics);
   }
+  if (cursor.Has("expert_routing")) {
+    if (parts_are_right && model && plan.parallelism.expert == 1) {
+      cursor.Error(diagnostics, "expert_routing",
+                   "experts are divided by tensor parallelism, whatever the tokens "
+                   "(expected parallelism.expert: 2 or more)");
+    } else if (model && model->experts) {
+      plan.routing = LoadRouting(cursor.Child("expert_routing"), *model, is_training, diagnostics);
+    }
+  }
   if (is_training) {
-    plan.job = LoadTraining(cursor.Child("training"), plan.model, plan.parallelism, diagnostics);
-  } else if (cursor.Has("inference")) {
+    plan.job = LoadTraining(cursor.Child("training"), plan, diagnostics);
+  } else if (cursor.Has("inference") && !plan.layered) {
     plan.job = LoadInference(cursor.Child("inference"), plan.model, diagnostics);
     if (parts_are_right) CheckInference(cursor, plan.parallelism, diagnostics);
   } else {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
+
+#include "workloads/plans/rank_timeline.h"
 
 namespace railyard {
 namespace {
@@ -12,16 +15,22 @@ using CallKey = std::tuple<uint32_t, CollectiveKind, uint32_t, uint64_t>;
 
 struct ProgramCalls {
   std::map<CallKey, uint64_t> counts;
+  std::map<uint32_t, uint64_t> calls;  // by communicator; those of a group are one
   int64_t compute_ps = 0;
 };
 
 ProgramCalls CallsOf(const std::vector<TraceOperation>& program) {
   ProgramCalls calls;
+  std::pair<uint32_t, uint32_t> last_group;  // communicator, group
   for (const TraceOperation& operation : program) {
     if (operation.stream == 0) calls.compute_ps += operation.compute_before_ps;
     if (operation.kind == CollectiveKind::kCompute) continue;
     ++calls.counts[{operation.communicator, operation.kind, operation.peer,
                     operation.count * DatatypeBytes(operation.datatype)}];
+    const std::pair<uint32_t, uint32_t> group(operation.communicator, operation.group);
+    if (operation.group == 0 || group != std::exchange(last_group, group)) {
+      ++calls.calls[operation.communicator];
+    }
   }
   return calls;
 }
@@ -40,10 +49,6 @@ uint64_t SentBytes(CollectiveKind kind, uint64_t bytes, uint64_t size) {
   }
 }
 
-std::string GroupOf(const TraceCommunicator& communicator) {
-  return communicator.name.substr(0, communicator.name.find(' '));
-}
-
 }  // namespace
 
 PlanVolume VolumeOf(const Trace& trace) {
@@ -55,20 +60,22 @@ PlanVolume VolumeOf(const Trace& trace) {
     volume.compute_ps = std::max(volume.compute_ps, calls.compute_ps);
     for (const uint32_t rank : ranks[program]) {
       std::map<std::string, uint64_t> sent;
+      for (const auto& [number, count] : calls.calls) {
+        volume.groups[GroupNameOf(trace.communicators[number])].calls += count;
+      }
       for (const auto& [key, count] : calls.counts) {
         const auto& [number, kind, peer, bytes] = key;
         const TraceCommunicator& communicator = trace.communicators[number];
-        GroupVolume& group = volume.groups[GroupOf(communicator)];
-        group.calls += count;
+        GroupVolume& group = volume.groups[GroupNameOf(communicator)];
         const auto place = static_cast<size_t>(
             std::find(communicator.ranks.begin(), communicator.ranks.end(), rank) -
             communicator.ranks.begin());
         const size_t next =
             kind == CollectiveKind::kSend ? peer : (place + 1) % communicator.ranks.size();
         const uint64_t total = count * SentBytes(kind, bytes, communicator.ranks.size());
-        if (total == 0) continue;
+        if (total == 0 || next == place) continue;  // a rank's sends to itself cross no link
         volume.pairs[{rank, communicator.ranks[next]}] += total;
-        sent[GroupOf(communicator)] += total;
+        sent[GroupNameOf(communicator)] += total;
         group.bytes += total;
       }
       for (const auto& [name, bytes] : sent) {

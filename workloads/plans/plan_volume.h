@@ -3,7 +3,8 @@
 // ranks is one ring in the order of its communicator; each rank sends to the next
 //   AllReduce               2 (n - 1) / n of the buffer,
 //   AllGather, ReduceScatter  (n - 1) times a rank's share,
-// and a Send its bytes to its peer. What a collective rounds is rounded down.
+// and a Send, alone or of an AllToAllv, its bytes to its peer. What a collective rounds is rounded
+// down.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 namespace railyard {
 
 struct GroupVolume {
-  uint64_t calls = 0;          // over all ranks
+  uint64_t calls = 0;          // over all ranks; a group of sends and receives is one
   uint64_t bytes = 0;          // sent, over all ranks
   uint64_t largest_bytes = 0;  // by one rank
 };

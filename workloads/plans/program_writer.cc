@@ -18,10 +18,27 @@ void ProgramWriter::Collective(TraceOperation operation) {
   last_on_compute_ = Append(operation);
 }
 
+void ProgramWriter::Group(const std::vector<TraceOperation>& calls) {
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (i == 0) {
+      Collective(calls[i]);
+    } else {
+      last_on_compute_ = Add(PlanStream::kCompute, calls[i], kNone);
+    }
+  }
+}
+
 uint32_t ProgramWriter::Add(PlanStream stream, TraceOperation operation, uint32_t after) {
   operation.stream = static_cast<uint32_t>(stream);
   operation.after = after == kNone ? 0 : after + 1;
   return Append(operation);
+}
+
+uint32_t ProgramWriter::AddGroup(PlanStream stream, const std::vector<TraceOperation>& calls,
+                                 uint32_t after) {
+  uint32_t added = after;
+  for (size_t i = 0; i < calls.size(); ++i) added = Add(stream, calls[i], i == 0 ? after : kNone);
+  return added;
 }
 
 uint32_t ProgramWriter::Mark() {

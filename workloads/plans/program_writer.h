@@ -18,6 +18,8 @@ enum class PlanStream : uint8_t {
   kSendActivation,
   kReceiveGradient,
   kSendGradient,
+  kExpertData,  // gradients and parameters of experts
+  kEmbedding,   // rows of embedding tables and their gradients
 };
 
 class ProgramWriter {
@@ -28,9 +30,14 @@ class ProgramWriter {
   void WaitFor(uint32_t operation);
   // A collective on the compute stream, after the computation so far.
   void Collective(TraceOperation operation);
+  // Sends and receives that begin together, after the computation so far.
+  void Group(const std::vector<TraceOperation>& calls);
   // An operation on another stream, after operation `after` of any stream (kNone: of its own only).
   // Returns its number.
   uint32_t Add(PlanStream stream, TraceOperation operation, uint32_t after);
+  // Sends and receives on another stream that begin together. Returns the number of one of them,
+  // `after` if there are none.
+  uint32_t AddGroup(PlanStream stream, const std::vector<TraceOperation>& calls, uint32_t after);
   // The number of the operation that ends the computation so far.
   uint32_t Mark();
 

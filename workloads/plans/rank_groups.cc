@@ -51,4 +51,39 @@ std::vector<uint32_t> RankGroups::GroupOf(const PlanPlace& place, Dimension inne
   return ranks;
 }
 
+RankGroups::ExpertPlace RankGroups::ExpertPlaceOf(const PlanPlace& place) const {
+  uint32_t index = place[static_cast<size_t>(Dimension::kData)];
+  index = index * parallelism_.context() + place[static_cast<size_t>(Dimension::kContext)];
+  index = index * parallelism_.tensor() + place[static_cast<size_t>(Dimension::kTensor)];
+  return {index / parallelism_.expert, index % parallelism_.expert};
+}
+
+uint32_t RankGroups::RankInStage(PlanPlace place, const ExpertPlace& expert) const {
+  uint32_t index = expert.group * parallelism_.expert + expert.place;
+  for (const Dimension dimension : {Dimension::kTensor, Dimension::kContext, Dimension::kData}) {
+    const auto d = static_cast<size_t>(dimension);
+    place[d] = index % parallelism_.parts[d];
+    index /= parallelism_.parts[d];
+  }
+  return RankAt(place);
+}
+
+std::vector<uint32_t> RankGroups::ExpertGroupOf(const PlanPlace& place) const {
+  ExpertPlace member = ExpertPlaceOf(place);
+  std::vector<uint32_t> ranks(parallelism_.expert);
+  for (member.place = 0; member.place < ranks.size(); ++member.place) {
+    ranks[member.place] = RankInStage(place, member);
+  }
+  return ranks;
+}
+
+std::vector<uint32_t> RankGroups::ExpertDataGroupOf(const PlanPlace& place) const {
+  ExpertPlace member = ExpertPlaceOf(place);
+  std::vector<uint32_t> ranks(parallelism_.ExpertGroups());
+  for (member.group = 0; member.group < ranks.size(); ++member.group) {
+    ranks[member.group] = RankInStage(place, member);
+  }
+  return ranks;
+}
+
 }  // namespace railyard

@@ -26,7 +26,21 @@ class RankGroups {
   // Those that differ along `inner` and `outer` only, by their index along `outer`, then `inner`.
   std::vector<uint32_t> GroupOf(const PlanPlace& place, Dimension inner, Dimension outer) const;
 
+  // Which expert-parallel group of its stage a place is in, and where in it: groups are
+  // `expert` consecutive places, counted along tensor, then context, then data.
+  struct ExpertPlace {
+    uint32_t group = 0;
+    uint32_t place = 0;
+  };
+  ExpertPlace ExpertPlaceOf(const PlanPlace& place) const;
+  // The ranks of that place's expert-parallel group; and those of its stage that hold the same
+  // experts, by group.
+  std::vector<uint32_t> ExpertGroupOf(const PlanPlace& place) const;
+  std::vector<uint32_t> ExpertDataGroupOf(const PlanPlace& place) const;
+
  private:
+  uint32_t RankInStage(PlanPlace place, const ExpertPlace& expert) const;
+
   const Parallelism& parallelism_;
   std::vector<PlanPlace> place_of_;  // by rank
 };

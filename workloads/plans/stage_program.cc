@@ -6,8 +6,10 @@
 #include <cmath>
 #include <utility>
 
+#include "workloads/plans/expert_calls.h"
 #include "workloads/plans/gradient_buckets.h"
 #include "workloads/plans/layer_work.h"
+#include "workloads/plans/optimizer.h"
 #include "workloads/plans/pipeline_schedule.h"
 #include "workloads/plans/program_writer.h"
 
@@ -61,6 +63,7 @@ struct Unit {
 struct LayerUnit : Unit {
   std::vector<uint64_t> attention;  // by weight, in the order of the backward pass
   std::vector<uint64_t> feed_forward;
+  std::vector<uint64_t> experts;  // of this rank, with expert parallelism
 };
 struct EndUnit : Unit {
   std::vector<uint64_t> weights;  // likewise
@@ -68,7 +71,8 @@ struct EndUnit : Unit {
 
 class StageSynthesis {
  public:
-  StageSynthesis(const Plan& plan, uint32_t stage)
+  StageSynthesis(const Plan& plan, uint32_t stage, const StageExchanges* exchanges,
+                 uint32_t expert_place)
       : plan_(plan),
         model_(plan.model),
         training_(std::get<Training>(plan.job)),
@@ -79,14 +83,21 @@ class StageSynthesis {
         tokens_(uint64_t{training_.micro_batch} * training_.sequence / parts_.context()),
         activation_(DatatypeOf(model_.precision)),
         times_(TimesOf(plan)),
-        data_(training_, model_.precision, static_cast<uint32_t>(StageGroup::kData),
-              parts_.data() * parts_.context(), writer_) {
+        exchanges_(exchanges),
+        expert_place_(expert_place),
+        last_layer_(model_, model_.layers - 1, parts_.tensor()),
+        data_(training_, model_.precision, PlanStream::kData,
+              static_cast<uint32_t>(StageGroup::kData), parts_.data() * parts_.context(), writer_),
+        expert_data_(training_, model_.precision, PlanStream::kExpertData,
+                     static_cast<uint32_t>(StageGroup::kExpertData), parts_.ExpertGroups(),
+                     writer_),
+        expert_calls_(plan, static_cast<uint32_t>(StageGroup::kExpert), expert_place, writer_) {
     CountWeights();
   }
 
   std::vector<TraceOperation> Write() {
     const std::vector<StageTask> tasks = StageTasks(shape_, stage_);
-    for (uint32_t i = 0; i < training_.iterations; ++i) {
+    for (iteration_ = 0; iteration_ < training_.iterations; ++iteration_) {
       for (const StageTask& task : tasks) {
         WriteTask(task);
         before_last_end_ = std::exchange(last_end_, writer_.Mark());
@@ -95,6 +106,16 @@ class StageSynthesis {
     }
     writer_.Mark();
     return writer_.Take();
+  }
+
+  int64_t OptimizerPs() const {
+    if (plan_.compute.given) return plan_.compute.given->optimizer_ps;
+    const double dense_ranks = training_.zero > 0 ? parts_.data() * parts_.context() : 1;
+    const double expert_ranks = training_.zero > 0 ? parts_.ExpertGroups() : 1;
+    const double elements = static_cast<double>(stage_elements_) / dense_ranks +
+                            static_cast<double>(stage_expert_elements_) / expert_ranks;
+    return ComputeTimePs(plan_.compute, model_.precision,
+                         OptimizerWork(elements, training_.gradient_precision, model_.precision));
   }
 
  private:
@@ -107,11 +128,12 @@ class StageSynthesis {
 
   void WriteTask(const StageTask& task) {
     const auto [first_layer, end_layer] = LayersOf(plan_, VirtualStage(task));
+    micro_batch_ = task.micro_batch;
     if (task.work == StageWork::kForward) {
       if (!IsFirst(task)) Receive(PlanStream::kReceiveActivation, StageGroup::kActivationIn);
       if (IsFirst(task)) EmbeddingForward();
       for (uint32_t layer = first_layer; layer < end_layer; ++layer) {
-        data_.GatherUnit(layers_[Kind(layer)].elements);
+        GatherLayer(layer);
         LayerForward(layer);
       }
       if (IsLast(task)) OutputForward();
@@ -121,16 +143,18 @@ class StageSynthesis {
     const bool has_inputs = task.work == StageWork::kBackward;
     const bool has_weights = !has_inputs || !SplitsBackward();
     const bool reduces = has_weights && data_.Reduces(task.micro_batch);
+    expert_reduces_ = has_weights && expert_data_.Reduces(task.micro_batch);
     if (has_inputs && !IsLast(task)) {
       Receive(PlanStream::kReceiveGradient, StageGroup::kGradientIn);
     }
     if (IsLast(task)) OutputBackward(has_inputs, has_weights, reduces);
     for (uint32_t layer = end_layer; layer-- > first_layer;) {
-      if (has_inputs) data_.GatherUnit(layers_[Kind(layer)].elements);
+      if (has_inputs) GatherLayer(layer);
       LayerBackward(layer, has_inputs, has_weights, reduces);
     }
     if (IsFirst(task)) EmbeddingBackward(has_inputs, has_weights, reduces);
     if (reduces) data_.EndBackward(false);
+    if (expert_reduces_) expert_data_.EndBackward(false);
     if (has_inputs && !IsFirst(task)) {
       Send(PlanStream::kSendGradient, StageGroup::kGradientOut);
     }
@@ -149,9 +173,75 @@ class StageSynthesis {
     GatherContext();
     writer_.Compute(times_.attention_ps);
     ReduceOutput();
+    if (HasDividedExperts(layer)) {
+      ExpertForward(layer);
+      return;
+    }
     GatherInput();
     writer_.Compute(times_.feed_forward_ps[Kind(layer)]);
     ReduceOutput();
+  }
+
+  bool HasDividedExperts(uint32_t layer) const {
+    return exchanges_ != nullptr && model_.HasExperts(layer);
+  }
+  const ExpertExchange& ExchangeOf(uint32_t layer) const {
+    return exchanges_->At(iteration_, micro_batch_, layer);
+  }
+
+  // The routed experts of this rank. A given time is that of the mean load.
+  int64_t RoutedPs(const ExpertExchange& exchange) const {
+    const uint64_t received = exchange.ReceivedBy(expert_place_);
+    if (plan_.compute.given) {
+      const double mean =
+          static_cast<double>(tokens_ / parts_.tensor() * model_.experts->per_token);
+      return std::llround(static_cast<double>(plan_.compute.given->feed_forward_ps) *
+                          static_cast<double>(received) / mean);
+    }
+    return ComputeTimePs(plan_.compute, model_.precision,
+                         last_layer_.RoutedFeedForward(received, exchange.ActiveOn(expert_place_)));
+  }
+
+  // The router and the shared expert, which tensor parallelism divides.
+  int64_t SharedPs() const {
+    if (plan_.compute.given) return 0;
+    return ComputeTimePs(plan_.compute, model_.precision, last_layer_.SharedFeedForward(tokens_));
+  }
+  bool HasSharedExpert() const { return model_.experts->shared_feed_forward > 0; }
+
+  void ExpertForward(uint32_t layer) {
+    const ExpertExchange& exchange = ExchangeOf(layer);
+    if (HasSharedExpert()) GatherInput();
+    writer_.Compute(SharedPs());
+    if (HasSharedExpert()) ReduceOutput();
+    expert_calls_.GatherCounts();
+    expert_calls_.Dispatch(exchange);
+    writer_.Compute(RoutedPs(exchange));
+    expert_calls_.Combine(exchange);
+  }
+
+  void ExpertBackward(uint32_t layer, bool has_inputs, bool has_weights) {
+    const ExpertExchange& exchange = ExchangeOf(layer);
+    if (has_inputs) expert_calls_.Dispatch(exchange);
+    ComputeBackward(RoutedPs(exchange), has_inputs, has_weights);
+    if (expert_reduces_) {
+      for (const uint64_t elements : layers_[Kind(layer)].experts) expert_data_.Ready(elements);
+      if (training_.zero == 3) expert_data_.CloseBucket();
+    }
+    if (has_inputs) expert_calls_.Combine(exchange);
+    if (HasSharedExpert()) {
+      PartBackward(SharedPs(), has_inputs, has_weights, true);
+    } else {
+      ComputeBackward(SharedPs(), has_inputs, has_weights);
+    }
+  }
+
+  void GatherLayer(uint32_t layer) {
+    data_.GatherUnit(layers_[Kind(layer)].elements);
+    if (!HasDividedExperts(layer)) return;
+    uint64_t elements = 0;
+    for (const uint64_t expert : layers_[Kind(layer)].experts) elements += expert;
+    expert_data_.GatherUnit(elements);
   }
 
   void OutputForward() {
@@ -169,18 +259,26 @@ class StageSynthesis {
   // `ps` is the forward time. Tensor parallelism: gradients come in divided (sequence parallel) and
   // go out reduced; the weights' gradients need the whole input again.
   void PartBackward(int64_t ps, bool has_inputs, bool has_weights, bool output_is_divided) {
-    const auto share_ps =
-        static_cast<int64_t>(std::llround(static_cast<double>(ps) * times_.backward_ratio / 2));
     if (has_inputs && output_is_divided) GatherInput();
     if (has_weights) GatherInput();
-    writer_.Compute((has_inputs ? share_ps : 0) + (has_weights ? share_ps : 0));
+    ComputeBackward(ps, has_inputs, has_weights);
     if (has_inputs) ReduceOutput();
+  }
+
+  void ComputeBackward(int64_t ps, bool has_inputs, bool has_weights) {
+    const auto share_ps =
+        static_cast<int64_t>(std::llround(static_cast<double>(ps) * times_.backward_ratio / 2));
+    writer_.Compute((has_inputs ? share_ps : 0) + (has_weights ? share_ps : 0));
   }
 
   void LayerBackward(uint32_t layer, bool has_inputs, bool has_weights, bool reduces) {
     if (has_inputs && training_.recompute == Recompute::kFull) LayerForward(layer);
     const LayerUnit& unit = layers_[Kind(layer)];
-    PartBackward(times_.feed_forward_ps[Kind(layer)], has_inputs, has_weights, true);
+    if (HasDividedExperts(layer)) {
+      ExpertBackward(layer, has_inputs, has_weights);
+    } else {
+      PartBackward(times_.feed_forward_ps[Kind(layer)], has_inputs, has_weights, true);
+    }
     if (reduces) Ready(unit.feed_forward);
     if (has_inputs) GatherContext();
     PartBackward(times_.attention_ps, has_inputs, has_weights, true);
@@ -279,8 +377,10 @@ class StageSynthesis {
   // --- The end of an iteration.
 
   void EndIteration() {
-    data_.EndBackward(true);
-    if (data_.last() != ProgramWriter::kNone) writer_.WaitFor(data_.last());
+    for (GradientBuckets* const data : {&data_, &expert_data_}) {
+      data->EndBackward(true);
+      if (data->last() != ProgramWriter::kNone) writer_.WaitFor(data->last());
+    }
     // Each rank of a tensor group saw its part of the sequence only.
     if (parts_.sequence && whole_elements_ > 0) {
       OnTensorGroup(CollectiveKind::kAllReduce, whole_elements_,
@@ -294,20 +394,8 @@ class StageSynthesis {
     }
     writer_.Compute(OptimizerPs());
     data_.GatherParameters();
+    expert_data_.GatherParameters();
     last_end_ = writer_.Mark();
-  }
-
-  // Adam with mixed precision (Micikevicius et al., arXiv 1710.03740): reads the gradient, reads
-  // and writes master weight and two moments in FP32, writes the weight.
-  int64_t OptimizerPs() const {
-    if (plan_.compute.given) return plan_.compute.given->optimizer_ps;
-    const double divided_by = training_.zero > 0 ? parts_.data() * parts_.context() : 1;
-    const double bytes_per_element =
-        PrecisionBytes(training_.gradient_precision) + 2 * 3 * 4 + PrecisionBytes(model_.precision);
-    return ComputeTimePs(
-        plan_.compute, model_.precision,
-        {.flops = 0,
-         .memory_bytes = static_cast<double>(stage_elements_) / divided_by * bytes_per_element});
   }
 
   // --- Weights of this rank.
@@ -334,6 +422,12 @@ class StageSynthesis {
     for (const uint32_t layer : {0u, model_.layers - 1}) {
       LayerUnit unit;
       for (const Weight& weight : LayerWeights(model_, layer)) {
+        if (parts_.expert > 1 && weight.use == WeightUse::kRoutedExpert) {
+          if (unit.experts.size() < model_.experts->count / parts_.expert) {
+            unit.experts.push_back(weight.elements);
+          }
+          continue;
+        }
         AddWeight(weight, weight.use == WeightUse::kAttention ? unit.attention : unit.feed_forward,
                   unit);
       }
@@ -352,7 +446,10 @@ class StageSynthesis {
 
     for (uint32_t chunk = 0; chunk < shape_.chunks; ++chunk) {
       const auto [first, end] = LayersOf(plan_, chunk * shape_.stages + stage_);
-      for (uint32_t layer = first; layer < end; ++layer) AddToStage(layers_[Kind(layer)]);
+      for (uint32_t layer = first; layer < end; ++layer) {
+        AddToStage(layers_[Kind(layer)]);
+        for (const uint64_t expert : layers_[Kind(layer)].experts) stage_expert_elements_ += expert;
+      }
     }
     if (stage_ == 0) AddToStage(embedding_);
     if (stage_ + 1 == shape_.stages) AddToStage(output_);
@@ -372,13 +469,23 @@ class StageSynthesis {
   const uint64_t tokens_;  // of a micro-batch, on one rank
   const Datatype activation_;
   const PartTimes times_;
+  const StageExchanges* const exchanges_;  // nullptr without expert parallelism
+  const uint32_t expert_place_;
+  const LayerWork last_layer_;       // which has experts if any has
   std::array<LayerUnit, 2> layers_;  // by Kind
   EndUnit embedding_;
   EndUnit output_;
-  uint64_t stage_elements_ = 0;  // of all weights of this rank
-  uint64_t whole_elements_ = 0;  // of those that the tensor group does not divide
+  uint64_t stage_elements_ = 0;         // of all weights of this rank but divided experts
+  uint64_t stage_expert_elements_ = 0;  // of these
+  uint64_t whole_elements_ = 0;         // of those that the tensor group does not divide
   ProgramWriter writer_;
   GradientBuckets data_;
+  GradientBuckets expert_data_;
+  ExpertCalls expert_calls_;
+  // Of what is being written:
+  uint32_t iteration_ = 0;
+  uint32_t micro_batch_ = 0;
+  bool expert_reduces_ = false;
   // The operations that end the last task and the one before it.
   uint32_t last_end_ = ProgramWriter::kNone;
   uint32_t before_last_end_ = ProgramWriter::kNone;
@@ -386,8 +493,52 @@ class StageSynthesis {
 
 }  // namespace
 
-std::vector<TraceOperation> StageProgram(const Plan& plan, uint32_t stage) {
-  return StageSynthesis(plan, stage).Write();
+StageExchanges::StageExchanges(const Plan& plan, uint32_t stage, uint32_t group)
+    : layer_index_(plan.model.layers) {
+  const auto& training = std::get<Training>(plan.job);
+  const Parallelism& parts = plan.parallelism;
+  std::vector<uint32_t> layers;
+  for (uint32_t chunk = 0; chunk < training.virtual_stages; ++chunk) {
+    const auto [first, end] = LayersOf(plan, chunk * parts.pipeline() + stage);
+    for (uint32_t layer = first; layer < end; ++layer) {
+      if (!plan.model.HasExperts(layer)) continue;
+      layer_index_[layer] = layers.size();
+      layers.push_back(layer);
+    }
+  }
+  layers_ = layers.size();
+  micro_batches_ = training.micro_batches;
+  const std::vector<uint64_t> tokens_of(
+      parts.expert,
+      uint64_t{training.micro_batch} * training.sequence / parts.context() / parts.tensor());
+  for (uint32_t iteration = 0; iteration < training.iterations; ++iteration) {
+    for (uint32_t micro_batch = 0; micro_batch < micro_batches_; ++micro_batch) {
+      for (const uint32_t layer : layers) {
+        exchanges_.push_back(RouteTokens(plan, {group, iteration, micro_batch, layer}, tokens_of));
+      }
+    }
+  }
+}
+
+const ExpertExchange& StageExchanges::At(uint32_t iteration, uint32_t micro_batch,
+                                         uint32_t layer) const {
+  return exchanges_[(size_t{iteration} * micro_batches_ + micro_batch) * layers_ +
+                    layer_index_[layer]];
+}
+
+uint64_t StageExchanges::dropped() const {
+  uint64_t dropped = 0;
+  for (const ExpertExchange& exchange : exchanges_) dropped += exchange.dropped;
+  return dropped;
+}
+
+std::vector<TraceOperation> StageProgram(const Plan& plan, uint32_t stage,
+                                         const StageExchanges* exchanges, uint32_t expert_place) {
+  return StageSynthesis(plan, stage, exchanges, expert_place).Write();
+}
+
+int64_t StageOptimizerPs(const Plan& plan, uint32_t stage) {
+  return StageSynthesis(plan, stage, nullptr, 0).OptimizerPs();
 }
 
 uint64_t StageOperationsBound(const Plan& plan) {
@@ -400,9 +551,12 @@ uint64_t StageOperationsBound(const Plan& plan) {
   const uint64_t weights =
       (stage_layers + 1) * (kWeightsPerLayer + (model.experts ? model.experts->count : 0));
   const uint64_t reductions = training.zero >= 2 ? training.micro_batches : 1;
+  // A layer's AllToAllvs: two forward, two backward, two where it is done again.
+  constexpr uint64_t kAllToAlls = 6;
+  const uint64_t peers = plan.parallelism.expert > 1 ? plan.parallelism.expert : 0;
   return uint64_t{training.iterations} *
-         (training.micro_batches *
-              (stage_layers * kPerLayer + training.virtual_stages * kPerMicroBatch) +
+         (training.micro_batches * (stage_layers * (kPerLayer + kAllToAlls * 2 * peers) +
+                                    training.virtual_stages * kPerMicroBatch) +
           2 * weights * reductions);
 }
 

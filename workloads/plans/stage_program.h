@@ -12,7 +12,9 @@
 // again before its backward pass, and their gradients reduce-scattered (Llama team, arXiv
 // 2407.21783, section 3.3.2). Pipeline: a micro-batch's activations and gradients go to the next
 // and previous stage while the stage works on; they are received from when the task before the one
-// that needs them begins. Data parallel (Rajbhandari et al., arXiv 1910.02054): docs/workloads.md.
+// that needs them begins. Expert parallel: tokens go to their experts and back in the forward and
+// in the backward pass (workloads/plans/expert_calls.h). Data parallel (Rajbhandari et al., arXiv
+// 1910.02054): docs/workloads.md.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "traces/trace.h"
+#include "workloads/plans/expert_traffic.h"
 #include "workloads/plans/plan.h"
 
 namespace railyard {
@@ -33,13 +36,37 @@ enum class StageGroup : uint8_t {
   kActivationOut,
   kGradientIn,
   kGradientOut,
+  kExpert,
+  kExpertData,  // of the same experts
 };
-inline constexpr uint32_t kStageGroupCount = 8;
+inline constexpr uint32_t kStageGroupCount = 10;
 
-// Precondition: the plan's job is a Training, stage < its pipeline.
-std::vector<TraceOperation> StageProgram(const Plan& plan, uint32_t stage);
+// What an expert-parallel group of a stage exchanges, iteration by iteration.
+class StageExchanges {
+ public:
+  StageExchanges(const Plan& plan, uint32_t stage, uint32_t group);
+  // Precondition: the layer is the stage's and has experts.
+  const ExpertExchange& At(uint32_t iteration, uint32_t micro_batch, uint32_t layer) const;
+  // Over all of them.
+  uint64_t dropped() const;
+
+ private:
+  size_t layers_ = 0;
+  uint32_t micro_batches_ = 0;
+  std::vector<size_t> layer_index_;  // by layer of the model
+  std::vector<ExpertExchange> exchanges_;
+};
+
+// Precondition: the plan's job is a Training, stage < its pipeline. With expert parallelism: of the
+// rank of that place in the group of `exchanges`, else nullptr.
+std::vector<TraceOperation> StageProgram(const Plan& plan, uint32_t stage,
+                                         const StageExchanges* exchanges = nullptr,
+                                         uint32_t expert_place = 0);
 // No fewer than StageProgram's.
 uint64_t StageOperationsBound(const Plan& plan);
+
+// What the optimizer of a rank of that stage takes, once per iteration.
+int64_t StageOptimizerPs(const Plan& plan, uint32_t stage);
 
 // Layers first.first to first.second - 1 are those of that virtual stage.
 std::pair<uint32_t, uint32_t> LayersOf(const Plan& plan, uint32_t virtual_stage);

@@ -2,16 +2,19 @@
 #include "workloads/plans/synthesize.h"
 
 #include "workloads/plans/inference_plan.h"
+#include "workloads/plans/layered_plan.h"
 #include "workloads/plans/training_plan.h"
 
 namespace railyard {
 
 uint64_t OperationCount(const Plan& plan) {
+  if (plan.layered) return LayeredOperationCount(plan);
   return std::holds_alternative<Inference>(plan.job) ? InferenceOperationCount(plan)
                                                      : TrainingOperationCount(plan);
 }
 
 Trace Synthesize(const Plan& plan) {
+  if (plan.layered) return SynthesizeLayered(plan);
   return std::holds_alternative<Inference>(plan.job) ? SynthesizeInference(plan)
                                                      : SynthesizeTraining(plan);
 }

@@ -115,24 +115,35 @@ void CheckTokens(const PlanReader& reader, const ModelConfig& model, const Paral
 
 }  // namespace
 
-Training LoadTraining(const ProtoCursor& cursor, const ModelConfig& model,
-                      const Parallelism& parallelism, Diagnostics& diagnostics) {
+Training LoadTraining(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();
   const PlanReader reader(cursor, diagnostics);
   Training training;
-  reader.Required("sequence", 1, kSequenceMax, "tokens, e.g. 4096", training.sequence);
+  if (plan.layered) {
+    for (const char* const field : {"sequence", "schedule", "virtual_stages", "recompute"}) {
+      if (reader.Has(field)) {
+        reader.Error(field, "the model is no transformer (expected none)");
+      }
+    }
+  } else {
+    reader.Required("sequence", 1, kSequenceMax, "tokens, e.g. 4096", training.sequence);
+  }
   reader.Required("micro_batch", 1, kMicroBatchMax, "samples, e.g. 1", training.micro_batch);
   reader.Required("micro_batches", 1, kMicroBatchMax, "e.g. 16", training.micro_batches);
   reader.Number("iterations", 1, kIterationsMax, training.iterations);
-  training.gradient_precision = model.precision;
+  training.gradient_precision = plan.precision();
   reader.ReadPrecision("gradient_precision", training.gradient_precision);
   const auto& message = static_cast<const protos::Training&>(cursor.message());
   training.recompute =
       message.recompute() == protos::Training::FULL ? Recompute::kFull : Recompute::kNone;
-  LoadPipeline(reader, model, parallelism, training);
-  LoadData(reader, parallelism, training);
-  if (diagnostics.error_count() == errors_before) {
-    CheckTokens(reader, model, parallelism, training);
+  if (!plan.layered) LoadPipeline(reader, plan.model, plan.parallelism, training);
+  LoadData(reader, plan.parallelism, training);
+  if (plan.layered && training.zero == 3) {
+    reader.Error("zero",
+                 "layers of this model are not gathered one by one (expected ZERO_0 to ZERO_2)");
+  }
+  if (diagnostics.error_count() == errors_before && !plan.layered) {
+    CheckTokens(reader, plan.model, plan.parallelism, training);
   }
   return training;
 }

@@ -25,6 +25,10 @@ class TrainingSynthesis {
   Trace Build() {
     const uint32_t stages = plan_.parallelism.pipeline();
     for (uint32_t stage = 0; stage < stages; ++stage) {
+      if (plan_.parallelism.expert > 1) {
+        SetExpertPrograms(stage);
+        continue;
+      }
       const std::vector<TraceOperation> program = StageProgram(plan_, stage);
       for (uint32_t rank = 0; rank < groups_.rank_count(); ++rank) {
         const PlanPlace& place = groups_.PlaceOf(rank);
@@ -35,6 +39,19 @@ class TrainingSynthesis {
   }
 
  private:
+  // Ranks of an expert-parallel group hold different experts, and get different tokens.
+  void SetExpertPrograms(uint32_t stage) {
+    for (uint32_t group = 0; group < plan_.parallelism.ExpertGroups(); ++group) {
+      const StageExchanges exchanges(plan_, stage, group);
+      for (uint32_t rank = 0; rank < groups_.rank_count(); ++rank) {
+        const PlanPlace& place = groups_.PlaceOf(rank);
+        const RankGroups::ExpertPlace expert = groups_.ExpertPlaceOf(place);
+        if (StageOf(place) != stage || expert.group != group) continue;
+        SetProgram(place, StageProgram(plan_, stage, &exchanges, expert.place));
+      }
+    }
+  }
+
   void SetProgram(const PlanPlace& place, std::vector<TraceOperation> program) {
     std::array<uint32_t, kStageGroupCount> communicators;
     communicators.fill(kUnknown);
@@ -66,6 +83,10 @@ class TrainingSynthesis {
         return Find("activations", {groups_.RankAt(place), AtStage(place, StageOf(place) + 1)});
       case StageGroup::kGradientIn:
         return Find("gradients", {AtStage(place, StageOf(place) + 1), groups_.RankAt(place)});
+      case StageGroup::kExpert:
+        return Find("expert", groups_.ExpertGroupOf(place));
+      case StageGroup::kExpertData:
+        return Find("expert-data", groups_.ExpertDataGroupOf(place));
       case StageGroup::kGradientOut:
         break;
     }
@@ -108,6 +129,7 @@ uint64_t TrainingOperationCount(const Plan& plan) {
   const uint32_t stages = plan.parallelism.pipeline();
   const uint64_t bound = StageOperationsBound(plan) * stages;
   if (bound > kPlanOperationsMax) return bound;
+  if (plan.parallelism.expert > 1) return bound * plan.parallelism.StageRanks();
   uint64_t count = 0;
   for (uint32_t stage = 0; stage < stages; ++stage) count += StageProgram(plan, stage).size();
   return count * (plan.parallelism.RankCount() / stages);

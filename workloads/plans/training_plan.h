@@ -9,7 +9,8 @@
 
 namespace railyard {
 
-// Of a plan so large that counting would take long, a number above kPlanOperationsMax.
+// Of a plan so large that counting would take long, a number above kPlanOperationsMax; of one with
+// expert parallelism, whose calls are known only when tokens are drawn, no fewer than there are.
 uint64_t TrainingOperationCount(const Plan& plan);
 // Precondition: the plan's job is a Training.
 Trace SynthesizeTraining(const Plan& plan);

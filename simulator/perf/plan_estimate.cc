@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/perf/plan_estimate.h"
+
+#include <algorithm>
+#include <variant>
+#include <vector>
+
+#include "workloads/plans/rank_groups.h"
+#include "workloads/plans/rank_timeline.h"
+#include "workloads/plans/stage_program.h"
+
+namespace railyard {
+namespace {
+
+struct StageTimeline {
+  RankTimeline timeline;
+  uint32_t rank = 0;
+};
+
+StageTimeline LongestOf(const Trace& trace, const CallTimes& times) {
+  StageTimeline longest;
+  for (const std::vector<uint32_t>& ranks : trace.operations.RanksOfPrograms()) {
+    if (ranks.empty()) continue;
+    const RankTimeline timeline =
+        TimelineOf(trace.operations[ranks.front()], trace.communicators,
+                   [&](const PlannedCall& call) { return times.TimePs(call); });
+    if (timeline.total_ps() > longest.timeline.total_ps()) longest = {timeline, ranks.front()};
+  }
+  return longest;
+}
+
+// Of one micro-batch over one boundary: the longest that any rank sends.
+int64_t TransferPs(const Trace& trace, const CallTimes& times) {
+  int64_t longest_ps = 0;
+  for (const std::vector<uint32_t>& ranks : trace.operations.RanksOfPrograms()) {
+    if (ranks.empty()) continue;
+    for (const PlannedCall& call : CallsOf(trace.operations[ranks.front()], trace.communicators)) {
+      if (call.kind == CollectiveKind::kSend) longest_ps = std::max(longest_ps, times.TimePs(call));
+    }
+  }
+  return longest_ps;
+}
+
+}  // namespace
+
+EstimateResult EstimatePlan(const Plan& plan, const Trace& trace, const CallTimes& times) {
+  const auto [timeline, rank] = LongestOf(trace, times);
+  EstimateResult estimate{.compute_ps = timeline.compute_ps,
+                          .tensor_ps = timeline.blocking_ps,
+                          .data_ps = timeline.exposed_ps};
+  const auto* const training = std::get_if<Training>(&plan.job);
+  const int64_t stages = plan.parallelism.pipeline();
+  if (training == nullptr || plan.layered || stages == 1) return estimate;
+
+  const RankGroups groups(plan.parallelism);
+  const uint32_t stage = groups.PlaceOf(rank)[static_cast<size_t>(Dimension::kPipeline)];
+  const int64_t iterations = training->iterations;
+  const int64_t micro_batches = training->micro_batches;
+  const int64_t chunks = training->virtual_stages;
+  const int64_t passes_ps =
+      timeline.compute_ps + timeline.blocking_ps - iterations * StageOptimizerPs(plan, stage);
+  const int64_t share = training->schedule == PipelineScheduleKind::kZeroBubble ? 3 : chunks;
+  estimate.bubble_ps = (stages - 1) * passes_ps / micro_batches / share;
+  const int64_t transfers = training->schedule == PipelineScheduleKind::kInterleaved
+                                ? 2 * (stages * chunks - 1)
+                                : 2 * (stages - 1) * ((micro_batches + stages - 1) / stages);
+  estimate.pipeline_ps = iterations * transfers * TransferPs(trace, times);
+  return estimate;
+}
+
+}  // namespace railyard

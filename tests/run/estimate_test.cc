@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Estimated beside simulated times: the second study's configurations.
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/run/program.h"
+
+namespace railyard::testing {
+namespace {
+
+class EstimateTest : public ProgramTest {
+ protected:
+  static std::string Replaced(std::string text, const std::string& what, const std::string& by) {
+    const size_t at = text.find(what);
+    EXPECT_NE(at, std::string::npos) << what;
+    return at == std::string::npos ? text : text.replace(at, what.size(), by);
+  }
+
+  // A shipped scenario and its plan, at that utilisation.
+  void ExpectWithinTenPercent(const std::string& name, const std::string& plan,
+                              const std::string& stated, const std::string& utilisation) {
+    const std::string folder = std::string(RAILYARD_SOURCE_DIR) + "/workloads/examples/";
+    scratch_.Write("plan.textproto",
+                   Replaced(ReadText(folder + plan + ".textproto"), "utilisation: " + stated,
+                            "utilisation: " + utilisation));
+    const EndedRun run =
+        RunText(Replaced(ReadText(ShippedScenario(name)),
+                         "../../workloads/examples/" + plan + ".textproto", "plan.textproto"));
+    ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+    EXPECT_LE(std::abs(run.Real("estimate.difference")), 0.1) << name << " at " << utilisation;
+    EXPECT_EQ(run.Integer("estimate.total_ps"),
+              run.Integer("estimate.compute_ps") + run.Integer("estimate.tensor_ps") +
+                  run.Integer("estimate.pipeline_ps") + run.Integer("estimate.data_ps") +
+                  run.Integer("estimate.bubble_ps"));
+    EXPECT_NE(run.exit.output.find("\nEstimated "), std::string::npos) << run.exit.output;
+  }
+};
+
+TEST_F(EstimateTest, TheStudysConfigurationsAreWithinTenPercent) {
+  for (const char* const utilisation : {"0.3", "0.4"}) {
+    ExpectWithinTenPercent("study_gpt_1_5b_16_rtx3090", "gpt_1_5b_16", "0.3", utilisation);
+    ExpectWithinTenPercent("study_gpt_3b_32_rtx3090", "gpt_3b_32", "0.3", utilisation);
+    ExpectWithinTenPercent("study_gpt_1_5b_4_v100", "gpt_1_5b_4", "0.4", utilisation);
+    ExpectWithinTenPercent("study_gpt_3b_8_v100", "gpt_3b_8", "0.4", utilisation);
+  }
+}
+
+// Without communication worth the name, and given times, the closed form is the pipeline's: 5
+// micro-batches on 2 stages, 2 layers of 90 us each, both passes.
+TEST_F(EstimateTest, ABubbleIsItsClosedForm) {
+  scratch_.Write("plan.textproto",
+                 "model { layers: 4 hidden: 64 heads: 4 feed_forward: 64 vocabulary: 64 }\n"
+                 "parallelism { pipeline: 2 }\n"
+                 "compute { given { attention: \"10us\" feed_forward: \"20us\" embedding: \"0s\" "
+                 "output_layer: \"0s\" backward_ratio: 2 optimizer: \"7us\" } }\n"
+                 "training { sequence: 16 micro_batch: 1 micro_batches: 5 iterations: 3 }\n");
+  const EndedRun run = RunText(RailOptimized(2) + "workload { plan: \"plan.textproto\" }\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.Integer("estimate.compute_ps"), 3 * (5 * 2 * 90 + 7) * 1'000'000ll);
+  EXPECT_EQ(run.Integer("estimate.bubble_ps"), 3 * 2 * 90 * 1'000'000ll);
+  EXPECT_EQ(run.Integer("estimate.data_ps"), 0);
+  EXPECT_LE(std::abs(run.Real("estimate.difference")), 0.1);
+}
+
+TEST_F(EstimateTest, OnlyWholePlansAreEstimated) {
+  scratch_.Write("plan.textproto",
+                 "model { layers: 2 hidden: 64 heads: 4 feed_forward: 64 vocabulary: 64 }\n"
+                 "parallelism { tensor: 4 }\n"
+                 "compute { accelerator: \"h100-sxm\" utilisation: 0.5 memory_utilisation: 0.5 }\n"
+                 "training { sequence: 16 micro_batch: 1 micro_batches: 5 }\n");
+  const auto has_estimate = [&](const std::string& workload,
+                                const std::vector<std::string>& arguments) {
+    const EndedRun run = RunText(RailOptimized(1) + "workload { " + workload + " }\n", arguments);
+    EXPECT_EQ(run.exit.status, 0) << run.exit.errors;
+    return !run.At("estimate").IsNull();
+  };
+  const std::string plan = "plan: \"plan.textproto\"";
+  EXPECT_TRUE(has_estimate(plan, {}));
+  EXPECT_FALSE(has_estimate(plan, {"--no-estimate"}));
+  EXPECT_FALSE(has_estimate(plan + " operations_max: 10", {}));
+  EXPECT_FALSE(has_estimate("program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } }", {}));
+}
+
+TEST_F(EstimateTest, ACommandEstimatesOnAFabric) {
+  scratch_.Write("plan.textproto",
+                 "model { preset: \"bert-base\" }\n"
+                 "parallelism { tensor: 4 data: 2 ranks: 8 }\n"
+                 "compute { accelerator: \"h100-sxm\" utilisation: 0.5 memory_utilisation: 0.5 }\n"
+                 "training { sequence: 128 micro_batch: 4 micro_batches: 2 }\n");
+  const ProgramExit right =
+      Railyard({"estimate", scratch_.Path("plan.textproto"), "--fabric", "dgx-h100"});
+  EXPECT_EQ(right.status, 0) << right.errors;
+  for (const char* const text : {"measured", "tensor       AllReduce           4", "together"}) {
+    EXPECT_NE(right.output.find(text), std::string::npos) << text << "\n" << right.output;
+  }
+  const ProgramExit small = Railyard(
+      {"estimate", scratch_.Path("plan.textproto"), "--fabric", "single-gpu", "--nodes", "4"});
+  EXPECT_EQ(small.status, 2);
+  EXPECT_NE(
+      small.errors.find("railyard: error: --fabric: the job has 8 ranks, 4 x single-gpu has 4 "
+                        "GPUs (expected one for each)"),
+      std::string::npos)
+      << small.errors;
+}
+
+}  // namespace
+}  // namespace railyard::testing

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What one rank of an expert-parallel group calls for a layer: an AllGather of how many tokens each
+// rank has for each expert, so that all know what to expect, an AllToAllv to the experts and one
+// back (Megatron-LM, MoEAlltoAllTokenDispatcher in
+// megatron/core/transformer/moe/token_dispatcher.py). Each token goes once for each of its experts,
+// those of the rank itself too.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "traces/trace.h"
+#include "workloads/plans/expert_traffic.h"
+#include "workloads/plans/plan.h"
+#include "workloads/plans/program_writer.h"
+
+namespace railyard {
+
+class ExpertCalls {
+ public:
+  // All must outlive this. `communicator`: of the group, in which the rank has `place`.
+  ExpertCalls(const Plan& plan, uint32_t communicator, uint32_t place, ProgramWriter& writer);
+
+  void GatherCounts();
+  // Tokens to their experts, or gradients of what came back from them.
+  void Dispatch(const ExpertExchange& exchange);
+  // Back again.
+  void Combine(const ExpertExchange& exchange);
+
+ private:
+  void AllToAllV(const ExpertExchange& exchange, bool is_dispatch);
+
+  const ModelConfig& model_;
+  const Datatype dispatch_;
+  const Datatype combine_;
+  const uint32_t communicator_;
+  const uint32_t place_;
+  ProgramWriter& writer_;
+  uint32_t count_ = 0;  // AllToAllvs so far
+};
+
+}  // namespace railyard

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Tokens that the ranks of one expert-parallel group send one another.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/plans/plan.h"
+
+namespace railyard {
+
+// Of one layer's pass over one micro-batch or step. Ranks are places in the group; rank r holds
+// experts r x count / ranks and following. A token counts once for each of its experts.
+struct ExpertExchange {
+  uint32_t ranks = 0;
+  std::vector<uint32_t> tokens;      // [from x ranks + to]
+  std::vector<uint32_t> per_expert;  // that it gets
+  uint64_t dropped = 0;
+
+  uint32_t Tokens(uint32_t from, uint32_t to) const { return tokens[size_t{from} * ranks + to]; }
+  uint64_t ReceivedBy(uint32_t to) const;
+  // Experts of that rank that get a token.
+  uint32_t ActiveOn(uint32_t to) const;
+};
+
+// What tells one pass from another: equal passes are drawn equally.
+struct ExpertPass {
+  uint32_t group = 0;  // which expert-parallel group
+  uint32_t iteration = 0;
+  uint32_t micro_batch = 0;  // or step of inference
+  uint32_t layer = 0;        // of the model
+};
+
+// `tokens_of`: tokens of each rank of the group before routing. Where the plan has a capacity
+// factor f, a rank with t tokens sends an expert at most ceil(f t per_token / count) of them
+// (Megatron-LM, get_capacity in megatron/core/transformer/moe/moe_utils.py). Precondition: the
+// layer has experts, and their count is a multiple of the ranks.
+ExpertExchange RouteTokens(const Plan& plan, const ExpertPass& pass,
+                           const std::vector<uint64_t>& tokens_of);
+
+// Of a rank: tokens that an expert may get from it.
+uint64_t ExpertCapacity(const Experts& experts, double capacity_factor, uint64_t tokens);
+
+}  // namespace railyard

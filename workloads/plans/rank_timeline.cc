@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/plans/rank_timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace railyard {
+namespace {
+
+// Operations from `first` that are one group, or one.
+size_t GroupEnd(const std::vector<TraceOperation>& program, size_t first) {
+  size_t end = first + 1;
+  if (program[first].group == 0) return end;
+  while (end < program.size() && program[end].group == program[first].group &&
+         program[end].communicator == program[first].communicator) {
+    ++end;
+  }
+  return end;
+}
+
+// nullopt for what is no call, or takes no time.
+std::optional<PlannedCall> CallAt(const std::vector<TraceOperation>& program, size_t first,
+                                  size_t end, const std::vector<TraceCommunicator>& communicators) {
+  const TraceOperation& operation = program[first];
+  if (operation.kind == CollectiveKind::kCompute) return std::nullopt;
+  PlannedCall call{.kind = operation.kind,
+                   .communicator = operation.communicator,
+                   .bytes = operation.count * DatatypeBytes(operation.datatype)};
+  if (operation.group == 0) {
+    if (call.kind == CollectiveKind::kRecv) return std::nullopt;
+    return call;
+  }
+  uint64_t sent = 0;
+  uint64_t received = 0;
+  for (size_t i = first; i < end; ++i) {
+    (program[i].kind == CollectiveKind::kSend ? sent : received) +=
+        program[i].count * DatatypeBytes(program[i].datatype);
+  }
+  call.kind = CollectiveKind::kAllToAll;
+  call.bytes = std::max(sent, received) / communicators[operation.communicator].ranks.size();
+  if (call.bytes == 0) return std::nullopt;
+  return call;
+}
+
+}  // namespace
+
+std::string GroupNameOf(const TraceCommunicator& communicator) {
+  return communicator.name.substr(0, communicator.name.find(' '));
+}
+
+std::vector<PlannedCall> CallsOf(const std::vector<TraceOperation>& program,
+                                 const std::vector<TraceCommunicator>& communicators) {
+  std::vector<PlannedCall> calls;
+  for (size_t first = 0; first < program.size();) {
+    const size_t end = GroupEnd(program, first);
+    if (const auto call = CallAt(program, first, end, communicators)) calls.push_back(*call);
+    first = end;
+  }
+  return calls;
+}
+
+RankTimeline TimelineOf(const std::vector<TraceOperation>& program,
+                        const std::vector<TraceCommunicator>& communicators,
+                        const std::function<int64_t(const PlannedCall&)>& time_ps) {
+  RankTimeline timeline;
+  std::vector<int64_t> end_ps(program.size());
+  std::map<uint32_t, int64_t> stream_ps;
+  int64_t last_ps = 0;
+  for (size_t first = 0; first < program.size();) {
+    const size_t end = GroupEnd(program, first);
+    const TraceOperation& operation = program[first];
+    const int64_t after_ps = operation.after == 0 ? 0 : end_ps[operation.after - 1];
+    int64_t taken_ps = operation.compute_before_ps;
+    if (operation.stream == 0) timeline.compute_ps += taken_ps;
+    const auto call = CallAt(program, first, end, communicators);
+    if (call && call->kind != CollectiveKind::kSend) {
+      const int64_t call_ps = time_ps(*call);
+      if (operation.stream == 0) timeline.blocking_ps += call_ps;
+      taken_ps += call_ps;
+    }
+    int64_t& stream = stream_ps[operation.stream];
+    stream = std::max(stream, after_ps) + taken_ps;
+    for (size_t i = first; i < end; ++i) end_ps[i] = stream;
+    last_ps = std::max(last_ps, stream);
+    first = end;
+  }
+  timeline.exposed_ps = last_ps - timeline.compute_ps - timeline.blocking_ps;
+  return timeline;
+}
+
+}  // namespace railyard

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One rank of a plan's trace by itself: what it would take if every call took a given time and
+// nobody waited for anybody.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "traces/trace.h"
+
+namespace railyard {
+
+// A call as it is timed: a collective; the Sends and Recvs of a group as one AllToAll of their mean
+// size. Equal calls of one rank's program take equally long.
+struct PlannedCall {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  uint32_t communicator = 0;
+  uint64_t bytes = 0;  // of the call's count; kAllToAll: to each rank
+};
+
+struct RankTimeline {
+  int64_t compute_ps = 0;
+  int64_t blocking_ps = 0;  // calls that computation waits for in its own stream
+  int64_t exposed_ps = 0;   // what is left to wait for on other streams
+  int64_t total_ps() const { return compute_ps + blocking_ps + exposed_ps; }
+};
+
+// In the order of the program. A group is one call; what receives only is left out.
+std::vector<PlannedCall> CallsOf(const std::vector<TraceOperation>& program,
+                                 const std::vector<TraceCommunicator>& communicators);
+
+// `time_ps` of a call. Operations wait as the trace says, for those before them on their stream and
+// for one other. Sends and receives of a pipeline take no time here.
+RankTimeline TimelineOf(const std::vector<TraceOperation>& program,
+                        const std::vector<TraceCommunicator>& communicators,
+                        const std::function<int64_t(const PlannedCall&)>& time_ps);
+
+// "tensor" of a communicator that is called "tensor 3".
+std::string GroupNameOf(const TraceCommunicator& communicator);
+
+}  // namespace railyard
