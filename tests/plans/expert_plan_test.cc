@@ -359,7 +359,7 @@ TEST(ExpertPlanTest, CapturedRoutingThatCannotBeIsRefused) {
   };
   const std::string header = "iteration,layer,expert,tokens\n";
   EXPECT_EQ(findings("layer,expert\n"),
-            ":1:1: error: not the columns of captured routing (expected "
+            ":1:1: error: not the expected columns (expected "
             "\"iteration,layer,expert,tokens\")\n");
   EXPECT_EQ(findings(header), ": error: has no rows (expected one or more)\n");
   EXPECT_EQ(findings(header + "0,0,1,2\n0,0,1\n0,3,0,1\n0,0,16,1\n"),
