@@ -123,8 +123,8 @@ TEST(ServingPlanTest, ExpertsGetEveryToken) {
   }
 }
 
-// A query alone: as a batch of one. Then one that comes while it decodes: both are done sooner than
-// one after the other, and each has all its tokens.
+// At most 4 at a time, some of which join while others decode; each is worked on once, and gets all
+// its tokens: the first with its prompt, 19 more.
 TEST(ServingPlanTest, QueriesJoinAndLeave) {
   const Plan plan =
       PlanOf(kDense, {"inference.queries=40", "inference.batch=4", "inference.output_tokens=20",
@@ -230,6 +230,24 @@ TEST(ServingPlanTest, EveryCombinationFitsTogether) {
            {"inference.prefill={ tensor: 2 }", "parallelism.tensor=2", "parallelism.sequence=true"},
            {"parallelism.order=[PIPELINE, DATA, TENSOR, CONTEXT]", "parallelism.pipeline=2"}}) {
     TraceOf(kExperts, sets);
+  }
+}
+
+TEST(ServingPlanTest, EveryFieldOfInferenceChangesTheOperations) {
+  const std::vector<std::string> base = {"inference.arrivals={ queries_per_second: 20000 seed: 3 }",
+                                         "inference.prefill={ tensor: 2 }"};
+  const Trace reference = TraceOf(kDense, base);
+  for (const char* const set :
+       {"inference.queries=9", "inference.batch=1", "inference.prompt_tokens=50",
+        "inference.output_tokens=6", "inference.arrivals.queries_per_second=20001",
+        "inference.arrivals.seed=4", "inference.prefill.tensor=4", "inference.prefill=",
+        "inference.arrivals=", "parallelism.data=2", "parallelism.pipeline=2"}) {
+    const Trace changed = TraceOf(kDense, {base[0], base[1], set});
+    bool same = changed.rank_count == reference.rank_count;
+    for (uint32_t rank = 0; same && rank < reference.rank_count; ++rank) {
+      same = changed.operations[rank] == reference.operations[rank];
+    }
+    EXPECT_FALSE(same) << set;
   }
 }
 

@@ -44,6 +44,7 @@ class InferenceExchanges {
   // Tokens that the group has in a step.
   bool HasTokens(uint32_t pass) const { return has_tokens_[pass]; }
   const ExpertExchange& At(uint32_t pass, uint32_t layer) const;
+  const std::vector<ExpertExchange>& all() const { return exchanges_; }
   // So many passes over all slots: step i of slot j is i x slots + j.
   static uint32_t PassCount(const InferenceSchedule& schedule);
 
