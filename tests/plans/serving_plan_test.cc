@@ -265,6 +265,11 @@ TEST(ServingPlanTest, WhatCannotBeIsRefused) {
             "another (expected 2 or 4)\n");
   EXPECT_EQ(findings("inference.prefill={ tensor: 16 }"),
             "error: inference.prefill.tensor: 16 does not divide model.heads 8 (expected 8)\n");
+  EXPECT_EQ(findings("inference.prefill={ tensor: 4 }", kExperts), "");
+  EXPECT_NE(LoadedPlan(kDense, {"model.feed_forward=514", "inference.prefill={ tensor: 4 }"})
+                .findings.find("error: inference.prefill.tensor: 4 does not divide "
+                               "model.feed_forward 514 (expected 2)\n"),
+            std::string::npos);
   EXPECT_EQ(findings("inference.arrivals={}"),
             "error: inference.arrivals.queries_per_second: missing (expected e.g. 10, or "
             "requests)\n");

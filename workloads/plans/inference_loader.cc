@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <algorithm>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "simulator/units/units.h"
 #include "traces/trace_check.h"
 #include "workloads/plans/job_loader.h"
+#include "workloads/plans/parallelism_loader.h"
 #include "workloads/plans/plan_reader.h"
 #include "workloads/plans/requests.h"
 
@@ -80,10 +82,14 @@ void LoadPrefill(const PlanReader& reader, const ModelConfig& model, const Paral
         fmt::format("{} ranks and parallelism.tensor {} do not divide one another "
                     "(expected {} or {})",
                     ranks, tensor, NearestDivisors(tensor, ranks), (ranks / tensor + 1) * tensor));
-  } else if (model.heads > 0 && model.heads % ranks != 0) {
-    prefill.Error("tensor", fmt::format("{} does not divide model.heads {} (expected {})", ranks,
-                                        model.heads, NearestDivisors(model.heads, ranks)));
+    return;
   }
+  if (model.heads == 0) return;
+  const std::string problem = WhyNotTensor(ranks, model, false);
+  if (problem.empty()) return;
+  uint32_t below = ranks;
+  while (!WhyNotTensor(below, model, false).empty()) --below;  // 1 divides everything
+  prefill.Error("tensor", fmt::format("{} {} (expected {})", ranks, problem, below));
 }
 
 }  // namespace
