@@ -20,6 +20,7 @@
 #include "workloads/plans/layer_work.h"
 #include "workloads/plans/plan_loader.h"
 #include "workloads/plans/plan_volume.h"
+#include "workloads/plans/routed_tokens.h"
 #include "workloads/plans/synthesize.h"
 
 namespace railyard {
@@ -71,6 +72,12 @@ class EstimateCommand : public Command {
         parts.expert > 1 ? fmt::format(", experts over {}", parts.expert) : "");
     text += fmt::format("Computation of the GPU that computes longest: {}\n",
                         FormatDuration(volume.compute_ps));
+    if (plan.parallelism.expert > 1) {
+      const RoutedTokens routed = RoutedTokensOf(plan);
+      text +=
+          fmt::format("Tokens sent to experts, once for each of theirs: {}; dropped beside: {}\n",
+                      routed.sent, routed.dropped);
+    }
     const auto* const training = std::get_if<Training>(&plan.job);
     if (training == nullptr) return text;
     const double samples =

@@ -13,6 +13,7 @@
 #include "traces/trace_check.h"
 #include "workloads/job.h"
 #include "workloads/plans/expert_gate.h"
+#include "workloads/plans/routed_tokens.h"
 #include "workloads/plans/stage_program.h"
 #include "workloads/plans/synthesize.h"
 
@@ -155,14 +156,15 @@ TEST(ExpertPlanTest, WhatIsAboveAnExpertsCapacityIsDropped) {
   const Plan plan = PlanOf({"expert_routing.capacity_factor=1"});
   EXPECT_EQ(ExpertCapacity(*plan.model.experts, 1, 256), 64u);
   EXPECT_EQ(ExpertCapacity(*plan.model.experts, 1.01, 256), 65u);
-  uint64_t dropped = 0;
   for (uint32_t group = 0; group < 2; ++group) {
     const StageExchanges exchanges(plan, 0, group);
-    dropped += exchanges.dropped();
     for (const uint32_t tokens : exchanges.At(0, 0, 1).per_expert) EXPECT_LE(tokens, 4 * 64u);
   }
-  EXPECT_GT(dropped, 0u);
-  EXPECT_EQ(BytesOf(Synthesize(plan)), 4 * (8 * 2 * 256 * 3 * 4 - dropped) * 256 * 2);
+  const RoutedTokens routed = RoutedTokensOf(plan);
+  EXPECT_GT(routed.dropped, 0u);
+  EXPECT_EQ(routed.sent + routed.dropped, 8u * 2 * 256 * 3 * 4);
+  EXPECT_EQ(BytesOf(Synthesize(plan)), 4 * routed.sent * 256 * 2);
+  EXPECT_EQ(RoutedTokensOf(PlanOf()).dropped, 0u);
 }
 
 // Gradients of dense weights go over all 8 ranks, those of a rank's 4 experts over the 2 that hold
@@ -359,7 +361,7 @@ TEST(ExpertPlanTest, CapturedRoutingThatCannotBeIsRefused) {
   };
   const std::string header = "iteration,layer,expert,tokens\n";
   EXPECT_EQ(findings("layer,expert\n"),
-            ":1:1: error: not the columns of captured routing (expected "
+            ":1:1: error: not the expected columns (expected "
             "\"iteration,layer,expert,tokens\")\n");
   EXPECT_EQ(findings(header), ": error: has no rows (expected one or more)\n");
   EXPECT_EQ(findings(header + "0,0,1,2\n0,0,1\n0,3,0,1\n0,0,16,1\n"),

@@ -91,8 +91,12 @@ TEST(PlanLoaderTest, ModelsThatCannotBe) {
 TEST(PlanLoaderTest, WhatHasNoEffectIsRefused) {
   EXPECT_EQ(Findings({"inference.shared_reduction=SEPARATE"}),
             "error: inference.shared_reduction: the model has no shared expert (expected none)\n");
-  EXPECT_EQ(Findings({"parallelism.data=2"}),
-            "error: parallelism.data: inference plans are tensor parallel only (expected none)\n");
+  EXPECT_EQ(
+      Findings({"parallelism.context=2"}),
+      "error: parallelism.context: inference plans are not context parallel (expected none)\n");
+  EXPECT_EQ(Findings({"parallelism.sequence=true"}),
+            "error: parallelism.sequence: inference divides tokens where experts are divided only "
+            "(expected none, or expert: 2 or more)\n");
 }
 
 TEST(PlanLoaderTest, BatchesAreEqual) {

@@ -1,111 +1,165 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/plans/inference_plan.h"
 
-#include <array>
-#include <optional>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "workloads/plans/layer_work.h"
+#include <fmt/format.h>
+
+#include "workloads/plans/inference_schedule.h"
+#include "workloads/plans/inference_stage.h"
 #include "workloads/plans/rank_groups.h"
 #include "workloads/plans/trace_builder.h"
 
 namespace railyard {
 namespace {
 
-// One pass through the model.
-struct InferenceStep {
-  uint64_t sequences = 0;
-  uint64_t tokens_each = 0;
-  uint64_t tokens_before = 0;  // of each sequence, in the cache
-};
-
-class InferenceSynthesis {
+class PlanBuilder {
  public:
-  explicit InferenceSynthesis(const Plan& plan)
+  explicit PlanBuilder(const Plan& plan)
       : plan_(plan),
-        model_(plan.model),
+        parts_(plan.parallelism),
         inference_(std::get<Inference>(plan.job)),
-        tensor_(plan.parallelism.tensor()),
-        element_(DatatypeOf(model_.precision)),
-        dense_(model_, 0, tensor_),
-        last_(model_, model_.layers - 1, tensor_) {}
+        groups_(plan.parallelism),
+        schedule_(ScheduleInference(plan)),
+        builder_(parts_.RankCount() + inference_.prefill_tensor) {}
 
-  std::vector<TraceOperation> Program() {
-    operations_.reserve(InferenceOperationCount(plan_));
-    for (uint32_t first = 0; first < inference_.queries; first += inference_.batch) {
-      AddStep({.sequences = inference_.batch, .tokens_each = inference_.prompt_tokens});
-      for (uint32_t token = 1; token < inference_.output_tokens; ++token) {
-        AddStep({.sequences = inference_.batch,
-                 .tokens_each = 1,
-                 .tokens_before = uint64_t{inference_.prompt_tokens} + token - 1});
-      }
+  Trace Build() {
+    for (uint32_t stage = 0; stage < parts_.pipeline(); ++stage) {
+      for (uint32_t group = 0; group < parts_.ExpertGroups(); ++group) BuildGroup(stage, group);
     }
-    return std::move(operations_);
+    for (uint32_t place = 0; place < inference_.prefill_tensor; ++place) BuildPrefill(place);
+    return builder_.Take("plan");
   }
 
  private:
-  void AddStep(const InferenceStep& step) {
-    const uint64_t tokens = step.sequences * step.tokens_each;
-    const GivenTimes* const given = plan_.compute.given ? &*plan_.compute.given : nullptr;
-    const AttentionInput input = InputOf(step);
-    const int64_t attention_ps =
-        given != nullptr ? given->attention_ps : TimePs(last_.Attention(input));
-    // Of layers without experts, and with them.
-    const std::array<int64_t, 2> feed_forward_ps = {
-        given != nullptr ? given->feed_forward_ps : TimePs(dense_.FeedForward(tokens)),
-        given != nullptr ? given->feed_forward_ps : TimePs(last_.FeedForward(tokens))};
+  PlanPlace PlaceOf(uint32_t stage, uint32_t replica, uint32_t tensor) const {
+    PlanPlace place{};
+    place[static_cast<size_t>(Dimension::kTensor)] = tensor;
+    place[static_cast<size_t>(Dimension::kData)] = replica;
+    place[static_cast<size_t>(Dimension::kPipeline)] = stage;
+    return place;
+  }
+  uint32_t RankAt(uint32_t stage, uint32_t replica, uint32_t tensor) const {
+    return groups_.RankAt(PlaceOf(stage % parts_.pipeline(), replica, tensor));
+  }
 
-    AddAllReduce(tokens,
-                 given != nullptr ? given->embedding_ps : TimePs(EmbeddingWork(model_, tokens)));
-    for (uint32_t layer = 0; layer < model_.layers; ++layer) {
-      AddAllReduce(tokens, attention_ps);
-      const bool has_experts = model_.HasExperts(layer);
-      AddAllReduce(tokens, feed_forward_ps[has_experts ? 1 : 0]);
-      if (has_experts && inference_.separate_shared_reduction) AddAllReduce(tokens, 0);
+  // The ranks of an expert-parallel group; without, one each.
+  void BuildGroup(uint32_t stage, uint32_t group) {
+    std::unique_ptr<InferenceExchanges> exchanges;
+    if (parts_.expert > 1) {
+      exchanges = std::make_unique<InferenceExchanges>(plan_, schedule_, stage, group);
     }
-    Add({.kind = CollectiveKind::kAllGather,
-         .count = step.sequences * VocabularyShare(model_, tensor_),
-         .datatype = element_,
-         .compute_before_ps = given != nullptr
-                                  ? given->output_layer_ps
-                                  : TimePs(OutputWork(model_, step.sequences, tensor_))});
-  }
-
-  AttentionInput InputOf(const InferenceStep& step) const {
-    const uint64_t tokens = step.sequences * step.tokens_each;
-    if (step.tokens_before == 0) {
-      return {.tokens = tokens,
-              .attended_pairs = AttendedPairs(model_, step.sequences, step.tokens_each)};
+    for (uint32_t place = 0; place < parts_.expert; ++place) {
+      const uint32_t index = group * parts_.expert + place;
+      const InferenceRank rank{.stage = stage,
+                               .replica = index / parts_.tensor(),
+                               .tensor = index % parts_.tensor(),
+                               .expert_place = place};
+      // Ranks of a tensor group that talk to nobody else do the same.
+      if (IsTensorOnly() && rank.tensor > 0) continue;
+      const InferenceCommunicators communicators = CommunicatorsOf(rank);
+      std::vector<TraceOperation> program =
+          InferenceProgram(plan_, schedule_, rank, communicators, exchanges.get());
+      const PlanPlace at = PlaceOf(stage, rank.replica, rank.tensor);
+      if (IsTensorOnly()) {
+        builder_.SetProgram(groups_.GroupOf(at, Dimension::kTensor), std::move(program));
+      } else {
+        builder_.SetProgram(groups_.RankAt(at), std::move(program));
+      }
     }
-    // One new token each: it attends to itself and all before it.
-    const uint64_t attended = step.sequences * (step.tokens_before + 1);
-    return {.tokens = tokens,
-            .attended_pairs = static_cast<double>(attended),
-            .cached_tokens = attended};
   }
 
-  int64_t TimePs(const Work& work) const {
-    return ComputeTimePs(plan_.compute, model_.precision, work);
+  bool IsTensorOnly() const {
+    return parts_.pipeline() == 1 && parts_.expert == 1 && inference_.prefill_tensor == 0;
   }
 
-  void AddAllReduce(uint64_t tokens, int64_t compute_before_ps) {
-    Add({.kind = CollectiveKind::kAllReduce,
-         .count = tokens * model_.hidden,
-         .datatype = element_,
-         .compute_before_ps = compute_before_ps});
+  InferenceCommunicators CommunicatorsOf(const InferenceRank& rank) {
+    InferenceCommunicators of;
+    const PlanPlace place = PlaceOf(rank.stage, rank.replica, rank.tensor);
+    const auto at = [&](uint32_t stage) { return RankAt(stage, rank.replica, rank.tensor); };
+    of.tensor = Find("tensor", groups_.GroupOf(place, Dimension::kTensor));
+    if (parts_.expert > 1) of.expert = Find("expert", groups_.ExpertGroupOf(place));
+    const uint32_t last = parts_.pipeline() - 1;
+    if (rank.stage > 0)
+      of.activation_in = Find("activations", {at(rank.stage - 1), at(rank.stage)});
+    if (rank.stage < last) {
+      of.activation_out = Find("activations", {at(rank.stage), at(rank.stage + 1)});
+    }
+    if (last > 0 && (rank.stage == 0 || rank.stage == last)) {
+      of.tokens = Find("tokens", {at(last), at(0)});
+    }
+    if (inference_.prefill_tensor == 0) return of;
+    of.caches.resize(1);
+    for (uint32_t prefill = 0; prefill < inference_.prefill_tensor; ++prefill) {
+      const uint64_t elements = CacheElements(rank.stage, rank.tensor, prefill);
+      if (elements > 0) {
+        of.caches[0].emplace_back(Find("cache", {PrefillRank(prefill), at(rank.stage)}), elements);
+      }
+    }
+    return of;
   }
 
-  void Add(const TraceOperation& operation) { operations_.push_back(operation); }
+  uint32_t PrefillRank(uint32_t place) const { return parts_.RankCount() + place; }
+
+  // Of one token and a stage's layers, what a decoding rank gets from one of prefill; 0: nothing.
+  // Keys and values are divided over a tensor group by heads; compressed ones are on all of it.
+  uint64_t CacheElements(uint32_t stage, uint32_t tensor, uint32_t prefill) const {
+    const uint32_t senders = inference_.prefill_tensor;
+    const uint32_t receivers = parts_.tensor();
+    const bool is_whole = plan_.model.latent_attention.has_value();
+    // One divides the other.
+    const uint32_t per_receiver = is_whole ? 1 : std::max(1u, senders / receivers);
+    const uint32_t first = tensor * senders / receivers;
+    if (prefill < first || prefill >= first + per_receiver) return 0;
+    const auto [first_layer, end_layer] = InferenceLayersOf(plan_, stage);
+    const uint64_t elements = CacheElementsPerToken(plan_.model) * (end_layer - first_layer);
+    const uint64_t parts =
+        is_whole ? 1 : uint64_t{std::min(receivers, plan_.model.kv_heads)} * per_receiver;
+    return (elements + parts - 1) / parts;
+  }
+
+  void BuildPrefill(uint32_t place) {
+    std::vector<uint32_t> ranks(inference_.prefill_tensor);
+    std::iota(ranks.begin(), ranks.end(), PrefillRank(0));
+    InferenceCommunicators of;
+    of.tensor = Find("prefill", ranks);
+    of.caches.resize(parts_.data());
+    for (uint32_t replica = 0; replica < parts_.data(); ++replica) {
+      for (uint32_t stage = 0; stage < parts_.pipeline(); ++stage) {
+        for (uint32_t tensor = 0; tensor < parts_.tensor(); ++tensor) {
+          const uint64_t elements = CacheElements(stage, tensor, place);
+          if (elements == 0) continue;
+          of.caches[replica].emplace_back(
+              Find("cache", {PrefillRank(place), RankAt(stage, replica, tensor)}), elements);
+        }
+      }
+    }
+    builder_.SetProgram(PrefillRank(place), PrefillProgram(plan_, schedule_, of));
+  }
+
+  uint32_t Find(const char* kind, std::vector<uint32_t> ranks) {
+    const auto [it, is_new] = communicators_.try_emplace({kind, ranks}, 0);
+    if (is_new) {
+      uint32_t& number = numbers_[kind];
+      it->second = builder_.AddCommunicator(fmt::format("{} {}", kind, number++), std::move(ranks));
+    }
+    return it->second;
+  }
 
   const Plan& plan_;
-  const ModelConfig& model_;
+  const Parallelism& parts_;
   const Inference& inference_;
-  const uint32_t tensor_;
-  const Datatype element_;
-  const LayerWork dense_;  // of the first layer
-  const LayerWork last_;   // of the last layer, which has experts if any has
-  std::vector<TraceOperation> operations_;
+  const RankGroups groups_;
+  const InferenceSchedule schedule_;
+  TraceBuilder builder_;
+  std::map<std::pair<std::string, std::vector<uint32_t>>, uint32_t> communicators_;
+  std::map<std::string, uint32_t> numbers_;
 };
 
 }  // namespace
@@ -113,19 +167,29 @@ class InferenceSynthesis {
 uint64_t InferenceOperationCount(const Plan& plan) {
   const auto& inference = std::get<Inference>(plan.job);
   const ModelConfig& model = plan.model;
+  const Parallelism& parts = plan.parallelism;
   const uint64_t expert_layers = model.experts ? model.layers - model.experts->dense_layers : 0;
+  const uint64_t steps = InferenceStepsBound(inference);
   const uint64_t per_step = 1 + 2 * uint64_t{model.layers} +
                             (inference.separate_shared_reduction ? expert_layers : 0) + 1;
-  return inference.queries / inference.batch * uint64_t{inference.output_tokens} * per_step;
+  if (parts.RankCount() == parts.tensor() && parts.expert == 1 && inference.prefill_tensor == 0 &&
+      !inference.continuous) {
+    return steps * per_step;
+  }
+  // Beside: what is received and sent, arrivals and waiting for them, a layer's AllToAllvs and what
+  // sequence parallelism gathers.
+  constexpr uint64_t kPerStep = 16;
+  const uint64_t per_layer = parts.expert > 1 ? 8 + 4 * uint64_t{parts.expert} : 0;
+  const uint64_t caches =
+      inference.prefill_tensor > 0
+          ? 2 * inference.requests.size() * std::max(parts.RankCount(), inference.prefill_tensor)
+          : 0;
+  // Every replica takes part in as many steps as the one that has most.
+  return (parts.RankCount() + inference.prefill_tensor) *
+         (steps * (per_step + kPerStep + model.layers * per_layer) + caches +
+          2 * inference.requests.size());
 }
 
-Trace SynthesizeInference(const Plan& plan) {
-  const RankGroups groups(plan.parallelism);
-  TraceBuilder builder(groups.rank_count());
-  const std::vector<uint32_t> ranks = groups.GroupOf(PlanPlace{}, Dimension::kTensor);
-  builder.AddCommunicator("tensor", ranks);
-  builder.SetProgram(ranks, InferenceSynthesis(plan).Program());
-  return builder.Take("plan");
-}
+Trace SynthesizeInference(const Plan& plan) { return PlanBuilder(plan).Build(); }
 
 }  // namespace railyard

@@ -9,8 +9,7 @@ namespace railyard {
 
 // `cursor` is on a railyard.protos.Inference or Training. After errors the outcome is not to be
 // used. Model and parallelism of `plan` may be those of a plan with errors.
-Inference LoadInference(const ProtoCursor& cursor, const ModelConfig& model,
-                        Diagnostics& diagnostics);
+Inference LoadInference(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics);
 Training LoadTraining(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics);
 
 }  // namespace railyard

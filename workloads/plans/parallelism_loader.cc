@@ -73,29 +73,6 @@ void LoadRankAt(const PlanReader& reader, uint64_t rank_count, Parallelism& para
   }
 }
 
-// Why so many GPUs cannot share the model's layers; empty if they can. Key/value heads may also be
-// held by several of them.
-std::string WhyNotTensor(uint32_t tensor, const ModelConfig& model, bool has_whole_experts) {
-  const auto divides = [tensor](const char* what, uint32_t number) {
-    return number % tensor == 0 ? std::string()
-                                : fmt::format("does not divide {} {}", what, number);
-  };
-  std::string problem = divides("model.heads", model.heads);
-  if (problem.empty() && !model.latent_attention && tensor % model.kv_heads != 0) {
-    problem = divides("model.kv_heads", model.kv_heads);
-  }
-  if (problem.empty()) problem = divides("model.feed_forward", model.feed_forward);
-  if (problem.empty() && model.experts) {
-    if (!has_whole_experts) {
-      problem = divides("model.experts.feed_forward", model.experts->feed_forward);
-    }
-    if (problem.empty()) {
-      problem = divides("model.experts.shared_feed_forward", model.experts->shared_feed_forward);
-    }
-  }
-  return problem;
-}
-
 void CheckExpertParallelism(const ProtoCursor& cursor, const Parallelism& parallelism,
                             const ModelConfig& model, Diagnostics& diagnostics) {
   const uint32_t expert = parallelism.expert;
@@ -124,6 +101,27 @@ void CheckExpertParallelism(const ProtoCursor& cursor, const Parallelism& parall
 }
 
 }  // namespace
+
+std::string WhyNotTensor(uint32_t tensor, const ModelConfig& model, bool has_whole_experts) {
+  const auto divides = [tensor](const char* what, uint32_t number) {
+    return number % tensor == 0 ? std::string()
+                                : fmt::format("does not divide {} {}", what, number);
+  };
+  std::string problem = divides("model.heads", model.heads);
+  if (problem.empty() && !model.latent_attention && tensor % model.kv_heads != 0) {
+    problem = divides("model.kv_heads", model.kv_heads);
+  }
+  if (problem.empty()) problem = divides("model.feed_forward", model.feed_forward);
+  if (problem.empty() && model.experts) {
+    if (!has_whole_experts) {
+      problem = divides("model.experts.feed_forward", model.experts->feed_forward);
+    }
+    if (problem.empty()) {
+      problem = divides("model.experts.shared_feed_forward", model.experts->shared_feed_forward);
+    }
+  }
+  return problem;
+}
 
 Parallelism LoadParallelism(const ProtoCursor& cursor, Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();

@@ -56,12 +56,18 @@ struct Training {
   Recompute recompute = Recompute::kNone;
 };
 
-struct Inference {
-  uint32_t queries = 0;
-  uint32_t batch = 1;
+struct Request {
+  int64_t arrival_ps = 0;
   uint32_t prompt_tokens = 0;
-  uint32_t output_tokens = 0;
+  uint32_t output_tokens = 0;  // 1 or more; prefill makes the first
+};
+
+struct Inference {
+  std::vector<Request> requests;  // in the order of arrival
+  uint32_t batch = 1;             // of them at a time
+  bool continuous = false;        // they join and leave one by one
   bool separate_shared_reduction = false;
+  uint32_t prefill_tensor = 0;  // ranks of a group that only prefills; 0: there is none
 };
 
 struct Plan {

@@ -23,16 +23,16 @@ constexpr double kRoutedTokensMax = 1e8;
 // Dimensions that inference plans do not have.
 void CheckInference(const ProtoCursor& cursor, const Parallelism& parallelism,
                     Diagnostics& diagnostics) {
-  const auto refuse = [&](const char* field, bool is_used) {
-    if (!is_used) return;
-    cursor.Child("parallelism")
-        .Error(diagnostics, field, "inference plans are tensor parallel only (expected none)");
-  };
-  refuse("context", parallelism.context() > 1);
-  refuse("data", parallelism.data() > 1);
-  refuse("pipeline", parallelism.pipeline() > 1);
-  refuse("sequence", parallelism.sequence);
-  refuse("expert", parallelism.expert > 1);
+  const ProtoCursor parts = cursor.Child("parallelism");
+  if (parallelism.context() > 1) {
+    parts.Error(diagnostics, "context", "inference plans are not context parallel (expected none)");
+  }
+  if (parallelism.sequence && parallelism.expert == 1) {
+    parts.Error(
+        diagnostics, "sequence",
+        "inference divides tokens where experts are divided only (expected none, or expert: "
+        "2 or more)");
+  }
 }
 
 // What plans of other models than transformers do not have.
@@ -59,21 +59,34 @@ void CheckLayered(const ProtoCursor& cursor, Diagnostics& diagnostics) {
   }
 }
 
+// Tokens that pass a layer with experts, over all layers.
+double RoutedTokens(const Plan& plan) {
+  double tokens = 0;
+  if (const auto* const training = std::get_if<Training>(&plan.job)) {
+    tokens = static_cast<double>(training->micro_batch) * training->sequence *
+             plan.parallelism.data() * training->micro_batches * training->iterations;
+  } else {
+    for (const Request& request : std::get<Inference>(plan.job).requests) {
+      tokens += static_cast<double>(request.prompt_tokens) + request.output_tokens;
+    }
+  }
+  return tokens * (plan.model.layers - plan.model.experts->dense_layers);
+}
+
 // What is drawn has an end, and what was captured is there for every iteration.
-void CheckRouting(const ProtoCursor& cursor, const Plan& plan, const Training& training,
-                  Diagnostics& diagnostics) {
+void CheckRouting(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics) {
+  const auto* const training = std::get_if<Training>(&plan.job);
+  const uint32_t iterations = training != nullptr ? training->iterations : 1;
   const size_t captured = plan.routing.captured.size();
-  if (captured > 1 && captured < training.iterations) {
+  if (captured > 1 && captured < iterations) {
     cursor.Child("expert_routing")
         .Error(diagnostics, "captured",
                fmt::format("{} iterations of {} (expected one for all, or {} or more)", captured,
-                           training.iterations, training.iterations));
+                           iterations, iterations));
   }
-  const double tokens = static_cast<double>(training.micro_batch) * training.sequence *
-                        plan.parallelism.data() * training.micro_batches * training.iterations *
-                        (plan.model.layers - plan.model.experts->dense_layers);
+  const double tokens = RoutedTokens(plan);
   if (tokens > kRoutedTokensMax) {
-    cursor.Error(diagnostics, "training",
+    cursor.Error(diagnostics, training != nullptr ? "training" : "inference",
                  fmt::format("{:.3g} tokens to route, over all layers and iterations (expected at "
                              "most {:.3g}: fewer samples, layers or iterations)",
                              tokens, kRoutedTokensMax));
@@ -83,10 +96,7 @@ void CheckRouting(const ProtoCursor& cursor, const Plan& plan, const Training& t
 void CheckSize(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics) {
   const char* const job = std::holds_alternative<Inference>(plan.job) ? "inference" : "training";
   const uint64_t operations = OperationCount(plan);
-  if (const auto* const training = std::get_if<Training>(&plan.job);
-      training != nullptr && plan.parallelism.expert > 1) {
-    CheckRouting(cursor, plan, *training, diagnostics);
-  }
+  if (plan.parallelism.expert > 1) CheckRouting(cursor, plan, diagnostics);
   if (operations > kPlanOperationsMax) {
     cursor.Error(diagnostics, job,
                  fmt::format("up to {} operations of GPUs that differ (expected at most {}: fewer "
@@ -142,7 +152,7 @@ std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics
   if (is_training) {
     plan.job = LoadTraining(cursor.Child("training"), plan, diagnostics);
   } else if (cursor.Has("inference") && !plan.layered) {
-    plan.job = LoadInference(cursor.Child("inference"), plan.model, diagnostics);
+    plan.job = LoadInference(cursor.Child("inference"), plan, diagnostics);
     if (parts_are_right) CheckInference(cursor, plan.parallelism, diagnostics);
   } else {
     cursor.Missing(diagnostics, "training", "training or inference");

@@ -20,6 +20,8 @@ enum class PlanStream : uint8_t {
   kSendGradient,
   kExpertData,  // gradients and parameters of experts
   kEmbedding,   // rows of embedding tables and their gradients
+  kArrivals,    // of requests: computation that ends when they are there
+  kCache,       // keys and values from prefill to decoding
 };
 
 class ProgramWriter {

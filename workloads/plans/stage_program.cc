@@ -526,12 +526,6 @@ const ExpertExchange& StageExchanges::At(uint32_t iteration, uint32_t micro_batc
                     layer_index_[layer]];
 }
 
-uint64_t StageExchanges::dropped() const {
-  uint64_t dropped = 0;
-  for (const ExpertExchange& exchange : exchanges_) dropped += exchange.dropped;
-  return dropped;
-}
-
 std::vector<TraceOperation> StageProgram(const Plan& plan, uint32_t stage,
                                          const StageExchanges* exchanges, uint32_t expert_place) {
   return StageSynthesis(plan, stage, exchanges, expert_place).Write();

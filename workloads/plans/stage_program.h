@@ -47,8 +47,7 @@ class StageExchanges {
   StageExchanges(const Plan& plan, uint32_t stage, uint32_t group);
   // Precondition: the layer is the stage's and has experts.
   const ExpertExchange& At(uint32_t iteration, uint32_t micro_batch, uint32_t layer) const;
-  // Over all of them.
-  uint64_t dropped() const;
+  const std::vector<ExpertExchange>& all() const { return exchanges_; }
 
  private:
   size_t layers_ = 0;
