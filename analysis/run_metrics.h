@@ -62,11 +62,13 @@ struct PairCounts {
 };
 PairCounts CountPairs(const RunResult& result);
 
-// What the job got done. There is no checkpoint to restart from: a job that did not complete has
-// lost everything.
+// What the job got done. A job that did not complete has lost everything.
 struct JobOutcome {
   std::optional<double> goodput;   // fault-free time over time; nullopt without a paired run
   std::optional<int64_t> lost_ps;  // time beyond the fault-free time
+  // The same, less what checkpoints take without any failure: time that training went on, for good,
+  // over time ("effective training time", Llama 3, arXiv 2407.21783).
+  std::optional<double> effective_training_time_ratio;
 };
 // Stretches of the collectives that were over before a fault began, that were under way while it
 // held, at least for a moment, and that began when it had ended for the last time. nullopt: there

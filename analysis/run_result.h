@@ -137,6 +137,19 @@ struct EstimateResult {
   int64_t total_ps() const { return compute_ps + tensor_ps + pipeline_ps + data_ps + bubble_ps; }
 };
 
+// What became of a job that may begin again.
+struct RestartResult {
+  uint32_t restarts = 0;
+  // Time that was lost: work since the last checkpoint, until all ranks had ended, until processes
+  // ran again, for loading the checkpoint; and what checkpoints take without any failure.
+  int64_t rework_ps = 0;
+  int64_t detection_ps = 0;
+  int64_t requeue_ps = 0;
+  int64_t load_ps = 0;
+  int64_t save_ps = 0;
+  std::string last_failure;
+};
+
 struct RunResult {
   std::string scenario;
   uint64_t seed = 0;
@@ -170,6 +183,7 @@ struct RunResult {
   std::vector<DropResult> drops;
   std::vector<FaultResult> faults;
   std::vector<WaitResult> waits;
+  RestartResult restart;
   TransportCounters transport;
   Conservation conservation;
   std::optional<EstimateResult> estimate;  // of a plan's job

@@ -264,9 +264,16 @@ class SummaryWriter {
     writer_.StartObject();
     PutText("name", result_.scenario);
     PutText("status", RunStatusName(result_.status));
-    Put("restarts", 0);
+    const RestartResult& restart = result_.restart;
+    Put("restarts", restart.restarts);
     PutReal("goodput", outcome.goodput);
     PutTime("lost_ps", outcome.lost_ps);
+    PutReal("effective_training_time_ratio", outcome.effective_training_time_ratio);
+    PutTime("rework_ps", restart.rework_ps);
+    PutTime("detection_ps", restart.detection_ps);
+    PutTime("requeue_ps", restart.requeue_ps);
+    PutTime("load_ps", restart.load_ps);
+    PutTime("save_ps", restart.save_ps);
     writer_.EndObject();
     writer_.EndArray();
   }

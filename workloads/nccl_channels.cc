@@ -54,7 +54,31 @@ std::vector<std::vector<uint32_t>> RanksByNode(const CommunicatorLayout& layout)
 struct RingPlan {
   uint32_t ring_count = 0;  // before duplication
   RingPattern pattern = RingPattern::kPairs;
+  std::vector<uint32_t> rails{};  // that rings take in turn; empty: all
 };
+
+bool IsUsable(const RankPlace& place, const NcclSettings& settings) {
+  const auto& nics = settings.unusable_nics;
+  return std::find(nics.begin(), nics.end(), NicPlace{place.server, place.local_index}) ==
+         nics.end();
+}
+
+// The plan for NICs that cannot be used.
+void AvoidNics(const CommunicatorLayout& layout, const NcclSettings& settings,
+               const std::vector<std::vector<uint32_t>>& nodes, RingPlan& plan) {
+  plan.pattern = RingPattern::kOneRail;
+  if (settings.nic_policy != NicPolicy::kReplan) return;
+  const auto gpus = static_cast<uint32_t>(nodes.front().size());
+  for (uint32_t rail = 0; rail < gpus; ++rail) {
+    const bool is_usable = std::all_of(nodes.begin(), nodes.end(), [&](const auto& ranks) {
+      return IsUsable(layout.ranks[ranks[rail]], settings);
+    });
+    if (is_usable) plan.rails.push_back(rail);
+  }
+  SIM_CHECK(!plan.rails.empty(), "no rail without a NIC that cannot be used");
+  const auto left = static_cast<uint32_t>(plan.rails.size());
+  plan.ring_count = left * std::max(1u, plan.ring_count / gpus);
+}
 
 // Rings for layouts the search was not run for: about eight, as many as make the load of the NICs
 // equal on nodes of `gpus` ranks.
@@ -119,7 +143,7 @@ RingPlan ChooseRings(const CommunicatorLayout& layout, const NcclSettings& setti
 
 // Appends node `node`'s part of ring `ring`: the ranks in order; the NIC the last one leaves by.
 void AppendNode(const CommunicatorLayout& layout, const std::vector<uint32_t>& node_ranks,
-                uint32_t node, uint32_t ring, RingPattern pattern, bool pxn,
+                uint32_t node, uint32_t ring, RingPattern pattern, const NcclSettings& settings,
                 std::vector<uint32_t>& order, std::vector<uint32_t>& sending_nic) {
   const uint32_t gpus = static_cast<uint32_t>(node_ranks.size());
   bool descending = true;
@@ -129,12 +153,13 @@ void AppendNode(const CommunicatorLayout& layout, const std::vector<uint32_t>& n
     descending = enter % 2 == 0;
   }
   enter %= gpus;
+  while (!IsUsable(layout.ranks[node_ranks[enter]], settings)) enter = (enter + 1) % gpus;
   for (uint32_t step = 0; step < gpus; ++step) {
     const uint32_t index = descending ? (enter + gpus - step) % gpus : (enter + step) % gpus;
     order.push_back(node_ranks[index]);
   }
   const uint32_t leave_by =
-      pattern == RingPattern::kOneRail && pxn ? node_ranks[enter] : order.back();
+      pattern == RingPattern::kOneRail && !settings.pxn_disable ? node_ranks[enter] : order.back();
   sending_nic[order.back()] = layout.ranks[leave_by].local_index;
 }
 
@@ -238,7 +263,10 @@ CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclS
   for (const auto& ranks : nodes) {
     SIM_CHECK(!ranks.empty(), "node numbers of a communicator have a gap");
   }
-  const RingPlan plan = ChooseRings(layout, settings, nodes, channels.assumptions);
+  RingPlan plan = ChooseRings(layout, settings, nodes, channels.assumptions);
+  if (nodes.size() > 1 && !settings.unusable_nics.empty()) {
+    AvoidNics(layout, settings, nodes, plan);
+  }
   channels.graph_channel_count = plan.ring_count;
   const bool pxn = !settings.pxn_disable;
   if (nodes.size() > 1 && plan.pattern == RingPattern::kOneRail && !pxn &&
@@ -258,7 +286,8 @@ CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclS
       order = nodes.front();
     } else {
       for (uint32_t node = 0; node < nodes.size(); ++node) {
-        AppendNode(layout, nodes[node], node, ring, plan.pattern, pxn, order, sending_nic);
+        const uint32_t rail = plan.rails.empty() ? ring : plan.rails[ring % plan.rails.size()];
+        AppendNode(layout, nodes[node], node, rail, plan.pattern, settings, order, sending_nic);
       }
     }
     RotateToRankZero(order);

@@ -19,6 +19,20 @@ inline constexpr int kGpuGenerationCount = 4;
 struct RankPlace {
   uint32_t node = 0;         // nodes numbered in order of first appearance in rank order
   uint32_t local_index = 0;  // the GPU's index in its server, < gpus_per_server
+  int32_t server = -1;       // of the fabric; -1: unknown
+};
+// The NIC of a server's GPU.
+struct NicPlace {
+  int32_t server = 0;
+  uint32_t local_index = 0;
+  bool operator==(const NicPlace&) const = default;
+};
+// What rings do about NICs that cannot be used. NCCL does neither: both are policies of research,
+// to be compared.
+enum class NicPolicy : uint8_t {
+  kPxn,     // the ring of a rail enters and leaves that server by its next usable NIC (PXN)
+  kReplan,  // no ring for rails with such a NIC: their data is spread over all others, as R2CCL's
+            // (arXiv 2512.25059) over what is left
 };
 struct CommunicatorLayout {
   std::vector<RankPlace> ranks;
@@ -44,6 +58,9 @@ struct NcclSettings {
   // ALGO and PROTO: bit n is enumerator n of Algorithm and Protocol, allowed to be chosen.
   uint32_t algorithms = UINT32_MAX;
   uint32_t protocols = UINT32_MAX;
+  // Rings then enter and leave on one rail.
+  std::vector<NicPlace> unusable_nics;
+  NicPolicy nic_policy = NicPolicy::kPxn;
 };
 // As NCCL encodes versions since 2.9: "2.27.5" → 22705; "2.7.8" → 2708 before. A build suffix
 // ("2.27.5-1", "2.27.5+cuda12.9") is passed over. nullopt if the text is not a version of NCCL 2.

@@ -2,6 +2,7 @@
 #include "workloads/program_order.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
 namespace railyard {
 
@@ -55,6 +56,21 @@ ProgramOrder::Links ProgramOrder::LinksOfProgram(const Job& job,
     links.followers[links.of[after].first_follower + filled[after]++] = index;
   }
   return links;
+}
+
+void ProgramOrder::ReleaseCommunicators(uint32_t rank, uint32_t first, uint32_t end,
+                                        int64_t now_ps) {
+  const std::vector<JobOperation>& program = job_.operations[rank];
+  const Links& links = LinksOf(rank);
+  std::unordered_set<uint32_t> seen;
+  for (uint32_t index = first; index < std::min<size_t>(end, program.size()); ++index) {
+    if (program[index].is_compute()) continue;
+    const uint32_t communicator = job_.collectives[program[index].collective].communicator;
+    if (!seen.insert(communicator).second || index == first) continue;
+    if (links.of[index].waits_for < 2) continue;
+    partly_released_[rank].push_back(
+        {index, static_cast<uint8_t>(links.of[index].waits_for - 1), now_ps});
+  }
 }
 
 void ProgramOrder::EndTrial(bool keep) {

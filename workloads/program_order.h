@@ -36,6 +36,28 @@ class ProgramOrder {
     }
   }
 
+  // Forgets all progress: the rank's operations before `first_of_rank[rank]` have ended, and
+  // nothing of the rest has begun; calls may_begin for those that wait for nothing else, counted
+  // from `now_ps` on, when `computed_ps` of what precedes them has passed. Preconditions: one
+  // stream per rank, and no operation that names another; a rank uses all of its communicators that
+  // it uses at all within any `each_of_rank[rank]` operations.
+  template <typename MayBegin>
+  void RestartAt(const std::vector<uint32_t>& first_of_rank,
+                 const std::vector<uint32_t>& each_of_rank, int64_t now_ps, int64_t computed_ps,
+                 MayBegin may_begin) {
+    for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+      const uint32_t first = first_of_rank[rank];
+      const auto& program = job_.operations[rank];
+      partly_released_[rank].clear();
+      if (first == program.size()) continue;
+      ReleaseCommunicators(rank, first, first + each_of_rank[rank], now_ps);
+      Begin(rank, first,
+            now_ps + std::max<int64_t>(0, program[first].compute_before_ps - computed_ps),
+            may_begin);
+      EndComputation(rank, may_begin);
+    }
+  }
+
   // Operation `index` of the rank ended at `now_ps`: calls may_begin(rank, index, begin_ps) for
   // those that waited for it last, computation aside.
   template <typename MayBegin>
@@ -82,6 +104,9 @@ class ProgramOrder {
   const Links& LinksOf(uint32_t rank) const {
     return links_[job_.operations.program_of_rank(rank)];
   }
+
+  // Of those from `first` to `end`, the operations whose communicator's last one is before them.
+  void ReleaseCommunicators(uint32_t rank, uint32_t first, uint32_t end, int64_t now_ps);
 
   template <typename MayBegin>
   void ReleaseFollowers(uint32_t rank, uint32_t index, int64_t now_ps, MayBegin& may_begin) {

@@ -43,8 +43,8 @@ struct FaultTimeline {
   std::vector<FaultInterval> recorded;
   // In place of all that: from at_ps to until_ps, times between failures and to repair are drawn
   // from exponential distributions with these means.
-  int64_t mean_between_ps = 0;
-  int64_t mean_repair_ps = 0;
+  double mean_between_ps = 0;  // a cable's is a century: beyond what an integer holds
+  double mean_repair_ps = 0;
 
   bool IsOnceAtGivenTime() const {
     return !anchor.is_set() && period_ps == 0 && mean_between_ps == 0 && recorded.size() <= 1;

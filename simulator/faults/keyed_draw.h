@@ -24,11 +24,11 @@ class KeyedDraw {
   constexpr int64_t BelowPs(int64_t bound_ps) const {
     return static_cast<int64_t>(Below(static_cast<uint64_t>(bound_ps)));
   }
-  // By inversion; cut where it would not fit.
-  int64_t ExponentialPs(int64_t mean_ps) const {
+  // By inversion; INT64_MAX where it does not fit: beyond any run.
+  int64_t ExponentialPs(double mean_ps) const {
     constexpr double kLongestPs = 0x1p62;
-    return static_cast<int64_t>(
-        std::min(kLongestPs, -std::log1p(-Unit()) * static_cast<double>(mean_ps)));
+    const double drawn_ps = -std::log1p(-Unit()) * mean_ps;
+    return drawn_ps < kLongestPs ? static_cast<int64_t>(drawn_ps) : INT64_MAX;
   }
 
  private:

@@ -55,7 +55,7 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t
     const auto node =
         node_of_server.try_emplace(device.server, static_cast<uint32_t>(node_of_server.size()))
             .first->second;
-    layout.ranks.push_back({node, static_cast<uint32_t>(device.local_index)});
+    layout.ranks.push_back({node, static_cast<uint32_t>(device.local_index), device.server});
   }
   uint32_t local_index_max = 0;
   for (const DeviceId gpu : graph.gpus()) {

@@ -28,6 +28,7 @@ bool ReplayEngine::IsQuiet() {
       case EventClass::kOperation:
       case EventClass::kTimer:
       case EventClass::kHoldCheck:
+      case EventClass::kLook:
         break;
       case EventClass::kFault:
       case EventClass::kRouting:
@@ -43,11 +44,11 @@ bool ReplayEngine::IsQuiet() {
 
 void ReplayEngine::Visit(StateArchive& archive) {
   network_.Visit(archive);
-  executor_.Visit(archive);
+  executor_->Visit(archive);
 }
 
 bool ReplayEngine::ReplayEpisodes() {
-  if (!IsQuiet()) return false;
+  if (!IsQuiet() || !stopped_.empty()) return false;
   const int64_t now_ps = engine_.NowPs();
   StateArchive archive(now_ps);
   Visit(archive);

@@ -62,7 +62,7 @@ ReplayEngine::WaitChain ReplayEngine::FollowWait(
       }
       return chain;
     }
-    if (executor_.StandsStillNow(peer)) {
+    if (executor_->StandsStillNow(peer)) {
       chain.cause =
           fmt::format("{}, rank {}, stands still", graph_.device(graph_.gpus()[peer]).name, peer);
       return chain;
@@ -129,7 +129,7 @@ std::string ReplayEngine::ExplainChains(const std::vector<LaneExecutor::Waiting>
 }
 
 std::string ReplayEngine::ExplainWaiting() const {
-  const std::vector<LaneExecutor::Waiting> waiting = executor_.WaitingLanes();
+  const std::vector<LaneExecutor::Waiting> waiting = executor_->WaitingLanes();
   std::string text = ExplainChains(waiting);
   size_t lines = 0;
   std::set<uint32_t> explained;
@@ -143,7 +143,7 @@ std::string ReplayEngine::ExplainWaiting() const {
                         peer, wait.channel, wait.transport.empty() ? "" : "; ", wait.transport);
   }
   for (uint32_t gpu = 0; gpu < graph_.gpus().size(); ++gpu) {
-    if (!executor_.StandsStillNow(gpu)) continue;
+    if (!executor_->StandsStillNow(gpu)) continue;
     text += fmt::format("{}, rank {}, stands still\n", graph_.device(graph_.gpus()[gpu]).name, gpu);
   }
   // Ranks that others wait for may be held up in another collective.

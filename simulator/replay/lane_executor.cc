@@ -496,7 +496,14 @@ void LaneExecutor::RunWoken() {
   running_woken_ = false;
 }
 
+void LaneExecutor::Halt() {
+  is_halted_ = true;
+  rdma_.Halt();
+}
+
 void LaneExecutor::Advance(uint32_t id) {
+  if (is_halted_) [[unlikely]]
+    return;
   for (;;) {
     if (lanes_[id].awaits > 0) return;
     if (lanes_[id].steps_left == 0) {
@@ -663,6 +670,8 @@ void LaneExecutor::RequestSum(Lane& lane, int64_t done_ps) {
 }
 
 void LaneExecutor::OnSwitchSum(uint32_t connection) {
+  if (is_halted_) [[unlikely]]
+    return;
   const uint32_t id = slots_[connection].receiver;
   Lane& lane = lanes_[id];
   lane.awaits = 0;
@@ -764,6 +773,8 @@ void LaneExecutor::SchedulePost(int64_t time_ps, uint32_t id, PostPhase phase) {
 }
 
 void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
+  if (is_halted_) [[unlikely]]
+    return;
   MessageSlots& slots = slots_[id];
   switch (phase) {
     case PostPhase::kStaged:
@@ -945,7 +956,7 @@ void LaneExecutor::OnConnectionError(uint32_t id, const std::string& why) {
     foreign_->OnConnectionError(id, why);
     return;
   }
-  observer_.OnConnectionError(id & ~(kRelayLeg | kSwitchSum), why);
+  if (!is_halted_) observer_.OnConnectionError(id & ~(kRelayLeg | kSwitchSum), why);
 }
 
 }  // namespace railyard

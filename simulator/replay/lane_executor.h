@@ -85,6 +85,10 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     if (paths_) TraceRoutes();
   }
 
+  // The programs are ended where they are: nothing of them begins any more, and queue pairs send
+  // nothing. What is on its way arrives. To go on, make another executor once all has.
+  void Halt();
+
   // What decides what comes once no program runs, and what was counted (lane_rest.cc).
   void Visit(StateArchive& archive);
 
@@ -104,6 +108,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // How long a GPU takes now for what takes one at its own speed so long; the same for one that
   // stands still.
   int64_t AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const;
+  double SpeedOfGpu(uint32_t gpu) const { return gpu_speeds_.empty() ? 1 : gpu_speeds_[gpu]; }
   bool StandsStillNow(uint32_t gpu) const { return !gpu_speeds_.empty() && gpu_speeds_[gpu] == 0; }
 
   // The GPU of the same server with another local index.
@@ -355,6 +360,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   uint32_t free_channel_ = kNone;
   uint32_t free_lane_ = kNone;
   bool running_woken_ = false;
+  bool is_halted_ = false;
 };
 
 }  // namespace railyard

@@ -42,7 +42,8 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
       rules_(rules),
       observer_(observer),
       bound_model_(graph, nic),
-      executor_(graph, network, routing, rules.gpu.proxy_post_latency_ps, nic, *this),
+      nic_(nic),
+      routing_(routing),
       order_(job),
       times_(job.collectives.size()),
       cache_mode_(rules.cache) {
@@ -50,10 +51,8 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
   CountCalls();
   DrawSkews();
   if (cache_mode_ != ReplayCacheMode::kOff) NumberPlans();
-  if (rules.keep_paths) {
-    executor_.KeepPaths();
-    paths_.resize(job.collectives.size());
-  }
+  begun_.resize(job.rank_count);
+  if (rules.keep_paths) paths_.resize(job.collectives.size());
   engine_.SetHandler(EventClass::kOperation, &ReplayEngine::HandleOperation, this);
 }
 
@@ -65,9 +64,19 @@ void ReplayEngine::BuildCommunicators() {
     communicator.gpus = traced.ranks;
     communicator.planner =
         std::make_unique<NcclPlanner>(LayoutOf(graph_, traced.ranks), rules_.nccl);
-    executor_.AddCommunicator({communicator.gpus, communicator.planner.get()});
     communicators_.push_back(std::move(communicator));
   }
+  BuildExecutor();
+}
+
+void ReplayEngine::BuildExecutor() {
+  LaneObserver& observer = *this;
+  executor_ = std::make_unique<LaneExecutor>(graph_, network_, routing_,
+                                             rules_.gpu.proxy_post_latency_ps, nic_, observer);
+  for (const Communicator& communicator : communicators_) {
+    executor_->AddCommunicator({communicator.gpus, communicator.planner.get()});
+  }
+  if (rules_.keep_paths) executor_->KeepPaths();
 }
 
 void ReplayEngine::CountCalls() {
@@ -180,6 +189,8 @@ void ReplayEngine::HandleOperation(void* self, uint32_t target) {
 }
 
 void ReplayEngine::OnEvent(uint32_t target) {
+  if (is_halted_) [[unlikely]]
+    return;
   if ((target & kBegins) == 0) {
     if (running_[target].launched) {
       End(target);
@@ -230,6 +241,7 @@ void ReplayEngine::Begin(const Pending& pending) {
 
 void ReplayEngine::NoteBegin(const Call& call, int64_t begin_ps) {
   ++calls_started_;
+  begun_[call.rank] = call.index + 1;
   const uint32_t collective = CallOf(call).collective;
   CollectiveTimes& times = times_[collective];
   if (times.calls_started == 0) times.first_start_ps = begin_ps;
@@ -331,12 +343,12 @@ void ReplayEngine::Launch(uint32_t id) {
   const JobCollective& collective = job_.collectives[call.collective];
   running.schedule = ScheduleOf(running);
   running.end_ps = engine_.NowPs();
-  const uint32_t channels = executor_.Start(
+  const uint32_t channels = executor_->Start(
       {.operation = id,
        .communicator = collective.communicator,
        .rank = job_.CommunicatorRank(collective.communicator, running.rank),
        .collective = call.collective,
-       .costs = executor_.AddCosts(CostsOf(collective), running.schedule->message_rule()),
+       .costs = executor_->AddCosts(CostsOf(collective), running.schedule->message_rule()),
        .schedule = running.schedule.get()});
   running.launched = true;
   // Channels without anything to wait for have finished already.
@@ -382,8 +394,12 @@ void ReplayEngine::End(uint32_t id) {
 void ReplayEngine::LetFollow(const Call& call, int64_t end_ps) {
   order_.End(call.rank, call.index, end_ps,
              [this, end_ps](uint32_t rank, uint32_t index, int64_t begin_ps) {
-               const int64_t compute_ps = executor_.AtSpeedOfGpuPs(rank, begin_ps - end_ps);
-               MayBegin(rank, index, end_ps + compute_ps);
+               const int64_t compute_ps = begin_ps - end_ps;
+               if (compute_ps > 0 && executor_->StandsStillNow(rank)) {
+                 Stop(rank, first_number_[rank] + index, compute_ps);
+                 return;
+               }
+               MayBegin(rank, index, end_ps + executor_->AtSpeedOfGpuPs(rank, compute_ps));
              });
 }
 
@@ -405,7 +421,7 @@ void ReplayEngine::BeginWatched(uint32_t id) {
       i += alike;
     }
   });
-  executor_.WatchPayload(id);
+  executor_->WatchPayload(id);
 }
 
 void ReplayEngine::OnPayloadTaken(uint32_t collective, uint64_t bytes) {
@@ -449,7 +465,7 @@ void ReplayEngine::AddToBound(const Communicator& communicator, uint32_t channel
   const ConnectionRoute route = communicator.planner->RouteOf(channel, from, to, use);
   const uint32_t from_gpu = communicator.gpus[from];
   const uint32_t injecting_gpu =
-      route.network ? executor_.GpuOfServer(from_gpu, route.sending_local_index) : from_gpu;
+      route.network ? executor_->GpuOfServer(from_gpu, route.sending_local_index) : from_gpu;
   bound_model_.Add(route.network, from_gpu, communicator.gpus[to], injecting_gpu, bytes);
 }
 
@@ -483,7 +499,7 @@ int64_t ReplayEngine::BoundOfSchedule(const Communicator& communicator,
 }
 
 void ReplayEngine::OnPacketLost(uint32_t connection, LinkId link) {
-  const uint32_t collective = executor_.connections()[connection].collective;
+  const uint32_t collective = executor_->connections()[connection].collective;
   if (collective != Connection::kNone) times_[collective].lost_packets = true;
   observer_.OnPacketLost(connection, link);
 }
@@ -498,9 +514,16 @@ void ReplayEngine::OnLossRecovered(uint32_t connection) { observer_.OnLossRecove
 
 void ReplayEngine::OnConnectionError(uint32_t id, const std::string& why) {
   if (is_aborted()) return;
-  const Connection& connection = executor_.connections()[id];
-  abort_reason_ =
-      fmt::format("rank {} to rank {}: {}", connection.from_gpu, connection.to_gpu, why);
+  const Connection& connection = executor_->connections()[id];
+  Fail(fmt::format("rank {} to rank {}: {}", connection.from_gpu, connection.to_gpu, why));
+}
+
+void ReplayEngine::Fail(const std::string& why) {
+  if (!observer_.OnJobFailed(why)) Abort(why);
+}
+
+void ReplayEngine::Abort(const std::string& why) {
+  abort_reason_ = why;
   end_ps_ = engine_.NowPs();
   ns3::Simulator::Stop();
 }

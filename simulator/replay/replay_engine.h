@@ -46,6 +46,11 @@ class ReplayObserver {
   virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
+  // A queue pair or NVLink of the job failed. True: the job is to begin again, as the observer says
+  // by RestartAt(); false: it is aborted.
+  virtual bool OnJobFailed(const std::string& /*why*/) { return false; }
+  // The programs of a job that failed are gone, with all connections.
+  virtual void OnConnectionsGone() {}
   // A watched collective begins, or so much of its payload has been taken in; 1: all.
   virtual void OnCollectiveProgress(uint32_t /*collective*/, double /*progress*/) {}
 };
@@ -103,8 +108,32 @@ class ReplayEngine final : private LaneObserver {
   // Schedules the first operation of every stream.
   void Start();
 
-  LaneExecutor& executor() { return executor_; }
-  const LaneExecutor& executor() const { return executor_; }
+  // A GPU works at this share of its speed from now on, what it computes included; 0: it stands
+  // still.
+  void SetGpuSpeed(uint32_t gpu, double speed);
+
+  // The job ends where it is: nothing of it begins any more.
+  void Halt();
+  bool is_halted() const { return is_halted_; }
+  // Whether nothing of a halted job is left on the wheel or in the network.
+  bool IsGone() const;
+  // A halted job begins again, now, at each rank's operation of that number; the arguments are
+  // those of ProgramOrder::RestartAt. Precondition: IsGone().
+  void RestartAt(const std::vector<uint32_t>& first_of_rank,
+                 const std::vector<uint32_t>& each_of_rank, int64_t computed_ps);
+  // Fails the job as a queue pair's error does: it may begin again.
+  void Fail(const std::string& why);
+  // Ends it for good.
+  void Abort(const std::string& why);
+  // Of a rank: operations that have begun, since the first begin or the last restart at them.
+  uint32_t begun_of_rank(uint32_t rank) const { return begun_[rank]; }
+  // When the running operation that began last did; 0: none runs.
+  int64_t last_running_begin_ps() const;
+
+  LaneExecutor& executor() { return *executor_; }
+  const LaneExecutor& executor() const { return *executor_; }
+  // Of all executors there were.
+  RdmaCounters rdma_counters() const;
   const std::vector<CollectiveTimes>& times() const { return times_; }
   // By collective, where paths are kept: of its last rank's end, from its first rank's start on.
   const std::vector<CriticalPath>& paths() const { return paths_; }
@@ -195,6 +224,7 @@ class ReplayEngine final : private LaneObserver {
   static void HandleOperation(void* self, uint32_t operation);
 
   void BuildCommunicators();
+  void BuildExecutor();
   void CountCalls();
   void DrawSkews();
   void NumberPlans();
@@ -209,6 +239,8 @@ class ReplayEngine final : private LaneObserver {
   // Of the operation with this number, of the rank.
   uint32_t PlanNumberOf(uint32_t rank, uint32_t number) const;
   void MayBegin(uint32_t rank, uint32_t index, int64_t begin_ps);
+  // An operation's computation waits for its GPU to go on.
+  void Stop(uint32_t rank, uint32_t number, int64_t left_ps);
   // Puts the first of `pending_` on the wheel.
   void ScheduleFirst();
   void Schedule(uint32_t running, int64_t time_ps);
@@ -278,12 +310,18 @@ class ReplayEngine final : private LaneObserver {
   ReplayRules rules_;
   ReplayObserver& observer_;
   BoundModel bound_model_;
-  LaneExecutor executor_;
+  NicSettings nic_;
+  EcmpRouting& routing_;
+  std::unique_ptr<LaneExecutor> executor_;
+  RdmaCounters counters_before_;  // of executors that are gone
   std::vector<Communicator> communicators_;
   ProgramOrder order_;
   std::vector<uint32_t> first_number_;  // by rank: of its operations
   std::vector<Pending> pending_;        // heap
-  Pending scheduled_{.begin_ps = -1};   // the last of `pending_` put on the wheel
+  // Pending, of GPUs that stand still: what is left of their computation is their begin.
+  std::vector<Pending> stopped_;
+  std::vector<uint32_t> begun_;        // by rank
+  Pending scheduled_{.begin_ps = -1};  // the last of `pending_` put on the wheel
   std::vector<Running> running_;
   uint32_t free_running_ = kNone;
   uint32_t running_count_ = 0;
@@ -313,6 +351,7 @@ class ReplayEngine final : private LaneObserver {
   uint64_t operations_left_ = 0;
   int64_t end_ps_ = 0;
   std::string abort_reason_;
+  bool is_halted_ = false;
 };
 
 }  // namespace railyard

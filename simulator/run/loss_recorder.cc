@@ -42,6 +42,13 @@ void LossRecorder::OnRetransmission(uint32_t id) {
   }
 }
 
+// What they lost is not made good: it is lost work.
+void LossRecorder::OnConnectionsGone() {
+  hits_.clear();
+  for (FaultLosses& losses : losses_) losses.unrecovered.clear();
+  if (hooks_.on_connections_gone) hooks_.on_connections_gone();
+}
+
 void LossRecorder::OnLossRecovered(uint32_t id) {
   const auto it = hits_.find(id);
   if (it == hits_.end() || it->second.is_recovered) return;

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "simulator/faults/fault_injector.h"
@@ -28,6 +31,12 @@ class LossRecorder final : public ReplayObserver {
   };
 
   explicit LossRecorder(size_t fault_count) : losses_(fault_count) {}
+  // A job that fails is handed over; see ReplayObserver.
+  struct RestartHooks {
+    std::function<bool(const std::string& why)> on_job_failed;
+    std::function<void()> on_connections_gone;
+  };
+  void SetRestartHooks(RestartHooks hooks) { hooks_ = std::move(hooks); }
   // Before the first fault.
   void Observe(FaultInjector& faults, const ReplayEngine& replay,
                const FabricSimulatorImpl& engine);
@@ -38,12 +47,17 @@ class LossRecorder final : public ReplayObserver {
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
+  bool OnJobFailed(const std::string& why) override {
+    return hooks_.on_job_failed && hooks_.on_job_failed(why);
+  }
+  void OnConnectionsGone() override;
   // Faults may wait for it.
   void OnCollectiveProgress(uint32_t collective, double progress) override {
     faults_->OnCollectiveProgress(collective, progress);
   }
 
  private:
+  RestartHooks hooks_;
   FaultInjector* faults_ = nullptr;
   const ReplayEngine* replay_ = nullptr;
   const FabricSimulatorImpl* engine_ = nullptr;

@@ -49,13 +49,16 @@ class Recorder {
         network_(simulation.network),
         replay_(simulation.replay),
         losses_(simulation.losses),
-        faults_(simulation.faults) {}
+        faults_(simulation.faults),
+        pairs_(simulation.pairs) {}
 
   RunResult Record() {
     RecordRun();
     RecordCollectives();
     RecordLinks();
-    RecordPairs();
+    PairLedger pairs = pairs_;
+    pairs.Add(scenario_.fabric, replay_.executor());
+    pairs.Record(result_);
     RecordWaits();
     RecordDropsAndFaults();
     RecordConservation();
@@ -146,40 +149,6 @@ class Recorder {
     }
   }
 
-  // The tiers a connection's payload crosses, in order, each once.
-  std::vector<Tier> TiersOf(const Connection& connection) const {
-    std::vector<Tier> tiers;
-    for (const LinkId link : replay_.executor().LinksOf(connection)) {
-      const Tier tier = scenario_.fabric.link(link).tier;
-      if (std::find(tiers.begin(), tiers.end(), tier) == tiers.end()) tiers.push_back(tier);
-    }
-    return tiers;
-  }
-
-  void RecordPairs() {
-    std::map<std::pair<std::pair<uint32_t, uint32_t>, std::string>, uint64_t> bytes_of_pair;
-    for (const Connection& connection : replay_.executor().connections()) {
-      if (connection.payload_bytes == 0) continue;
-      std::string names;
-      bool reached_spine = false;
-      for (const Tier tier : TiersOf(connection)) {
-        if (!names.empty()) names += '+';
-        names += TierName(tier);
-        reached_spine |= tier == Tier::kLeafSpine || tier == Tier::kSpineCore;
-      }
-      bytes_of_pair[{{connection.from_gpu, connection.to_gpu}, names}] += connection.payload_bytes;
-      result_.payload_bytes += connection.payload_bytes;
-      if (connection.network) result_.payload_left_server_bytes += connection.payload_bytes;
-      if (reached_spine) result_.payload_reached_spine_bytes += connection.payload_bytes;
-    }
-    for (const auto& [pair, bytes] : bytes_of_pair) {
-      result_.pairs.push_back({.source_gpu = pair.first.first,
-                               .destination_gpu = pair.first.second,
-                               .tiers = pair.second,
-                               .payload_bytes = bytes});
-    }
-  }
-
   void RecordWaits() {
     for (const auto& [wait, totals] : replay_.waits()) {
       result_.waits.push_back({.rank = wait.rank,
@@ -230,7 +199,7 @@ class Recorder {
       }
       result_.faults.push_back(std::move(row));
     }
-    const RdmaCounters& rdma = replay_.executor().rdma().counters();
+    const RdmaCounters rdma = replay_.rdma_counters();
     result_.transport.ecn_marked = counters.ecn_marked;
     result_.transport.cnp = rdma.cnp;
     result_.transport.pfc_pause_ps = static_cast<uint64_t>(counters.pfc_pause_ps);
@@ -299,6 +268,7 @@ class Recorder {
   const ReplayEngine& replay_;
   const LossRecorder& losses_;
   const FaultInjector& faults_;
+  const PairLedger& pairs_;
   RunResult result_;
 };
 

@@ -7,6 +7,7 @@
 #include "simulator/faults/fault_injector.h"
 #include "simulator/replay/replay_engine.h"
 #include "simulator/run/loss_recorder.h"
+#include "simulator/run/pair_ledger.h"
 #include "simulator/scenario/scenario.h"
 
 namespace railyard {
@@ -17,6 +18,7 @@ struct EndedSimulation {
   const ReplayEngine& replay;
   const LossRecorder& losses;
   const FaultInjector& faults;
+  const PairLedger& pairs;  // of executors that are gone
 };
 
 // All of a result but what the process used and the baseline. Checks that bytes are conserved.

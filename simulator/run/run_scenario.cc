@@ -21,6 +21,7 @@
 #include "simulator/replay/replay_engine.h"
 #include "simulator/run/added_time.h"
 #include "simulator/run/baseline.h"
+#include "simulator/run/job_restarter.h"
 #include "simulator/run/loss_recorder.h"
 #include "simulator/run/result_recorder.h"
 #include "simulator/run/watchdog.h"
@@ -97,7 +98,7 @@ class Simulation {
                   replay_->executor().ResolvePaths();
                 },
             .set_gpu_speed = [this](uint32_t gpu,
-                                    double speed) { replay_->executor().SetGpuSpeed(gpu, speed); },
+                                    double speed) { replay_->SetGpuSpeed(gpu, speed); },
             .set_load = [this](uint32_t fault, bool runs) { load_->Set(fault, runs); }});
     load_ = std::make_unique<BackgroundLoad>(scenario.fabric, scenario.faults,
                                              replay_->executor().rdma(), engine_,
@@ -112,8 +113,16 @@ class Simulation {
       const uint32_t collective = fault.timeline.anchor.collective;
       if (collective != FaultAnchor::kNone) replay_->WatchProgress(collective);
     }
+    Watchdog::OnBark on_bark;
+    if (scenario.restart.restarts) {
+      restarter_ = std::make_unique<JobRestarter>(scenario, *replay_, engine_, pairs_);
+      on_bark = [this](const std::string& why) { return restarter_->OnJobFailed(why); };
+      losses_.SetRestartHooks({.on_job_failed = on_bark,
+                               .on_connections_gone = [this] { restarter_->OnConnectionsGone(); }});
+    }
     if (scenario.watchdog.no_progress_ps > 0) {
-      watchdog_ = std::make_unique<Watchdog>(scenario.watchdog, *network_, *replay_);
+      watchdog_ =
+          std::make_unique<Watchdog>(scenario.watchdog, engine_, *network_, *replay_, on_bark);
     }
   }
 
@@ -128,7 +137,10 @@ class Simulation {
                                      .network = *network_,
                                      .replay = *replay_,
                                      .losses = losses_,
-                                     .faults = *faults_});
+                                     .faults = *faults_,
+                                     .pairs = pairs_});
+    if (restarter_) result.restart = restarter_->result();
+    result.restart.save_ps = SavePs();
     result.events = engine_.EventCount();
     if (result.status == RunStatus::kStalled) result.simulated_time_ps = engine_.NowPs();
     if (watchdog_ && watchdog_->has_barked() && result.status == RunStatus::kStalled) {
@@ -143,6 +155,14 @@ class Simulation {
   }
 
  private:
+  // That a run without failures spends on checkpoints.
+  int64_t SavePs() const {
+    const RestartSettings& settings = scenario_.restart;
+    if (settings.checkpoint_every == 0) return 0;
+    return static_cast<int64_t>((settings.rounds - 1) / settings.checkpoint_every) *
+           settings.save_ps;
+  }
+
   void ForkBaseline() {
     baseline_ = std::make_unique<Baseline>(scenario_.job.collectives.size());
     if (baseline_->Fork()) faults_->Disarm();
@@ -199,11 +219,13 @@ class Simulation {
   ns3::Ptr<FabricNetwork> network_;
   EcmpRouting routing_;
   LossRecorder losses_;
+  PairLedger pairs_;
   std::unique_ptr<ReplayEngine> replay_;
   std::unique_ptr<FaultInjector> faults_;
   std::unique_ptr<BackgroundLoad> load_;
   std::unique_ptr<CircuitScheduler> circuits_;
   std::unique_ptr<Baseline> baseline_;
+  std::unique_ptr<JobRestarter> restarter_;
   std::unique_ptr<Watchdog> watchdog_;
 };
 

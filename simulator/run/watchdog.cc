@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,9 +14,13 @@
 
 namespace railyard {
 
-Watchdog::Watchdog(const WatchdogSettings& settings, const FabricNetwork& network,
-                   const ReplayEngine& replay)
-    : settings_(settings), network_(network), replay_(replay) {}
+Watchdog::Watchdog(const WatchdogSettings& settings, FabricSimulatorImpl& engine,
+                   const FabricNetwork& network, const ReplayEngine& replay, OnBark on_bark)
+    : settings_(settings),
+      engine_(engine),
+      network_(network),
+      replay_(replay),
+      on_bark_(std::move(on_bark)) {}
 
 Watchdog::~Watchdog() {
   if (!thread_.joinable()) return;
@@ -29,6 +34,7 @@ Watchdog::~Watchdog() {
 
 void Watchdog::Start() {
   in_simulated_time_.progress = in_real_time_.progress = Progress();
+  engine_.SetHandler(EventClass::kLook, &Watchdog::HandleLook, this);
   ScheduleLook();
   if (settings_.no_progress_real_ps != kNeverPs) thread_ = std::thread([this] { AskForLooks(); });
 }
@@ -48,8 +54,10 @@ bool Watchdog::SeesNothing(Sight& sight) const {
 
 void Watchdog::ScheduleLook() {
   const int64_t look_ps = std::max<int64_t>(1, settings_.no_progress_ps / kLooks);
-  ns3::Simulator::Schedule(ns3::PicoSeconds(look_ps), &Watchdog::Look, this);
+  engine_.ScheduleFabric(engine_.NowPs() + look_ps, EventClass::kLook, 0, 0);
 }
+
+void Watchdog::HandleLook(void* self, uint32_t /*target*/) { static_cast<Watchdog*>(self)->Look(); }
 
 void Watchdog::Look() {
   if (has_barked() || replay_.is_complete()) return;
@@ -57,9 +65,8 @@ void Watchdog::Look() {
   if (ns3::Simulator::IsFinished()) return;
   if (SeesNothing(in_simulated_time_)) {
     Bark(settings_.no_progress_ps, "simulated");
-  } else {
-    ScheduleLook();
   }
+  if (!has_barked()) ScheduleLook();
 }
 
 void Watchdog::LookInRealTime() {
@@ -73,7 +80,13 @@ void Watchdog::LookInRealTime() {
 }
 
 void Watchdog::Bark(int64_t limit_ps, const char* which) {
-  why_ = fmt::format("nothing went on for {} of {} time", FormatDuration(limit_ps), which);
+  std::string why =
+      fmt::format("nothing went on for {} of {} time", FormatDuration(limit_ps), which);
+  if (on_bark_ && on_bark_(why)) {
+    in_simulated_time_ = in_real_time_ = {.progress = Progress()};
+    return;
+  }
+  why_ = std::move(why);
   ns3::Simulator::Stop();
 }
 

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -18,9 +19,11 @@ namespace railyard {
 // Looks eight times in the stated time, so it ends a run an eighth of it late at most.
 class Watchdog {
  public:
+  // Whether the run goes on although nothing did, for the job begins again.
+  using OnBark = std::function<bool(const std::string& why)>;
   // All references must outlive this.
-  Watchdog(const WatchdogSettings& settings, const FabricNetwork& network,
-           const ReplayEngine& replay);
+  Watchdog(const WatchdogSettings& settings, FabricSimulatorImpl& engine,
+           const FabricNetwork& network, const ReplayEngine& replay, OnBark on_bark = {});
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
@@ -40,6 +43,7 @@ class Watchdog {
 
   uint64_t Progress() const;
   bool SeesNothing(Sight& sight) const;
+  static void HandleLook(void* self, uint32_t target);
   void ScheduleLook();
   void Look();
   void LookInRealTime();
@@ -47,8 +51,10 @@ class Watchdog {
   void Bark(int64_t limit_ps, const char* which);
 
   const WatchdogSettings& settings_;
+  FabricSimulatorImpl& engine_;
   const FabricNetwork& network_;
   const ReplayEngine& replay_;
+  OnBark on_bark_;
   Sight in_simulated_time_;
   Sight in_real_time_;
   std::string why_;

@@ -406,8 +406,34 @@ class FaultLoader {
   }
 
   // One fault, or, where each target fails by itself, one for each.
+  // That what is said to be links between NICs and ToRs, or ToRs, is.
+  void CheckComponents(const ProtoCursor& cursor, const std::vector<FaultTarget>& targets) {
+    const auto& message = static_cast<const protos::Fault&>(cursor.message());
+    const auto component = message.by_chance().component();
+    const auto is_nic_link = [this](LinkId link) {
+      return fabric_->link(link).tier == Tier::kNicLeaf;
+    };
+    for (const FaultTarget& target : targets) {
+      const bool fits = component == protos::FaultByChance::TOR_SWITCH
+                            ? std::any_of(target.forward.begin(), target.forward.end(), is_nic_link)
+                        : component == protos::FaultByChance::NIC_TOR_LINK
+                            ? std::all_of(target.forward.begin(), target.forward.end(), is_nic_link)
+                            : true;
+      if (fits) continue;
+      cursor.Child("by_chance")
+          .Error(diagnostics_, "component",
+                 fmt::format("{} is no {} (expected {})", target.name,
+                             protos::FaultByChance::Component_Name(component),
+                             component == protos::FaultByChance::TOR_SWITCH
+                                 ? "switches with cables to NICs"
+                                 : "cables between NICs and leaves"));
+      return;
+    }
+  }
+
   void AddOverTargets(const ProtoCursor& cursor, const FaultSpec& fault,
                       const std::vector<FaultTarget>& targets) {
+    if (cursor.Has("by_chance")) CheckComponents(cursor, targets);
     if (fault.kind == FaultKind::kBackgroundLoad) {
       Add(cursor, fault);
       return;

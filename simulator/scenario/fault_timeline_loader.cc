@@ -2,9 +2,11 @@
 #include "simulator/scenario/fault_timeline_loader.h"
 
 #include <fstream>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "simulator/faults/component_failures.h"
 #include "simulator/scenario/scenario.pb.h"
 
 namespace railyard {
@@ -74,20 +76,55 @@ void LoadRepetition(const ProtoCursor& fault, FaultTimeline& timeline, Diagnosti
                       : ""));
 }
 
+// The class of components that by_chance names, if it is one that such a fault hits.
+std::optional<ComponentClass> ComponentOf(const ProtoCursor& fault, Diagnostics& diagnostics) {
+  const ProtoCursor chance = fault.Child("by_chance");
+  const auto& message = static_cast<const protos::FaultByChance&>(chance.message());
+  const auto& of_fault = static_cast<const protos::Fault&>(fault.message());
+  struct Class {
+    protos::FaultByChance::Component named;
+    ComponentClass component;
+    protos::Fault::Kind kind;
+  };
+  constexpr Class kClasses[] = {
+      {protos::FaultByChance::NIC_TOR_LINK, ComponentClass::kNicTorLink, protos::Fault::LINK_DOWN},
+      {protos::FaultByChance::TOR_SWITCH, ComponentClass::kTorSwitch, protos::Fault::SWITCH_REBOOT},
+      {protos::FaultByChance::GPU, ComponentClass::kGpu, protos::Fault::STRAGGLER}};
+  for (const Class& known : kClasses) {
+    if (message.component() != known.named) continue;
+    if (of_fault.kind() != known.kind && fault.Has("kind")) {
+      chance.Error(diagnostics, "component",
+                   fmt::format("{} does not fail by {} (expected {})",
+                               protos::FaultByChance::Component_Name(known.named),
+                               protos::Fault::Kind_Name(of_fault.kind()),
+                               protos::Fault::Kind_Name(known.kind)));
+    }
+    return known.component;
+  }
+  return std::nullopt;
+}
+
 void LoadChance(const ProtoCursor& fault, FaultTimeline& timeline, Diagnostics& diagnostics) {
   const ProtoCursor chance = fault.Child("by_chance");
+  const auto component = ComponentOf(fault, diagnostics);
   for (const char* field : {"mean_between", "mean_repair"}) {
-    if (!chance.Has(field)) chance.Missing(diagnostics, field, kExpectedDuration);
+    if (!chance.Has(field) && !component) chance.Missing(diagnostics, field, kExpectedDuration);
   }
-  // A link has years between failures: far beyond any run.
-  const auto load = [&](const char* field) {
+  if (component && chance.Has("mean_between") && chance.Has("mean_repair")) {
+    chance.Error(diagnostics, "component",
+                 "has no effect beside both times (expected one of them, or none)");
+  }
+  const ComponentFailures published =
+      component ? PublishedFailures(*component) : ComponentFailures{};
+  const auto load = [&](const char* field, double published_s) {
+    if (!chance.Has(field)) return published_s * static_cast<double>(kPsPerSecond);
     const int64_t mean_ps = chance.DurationPs(diagnostics, field, 1);
-    if (mean_ps > 0) return mean_ps;
+    if (mean_ps > 0) return static_cast<double>(mean_ps);
     chance.Error(diagnostics, field, "is no time at all (expected a longer one)");
-    return int64_t{1};
+    return 1.0;
   };
-  timeline.mean_between_ps = load("mean_between");
-  timeline.mean_repair_ps = load("mean_repair");
+  timeline.mean_between_ps = load("mean_between", published.mean_between_s);
+  timeline.mean_repair_ps = load("mean_repair", published.mean_repair_s);
 }
 
 }  // namespace

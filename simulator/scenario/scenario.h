@@ -13,6 +13,7 @@
 #include "simulator/faults/fault_spec.h"
 #include "simulator/replay/gpu_costs.h"
 #include "simulator/scenario/model_attributes.h"
+#include "simulator/scenario/restart_settings.h"
 #include "simulator/scenario/watchdog_settings.h"
 #include "simulator/transport/nic_settings.h"
 #include "topologies/fabric_graph.h"
@@ -40,6 +41,7 @@ struct Scenario {
   std::vector<ModelAttribute> models;  // of the fabric; what is not stated has its default
   RoutingDelays routing;
   WatchdogSettings watchdog;
+  RestartSettings restart;
   std::vector<FaultSpec> faults;
   // A rank begins each of its operations later by what it draws, once, between 0 and this.
   int64_t rank_skew_max_ps = 0;

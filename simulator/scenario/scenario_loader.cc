@@ -10,6 +10,8 @@
 #include "simulator/scenario/choice_check.h"
 #include "simulator/scenario/connection_check.h"
 #include "simulator/scenario/fault_loader.h"
+#include "simulator/scenario/nic_failover_loader.h"
+#include "simulator/scenario/restart_loader.h"
 #include "simulator/scenario/scenario.pb.h"
 #include "simulator/scenario/settings_loader.h"
 #include "simulator/scenario/workload_loader.h"
@@ -76,11 +78,12 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
     cursor.Missing(diagnostics, "workload", "nccl_log, trace, program or plan in it");
   }
   const int errors_before_nccl = diagnostics.error_count();
-  const NcclBlock nccl =
+  NcclBlock nccl =
       LoadNccl(cursor, workload ? workload->trace.nccl_version : std::string(), diagnostics);
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
       !cursor.IsDoubtful("nccl")) {
     const int errors_before_choices = diagnostics.error_count();
+    LoadNicFailover(cursor, *fabric, *workload, nccl.planner, diagnostics);
     CheckChoices(cursor, *fabric, *workload, nccl.planner, diagnostics);
     if (diagnostics.error_count() == errors_before_choices) {
       CheckConnections(cursor, *fabric, *workload, nccl.planner, diagnostics);
@@ -91,6 +94,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->routing = LoadRouting(cursor, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);
+  if (workload) scenario->restart = LoadRestart(cursor, *workload, diagnostics);
   scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr,
                                 workload ? &workload->job : nullptr, scenario->seed, diagnostics);
   if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;

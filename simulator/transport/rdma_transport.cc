@@ -163,6 +163,20 @@ void RdmaTransport::Resolve(uint32_t queue_id) {
   receiver.ack_hop_count = ack_path.hop_count;
 }
 
+RdmaCounters& RdmaCounters::operator+=(const RdmaCounters& other) {
+  retransmitted_packets += other.retransmitted_packets;
+  timeouts += other.timeouts;
+  nacks += other.nacks;
+  queue_pair_errors += other.queue_pair_errors;
+  ecn_marked += other.ecn_marked;
+  cnp += other.cnp;
+  return *this;
+}
+
+void RdmaTransport::Halt() {
+  for (SendQueue& queue : send_queues_) queue.Set(SendQueue::kBroken);
+}
+
 void RdmaTransport::ResolvePaths() {
   for (uint32_t id = 0; id < send_queues_.size(); ++id) Resolve(id);
 }

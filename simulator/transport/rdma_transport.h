@@ -33,6 +33,8 @@
 namespace railyard {
 
 struct RdmaCounters {
+  RdmaCounters& operator+=(const RdmaCounters& other);
+
   uint64_t retransmitted_packets = 0;
   uint64_t timeouts = 0;
   uint64_t nacks = 0;
@@ -69,6 +71,9 @@ class RdmaTransport {
   void OnPacketAtGpu(uint32_t packet);
   void OnLinkReleased(LinkId link);
   void OnDropped(const Packet& packet, DropReason reason, LinkId link);
+  // Every queue pair sends nothing any more, as those of a process that has ended; what it is sent
+  // is taken in as ever.
+  void Halt();
   // Routes changed: every queue resolves its paths again.
   void ResolvePaths();
 

@@ -135,6 +135,51 @@ TEST(FaultLoaderTest, ByChanceEveryTargetFailsByItself) {
   EXPECT_NE(faults[0].seed, faults[1].seed);
 }
 
+// 0.057 % and 0.051 % a month (HPN); 220 of 16,384 in 54 days (Llama 3).
+TEST(FaultLoaderTest, AClassOfComponentsBringsItsPublishedRates) {
+  constexpr double kMonthPs = 365.25 / 12 * 24 * 3600 * 1e12;
+  const auto links = FaultsIn(
+      "faults { kind: LINK_DOWN link: \"server0/nic3--leaf3\" by_chance { component: NIC_TOR_LINK "
+      "} }\n");
+  ASSERT_EQ(links.size(), 1u);
+  EXPECT_NEAR(links[0].timeline.mean_between_ps, kMonthPs / 0.00057, 1e6 * 1e12);
+  EXPECT_EQ(links[0].timeline.mean_repair_ps, 4.0 * 3600 * 1e12);
+  const auto switches = FaultsIn(
+      "faults { kind: SWITCH_REBOOT device: \"leaf3\" by_chance { component: TOR_SWITCH "
+      "mean_repair: \"5min\" } }\n");
+  ASSERT_EQ(switches.size(), 1u);
+  EXPECT_NEAR(switches[0].timeline.mean_between_ps, kMonthPs / 0.00051, 1e6 * 1e12);
+  EXPECT_EQ(switches[0].timeline.mean_repair_ps, 300e12);
+  const auto gpus = FaultsIn(
+      "faults { kind: STRAGGLER device: \"server1/gpu3\" speed: 0 by_chance { component: GPU } "
+      "}\n");
+  ASSERT_EQ(gpus.size(), 1u);
+  EXPECT_NEAR(gpus[0].timeline.mean_between_ps, 16'384.0 * 54 * 24 * 3600 * 1e12 / 220, 1e3 * 1e12);
+}
+
+TEST(FaultLoaderTest, AClassOfComponentsIsRefusedOnOthers) {
+  EXPECT_EQ(
+      FindingsBeside("faults { kind: LINK_DOWN link: \"leaf0--spine0\" by_chance { component: "
+                     "NIC_TOR_LINK } }"),
+      ":3:60: error: faults[0].by_chance.component: leaf0--spine0 is no NIC_TOR_LINK (expected "
+      "cables between NICs and leaves)\n");
+  EXPECT_EQ(
+      FindingsBeside("faults { kind: SWITCH_REBOOT device: \"spine0\" by_chance { component: "
+                     "TOR_SWITCH } }"),
+      ":3:59: error: faults[0].by_chance.component: spine0 is no TOR_SWITCH (expected switches "
+      "with cables to NICs)\n");
+  EXPECT_EQ(
+      FindingsBeside("faults { kind: LINK_DOWN link: \"leaf0--spine0\" by_chance { component: "
+                     "GPU } }"),
+      ":3:60: error: faults[0].by_chance.component: GPU does not fail by LINK_DOWN (expected "
+      "STRAGGLER)\n");
+  EXPECT_EQ(
+      FindingsBeside("faults { kind: LINK_DOWN link: \"server0/nic3\" by_chance { component: "
+                     "NIC_TOR_LINK mean_between: \"1h\" mean_repair: \"1s\" } }"),
+      ":3:59: error: faults[0].by_chance.component: has no effect beside both times (expected one "
+      "of them, or none)\n");
+}
+
 TEST(FaultLoaderTest, ADomainIsWhatItNames) {
   const auto faults = FaultsIn(
       "fault_domains { name: \"rack\" links: \"leaf0--spine0\" devices: \"server1/nic*\" }\n"

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// How often components of large clusters fail, and for how long: published figures.
+#pragma once
+
+#include <cstdint>
+
+namespace railyard {
+
+enum class ComponentClass : uint8_t { kNicTorLink, kTorSwitch, kGpu };
+
+struct ComponentFailures {
+  double mean_between_s = 0;  // of one component
+  double mean_repair_s = 0;
+};
+ComponentFailures PublishedFailures(ComponentClass component);
+
+}  // namespace railyard

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+
+namespace railyard {
+
+// What becomes of a job that failed: all of its ranks are ended, and it begins again where its last
+// checkpoint was.
+struct RestartSettings {
+  enum class Detection : uint8_t {
+    kLauncher,  // the launcher ends all ranks when the first reports its error
+    kWatchdog,  // every rank waits until its own collective has timed out
+  };
+
+  bool restarts = false;
+  uint64_t rounds = 1;            // of the program
+  uint64_t checkpoint_every = 0;  // rounds; 0: there are none, it begins from the start
+  int64_t save_ps = 0;            // that all ranks stop for at a checkpoint
+  int64_t load_ps = 0;            // before the first operation after a restart
+  int64_t requeue_ps = 0;         // from the end of the last rank until processes run again
+  Detection detection = Detection::kLauncher;
+  uint32_t restarts_max = 0;
+};
+
+}  // namespace railyard
