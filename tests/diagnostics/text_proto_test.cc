@@ -62,10 +62,10 @@ TEST(TextProtoTest, ATabIsOneColumnAndSoIsACharacterOfSeveralBytes) {
 TEST(TextProtoTest, AnUnknownFieldIsNamedWithAGuessOrTheChoice) {
   EXPECT_EQ(FindingsIn("faults { untill: \"2ms\" }"),
             ":1:10: error: faults[0].untill: unknown field \"untill\" (did you mean \"until\"?)\n");
-  EXPECT_EQ(
-      FindingsIn("potatoes { a: 1 b { c: [1, 2] } } seed: 1"),
-      ":1:1: error: potatoes: unknown field \"potatoes\" (expected name, seed, fabric, "
-      "workload, nccl, gpu, nic, routing, faults, switch, network, fault_domains or watchdog)\n");
+  EXPECT_EQ(FindingsIn("potatoes { a: 1 b { c: [1, 2] } } seed: 1"),
+            ":1:1: error: potatoes: unknown field \"potatoes\" (expected name, seed, fabric, "
+            "workload, nccl, gpu, nic, routing, faults, switch, network, fault_domains, watchdog, "
+            "nic_failover or restart)\n");
 }
 
 TEST(TextProtoTest, ValuesOfTheWrongTypeSayWhatIsRight) {

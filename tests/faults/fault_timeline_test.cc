@@ -135,8 +135,8 @@ TEST(FaultTimelineTest, ChanceBeginsNothingOutsideItsTime) {
 // Where a mean is of years a run has none, and sums stay in range.
 TEST(FaultTimelineTest, WhatComesAfterAllTimeDoesNotCome) {
   FaultTimeline timeline;
-  timeline.mean_between_ps = kNeverPs - 1;
-  timeline.mean_repair_ps = kNeverPs - 1;
+  timeline.mean_between_ps = static_cast<double>(kNeverPs);
+  timeline.mean_repair_ps = static_cast<double>(kNeverPs);
   for (uint64_t seed = 0; seed < 100; ++seed) {
     int64_t before_ps = 0;
     for (const FaultInterval& interval : IntervalsOf(timeline, seed)) {
