@@ -357,10 +357,7 @@ LinkCounters FabricNetwork::CountersOfLink(LinkId id) const {
   counters.header_bytes = link.wire_bytes - link.payload_bytes - counters.retransmitted_bytes;
   if (port_of_link_[id] != Packet::kNone) {
     const Port& port = ports_[port_of_link_[id]];
-    counters.paused_ps = port.paused_ps;
-    for (uint8_t left = port.paused_classes; left != 0; left &= static_cast<uint8_t>(left - 1)) {
-      counters.paused_ps += engine_->NowPs() - port.data[std::countr_zero(left)].held_since_ps;
-    }
+    counters.paused_ps = port.paused_ps + PauseUpToNowPs(port);
   }
   return counters;
 }

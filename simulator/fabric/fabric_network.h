@@ -248,6 +248,7 @@ class FabricNetwork : public ns3::Object {
   void CopyTelemetry(uint32_t from, uint32_t to);
 
   LinkCounters CountersOfLink(LinkId link) const;
+  int64_t PausedPs() const;  // NetworkCounters::pfc_pause_ps, and what has not ended up to now
   const NetworkCounters& counters() const { return counters_; }
   // Of all transmissions, those in the short form: one event.
   double ShortFormShare() const;
@@ -427,6 +428,7 @@ class FabricNetwork : public ns3::Object {
   bool IsEventful(uint32_t buffer) const { return buffers_[buffer].IsEventful(engine_->NowPs()); }
 
   // Pauses and credits (flow_control.cc).
+  int64_t PauseUpToNowPs(const Port& port) const;  // of pauses that have not ended
   static void HandlePauseFrame(void* self, uint32_t frame);
   void SendXoff(VirtualChannelId ingress);
   void SendXons(uint32_t buffer);  // to all that may go on

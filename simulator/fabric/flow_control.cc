@@ -101,6 +101,20 @@ void FabricNetwork::SetPaused(LinkId id, uint32_t lossless_class, bool paused) {
   EndHold(id, port);
 }
 
+int64_t FabricNetwork::PauseUpToNowPs(const Port& port) const {
+  int64_t paused_ps = 0;
+  for (uint8_t left = port.paused_classes; left != 0; left &= static_cast<uint8_t>(left - 1)) {
+    paused_ps += engine_->NowPs() - port.data[std::countr_zero(left)].held_since_ps;
+  }
+  return paused_ps;
+}
+
+int64_t FabricNetwork::PausedPs() const {
+  int64_t paused_ps = counters_.pfc_pause_ps;
+  for (const Port& port : ports_) paused_ps += PauseUpToNowPs(port);
+  return paused_ps;
+}
+
 void FabricNetwork::WakeForCredit(VirtualChannelId channel) {
   const LinkId id = LinkOf(channel);
   const uint32_t lossless_class = LosslessClassOf(channel);

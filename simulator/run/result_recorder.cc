@@ -202,7 +202,7 @@ class Recorder {
     const RdmaCounters rdma = replay_.rdma_counters();
     result_.transport.ecn_marked = counters.ecn_marked;
     result_.transport.cnp = rdma.cnp;
-    result_.transport.pfc_pause_ps = static_cast<uint64_t>(counters.pfc_pause_ps);
+    result_.transport.pfc_pause_ps = static_cast<uint64_t>(network_.PausedPs());
     result_.transport.retransmitted_packets = rdma.retransmitted_packets;
     result_.transport.timeouts = rdma.timeouts;
     result_.transport.nacks = rdma.nacks;

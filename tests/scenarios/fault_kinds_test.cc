@@ -160,6 +160,8 @@ TEST_F(FaultKindsTest, AStormBeyondTheRetriesAbortsTheJob) {
   ASSERT_EQ(run.exit.status, 3) << run.exit.errors;
   EXPECT_NEAR(static_cast<double>(run.Integer("simulated_time_ps")),
               static_cast<double>(kFaultPs + 8 * TimeoutPs(8)), 2.0 * kTimerStartWithinPs);
+  // It has not ended when the run does.
+  EXPECT_GE(run.Integer("transport.pfc_pause_ps"), run.Integer("simulated_time_ps") - kFaultPs);
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
   EXPECT_THAT(run.exit.output, HasSubstr("IBV_WC_RETRY_EXC_ERR(12)"));
 }
