@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "simulator/diagnostics/check.h"
 
 namespace railyard {
 namespace {
 
-constexpr size_t kRankSortMax = 24;  // above it std::sort is faster
 constexpr size_t kFirstArenaChunks = 1024;
 
 alignas(64) constexpr char kNoRecord[64] = {};
@@ -58,6 +58,7 @@ uint32_t TimingWheel::AddChunk(uint64_t slot) {
     GrowArena();
   const uint32_t chunk = free_chunk_;
   free_chunk_ = chunks_[chunk].next;
+  if (free_chunk_ != kNoChunk) __builtin_prefetch(&chunks_[free_chunk_], 1);
   chunks_[chunk].next = ChunkOf(heads_[slot]);
   occupied_[slot / 64] |= uint64_t{1} << (slot % 64);
   occupied_words_[slot / 4096] |= uint64_t{1} << (slot / 64 % 64);
@@ -190,7 +191,7 @@ void TimingWheel::PrefetchOpen() {
     for (const Prefetch::Field& field : prefetch.fields) {
       uint32_t index = 0;
       std::memcpy(&index, record + field.offset, sizeof(index));
-      __builtin_prefetch(RecordOf(field.table, index), 1);
+      Fetch(field.table, index);
     }
   }
   const uint64_t next = NextOccupiedBucket();
@@ -198,31 +199,59 @@ void TimingWheel::PrefetchOpen() {
 }
 
 void TimingWheel::SortOpen() {
-  Node* const begin = open_.data();
-  Node* const end = begin + open_end_;
-  if (open_end_ <= kRankSortMax) {
-    // Each event's place is the number of smaller keys: no branch depends on the keys, which no
-    // branch predictor could know.
-    std::array<uint64_t, kRankSortMax> keys;
-    std::array<Node, kRankSortMax> unsorted;
-    const auto count = static_cast<uint32_t>(open_end_);
-    for (uint32_t i = 0; i < count; ++i) {
-      unsorted[i] = begin[i];
-      keys[i] = begin[i].key;
-    }
-    uint32_t places = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-      uint32_t place = 0;
-      for (uint32_t j = 0; j < count; ++j) place += keys[j] < keys[i] ? 1 : 0;
-      begin[place] = unsorted[i];
-      places += place;
-    }
-    // Equal keys take the same place: the targets decide.
-    if (places == count * (count - 1) / 2) [[likely]]
-      return;
-    std::copy_n(unsorted.begin(), count, begin);
+  if (open_end_ <= kRankSortMax && RankOpen()) return;
+  if (open_end_ <= kBinSortMax) {
+    BinOpen();
+  } else {
+    std::sort(open_.data(), open_.data() + open_end_, Earlier);
   }
-  std::sort(begin, end, [](const Node& a, const Node& b) { return Earlier(a, b); });
+}
+
+// Each event's place is the number of smaller keys: no branch depends on the keys, which no branch
+// predictor could know. False, and nothing is moved, when two keys are equal: the targets decide.
+bool TimingWheel::RankOpen() {
+  Node* const begin = open_.data();
+  std::array<uint64_t, kRankSortMax> keys;
+  std::array<Node, kRankSortMax> unsorted;
+  const auto count = static_cast<uint32_t>(open_end_);
+  for (uint32_t i = 0; i < count; ++i) {
+    unsorted[i] = begin[i];
+    keys[i] = begin[i].key;
+  }
+  uint32_t places = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t place = 0;
+    for (uint32_t j = 0; j < count; ++j) place += keys[j] < keys[i] ? 1 : 0;
+    begin[place] = unsorted[i];
+    places += place;
+  }
+  if (places == count * (count - 1) / 2) [[likely]]
+    return true;
+  std::copy_n(unsorted.begin(), count, begin);
+  return false;
+}
+
+// By the leading bits of the time, then by insertion, which finds few out of order.
+void TimingWheel::BinOpen() {
+  constexpr int kBinBits = 5;
+  Node* const begin = open_.data();
+  std::array<Node, kBinSortMax> unsorted;
+  std::array<uint8_t, 1 << kBinBits> ends{};  // of the bins, once they are filled
+  static_assert(kBinSortMax <= UINT8_MAX);
+  const auto bin_of = [](const Node& node) { return node.key >> (64 - kBinBits); };
+  for (size_t i = 0; i < open_end_; ++i) {
+    unsorted[i] = begin[i];
+    ++ends[bin_of(begin[i])];
+  }
+  uint8_t before = 0;
+  for (uint8_t& end : ends) before = static_cast<uint8_t>(before + std::exchange(end, before));
+  for (size_t i = 0; i < open_end_; ++i) begin[ends[bin_of(unsorted[i])]++] = unsorted[i];
+  for (size_t i = 1; i < open_end_; ++i) {
+    const Node node = begin[i];
+    size_t place = i;
+    for (; place > 0 && Earlier(node, begin[place - 1]); --place) begin[place] = begin[place - 1];
+    begin[place] = node;
+  }
 }
 
 }  // namespace railyard

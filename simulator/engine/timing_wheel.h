@@ -102,10 +102,12 @@ class TimingWheel {
 
   // What an event touches, fetched into the cache ahead of it where events are dense: while a
   // bucket is drained, the records that the next one's events name by their targets; when that
-  // opens, the records that fields of those name in turn. A table is an array whose start may move.
+  // opens, the records that fields of those name in turn. A table is an array whose start may move;
+  // an index beyond its end fetches something else, and does no harm.
   struct PrefetchTable {
     const char* const* base = &kNowhere;
-    uint64_t stride = 0;  // bytes
+    uint64_t stride = 0;       // bytes
+    uint64_t second_line = 0;  // what else is touched of a record: offset, or 0
   };
   struct Prefetch {
     PrefetchTable records;  // of the event's target
@@ -113,7 +115,7 @@ class TimingWheel {
       uint64_t offset = 0;  // in the record, of a uint32_t: an index into
       PrefetchTable table;
     };
-    std::array<Field, 2> fields;
+    std::array<Field, 3> fields;
   };
   // Of events whose tie has `tag` on top; until ClearPrefetch() each target names a record.
   void SetPrefetch(unsigned tag, const Prefetch& prefetch) { prefetch_.at(tag) = prefetch; }
@@ -151,11 +153,20 @@ class TimingWheel {
   // A bucket with fewer events than this is too short a time to fetch anything in.
   static constexpr size_t kDenseEvents = 4;
 
+  // Above these another way to sort is faster.
+  static constexpr size_t kRankSortMax = 12;
+  static constexpr size_t kBinSortMax = 128;
+
   // What the records of events without a table are.
   static const char* const kNowhere;
 
   const Prefetch& PrefetchOf(uint64_t key) const {
     return prefetch_[(key & kTieMask) >> (kTieBits - kTagBits)];
+  }
+  static void Fetch(const PrefetchTable& table, uint32_t index) {
+    const uintptr_t record = reinterpret_cast<uintptr_t>(*table.base) + table.stride * index;
+    __builtin_prefetch(reinterpret_cast<const void*>(record), 1);
+    __builtin_prefetch(reinterpret_cast<const void*>(record + table.second_line), 1);
   }
   static const char* RecordOf(const PrefetchTable& table, uint32_t index) {
     return *table.base + table.stride * index;
@@ -163,6 +174,7 @@ class TimingWheel {
   // Up to two events of the next bucket, for it may have more than this one.
   void LookAhead() {
     const Chunk& chunk = chunks_[ChunkOf(ahead_)];
+    __builtin_prefetch(&chunks_[chunk.next == kNoChunk ? 0 : chunk.next]);
     for (int i = 0; i < 2; ++i) {
       const uint32_t last = EventsIn(--ahead_);
       const Prefetch& prefetch = PrefetchOf(chunk.keys[last]);
@@ -205,6 +217,8 @@ class TimingWheel {
   void AppendFar();
   void PrefetchOpen();
   void SortOpen();
+  bool RankOpen();
+  void BinOpen();
 
   uint64_t open_bucket_ = 0;
   uint32_t ahead_ = 0;  // of the next bucket, those to be looked at with the next events

@@ -47,12 +47,16 @@ void FabricNetwork::Build(const FabricGraph& graph, FabricSimulatorImpl& engine)
   engine.SetHandler(EventClass::kPauseFrame, &FabricNetwork::HandlePauseFrame, this);
   engine.SetHandler(EventClass::kHoldCheck, &FabricNetwork::HandleHoldCheck, this);
   engine.SetHandler(EventClass::kLateArrival, &FabricNetwork::HandleLateArrival, this);
-  engine.SetPrefetch(
-      EventClass::kArrival,
-      {.records = {packets_.base(), sizeof(Packet)},
-       .fields = {
-           {{.offset = offsetof(Packet, link), .table = {&links_base_, sizeof(Link)}},
-            {.offset = offsetof(Packet, next_link), .table = {&links_base_, sizeof(Link)}}}}});
+  FetchFlowsAhead({});
+}
+
+void FabricNetwork::FetchFlowsAhead(const TimingWheel::PrefetchTable& flows) {
+  const TimingWheel::PrefetchTable links = {&links_base_, sizeof(Link)};
+  engine_->SetPrefetch(EventClass::kArrival,
+                       {.records = {packets_.base(), sizeof(Packet)},
+                        .fields = {{{.offset = offsetof(Packet, link), .table = links},
+                                    {.offset = offsetof(Packet, next_link), .table = links},
+                                    {.offset = offsetof(Packet, flow), .table = flows}}}});
 }
 
 PathRef FabricNetwork::AddPath(const std::vector<LinkId>& links,

@@ -183,6 +183,11 @@ class FabricNetwork : public ns3::Object {
   // Puts a packet, with path, bytes and kind set and hop 0, on its first link. A path of no links
   // drops it (NO_ROUTE).
   void Inject(uint32_t index);
+  // Have the cache ready for what is sent next, over a link or along a path of the table, and for
+  // packets that arrive: records of the table are named by Packet::flow.
+  void FetchLink(LinkId link) const { __builtin_prefetch(&links_[link], 1); }
+  void FetchPath(uint32_t first_link) const { __builtin_prefetch(&paths_[first_link]); }
+  void FetchFlowsAhead(const TimingWheel::PrefetchTable& flows);
   // The same for data with a path of two links, which its `path` need not name.
   void InjectOver(uint32_t index, LinkId first, LinkId second);
   // Sends a packet that was handed to the sink on its next link, from within that call.

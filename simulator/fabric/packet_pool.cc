@@ -16,23 +16,21 @@ void PacketPool::Grow() {
   SIM_CHECK(new_size < Packet::kNone, "more than 2^31 packets under way");
   packets_.resize(new_size);
   base_ = reinterpret_cast<const char*>(packets_.data());
-  for (size_t i = new_size; i > old_size; --i) {
-    packets_[i - 1].next = free_;
-    free_ = static_cast<uint32_t>(i - 1);
-  }
+  free_.resize(new_size);
+  for (size_t i = new_size; i > old_size; --i) Free(static_cast<uint32_t>(i - 1));
 }
 
 uint32_t PacketPool::MoveAway(uint32_t index) {
   const uint32_t copy = Allocate();
   packets_[copy] = packets_[index];
   packets_[index].flags = Packet::kTombstone;
-  --live_count_;
+  ++tombstone_count_;
   return copy;
 }
 
 uint64_t PacketPool::PayloadBytes() const {
   std::vector<bool> is_packet(packets_.size(), true);
-  for (uint32_t i = free_; i != Packet::kNone; i = packets_[i].next) is_packet[i] = false;
+  for (size_t i = 0; i < free_count_; ++i) is_packet[free_[i]] = false;
   uint64_t bytes = 0;
   for (size_t i = 0; i < packets_.size(); ++i) {
     const Packet& packet = packets_[i];

@@ -45,11 +45,15 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
   engine_.SetHandler(EventClass::kPost, &LaneExecutor::HandlePost, this);
   engine_.SetHandler(EventClass::kChannel, &LaneExecutor::HandleChannel, this);
   static_assert(sizeof(MessageSlots) % (1u << kPostPhaseBits) == 0);
-  const TimingWheel::PrefetchTable slots = {&slots_base_, sizeof(MessageSlots)};
+  const TimingWheel::PrefetchTable slots = {&slots_base_, sizeof(MessageSlots),
+                                            offsetof(MessageSlots, time_ps)};
+  const TimingWheel::PrefetchTable flows = nvlink_.FlowTable();
   engine_.SetPrefetch(EventClass::kChannel,
                       {.records = {&lanes_base_, sizeof(Lane)},
                        .fields = {{{.offset = offsetof(Lane, receive_connection), .table = slots},
-                                   {.offset = offsetof(Lane, send_connection), .table = slots}}}});
+                                   {.offset = offsetof(Lane, send_connection), .table = slots},
+                                   {.offset = offsetof(Lane, send_flow), .table = flows}}}});
+  network_.FetchFlowsAhead(flows);
   engine_.SetPrefetch(
       EventClass::kPost,
       {.records = {&slots_base_, sizeof(MessageSlots) >> kPostPhaseBits}, .fields = {}});
@@ -80,6 +84,10 @@ void LaneExecutor::HandlePost(void* self, uint32_t target) {
 
 void LaneExecutor::HandleChannel(void* self, uint32_t lane) {
   auto& executor = *static_cast<LaneExecutor*>(self);
+  const Lane& woken = executor.lanes_[lane];
+  if (woken.peers == kNone && woken.sends_over_nvlink) {
+    executor.nvlink_.FetchLinks(woken.send_flow);
+  }
   executor.Wake(lane);
   executor.RunWoken();
 }
@@ -143,6 +151,7 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
   connection.is_switch_result = use == ConnectionUse::kSwitchResult;
   connections_.push_back(connection);
   slots_.emplace_back();
+  taken_bytes_.push_back(0);
   slots_base_ = reinterpret_cast<const char*>(slots_.data());
   OpenRoute(id, executed.planner->RouteOf(channel, from, to, use));
   return id;
@@ -542,13 +551,13 @@ int64_t LaneExecutor::EarliestStartPs(const Lane& lane) {
   if (lane.slice_bytes != 0) start_ps += OverheadPs(lane);
   start_ps = std::max(engine_.NowPs(), start_ps);
   if (lane.peers == kNone) [[likely]] {
-    if (lane.receives) start_ps = std::max(start_ps, ReceivablePs(lane.receive_connection));
+    if (lane.receives) start_ps = std::max(start_ps, ReceivablePs(lane, lane.receive_connection));
     if (!lane.sends || start_ps == kNeverPs) return start_ps;
     return std::max(start_ps, SendablePs(lane, lane.send_connection));
   }
   const Peers& peers = lane_peers_[lane.peers];
   for (const uint32_t connection : peers.receives) {
-    if (start_ps != kNeverPs) start_ps = std::max(start_ps, ReceivablePs(connection));
+    if (start_ps != kNeverPs) start_ps = std::max(start_ps, ReceivablePs(lane, connection));
   }
   for (const uint32_t connection : peers.sends) {
     if (start_ps != kNeverPs) start_ps = std::max(start_ps, SendablePs(lane, connection));
@@ -556,10 +565,12 @@ int64_t LaneExecutor::EarliestStartPs(const Lane& lane) {
   return start_ps;
 }
 
-int64_t LaneExecutor::ReceivablePs(uint32_t connection) {
+int64_t LaneExecutor::ReceivablePs(const Lane& lane, uint32_t connection) {
   MessageSlots& from = slots_[connection];
   if (from.delivered == from.consumed) {
     from.receiver_waits = true;
+    from.receiver_free_ps = lane.free_ps;
+    from.receiver_tie = lane.tie;
     return kNeverPs;
   }
   return from.time_ps[from.consumed % kConnectionSlots];
@@ -696,7 +707,7 @@ void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& r
   for (const uint32_t result : results) {
     MessageSlots& to = slots_[result];
     const uint32_t slot = to.posted++ % kConnectionSlots;
-    to.bytes[slot] = lane.slice_bytes;
+    to.sizes[slot] = MarkOf(lane.slice_bytes);
     to.time_ps[slot] = done_ps;
     to.costs = lane.costs;
     if (paths_) [[unlikely]]
@@ -711,9 +722,9 @@ void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& r
 void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_ps) {
   MessageSlots& from = slots_[connection];
   const uint32_t slot = from.consumed++ % kConnectionSlots;
-  SIM_CHECK(from.bytes[slot] == lane.slice_bytes,
+  SIM_CHECK(from.sizes[slot] == MarkOf(lane.slice_bytes),
             "a slice was received that is not the one that was sent");
-  connections_[connection].payload_bytes += lane.slice_bytes;
+  taken_bytes_[connection] += lane.slice_bytes;
   if (paths_) [[unlikely]]
     TraceTake(lane, connection, slot);
   if (!watched_.empty() && watched_.contains(connections_[connection].collective)) [[unlikely]] {
@@ -735,7 +746,7 @@ void LaneExecutor::Send(Lane& lane, uint32_t connection, int64_t done_ps) {
     staged.bytes[slot] = lane.slice_bytes;
     staged.time_ps[slot] = done_ps;
   } else {
-    to.bytes[slot] = lane.slice_bytes;
+    to.sizes[slot] = MarkOf(lane.slice_bytes);
     to.time_ps[slot] = done_ps;
   }
   to.costs = lane.costs;
@@ -783,10 +794,11 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
       break;
     case PostPhase::kPosted: {
       const uint32_t slot = slots.progress.sent++ % kConnectionSlots;
-      slots.bytes[slot] = staged_[connections_[id].staged].bytes[slot];
+      const uint32_t bytes = staged_[connections_[id].staged].bytes[slot];
+      slots.sizes[slot] = MarkOf(bytes);
       if (paths_) [[unlikely]]
         TracePost(id, slot);
-      rdma_.Post(connections_[id].flow, WireBytesOf(slots.costs, slots.bytes[slot]));
+      rdma_.Post(connections_[id].flow, WireBytesOf(slots.costs, bytes));
       break;
     }
     case PostPhase::kGranted:
@@ -830,6 +842,12 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
   RunWoken();
 }
 
+void LaneExecutor::OnMessageUnderWay(uint32_t id) {
+  const MessageSlots& slots = slots_[id & ~kRelayLeg];
+  __builtin_prefetch(&slots, 1);
+  __builtin_prefetch(&slots.time_ps, 1);
+}
+
 // A message is in the memory of the receiver, or of the GPU that relays it; the sender's copy may
 // still be at work. The flags that follow it alone are seen behind it.
 void LaneExecutor::OnNvlinkArrival(uint32_t id) {
@@ -839,8 +857,8 @@ void LaneExecutor::OnNvlinkArrival(uint32_t id) {
   // come. Operands for a switch stay where they are: nothing but the flag moves.
   const bool has_flag =
       costs_[slots.costs].line_payload_bytes == 1 || connections_[id].is_switch_operand;
-  const auto here_after = [&](int64_t here_ps, int64_t written_ps, uint32_t bytes) {
-    const int64_t seen_ps = written_ps + (bytes == 0 || has_flag ? slots.flag_latency_ps : 0);
+  const auto here_after = [&](int64_t here_ps, int64_t written_ps, bool is_empty) {
+    const int64_t seen_ps = written_ps + (is_empty || has_flag ? slots.flag_latency_ps : 0);
     return std::max({here_ps, seen_ps, engine_.NowPs()});
   };
   int64_t here_ps = 0;
@@ -849,7 +867,7 @@ void LaneExecutor::OnNvlinkArrival(uint32_t id) {
     uint8_t& relayed = slots.progress.relayed;
     do {
       const uint32_t slot = relayed++ % kConnectionSlots;
-      here_ps = here_after(here_ps, staged.time_ps[slot], staged.bytes[slot]);
+      here_ps = here_after(here_ps, staged.time_ps[slot], staged.bytes[slot] == 0);
       if (paths_) [[unlikely]]
         PathsOf(id).sent[slot].ExtendTo(here_ps, PathCause::kTransit);
       SchedulePost(here_ps + costs.LatencyBeforePostPs(), id, PostPhase::kStaged);
@@ -859,7 +877,7 @@ void LaneExecutor::OnNvlinkArrival(uint32_t id) {
   int64_t first_seen_ps = kNeverPs;
   do {
     const uint32_t slot = slots.delivered++ % kConnectionSlots;
-    here_ps = here_after(here_ps, slots.time_ps[slot], slots.bytes[slot]);
+    here_ps = here_after(here_ps, slots.time_ps[slot], slots.sizes[slot] == 0);
     slots.time_ps[slot] = here_ps + costs.nvlink_step_latency_ps;
     if (paths_) [[unlikely]] {
       LanePaths::OfConnection& paths = PathsOf(id);
@@ -867,7 +885,7 @@ void LaneExecutor::OnNvlinkArrival(uint32_t id) {
       paths.arrived[slot].ExtendTo(slots.time_ps[slot], PathCause::kTransit);
     }
     first_seen_ps = std::min(first_seen_ps, slots.time_ps[slot]);
-  } while (slots.delivered != slots.posted && slots.bytes[slots.delivered % kConnectionSlots] == 0);
+  } while (slots.delivered != slots.posted && slots.sizes[slots.delivered % kConnectionSlots] == 0);
   WakeReceiver(slots, first_seen_ps);
 }
 
@@ -876,10 +894,9 @@ void LaneExecutor::OnNvlinkArrival(uint32_t id) {
 void LaneExecutor::WakeReceiver(MessageSlots& slots, int64_t seen_ps) {
   if (!slots.receiver_waits) return;
   slots.receiver_waits = false;
-  const Lane& lane = lanes_[slots.receiver];
-  const int64_t start_ps = std::max(seen_ps, lane.free_ps);
+  const int64_t start_ps = std::max(seen_ps, slots.receiver_free_ps);
   if (start_ps > engine_.NowPs()) {
-    engine_.ScheduleFabric(start_ps, EventClass::kChannel, lane.tie, slots.receiver);
+    engine_.ScheduleFabric(start_ps, EventClass::kChannel, slots.receiver_tie, slots.receiver);
   } else {
     Wake(slots.receiver);
   }

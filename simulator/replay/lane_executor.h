@@ -114,6 +114,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // The GPU of the same server with another local index.
   uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const;
   const std::vector<Connection>& connections() const { return connections_; }
+  // Payload that the receiver of a connection has taken.
+  uint64_t PayloadBytesOf(uint32_t connection) const { return taken_bytes_[connection]; }
   const NvlinkTransport& nvlink() const { return nvlink_; }
   const RdmaTransport& rdma() const { return rdma_; }
   // Which links a connection's payload crosses, first to last; NVLink by one of its planes.
@@ -225,6 +227,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   // TransportListener.
   void OnMessageDelivered(uint32_t connection) override;
+  void OnMessageUnderWay(uint32_t connection) override;
   void OnMessageInjected(uint32_t connection, int64_t left_ps) override;
   void OnSendCompleted(uint32_t connection) override;
   void OnClearToSend(uint32_t connection) override;
@@ -262,7 +265,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void BeginStep(Lane& lane);
   // When the slice may start; kNeverPs: something it needs has not happened.
   int64_t EarliestStartPs(const Lane& lane);
-  int64_t ReceivablePs(uint32_t connection);
+  int64_t ReceivablePs(const Lane& lane, uint32_t connection);
   int64_t SendablePs(const Lane& lane, uint32_t connection);
   // The slice at hand, which the CTA has moved at `done_ps`.
   void RunSlice(Lane& lane, int64_t done_ps);
@@ -336,7 +339,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   RdmaTransport rdma_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;
-  std::vector<MessageSlots> slots_;  // by connection
+  std::vector<MessageSlots> slots_;    // by connection
+  std::vector<uint64_t> taken_bytes_;  // by connection
   std::vector<StagedMessages> staged_;
   std::vector<ActiveChannel> active_channels_;
   std::vector<Lane> lanes_;

@@ -26,7 +26,7 @@ void LaneExecutor::Visit(StateArchive& archive) {
       }
     }
     archive.Constant(connection.flow);  // groups are opened when first used
-    archive.Count(connection.payload_bytes);
+    archive.Count(taken_bytes_[id]);
   }
   for (int64_t& free_ps : proxy_free_ps_) archive.Instant(free_ps);
   archive.Constant(gpu_speeds_.size());

@@ -7,8 +7,10 @@
 namespace railyard {
 
 void PairLedger::Add(const FabricGraph& fabric, const LaneExecutor& executor) {
-  for (const Connection& connection : executor.connections()) {
-    if (connection.payload_bytes == 0) continue;
+  for (uint32_t id = 0; id < executor.connections().size(); ++id) {
+    const Connection& connection = executor.connections()[id];
+    const uint64_t payload_bytes = executor.PayloadBytesOf(id);
+    if (payload_bytes == 0) continue;
     std::vector<Tier> tiers;  // in order, each once
     for (const LinkId link : executor.LinksOf(connection)) {
       const Tier tier = fabric.link(link).tier;
@@ -21,10 +23,10 @@ void PairLedger::Add(const FabricGraph& fabric, const LaneExecutor& executor) {
       names += TierName(tier);
       reached_spine |= tier == Tier::kLeafSpine || tier == Tier::kSpineCore;
     }
-    bytes_[{{connection.from_gpu, connection.to_gpu}, names}] += connection.payload_bytes;
-    payload_bytes_ += connection.payload_bytes;
-    if (connection.network) left_server_bytes_ += connection.payload_bytes;
-    if (reached_spine) reached_spine_bytes_ += connection.payload_bytes;
+    bytes_[{{connection.from_gpu, connection.to_gpu}, names}] += payload_bytes;
+    payload_bytes_ += payload_bytes;
+    if (connection.network) left_server_bytes_ += payload_bytes;
+    if (reached_spine) reached_spine_bytes_ += payload_bytes;
   }
 }
 

@@ -76,9 +76,7 @@ uint32_t NvlinkTransport::AddGroupFlow(uint32_t group, uint32_t gpu, uint32_t fi
   flow.target = first_path;
   flow.path_links = path_links;
   flow.interleave = InterleaveOf(weights);
-  flows_.push_back(flow);
-  first_paths_.push_back(first_path);
-  return static_cast<uint32_t>(flows_.size() - 1);
+  return AddFlow(flow, first_path);
 }
 
 // For each plane the way up, then all the ways down.

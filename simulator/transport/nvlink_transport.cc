@@ -113,7 +113,12 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
   flow.interleave = InterleaveOf(weights);
   flow.uses_all_planes = AreAllPlanes(source_gpu, destination_gpu, paths);
   flow.target = flow.uses_all_planes ? destination_gpu * planes_max_ : first_path;
+  return AddFlow(flow, first_path);
+}
+
+uint32_t NvlinkTransport::AddFlow(const Flow& flow, uint32_t first_path) {
   flows_.push_back(flow);
+  flows_base_ = reinterpret_cast<const char*>(flows_.data());
   first_paths_.push_back(first_path);
   return static_cast<uint32_t>(flows_.size() - 1);
 }
@@ -151,6 +156,17 @@ void NvlinkTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
     due_ports_.push_back(flow.port);
   } else {
     engine.ScheduleFabric(port.free_ps, EventClass::kPort, flow.port, flow.port);
+  }
+}
+
+void NvlinkTransport::FetchLinks(uint32_t flow_id) const {
+  const Flow& flow = flows_[flow_id];
+  if (!flow.uses_all_planes) return;
+  const std::vector<uint8_t>& planes = interleaves_[flow.interleave].plane_of_position;
+  uint32_t position = flow.position;
+  for (uint32_t i = 0; i < kFetchedLinks; ++i) {
+    network_.FetchLink(up_links_[flow.port * planes_max_ + planes[position]]);
+    if (++position == planes.size()) position = 0;
   }
 }
 
@@ -228,8 +244,12 @@ void NvlinkTransport::OnArrival(uint32_t index) {
   }
   const uint32_t flow_id = packet.flow;
   Flow& flow = flows_[flow_id];
-  flow.missing_bytes[packet.sequence] -= packet.payload_bytes;
+  const bool is_complete = (flow.missing_bytes[packet.sequence] -= packet.payload_bytes) == 0;
   network_.Deliver(index);
+  if (!is_complete) {
+    listener_.OnMessageUnderWay(flow.connection);
+    return;
+  }
   // The listener may open connections, which moves flows.
   const auto next_is_complete = [this, flow_id] {
     const Flow& current = flows_[flow_id];

@@ -38,6 +38,8 @@ class NvlinkTransport {
   // GiB. An idle port sends at the next ServeDue(), which must come within the same event.
   void Post(uint32_t flow, uint64_t bytes);
   void ServeDue();
+  // Fetches the links that the flow's next packets take into the cache, ahead of Post().
+  void FetchLinks(uint32_t flow) const;
 
   // Whether at least two GPUs (by number) share an NVSwitch.
   bool CanGroup(std::span<const uint32_t> gpus) const;
@@ -63,6 +65,7 @@ class NvlinkTransport {
   // What decides what comes once no message is under way.
   void Visit(StateArchive& archive);
 
+  TimingWheel::PrefetchTable FlowTable() const { return {&flows_base_, sizeof(Flow)}; }
   uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
   uint32_t connection_of(uint32_t flow) const { return flows_[flow].connection; }
   // Path of the flow over one plane, for bounds and ledgers, and the planes' weights.
@@ -77,6 +80,8 @@ class NvlinkTransport {
   static constexpr uint32_t kNone = UINT32_MAX;
   // Packets one connection sends before the next one's turn.
   static constexpr uint32_t kBurstPackets = 4;
+  // A ring's messages at a thousand GPUs have two packets.
+  static constexpr uint32_t kFetchedLinks = 2;
 
   // Planes joining a pair, shared by all pairs with the same weights: the order in which
   // consecutive packets take them.
@@ -150,6 +155,7 @@ class NvlinkTransport {
   [[gnu::noinline]] void OnGroupArrival(uint32_t packet);
   uint32_t ConnectionOf(const Packet& packet) const;
 
+  uint32_t AddFlow(const Flow& flow, uint32_t first_path);
   // The next message of the flow, at its port in turn.
   void Enqueue(uint32_t flow, uint32_t bytes);
   void FindPlanes();
@@ -165,6 +171,7 @@ class NvlinkTransport {
   FabricNetwork& network_;
   TransportListener& listener_;
   std::vector<Flow> flows_;
+  const char* flows_base_ = nullptr;   // where they are, for the engine's prefetches
   std::vector<uint32_t> first_paths_;  // by flow: over plane 0
   // By GPU, to and from its NVSwitches in the order of their numbers: what paths are made of, where
   // two GPUs have the same NVSwitches. A few bytes of them are used where paths would take many.

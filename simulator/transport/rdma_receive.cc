@@ -128,6 +128,7 @@ void RdmaTransport::Refuse(uint32_t index, DropReason reason) {
 
 void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, uint32_t cause) {
   ReceiveQueue& queue = receive_queues_[queue_id];
+  network_.FetchPath(queue.ack_first_link);
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.timestamp_ps = network_.packet(cause).timestamp_ps;

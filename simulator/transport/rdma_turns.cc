@@ -10,6 +10,7 @@ void RdmaTransport::Activate(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   if (queue.Is(SendQueue::kActive) || !MaySend(queue)) return;
   queue.Set(SendQueue::kActive);
+  network_.FetchPath(queue.first_link);
   NicPort& port = ports_[queue.port];
   if (MustWait(queue, queue_id)) [[unlikely]] {
     port.paced.push_back({pacers_[queue_id / 2].next_send_ps, queue_id});

@@ -14,6 +14,9 @@ class TransportListener {
   virtual ~TransportListener() = default;
   // The oldest message not yet delivered is in the receiver's memory.
   virtual void OnMessageDelivered(uint32_t connection) = 0;
+  // Of a message to be delivered soon a first part is there: for fetching ahead what that touches
+  // (NVLink only, not of groups).
+  virtual void OnMessageUnderWay(uint32_t /*connection*/) {}
   // The oldest message not yet injected has left the sender's GPU at `left_ps`, now or soon
   // (NVLink only, not of groups).
   virtual void OnMessageInjected(uint32_t /*connection*/, int64_t /*left_ps*/) {}
