@@ -17,6 +17,8 @@ namespace railyard {
 struct FidelityPoint {
   std::string reason;  // empty: `point` is valid
   PerfPoint point;
+  // What the measured time holds besides the collective's own.
+  int64_t harness_ps = 0;
   std::string modelled_as;  // "dgx-h100, 2 nodes, InfiniBand"
 };
 FidelityPoint PointOf(const MeasuredRow& row);

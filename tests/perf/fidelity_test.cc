@@ -81,6 +81,15 @@ TEST(FidelityTest, WhatCannotBeModelledSaysWhy) {
             "");
 }
 
+TEST(FidelityTest, CallsMeasuredOneByOneFromPyTorchHoldTheirLaunch) {
+  MeasuredRow row = Row();
+  EXPECT_EQ(PointOf(row).harness_ps, 0);
+  row.notes = "torch.distributed bench, not nccl-tests";
+  EXPECT_EQ(PointOf(row).harness_ps, 20'000'000);
+  EXPECT_EQ(PointOf(row).point.scenario, PointOf(Row()).point.scenario);
+  EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("launches not hidden"));
+}
+
 TEST(FidelityTest, QuantilesAreOfAbsoluteErrors) {
   const std::vector<double> errors = {0.1, -0.4, 0.2, -0.3, 0.0};
   EXPECT_EQ(ErrorQuantile(errors, 0.5), 0.2);

@@ -154,5 +154,22 @@ TEST_F(PerfTest, TimesUpTo64MiBAreNearThoseMeasured) {
   EXPECT_TRUE(result["summary"].HasMember("p90_abs_error"));
 }
 
+TEST_F(PerfTest, ALaunchThatNothingHidesIsInTheTime) {
+  scratch_.Write("measured.csv",
+                 "source_id,collective,nodes,gpus_per_node,gpu,nic_gbps,nccl_version,algo_hint,"
+                 "bytes,time_us,algbw_GBps,busbw_GBps,notes\n"
+                 "a,all_reduce,1,4,H100-SXM5-80GB,,unknown,auto,32768,20,1.638,2.458,\n"
+                 "b,all_reduce,1,4,H100-SXM5-80GB,,unknown,auto,32768,20,1.638,2.458,"
+                 "torch.distributed bench\n");
+  const std::string json = scratch_.Path("fidelity.json");
+  const ProgramExit run = Railyard({"fidelity", scratch_.Path("measured.csv"), "--json", json});
+  ASSERT_EQ(run.status, 0) << run.errors;
+  rapidjson::Document result;
+  result.Parse(ReadText(json).c_str());
+  const auto& rows = result["rows"].GetArray();
+  ASSERT_EQ(rows.Size(), 2u);
+  EXPECT_NEAR(rows[1]["simulated_us"].GetDouble() - rows[0]["simulated_us"].GetDouble(), 20, 1e-6);
+}
+
 }  // namespace
 }  // namespace railyard::testing
