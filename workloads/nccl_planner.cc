@@ -7,13 +7,17 @@
 
 #include "simulator/diagnostics/check.h"
 #include "workloads/channel_split.h"
+#include "workloads/direct_schedule.h"
+#include "workloads/halving_doubling_schedule.h"
 #include "workloads/nccl_graph.h"
 #include "workloads/p2p_schedule.h"
+#include "workloads/pat_schedule.h"
 
 namespace railyard {
 namespace {
 
 constexpr uint64_t kSteps = 8;  // NCCL_STEPS: slots of a connection
+constexpr uint32_t kFirstPatVersion = 22300;
 
 // Of one slot of a connection, by protocol (src/init.cc, DEFAULT_LL_BUFFSIZE,
 // DEFAULT_LL128_BUFFSIZE; Simple: NCCL_BUFFSIZE), how much is payload, and what a chunk is a
@@ -108,6 +112,22 @@ uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, Protocol prot
   return chunk_bytes;
 }
 
+// calcCollChunking, PAT: half as long while there are fewer than 32 chunks of a channel's data over
+// all ranks (16 of ReduceScatter).
+uint64_t PatChunkBytes(uint64_t slot_bytes, uint64_t all_bytes, CollectiveKind kind) {
+  const uint64_t chunks = kind == CollectiveKind::kAllGather ? 32 : 16;
+  uint64_t chunk_bytes = slot_bytes;
+  while (chunk_bytes * chunks > all_bytes && chunk_bytes > 64u << 10) chunk_bytes /= 2;
+  return chunk_bytes;
+}
+
+// By the scenario's demand alone: NCCL has no such algorithm, or would not take it here. Each has
+// one protocol.
+bool NeedsNoTuner(Algorithm algorithm) {
+  return algorithm == Algorithm::kPat || algorithm == Algorithm::kDirect ||
+         algorithm == Algorithm::kHalvingDoubling;
+}
+
 uint64_t RoundDown(uint64_t bytes, uint64_t grain_bytes) {
   return bytes / grain_bytes * grain_bytes;
 }
@@ -194,7 +214,9 @@ std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
     if (stated.algorithm != Algorithm::kUnstated && stated.algorithm != choice.algorithm) continue;
     if (stated.protocol != Protocol::kUnstated && stated.protocol != choice.protocol) continue;
     if (!Suits(collective.kind, choice.algorithm)) continue;
-    if (choice == stated) return choice;  // whatever the tuner thinks of it here
+    // Whatever the tuner thinks of it here.
+    if (choice == stated) return choice;
+    if (choice.algorithm == stated.algorithm && NeedsNoTuner(choice.algorithm)) return choice;
     if ((settings_.algorithms >> static_cast<uint32_t>(choice.algorithm) & 1) == 0) continue;
     if ((settings_.protocols >> static_cast<uint32_t>(choice.protocol) & 1) == 0) continue;
     const std::optional<double> time_us = tuner_->TimeUs(call, choice.algorithm, choice.protocol);
@@ -215,6 +237,14 @@ bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
               kind == CollectiveKind::kReduceScatter);
     case Algorithm::kNvlsTree:
       return nvls_ != nullptr && layout_.node_count() > 1 && kind == CollectiveKind::kAllReduce;
+    case Algorithm::kPat:
+      return settings_.version >= kFirstPatVersion &&
+             (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter);
+    case Algorithm::kDirect:
+      return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+             kind == CollectiveKind::kReduceScatter;
+    case Algorithm::kHalvingDoubling:
+      return kind == CollectiveKind::kAllReduce;
     default:
       return true;
   }
@@ -240,6 +270,12 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::Plan(const JobCollective&
     case Algorithm::kNvls:
     case Algorithm::kNvlsTree:
       return PlanNvls(collective, choice);
+    case Algorithm::kPat:
+      return PlanPat(collective);
+    case Algorithm::kDirect:
+      return PlanDirect(collective);
+    case Algorithm::kHalvingDoubling:
+      return PlanHalvingDoubling(collective);
     default:
       SIM_CHECK(false, "no schedule for " + ReplayName(choice));
   }
@@ -317,6 +353,55 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollect
   return std::make_shared<NvlsSchedule>(nvls_, std::move(parameters));
 }
 
+NcclPlanner::ExchangePlan NcclPlanner::PlanExchange(const JobCollective& collective,
+                                                    Algorithm algorithm) const {
+  const ReplayChoice choice = {algorithm, Protocol::kSimple};
+  const Elements elements = ElementsOf(collective);
+  const SlotRule slot = SlotRuleOf(choice.protocol, settings_);
+  return {
+      .block_bytes = elements.count * elements.bytes,
+      .shares = SharesOf(collective, choice, rings_->channel_count()),
+      .slot_bytes = RoundDown(slot.payload_bytes, slot.grain_bytes),
+      .message_rule = MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes)};
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanPat(
+    const JobCollective& collective) const {
+  ExchangePlan plan = PlanExchange(collective, Algorithm::kPat);
+  PatParameters parameters;
+  parameters.kind = collective.kind;
+  parameters.rank_count = rings_->rank_count();
+  parameters.block_bytes = plan.block_bytes;
+  for (const ChannelShare& share : plan.shares) {
+    parameters.chunk_bytes.push_back(
+        PatChunkBytes(plan.slot_bytes, share.bytes * parameters.rank_count, collective.kind));
+  }
+  parameters.shares = std::move(plan.shares);
+  parameters.message_rule = plan.message_rule;
+  return std::make_shared<PatSchedule>(std::move(parameters));
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanDirect(
+    const JobCollective& collective) const {
+  ExchangePlan plan = PlanExchange(collective, Algorithm::kDirect);
+  return std::make_shared<DirectSchedule>(DirectParameters{.kind = collective.kind,
+                                                           .rank_count = rings_->rank_count(),
+                                                           .block_bytes = plan.block_bytes,
+                                                           .shares = std::move(plan.shares),
+                                                           .chunk_bytes = plan.slot_bytes,
+                                                           .message_rule = plan.message_rule});
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanHalvingDoubling(
+    const JobCollective& collective) const {
+  ExchangePlan plan = PlanExchange(collective, Algorithm::kHalvingDoubling);
+  return std::make_shared<HalvingDoublingSchedule>(
+      HalvingDoublingParameters{.rank_count = rings_->rank_count(),
+                                .shares = std::move(plan.shares),
+                                .chunk_bytes = plan.slot_bytes,
+                                .message_rule = plan.message_rule});
+}
+
 std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(uint32_t rank, const P2pCall* calls,
                                                                uint32_t call_count) const {
   return std::make_shared<P2pSchedule>(layout_, settings_, channels_, p2p_order_, rank, calls,
@@ -335,6 +420,7 @@ ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t t
     case ConnectionUse::kRing:
       return {true, channels_.sending_nic[channel][from]};
     case ConnectionUse::kTree:
+    case ConnectionUse::kExchange:
       return {true, source.local_index};
     case ConnectionUse::kSwitchOperand:
     case ConnectionUse::kSwitchResult:

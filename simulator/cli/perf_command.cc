@@ -35,7 +35,7 @@ class PerfCommand : public Command {
     parser()->add_option("-b,--minbytes", bytes_min_, "Smallest size (default: 1M)");
     parser()->add_option("-e,--maxbytes", bytes_max_, "Largest size (default: 1G)");
     parser()->add_option("-f,--stepfactor", factor_, "From one size to the next (default: 2)");
-    parser()->add_option("--algo", algorithm_, "As NCCL_ALGO, e.g. Ring (default: NCCL's choice)");
+    parser()->add_option("--algo", algorithm_, kAlgorithmHelp);
     parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple");
     parser()->add_option("--nccl-version", version_, "e.g. 2.27.5");
     parser()
@@ -52,12 +52,14 @@ class PerfCommand : public Command {
     if (!fabric) return kExitInput;
     report.fabric = fabric->name;
     report.ranks = fabric->gpus;
-    const std::string scenario = fabric->scenario + NcclBlock(algorithm_, protocol_, version_);
+    PerfPoint base = {
+        .collective = report.collective, .scenario = fabric->scenario, .workload = {}};
+    SetChoice(algorithm_, protocol_, version_, base);
     const bool shows_table = json_ != "-";
     std::vector<PerfPoint> points;
     for (uint64_t bytes = report.bytes_min; bytes <= report.bytes_max; bytes *= report.factor) {
-      points.push_back(
-          {.collective = report.collective, .bytes = bytes, .scenario = scenario, .workload = {}});
+      points.push_back(base);
+      points.back().bytes = bytes;
       report.rows.push_back({.bytes = bytes, .outcome = {}});
       if (bytes > report.bytes_max / report.factor) break;
     }

@@ -35,7 +35,7 @@ class ScheduleCommand : public Command {
                      "A platform (its reference rail-optimized fabric), a preset or a file")
         ->required();
     parser()->add_option("--nodes", nodes_, "Servers of a platform (default: 1)");
-    parser()->add_option("--algo", algorithm_, "As NCCL_ALGO, e.g. Ring (default: NCCL's choice)");
+    parser()->add_option("--algo", algorithm_, kAlgorithmHelp);
     parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple");
     parser()->add_option("--nccl-version", version_, "e.g. 2.27.5");
     parser()->add_option("--rows", rows_, "Transfers that the table shows (default: 100)");
@@ -103,7 +103,8 @@ class ScheduleCommand : public Command {
     const auto fabric = ReadFabricOption(fabric_, nodes_);
     if (!fabric || !right) return false;
     fabric_name_ = fabric->name;
-    point.scenario = fabric->scenario + NcclBlock(algorithm_, protocol_, version_);
+    point.scenario = fabric->scenario;
+    SetChoice(algorithm_, protocol_, version_, point);
     return true;
   }
 

@@ -40,6 +40,8 @@ std::string_view UseName(ConnectionUse use) {
       return "ring";
     case ConnectionUse::kTree:
       return "tree";
+    case ConnectionUse::kExchange:
+      return "exchange";
     case ConnectionUse::kPointToPoint:
       return "p2p";
     case ConnectionUse::kSwitchOperand:
@@ -132,15 +134,15 @@ uint64_t StepCountOf(const PlannedCollective& planned) {
 
 void WriteScheduleTable(const PlannedCollective& planned, uint64_t rows_max,
                         const TextSink& write) {
-  write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12}\n", "channel", "from",
-                    "batch", "lane", "step", "to", "by", "offset (B)", "bytes"));
+  write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12} {:>6}\n", "channel",
+                    "from", "batch", "lane", "step", "to", "by", "offset (B)", "bytes", "pieces"));
   uint64_t rows = 0;
   ForEachTransfer(planned, [&](const Transfer& transfer) {
     if (++rows > rows_max) return;
-    write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12}\n",
+    write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12} {:>6}\n",
                       transfer.lane.channel, transfer.lane.rank, transfer.lane.batch,
                       transfer.lane.lane, transfer.step, transfer.to.rank, UseName(transfer.to.use),
-                      transfer.what.offset_bytes, transfer.what.bytes));
+                      transfer.what.offset_bytes, transfer.what.bytes, transfer.what.pieces));
   });
   if (rows > rows_max) write(fmt::format("… {} more transfers\n", rows - rows_max));
 }
@@ -155,10 +157,12 @@ void WriteScheduleJson(const PlannedCollective& planned, const TextSink& write) 
   ForEachTransfer(planned, [&](const Transfer& transfer) {
     write(fmt::format(
         "{}\n{{\"channel\":{},\"from\":{},\"batch\":{},\"lane\":{},\"step\":{},"
-        "\"to\":{},\"by\":\"{}\",\"offset_bytes\":{},\"bytes\":{},\"wire_bytes\":{}}}",
+        "\"to\":{},\"by\":\"{}\",\"offset_bytes\":{},\"bytes\":{},\"pieces\":{},"
+        "\"stride_bytes\":{},\"wire_bytes\":{}}}",
         is_first ? "" : ",", transfer.lane.channel, transfer.lane.rank, transfer.lane.batch,
         transfer.lane.lane, transfer.step, transfer.to.rank, UseName(transfer.to.use),
-        transfer.what.offset_bytes, transfer.what.bytes, WireBytes(rule, transfer.what.bytes)));
+        transfer.what.offset_bytes, transfer.what.bytes, transfer.what.pieces,
+        transfer.what.stride_bytes, WireBytes(rule, transfer.what.bytes)));
     is_first = false;
   });
   write("\n]}\n");

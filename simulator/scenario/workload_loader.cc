@@ -135,6 +135,15 @@ ReplayChoice ForcedChoice(const protos::Workload& message) {
     case protos::Workload::NVLS_TREE:
       forced.algorithm = Algorithm::kNvlsTree;
       break;
+    case protos::Workload::PAT:
+      forced.algorithm = Algorithm::kPat;
+      break;
+    case protos::Workload::DIRECT:
+      forced.algorithm = Algorithm::kDirect;
+      break;
+    case protos::Workload::HALVING_DOUBLING:
+      forced.algorithm = Algorithm::kHalvingDoubling;
+      break;
     default:
       break;
   }

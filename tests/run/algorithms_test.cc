@@ -67,6 +67,37 @@ TEST_F(AlgorithmsTest, TreesCrossTheNetworkOncePerEdgeAndDirection) {
   }
 }
 
+// Everybody's block comes to all others once, whatever the way; a byte crosses a link from a NIC
+// and one to a NIC. So does every part of direct exchange, twice.
+TEST_F(AlgorithmsTest, ExchangesCrossTheNetworkAsOftenAsBlocksHaveReceivers) {
+  constexpr int64_t kRanks = 5;
+  const std::string fabric =
+      "fabric { rail_optimized { servers: 5 gpus_per_server: 1 } }\nworkload { ";
+  const auto run = [&](const char* kind, const char* algorithm, const std::string& more = "") {
+    EndedRun ended =
+        RunText(fmt::format("{} program {{ collectives {{ kind: {} bytes: \"{}B\" }} }} algorithm: "
+                            "{} protocol: SIMPLE }}\n{}",
+                            fabric, kind, kRanks * kMiB, algorithm, more));
+    EXPECT_EQ(ended.exit.status, 0) << ended.exit.errors;
+    EXPECT_TRUE(ended.At("conservation.ok").GetBool());
+    return ended;
+  };
+  for (const char* kind : {"ALL_GATHER", "REDUCE_SCATTER"}) {
+    for (const char* algorithm : {"PAT", "DIRECT", "RING"}) {
+      const EndedRun ended = run(kind, algorithm);
+      EXPECT_EQ(ended.OfTier("NIC_LEAF", "payload_bytes"), 2 * kRanks * (kRanks - 1) * kMiB)
+          << algorithm << " " << kind;
+      EXPECT_EQ(ended.Text("fingerprint"),
+                run(kind, algorithm, "network { form: GENERAL }\n").Text("fingerprint"));
+    }
+  }
+  EXPECT_EQ(run("ALL_REDUCE", "DIRECT").OfTier("NIC_LEAF", "payload_bytes"),
+            2 * 2 * (kRanks - 1) * kRanks * kMiB);
+  // Four places exchange 2 x 3/4 of it each; the fifth rank's goes to its neighbour and back.
+  EXPECT_EQ(run("ALL_REDUCE", "HALVING_DOUBLING").OfTier("NIC_LEAF", "payload_bytes"),
+            2 * (4 * 2 * 3 * kRanks * kMiB / 4 + 2 * kRanks * kMiB));
+}
+
 // LL: 8 bytes of flags for 8 of data. LL128: 8 for 120.
 TEST_F(AlgorithmsTest, FlagsOfLlAndLl128TravelToo) {
   for (const char* algorithm : {"RING", "TREE"}) {
