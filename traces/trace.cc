@@ -106,6 +106,8 @@ std::string_view AlgorithmName(Algorithm algorithm) {
       return "DIRECT";
     case Algorithm::kHalvingDoubling:
       return "HALVING_DOUBLING";
+    case Algorithm::kExplicit:
+      return "EXPLICIT";
   }
   return "?";
 }

@@ -8,6 +8,7 @@
 #include "simulator/diagnostics/check.h"
 #include "workloads/channel_split.h"
 #include "workloads/direct_schedule.h"
+#include "workloads/explicit_schedule.h"
 #include "workloads/halving_doubling_schedule.h"
 #include "workloads/nccl_graph.h"
 #include "workloads/p2p_schedule.h"
@@ -145,6 +146,14 @@ bool NvlsReduces(Datatype datatype) {
   }
 }
 
+bool IsOf(const ExplicitAlgorithm& algorithm, const JobCollective& collective,
+          const CommunicatorLayout& layout) {
+  const bool has_root =
+      algorithm.kind == CollectiveKind::kBroadcast || algorithm.kind == CollectiveKind::kReduce;
+  return algorithm.kind == collective.kind && algorithm.rank_count == layout.ranks.size() &&
+         (!has_root || algorithm.root == collective.root);
+}
+
 // Ranks by node, in the order of their GPUs; nullptr unless every node has as many, two at least.
 std::shared_ptr<const NvlsTable> MakeNvlsTable(const CommunicatorLayout& layout) {
   if (!layout.nvswitch || layout.generation < GpuGeneration::kHopper) return nullptr;
@@ -161,19 +170,16 @@ std::shared_ptr<const NvlsTable> MakeNvlsTable(const CommunicatorLayout& layout)
   return std::make_shared<NvlsTable>(std::move(nodes));
 }
 
-constexpr uint64_t kNvlsChunkBytes = 128u << 10;  // NCCL_NVLS_CHUNKSIZE
-
 // calcCollChunking (src/enqueue.cc), NVLS and NVLSTree: smaller chunks for smaller messages.
 // `heads`: slices worked on at a time, over all channels that share `bytes`.
-uint64_t NvlsChunkBytes(uint64_t bytes, uint64_t heads) {
-  uint64_t chunk_bytes = kNvlsChunkBytes;
+uint64_t NvlsChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads) {
   if (bytes < 64 * heads * chunk_bytes && chunk_bytes > 64u << 10) chunk_bytes = 64u << 10;
   if (bytes < 8 * heads * chunk_bytes && chunk_bytes > 32u << 10) chunk_bytes = 32u << 10;
   if (bytes < 2 * heads * chunk_bytes && chunk_bytes > 16u << 10) chunk_bytes = 16u << 10;
   return chunk_bytes;
 }
-uint64_t NvlsTreeChunkBytes(uint64_t bytes, uint64_t heads, uint32_t nodes) {
-  uint64_t chunk_bytes = nodes >= 4 ? 64u << 10 : kNvlsChunkBytes;
+uint64_t NvlsTreeChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads, uint32_t nodes) {
+  chunk_bytes = std::min<uint64_t>(chunk_bytes, nodes >= 4 ? 64u << 10 : 128u << 10);
   if (bytes < 4 * heads * chunk_bytes && chunk_bytes > 64u << 10) chunk_bytes = 64u << 10;
   if (bytes < heads * chunk_bytes && chunk_bytes > 32u << 10) chunk_bytes = 32u << 10;
   return chunk_bytes;
@@ -193,18 +199,21 @@ NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
   }
   const auto rank_count = static_cast<uint32_t>(layout_.ranks.size());
   if (rank_count < 2) return;
-  nvls_ = MakeNvlsTable(layout_);
+  if (settings_.nvls_enable) nvls_ = MakeNvlsTable(layout_);
   const auto channel_count = static_cast<uint32_t>(channels_.rings.size());
   trees_ = std::make_shared<TreeTable>(
       BuildTrees(layout_, channels_.graph_channel_count, channel_count));
   tuner_.emplace(SearchedPlatform(layout_),
                  TunedCommunicator{rank_count, layout_.node_count(), channel_count},
-                 settings_.version);
+                 settings_.version, settings_.pat_enable);
 }
 
 std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
                                                 const ReplayChoice& stated) const {
   SIM_CHECK(!collective.is_p2p(), "NCCL chooses no algorithm for Send and Recv");
+  if (settings_.algorithm && IsOf(*settings_.algorithm, collective, layout_)) {
+    return ReplayChoice{Algorithm::kExplicit, Protocol::kSimple};
+  }
   if (!tuner_) return ReplayChoice{Algorithm::kRing, Protocol::kSimple};
   std::optional<ReplayChoice> best;
   double best_us = 0;
@@ -238,7 +247,7 @@ bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
     case Algorithm::kNvlsTree:
       return nvls_ != nullptr && layout_.node_count() > 1 && kind == CollectiveKind::kAllReduce;
     case Algorithm::kPat:
-      return settings_.version >= kFirstPatVersion &&
+      return settings_.version >= kFirstPatVersion && settings_.pat_enable != 0 &&
              (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter);
     case Algorithm::kDirect:
       return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
@@ -276,6 +285,8 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::Plan(const JobCollective&
       return PlanDirect(collective);
     case Algorithm::kHalvingDoubling:
       return PlanHalvingDoubling(collective);
+    case Algorithm::kExplicit:
+      return PlanExplicit(collective);
     default:
       SIM_CHECK(false, "no schedule for " + ReplayName(choice));
   }
@@ -344,10 +355,11 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollect
     for (const ChannelShare& share : parameters.shares) {
       share_bytes = std::max(share_bytes, share.bytes);
     }
-    parameters.chunk_bytes = NvlsChunkBytes(share_bytes, heads);
+    parameters.chunk_bytes = NvlsChunkBytes(settings_.nvls_chunksize_bytes, share_bytes, heads);
   } else {
-    parameters.chunk_bytes = NvlsTreeChunkBytes(
-        parameters.block_bytes, heads * parameters.channel_count, layout_.node_count());
+    parameters.chunk_bytes =
+        NvlsTreeChunkBytes(settings_.nvls_chunksize_bytes, parameters.block_bytes,
+                           heads * parameters.channel_count, layout_.node_count());
   }
   parameters.chunk_bytes = std::min(parameters.chunk_bytes, settings_.buffsize_bytes / kSteps);
   return std::make_shared<NvlsSchedule>(nvls_, std::move(parameters));
@@ -400,6 +412,16 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanHalvingDoubling(
                                 .shares = std::move(plan.shares),
                                 .chunk_bytes = plan.slot_bytes,
                                 .message_rule = plan.message_rule});
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanExplicit(
+    const JobCollective& collective) const {
+  const SlotRule slot = SlotRuleOf(Protocol::kSimple, settings_);
+  const Elements elements = ElementsOf(collective);
+  const StepsRule steps;
+  return std::make_shared<ExplicitSchedule>(settings_.algorithm, elements.count * elements.bytes,
+                                            RoundDown(slot.payload_bytes, slot.grain_bytes),
+                                            MessageRuleOf(steps, slot, elements.bytes));
 }
 
 std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(uint32_t rank, const P2pCall* calls,

@@ -78,6 +78,7 @@ class NcclPlanner {
   std::shared_ptr<const CollectiveSchedule> PlanDirect(const JobCollective& collective) const;
   std::shared_ptr<const CollectiveSchedule> PlanHalvingDoubling(
       const JobCollective& collective) const;
+  std::shared_ptr<const CollectiveSchedule> PlanExplicit(const JobCollective& collective) const;
   bool Suits(CollectiveKind kind, Algorithm algorithm) const;
   uint32_t NvlsChannelCount() const;
   std::vector<ChannelShare> SharesOf(const JobCollective& collective, const ReplayChoice& choice,

@@ -147,9 +147,13 @@ class ScheduleRun {
       RunLane(lane);
     }
     if (error_.empty()) CheckFinished();
-    for (uint32_t rank = 0; error_.empty() && rank < rank_count_; ++rank) CheckResult(rank);
+    for (uint32_t rank = 0; error_.empty() && rank < rank_count_; ++rank) {
+      CheckResult(rank);
+      if (!error_.empty()) place_.lane.rank = rank;
+    }
     return error_;
   }
+  const SchedulePlace& place() const { return place_; }
 
  private:
   static constexpr size_t kNoLane = SIZE_MAX;
@@ -508,6 +512,7 @@ class ScheduleRun {
       const uint64_t pair = key / kUses;
       const uint32_t from = static_cast<uint32_t>(pair / rank_count_ % rank_count_);
       const uint32_t to = static_cast<uint32_t>(pair % rank_count_);
+      place_.lane.rank = to;
       error_ = fmt::format("channel {}: rank {} never receives {} of the messages of rank {}",
                            pair / rank_count_ / rank_count_, to, connection.messages.size(), from);
       return;
@@ -596,6 +601,7 @@ class ScheduleRun {
 
   void Fail(const Lane& lane, const std::string& what) {
     if (!error_.empty()) return;
+    place_ = {lane.id, lane.step};
     error_ = fmt::format("rank {}, channel {}, batch {}, lane {}, step {}: {}", lane.id.rank,
                          lane.id.channel, lane.id.batch, lane.id.lane, lane.step, what);
   }
@@ -612,13 +618,18 @@ class ScheduleRun {
   std::vector<std::vector<StoredRange>> stored_;          // by rank
   std::unordered_map<size_t, KeptRanges> kept_;           // by lane
   std::string error_;
+  SchedulePlace place_;
 };
 
 }  // namespace
 
 std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
-                          const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of) {
-  return ScheduleRun(subject, rank_count, schedule_of).Check();
+                          const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of,
+                          SchedulePlace* place) {
+  ScheduleRun run(subject, rank_count, schedule_of);
+  std::string error = run.Check();
+  if (place != nullptr) *place = run.place();
+  return error;
 }
 
 }  // namespace railyard

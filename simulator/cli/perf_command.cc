@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,7 @@ class PerfCommand : public Command {
     parser()->add_option("--algo", algorithm_, kAlgorithmHelp);
     parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple");
     parser()->add_option("--nccl-version", version_, "e.g. 2.27.5");
+    parser()->add_option("--schedule", schedule_, "The file of a user's own algorithm to run");
     parser()
         ->add_option("-J,--json", json_,
                      "Write nccl-tests' JSON too; - is standard output, instead "
@@ -55,6 +57,10 @@ class PerfCommand : public Command {
     PerfPoint base = {
         .collective = report.collective, .scenario = fabric->scenario, .workload = {}};
     SetChoice(algorithm_, protocol_, version_, base);
+    if (!schedule_.empty()) {
+      base.workload +=
+          fmt::format("schedule: \"{}\" ", std::filesystem::absolute(schedule_).string());
+    }
     const bool shows_table = json_ != "-";
     std::vector<PerfPoint> points;
     for (uint64_t bytes = report.bytes_min; bytes <= report.bytes_max; bytes *= report.factor) {
@@ -142,6 +148,7 @@ class PerfCommand : public Command {
   std::string algorithm_;
   std::string protocol_;
   std::string version_;
+  std::string schedule_;
   std::string json_;
 };
 

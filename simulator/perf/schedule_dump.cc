@@ -81,8 +81,8 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
   const Job& job = scenario.job;
   SIM_CHECK(!job.collectives.empty(), "a job without a collective");
   PlannedCollective planned;
-  planned.collective = &job.collectives.front();
-  const JobCollective& collective = *planned.collective;
+  planned.collective = job.collectives.front();
+  const JobCollective& collective = planned.collective;
   const std::vector<uint32_t>& ranks = job.communicators[collective.communicator].ranks;
   const NcclPlanner planner(LayoutOf(scenario.fabric, ranks), scenario.nccl);
   planned.assumptions = planner.channels().assumptions;
@@ -113,8 +113,25 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
   return planned;
 }
 
+PlannedCollective PlanOf(std::shared_ptr<const ExplicitAlgorithm> algorithm, uint64_t bytes) {
+  const NcclSettings defaults;
+  const uint32_t slots = MessageRule{}.in_flight_messages;
+  PlannedCollective planned;
+  planned.name = ReplayName({Algorithm::kExplicit, Protocol::kSimple});
+  planned.collective.kind = algorithm->kind;
+  planned.collective.root = algorithm->root;
+  planned.collective.datatype = Datatype::kInt8;
+  planned.collective.bytes = bytes;
+  planned.collective.count = algorithm->HasBlocks() ? bytes / algorithm->rank_count : bytes;
+  planned.schedules.assign(
+      algorithm->rank_count,
+      std::make_shared<ExplicitSchedule>(algorithm, planned.collective.count,
+                                         defaults.buffsize_bytes / slots, MessageRule{}));
+  return planned;
+}
+
 std::string CheckPlanned(const PlannedCollective& planned) {
-  const JobCollective& collective = *planned.collective;
+  const JobCollective& collective = planned.collective;
   return CheckSchedule(
       {.kind = collective.kind,
        .block_bytes = collective.count * DatatypeBytes(collective.datatype),

@@ -83,6 +83,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
       !cursor.IsDoubtful("nccl")) {
     const int errors_before_choices = diagnostics.error_count();
+    nccl.planner.algorithm = workload->algorithm;
     LoadNicFailover(cursor, *fabric, *workload, nccl.planner, diagnostics);
     CheckChoices(cursor, *fabric, *workload, nccl.planner, diagnostics);
     if (diagnostics.error_count() == errors_before_choices) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/workload_loader.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "simulator/scenario/program_trace.h"
 #include "simulator/scenario/scenario.pb.h"
+#include "simulator/scenario/schedule_file_loader.h"
 #include "simulator/units/units.h"
 #include "traces/nccl_log_reader.h"
 #include "traces/trace_file.h"
@@ -173,6 +175,24 @@ int64_t LoadRankSkew(const ProtoCursor& workload, Diagnostics& diagnostics) {
   return 0;
 }
 
+// The algorithm of `workload.schedule`, which some collective must be of.
+void LoadSchedule(const ProtoCursor& workload, LoadedWorkload& loaded, Diagnostics& diagnostics) {
+  if (!workload.Has("schedule") || !IsFile(workload, "schedule", -1, diagnostics)) return;
+  loaded.algorithm = LoadScheduleFile(workload.FilePath("schedule"), diagnostics);
+  if (!loaded.algorithm) return;
+  const auto is_of = [&](const JobCollective& collective) {
+    return collective.kind == loaded.algorithm->kind &&
+           collective.rank_count == loaded.algorithm->rank_count;
+  };
+  const std::vector<JobCollective>& collectives = loaded.job.collectives;
+  if (std::any_of(collectives.begin(), collectives.end(), is_of)) return;
+  workload.Error(
+      diagnostics, "schedule",
+      fmt::format("is of {} over {} ranks, and the job has none (expected a schedule of "
+                  "one of its collectives)",
+                  CollectiveKindName(loaded.algorithm->kind), loaded.algorithm->rank_count));
+}
+
 }  // namespace
 
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
@@ -208,6 +228,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   if (loaded.job.collectives.empty()) {
     workload.Error(diagnostics, source, "holds no collective (expected at least one)");
   }
+  LoadSchedule(workload, loaded, diagnostics);
   if (diagnostics.error_count() > errors_before || workload.IsDoubtfulSelf()) return std::nullopt;
   return loaded;
 }
