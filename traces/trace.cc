@@ -102,6 +102,12 @@ std::string_view AlgorithmName(Algorithm algorithm) {
       return "NVLS_TREE";
     case Algorithm::kPat:
       return "PAT";
+    case Algorithm::kDirect:
+      return "DIRECT";
+    case Algorithm::kHalvingDoubling:
+      return "HALVING_DOUBLING";
+    case Algorithm::kExplicit:
+      return "EXPLICIT";
   }
   return "?";
 }

@@ -54,7 +54,11 @@ enum class Algorithm : uint8_t {
   kCollnetChain,
   kNvls,
   kNvlsTree,
-  kPat
+  kPat,
+  // What research compares NCCL's with; no log states them.
+  kDirect,
+  kHalvingDoubling,
+  kExplicit,  // a user's own, from a schedule file
 };
 enum class Protocol : uint8_t { kUnstated, kLl, kLl128, kSimple };
 std::string_view AlgorithmName(Algorithm algorithm);  // "RING"; "-" for kUnstated

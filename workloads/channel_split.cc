@@ -9,7 +9,7 @@ namespace {
 // A channel is given up while there are fewer bytes than this for each: threads x bytes per thread,
 // maxThreads and threadThresholds (src/graph/tuning.cc). Algorithms in the switch keep them all.
 uint64_t BytesPerChannelMin(const SplitInput& input) {
-  if (input.algorithm != Algorithm::kRing && input.algorithm != Algorithm::kTree) return 1;
+  if (input.algorithm == Algorithm::kNvls || input.algorithm == Algorithm::kNvlsTree) return 1;
   switch (input.protocol) {
     case Protocol::kLl:
       return 512ull * 8 * (input.algorithm == Algorithm::kRing ? input.rank_count : 1);

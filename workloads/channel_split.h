@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // How NCCL divides one collective over channels: the continuous byte distribution of
 // scheduleCollTasksToPlan (src/enqueue.cc) after the channel count of getAlgoInfo, for Ring and
-// Tree. Left out: packing the collectives of one ncclGroup behind one another (each is placed as
-// if alone), and the equal split of NCCL before 2.22, which differs by less than a cell.
+// Tree; the thresholds of PAT and of what NCCL does not have are taken to be Ring's. Left out:
+// packing the collectives of one ncclGroup behind one another (each is placed as if alone), and the
+// equal split of NCCL before 2.22, which differs by less than a cell.
 #pragma once
 
 #include <cstdint>

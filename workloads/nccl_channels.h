@@ -6,11 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace railyard {
+
+struct ExplicitAlgorithm;
 
 enum class GpuGeneration : uint8_t { kVolta, kAmpere, kHopper, kBlackwell };
 inline constexpr int kGpuGenerationCount = 4;
@@ -54,6 +57,9 @@ struct NcclSettings {
   bool pxn_disable = false;
   uint64_t p2p_net_chunksize_bytes = 128u << 10;
   uint64_t p2p_nvl_chunksize_bytes = 512u << 10;
+  bool nvls_enable = true;
+  uint64_t nvls_chunksize_bytes = 128u << 10;
+  uint32_t pat_enable = 2;  // 0: never; 1: wherever it can be; 2: where every node has one rank
   uint32_t nchannels_per_net_peer = 0;  // 0: not set
   // ALGO and PROTO: bit n is enumerator n of Algorithm and Protocol, allowed to be chosen.
   uint32_t algorithms = UINT32_MAX;
@@ -61,6 +67,8 @@ struct NcclSettings {
   // Rings then enter and leave on one rail.
   std::vector<NicPlace> unusable_nics;
   NicPolicy nic_policy = NicPolicy::kPxn;
+  // What collectives of its kind, number of ranks and root run by, whatever NCCL would; or nullptr.
+  std::shared_ptr<const ExplicitAlgorithm> algorithm;
 };
 // As NCCL encodes versions since 2.9: "2.27.5" → 22705; "2.7.8" → 2708 before. A build suffix
 // ("2.27.5-1", "2.27.5+cuda12.9") is passed over. nullopt if the text is not a version of NCCL 2.

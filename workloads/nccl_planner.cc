@@ -7,13 +7,18 @@
 
 #include "simulator/diagnostics/check.h"
 #include "workloads/channel_split.h"
+#include "workloads/direct_schedule.h"
+#include "workloads/explicit_schedule.h"
+#include "workloads/halving_doubling_schedule.h"
 #include "workloads/nccl_graph.h"
 #include "workloads/p2p_schedule.h"
+#include "workloads/pat_schedule.h"
 
 namespace railyard {
 namespace {
 
 constexpr uint64_t kSteps = 8;  // NCCL_STEPS: slots of a connection
+constexpr uint32_t kFirstPatVersion = 22300;
 
 // Of one slot of a connection, by protocol (src/init.cc, DEFAULT_LL_BUFFSIZE,
 // DEFAULT_LL128_BUFFSIZE; Simple: NCCL_BUFFSIZE), how much is payload, and what a chunk is a
@@ -108,6 +113,22 @@ uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, Protocol prot
   return chunk_bytes;
 }
 
+// calcCollChunking, PAT: half as long while there are fewer than 32 chunks of a channel's data over
+// all ranks (16 of ReduceScatter).
+uint64_t PatChunkBytes(uint64_t slot_bytes, uint64_t all_bytes, CollectiveKind kind) {
+  const uint64_t chunks = kind == CollectiveKind::kAllGather ? 32 : 16;
+  uint64_t chunk_bytes = slot_bytes;
+  while (chunk_bytes * chunks > all_bytes && chunk_bytes > 64u << 10) chunk_bytes /= 2;
+  return chunk_bytes;
+}
+
+// By the scenario's demand alone: NCCL has no such algorithm, or would not take it here. Each has
+// one protocol.
+bool NeedsNoTuner(Algorithm algorithm) {
+  return algorithm == Algorithm::kPat || algorithm == Algorithm::kDirect ||
+         algorithm == Algorithm::kHalvingDoubling;
+}
+
 uint64_t RoundDown(uint64_t bytes, uint64_t grain_bytes) {
   return bytes / grain_bytes * grain_bytes;
 }
@@ -123,6 +144,14 @@ bool NvlsReduces(Datatype datatype) {
     default:
       return true;
   }
+}
+
+bool IsOf(const ExplicitAlgorithm& algorithm, const JobCollective& collective,
+          const CommunicatorLayout& layout) {
+  const bool has_root =
+      algorithm.kind == CollectiveKind::kBroadcast || algorithm.kind == CollectiveKind::kReduce;
+  return algorithm.kind == collective.kind && algorithm.rank_count == layout.ranks.size() &&
+         (!has_root || algorithm.root == collective.root);
 }
 
 // Ranks by node, in the order of their GPUs; nullptr unless every node has as many, two at least.
@@ -141,19 +170,16 @@ std::shared_ptr<const NvlsTable> MakeNvlsTable(const CommunicatorLayout& layout)
   return std::make_shared<NvlsTable>(std::move(nodes));
 }
 
-constexpr uint64_t kNvlsChunkBytes = 128u << 10;  // NCCL_NVLS_CHUNKSIZE
-
 // calcCollChunking (src/enqueue.cc), NVLS and NVLSTree: smaller chunks for smaller messages.
 // `heads`: slices worked on at a time, over all channels that share `bytes`.
-uint64_t NvlsChunkBytes(uint64_t bytes, uint64_t heads) {
-  uint64_t chunk_bytes = kNvlsChunkBytes;
+uint64_t NvlsChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads) {
   if (bytes < 64 * heads * chunk_bytes && chunk_bytes > 64u << 10) chunk_bytes = 64u << 10;
   if (bytes < 8 * heads * chunk_bytes && chunk_bytes > 32u << 10) chunk_bytes = 32u << 10;
   if (bytes < 2 * heads * chunk_bytes && chunk_bytes > 16u << 10) chunk_bytes = 16u << 10;
   return chunk_bytes;
 }
-uint64_t NvlsTreeChunkBytes(uint64_t bytes, uint64_t heads, uint32_t nodes) {
-  uint64_t chunk_bytes = nodes >= 4 ? 64u << 10 : kNvlsChunkBytes;
+uint64_t NvlsTreeChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads, uint32_t nodes) {
+  chunk_bytes = std::min<uint64_t>(chunk_bytes, nodes >= 4 ? 64u << 10 : 128u << 10);
   if (bytes < 4 * heads * chunk_bytes && chunk_bytes > 64u << 10) chunk_bytes = 64u << 10;
   if (bytes < heads * chunk_bytes && chunk_bytes > 32u << 10) chunk_bytes = 32u << 10;
   return chunk_bytes;
@@ -173,18 +199,21 @@ NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
   }
   const auto rank_count = static_cast<uint32_t>(layout_.ranks.size());
   if (rank_count < 2) return;
-  nvls_ = MakeNvlsTable(layout_);
+  if (settings_.nvls_enable) nvls_ = MakeNvlsTable(layout_);
   const auto channel_count = static_cast<uint32_t>(channels_.rings.size());
   trees_ = std::make_shared<TreeTable>(
       BuildTrees(layout_, channels_.graph_channel_count, channel_count));
   tuner_.emplace(SearchedPlatform(layout_),
                  TunedCommunicator{rank_count, layout_.node_count(), channel_count},
-                 settings_.version);
+                 settings_.version, settings_.pat_enable);
 }
 
 std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
                                                 const ReplayChoice& stated) const {
   SIM_CHECK(!collective.is_p2p(), "NCCL chooses no algorithm for Send and Recv");
+  if (settings_.algorithm && IsOf(*settings_.algorithm, collective, layout_)) {
+    return ReplayChoice{Algorithm::kExplicit, Protocol::kSimple};
+  }
   if (!tuner_) return ReplayChoice{Algorithm::kRing, Protocol::kSimple};
   std::optional<ReplayChoice> best;
   double best_us = 0;
@@ -194,7 +223,9 @@ std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
     if (stated.algorithm != Algorithm::kUnstated && stated.algorithm != choice.algorithm) continue;
     if (stated.protocol != Protocol::kUnstated && stated.protocol != choice.protocol) continue;
     if (!Suits(collective.kind, choice.algorithm)) continue;
-    if (choice == stated) return choice;  // whatever the tuner thinks of it here
+    // Whatever the tuner thinks of it here.
+    if (choice == stated) return choice;
+    if (choice.algorithm == stated.algorithm && NeedsNoTuner(choice.algorithm)) return choice;
     if ((settings_.algorithms >> static_cast<uint32_t>(choice.algorithm) & 1) == 0) continue;
     if ((settings_.protocols >> static_cast<uint32_t>(choice.protocol) & 1) == 0) continue;
     const std::optional<double> time_us = tuner_->TimeUs(call, choice.algorithm, choice.protocol);
@@ -215,6 +246,14 @@ bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
               kind == CollectiveKind::kReduceScatter);
     case Algorithm::kNvlsTree:
       return nvls_ != nullptr && layout_.node_count() > 1 && kind == CollectiveKind::kAllReduce;
+    case Algorithm::kPat:
+      return settings_.version >= kFirstPatVersion && settings_.pat_enable != 0 &&
+             (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter);
+    case Algorithm::kDirect:
+      return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+             kind == CollectiveKind::kReduceScatter;
+    case Algorithm::kHalvingDoubling:
+      return kind == CollectiveKind::kAllReduce;
     default:
       return true;
   }
@@ -240,6 +279,14 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::Plan(const JobCollective&
     case Algorithm::kNvls:
     case Algorithm::kNvlsTree:
       return PlanNvls(collective, choice);
+    case Algorithm::kPat:
+      return PlanPat(collective);
+    case Algorithm::kDirect:
+      return PlanDirect(collective);
+    case Algorithm::kHalvingDoubling:
+      return PlanHalvingDoubling(collective);
+    case Algorithm::kExplicit:
+      return PlanExplicit(collective);
     default:
       SIM_CHECK(false, "no schedule for " + ReplayName(choice));
   }
@@ -308,13 +355,73 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollect
     for (const ChannelShare& share : parameters.shares) {
       share_bytes = std::max(share_bytes, share.bytes);
     }
-    parameters.chunk_bytes = NvlsChunkBytes(share_bytes, heads);
+    parameters.chunk_bytes = NvlsChunkBytes(settings_.nvls_chunksize_bytes, share_bytes, heads);
   } else {
-    parameters.chunk_bytes = NvlsTreeChunkBytes(
-        parameters.block_bytes, heads * parameters.channel_count, layout_.node_count());
+    parameters.chunk_bytes =
+        NvlsTreeChunkBytes(settings_.nvls_chunksize_bytes, parameters.block_bytes,
+                           heads * parameters.channel_count, layout_.node_count());
   }
   parameters.chunk_bytes = std::min(parameters.chunk_bytes, settings_.buffsize_bytes / kSteps);
   return std::make_shared<NvlsSchedule>(nvls_, std::move(parameters));
+}
+
+NcclPlanner::ExchangePlan NcclPlanner::PlanExchange(const JobCollective& collective,
+                                                    Algorithm algorithm) const {
+  const ReplayChoice choice = {algorithm, Protocol::kSimple};
+  const Elements elements = ElementsOf(collective);
+  const SlotRule slot = SlotRuleOf(choice.protocol, settings_);
+  return {
+      .block_bytes = elements.count * elements.bytes,
+      .shares = SharesOf(collective, choice, rings_->channel_count()),
+      .slot_bytes = RoundDown(slot.payload_bytes, slot.grain_bytes),
+      .message_rule = MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes)};
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanPat(
+    const JobCollective& collective) const {
+  ExchangePlan plan = PlanExchange(collective, Algorithm::kPat);
+  PatParameters parameters;
+  parameters.kind = collective.kind;
+  parameters.rank_count = rings_->rank_count();
+  parameters.block_bytes = plan.block_bytes;
+  for (const ChannelShare& share : plan.shares) {
+    parameters.chunk_bytes.push_back(
+        PatChunkBytes(plan.slot_bytes, share.bytes * parameters.rank_count, collective.kind));
+  }
+  parameters.shares = std::move(plan.shares);
+  parameters.message_rule = plan.message_rule;
+  return std::make_shared<PatSchedule>(std::move(parameters));
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanDirect(
+    const JobCollective& collective) const {
+  ExchangePlan plan = PlanExchange(collective, Algorithm::kDirect);
+  return std::make_shared<DirectSchedule>(DirectParameters{.kind = collective.kind,
+                                                           .rank_count = rings_->rank_count(),
+                                                           .block_bytes = plan.block_bytes,
+                                                           .shares = std::move(plan.shares),
+                                                           .chunk_bytes = plan.slot_bytes,
+                                                           .message_rule = plan.message_rule});
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanHalvingDoubling(
+    const JobCollective& collective) const {
+  ExchangePlan plan = PlanExchange(collective, Algorithm::kHalvingDoubling);
+  return std::make_shared<HalvingDoublingSchedule>(
+      HalvingDoublingParameters{.rank_count = rings_->rank_count(),
+                                .shares = std::move(plan.shares),
+                                .chunk_bytes = plan.slot_bytes,
+                                .message_rule = plan.message_rule});
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanExplicit(
+    const JobCollective& collective) const {
+  const SlotRule slot = SlotRuleOf(Protocol::kSimple, settings_);
+  const Elements elements = ElementsOf(collective);
+  const StepsRule steps;
+  return std::make_shared<ExplicitSchedule>(settings_.algorithm, elements.count * elements.bytes,
+                                            RoundDown(slot.payload_bytes, slot.grain_bytes),
+                                            MessageRuleOf(steps, slot, elements.bytes));
 }
 
 std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(uint32_t rank, const P2pCall* calls,
@@ -335,6 +442,7 @@ ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t t
     case ConnectionUse::kRing:
       return {true, channels_.sending_nic[channel][from]};
     case ConnectionUse::kTree:
+    case ConnectionUse::kExchange:
       return {true, source.local_index};
     case ConnectionUse::kSwitchOperand:
     case ConnectionUse::kSwitchResult:

@@ -66,6 +66,19 @@ class NcclPlanner {
                                                      Protocol protocol) const;
   std::shared_ptr<const CollectiveSchedule> PlanNvls(const JobCollective& collective,
                                                      const ReplayChoice& choice) const;
+  // What schedules have in common whose ranks meet in pairs, in slots of Simple.
+  struct ExchangePlan {
+    uint64_t block_bytes = 0;
+    std::vector<ChannelShare> shares;
+    uint64_t slot_bytes = 0;
+    MessageRule message_rule;
+  };
+  ExchangePlan PlanExchange(const JobCollective& collective, Algorithm algorithm) const;
+  std::shared_ptr<const CollectiveSchedule> PlanPat(const JobCollective& collective) const;
+  std::shared_ptr<const CollectiveSchedule> PlanDirect(const JobCollective& collective) const;
+  std::shared_ptr<const CollectiveSchedule> PlanHalvingDoubling(
+      const JobCollective& collective) const;
+  std::shared_ptr<const CollectiveSchedule> PlanExplicit(const JobCollective& collective) const;
   bool Suits(CollectiveKind kind, Algorithm algorithm) const;
   uint32_t NvlsChannelCount() const;
   std::vector<ChannelShare> SharesOf(const JobCollective& collective, const ReplayChoice& choice,

@@ -76,8 +76,8 @@ bool IsChain(CollectiveKind kind) {
 }  // namespace
 
 NcclTuner::NcclTuner(const TunerPlatform& platform, const TunedCommunicator& communicator,
-                     uint32_t version)
-    : platform_(platform), communicator_(communicator), version_(version) {
+                     uint32_t version, uint32_t pat_enable)
+    : platform_(platform), communicator_(communicator), version_(version), pat_enable_(pat_enable) {
   SIM_CHECK(communicator.rank_count >= 2 && communicator.node_count >= 1,
             "the tuner wants two ranks or more");
   ranks_per_node_ = communicator.rank_count / communicator.node_count;
@@ -227,7 +227,9 @@ bool NcclTuner::IsAvailable(CollectiveKind kind, Algorithm algorithm, int protoc
              communicator_.node_count > 1 && is_hopper_or_later &&
              platform_.nvls.channel_count >= 2;
     case Algorithm::kPat:
-      return protocol == kSimple && HasBlocks(kind) && ranks_per_node_ == 1 &&
+      // ncclPatEnable (src/init.cc).
+      return protocol == kSimple && HasBlocks(kind) &&
+             (pat_enable_ == 2 ? ranks_per_node_ == 1 : pat_enable_ == 1) &&
              communicator_.node_count > 1 && version_ >= 22300 && platform_.ring.channel_count > 0;
     default:
       return false;

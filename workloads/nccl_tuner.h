@@ -63,7 +63,9 @@ class NcclTuner {
 
   // `version` as ncclGetVersion. Precondition: at least two ranks. Where nodes
   // differ in size, their average counts, as in NCCL.
-  NcclTuner(const TunerPlatform& platform, const TunedCommunicator& communicator, uint32_t version);
+  // `pat_enable` as NCCL_PAT_ENABLE.
+  NcclTuner(const TunerPlatform& platform, const TunedCommunicator& communicator, uint32_t version,
+            uint32_t pat_enable = 2);
 
   // For the five collectives that are tuned: AllReduce, AllGather, ReduceScatter, Broadcast,
   // Reduce.
@@ -90,6 +92,7 @@ class NcclTuner {
   TunerPlatform platform_;
   TunedCommunicator communicator_;
   uint32_t version_;
+  uint32_t pat_enable_;
   uint32_t ranks_per_node_;
   int nodes_index_;  // into the tables by node count: 1, 2, more
 };

@@ -21,6 +21,9 @@ constexpr std::array kReplayable = {
     ReplayChoice{Algorithm::kTree, Protocol::kSimple},
     ReplayChoice{Algorithm::kNvls, Protocol::kSimple},
     ReplayChoice{Algorithm::kNvlsTree, Protocol::kSimple},
+    ReplayChoice{Algorithm::kPat, Protocol::kSimple},
+    ReplayChoice{Algorithm::kDirect, Protocol::kSimple},
+    ReplayChoice{Algorithm::kHalvingDoubling, Protocol::kSimple},
 };
 
 }  // namespace

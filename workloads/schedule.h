@@ -13,7 +13,7 @@ inline constexpr int32_t kAllPeers = -2;  // every peer of the lane in that dire
 
 // One step: receive a chunk from `recv_from` (if any), combine it with or put it into the local
 // buffer, and send the outcome to `send_to` (if any). The chunk is the same in both directions, and
-// with every peer where there are several.
+// with every peer where there are several. What is kept stays with the lane, for its later steps.
 //
 // The buffer a schedule works on has `rank_count` blocks for AllGather, ReduceScatter, AllToAll,
 // Gather and Scatter (block r belongs to rank r) and is one block for the others; offset_bytes
@@ -22,10 +22,14 @@ struct Step {
   int32_t recv_from = kNoPeer;  // communicator rank, or kAllPeers
   int32_t send_to = kNoPeer;
   uint64_t offset_bytes = 0;
-  uint64_t bytes = 0;       // payload of the chunk; may be 0
-  bool load_local = false;  // this rank's own contribution takes part
-  bool reduce = false;      // what is received is reduced, with the local contribution if loaded
-  bool store = false;       // the outcome is written to this rank's result
+  uint64_t bytes = 0;         // payload of the chunk; may be 0
+  uint32_t pieces = 1;        // of equal size, that the chunk is made of
+  uint64_t stride_bytes = 0;  // from one's begin to the next's; modulo the buffer
+  bool load_local = false;    // this rank's own contribution takes part
+  bool load_kept = false;     // so does what the lane has kept there
+  bool reduce = false;        // what takes part, or is received from several, is reduced
+  bool keep = false;          // the outcome is kept, in place of what was there
+  bool store = false;         // the outcome is written to this rank's result
 };
 
 // Where a step is: lanes of a batch run concurrently (warps of one CTA), the steps of a lane in
@@ -46,6 +50,9 @@ enum class ConnectionUse : uint8_t {
   kSwitchOperand,
   // NVLink SHARP: the switch copies what the sender stores to all receivers of the lane.
   kSwitchResult,
+  // Pairs of ranks that meet in some step, by the sender's own NIC: PAT, what research compares,
+  // and what users write.
+  kExchange,
 };
 
 // A rank a lane receives from or sends to. The rank itself only where a switch is between.

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <bit>
 #include <deque>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <boost/container/small_vector.hpp>
 #include <fmt/format.h>
 
 namespace railyard {
@@ -44,11 +47,70 @@ class Contributors {
   std::vector<uint64_t> words_;
 };
 
-struct Message {
-  uint64_t offset_bytes = 0;
+// A run of bytes of a chunk, in the order of its pieces, that hold the same contributions.
+struct Part {
   uint64_t bytes = 0;
   Contributors contributors;
 };
+// All of a chunk; nothing of an empty one.
+using Parts = boost::container::small_vector<Part, 1>;
+
+void Append(Parts& parts, uint64_t bytes, const Contributors& contributors) {
+  if (bytes == 0) return;
+  if (!parts.empty() && parts.back().contributors == contributors) {
+    parts.back().bytes += bytes;
+  } else {
+    parts.push_back({bytes, contributors});
+  }
+}
+
+// Both operands' contributions to each byte; or a rank that both have, which must not be. Only one
+// of the two is set. Precondition: as many bytes.
+struct Sum {
+  Parts parts;
+  int64_t twice = -1;
+};
+Sum Add(const Parts& a, const Parts& b) {
+  Sum sum;
+  uint64_t a_left = 0;
+  uint64_t b_left = 0;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a_left == 0) a_left = a[i].bytes;
+    if (b_left == 0) b_left = b[j].bytes;
+    Contributors both = a[i].contributors;
+    sum.twice = both.Merge(b[j].contributors);
+    if (sum.twice >= 0) return sum;
+    const uint64_t bytes = std::min(a_left, b_left);
+    Append(sum.parts, bytes, both);
+    a_left -= bytes;
+    b_left -= bytes;
+    if (a_left == 0) ++i;
+    if (b_left == 0) ++j;
+  }
+  return sum;
+}
+
+struct Message {
+  Step sent;  // what the sender made of it
+  Parts parts;
+};
+
+// What a lane keeps: by where it begins, where it ends and what it is made of.
+struct Kept {
+  uint64_t end = 0;
+  Contributors contributors;
+};
+using KeptRanges = std::map<uint64_t, Kept>;
+
+// Cuts ranges in two where one goes across.
+void CutAt(KeptRanges& ranges, uint64_t at) {
+  auto next = ranges.upper_bound(at);
+  if (next == ranges.begin()) return;
+  const auto range = std::prev(next);
+  if (range->first == at || range->second.end <= at) return;
+  ranges.emplace_hint(next, at, range->second);
+  range->second.end = at;
+}
 
 // A part of a result that a step stored; of ring collectives all have peer 0.
 struct StoredRange {
@@ -85,15 +147,20 @@ class ScheduleRun {
       RunLane(lane);
     }
     if (error_.empty()) CheckFinished();
-    for (uint32_t rank = 0; error_.empty() && rank < rank_count_; ++rank) CheckResult(rank);
+    for (uint32_t rank = 0; error_.empty() && rank < rank_count_; ++rank) {
+      CheckResult(rank);
+      if (!error_.empty()) place_.lane.rank = rank;
+    }
     return error_;
   }
+  const SchedulePlace& place() const { return place_; }
 
  private:
   static constexpr size_t kNoLane = SIZE_MAX;
 
   struct Lane {
     LaneId id;
+    LanePeers peers;  // by rank
     uint64_t step = 0;
     uint64_t step_count = 0;
     size_t program = 0;
@@ -134,7 +201,7 @@ class ScheduleRun {
         const uint64_t steps = schedule.StepCount(id);
         if (steps == 0) continue;
         ready_.push_back(lanes_.size());
-        lanes_.push_back({id, 0, steps, index});
+        lanes_.push_back({id, ByRank(schedule.PeersOf(id)), 0, steps, index});
         ++program.running;
       }
       if (program.running != 0) return;
@@ -157,10 +224,10 @@ class ScheduleRun {
         WaitFor(index, *silent);
         return;
       }
-      std::optional<Message> message;
-      for (const LanePeer& sender : senders) Receive(lane, step, sender, message);
+      std::optional<Parts> received;
+      for (const LanePeer& sender : senders) Receive(lane, step, sender, received);
       if (!error_.empty()) return;
-      Execute(lane, step, std::move(message));
+      Execute(index, step, std::move(received));
       ++lanes_[index].step;
     }
     if (!error_.empty()) return;
@@ -171,20 +238,33 @@ class ScheduleRun {
     }
   }
 
+  static LanePeers ByRank(LanePeers peers) {
+    const auto before = [](const LanePeer& a, const LanePeer& b) { return a.rank < b.rank; };
+    std::stable_sort(peers.recv_from.begin(), peers.recv_from.end(), before);
+    std::stable_sort(peers.send_to.begin(), peers.send_to.end(), before);
+    return peers;
+  }
+
+  // The first that is listed with that rank; nullptr: none.
+  static const LanePeer* Find(uint32_t rank, const std::vector<LanePeer>& by_rank) {
+    const auto at =
+        std::lower_bound(by_rank.begin(), by_rank.end(), rank,
+                         [](const LanePeer& peer, uint32_t wanted) { return peer.rank < wanted; });
+    return at != by_rank.end() && at->rank == rank ? &*at : nullptr;
+  }
+
   // Whom a step receives from, or sends to.
   std::vector<LanePeer> PeersOf(int32_t named, const std::vector<LanePeer>& of_lane) const {
     if (named == kNoPeer) return {};
     if (named == kAllPeers) return of_lane;
-    for (const LanePeer& peer : of_lane) {
-      if (static_cast<int32_t>(peer.rank) == named) return {peer};
-    }
+    if (const LanePeer* peer = Find(static_cast<uint32_t>(named), of_lane)) return {*peer};
     return {{static_cast<uint32_t>(named), ConnectionUse::kRing}};
   }
   std::vector<LanePeer> SendersOf(const Lane& lane, const Step& step) const {
-    return PeersOf(step.recv_from, schedules_[lane.id.rank]->PeersOf(lane.id).recv_from);
+    return PeersOf(step.recv_from, lane.peers.recv_from);
   }
   std::vector<LanePeer> ReceiversOf(const Lane& lane, const Step& step) const {
-    return PeersOf(step.send_to, schedules_[lane.id.rank]->PeersOf(lane.id).send_to);
+    return PeersOf(step.send_to, lane.peers.send_to);
   }
 
   void WaitFor(size_t index, const LanePeer& sender) {
@@ -199,25 +279,82 @@ class ScheduleRun {
     connection.waiting = index;
   }
 
-  // Takes the next message of `sender` into `message`, which holds what came from others.
+  // Takes the next message of `sender` into `received`, which holds what came from others.
   void Receive(const Lane& lane, const Step& step, const LanePeer& sender,
-               std::optional<Message>& message) {
+               std::optional<Parts>& received) {
     Connection& connection = ConnectionOf(lane.id.channel, sender.rank, lane.id.rank, sender.use);
-    Message next = std::move(connection.messages.front());
+    const Message next = std::move(connection.messages.front());
     connection.messages.pop_front();
-    if (next.bytes != step.bytes || next.offset_bytes != step.offset_bytes) {
+    const Step& sent = next.sent;
+    if (sent.bytes != step.bytes || sent.offset_bytes != step.offset_bytes) {
       Fail(lane,
            fmt::format("receives {} B at offset {} where rank {} sent {} B at offset {}",
-                       step.bytes, step.offset_bytes, sender.rank, next.bytes, next.offset_bytes));
-    } else if (!message) {
-      message = std::move(next);
-    } else if (const int64_t twice = message->contributors.Merge(next.contributors); twice >= 0) {
-      Fail(lane, fmt::format("adds the contribution of rank {} a second time", twice));
+                       step.bytes, step.offset_bytes, sender.rank, sent.bytes, sent.offset_bytes));
+    } else if (sent.pieces != step.pieces || sent.stride_bytes != step.stride_bytes) {
+      Fail(lane, fmt::format("receives {} pieces {} B apart where rank {} sent {}, {} B apart",
+                             step.pieces, step.stride_bytes, sender.rank, sent.pieces,
+                             sent.stride_bytes));
+    } else {
+      Take(lane, next.parts, received);
     }
   }
 
+  // Adds an operand of a step to those before it.
+  void Take(const Lane& lane, const Parts& operand, std::optional<Parts>& taken) {
+    if (!taken) {
+      taken = operand;
+      return;
+    }
+    Sum sum = Add(*taken, operand);
+    if (sum.twice >= 0) {
+      Fail(lane, fmt::format("adds the contribution of rank {} a second time", sum.twice));
+    }
+    taken = std::move(sum.parts);
+  }
+
+  // Calls visit(offset, bytes) for each piece of a chunk.
+  template <typename Visit>
+  void ForEachPiece(const Step& step, const Visit& visit) const {
+    const uint64_t bytes = step.bytes / step.pieces;
+    uint64_t offset = step.offset_bytes;
+    for (uint32_t piece = 0; piece < step.pieces; ++piece) {
+      visit(offset, bytes);
+      offset += step.stride_bytes;
+      if (step.pieces > 1 && bytes > 0) offset %= BufferBytes();
+    }
+  }
+
+  // What the lane has kept of a chunk.
+  Parts LoadKept(size_t lane, const Step& step) {
+    Parts parts;
+    KeptRanges& ranges = kept_[lane];
+    ForEachPiece(step, [&](uint64_t offset, uint64_t bytes) {
+      const uint64_t end = offset + bytes;
+      CutAt(ranges, offset);
+      CutAt(ranges, end);
+      uint64_t at = offset;
+      for (auto range = ranges.lower_bound(offset); range != ranges.end() && at < end; ++range) {
+        if (range->first != at) break;
+        Append(parts, range->second.end - at, range->second.contributors);
+        at = range->second.end;
+      }
+      if (at < end) {
+        Fail(lanes_[lane], fmt::format("loads offset {}, where it has kept nothing", at));
+      }
+    });
+    return parts;
+  }
+
+  void Keep(size_t lane, uint64_t offset, uint64_t bytes, const Contributors& contributors) {
+    KeptRanges& ranges = kept_[lane];
+    CutAt(ranges, offset);
+    CutAt(ranges, offset + bytes);
+    ranges.erase(ranges.lower_bound(offset), ranges.lower_bound(offset + bytes));
+    ranges[offset] = {offset + bytes, contributors};
+  }
+
   bool IsWellFormed(const Lane& lane, const Step& step) {
-    const LanePeers peers = schedules_[lane.id.rank]->PeersOf(lane.id);
+    const LanePeers& peers = lane.peers;
     // Only peers that the lane lists, each another rank.
     const auto is_peer = [&](int32_t named, const std::vector<LanePeer>& listed) {
       const std::vector<LanePeer> ranks = PeersOf(named, listed);
@@ -225,50 +362,81 @@ class ScheduleRun {
         const bool by_switch =
             peer.use == ConnectionUse::kSwitchOperand || peer.use == ConnectionUse::kSwitchResult;
         return peer.rank < rank_count_ && (by_switch || peer.rank != lane.id.rank) &&
-               std::any_of(listed.begin(), listed.end(),
-                           [&](const LanePeer& other) { return other.rank == peer.rank; });
+               Find(peer.rank, listed) != nullptr;
       });
     };
     const bool receives = step.recv_from != kNoPeer;
     const bool several = step.recv_from == kAllPeers && peers.recv_from.size() > 1;
+    const int operands = (several    ? 2
+                          : receives ? 1
+                                     : 0) +
+                         (step.load_local ? 1 : 0) + (step.load_kept ? 1 : 0);
     if (!is_peer(step.recv_from, peers.recv_from) || !is_peer(step.send_to, peers.send_to)) {
       Fail(lane, fmt::format("names peer {} or {}, which is not another rank that the lane lists",
                              step.recv_from, step.send_to));
-    } else if (step.reduce && !(receives && (step.load_local || several))) {
-      Fail(lane, "reduces without a received and a local operand");
+    } else if (step.reduce && operands < 2) {
+      Fail(lane, "reduces without a second operand");
     } else if (several && !step.reduce) {
       Fail(lane, "receives from several without reducing: all but one are lost");
-    } else if (receives && step.load_local && !step.reduce) {
-      Fail(lane, "receives and loads without reducing: one of the two is lost");
-    } else if (!receives && !step.load_local) {
+    } else if (operands > 1 && !step.reduce) {
+      Fail(lane, "takes several operands without reducing: all but one are lost");
+    } else if (operands == 0) {
       Fail(lane, "has no data: it neither receives nor loads");
-    } else if (!point_to_point_ && (step.offset_bytes > BufferBytes() ||
-                                    step.bytes > BufferBytes() - step.offset_bytes)) {
-      Fail(lane, fmt::format("reaches offset {} of a buffer of {} B",
-                             step.offset_bytes + step.bytes, BufferBytes()));
-    } else if (subject_.kind == CollectiveKind::kAllGather && step.load_local && step.bytes != 0 &&
-               (step.offset_bytes < lane.id.rank * subject_.block_bytes ||
-                step.offset_bytes + step.bytes > (lane.id.rank + 1) * subject_.block_bytes)) {
-      Fail(lane, "loads data outside its own block");
+    } else if (step.pieces == 0 || step.bytes % step.pieces != 0) {
+      Fail(lane, fmt::format("divides {} B among {} pieces", step.bytes, step.pieces));
+    } else {
+      CheckPlaces(lane, step);
     }
     return error_.empty();
   }
 
-  void Execute(const Lane& lane, const Step& step, std::optional<Message> received) {
+  // The pieces lie in the buffer, and what is loaded of an AllGather in the rank's own block.
+  void CheckPlaces(const Lane& lane, const Step& step) {
+    if (point_to_point_) return;
+    const uint64_t block = subject_.block_bytes;
+    ForEachPiece(step, [&](uint64_t offset, uint64_t bytes) {
+      if (offset > BufferBytes() || bytes > BufferBytes() - offset) {
+        Fail(lane,
+             fmt::format("reaches offset {} of a buffer of {} B", offset + bytes, BufferBytes()));
+      } else if (subject_.kind == CollectiveKind::kAllGather && step.load_local && bytes != 0 &&
+                 (offset < lane.id.rank * block || offset + bytes > (lane.id.rank + 1) * block)) {
+        Fail(lane, "loads data outside its own block");
+      }
+    });
+  }
+
+  void Execute(size_t index, const Step& step, std::optional<Parts> operand) {
+    const Lane& lane = lanes_[index];
     const uint32_t rank = lane.id.rank;
-    Message message =
-        received.value_or(Message{step.offset_bytes, step.bytes, Contributors(rank_count_, rank)});
-    if (received && step.load_local && !message.contributors.Add(rank)) {
-      Fail(lane, fmt::format("adds the contribution of rank {} a second time", rank));
-      return;
+    if (step.load_local) {
+      Parts own;
+      Append(own, step.bytes, Contributors(rank_count_, rank));
+      Take(lane, own, operand);
     }
-    if (step.store && step.bytes != 0) {
-      CheckStored(lane, step, message);
-      Store(rank, point_to_point_ ? static_cast<uint32_t>(step.recv_from) : 0, step);
+    if (step.load_kept) Take(lane, LoadKept(index, step), operand);
+    if (!error_.empty()) return;
+    if (step.keep || step.store) {
+      // Part by part of each piece.
+      auto part = operand->begin();
+      uint64_t left = part == operand->end() ? 0 : part->bytes;
+      ForEachPiece(step, [&](uint64_t offset, uint64_t bytes) {
+        if (step.store && bytes != 0) {
+          Store(rank, point_to_point_ ? static_cast<uint32_t>(step.recv_from) : 0, offset, bytes);
+        }
+        while (bytes > 0) {
+          const uint64_t run = std::min(bytes, left);
+          if (step.store) CheckStored(lane, offset, run, part->contributors);
+          if (step.keep) Keep(index, offset, run, part->contributors);
+          offset += run;
+          bytes -= run;
+          left -= run;
+          if (left == 0 && ++part != operand->end()) left = part->bytes;
+        }
+      });
     }
     for (const LanePeer& receiver : ReceiversOf(lane, step)) {
       Connection& connection = ConnectionOf(lane.id.channel, rank, receiver.rank, receiver.use);
-      connection.messages.push_back(message);
+      connection.messages.push_back({step, *operand});
       if (connection.waiting != kNoLane) {
         ready_.push_back(connection.waiting);
         connection.waiting = kNoLane;
@@ -277,32 +445,31 @@ class ScheduleRun {
   }
 
   // What a step stores must be the final value of its place.
-  void CheckStored(const Lane& lane, const Step& step, const Message& message) {
+  void CheckStored(const Lane& lane, uint64_t offset, uint64_t bytes,
+                   const Contributors& contributors) {
     switch (subject_.kind) {
       case CollectiveKind::kAllReduce:
       case CollectiveKind::kReduce:
       case CollectiveKind::kReduceScatter:
-        if (message.contributors == all_) return;
+        if (contributors == all_) return;
         for (uint32_t rank = 0; rank < rank_count_; ++rank) {
-          if (message.contributors.Has(rank)) continue;
+          if (contributors.Has(rank)) continue;
           Fail(lane, fmt::format("stores {} B at offset {} without the contribution of rank {}",
-                                 step.bytes, step.offset_bytes, rank));
+                                 bytes, offset, rank));
           return;
         }
         return;
       case CollectiveKind::kAllGather: {
-        const uint64_t block = step.offset_bytes / subject_.block_bytes;
-        if (step.offset_bytes + step.bytes > (block + 1) * subject_.block_bytes) {
+        const uint64_t block = offset / subject_.block_bytes;
+        if (offset + bytes > (block + 1) * subject_.block_bytes) {
           Fail(lane, "stores a chunk that lies in two blocks");
-        } else if (message.contributors !=
-                   Contributors(rank_count_, static_cast<uint32_t>(block))) {
-          Fail(lane,
-               fmt::format("stores at offset {} what is not of rank {}", step.offset_bytes, block));
+        } else if (contributors != Contributors(rank_count_, static_cast<uint32_t>(block))) {
+          Fail(lane, fmt::format("stores at offset {} what is not of rank {}", offset, block));
         }
         return;
       }
       case CollectiveKind::kBroadcast:
-        if (message.contributors != Contributors(rank_count_, subject_.root)) {
+        if (contributors != Contributors(rank_count_, subject_.root)) {
           Fail(lane, fmt::format("stores what is not of the root {}", subject_.root));
         }
         return;
@@ -311,9 +478,8 @@ class ScheduleRun {
     }
   }
 
-  void Store(uint32_t rank, uint32_t peer, const Step& step) {
-    const uint64_t begin = step.offset_bytes;
-    const uint64_t end = begin + step.bytes;
+  void Store(uint32_t rank, uint32_t peer, uint64_t begin, uint64_t bytes) {
+    const uint64_t end = begin + bytes;
     auto& ranges = stored_[rank];
     // Rings walk downwards through the vector: most ranges continue the last one.
     if (!ranges.empty() && ranges.back().peer == peer) {
@@ -346,6 +512,7 @@ class ScheduleRun {
       const uint64_t pair = key / kUses;
       const uint32_t from = static_cast<uint32_t>(pair / rank_count_ % rank_count_);
       const uint32_t to = static_cast<uint32_t>(pair % rank_count_);
+      place_.lane.rank = to;
       error_ = fmt::format("channel {}: rank {} never receives {} of the messages of rank {}",
                            pair / rank_count_ / rank_count_, to, connection.messages.size(), from);
       return;
@@ -434,6 +601,7 @@ class ScheduleRun {
 
   void Fail(const Lane& lane, const std::string& what) {
     if (!error_.empty()) return;
+    place_ = {lane.id, lane.step};
     error_ = fmt::format("rank {}, channel {}, batch {}, lane {}, step {}: {}", lane.id.rank,
                          lane.id.channel, lane.id.batch, lane.id.lane, lane.step, what);
   }
@@ -448,14 +616,20 @@ class ScheduleRun {
   std::vector<size_t> ready_;
   std::unordered_map<uint64_t, Connection> connections_;  // by (channel, from, to, use)
   std::vector<std::vector<StoredRange>> stored_;          // by rank
+  std::unordered_map<size_t, KeptRanges> kept_;           // by lane
   std::string error_;
+  SchedulePlace place_;
 };
 
 }  // namespace
 
 std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
-                          const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of) {
-  return ScheduleRun(subject, rank_count, schedule_of).Check();
+                          const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of,
+                          SchedulePlace* place) {
+  ScheduleRun run(subject, rank_count, schedule_of);
+  std::string error = run.Check();
+  if (place != nullptr) *place = run.place();
+  return error;
 }
 
 }  // namespace railyard

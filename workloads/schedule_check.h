@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "traces/trace.h"
@@ -20,10 +21,18 @@ struct ScheduleSubject {
   uint32_t root = 0;
 };
 
+// Where something is wrong: a step, or what a rank ends with.
+struct SchedulePlace {
+  LaneId lane;
+  std::optional<uint64_t> step;
+};
+
 // Empty if right, else the first thing that is wrong, naming rank, channel and step. Connections
 // buffer without limit, so only a cycle of dependencies, not a lack of credits, is a deadlock.
-// `schedule_of(rank)` lets point-to-point schedules, which are per rank, be checked together.
+// `schedule_of(rank)` lets point-to-point schedules, which are per rank, be checked together. What
+// is wrong is at `*place`, if that is given.
 std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
-                          const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of);
+                          const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of,
+                          SchedulePlace* place = nullptr);
 
 }  // namespace railyard

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,9 +36,10 @@ class PerfCommand : public Command {
     parser()->add_option("-b,--minbytes", bytes_min_, "Smallest size (default: 1M)");
     parser()->add_option("-e,--maxbytes", bytes_max_, "Largest size (default: 1G)");
     parser()->add_option("-f,--stepfactor", factor_, "From one size to the next (default: 2)");
-    parser()->add_option("--algo", algorithm_, "As NCCL_ALGO, e.g. Ring (default: NCCL's choice)");
+    parser()->add_option("--algo", algorithm_, kAlgorithmHelp);
     parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple");
     parser()->add_option("--nccl-version", version_, "e.g. 2.27.5");
+    parser()->add_option("--schedule", schedule_, "The file of a user's own algorithm to run");
     parser()
         ->add_option("-J,--json", json_,
                      "Write nccl-tests' JSON too; - is standard output, instead "
@@ -52,12 +54,18 @@ class PerfCommand : public Command {
     if (!fabric) return kExitInput;
     report.fabric = fabric->name;
     report.ranks = fabric->gpus;
-    const std::string scenario = fabric->scenario + NcclBlock(algorithm_, protocol_, version_);
+    PerfPoint base = {
+        .collective = report.collective, .scenario = fabric->scenario, .workload = {}};
+    SetChoice(algorithm_, protocol_, version_, base);
+    if (!schedule_.empty()) {
+      base.workload +=
+          fmt::format("schedule: \"{}\" ", std::filesystem::absolute(schedule_).string());
+    }
     const bool shows_table = json_ != "-";
     std::vector<PerfPoint> points;
     for (uint64_t bytes = report.bytes_min; bytes <= report.bytes_max; bytes *= report.factor) {
-      points.push_back(
-          {.collective = report.collective, .bytes = bytes, .scenario = scenario, .workload = {}});
+      points.push_back(base);
+      points.back().bytes = bytes;
       report.rows.push_back({.bytes = bytes, .outcome = {}});
       if (bytes > report.bytes_max / report.factor) break;
     }
@@ -140,6 +148,7 @@ class PerfCommand : public Command {
   std::string algorithm_;
   std::string protocol_;
   std::string version_;
+  std::string schedule_;
   std::string json_;
 };
 

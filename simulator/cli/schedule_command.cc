@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,8 +13,10 @@
 #include "simulator/cli/fabric_option.h"
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/names.h"
+#include "simulator/diagnostics/text_proto.h"
 #include "simulator/perf/perf_point.h"
 #include "simulator/perf/schedule_dump.h"
+#include "simulator/scenario/schedule_file_loader.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -26,18 +31,20 @@ class ScheduleCommand : public Command {
  public:
   explicit ScheduleCommand(CLI::App& program)
       : Command(program.add_subcommand("schedule", "The transfers NCCL would make, checked")) {
+    CLI::Option* const file = parser()->add_option(
+        "schedule", file_, "A user's own algorithm, instead of --collective and --fabric");
     parser()
         ->add_option("--collective", collective_, "all_reduce, all_gather, alltoall, …")
-        ->required();
+        ->excludes(file);
     parser()->add_option("--bytes", bytes_, "nccl-tests' size")->required()->type_name("SIZE");
     parser()
         ->add_option("--fabric", fabric_,
                      "A platform (its reference rail-optimized fabric), a preset or a file")
-        ->required();
-    parser()->add_option("--nodes", nodes_, "Servers of a platform (default: 1)");
-    parser()->add_option("--algo", algorithm_, "As NCCL_ALGO, e.g. Ring (default: NCCL's choice)");
-    parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple");
-    parser()->add_option("--nccl-version", version_, "e.g. 2.27.5");
+        ->excludes(file);
+    parser()->add_option("--nodes", nodes_, "Servers of a platform (default: 1)")->excludes(file);
+    parser()->add_option("--algo", algorithm_, kAlgorithmHelp)->excludes(file);
+    parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple")->excludes(file);
+    parser()->add_option("--nccl-version", version_, "e.g. 2.27.5")->excludes(file);
     parser()->add_option("--rows", rows_, "Transfers that the table shows (default: 100)");
     parser()
         ->add_option("--json", json_,
@@ -50,13 +57,9 @@ class ScheduleCommand : public Command {
   }
 
   ExitStatus Run() override {
-    PerfPoint point;
-    if (!ReadArguments(point)) return kExitInput;
-    std::string findings;
-    const auto scenario = LoadPoint(point, findings);
-    fmt::print(stderr, "{}", findings);
-    if (!scenario) return kExitInput;
-    const PlannedCollective planned = PlanFirstCollective(*scenario);
+    const std::optional<PlannedCollective> plan = file_.empty() ? PlanOfNccl() : PlanOfFile();
+    if (!plan) return kExitInput;
+    const PlannedCollective& planned = *plan;
     const uint64_t steps = StepCountOf(planned);
     if (steps > kStepsMax) {
       PrintError(
@@ -79,8 +82,49 @@ class ScheduleCommand : public Command {
   }
 
  private:
+  std::optional<PlannedCollective> PlanOfNccl() {
+    PerfPoint point;
+    if (!ReadArguments(point)) return std::nullopt;
+    std::string findings;
+    const auto scenario = LoadPoint(point, findings);
+    fmt::print(stderr, "{}", findings);
+    if (!scenario) return std::nullopt;
+    return PlanFirstCollective(*scenario);
+  }
+
+  std::optional<PlannedCollective> PlanOfFile() {
+    uint64_t bytes = 0;
+    if (!ReadBytes(bytes)) return std::nullopt;
+    if (const std::string why = WhyNotAFile(file_); !why.empty()) {
+      PrintError(fmt::format("{}: {} (expected a schedule)", file_, why));
+      return std::nullopt;
+    }
+    Diagnostics diagnostics;
+    const auto algorithm = LoadScheduleFile(file_, diagnostics);
+    fmt::print(stderr, "{}", diagnostics.ToString());
+    if (!algorithm) return std::nullopt;
+    collective_ = CollectiveKindName(algorithm->kind);
+    fabric_name_ = file_;
+    return PlanOf(algorithm, bytes);
+  }
+
+  bool ReadBytes(uint64_t& bytes) const {
+    const auto parsed = ParseBytes(bytes_);
+    if (parsed) bytes = *parsed;
+    if (!parsed)
+      PrintError(fmt::format("--bytes: {} is not a size (expected e.g. 64M)", Quote(bytes_)));
+    return parsed.has_value();
+  }
+
   bool ReadArguments(PerfPoint& point) {
     bool right = true;
+    for (const auto& [option, value] :
+         {std::pair("--collective", &collective_), std::pair("--fabric", &fabric_)}) {
+      if (!value->empty()) continue;
+      PrintError(fmt::format("{} is required (or the file of a schedule)", option));
+      right = false;
+    }
+    if (!right) return false;
     std::vector<std::string> names;
     bool is_known = false;
     for (int i = 0; i < kPerfCollectiveCount; ++i) {
@@ -94,16 +138,12 @@ class ScheduleCommand : public Command {
       PrintError("--collective: " + UnknownName("collective", collective_, names));
       right = false;
     }
-    if (const auto bytes = ParseBytes(bytes_)) {
-      point.bytes = *bytes;
-    } else {
-      PrintError(fmt::format("--bytes: {} is not a size (expected e.g. 64M)", Quote(bytes_)));
-      right = false;
-    }
+    if (!ReadBytes(point.bytes)) right = false;
     const auto fabric = ReadFabricOption(fabric_, nodes_);
     if (!fabric || !right) return false;
     fabric_name_ = fabric->name;
-    point.scenario = fabric->scenario + NcclBlock(algorithm_, protocol_, version_);
+    point.scenario = fabric->scenario;
+    SetChoice(algorithm_, protocol_, version_, point);
     return true;
   }
 
@@ -111,8 +151,8 @@ class ScheduleCommand : public Command {
     fmt::print(
         "# {} of {} B on {}, {} ranks: {}, {} steps; every rank ends with every contribution "
         "once\n",
-        collective_, planned.collective->bytes, fabric_name_, planned.schedules.size(),
-        planned.name, steps);
+        collective_, planned.collective.bytes, fabric_name_, planned.schedules.size(), planned.name,
+        steps);
     for (const std::string& assumption : planned.assumptions)
       fmt::print("# assumed: {}\n", assumption);
     WriteScheduleTable(planned, rows_, [](const std::string& text) { fmt::print("{}", text); });
@@ -132,6 +172,7 @@ class ScheduleCommand : public Command {
     std::filesystem::rename(unfinished, path);
   }
 
+  std::string file_;
   std::string collective_;
   std::string bytes_;
   std::string fabric_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -183,17 +185,28 @@ std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& finding
   return scenario;
 }
 
-std::string NcclBlock(const std::string& algorithm, const std::string& protocol,
-                      const std::string& version) {
+void SetChoice(const std::string& algorithm, const std::string& protocol,
+               const std::string& version, PerfPoint& point) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kDemanded = {
+      {{"pat", "PAT"}, {"direct", "DIRECT"}, {"halvingdoubling", "HALVING_DOUBLING"}}};
   std::string fields;
   const auto add = [&](std::string_view field, std::string value) {
     std::erase_if(value, [](char c) { return c == '"' || c == '\\' || c == '\n'; });
     if (!value.empty()) fields += fmt::format(" {}: \"{}\"", field, value);
   };
-  add("ALGO", algorithm);
+  std::string lower = algorithm;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto demanded = std::find_if(kDemanded.begin(), kDemanded.end(),
+                                     [&](const auto& entry) { return entry.first == lower; });
+  if (demanded != kDemanded.end()) {
+    point.workload += fmt::format("algorithm: {} ", demanded->second);
+  } else {
+    add("ALGO", algorithm);
+  }
   add("PROTO", protocol);
   add("version", version);
-  return fields.empty() ? "" : "nccl {" + fields + " }\n";
+  if (!fields.empty()) point.scenario += "nccl {" + fields + " }\n";
 }
 
 std::vector<PerfOutcome> RunPoints(const std::vector<PerfPoint>& points,

@@ -48,10 +48,15 @@ struct PerfPoint {
 // A point's scenario, checked; nullptr after findings, which are in `findings`, one a line.
 std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& findings);
 
-// The `nccl` block with ALGO, PROTO and version as stated; empty if none is. Quotes and what would
-// end a text in the names are left out.
-std::string NcclBlock(const std::string& algorithm, const std::string& protocol,
-                      const std::string& version);
+inline constexpr const char* kAlgorithmHelp =
+    "As NCCL_ALGO, e.g. Ring (default: NCCL's choice); or Direct, HalvingDoubling, which NCCL does "
+    "not have";
+// Has the point run as --algo, --proto and --nccl-version state; empty ones state nothing. Lists
+// and names of NCCL's go into the `nccl` block as ALGO and PROTO; PAT by itself, and what NCCL does
+// not have (Direct, HalvingDoubling), are demanded. Quotes and what would end a text in them are
+// left out.
+void SetChoice(const std::string& algorithm, const std::string& protocol,
+               const std::string& version, PerfPoint& point);
 
 struct PerfOutcome {
   std::string error;  // empty: the point ran; else the findings, or what became of the process

@@ -40,6 +40,8 @@ std::string_view UseName(ConnectionUse use) {
       return "ring";
     case ConnectionUse::kTree:
       return "tree";
+    case ConnectionUse::kExchange:
+      return "exchange";
     case ConnectionUse::kPointToPoint:
       return "p2p";
     case ConnectionUse::kSwitchOperand:
@@ -79,8 +81,8 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
   const Job& job = scenario.job;
   SIM_CHECK(!job.collectives.empty(), "a job without a collective");
   PlannedCollective planned;
-  planned.collective = &job.collectives.front();
-  const JobCollective& collective = *planned.collective;
+  planned.collective = job.collectives.front();
+  const JobCollective& collective = planned.collective;
   const std::vector<uint32_t>& ranks = job.communicators[collective.communicator].ranks;
   const NcclPlanner planner(LayoutOf(scenario.fabric, ranks), scenario.nccl);
   planned.assumptions = planner.channels().assumptions;
@@ -111,8 +113,25 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
   return planned;
 }
 
+PlannedCollective PlanOf(std::shared_ptr<const ExplicitAlgorithm> algorithm, uint64_t bytes) {
+  const NcclSettings defaults;
+  const uint32_t slots = MessageRule{}.in_flight_messages;
+  PlannedCollective planned;
+  planned.name = ReplayName({Algorithm::kExplicit, Protocol::kSimple});
+  planned.collective.kind = algorithm->kind;
+  planned.collective.root = algorithm->root;
+  planned.collective.datatype = Datatype::kInt8;
+  planned.collective.bytes = bytes;
+  planned.collective.count = algorithm->HasBlocks() ? bytes / algorithm->rank_count : bytes;
+  planned.schedules.assign(
+      algorithm->rank_count,
+      std::make_shared<ExplicitSchedule>(algorithm, planned.collective.count,
+                                         defaults.buffsize_bytes / slots, MessageRule{}));
+  return planned;
+}
+
 std::string CheckPlanned(const PlannedCollective& planned) {
-  const JobCollective& collective = *planned.collective;
+  const JobCollective& collective = planned.collective;
   return CheckSchedule(
       {.kind = collective.kind,
        .block_bytes = collective.count * DatatypeBytes(collective.datatype),
@@ -132,15 +151,15 @@ uint64_t StepCountOf(const PlannedCollective& planned) {
 
 void WriteScheduleTable(const PlannedCollective& planned, uint64_t rows_max,
                         const TextSink& write) {
-  write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12}\n", "channel", "from",
-                    "batch", "lane", "step", "to", "by", "offset (B)", "bytes"));
+  write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12} {:>6}\n", "channel",
+                    "from", "batch", "lane", "step", "to", "by", "offset (B)", "bytes", "pieces"));
   uint64_t rows = 0;
   ForEachTransfer(planned, [&](const Transfer& transfer) {
     if (++rows > rows_max) return;
-    write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12}\n",
+    write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12} {:>6}\n",
                       transfer.lane.channel, transfer.lane.rank, transfer.lane.batch,
                       transfer.lane.lane, transfer.step, transfer.to.rank, UseName(transfer.to.use),
-                      transfer.what.offset_bytes, transfer.what.bytes));
+                      transfer.what.offset_bytes, transfer.what.bytes, transfer.what.pieces));
   });
   if (rows > rows_max) write(fmt::format("… {} more transfers\n", rows - rows_max));
 }
@@ -155,10 +174,12 @@ void WriteScheduleJson(const PlannedCollective& planned, const TextSink& write) 
   ForEachTransfer(planned, [&](const Transfer& transfer) {
     write(fmt::format(
         "{}\n{{\"channel\":{},\"from\":{},\"batch\":{},\"lane\":{},\"step\":{},"
-        "\"to\":{},\"by\":\"{}\",\"offset_bytes\":{},\"bytes\":{},\"wire_bytes\":{}}}",
+        "\"to\":{},\"by\":\"{}\",\"offset_bytes\":{},\"bytes\":{},\"pieces\":{},"
+        "\"stride_bytes\":{},\"wire_bytes\":{}}}",
         is_first ? "" : ",", transfer.lane.channel, transfer.lane.rank, transfer.lane.batch,
         transfer.lane.lane, transfer.step, transfer.to.rank, UseName(transfer.to.use),
-        transfer.what.offset_bytes, transfer.what.bytes, WireBytes(rule, transfer.what.bytes)));
+        transfer.what.offset_bytes, transfer.what.bytes, transfer.what.pieces,
+        transfer.what.stride_bytes, WireBytes(rule, transfer.what.bytes)));
     is_first = false;
   });
   write("\n]}\n");

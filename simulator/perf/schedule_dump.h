@@ -10,19 +10,22 @@
 #include <vector>
 
 #include "simulator/scenario/scenario.h"
+#include "workloads/explicit_schedule.h"
 #include "workloads/schedule.h"
 
 namespace railyard {
 
 // The schedule of a scenario's first collective.
 struct PlannedCollective {
-  const JobCollective* collective = nullptr;
+  JobCollective collective;
   std::string name;                                                  // "RING/SIMPLE", "P2P/SIMPLE"
   std::vector<std::shared_ptr<const CollectiveSchedule>> schedules;  // by communicator rank
   std::vector<std::string> assumptions;  // where NCCL's rules do not cover the layout
 };
 // Precondition: the scenario's job has a collective, over all ranks of its first communicator.
 PlannedCollective PlanFirstCollective(const Scenario& scenario);
+// Of a user's own algorithm, with `bytes` as nccl-tests count them, in slots of NCCL's default.
+PlannedCollective PlanOf(std::shared_ptr<const ExplicitAlgorithm> algorithm, uint64_t bytes);
 
 // What it means, checked without time; empty if it is right.
 std::string CheckPlanned(const PlannedCollective& planned);

@@ -20,6 +20,8 @@ struct LatenciesUs {
 };
 constexpr LatenciesUs kRing = {{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4.0, 14.0}};
 constexpr LatenciesUs kTree = {{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {5.0, 8.5, 14.0}};
+// Of PAT there is Simple alone. What NCCL does not have takes Ring's: the primitives are the same.
+constexpr LatenciesUs kPat = {{8.0, 8.0, 8.0}, {4.0, 4.0, 4.0}, {14.0, 14.0, 14.0}};
 
 // What a step over NVLink takes longer before Hopper, where NCCL's table has one row for all: on a
 // DGX A100 an AllReduce of some bytes on one channel takes 10.0, 13.8, 16.9, 20.8, 25.2, 29.5
@@ -91,7 +93,9 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
             "the costs of an open choice");
   const auto p = static_cast<size_t>(choice.protocol) - static_cast<size_t>(Protocol::kLl);
   const auto row = static_cast<size_t>(generation.value_or(layout.generation));
-  const LatenciesUs& latencies = choice.algorithm == Algorithm::kTree ? kTree : kRing;
+  const LatenciesUs& latencies = choice.algorithm == Algorithm::kTree  ? kTree
+                                 : choice.algorithm == Algorithm::kPat ? kPat
+                                                                       : kRing;
   const bool by_switch =
       choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree;
   StepCosts costs;

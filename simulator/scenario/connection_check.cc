@@ -95,7 +95,8 @@ class ConnectionChecker {
       std::set<Algorithm> algorithms;
       for (const JobCollective* collective : uses[id].collectives) {
         const auto choice = planner.Choose(*collective, StatedChoice(*collective, forced_));
-        if (choice) algorithms.insert(choice->algorithm);
+        if (!choice || !algorithms.insert(choice->algorithm).second) continue;
+        CheckExchanges(planner, *planner.Plan(*collective, *choice));
       }
       if (algorithms.contains(Algorithm::kRing)) CheckRings(planner);
       if (algorithms.contains(Algorithm::kTree)) CheckTrees(planner);
@@ -126,6 +127,20 @@ class ConnectionChecker {
         const auto up = static_cast<uint32_t>(tree[rank].up);
         CheckConnection(planner, channel, rank, up, ConnectionUse::kTree);
         CheckConnection(planner, channel, up, rank, ConnectionUse::kTree);
+      }
+    }
+  }
+
+  // Those that a schedule's ranks meet in pairs by; they are the same on every channel.
+  void CheckExchanges(const NcclPlanner& planner, const CollectiveSchedule& schedule) {
+    for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
+      for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+        if (schedule.BatchCount(rank, channel) == 0) continue;
+        for (const LanePeer& peer : schedule.PeersOf({rank, channel, 0, 0}).send_to) {
+          if (peer.use != ConnectionUse::kExchange) return;
+          CheckConnection(planner, channel, rank, peer.rank, peer.use);
+        }
+        break;
       }
     }
   }
@@ -195,6 +210,7 @@ class ConnectionChecker {
     if (graph_.device(from).local_index == graph_.device(to).local_index) return "";
     if (use == ConnectionUse::kPointToPoint)
       return nccl_.pxn_disable ? ", or nccl.PXN_DISABLE: false" : "";
+    if (use == ConnectionUse::kExchange) return ", or workload.algorithm: RING";
     return use == ConnectionUse::kRing && nccl_.cross_nic != 0 ? ", or nccl.CROSS_NIC: 0" : "";
   }
 

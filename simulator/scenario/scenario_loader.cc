@@ -83,6 +83,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
       !cursor.IsDoubtful("nccl")) {
     const int errors_before_choices = diagnostics.error_count();
+    nccl.planner.algorithm = workload->algorithm;
     LoadNicFailover(cursor, *fabric, *workload, nccl.planner, diagnostics);
     CheckChoices(cursor, *fabric, *workload, nccl.planner, diagnostics);
     if (diagnostics.error_count() == errors_before_choices) {
@@ -110,6 +111,8 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->nccl = nccl.planner;
   scenario->nic.ib_timeout = nccl.ib_timeout;
   scenario->nic.ib_retry_cnt = nccl.ib_retry_cnt;
+  scenario->nic.queue_pairs_per_connection = nccl.queue_pairs_per_connection;
+  scenario->nic.split_over_queue_pairs = nccl.split_over_queue_pairs;
   return scenario;
 }
 

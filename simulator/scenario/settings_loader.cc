@@ -37,6 +37,18 @@ constexpr uint64_t kBuffsizeBytesMin = 64u << 10;
 constexpr uint64_t kBuffsizeBytesMax = 1u << 30;
 // NCCL_PXN_DISABLE came with PXN itself.
 constexpr uint32_t kFirstPxnVersion = 21200;
+// First versions that have NCCL_P2P_NET_CHUNKSIZE, NCCL_P2P_NVL_CHUNKSIZE, NCCL_PAT_ENABLE.
+constexpr uint32_t kFirstP2pNetVersion = 21400;
+constexpr uint32_t kFirstP2pNvlVersion = 21600;
+constexpr uint32_t kFirstPatVersion = 22300;
+// NCCL_IB_SPLIT_DATA_ON_QPS: the first, and the first that does not do so by itself.
+constexpr uint32_t kFirstSplitVersion = 21800;
+constexpr uint32_t kNoSplitVersion = 22000;
+// As many as LaneExecutor tells apart.
+constexpr uint32_t kQueuePairsMax = 16;
+// Parts of Send and Recv are multiples of 4 KiB (addP2pToPlan, src/enqueue.cc).
+constexpr uint64_t kP2pChunkBytesMin = 4096;
+constexpr uint64_t kNvlsChunkBytesMin = 16u << 10;
 // A queue pair's window: at most what its 24-bit packet sequence numbers can tell apart, halved.
 constexpr uint64_t kWindowPacketsMax = 1u << 22;
 constexpr int64_t kDelayPsMax = 1000 * kPsPerSecond;
@@ -118,6 +130,92 @@ void LoadChoices(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& d
   };
   if (nccl.Has("ALGO")) settings.algorithms = LoadNameList(nccl, "ALGO", kAlgorithms, diagnostics);
   if (nccl.Has("PROTO")) settings.protocols = LoadNameList(nccl, "PROTO", kProtocols, diagnostics);
+}
+
+// NCCL's variables that are modelled with one value only; any other would change what a run does.
+void RefuseUnmodelled(const ProtoCursor& nccl, Diagnostics& diagnostics) {
+  struct Variable {
+    const char* name;
+    uint64_t modelled;
+    const char* as;
+  };
+  static constexpr std::array kVariables = {
+      Variable{"COLLNET_ENABLE", 0, "switches between servers do not reduce"},
+      Variable{"NTHREADS", 512, "rates and latencies are those of full CTAs"},
+      Variable{"NSOCKS_PERTHREAD", 0, "the network is RDMA; there are no sockets"},
+      Variable{"SOCKET_NTHREADS", 0, "the network is RDMA; there are no sockets"},
+  };
+  for (const Variable& variable : kVariables) {
+    const uint64_t stated =
+        nccl.Number(diagnostics, variable.name, variable.modelled, 0, UINT32_MAX);
+    if (stated == variable.modelled) continue;
+    nccl.Error(diagnostics, variable.name,
+               fmt::format("{} is not modelled: {} (expected {}, or none)", stated, variable.as,
+                           variable.modelled));
+  }
+}
+
+// ncclTopoPostset (src/graph/connect.cc): of NCHANNELS and CTAS the larger minimum and the smaller
+// maximum hold.
+void LoadChannelLimits(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
+  const auto number = [&](const char* field) {
+    return static_cast<uint32_t>(nccl.Number(diagnostics, field, 0, 1, kChannelsMax));
+  };
+  const char* min_field = "MIN_NCHANNELS";
+  const char* max_field = "MAX_NCHANNELS";
+  settings.min_nchannels = number(min_field);
+  settings.max_nchannels = number(max_field);
+  if (const uint32_t ctas = number("MIN_CTAS"); ctas > settings.min_nchannels) {
+    settings.min_nchannels = ctas;
+    min_field = "MIN_CTAS";
+  }
+  const uint32_t ctas = number("MAX_CTAS");
+  if (ctas != 0 && (settings.max_nchannels == 0 || ctas < settings.max_nchannels)) {
+    settings.max_nchannels = ctas;
+    max_field = "MAX_CTAS";
+  }
+  if (settings.max_nchannels == 0 || settings.min_nchannels <= settings.max_nchannels) return;
+  nccl.Error(diagnostics, min_field,
+             fmt::format("{} is more than {}, {}", settings.min_nchannels, max_field,
+                         settings.max_nchannels));
+}
+
+// NCCL_PARAM(IbSplitDataOnQps, …), src/transport/net_ib: 1 in 2.18 and 2.19, 0 since.
+void LoadQueuePairs(const ProtoCursor& nccl, uint32_t version, NcclBlock& block,
+                    Diagnostics& diagnostics) {
+  block.queue_pairs_per_connection = static_cast<uint32_t>(
+      nccl.Number(diagnostics, "IB_QPS_PER_CONNECTION", 1, 1, kQueuePairsMax));
+  const bool splits = version >= kFirstSplitVersion && version < kNoSplitVersion;
+  block.split_over_queue_pairs =
+      nccl.Number(diagnostics, "IB_SPLIT_DATA_ON_QPS", splits ? 1 : 0, 0, 1) == 1;
+  if (nccl.Has("IB_SPLIT_DATA_ON_QPS") && block.queue_pairs_per_connection == 1 &&
+      !nccl.IsDoubtful("IB_QPS_PER_CONNECTION")) {
+    nccl.Error(diagnostics, "IB_SPLIT_DATA_ON_QPS",
+               "has no effect on one queue pair (expected IB_QPS_PER_CONNECTION: 2 or more)");
+  }
+}
+
+// A size between `min_bytes` and the buffer's.
+void LoadChunkSize(const ProtoCursor& nccl, const char* field, uint64_t min_bytes,
+                   uint64_t max_bytes, uint64_t& bytes, Diagnostics& diagnostics) {
+  if (!nccl.Has(field)) return;
+  const uint64_t stated = nccl.Bytes(diagnostics, field, bytes);
+  if (stated >= min_bytes && stated <= max_bytes) {
+    bytes = stated;
+    return;
+  }
+  nccl.Error(diagnostics, field,
+             fmt::format("{} is out of range (expected {} to {})", FormatBytes(stated),
+                         FormatBytes(min_bytes), FormatBytes(max_bytes)));
+}
+
+// A variable that the job's version does not have yet.
+void RefuseBefore(const ProtoCursor& nccl, const char* field, uint32_t first_version,
+                  uint32_t version, const std::string& version_text, Diagnostics& diagnostics) {
+  if (!nccl.Has(field) || version >= first_version || nccl.IsDoubtful("version")) return;
+  nccl.Error(diagnostics, field,
+             fmt::format("NCCL has it from 2.{} on, the job's is {}", first_version / 100 % 100,
+                         version_text));
 }
 
 // A delay within what a run can be asked to wait.
@@ -232,13 +330,7 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
   block.ib_timeout = LoadIbTimeout(*nccl, block.ib_timeout, diagnostics);
   block.ib_retry_cnt = number("IB_RETRY_CNT", block.ib_retry_cnt, 0, kIbRetryCntMax);
   planner.cross_nic = number("CROSS_NIC", planner.cross_nic, 0, 2);
-  planner.min_nchannels = number("MIN_NCHANNELS", planner.min_nchannels, 1, kChannelsMax);
-  planner.max_nchannels = number("MAX_NCHANNELS", planner.max_nchannels, 1, kChannelsMax);
-  if (planner.max_nchannels > 0 && planner.min_nchannels > planner.max_nchannels) {
-    nccl->Error(diagnostics, "MIN_NCHANNELS",
-                fmt::format("{} is more than MAX_NCHANNELS, {}", planner.min_nchannels,
-                            planner.max_nchannels));
-  }
+  LoadChannelLimits(*nccl, planner, diagnostics);
   const uint64_t buffsize_bytes = nccl->Bytes(diagnostics, "BUFFSIZE", planner.buffsize_bytes);
   if (buffsize_bytes < kBuffsizeBytesMin || buffsize_bytes > kBuffsizeBytesMax) {
     nccl->Error(diagnostics, "BUFFSIZE",
@@ -247,14 +339,29 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
   } else {
     planner.buffsize_bytes = buffsize_bytes;
   }
+  const auto chunk_size = [&](const char* field, uint64_t min_bytes, uint64_t& bytes) {
+    LoadChunkSize(*nccl, field, min_bytes, planner.buffsize_bytes / 8, bytes, diagnostics);
+  };
+  chunk_size("P2P_NET_CHUNKSIZE", kP2pChunkBytesMin, planner.p2p_net_chunksize_bytes);
+  chunk_size("P2P_NVL_CHUNKSIZE", kP2pChunkBytesMin, planner.p2p_nvl_chunksize_bytes);
+  chunk_size("NVLS_CHUNKSIZE", kNvlsChunkBytesMin, planner.nvls_chunksize_bytes);
+  planner.nvls_enable = nccl->Flag("NVLS_ENABLE", planner.nvls_enable);
+  planner.pat_enable = number("PAT_ENABLE", planner.pat_enable, 0, 2);
+  planner.nchannels_per_net_peer =
+      number("NCHANNELS_PER_NET_PEER", planner.nchannels_per_net_peer, 1, kChannelsMax);
+  LoadQueuePairs(*nccl, planner.version, block, diagnostics);
+  RefuseUnmodelled(*nccl, diagnostics);
   LoadChoices(*nccl, planner, diagnostics);
   planner.pxn_disable = nccl->Flag("PXN_DISABLE", planner.pxn_disable);
-  if (nccl->Has("PXN_DISABLE") && planner.version < kFirstPxnVersion &&
-      !nccl->IsDoubtful("version")) {
-    nccl->Error(diagnostics, "PXN_DISABLE",
-                fmt::format("NCCL has it from 2.12 on, the job's is {}",
-                            nccl->Text("version", trace_version)));
-  }
+  const auto refuse_before = [&](const char* field, uint32_t first_version) {
+    RefuseBefore(*nccl, field, first_version, planner.version, nccl->Text("version", trace_version),
+                 diagnostics);
+  };
+  refuse_before("PXN_DISABLE", kFirstPxnVersion);
+  refuse_before("P2P_NET_CHUNKSIZE", kFirstP2pNetVersion);
+  refuse_before("P2P_NVL_CHUNKSIZE", kFirstP2pNvlVersion);
+  refuse_before("PAT_ENABLE", kFirstPatVersion);
+  refuse_before("IB_SPLIT_DATA_ON_QPS", kFirstSplitVersion);
   return block;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/workload_loader.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "simulator/scenario/program_trace.h"
 #include "simulator/scenario/scenario.pb.h"
+#include "simulator/scenario/schedule_file_loader.h"
 #include "simulator/units/units.h"
 #include "traces/nccl_log_reader.h"
 #include "traces/trace_file.h"
@@ -135,6 +137,15 @@ ReplayChoice ForcedChoice(const protos::Workload& message) {
     case protos::Workload::NVLS_TREE:
       forced.algorithm = Algorithm::kNvlsTree;
       break;
+    case protos::Workload::PAT:
+      forced.algorithm = Algorithm::kPat;
+      break;
+    case protos::Workload::DIRECT:
+      forced.algorithm = Algorithm::kDirect;
+      break;
+    case protos::Workload::HALVING_DOUBLING:
+      forced.algorithm = Algorithm::kHalvingDoubling;
+      break;
     default:
       break;
   }
@@ -162,6 +173,24 @@ int64_t LoadRankSkew(const ProtoCursor& workload, Diagnostics& diagnostics) {
       fmt::format("{} is too long (expected at most {})", Quote(workload.Text("rank_skew_max", "")),
                   FormatDuration(kRankSkewPsMax)));
   return 0;
+}
+
+// The algorithm of `workload.schedule`, which some collective must be of.
+void LoadSchedule(const ProtoCursor& workload, LoadedWorkload& loaded, Diagnostics& diagnostics) {
+  if (!workload.Has("schedule") || !IsFile(workload, "schedule", -1, diagnostics)) return;
+  loaded.algorithm = LoadScheduleFile(workload.FilePath("schedule"), diagnostics);
+  if (!loaded.algorithm) return;
+  const auto is_of = [&](const JobCollective& collective) {
+    return collective.kind == loaded.algorithm->kind &&
+           collective.rank_count == loaded.algorithm->rank_count;
+  };
+  const std::vector<JobCollective>& collectives = loaded.job.collectives;
+  if (std::any_of(collectives.begin(), collectives.end(), is_of)) return;
+  workload.Error(
+      diagnostics, "schedule",
+      fmt::format("is of {} over {} ranks, and the job has none (expected a schedule of "
+                  "one of its collectives)",
+                  CollectiveKindName(loaded.algorithm->kind), loaded.algorithm->rank_count));
 }
 
 }  // namespace
@@ -199,6 +228,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   if (loaded.job.collectives.empty()) {
     workload.Error(diagnostics, source, "holds no collective (expected at least one)");
   }
+  LoadSchedule(workload, loaded, diagnostics);
   if (diagnostics.error_count() > errors_before || workload.IsDoubtfulSelf()) return std::nullopt;
   return loaded;
 }

@@ -14,12 +14,14 @@
 
 namespace railyard {
 
+struct ExplicitAlgorithm;
 struct Plan;
 
 struct LoadedWorkload {
   Trace trace;
   Job job;
   ReplayChoice forced_replay;
+  std::shared_ptr<const ExplicitAlgorithm> algorithm;  // as NcclSettings'
   std::optional<ImportReport> import_report;
   int64_t rank_skew_max_ps = 0;
   std::shared_ptr<const Plan> plan;  // as Scenario's

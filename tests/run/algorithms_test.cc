@@ -67,6 +67,37 @@ TEST_F(AlgorithmsTest, TreesCrossTheNetworkOncePerEdgeAndDirection) {
   }
 }
 
+// Everybody's block comes to all others once, whatever the way; a byte crosses a link from a NIC
+// and one to a NIC. So does every part of direct exchange, twice.
+TEST_F(AlgorithmsTest, ExchangesCrossTheNetworkAsOftenAsBlocksHaveReceivers) {
+  constexpr int64_t kRanks = 5;
+  const std::string fabric =
+      "fabric { rail_optimized { servers: 5 gpus_per_server: 1 } }\nworkload { ";
+  const auto run = [&](const char* kind, const char* algorithm, const std::string& more = "") {
+    EndedRun ended =
+        RunText(fmt::format("{} program {{ collectives {{ kind: {} bytes: \"{}B\" }} }} algorithm: "
+                            "{} protocol: SIMPLE }}\n{}",
+                            fabric, kind, kRanks * kMiB, algorithm, more));
+    EXPECT_EQ(ended.exit.status, 0) << ended.exit.errors;
+    EXPECT_TRUE(ended.At("conservation.ok").GetBool());
+    return ended;
+  };
+  for (const char* kind : {"ALL_GATHER", "REDUCE_SCATTER"}) {
+    for (const char* algorithm : {"PAT", "DIRECT", "RING"}) {
+      const EndedRun ended = run(kind, algorithm);
+      EXPECT_EQ(ended.OfTier("NIC_LEAF", "payload_bytes"), 2 * kRanks * (kRanks - 1) * kMiB)
+          << algorithm << " " << kind;
+      EXPECT_EQ(ended.Text("fingerprint"),
+                run(kind, algorithm, "network { form: GENERAL }\n").Text("fingerprint"));
+    }
+  }
+  EXPECT_EQ(run("ALL_REDUCE", "DIRECT").OfTier("NIC_LEAF", "payload_bytes"),
+            2 * 2 * (kRanks - 1) * kRanks * kMiB);
+  // Four places exchange 2 x 3/4 of it each; the fifth rank's goes to its neighbour and back.
+  EXPECT_EQ(run("ALL_REDUCE", "HALVING_DOUBLING").OfTier("NIC_LEAF", "payload_bytes"),
+            2 * (4 * 2 * 3 * kRanks * kMiB / 4 + 2 * kRanks * kMiB));
+}
+
 // LL: 8 bytes of flags for 8 of data. LL128: 8 for 120.
 TEST_F(AlgorithmsTest, FlagsOfLlAndLl128TravelToo) {
   for (const char* algorithm : {"RING", "TREE"}) {
@@ -87,6 +118,38 @@ TEST_F(AlgorithmsTest, BothFormsOfPortsGiveOneFingerprint) {
     EXPECT_EQ(Run(servers, algorithm, protocol).Text("fingerprint"),
               Run(servers, algorithm, protocol, "network { form: GENERAL }\n").Text("fingerprint"))
         << algorithm;
+  }
+}
+
+// The same bytes by other queue pairs, on which other packets wait for one another; what was lost
+// on one of them is sent again there, and nothing of it depends on the cache or the ports' form.
+TEST_F(AlgorithmsTest, ConnectionsOfSeveralQueuePairsCarryTheSame) {
+  const std::string scenario =
+      "fabric { preset: \"h100-4x8-leaf-spine\" }\n"
+      "workload { program { repeat: 30 collectives { kind: ALL_REDUCE bytes: \"72KiB\" "
+      "compute_before: \"3ms\" } } algorithm: RING protocol: SIMPLE }\n";
+  const auto run = [&](const std::string& nccl, const std::string& option,
+                       const std::string& more = "") {
+    EndedRun ended = RunText(scenario + "nccl { " + nccl + " }\n" + more, {option});
+    EXPECT_EQ(ended.exit.status, 0) << ended.exit.errors;
+    EXPECT_TRUE(ended.At("conservation.ok").GetBool());
+    return ended;
+  };
+  const int64_t bytes = run("CROSS_NIC: 2", "--quiet").OfTier("NIC_LEAF", "payload_bytes");
+  for (const char* nccl :
+       {"IB_QPS_PER_CONNECTION: 3", "IB_QPS_PER_CONNECTION: 4 IB_SPLIT_DATA_ON_QPS: 1"}) {
+    const EndedRun ended = run(nccl, "--quiet");
+    EXPECT_EQ(ended.OfTier("NIC_LEAF", "payload_bytes"), bytes) << nccl;
+    EXPECT_GT(ended.Integer("collectives.replayed"), 0) << nccl;
+    const std::string fingerprint = ended.Text("fingerprint");
+    EXPECT_EQ(run(nccl, "--verify-replay-cache").Text("fingerprint"), fingerprint) << nccl;
+    EXPECT_EQ(run(nccl, "--no-replay-cache").Text("fingerprint"), fingerprint) << nccl;
+    EXPECT_EQ(run(nccl, "--quiet", "network { form: GENERAL }\n").Text("fingerprint"), fingerprint)
+        << nccl;
+    const EndedRun flapped = run(std::string(nccl) + " IB_TIMEOUT: 10", "--quiet",
+                                 LinkDown("server0/nic0--leaf0", "3050us", "3600us"));
+    EXPECT_GT(flapped.Drops()["LINK_DOWN"], 0) << nccl;
+    EXPECT_EQ(flapped.Text("status"), "COMPLETED") << nccl;
   }
 }
 

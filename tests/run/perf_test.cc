@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <regex>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
@@ -81,6 +83,48 @@ TEST_F(PerfTest, ASchedulesTransfersAreWhatTheAlgorithmSends) {
     EXPECT_EQ(transfer["wire_bytes"].GetUint64(), 2 * transfer["bytes"].GetUint64());
   }
   for (const uint64_t bytes : sent) EXPECT_EQ(bytes, 2u * 7 * 4096 / 8);
+}
+
+// Two ranks that exchange halves and then sums send as many bytes as a ring's: S each.
+TEST_F(PerfTest, AnAlgorithmOfOnesOwnIsListedAndTimed) {
+  std::string text = "collective: ALL_REDUCE ranks: 2 chunks: 2\n";
+  for (const int rank : {0, 1}) {
+    const int peer = 1 - rank;
+    text += fmt::format(
+        "lanes {{ rank: {0} steps {{ chunk: {1} send_to: {1} load_local: true }}\n"
+        "steps {{ chunk: {0} recv_from: {1} load_local: true reduce: true keep: true store: true "
+        "}}\nsteps {{ chunk: {0} send_to: {1} load_kept: true }}\n"
+        "steps {{ chunk: {1} recv_from: {1} store: true }} }}\n",
+        rank, peer);
+  }
+  const std::string file = scratch_.Write("halves.textproto", text);
+  const ProgramExit listed = Railyard({"schedule", file, "--bytes", "1M", "--json", "-"});
+  ASSERT_EQ(listed.status, 0) << listed.errors;
+  rapidjson::Document json;
+  json.Parse(listed.output.c_str());
+  ASSERT_FALSE(json.HasParseError());
+  EXPECT_STREQ(json["replayed"].GetString(), "EXPLICIT/SIMPLE");
+  std::vector<uint64_t> sent(2);
+  for (const auto& transfer : json["transfers"].GetArray()) {
+    sent[transfer["from"].GetUint()] += transfer["bytes"].GetUint64();
+  }
+  EXPECT_THAT(sent, ::testing::Each(uint64_t{1} << 20));
+  const ProgramExit timed =
+      Railyard({"perf", "--collective", "all_reduce", "--fabric", "single-gpu", "--nodes", "2",
+                "--schedule", file, "-b", "1M", "-e", "1M"});
+  EXPECT_EQ(timed.status, 0) << timed.errors;
+  EXPECT_THAT(timed.output, HasSubstr("1048576"));
+  // What it delivers wrongly is said at its step, and it is either a file or a fabric.
+  scratch_.Write("halves.textproto", std::regex_replace(text, std::regex("reduce: true "), ""));
+  const ProgramExit wrong = Railyard({"schedule", file, "--bytes", "1M"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_EQ(wrong.output, "");
+  EXPECT_THAT(wrong.errors, HasSubstr("takes several operands without reducing"));
+  EXPECT_EQ(Railyard({"schedule", file, "--bytes", "1M", "--fabric", "dgx-h100"}).status, 2);
+  EXPECT_THAT(Railyard({"schedule", "--bytes", "1M", "--fabric", "dgx-h100"}).errors,
+              HasSubstr("--collective is required (or the file of a schedule)"));
+  EXPECT_THAT(Railyard({"schedule", scratch_.Path("none"), "--bytes", "1M"}).errors,
+              HasSubstr("there is no such file (expected a schedule)"));
 }
 
 // Every send has its receive, of as many bytes.

@@ -57,9 +57,10 @@ std::string RailOnly(int servers) {
 constexpr const char* kRing = "algorithm: RING protocol: SIMPLE";
 
 std::string FindingsOn(const std::string& fabric, const std::string& more,
-                       const std::string& collective = "kind: ALL_REDUCE bytes: \"24KiB\"") {
+                       const std::string& collective = "kind: ALL_REDUCE bytes: \"24KiB\"",
+                       const char* choice = kRing) {
   const TextFile file("fabric { file: \"fabric.textproto\" }\nworkload { program { collectives { " +
-                      collective + " } } " + kRing + " }\n" + more);
+                      collective + " } } " + choice + " }\n" + more);
   std::ofstream(file.directory() + "/fabric.textproto") << fabric;
   Diagnostics diagnostics;
   const auto scenario = LoadScenario(file.path(), {}, diagnostics);
@@ -125,6 +126,20 @@ TEST(ConnectionCheckTest, RailsWithoutSpinesCarryRingsThatKeepToThem) {
   EXPECT_THAT(FindingsOn(RailOnly(3), ""),
               HasSubstr(" needs one (expected SWITCHes between them, or nccl.CROSS_NIC: 0)\n"));
   EXPECT_EQ(FindingsOn(RailOnly(3), "nccl { CROSS_NIC: 0 }\n"), "");
+}
+
+// Ranks of halving-doubling differ in one bit of their numbers, so in server or rail; those of
+// direct exchange and PAT in both.
+TEST(ConnectionCheckTest, RailsWithoutSpinesCarryExchangesThatKeepToThem) {
+  const auto findings = [](const char* kind, const char* choice) {
+    return FindingsOn(RailOnly(2), "", fmt::format("kind: {} bytes: \"24KiB\"", kind), choice);
+  };
+  EXPECT_EQ(findings("ALL_REDUCE", "algorithm: HALVING_DOUBLING"), "");
+  const auto crosses = HasSubstr(
+      "no path joins s0/nic0 and s1/nic1, and communicator \"world\" needs one (expected SWITCHes "
+      "between them, or workload.algorithm: RING)\n");
+  EXPECT_THAT(findings("ALL_REDUCE", "algorithm: DIRECT"), crosses);
+  EXPECT_THAT(findings("ALL_GATHER", "algorithm: PAT"), crosses);
 }
 
 // With PXN (the default), a send leaves by the NIC on its destination's rail.

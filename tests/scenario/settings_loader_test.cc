@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/settings_loader.h"
 
+#include <tuple>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "simulator/units/units.h"
@@ -57,6 +60,62 @@ TEST(SettingsLoaderTest, RoutesThatNeedMoreLosslessClassesThanThereAreAreRefused
             "");
 }
 
+// Values that would change what a run does, and do not.
+TEST(SettingsLoaderTest, NcclVariablesThatAreNotModelledAreRefused) {
+  const auto refusal = [](const char* name, int value, const char* why) {
+    return fmt::format(":3:8: error: nccl.{}: {} is not modelled: {}\n", name, value, why);
+  };
+  const char* const no_sockets = "the network is RDMA; there are no sockets (expected 0, or none)";
+  for (const auto& [name, modelled, value, why] :
+       {std::tuple("COLLNET_ENABLE", 0, 1,
+                   "switches between servers do not reduce (expected 0, or none)"),
+        std::tuple("NTHREADS", 512, 256,
+                   "rates and latencies are those of full CTAs (expected 512, or none)"),
+        std::tuple("NSOCKS_PERTHREAD", 0, 4, no_sockets),
+        std::tuple("SOCKET_NTHREADS", 0, 4, no_sockets)}) {
+    EXPECT_EQ(FindingsBeside(fmt::format("nccl {{ {}: {} }}", name, value)),
+              refusal(name, value, why));
+    EXPECT_EQ(FindingsBeside(fmt::format("nccl {{ {}: {} }}", name, modelled)), "");
+  }
+}
+
+// NCCL_PARAM(IbQpsPerConn, …) and NCCL_PARAM(IbSplitDataOnQps, …), src/transport/net_ib.
+TEST(SettingsLoaderTest, QueuePairsOfAConnectionAreNccls) {
+  const auto nic = [](const std::string& fields) {
+    return LoadBeside("nccl { " + fields + " }")->nic;
+  };
+  EXPECT_EQ(nic("").queue_pairs_per_connection, 1u);
+  EXPECT_EQ(nic("IB_QPS_PER_CONNECTION: 4").queue_pairs_per_connection, 4u);
+  EXPECT_FALSE(nic("IB_QPS_PER_CONNECTION: 4").split_over_queue_pairs);
+  EXPECT_TRUE(nic("IB_QPS_PER_CONNECTION: 4 IB_SPLIT_DATA_ON_QPS: 1").split_over_queue_pairs);
+  EXPECT_TRUE(nic("IB_QPS_PER_CONNECTION: 4 version: \"2.19.4\"").split_over_queue_pairs);
+  EXPECT_EQ(FindingsBeside("nccl { IB_QPS_PER_CONNECTION: 17 }"),
+            ":3:8: error: nccl.IB_QPS_PER_CONNECTION: 17 is out of range (expected 1 to 16)\n");
+  EXPECT_EQ(FindingsBeside("nccl { IB_SPLIT_DATA_ON_QPS: 1 }"),
+            ":3:8: error: nccl.IB_SPLIT_DATA_ON_QPS: has no effect on one queue pair (expected "
+            "IB_QPS_PER_CONNECTION: 2 or more)\n");
+  EXPECT_EQ(FindingsBeside("nccl { version: \"2.17.1\" IB_QPS_PER_CONNECTION: 2 "
+                           "IB_SPLIT_DATA_ON_QPS: 1 }"),
+            ":3:51: error: nccl.IB_SPLIT_DATA_ON_QPS: NCCL has it from 2.18 on, the job's is "
+            "2.17.1\n");
+}
+
+// Of channels and CTAs the stricter limits hold.
+TEST(SettingsLoaderTest, CtasAreChannels) {
+  const auto scenario = LoadBeside(
+      "nccl { MIN_NCHANNELS: 2 MIN_CTAS: 3 MAX_NCHANNELS: 9 MAX_CTAS: 12 NCHANNELS_PER_NET_PEER: 2 "
+      "P2P_NET_CHUNKSIZE: \"64KiB\" P2P_NVL_CHUNKSIZE: \"256KiB\" NVLS_ENABLE: false "
+      "NVLS_CHUNKSIZE: \"64KiB\" PAT_ENABLE: 1 }");
+  EXPECT_EQ(scenario->nccl.min_nchannels, 3u);
+  EXPECT_EQ(scenario->nccl.max_nchannels, 9u);
+  EXPECT_EQ(scenario->nccl.nchannels_per_net_peer, 2u);
+  EXPECT_EQ(scenario->nccl.p2p_net_chunksize_bytes, 64u << 10);
+  EXPECT_EQ(scenario->nccl.p2p_nvl_chunksize_bytes, 256u << 10);
+  EXPECT_FALSE(scenario->nccl.nvls_enable);
+  EXPECT_EQ(scenario->nccl.nvls_chunksize_bytes, 64u << 10);
+  EXPECT_EQ(scenario->nccl.pat_enable, 1u);
+}
+
 TEST(SettingsLoaderTest, NcclVariablesAreTakenByTheirNames) {
   const auto scenario = LoadBeside(
       "nccl { version: \"2.27.5\" IB_TIMEOUT: 31 IB_RETRY_CNT: 0 CROSS_NIC: 0 BUFFSIZE: \"8MiB\" "
@@ -90,6 +149,16 @@ TEST(SettingsLoaderTest, NcclVariablesOutOfRangeAreRefused) {
             ":3:8: error: nccl.MIN_NCHANNELS: 8 is more than MAX_NCHANNELS, 4\n");
   EXPECT_EQ(FindingsBeside("nccl { BUFFSIZE: \"1KiB\" }"),
             ":3:8: error: nccl.BUFFSIZE: 1 KiB is out of range (expected 64 KiB to 1 GiB)\n");
+  EXPECT_EQ(FindingsBeside("nccl { MIN_NCHANNELS: 2 MIN_CTAS: 8 MAX_NCHANNELS: 9 MAX_CTAS: 4 }"),
+            ":3:25: error: nccl.MIN_CTAS: 8 is more than MAX_CTAS, 4\n");
+  EXPECT_EQ(
+      FindingsBeside("nccl { P2P_NET_CHUNKSIZE: \"1MiB\" }"),
+      ":3:8: error: nccl.P2P_NET_CHUNKSIZE: 1 MiB is out of range (expected 4 KiB to 512 KiB)\n");
+  EXPECT_EQ(
+      FindingsBeside("nccl { version: \"2.13.4\" P2P_NET_CHUNKSIZE: \"64KiB\" }"),
+      ":3:26: error: nccl.P2P_NET_CHUNKSIZE: NCCL has it from 2.14 on, the job's is 2.13.4\n");
+  EXPECT_EQ(FindingsBeside("nccl { PAT_ENABLE: 3 }"),
+            ":3:8: error: nccl.PAT_ENABLE: 3 is out of range (expected 0 to 2)\n");
   EXPECT_EQ(FindingsBeside("nccl { version: \"2.4.8\" PXN_DISABLE: true }"),
             ":3:25: error: nccl.PXN_DISABLE: NCCL has it from 2.12 on, the job's is 2.4.8\n");
 }

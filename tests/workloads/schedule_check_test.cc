@@ -89,11 +89,12 @@ std::string CheckChoice(const NcclPlanner& planner, const ReplayChoice& choice, 
 }
 
 TEST(CheckSchedule, FindsEveryAlgorithmAndProtocolRightForEveryRankCount) {
-  for (uint32_t ranks = 2; ranks <= 64; ranks += ranks < 20 ? 1 : 4) {
+  for (uint32_t ranks = 2; ranks <= 64; ++ranks) {
     const NcclPlanner planner(Filled(ranks), {});
     for (const CollectiveKind kind : kRingKinds) {
       for (const ReplayChoice& choice : ChoicesFor(planner, kind)) {
         for (const uint64_t bytes : {0, 1, 63, 100'003, 3'000'001}) {
+          if (bytes > 200'000 && ranks > 20 && ranks % 4 != 0) continue;
           ASSERT_EQ(CheckChoice(planner, choice, kind, bytes, ranks / 3), "")
               << ReplayName(choice) << " " << CollectiveKindName(kind) << " of " << bytes
               << " B on " << ranks << " ranks";
@@ -106,11 +107,22 @@ TEST(CheckSchedule, FindsEveryAlgorithmAndProtocolRightForEveryRankCount) {
 TEST(CheckSchedule, FindsEveryAlgorithmAndProtocolRightOnLargeCommunicatorsAndOneChannel) {
   NcclSettings settings;
   settings.max_nchannels = 1;
-  for (const uint32_t ranks : {72u, 96u, 127u, 128u, 129u, 255u, 256u, 257u, 511u, 512u, 1'000u}) {
+  for (const uint32_t ranks :
+       {72u, 96u, 127u, 128u, 129u, 255u, 256u, 257u, 511u, 512u, 1'000u, 1'024u}) {
     const NcclPlanner planner(Filled(ranks), settings);
     for (const ReplayChoice& choice : ChoicesFor(planner, CollectiveKind::kAllReduce)) {
       ASSERT_EQ(CheckChoice(planner, choice, CollectiveKind::kAllReduce, 300'007, 0), "")
           << ReplayName(choice) << " on " << ranks << " ranks";
+    }
+    // A block of its own in each message, and as many in one as NCCL puts there.
+    for (const CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+      for (const Algorithm algorithm : {Algorithm::kPat, Algorithm::kDirect}) {
+        for (const uint64_t bytes : {1'003, 300'007}) {
+          if (algorithm == Algorithm::kDirect && bytes > 2'000) continue;  // as one
+          ASSERT_EQ(CheckChoice(planner, {algorithm, Protocol::kSimple}, kind, bytes, 0), "")
+              << AlgorithmName(algorithm) << " on " << ranks << " ranks";
+        }
+      }
     }
   }
 }
@@ -386,6 +398,18 @@ TEST(CheckSchedule, ReportsStepsThatMakeNoSense) {
   EXPECT_THAT(first_step([](Step& step) { step.reduce = true; }), HasSubstr("reduces without"));
   EXPECT_THAT(first_step([](Step& step) { step.load_local = false; }), HasSubstr("has no data"));
   EXPECT_THAT(first_step([](Step& step) { step.recv_from = 0; }), HasSubstr("without reducing"));
+  EXPECT_THAT(first_step([](Step& step) {
+                step.load_local = false;
+                step.load_kept = true;
+              }),
+              HasSubstr("loads offset 0, where it has kept nothing"));
+  EXPECT_THAT(first_step([](Step& step) { step.pieces = 3; }),
+              HasSubstr("divides 1024 B among 3 pieces"));
+  EXPECT_THAT(first_step([](Step& step) {
+                step.pieces = 2;
+                step.stride_bytes = 2048;
+              }),
+              HasSubstr("receives 1 pieces 0 B apart where rank 1 sent 2, 2048 B apart"));
 }
 
 }  // namespace
