@@ -180,10 +180,10 @@ void WriteFiles(const fs::path& directory, const RunResult& result,
   WriteCsvFile(directory / "collectives.csv", CollectivesTable(result));
   WriteCsvFile(directory / "pairs.csv", PairsTable(result));
   WriteCsvFile(directory / "links.csv", LinksTable(result));
-  WriteDatabase(
-      (directory / "results.sqlite").string(),
-      {RunFiguresTable(result), CollectivesTable(result), PairsTable(result), LinksTable(result),
-       DropsTable(result), FaultsTable(result), WaitsTable(result), NotesTable(result)});
+  WriteDatabase((directory / "results.sqlite").string(),
+                {RunFiguresTable(result), JobsTable(result), CollectivesTable(result),
+                 PairsTable(result), LinksTable(result), DropsTable(result), FaultsTable(result),
+                 WaitsTable(result), NotesTable(result)});
   for (const ExtraFile& extra : extra_files) {
     SIM_CHECK(IsResultFileName(extra.name), "not a file of a result: " + extra.name);
     WriteText(directory / extra.name, extra.content);

@@ -35,6 +35,7 @@ struct ResultTable {
 
 // The RunResult must outlive the table.
 ResultTable CollectivesTable(const RunResult& result);
+ResultTable JobsTable(const RunResult& result);
 ResultTable PairsTable(const RunResult& result);
 ResultTable LinksTable(const RunResult& result);
 ResultTable DropsTable(const RunResult& result);

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/job_metrics.h"
 #include "analysis/run_metrics.h"
 #include "analysis/text_table.h"
 #include "analysis/utf8.h"
@@ -27,6 +28,7 @@ constexpr size_t kColumnsMax = 100;
 constexpr size_t kSlowestShown = 8;
 constexpr size_t kAlgorithmsShown = 8;
 constexpr size_t kFaultsShown = 16;
+constexpr size_t kJobsShown = 16;
 constexpr double kShareShown = 0.01;
 constexpr size_t kPartsShown = 3;
 constexpr size_t kNotesShown = 12;
@@ -98,6 +100,7 @@ class RunTable {
 
   std::string Print() {
     PrintHeader();
+    PrintJobs();
     PrintKinds();
     PrintAlgorithms();
     PrintSlowest();
@@ -129,8 +132,8 @@ class RunTable {
     std::string cost = fmt::format("Simulated {} in {} s of run time (CPU {} s",
                                    FormatDuration(r.simulated_time_ps), SecondsText(r.wall_seconds),
                                    SecondsText(r.cpu_seconds));
-    if (r.has_baseline) {
-      cost += fmt::format(", fault-free run {} s more", SecondsText(r.baseline_cpu_seconds));
+    if (r.baseline_cpu_seconds > 0) {
+      cost += fmt::format(", {} {} s more", PairedRuns(), SecondsText(r.baseline_cpu_seconds));
     }
     cost += fmt::format("; memory {}).", FormatBytes(r.peak_rss_bytes));
     Paragraph(cost);
@@ -145,6 +148,50 @@ class RunTable {
     }
     Paragraph(StretchMeaning());
     PrintEstimate();
+  }
+
+  bool HasAloneRuns() const {
+    return std::any_of(result_.jobs.begin(), result_.jobs.end(),
+                       [](const JobResult& job) { return job.alone_end_ps != 0; });
+  }
+
+  std::string_view PairedRuns() const {
+    if (!HasAloneRuns()) return "fault-free run";
+    return result_.has_baseline ? "paired runs" : "each job alone";
+  }
+
+  void PrintJobs() {
+    if (result_.jobs.size() < 2) return;
+    Section("Jobs");
+    TextTable table({{"job", Align::kLeft},
+                     {"status", Align::kLeft},
+                     {"GPUs"},
+                     {"start"},
+                     {"end"},
+                     {"time alone"},
+                     {"interference"},
+                     {"of collectives: median"},
+                     {"largest"}});
+    for (uint32_t i = 0; i < std::min(result_.jobs.size(), kJobsShown); ++i) {
+      const JobResult& job = result_.jobs[i];
+      const auto alone_ps = AloneTimePs(job);
+      const auto of_collectives = InterferenceOfCollectives(result_, i);
+      table.AddRow(
+          {ToTerminalText(job.name, 20), std::string(RunStatusName(job.status)),
+           Count(job.gpu_count), TimeText(job.start_ps), TimeText(job.end_ps),
+           alone_ps ? FormatDuration(*alone_ps) : std::string(kAbsent),
+           StretchText(Interference(result_, job)),
+           StretchText(of_collectives ? std::optional(of_collectives->p50) : std::nullopt),
+           StretchText(of_collectives ? std::optional(of_collectives->max) : std::nullopt)});
+    }
+    text_ += table.ToString();
+    if (result_.jobs.size() > kJobsShown) {
+      Item(fmt::format("and {} more; all are in results.sqlite",
+                       Plural(result_.jobs.size() - kJobsShown, "job")));
+    }
+    Paragraph(HasAloneRuns() ? "Interference: time beside the other jobs over time alone on the "
+                               "same GPUs, both without faults."
+                             : "No job was run alone, so interference is unknown.");
   }
 
   void PrintEstimate() {

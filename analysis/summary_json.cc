@@ -8,6 +8,7 @@
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
 
+#include "analysis/job_metrics.h"
 #include "analysis/run_metrics.h"
 #include "analysis/utf8.h"
 #include "simulator/diagnostics/check.h"
@@ -258,12 +259,24 @@ class SummaryWriter {
   }
 
   void WriteJobs() {
-    const JobOutcome outcome = OutcomeOfJob(result_);
     Key("jobs");
     writer_.StartArray();
+    for (uint32_t i = 0; i < result_.jobs.size(); ++i) WriteJob(i);
+    writer_.EndArray();
+  }
+
+  void WriteJob(uint32_t index) {
+    const JobResult& job = result_.jobs[index];
+    const JobOutcome outcome = OutcomeOfJob(result_, job);
     writer_.StartObject();
-    PutText("name", result_.scenario);
-    PutText("status", RunStatusName(result_.status));
+    PutText("name", job.name);
+    PutText("status", RunStatusName(job.status));
+    Put("gpus", job.gpu_count);
+    PutTime("start_ps", job.start_ps);
+    PutTime("end_ps", job.end_ps);
+    PutTime("alone_time_ps", AloneTimePs(job));
+    PutReal("interference", Interference(result_, job));
+    PutStretches(InterferenceOfCollectives(result_, index), "collective_interference");
     const RestartResult& restart = result_.restart;
     Put("restarts", restart.restarts);
     PutReal("goodput", outcome.goodput);
@@ -275,7 +288,6 @@ class SummaryWriter {
     PutTime("load_ps", restart.load_ps);
     PutTime("save_ps", restart.save_ps);
     writer_.EndObject();
-    writer_.EndArray();
   }
 
   void WritePayload() {
