@@ -156,6 +156,50 @@ ResultTable LinksTable(const RunResult& result) {
           }};
 }
 
+ResultTable TrafficTable(const RunResult& result) {
+  return {.name = "traffic",
+          .columns = {{"link", ColumnType::kText},
+                      {"tier", ColumnType::kText},
+                      {"flows", ColumnType::kInteger},
+                      {"flow_entropy_bits", ColumnType::kReal},
+                      {"bursts", ColumnType::kInteger},
+                      {"on_ps", ColumnType::kInteger},
+                      {"period_ps", ColumnType::kInteger},
+                      {"duty", ColumnType::kReal}},
+          .row_count = result.links.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const LinkResult& link = result.links[row];
+            cells.insert(
+                cells.end(),
+                {Text(link.name), Text(link.tier), Integer(link.flows), link.flow_entropy_bits,
+                 Integer(link.load.bursts), link.load.on_ps,
+                 link.load.period_ps ? Cell(*link.load.period_ps) : Cell(), Real(link.load.duty)});
+          }};
+}
+
+ResultTable MessageSizesTable(const RunResult& result) {
+  return {.name = "message_sizes",
+          .columns = {{"bytes", ColumnType::kInteger}, {"messages", ColumnType::kInteger}},
+          .row_count = result.traffic.message_sizes.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const MessageSizeResult& size = result.traffic.message_sizes[row];
+            cells.insert(cells.end(), {Integer(size.bytes), Integer(size.count)});
+          }};
+}
+
+ResultTable IterationsTable(const RunResult& result) {
+  return {.name = "iterations",
+          .columns = {{"job", ColumnType::kText},
+                      {"iteration", ColumnType::kInteger},
+                      {"drift", ColumnType::kReal}},
+          .row_count = result.traffic.drifts.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const DriftResult& drift = result.traffic.drifts[row];
+            cells.insert(cells.end(), {Text(result.jobs[drift.job].name), Integer(drift.iteration),
+                                       drift.drift});
+          }};
+}
+
 ResultTable DropsTable(const RunResult& result) {
   return {
       .name = "drops",

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/on_off_load.h"
+#include "analysis/traffic_result.h"
+
 namespace railyard {
 
 enum class RunStatus : uint8_t { kCompleted, kJobAborted, kStalled };
@@ -62,6 +65,9 @@ struct LinkResult {
   uint64_t retransmitted_bytes = 0;  // payload sent again
   uint64_t packets = 0;              // of any kind
   uint64_t dropped_packets = 0;
+  uint64_t flows = 0;            // of the job's connections: those with payload over it
+  double flow_entropy_bits = 0;  // of how its payload is divided over them
+  OnOffLoad load{};              // while collectives run that use it
 };
 
 struct PairResult {
@@ -199,6 +205,7 @@ struct RunResult {
   std::vector<WaitResult> waits;
   RestartResult restart;
   TransportCounters transport;
+  TrafficResult traffic;
   Conservation conservation;
   std::optional<EstimateResult> estimate;  // of a plan's job
   std::vector<std::string> notes;  // what a reader must know (assumed, reconstructed, no effect)

@@ -17,6 +17,7 @@
 #include "analysis/job_metrics.h"
 #include "analysis/run_metrics.h"
 #include "analysis/text_table.h"
+#include "analysis/traffic_metrics.h"
 #include "analysis/utf8.h"
 #include "simulator/units/units.h"
 
@@ -105,6 +106,7 @@ class RunTable {
     PrintAlgorithms();
     PrintSlowest();
     PrintTiers();
+    PrintTraffic();
     PrintFaults();
     PrintTransport();
     PrintConservation();
@@ -337,6 +339,38 @@ class RunTable {
     const PairCounts pairs = CountPairs(r);
     Paragraph(fmt::format("{} of {} possible pairs of GPUs talked ({}).", Count(pairs.active),
                           Count(pairs.possible), Percent(Share(pairs.active, pairs.possible))));
+  }
+
+  void PrintTraffic() {
+    const TrafficFigures traffic = TrafficOf(result_);
+    if (traffic.pair_entropy_share) {
+      Paragraph(fmt::format("The pair matrix has {:.2f} bits of entropy, {} of an even one's.",
+                            traffic.pair_entropy_bits, Percent(*traffic.pair_entropy_share)));
+    }
+    if (traffic.flow_entropy_bits) {
+      std::string text =
+          fmt::format("{} carried flows of {:.2f} bits of entropy (median)",
+                      Plural(traffic.links_used, "link"), traffic.flow_entropy_bits->p50);
+      if (traffic.link_periods && traffic.link_duty) {
+        text += fmt::format(", in bursts every {} that lasted {} of the time",
+                            FormatDuration(traffic.link_periods->p50_ps),
+                            Percent(traffic.link_duty->p50));
+      }
+      Paragraph(text + ".");
+    }
+    if (traffic.message_sizes) {
+      const SizeStatistics& sizes = *traffic.message_sizes;
+      Paragraph(fmt::format("Messages: {}, {} to {}, median {}.", Count(sizes.count),
+                            FormatBytes(sizes.min), FormatBytes(sizes.max),
+                            FormatBytes(sizes.p50)));
+    }
+    if (traffic.drift) {
+      Paragraph(
+          fmt::format("Over {} the pair matrix drifted by {} from one to the next, at most "
+                      "by {}.",
+                      Plural(traffic.iterations, "iteration"), Percent(traffic.drift->mean),
+                      Percent(traffic.drift->max)));
+    }
   }
 
   static std::string WhenText(const FaultResult& fault) {

@@ -10,6 +10,7 @@
 
 #include "analysis/job_metrics.h"
 #include "analysis/run_metrics.h"
+#include "analysis/traffic_metrics.h"
 #include "analysis/utf8.h"
 #include "simulator/diagnostics/check.h"
 #include "simulator/units/units.h"
@@ -38,6 +39,7 @@ class SummaryWriter {
     WritePayload();
     WriteConservation();
     WriteEstimate();
+    WriteTraffic();
     writer_.EndObject();
     SIM_CHECK(writer_.IsComplete(), "summary.json is not one whole object");
     return std::string(buffer_.GetString(), buffer_.GetSize()) + "\n";
@@ -89,8 +91,9 @@ class SummaryWriter {
     Put("packets", result_.packets);
   }
 
-  void PutDurations(const std::optional<DurationStatistics>& durations) {
-    Key("duration_ps");
+  void PutDurations(const std::optional<DurationStatistics>& durations,
+                    const char* name = "duration_ps") {
+    Key(name);
     writer_.StartObject();
     const auto put = [&](const char* key, int64_t DurationStatistics::*figure) {
       PutTime(key, durations ? std::optional((*durations).*figure) : std::nullopt);
@@ -315,6 +318,44 @@ class SummaryWriter {
     PutTime("data_ps", estimate.data_ps);
     PutTime("bubble_ps", estimate.bubble_ps);
     PutReal("difference", EstimateDifference(result_));
+    writer_.EndObject();
+  }
+
+  void WriteTraffic() {
+    const TrafficFigures traffic = TrafficOf(result_);
+    Key("traffic");
+    writer_.StartObject();
+    PutReal("pair_entropy_bits", traffic.pair_entropy_bits);
+    PutReal("pair_entropy_share", traffic.pair_entropy_share);
+    Put("links_used", traffic.links_used);
+    PutStretches(traffic.flow_entropy_bits, "flow_entropy_bits");
+    PutDurations(traffic.link_periods, "link_period_ps");
+    PutStretches(traffic.link_duty, "link_duty");
+    PutSizes(traffic.message_sizes);
+    Put("iterations", traffic.iterations);
+    PutStretches(traffic.drift, "drift");
+    writer_.EndObject();
+  }
+
+  void PutSizes(const std::optional<SizeStatistics>& sizes) {
+    Key("message_bytes");
+    writer_.StartObject();
+    Put("count", sizes ? sizes->count : 0);
+    PutReal("mean", sizes ? std::optional(sizes->mean) : std::nullopt);
+    const auto put = [&](const char* key, uint64_t SizeStatistics::*figure) {
+      Key(key);
+      if (sizes) {
+        writer_.Uint64((*sizes).*figure);
+      } else {
+        writer_.Null();
+      }
+    };
+    put("min", &SizeStatistics::min);
+    put("p50", &SizeStatistics::p50);
+    put("p90", &SizeStatistics::p90);
+    put("p99", &SizeStatistics::p99);
+    put("p999", &SizeStatistics::p999);
+    put("max", &SizeStatistics::max);
     writer_.EndObject();
   }
 

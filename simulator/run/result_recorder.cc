@@ -50,7 +50,8 @@ class Recorder {
         replay_(simulation.replay),
         losses_(simulation.losses),
         faults_(simulation.faults),
-        pairs_(simulation.pairs) {}
+        pairs_(simulation.pairs),
+        traffic_(simulation.traffic) {}
 
   RunResult Record() {
     RecordRun();
@@ -59,6 +60,9 @@ class Recorder {
     PairLedger pairs = pairs_;
     pairs.Add(scenario_.fabric, replay_.executor());
     pairs.Record(result_);
+    TrafficLedger traffic = traffic_;
+    traffic.Add(scenario_.job, replay_.executor());
+    traffic.Record(scenario_.job, replay_, result_);
     RecordWaits();
     RecordDropsAndFaults();
     RecordConservation();
@@ -293,6 +297,7 @@ class Recorder {
   const LossRecorder& losses_;
   const FaultInjector& faults_;
   const PairLedger& pairs_;
+  const TrafficLedger& traffic_;
   RunResult result_;
 };
 

@@ -118,7 +118,7 @@ class Simulation {
     }
     Watchdog::OnBark on_bark;
     if (scenario.restart.restarts) {
-      restarter_ = std::make_unique<JobRestarter>(scenario, *replay_, engine_, pairs_);
+      restarter_ = std::make_unique<JobRestarter>(scenario, *replay_, engine_, pairs_, traffic_);
       on_bark = [this](const std::string& why) { return restarter_->OnJobFailed(why); };
       losses_.SetRestartHooks({.on_job_failed = on_bark,
                                .on_connections_gone = [this] { restarter_->OnConnectionsGone(); }});
@@ -146,7 +146,8 @@ class Simulation {
                                      .replay = *replay_,
                                      .losses = losses_,
                                      .faults = *faults_,
-                                     .pairs = pairs_});
+                                     .pairs = pairs_,
+                                     .traffic = traffic_});
     if (restarter_) result.restart = restarter_->result();
     result.restart.save_ps = SavePs();
     result.events = engine_.EventCount();
@@ -253,6 +254,7 @@ class Simulation {
   EcmpRouting routing_;
   LossRecorder losses_;
   PairLedger pairs_;
+  TrafficLedger traffic_;
   std::unique_ptr<ReplayEngine> replay_;
   std::unique_ptr<FaultInjector> faults_;
   std::unique_ptr<BackgroundLoad> load_;

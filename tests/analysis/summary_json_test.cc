@@ -39,7 +39,7 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
                   "simulated_time_ps", "wall_seconds", "cpu_seconds", "baseline_cpu_seconds",
                   "peak_rss_bytes", "events", "packet_hops", "control_hops", "short_form_share",
                   "packets", "collectives", "by_kind", "tiers", "pairs", "drops", "transport",
-                  "faults", "jobs", "payload", "conservation", "estimate"));
+                  "faults", "jobs", "payload", "conservation", "estimate", "traffic"));
   EXPECT_THAT(Keys(summary["collectives"]),
               ElementsAre("count", "calls", "simulated", "replayed", "duration_ps", "stretch"));
   EXPECT_THAT(Keys(summary["collectives"]["duration_ps"]),
