@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The result directory: summary.json, collectives.csv, pairs.csv, links.csv and results.sqlite.
+// The result directory: summary.json, collectives.csv, pairs.csv, links.csv,
+// traffic.csv and results.sqlite.
 // It appears complete or not at all, at whatever instant the program is killed.
 #pragma once
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/job_metrics.h"
 #include "analysis/run_metrics.h"
 #include "analysis/summary_json.h"
 #include "simulator/units/units.h"
@@ -51,7 +52,10 @@ ResultTable CollectivesTable(const RunResult& result) {
                       {"added_other_ps", ColumnType::kInteger},
                       {"held_up_by_source", ColumnType::kInteger},
                       {"held_up_by_destination", ColumnType::kInteger},
-                      {"source", ColumnType::kText}},
+                      {"source", ColumnType::kText},
+                      {"job", ColumnType::kText},
+                      {"alone_duration_ps", ColumnType::kInteger},
+                      {"interference", ColumnType::kReal}},
           .row_count = result.collectives.size(),
           .append_row = [&result](size_t row, std::vector<Cell>& cells) {
             const CollectiveResult& c = result.collectives[row];
@@ -63,34 +67,58 @@ ResultTable CollectivesTable(const RunResult& result) {
             const auto rank = [](uint32_t number) {
               return number == UINT32_MAX ? Cell() : Integer(number);
             };
-            cells.insert(cells.end(), {Integer(row),
-                                       Text(c.kind),
-                                       Text(c.communicator),
-                                       Integer(c.rank_count),
-                                       Integer(c.bytes),
-                                       Text(c.logged),
-                                       Text(c.replayed),
-                                       Time(c.first_start_ps),
-                                       Time(c.last_start_ps),
-                                       c.completed ? Cell(c.last_end_ps) : Cell(),
-                                       c.completed ? Cell(c.duration_ps()) : Cell(),
-                                       started ? Cell(c.wait_ps()) : Cell(),
-                                       c.bound_ps,
-                                       Real(Slowdown(c)),
-                                       Real(BusbwGBps(c)),
-                                       has_baseline ? Cell(c.baseline_duration_ps) : Cell(),
-                                       Real(Stretch(result, c)),
-                                       c.completed,
-                                       c.hit_by_fault,
-                                       added(&AddedTime::queueing_ps),
-                                       added(&AddedTime::retransmission_ps),
-                                       added(&AddedTime::timeout_ps),
-                                       added(&AddedTime::rerouting_ps),
-                                       added(&AddedTime::slow_peer_ps),
-                                       added(&AddedTime::other_ps),
-                                       rank(c.held_up_by_source),
-                                       rank(c.held_up_by_destination),
-                                       Text(c.source)});
+            cells.insert(cells.end(),
+                         {Integer(row),
+                          Text(c.kind),
+                          Text(c.communicator),
+                          Integer(c.rank_count),
+                          Integer(c.bytes),
+                          Text(c.logged),
+                          Text(c.replayed),
+                          Time(c.first_start_ps),
+                          Time(c.last_start_ps),
+                          c.completed ? Cell(c.last_end_ps) : Cell(),
+                          c.completed ? Cell(c.duration_ps()) : Cell(),
+                          started ? Cell(c.wait_ps()) : Cell(),
+                          c.bound_ps,
+                          Real(Slowdown(c)),
+                          Real(BusbwGBps(c)),
+                          has_baseline ? Cell(c.baseline_duration_ps) : Cell(),
+                          Real(Stretch(result, c)),
+                          c.completed,
+                          c.hit_by_fault,
+                          added(&AddedTime::queueing_ps),
+                          added(&AddedTime::retransmission_ps),
+                          added(&AddedTime::timeout_ps),
+                          added(&AddedTime::rerouting_ps),
+                          added(&AddedTime::slow_peer_ps),
+                          added(&AddedTime::other_ps),
+                          rank(c.held_up_by_source),
+                          rank(c.held_up_by_destination),
+                          Text(c.source),
+                          Text(result.jobs[c.job].name),
+                          c.alone_duration_ps != 0 ? Cell(c.alone_duration_ps) : Cell(),
+                          Real(Interference(result, c))});
+          }};
+}
+
+ResultTable JobsTable(const RunResult& result) {
+  return {.name = "jobs",
+          .columns = {{"job", ColumnType::kText},
+                      {"status", ColumnType::kText},
+                      {"gpus", ColumnType::kInteger},
+                      {"start_ps", ColumnType::kInteger},
+                      {"end_ps", ColumnType::kInteger},
+                      {"alone_time_ps", ColumnType::kInteger},
+                      {"interference", ColumnType::kReal}},
+          .row_count = result.jobs.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const JobResult& job = result.jobs[row];
+            const std::optional<int64_t> alone_ps = AloneTimePs(job);
+            cells.insert(
+                cells.end(),
+                {Text(job.name), RunStatusName(job.status), Integer(job.gpu_count), job.start_ps,
+                 job.end_ps, alone_ps ? Cell(*alone_ps) : Cell(), Real(Interference(result, job))});
           }};
 }
 
@@ -125,6 +153,50 @@ ResultTable LinksTable(const RunResult& result) {
                                        Integer(link.payload_bytes), Integer(link.header_bytes),
                                        Integer(link.retransmitted_bytes), Integer(link.packets),
                                        Integer(link.dropped_packets)});
+          }};
+}
+
+ResultTable TrafficTable(const RunResult& result) {
+  return {.name = "traffic",
+          .columns = {{"link", ColumnType::kText},
+                      {"tier", ColumnType::kText},
+                      {"flows", ColumnType::kInteger},
+                      {"flow_entropy_bits", ColumnType::kReal},
+                      {"bursts", ColumnType::kInteger},
+                      {"on_ps", ColumnType::kInteger},
+                      {"period_ps", ColumnType::kInteger},
+                      {"duty", ColumnType::kReal}},
+          .row_count = result.links.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const LinkResult& link = result.links[row];
+            cells.insert(
+                cells.end(),
+                {Text(link.name), Text(link.tier), Integer(link.flows), link.flow_entropy_bits,
+                 Integer(link.load.bursts), link.load.on_ps,
+                 link.load.period_ps ? Cell(*link.load.period_ps) : Cell(), Real(link.load.duty)});
+          }};
+}
+
+ResultTable MessageSizesTable(const RunResult& result) {
+  return {.name = "message_sizes",
+          .columns = {{"bytes", ColumnType::kInteger}, {"messages", ColumnType::kInteger}},
+          .row_count = result.traffic.message_sizes.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const MessageSizeResult& size = result.traffic.message_sizes[row];
+            cells.insert(cells.end(), {Integer(size.bytes), Integer(size.count)});
+          }};
+}
+
+ResultTable IterationsTable(const RunResult& result) {
+  return {.name = "iterations",
+          .columns = {{"job", ColumnType::kText},
+                      {"iteration", ColumnType::kInteger},
+                      {"drift", ColumnType::kReal}},
+          .row_count = result.traffic.drifts.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const DriftResult& drift = result.traffic.drifts[row];
+            cells.insert(cells.end(), {Text(result.jobs[drift.job].name), Integer(drift.iteration),
+                                       drift.drift});
           }};
 }
 

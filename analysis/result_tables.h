@@ -35,8 +35,14 @@ struct ResultTable {
 
 // The RunResult must outlive the table.
 ResultTable CollectivesTable(const RunResult& result);
+ResultTable JobsTable(const RunResult& result);
 ResultTable PairsTable(const RunResult& result);
 ResultTable LinksTable(const RunResult& result);
+// What kind of traffic it was: each link's flows and bursts, sizes of messages, drift between
+// iterations.
+ResultTable TrafficTable(const RunResult& result);
+ResultTable MessageSizesTable(const RunResult& result);
+ResultTable IterationsTable(const RunResult& result);
 ResultTable DropsTable(const RunResult& result);
 ResultTable FaultsTable(const RunResult& result);
 ResultTable WaitsTable(const RunResult& result);

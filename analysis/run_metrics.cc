@@ -183,25 +183,6 @@ std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultRes
   return last_slow_end_ps - fault.from_ps;
 }
 
-JobOutcome OutcomeOfJob(const RunResult& result) {
-  if (result.status != RunStatus::kCompleted) {
-    return {
-        .goodput = 0.0, .lost_ps = result.simulated_time_ps, .effective_training_time_ratio = 0.0};
-  }
-  if (!result.has_baseline && !result.faults.empty()) return {};
-  const int64_t fault_free_ps =
-      result.has_baseline ? result.baseline_simulated_time_ps : result.simulated_time_ps;
-  JobOutcome outcome;
-  outcome.lost_ps = result.simulated_time_ps - fault_free_ps;
-  if (result.simulated_time_ps > 0) {
-    const auto time_ps = static_cast<double>(result.simulated_time_ps);
-    outcome.goodput = static_cast<double>(fault_free_ps) / time_ps;
-    outcome.effective_training_time_ratio =
-        static_cast<double>(fault_free_ps - result.restart.save_ps) / time_ps;
-  }
-  return outcome;
-}
-
 std::optional<double> EstimateDifference(const RunResult& result) {
   const bool is_clean = result.faults.empty() && result.status == RunStatus::kCompleted;
   const int64_t simulated_ps = result.has_baseline ? result.baseline_simulated_time_ps

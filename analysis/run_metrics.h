@@ -62,14 +62,6 @@ struct PairCounts {
 };
 PairCounts CountPairs(const RunResult& result);
 
-// What the job got done. A job that did not complete has lost everything.
-struct JobOutcome {
-  std::optional<double> goodput;   // fault-free time over time; nullopt without a paired run
-  std::optional<int64_t> lost_ps;  // time beyond the fault-free time
-  // The same, less what checkpoints take without any failure: time that training went on, for good,
-  // over time ("effective training time", Llama 3, arXiv 2407.21783).
-  std::optional<double> effective_training_time_ratio;
-};
 // Stretches of the collectives that were over before a fault began, that were under way while it
 // held, at least for a moment, and that began when it had ended for the last time. nullopt: there
 // are none with a stretch.
@@ -89,8 +81,6 @@ std::optional<AddedTime> AddedByFault(const RunResult& result, const FaultResult
 // none. nullopt without a paired run, and
 // where no collective began after that one and was as fast again.
 std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultResult& fault);
-
-JobOutcome OutcomeOfJob(const RunResult& result);
 
 // The estimate over the simulated time of the fault-free job, less 1; nullopt where there is no
 // estimate, or no completed run without faults.

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/on_off_load.h"
+#include "analysis/traffic_result.h"
+
 namespace railyard {
 
 enum class RunStatus : uint8_t { kCompleted, kJobAborted, kStalled };
@@ -25,6 +28,7 @@ struct AddedTime {
 
 // One collective, every rank of it together.
 struct CollectiveResult {
+  uint32_t job = 0;  // into RunResult::jobs
   std::string kind;  // "AllReduce", "SendRecv", …
   std::string communicator;
   uint32_t rank_count = 0;
@@ -42,6 +46,7 @@ struct CollectiveResult {
   bool hit_by_fault = false;         // lost a packet to a fault
   int64_t baseline_duration_ps = 0;  // of the paired fault-free run; 0 where there is none
   int64_t baseline_wait_ps = 0;      // of that run
+  int64_t alone_duration_ps = 0;     // with its job alone on the fabric; 0: no such run
   AddedTime added{};                 // where there is one
   // Whose transfer or, where both are one, whose lateness held it up most.
   uint32_t held_up_by_source = UINT32_MAX;
@@ -60,6 +65,9 @@ struct LinkResult {
   uint64_t retransmitted_bytes = 0;  // payload sent again
   uint64_t packets = 0;              // of any kind
   uint64_t dropped_packets = 0;
+  uint64_t flows = 0;            // of the job's connections: those with payload over it
+  double flow_entropy_bits = 0;  // of how its payload is divided over them
+  OnOffLoad load{};              // while collectives run that use it
 };
 
 struct PairResult {
@@ -150,6 +158,17 @@ struct RestartResult {
   std::string last_failure;
 };
 
+// One of the jobs of a run. Its end is that of its last operation, or when it was aborted.
+struct JobResult {
+  std::string name;
+  RunStatus status = RunStatus::kCompleted;
+  uint32_t gpu_count = 0;
+  int64_t start_ps = 0;
+  int64_t end_ps = 0;
+  int64_t baseline_end_ps = 0;  // of the paired fault-free run; 0 where there is none
+  int64_t alone_end_ps = 0;     // alone on the same GPUs and fabric, without faults; 0: no such run
+};
+
 struct RunResult {
   std::string scenario;
   uint64_t seed = 0;
@@ -159,7 +178,7 @@ struct RunResult {
   int64_t simulated_time_ps = 0;
   double wall_seconds = 0;
   double cpu_seconds = 0;
-  double baseline_cpu_seconds = 0;
+  double baseline_cpu_seconds = 0;  // of all paired runs
   uint64_t peak_rss_bytes = 0;
   bool has_baseline = false;
   int64_t baseline_simulated_time_ps = 0;  // of the paired fault-free run
@@ -177,6 +196,7 @@ struct RunResult {
   uint64_t payload_bytes = 0;  // delivered between different GPUs
   uint64_t payload_left_server_bytes = 0;
   uint64_t payload_reached_spine_bytes = 0;
+  std::vector<JobResult> jobs;  // one or more
   std::vector<CollectiveResult> collectives;
   std::vector<LinkResult> links;
   std::vector<PairResult> pairs;
@@ -185,6 +205,7 @@ struct RunResult {
   std::vector<WaitResult> waits;
   RestartResult restart;
   TransportCounters transport;
+  TrafficResult traffic;
   Conservation conservation;
   std::optional<EstimateResult> estimate;  // of a plan's job
   std::vector<std::string> notes;  // what a reader must know (assumed, reconstructed, no effect)

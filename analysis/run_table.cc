@@ -14,8 +14,10 @@
 
 #include <fmt/format.h>
 
+#include "analysis/job_metrics.h"
 #include "analysis/run_metrics.h"
 #include "analysis/text_table.h"
+#include "analysis/traffic_metrics.h"
 #include "analysis/utf8.h"
 #include "simulator/units/units.h"
 
@@ -27,6 +29,7 @@ constexpr size_t kColumnsMax = 100;
 constexpr size_t kSlowestShown = 8;
 constexpr size_t kAlgorithmsShown = 8;
 constexpr size_t kFaultsShown = 16;
+constexpr size_t kJobsShown = 16;
 constexpr double kShareShown = 0.01;
 constexpr size_t kPartsShown = 3;
 constexpr size_t kNotesShown = 12;
@@ -98,10 +101,12 @@ class RunTable {
 
   std::string Print() {
     PrintHeader();
+    PrintJobs();
     PrintKinds();
     PrintAlgorithms();
     PrintSlowest();
     PrintTiers();
+    PrintTraffic();
     PrintFaults();
     PrintTransport();
     PrintConservation();
@@ -129,8 +134,8 @@ class RunTable {
     std::string cost = fmt::format("Simulated {} in {} s of run time (CPU {} s",
                                    FormatDuration(r.simulated_time_ps), SecondsText(r.wall_seconds),
                                    SecondsText(r.cpu_seconds));
-    if (r.has_baseline) {
-      cost += fmt::format(", fault-free run {} s more", SecondsText(r.baseline_cpu_seconds));
+    if (r.baseline_cpu_seconds > 0) {
+      cost += fmt::format(", {} {} s more", PairedRuns(), SecondsText(r.baseline_cpu_seconds));
     }
     cost += fmt::format("; memory {}).", FormatBytes(r.peak_rss_bytes));
     Paragraph(cost);
@@ -145,6 +150,50 @@ class RunTable {
     }
     Paragraph(StretchMeaning());
     PrintEstimate();
+  }
+
+  bool HasAloneRuns() const {
+    return std::any_of(result_.jobs.begin(), result_.jobs.end(),
+                       [](const JobResult& job) { return job.alone_end_ps != 0; });
+  }
+
+  std::string_view PairedRuns() const {
+    if (!HasAloneRuns()) return "fault-free run";
+    return result_.has_baseline ? "paired runs" : "each job alone";
+  }
+
+  void PrintJobs() {
+    if (result_.jobs.size() < 2) return;
+    Section("Jobs");
+    TextTable table({{"job", Align::kLeft},
+                     {"status", Align::kLeft},
+                     {"GPUs"},
+                     {"start"},
+                     {"end"},
+                     {"time alone"},
+                     {"interference"},
+                     {"of collectives: median"},
+                     {"largest"}});
+    for (uint32_t i = 0; i < std::min(result_.jobs.size(), kJobsShown); ++i) {
+      const JobResult& job = result_.jobs[i];
+      const auto alone_ps = AloneTimePs(job);
+      const auto of_collectives = InterferenceOfCollectives(result_, i);
+      table.AddRow(
+          {ToTerminalText(job.name, 20), std::string(RunStatusName(job.status)),
+           Count(job.gpu_count), TimeText(job.start_ps), TimeText(job.end_ps),
+           alone_ps ? FormatDuration(*alone_ps) : std::string(kAbsent),
+           StretchText(Interference(result_, job)),
+           StretchText(of_collectives ? std::optional(of_collectives->p50) : std::nullopt),
+           StretchText(of_collectives ? std::optional(of_collectives->max) : std::nullopt)});
+    }
+    text_ += table.ToString();
+    if (result_.jobs.size() > kJobsShown) {
+      Item(fmt::format("and {} more; all are in results.sqlite",
+                       Plural(result_.jobs.size() - kJobsShown, "job")));
+    }
+    Paragraph(HasAloneRuns() ? "Interference: time beside the other jobs over time alone on the "
+                               "same GPUs, both without faults."
+                             : "No job was run alone, so interference is unknown.");
   }
 
   void PrintEstimate() {
@@ -290,6 +339,38 @@ class RunTable {
     const PairCounts pairs = CountPairs(r);
     Paragraph(fmt::format("{} of {} possible pairs of GPUs talked ({}).", Count(pairs.active),
                           Count(pairs.possible), Percent(Share(pairs.active, pairs.possible))));
+  }
+
+  void PrintTraffic() {
+    const TrafficFigures traffic = TrafficOf(result_);
+    if (traffic.pair_entropy_share) {
+      Paragraph(fmt::format("The pair matrix has {:.2f} bits of entropy, {} of an even one's.",
+                            traffic.pair_entropy_bits, Percent(*traffic.pair_entropy_share)));
+    }
+    if (traffic.flow_entropy_bits) {
+      std::string text =
+          fmt::format("{} carried flows of {:.2f} bits of entropy (median)",
+                      Plural(traffic.links_used, "link"), traffic.flow_entropy_bits->p50);
+      if (traffic.link_periods && traffic.link_duty) {
+        text += fmt::format(", in bursts every {} that lasted {} of the time",
+                            FormatDuration(traffic.link_periods->p50_ps),
+                            Percent(traffic.link_duty->p50));
+      }
+      Paragraph(text + ".");
+    }
+    if (traffic.message_sizes) {
+      const SizeStatistics& sizes = *traffic.message_sizes;
+      Paragraph(fmt::format("Messages: {}, {} to {}, median {}.", Count(sizes.count),
+                            FormatBytes(sizes.min), FormatBytes(sizes.max),
+                            FormatBytes(sizes.p50)));
+    }
+    if (traffic.drift) {
+      Paragraph(
+          fmt::format("Over {} the pair matrix drifted by {} from one to the next, at most "
+                      "by {}.",
+                      Plural(traffic.iterations, "iteration"), Percent(traffic.drift->mean),
+                      Percent(traffic.drift->max)));
+    }
   }
 
   static std::string WhenText(const FaultResult& fault) {

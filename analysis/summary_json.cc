@@ -8,7 +8,9 @@
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
 
+#include "analysis/job_metrics.h"
 #include "analysis/run_metrics.h"
+#include "analysis/traffic_metrics.h"
 #include "analysis/utf8.h"
 #include "simulator/diagnostics/check.h"
 #include "simulator/units/units.h"
@@ -37,6 +39,7 @@ class SummaryWriter {
     WritePayload();
     WriteConservation();
     WriteEstimate();
+    WriteTraffic();
     writer_.EndObject();
     SIM_CHECK(writer_.IsComplete(), "summary.json is not one whole object");
     return std::string(buffer_.GetString(), buffer_.GetSize()) + "\n";
@@ -88,8 +91,9 @@ class SummaryWriter {
     Put("packets", result_.packets);
   }
 
-  void PutDurations(const std::optional<DurationStatistics>& durations) {
-    Key("duration_ps");
+  void PutDurations(const std::optional<DurationStatistics>& durations,
+                    const char* name = "duration_ps") {
+    Key(name);
     writer_.StartObject();
     const auto put = [&](const char* key, int64_t DurationStatistics::*figure) {
       PutTime(key, durations ? std::optional((*durations).*figure) : std::nullopt);
@@ -258,12 +262,24 @@ class SummaryWriter {
   }
 
   void WriteJobs() {
-    const JobOutcome outcome = OutcomeOfJob(result_);
     Key("jobs");
     writer_.StartArray();
+    for (uint32_t i = 0; i < result_.jobs.size(); ++i) WriteJob(i);
+    writer_.EndArray();
+  }
+
+  void WriteJob(uint32_t index) {
+    const JobResult& job = result_.jobs[index];
+    const JobOutcome outcome = OutcomeOfJob(result_, job);
     writer_.StartObject();
-    PutText("name", result_.scenario);
-    PutText("status", RunStatusName(result_.status));
+    PutText("name", job.name);
+    PutText("status", RunStatusName(job.status));
+    Put("gpus", job.gpu_count);
+    PutTime("start_ps", job.start_ps);
+    PutTime("end_ps", job.end_ps);
+    PutTime("alone_time_ps", AloneTimePs(job));
+    PutReal("interference", Interference(result_, job));
+    PutStretches(InterferenceOfCollectives(result_, index), "collective_interference");
     const RestartResult& restart = result_.restart;
     Put("restarts", restart.restarts);
     PutReal("goodput", outcome.goodput);
@@ -275,7 +291,6 @@ class SummaryWriter {
     PutTime("load_ps", restart.load_ps);
     PutTime("save_ps", restart.save_ps);
     writer_.EndObject();
-    writer_.EndArray();
   }
 
   void WritePayload() {
@@ -303,6 +318,44 @@ class SummaryWriter {
     PutTime("data_ps", estimate.data_ps);
     PutTime("bubble_ps", estimate.bubble_ps);
     PutReal("difference", EstimateDifference(result_));
+    writer_.EndObject();
+  }
+
+  void WriteTraffic() {
+    const TrafficFigures traffic = TrafficOf(result_);
+    Key("traffic");
+    writer_.StartObject();
+    PutReal("pair_entropy_bits", traffic.pair_entropy_bits);
+    PutReal("pair_entropy_share", traffic.pair_entropy_share);
+    Put("links_used", traffic.links_used);
+    PutStretches(traffic.flow_entropy_bits, "flow_entropy_bits");
+    PutDurations(traffic.link_periods, "link_period_ps");
+    PutStretches(traffic.link_duty, "link_duty");
+    PutSizes(traffic.message_sizes);
+    Put("iterations", traffic.iterations);
+    PutStretches(traffic.drift, "drift");
+    writer_.EndObject();
+  }
+
+  void PutSizes(const std::optional<SizeStatistics>& sizes) {
+    Key("message_bytes");
+    writer_.StartObject();
+    Put("count", sizes ? sizes->count : 0);
+    PutReal("mean", sizes ? std::optional(sizes->mean) : std::nullopt);
+    const auto put = [&](const char* key, uint64_t SizeStatistics::*figure) {
+      Key(key);
+      if (sizes) {
+        writer_.Uint64((*sizes).*figure);
+      } else {
+        writer_.Null();
+      }
+    };
+    put("min", &SizeStatistics::min);
+    put("p50", &SizeStatistics::p50);
+    put("p90", &SizeStatistics::p90);
+    put("p99", &SizeStatistics::p99);
+    put("p999", &SizeStatistics::p999);
+    put("max", &SizeStatistics::max);
     writer_.EndObject();
   }
 

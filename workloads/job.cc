@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -68,6 +69,10 @@ class JobBuilder {
     job_.communicators = trace_.communicators;
     job_.rank_count = trace_.rank_count;
     job_.nccl_version = trace_.nccl_version;
+    job_.source_files = trace_.source_files;
+    job_.parts.resize(1);
+    job_.parts[0].global_ranks.resize(trace_.rank_count);
+    std::iota(job_.parts[0].global_ranks.begin(), job_.parts[0].global_ranks.end(), 0u);
     job_.operations.resize(trace_.rank_count);
     job_.memberships.resize(trace_.rank_count);
     for (uint32_t i = 0; i < trace_.communicators.size(); ++i) {
@@ -184,6 +189,21 @@ class JobBuilder {
 };
 
 }  // namespace
+
+uint32_t Job::PartOf(uint32_t communicator) const {
+  const auto next = std::upper_bound(
+      parts.begin(), parts.end(), communicator,
+      [](uint32_t number, const JobPart& part) { return number < part.first_communicator; });
+  return static_cast<uint32_t>(next - parts.begin()) - 1;
+}
+
+std::vector<uint32_t> Job::PartsOfRanks() const {
+  std::vector<uint32_t> part_of_rank(rank_count, kNoPart);
+  for (uint32_t part = 0; part < parts.size(); ++part) {
+    for (const uint32_t rank : parts[part].global_ranks) part_of_rank[rank] = part;
+  }
+  return part_of_rank;
+}
 
 uint32_t Job::CommunicatorRank(uint32_t communicator, uint32_t rank) const {
   const auto& of_rank = memberships[rank];

@@ -38,6 +38,9 @@ struct JobCollective {
   bool is_all_to_all_v = false;
   Algorithm logged_algorithm = Algorithm::kUnstated;
   Protocol logged_protocol = Protocol::kUnstated;
+  // As what it is replayed whatever its log states (StatedChoice).
+  Algorithm forced_algorithm = Algorithm::kUnstated;
+  Protocol forced_protocol = Protocol::kUnstated;
   uint32_t source_file = 0;
   uint32_t source_line = 0;
   // Made of Send and Recv (P2pCall) rather than planned as a whole.
@@ -64,6 +67,18 @@ struct JobOperation {
   bool is_compute() const { return collective == kNone; }
 };
 
+// One of the jobs that share a fabric, as a part of the Job they are together.
+struct JobPart {
+  std::string name;
+  std::vector<uint32_t> global_ranks;  // by the part's own ranks
+  int64_t start_ps = 0;                // its programs begin
+  // Each of its ranks begins every operation so much later, drawn once per rank from
+  // [0, rank_skew_max_ps].
+  int64_t rank_skew_max_ps = 0;
+  uint32_t first_communicator = 0;  // its communicators and collectives follow one another
+  uint32_t first_collective = 0;
+};
+
 struct Job {
   std::vector<TraceCommunicator> communicators;
   std::vector<JobCollective> collectives;  // in the order of first appearance
@@ -73,6 +88,14 @@ struct Job {
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> memberships;
   uint32_t rank_count = 0;
   std::string nccl_version;
+  std::vector<std::string> source_files;  // that collectives name
+  std::vector<JobPart> parts;             // one or more, in the order of their numbers
+
+  // The part that a communicator is of.
+  uint32_t PartOf(uint32_t communicator) const;
+  // By global rank: its part; kNoPart: none.
+  static constexpr uint32_t kNoPart = UINT32_MAX;
+  std::vector<uint32_t> PartsOfRanks() const;
 
   // Precondition: the global rank is in the communicator.
   uint32_t CommunicatorRank(uint32_t communicator, uint32_t rank) const;

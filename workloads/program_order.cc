@@ -7,7 +7,11 @@
 namespace railyard {
 
 ProgramOrder::ProgramOrder(const Job& job)
-    : job_(job), links_(job.operations.program_count()), partly_released_(job.rank_count) {
+    : job_(job),
+      part_of_rank_(job.PartsOfRanks()),
+      links_(job.operations.program_count()),
+      partly_released_(job.rank_count),
+      computed_until_ps_(job.parts.size()) {
   for (uint32_t program = 0; program < links_.size(); ++program) {
     links_[program] = LinksOfProgram(job, job.operations.program(program));
   }

@@ -30,7 +30,7 @@ class ProgramOrder {
       const Links& links = LinksOf(rank);
       for (uint32_t index = 0; index < program.size(); ++index) {
         if (links.of[index].waits_for > 0) continue;
-        Begin(rank, index, program[index].compute_before_ps, may_begin);
+        Begin(rank, index, StartOf(rank) + program[index].compute_before_ps, may_begin);
         EndComputation(rank, may_begin);
       }
     }
@@ -66,8 +66,8 @@ class ProgramOrder {
     EndComputation(rank, may_begin);
   }
 
-  // When the last computation ends of all that has begun.
-  int64_t computed_until_ps() const { return computed_until_ps_; }
+  // When the last computation of a part ends of all that has begun.
+  int64_t computed_until_ps(uint32_t part) const { return computed_until_ps_[part]; }
 
   void BeginTrial() {
     in_trial_ = true;
@@ -119,12 +119,14 @@ class ProgramOrder {
     }
     if (link.next_in_communicator != kNone) {
       // The first operation of its stream that names none follows upon nothing else: its gap began
-      // at time zero.
+      // when its part did.
       const uint32_t next = link.next_in_communicator;
       const bool gap_is_free =
           links.of[next].first_of_stream && program[next].after == JobOperation::kNone;
-      Release(rank, next, std::max(now_ps, gap_is_free ? program[next].compute_before_ps : 0),
-              may_begin);
+      Release(
+          rank, next,
+          gap_is_free ? std::max(now_ps, StartOf(rank) + program[next].compute_before_ps) : now_ps,
+          may_begin);
     }
     for (uint32_t i = link.first_follower; i < links.of[index + 1].first_follower; ++i) {
       const uint32_t follower = links.followers[i];
@@ -156,7 +158,8 @@ class ProgramOrder {
   void Begin(uint32_t rank, uint32_t index, int64_t begin_ps, MayBegin& may_begin) {
     if (job_.operations[rank][index].is_compute()) {
       // Its length is the gap that has passed already.
-      computed_until_ps_ = std::max(computed_until_ps_, begin_ps);
+      int64_t& until_ps = computed_until_ps_[part_of_rank_[rank]];
+      until_ps = std::max(until_ps, begin_ps);
       computed_.push_back({index, begin_ps});
     } else {
       may_begin(rank, index, begin_ps);
@@ -173,13 +176,16 @@ class ProgramOrder {
     }
   }
 
+  int64_t StartOf(uint32_t rank) const { return job_.parts[part_of_rank_[rank]].start_ps; }
+
   const Job& job_;
+  std::vector<uint32_t> part_of_rank_;
   std::vector<Links> links_;                                  // by program
   std::vector<std::vector<PartlyReleased>> partly_released_;  // by rank
   std::vector<Computed> computed_;                            // of the rank at hand
-  int64_t computed_until_ps_ = 0;
+  std::vector<int64_t> computed_until_ps_;                    // by part
   bool in_trial_ = false;
-  int64_t computed_before_trial_ps_ = 0;
+  std::vector<int64_t> computed_before_trial_ps_;
   std::vector<std::pair<uint32_t, std::vector<PartlyReleased>>> before_trial_;
 };
 

@@ -34,7 +34,8 @@ bool IsReplayable(const ReplayChoice& choice) {
   return std::find(kReplayable.begin(), kReplayable.end(), choice) != kReplayable.end();
 }
 
-ReplayChoice StatedChoice(const JobCollective& collective, const ReplayChoice& forced) {
+ReplayChoice StatedChoice(const JobCollective& collective) {
+  const ReplayChoice forced{collective.forced_algorithm, collective.forced_protocol};
   // A protocol that a log states belongs to its algorithm.
   if (forced.algorithm != Algorithm::kUnstated) return forced;
   return {collective.logged_algorithm,

@@ -23,9 +23,9 @@ struct ReplayChoice {
 std::span<const ReplayChoice> ReplayableChoices();
 bool IsReplayable(const ReplayChoice& choice);
 
-// What is fixed about a collective before NCCL's tuner chooses: what `forced` states, else what its
-// log does.
-ReplayChoice StatedChoice(const JobCollective& collective, const ReplayChoice& forced);
+// What is fixed about a collective before NCCL's tuner chooses: what it is forced to be replayed
+// as, else what its log states.
+ReplayChoice StatedChoice(const JobCollective& collective);
 
 // "RING/SIMPLE"; "RING" or "SIMPLE" where only one is stated; "-" where none is.
 std::string ReplayName(const ReplayChoice& choice);

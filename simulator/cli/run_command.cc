@@ -105,9 +105,9 @@ class RunCommand : public Command {
     result.estimate = estimate;
     if (!no_estimate_reason.empty()) result.notes.push_back(no_estimate_reason);
     std::vector<ExtraFile> extra_files;
-    if (scenario->import_report) {
-      extra_files.push_back({"import_report.txt", scenario->import_report->ToString()});
-    }
+    std::string import_report;
+    for (const ImportReport& report : scenario->import_reports) import_report += report.ToString();
+    if (!import_report.empty()) extra_files.push_back({"import_report.txt", import_report});
     WriteResults(directory, result, extra_files);
     if (!quiet_) fmt::print("{}results: {}\n", PrintRunTable(result), directory);
     return StatusOf(result);

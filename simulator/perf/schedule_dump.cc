@@ -88,8 +88,7 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
   planned.assumptions = planner.channels().assumptions;
   planned.schedules.resize(ranks.size());
   if (!collective.is_p2p()) {
-    const std::optional<ReplayChoice> choice =
-        planner.Choose(collective, StatedChoice(collective, scenario.forced_replay));
+    const std::optional<ReplayChoice> choice = planner.Choose(collective, StatedChoice(collective));
     SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
     planned.name = ReplayName(*choice);
     const auto schedule = planner.Plan(collective, *choice);

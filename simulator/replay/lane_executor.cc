@@ -254,6 +254,26 @@ std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
   return links;
 }
 
+std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) const {
+  std::vector<LinkShare> shares;
+  const auto append = [&](PathRef path, double share) {
+    for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
+      shares.push_back({network_.LinkOfPath(path, hop), share});
+    }
+  };
+  const auto append_planes = [&](uint32_t flow) {
+    const auto paths = nvlink_.PathsOf(flow);
+    double weights = 0;
+    for (const auto& plane : paths) weights += plane.weight;
+    for (const auto& plane : paths) append(plane.path, plane.weight / weights);
+  };
+  if (connection.is_switch_operand || connection.is_switch_result) return shares;
+  if (!connection.network) append_planes(connection.flow);
+  if (connection.is_relayed) append_planes(connection.relay_flow);
+  if (connection.network) append(rdma_.DataPath(connection.flow), 1);
+  return shares;
+}
+
 // --- Programs, batches and lanes
 // --------------------------------------------------------------------
 

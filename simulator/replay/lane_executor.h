@@ -34,6 +34,12 @@
 
 namespace railyard {
 
+// A link and what part of a connection's payload crosses it.
+struct LinkShare {
+  LinkId link = 0;
+  double share = 1;
+};
+
 // A communicator as the executor sees it.
 struct ExecutedCommunicator {
   std::vector<uint32_t> gpus;  // GPU number of each communicator rank
@@ -121,6 +127,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   const RdmaTransport& rdma() const { return rdma_; }
   // Which links a connection's payload crosses, first to last; NVLink by one of its planes.
   std::vector<LinkId> LinksOf(const Connection& connection) const;
+  // The same over all of its planes, each with its share of the payload.
+  std::vector<LinkShare> LinkSharesOf(const Connection& connection) const;
 
   // For explanations: what a program that has not finished waits for.
   struct Waiting {

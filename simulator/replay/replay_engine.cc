@@ -46,7 +46,9 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
       routing_(routing),
       order_(job),
       times_(job.collectives.size()),
-      cache_mode_(rules.cache) {
+      cache_mode_(rules.cache),
+      parts_(job.parts.size()),
+      part_of_rank_(job.PartsOfRanks()) {
   BuildCommunicators();
   CountCalls();
   DrawSkews();
@@ -91,6 +93,7 @@ void ReplayEngine::CountCalls() {
       if (operations[index].is_compute()) continue;
       const uint32_t collective = operations[index].collective;
       call_count_[collective] += static_cast<uint32_t>(ranks[program].size());
+      for (const uint32_t rank : ranks[program]) ++parts_[part_of_rank_[rank]].calls_left;
       if (!job_.collectives[collective].is_p2p()) continue;
       for (const uint32_t rank : ranks[program]) p2p_calls_[collective].emplace_back(rank, index);
     }
@@ -105,11 +108,14 @@ void ReplayEngine::CountCalls() {
 }
 
 void ReplayEngine::DrawSkews() {
-  if (rules_.rank_skew_max_ps == 0) return;
   constexpr uint64_t kSkews = 0x736b657773;  // apart from what else the seed draws
-  const uint64_t values = static_cast<uint64_t>(rules_.rank_skew_max_ps) + 1;
-  for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
-    skew_ps_.push_back(static_cast<int64_t>(Mix64(Mix64(rules_.seed ^ kSkews) ^ rank) % values));
+  for (const JobPart& part : job_.parts) {
+    if (part.rank_skew_max_ps == 0) continue;
+    skew_ps_.resize(job_.rank_count);
+    const uint64_t values = static_cast<uint64_t>(part.rank_skew_max_ps) + 1;
+    for (const uint32_t rank : part.global_ranks) {
+      skew_ps_[rank] = static_cast<int64_t>(Mix64(Mix64(rules_.seed ^ kSkews) ^ rank) % values);
+    }
   }
 }
 
@@ -192,6 +198,8 @@ void ReplayEngine::OnEvent(uint32_t target) {
   if (is_halted_) [[unlikely]]
     return;
   if ((target & kBegins) == 0) {
+    if (IsAborted(running_[target].rank)) [[unlikely]]
+      return;
     if (running_[target].launched) {
       End(target);
     } else {
@@ -257,7 +265,9 @@ void ReplayEngine::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps,
   if (++times_[collective].calls_ended == call_count_[collective]) {
     FinishCollective(collective, end_ps);
   }
-  end_ps_ = end_ps;
+  PartProgress& part = parts_[part_of_rank_[call.rank]];
+  part.end_ps = end_ps;
+  --part.calls_left;
   ++calls_ended_;
   --operations_left_;
 }
@@ -294,8 +304,7 @@ void ReplayEngine::NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, 
 
 ReplayChoice ReplayEngine::ChoiceOf(const JobCollective& collective) const {
   const NcclPlanner& planner = *communicators_[collective.communicator].planner;
-  const std::optional<ReplayChoice> choice =
-      planner.Choose(collective, StatedChoice(collective, rules_.forced));
+  const std::optional<ReplayChoice> choice = planner.Choose(collective, StatedChoice(collective));
   SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
   return *choice;
 }
@@ -306,7 +315,7 @@ std::string ReplayEngine::ReplayNameOf(uint32_t id) const {
 }
 
 ReplayEngine::PlanKey ReplayEngine::KeyOf(const JobCollective& collective) const {
-  const ReplayChoice stated = StatedChoice(collective, rules_.forced);
+  const ReplayChoice stated = StatedChoice(collective);
   return {static_cast<uint64_t>(collective.kind), collective.count,
           static_cast<uint64_t>(collective.datatype), collective.root,
           static_cast<uint64_t>(stated.algorithm) << 8 | static_cast<uint64_t>(stated.protocol)};
@@ -383,10 +392,7 @@ void ReplayEngine::End(uint32_t id) {
   free_running_ = id;
   --running_count_;
   LetFollow(call, now_ps);
-  if (operations_left_ == 0) {
-    end_ps_ = std::max(end_ps_, order_.computed_until_ps());
-    ns3::Simulator::Stop();
-  }
+  if (operations_left_ == 0) ns3::Simulator::Stop();
   ScheduleFirst();
 }
 
@@ -513,19 +519,43 @@ void ReplayEngine::OnRetransmission(uint32_t connection) { observer_.OnRetransmi
 void ReplayEngine::OnLossRecovered(uint32_t connection) { observer_.OnLossRecovered(connection); }
 
 void ReplayEngine::OnConnectionError(uint32_t id, const std::string& why) {
-  if (is_aborted()) return;
   const Connection& connection = executor_->connections()[id];
-  Fail(fmt::format("rank {} to rank {}: {}", connection.from_gpu, connection.to_gpu, why));
+  if (IsAborted(connection.from_gpu)) return;
+  const std::string what =
+      fmt::format("rank {} to rank {}: {}", connection.from_gpu, connection.to_gpu, why);
+  if (!observer_.OnJobFailed(what)) Abort(part_of_rank_[connection.from_gpu], what);
 }
 
-void ReplayEngine::Fail(const std::string& why) {
-  if (!observer_.OnJobFailed(why)) Abort(why);
+void ReplayEngine::Abort(uint32_t id, const std::string& why) {
+  PartProgress& part = parts_[id];
+  part.abort_reason = why;
+  part.end_ps = engine_.NowPs();
+  operations_left_ -= part.calls_left;
+  part.calls_left = 0;
+  const auto is_of_part = [&](const auto& call) {
+    return call.rank != kNone && part_of_rank_[call.rank] == id;
+  };
+  calls_ended_ += static_cast<uint64_t>(std::ranges::count_if(running_, is_of_part));
+  std::erase_if(pending_, is_of_part);
+  std::make_heap(pending_.begin(), pending_.end());
+  std::erase_if(stopped_, is_of_part);
+  recording_.reset();
+  if (operations_left_ == 0) ns3::Simulator::Stop();
+  ScheduleFirst();
 }
 
-void ReplayEngine::Abort(const std::string& why) {
-  abort_reason_ = why;
-  end_ps_ = engine_.NowPs();
-  ns3::Simulator::Stop();
+int64_t ReplayEngine::EndOfPartPs(uint32_t id) const {
+  const PartProgress& part = parts_[id];
+  if (part.calls_left > 0 || !part.abort_reason.empty()) return part.end_ps;
+  return std::max(part.end_ps, order_.computed_until_ps(id));
+}
+
+int64_t ReplayEngine::end_ps() const {
+  int64_t end_ps = 0;
+  for (uint32_t part = 0; part < parts_.size(); ++part) {
+    end_ps = std::max(end_ps, EndOfPartPs(part));
+  }
+  return end_ps;
 }
 
 void ReplayEngine::AddToHash(const Call& call, int64_t begin_ps, int64_t end_ps,

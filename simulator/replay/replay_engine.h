@@ -66,12 +66,8 @@ enum class ReplayCacheMode : uint8_t {
 struct ReplayRules {
   NcclSettings nccl;
   GpuCosts gpu;
-  ReplayChoice forced;  // StatedChoice
   ReplayCacheMode cache = ReplayCacheMode::kOn;
-  // Every rank begins each of its operations so much later, drawn once per rank with the seed from
-  // [0, rank_skew_max_ps].
-  int64_t rank_skew_max_ps = 0;
-  uint64_t seed = 1;
+  uint64_t seed = 1;  // of the ranks' skews
   // What collectives' times went to is kept (times_spent(), waits()).
   bool keep_paths = false;
 };
@@ -121,10 +117,9 @@ class ReplayEngine final : private LaneObserver {
   // those of ProgramOrder::RestartAt. Precondition: IsGone().
   void RestartAt(const std::vector<uint32_t>& first_of_rank,
                  const std::vector<uint32_t>& each_of_rank, int64_t computed_ps);
-  // Fails the job as a queue pair's error does: it may begin again.
-  void Fail(const std::string& why);
-  // Ends it for good.
-  void Abort(const std::string& why);
+  // Ends a part of the job for good: nothing of it begins or ends any more. What is under way in
+  // its channels goes on until it lacks what will not come. The run ends with the last part.
+  void Abort(uint32_t part, const std::string& why);
   // Of a rank: operations that have begun, since the first begin or the last restart at them.
   uint32_t begun_of_rank(uint32_t rank) const { return begun_[rank]; }
   // When the running operation that began last did; 0: none runs.
@@ -143,10 +138,16 @@ class ReplayEngine final : private LaneObserver {
   // Operations that ended so far; whether any runs.
   uint64_t calls_left() const { return operations_left_; }
   bool is_in_collective() const { return calls_started_ > calls_ended_; }
-  bool is_aborted() const { return !abort_reason_.empty(); }
-  const std::string& abort_reason() const { return abort_reason_; }
-  // When the last operation ended, or the job was aborted.
-  int64_t end_ps() const { return end_ps_; }
+  // What has become of a part of the job.
+  struct PartProgress {
+    uint64_t calls_left = 0;
+    int64_t end_ps = 0;        // of its last call so far, or when it was aborted
+    std::string abort_reason;  // empty: it was not
+  };
+  const std::vector<PartProgress>& parts() const { return parts_; }
+  // When the last operation of a part ended, or it was aborted; of all parts.
+  int64_t EndOfPartPs(uint32_t part) const;
+  int64_t end_ps() const;
   // Sums over (operation, rank) of hashes of when it started and ended: independent of order.
   TimesHashSums TimesHash() const;
   // Different episodes that are known.
@@ -223,6 +224,7 @@ class ReplayEngine final : private LaneObserver {
 
   static void HandleOperation(void* self, uint32_t operation);
 
+  bool IsAborted(uint32_t rank) const { return !parts_[part_of_rank_[rank]].abort_reason.empty(); }
   void BuildCommunicators();
   void BuildExecutor();
   void CountCalls();
@@ -349,8 +351,8 @@ class ReplayEngine final : private LaneObserver {
   uint64_t calls_started_ = 0;
   uint64_t calls_ended_ = 0;
   uint64_t operations_left_ = 0;
-  int64_t end_ps_ = 0;
-  std::string abort_reason_;
+  std::vector<PartProgress> parts_;
+  std::vector<uint32_t> part_of_rank_;
   bool is_halted_ = false;
 };
 

@@ -90,6 +90,7 @@ void ReplayEngine::RestartAt(const std::vector<uint32_t>& first_of_rank,
   BuildExecutor();
   network_.SetSink(*executor_);
   operations_left_ = 0;
+  for (PartProgress& part : parts_) part.calls_left = 0;
   for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
     begun_[rank] = first_of_rank[rank];
     const std::vector<JobOperation>& program = job_.operations[rank];
@@ -98,6 +99,7 @@ void ReplayEngine::RestartAt(const std::vector<uint32_t>& first_of_rank,
       times_[program[index].collective] = {};
       if (rules_.keep_paths) paths_[program[index].collective] = {};
       ++operations_left_;
+      ++parts_[part_of_rank_[rank]].calls_left;
     }
   }
   const int64_t now_ps = engine_.NowPs();

@@ -11,18 +11,21 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 #include "simulator/diagnostics/diagnostics.h"
 
 namespace railyard {
 
-Baseline::Baseline(size_t collective_count)
-    : count_(collective_count),
-      bytes_(sizeof(Header) + collective_count * sizeof(CollectiveOutcome)) {
+Baseline::Baseline(std::string name, size_t collective_count, size_t job_count)
+    : name_(std::move(name)),
+      count_(collective_count),
+      job_count_(job_count),
+      bytes_(sizeof(Header) + collective_count * sizeof(CollectiveOutcome) +
+             job_count * sizeof(int64_t)) {
   memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory_ == MAP_FAILED) {
-    throw EnvironmentError(std::string("no memory to share with the fault-free run: ") +
-                           std::strerror(errno));
+    throw EnvironmentError("no memory to share with " + name_ + ": " + std::strerror(errno));
   }
 }
 
@@ -44,8 +47,7 @@ bool Baseline::Fork() {
   child_ = fork();
   if (child_ < 0) {
     child_ = 0;
-    throw EnvironmentError(std::string("the fault-free run cannot be forked: ") +
-                           std::strerror(errno));
+    throw EnvironmentError(name_ + " cannot be forked: " + std::strerror(errno));
   }
   if (child_ > 0) return false;
   is_child_ = true;
@@ -57,6 +59,7 @@ bool Baseline::Fork() {
 
 void Baseline::Finish(const Outcome& outcome) {
   std::copy(outcome.collectives.begin(), outcome.collectives.end(), collectives());
+  std::copy(outcome.job_end_ps.begin(), outcome.job_end_ps.end(), job_ends());
   header()->simulated_time_ps = outcome.simulated_time_ps;
   header()->cpu_seconds = outcome.cpu_seconds;
   header()->finished = 1;
@@ -71,12 +74,12 @@ Baseline::Outcome Baseline::Wait() {
   child_ = 0;
   if (header()->finished != 1) {
     throw EnvironmentError(
-        WIFSIGNALED(status)
-            ? "the fault-free run was killed by signal " + std::to_string(WTERMSIG(status))
-            : "the fault-free run ended with status " + std::to_string(WEXITSTATUS(status)));
+        WIFSIGNALED(status) ? name_ + " was killed by signal " + std::to_string(WTERMSIG(status))
+                            : name_ + " ended with status " + std::to_string(WEXITSTATUS(status)));
   }
   Outcome outcome;
   outcome.collectives.assign(collectives(), collectives() + count_);
+  outcome.job_end_ps.assign(job_ends(), job_ends() + job_count_);
   outcome.simulated_time_ps = header()->simulated_time_ps;
   outcome.cpu_seconds = header()->cpu_seconds;
   return outcome;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The paired fault-free run as a forked child process that shares one table with its parent.
+// A paired run, without faults or with one of the jobs alone, as a forked child process that shares
+// one table with its parent.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <sys/types.h>
 #include <vector>
 
@@ -22,12 +24,13 @@ class Baseline {
  public:
   struct Outcome {
     std::vector<CollectiveOutcome> collectives;
+    std::vector<int64_t> job_end_ps;  // 0: it did not end
     int64_t simulated_time_ps = 0;
     double cpu_seconds = 0;
   };
 
-  // Maps the shared table, for so many collectives.
-  explicit Baseline(size_t collective_count);
+  // Maps the shared table, for so many collectives and jobs. The name is for messages.
+  Baseline(std::string name, size_t collective_count, size_t job_count);
   Baseline(const Baseline&) = delete;
   Baseline& operator=(const Baseline&) = delete;
   ~Baseline();
@@ -50,8 +53,11 @@ class Baseline {
   };
   Header* header() const { return static_cast<Header*>(memory_); }
   CollectiveOutcome* collectives() const;
+  int64_t* job_ends() const { return reinterpret_cast<int64_t*>(collectives() + count_); }
 
+  std::string name_;
   size_t count_;
+  size_t job_count_;
   size_t bytes_;
   void* memory_ = nullptr;
   pid_t child_ = 0;

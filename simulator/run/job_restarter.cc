@@ -24,8 +24,8 @@ constexpr int64_t kLookPs = kPsPerMs;
 }  // namespace
 
 JobRestarter::JobRestarter(const Scenario& scenario, ReplayEngine& replay,
-                           FabricSimulatorImpl& engine, PairLedger& pairs)
-    : scenario_(scenario), replay_(replay), engine_(engine), pairs_(pairs) {
+                           FabricSimulatorImpl& engine, PairLedger& pairs, TrafficLedger& traffic)
+    : scenario_(scenario), replay_(replay), engine_(engine), pairs_(pairs), traffic_(traffic) {
   const Job& job = scenario.job;
   for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
     each_of_rank_.push_back(
@@ -90,10 +90,10 @@ bool JobRestarter::OnJobFailed(const std::string& why) {
 void JobRestarter::TryToRestart() {
   if (!replay_.IsGone()) {
     if ((looks_ps_ += kLookPs) > kCollectiveTimeoutPs) {
-      replay_.Abort(
-          fmt::format("packets of the job that failed are held in the fabric for longer "
-                      "than {}: {}",
-                      FormatDuration(kCollectiveTimeoutPs), result_.last_failure));
+      replay_.Abort(0,
+                    fmt::format("packets of the job that failed are held in the fabric for longer "
+                                "than {}: {}",
+                                FormatDuration(kCollectiveTimeoutPs), result_.last_failure));
       return;
     }
     result_.requeue_ps += kLookPs;
@@ -107,6 +107,9 @@ void JobRestarter::TryToRestart() {
                     is_from_checkpoint ? scenario_.restart.save_ps : 0);
 }
 
-void JobRestarter::OnConnectionsGone() { pairs_.Add(scenario_.fabric, replay_.executor()); }
+void JobRestarter::OnConnectionsGone() {
+  pairs_.Add(scenario_.fabric, replay_.executor());
+  traffic_.Add(scenario_.job, replay_.executor());
+}
 
 }  // namespace railyard

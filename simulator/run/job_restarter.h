@@ -11,6 +11,7 @@
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/replay/replay_engine.h"
 #include "simulator/run/pair_ledger.h"
+#include "simulator/run/traffic_ledger.h"
 #include "simulator/scenario/scenario.h"
 
 namespace railyard {
@@ -19,7 +20,7 @@ class JobRestarter {
  public:
   // All references must outlive this.
   JobRestarter(const Scenario& scenario, ReplayEngine& replay, FabricSimulatorImpl& engine,
-               PairLedger& pairs);
+               PairLedger& pairs, TrafficLedger& traffic);
 
   // The job failed, now. True: it will begin again.
   bool OnJobFailed(const std::string& why);
@@ -38,6 +39,7 @@ class JobRestarter {
   ReplayEngine& replay_;
   FabricSimulatorImpl& engine_;
   PairLedger& pairs_;
+  TrafficLedger& traffic_;
   std::vector<uint32_t> each_of_rank_;   // operations in a round
   std::vector<uint32_t> first_of_rank_;  // where it begins again
   int64_t progress_ps_ = 0;              // when it was where it begins again

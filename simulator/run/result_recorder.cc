@@ -50,7 +50,8 @@ class Recorder {
         replay_(simulation.replay),
         losses_(simulation.losses),
         faults_(simulation.faults),
-        pairs_(simulation.pairs) {}
+        pairs_(simulation.pairs),
+        traffic_(simulation.traffic) {}
 
   RunResult Record() {
     RecordRun();
@@ -59,6 +60,9 @@ class Recorder {
     PairLedger pairs = pairs_;
     pairs.Add(scenario_.fabric, replay_.executor());
     pairs.Record(result_);
+    TrafficLedger traffic = traffic_;
+    traffic.Add(scenario_.job, replay_.executor());
+    traffic.Record(scenario_.job, replay_, result_);
     RecordWaits();
     RecordDropsAndFaults();
     RecordConservation();
@@ -77,13 +81,7 @@ class Recorder {
     result_.calls = replay_.calls_started();
     result_.notes = scenario_.notes;
     for (std::string& note : replay_.Assumptions()) result_.notes.push_back(std::move(note));
-    if (replay_.is_aborted()) {
-      result_.status = RunStatus::kJobAborted;
-      result_.status_detail = replay_.abort_reason();
-    } else if (!replay_.is_complete()) {
-      result_.status = RunStatus::kStalled;
-      result_.status_detail = replay_.ExplainWaiting();
-    }
+    RecordJobs();
     const NetworkCounters& counters = network_.counters();
     result_.packets = counters.packets;
     result_.packet_hops = counters.packet_hops;
@@ -95,6 +93,35 @@ class Recorder {
     }
   }
 
+  // The run's status is that of the job that fared worst: one that was aborted, else stalled.
+  void RecordJobs() {
+    const std::vector<JobPart>& parts = scenario_.job.parts;
+    if (!replay_.is_complete()) {
+      result_.status = RunStatus::kStalled;
+      result_.status_detail = replay_.ExplainWaiting();
+    }
+    std::string aborts;
+    for (uint32_t i = 0; i < parts.size(); ++i) {
+      const ReplayEngine::PartProgress& progress = replay_.parts()[i];
+      JobResult job{.name = parts[i].name,
+                    .gpu_count = static_cast<uint32_t>(parts[i].global_ranks.size()),
+                    .start_ps = parts[i].start_ps,
+                    .end_ps = replay_.EndOfPartPs(i)};
+      if (progress.calls_left > 0) job.status = RunStatus::kStalled;
+      if (!progress.abort_reason.empty()) {
+        job.status = RunStatus::kJobAborted;
+        aborts += aborts.empty() ? "" : "\n";
+        if (parts.size() > 1) aborts += "job " + parts[i].name + ": ";
+        aborts += progress.abort_reason;
+      }
+      result_.jobs.push_back(std::move(job));
+    }
+    if (aborts.empty()) return;
+    result_.status = RunStatus::kJobAborted;
+    if (!result_.status_detail.empty()) aborts += "\n" + result_.status_detail;
+    result_.status_detail = aborts;
+  }
+
   void RecordCollectives() {
     const Job& job = scenario_.job;
     result_.collectives.reserve(job.collectives.size());
@@ -102,6 +129,7 @@ class Recorder {
       const JobCollective& collective = job.collectives[i];
       const CollectiveTimes& times = replay_.times()[i];
       CollectiveResult row;
+      row.job = job.PartOf(collective.communicator);
       row.kind = KindName(collective);
       row.communicator = job.communicators[collective.communicator].name;
       row.rank_count = collective.rank_count;
@@ -112,8 +140,8 @@ class Recorder {
       }
       row.replayed = replay_.ReplayNameOf(static_cast<uint32_t>(i));
       if (collective.source_line > 0) {
-        row.source = fmt::format("{}:{}", scenario_.trace.source_files[collective.source_file],
-                                 collective.source_line);
+        row.source =
+            fmt::format("{}:{}", job.source_files[collective.source_file], collective.source_line);
       }
       row.first_start_ps = times.first_start_ps;
       row.last_start_ps = times.last_start_ps;
@@ -269,6 +297,7 @@ class Recorder {
   const LossRecorder& losses_;
   const FaultInjector& faults_;
   const PairLedger& pairs_;
+  const TrafficLedger& traffic_;
   RunResult result_;
 };
 

@@ -6,6 +6,9 @@
 #include <ctime>
 #include <memory>
 #include <sys/resource.h>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -27,6 +30,7 @@
 #include "simulator/run/watchdog.h"
 #include "simulator/units/units.h"
 #include "topologies/routing.h"
+#include "workloads/job_parts.h"
 
 namespace railyard {
 namespace {
@@ -67,22 +71,21 @@ ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorIm
 // Everything of one simulation, in the order it is built.
 class Simulation {
  public:
-  Simulation(const Scenario& scenario, const RunOptions& options)
+  // `job`: the scenario's, or one of its parts alone.
+  Simulation(const Scenario& scenario, const Job& job, const RunOptions& options)
       : scenario_(scenario),
+        job_(job),
         engine_(FabricSimulatorImpl::Get()),
         network_(BuildNetwork(scenario, engine_)),
         routing_(scenario.fabric, scenario.seed),
         losses_(scenario.faults.size()) {
-    replay_ =
-        std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, scenario.job,
-                                       ReplayRules{.nccl = scenario.nccl,
-                                                   .gpu = scenario.gpu,
-                                                   .forced = scenario.forced_replay,
-                                                   .cache = options.replay_cache,
-                                                   .rank_skew_max_ps = scenario.rank_skew_max_ps,
-                                                   .seed = scenario.seed,
-                                                   .keep_paths = !scenario.faults.empty()},
-                                       scenario.nic, losses_);
+    replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job,
+                                             ReplayRules{.nccl = scenario.nccl,
+                                                         .gpu = scenario.gpu,
+                                                         .cache = options.replay_cache,
+                                                         .seed = scenario.seed,
+                                                         .keep_paths = !scenario.faults.empty()},
+                                             scenario.nic, losses_);
     network_->SetSink(replay_->executor());
     network_->SetRouting(routing_);
     faults_ = std::make_unique<FaultInjector>(
@@ -115,7 +118,7 @@ class Simulation {
     }
     Watchdog::OnBark on_bark;
     if (scenario.restart.restarts) {
-      restarter_ = std::make_unique<JobRestarter>(scenario, *replay_, engine_, pairs_);
+      restarter_ = std::make_unique<JobRestarter>(scenario, *replay_, engine_, pairs_, traffic_);
       on_bark = [this](const std::string& why) { return restarter_->OnJobFailed(why); };
       losses_.SetRestartHooks({.on_job_failed = on_bark,
                                .on_connections_gone = [this] { restarter_->OnConnectionsGone(); }});
@@ -126,23 +129,29 @@ class Simulation {
     }
   }
 
+  // In a child: without faults, and hands the outcome over.
+  [[noreturn]] void RunWithoutFaults(Baseline& baseline) {
+    faults_->Disarm();
+    RunToEnd();
+    FinishBaseline(baseline);
+  }
+
   RunResult Run() {
     const auto wall_start = std::chrono::steady_clock::now();
-    replay_->Start();
-    if (watchdog_) watchdog_->Start();
-    ns3::Simulator::Run();
-    if (baseline_ && baseline_->is_child()) FinishBaseline();
+    RunToEnd();
+    if (baseline_ && baseline_->is_child()) FinishBaseline(*baseline_);
 
     RunResult result = RecordResult({.scenario = scenario_,
                                      .network = *network_,
                                      .replay = *replay_,
                                      .losses = losses_,
                                      .faults = *faults_,
-                                     .pairs = pairs_});
+                                     .pairs = pairs_,
+                                     .traffic = traffic_});
     if (restarter_) result.restart = restarter_->result();
     result.restart.save_ps = SavePs();
     result.events = engine_.EventCount();
-    if (result.status == RunStatus::kStalled) result.simulated_time_ps = engine_.NowPs();
+    if (!replay_->is_complete()) result.simulated_time_ps = engine_.NowPs();
     if (watchdog_ && watchdog_->has_barked() && result.status == RunStatus::kStalled) {
       result.status_detail = watchdog_->why() + "\n" + result.status_detail;
     }
@@ -155,6 +164,12 @@ class Simulation {
   }
 
  private:
+  void RunToEnd() {
+    replay_->Start();
+    if (watchdog_) watchdog_->Start();
+    ns3::Simulator::Run();
+  }
+
   // That a run without failures spends on checkpoints.
   int64_t SavePs() const {
     const RestartSettings& settings = scenario_.restart;
@@ -164,7 +179,8 @@ class Simulation {
   }
 
   void ForkBaseline() {
-    baseline_ = std::make_unique<Baseline>(scenario_.job.collectives.size());
+    baseline_ = std::make_unique<Baseline>("the fault-free run", job_.collectives.size(),
+                                           job_.parts.size());
     if (baseline_->Fork()) faults_->Disarm();
   }
 
@@ -173,17 +189,29 @@ class Simulation {
     for (size_t i = 0; i < outcomes.size(); ++i) {
       const CollectiveTimes& times = replay_->times()[i];
       if (times.last_end_ps == kNeverPs) continue;
-      outcomes[i] = {.duration_ps = times.last_end_ps - times.first_start_ps,
-                     .wait_ps = times.last_start_ps - times.first_start_ps,
-                     .spent_ps = replay_->paths()[i].spent_ps};
+      outcomes[i] = {
+          .duration_ps = times.last_end_ps - times.first_start_ps,
+          .wait_ps = times.last_start_ps - times.first_start_ps,
+          .spent_ps = replay_->paths().empty() ? PathTimes{} : replay_->paths()[i].spent_ps};
     }
     return outcomes;
   }
 
-  [[noreturn]] void FinishBaseline() {
-    baseline_->Finish({.collectives = Outcomes(),
-                       .simulated_time_ps = replay_->end_ps(),
-                       .cpu_seconds = CpuSeconds()});
+  std::vector<int64_t> JobEndsPs() const {
+    std::vector<int64_t> ends_ps(job_.parts.size());
+    for (uint32_t part = 0; part < ends_ps.size(); ++part) {
+      const ReplayEngine::PartProgress& progress = replay_->parts()[part];
+      if (progress.calls_left > 0 || !progress.abort_reason.empty()) continue;
+      ends_ps[part] = replay_->EndOfPartPs(part);
+    }
+    return ends_ps;
+  }
+
+  [[noreturn]] void FinishBaseline(Baseline& baseline) const {
+    baseline.Finish({.collectives = Outcomes(),
+                     .job_end_ps = JobEndsPs(),
+                     .simulated_time_ps = replay_->end_ps(),
+                     .cpu_seconds = CpuSeconds()});
   }
 
   void PairWithBaseline(RunResult& result) const {
@@ -196,12 +224,17 @@ class Simulation {
       result.notes.push_back(
           fmt::format("no fault had begun when the job ended after {}: nothing was disturbed",
                       FormatDuration(result.simulated_time_ps)));
-      outcome = {.collectives = Outcomes(), .simulated_time_ps = result.simulated_time_ps};
+      outcome = {.collectives = Outcomes(),
+                 .job_end_ps = JobEndsPs(),
+                 .simulated_time_ps = result.simulated_time_ps};
     } else {
       return;
     }
     result.has_baseline = true;
     result.baseline_cpu_seconds = outcome.cpu_seconds;
+    for (size_t i = 0; i < result.jobs.size(); ++i) {
+      result.jobs[i].baseline_end_ps = outcome.job_end_ps[i];
+    }
     result.baseline_simulated_time_ps = outcome.simulated_time_ps;
     for (size_t i = 0; i < result.collectives.size(); ++i) {
       const CollectiveOutcome& baseline = outcome.collectives[i];
@@ -215,11 +248,13 @@ class Simulation {
   }
 
   const Scenario& scenario_;
+  const Job& job_;
   FabricSimulatorImpl& engine_;
   ns3::Ptr<FabricNetwork> network_;
   EcmpRouting routing_;
   LossRecorder losses_;
   PairLedger pairs_;
+  TrafficLedger traffic_;
   std::unique_ptr<ReplayEngine> replay_;
   std::unique_ptr<FaultInjector> faults_;
   std::unique_ptr<BackgroundLoad> load_;
@@ -229,13 +264,51 @@ class Simulation {
   std::unique_ptr<Watchdog> watchdog_;
 };
 
+// Each of several jobs alone, in processes of their own, as many at a time as there are processors.
+class AloneRuns {
+ public:
+  AloneRuns(const Scenario& scenario, const RunOptions& options) {
+    const Job& job = scenario.job;
+    if (!options.baseline || job.parts.size() < 2) return;
+    const size_t at_once = std::max(1u, std::thread::hardware_concurrency());
+    for (uint32_t part = 0; part < job.parts.size(); ++part) {
+      if (part >= at_once) outcomes_.push_back(runs_[outcomes_.size()]->Wait());
+      runs_.push_back(
+          std::make_unique<Baseline>(fmt::format("the run of job {} alone", job.parts[part].name),
+                                     job.collectives.size(), job.parts.size()));
+      if (!runs_.back()->Fork()) continue;
+      const Job alone = AloneOf(job, part);
+      Simulation(scenario, alone, options).RunWithoutFaults(*runs_.back());
+    }
+  }
+
+  // Waits for those that have not ended.
+  void Pair(const Job& job, RunResult& result) {
+    while (outcomes_.size() < runs_.size()) outcomes_.push_back(runs_[outcomes_.size()]->Wait());
+    for (uint32_t part = 0; part < outcomes_.size(); ++part) {
+      result.jobs[part].alone_end_ps = outcomes_[part].job_end_ps[part];
+      result.baseline_cpu_seconds += outcomes_[part].cpu_seconds;
+    }
+    for (size_t i = 0; i < result.collectives.size() && !outcomes_.empty(); ++i) {
+      const uint32_t part = job.PartOf(job.collectives[i].communicator);
+      result.collectives[i].alone_duration_ps = outcomes_[part].collectives[i].duration_ps;
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<Baseline>> runs_;  // by part
+  std::vector<Baseline::Outcome> outcomes_;      // of the first of them
+};
+
 }  // namespace
 
 RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
-  Simulation simulation(scenario, options);
+  AloneRuns alone_runs(scenario, options);
+  Simulation simulation(scenario, scenario.job, options);
   RunResult result = simulation.Run();
   // First, for the events that are left over refer to the simulation.
   ns3::Simulator::Destroy();
+  alone_runs.Pair(scenario.job, result);
   return result;
 }
 

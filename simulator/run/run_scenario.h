@@ -9,7 +9,8 @@ namespace railyard {
 
 struct RunOptions {
   // Pair the run with a fault-free one, for stretch. It is a child process, forked at the instant
-  // of the first fault: up to there the two are the same run.
+  // of the first fault: up to there the two are the same run. Pair each of several jobs with a run
+  // of it alone, for interference: child processes too, forked before the run.
   bool baseline = true;
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
 };

@@ -23,7 +23,7 @@ struct Refused {
   uint64_t count = 0;
   const JobCollective* first = nullptr;
 };
-using RefusedKey = std::pair<CollectiveKind, ReplayChoice>;
+using RefusedKey = std::tuple<uint32_t, CollectiveKind, ReplayChoice>;  // part of the job first
 
 std::map<RefusedKey, Refused> RefusedOf(const FabricGraph& graph, const LoadedWorkload& workload,
                                         const NcclSettings& nccl) {
@@ -33,7 +33,7 @@ std::map<RefusedKey, Refused> RefusedOf(const FabricGraph& graph, const LoadedWo
   std::map<std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, ReplayChoice>, bool> known;
   for (const JobCollective& collective : workload.job.collectives) {
     if (collective.is_p2p()) continue;
-    const ReplayChoice stated = StatedChoice(collective, workload.forced_replay);
+    const ReplayChoice stated = StatedChoice(collective);
     const auto [at, is_new] = known.try_emplace(
         {collective.communicator, collective.kind, collective.bytes, collective.datatype, stated},
         true);
@@ -46,15 +46,11 @@ std::map<RefusedKey, Refused> RefusedOf(const FabricGraph& graph, const LoadedWo
       at->second = planner->Choose(collective, stated).has_value();
     }
     if (at->second) continue;
-    Refused& entry = refused[{collective.kind, stated}];
+    Refused& entry =
+        refused[{workload.job.PartOf(collective.communicator), collective.kind, stated}];
     if (entry.count++ == 0) entry.first = &collective;
   }
   return refused;
-}
-
-const char* SourceOf(const protos::Workload& workload) {
-  if (workload.has_nccl_log()) return "nccl_log";
-  return workload.has_trace() ? "trace" : "program";
 }
 
 }  // namespace
@@ -62,11 +58,11 @@ const char* SourceOf(const protos::Workload& workload) {
 void CheckChoices(const ProtoCursor& scenario, const FabricGraph& graph,
                   const LoadedWorkload& workload, const NcclSettings& nccl,
                   Diagnostics& diagnostics) {
-  const ProtoCursor cursor = scenario.Child("workload");
-  const auto& message = static_cast<const protos::Workload&>(cursor.message());
-  if (cursor.IsDoubtful("algorithm") || cursor.IsDoubtful("protocol")) return;
   for (const auto& [key, entry] : RefusedOf(graph, workload, nccl)) {
-    const auto& [kind, stated] = key;
+    const auto& [part, kind, stated] = key;
+    const ProtoCursor cursor = WorkloadOfPart(scenario, part);
+    const auto& message = static_cast<const protos::Workload&>(cursor.message());
+    if (cursor.IsDoubtful("algorithm") || cursor.IsDoubtful("protocol")) continue;
     const std::string which =
         fmt::format("{} {}{}", entry.count, CollectiveKindName(kind), entry.count == 1 ? "" : "s");
     if (message.has_algorithm() || message.has_protocol()) {
@@ -83,11 +79,12 @@ void CheckChoices(const ProtoCursor& scenario, const FabricGraph& graph,
                       which, ReplayableNames()));
       continue;
     }
-    cursor.Error(diagnostics, SourceOf(message),
-                 fmt::format("{} ran as {}, which cannot be replayed here (expected {}; "
-                             "workload.algorithm: RING replays them so)",
-                             which, ReplayName(stated), ReplayableNames()));
-    const std::vector<std::string>& files = workload.trace.source_files;
+    cursor.Error(
+        diagnostics, WorkloadSourceOf(cursor),
+        fmt::format("{} ran as {}, which cannot be replayed here (expected {}; "
+                    "{}: RING replays them so)",
+                    which, ReplayName(stated), ReplayableNames(), cursor.Path("algorithm")));
+    const std::vector<std::string>& files = workload.job.source_files;
     if (entry.first->source_file < files.size() && entry.first->source_line > 0) {
       diagnostics.Note(
           {files[entry.first->source_file], static_cast<int>(entry.first->source_line)}, "",

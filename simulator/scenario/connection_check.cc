@@ -76,7 +76,6 @@ class ConnectionChecker {
         source_(SourceOf(fabric_)),
         graph_(graph),
         job_(workload.job),
-        forced_(workload.forced_replay),
         nccl_(nccl),
         diagnostics_(diagnostics),
         routing_(graph, 0) {
@@ -94,7 +93,7 @@ class ConnectionChecker {
       const NcclPlanner planner(LayoutOf(graph_, communicator_->ranks), nccl_);
       std::set<Algorithm> algorithms;
       for (const JobCollective* collective : uses[id].collectives) {
-        const auto choice = planner.Choose(*collective, StatedChoice(*collective, forced_));
+        const auto choice = planner.Choose(*collective, StatedChoice(*collective));
         if (!choice || !algorithms.insert(choice->algorithm).second) continue;
         CheckExchanges(planner, *planner.Plan(*collective, *choice));
       }
@@ -227,7 +226,6 @@ class ConnectionChecker {
   const char* const source_;
   const FabricGraph& graph_;
   const Job& job_;
-  const ReplayChoice forced_;
   const NcclSettings& nccl_;
   Diagnostics& diagnostics_;
   const EcmpRouting routing_;

@@ -83,7 +83,9 @@ void Load(const ProtoCursor& scenario, const FabricGraph& fabric, const LoadedWo
     cursor.Error(diagnostics, "policy", "needs PXN (expected nccl.PXN_DISABLE: false)");
   }
   const Job& job = workload.job;
-  const bool is_ring = workload.forced_replay.algorithm == Algorithm::kRing;
+  const bool is_ring =
+      std::all_of(job.collectives.begin(), job.collectives.end(),
+                  [](const JobCollective& c) { return c.forced_algorithm == Algorithm::kRing; });
   const bool has_p2p = std::any_of(job.collectives.begin(), job.collectives.end(),
                                    [](const JobCollective& c) { return c.is_p2p(); });
   if (!is_ring || has_p2p) {

@@ -15,6 +15,7 @@
 #include "simulator/units/units.h"
 #include "topologies/mix64.h"
 #include "traces/trace_check.h"
+#include "workloads/hierarchical_exchange.h"
 
 namespace railyard {
 namespace {
@@ -28,9 +29,10 @@ constexpr int64_t kComputeMaxPs = 3600 * kPsPerSecond;
 struct Entry {
   TraceOperation operation;
   uint64_t repeat = 1;
-  uint32_t group_ranks = 0;            // of the groups that make it, each for itself
-  uint32_t stride = 1;                 // between the ranks of a group
-  std::vector<uint32_t> destinations;  // of kSend: by rank
+  uint32_t group_ranks = 0;             // of the groups that make it, each for itself
+  uint32_t stride = 1;                  // between the ranks of a group
+  std::vector<uint32_t> destinations;   // of kSend: by rank
+  uint32_t hierarchical_groups_of = 0;  // of kAllToAll in two steps; 0: in one
 };
 
 // Whom each rank sends to: one cycle over all ranks, drawn evenly among such cycles (S. Sattolo,
@@ -101,7 +103,7 @@ class ProgramLoader {
       return std::nullopt;
     }
     uint64_t calls = 0;
-    for (const Entry& entry : entries) calls += entry.repeat * rank_count_;
+    for (const Entry& entry : entries) calls += entry.repeat * rank_count_ * CallsPerRank(entry);
     const uint64_t rounds = program_.Number(diagnostics_, "repeat", 1, 1, kProgramCallsMax);
     calls = calls > kProgramCallsMax ? calls : calls * rounds;
     if (calls > kProgramCallsMax) {
@@ -147,6 +149,7 @@ class ProgramLoader {
       entry.destinations = DestinationsOf(message.kind());
     }
     entry.repeat = cursor.Number(diagnostics_, "repeat", 1, 1, kProgramCallsMax);
+    LoadHierarchy(cursor, entry);
     return entry;
   }
 
@@ -175,6 +178,38 @@ class ProgramLoader {
     }
     entry.stride = cursor.Has("stride") ? value : 1;
     entry.group_ranks = cursor.Has("stride") ? rank_count_ / value : value;
+  }
+
+  // A step of a hierarchical AllToAll is a call for each Send and Recv.
+  uint64_t CallsPerRank(const Entry& entry) const {
+    const uint32_t group_ranks = entry.hierarchical_groups_of;
+    if (group_ranks == 0) return 1;
+    return 2 * (uint64_t{group_ranks} - 1 + rank_count_ / group_ranks - 1);
+  }
+
+  void LoadHierarchy(const ProtoCursor& cursor, Entry& entry) {
+    constexpr const char* kField = "hierarchical_groups_of";
+    if (!cursor.Has(kField)) return;
+    if (cursor.Has("kind") && entry.operation.kind != CollectiveKind::kAllToAll) {
+      cursor.Error(diagnostics_, kField, "means nothing for this kind (expected ALL_TO_ALL)");
+      return;
+    }
+    if (cursor.Has("groups_of") || cursor.Has("stride")) {
+      cursor.Error(diagnostics_, kField,
+                   "stands beside groups_of or stride (expected an AllToAll over all ranks)");
+      return;
+    }
+    const auto value =
+        static_cast<uint32_t>(cursor.Number(diagnostics_, kField, 0, 1, kTraceRanksMax));
+    if (rank_count_ == 0 || value == 0) return;
+    if (value == 1 || value >= rank_count_ || rank_count_ % value != 0) {
+      cursor.Error(diagnostics_, kField,
+                   fmt::format("{} does not divide the {} ranks into several groups of several "
+                               "(expected a divisor between, e.g. a server's GPUs)",
+                               value, rank_count_));
+      return;
+    }
+    entry.hierarchical_groups_of = value;
   }
 
   std::vector<uint32_t> DestinationsOf(ProgramCollective::Kind kind) const {
@@ -245,7 +280,8 @@ class ProgramLoader {
     trace.communicators.push_back(std::move(world));
     trace.operations.resize(rank_count_);
     const bool is_shared = std::all_of(entries.begin(), entries.end(), [this](const Entry& entry) {
-      return entry.destinations.empty() && entry.group_ranks == rank_count_;
+      return entry.destinations.empty() && entry.group_ranks == rank_count_ &&
+             entry.hierarchical_groups_of == 0;
     });
     if (is_shared) {
       for (uint32_t rank = 1; rank < rank_count_; ++rank) {
@@ -263,6 +299,13 @@ class ProgramLoader {
       AppendSends(entry, trace);
       return;
     }
+    if (entry.hierarchical_groups_of > 0) {
+      for (uint64_t i = 0; i < entry.repeat; ++i) {
+        AppendExchange(entry, ExchangeStep::kWithinGroups, trace);
+        AppendExchange(entry, ExchangeStep::kBetweenGroups, trace);
+      }
+      return;
+    }
     const uint32_t first = CommunicatorsOf(entry, trace);
     for (uint32_t rank = 0; rank < programs; ++rank) {
       TraceOperation call = entry.operation;
@@ -272,6 +315,32 @@ class ProgramLoader {
       }
       std::vector<TraceOperation>& calls = trace.operations[rank];
       calls.insert(calls.end(), static_cast<size_t>(entry.repeat), call);
+    }
+  }
+
+  // A step of a hierarchical AllToAll: an AllToAllv over all ranks.
+  void AppendExchange(const Entry& entry, ExchangeStep step, Trace& trace) {
+    ++all_to_alls_;
+    const HierarchicalExchange exchange{rank_count_, entry.hierarchical_groups_of};
+    const auto count = [&](uint32_t from, uint32_t to) {
+      return exchange.Units(step, from, to,
+                            [&](uint32_t, uint32_t) { return entry.operation.count; });
+    };
+    for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+      std::vector<TraceOperation>& calls = trace.operations[rank];
+      const auto group = static_cast<uint32_t>(calls.size()) + 1;
+      for (uint32_t peer = 0; peer < rank_count_; ++peer) {
+        TraceOperation call = entry.operation;
+        if (step == ExchangeStep::kBetweenGroups) call.compute_before_ps = 0;
+        call.group = group;
+        call.all_to_all = all_to_alls_;
+        call.peer = peer;
+        for (const bool is_send : {true, false}) {
+          call.kind = is_send ? CollectiveKind::kSend : CollectiveKind::kRecv;
+          call.count = is_send ? count(rank, peer) : count(peer, rank);
+          if (call.count > 0) calls.push_back(call);
+        }
+      }
     }
   }
 
@@ -300,6 +369,7 @@ class ProgramLoader {
   uint32_t rank_count_;
   uint64_t seed_;
   Diagnostics& diagnostics_;
+  uint32_t all_to_alls_ = 0;  // in two steps: so far
   // By ranks in a group and stride: the first of its communicators.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> communicators_;
 };

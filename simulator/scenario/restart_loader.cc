@@ -62,8 +62,13 @@ RestartSettings LoadRestart(const ProtoCursor& scenario, LoadedWorkload& workloa
   RestartSettings settings;
   if (!scenario.Has("restart")) return settings;
   const ProtoCursor cursor = scenario.Child("restart");
-  const ProtoCursor of_workload = scenario.Child("workload");
   const int errors_before = diagnostics.error_count();
+  if (!scenario.Has("workload")) {
+    scenario.Error(diagnostics, "restart",
+                   "is of one job alone (expected workload in place of jobs, or no restart)");
+    return settings;
+  }
+  const ProtoCursor of_workload = scenario.Child("workload");
   if (!of_workload.Has("program") || of_workload.Has("operations_max")) {
     scenario.Error(diagnostics, "restart",
                    "needs the rounds of a program (expected workload.program, and all of it)");

@@ -21,7 +21,6 @@
 #include "traces/trace.h"
 #include "workloads/job.h"
 #include "workloads/nccl_planner.h"
-#include "workloads/replayable.h"
 
 namespace railyard {
 
@@ -32,9 +31,8 @@ struct Scenario {
   std::string path;
   uint64_t seed = 1;
   FabricGraph fabric;
-  Trace trace;
-  Job job;  // of `trace` or its first collectives; no more ranks than the fabric has GPUs, rank r
-            // on GPU r
+  Trace trace;  // of `workload`; empty with `jobs`
+  Job job;      // one or several jobs; no more ranks than the fabric has GPUs, rank r on GPU r
   NcclSettings nccl;
   GpuCosts gpu;
   NicSettings nic;                     // with the retransmission of `nccl` or its version
@@ -43,14 +41,9 @@ struct Scenario {
   WatchdogSettings watchdog;
   RestartSettings restart;
   std::vector<FaultSpec> faults;
-  // A rank begins each of its operations later by what it draws, once, between 0 and this.
-  int64_t rank_skew_max_ps = 0;
-  // What is replayed whatever the trace states. NcclPlanner::Choose finds a choice for every
-  // collective.
-  ReplayChoice forced_replay;
-  std::optional<ImportReport> import_report;  // of a log read at load time
-  std::shared_ptr<const Plan> plan;           // whose job is `trace`, whole; nullptr: of no plan
-  std::vector<std::string> notes;             // what was assumed on the user's behalf
+  std::vector<ImportReport> import_reports;  // of logs read at load time, by job
+  std::shared_ptr<const Plan> plan;          // whose job is `trace`, whole; nullptr: of no plan
+  std::vector<std::string> notes;            // what was assumed on the user's behalf
 };
 
 }  // namespace railyard

@@ -10,6 +10,7 @@
 #include "simulator/scenario/choice_check.h"
 #include "simulator/scenario/connection_check.h"
 #include "simulator/scenario/fault_loader.h"
+#include "simulator/scenario/jobs_loader.h"
 #include "simulator/scenario/nic_failover_loader.h"
 #include "simulator/scenario/restart_loader.h"
 #include "simulator/scenario/scenario.pb.h"
@@ -42,10 +43,9 @@ std::string LoadName(const ProtoCursor& scenario, Diagnostics& diagnostics) {
   return name;
 }
 
-std::vector<std::string> NotesOf(const ImportReport& report) {
-  std::vector<std::string> notes = report.reconstructed;
+void AddNotes(const ImportReport& report, std::vector<std::string>& notes) {
+  notes.insert(notes.end(), report.reconstructed.begin(), report.reconstructed.end());
   notes.insert(notes.end(), report.assumed.begin(), report.assumed.end());
-  return notes;
 }
 
 }  // namespace
@@ -71,15 +71,24 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   }
   std::optional<LoadedWorkload> workload;
   if (cursor.Has("workload")) {
-    workload = LoadWorkload(cursor.Child("workload"),
-                            fabric ? static_cast<uint32_t>(fabric->gpus().size()) : 0,
-                            scenario->seed, diagnostics);
+    const auto gpu_count = fabric ? static_cast<uint32_t>(fabric->gpus().size()) : 0;
+    workload =
+        LoadWorkload(cursor.Child("workload"), gpu_count, gpu_count, scenario->seed, diagnostics);
+    if (workload) workload->job.parts.front().name = scenario->name;
+    if (cursor.Size("jobs") > 0) {
+      cursor.Error(diagnostics, "jobs",
+                   "stands beside workload (expected one of them: a job among jobs has its "
+                   "workload in it)",
+                   0);
+    }
+  } else if (cursor.Size("jobs") > 0) {
+    workload = LoadJobs(cursor, fabric ? &*fabric : nullptr, scenario->seed, diagnostics);
   } else {
-    cursor.Missing(diagnostics, "workload", "nccl_log, trace, program or plan in it");
+    cursor.Missing(diagnostics, "workload", "nccl_log, trace, program or plan in it; or jobs");
   }
   const int errors_before_nccl = diagnostics.error_count();
   NcclBlock nccl =
-      LoadNccl(cursor, workload ? workload->trace.nccl_version : std::string(), diagnostics);
+      LoadNccl(cursor, workload ? workload->job.nccl_version : std::string(), diagnostics);
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
       !cursor.IsDoubtful("nccl")) {
     const int errors_before_choices = diagnostics.error_count();
@@ -104,10 +113,8 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->trace = std::move(workload->trace);
   scenario->job = std::move(workload->job);
   scenario->plan = std::move(workload->plan);
-  scenario->rank_skew_max_ps = workload->rank_skew_max_ps;
-  scenario->forced_replay = workload->forced_replay;
-  if (workload->import_report) scenario->notes = NotesOf(*workload->import_report);
-  scenario->import_report = std::move(workload->import_report);
+  for (const ImportReport& report : workload->import_reports) AddNotes(report, scenario->notes);
+  scenario->import_reports = std::move(workload->import_reports);
   scenario->nccl = nccl.planner;
   scenario->nic.ib_timeout = nccl.ib_timeout;
   scenario->nic.ib_retry_cnt = nccl.ib_retry_cnt;

@@ -13,10 +13,12 @@
 #include "simulator/scenario/schedule_file_loader.h"
 #include "simulator/units/units.h"
 #include "traces/nccl_log_reader.h"
+#include "traces/trace_check.h"
 #include "traces/trace_file.h"
 #include "workloads/job_cut.h"
 #include "workloads/plans/plan_loader.h"
 #include "workloads/plans/synthesize.h"
+#include "workloads/replayable.h"
 
 namespace railyard {
 namespace {
@@ -54,7 +56,7 @@ std::vector<NcclLogOptions::RankOf> LoadRankMap(const ProtoCursor& log, Diagnost
   return rank_map;
 }
 
-std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::optional<ImportReport>& report,
+std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::vector<ImportReport>& reports,
                                  Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();
   NcclLogOptions options;
@@ -70,11 +72,11 @@ std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::optional<ImportRep
   if (diagnostics.error_count() > errors_before || log.IsDoubtfulSelf()) return std::nullopt;
 
   NcclLogImport import = ReadNcclLogs(options, diagnostics);
-  report = std::move(import.report);
+  const ImportReport& report = reports.emplace_back(std::move(import.report));
   if (!import.trace && diagnostics.error_count() == errors_before) {
     log.Error(diagnostics, "files",
               fmt::format("no collective call can be replayed ({} seen, {} dropped)",
-                          report->calls_seen(), report->calls_dropped()),
+                          report.calls_seen(), report.calls_dropped()),
               0);
   }
   return std::move(import.trace);
@@ -86,14 +88,29 @@ std::optional<Trace> TraceOf(std::optional<Plan> plan, LoadedWorkload& loaded) {
   return Synthesize(*loaded.plan);
 }
 
+std::optional<Trace> LoadProgram(const ProtoCursor& program, uint32_t gpu_count,
+                                 uint32_t program_ranks, uint64_t seed, Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  if (program.Has("ranks")) {
+    program_ranks = static_cast<uint32_t>(
+        program.Number(diagnostics, "ranks", 0, 1, gpu_count > 0 ? gpu_count : kTraceRanksMax));
+  } else if (program_ranks == 0 && gpu_count > 0) {
+    program.Missing(diagnostics, "ranks", "on how many GPUs this job runs");
+  }
+  auto trace = MakeProgramTrace(program, program_ranks, seed, diagnostics);
+  return diagnostics.error_count() > errors_before ? std::nullopt : std::move(trace);
+}
+
 // The trace, and the field it came from.
 std::optional<Trace> LoadTrace(const ProtoCursor& workload, const char* source, uint32_t gpu_count,
-                               uint64_t seed, LoadedWorkload& loaded, Diagnostics& diagnostics) {
+                               uint32_t program_ranks, uint64_t seed, LoadedWorkload& loaded,
+                               Diagnostics& diagnostics) {
   const std::string name = source;
   if (name == "nccl_log")
-    return LoadNcclLog(workload.Child(source), loaded.import_report, diagnostics);
-  if (name == "program")
-    return MakeProgramTrace(workload.Child(source), gpu_count, seed, diagnostics);
+    return LoadNcclLog(workload.Child(source), loaded.import_reports, diagnostics);
+  if (name == "program") {
+    return LoadProgram(workload.Child(source), gpu_count, program_ranks, seed, diagnostics);
+  }
   if (name == "inline_plan") {
     return TraceOf(LoadPlan(workload.Child(source), diagnostics), loaded);
   }
@@ -102,24 +119,6 @@ std::optional<Trace> LoadTrace(const ProtoCursor& workload, const char* source, 
     return TraceOf(LoadPlanFile(workload.FilePath(source), {}, diagnostics), loaded);
   }
   return ReadTrace(workload.FilePath(source), diagnostics);
-}
-
-const char* SourceOf(const protos::Workload& workload) {
-  switch (workload.source_case()) {
-    case protos::Workload::kNcclLog:
-      return "nccl_log";
-    case protos::Workload::kTrace:
-      return "trace";
-    case protos::Workload::kProgram:
-      return "program";
-    case protos::Workload::kPlan:
-      return "plan";
-    case protos::Workload::kInlinePlan:
-      return "inline_plan";
-    case protos::Workload::SOURCE_NOT_SET:
-      break;
-  }
-  return nullptr;
 }
 
 ReplayChoice ForcedChoice(const protos::Workload& message) {
@@ -195,11 +194,34 @@ void LoadSchedule(const ProtoCursor& workload, LoadedWorkload& loaded, Diagnosti
 
 }  // namespace
 
+const char* WorkloadSourceOf(const ProtoCursor& workload) {
+  switch (static_cast<const protos::Workload&>(workload.message()).source_case()) {
+    case protos::Workload::kNcclLog:
+      return "nccl_log";
+    case protos::Workload::kTrace:
+      return "trace";
+    case protos::Workload::kProgram:
+      return "program";
+    case protos::Workload::kPlan:
+      return "plan";
+    case protos::Workload::kInlinePlan:
+      return "inline_plan";
+    case protos::Workload::SOURCE_NOT_SET:
+      break;
+  }
+  return nullptr;
+}
+
+ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, uint32_t part) {
+  if (scenario.Has("workload")) return scenario.Child("workload");
+  return scenario.Child("jobs", static_cast<int>(part)).Child("workload");
+}
+
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
-                                           uint64_t seed, Diagnostics& diagnostics) {
+                                           uint32_t program_ranks, uint64_t seed,
+                                           Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();
-  const auto& message = static_cast<const protos::Workload&>(workload.message());
-  const char* const source = SourceOf(message);
+  const char* const source = WorkloadSourceOf(workload);
   if (source == nullptr) {
     if (!workload.IsDoubtful("trace") && !workload.IsDoubtful("program") &&
         !workload.IsDoubtful("plan") && !workload.IsDoubtful("inline_plan")) {
@@ -208,11 +230,13 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
     return std::nullopt;
   }
   LoadedWorkload loaded;
-  loaded.forced_replay = ForcedChoice(message);
-  loaded.rank_skew_max_ps = LoadRankSkew(workload, diagnostics);
+  const ReplayChoice forced =
+      ForcedChoice(static_cast<const protos::Workload&>(workload.message()));
+  const int64_t rank_skew_max_ps = LoadRankSkew(workload, diagnostics);
   const uint64_t operations_max =
       workload.Number(diagnostics, "operations_max", UINT32_MAX, 1, UINT32_MAX);
-  std::optional<Trace> trace = LoadTrace(workload, source, gpu_count, seed, loaded, diagnostics);
+  std::optional<Trace> trace =
+      LoadTrace(workload, source, gpu_count, program_ranks, seed, loaded, diagnostics);
   if (!trace) return std::nullopt;
   loaded.trace = std::move(*trace);
   if (gpu_count > 0 && loaded.trace.rank_count > gpu_count) {
@@ -223,6 +247,11 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   std::optional<Job> job = BuildJob(loaded.trace, diagnostics);
   if (!job) return std::nullopt;
   loaded.job = std::move(*job);
+  loaded.job.parts.front().rank_skew_max_ps = rank_skew_max_ps;
+  for (JobCollective& collective : loaded.job.collectives) {
+    collective.forced_algorithm = forced.algorithm;
+    collective.forced_protocol = forced.protocol;
+  }
   KeepFirstCollectives(operations_max, loaded.job);
   if (workload.Has("operations_max")) loaded.plan.reset();
   if (loaded.job.collectives.empty()) {

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "simulator/diagnostics/text_proto.h"
 #include "traces/import_report.h"
 #include "traces/trace.h"
 #include "workloads/job.h"
-#include "workloads/replayable.h"
 
 namespace railyard {
 
@@ -18,18 +18,24 @@ struct ExplicitAlgorithm;
 struct Plan;
 
 struct LoadedWorkload {
-  Trace trace;
+  Trace trace;  // empty where there are several
   Job job;
-  ReplayChoice forced_replay;
   std::shared_ptr<const ExplicitAlgorithm> algorithm;  // as NcclSettings'
-  std::optional<ImportReport> import_report;
-  int64_t rank_skew_max_ps = 0;
-  std::shared_ptr<const Plan> plan;  // as Scenario's
+  std::vector<ImportReport> import_reports;  // of logs read, by job
+  std::shared_ptr<const Plan> plan;          // as Scenario's
 };
 
 // `workload` is a cursor on a railyard.protos.Workload; `gpu_count` is 0 where the fabric could not
-// be loaded; `seed` draws what the workload leaves to chance. nullopt after an error.
+// be loaded; `program_ranks` are those of a program that does not say, 0 where it must; `seed`
+// draws what the workload leaves to chance. nullopt after an error.
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
-                                           uint64_t seed, Diagnostics& diagnostics);
+                                           uint32_t program_ranks, uint64_t seed,
+                                           Diagnostics& diagnostics);
+
+// The field of a Workload that says what the job is; nullptr: there is none.
+const char* WorkloadSourceOf(const ProtoCursor& workload);
+
+// `scenario` is a cursor on the whole: the Workload that a part of the job was loaded from.
+ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, uint32_t part);
 
 }  // namespace railyard

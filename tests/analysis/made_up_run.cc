@@ -62,6 +62,7 @@ RunResult MadeUpRunWithoutFaults() {
   run.payload_bytes = 4000;
   run.payload_left_server_bytes = 1000;
   run.payload_reached_spine_bytes = 500;
+  run.jobs = {{.name = "made_up", .gpu_count = 4, .end_ps = 20 * kPsPerMs}};
   run.collectives = {AllReduce(0, kPsPerMs), AllReduce(2 * kPsPerMs, 10 * kPsPerMs),
                      AllReduce(13 * kPsPerMs, 2 * kPsPerMs)};
   CollectiveResult& all_gather = run.collectives[2];
@@ -87,6 +88,7 @@ RunResult MadeUpRun() {
   run.has_baseline = true;
   run.baseline_simulated_time_ps = 15 * kPsPerMs;
   run.baseline_cpu_seconds = 0.125;
+  run.jobs[0].baseline_end_ps = 15 * kPsPerMs;
   run.collectives[0].baseline_duration_ps = kPsPerMs;
   run.collectives[1].baseline_duration_ps = 5 * kPsPerMs / 2;
   run.collectives[1].hit_by_fault = true;

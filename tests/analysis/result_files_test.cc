@@ -109,7 +109,7 @@ TEST(WriteResultsTest, WritesEveryFileAndNothingBeside) {
   EXPECT_THAT(Entries(scratch / "a/b"), ElementsAre("out"));
   EXPECT_THAT(Entries(scratch / "a/b/out"),
               ElementsAre("collectives.csv", "import_report.txt", "links.csv", "pairs.csv",
-                          "results.sqlite", "summary.json"));
+                          "results.sqlite", "summary.json", "traffic.csv"));
   EXPECT_EQ(ReadFile(scratch / "a/b/out/summary.json"), SummaryJson(MadeUpRun()));
   EXPECT_EQ(ReadFile(scratch / "a/b/out/import_report.txt"), "calls seen 12\n");
 }

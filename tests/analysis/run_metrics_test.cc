@@ -132,32 +132,6 @@ TEST(ShortFormShareTest, IsOfAllHops) { EXPECT_EQ(ShortFormShare(MadeUpRun()), 0
 
 TEST(ShareTest, OfNothingIsZero) { EXPECT_EQ(Share(0, 0), 0); }
 
-TEST(JobOutcomeTest, ComparesWithTheFaultFreeRun) {
-  const JobOutcome outcome = OutcomeOfJob(MadeUpRun());
-  EXPECT_EQ(*outcome.goodput, 0.75);  // 15 ms of 20
-  EXPECT_EQ(*outcome.lost_ps, 5 * kPsPerMs);
-}
-
-TEST(JobOutcomeTest, WithoutFaultsLosesNothing) {
-  const JobOutcome outcome = OutcomeOfJob(MadeUpRunWithoutFaults());
-  EXPECT_EQ(*outcome.goodput, 1);
-  EXPECT_EQ(*outcome.lost_ps, 0);
-}
-
-TEST(JobOutcomeTest, IsUnknownForFaultsWithoutAPairedRun) {
-  RunResult run = MadeUpRun();
-  run.has_baseline = false;
-  EXPECT_FALSE(OutcomeOfJob(run).goodput);
-  EXPECT_FALSE(OutcomeOfJob(run).lost_ps);
-}
-
-TEST(JobOutcomeTest, AnAbortedJobLostAllItsTime) {
-  RunResult run = MadeUpRun();
-  run.status = RunStatus::kJobAborted;
-  EXPECT_EQ(*OutcomeOfJob(run).goodput, 0);
-  EXPECT_EQ(*OutcomeOfJob(run).lost_ps, 20 * kPsPerMs);
-}
-
 TEST(RunStatusNameTest, IsWhatTheSummarySays) {
   EXPECT_EQ(RunStatusName(RunStatus::kCompleted), "COMPLETED");
   EXPECT_EQ(RunStatusName(RunStatus::kJobAborted), "JOB_ABORTED");

@@ -39,7 +39,7 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
                   "simulated_time_ps", "wall_seconds", "cpu_seconds", "baseline_cpu_seconds",
                   "peak_rss_bytes", "events", "packet_hops", "control_hops", "short_form_share",
                   "packets", "collectives", "by_kind", "tiers", "pairs", "drops", "transport",
-                  "faults", "jobs", "payload", "conservation", "estimate"));
+                  "faults", "jobs", "payload", "conservation", "estimate", "traffic"));
   EXPECT_THAT(Keys(summary["collectives"]),
               ElementsAre("count", "calls", "simulated", "replayed", "duration_ps", "stretch"));
   EXPECT_THAT(Keys(summary["collectives"]["duration_ps"]),
@@ -65,8 +65,9 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
       Keys(summary["faults"][0]["added_ps"]),
       ElementsAre("queueing", "retransmission", "timeout", "rerouting", "slow_peer", "other"));
   EXPECT_THAT(Keys(summary["jobs"][0]),
-              ElementsAre("name", "status", "restarts", "goodput", "lost_ps",
-                          "effective_training_time_ratio", "rework_ps", "detection_ps",
+              ElementsAre("name", "status", "gpus", "start_ps", "end_ps", "alone_time_ps",
+                          "interference", "collective_interference", "restarts", "goodput",
+                          "lost_ps", "effective_training_time_ratio", "rework_ps", "detection_ps",
                           "requeue_ps", "load_ps", "save_ps"));
   EXPECT_THAT(Keys(summary["payload"]),
               ElementsAre("total_bytes", "left_server_share", "reached_spine_share"));

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/plans/loaded_plan.h"
@@ -97,6 +98,42 @@ TEST(ExpertPlanTest, TotalsAreTokensTimesExpertsTimesHiddenTimesBytes) {
   EXPECT_EQ(BytesOf(Synthesize(PlanOf(
                 {"parallelism.tensor=2", "parallelism.sequence=true", "parallelism.expert=16"}))),
             4 * once);
+}
+
+// In two steps: ranks send within groups, then to their own place in others; nothing is lost.
+TEST(ExpertPlanTest, InTwoStepsSendsStayInGroupsOrOnTheirPlace) {
+  const Plan plan = PlanOf({"expert_routing.hierarchical_groups_of=2"});
+  const Trace trace = Synthesize(plan);
+  const Trace direct = Synthesize(PlanOf());
+  EXPECT_EQ(SentBy(trace, 5).all_to_alls, 2 * SentBy(direct, 5).all_to_alls);
+  // Of expert groups of 4: {0, 1} and {2, 3}.
+  const auto received = [](const Trace& of, uint32_t rank, bool only_last_step) {
+    uint64_t bytes = 0;
+    for (const TraceOperation& call : of.operations[rank]) {
+      if (call.kind != CollectiveKind::kRecv || call.all_to_all == 0) continue;
+      if (only_last_step && call.all_to_all % 2 == 1) continue;
+      if (call.peer / 2 != rank % 4 / 2) bytes += call.count;
+    }
+    return bytes;
+  };
+  for (uint32_t rank = 0; rank < 8; ++rank) {
+    for (const TraceOperation& call : trace.operations[rank]) {
+      if (call.kind != CollectiveKind::kSend || call.all_to_all == 0) continue;
+      const uint32_t place = rank % 4;
+      if (call.all_to_all % 2 == 1) {
+        EXPECT_EQ(call.peer, place ^ 1u);
+      } else {
+        EXPECT_EQ(call.peer, place ^ 2u);
+      }
+    }
+    // What comes from the other group is the same, whoever hands it over.
+    EXPECT_EQ(received(trace, rank, true), received(direct, rank, false));
+  }
+  const LoadedPlan wrong(kPlan, {"expert_routing.hierarchical_groups_of=3"});
+  EXPECT_THAT(wrong.findings,
+              ::testing::HasSubstr("expert_routing.hierarchical_groups_of: 3 does not divide the 4 "
+                                   "ranks of an expert-parallel group into several groups "
+                                   "(expected e.g. 2)"));
 }
 
 // Over all tokens of a layer each expert gets its share of the gate, within 5 standard deviations

@@ -46,7 +46,7 @@ TEST_F(OutcomeTest, EqualRunsHaveEqualFingerprintsAndFiles) {
   const EndedRun second = RunText(job);
   ASSERT_EQ(first.exit.status, 0) << first.exit.errors;
   EXPECT_EQ(first.Text("fingerprint"), second.Text("fingerprint"));
-  for (const char* file : {"/collectives.csv", "/pairs.csv", "/links.csv"}) {
+  for (const char* file : {"/collectives.csv", "/pairs.csv", "/links.csv", "/traffic.csv"}) {
     EXPECT_EQ(ReadText(first.directory + file), ReadText(second.directory + file));
   }
   EXPECT_EQ(first.Text("fingerprint"), RunText(job, {"--no-baseline"}).Text("fingerprint"));

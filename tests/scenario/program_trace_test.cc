@@ -138,6 +138,34 @@ TEST(ProgramTraceTest, MistakesAreFoundAllAtOnce) {
       "20000000)\n");
 }
 
+TEST(ProgramTraceTest, AnAllToAllInTwoStepsIsTwoAllToAllvs) {
+  const auto loaded = LoadProgram(
+      "collectives { kind: ALL_TO_ALL bytes: \"16KiB\" hierarchical_groups_of: 4 repeat: 2 }");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  const Job& job = loaded.scenario->job;
+  ASSERT_EQ(job.collectives.size(), 4u);
+  EXPECT_TRUE(job.collectives[0].is_all_to_all_v);
+  // 1 KiB for each of 16: for each of 3 in the group what 4 groups get of it; then of 4 ranks.
+  EXPECT_EQ(job.collectives[0].bytes, 16u * 3 * 4 * 1024);
+  EXPECT_EQ(job.collectives[1].bytes, 16u * 3 * 4 * 1024);
+}
+
+TEST(ProgramTraceTest, AnAllToAllInTwoStepsNeedsGroups) {
+  EXPECT_EQ(
+      LoadProgram("collectives { kind: ALL_TO_ALL bytes: \"16KiB\" hierarchical_groups_of: 3 "
+                  "}\ncollectives { kind: ALL_REDUCE bytes: \"4\" hierarchical_groups_of: 4 "
+                  "}\ncollectives { kind: ALL_TO_ALL bytes: \"16KiB\" groups_of: 8 "
+                  "hierarchical_groups_of: 4 }")
+          .findings,
+      ":3:47: error: workload.program.collectives[0].hierarchical_groups_of: 3 does not divide "
+      "the 16 ranks into several groups of several (expected a divisor between, e.g. a "
+      "server's GPUs)\n"
+      ":4:43: error: workload.program.collectives[1].hierarchical_groups_of: means nothing for "
+      "this kind (expected ALL_TO_ALL)\n"
+      ":5:60: error: workload.program.collectives[2].hierarchical_groups_of: stands beside "
+      "groups_of or stride (expected an AllToAll over all ranks)\n");
+}
+
 TEST(ProgramTraceTest, AnEmptyProgramIsRefused) {
   EXPECT_EQ(
       LoadProgram("").findings,

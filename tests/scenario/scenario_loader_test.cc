@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/scenario/loaded_scenario.h"
+#include "workloads/replayable.h"
 
 namespace railyard {
 namespace {
@@ -20,8 +21,9 @@ TEST(ScenarioLoaderTest, AScenarioOfFabricAndWorkloadIsComplete) {
   EXPECT_EQ(scenario.fabric.gpus().size(), 16u);
   EXPECT_EQ(scenario.job.rank_count, 16u);
   EXPECT_EQ(scenario.job.collectives.size(), 1u);
-  EXPECT_EQ(scenario.forced_replay, (ReplayChoice{Algorithm::kRing, Protocol::kSimple}));
-  EXPECT_FALSE(scenario.import_report.has_value());
+  EXPECT_EQ(StatedChoice(scenario.job.collectives[0]),
+            (ReplayChoice{Algorithm::kRing, Protocol::kSimple}));
+  EXPECT_TRUE(scenario.import_reports.empty());
   EXPECT_TRUE(scenario.faults.empty());
 }
 
@@ -34,10 +36,11 @@ TEST(ScenarioLoaderTest, SetsAreAppliedBeforeAnythingIsChecked) {
 }
 
 TEST(ScenarioLoaderTest, AnEmptyScenarioSaysWhatItNeeds) {
-  EXPECT_EQ(LoadedScenario("").findings,
-            ": error: fabric: missing (expected e.g. fabric { preset: "
-            "\"h100-4x8-rail-optimized\" })\n"
-            ": error: workload: missing (expected nccl_log, trace, program or plan in it)\n");
+  EXPECT_EQ(
+      LoadedScenario("").findings,
+      ": error: fabric: missing (expected e.g. fabric { preset: "
+      "\"h100-4x8-rail-optimized\" })\n"
+      ": error: workload: missing (expected nccl_log, trace, program or plan in it; or jobs)\n");
 }
 
 TEST(ScenarioLoaderTest, ANameThatIsNoFileNameIsRefused) {

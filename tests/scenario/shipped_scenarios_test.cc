@@ -5,6 +5,7 @@
 #include "simulator/scenario/scenario_loader.h"
 #include "simulator/units/units.h"
 #include "tests/support/reference_dir.h"
+#include "workloads/replayable.h"
 
 namespace railyard {
 namespace {
@@ -70,7 +71,7 @@ TEST(ShippedScenariosTest, DeepSeekV3AnswersInSixHundredThousandAllReduces) {
   ASSERT_NE(scenario, nullptr);
   EXPECT_EQ(scenario->job.rank_count, 16u);
   EXPECT_EQ(scenario->job.collectives.size(), 8u * 416 * 182);
-  EXPECT_EQ(scenario->rank_skew_max_ps, 0);
+  EXPECT_EQ(scenario->job.parts[0].rank_skew_max_ps, 0);
 }
 
 TEST(ShippedScenariosTest, TheFirstOperationsOfAJobAreAJob) {
@@ -79,7 +80,7 @@ TEST(ShippedScenariosTest, TheFirstOperationsOfAJobAreAJob) {
   ASSERT_NE(scenario, nullptr);
   EXPECT_EQ(scenario->job.collectives.size(), 5000u);
   EXPECT_EQ(scenario->job.operations[15].size(), 5000u);
-  EXPECT_EQ(scenario->rank_skew_max_ps, 3 * kPsPerUs);
+  EXPECT_EQ(scenario->job.parts[0].rank_skew_max_ps, 3 * kPsPerUs);
 }
 
 TEST(ShippedScenariosTest, TheCapturedLogOf16RanksIsReadWithTheMissingEight) {
@@ -92,8 +93,9 @@ TEST(ShippedScenariosTest, TheCapturedLogOf16RanksIsReadWithTheMissingEight) {
   ASSERT_EQ(scenario->job.collectives.size(), 1u);
   EXPECT_EQ(scenario->job.collectives[0].bytes, 4u);  // one float
   EXPECT_EQ(scenario->job.collectives[0].logged_algorithm, Algorithm::kTree);
-  EXPECT_EQ(scenario->forced_replay, (ReplayChoice{Algorithm::kRing, Protocol::kSimple}));
-  EXPECT_EQ(scenario->import_report->ranks_reconstructed, 8u);
+  EXPECT_EQ(StatedChoice(scenario->job.collectives[0]),
+            (ReplayChoice{Algorithm::kRing, Protocol::kSimple}));
+  EXPECT_EQ(scenario->import_reports[0].ranks_reconstructed, 8u);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "tests/scenario/loaded_scenario.h"
 #include "traces/trace_file.h"
+#include "workloads/replayable.h"
 
 namespace railyard {
 namespace {
@@ -68,8 +69,8 @@ TEST_F(WorkloadLoaderTest, ALogBesideTheScenarioIsReadWithItsReport) {
   ASSERT_EQ(scenario_->job.collectives.size(), 1u);
   EXPECT_EQ(scenario_->job.collectives[0].bytes, 4096u);
   EXPECT_EQ(scenario_->nccl.version, 22705u);
-  ASSERT_TRUE(scenario_->import_report.has_value());
-  EXPECT_EQ(scenario_->import_report->calls_seen(), 2u);
+  ASSERT_TRUE(!scenario_->import_reports.empty());
+  EXPECT_EQ(scenario_->import_reports[0].calls_seen(), 2u);
 }
 
 TEST_F(WorkloadLoaderTest, WhatCannotBeReplayedIsRefusedAndSaysWhatToDo) {
@@ -85,15 +86,14 @@ TEST_F(WorkloadLoaderTest, WhatCannotBeReplayedIsRefusedAndSaysWhatToDo) {
 TEST_F(WorkloadLoaderTest, WhatALogStatesIsReplayed) {
   Load("nccl_log { files: \"job.log\" }", Log("TREE proto LL"));
   ASSERT_NE(scenario_, nullptr) << findings_;
-  EXPECT_EQ(scenario_->forced_replay, ReplayChoice{});
-  EXPECT_EQ(StatedChoice(scenario_->job.collectives[0], scenario_->forced_replay),
+  EXPECT_EQ(StatedChoice(scenario_->job.collectives[0]),
             (ReplayChoice{Algorithm::kTree, Protocol::kLl}));
 }
 
 TEST_F(WorkloadLoaderTest, RingIsReplayedWhateverTheLogSaysIfTheScenarioSaysSo) {
   Load("algorithm: RING nccl_log { files: \"job.log\" }", Log("TREE proto LL"));
   ASSERT_NE(scenario_, nullptr) << findings_;
-  EXPECT_EQ(StatedChoice(scenario_->job.collectives[0], scenario_->forced_replay),
+  EXPECT_EQ(StatedChoice(scenario_->job.collectives[0]),
             (ReplayChoice{Algorithm::kRing, Protocol::kUnstated}));
   EXPECT_EQ(scenario_->job.collectives[0].logged_algorithm, Algorithm::kTree);
 }

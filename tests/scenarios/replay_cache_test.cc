@@ -152,7 +152,7 @@ class ReplayCacheTest : public ProgramTest {
  protected:
   static std::string Results(const EndedRun& run) {
     std::string text = run.Text("status") + " " + run.Text("fingerprint") + "\n";
-    for (const char* file : {"/collectives.csv", "/pairs.csv", "/links.csv"}) {
+    for (const char* file : {"/collectives.csv", "/pairs.csv", "/links.csv", "/traffic.csv"}) {
       text += ReadText(run.directory + file);
     }
     for (const char* figure :

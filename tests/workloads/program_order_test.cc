@@ -16,9 +16,10 @@ using ::testing::ElementsAre;
 using Begins = std::vector<std::pair<uint32_t, int64_t>>;  // operation, when it may begin
 
 // One rank; every collective on a communicator of its own.
-Job JobOf(std::vector<JobOperation> operations) {
+Job JobOf(std::vector<JobOperation> operations, int64_t start_ps) {
   Job job;
   job.rank_count = 1;
+  job.parts = {{.name = "job", .global_ranks = {0}, .start_ps = start_ps}};
   job.operations.resize(1);
   for (const JobOperation& operation : operations) {
     if (operation.is_compute()) continue;
@@ -41,8 +42,8 @@ JobOperation Collective(uint32_t number, uint32_t stream, int64_t gap_ps,
 
 class OrderOfOneRank {
  public:
-  explicit OrderOfOneRank(std::vector<JobOperation> operations)
-      : job_(JobOf(std::move(operations))), order(job_) {}
+  explicit OrderOfOneRank(std::vector<JobOperation> operations, int64_t start_ps = 0)
+      : job_(JobOf(std::move(operations), start_ps)), order(job_) {}
 
   Begins Start() {
     Begins begins;
@@ -66,7 +67,15 @@ class OrderOfOneRank {
 TEST(ProgramOrderTest, ComputationKeepsItsStreamBusy) {
   OrderOfOneRank rank({Compute(0, 10), Compute(0, 20), Collective(0, 0, 5)});
   EXPECT_THAT(rank.Start(), ElementsAre(std::pair(2u, 35)));
-  EXPECT_EQ(rank.order.computed_until_ps(), 30);
+  EXPECT_EQ(rank.order.computed_until_ps(0), 30);
+}
+
+// Its programs begin when the job does, the gaps of later streams' first operations too.
+TEST(ProgramOrderTest, AJobThatStartsLaterDoesAllOfItLater) {
+  OrderOfOneRank rank({Compute(0, 10), Collective(0, 0, 5), Collective(0, 1, 40)}, 100);
+  EXPECT_THAT(rank.Start(), ElementsAre(std::pair(1u, 115)));
+  EXPECT_EQ(rank.order.computed_until_ps(0), 110);
+  EXPECT_THAT(rank.End(1, 120), ElementsAre(std::pair(2u, 140)));
 }
 
 // A bucket of gradients begins when its part of the backward pass ends, while the rest goes on.
@@ -77,7 +86,7 @@ TEST(ProgramOrderTest, AnOperationWaitsForTheOneItNames) {
   // The second bucket's gradients are there at 30, the stream is free at 50.
   EXPECT_THAT(rank.End(1, 50), ElementsAre(std::pair(3u, 50)));
   EXPECT_THAT(rank.End(3, 60), ElementsAre());
-  EXPECT_EQ(rank.order.computed_until_ps(), 67);
+  EXPECT_EQ(rank.order.computed_until_ps(0), 67);
 }
 
 TEST(ProgramOrderTest, TheGapBeginsWhenTheLastOfAllIsDone) {
@@ -93,12 +102,12 @@ TEST(ProgramOrderTest, ATrialIsTakenBack) {
   rank.order.BeginTrial();
   rank.End(0, 10);
   rank.End(1, 40);
-  EXPECT_EQ(rank.order.computed_until_ps(), 45);
+  EXPECT_EQ(rank.order.computed_until_ps(0), 45);
   rank.order.EndTrial(false);
-  EXPECT_EQ(rank.order.computed_until_ps(), 0);
+  EXPECT_EQ(rank.order.computed_until_ps(0), 0);
   rank.End(0, 20);
   rank.End(1, 30);
-  EXPECT_EQ(rank.order.computed_until_ps(), 35);
+  EXPECT_EQ(rank.order.computed_until_ps(0), 35);
 }
 
 }  // namespace

@@ -8,23 +8,27 @@ namespace {
 
 constexpr ReplayChoice kRingSimple{Algorithm::kRing, Protocol::kSimple};
 
-JobCollective Logged(Algorithm algorithm, Protocol protocol) {
+JobCollective Logged(Algorithm algorithm, Protocol protocol, const ReplayChoice& forced = {}) {
   JobCollective collective;
   collective.logged_algorithm = algorithm;
   collective.logged_protocol = protocol;
+  collective.forced_algorithm = forced.algorithm;
+  collective.forced_protocol = forced.protocol;
   return collective;
 }
 
 TEST(ReplayableTest, WhatTheScenarioForcesGoesBeforeWhatTheLogStates) {
-  const JobCollective tree_ll = Logged(Algorithm::kTree, Protocol::kLl);
-  EXPECT_EQ(StatedChoice(tree_ll, {}), (ReplayChoice{Algorithm::kTree, Protocol::kLl}));
-  EXPECT_EQ(StatedChoice(tree_ll, kRingSimple), kRingSimple);
+  const auto tree_ll = [](const ReplayChoice& forced) {
+    return StatedChoice(Logged(Algorithm::kTree, Protocol::kLl, forced));
+  };
+  EXPECT_EQ(tree_ll({}), (ReplayChoice{Algorithm::kTree, Protocol::kLl}));
+  EXPECT_EQ(tree_ll(kRingSimple), kRingSimple);
   // The log's protocol was chosen for the log's algorithm.
-  EXPECT_EQ(StatedChoice(tree_ll, {Algorithm::kRing, Protocol::kUnstated}),
+  EXPECT_EQ(tree_ll({Algorithm::kRing, Protocol::kUnstated}),
             (ReplayChoice{Algorithm::kRing, Protocol::kUnstated}));
-  EXPECT_EQ(StatedChoice(tree_ll, {Algorithm::kUnstated, Protocol::kSimple}),
+  EXPECT_EQ(tree_ll({Algorithm::kUnstated, Protocol::kSimple}),
             (ReplayChoice{Algorithm::kTree, Protocol::kSimple}));
-  EXPECT_EQ(StatedChoice(Logged(Algorithm::kUnstated, Protocol::kUnstated), {}), ReplayChoice{});
+  EXPECT_EQ(StatedChoice(Logged(Algorithm::kUnstated, Protocol::kUnstated)), ReplayChoice{});
 }
 
 TEST(ReplayableTest, TheListIsWhatIsReplayable) {

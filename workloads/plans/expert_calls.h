@@ -3,10 +3,12 @@
 // rank has for each expert, so that all know what to expect, an AllToAllv to the experts and one
 // back (Megatron-LM, MoEAlltoAllTokenDispatcher in
 // megatron/core/transformer/moe/token_dispatcher.py). Each token goes once for each of its experts,
-// those of the rank itself too.
+// those of the rank itself too. Where the plan says so, an AllToAllv is two, within groups and
+// between them (workloads/hierarchical_exchange.h).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "traces/trace.h"
@@ -28,9 +30,13 @@ class ExpertCalls {
   void Combine(const ExpertExchange& exchange);
 
  private:
+  // `tokens(from, to)`.
+  using Tokens = std::function<uint64_t(uint32_t from, uint32_t to)>;
   void AllToAllV(const ExpertExchange& exchange, bool is_dispatch);
+  void Exchange(uint32_t ranks, Datatype datatype, const Tokens& tokens);
 
   const ModelConfig& model_;
+  const uint32_t hierarchical_groups_of_;
   const Datatype dispatch_;
   const Datatype combine_;
   const uint32_t communicator_;

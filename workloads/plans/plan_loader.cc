@@ -84,6 +84,20 @@ void CheckRouting(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diag
                fmt::format("{} iterations of {} (expected one for all, or {} or more)", captured,
                            iterations, iterations));
   }
+  const uint32_t groups_of = plan.routing.hierarchical_groups_of;
+  const uint32_t ranks = plan.parallelism.expert;
+  if (groups_of > 0 && (groups_of >= ranks || ranks % groups_of != 0)) {
+    uint32_t nearest = 1;  // that would do
+    for (uint32_t divisor = 2; divisor < ranks; ++divisor) {
+      if (ranks % divisor == 0 && divisor <= groups_of) nearest = divisor;
+    }
+    cursor.Child("expert_routing")
+        .Error(diagnostics, "hierarchical_groups_of",
+               fmt::format("{} does not divide the {} ranks of an expert-parallel group into "
+                           "several groups (expected {})",
+                           groups_of, ranks,
+                           nearest > 1 ? fmt::format("e.g. {}", nearest) : "it absent"));
+  }
   const double tokens = RoutedTokens(plan);
   if (tokens > kRoutedTokensMax) {
     cursor.Error(diagnostics, training != nullptr ? "training" : "inference",

@@ -51,6 +51,7 @@ ExpertRouting LoadRouting(const ProtoCursor& cursor, const ModelConfig& model, b
   if (reader.Has("dispatch_precision")) {
     reader.ReadPrecision("dispatch_precision", routing.dispatch_precision.emplace());
   }
+  reader.Number("hierarchical_groups_of", 2, UINT32_MAX, routing.hierarchical_groups_of);
   if (reader.Has("drift_iterations")) {
     reader.Number("drift_iterations", 1, kIterationsMax, routing.drift_iterations);
     if (!is_training) {

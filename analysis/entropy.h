@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace railyard {
+
+// Shannon's entropy of how a sum is divided into parts: of where a random one of its bytes is. n
+// equal parts have log2 n bits, a single one none.
+class EntropySum {
+ public:
+  void Add(double part) {
+    if (part <= 0) return;
+    ++parts_;
+    sum_ += part;
+    sum_of_logs_ += part * std::log2(part);
+  }
+  uint64_t parts() const { return parts_; }  // but those of 0
+  double Bits() const {
+    return parts_ < 2 ? 0 : std::fmax(0, std::log2(sum_) - sum_of_logs_ / sum_);
+  }
+
+ private:
+  uint64_t parts_ = 0;
+  double sum_ = 0;
+  double sum_of_logs_ = 0;
+};
+
+}  // namespace railyard

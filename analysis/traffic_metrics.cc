@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analysis/traffic_metrics.h"
+
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "analysis/entropy.h"
+#include "analysis/run_metrics.h"
+
+namespace railyard {
+namespace {
+
+double PairEntropyBits(const RunResult& result) {
+  // A pair has a row for each kind of way between its two.
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> bytes;
+  for (const PairResult& pair : result.pairs) {
+    if (pair.source_gpu == pair.destination_gpu) continue;
+    bytes[{pair.source_gpu, pair.destination_gpu}] += pair.payload_bytes;
+  }
+  EntropySum sum;
+  for (const auto& [pair, of_pair] : bytes) sum.Add(static_cast<double>(of_pair));
+  return sum.Bits();
+}
+
+std::optional<SizeStatistics> SummarizeSizes(const std::vector<MessageSizeResult>& sizes) {
+  if (sizes.empty()) return std::nullopt;
+  SizeStatistics statistics{.min = sizes.front().bytes, .max = sizes.back().bytes};
+  double bytes = 0;
+  for (const MessageSizeResult& size : sizes) {
+    statistics.count += size.count;
+    bytes += static_cast<double>(size.bytes) * static_cast<double>(size.count);
+  }
+  statistics.mean = bytes / static_cast<double>(statistics.count);
+  const auto percentile = [&](uint32_t permille) {
+    const size_t index = NearestRankIndex(statistics.count, permille);
+    uint64_t passed = 0;
+    for (const MessageSizeResult& size : sizes) {
+      passed += size.count;
+      if (index < passed) return size.bytes;
+    }
+    return statistics.max;
+  };
+  statistics.p50 = percentile(500);
+  statistics.p90 = percentile(900);
+  statistics.p99 = percentile(990);
+  statistics.p999 = percentile(999);
+  return statistics;
+}
+
+}  // namespace
+
+TrafficFigures TrafficOf(const RunResult& result) {
+  TrafficFigures figures;
+  figures.pair_entropy_bits = PairEntropyBits(result);
+  const uint64_t possible = CountPairs(result).possible;
+  if (possible > 1) {
+    figures.pair_entropy_share =
+        figures.pair_entropy_bits / std::log2(static_cast<double>(possible));
+  }
+  std::vector<double> entropies;
+  std::vector<int64_t> periods_ps;
+  std::vector<double> duties;
+  for (const LinkResult& link : result.links) {
+    if (link.flows == 0) continue;
+    ++figures.links_used;
+    entropies.push_back(link.flow_entropy_bits);
+    if (link.load.period_ps) periods_ps.push_back(*link.load.period_ps);
+    if (link.load.duty) duties.push_back(*link.load.duty);
+  }
+  figures.flow_entropy_bits = SummarizeStretches(std::move(entropies));
+  figures.link_periods = SummarizeDurations(std::move(periods_ps));
+  figures.link_duty = SummarizeStretches(std::move(duties));
+  figures.message_sizes = SummarizeSizes(result.traffic.message_sizes);
+  std::vector<double> drifts;
+  for (const DriftResult& drift : result.traffic.drifts) drifts.push_back(drift.drift);
+  figures.iterations = drifts.size() + result.jobs.size();
+  figures.drift = SummarizeStretches(std::move(drifts));
+  return figures;
+}
+
+}  // namespace railyard

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/run/traffic_ledger.h"
+
+#include <map>
+#include <utility>
+
+#include "simulator/units/units.h"
+#include "workloads/job_iterations.h"
+
+namespace railyard {
+namespace {
+
+// While every rank was there and not every one had ended.
+TimeInterval RunningOf(const CollectiveTimes& times) {
+  if (times.last_end_ps == kNeverPs) return {};
+  return {.begin_ps = times.last_start_ps, .end_ps = times.last_end_ps};
+}
+
+// A list of sends and receives that several calls may share.
+using P2pList = std::pair<uint32_t, uint32_t>;  // first, count
+
+void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResult& traffic) {
+  std::map<uint64_t, uint64_t> count_of_size;
+  const auto has_ended = [&](uint32_t collective) {
+    return replay.times()[collective].last_end_ps != kNeverPs;
+  };
+  for (uint32_t i = 0; i < job.collectives.size(); ++i) {
+    const JobCollective& collective = job.collectives[i];
+    if (!collective.is_p2p() && has_ended(i)) ++count_of_size[collective.bytes];
+  }
+  // By list and the caller's own rank, which it sends nothing.
+  std::map<std::pair<P2pList, uint32_t>, uint64_t> count_of_list;
+  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+    for (const JobOperation& call : job.operations[rank]) {
+      if (call.is_compute() || call.p2p_count == 0 || !has_ended(call.collective)) continue;
+      const uint32_t own =
+          job.CommunicatorRank(job.collectives[call.collective].communicator, rank);
+      ++count_of_list[{{call.p2p_first, call.p2p_count}, own}];
+    }
+  }
+  for (const auto& [key, calls] : count_of_list) {
+    const auto& [list, own] = key;
+    for (uint32_t i = 0; i < list.second; ++i) {
+      const P2pCall& p2p = job.p2p_calls[list.first + i];
+      if (p2p.is_send && p2p.peer != own && p2p.bytes > 0) count_of_size[p2p.bytes] += calls;
+    }
+  }
+  for (const auto& [bytes, count] : count_of_size) {
+    traffic.message_sizes.push_back({.bytes = bytes, .count = count});
+  }
+}
+
+}  // namespace
+
+void TrafficLedger::Add(const Job& job, const LaneExecutor& executor) {
+  for (const Connection& connection : executor.connections()) {
+    if (connection.payload_bytes == 0) continue;
+    const JobCollective& collective = job.collectives[connection.collective];
+    const User user{collective.communicator,
+                    collective.is_p2p() ? connection.from_gpu : User::kAllRanks};
+    for (const LinkShare& part : executor.LinkSharesOf(connection)) {
+      if (links_.size() <= part.link) links_.resize(part.link + 1);
+      OnLink& link = links_[part.link];
+      link.flows.Add(static_cast<double>(connection.payload_bytes) * part.share);
+      link.users.insert(user);
+    }
+  }
+}
+
+void TrafficLedger::Record(const Job& job, const ReplayEngine& replay, RunResult& result) const {
+  std::map<User, std::vector<TimeInterval>> running;
+  for (const OnLink& link : links_) {
+    for (const User& user : link.users) running[user];
+  }
+  for (uint32_t i = 0; i < job.collectives.size(); ++i) {
+    const JobCollective& collective = job.collectives[i];
+    if (collective.is_p2p()) continue;
+    const auto it = running.find({collective.communicator, User::kAllRanks});
+    if (it != running.end()) it->second.push_back(RunningOf(replay.times()[i]));
+  }
+  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+    for (const JobOperation& call : job.operations[rank]) {
+      if (call.is_compute() || call.p2p_count == 0) continue;
+      const auto it = running.find({job.collectives[call.collective].communicator, rank});
+      if (it != running.end()) it->second.push_back(RunningOf(replay.times()[call.collective]));
+    }
+  }
+  std::map<std::set<User>, OnOffLoad> load_of_users;  // many links have the same
+  for (size_t id = 0; id < links_.size(); ++id) {
+    const OnLink& link = links_[id];
+    LinkResult& row = result.links[id];
+    row.flows = link.flows.parts();
+    row.flow_entropy_bits = link.flows.Bits();
+    const auto [load, is_new] = load_of_users.try_emplace(link.users);
+    if (is_new) {
+      std::vector<TimeInterval> intervals;
+      for (const User& user : link.users) {
+        const std::vector<TimeInterval>& more = running.at(user);
+        intervals.insert(intervals.end(), more.begin(), more.end());
+      }
+      load->second = MeasureOnOff(std::move(intervals));
+    }
+    row.load = load->second;
+  }
+  RecordMessageSizes(job, replay, result.traffic);
+  for (uint32_t part = 0; part < job.parts.size(); ++part) {
+    uint64_t iteration = 0;
+    for (const double drift : DriftOfIterations(job, part)) {
+      result.traffic.drifts.push_back({.job = part, .iteration = ++iteration, .drift = drift});
+    }
+  }
+}
+
+}  // namespace railyard

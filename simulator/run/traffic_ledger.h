@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What kind of traffic a job was: flows on each link, when each link was in use, sizes of messages,
+// drift between iterations. Made from what connections carried and when collectives ran, so it is
+// the same for what the replay cache knew.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "analysis/entropy.h"
+#include "analysis/run_result.h"
+#include "simulator/replay/replay_engine.h"
+#include "topologies/fabric_graph.h"
+#include "workloads/job.h"
+
+namespace railyard {
+
+class TrafficLedger {
+ public:
+  // What the executor's connections have carried, besides what was added before, by the ways they
+  // have now.
+  void Add(const Job& job, const LaneExecutor& executor);
+  // Into the links and `traffic` of a result that has its links.
+  void Record(const Job& job, const ReplayEngine& replay, RunResult& result) const;
+
+ private:
+  // Whose collectives a link is in use for: all of a communicator's that are planned as a whole, or
+  // the point-to-point ones of one rank.
+  struct User {
+    static constexpr uint32_t kAllRanks = UINT32_MAX;
+    uint32_t communicator = 0;
+    uint32_t global_rank = kAllRanks;
+    auto operator<=>(const User&) const = default;
+  };
+  struct OnLink {
+    EntropySum flows;
+    std::set<User> users;
+  };
+
+  std::vector<OnLink> links_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/job_iterations.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railyard {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Two ranks; each iteration is an AllReduce, then a grouped exchange in which each sends the other
+// as many bytes as `sent` says.
+Job Exchanges(const std::vector<std::pair<uint64_t, uint64_t>>& sent, uint64_t all_reduced) {
+  Job job;
+  job.rank_count = 2;
+  job.communicators = {{.name = "world", .ranks = {0, 1}}};
+  job.parts = {{.name = "job", .global_ranks = {0, 1}}};
+  job.memberships = {{{0, 0}}, {{0, 1}}};
+  job.operations.resize(2);
+  for (const auto& [from_0, from_1] : sent) {
+    for (const bool is_exchange : {false, true}) {
+      JobCollective collective;
+      collective.rank_count = 2;
+      collective.bytes = is_exchange ? from_0 + from_1 : all_reduced;
+      if (is_exchange) collective.kind = CollectiveKind::kSend;
+      const auto number = static_cast<uint32_t>(job.collectives.size());
+      job.collectives.push_back(collective);
+      for (const uint32_t rank : {0u, 1u}) {
+        JobOperation call{.collective = number};
+        if (is_exchange) {
+          call.p2p_first = static_cast<uint32_t>(job.p2p_calls.size());
+          call.p2p_count = 2;
+          job.p2p_calls.push_back({true, 1 - rank, rank == 0 ? from_0 : from_1});
+          job.p2p_calls.push_back({false, 1 - rank, rank == 0 ? from_1 : from_0});
+        }
+        job.operations[rank].push_back({.collective = JobOperation::kNone});
+        job.operations[rank].push_back(call);
+      }
+    }
+  }
+  return job;
+}
+
+TEST(JobIterationsTest, SharesThatDoNotChangeDoNotDrift) {
+  EXPECT_THAT(DriftOfIterations(Exchanges({{6, 2}, {6, 2}, {60, 20}}, 0), 0),
+              ElementsAre(0, DoubleNear(0, 1e-12)));
+}
+
+// Shares 3/4 and 1/4, then 1/2 and 1/2: half of 1/4 + 1/4.
+TEST(JobIterationsTest, DriftIsHalfTheSumOfTheDifferences) {
+  EXPECT_THAT(DriftOfIterations(Exchanges({{6, 2}, {4, 4}}, 0), 0),
+              ElementsAre(DoubleNear(0.25, 1e-12)));
+  EXPECT_THAT(DriftOfIterations(Exchanges({{6, 0}, {0, 6}}, 0), 0), ElementsAre(1));
+  // An AllReduce of 8 bytes on two ranks sends 8 each way: 14 and 10 of 24, then 12 and 12.
+  EXPECT_THAT(DriftOfIterations(Exchanges({{6, 2}, {4, 4}}, 8), 0),
+              ElementsAre(DoubleNear(2.0 / 24, 1e-12)));
+}
+
+TEST(JobIterationsTest, CallsOfOtherSizesAreNoIteration) {
+  Job job = Exchanges({{1, 1}, {1, 1}}, 8);
+  job.collectives[2].bytes = 16;
+  EXPECT_THAT(DriftOfIterations(job, 0), IsEmpty());
+  job = Exchanges({{1, 1}, {1, 1}, {1, 1}}, 8);
+  job.operations[0].pop_back();
+  EXPECT_THAT(DriftOfIterations(job, 0), IsEmpty());
+}
+
+}  // namespace
+}  // namespace railyard

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/job_iterations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace railyard {
+namespace {
+
+using PairBytes = std::map<std::pair<uint32_t, uint32_t>, double>;
+
+class Iterations {
+ public:
+  Iterations(const Job& job, uint32_t part) : job_(job), part_(part) {
+    for (const uint32_t rank : job.parts[part].global_ranks) {
+      const uint32_t program = job.operations.program_of_rank(rank);
+      auto [calls, is_new] = calls_.try_emplace(program);
+      if (!is_new) continue;
+      for (const JobOperation& operation : job.operations.program(program)) {
+        if (!operation.is_compute()) calls->second.push_back(&operation);
+      }
+      if (calls->second.empty()) continue;
+      count_ = std::gcd(count_, calls->second.size() / PeriodOf(calls->second));
+    }
+  }
+
+  std::vector<double> Drift() const {
+    std::vector<double> drift;
+    for (uint64_t i = 1; i < count_; ++i) {
+      drift.push_back(SendsTheSame(i - 1, i) ? 0 : Distance(BytesOf(i - 1), BytesOf(i)));
+    }
+    return drift;
+  }
+
+ private:
+  using Calls = std::vector<const JobOperation*>;
+
+  std::tuple<CollectiveKind, uint32_t, uint32_t, bool, uint64_t> ShapeOf(
+      const JobOperation& call) const {
+    const JobCollective& c = job_.collectives[call.collective];
+    return {c.kind, c.communicator, call.stream, c.is_all_to_all_v,
+            c.kind == CollectiveKind::kSend ? 0 : c.bytes};
+  }
+
+  // The shortest length such that the calls are one sequence of that length again and again: from
+  // the longest proper prefix that is a suffix too (Knuth, Morris, Pratt, SIAM J. Comput. 1977).
+  size_t PeriodOf(const Calls& calls) const {
+    std::vector<uint32_t> border(calls.size());
+    for (size_t i = 1; i < calls.size(); ++i) {
+      uint32_t length = border[i - 1];
+      while (length > 0 && ShapeOf(*calls[i]) != ShapeOf(*calls[length])) {
+        length = border[length - 1];
+      }
+      border[i] = length + (ShapeOf(*calls[i]) == ShapeOf(*calls[length]) ? 1 : 0);
+    }
+    const size_t period = calls.size() - border.back();
+    return calls.size() % period == 0 ? period : calls.size();
+  }
+
+  template <typename Visit>
+  void ForEachCall(const Calls& calls, uint64_t iteration, Visit visit) const {
+    const size_t each = calls.size() / count_;
+    for (size_t i = 0; i < each; ++i) visit(*calls[iteration * each + i], i);
+  }
+
+  bool SendsTheSame(uint64_t before, uint64_t iteration) const {
+    for (const auto& [program, calls] : calls_) {
+      bool is_same = true;
+      const size_t each = calls.size() / count_;
+      ForEachCall(calls, iteration, [&](const JobOperation& call, size_t i) {
+        const JobOperation& other = *calls[before * each + i];
+        const auto begin = job_.p2p_calls.begin();
+        const auto alike = [](const P2pCall& a, const P2pCall& b) {
+          return a.is_send == b.is_send && a.peer == b.peer && a.bytes == b.bytes;
+        };
+        is_same =
+            is_same &&
+            std::equal(begin + call.p2p_first, begin + call.p2p_first + call.p2p_count,
+                       begin + other.p2p_first, begin + other.p2p_first + other.p2p_count, alike);
+      });
+      if (!is_same) return false;
+    }
+    return true;
+  }
+
+  PairBytes BytesOf(uint64_t iteration) const {
+    PairBytes bytes;
+    for (const uint32_t rank : job_.parts[part_].global_ranks) {
+      const Calls& calls = calls_.at(job_.operations.program_of_rank(rank));
+      ForEachCall(calls, iteration,
+                  [&](const JobOperation& call, size_t) { Add(rank, call, bytes); });
+    }
+    return bytes;
+  }
+
+  void Add(uint32_t rank, const JobOperation& call, PairBytes& bytes) const {
+    const JobCollective& collective = job_.collectives[call.collective];
+    const std::vector<uint32_t>& ranks = job_.communicators[collective.communicator].ranks;
+    const uint32_t place = job_.CommunicatorRank(collective.communicator, rank);
+    if (!collective.is_p2p()) {
+      const auto n = static_cast<double>(ranks.size());
+      const double rounds = collective.kind == CollectiveKind::kAllReduce ? 2 : 1;
+      const double sent = rounds * (n - 1) / n * static_cast<double>(collective.bytes);
+      if (sent > 0) bytes[{rank, ranks[(place + 1) % ranks.size()]}] += sent;
+      return;
+    }
+    for (uint32_t i = 0; i < call.p2p_count; ++i) {
+      const P2pCall& p2p = job_.p2p_calls[call.p2p_first + i];
+      if (!p2p.is_send || p2p.peer == place || p2p.bytes == 0) continue;
+      bytes[{rank, ranks[p2p.peer]}] += static_cast<double>(p2p.bytes);
+    }
+  }
+
+  static double Distance(const PairBytes& a, const PairBytes& b) {
+    const auto sum = [](const PairBytes& bytes) {
+      return std::accumulate(bytes.begin(), bytes.end(), 0.0,
+                             [](double total, const auto& pair) { return total + pair.second; });
+    };
+    const double sum_a = sum(a);
+    const double sum_b = sum(b);
+    if (sum_a == 0 || sum_b == 0) return sum_a == sum_b ? 0 : 1;
+    double difference = 0;
+    for (const auto& [pair, bytes] : a) {
+      const auto other = b.find(pair);
+      difference += std::abs(bytes / sum_a - (other == b.end() ? 0 : other->second / sum_b));
+    }
+    for (const auto& [pair, bytes] : b) {
+      if (!a.contains(pair)) difference += bytes / sum_b;
+    }
+    return difference / 2;
+  }
+
+  const Job& job_;
+  uint32_t part_;
+  std::map<uint32_t, Calls> calls_;  // by program
+  uint64_t count_ = 0;
+};
+
+}  // namespace
+
+std::vector<double> DriftOfIterations(const Job& job, uint32_t part) {
+  return Iterations(job, part).Drift();
+}
+
+}  // namespace railyard

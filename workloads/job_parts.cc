@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/job_parts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace railyard {
+namespace {
+
+// By how much a job's numbers grow when others are before it.
+struct Offsets {
+  uint32_t communicators = 0;
+  uint32_t collectives = 0;
+  uint32_t p2p_calls = 0;
+  uint32_t source_files = 0;
+};
+
+template <typename Item>
+void Append(std::vector<Item> items, std::vector<Item>& to) {
+  to.insert(to.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
+}
+
+void AddCommunicators(const JobPart& part, std::vector<TraceCommunicator> added, Job& joined) {
+  for (TraceCommunicator& communicator : added) {
+    communicator.name = part.name + "/" + communicator.name;
+    for (uint32_t& rank : communicator.ranks) rank = part.global_ranks[rank];
+  }
+  Append(std::move(added), joined.communicators);
+}
+
+void AddPrograms(const JobPart& part, const Offsets& offsets, RankPrograms<JobOperation>& added,
+                 Job& joined) {
+  std::vector<uint32_t> program_in_joined(added.program_count());
+  for (uint32_t program = 0; program < added.program_count(); ++program) {
+    std::vector<JobOperation> operations = std::move(added.program(program));
+    for (JobOperation& operation : operations) {
+      if (operation.is_compute()) continue;
+      operation.collective += offsets.collectives;
+      operation.p2p_first += offsets.p2p_calls;
+    }
+    program_in_joined[program] = joined.operations.AddProgram(std::move(operations));
+  }
+  for (uint32_t rank = 0; rank < part.global_ranks.size(); ++rank) {
+    joined.operations.SetProgram(part.global_ranks[rank],
+                                 program_in_joined[added.program_of_rank(rank)]);
+  }
+}
+
+void Add(Job job, Job& joined) {
+  const Offsets offsets{.communicators = static_cast<uint32_t>(joined.communicators.size()),
+                        .collectives = static_cast<uint32_t>(joined.collectives.size()),
+                        .p2p_calls = static_cast<uint32_t>(joined.p2p_calls.size()),
+                        .source_files = static_cast<uint32_t>(joined.source_files.size())};
+  JobPart part = std::move(job.parts.front());
+  part.first_communicator = offsets.communicators;
+  part.first_collective = offsets.collectives;
+  AddCommunicators(part, std::move(job.communicators), joined);
+  for (JobCollective& collective : job.collectives) {
+    collective.communicator += offsets.communicators;
+    collective.source_file += offsets.source_files;
+  }
+  Append(std::move(job.collectives), joined.collectives);
+  Append(std::move(job.p2p_calls), joined.p2p_calls);
+  Append(std::move(job.source_files), joined.source_files);
+  AddPrograms(part, offsets, job.operations, joined);
+  for (uint32_t rank = 0; rank < part.global_ranks.size(); ++rank) {
+    auto& memberships = joined.memberships[part.global_ranks[rank]];
+    memberships = std::move(job.memberships[rank]);
+    for (auto& membership : memberships) membership.first += offsets.communicators;
+  }
+  if (joined.nccl_version.empty()) joined.nccl_version = job.nccl_version;
+  joined.parts.push_back(std::move(part));
+}
+
+}  // namespace
+
+Job JoinJobs(std::vector<Job> jobs) {
+  Job joined;
+  for (const Job& job : jobs) {
+    for (const uint32_t rank : job.parts.front().global_ranks) {
+      joined.rank_count = std::max(joined.rank_count, rank + 1);
+    }
+  }
+  joined.operations.resize(joined.rank_count);
+  joined.memberships.resize(joined.rank_count);
+  for (Job& job : jobs) Add(std::move(job), joined);
+  return joined;
+}
+
+Job AloneOf(const Job& job, uint32_t part) {
+  Job alone = job;
+  const std::vector<uint32_t> part_of_rank = job.PartsOfRanks();
+  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+    // Parts share no program.
+    if (part_of_rank[rank] != part) alone.operations[rank].clear();
+  }
+  return alone;
+}
+
+}  // namespace railyard
