@@ -46,13 +46,12 @@ enum class ConnectionUse : uint8_t {
   kRing,
   kPointToPoint,
   kTree,
+  // Pairs of ranks that meet in some step, by the sender's own NIC: PAT and what research compares.
+  kExchange,
   // NVLink SHARP: the data stays in the sender's memory; the receiver has the switch add it up.
   kSwitchOperand,
   // NVLink SHARP: the switch copies what the sender stores to all receivers of the lane.
   kSwitchResult,
-  // Pairs of ranks that meet in some step, by the sender's own NIC: PAT, what research compares,
-  // and what users write.
-  kExchange,
 };
 
 // A rank a lane receives from or sends to. The rank itself only where a switch is between.

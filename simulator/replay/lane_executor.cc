@@ -35,7 +35,6 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       observer_(observer),
       nvlink_(graph, network, *this),
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
-      queue_pairs_{nic.queue_pairs_per_connection, nic.split_over_queue_pairs},
       proxy_free_ps_(graph.gpus().size()) {
   for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
@@ -140,8 +139,7 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
                                       uint32_t to, ConnectionUse use) {
   const ExecutedCommunicator& executed = communicators_[program.communicator].executed;
   const auto id = static_cast<uint32_t>(connections_.size());
-  static_assert(kQueuePairShift <= 32 - kPostPhaseBits);
-  SIM_CHECK(id <= kConnectionMask, "too many connections");
+  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kFirstForeign, "too many connections");
   Connection connection;
   connection.from_gpu = executed.gpus[from];
   connection.to_gpu = executed.gpus[to];
@@ -186,50 +184,6 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
     slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
   }
   connection.flow = rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie);
-  if (queue_pairs_.count == 1) return;
-  parts_.emplace_back(queue_pairs_);
-  for (uint32_t i = 1; i < queue_pairs_.count; ++i) {
-    rdma_.Open(id | i << kQueuePairShift, connection.injecting_gpu, connection.to_gpu,
-               Mix64(connection.tie + i));
-  }
-}
-
-// A connection's queue pairs have consecutive numbers.
-void LaneExecutor::PostMessage(uint32_t id, uint64_t bytes) {
-  const Connection& connection = connections_[id];
-  if (queue_pairs_.count == 1) {
-    rdma_.Post(connection.flow, bytes);
-    return;
-  }
-  const uint64_t message = parts_[connection.staged].posted++;
-  for (uint32_t part = 0; part < queue_pairs_.PartCount(); ++part) {
-    rdma_.Post(connection.flow + queue_pairs_.IndexOf(message, part),
-               queue_pairs_.PartBytes(bytes, part));
-  }
-}
-
-// Elements go by the first.
-void LaneExecutor::PostGrant(uint32_t id) {
-  const Connection& connection = connections_[id];
-  if (queue_pairs_.count == 1) {
-    rdma_.PostClearToSend(connection.flow);
-    return;
-  }
-  const uint64_t message = parts_[connection.staged].granted++;
-  for (uint32_t part = 0; part < queue_pairs_.PartCount(); ++part) {
-    rdma_.PostReceives(connection.flow + queue_pairs_.IndexOf(message, part), 1);
-  }
-  rdma_.PostClearToSendElement(connection.flow);
-}
-
-RecoveryTimes LaneExecutor::RecoveryOf(const Connection& connection, bool of_data) const {
-  RecoveryTimes times;
-  for (uint32_t i = 0; i < queue_pairs_.count; ++i) {
-    const RecoveryTimes of_one = rdma_.RecoveryOf(connection.flow + i, of_data);
-    times.timeout_ps += of_one.timeout_ps;
-    times.retransmission_ps += of_one.retransmission_ps;
-  }
-  return times;
 }
 
 int64_t LaneExecutor::FlagLatencyPs(uint32_t nvlink_flow) const {
@@ -516,7 +470,7 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
     if (paths_) [[unlikely]]
       TraceGrant(connection);
     ++slots.progress.granted;
-    PostGrant(connection);
+    rdma_.PostClearToSend(connections_[connection].flow);
   }
 }
 
@@ -864,7 +818,7 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
       slots.sizes[slot] = MarkOf(bytes);
       if (paths_) [[unlikely]]
         TracePost(id, slot);
-      PostMessage(id, WireBytesOf(slots.costs, bytes));
+      rdma_.Post(connections_[id].flow, WireBytesOf(slots.costs, bytes));
       break;
     }
     case PostPhase::kGranted:
@@ -891,18 +845,19 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
     foreign_->OnMessageDelivered(id);
     return;
   }
-  const uint32_t connection = id & kConnectionMask;
+  const uint32_t connection = id & ~(kRelayLeg | kSwitchSum);
+  MessageSlots& slots = slots_[connection];
   if ((id & kSwitchSum) != 0) {
     OnSwitchSum(connection);
-  } else if (!slots_[connection].network || (id & kRelayLeg) != 0) {
-    OnNvlinkArrival(connection);
-  } else if (queue_pairs_.count == 1) [[likely]] {
-    OnNetworkArrival(connection);
+  } else if (slots.network && id == connection) {
+    const int64_t seen_ps = ProxyDonePs(connections_[connection].to_gpu) +
+                            costs_[slots.costs].costs.LatencyAfterArrivalPs();
+    if (paths_) [[unlikely]]
+      TraceNetworkArrival(connection, slots.delivered % kConnectionSlots, seen_ps);
+    slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
+    WakeReceiver(slots, seen_ps);
   } else {
-    PartsInOrder& parts = parts_[connections_[connection].staged].delivered;
-    for (uint32_t left = parts.Take(queue_pairs_, id >> kQueuePairShift); left > 0; --left) {
-      OnNetworkArrival(connection);
-    }
+    OnNvlinkArrival(connection);
   }
   RunWoken();
 }
@@ -911,17 +866,6 @@ void LaneExecutor::OnMessageUnderWay(uint32_t id) {
   const MessageSlots& slots = slots_[id & ~kRelayLeg];
   __builtin_prefetch(&slots, 1);
   __builtin_prefetch(&slots.time_ps, 1);
-}
-
-// The proxy takes messages in their order.
-void LaneExecutor::OnNetworkArrival(uint32_t id) {
-  MessageSlots& slots = slots_[id];
-  const int64_t seen_ps =
-      ProxyDonePs(connections_[id].to_gpu) + costs_[slots.costs].costs.LatencyAfterArrivalPs();
-  if (paths_) [[unlikely]]
-    TraceNetworkArrival(id, slots.delivered % kConnectionSlots, seen_ps);
-  slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
-  WakeReceiver(slots, seen_ps);
 }
 
 // A message is in the memory of the receiver, or of the GPU that relays it; the sender's copy may
@@ -985,7 +929,7 @@ void LaneExecutor::WakeSender(MessageSlots& slots) {
 }
 
 void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
-  const uint32_t sender = slots_[id & kConnectionMask].sender;
+  const uint32_t sender = slots_[id & ~kRelayLeg].sender;
   Lane& lane = lanes_[sender];
   lane.free_ps = std::max(lane.free_ps, left_ps);
   if (paths_) [[unlikely]]
@@ -998,23 +942,11 @@ void LaneExecutor::OnSendCompleted(uint32_t id) {
     foreign_->OnSendCompleted(id);
     return;
   }
-  const uint32_t connection = id & kConnectionMask;
-  if (queue_pairs_.count == 1) [[likely]] {
-    OnNetworkCompletion(connection);
-  } else {
-    PartsInOrder& parts = parts_[connections_[connection].staged].completed;
-    for (uint32_t left = parts.Take(queue_pairs_, id >> kQueuePairShift); left > 0; --left) {
-      OnNetworkCompletion(connection);
-    }
-  }
-  RunWoken();
-}
-
-void LaneExecutor::OnNetworkCompletion(uint32_t id) {
   if (paths_) [[unlikely]]
     TraceCompletion(id, slots_[id].progress.completed % kConnectionSlots);
   ++slots_[id].progress.completed;
   WakeSender(slots_[id]);
+  RunWoken();
 }
 
 void LaneExecutor::OnClearToSend(uint32_t id) {
@@ -1033,11 +965,11 @@ void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
     foreign_->OnPacketLost(id, link);
     return;
   }
-  observer_.OnPacketLost(id & kConnectionMask, link);
+  observer_.OnPacketLost(id & ~(kRelayLeg | kSwitchSum), link);
 }
 
 void LaneExecutor::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
-  if (!IsForeign(id)) observer_.OnPacketRepeated(id & kConnectionMask, payload_bytes);
+  if (!IsForeign(id)) observer_.OnPacketRepeated(id, payload_bytes);
 }
 
 void LaneExecutor::OnRetransmission(uint32_t id) {
@@ -1045,7 +977,7 @@ void LaneExecutor::OnRetransmission(uint32_t id) {
     foreign_->OnRetransmission(id);
     return;
   }
-  observer_.OnRetransmission(id & kConnectionMask);
+  observer_.OnRetransmission(id & ~(kRelayLeg | kSwitchSum));
 }
 
 void LaneExecutor::OnLossRecovered(uint32_t id) {
@@ -1053,7 +985,7 @@ void LaneExecutor::OnLossRecovered(uint32_t id) {
     foreign_->OnLossRecovered(id);
     return;
   }
-  observer_.OnLossRecovered(id & kConnectionMask);
+  observer_.OnLossRecovered(id & ~(kRelayLeg | kSwitchSum));
 }
 
 void LaneExecutor::OnConnectionError(uint32_t id, const std::string& why) {
@@ -1061,7 +993,7 @@ void LaneExecutor::OnConnectionError(uint32_t id, const std::string& why) {
     foreign_->OnConnectionError(id, why);
     return;
   }
-  if (!is_halted_) observer_.OnConnectionError(id & kConnectionMask, why);
+  if (!is_halted_) observer_.OnConnectionError(id & ~(kRelayLeg | kSwitchSum), why);
 }
 
 }  // namespace railyard

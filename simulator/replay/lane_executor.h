@@ -26,7 +26,6 @@
 #include "simulator/replay/critical_path.h"
 #include "simulator/replay/gpu_costs.h"
 #include "simulator/replay/lane_paths.h"
-#include "simulator/replay/message_parts.h"
 #include "simulator/transport/nvlink_transport.h"
 #include "simulator/transport/rdma_transport.h"
 #include "workloads/nccl_planner.h"
@@ -157,9 +156,6 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static constexpr uint32_t kRelayLeg = 1u << 31;
   // Marks the sums of a switch, in what the transport knows an operand's connection by.
   static constexpr uint32_t kSwitchSum = 1u << 30;
-  // The lowest of the bits that say which of a connection's queue pairs the transport speaks of.
-  static constexpr uint32_t kQueuePairShift = 25;
-  static constexpr uint32_t kConnectionMask = (1u << kQueuePairShift) - 1;
   static bool IsForeign(uint32_t connection) {
     return (connection & (kRelayLeg | kSwitchSum)) == 0 && connection >= kFirstForeign;
   }
@@ -295,12 +291,6 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void WakeSender(MessageSlots& slots);
   void Advance(uint32_t lane);
   void OnNvlinkArrival(uint32_t connection);
-  // The queue pairs of a network connection.
-  void PostMessage(uint32_t connection, uint64_t bytes);
-  void PostGrant(uint32_t connection);
-  RecoveryTimes RecoveryOf(const Connection& connection, bool of_data) const;
-  void OnNetworkArrival(uint32_t connection);
-  void OnNetworkCompletion(uint32_t connection);
   // Hands to the proxy what is staged and granted.
   void QueueAtProxy(uint32_t connection);
   void SchedulePost(int64_t time_ps, uint32_t connection, PostPhase phase);
@@ -360,8 +350,6 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<MessageSlots> slots_;    // by connection
   std::vector<uint64_t> taken_bytes_;  // by connection
   std::vector<StagedMessages> staged_;
-  QueuePairRule queue_pairs_;
-  std::vector<MessageParts> parts_;  // as staged_; empty where a connection has one queue pair
   std::vector<ActiveChannel> active_channels_;
   std::vector<Lane> lanes_;
   const char* lanes_base_ = nullptr;  // of lanes_ and slots_, for the engine's prefetches

@@ -28,7 +28,6 @@ void LaneExecutor::Visit(StateArchive& archive) {
     archive.Constant(connection.flow);  // groups are opened when first used
     archive.Count(taken_bytes_[id]);
   }
-  for (MessageParts& parts : parts_) parts.Visit(queue_pairs_, archive);
   for (int64_t& free_ps : proxy_free_ps_) archive.Instant(free_ps);
   archive.Constant(gpu_speeds_.size());
   for (const double speed : gpu_speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));

@@ -50,10 +50,7 @@ std::vector<LaneExecutor::Waiting> LaneExecutor::WaitingLanes() const {
                   .is_under_way = false,
                   .obstacles = {}};
     if (cause->connection != kNone && connections_[cause->connection].network) {
-      // Of several queue pairs the first that something is under way on.
-      uint32_t queue_pair = connections_[cause->connection].flow;
-      const uint32_t last = queue_pair + queue_pairs_.count - 1;
-      while (queue_pair < last && !rdma_.IsUnderWay(queue_pair)) ++queue_pair;
+      const uint32_t queue_pair = connections_[cause->connection].flow;
       entry.transport = rdma_.Describe(queue_pair);
       entry.obstacles = rdma_.ObstaclesOf(queue_pair);
       entry.is_under_way = rdma_.IsUnderWay(queue_pair);

@@ -118,8 +118,6 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->nccl = nccl.planner;
   scenario->nic.ib_timeout = nccl.ib_timeout;
   scenario->nic.ib_retry_cnt = nccl.ib_retry_cnt;
-  scenario->nic.queue_pairs_per_connection = nccl.queue_pairs_per_connection;
-  scenario->nic.split_over_queue_pairs = nccl.split_over_queue_pairs;
   return scenario;
 }
 

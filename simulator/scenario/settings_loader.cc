@@ -41,11 +41,6 @@ constexpr uint32_t kFirstPxnVersion = 21200;
 constexpr uint32_t kFirstP2pNetVersion = 21400;
 constexpr uint32_t kFirstP2pNvlVersion = 21600;
 constexpr uint32_t kFirstPatVersion = 22300;
-// NCCL_IB_SPLIT_DATA_ON_QPS: the first, and the first that does not do so by itself.
-constexpr uint32_t kFirstSplitVersion = 21800;
-constexpr uint32_t kNoSplitVersion = 22000;
-// As many as LaneExecutor tells apart.
-constexpr uint32_t kQueuePairsMax = 16;
 // Parts of Send and Recv are multiples of 4 KiB (addP2pToPlan, src/enqueue.cc).
 constexpr uint64_t kP2pChunkBytesMin = 4096;
 constexpr uint64_t kNvlsChunkBytesMin = 16u << 10;
@@ -140,6 +135,8 @@ void RefuseUnmodelled(const ProtoCursor& nccl, Diagnostics& diagnostics) {
     const char* as;
   };
   static constexpr std::array kVariables = {
+      Variable{"IB_QPS_PER_CONNECTION", 1, "a connection has one queue pair"},
+      Variable{"IB_SPLIT_DATA_ON_QPS", 0, "a message goes by one queue pair"},
       Variable{"COLLNET_ENABLE", 0, "switches between servers do not reduce"},
       Variable{"NTHREADS", 512, "rates and latencies are those of full CTAs"},
       Variable{"NSOCKS_PERTHREAD", 0, "the network is RDMA; there are no sockets"},
@@ -178,21 +175,6 @@ void LoadChannelLimits(const ProtoCursor& nccl, NcclSettings& settings, Diagnost
   nccl.Error(diagnostics, min_field,
              fmt::format("{} is more than {}, {}", settings.min_nchannels, max_field,
                          settings.max_nchannels));
-}
-
-// NCCL_PARAM(IbSplitDataOnQps, …), src/transport/net_ib: 1 in 2.18 and 2.19, 0 since.
-void LoadQueuePairs(const ProtoCursor& nccl, uint32_t version, NcclBlock& block,
-                    Diagnostics& diagnostics) {
-  block.queue_pairs_per_connection = static_cast<uint32_t>(
-      nccl.Number(diagnostics, "IB_QPS_PER_CONNECTION", 1, 1, kQueuePairsMax));
-  const bool splits = version >= kFirstSplitVersion && version < kNoSplitVersion;
-  block.split_over_queue_pairs =
-      nccl.Number(diagnostics, "IB_SPLIT_DATA_ON_QPS", splits ? 1 : 0, 0, 1) == 1;
-  if (nccl.Has("IB_SPLIT_DATA_ON_QPS") && block.queue_pairs_per_connection == 1 &&
-      !nccl.IsDoubtful("IB_QPS_PER_CONNECTION")) {
-    nccl.Error(diagnostics, "IB_SPLIT_DATA_ON_QPS",
-               "has no effect on one queue pair (expected IB_QPS_PER_CONNECTION: 2 or more)");
-  }
 }
 
 // A size between `min_bytes` and the buffer's.
@@ -349,7 +331,6 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
   planner.pat_enable = number("PAT_ENABLE", planner.pat_enable, 0, 2);
   planner.nchannels_per_net_peer =
       number("NCHANNELS_PER_NET_PEER", planner.nchannels_per_net_peer, 1, kChannelsMax);
-  LoadQueuePairs(*nccl, planner.version, block, diagnostics);
   RefuseUnmodelled(*nccl, diagnostics);
   LoadChoices(*nccl, planner, diagnostics);
   planner.pxn_disable = nccl->Flag("PXN_DISABLE", planner.pxn_disable);
@@ -361,7 +342,6 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
   refuse_before("P2P_NET_CHUNKSIZE", kFirstP2pNetVersion);
   refuse_before("P2P_NVL_CHUNKSIZE", kFirstP2pNvlVersion);
   refuse_before("PAT_ENABLE", kFirstPatVersion);
-  refuse_before("IB_SPLIT_DATA_ON_QPS", kFirstSplitVersion);
   return block;
 }
 

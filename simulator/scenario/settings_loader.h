@@ -18,13 +18,11 @@
 
 namespace railyard {
 
-// All but `planner` belongs into NicSettings: it is the queue pairs'.
+// `ib_timeout` and `ib_retry_cnt` belong into NicSettings: they are the queue pairs'.
 struct NcclBlock {
   NcclSettings planner;
   uint32_t ib_timeout = 0;
   uint32_t ib_retry_cnt = 0;
-  uint32_t queue_pairs_per_connection = 1;
-  bool split_over_queue_pairs = false;
 };
 
 // `trace_version` is the version a log states, used where the scenario states none; may be empty.

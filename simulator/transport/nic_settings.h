@@ -27,9 +27,6 @@ struct NicSettings {
   // Architecture Specification 1.7, 9.7.5.1.3; NCCL_IB_TIMEOUT, NCCL_IB_RETRY_CNT).
   uint32_t ib_timeout = 20;
   uint32_t ib_retry_cnt = 7;
-  // NCCL_IB_QPS_PER_CONNECTION and NCCL_IB_SPLIT_DATA_ON_QPS.
-  uint32_t queue_pairs_per_connection = 1;
-  bool split_over_queue_pairs = false;
   // Packets a queue sends in its turn, before the next one's: the arbiter's quantum. 1 is the
   // fairest; more makes fewer events.
   uint32_t burst_packets = 1;

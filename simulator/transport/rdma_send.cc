@@ -22,10 +22,6 @@ void RdmaTransport::PostReceives(uint32_t queue_pair, uint32_t count) {
 
 void RdmaTransport::PostClearToSend(uint32_t queue_pair) {
   PostReceives(queue_pair, 1);
-  PostClearToSendElement(queue_pair);
-}
-
-void RdmaTransport::PostClearToSendElement(uint32_t queue_pair) {
   PostMessage(2 * queue_pair + 1, kClearToSendBytes);
 }
 

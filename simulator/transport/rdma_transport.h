@@ -64,8 +64,6 @@ class RdmaTransport {
   // The receiver grants one message, as NCCL does: posts a receive and appends an element to the
   // clear-to-send queue.
   void PostClearToSend(uint32_t queue_pair);
-  // The element alone: the receive is on another queue pair.
-  void PostClearToSendElement(uint32_t queue_pair);
 
   void Serve(uint32_t port);     // EventClass::kPort, after the first_port
   void OnTimer(uint32_t queue);  // EventClass::kTimer

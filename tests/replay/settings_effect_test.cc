@@ -54,11 +54,6 @@ const char* const kNvls =
 const char* const kPat =
     "fabric { rail_optimized { servers: 4 gpus_per_server: 1 } }\n"
     "workload { program { collectives { kind: ALL_GATHER bytes: \"1MiB\" } } }\n";
-// Each queue pair has a way of its own.
-const std::string kOverSpines =
-    "fabric { preset: \"h100-4x8-leaf-spine\" }\n"
-    "workload { program { collectives { kind: ALL_REDUCE bytes: \"32MiB\" } } algorithm: RING "
-    "protocol: SIMPLE }\n";
 // A ring's way off a server is down for 2 ms.
 const char* const kFlap =
     "fabric { rail_optimized { servers: 2 } }\n"
@@ -168,8 +163,6 @@ const std::vector<Setting>& Settings() {
       {"nccl.NVLS_ENABLE", "false", kTuned},
       {"nccl.NVLS_CHUNKSIZE", "\"32KiB\"", kNvls},
       {"nccl.PAT_ENABLE", "0", kPat},
-      {"nccl.IB_QPS_PER_CONNECTION", "4", kOverSpines},
-      {"nccl.IB_SPLIT_DATA_ON_QPS", "1", kOverSpines + "nccl { IB_QPS_PER_CONNECTION: 4 }\n"},
       {"network.network_flow_control", "NONE", kPaused},
       {"network.credit", "\"32KiB\"", Incast("network { network_flow_control: CREDITS }\n")},
       {"network.nvlink_credit", "\"8KiB\"", kInOneServer},
@@ -224,8 +217,10 @@ INSTANTIATE_TEST_SUITE_P(Settings, SettingsEffectTest, ::testing::ValuesIn(Setti
 
 // Variables of NCCL's that are not modelled (tests/scenario/settings_loader_test.cc).
 bool IsRefused(const std::string& path) {
-  static const std::set<std::string> refused = {"nccl.COLLNET_ENABLE", "nccl.NTHREADS",
-                                                "nccl.NSOCKS_PERTHREAD", "nccl.SOCKET_NTHREADS"};
+  static const std::set<std::string> refused = {
+      "nccl.IB_QPS_PER_CONNECTION", "nccl.IB_SPLIT_DATA_ON_QPS",
+      "nccl.COLLNET_ENABLE",        "nccl.NTHREADS",
+      "nccl.NSOCKS_PERTHREAD",      "nccl.SOCKET_NTHREADS"};
   return refused.contains(path);
 }
 

@@ -121,38 +121,6 @@ TEST_F(AlgorithmsTest, BothFormsOfPortsGiveOneFingerprint) {
   }
 }
 
-// The same bytes by other queue pairs, on which other packets wait for one another; what was lost
-// on one of them is sent again there, and nothing of it depends on the cache or the ports' form.
-TEST_F(AlgorithmsTest, ConnectionsOfSeveralQueuePairsCarryTheSame) {
-  const std::string scenario =
-      "fabric { preset: \"h100-4x8-leaf-spine\" }\n"
-      "workload { program { repeat: 30 collectives { kind: ALL_REDUCE bytes: \"72KiB\" "
-      "compute_before: \"3ms\" } } algorithm: RING protocol: SIMPLE }\n";
-  const auto run = [&](const std::string& nccl, const std::string& option,
-                       const std::string& more = "") {
-    EndedRun ended = RunText(scenario + "nccl { " + nccl + " }\n" + more, {option});
-    EXPECT_EQ(ended.exit.status, 0) << ended.exit.errors;
-    EXPECT_TRUE(ended.At("conservation.ok").GetBool());
-    return ended;
-  };
-  const int64_t bytes = run("CROSS_NIC: 2", "--quiet").OfTier("NIC_LEAF", "payload_bytes");
-  for (const char* nccl :
-       {"IB_QPS_PER_CONNECTION: 3", "IB_QPS_PER_CONNECTION: 4 IB_SPLIT_DATA_ON_QPS: 1"}) {
-    const EndedRun ended = run(nccl, "--quiet");
-    EXPECT_EQ(ended.OfTier("NIC_LEAF", "payload_bytes"), bytes) << nccl;
-    EXPECT_GT(ended.Integer("collectives.replayed"), 0) << nccl;
-    const std::string fingerprint = ended.Text("fingerprint");
-    EXPECT_EQ(run(nccl, "--verify-replay-cache").Text("fingerprint"), fingerprint) << nccl;
-    EXPECT_EQ(run(nccl, "--no-replay-cache").Text("fingerprint"), fingerprint) << nccl;
-    EXPECT_EQ(run(nccl, "--quiet", "network { form: GENERAL }\n").Text("fingerprint"), fingerprint)
-        << nccl;
-    const EndedRun flapped = run(std::string(nccl) + " IB_TIMEOUT: 10", "--quiet",
-                                 LinkDown("server0/nic0--leaf0", "3050us", "3600us"));
-    EXPECT_GT(flapped.Drops()["LINK_DOWN"], 0) << nccl;
-    EXPECT_EQ(flapped.Text("status"), "COMPLETED") << nccl;
-  }
-}
-
 // What is lost on the way is sent again, whatever the algorithm.
 TEST_F(AlgorithmsTest, AFlapIsRiddenOut) {
   for (const auto& [algorithm, protocol] :

@@ -67,7 +67,11 @@ TEST(SettingsLoaderTest, NcclVariablesThatAreNotModelledAreRefused) {
   };
   const char* const no_sockets = "the network is RDMA; there are no sockets (expected 0, or none)";
   for (const auto& [name, modelled, value, why] :
-       {std::tuple("COLLNET_ENABLE", 0, 1,
+       {std::tuple("IB_QPS_PER_CONNECTION", 1, 4,
+                   "a connection has one queue pair (expected 1, or none)"),
+        std::tuple("IB_SPLIT_DATA_ON_QPS", 0, 1,
+                   "a message goes by one queue pair (expected 0, or none)"),
+        std::tuple("COLLNET_ENABLE", 0, 1,
                    "switches between servers do not reduce (expected 0, or none)"),
         std::tuple("NTHREADS", 512, 256,
                    "rates and latencies are those of full CTAs (expected 512, or none)"),
@@ -77,27 +81,6 @@ TEST(SettingsLoaderTest, NcclVariablesThatAreNotModelledAreRefused) {
               refusal(name, value, why));
     EXPECT_EQ(FindingsBeside(fmt::format("nccl {{ {}: {} }}", name, modelled)), "");
   }
-}
-
-// NCCL_PARAM(IbQpsPerConn, …) and NCCL_PARAM(IbSplitDataOnQps, …), src/transport/net_ib.
-TEST(SettingsLoaderTest, QueuePairsOfAConnectionAreNccls) {
-  const auto nic = [](const std::string& fields) {
-    return LoadBeside("nccl { " + fields + " }")->nic;
-  };
-  EXPECT_EQ(nic("").queue_pairs_per_connection, 1u);
-  EXPECT_EQ(nic("IB_QPS_PER_CONNECTION: 4").queue_pairs_per_connection, 4u);
-  EXPECT_FALSE(nic("IB_QPS_PER_CONNECTION: 4").split_over_queue_pairs);
-  EXPECT_TRUE(nic("IB_QPS_PER_CONNECTION: 4 IB_SPLIT_DATA_ON_QPS: 1").split_over_queue_pairs);
-  EXPECT_TRUE(nic("IB_QPS_PER_CONNECTION: 4 version: \"2.19.4\"").split_over_queue_pairs);
-  EXPECT_EQ(FindingsBeside("nccl { IB_QPS_PER_CONNECTION: 17 }"),
-            ":3:8: error: nccl.IB_QPS_PER_CONNECTION: 17 is out of range (expected 1 to 16)\n");
-  EXPECT_EQ(FindingsBeside("nccl { IB_SPLIT_DATA_ON_QPS: 1 }"),
-            ":3:8: error: nccl.IB_SPLIT_DATA_ON_QPS: has no effect on one queue pair (expected "
-            "IB_QPS_PER_CONNECTION: 2 or more)\n");
-  EXPECT_EQ(FindingsBeside("nccl { version: \"2.17.1\" IB_QPS_PER_CONNECTION: 2 "
-                           "IB_SPLIT_DATA_ON_QPS: 1 }"),
-            ":3:51: error: nccl.IB_SPLIT_DATA_ON_QPS: NCCL has it from 2.18 on, the job's is "
-            "2.17.1\n");
 }
 
 // Of channels and CTAs the stricter limits hold.
