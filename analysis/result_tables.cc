@@ -240,6 +240,8 @@ std::vector<Figure> FiguresOfRun(const RunResult& r) {
       {"cnp", Integer(r.transport.cnp)},
       {"pfc_pause_ps", Integer(r.transport.pfc_pause_ps)},
       {"qp_errors", Integer(r.transport.qp_errors)},
+      {"port_failovers", Integer(r.transport.port_failovers)},
+      {"port_recoveries", Integer(r.transport.port_recoveries)},
       {"injected_bytes", Integer(r.conservation.injected_bytes)},
       {"replicated_bytes", Integer(r.conservation.replicated_bytes)},
       {"delivered_bytes", Integer(r.conservation.delivered_bytes)},

@@ -110,6 +110,8 @@ struct TransportCounters {
   uint64_t cnp = 0;
   uint64_t pfc_pause_ps = 0;
   uint64_t qp_errors = 0;
+  uint64_t port_failovers = 0;
+  uint64_t port_recoveries = 0;
 };
 
 // Payload bytes of data packets (headers not counted), over the whole run.

@@ -394,6 +394,10 @@ class RunTable {
     add(t.ecn_marked, "ECN mark");
     add(t.cnp, "congestion notification");
     add(t.qp_errors, "queue-pair error");
+    add(t.port_failovers, "port failover");
+    if (t.port_recoveries > 0) {
+      counters.push_back(fmt::format("{} of them back in use", t.port_recoveries));
+    }
     if (t.pfc_pause_ps > 0) {
       counters.push_back(
           fmt::format("{} paused by PFC", FormatDuration(static_cast<int64_t>(t.pfc_pause_ps))));

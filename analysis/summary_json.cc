@@ -203,6 +203,8 @@ class SummaryWriter {
     Put("cnp", transport.cnp);
     Put("pfc_pause_ps", transport.pfc_pause_ps);
     Put("qp_errors", transport.qp_errors);
+    Put("port_failovers", transport.port_failovers);
+    Put("port_recoveries", transport.port_recoveries);
     writer_.EndObject();
   }
 

@@ -65,6 +65,7 @@ enum class ReplayCacheMode : uint8_t {
 // How collectives become transfers, and what the GPUs' side of them costs.
 struct ReplayRules {
   NcclSettings nccl;
+  NetIbSettings net_ib;
   GpuCosts gpu;
   ReplayChoice forced;  // StatedChoice
   ReplayCacheMode cache = ReplayCacheMode::kOn;
@@ -134,6 +135,7 @@ class ReplayEngine final : private LaneObserver {
   const LaneExecutor& executor() const { return *executor_; }
   // Of all executors there were.
   RdmaCounters rdma_counters() const;
+  PortCounters port_counters() const;
   const std::vector<CollectiveTimes>& times() const { return times_; }
   // By collective, where paths are kept: of its last rank's end, from its first rank's start on.
   const std::vector<CriticalPath>& paths() const { return paths_; }
@@ -314,6 +316,7 @@ class ReplayEngine final : private LaneObserver {
   EcmpRouting& routing_;
   std::unique_ptr<LaneExecutor> executor_;
   RdmaCounters counters_before_;  // of executors that are gone
+  PortCounters port_counters_before_;
   std::vector<Communicator> communicators_;
   ProgramOrder order_;
   std::vector<uint32_t> first_number_;  // by rank: of its operations

@@ -84,6 +84,7 @@ void ReplayEngine::RestartAt(const std::vector<uint32_t>& first_of_rank,
   SIM_CHECK(is_halted_ && IsGone(), "a job restarts while some of it is left");
   is_halted_ = false;
   counters_before_ += executor_->rdma().counters();
+  port_counters_before_ += executor_->port_counters();
   std::vector<double> speeds(graph_.gpus().size());
   for (uint32_t gpu = 0; gpu < speeds.size(); ++gpu) speeds[gpu] = executor_->SpeedOfGpu(gpu);
   observer_.OnConnectionsGone();
@@ -113,6 +114,12 @@ void ReplayEngine::RestartAt(const std::vector<uint32_t>& first_of_rank,
 RdmaCounters ReplayEngine::rdma_counters() const {
   RdmaCounters counters = counters_before_;
   counters += executor_->rdma().counters();
+  return counters;
+}
+
+PortCounters ReplayEngine::port_counters() const {
+  PortCounters counters = port_counters_before_;
+  counters += executor_->port_counters();
   return counters;
 }
 

@@ -207,6 +207,9 @@ class Recorder {
     result_.transport.timeouts = rdma.timeouts;
     result_.transport.nacks = rdma.nacks;
     result_.transport.qp_errors = rdma.queue_pair_errors;
+    const PortCounters ports = replay_.port_counters();
+    result_.transport.port_failovers = ports.failovers;
+    result_.transport.port_recoveries = ports.recoveries;
   }
 
   void RecordConservation() {

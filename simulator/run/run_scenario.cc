@@ -76,6 +76,7 @@ class Simulation {
     replay_ =
         std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, scenario.job,
                                        ReplayRules{.nccl = scenario.nccl,
+                                                   .net_ib = scenario.net_ib,
                                                    .gpu = scenario.gpu,
                                                    .forced = scenario.forced_replay,
                                                    .cache = options.replay_cache,

@@ -30,6 +30,9 @@ class TransportListener {
   // connections.
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
+  // What was sent by RdmaTransport::SendUnreliable() is there.
+  virtual void OnUnreliableSend(uint32_t /*connection*/, bool /*at_receiver*/,
+                                uint32_t /*immediate*/) {}
   // The connection is broken for good.
   virtual void OnConnectionError(uint32_t connection, const std::string& why) = 0;
 };

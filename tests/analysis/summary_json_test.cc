@@ -54,7 +54,7 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
   EXPECT_THAT(Keys(summary["drops"][0]), ElementsAre("reason", "count"));
   EXPECT_THAT(Keys(summary["transport"]),
               ElementsAre("retransmitted_packets", "timeouts", "ecn_marked", "cnp", "pfc_pause_ps",
-                          "qp_errors"));
+                          "qp_errors", "port_failovers", "port_recoveries"));
   EXPECT_THAT(Keys(summary["faults"][0]),
               ElementsAre("name", "kind", "target", "from_ps", "until_ps", "begins",
                           "dropped_packets", "retransmitted_bytes", "collectives_hit", "ranks_hit",
