@@ -182,7 +182,7 @@ ResultTable FaultsTable(const RunResult& result) {
                          {Text(fault.name), Text(fault.kind), Text(fault.target),
                           Time(fault.from_ps), Time(fault.until_ps), Integer(fault.begins),
                           Integer(fault.dropped_packets), Integer(fault.retransmitted_bytes),
-                          Integer(fault.collectives_hit), Integer(fault.ranks_hit),
+                          Integer(fault.collectives.size()), Integer(fault.ranks_hit),
                           Integer(fault.bytes_hit), TimeOrNegative(fault.time_to_detect_ps),
                           TimeOrNegative(fault.first_retransmission_ps),
                           TimeOrNegative(fault.time_to_recover_ps),

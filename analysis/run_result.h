@@ -84,7 +84,7 @@ struct FaultResult {
   uint64_t begins = 0;   // how often it began
   uint64_t dropped_packets = 0;
   uint64_t retransmitted_bytes = 0;      // payload sent again by who had lost something to it
-  uint32_t collectives_hit = 0;          // that lost a packet to it
+  std::vector<uint32_t> collectives;     // that lost a packet to it, ascending
   uint32_t ranks_hit = 0;                // that sent or were to receive such a packet
   uint64_t bytes_hit = 0;                // sizes of the collectives that were
   int64_t time_to_detect_ps = -1;        // that links are down, since from_ps; -1: nobody did
@@ -152,10 +152,19 @@ struct RestartResult {
   std::string last_failure;
 };
 
+// Of a job that was aborted for an error.
+struct AbortResult {
+  int64_t first_error_ps = -1;  // when the first rank was told of one; -1: there was none
+  uint32_t ranks_with_error = 0;
+  uint32_t ranks_hung = 0;   // in a collective, and told of none
+  int64_t detection_ps = 0;  // from the first error until the last of these had been ended
+};
+
 struct RunResult {
   std::string scenario;
   uint64_t seed = 0;
   RunStatus status = RunStatus::kCompleted;
+  AbortResult abort;
   std::string status_detail;  // why aborted or who waits for whom; one or several lines
   std::string fingerprint;    // 32 hex digits
   int64_t simulated_time_ps = 0;

@@ -985,12 +985,16 @@ void LaneExecutor::OnLossRecovered(uint32_t id) {
   observer_.OnLossRecovered(id & ~(kRelayLeg | kSwitchSum));
 }
 
-void LaneExecutor::OnConnectionError(uint32_t id, const std::string& why) {
+void LaneExecutor::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
   if (TransportListener* const owner = OwnerOf(id)) {
-    owner->OnConnectionError(id, why);
+    owner->OnConnectionError(id, at_sender, why);
     return;
   }
-  if (!is_halted_) observer_.OnConnectionError(id & ~(kRelayLeg | kSwitchSum), why);
+  if (is_halted_) return;
+  const uint32_t connection = id & ~(kRelayLeg | kSwitchSum);
+  observer_.OnConnectionError(connection, at_sender, why);
+  // What NVLink has lost is never sent again: GPUs that it joins go no further.
+  if (id != connection || !connections_[connection].network) Halt();
 }
 
 }  // namespace railyard

@@ -51,7 +51,7 @@ class LaneObserver {
   virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
-  virtual void OnConnectionError(uint32_t connection, const std::string& why) = 0;
+  virtual void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) = 0;
   // A GPU took in payload of a collective that is watched.
   virtual void OnPayloadTaken(uint32_t /*collective*/, uint64_t /*bytes*/) {}
 };
@@ -241,7 +241,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
   void OnUnreliableSend(uint32_t connection, bool at_receiver, uint32_t immediate) override;
-  void OnConnectionError(uint32_t connection, const std::string& why) override;
+  void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
 
   uint32_t ConnectionBetween(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
                              ConnectionUse use);

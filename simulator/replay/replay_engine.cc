@@ -512,14 +512,22 @@ void ReplayEngine::OnRetransmission(uint32_t connection) { observer_.OnRetransmi
 
 void ReplayEngine::OnLossRecovered(uint32_t connection) { observer_.OnLossRecovered(connection); }
 
-void ReplayEngine::OnConnectionError(uint32_t id, const std::string& why) {
+void ReplayEngine::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
   if (is_aborted()) return;
   const Connection& connection = executor_->connections()[id];
-  Fail(fmt::format("rank {} to rank {}: {}", connection.from_gpu, connection.to_gpu, why));
+  observer_.OnRankError(
+      at_sender ? connection.injecting_gpu : connection.to_gpu,
+      fmt::format("rank {} to rank {}: {}", connection.from_gpu, connection.to_gpu, why));
 }
 
-void ReplayEngine::Fail(const std::string& why) {
-  if (!observer_.OnJobFailed(why)) Abort(why);
+std::vector<uint32_t> ReplayEngine::RanksInCollectives() const {
+  std::vector<uint32_t> ranks;
+  for (const Running& running : running_) {
+    if (running.rank != kNone) ranks.push_back(running.rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
 }
 
 void ReplayEngine::Abort(const std::string& why) {

@@ -46,9 +46,9 @@ class ReplayObserver {
   virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
-  // A queue pair or NVLink of the job failed. True: the job is to begin again, as the observer says
-  // by RestartAt(); false: it is aborted.
-  virtual bool OnJobFailed(const std::string& /*why*/) { return false; }
+  // A queue pair or NVLink of the job failed, and that rank's process is told. What becomes of the
+  // job is the observer's business: RestartAt(), Abort().
+  virtual void OnRankError(uint32_t rank, const std::string& why) = 0;
   // The programs of a job that failed are gone, with all connections.
   virtual void OnConnectionsGone() {}
   // A watched collective begins, or so much of its payload has been taken in; 1: all.
@@ -122,14 +122,15 @@ class ReplayEngine final : private LaneObserver {
   // those of ProgramOrder::RestartAt. Precondition: IsGone().
   void RestartAt(const std::vector<uint32_t>& first_of_rank,
                  const std::vector<uint32_t>& each_of_rank, int64_t computed_ps);
-  // Fails the job as a queue pair's error does: it may begin again.
-  void Fail(const std::string& why);
   // Ends it for good.
   void Abort(const std::string& why);
+  uint32_t rank_count() const { return job_.rank_count; }
   // Of a rank: operations that have begun, since the first begin or the last restart at them.
   uint32_t begun_of_rank(uint32_t rank) const { return begun_[rank]; }
   // When the running operation that began last did; 0: none runs.
   int64_t last_running_begin_ps() const;
+  // Those that are in one, ascending.
+  std::vector<uint32_t> RanksInCollectives() const;
 
   LaneExecutor& executor() { return *executor_; }
   const LaneExecutor& executor() const { return *executor_; }
@@ -294,7 +295,7 @@ class ReplayEngine final : private LaneObserver {
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
-  void OnConnectionError(uint32_t connection, const std::string& why) override;
+  void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
   void OnPayloadTaken(uint32_t collective, uint64_t bytes) override;
 
   struct Watched {

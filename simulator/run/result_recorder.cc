@@ -185,7 +185,7 @@ class Recorder {
       }
       row.dropped_packets = losses.packets;
       row.retransmitted_bytes = losses.retransmitted_bytes;
-      row.collectives_hit = static_cast<uint32_t>(losses.collectives.size());
+      row.collectives.assign(losses.collectives.begin(), losses.collectives.end());
       row.ranks_hit = static_cast<uint32_t>(losses.gpus.size());
       for (const uint32_t collective : losses.collectives) {
         row.bytes_hit += scenario_.job.collectives[collective].bytes;

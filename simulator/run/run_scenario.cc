@@ -21,6 +21,7 @@
 #include "simulator/replay/replay_engine.h"
 #include "simulator/run/added_time.h"
 #include "simulator/run/baseline.h"
+#include "simulator/run/job_aborter.h"
 #include "simulator/run/job_restarter.h"
 #include "simulator/run/loss_recorder.h"
 #include "simulator/run/result_recorder.h"
@@ -115,12 +116,25 @@ class Simulation {
       if (collective != FaultAnchor::kNone) replay_->WatchProgress(collective);
     }
     Watchdog::OnBark on_bark;
+    aborter_ = std::make_unique<JobAborter>(
+        scenario.restart.restarts ? scenario.restart.detection : scenario.watchdog.detection,
+        *replay_, engine_);
     if (scenario.restart.restarts) {
       restarter_ = std::make_unique<JobRestarter>(scenario, *replay_, engine_, pairs_);
-      on_bark = [this](const std::string& why) { return restarter_->OnJobFailed(why); };
-      losses_.SetRestartHooks({.on_job_failed = on_bark,
-                               .on_connections_gone = [this] { restarter_->OnConnectionsGone(); }});
     }
+    // Ranks that hang since an error are no stall: it is known how they end.
+    on_bark = [this](const std::string& why) {
+      return aborter_->has_error() || (restarter_ && restarter_->OnJobFailed(why));
+    };
+    losses_.SetJobHooks({.on_rank_error =
+                             [this](uint32_t rank, const std::string& why) {
+                               if (!aborter_->has_error() && restarter_ &&
+                                   restarter_->OnJobFailed(why)) {
+                                 return;
+                               }
+                               aborter_->OnRankError(rank, why);
+                             },
+                         .on_connections_gone = [this] { restarter_->OnConnectionsGone(); }});
     if (scenario.watchdog.no_progress_ps > 0) {
       watchdog_ =
           std::make_unique<Watchdog>(scenario.watchdog, engine_, *network_, *replay_, on_bark);
@@ -141,6 +155,7 @@ class Simulation {
                                      .faults = *faults_,
                                      .pairs = pairs_});
     if (restarter_) result.restart = restarter_->result();
+    result.abort = aborter_->result();
     result.restart.save_ps = SavePs();
     result.events = engine_.EventCount();
     if (result.status == RunStatus::kStalled) result.simulated_time_ps = engine_.NowPs();
@@ -226,6 +241,7 @@ class Simulation {
   std::unique_ptr<BackgroundLoad> load_;
   std::unique_ptr<CircuitScheduler> circuits_;
   std::unique_ptr<Baseline> baseline_;
+  std::unique_ptr<JobAborter> aborter_;
   std::unique_ptr<JobRestarter> restarter_;
   std::unique_ptr<Watchdog> watchdog_;
 };

@@ -18,18 +18,18 @@ constexpr uint32_t kRecordBytes = 128;
 
 }  // namespace
 
-void StripedConnections::OnConnectionError(uint32_t number, const std::string& why) {
+void StripedConnections::OnConnectionError(uint32_t number, bool at_sender,
+                                           const std::string& why) {
   const Use& use = uses_[number - first_number_];
   Stripe& stripe = stripes_[use.stripe];
-  const bool is_of_data = rdma_.IsBroken(use.queue_pair, true) && !use.is_dead_at_sender;
   // A probe asks on the sender's behalf whichever way it is lost.
-  const bool at_sender = is_of_data || use.is_probe;
+  at_sender = at_sender || use.is_probe;
   End& end = at_sender ? stripe.sender : stripe.receiver;
   if (end.has_failed[use.device]) return;
   const bool others_work = std::count(end.has_failed.begin(), end.has_failed.end(), true) == 0 &&
                            stripe.device_count > 1;
   if (!settings_.port_failover || !others_work || !why.starts_with(kRetryExceeded)) {
-    listener_.OnConnectionError(stripe.connection, why);
+    listener_.OnConnectionError(stripe.connection, at_sender, why);
     return;
   }
   ++counters_.failovers;

@@ -244,7 +244,7 @@ void RdmaTransport::Break(uint32_t queue_id, const std::string& why) {
   if (queue.Is(SendQueue::kBroken)) return;
   queue.Set(SendQueue::kBroken);
   ++counters_.queue_pair_errors;
-  listener_.OnConnectionError(PairOf(queue_id).connection, why);
+  listener_.OnConnectionError(PairOf(queue_id).connection, IsData(queue_id), why);
 }
 
 }  // namespace railyard

@@ -108,10 +108,6 @@ class RdmaTransport {
   // "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send unacknowledged)", to explain
   // what a queue pair waits for.
   std::string Describe(uint32_t queue_pair) const;
-  // Whether the queue has used up its retries or was put into the error state.
-  bool IsBroken(uint32_t queue_pair, bool of_data) const {
-    return send_queues_[of_data ? 2 * queue_pair : 2 * queue_pair + 1].Is(SendQueue::kBroken);
-  }
   // Whether anything posted to it is not acknowledged yet.
   bool IsUnderWay(uint32_t queue_pair) const;
   // What keeps that from arriving, or its ACKs from coming back, as things are now:

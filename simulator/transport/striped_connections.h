@@ -85,7 +85,7 @@ class StripedConnections final : public TransportListener {
   void OnRetransmission(uint32_t number) override;
   void OnLossRecovered(uint32_t number) override;
   void OnUnreliableSend(uint32_t number, bool at_receiver, uint32_t immediate) override;
-  void OnConnectionError(uint32_t number, const std::string& why) override;
+  void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:
   // What a queue pair has under way: a part of a message, sent for the n-th time.

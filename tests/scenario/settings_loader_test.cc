@@ -57,6 +57,18 @@ TEST(SettingsLoaderTest, RoutesThatNeedMoreLosslessClassesThanThereAreAreRefused
             "");
 }
 
+TEST(SettingsLoaderTest, HangingRanksAreEndedByALauncherOrTimeOut) {
+  using Detection = RestartSettings::Detection;
+  EXPECT_EQ(LoadBeside("")->watchdog.detection, Detection::kLauncher);
+  EXPECT_EQ(LoadBeside("watchdog { detection: LAUNCHER }")->watchdog.detection,
+            Detection::kLauncher);
+  EXPECT_EQ(LoadBeside("watchdog { detection: WATCHDOG }")->watchdog.detection,
+            Detection::kWatchdog);
+  EXPECT_EQ(FindingsBeside("watchdog { detection: WATCHDOG } restart {}"),
+            ":3:12: error: watchdog.detection: has no effect on a job that begins again (expected "
+            "restart.detection)\n");
+}
+
 TEST(SettingsLoaderTest, NcclVariablesAreTakenByTheirNames) {
   const auto scenario = LoadBeside(
       "nccl { version: \"2.27.5\" IB_TIMEOUT: 31 IB_RETRY_CNT: 0 CROSS_NIC: 0 BUFFSIZE: \"8MiB\" "

@@ -158,10 +158,10 @@ TEST_F(FaultKindsTest, AStormBeyondTheRetriesAbortsTheJob) {
   const EndedRun run =
       RunText(Job(8) + Fault("kind: PAUSE_STORM device: \"server1/nic3\" at: \"300us\""));
   ASSERT_EQ(run.exit.status, 3) << run.exit.errors;
-  EXPECT_NEAR(static_cast<double>(run.Integer("simulated_time_ps")),
+  EXPECT_NEAR(static_cast<double>(run.Integer("jobs.0.first_error_ps")),
               static_cast<double>(kFaultPs + 8 * TimeoutPs(8)), 2.0 * kTimerStartWithinPs);
   // It has not ended when the run does.
-  EXPECT_GE(run.Integer("transport.pfc_pause_ps"), run.Integer("simulated_time_ps") - kFaultPs);
+  EXPECT_GE(run.Integer("transport.pfc_pause_ps"), run.Integer("jobs.0.first_error_ps") - kFaultPs);
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
   EXPECT_THAT(run.exit.output, HasSubstr("IBV_WC_RETRY_EXC_ERR(12)"));
 }
@@ -233,7 +233,7 @@ TEST_F(FaultKindsTest, AGrayFailureIsNotRoutedAround) {
   const EndedRun run = RunFile(ShippedScenario("fault_gray"));
   EXPECT_EQ(run.exit.status, 3) << run.exit.errors;
   EXPECT_EQ(run.Drops().count("NO_ROUTE"), 0u);
-  EXPECT_NEAR(static_cast<double>(run.Integer("simulated_time_ps")),
+  EXPECT_NEAR(static_cast<double>(run.Integer("jobs.0.first_error_ps")),
               static_cast<double>(20 * kPsPerUs + 8 * TimeoutPs(10)), 200.0 * kPsPerUs);
   const EndedRun seen = RunFile(ShippedScenario("fault_gray"), {"--set", "faults[0].unnoticed="});
   EXPECT_EQ(seen.exit.status, 0) << seen.exit.errors;

@@ -103,9 +103,9 @@ class StripedConnectionsTest : public testing::TransportFixture {
   void OnUnreliableSend(uint32_t id, bool at_receiver, uint32_t immediate) override {
     striped_->OnUnreliableSend(id, at_receiver, immediate);
   }
-  void OnConnectionError(uint32_t id, const std::string& why) override {
-    if (id >= kFirstNumber) return striped_->OnConnectionError(id, why);
-    TransportFixture::OnConnectionError(id, why);
+  void OnConnectionError(uint32_t id, bool at_sender, const std::string& why) override {
+    if (id >= kFirstNumber) return striped_->OnConnectionError(id, at_sender, why);
+    TransportFixture::OnConnectionError(id, at_sender, why);
   }
 
   std::vector<DeviceId> gpus_;
