@@ -147,19 +147,69 @@ StretchesAroundFault StretchesAround(const RunResult& result, const FaultResult&
           .after = SummarizeStretches(std::move(after))};
 }
 
-std::optional<AddedTime> AddedByFault(const RunResult& result, const FaultResult& fault) {
-  if (!result.has_baseline) return std::nullopt;
-  AddedTime sum;
-  for (const CollectiveResult& collective : result.collectives) {
+namespace {
+
+using FaultIndices = std::vector<size_t>;
+
+// The faults among which a collective's added time is shared.
+class Causers {
+ public:
+  Causers(const RunResult& result, size_t collective) {
+    const CollectiveResult& times = result.collectives[collective];
+    int64_t last_until_ps = -1;
+    for (size_t i = 0; i < result.faults.size(); ++i) {
+      const FaultResult& fault = result.faults[i];
+      if (fault.from_ps == kNeverPs || fault.from_ps > times.last_end_ps) continue;
+      const bool is_hit = std::binary_search(fault.collectives.begin(), fault.collectives.end(),
+                                             static_cast<uint32_t>(collective));
+      const bool holds = fault.until_ps > times.first_start_ps;  // or for good
+      if (is_hit) lost_.push_back(i);
+      if (holds && fault.kind == "STRAGGLER") slow_.push_back(i);
+      if (is_hit || holds) any_.push_back(i);
+      if (fault.until_ps > last_until_ps) {
+        last_until_ps = fault.until_ps;
+        last_ = {i};
+      }
+    }
+  }
+
+  const FaultIndices& Of(int64_t AddedTime::*part) const {
+    const bool is_repetition =
+        part == &AddedTime::timeout_ps || part == &AddedTime::retransmission_ps;
+    if (is_repetition && !lost_.empty()) return lost_;
+    if (part == &AddedTime::slow_peer_ps && !slow_.empty()) return slow_;
+    return any_.empty() ? last_ : any_;
+  }
+
+ private:
+  FaultIndices lost_;
+  FaultIndices slow_;
+  FaultIndices any_;
+  FaultIndices last_;  // one, or none before the first fault
+};
+
+}  // namespace
+
+std::vector<AddedTime> AddedByFaults(const RunResult& result) {
+  if (!result.has_baseline) return {};
+  std::vector<AddedTime> sums(result.faults.size());
+  for (size_t i = 0; i < result.collectives.size(); ++i) {
+    const CollectiveResult& collective = result.collectives[i];
     if (!collective.completed || collective.baseline_duration_ps == 0) continue;
-    if (fault.from_ps == kNeverPs || collective.last_end_ps < fault.from_ps) continue;
+    const Causers causers(result, i);
     for (int64_t AddedTime::*const part :
          {&AddedTime::queueing_ps, &AddedTime::retransmission_ps, &AddedTime::timeout_ps,
           &AddedTime::rerouting_ps, &AddedTime::slow_peer_ps, &AddedTime::other_ps}) {
-      sum.*part += collective.added.*part;
+      const FaultIndices& faults = causers.Of(part);
+      int64_t left_ps = collective.added.*part;
+      for (size_t k = 0; k < faults.size(); ++k) {
+        const int64_t share_ps = left_ps / static_cast<int64_t>(faults.size() - k);
+        sums[faults[k]].*part += share_ps;
+        left_ps -= share_ps;
+      }
     }
   }
-  return sum;
+  return sums;
 }
 
 std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultResult& fault) {

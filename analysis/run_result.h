@@ -92,7 +92,7 @@ struct FaultResult {
   uint64_t begins = 0;   // how often it began
   uint64_t dropped_packets = 0;
   uint64_t retransmitted_bytes = 0;      // payload sent again by who had lost something to it
-  uint32_t collectives_hit = 0;          // that lost a packet to it
+  std::vector<uint32_t> collectives;     // that lost a packet to it, ascending
   uint32_t ranks_hit = 0;                // that sent or were to receive such a packet
   uint64_t bytes_hit = 0;                // sizes of the collectives that were
   int64_t time_to_detect_ps = -1;        // that links are down, since from_ps; -1: nobody did
@@ -118,6 +118,8 @@ struct TransportCounters {
   uint64_t cnp = 0;
   uint64_t pfc_pause_ps = 0;
   uint64_t qp_errors = 0;
+  uint64_t port_failovers = 0;
+  uint64_t port_recoveries = 0;
 };
 
 // Payload bytes of data packets (headers not counted), over the whole run.
@@ -158,6 +160,14 @@ struct RestartResult {
   std::string last_failure;
 };
 
+// Of a job that was aborted for an error.
+struct AbortResult {
+  int64_t first_error_ps = -1;  // when the first rank was told of one; -1: there was none
+  uint32_t ranks_with_error = 0;
+  uint32_t ranks_hung = 0;   // in a collective, and told of none
+  int64_t detection_ps = 0;  // from the first error until the last of these had been ended
+};
+
 // One of the jobs of a run. Its end is that of its last operation, or when it was aborted.
 struct JobResult {
   std::string name;
@@ -167,6 +177,7 @@ struct JobResult {
   int64_t end_ps = 0;
   int64_t baseline_end_ps = 0;  // of the paired fault-free run; 0 where there is none
   int64_t alone_end_ps = 0;     // alone on the same GPUs and fabric, without faults; 0: no such run
+  AbortResult abort;
 };
 
 struct RunResult {

@@ -410,19 +410,17 @@ class RunTable {
   }
 
   // What the collectives took longer, and for what; empty where nothing was added.
-  std::string AddedText(const FaultResult& fault) const {
-    const std::optional<AddedTime> added = AddedByFault(result_, fault);
-    if (!added) return "";
+  static std::string AddedText(const AddedTime& added) {
     struct Part {
       const char* name;
       int64_t time_ps;
     };
-    std::vector<Part> parts = {{"queueing", added->queueing_ps},
-                               {"retransmission", added->retransmission_ps},
-                               {"time-outs", added->timeout_ps},
-                               {"rerouting", added->rerouting_ps},
-                               {"slow or late peers", added->slow_peer_ps},
-                               {"other", added->other_ps}};
+    std::vector<Part> parts = {{"queueing", added.queueing_ps},
+                               {"retransmission", added.retransmission_ps},
+                               {"time-outs", added.timeout_ps},
+                               {"rerouting", added.rerouting_ps},
+                               {"slow or late peers", added.slow_peer_ps},
+                               {"other", added.other_ps}};
     int64_t sum_ps = 0;
     for (const Part& part : parts) sum_ps += part.time_ps;
     if (sum_ps <= 0) return "";
@@ -442,15 +440,16 @@ class RunTable {
     if (result_.faults.empty() && result_.drops.empty()) return;
     Section("Faults and losses");
     const size_t shown = std::min(result_.faults.size(), kFaultsShown);
+    const std::vector<AddedTime> added = AddedByFaults(result_);
     for (size_t i = 0; i < shown; ++i) {
       const FaultResult& fault = result_.faults[i];
       Item(fmt::format("{}: {} on {}, {}", fault.name, fault.kind, fault.target, WhenText(fault)));
       text_ += fmt::format("    lost {}, hit {} and {}\n    {}\n",
                            Plural(fault.dropped_packets, "packet"),
-                           Plural(fault.collectives_hit, "collective"),
+                           Plural(fault.collectives.size(), "collective"),
                            Plural(fault.ranks_hit, "rank"), RecoveryText(fault));
       text_ += StretchesText(fault);
-      text_ += AddedText(fault);
+      if (!added.empty()) text_ += AddedText(added[i]);
     }
     if (shown < result_.faults.size()) {
       Item(fmt::format("and {} more; all are in results.sqlite",
@@ -475,6 +474,10 @@ class RunTable {
     add(t.ecn_marked, "ECN mark");
     add(t.cnp, "congestion notification");
     add(t.qp_errors, "queue-pair error");
+    add(t.port_failovers, "port failover");
+    if (t.port_recoveries > 0) {
+      counters.push_back(fmt::format("{} of them back in use", t.port_recoveries));
+    }
     if (t.pfc_pause_ps > 0) {
       counters.push_back(
           fmt::format("{} paused by PFC", FormatDuration(static_cast<int64_t>(t.pfc_pause_ps))));

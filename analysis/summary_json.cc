@@ -207,13 +207,17 @@ class SummaryWriter {
     Put("cnp", transport.cnp);
     Put("pfc_pause_ps", transport.pfc_pause_ps);
     Put("qp_errors", transport.qp_errors);
+    Put("port_failovers", transport.port_failovers);
+    Put("port_recoveries", transport.port_recoveries);
     writer_.EndObject();
   }
 
   void WriteFaults() {
     Key("faults");
     writer_.StartArray();
-    for (const FaultResult& fault : result_.faults) {
+    const std::vector<AddedTime> added = AddedByFaults(result_);
+    for (size_t i = 0; i < result_.faults.size(); ++i) {
+      const FaultResult& fault = result_.faults[i];
       writer_.StartObject();
       PutText("name", fault.name);
       PutText("kind", fault.kind);
@@ -224,7 +228,7 @@ class SummaryWriter {
       Put("begins", fault.begins);
       Put("dropped_packets", fault.dropped_packets);
       Put("retransmitted_bytes", fault.retransmitted_bytes);
-      Put("collectives_hit", fault.collectives_hit);
+      Put("collectives_hit", fault.collectives.size());
       Put("ranks_hit", fault.ranks_hit);
       Put("bytes_hit", fault.bytes_hit);
       const auto since_begin = [](int64_t time_ps) {
@@ -240,7 +244,7 @@ class SummaryWriter {
                                         ? std::nullopt
                                         : std::optional(fault.time_to_recover_ps));
       PutTime("time_to_full_busbw_ps", TimeToFullBusbwPs(result_, fault));
-      PutAdded(AddedByFault(result_, fault));
+      PutAdded(added.empty() ? std::nullopt : std::optional(added[i]));
       writer_.EndObject();
     }
     writer_.EndArray();
@@ -286,10 +290,15 @@ class SummaryWriter {
     PutTime("lost_ps", outcome.lost_ps);
     PutReal("effective_training_time_ratio", outcome.effective_training_time_ratio);
     PutTime("rework_ps", restart.rework_ps);
-    PutTime("detection_ps", restart.detection_ps);
+    PutTime("detection_ps", restart.detection_ps + job.abort.detection_ps);
     PutTime("requeue_ps", restart.requeue_ps);
     PutTime("load_ps", restart.load_ps);
     PutTime("save_ps", restart.save_ps);
+    const AbortResult& abort = job.abort;
+    PutTime("first_error_ps",
+            abort.first_error_ps < 0 ? std::nullopt : std::optional(abort.first_error_ps));
+    Put("ranks_with_error", abort.ranks_with_error);
+    Put("ranks_hung", abort.ranks_hung);
     writer_.EndObject();
   }
 

@@ -179,6 +179,15 @@ std::optional<DeviceId> FabricGraph::NicOfGpu(DeviceId gpu) const {
   return std::nullopt;
 }
 
+std::vector<LinkId> FabricGraph::WiresOfNic(DeviceId nic) const {
+  std::vector<LinkId> wires;
+  for (const auto& edge : boost::make_iterator_range(boost::out_edges(nic, *graph_))) {
+    const LinkId wire = link_of_edge(edge);
+    if (link(wire).tier != Tier::kHost) wires.push_back(wire);
+  }
+  return wires;
+}
+
 std::vector<DeviceId> FabricGraph::SharedNvSwitches(DeviceId gpu_a, DeviceId gpu_b) const {
   std::vector<DeviceId> shared;
   if (gpu_a == gpu_b) return shared;

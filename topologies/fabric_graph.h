@@ -152,6 +152,8 @@ class FabricGraph {
   // The NIC a GPU uses by default: of its own server, same local index modulo the server's NICs; if
   // no HOST cable joins the two, the first NIC one does join; none if there is no such NIC.
   std::optional<DeviceId> NicOfGpu(DeviceId gpu) const;
+  // The links by which a NIC leaves for the network, one a port, in the order of its cables.
+  std::vector<LinkId> WiresOfNic(DeviceId nic) const;
   // NVSwitches cabled to both GPUs, in order; empty if they share no island.
   std::vector<DeviceId> SharedNvSwitches(DeviceId gpu_a, DeviceId gpu_b) const;
   // By what NVLink joins two GPUs: over each NVSwitch cabled to both, or, where there is none, over

@@ -205,6 +205,24 @@ Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy,
   return path;
 }
 
+Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy,
+                          const PortPins& pins) const {
+  SIM_CHECK(!IsValiant(graph_.routing), "a path between ports by way of a detour");
+  const auto ends = FindNics(from, to);
+  if (!ends || !ViewOf(ends->from).up[pins.first]) return {};
+  Path path;
+  if (ends->first) path.push_back(*ends->first);
+  path.push_back(pins.first);
+  if (pins.first != pins.last) {
+    const DeviceId last_switch = graph_.link_source(pins.last);
+    if (!Append(graph_.link_target(pins.first), last_switch, entropy, path)) return {};
+    if (!ViewOf(last_switch).up[pins.last]) return {};
+    path.push_back(pins.last);
+  }
+  if (ends->last) path.push_back(*ends->last);
+  return path;
+}
+
 bool EcmpRouting::Append(DeviceId from, DeviceId to, uint64_t entropy, Path& path) const {
   const View* view = nullptr;
   Destination destination;

@@ -29,6 +29,13 @@ struct NextHops {
   uint32_t hops = 0;
 };
 
+// The cables by which a path must leave one NIC and reach the other: those of two ports, where each
+// has an address of its own.
+struct PortPins {
+  LinkId first = 0;  // from the one NIC
+  LinkId last = 0;   // to the other; the same as `first` where it joins the two
+};
+
 // kShortest takes any shortest path, also one that goes up and down twice where links are cut;
 // kUpDown never does, and has no path then. Resolve() makes one choice per switch and flow, as a
 // switch's hash over a packet's header does; NextHopsTo() leaves the choice to the switch. When the
@@ -54,6 +61,9 @@ class EcmpRouting {
   // `detour_hop`, if asked for: the position of the first link behind Valiant's detour, if any.
   Path Resolve(DeviceId from, DeviceId to, uint64_t entropy,
                std::optional<uint32_t>* detour_hop = nullptr) const;
+  // The same between two ports, also empty where one of their cables is down. Precondition: not of
+  // Valiant's routes, whose detours a port's address says nothing about.
+  Path Resolve(DeviceId from, DeviceId to, uint64_t entropy, const PortPins& pins) const;
   // Number of equal-cost paths, 0 if unreachable or from == to; parallel links count each. Of
   // Valiant's routes those without a detour.
   uint64_t CountShortestPaths(DeviceId from, DeviceId to) const;

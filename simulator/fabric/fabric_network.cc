@@ -23,6 +23,8 @@ const char* DropReasonName(DropReason reason) {
       return "HEADROOM_FULL";
     case DropReason::kBitError:
       return "BIT_ERROR";
+    case DropReason::kQueuePairError:
+      return "QUEUE_PAIR_ERROR";
   }
   return "";
 }

@@ -17,7 +17,8 @@ enum class PacketKind : uint8_t {
   kClearToSend,        // a receiver's RDMA write of one credit element
   kAck,
   kNack,
-  kCnp,  // congestion notification (RoCE v2 annex A17)
+  kCnp,             // congestion notification (RoCE v2 annex A17)
+  kUnreliableSend,  // of an unreliable connection: an immediate that nobody acknowledges
 };
 inline constexpr bool IsNvlink(PacketKind kind) { return kind <= PacketKind::kNvlinkWrite; }
 inline constexpr bool IsData(PacketKind kind) {
@@ -51,7 +52,8 @@ struct alignas(64) Packet {
       0;                   // NACK, selective repeat: bit i, packet `sequence` + 1 + i was received
   uint32_t flow = 0;       // queue or NVLink connection of the transport, or NVLink group
   uint32_t sequence = 0;   // PSN of data, expected PSN of ACK and NACK, message slot on NVLink,
-                           // number of an operand's piece in its group
+                           // number of an operand's piece in its group, immediate of an
+                           // unreliable send
   uint32_t path = 0;       // index of its first link in the fabric's path table
   uint32_t link = 0;       // that it crosses or waits for
   uint32_t next_link = 0;  // the one after it; at the end of the path, anything
@@ -71,15 +73,16 @@ static_assert(sizeof(Packet) == 64);
 
 // Why a packet was lost. Closed: every path that loses one reports one of these.
 enum class DropReason : uint8_t {
-  kLinkDown,       // on the wire, or sent into it, while the link was down
-  kNoRoute,        // the fabric has no path to the destination
-  kOutOfSequence,  // behind a gap; go-back-N keeps nothing out of order
-  kDuplicate,      // received before
-  kBufferFull,     // a lossy class found no room at a switch
-  kHeadroomFull,   // a lossless class went on arriving after its pause frame, beyond the headroom
-  kBitError,       // the link's error model
+  kLinkDown,        // on the wire, or sent into it, while the link was down
+  kNoRoute,         // the fabric has no path to the destination
+  kOutOfSequence,   // behind a gap; go-back-N keeps nothing out of order
+  kDuplicate,       // received before
+  kBufferFull,      // a lossy class found no room at a switch
+  kHeadroomFull,    // a lossless class went on arriving after its pause frame, beyond the headroom
+  kBitError,        // the link's error model
+  kQueuePairError,  // for a queue pair in the error state
 };
-inline constexpr int kDropReasonCount = 7;
+inline constexpr int kDropReasonCount = 8;
 const char* DropReasonName(DropReason reason);  // "LINK_DOWN", …
 
 }  // namespace railyard

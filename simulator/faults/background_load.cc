@@ -78,7 +78,8 @@ void BackgroundLoad::OnSendCompleted(uint32_t connection) {
   SendWhenDue(id);
 }
 
-void BackgroundLoad::OnConnectionError(uint32_t connection, const std::string& /*why*/) {
+void BackgroundLoad::OnConnectionError(uint32_t connection, bool /*at_sender*/,
+                                       const std::string& /*why*/) {
   flows_[connection - first_connection_].is_broken = true;
 }
 

@@ -38,7 +38,7 @@ class BackgroundLoad final : public TransportListener {
   void OnPacketLost(uint32_t /*connection*/, LinkId /*link*/) override {}
   void OnRetransmission(uint32_t /*connection*/) override {}
   void OnLossRecovered(uint32_t /*connection*/) override {}
-  void OnConnectionError(uint32_t connection, const std::string& why) override;
+  void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
 
  private:
   static constexpr uint32_t kUnderWayMax = 8;  // as a connection of NCCL has slots

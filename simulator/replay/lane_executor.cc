@@ -27,7 +27,7 @@ uint64_t ServerAndIndex(int32_t server, uint32_t local_index) {
 
 LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                            int64_t proxy_post_latency_ps, const NicSettings& nic,
-                           LaneObserver& observer)
+                           const NetIbSettings& net_ib, LaneObserver& observer)
     : graph_(graph),
       network_(network),
       engine_(network.engine()),
@@ -35,6 +35,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       observer_(observer),
       nvlink_(graph, network, *this),
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
+      striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
       proxy_free_ps_(graph.gpus().size()) {
   for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
@@ -139,7 +140,7 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
                                       uint32_t to, ConnectionUse use) {
   const ExecutedCommunicator& executed = communicators_[program.communicator].executed;
   const auto id = static_cast<uint32_t>(connections_.size());
-  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kFirstForeign, "too many connections");
+  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kFirstStriped, "too many connections");
   Connection connection;
   connection.from_gpu = executed.gpus[from];
   connection.to_gpu = executed.gpus[to];
@@ -183,7 +184,21 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
         nvlink_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
   }
-  connection.flow = rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie);
+  connection.is_striped = striped_.AreSeveral(connection.injecting_gpu, connection.to_gpu);
+  connection.flow =
+      connection.is_striped
+          ? striped_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie)
+          : rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie);
+}
+
+std::vector<uint32_t> LaneExecutor::QueuePairsOf(const Connection& connection) const {
+  if (connection.is_striped) return striped_.QueuePairsOf(connection.flow);
+  return {connection.flow};
+}
+
+RecoveryTimes LaneExecutor::RecoveryOf(const Connection& connection, bool of_data) const {
+  return connection.is_striped ? striped_.RecoveryOf(connection.flow, of_data)
+                               : rdma_.RecoveryOf(connection.flow, of_data);
 }
 
 int64_t LaneExecutor::FlagLatencyPs(uint32_t nvlink_flow) const {
@@ -204,7 +219,7 @@ std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
   if (connection.is_switch_operand || connection.is_switch_result) return links;
   if (!connection.network) append(nvlink_.PathsOf(connection.flow).front().path);
   if (connection.is_relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
-  if (connection.network) append(rdma_.DataPath(connection.flow));
+  if (connection.network) append(rdma_.DataPath(QueuePairsOf(connection).front()));
   return links;
 }
 
@@ -470,7 +485,12 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
     if (paths_) [[unlikely]]
       TraceGrant(connection);
     ++slots.progress.granted;
-    rdma_.PostClearToSend(connections_[connection].flow);
+    const Connection& granted = connections_[connection];
+    if (granted.is_striped) [[unlikely]] {
+      striped_.PostClearToSend(granted.flow);
+    } else {
+      rdma_.PostClearToSend(granted.flow);
+    }
   }
 }
 
@@ -528,6 +548,7 @@ void LaneExecutor::RunWoken() {
 void LaneExecutor::Halt() {
   is_halted_ = true;
   rdma_.Halt();
+  striped_.Halt();
 }
 
 void LaneExecutor::Advance(uint32_t id) {
@@ -818,7 +839,12 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
       slots.sizes[slot] = MarkOf(bytes);
       if (paths_) [[unlikely]]
         TracePost(id, slot);
-      rdma_.Post(connections_[id].flow, WireBytesOf(slots.costs, bytes));
+      const uint64_t wire_bytes = WireBytesOf(slots.costs, bytes);
+      if (connections_[id].is_striped) [[unlikely]] {
+        striped_.Post(connections_[id].flow, wire_bytes);
+      } else {
+        rdma_.Post(connections_[id].flow, wire_bytes);
+      }
       break;
     }
     case PostPhase::kGranted:
@@ -841,8 +867,8 @@ void LaneExecutor::QueueAtProxy(uint32_t id) {
 // -------------------------------------------------------------------------
 
 void LaneExecutor::OnMessageDelivered(uint32_t id) {
-  if (IsForeign(id)) {
-    foreign_->OnMessageDelivered(id);
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnMessageDelivered(id);
     return;
   }
   const uint32_t connection = id & ~(kRelayLeg | kSwitchSum);
@@ -938,8 +964,8 @@ void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
 }
 
 void LaneExecutor::OnSendCompleted(uint32_t id) {
-  if (IsForeign(id)) {
-    foreign_->OnSendCompleted(id);
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnSendCompleted(id);
     return;
   }
   if (paths_) [[unlikely]]
@@ -950,8 +976,8 @@ void LaneExecutor::OnSendCompleted(uint32_t id) {
 }
 
 void LaneExecutor::OnClearToSend(uint32_t id) {
-  if (IsForeign(id)) {
-    foreign_->OnClearToSend(id);
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnClearToSend(id);
     return;
   }
   if (paths_) [[unlikely]]
@@ -961,39 +987,51 @@ void LaneExecutor::OnClearToSend(uint32_t id) {
 }
 
 void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
-  if (IsForeign(id)) {
-    foreign_->OnPacketLost(id, link);
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnPacketLost(id, link);
     return;
   }
   observer_.OnPacketLost(id & ~(kRelayLeg | kSwitchSum), link);
 }
 
 void LaneExecutor::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
-  if (!IsForeign(id)) observer_.OnPacketRepeated(id, payload_bytes);
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnPacketRepeated(id, payload_bytes);
+    return;
+  }
+  observer_.OnPacketRepeated(id, payload_bytes);
+}
+
+void LaneExecutor::OnUnreliableSend(uint32_t id, bool at_receiver, uint32_t immediate) {
+  OwnerOf(id)->OnUnreliableSend(id, at_receiver, immediate);
 }
 
 void LaneExecutor::OnRetransmission(uint32_t id) {
-  if (IsForeign(id)) {
-    foreign_->OnRetransmission(id);
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnRetransmission(id);
     return;
   }
   observer_.OnRetransmission(id & ~(kRelayLeg | kSwitchSum));
 }
 
 void LaneExecutor::OnLossRecovered(uint32_t id) {
-  if (IsForeign(id)) {
-    foreign_->OnLossRecovered(id);
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnLossRecovered(id);
     return;
   }
   observer_.OnLossRecovered(id & ~(kRelayLeg | kSwitchSum));
 }
 
-void LaneExecutor::OnConnectionError(uint32_t id, const std::string& why) {
-  if (IsForeign(id)) {
-    foreign_->OnConnectionError(id, why);
+void LaneExecutor::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnConnectionError(id, at_sender, why);
     return;
   }
-  if (!is_halted_) observer_.OnConnectionError(id & ~(kRelayLeg | kSwitchSum), why);
+  if (is_halted_) return;
+  const uint32_t connection = id & ~(kRelayLeg | kSwitchSum);
+  observer_.OnConnectionError(connection, at_sender, why);
+  // What NVLink has lost is never sent again: GPUs that it joins go no further.
+  if (id != connection || !connections_[connection].network) Halt();
 }
 
 }  // namespace railyard

@@ -28,6 +28,7 @@
 #include "simulator/replay/lane_paths.h"
 #include "simulator/transport/nvlink_transport.h"
 #include "simulator/transport/rdma_transport.h"
+#include "simulator/transport/striped_connections.h"
 #include "workloads/nccl_planner.h"
 #include "workloads/schedule.h"
 
@@ -56,7 +57,7 @@ class LaneObserver {
   virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
-  virtual void OnConnectionError(uint32_t connection, const std::string& why) = 0;
+  virtual void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) = 0;
   // A GPU took in payload of a collective that is watched.
   virtual void OnPayloadTaken(uint32_t /*collective*/, uint64_t /*bytes*/) {}
 };
@@ -64,7 +65,8 @@ class LaneObserver {
 class LaneExecutor final : public PacketSink, private TransportListener {
  public:
   LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-               int64_t proxy_post_latency_ps, const NicSettings& nic, LaneObserver& observer);
+               int64_t proxy_post_latency_ps, const NicSettings& nic, const NetIbSettings& net_ib,
+               LaneObserver& observer);
 
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
   // Costs for programs to name: a number, the same for the same costs and lines.
@@ -108,6 +110,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Queue pairs that are not of connections, opened with numbers from kFirstForeign on: whom to
   // tell of them.
   static constexpr uint32_t kFirstForeign = 1u << 29;
+  // Those of striped connections.
+  static constexpr uint32_t kFirstStriped = 1u << 28;
   void SetForeignListener(TransportListener& listener) { foreign_ = &listener; }
   RdmaTransport& rdma() { return rdma_; }
 
@@ -124,6 +128,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   uint64_t PayloadBytesOf(uint32_t connection) const { return taken_bytes_[connection]; }
   const NvlinkTransport& nvlink() const { return nvlink_; }
   const RdmaTransport& rdma() const { return rdma_; }
+  const PortCounters& port_counters() const { return striped_.counters(); }
   // Which links a connection's payload crosses, first to last; NVLink by one of its planes.
   std::vector<LinkId> LinksOf(const Connection& connection) const;
   // The same over all of its planes, each with its share of the payload.
@@ -156,8 +161,11 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static constexpr uint32_t kRelayLeg = 1u << 31;
   // Marks the sums of a switch, in what the transport knows an operand's connection by.
   static constexpr uint32_t kSwitchSum = 1u << 30;
-  static bool IsForeign(uint32_t connection) {
-    return (connection & (kRelayLeg | kSwitchSum)) == 0 && connection >= kFirstForeign;
+  // Whom queue pairs belong to that are not a connection's own; null: none.
+  TransportListener* OwnerOf(uint32_t connection) {
+    if ((connection & (kRelayLeg | kSwitchSum)) != 0 || connection < kFirstStriped) [[likely]]
+      return nullptr;
+    return connection < kFirstForeign ? &striped_ : foreign_;
   }
 
   // A channel of a program: its batches one after the other.
@@ -243,7 +251,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
-  void OnConnectionError(uint32_t connection, const std::string& why) override;
+  void OnUnreliableSend(uint32_t connection, bool at_receiver, uint32_t immediate) override;
+  void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
 
   uint32_t ConnectionBetween(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
                              ConnectionUse use);
@@ -251,6 +260,9 @@ class LaneExecutor final : public PacketSink, private TransportListener {
                           ConnectionUse use);
   void OpenRoute(uint32_t id, const ConnectionRoute& route);
   int64_t FlagLatencyPs(uint32_t nvlink_flow) const;
+  // Of a network connection.
+  std::vector<uint32_t> QueuePairsOf(const Connection& connection) const;
+  RecoveryTimes RecoveryOf(const Connection& connection, bool of_data) const;
   // Starts the channel's current batch, or ends the channel after its last.
   void StartBatch(uint32_t active_channel);
   void StartLane(uint32_t active_channel, uint32_t lane_index);
@@ -345,6 +357,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   LaneObserver& observer_;
   NvlinkTransport nvlink_;
   RdmaTransport rdma_;
+  StripedConnections striped_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;
   std::vector<MessageSlots> slots_;    // by connection

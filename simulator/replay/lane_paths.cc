@@ -116,13 +116,13 @@ void LaneExecutor::TraceGrant(uint32_t id) {
   path.WaitFor(paths.network->consumed[before % kConnectionSlots]);
   path.ExtendTo(now_ps, PathCause::kWork);
   paths.network->granted[slot] = path;
-  paths.network->before_grant[slot] = rdma_.RecoveryOf(connections_[id].flow, false);
+  paths.network->before_grant[slot] = RecoveryOf(connections_[id], false);
 }
 
 void LaneExecutor::TraceWay(uint32_t id, bool is_data, const RecoveryTimes& before,
                             CriticalPath& path) {
   const Connection& connection = connections_[id];
-  const RecoveryTimes times = rdma_.RecoveryOf(connection.flow, is_data);
+  const RecoveryTimes times = RecoveryOf(connection, is_data);
   int64_t left_ps = engine_.NowPs() - path.EndPs();
   const auto spend = [&](PathCause cause, int64_t time_ps) {
     time_ps = std::min(time_ps, left_ps);
@@ -150,7 +150,7 @@ void LaneExecutor::TraceQueued(uint32_t id, uint32_t slot) {
 void LaneExecutor::TracePost(uint32_t id, uint32_t slot) {
   LanePaths::OfConnection& paths = PathsOf(id);
   paths.sent[slot].ExtendTo(engine_.NowPs(), PathCause::kWork);
-  paths.network->before_send[slot] = rdma_.RecoveryOf(connections_[id].flow, true);
+  paths.network->before_send[slot] = RecoveryOf(connections_[id], true);
 }
 
 void LaneExecutor::TraceNetworkArrival(uint32_t id, uint32_t slot, int64_t seen_ps) {

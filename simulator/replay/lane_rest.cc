@@ -33,6 +33,7 @@ void LaneExecutor::Visit(StateArchive& archive) {
   for (const double speed : gpu_speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));
   nvlink_.Visit(archive);
   rdma_.Visit(archive);
+  striped_.Visit(archive);
 }
 
 }  // namespace railyard

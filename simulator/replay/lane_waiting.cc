@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What lanes that have not finished wait for.
+#include <algorithm>
 #include <optional>
 
 #include "simulator/replay/lane_executor.h"
@@ -50,7 +51,11 @@ std::vector<LaneExecutor::Waiting> LaneExecutor::WaitingLanes() const {
                   .is_under_way = false,
                   .obstacles = {}};
     if (cause->connection != kNone && connections_[cause->connection].network) {
-      const uint32_t queue_pair = connections_[cause->connection].flow;
+      const std::vector<uint32_t> queue_pairs = QueuePairsOf(connections_[cause->connection]);
+      const auto under_way =
+          std::find_if(queue_pairs.begin(), queue_pairs.end(),
+                       [this](uint32_t queue_pair) { return rdma_.IsUnderWay(queue_pair); });
+      const uint32_t queue_pair = under_way == queue_pairs.end() ? queue_pairs.front() : *under_way;
       entry.transport = rdma_.Describe(queue_pair);
       entry.obstacles = rdma_.ObstaclesOf(queue_pair);
       entry.is_under_way = rdma_.IsUnderWay(queue_pair);

@@ -73,8 +73,8 @@ void ReplayEngine::BuildCommunicators() {
 
 void ReplayEngine::BuildExecutor() {
   LaneObserver& observer = *this;
-  executor_ = std::make_unique<LaneExecutor>(graph_, network_, routing_,
-                                             rules_.gpu.proxy_post_latency_ps, nic_, observer);
+  executor_ = std::make_unique<LaneExecutor>(
+      graph_, network_, routing_, rules_.gpu.proxy_post_latency_ps, nic_, rules_.net_ib, observer);
   for (const Communicator& communicator : communicators_) {
     executor_->AddCommunicator({communicator.gpus, communicator.planner.get()});
   }
@@ -518,12 +518,12 @@ void ReplayEngine::OnRetransmission(uint32_t connection) { observer_.OnRetransmi
 
 void ReplayEngine::OnLossRecovered(uint32_t connection) { observer_.OnLossRecovered(connection); }
 
-void ReplayEngine::OnConnectionError(uint32_t id, const std::string& why) {
+void ReplayEngine::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
   const Connection& connection = executor_->connections()[id];
   if (IsAborted(connection.from_gpu)) return;
-  const std::string what =
-      fmt::format("rank {} to rank {}: {}", connection.from_gpu, connection.to_gpu, why);
-  if (!observer_.OnJobFailed(what)) Abort(part_of_rank_[connection.from_gpu], what);
+  observer_.OnRankError(
+      at_sender ? connection.injecting_gpu : connection.to_gpu,
+      fmt::format("rank {} to rank {}: {}", connection.from_gpu, connection.to_gpu, why));
 }
 
 void ReplayEngine::Abort(uint32_t id, const std::string& why) {
@@ -532,9 +532,7 @@ void ReplayEngine::Abort(uint32_t id, const std::string& why) {
   part.end_ps = engine_.NowPs();
   operations_left_ -= part.calls_left;
   part.calls_left = 0;
-  const auto is_of_part = [&](const auto& call) {
-    return call.rank != kNone && part_of_rank_[call.rank] == id;
-  };
+  const auto is_of_part = [&](const auto& call) { return IsOfPart(call, id); };
   calls_ended_ += static_cast<uint64_t>(std::ranges::count_if(running_, is_of_part));
   std::erase_if(pending_, is_of_part);
   std::make_heap(pending_.begin(), pending_.end());
@@ -542,6 +540,16 @@ void ReplayEngine::Abort(uint32_t id, const std::string& why) {
   recording_.reset();
   if (operations_left_ == 0) ns3::Simulator::Stop();
   ScheduleFirst();
+}
+
+std::vector<uint32_t> ReplayEngine::RanksInCollectives(uint32_t part) const {
+  std::vector<uint32_t> ranks;
+  for (const Running& running : running_) {
+    if (IsOfPart(running, part)) ranks.push_back(running.rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
 }
 
 int64_t ReplayEngine::EndOfPartPs(uint32_t id) const {

@@ -46,9 +46,9 @@ class ReplayObserver {
   virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
-  // A queue pair or NVLink of the job failed. True: the job is to begin again, as the observer says
-  // by RestartAt(); false: it is aborted.
-  virtual bool OnJobFailed(const std::string& /*why*/) { return false; }
+  // A queue pair or NVLink of the job failed, and that rank's process is told. What becomes of the
+  // job is the observer's business: RestartAt(), Abort().
+  virtual void OnRankError(uint32_t rank, const std::string& why) = 0;
   // The programs of a job that failed are gone, with all connections.
   virtual void OnConnectionsGone() {}
   // A watched collective begins, or so much of its payload has been taken in; 1: all.
@@ -65,6 +65,7 @@ enum class ReplayCacheMode : uint8_t {
 // How collectives become transfers, and what the GPUs' side of them costs.
 struct ReplayRules {
   NcclSettings nccl;
+  NetIbSettings net_ib;
   GpuCosts gpu;
   ReplayCacheMode cache = ReplayCacheMode::kOn;
   uint64_t seed = 1;  // of the ranks' skews
@@ -120,15 +121,23 @@ class ReplayEngine final : private LaneObserver {
   // Ends a part of the job for good: nothing of it begins or ends any more. What is under way in
   // its channels goes on until it lacks what will not come. The run ends with the last part.
   void Abort(uint32_t part, const std::string& why);
+  uint32_t PartOfRank(uint32_t rank) const { return part_of_rank_[rank]; }
+  // GPUs of a part.
+  uint32_t RankCountOf(uint32_t part) const {
+    return static_cast<uint32_t>(std::ranges::count(part_of_rank_, part));
+  }
   // Of a rank: operations that have begun, since the first begin or the last restart at them.
   uint32_t begun_of_rank(uint32_t rank) const { return begun_[rank]; }
-  // When the running operation that began last did; 0: none runs.
-  int64_t last_running_begin_ps() const;
+  // When the running operation of a part that began last did; 0: none runs.
+  int64_t last_running_begin_ps(uint32_t part) const;
+  // Those of a part that are in one, ascending.
+  std::vector<uint32_t> RanksInCollectives(uint32_t part) const;
 
   LaneExecutor& executor() { return *executor_; }
   const LaneExecutor& executor() const { return *executor_; }
   // Of all executors there were.
   RdmaCounters rdma_counters() const;
+  PortCounters port_counters() const;
   const std::vector<CollectiveTimes>& times() const { return times_; }
   // By collective, where paths are kept: of its last rank's end, from its first rank's start on.
   const std::vector<CriticalPath>& paths() const { return paths_; }
@@ -224,6 +233,10 @@ class ReplayEngine final : private LaneObserver {
 
   static void HandleOperation(void* self, uint32_t operation);
 
+  template <typename Place>
+  bool IsOfPart(const Place& place, uint32_t part) const {
+    return place.rank != kNone && part_of_rank_[place.rank] == part;
+  }
   bool IsAborted(uint32_t rank) const { return !parts_[part_of_rank_[rank]].abort_reason.empty(); }
   void BuildCommunicators();
   void BuildExecutor();
@@ -294,7 +307,7 @@ class ReplayEngine final : private LaneObserver {
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
-  void OnConnectionError(uint32_t connection, const std::string& why) override;
+  void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
   void OnPayloadTaken(uint32_t collective, uint64_t bytes) override;
 
   struct Watched {
@@ -316,6 +329,7 @@ class ReplayEngine final : private LaneObserver {
   EcmpRouting& routing_;
   std::unique_ptr<LaneExecutor> executor_;
   RdmaCounters counters_before_;  // of executors that are gone
+  PortCounters port_counters_before_;
   std::vector<Communicator> communicators_;
   ProgramOrder order_;
   std::vector<uint32_t> first_number_;  // by rank: of its operations

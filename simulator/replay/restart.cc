@@ -61,10 +61,10 @@ void ReplayEngine::Halt() {
   calls_ended_ = calls_started_;
 }
 
-int64_t ReplayEngine::last_running_begin_ps() const {
+int64_t ReplayEngine::last_running_begin_ps(uint32_t part) const {
   int64_t last_ps = 0;
   for (const Running& running : running_) {
-    if (running.rank != kNone) last_ps = std::max(last_ps, running.start_ps);
+    if (IsOfPart(running, part)) last_ps = std::max(last_ps, running.start_ps);
   }
   return last_ps;
 }
@@ -84,6 +84,7 @@ void ReplayEngine::RestartAt(const std::vector<uint32_t>& first_of_rank,
   SIM_CHECK(is_halted_ && IsGone(), "a job restarts while some of it is left");
   is_halted_ = false;
   counters_before_ += executor_->rdma().counters();
+  port_counters_before_ += executor_->port_counters();
   std::vector<double> speeds(graph_.gpus().size());
   for (uint32_t gpu = 0; gpu < speeds.size(); ++gpu) speeds[gpu] = executor_->SpeedOfGpu(gpu);
   observer_.OnConnectionsGone();
@@ -115,6 +116,12 @@ void ReplayEngine::RestartAt(const std::vector<uint32_t>& first_of_rank,
 RdmaCounters ReplayEngine::rdma_counters() const {
   RdmaCounters counters = counters_before_;
   counters += executor_->rdma().counters();
+  return counters;
+}
+
+PortCounters ReplayEngine::port_counters() const {
+  PortCounters counters = port_counters_before_;
+  counters += executor_->port_counters();
   return counters;
 }
 

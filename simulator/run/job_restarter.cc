@@ -8,16 +8,14 @@
 #include <ns3/nstime.h>
 #include <ns3/simulator.h>
 
+#include "simulator/run/job_aborter.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
 namespace {
 
-// PyTorch's ProcessGroupNCCL looks for errors of its communicators about every 100 ms and ends the
-// process then; the launcher ends the others.
-constexpr int64_t kErrorPollPs = kPsPerSecond / 10;
-// Its default time-out of a collective (kProcessGroupNCCLDefaultTimeout).
-constexpr int64_t kCollectiveTimeoutPs = 600 * kPsPerSecond;
+// For packets of the old processes, at most.
+constexpr int64_t kPacketsGonePs = 600 * kPsPerSecond;
 // Between looks whether packets of the old processes are still under way.
 constexpr int64_t kLookPs = kPsPerMs;
 
@@ -51,13 +49,6 @@ std::vector<uint32_t> JobRestarter::LastCheckpoint() {
   return first;
 }
 
-int64_t JobRestarter::AllRanksGonePs(int64_t now_ps) const {
-  if (scenario_.restart.detection == RestartSettings::Detection::kLauncher) {
-    return now_ps + kErrorPollPs;
-  }
-  return std::max(now_ps, replay_.last_running_begin_ps() + kCollectiveTimeoutPs);
-}
-
 bool JobRestarter::OnJobFailed(const std::string& why) {
   if (result_.restarts == scenario_.restart.restarts_max) return false;
   const int64_t now_ps = engine_.NowPs();
@@ -75,7 +66,7 @@ bool JobRestarter::OnJobFailed(const std::string& why) {
     first_of_rank_ = std::move(first);
   }
   result_.rework_ps += now_ps - progress_ps_;
-  const int64_t gone_ps = AllRanksGonePs(now_ps);
+  const int64_t gone_ps = AllRanksGonePs(scenario_.restart.detection, now_ps, replay_, 0);
   result_.detection_ps += gone_ps - now_ps;
   result_.requeue_ps += scenario_.restart.requeue_ps;
   result_.load_ps += scenario_.restart.load_ps;
@@ -89,11 +80,11 @@ bool JobRestarter::OnJobFailed(const std::string& why) {
 
 void JobRestarter::TryToRestart() {
   if (!replay_.IsGone()) {
-    if ((looks_ps_ += kLookPs) > kCollectiveTimeoutPs) {
-      replay_.Abort(0,
-                    fmt::format("packets of the job that failed are held in the fabric for longer "
-                                "than {}: {}",
-                                FormatDuration(kCollectiveTimeoutPs), result_.last_failure));
+    if ((looks_ps_ += kLookPs) > kPacketsGonePs) {
+      replay_.Abort(
+          0, fmt::format("packets of the job that failed are held in the fabric for longer "
+                      "than {}: {}",
+                      FormatDuration(kPacketsGonePs), result_.last_failure));
       return;
     }
     result_.requeue_ps += kLookPs;

@@ -32,7 +32,6 @@ class JobRestarter {
  private:
   // The first operation of the round that the last complete checkpoint precedes, of each rank.
   std::vector<uint32_t> LastCheckpoint();
-  int64_t AllRanksGonePs(int64_t now_ps) const;
   void TryToRestart();
 
   const Scenario& scenario_;

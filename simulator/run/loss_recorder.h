@@ -31,12 +31,12 @@ class LossRecorder final : public ReplayObserver {
   };
 
   explicit LossRecorder(size_t fault_count) : losses_(fault_count) {}
-  // A job that fails is handed over; see ReplayObserver.
-  struct RestartHooks {
-    std::function<bool(const std::string& why)> on_job_failed;
+  // What becomes of the job is handed over; see ReplayObserver.
+  struct JobHooks {
+    std::function<void(uint32_t rank, const std::string& why)> on_rank_error;
     std::function<void()> on_connections_gone;
   };
-  void SetRestartHooks(RestartHooks hooks) { hooks_ = std::move(hooks); }
+  void SetJobHooks(JobHooks hooks) { hooks_ = std::move(hooks); }
   // Before the first fault.
   void Observe(FaultInjector& faults, const ReplayEngine& replay,
                const FabricSimulatorImpl& engine);
@@ -47,8 +47,8 @@ class LossRecorder final : public ReplayObserver {
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
-  bool OnJobFailed(const std::string& why) override {
-    return hooks_.on_job_failed && hooks_.on_job_failed(why);
+  void OnRankError(uint32_t rank, const std::string& why) override {
+    hooks_.on_rank_error(rank, why);
   }
   void OnConnectionsGone() override;
   // Faults may wait for it.
@@ -57,7 +57,7 @@ class LossRecorder final : public ReplayObserver {
   }
 
  private:
-  RestartHooks hooks_;
+  JobHooks hooks_;
   FaultInjector* faults_ = nullptr;
   const ReplayEngine* replay_ = nullptr;
   const FabricSimulatorImpl* engine_ = nullptr;

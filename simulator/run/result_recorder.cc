@@ -213,7 +213,7 @@ class Recorder {
       }
       row.dropped_packets = losses.packets;
       row.retransmitted_bytes = losses.retransmitted_bytes;
-      row.collectives_hit = static_cast<uint32_t>(losses.collectives.size());
+      row.collectives.assign(losses.collectives.begin(), losses.collectives.end());
       row.ranks_hit = static_cast<uint32_t>(losses.gpus.size());
       for (const uint32_t collective : losses.collectives) {
         row.bytes_hit += scenario_.job.collectives[collective].bytes;
@@ -235,6 +235,9 @@ class Recorder {
     result_.transport.timeouts = rdma.timeouts;
     result_.transport.nacks = rdma.nacks;
     result_.transport.qp_errors = rdma.queue_pair_errors;
+    const PortCounters ports = replay_.port_counters();
+    result_.transport.port_failovers = ports.failovers;
+    result_.transport.port_recoveries = ports.recoveries;
   }
 
   void RecordConservation() {

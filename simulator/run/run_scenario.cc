@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <deque>
 #include <memory>
 #include <sys/resource.h>
 #include <thread>
@@ -24,6 +25,7 @@
 #include "simulator/replay/replay_engine.h"
 #include "simulator/run/added_time.h"
 #include "simulator/run/baseline.h"
+#include "simulator/run/job_aborter.h"
 #include "simulator/run/job_restarter.h"
 #include "simulator/run/loss_recorder.h"
 #include "simulator/run/result_recorder.h"
@@ -81,6 +83,7 @@ class Simulation {
         losses_(scenario.faults.size()) {
     replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job,
                                              ReplayRules{.nccl = scenario.nccl,
+                                                         .net_ib = scenario.net_ib,
                                                          .gpu = scenario.gpu,
                                                          .cache = options.replay_cache,
                                                          .seed = scenario.seed,
@@ -117,12 +120,29 @@ class Simulation {
       if (collective != FaultAnchor::kNone) replay_->WatchProgress(collective);
     }
     Watchdog::OnBark on_bark;
+    for (uint32_t part = 0; part < job.parts.size(); ++part) {
+      aborters_.emplace_back(
+          scenario.restart.restarts ? scenario.restart.detection : scenario.watchdog.detection,
+          *replay_, engine_, part);
+    }
     if (scenario.restart.restarts) {
       restarter_ = std::make_unique<JobRestarter>(scenario, *replay_, engine_, pairs_, traffic_);
-      on_bark = [this](const std::string& why) { return restarter_->OnJobFailed(why); };
-      losses_.SetRestartHooks({.on_job_failed = on_bark,
-                               .on_connections_gone = [this] { restarter_->OnConnectionsGone(); }});
     }
+    // Ranks that hang since an error are no stall: it is known how they end.
+    on_bark = [this](const std::string& why) {
+      return std::ranges::any_of(aborters_, &JobAborter::is_waiting) ||
+             (restarter_ && restarter_->OnJobFailed(why));
+    };
+    losses_.SetJobHooks({.on_rank_error =
+                             [this](uint32_t rank, const std::string& why) {
+                               JobAborter& aborter = aborters_[replay_->PartOfRank(rank)];
+                               if (!aborter.has_error() && restarter_ &&
+                                   restarter_->OnJobFailed(why)) {
+                                 return;
+                               }
+                               aborter.OnRankError(rank, why);
+                             },
+                         .on_connections_gone = [this] { restarter_->OnConnectionsGone(); }});
     if (scenario.watchdog.no_progress_ps > 0) {
       watchdog_ =
           std::make_unique<Watchdog>(scenario.watchdog, engine_, *network_, *replay_, on_bark);
@@ -149,6 +169,7 @@ class Simulation {
                                      .pairs = pairs_,
                                      .traffic = traffic_});
     if (restarter_) result.restart = restarter_->result();
+    for (size_t i = 0; i < result.jobs.size(); ++i) result.jobs[i].abort = aborters_[i].result();
     result.restart.save_ps = SavePs();
     result.events = engine_.EventCount();
     if (!replay_->is_complete()) result.simulated_time_ps = engine_.NowPs();
@@ -260,6 +281,7 @@ class Simulation {
   std::unique_ptr<BackgroundLoad> load_;
   std::unique_ptr<CircuitScheduler> circuits_;
   std::unique_ptr<Baseline> baseline_;
+  std::deque<JobAborter> aborters_;  // by part of the job
   std::unique_ptr<JobRestarter> restarter_;
   std::unique_ptr<Watchdog> watchdog_;
 };

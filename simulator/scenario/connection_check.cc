@@ -71,12 +71,13 @@ class ConnectionChecker {
  public:
   ConnectionChecker(const ProtoCursor& scenario, const FabricGraph& graph,
                     const LoadedWorkload& workload, const NcclSettings& nccl,
-                    Diagnostics& diagnostics)
+                    const NicSettings& nic, Diagnostics& diagnostics)
       : fabric_(scenario.Child("fabric")),
         source_(SourceOf(fabric_)),
         graph_(graph),
         job_(workload.job),
         nccl_(nccl),
+        link_aggregation_(nic.link_aggregation),
         diagnostics_(diagnostics),
         routing_(graph, 0) {
     for (const DeviceId gpu : graph.gpus()) {
@@ -201,6 +202,23 @@ class ConnectionChecker {
       Report(from, to,
              fmt::format("the shortest path of {} has {} links (expected at most {})", ends,
                          path.size(), kPathLinksMax));
+    } else if (!link_aggregation_) {
+      RequirePathsOfPorts(from, to, ends);
+    }
+  }
+
+  // Of ports that are devices, each port to that of the same number.
+  void RequirePathsOfPorts(DeviceId from, DeviceId to, const std::string& ends) {
+    const std::vector<LinkId> first = graph_.WiresOfNic(*graph_.NicOfGpu(from));
+    const std::vector<LinkId> last = graph_.WiresOfNic(*graph_.NicOfGpu(to));
+    for (size_t device = 0; device < std::max(first.size(), last.size()); ++device) {
+      const PortPins pins = {.first = first[device % first.size()],
+                             .last = graph_.ReverseLink(last[device % last.size()])};
+      if (!routing_.Resolve(from, to, 0, pins).empty()) continue;
+      Report(from, to,
+             fmt::format("no path joins ports {} of {}, and communicator {} needs one (expected "
+                         "SWITCHes between them, or nic.link_aggregation: true)",
+                         device, ends, Quote(communicator_->name)));
     }
   }
 
@@ -227,6 +245,7 @@ class ConnectionChecker {
   const FabricGraph& graph_;
   const Job& job_;
   const NcclSettings& nccl_;
+  const bool link_aggregation_;
   Diagnostics& diagnostics_;
   const EcmpRouting routing_;
   std::map<std::pair<int32_t, uint32_t>, DeviceId> gpu_at_;  // by server and local index
@@ -240,8 +259,8 @@ class ConnectionChecker {
 
 void CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph,
                       const LoadedWorkload& workload, const NcclSettings& nccl,
-                      Diagnostics& diagnostics) {
-  ConnectionChecker(scenario, graph, workload, nccl, diagnostics).Check();
+                      const NicSettings& nic, Diagnostics& diagnostics) {
+  ConnectionChecker(scenario, graph, workload, nccl, nic, diagnostics).Check();
 }
 
 }  // namespace railyard

@@ -4,6 +4,7 @@
 
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/scenario/workload_loader.h"
+#include "simulator/transport/nic_settings.h"
 #include "topologies/fabric_graph.h"
 #include "workloads/nccl_channels.h"
 
@@ -16,7 +17,7 @@ namespace railyard {
 // Precondition: the job has no more ranks than the fabric GPUs.
 void CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph,
                       const LoadedWorkload& workload, const NcclSettings& nccl,
-                      Diagnostics& diagnostics);
+                      const NicSettings& nic, Diagnostics& diagnostics);
 
 inline constexpr size_t kUnjoinedReportedMax = 8;
 

@@ -15,6 +15,7 @@
 #include "simulator/scenario/model_attributes.h"
 #include "simulator/scenario/restart_settings.h"
 #include "simulator/scenario/watchdog_settings.h"
+#include "simulator/transport/net_ib_settings.h"
 #include "simulator/transport/nic_settings.h"
 #include "topologies/fabric_graph.h"
 #include "traces/import_report.h"
@@ -36,6 +37,7 @@ struct Scenario {
   NcclSettings nccl;
   GpuCosts gpu;
   NicSettings nic;                     // with the retransmission of `nccl` or its version
+  NetIbSettings net_ib;                // of `nccl`
   std::vector<ModelAttribute> models;  // of the fabric; what is not stated has its default
   RoutingDelays routing;
   WatchdogSettings watchdog;

@@ -11,6 +11,7 @@
 #include "simulator/scenario/connection_check.h"
 #include "simulator/scenario/fault_loader.h"
 #include "simulator/scenario/jobs_loader.h"
+#include "simulator/scenario/net_ib_loader.h"
 #include "simulator/scenario/nic_failover_loader.h"
 #include "simulator/scenario/restart_loader.h"
 #include "simulator/scenario/scenario.pb.h"
@@ -86,9 +87,12 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   } else {
     cursor.Missing(diagnostics, "workload", "nccl_log, trace, program or plan in it; or jobs");
   }
+  scenario->nic = LoadNic(cursor, diagnostics);
   const int errors_before_nccl = diagnostics.error_count();
   NcclBlock nccl =
       LoadNccl(cursor, workload ? workload->job.nccl_version : std::string(), diagnostics);
+  scenario->net_ib = LoadNetIb(cursor, nccl.planner.version, scenario->nic,
+                               fabric ? &*fabric : nullptr, diagnostics);
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
       !cursor.IsDoubtful("nccl")) {
     const int errors_before_choices = diagnostics.error_count();
@@ -96,11 +100,10 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
     LoadNicFailover(cursor, *fabric, *workload, nccl.planner, diagnostics);
     CheckChoices(cursor, *fabric, *workload, nccl.planner, diagnostics);
     if (diagnostics.error_count() == errors_before_choices) {
-      CheckConnections(cursor, *fabric, *workload, nccl.planner, diagnostics);
+      CheckConnections(cursor, *fabric, *workload, nccl.planner, scenario->nic, diagnostics);
     }
   }
   scenario->gpu = LoadGpu(cursor, diagnostics);
-  scenario->nic = LoadNic(cursor, diagnostics);
   scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->routing = LoadRouting(cursor, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);

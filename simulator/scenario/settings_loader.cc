@@ -459,6 +459,14 @@ WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnost
   const ProtoCursor cursor = scenario.Child("watchdog");
   settings.no_progress_ps = cursor.DurationPs(diagnostics, "no_progress", kDefaultPs);
   settings.no_progress_real_ps = cursor.DurationPs(diagnostics, "no_progress_real", kNeverPs);
+  if (static_cast<const protos::Watchdog&>(cursor.message()).detection() ==
+      protos::Restart::WATCHDOG) {
+    settings.detection = RestartSettings::Detection::kWatchdog;
+  }
+  if (cursor.Has("detection") && scenario.Has("restart")) {
+    cursor.Error(diagnostics, "detection",
+                 "has no effect on a job that begins again (expected restart.detection)");
+  }
   for (const char* field : {"no_progress", "no_progress_real"}) {
     if (!cursor.Has(field)) continue;
     const int64_t limit_ps = cursor.DurationPs(diagnostics, field, 1);

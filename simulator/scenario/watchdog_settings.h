@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "simulator/scenario/restart_settings.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -11,6 +12,8 @@ namespace railyard {
 struct WatchdogSettings {
   int64_t no_progress_ps = 0;              // of simulated time, while a collective runs; 0: none
   int64_t no_progress_real_ps = kNeverPs;  // of real time
+  // How ranks that hang since another's error are ended, where the job does not begin again.
+  RestartSettings::Detection detection = RestartSettings::Detection::kLauncher;
 };
 
 }  // namespace railyard

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/transport/nic.h"
 
+#include <ns3/boolean.h>
 #include <ns3/enum.h>
 #include <ns3/uinteger.h>
 
@@ -84,6 +85,14 @@ ns3::TypeId Nic::GetTypeId() {
                         ns3::TimeValue(ns3::PicoSeconds(defaults.cnp_interval_ps)),
                         ns3::MakeTimeAccessor(&Nic::SetCnpInterval, &Nic::GetCnpInterval),
                         ns3::MakeTimeChecker(ns3::Time(0)))
+          .AddAttribute(
+              "LinkAggregation",
+              "The ports of a NIC are one bonded device (IEEE 802.1AX), which hashes "
+              "queue pairs to ports; else each is a device of its own, and NCCL merges "
+              "them (on: as Alibaba HPN has it, SIGCOMM 2024).",
+              ns3::BooleanValue(defaults.link_aggregation),
+              ns3::MakeBooleanAccessor(static_cast<bool Nic::*>(&NicSettings::link_aggregation)),
+              ns3::MakeBooleanChecker())
           .AddTraceSource("Timeout", "A queue pair's retransmission timer ran out.",
                           ns3::MakeTraceSourceAccessor(&Nic::timeout_),
                           "railyard::NicTimeoutCallback")

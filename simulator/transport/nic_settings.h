@@ -40,6 +40,11 @@ struct NicSettings {
   // N = 50 us).
   int64_t cnp_interval_ps = 50 * kPsPerUs;
 
+  // The ports of a NIC are one bonded device (IEEE 802.1AX): a queue pair uses the port that its
+  // hash says, and another where a cable is down. Else each port is a device with an address of its
+  // own, to which its queue pairs are bound.
+  bool link_aggregation = true;
+
   int64_t LocalAckTimeoutPs() const { return int64_t{4'096'000} << ib_timeout; }
 };
 
@@ -47,9 +52,10 @@ struct NicSettings {
 // gap 20 (IEEE 802.3), IPv4 20, UDP 8, BTH 12, ICRC 4 (InfiniBand Architecture Specification, annex
 // A17).
 inline constexpr uint32_t kRoceHeaderBytes = 82;
-inline constexpr uint32_t kAethBytes = 4;   // of an ACK or NACK
-inline constexpr uint32_t kRethBytes = 16;  // of the first packet of an RDMA write
-inline constexpr uint32_t kCnpBytes = 16;   // reserved, after the BTH of a CNP (annex A17)
+inline constexpr uint32_t kAethBytes = 4;       // of an ACK or NACK
+inline constexpr uint32_t kRethBytes = 16;      // of the first packet of an RDMA write
+inline constexpr uint32_t kImmediateBytes = 4;  // ImmDt, of an unreliable send
+inline constexpr uint32_t kCnpBytes = 16;       // reserved, after the BTH of a CNP (annex A17)
 // NCCL's clear-to-send element (src/transport/net_ib, ncclIbSendFifo: 64 bytes).
 inline constexpr uint32_t kClearToSendBytes = 64;
 

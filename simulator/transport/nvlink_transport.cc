@@ -266,7 +266,7 @@ void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
   const uint32_t connection = ConnectionOf(packet);
   listener_.OnPacketLost(connection, link);
   listener_.OnConnectionError(
-      connection, "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)");
+      connection, true, "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)");
 }
 
 void NvlinkTransport::Visit(StateArchive& archive) {

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/transport/congestion_control.h"
 #include "simulator/transport/message_ring.h"
 #include "topologies/fabric_graph.h"
+#include "topologies/routing.h"
 
 namespace railyard {
 
@@ -81,7 +83,8 @@ struct alignas(64) ReceiveQueue {
   uint32_t ack_first_link = 0;
   uint8_t ack_hop_count = 0;
   bool nack_sent = false;
-  bool refused = false;  // selective repeat: a packet that came in too far beyond the gap
+  bool refused = false;    // selective repeat: a packet that came in too far beyond the gap
+  bool is_broken = false;  // takes nothing in
   uint32_t expected = 0;
   uint32_t unreported = 0;  // packets accepted, or had before, since the last ACK
   uint32_t receives = 0;    // posted for messages not yet in memory
@@ -98,6 +101,11 @@ struct RecoveryTimes {
   int64_t timeout_ps = 0;  // from a loss, or the repetition before, until the timer ran out
   int64_t retransmission_ps =
       0;  // from there, or from the loss to the NACK, until it was made good
+  RecoveryTimes& operator+=(const RecoveryTimes& other) {
+    timeout_ps += other.timeout_ps;
+    retransmission_ps += other.retransmission_ps;
+    return *this;
+  }
 };
 
 // Of a sending queue: the same, and since when it is in a part of one that is not over; -1: in
@@ -109,6 +117,7 @@ struct RecoveryClock {
 
 // What both queues of a pair are between.
 struct QueuePair {
+  std::optional<PortPins> data_pins;  // of the ports it is bound to, if to any
   uint32_t connection = 0;
   DeviceId source_gpu = 0;
   DeviceId destination_gpu = 0;

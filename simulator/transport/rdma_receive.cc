@@ -10,6 +10,10 @@ namespace railyard {
 
 void RdmaTransport::OnWrite(uint32_t index) {
   const uint32_t queue_id = network_.packet(index).flow;
+  if (receive_queues_[queue_id].is_broken) [[unlikely]] {
+    Refuse(index, DropReason::kQueuePairError);
+    return;
+  }
   if ((network_.packet(index).flags & Packet::kEcnMarked) != 0) [[unlikely]]
     OnMarked(queue_id);
   const Packet& packet = network_.packet(index);

@@ -26,6 +26,13 @@ void RdmaTransport::Visit(StateArchive& archive) {
 void RdmaTransport::Visit(uint32_t id, StateArchive& archive) {
   SendQueue& sender = send_queues_[id];
   ReceiveQueue& receiver = receive_queues_[id];
+  // What is left in a queue that is never used again makes no difference.
+  const bool is_broken = sender.Is(SendQueue::kBroken) || receiver.is_broken;
+  archive.Constant(is_broken ? 1 : 0);
+  if (is_broken) {
+    archive.Require(!sender.Is(SendQueue::kActive));
+    return;
+  }
   archive.Require(sender.unacknowledged == sender.posted_end &&
                   sender.next_sequence == sender.posted_end &&
                   sender.sent_end == sender.posted_end && receiver.expected == sender.posted_end &&

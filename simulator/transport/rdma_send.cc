@@ -22,7 +22,26 @@ void RdmaTransport::PostReceives(uint32_t queue_pair, uint32_t count) {
 
 void RdmaTransport::PostClearToSend(uint32_t queue_pair) {
   PostReceives(queue_pair, 1);
-  PostMessage(2 * queue_pair + 1, kClearToSendBytes);
+  PostToSender(queue_pair, kClearToSendBytes);
+}
+
+void RdmaTransport::PostToSender(uint32_t queue_pair, uint32_t bytes) {
+  PostMessage(2 * queue_pair + 1, bytes);
+}
+
+void RdmaTransport::SendUnreliable(uint32_t queue_pair, bool to_receiver, uint32_t immediate) {
+  const uint32_t queue_id = to_receiver ? 2 * queue_pair : 2 * queue_pair + 1;
+  // From NIC to NIC, as the ACKs of what goes the other way.
+  const PathRef path = receive_queues_[to_receiver ? queue_id + 1 : queue_id - 1].ack_path();
+  const uint32_t index = network_.AllocatePacket();
+  Packet& packet = network_.packet(index);
+  packet.flow = queue_id;
+  packet.sequence = immediate;
+  packet.path = path.first;
+  packet.hop_count = path.hop_count;
+  packet.kind = PacketKind::kUnreliableSend;
+  packet.wire_bytes = kRoceHeaderBytes + kImmediateBytes;
+  network_.Inject(index);
 }
 
 void RdmaTransport::PostMessage(uint32_t queue_id, uint64_t bytes) {
@@ -147,7 +166,9 @@ RecoveryTimes RdmaTransport::RecoveryOf(uint32_t queue_pair, bool of_data) const
   const uint32_t queue_id = of_data ? 2 * queue_pair : 2 * queue_pair + 1;
   const RecoveryClock& recovery = recoveries_[queue_id];
   RecoveryTimes times = recovery.times;
-  if (recovery.since_ps >= 0 && send_queues_[queue_id].Is(SendQueue::kHasRepeated)) {
+  const SendQueue& queue = send_queues_[queue_id];
+  if (recovery.since_ps >= 0 && queue.Is(SendQueue::kHasRepeated) &&
+      !queue.Is(SendQueue::kBroken)) {
     times.retransmission_ps += network_.engine().NowPs() - recovery.since_ps;
   }
   return times;
@@ -232,7 +253,7 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
   ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
   nic_->NotifyTimeout({now_ps, queue_id / 2});
   if (queue.retries == settings_.ib_retry_cnt) {
-    Break(queue_id, fmt::format("IBV_WC_RETRY_EXC_ERR(12) on {}", Describe(queue_id / 2)));
+    Break(queue_id, fmt::format("{} on {}", kRetryExceeded, Describe(queue_id / 2)));
     return;
   }
   ++queue.retries;
@@ -321,7 +342,7 @@ void RdmaTransport::OnAcknowledgement(uint32_t index) {
   } else if (is_nack && !is_selective && queue.retries++ == settings_.ib_retry_cnt) {
     // No progress since the last request to repeat: the specification counts it as a retry. With
     // selective repeat a request may be for another gap.
-    Break(queue_id, fmt::format("IBV_WC_RETRY_EXC_ERR(12) on {}", Describe(queue_id / 2)));
+    Break(queue_id, fmt::format("{} on {}", kRetryExceeded, Describe(queue_id / 2)));
     return;
   }
   if (is_nack) ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);

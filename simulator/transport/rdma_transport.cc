@@ -58,10 +58,9 @@ void RdmaTransport::AddPorts(DeviceId nic) {
     memory_ps = std::max(memory_ps, graph_.link(link).propagation_ps +
                                         network_.TransmissionPs(link, full_wire_bytes));
   }
-  for (const auto edge : edges) {
+  for (const LinkId wire : graph_.WiresOfNic(nic)) {
     NicPort port;
-    port.wire = graph_.link_of_edge(edge);
-    if (graph_.link(port.wire).tier == Tier::kHost) continue;
+    port.wire = wire;
     port.full_packet_ps = network_.TransmissionPs(port.wire, full_wire_bytes);
     port.backlog_max_ps = memory_ps + kReadAheadPackets * port.full_packet_ps;
     const auto id = static_cast<uint32_t>(ports_.size());
@@ -78,8 +77,9 @@ uint64_t RdmaTransport::WireBytes(uint64_t payload_bytes) const {
 }
 
 uint32_t RdmaTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
-                             uint64_t entropy) {
+                             uint64_t entropy, const std::optional<PortPins>& data_pins) {
   QueuePair pair;
+  pair.data_pins = data_pins;
   pair.connection = connection;
   pair.source_gpu = graph_.gpus()[source_gpu];
   pair.destination_gpu = graph_.gpus()[destination_gpu];
@@ -119,6 +119,10 @@ uint32_t RdmaTransport::AddQueue() {
   const QueuePair& pair = PairOf(id);
   SendQueue queue;
   queue.port = first_port_of_device_[IsData(id) ? pair.source_nic : pair.destination_nic];
+  if (pair.data_pins) {
+    queue.port = port_of_link_[IsData(id) ? pair.data_pins->first
+                                          : graph_.ReverseLink(pair.data_pins->last)];
+  }
   SIM_CHECK(queue.port != SendQueue::kNone, "a queue pair on a NIC without a cable");
   queue.window_packets = window_packets_;
   send_queues_.push_back(queue);
@@ -130,9 +134,19 @@ uint32_t RdmaTransport::AddQueue() {
   return id;
 }
 
-PathRef RdmaTransport::PathTo(DeviceId from, DeviceId to, uint64_t entropy, PathRef last) {
+PathRef RdmaTransport::PathTo(DeviceId from, DeviceId to, const QueuePair& pair, bool is_forward,
+                              PathRef last) {
   std::optional<uint32_t> detour_hop;
-  const Path path = routing_.Resolve(from, to, entropy, &detour_hop);
+  Path path;
+  if (pair.data_pins) {
+    const PortPins& pins = *pair.data_pins;
+    path = routing_.Resolve(
+        from, to, pair.entropy,
+        is_forward ? pins
+                   : PortPins{graph_.ReverseLink(pins.last), graph_.ReverseLink(pins.first)});
+  } else {
+    path = routing_.Resolve(from, to, pair.entropy, &detour_hop);
+  }
   bool is_same = path.size() == last.hop_count;
   for (uint32_t hop = 0; is_same && hop < last.hop_count; ++hop) {
     is_same = path[hop] == network_.LinkOfPath(last, hop);
@@ -146,9 +160,9 @@ void RdmaTransport::Resolve(uint32_t queue_id) {
   const DeviceId source_nic = is_data ? pair.source_nic : pair.destination_nic;
   const DeviceId destination_nic = is_data ? pair.destination_nic : pair.source_nic;
   SendQueue& queue = send_queues_[queue_id];
-  const PathRef path =
-      is_data ? PathTo(pair.source_gpu, pair.destination_gpu, pair.entropy, queue.path())
-              : PathTo(source_nic, destination_nic, pair.entropy, queue.path());
+  const PathRef path = is_data
+                           ? PathTo(pair.source_gpu, pair.destination_gpu, pair, true, queue.path())
+                           : PathTo(source_nic, destination_nic, pair, false, queue.path());
   queue.first_link = path.first;
   queue.hop_count = path.hop_count;
   for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
@@ -158,7 +172,7 @@ void RdmaTransport::Resolve(uint32_t queue_id) {
     break;
   }
   ReceiveQueue& receiver = receive_queues_[queue_id];
-  const PathRef ack_path = PathTo(destination_nic, source_nic, pair.entropy, receiver.ack_path());
+  const PathRef ack_path = PathTo(destination_nic, source_nic, pair, !is_data, receiver.ack_path());
   receiver.ack_first_link = ack_path.first;
   receiver.ack_hop_count = ack_path.hop_count;
 }
@@ -177,6 +191,12 @@ void RdmaTransport::Halt() {
   for (SendQueue& queue : send_queues_) queue.Set(SendQueue::kBroken);
 }
 
+void RdmaTransport::SetError(uint32_t queue_pair, bool at_sender) {
+  const uint32_t data = 2 * queue_pair;
+  send_queues_[at_sender ? data : data + 1].Set(SendQueue::kBroken);
+  receive_queues_[at_sender ? data + 1 : data].is_broken = true;
+}
+
 void RdmaTransport::ResolvePaths() {
   for (uint32_t id = 0; id < send_queues_.size(); ++id) Resolve(id);
 }
@@ -189,6 +209,11 @@ void RdmaTransport::OnPacketAtNic(uint32_t index) {
     const uint32_t queue_id = packet.flow;
     network_.FreePacket(index);
     OnCnp(queue_id);
+  } else if (packet.kind == PacketKind::kUnreliableSend) {
+    const uint32_t queue_id = packet.flow;
+    const uint32_t immediate = packet.sequence;
+    network_.FreePacket(index);
+    listener_.OnUnreliableSend(PairOf(queue_id).connection, IsData(queue_id), immediate);
   } else {
     OnWrite(index);
   }
@@ -196,14 +221,17 @@ void RdmaTransport::OnPacketAtNic(uint32_t index) {
 
 void RdmaTransport::OnDropped(const Packet& packet, DropReason reason, LinkId link) {
   if (reason == DropReason::kOutOfSequence || reason == DropReason::kDuplicate) return;
-  listener_.OnPacketLost(PairOf(packet.flow).connection, link);
+  if (reason != DropReason::kQueuePairError) {
+    listener_.OnPacketLost(PairOf(packet.flow).connection, link);
+  }
   if ((packet.flags & Packet::kAccepted) != 0) {
     Break(packet.flow, fmt::format("a packet acknowledged to its sender was lost on {}",
                                    graph_.link(link).name));
     return;
   }
   SendQueue& queue = send_queues_[packet.flow];
-  if (packet.kind == PacketKind::kCnp) return;         // nothing is sent again for it
+  // Nothing is sent again for them.
+  if (packet.kind == PacketKind::kCnp || packet.kind == PacketKind::kUnreliableSend) return;
   if (queue.unacknowledged == queue.sent_end) return;  // a repeated ACK of what is known already
   queue.Set(SendQueue::kHasLost);
   backlogs_[packet.flow].loss_end = queue.sent_end;
@@ -216,7 +244,7 @@ void RdmaTransport::Break(uint32_t queue_id, const std::string& why) {
   if (queue.Is(SendQueue::kBroken)) return;
   queue.Set(SendQueue::kBroken);
   ++counters_.queue_pair_errors;
-  listener_.OnConnectionError(PairOf(queue_id).connection, why);
+  listener_.OnConnectionError(PairOf(queue_id).connection, IsData(queue_id), why);
 }
 
 }  // namespace railyard

@@ -32,6 +32,9 @@
 
 namespace railyard {
 
+// How verbs call what ends a queue pair that has used up its retries; what is said of it begins so.
+inline constexpr const char* kRetryExceeded = "IBV_WC_RETRY_EXC_ERR(12)";
+
 struct RdmaCounters {
   RdmaCounters& operator+=(const RdmaCounters& other);
 
@@ -54,9 +57,10 @@ class RdmaTransport {
                 const NicSettings& settings, uint32_t first_port, TransportListener& listener);
 
   // A queue pair from one GPU's NIC to another's. `entropy` is what the fabric's hashes see of it;
-  // make it a function of the endpoints. Returns its number, dense from 0.
+  // make it a function of the endpoints. With pins it is bound to a port of either NIC. Returns its
+  // number, dense from 0.
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
-                uint64_t entropy);
+                uint64_t entropy, const std::optional<PortPins>& data_pins = std::nullopt);
   // Appends a message to the data queue (RDMA write with immediate; 0 bytes: the immediate alone).
   void Post(uint32_t queue_pair, uint64_t bytes);
   // Posts receives for so many messages more. Precondition: 2^32 or more are never open at once.
@@ -64,6 +68,13 @@ class RdmaTransport {
   // The receiver grants one message, as NCCL does: posts a receive and appends an element to the
   // clear-to-send queue.
   void PostClearToSend(uint32_t queue_pair);
+  // Appends so many bytes to the clear-to-send queue, without a receive.
+  void PostToSender(uint32_t queue_pair, uint32_t bytes);
+  // One packet without payload along a queue pair's path, out of any order and never repeated, as
+  // an unreliable connection beside it sends it; from the sending end to the receiving, or back.
+  void SendUnreliable(uint32_t queue_pair, bool to_receiver, uint32_t immediate);
+  // One end is put into the error state: it sends and takes in nothing any more.
+  void SetError(uint32_t queue_pair, bool at_sender);
 
   void Serve(uint32_t port);     // EventClass::kPort, after the first_port
   void OnTimer(uint32_t queue);  // EventClass::kTimer
@@ -110,7 +121,8 @@ class RdmaTransport {
   uint32_t AddQueue();
   void OpenControl(uint32_t queue_pair);
   void Resolve(uint32_t queue);
-  PathRef PathTo(DeviceId from, DeviceId to, uint64_t entropy, PathRef last);
+  // `is_forward`: the way that data goes.
+  PathRef PathTo(DeviceId from, DeviceId to, const QueuePair& pair, bool is_forward, PathRef last);
   void AddObstacles(PathRef path, std::vector<std::string>& obstacles) const;
   std::string WhyNoRoute(const QueuePair& pair) const;
   static bool IsData(uint32_t queue) { return queue % 2 == 0; }

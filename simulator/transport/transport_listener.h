@@ -33,8 +33,12 @@ class TransportListener {
   // connections.
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
-  // The connection is broken for good.
-  virtual void OnConnectionError(uint32_t connection, const std::string& why) = 0;
+  // What was sent by RdmaTransport::SendUnreliable() is there.
+  virtual void OnUnreliableSend(uint32_t /*connection*/, bool /*at_receiver*/,
+                                uint32_t /*immediate*/) {}
+  // The connection is broken for good, which the end that was sending has found out: the sender of
+  // its messages, or the receiver, of clear-to-send.
+  virtual void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) = 0;
 };
 
 }  // namespace railyard

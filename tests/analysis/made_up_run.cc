@@ -110,7 +110,7 @@ RunResult MadeUpRun() {
                  .begins = 1,
                  .dropped_packets = 3,
                  .retransmitted_bytes = 300,
-                 .collectives_hit = 1,
+                 .collectives = {1},
                  .ranks_hit = 4,
                  .bytes_hit = 100'000'000,
                  .time_to_detect_ps = 2'000'000,

@@ -138,16 +138,53 @@ TEST(RunStatusNameTest, IsWhatTheSummarySays) {
   EXPECT_EQ(RunStatusName(RunStatus::kStalled), "STALLED");
 }
 
-TEST(AddedByFaultTest, SumsTheCollectivesThatEndedAfterItBegan) {
+TEST(AddedByFaultsTest, SumsTheCollectivesThatEndedAfterItBegan) {
   RunResult run = MadeUpRun();
   run.collectives[0].added.timeout_ps = 7;  // over before it
   run.collectives[2].added.timeout_ps = 1;
-  const std::optional<AddedTime> added = AddedByFault(run, run.faults[0]);
-  ASSERT_TRUE(added);
-  EXPECT_EQ(added->timeout_ps, 5 * kPsPerMs + 1);
-  EXPECT_EQ(added->queueing_ps, -kPsPerMs / 2);
+  const std::vector<AddedTime> added = AddedByFaults(run);
+  ASSERT_EQ(added.size(), 1u);
+  EXPECT_EQ(added[0].timeout_ps, 5 * kPsPerMs + 1);
+  EXPECT_EQ(added[0].queueing_ps, -kPsPerMs / 2);
   run.has_baseline = false;
-  EXPECT_FALSE(AddedByFault(run, run.faults[0]));
+  EXPECT_TRUE(AddedByFaults(run).empty());
+}
+
+// Of faults that hold at the same time each has what is its kind's or its own losses', and an equal
+// share of the rest; together they have what was added.
+TEST(AddedByFaultsTest, FaultsAtTheSameTimeShareIt) {
+  RunResult run = MadeUpRun();
+  const FaultResult flap =
+      run.faults[0];  // from 3 to 4 ms; the second collective lost packets to it
+  FaultResult straggler = flap;
+  straggler.kind = "STRAGGLER";
+  straggler.until_ps = kNeverPs;
+  straggler.collectives = {};
+  FaultResult later = straggler;
+  later.kind = "DELAY";
+  later.from_ps = 1'000 * kPsPerMs;
+  run.faults = {flap, straggler, later};
+  run.collectives[1].added = {.queueing_ps = 5,
+                              .retransmission_ps = 11,
+                              .timeout_ps = 100,
+                              .rerouting_ps = -3,
+                              .slow_peer_ps = 40,
+                              .other_ps = 0};
+  run.collectives[2].added = {.queueing_ps = 9};
+  const std::vector<AddedTime> added = AddedByFaults(run);
+  ASSERT_EQ(added.size(), 3u);
+  EXPECT_EQ(added[0].timeout_ps, 100);
+  EXPECT_EQ(added[0].retransmission_ps, 11);
+  EXPECT_EQ(added[0].slow_peer_ps, 0);
+  EXPECT_EQ(added[1].slow_peer_ps, 40);
+  EXPECT_EQ(added[1].timeout_ps, 0);
+  EXPECT_EQ(added[0].queueing_ps, 2);
+  EXPECT_EQ(added[1].queueing_ps, 3 + 9);  // the flap is over when the third collective begins
+  EXPECT_EQ(added[0].rerouting_ps + added[1].rerouting_ps, -3);
+  EXPECT_EQ(added[2].queueing_ps, 0);
+  // With the straggler gone, the flap was the last.
+  run.faults = {flap, later};
+  EXPECT_EQ(AddedByFaults(run)[0].queueing_ps, 5 + 9);
 }
 
 TEST(TimeToFullBusbwTest, IsTheEndOfTheLastSlowCollective) {

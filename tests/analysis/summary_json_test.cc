@@ -54,7 +54,7 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
   EXPECT_THAT(Keys(summary["drops"][0]), ElementsAre("reason", "count"));
   EXPECT_THAT(Keys(summary["transport"]),
               ElementsAre("retransmitted_packets", "timeouts", "ecn_marked", "cnp", "pfc_pause_ps",
-                          "qp_errors"));
+                          "qp_errors", "port_failovers", "port_recoveries"));
   EXPECT_THAT(Keys(summary["faults"][0]),
               ElementsAre("name", "kind", "target", "from_ps", "until_ps", "begins",
                           "dropped_packets", "retransmitted_bytes", "collectives_hit", "ranks_hit",
@@ -68,7 +68,7 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
               ElementsAre("name", "status", "gpus", "start_ps", "end_ps", "alone_time_ps",
                           "interference", "collective_interference", "restarts", "goodput",
                           "lost_ps", "effective_training_time_ratio", "rework_ps", "detection_ps",
-                          "requeue_ps", "load_ps", "save_ps"));
+                          "requeue_ps", "load_ps", "save_ps", "first_error_ps", "ranks_with_error", "ranks_hung"));
   EXPECT_THAT(Keys(summary["payload"]),
               ElementsAre("total_bytes", "left_server_share", "reached_spine_share"));
   EXPECT_THAT(Keys(summary["conservation"]),

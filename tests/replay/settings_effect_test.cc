@@ -95,6 +95,35 @@ const std::string kLongDcqcn = IncastWith(
     "alpha_gain: 0.01 }",
     "180MiB");
 
+// NICs of two ports that NCCL merges, one of which is down for good or until it can recover.
+std::string MergedPorts(const std::string& nccl, const std::string& until = "",
+                        const std::string& compute_before = "20ms") {
+  return "fabric { dual_tor { servers { count: 2 platform: \"single-gpu\" nic_rate: \"100Gbps\" } "
+         "aggs_per_plane: 2 } }\n"
+         "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" compute_before: \"" +
+         compute_before +
+         "\" repeat: 40 } } algorithm: RING protocol: SIMPLE }\n"
+         "nic { link_aggregation: false }\n"
+         "routing { detection_delay: \"100us\" convergence_delay: \"1ms\" }\n"
+         "nccl { version: \"2.30.7\" IB_TIMEOUT: 6 IB_RESILIENCY_PORT_FAILOVER: true " +
+         nccl +
+         "}\n"
+         "faults { kind: LINK_DOWN link: \"server1/nic0--segment0/rail0/tor0\" when { number: 1 "
+         "kind: ALL_REDUCE } at: \"30us\" " +
+         (until.empty() ? "" : "until: \"" + until + "\" ") + "}\n";
+}
+const std::string kTwoPorts =
+    "fabric { dual_tor { servers { count: 2 platform: \"single-gpu\" } aggs_per_plane: 2 } }\n"
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } algorithm: RING "
+    "protocol: SIMPLE }\n";
+const std::string kTwoQueuePairs =
+    std::string(kLargeAllReduce) + "nccl { IB_QPS_PER_CONNECTION: 2 }\n";
+const std::string kFailedOver = MergedPorts("");
+const std::string kRecovered = MergedPorts(
+    "IB_RESILIENCY_PORT_RECOVERY: true IB_RESILIENCY_PORT_RECOVERY_START_DELAY: 20 "
+    "IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT: 50 ",
+    "100ms");
+
 const std::vector<Setting>& Settings() {
   static const std::vector<Setting> settings = {
       {"gpu.launch_latency", "\"9us\"", kAllReduce},
@@ -105,6 +134,16 @@ const std::vector<Setting>& Settings() {
       {"gpu.generation", "VOLTA", kInOneServer},
       {"nccl.ALGO", "\"^NVLSTree\"", kTuned},
       {"nccl.PROTO", "\"LL128\"", kTuned},
+      {"nccl.IB_QPS_PER_CONNECTION", "2", kAcrossRails},
+      {"nccl.IB_SPLIT_DATA_ON_QPS", "true", kTwoQueuePairs},
+      {"nccl.IB_RESILIENCY_PORT_FAILOVER", "false", kFailedOver},
+      {"nccl.IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY", "1", kFailedOver},
+      {"nccl.IB_RESILIENCY_PORT_RECOVERY", "true", MergedPorts("", "2ms", "400ms")},
+      {"nccl.IB_RESILIENCY_PORT_RECOVERY_START_DELAY", "150", kRecovered},
+      {"nccl.IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT", "80", kRecovered},
+      {"nccl.IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_TIMEOUT", "10", kRecovered},
+      {"nccl.IB_RESILIENCY_PORT_RECOVERY_ATTEMPTS_MAX", "2", kRecovered},
+      {"nic.link_aggregation", "false", kTwoPorts},
       {"nic.mtu_bytes", "1024", kAllReduce},
       {"nic.window", "\"16KiB\"", kLargeAllReduce},
       {"nic.ack_every_packets", "1", kAllReduce},
@@ -283,6 +322,11 @@ TEST_F(ProgramTest, EveryTransportCounterCounts) {
   EXPECT_EQ(lossy.Integer("transport.pfc_pause_ps"), 0);
   EXPECT_GT(lossy.Integer("transport.retransmitted_packets"), 0);
   EXPECT_GT(lossy.Drops().at("BUFFER_FULL"), 0);
+  const EndedRun recovered = RunText(kRecovered);
+  EXPECT_GT(recovered.Integer("transport.port_failovers"), 0);
+  EXPECT_GT(recovered.Integer("transport.port_recoveries"), 0);
+  EXPECT_LE(recovered.Integer("transport.port_recoveries"),
+            recovered.Integer("transport.port_failovers"));
   // Without room for what arrives after a pause frame, a lossless class loses packets.
   const EndedRun without_headroom = RunText(kPaused, {"--set", "switch.headroom_scale=0"});
   EXPECT_GT(without_headroom.Drops().at("HEADROOM_FULL"), 0);

@@ -113,6 +113,42 @@ TEST(FaultLoaderTest, APatternIsAllThatFitIt) {
   EXPECT_EQ(faults[2].gpus.size(), 8u);
 }
 
+// Everything that studies break is a name, a pattern or a domain: how many directions each is of
+// two servers on a rail-optimized fabric of 8 rails, and on HPN's with two planes.
+TEST(FaultLoaderTest, EveryKindOfTargetIsWhatItShouldBe) {
+  const auto count = [](const std::string& target) {
+    const auto faults = FaultsIn("faults { kind: LINK_DOWN at: \"0s\" " + target + " }\n");
+    return faults.empty() ? 0 : faults[0].links.size();
+  };
+  const LoadedScenario loaded(std::string(kFabric) + kWorkload);
+  const FabricGraph& fabric = loaded.scenario->fabric;
+  const auto cables_of = [&fabric](const std::string& name) {
+    const DeviceId device = fabric.FindDevice(name).value();
+    return boost::out_degree(device, fabric.graph());
+  };
+  EXPECT_EQ(count("link: \"leaf3--spine0\""), 2u);                        // link, transceiver
+  EXPECT_EQ(count("link: \"leaf3--spine0\" direction: FORWARD"), 1u);     // one direction
+  EXPECT_EQ(count("device: \"server1/nic3\""), 2u);                       // NIC: to the network
+  EXPECT_EQ(count("device: \"leaf3\""), 2 * cables_of("leaf3"));          // leaf of a rail
+  EXPECT_EQ(count("device: \"spine0\""), 2 * cables_of("spine0"));        // spine
+  EXPECT_EQ(count("device: \"server0/nvswitch2\""), 2 * 8u);              // NVSwitch
+  EXPECT_EQ(count("link: \"server0/gpu2--server0/nvswitch*\""), 2 * 4u);  // a GPU's NVLinks
+  EXPECT_EQ(count("device: \"server0/gpu2\""), 2 * cables_of("server0/gpu2"));  // GPU
+  EXPECT_EQ(count("device: \"server*/nic*\" draw { count: 2 }"), 2 * 2u);       // a draw of any
+  // A port of two, and a plane.
+  const auto on_hpn = [](const std::string& target) {
+    const LoadedScenario hpn("fabric { dual_tor { servers { count: 2 } aggs_per_plane: 2 } }\n" +
+                             std::string(kWorkload) + "faults { kind: LINK_DOWN at: \"0s\" " +
+                             target + " }\n");
+    EXPECT_NE(hpn.scenario, nullptr) << hpn.findings;
+    return hpn.scenario ? hpn.scenario->faults[0].links.size() : 0;
+  };
+  EXPECT_EQ(on_hpn("device: \"server1/nic3\""), 2 * 2u);
+  EXPECT_EQ(on_hpn("link: \"server1/nic3--segment0/rail3/tor1\""), 2u);
+  // Eight ToRs of a plane: two servers' NICs and two aggs each.
+  EXPECT_EQ(on_hpn("device: \"segment*/rail*/tor1\""), 2 * 8 * (2 + 2u));
+}
+
 TEST(FaultLoaderTest, ADrawChoosesByTheSeedAndTheFaultsName) {
   const std::string draw =
       "kind: LINK_DOWN link: \"server*/nic*--leaf*\" draw { count: 3 } at: \"0s\" ";

@@ -67,11 +67,7 @@ TEST(SettingsLoaderTest, NcclVariablesThatAreNotModelledAreRefused) {
   };
   const char* const no_sockets = "the network is RDMA; there are no sockets (expected 0, or none)";
   for (const auto& [name, modelled, value, why] :
-       {std::tuple("IB_QPS_PER_CONNECTION", 1, 4,
-                   "a connection has one queue pair (expected 1, or none)"),
-        std::tuple("IB_SPLIT_DATA_ON_QPS", 0, 1,
-                   "a message goes by one queue pair (expected 0, or none)"),
-        std::tuple("COLLNET_ENABLE", 0, 1,
+       {std::tuple("COLLNET_ENABLE", 0, 1,
                    "switches between servers do not reduce (expected 0, or none)"),
         std::tuple("NTHREADS", 512, 256,
                    "rates and latencies are those of full CTAs (expected 512, or none)"),
@@ -97,6 +93,18 @@ TEST(SettingsLoaderTest, CtasAreChannels) {
   EXPECT_FALSE(scenario->nccl.nvls_enable);
   EXPECT_EQ(scenario->nccl.nvls_chunksize_bytes, 64u << 10);
   EXPECT_EQ(scenario->nccl.pat_enable, 1u);
+}
+
+TEST(SettingsLoaderTest, HangingRanksAreEndedByALauncherOrTimeOut) {
+  using Detection = RestartSettings::Detection;
+  EXPECT_EQ(LoadBeside("")->watchdog.detection, Detection::kLauncher);
+  EXPECT_EQ(LoadBeside("watchdog { detection: LAUNCHER }")->watchdog.detection,
+            Detection::kLauncher);
+  EXPECT_EQ(LoadBeside("watchdog { detection: WATCHDOG }")->watchdog.detection,
+            Detection::kWatchdog);
+  EXPECT_EQ(FindingsBeside("watchdog { detection: WATCHDOG } restart {}"),
+            ":3:12: error: watchdog.detection: has no effect on a job that begins again (expected "
+            "restart.detection)\n");
 }
 
 TEST(SettingsLoaderTest, NcclVariablesAreTakenByTheirNames) {

@@ -105,6 +105,10 @@ TEST_F(FaultKindsTest, LossOfEverythingIsRiddenOutByTheTimer) {
   EXPECT_EQ(run.Drops().count("LINK_DOWN"), 0u);
   EXPECT_NEAR(static_cast<double>(OfFault(run, "first_retransmission_ps")),
               static_cast<double>(kFaultPs + TimeoutPs(16)), kTimerStartWithinPs);
+  // Then it is over, and what is sent again arrives.
+  EXPECT_GE(run.Integer("faults.0.time_to_recover_ps"), TimeoutPs(16) - kTimerStartWithinPs);
+  EXPECT_LE(run.Integer("faults.0.time_to_recover_ps"), TimeoutPs(16) + 4 * kTimerStartWithinPs);
+  EXPECT_EQ(OfFault(run, "dropped_packets"), run.Drops()["BIT_ERROR"]);
 }
 
 // A link that is the slowest of the ring sends all the time: bytes over rate, and little more.
@@ -129,6 +133,17 @@ TEST_F(FaultKindsTest, ADegradedLinkHasItsOwnRateAgainInTheEnd) {
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   EXPECT_GT(run.collectives.Real(0, "stretch"), 1);
   EXPECT_NEAR(run.collectives.Real(2, "stretch"), 1, 0.1);
+}
+
+// NVSwitch 0 takes 5 of a GPU's 18 NVLinks and of its packets. With 2 lanes of the 5, those take
+// 5/2 as long, and a transfer waits for them.
+TEST_F(FaultKindsTest, LostLanesSlowTheirShareOfTheTraffic) {
+  const EndedRun run = RunText(RailOptimized(1) + Program("SEND_RECV", "64MiB") + kFreeGpu +
+                               Fault("kind: DEGRADE link: \"server0/gpu2--server0/nvswitch0\" "
+                                     "lanes: 2 at: \"0s\""));
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_NEAR(run.collectives.Real(0, "stretch"), 5.0 / 2, 0.05);
+  EXPECT_TRUE(run.Drops().empty());
 }
 
 // The clear-to-send one way, then the data the other way: each later by the delay.
@@ -158,10 +173,10 @@ TEST_F(FaultKindsTest, AStormBeyondTheRetriesAbortsTheJob) {
   const EndedRun run =
       RunText(Job(8) + Fault("kind: PAUSE_STORM device: \"server1/nic3\" at: \"300us\""));
   ASSERT_EQ(run.exit.status, 3) << run.exit.errors;
-  EXPECT_NEAR(static_cast<double>(run.Integer("simulated_time_ps")),
+  EXPECT_NEAR(static_cast<double>(run.Integer("jobs.0.first_error_ps")),
               static_cast<double>(kFaultPs + 8 * TimeoutPs(8)), 2.0 * kTimerStartWithinPs);
   // It has not ended when the run does.
-  EXPECT_GE(run.Integer("transport.pfc_pause_ps"), run.Integer("simulated_time_ps") - kFaultPs);
+  EXPECT_GE(run.Integer("transport.pfc_pause_ps"), run.Integer("jobs.0.first_error_ps") - kFaultPs);
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
   EXPECT_THAT(run.exit.output, HasSubstr("IBV_WC_RETRY_EXC_ERR(12)"));
 }
@@ -233,7 +248,11 @@ TEST_F(FaultKindsTest, AGrayFailureIsNotRoutedAround) {
   const EndedRun run = RunFile(ShippedScenario("fault_gray"));
   EXPECT_EQ(run.exit.status, 3) << run.exit.errors;
   EXPECT_EQ(run.Drops().count("NO_ROUTE"), 0u);
-  EXPECT_NEAR(static_cast<double>(run.Integer("simulated_time_ps")),
+  EXPECT_GT(run.Drops()["LINK_DOWN"], 0);
+  EXPECT_TRUE(run.At("faults.0.time_to_detect_ps").IsNull());
+  EXPECT_NEAR(static_cast<double>(OfFault(run, "first_retransmission_ps")),
+              static_cast<double>(20 * kPsPerUs + TimeoutPs(10)), 200.0 * kPsPerUs);
+  EXPECT_NEAR(static_cast<double>(run.Integer("jobs.0.first_error_ps")),
               static_cast<double>(20 * kPsPerUs + 8 * TimeoutPs(10)), 200.0 * kPsPerUs);
   const EndedRun seen = RunFile(ShippedScenario("fault_gray"), {"--set", "faults[0].unnoticed="});
   EXPECT_EQ(seen.exit.status, 0) << seen.exit.errors;
@@ -270,6 +289,25 @@ TEST_F(FaultKindsTest, AFaultMayBeginWithACollectiveOrHalfwayThrough) {
 
 // An eighth of a NIC's rate from each of eight senders: what the others leave of the receiver's
 // link is what the collective has, and what was offered is what came.
+// "50 % into the twelfth AllReduce of communicator X": of one of eight that run at the same time.
+TEST_F(FaultKindsTest, AnAnchorCountsTheCollectivesOfItsCommunicator) {
+  const EndedRun run = RunText(
+      RailOptimized(2) +
+      Program("ALL_REDUCE", "4MiB", "stride: 8 repeat: 13 compute_before: \"20us\"") +
+      "faults { kind: LINK_DOWN link: \"leaf7--spine0\" until: \"1us\" when { number: 12 kind: "
+      "ALL_REDUCE communicator: \"stride8/5\" progress: 0.5 } }\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  const int64_t from_ps = run.Integer("faults.0.from_ps");
+  int number = 0;
+  for (size_t row = 0; row < run.collectives.size(); ++row) {
+    if (run.collectives.Text(row, "communicator") != "stride8/5" || ++number != 12) continue;
+    const auto start_ps = static_cast<double>(run.collectives.Integer(row, "start_ps"));
+    const auto duration_ps = static_cast<double>(run.collectives.Integer(row, "duration_ps"));
+    EXPECT_NEAR(static_cast<double>(from_ps), start_ps + 0.5 * duration_ps, 0.25 * duration_ps);
+  }
+  EXPECT_EQ(number, 13);
+}
+
 TEST_F(FaultKindsTest, BackgroundLoadTakesWhatItOffers) {
   const std::string job = Job(20);
   const EndedRun alone = RunText(job);

@@ -23,6 +23,10 @@ constexpr int64_t TimeoutPs(uint32_t ib_timeout) { return int64_t{4'096'000} << 
 // queue pairs with windows of 512 KiB share the NIC: 2 x 10.5 us on the wire, and a round trip.
 constexpr int64_t kTimerStartWithinPs = 25 * kPsPerUs;
 
+// Of PyTorch's ProcessGroupNCCL.
+constexpr int64_t kErrorPollPs = 100'000 * kPsPerUs;
+constexpr int64_t kCollectiveTimeoutPs = 600'000'000 * kPsPerUs;
+
 constexpr int64_t kFaultPs = 300 * kPsPerUs;
 constexpr const char* kFaultAt = "300us";
 
@@ -118,17 +122,39 @@ TEST_P(CutTest, TheJobIsAbortedWhenTheRetriesAreUsedUp) {
   const double expected_ps =
       static_cast<double>(kFaultPs) +
       (ib_retry_cnt + 1.0) * static_cast<double>(TimeoutPs(static_cast<uint32_t>(ib_timeout)));
-  EXPECT_NEAR(static_cast<double>(run.Integer("simulated_time_ps")), expected_ps,
-              kTimerStartWithinPs);
+  const int64_t error_ps = run.Integer("jobs.0.first_error_ps");
+  EXPECT_NEAR(static_cast<double>(error_ps), expected_ps, kTimerStartWithinPs);
+  // The processes are looked at every 100 ms; the ranks on either side of the link are the only
+  // ones that have an error, and all others hang until the launcher ends them.
+  EXPECT_EQ(run.Integer("jobs.0.detection_ps"), kErrorPollPs);
+  EXPECT_EQ(run.Integer("simulated_time_ps"), error_ps + kErrorPollPs);
+  const int64_t ranks_with_error = run.Integer("jobs.0.ranks_with_error");
+  EXPECT_GE(ranks_with_error, 1);
+  EXPECT_LE(ranks_with_error, 2);
+  EXPECT_EQ(run.Integer("jobs.0.ranks_hung"), 16 - ranks_with_error);
+  EXPECT_THAT(run.exit.output, HasSubstr(fmt::format("{} of 16 ranks", ranks_with_error)));
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
   EXPECT_GT(run.Integer("conservation.dropped_bytes"), 0);
-  EXPECT_EQ(run.Integer("transport.qp_errors"), 1);
+  EXPECT_GE(run.Integer("transport.qp_errors"), ranks_with_error);
   EXPECT_TRUE(run.At("faults.0.time_to_recover_ps").IsNull());
   EXPECT_TRUE(run.At("faults.0.until_ps").IsNull());
   EXPECT_EQ(run.Real("jobs.0.goodput"), 0);
   EXPECT_EQ(run.collectives.Text(0, "completed"), "false");
   EXPECT_THAT(run.exit.output, HasSubstr("IBV_WC_RETRY_EXC_ERR(12)"));
   EXPECT_THAT(run.exit.output, HasSubstr("server1/nic3"));
+}
+
+// Nobody ends the others: each rank waits until its own collective has taken ten minutes. The
+// watchdog of a run without progress is not what ends it.
+TEST_F(FaultTest, WithoutALauncherRanksHangUntilTheirCollectiveTimesOut) {
+  const EndedRun run = RunText(Job(14) + LinkDown(kLink, kFaultAt) +
+                               "watchdog { no_progress: \"1s\" detection: WATCHDOG }\n");
+  EXPECT_EQ(run.exit.status, 3) << run.exit.errors;
+  const int64_t begin_ps = run.collectives.Integer(0, "last_start_ps");
+  EXPECT_EQ(run.Integer("simulated_time_ps"), begin_ps + kCollectiveTimeoutPs);
+  EXPECT_EQ(run.Integer("jobs.0.detection_ps"),
+            begin_ps + kCollectiveTimeoutPs - run.Integer("jobs.0.first_error_ps"));
+  EXPECT_THAT(run.exit.output, HasSubstr("14 saw none and hung until"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Budgets, CutTest,
@@ -173,7 +199,9 @@ TEST_F(FaultTest, ALostNvlinkPacketAbortsTheJobAtOnce) {
   const EndedRun run = RunText(Job(20) + LinkDown("server0/gpu2--server0/nvswitch1", kFaultAt));
   EXPECT_EQ(run.exit.status, 3) << run.exit.errors;
   ASSERT_TRUE(run.has_result());
-  EXPECT_LE(run.Integer("simulated_time_ps"), kFaultPs + kTimerStartWithinPs);
+  EXPECT_LE(run.Integer("jobs.0.first_error_ps"), kFaultPs + kTimerStartWithinPs);
+  EXPECT_EQ(run.Integer("simulated_time_ps"), run.Integer("jobs.0.first_error_ps") + kErrorPollPs);
+  EXPECT_TRUE(run.At("conservation.ok").GetBool());
   EXPECT_THAT(run.exit.output, HasSubstr("Xid 74"));
 }
 

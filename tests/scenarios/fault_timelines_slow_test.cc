@@ -3,6 +3,7 @@
 // true; every byte is accounted for; and without its faults nothing is stretched.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <random>
 #include <vector>
@@ -36,8 +37,16 @@ class TimelineGenerator {
     text += fmt::format(
         "workload {{ program {{ repeat: {} collectives {{ kind: {} bytes: \"{}KiB\" "
         "compute_before: \"{}us\" }} }} }}\n",
-        1 + Below(3), kKinds[kind], 36 << Below(4), Below(100));
-    text += fmt::format("nccl {{ IB_TIMEOUT: {} IB_RETRY_CNT: {} }}\n", 6 + Below(3), Below(8));
+        1 + Below(3) + (has_ports_ ? 5 : 0), kKinds[kind], 36 << Below(4),
+        has_ports_ ? 3000 : Below(100));
+    text += fmt::format("nccl {{ IB_TIMEOUT: {} IB_RETRY_CNT: {} {}}}\n",
+                        (has_ports_ ? 1 : 6) + Below(3), Below(has_ports_ ? 3 : 8), Ports());
+    if (has_ports_) text += "nic { link_aggregation: false }\n";
+    has_restart_ = Below(4) == 0;
+    if (has_restart_) {
+      text += fmt::format("restart {{ restarts_max: {} requeue: \"{}ms\" load: \"{}ms\" }}\n",
+                          1 + Below(3), Below(20), Below(5));
+    }
     text += fmt::format("routing {{ detection_delay: \"{}us\" convergence_delay: \"{}us\" }}\n",
                         Below(300), Below(300));
     text += fmt::format("watchdog {{ no_progress: \"{}ms\" }}\n", 1 << Below(6));
@@ -60,10 +69,28 @@ class TimelineGenerator {
       case 1:
         return fmt::format("fabric {{ fat_tree {{ {} radix: 8 tiers: 2 }} }}\n", servers);
       case 2:
+        has_ports_ = Below(2) == 0;
         return fmt::format("fabric {{ dual_tor {{ {} aggs_per_plane: 2 }} }}\n", servers);
       default:
         return RailOptimized(2);
     }
+  }
+
+  // Ports that fail over, where NICs have two: with short timers, and jobs that last until one is
+  // back.
+  std::string Ports() {
+    if (!has_ports_) return "";
+    std::string text = fmt::format(
+        "version: \"2.30.7\" IB_QPS_PER_CONNECTION: {} IB_RESILIENCY_PORT_FAILOVER: true "
+        "IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY: {} ",
+        1 + Below(2), Below(3));
+    if (Below(4) != 0) {
+      text += fmt::format(
+          "IB_RESILIENCY_PORT_RECOVERY: true IB_RESILIENCY_PORT_RECOVERY_START_DELAY: {} "
+          "IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT: {} ",
+          Below(2), 1 + Below(2));
+    }
+    return text;
   }
 
   // On NIC cables most of the time: there is no way around them.
@@ -115,6 +142,8 @@ class TimelineGenerator {
         return fmt::format("by_chance {{ mean_between: \"{}us\" mean_repair: \"{}us\" }}",
                            100 + Below(2000), 1 + Below(500));
       case 3:
+        // A restart may repeat the collective.
+        if (has_restart_) return fmt::format("at: \"{}us\" until: \"{}us\"", at_us, at_us + for_us);
         return fmt::format("when {{ number: 1 {} }} until: \"{}us\"",
                            has_progress_ ? fmt::format("progress: 0.{}", 1 + Below(9)) : "",
                            for_us);
@@ -131,6 +160,8 @@ class TimelineGenerator {
 
   std::mt19937 random_;
   bool has_progress_ = false;
+  bool has_ports_ = false;
+  bool has_restart_ = false;
 };
 
 class FaultTimelinesTest : public ProgramTest, public ::testing::WithParamInterface<uint32_t> {
@@ -162,7 +193,8 @@ class FaultTimelinesTest : public ProgramTest, public ::testing::WithParamInterf
       return;
     }
     EXPECT_THAT(why, ::testing::AnyOf(HasSubstr("IBV_WC_RETRY_EXC_ERR(12)"),
-                                      HasSubstr("a packet acknowledged to its sender was lost")));
+                                      HasSubstr("a packet acknowledged to its sender was lost"),
+                                      HasSubstr("packets of the job that failed are held")));
     EXPECT_GT(run.Integer("transport.qp_errors"), 0);
   }
 
@@ -227,10 +259,43 @@ class FaultTimelinesTest : public ProgramTest, public ::testing::WithParamInterf
       EXPECT_EQ(added_ps, run.collectives.Integer(row, "duration_ps") -
                               free.collectives.Integer(row, "duration_ps"));
     }
-    if (status == "COMPLETED") {
+    if (status == "COMPLETED" && run.Integer("jobs.0.restarts") == 0) {
       EXPECT_EQ(run.Integer("payload.total_bytes"), free.Integer("payload.total_bytes"));
+    } else if (status == "COMPLETED") {
+      EXPECT_GE(run.Integer("payload.total_bytes"), free.Integer("payload.total_bytes"));
+    }
+    CheckShares(run);
+    restarts_ += static_cast<int>(run.Integer("jobs.0.restarts"));
+    failovers_ += static_cast<int>(run.Integer("transport.port_failovers"));
+    recoveries_ += static_cast<int>(run.Integer("transport.port_recoveries"));
+  }
+
+  // What faults added is what collectives took longer since the first of them began, no more.
+  static void CheckShares(const EndedRun& run) {
+    const rapidjson::Value& faults = run.At("faults");
+    int64_t first_ps = INT64_MAX;
+    for (const auto& fault : faults.GetArray()) {
+      if (fault["from_ps"].IsInt64()) first_ps = std::min(first_ps, fault["from_ps"].GetInt64());
+    }
+    for (const char* part :
+         {"queueing", "retransmission", "timeout", "rerouting", "slow_peer", "other"}) {
+      int64_t of_faults_ps = 0;
+      for (const auto& fault : faults.GetArray()) {
+        of_faults_ps += fault["added_ps"][part].GetInt64();
+      }
+      int64_t of_collectives_ps = 0;
+      for (size_t row = 0; row < run.collectives.size(); ++row) {
+        if (run.collectives.Text(row, "completed") != "true") continue;
+        if (run.collectives.Integer(row, "end_ps") < first_ps) continue;
+        of_collectives_ps += run.collectives.Integer(row, fmt::format("added_{}_ps", part));
+      }
+      EXPECT_EQ(of_faults_ps, of_collectives_ps) << part;
     }
   }
+
+  int restarts_ = 0;
+  int failovers_ = 0;
+  int recoveries_ = 0;
 };
 
 TEST_P(FaultTimelinesTest, EndWithATrueExplanation) {
@@ -244,6 +309,9 @@ TEST_P(FaultTimelinesTest, EndWithATrueExplanation) {
   EXPECT_GT(ends["COMPLETED"], 0);
   EXPECT_GT(ends["JOB_ABORTED"], 0);
   EXPECT_GT(ends["STALLED"], 0);
+  EXPECT_GT(restarts_, 0);
+  EXPECT_GT(failovers_, 0);
+  EXPECT_GT(recoveries_, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Parts, FaultTimelinesTest, ::testing::Range(0u, kParts));

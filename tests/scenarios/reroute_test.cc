@@ -104,7 +104,7 @@ TEST_F(RerouteTest, WithoutAnyOtherWayTheJobIsAborted) {
   }
   const EndedRun run = RunText(job + faults);
   EXPECT_EQ(run.exit.status, 3) << run.exit.errors;
-  EXPECT_NEAR(static_cast<double>(run.Integer("simulated_time_ps")),
+  EXPECT_NEAR(static_cast<double>(run.Integer("jobs.0.first_error_ps")),
               static_cast<double>(kFaultPs + 8 * kTimeoutPs), kTimerStartWithinPs);
 }
 

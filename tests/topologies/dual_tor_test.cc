@@ -59,6 +59,36 @@ TEST(DualTorTest, EveryNicHasAPortOnBothTorsOfItsRail) {
   EXPECT_FALSE(graph.FindCable("segment1/rail3/tor1--pod0/plane0/agg2").has_value());
 }
 
+// Between ports with addresses of their own: by their cables whatever the entropy, and not at all
+// without them.
+TEST(DualTorTest, APathBetweenPortsKeepsToTheirCables) {
+  const FabricGraph graph = MakeDualTor(Small(2));
+  EcmpRouting routing(graph, 1);
+  const DeviceId from = graph.FindDevice("server0/gpu3").value();
+  const DeviceId to = graph.FindDevice("server5/gpu3").value();
+  const auto wire = [&](const char* cable) {
+    return graph.cables()[graph.FindCable(cable).value()].forward;
+  };
+  const LinkId first = wire("server0/nic3--segment0/rail3/tor1");
+  const LinkId of_other = wire("server5/nic3--segment1/rail3/tor1");
+  const PortPins pins = {.first = first, .last = graph.ReverseLink(of_other)};
+  EXPECT_EQ(graph.WiresOfNic(graph.FindDevice("server0/nic3").value()),
+            (std::vector<LinkId>{wire("server0/nic3--segment0/rail3/tor0"), first}));
+  for (uint64_t entropy = 0; entropy < 20; ++entropy) {
+    const Path path = routing.Resolve(from, to, entropy, pins);
+    // PCIe, NIC to ToR, to an agg, to the other ToR, to the NIC, PCIe.
+    ASSERT_EQ(path.size(), 6u);
+    EXPECT_EQ(path[1], pins.first);
+    EXPECT_EQ(path[4], pins.last);
+  }
+  for (const LinkId down : {pins.first, pins.last}) {
+    routing.SetLinkUp(down, false);
+    EXPECT_THAT(routing.Resolve(from, to, 7, pins), IsEmpty());
+    EXPECT_EQ(routing.Resolve(from, to, 7).size(), 6u);
+    routing.SetLinkUp(down, true);
+  }
+}
+
 TEST(DualTorTest, PathsAreOnePerPortAndAggOfItsPlane) {
   const auto paths = [](uint32_t planes, const char* from, const char* to) {
     const FabricGraph graph = MakeDualTor(Small(planes));

@@ -103,7 +103,7 @@ class TransportFixture : public NetworkFixture, public TransportListener {
   void OnLossRecovered(uint32_t connection) override {
     recovered_.push_back({engine().NowPs(), connection});
   }
-  void OnConnectionError(uint32_t connection, const std::string& why) override {
+  void OnConnectionError(uint32_t connection, bool /*at_sender*/, const std::string& why) override {
     errors_.push_back({engine().NowPs(), connection, why});
   }
 

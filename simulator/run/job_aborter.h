@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The end of a job that does not begin again. Only ranks with a failing queue pair see an error;
+// all others hang until somebody ends them.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "analysis/run_result.h"
+#include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/replay/replay_engine.h"
+#include "simulator/scenario/restart_settings.h"
+
+namespace railyard {
+
+// When the last rank of a job with an error at `now_ps` has been ended, as things are then.
+int64_t AllRanksGonePs(RestartSettings::Detection detection, int64_t now_ps,
+                       const ReplayEngine& replay, uint32_t part);
+
+class JobAborter {
+ public:
+  // All references must outlive this.
+  JobAborter(RestartSettings::Detection detection, ReplayEngine& replay,
+             FabricSimulatorImpl& engine, uint32_t part)
+      : detection_(detection), replay_(replay), engine_(engine), part_(part) {}
+
+  // A rank is told of an error, now. The first one ends the job, after detection.
+  void OnRankError(uint32_t rank, const std::string& why);
+  bool has_error() const { return !ranks_.empty(); }
+  // Ranks hang that are going to be ended.
+  bool is_waiting() const { return has_error() && result_.detection_ps == 0; }
+  const AbortResult& result() const { return result_; }
+
+ private:
+  void TryToAbort();
+  std::string Explain(size_t hung) const;
+
+  RestartSettings::Detection detection_;
+  ReplayEngine& replay_;
+  FabricSimulatorImpl& engine_;
+  uint32_t part_;             // of the job
+  std::string why_;           // of the first error
+  std::set<uint32_t> ranks_;  // that were told of one
+  AbortResult result_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/diagnostics/text_proto.h"
+#include "simulator/transport/net_ib_settings.h"
+#include "simulator/transport/nic_settings.h"
+#include "topologies/fabric_graph.h"
+
+namespace railyard {
+
+// Of `nccl`: how connections use queue pairs, in that version (as ncclGetVersion). Checks
+// what ports that are not aggregated need. Takes a cursor on the whole scenario; `fabric` is
+// nullptr if it could not be loaded.
+NetIbSettings LoadNetIb(const ProtoCursor& scenario, uint32_t version, const NicSettings& nic,
+                        const FabricGraph* fabric, Diagnostics& diagnostics);
+
+}  // namespace railyard
