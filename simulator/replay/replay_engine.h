@@ -146,6 +146,8 @@ class ReplayEngine final : private LaneObserver {
   // Operations that ended so far; whether any runs.
   uint64_t calls_left() const { return operations_left_; }
   bool is_in_collective() const { return calls_started_ > calls_ended_; }
+  // Whether some GPU stands still in the middle of its computation.
+  bool has_stopped_computation() const { return !stopped_.empty(); }
   bool is_aborted() const { return !abort_reason_.empty(); }
   const std::string& abort_reason() const { return abort_reason_; }
   // When the last operation ended, or the job was aborted.
