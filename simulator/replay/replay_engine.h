@@ -147,6 +147,8 @@ class ReplayEngine final : private LaneObserver {
   // Operations that ended so far; whether any runs.
   uint64_t calls_left() const { return operations_left_; }
   bool is_in_collective() const { return calls_started_ > calls_ended_; }
+  // Whether some GPU stands still in the middle of its computation.
+  bool has_stopped_computation() const { return !stopped_.empty(); }
   // What has become of a part of the job.
   struct PartProgress {
     uint64_t calls_left = 0;

@@ -103,10 +103,11 @@ class Recorder {
     std::string aborts;
     for (uint32_t i = 0; i < parts.size(); ++i) {
       const ReplayEngine::PartProgress& progress = replay_.parts()[i];
-      JobResult job{.name = parts[i].name,
-                    .gpu_count = static_cast<uint32_t>(parts[i].global_ranks.size()),
-                    .start_ps = parts[i].start_ps,
-                    .end_ps = replay_.EndOfPartPs(i)};
+      JobResult job;
+      job.name = parts[i].name;
+      job.gpu_count = static_cast<uint32_t>(parts[i].global_ranks.size());
+      job.start_ps = parts[i].start_ps;
+      job.end_ps = replay_.EndOfPartPs(i);
       if (progress.calls_left > 0) job.status = RunStatus::kStalled;
       if (!progress.abort_reason.empty()) {
         job.status = RunStatus::kJobAborted;

@@ -53,15 +53,17 @@ void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResul
 }  // namespace
 
 void TrafficLedger::Add(const Job& job, const LaneExecutor& executor) {
-  for (const Connection& connection : executor.connections()) {
-    if (connection.payload_bytes == 0) continue;
+  for (uint32_t id = 0; id < executor.connections().size(); ++id) {
+    const Connection& connection = executor.connections()[id];
+    const uint64_t payload_bytes = executor.PayloadBytesOf(id);
+    if (payload_bytes == 0) continue;
     const JobCollective& collective = job.collectives[connection.collective];
     const User user{collective.communicator,
                     collective.is_p2p() ? connection.from_gpu : User::kAllRanks};
     for (const LinkShare& part : executor.LinkSharesOf(connection)) {
       if (links_.size() <= part.link) links_.resize(part.link + 1);
       OnLink& link = links_[part.link];
-      link.flows.Add(static_cast<double>(connection.payload_bytes) * part.share);
+      link.flows.Add(static_cast<double>(payload_bytes) * part.share);
       link.users.insert(user);
     }
   }

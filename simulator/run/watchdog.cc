@@ -45,7 +45,9 @@ uint64_t Watchdog::Progress() const {
 
 bool Watchdog::SeesNothing(Sight& sight) const {
   const uint64_t progress = Progress();
-  if (progress != sight.progress || !replay_.is_in_collective()) {
+  // Ranks that compute, at whatever speed, are not held up.
+  const bool is_held_up = replay_.is_in_collective() || replay_.has_stopped_computation();
+  if (progress != sight.progress || !is_held_up) {
     sight = {.progress = progress};
     return false;
   }

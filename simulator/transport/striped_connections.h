@@ -67,7 +67,6 @@ class StripedConnections final : public TransportListener {
   void PostClearToSend(uint32_t stripe);
   // Nothing is begun any more.
   void Halt();
-  bool has_connections() const { return !stripes_.empty(); }
 
   // Of the transport: what the sender uses, by their place in the connection.
   std::vector<uint32_t> QueuePairsOf(uint32_t stripe) const;

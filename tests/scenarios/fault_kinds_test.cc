@@ -227,6 +227,22 @@ TEST_F(FaultKindsTest, TheWatchdogEndsWhatWouldNeverEnd) {
   EXPECT_THAT(run.exit.output, HasSubstr("nothing went on for 8 ms of simulated time"));
 }
 
+// The root of a broadcast is done when its data has left; nobody is in a collective while its
+// receiver, which stands still, does not even begin.
+TEST_F(FaultKindsTest, TheWatchdogSeesAGpuThatStopsWhileItComputes) {
+  const EndedRun run =
+      RunText("fabric { rail_optimized { servers: 2 gpus_per_server: 1 } }\n" +
+              Program("BROADCAST", "64KiB", "compute_before: \"3ms\"") +
+              "watchdog { no_progress: \"8ms\" }\n" +
+              Fault("kind: STRAGGLER device: \"server1/gpu0\" speed: 0 at: \"300us\"") +
+              "faults { name: \"idle\" kind: DELAY link: \"leaf0--spine0\" delay: \"1us\" at: "
+              "\"0s\" until: "
+              "\"1us\" repeat { period: \"100us\" } }\n");
+  EXPECT_EQ(run.exit.status, 4) << run.exit.errors;
+  EXPECT_LE(run.Integer("simulated_time_ps"), 14'000 * kPsPerUs);
+  EXPECT_THAT(run.exit.output, HasSubstr("server1/gpu0, rank 1, stands still"));
+}
+
 // Back after its cables have trained: the first try after that is the one that is through.
 TEST_F(FaultKindsTest, AfterARebootTheLinksTrain) {
   const std::string routing = "routing { detection_delay: \"10us\" convergence_delay: \"20us\" }\n";
@@ -365,8 +381,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ShippedFaultTest,
                          ::testing::Values("anchored", "bit_errors", "by_chance", "cut", "degrade",
                                            "delay", "drawn", "flap", "gpu_hang", "gray", "incast",
                                            "log", "loss", "loss_bursts", "lost_packet",
-                                           "nvlink_lanes", "pause_storm", "plane", "straggler",
-                                           "switch_reboot"),
+                                           "nvlink_lanes", "pause_storm", "plane", "port_failover",
+                                           "straggler", "switch_reboot"),
                          [](const auto& shipped) { return std::string(shipped.param); });
 
 }  // namespace

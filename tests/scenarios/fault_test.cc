@@ -102,6 +102,7 @@ TEST_F(FaultTest, AFlapLongerThanTheTimerIsRiddenOutByRetries) {
   EXPECT_LE(recover_ps, tries * timeout_ps + 4 * kTimerStartWithinPs);
   EXPECT_NEAR(static_cast<double>(FirstRetransmissionPs(run)),
               static_cast<double>(kFaultPs + timeout_ps), kTimerStartWithinPs);
+  EXPECT_EQ(run.Integer("faults.0.time_to_detect_ps"), 100 * kPsPerUs);
   // Packets are lost to the link until the routes say so.
   EXPECT_GT(run.Drops()["LINK_DOWN"], 0);
   EXPECT_GT(run.Drops()["NO_ROUTE"], 0);
