@@ -375,7 +375,9 @@ bool LaneExecutor::Claim(uint32_t id, uint32_t connection, bool is_send) {
   }
   slots.*owner = id;
   Connection& claimed = connections_[connection];
-  claimed.collective = active_channels_[lane_programs_[id].channel].program.collective;
+  const Program& program = active_channels_[lane_programs_[id].channel].program;
+  claimed.collective = program.collective;
+  if (is_send) claimed.loss_tolerance_ppm = program.loss_tolerance_ppm;
   return true;
 }
 
@@ -806,7 +808,8 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
       slots.bytes[slot] = staged_[connections_[id].staged].bytes[slot];
       if (paths_) [[unlikely]]
         TracePost(id, slot);
-      rdma_.Post(connections_[id].flow, WireBytesOf(slots.costs, slots.bytes[slot]));
+      rdma_.Post(connections_[id].flow, WireBytesOf(slots.costs, slots.bytes[slot]),
+                 connections_[id].loss_tolerance_ppm);
       break;
     }
     case PostPhase::kGranted:

@@ -235,6 +235,8 @@ class Recorder {
     result_.transport.timeouts = rdma.timeouts;
     result_.transport.nacks = rdma.nacks;
     result_.transport.qp_errors = rdma.queue_pair_errors;
+    result_.transport.missing_packets = rdma.missing_packets;
+    result_.transport.missing_bytes = rdma.missing_bytes;
   }
 
   void RecordConservation() {
