@@ -120,6 +120,9 @@ struct TransportCounters {
   uint64_t qp_errors = 0;
   uint64_t port_failovers = 0;
   uint64_t port_recoveries = 0;
+  // Of messages with a tolerated loss: what receivers did without.
+  uint64_t missing_packets = 0;
+  uint64_t missing_bytes = 0;
 };
 
 // Payload bytes of data packets (headers not counted), over the whole run.
@@ -193,7 +196,9 @@ struct RunResult {
   uint64_t peak_rss_bytes = 0;
   bool has_baseline = false;
   int64_t baseline_simulated_time_ps = 0;  // of the paired fault-free run
-  std::string fabric;                      // preset, file or generator
+  // Of the paired run with the same faults in which receivers get everything; 0: there was none.
+  int64_t reliable_simulated_time_ps = 0;
+  std::string fabric;  // preset, file or generator
   uint32_t server_count = 0;
   uint32_t gpu_count = 0;
   uint64_t events = 0;

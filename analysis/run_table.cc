@@ -482,9 +482,20 @@ class RunTable {
       counters.push_back(
           fmt::format("{} paused by PFC", FormatDuration(static_cast<int64_t>(t.pfc_pause_ps))));
     }
-    if (counters.empty()) return;
+    if (t.missing_packets > 0) {
+      counters.push_back(fmt::format("{} that receivers did without ({})",
+                                     Plural(t.missing_packets, "packet"),
+                                     FormatBytes(t.missing_bytes)));
+    }
+    const int64_t reliable_ps = result_.reliable_simulated_time_ps;
+    if (counters.empty() && reliable_ps == 0) return;
     Section("Transport");
-    Item(fmt::format("{}", fmt::join(counters, ", ")));
+    if (!counters.empty()) Item(fmt::format("{}", fmt::join(counters, ", ")));
+    if (reliable_ps == 0) return;
+    const int64_t saved_ps = reliable_ps - result_.simulated_time_ps;
+    Item(fmt::format("with everything sent again the run takes {}: tolerated loss {} {}",
+                     FormatDuration(reliable_ps), saved_ps < 0 ? "costs" : "saves",
+                     FormatDuration(std::abs(saved_ps))));
   }
 
   void PrintConservation() {

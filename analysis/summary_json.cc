@@ -209,6 +209,14 @@ class SummaryWriter {
     Put("qp_errors", transport.qp_errors);
     Put("port_failovers", transport.port_failovers);
     Put("port_recoveries", transport.port_recoveries);
+    Put("missing_packets", transport.missing_packets);
+    Put("missing_bytes", transport.missing_bytes);
+    const bool has_reliable = result_.reliable_simulated_time_ps != 0;
+    PutTime("reliable_time_ps",
+            has_reliable ? std::optional(result_.reliable_simulated_time_ps) : std::nullopt);
+    PutTime("saved_ps", has_reliable ? std::optional(result_.reliable_simulated_time_ps -
+                                                     result_.simulated_time_ps)
+                                     : std::nullopt);
     writer_.EndObject();
   }
 

@@ -82,6 +82,9 @@ struct TraceOperation {
   // Send and Recv: one more than the number, on the communicator, of the AllToAllv that the call is
   // part of; 0: of none. The calls of one AllToAllv of a rank are one group.
   uint32_t all_to_all = 0;
+  // Of the bytes that it sends over the network, the receiver does without up to so many
+  // millionths.
+  uint32_t loss_tolerance_ppm = 0;
   int64_t compute_before_ps = 0;  // gap between the stream's previous operation and this one
   // One more than the number of an earlier operation of the rank that must be done before the gap
   // begins, whatever its stream; 0: none. A group waits for what its first call waits for.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/trace_check.h"
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -160,6 +161,11 @@ class TraceChecker {
       Error(Field(rank, i, "all_to_all"),
             "is set without a group (the calls of an AllToAllv are Sends and Recvs of one group)");
     }
+    if (operation.loss_tolerance_ppm > kLossTolerancePpmMax) {
+      Error(Field(rank, i, "loss_tolerance_ppm"),
+            fmt::format("{} is out of range (expected 0 to {})", operation.loss_tolerance_ppm,
+                        kLossTolerancePpmMax));
+    }
     if (operation.source_line != 0 && operation.source_file >= trace_.source_files.size()) {
       Error(Field(rank, i, "source_file"),
             fmt::format("{} does not exist (there are {})", operation.source_file,
@@ -192,6 +198,17 @@ class TraceChecker {
 
 bool CheckTrace(const Trace& trace, const std::string& file, Diagnostics& diagnostics) {
   return TraceChecker(trace, file, diagnostics).Run();
+}
+
+std::optional<uint32_t> LossTolerancePpm(double share) {
+  constexpr double kMillion = 1e6;
+  const double ppm = std::round(share * kMillion);
+  if (!(ppm >= 0 && ppm <= kLossTolerancePpmMax)) return std::nullopt;
+  return static_cast<uint32_t>(ppm);
+}
+
+std::string OutOfLossTolerance(double share) {
+  return fmt::format("{} is out of range (expected 0 to 0.999999)", share);
 }
 
 }  // namespace railyard

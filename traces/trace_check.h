@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "simulator/diagnostics/diagnostics.h"
@@ -10,6 +11,11 @@
 
 namespace railyard {
 
+inline constexpr uint32_t kLossTolerancePpmMax = 999'999;  // something must arrive
+// A share as TraceOperation has it, rounded to the nearest millionth; nullopt where it is none of 0
+// to below 1. What is wrong then, as a message for people.
+std::optional<uint32_t> LossTolerancePpm(double share);
+std::string OutOfLossTolerance(double share);
 inline constexpr uint32_t kTraceRanksMax = 1'000'000;
 inline constexpr uint32_t kTraceCommunicatorsMax = 4'000'000;
 inline constexpr uint64_t kTraceMembersMax = 64'000'000;  // communicator ranks, summed

@@ -140,13 +140,17 @@ class JobBuilder {
       if (IsSendOrRecv(call.kind)) {
         const size_t count_before = operations.size();
         operation_of[i] = p2p_matcher_.Add(call, rank, operations);
-        if (operations.size() > count_before) operations.back().after = after;
+        if (operations.size() > count_before) {
+          operations.back().after = after;
+          operations.back().loss_tolerance_ppm = call.loss_tolerance_ppm;
+        }
         continue;
       }
       JobOperation operation;
       operation.collective = collective_matcher_.Match(call, rank);
       operation.stream = call.stream;
       operation.after = after;
+      operation.loss_tolerance_ppm = call.loss_tolerance_ppm;
       operation.compute_before_ps = call.compute_before_ps;
       if (job_.collectives[operation.collective].is_p2p()) {
         const size_t size = trace_.communicators[call.communicator].ranks.size();

@@ -60,6 +60,7 @@ struct JobOperation {
   // An earlier operation of the rank that it waits for, beside those before it on its stream and of
   // its communicator; kNone: none.
   uint32_t after = kNone;
+  uint32_t loss_tolerance_ppm = 0;  // as TraceOperation's, of what it sends
   int64_t compute_before_ps = 0;
   uint32_t p2p_first = 0;  // into Job::p2p_calls
   uint32_t p2p_count = 0;

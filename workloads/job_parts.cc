@@ -87,6 +87,25 @@ Job JoinJobs(std::vector<Job> jobs) {
   return joined;
 }
 
+bool ToleratesLoss(const Job& job) {
+  for (uint32_t i = 0; i < job.operations.program_count(); ++i) {
+    const std::vector<JobOperation>& program = job.operations.program(i);
+    if (std::any_of(program.begin(), program.end(),
+                    [](const JobOperation& call) { return call.loss_tolerance_ppm > 0; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Job ReliableOf(const Job& job) {
+  Job reliable = job;
+  for (uint32_t i = 0; i < job.operations.program_count(); ++i) {
+    for (JobOperation& call : reliable.operations.program(i)) call.loss_tolerance_ppm = 0;
+  }
+  return reliable;
+}
+
 Job AloneOf(const Job& job, uint32_t part) {
   Job alone = job;
   const std::vector<uint32_t> part_of_rank = job.PartsOfRanks();

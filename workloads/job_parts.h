@@ -18,4 +18,8 @@ Job JoinJobs(std::vector<Job> jobs);
 // The job with nothing in the programs of the other parts' ranks; all numbers stay as they are.
 Job AloneOf(const Job& job, uint32_t part);
 
+// Whether receivers do without some of what an operation sends; the job without that.
+bool ToleratesLoss(const Job& job);
+Job ReliableOf(const Job& job);
+
 }  // namespace railyard

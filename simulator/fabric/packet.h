@@ -48,15 +48,17 @@ struct alignas(64) Packet {
 
   int64_t arrival_ps = 0;    // of the last bit at the far end of `link`, forwarding included
   int64_t timestamp_ps = 0;  // when its NIC sent it; an ACK echoes that of the packet it answers
-  uint64_t acknowledged =
-      0;                   // NACK, selective repeat: bit i, packet `sequence` + 1 + i was received
-  uint32_t flow = 0;       // queue or NVLink connection of the transport, or NVLink group
-  uint32_t sequence = 0;   // PSN of data, expected PSN of ACK and NACK, message slot on NVLink,
-                           // number of an operand's piece in its group, immediate of an
-                           // unreliable send
-  uint32_t path = 0;       // index of its first link in the fabric's path table
-  uint32_t link = 0;       // that it crosses or waits for
-  uint32_t next_link = 0;  // the one after it; at the end of the path, anything
+  // NACK, selective repeat: bit i, packet `sequence` + 1 + i was received. RDMA data of a message
+  // with a tolerated loss: how many packets of it are dispensable, and below them in the lower half
+  // its own number in it.
+  uint64_t acknowledged = 0;
+  uint32_t flow = 0;         // queue or NVLink connection of the transport, or NVLink group
+  uint32_t sequence = 0;     // PSN of data, expected PSN of ACK and NACK, message slot on NVLink,
+                             // number of an operand's piece in its group, immediate of an
+                             // unreliable send
+  uint32_t path = 0;         // index of its first link in the fabric's path table
+  uint32_t link = 0;         // that it crosses or waits for
+  uint32_t next_link = 0;    // the one after it; at the end of the path, anything
   uint32_t ingress = kNone;  // virtual channel that it came in by; none at its sender
   uint32_t next = 0;         // in the pool's free list or a port's queue; on a link, the one before
   uint16_t wire_bytes = 0;

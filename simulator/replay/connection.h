@@ -18,14 +18,15 @@ struct Connection {
   uint64_t tie = 0;  // orders its events; a function of what it connects
   uint32_t from_gpu = 0;
   uint32_t to_gpu = 0;
-  uint32_t injecting_gpu = 0;   // whose NIC and proxy send; from_gpu where nothing is relayed
-  uint32_t flow = 0;            // queue pair, NVLink flow, or number of a striped connection
-  uint32_t relay_flow = 0;      // NVLink flow to the relaying GPU
-  uint32_t staged = kNone;      // of a network connection: StagedMessages
-  uint32_t collective = kNone;  // that used either side last
-  bool network = false;         // RDMA; else NVLink
-  bool is_striped = false;      // over several queue pairs: StripedConnections
-  bool is_relayed = false;      // PXN: first over NVLink to the GPU whose NIC injects
+  uint32_t injecting_gpu = 0;       // whose NIC and proxy send; from_gpu where nothing is relayed
+  uint32_t flow = 0;                // queue pair, NVLink flow, or number of a striped connection
+  uint32_t relay_flow = 0;          // NVLink flow to the relaying GPU
+  uint32_t staged = kNone;          // of a network connection: StagedMessages
+  uint32_t collective = kNone;      // that used either side last
+  uint32_t loss_tolerance_ppm = 0;  // of what its sender sends
+  bool network = false;             // RDMA; else NVLink
+  bool is_striped = false;          // over several queue pairs: StripedConnections
+  bool is_relayed = false;          // PXN: first over NVLink to the GPU whose NIC injects
   // Of NVLink SHARP: `flow` is a group, opened when first used; of operands, only that of the first
   // connection of a head.
   bool is_switch_operand = false;

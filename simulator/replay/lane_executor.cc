@@ -399,7 +399,9 @@ bool LaneExecutor::Claim(uint32_t id, uint32_t connection, bool is_send) {
   }
   slots.*owner = id;
   Connection& claimed = connections_[connection];
-  claimed.collective = active_channels_[lane_programs_[id].channel].program.collective;
+  const Program& program = active_channels_[lane_programs_[id].channel].program;
+  claimed.collective = program.collective;
+  if (is_send) claimed.loss_tolerance_ppm = program.loss_tolerance_ppm;
   return true;
 }
 
@@ -839,11 +841,12 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
       slots.sizes[slot] = MarkOf(bytes);
       if (paths_) [[unlikely]]
         TracePost(id, slot);
+      const Connection& connection = connections_[id];
       const uint64_t wire_bytes = WireBytesOf(slots.costs, bytes);
-      if (connections_[id].is_striped) [[unlikely]] {
-        striped_.Post(connections_[id].flow, wire_bytes);
+      if (connection.is_striped) [[unlikely]] {
+        striped_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
       } else {
-        rdma_.Post(connections_[id].flow, wire_bytes);
+        rdma_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
       }
       break;
     }

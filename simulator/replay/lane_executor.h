@@ -82,7 +82,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     uint32_t communicator = 0;
     uint32_t rank = 0;  // of the communicator
     uint32_t collective = 0;
-    uint8_t costs = 0;  // AddCosts
+    uint32_t loss_tolerance_ppm = 0;  // of what it sends over the network
+    uint8_t costs = 0;                // AddCosts
     const CollectiveSchedule* schedule = nullptr;
   };
   uint32_t Start(const Program& program);

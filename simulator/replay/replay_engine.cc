@@ -357,6 +357,7 @@ void ReplayEngine::Launch(uint32_t id) {
        .communicator = collective.communicator,
        .rank = job_.CommunicatorRank(collective.communicator, running.rank),
        .collective = call.collective,
+       .loss_tolerance_ppm = call.loss_tolerance_ppm,
        .costs = executor_->AddCosts(CostsOf(collective), running.schedule->message_rule()),
        .schedule = running.schedule.get()});
   running.launched = true;

@@ -81,10 +81,10 @@ bool JobRestarter::OnJobFailed(const std::string& why) {
 void JobRestarter::TryToRestart() {
   if (!replay_.IsGone()) {
     if ((looks_ps_ += kLookPs) > kPacketsGonePs) {
-      replay_.Abort(
-          0, fmt::format("packets of the job that failed are held in the fabric for longer "
-                      "than {}: {}",
-                      FormatDuration(kPacketsGonePs), result_.last_failure));
+      replay_.Abort(0,
+                    fmt::format("packets of the job that failed are held in the fabric for longer "
+                                "than {}: {}",
+                                FormatDuration(kPacketsGonePs), result_.last_failure));
       return;
     }
     result_.requeue_ps += kLookPs;

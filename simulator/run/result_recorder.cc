@@ -239,6 +239,8 @@ class Recorder {
     const PortCounters ports = replay_.port_counters();
     result_.transport.port_failovers = ports.failovers;
     result_.transport.port_recoveries = ports.recoveries;
+    result_.transport.missing_packets = rdma.missing_packets;
+    result_.transport.missing_bytes = rdma.missing_bytes;
   }
 
   void RecordConservation() {

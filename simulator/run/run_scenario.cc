@@ -149,9 +149,9 @@ class Simulation {
     }
   }
 
-  // In a child: without faults, and hands the outcome over.
-  [[noreturn]] void RunWithoutFaults(Baseline& baseline) {
-    faults_->Disarm();
+  // In a child: hands the outcome over.
+  [[noreturn]] void RunPaired(Baseline& baseline, bool with_faults) {
+    if (!with_faults) faults_->Disarm();
     RunToEnd();
     FinishBaseline(baseline);
   }
@@ -300,7 +300,8 @@ class AloneRuns {
                                      job.collectives.size(), job.parts.size()));
       if (!runs_.back()->Fork()) continue;
       const Job alone = AloneOf(job, part);
-      Simulation(scenario, alone, options).RunWithoutFaults(*runs_.back());
+      Simulation(scenario, alone, {.baseline = false, .replay_cache = options.replay_cache})
+          .RunPaired(*runs_.back(), false);
     }
   }
 
@@ -322,15 +323,46 @@ class AloneRuns {
   std::vector<Baseline::Outcome> outcomes_;      // of the first of them
 };
 
+// The same with every byte sent again, where receivers would do without some.
+class ReliableRun {
+ public:
+  ReliableRun(const Scenario& scenario, const RunOptions& options) {
+    if (!options.baseline || !ToleratesLoss(scenario.job)) return;
+    const Job reliable = ReliableOf(scenario.job);
+    run_ = std::make_unique<Baseline>("the run without tolerated loss", reliable.collectives.size(),
+                                      reliable.parts.size());
+    if (!run_->Fork()) return;
+    Simulation(scenario, reliable, {.baseline = false, .replay_cache = options.replay_cache})
+        .RunPaired(*run_, true);
+  }
+
+  // A run that is cut short has no time to compare.
+  void Pair(RunResult& result) {
+    if (!run_) return;
+    const Baseline::Outcome outcome = run_->Wait();
+    result.baseline_cpu_seconds += outcome.cpu_seconds;
+    const bool is_whole = std::all_of(outcome.job_end_ps.begin(), outcome.job_end_ps.end(),
+                                      [](int64_t end_ps) { return end_ps != 0; });
+    if (is_whole && result.status == RunStatus::kCompleted) {
+      result.reliable_simulated_time_ps = outcome.simulated_time_ps;
+    }
+  }
+
+ private:
+  std::unique_ptr<Baseline> run_;
+};
+
 }  // namespace
 
 RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
   AloneRuns alone_runs(scenario, options);
+  ReliableRun reliable_run(scenario, options);
   Simulation simulation(scenario, scenario.job, options);
   RunResult result = simulation.Run();
   // First, for the events that are left over refer to the simulation.
   ns3::Simulator::Destroy();
   alone_runs.Pair(scenario.job, result);
+  reliable_run.Pair(result);
   return result;
 }
 

@@ -150,6 +150,7 @@ class ProgramLoader {
     }
     entry.repeat = cursor.Number(diagnostics_, "repeat", 1, 1, kProgramCallsMax);
     LoadHierarchy(cursor, entry);
+    LoadLossTolerance(cursor, operation);
     return entry;
   }
 
@@ -178,6 +179,27 @@ class ProgramLoader {
     }
     entry.stride = cursor.Has("stride") ? value : 1;
     entry.group_ranks = cursor.Has("stride") ? rank_count_ / value : value;
+  }
+
+  void LoadLossTolerance(const ProtoCursor& cursor, TraceOperation& operation) {
+    if (!cursor.Has("loss_tolerance")) return;
+    const bool is_of_sends =
+        operation.kind == CollectiveKind::kSend || operation.kind == CollectiveKind::kAllToAll ||
+        operation.kind == CollectiveKind::kGather || operation.kind == CollectiveKind::kScatter;
+    if (cursor.Has("kind") && !is_of_sends) {
+      cursor.Error(
+          diagnostics_, "loss_tolerance",
+          "means nothing for this kind, which needs every byte (expected ALL_TO_ALL, GATHER, "
+          "SCATTER, SEND_RECV or PERMUTATION)");
+      return;
+    }
+    const double share = static_cast<const ProgramCollective&>(cursor.message()).loss_tolerance();
+    const std::optional<uint32_t> ppm = LossTolerancePpm(share);
+    if (!ppm) {
+      cursor.Error(diagnostics_, "loss_tolerance", OutOfLossTolerance(share));
+      return;
+    }
+    operation.loss_tolerance_ppm = *ppm;
   }
 
   // A step of a hierarchical AllToAll is a call for each Send and Recv.

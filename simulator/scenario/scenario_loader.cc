@@ -18,6 +18,7 @@
 #include "simulator/scenario/settings_loader.h"
 #include "simulator/scenario/workload_loader.h"
 #include "topologies/topology_loader.h"
+#include "workloads/job_parts.h"
 
 namespace railyard {
 namespace {
@@ -47,6 +48,23 @@ std::string LoadName(const ProtoCursor& scenario, Diagnostics& diagnostics) {
 void AddNotes(const ImportReport& report, std::vector<std::string>& notes) {
   notes.insert(notes.end(), report.reconstructed.begin(), report.reconstructed.end());
   notes.insert(notes.end(), report.assumed.begin(), report.assumed.end());
+}
+
+// Where packets overtake one another a gap is no loss.
+void CheckLossTolerance(const ProtoCursor& scenario, const Job& job, Diagnostics& diagnostics) {
+  if (!ToleratesLoss(job)) return;
+  const auto& message = static_cast<const protos::Scenario&>(scenario.message());
+  if (message.nic().reorder_tolerance_packets() > 0) {
+    scenario.Child("nic").Error(diagnostics, "reorder_tolerance_packets",
+                                "takes for late what a loss_tolerance takes for lost (expected one "
+                                "of them)");
+  }
+  const auto balancing = message.network().load_balancing();
+  if (message.network().has_load_balancing() && balancing != protos::Network::ECMP) {
+    scenario.Child("network").Error(diagnostics, "load_balancing",
+                                    "reorders, and a loss_tolerance takes what is late for lost "
+                                    "(expected ECMP)");
+  }
 }
 
 }  // namespace
@@ -107,6 +125,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->routing = LoadRouting(cursor, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);
+  if (workload) CheckLossTolerance(cursor, workload->job, diagnostics);
   if (workload) scenario->restart = LoadRestart(cursor, *workload, diagnostics);
   scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr,
                                 workload ? &workload->job : nullptr, scenario->seed, diagnostics);

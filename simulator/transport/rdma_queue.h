@@ -93,6 +93,8 @@ struct alignas(64) ReceiveQueue {
   uint64_t beyond = 0;      // bit i: packet expected + 1 + i is here
   uint64_t ends = 0;        // the same, and it is the last of its message
   uint32_t reported = 0;    // gaps among so many packets from expected on were reported
+  uint32_t missing = 0;     // packets of the message beginning at missing_of that it does without
+  uint32_t missing_of = 0;
 };
 static_assert(sizeof(ReceiveQueue) == 64);
 

@@ -65,8 +65,37 @@ uint32_t RdmaTransport::TakeBeyond(ReceiveQueue& queue) {
   return completed;
 }
 
+// A packet came in behind a gap of `distance` packets. True: all of them are its own message's and
+// dispensable, and it was taken.
+bool RdmaTransport::DoWithout(uint32_t index, uint32_t distance) {
+  const Packet& packet = network_.packet(index);
+  ReceiveQueue& queue = receive_queues_[packet.flow];
+  const auto number = static_cast<uint32_t>(packet.acknowledged);
+  const auto dispensable = static_cast<uint32_t>(packet.acknowledged >> 32);
+  const uint32_t message = packet.sequence - number;
+  const uint32_t missing_before = queue.missing_of == message ? queue.missing : 0;
+  // What is kept beyond the gap, or was refused there, is asked for already.
+  if (number < distance || missing_before + distance > dispensable || queue.beyond != 0 ||
+      queue.refused) {
+    return false;
+  }
+  queue.missing_of = message;
+  queue.missing = missing_before + distance;
+  counters_.missing_packets += distance;
+  counters_.missing_bytes += uint64_t{distance} * settings_.mtu_bytes;
+  const bool is_last = (packet.flags & Packet::kLastOfMessage) != 0;
+  queue.expected = packet.sequence + 1;
+  queue.nack_sent = false;
+  queue.reported = 0;
+  queue.unreported = 0;
+  Acknowledge(packet.flow, PacketKind::kAck, index);
+  Accept(index, is_last ? 1 : 0);
+  return true;
+}
+
 // A packet came in `distance` beyond the one expected.
 void RdmaTransport::OnAhead(uint32_t index, uint32_t distance) {
+  if (network_.packet(index).acknowledged != 0 && DoWithout(index, distance)) return;
   const uint32_t queue_id = network_.packet(index).flow;
   ReceiveQueue& queue = receive_queues_[queue_id];
   const uint32_t tolerance = settings_.reorder_tolerance_packets;

@@ -18,6 +18,7 @@ void RdmaTransport::Visit(StateArchive& archive) {
   archive.Count(counters_.nacks);
   archive.Count(counters_.ecn_marked);
   archive.Count(counters_.cnp);
+  archive.Unrepeatable(counters_.missing_packets);
   archive.Unrepeatable(counters_.retransmitted_packets);
   archive.Unrepeatable(counters_.timeouts);
   archive.Unrepeatable(counters_.queue_pair_errors);

@@ -12,8 +12,8 @@ namespace railyard {
 
 // --- Messages ------------------------------------------------------------------------------------
 
-void RdmaTransport::Post(uint32_t queue_pair, uint64_t bytes) {
-  PostMessage(2 * queue_pair, bytes);
+void RdmaTransport::Post(uint32_t queue_pair, uint64_t bytes, uint32_t tolerance_ppm) {
+  PostMessage(2 * queue_pair, bytes, tolerance_ppm);
 }
 
 void RdmaTransport::PostReceives(uint32_t queue_pair, uint32_t count) {
@@ -26,7 +26,7 @@ void RdmaTransport::PostClearToSend(uint32_t queue_pair) {
 }
 
 void RdmaTransport::PostToSender(uint32_t queue_pair, uint32_t bytes) {
-  PostMessage(2 * queue_pair + 1, bytes);
+  PostMessage(2 * queue_pair + 1, bytes, 0);
 }
 
 void RdmaTransport::SendUnreliable(uint32_t queue_pair, bool to_receiver, uint32_t immediate) {
@@ -44,7 +44,7 @@ void RdmaTransport::SendUnreliable(uint32_t queue_pair, bool to_receiver, uint32
   network_.Inject(index);
 }
 
-void RdmaTransport::PostMessage(uint32_t queue_id, uint64_t bytes) {
+void RdmaTransport::PostMessage(uint32_t queue_id, uint64_t bytes, uint32_t tolerance_ppm) {
   SIM_CHECK(bytes < UINT32_MAX, "an RDMA message of 4 GiB or more");
   SendQueue& queue = send_queues_[queue_id];
   MessageRing& messages = backlogs_[queue_id].messages;
@@ -53,7 +53,12 @@ void RdmaTransport::PostMessage(uint32_t queue_id, uint64_t bytes) {
   const uint32_t first_sequence = queue.posted_end;
   queue.posted_end += packets;
   if (messages.empty()) queue.oldest_end = queue.posted_end;
-  messages.PushBack({first_sequence, queue.posted_end, static_cast<uint32_t>(bytes)});
+  constexpr uint64_t kMillion = 1'000'000;
+  messages.PushBack(
+      {.first_sequence = first_sequence,
+       .end_sequence = queue.posted_end,
+       .bytes = static_cast<uint32_t>(bytes),
+       .dispensable = static_cast<uint32_t>(uint64_t{packets} * tolerance_ppm / kMillion)});
   Activate(queue_id);
 }
 
@@ -122,6 +127,8 @@ inline int64_t RdmaTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
       static_cast<uint16_t>(std::min(message.bytes - offset, settings_.mtu_bytes));
   packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + kRoceHeaderBytes +
                                             (offset == 0 ? kRethBytes : 0));
+  if (message.dispensable > 0) [[unlikely]]
+    packet.acknowledged = uint64_t{message.dispensable} << 32 | (sequence - message.first_sequence);
   if (sequence + 1 == message.end_sequence) packet.flags = Packet::kLastOfMessage;
   if (SequenceDistance(sequence, queue.sent_end) < 0) [[unlikely]] {
     packet.flags |= Packet::kRetransmitted;

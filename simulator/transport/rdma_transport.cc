@@ -184,6 +184,8 @@ RdmaCounters& RdmaCounters::operator+=(const RdmaCounters& other) {
   queue_pair_errors += other.queue_pair_errors;
   ecn_marked += other.ecn_marked;
   cnp += other.cnp;
+  missing_packets += other.missing_packets;
+  missing_bytes += other.missing_bytes;
   return *this;
 }
 

@@ -8,6 +8,11 @@
 // port per wire; a port serves the queues that may send in turn, at its wire's rate; ACKs and NACKs
 // do not wait for their turn. The data of a queue pair obeys a CongestionControl.
 //
+// A message may have a bounded loss: its packets say their place in it and how many of it the
+// receiver may do without. One that comes in behind a gap of its own message, with those missing
+// before within that number, is taken as if nothing were missing: acknowledged, and nothing asked
+// for.
+//
 // A receiver answers marked data with CNPs, no more than one per queue pair and interval, and every
 // ACK says how many packets came in marked since the last one and when the one that caused it was
 // sent.
@@ -44,6 +49,9 @@ struct RdmaCounters {
   uint64_t queue_pair_errors = 0;
   uint64_t ecn_marked = 0;  // data packets that came in marked
   uint64_t cnp = 0;         // sent
+  // That receivers did without, of messages with a tolerated loss.
+  uint64_t missing_packets = 0;
+  uint64_t missing_bytes = 0;
 };
 
 // With go-back-N a receiver drops what is beyond a gap; with selective repeat it keeps up to 64
@@ -62,7 +70,9 @@ class RdmaTransport {
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
                 uint64_t entropy, const std::optional<PortPins>& data_pins = std::nullopt);
   // Appends a message to the data queue (RDMA write with immediate; 0 bytes: the immediate alone).
-  void Post(uint32_t queue_pair, uint64_t bytes);
+  // Of its packets the receiver does without up to `tolerance_ppm` millionths, rounded down, but
+  // never without the last: bounded loss.
+  void Post(uint32_t queue_pair, uint64_t bytes, uint32_t tolerance_ppm = 0);
   // Posts receives for so many messages more. Precondition: 2^32 or more are never open at once.
   void PostReceives(uint32_t queue_pair, uint32_t count);
   // The receiver grants one message, as NCCL does: posts a receive and appends an element to the
@@ -148,7 +158,7 @@ class RdmaTransport {
   void ScheduleNextTurn(uint32_t port);
 
   // Sending ends (rdma_send.cc). Those that send return the time the packet takes on the wire.
-  void PostMessage(uint32_t queue, uint64_t bytes);
+  void PostMessage(uint32_t queue, uint64_t bytes, uint32_t tolerance_ppm);
   static void TakeMessage(SendQueue& queue, SendBacklog& backlog);
   static uint32_t FindMessage(const MessageRing& messages, uint32_t sequence);
   void Seek(uint32_t queue, uint32_t sequence);
@@ -174,6 +184,7 @@ class RdmaTransport {
   void OnWrite(uint32_t packet);
   static uint32_t TakeBeyond(ReceiveQueue& queue);
   void OnAhead(uint32_t packet, uint32_t distance);
+  bool DoWithout(uint32_t packet, uint32_t distance);
   bool ReportGaps(ReceiveQueue& queue, uint32_t distance) const;
   void Accept(uint32_t packet, uint32_t completed);
   void Refuse(uint32_t packet, DropReason reason);

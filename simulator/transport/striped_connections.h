@@ -62,7 +62,8 @@ class StripedConnections final : public TransportListener {
   // Returns its number here, dense from 0.
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
                 uint64_t entropy);
-  void Post(uint32_t stripe, uint64_t bytes);
+  // `tolerance_ppm` as RdmaTransport::Post's, of each part.
+  void Post(uint32_t stripe, uint64_t bytes, uint32_t tolerance_ppm = 0);
   // The receiver grants one message.
   void PostClearToSend(uint32_t stripe);
   // Nothing is begun any more.
@@ -107,6 +108,7 @@ class StripedConnections final : public TransportListener {
   };
   struct Part {
     uint32_t bytes = 0;
+    uint32_t tolerance_ppm = 0;
     uint32_t place = 0;  // of the connection's queue pairs
     uint32_t use = 0;    // that it was sent on last
     uint32_t attempt = 0;

@@ -52,9 +52,10 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
                                                      "retransmitted_bytes", "payload_share"));
   EXPECT_THAT(Keys(summary["pairs"]), ElementsAre("active", "possible"));
   EXPECT_THAT(Keys(summary["drops"][0]), ElementsAre("reason", "count"));
-  EXPECT_THAT(Keys(summary["transport"]),
-              ElementsAre("retransmitted_packets", "timeouts", "ecn_marked", "cnp", "pfc_pause_ps",
-                          "qp_errors", "port_failovers", "port_recoveries"));
+  EXPECT_THAT(
+      Keys(summary["transport"]),
+      ElementsAre("retransmitted_packets", "timeouts", "ecn_marked", "cnp", "pfc_pause_ps",
+                  "qp_errors", "port_failovers", "port_recoveries", "missing_packets", "missing_bytes", "reliable_time_ps", "saved_ps"));
   EXPECT_THAT(Keys(summary["faults"][0]),
               ElementsAre("name", "kind", "target", "from_ps", "until_ps", "begins",
                           "dropped_packets", "retransmitted_bytes", "collectives_hit", "ranks_hit",

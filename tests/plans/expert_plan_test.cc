@@ -136,6 +136,16 @@ TEST(ExpertPlanTest, InTwoStepsSendsStayInGroupsOrOnTheirPlace) {
                                    "(expected e.g. 2)"));
 }
 
+TEST(ExpertPlanTest, ToleratedLossIsOfAllToAllvsAlone) {
+  const Trace trace = Synthesize(PlanOf({"expert_routing.loss_tolerance=0.01"}));
+  for (const TraceOperation& call : trace.operations[3]) {
+    EXPECT_EQ(call.loss_tolerance_ppm, call.all_to_all > 0 ? 10'000u : 0u);
+  }
+  const LoadedPlan wrong(kPlan, {"expert_routing.loss_tolerance=1"});
+  EXPECT_THAT(wrong.findings, ::testing::HasSubstr("expert_routing.loss_tolerance: 1 is out of "
+                                                   "range (expected 0 to 0.999999)"));
+}
+
 // Over all tokens of a layer each expert gets its share of the gate, within 5 standard deviations
 // of independent tokens.
 TEST(ExpertPlanTest, LoadsOfExpertsAreTheGates) {

@@ -102,6 +102,10 @@ TEST(TraceCheckTest, StreamsGroupsGapsAndSourcesAreInRange) {
   EXPECT_THAT(Findings(trace), HasSubstr("all_to_all: is set without a group (the calls of an "
                                          "AllToAllv are Sends and Recvs of one group)"));
   trace = TwoRanks();
+  trace.operations[0][0].loss_tolerance_ppm = 1'000'000;
+  EXPECT_THAT(Findings(trace), HasSubstr("loss_tolerance_ppm: 1000000 is out of range (expected 0 "
+                                         "to 999999)"));
+  trace = TwoRanks();
   trace.operations[0][0].compute_before_ps = -1;
   EXPECT_THAT(Findings(trace), HasSubstr("compute_before_ps: is negative"));
   trace = TwoRanks();

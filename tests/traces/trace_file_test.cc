@@ -55,6 +55,7 @@ class TraceFileTest : public ::testing::Test {
     send.peer = 1;
     send.group = 9;
     send.all_to_all = 4;
+    send.loss_tolerance_ppm = 250;
     trace.operations[2].push_back(send);
     return trace;
   }
@@ -101,6 +102,7 @@ void ExpectEqual(const Trace& a, const Trace& b) {
       EXPECT_EQ(x.stream, y.stream);
       EXPECT_EQ(x.group, y.group);
       EXPECT_EQ(x.all_to_all, y.all_to_all);
+      EXPECT_EQ(x.loss_tolerance_ppm, y.loss_tolerance_ppm);
       EXPECT_EQ(x.compute_before_ps, y.compute_before_ps);
       EXPECT_EQ(x.algorithm, y.algorithm);
       EXPECT_EQ(x.protocol, y.protocol);

@@ -9,6 +9,7 @@ ExpertCalls::ExpertCalls(const Plan& plan, uint32_t communicator, uint32_t place
                          ProgramWriter& writer)
     : model_(plan.model),
       hierarchical_groups_of_(plan.routing.hierarchical_groups_of),
+      loss_tolerance_ppm_(plan.routing.loss_tolerance_ppm),
       dispatch_(DatatypeOf(plan.routing.dispatch_precision.value_or(plan.model.precision))),
       combine_(DatatypeOf(plan.model.precision)),
       communicator_(communicator),
@@ -53,7 +54,8 @@ void ExpertCalls::Exchange(uint32_t ranks, Datatype datatype, const Tokens& toke
                      .datatype = datatype,
                      .peer = peer,
                      .group = count_,
-                     .all_to_all = count_});
+                     .all_to_all = count_,
+                     .loss_tolerance_ppm = loss_tolerance_ppm_});
   };
   for (uint32_t peer = 0; peer < ranks; ++peer) {
     add(CollectiveKind::kSend, peer, tokens(place_, peer));

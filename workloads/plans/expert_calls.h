@@ -37,6 +37,7 @@ class ExpertCalls {
 
   const ModelConfig& model_;
   const uint32_t hierarchical_groups_of_;
+  const uint32_t loss_tolerance_ppm_;
   const Datatype dispatch_;
   const Datatype combine_;
   const uint32_t communicator_;

@@ -25,6 +25,7 @@ struct ExpertRouting {
   double capacity_factor = 0;     // 0: no token is dropped
   uint64_t seed = 1;
   std::optional<Precision> dispatch_precision;  // absent: the model's
+  uint32_t loss_tolerance_ppm = 0;              // as TraceOperation's
   uint32_t hierarchical_groups_of = 0;          // ranks of a group, in two steps; 0: in one
 };
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/trace_check.h"
 #include "workloads/plans/captured_routing.h"
 #include "workloads/plans/plan_reader.h"
 
@@ -50,6 +51,13 @@ ExpertRouting LoadRouting(const ProtoCursor& cursor, const ModelConfig& model, b
   routing.seed = cursor.Number(diagnostics, "seed", routing.seed, 0, UINT64_MAX);
   if (reader.Has("dispatch_precision")) {
     reader.ReadPrecision("dispatch_precision", routing.dispatch_precision.emplace());
+  }
+  const double tolerance =
+      static_cast<const protos::ExpertRouting&>(cursor.message()).loss_tolerance();
+  if (const auto ppm = LossTolerancePpm(tolerance)) {
+    routing.loss_tolerance_ppm = *ppm;
+  } else {
+    reader.Error("loss_tolerance", OutOfLossTolerance(tolerance));
   }
   reader.Number("hierarchical_groups_of", 2, UINT32_MAX, routing.hierarchical_groups_of);
   if (reader.Has("drift_iterations")) {
