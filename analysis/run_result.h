@@ -180,7 +180,7 @@ struct JobResult {
   int64_t end_ps = 0;
   int64_t baseline_end_ps = 0;  // of the paired fault-free run; 0 where there is none
   int64_t alone_end_ps = 0;     // alone on the same GPUs and fabric, without faults; 0: no such run
-  AbortResult abort;
+  AbortResult abort{};
 };
 
 struct RunResult {

@@ -46,6 +46,11 @@ constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
     {282.0 / 24, 40.0 / 2, 70.0 / 2},
 }};
 
+// LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS, src/device/prims_ll.h). LL128: 20 warps
+// with 16 lines, of whose 128 bytes 120 are payload (NCCL_LL128_MAX_NTHREADS,
+// NCCL_LL128_SHMEM_ELEMS_PER_THREAD, src/device/prims_ll128.h).
+constexpr std::array<uint64_t, 3> kIterationBytes = {512 * 8, 20 * 16 * 120, 0};
+
 // NVLS: 25 us through one server and 20.9 us for each hop between servers, both without a base
 // (hwLat, Simple; 2.28). Of the 25, the launch is taken to be that of the other algorithms, four
 // flags and transfers pass on the wire, and the rest is equal at the two hand-overs: to the warps
@@ -110,6 +115,7 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
   costs.network_step_latency_ps = network_step_latency_ps.value_or(Ps(std::max(
       0.0, (by_switch ? kNvlsTreeNetworkUs : latencies.network[p]) - kNetworkWireUs - kProxyUs)));
   const double rate = by_switch ? NvlsCtaGbPerS(kNvlsGbPerS[row], layout) : kCtaGbPerS[row][p];
+  costs.iteration_bytes = kIterationBytes[p];
   costs.channel_rate_bps =
       channel_rate_bps.value_or(static_cast<uint64_t>(std::llround(rate * 8e9)));
   return costs;

@@ -636,10 +636,12 @@ int64_t LaneExecutor::SlicePs(const Lane& lane) {
   if (key != last_slice_key_) {
     const StepCosts& costs = costs_[lane.costs].costs;
     last_slice_key_ = key;
+    uint64_t bytes = uint64_t{lane.slice_bytes} * lane.warp_share;
+    if (costs.iteration_bytes != 0 && bytes > costs.iteration_bytes) {
+      bytes = (bytes + costs.iteration_bytes - 1) / costs.iteration_bytes * costs.iteration_bytes;
+    }
     last_slice_ps_ =
-        costs.channel_rate_bps == 0
-            ? 0
-            : TransferTimePs(uint64_t{lane.slice_bytes} * lane.warp_share, costs.channel_rate_bps);
+        costs.channel_rate_bps == 0 ? 0 : TransferTimePs(bytes, costs.channel_rate_bps);
   }
   return last_slice_ps_;
 }
@@ -1030,11 +1032,7 @@ void LaneExecutor::OnConnectionError(uint32_t id, bool at_sender, const std::str
     owner->OnConnectionError(id, at_sender, why);
     return;
   }
-  if (is_halted_) return;
-  const uint32_t connection = id & ~(kRelayLeg | kSwitchSum);
-  observer_.OnConnectionError(connection, at_sender, why);
-  // What NVLink has lost is never sent again: GPUs that it joins go no further.
-  if (id != connection || !connections_[connection].network) Halt();
+  if (!is_halted_) observer_.OnConnectionError(id & ~(kRelayLeg | kSwitchSum), at_sender, why);
 }
 
 }  // namespace railyard

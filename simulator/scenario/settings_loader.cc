@@ -135,8 +135,6 @@ void RefuseUnmodelled(const ProtoCursor& nccl, Diagnostics& diagnostics) {
     const char* as;
   };
   static constexpr std::array kVariables = {
-      Variable{"IB_QPS_PER_CONNECTION", 1, "a connection has one queue pair"},
-      Variable{"IB_SPLIT_DATA_ON_QPS", 0, "a message goes by one queue pair"},
       Variable{"COLLNET_ENABLE", 0, "switches between servers do not reduce"},
       Variable{"NTHREADS", 512, "rates and latencies are those of full CTAs"},
       Variable{"NSOCKS_PERTHREAD", 0, "the network is RDMA; there are no sockets"},

@@ -90,6 +90,33 @@ TEST_F(LatencyTest, FourBytesOverServersTakeTheSumOfTheLongestPathsSteps) {
   }
 }
 
+// A chunk goes down a chain of eight CTAs, one after the other. Their 512 threads take 4 KiB in one
+// iteration with LL, and 38,400 B with LL128's 640; a few bytes more are a second iteration.
+TEST_F(LatencyTest, BytesBeyondAnIterationTakeAnother) {
+  const struct {
+    const char* protocol;
+    uint32_t iteration_bytes;
+  } cases[] = {{"LL", 4096}, {"LL128", 38400}};
+  for (const auto& c : cases) {
+    const auto duration_ps = [&](uint32_t bytes) {
+      return DurationPs(
+          1, fmt::format("workload {{ algorithm: RING protocol: {} program {{ collectives {{ kind: "
+                         "BROADCAST bytes: \"{}\" }} }} }}\n"
+                         "nccl {{ MAX_NCHANNELS: 1 }}\ngpu {{ channel_rate: \"8Gbps\" }}\n",
+                         c.protocol, bytes));
+    };
+    const double iteration_ps = c.iteration_bytes * 1e3;  // at 1 GB/s
+    const double one_ps = duration_ps(c.iteration_bytes);
+    EXPECT_NEAR(one_ps - duration_ps(c.iteration_bytes / 2), 8 * iteration_ps / 2,
+                0.1 * iteration_ps)
+        << c.protocol;
+    EXPECT_NEAR(duration_ps(c.iteration_bytes + 120) - one_ps, 8 * iteration_ps, 0.1 * iteration_ps)
+        << c.protocol;
+    EXPECT_NEAR(duration_ps(2 * c.iteration_bytes) - one_ps, 8 * iteration_ps, 0.1 * iteration_ps)
+        << c.protocol;
+  }
+}
+
 // A proxy is busy 1 us with each message it posts and each that arrives: for messages of 128 KiB,
 // 2.6 us on the wire, the NIC is the bottleneck, where the CTAs do not hold it up. On 4 servers
 // every rank sends 24 blocks of 2 MiB to other servers; a NIC's wire also carries ACKs (86 B for 4

@@ -106,6 +106,22 @@ TEST_F(JobsTest, PlacementDecidesWhatLeavesServers) {
   EXPECT_EQ(left("gpus: \"server0/*\" gpus: \"server3/*\""), 2.0 / 16);
 }
 
+// NVLink has no retries; the other job's servers go on.
+TEST_F(JobsTest, AnNvlinkErrorEndsOneJobAlone) {
+  const EndedRun run =
+      RunText(RailOptimized(2) +
+              Job("a", "collectives { kind: ALL_REDUCE bytes: \"16MiB\" }",
+                  "placement { gpus: \"server0/*\" }") +
+              Job("b", "collectives { kind: ALL_REDUCE bytes: \"16MiB\" repeat: 5 }",
+                  "placement { gpus: \"server1/*\" }") +
+              LinkDown("server0/gpu0--server0/nvswitch0", "50us"));
+  ASSERT_EQ(run.exit.status, 3) << run.exit.errors;
+  EXPECT_EQ(run.Text("jobs.0.status"), "JOB_ABORTED");
+  EXPECT_EQ(run.Text("jobs.1.status"), "COMPLETED");
+  EXPECT_EQ(run.Integer("jobs.1.end_ps"), run.Integer("jobs.1.alone_time_ps"));
+  EXPECT_TRUE(run.At("conservation.ok").GetBool());
+}
+
 // A cable that is cut for good ends the job whose packets it loses; the other goes on to its end.
 TEST_F(JobsTest, AJobThatIsAbortedTakesNoOtherAlong) {
   const std::string text =
@@ -121,8 +137,11 @@ TEST_F(JobsTest, AJobThatIsAbortedTakesNoOtherAlong) {
   EXPECT_EQ(run.Real("jobs.0.goodput"), 0);
   EXPECT_EQ(run.Text("jobs.1.status"), "COMPLETED");
   EXPECT_EQ(run.Real("jobs.1.goodput"), 1);
-  EXPECT_LT(run.Integer("jobs.0.end_ps"), run.Integer("jobs.1.end_ps"));
-  EXPECT_EQ(run.Integer("simulated_time_ps"), run.Integer("jobs.1.end_ps"));
+  // The launcher ends the ranks that hang 100 ms after the first error.
+  EXPECT_EQ(run.Integer("jobs.0.end_ps"), run.Integer("jobs.0.first_error_ps") + 100'000'000'000);
+  EXPECT_EQ(run.Integer("simulated_time_ps"), run.Integer("jobs.0.end_ps"));
+  EXPECT_TRUE(run.At("jobs.1.first_error_ps").IsNull());
+  EXPECT_EQ(run.Integer("jobs.1.end_ps"), run.Integer("jobs.1.alone_time_ps"));
   EXPECT_THAT(run.exit.output, HasSubstr("job a: rank"));
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
   // Interference compares fault-free runs.
