@@ -74,9 +74,9 @@ StretchesAroundFault StretchesAround(const RunResult& result, const FaultResult&
 
 // What collectives took longer, summed by cause, for each fault; together all that they took longer
 // since the first fault began. Time-outs and repetition go to the faults to which a collective lost
-// packets, slow peers to the stragglers that held meanwhile; where there are none, and for the rest,
-// to the faults that held meanwhile or to which it lost packets, or else to the one that ended
-// last. Several share a part equally. Empty without a paired run.
+// packets, slow peers to the stragglers that held meanwhile; where there are none, and for the
+// rest, to the faults that held meanwhile or to which it lost packets, or else to the one that
+// ended last. Several share a part equally. Empty without a paired run.
 std::vector<AddedTime> AddedByFaults(const RunResult& result);
 
 // From its first begin to the end of the last collective whose bus bandwidth, taken from its last

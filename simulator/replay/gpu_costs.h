@@ -29,8 +29,9 @@ struct StepCosts {
   int64_t network_step_latency_ps = 0;
   // What one channel (one CTA) copies or reduces of payload. 0: no limit.
   uint64_t channel_rate_bps = 0;
-  // Payload that all threads of the CTA move in one iteration of their loop over a slice. One behind
-  // the first takes as long with fewer bytes: every thread waits for its line. 0: too little to tell.
+  // Payload that all threads of the CTA move in one iteration of their loop over a slice. One
+  // behind the first takes as long with fewer bytes: every thread waits for its line. 0: too little
+  // to tell.
   uint64_t iteration_bytes = 0;
 
   int64_t LatencyBeforePostPs() const { return network_step_latency_ps / 2; }

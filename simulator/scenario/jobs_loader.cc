@@ -106,9 +106,10 @@ class JobsLoader {
         LoadWorkload(cursor.Child("workload"), static_cast<uint32_t>(job_of_gpu_.size()),
                      static_cast<uint32_t>(entry.gpus.size()), seed_, diagnostics_);
     if (entry.workload && entry.workload->algorithm) {
-      cursor.Child("workload").Error(
-          diagnostics_, "schedule",
-          "is not run among several jobs (expected no schedule, or a workload in place of jobs)");
+      cursor.Child("workload")
+          .Error(diagnostics_, "schedule",
+                 "is not run among several jobs (expected no schedule, or a workload in place of "
+                 "jobs)");
     }
   }
 

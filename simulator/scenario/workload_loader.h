@@ -21,8 +21,8 @@ struct LoadedWorkload {
   Trace trace;  // empty where there are several
   Job job;
   std::shared_ptr<const ExplicitAlgorithm> algorithm;  // as NcclSettings'
-  std::vector<ImportReport> import_reports;  // of logs read, by job
-  std::shared_ptr<const Plan> plan;          // as Scenario's
+  std::vector<ImportReport> import_reports;            // of logs read, by job
+  std::shared_ptr<const Plan> plan;                    // as Scenario's
 };
 
 // `workload` is a cursor on a railyard.protos.Workload; `gpu_count` is 0 where the fabric could not

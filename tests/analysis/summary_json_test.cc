@@ -52,10 +52,10 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
                                                      "retransmitted_bytes", "payload_share"));
   EXPECT_THAT(Keys(summary["pairs"]), ElementsAre("active", "possible"));
   EXPECT_THAT(Keys(summary["drops"][0]), ElementsAre("reason", "count"));
-  EXPECT_THAT(
-      Keys(summary["transport"]),
-      ElementsAre("retransmitted_packets", "timeouts", "ecn_marked", "cnp", "pfc_pause_ps",
-                  "qp_errors", "port_failovers", "port_recoveries", "missing_packets", "missing_bytes", "reliable_time_ps", "saved_ps"));
+  EXPECT_THAT(Keys(summary["transport"]),
+              ElementsAre("retransmitted_packets", "timeouts", "ecn_marked", "cnp", "pfc_pause_ps",
+                          "qp_errors", "port_failovers", "port_recoveries", "missing_packets",
+                          "missing_bytes", "reliable_time_ps", "saved_ps"));
   EXPECT_THAT(Keys(summary["faults"][0]),
               ElementsAre("name", "kind", "target", "from_ps", "until_ps", "begins",
                           "dropped_packets", "retransmitted_bytes", "collectives_hit", "ranks_hit",
@@ -65,11 +65,12 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
   EXPECT_THAT(
       Keys(summary["faults"][0]["added_ps"]),
       ElementsAre("queueing", "retransmission", "timeout", "rerouting", "slow_peer", "other"));
-  EXPECT_THAT(Keys(summary["jobs"][0]),
-              ElementsAre("name", "status", "gpus", "start_ps", "end_ps", "alone_time_ps",
-                          "interference", "collective_interference", "restarts", "goodput",
-                          "lost_ps", "effective_training_time_ratio", "rework_ps", "detection_ps",
-                          "requeue_ps", "load_ps", "save_ps", "first_error_ps", "ranks_with_error", "ranks_hung"));
+  EXPECT_THAT(
+      Keys(summary["jobs"][0]),
+      ElementsAre("name", "status", "gpus", "start_ps", "end_ps", "alone_time_ps", "interference",
+                  "collective_interference", "restarts", "goodput", "lost_ps",
+                  "effective_training_time_ratio", "rework_ps", "detection_ps", "requeue_ps",
+                  "load_ps", "save_ps", "first_error_ps", "ranks_with_error", "ranks_hung"));
   EXPECT_THAT(Keys(summary["payload"]),
               ElementsAre("total_bytes", "left_server_share", "reached_spine_share"));
   EXPECT_THAT(Keys(summary["conservation"]),
