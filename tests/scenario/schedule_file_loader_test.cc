@@ -129,5 +129,17 @@ TEST(ScheduleFileLoaderTest, AScenarioRunsItForCollectivesOfItsKind) {
   EXPECT_THAT(findings("ALL_REDUCE", "none.textproto"), HasSubstr("there is no such file"));
 }
 
+TEST(ScheduleFileLoaderTest, OneAmongSeveralJobsHasNone) {
+  const TextFile file(std::string(kFabric) +
+                      "jobs { workload { program { ranks: 2 collectives { kind: ALL_REDUCE bytes: "
+                      "\"1MiB\" } } schedule: \"halves.textproto\" } }\n");
+  std::ofstream(file.directory() + "/halves.textproto") << kHalves;
+  Diagnostics diagnostics;
+  EXPECT_EQ(LoadScenario(file.path(), {}, diagnostics), nullptr);
+  EXPECT_EQ(file.WithoutPath(diagnostics.ToString()),
+            ":2:87: error: jobs[0].workload.schedule: is not run among several jobs (expected no "
+            "schedule, or a workload in place of jobs)\n");
+}
+
 }  // namespace
 }  // namespace railyard

@@ -104,28 +104,32 @@ TEST(CheckSchedule, FindsEveryAlgorithmAndProtocolRightForEveryRankCount) {
   }
 }
 
-TEST(CheckSchedule, FindsEveryAlgorithmAndProtocolRightOnLargeCommunicatorsAndOneChannel) {
+class CheckLargeCommunicators : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(CheckLargeCommunicators, FindsEveryAlgorithmAndProtocolRightOnOneChannel) {
+  const uint32_t ranks = GetParam();
   NcclSettings settings;
   settings.max_nchannels = 1;
-  for (const uint32_t ranks :
-       {72u, 96u, 127u, 128u, 129u, 255u, 256u, 257u, 511u, 512u, 1'000u, 1'024u}) {
-    const NcclPlanner planner(Filled(ranks), settings);
-    for (const ReplayChoice& choice : ChoicesFor(planner, CollectiveKind::kAllReduce)) {
-      ASSERT_EQ(CheckChoice(planner, choice, CollectiveKind::kAllReduce, 300'007, 0), "")
-          << ReplayName(choice) << " on " << ranks << " ranks";
-    }
-    // A block of its own in each message, and as many in one as NCCL puts there.
-    for (const CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
-      for (const Algorithm algorithm : {Algorithm::kPat, Algorithm::kDirect}) {
-        for (const uint64_t bytes : {1'003, 300'007}) {
-          if (bytes > 2'000 && (algorithm == Algorithm::kDirect || ranks > 257)) continue;
-          ASSERT_EQ(CheckChoice(planner, {algorithm, Protocol::kSimple}, kind, bytes, 0), "")
-              << AlgorithmName(algorithm) << " on " << ranks << " ranks";
-        }
+  const NcclPlanner planner(Filled(ranks), settings);
+  for (const ReplayChoice& choice : ChoicesFor(planner, CollectiveKind::kAllReduce)) {
+    ASSERT_EQ(CheckChoice(planner, choice, CollectiveKind::kAllReduce, 300'007, 0), "")
+        << ReplayName(choice);
+  }
+  // A block of its own in each message, and as many in one as NCCL puts there.
+  for (const CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+    for (const Algorithm algorithm : {Algorithm::kPat, Algorithm::kDirect}) {
+      for (const uint64_t bytes : {1'003, 300'007}) {
+        if (bytes > 2'000 && (algorithm == Algorithm::kDirect || ranks > 257)) continue;
+        ASSERT_EQ(CheckChoice(planner, {algorithm, Protocol::kSimple}, kind, bytes, 0), "")
+            << AlgorithmName(algorithm);
       }
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Ranks, CheckLargeCommunicators,
+                         ::testing::Values(72, 96, 127, 128, 129, 255, 256, 257, 511, 512, 1'000,
+                                           1'024));
 
 // NVLS is for servers that are equally full, or for one.
 TEST(CheckSchedule, LooksAtTheAlgorithmsOfTheSwitch) {
