@@ -120,6 +120,11 @@ TEST(BuildChannels, GivesServersWithFourGpusSixteenChannels) {
   EXPECT_THAT(channels.assumptions, ElementsAre(HasSubstr("servers with 4 GPUs")));
 }
 
+// Two rings a NIC, as with one GPU and with four.
+TEST(BuildChannels, GivesServersWithTwoGpusEightChannels) {
+  EXPECT_THAT(BuildChannels(Nodes(2, 2), {}).rings, SizeIs(8));
+}
+
 TEST(BuildChannels, SaysWhatItAssumes) {
   EXPECT_THAT(BuildChannels(Nodes(1, 3), {}).assumptions,
               ElementsAre(HasSubstr("3 GPUs in one server")));
