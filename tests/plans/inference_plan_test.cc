@@ -110,6 +110,37 @@ TEST(InferencePlanTest, DeepSeekV3MakesTheStudysCollectives) {
   EXPECT_GE(8u * 416 * 181, 600'000u);
 }
 
+// What the same study says of fine-tuning: AllReduces are most there, too, and larger. The same
+// model on the same GPUs; a forward and a backward pass each reduce a sequence of 7168 elements a
+// token.
+TEST(InferencePlanTest, FineTuningMovesLargerMessages) {
+  const std::string places = "model { preset: \"deepseek-v3\" }\nparallelism { tensor: 16 }\n";
+  const std::string times =
+      "compute { accelerator: \"h100-sxm\" utilisation: 0.4 memory_utilisation: 0.6 }\n";
+  const auto mean_bytes = [](const Trace& trace) {
+    uint64_t reductions = 0;
+    uint64_t bytes = 0;
+    uint64_t others = 0;
+    for (const TraceOperation& operation : trace.operations[0]) {
+      if (operation.kind != CollectiveKind::kAllReduce) {
+        ++others;
+        continue;
+      }
+      ++reductions;
+      bytes += operation.count * DatatypeBytes(operation.datatype);
+    }
+    EXPECT_GT(reductions, others);
+    return static_cast<double>(bytes) / static_cast<double>(reductions);
+  };
+  const Trace inference = SynthesizeText(
+      places + times + "inference { queries: 1 prompt_tokens: 512 output_tokens: 64 }\n");
+  const Trace tuning = SynthesizeText(
+      places + times + "training { sequence: 512 micro_batch: 1 micro_batches: 1 }\n");
+  // Of 64 passes 63 are of one token.
+  EXPECT_NEAR(mean_bytes(inference), (512 + 63) / 64.0 * 7168 * 2, 1);
+  EXPECT_GT(mean_bytes(tuning), 10 * mean_bytes(inference));
+}
+
 TEST(InferencePlanTest, EveryPartTakesItsOverheadBeside) {
   const std::string text =
       "model { preset: \"deepseek-v3\" }\n"

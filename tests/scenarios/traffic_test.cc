@@ -110,5 +110,19 @@ TEST_F(TrafficTest, RoutedTokensDrift) {
   EXPECT_EQ(dense.Real("traffic.drift.max"), 0);
 }
 
+// Gupta et al. (arXiv 2507.07117) on DeepSeek V3's inference: few pairs of GPUs talk, and little
+// leaves a server. With rings it follows from their order: inside a server half descend and half
+// ascend, so a GPU sends to two neighbours there and, over its rail, to one elsewhere; of a ring's
+// 16 hops two leave a server.
+TEST_F(TrafficTest, InferenceKeepsToFewPairsAndToServers) {
+  const EndedRun run = RunFile(ShippedScenario("deepseek_v3_inference_600k"),
+                               {"--no-baseline", "--no-estimate", "--set",
+                                "workload.operations_max=200", "--set", "workload.algorithm=RING"});
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.Integer("pairs.active"), 16 * 3);
+  EXPECT_EQ(run.Integer("pairs.possible"), 16 * 15);
+  EXPECT_DOUBLE_EQ(run.Real("payload.left_server_share"), 2.0 / 16);
+}
+
 }  // namespace
 }  // namespace railyard::testing
