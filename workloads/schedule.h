@@ -111,7 +111,7 @@ class CollectiveSchedule {
     const uint32_t lanes = LaneCount(lane.rank, lane.channel, lane.batch);
     return lanes < 4 ? 1 : lanes / 2;
   }
-  // Consecutive steps that the CTA runs as one, beginning and ending only once for all of them.
+  // Consecutive steps that share what the CTA spends between two slices.
   virtual uint32_t StepsAtOnce(const LaneId& /*lane*/) const { return 1; }
   virtual uint64_t StepCount(const LaneId& lane) const = 0;
   virtual Step StepAt(const LaneId& lane, uint64_t step) const = 0;

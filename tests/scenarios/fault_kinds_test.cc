@@ -374,7 +374,6 @@ TEST_P(ShippedFaultTest, EndsAsItsFirstLineSays) {
   EXPECT_EQ(run.Text("status"), wanted);
   EXPECT_EQ(run.exit.status, wanted == "COMPLETED" ? 0 : wanted == "JOB_ABORTED" ? 3 : 4);
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
-  EXPECT_LT(run.Real("cpu_seconds") + run.Real("baseline_cpu_seconds"), 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, ShippedFaultTest,
