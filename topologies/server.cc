@@ -64,7 +64,11 @@ void CheckNetwork(const NetworkSpec& network, SpecChecker& check) {
     if (kind.nics) check.Count(field("nics"), *kind.nics, 1, kMaxGpusPerServer);
     check.Rate(field("nic_rate"), kind.nic_rate_bps);
     check.Rate(field("host_rate"), kind.host_rate_bps);
-    if (!kind.nvlink_lanes.empty()) check.Rate(field("nvlink_rate"), kind.nvlink_lane_rate_bps);
+    check.Delay(field("host_delay"), kind.host_delay_ps);
+    if (kind.nvlink_lanes.empty()) continue;
+    check.Rate(field("nvlink_rate"), kind.nvlink_lane_rate_bps);
+    check.Delay(field("nvlink_delay"), kind.nvlink_delay_ps);
+    check.Delay(field("nvswitch_latency"), kind.nvswitch_latency_ps);
   }
   check.Delay("nic_delay", network.nic_delay_ps);
   check.Delay("switch_latency", network.switch_latency_ps);
