@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/platform_reader.h"
 
+#include <algorithm>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,15 +46,60 @@ class PlatformReader {
  private:
   void Nvlink(const ProtoCursor& cursor) {
     ServerSpec& server = platform_.server;
-    if (cursor.Has("nvswitch_lanes")) {
+    if (cursor.Has("mesh")) {
+      server.nvlink_lanes.clear();
+      for (const char* field : {"nvswitch_lanes", "nvswitch_latency"}) {
+        if (!cursor.Has(field)) continue;
+        cursor.Error(diagnostics_, field, "has no effect beside mesh (expected one of the two)");
+      }
+      Mesh(cursor.Child("mesh"));
+    } else if (cursor.Has("nvswitch_lanes")) {
       Lanes(cursor.Child("nvswitch_lanes"));
     } else {
       cursor.Missing(diagnostics_, "nvswitch_lanes",
-                     "a GPU's NVLinks to each NVSwitch, e.g. { values: [5, 4, 4, 5] }");
+                     "a GPU's NVLinks to each NVSwitch, e.g. { values: [5, 4, 4, 5] }, or mesh");
     }
     Rate(cursor, "lane_rate", "nvlink_rate", server.nvlink_lane_rate_bps);
     Delay(cursor, "delay", "nvlink_delay", server.nvlink_delay_ps);
+    if (cursor.Has("mesh")) return;
     Delay(cursor, "nvswitch_latency", "nvswitch_latency", server.nvswitch_latency_ps);
+  }
+
+  void Mesh(const ProtoCursor& cursor) {
+    CheckSource(cursor);
+    ServerSpec& server = platform_.server;
+    if (cursor.Size("bundles") == 0) {
+      cursor.Missing(diagnostics_, "bundles",
+                     "NVLinks of two GPUs, e.g. { gpu: 0 peer: 1 lanes: 2 }");
+    }
+    std::set<std::pair<uint32_t, uint32_t>> joined;
+    for (int i = 0; i < cursor.Size("bundles"); ++i) {
+      const ProtoCursor bundle = cursor.Child("bundles", i);
+      const auto gpu =
+          static_cast<uint32_t>(bundle.Number(diagnostics_, "gpu", 0, 0, server.gpus - 1));
+      const auto peer = static_cast<uint32_t>(
+          bundle.Number(diagnostics_, "peer", server.gpus - 1, 0, server.gpus - 1));
+      const auto lanes =
+          static_cast<uint32_t>(bundle.Number(diagnostics_, "lanes", 1, 1, kMaxLanes));
+      for (const char* field : {"gpu", "peer", "lanes"}) {
+        if (!bundle.Has(field)) bundle.Missing(diagnostics_, field, "a number");
+      }
+      if (bundle.Has("gpu") && bundle.Has("peer") && gpu >= peer) {
+        bundle.Error(diagnostics_, "peer",
+                     fmt::format("{} is not above gpu, {} (expected each pair once, the lower "
+                                 "first)",
+                                 peer, gpu));
+      } else if (!joined.emplace(gpu, peer).second) {
+        bundle.Error(
+            diagnostics_, "peer",
+            fmt::format("{} and {} are joined above (expected each pair once)", gpu, peer));
+      }
+      server.nvlink_mesh.push_back({.gpu = gpu, .is_to_gpu = true, .peer = peer, .lanes = lanes});
+    }
+    std::sort(server.nvlink_mesh.begin(), server.nvlink_mesh.end(),
+              [](const auto& a, const auto& b) {
+                return std::tie(a.peer, a.gpu) < std::tie(b.peer, b.gpu);
+              });
   }
 
   void Lanes(const ProtoCursor& cursor) {

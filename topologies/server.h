@@ -30,6 +30,9 @@ struct ServerSpec {
 
   // A GPU's NVLinks to each NVSwitch. Empty: no NVLink.
   std::vector<uint32_t> nvlink_lanes = {5, 4, 4, 5};
+  // Or, in place of NVSwitches, what leads from GPU to GPU; bundles of GPUs beyond `gpus` are not
+  // there.
+  std::vector<ServerLayout::NvlinkBundle> nvlink_mesh{};
   uint64_t nvlink_lane_rate_bps = 200'000'000'000;  // each way
   int64_t nvlink_delay_ps = 200 * kPsPerNs;         // one way
   int64_t nvswitch_latency_ps = 100 * kPsPerNs;
@@ -43,6 +46,8 @@ struct ServerSpec {
   std::shared_ptr<const ServerLayout> layout{};
 
   uint32_t nic_count() const { return nics.value_or(gpus); }
+  bool HasNvlink() const { return !nvlink_lanes.empty() || !nvlink_mesh.empty(); }
+  uint64_t LanesOfGpu() const;   // NVLinks of the first GPU, in a server with all of them
   uint64_t cable_count() const;  // of one server, inside it
 };
 

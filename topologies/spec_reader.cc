@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -173,14 +172,28 @@ Platform SpecReader::ReadPlatform(const ProtoCursor& cursor) {
 }
 
 void SpecReader::ReadNvlink(const ProtoCursor& cursor, ServerSpec& spec) {
-  const auto lanes =
-      std::accumulate(spec.nvlink_lanes.begin(), spec.nvlink_lanes.end(), uint64_t{0});
-  for (const char* field : {"nvlink_rate", "nvlink_delay", "nvswitch_latency"}) {
-    if (lanes > 0 || !cursor.Has(field)) continue;
-    cursor.Error(diagnostics_, field,
-                 "has no effect on a platform without NVLink (expected another platform)");
+  const uint64_t lanes = spec.LanesOfGpu();
+  const auto refuse = [&](const char* field, const char* without) {
+    if (!cursor.Has(field)) return;
+    cursor.Error(
+        diagnostics_, field,
+        fmt::format("has no effect on a platform without {} (expected another platform)", without));
+  };
+  if (lanes == 0) {
+    for (const char* field : {"nvlink_rate", "nvlink_delay", "nvswitch_latency"}) {
+      refuse(field, "NVLink");
+    }
+    return;
   }
-  if (lanes == 0) return;
+  if (!spec.nvlink_mesh.empty()) {
+    refuse("nvswitch_latency", "NVSwitches");
+    // Its last bundle leads to its last GPU.
+    if (cursor.Has("gpus") && spec.gpus > spec.nvlink_mesh.back().peer + 1) {
+      cursor.Error(diagnostics_, "gpus",
+                   fmt::format("{} are more than the platform's NVLinks join (expected at most {})",
+                               spec.gpus, spec.nvlink_mesh.back().peer + 1));
+    }
+  }
   if (cursor.Has("nvlink_rate")) {
     spec.nvlink_lane_rate_bps =
         cursor.RateBps(diagnostics_, "nvlink_rate", lanes * spec.nvlink_lane_rate_bps) / lanes;

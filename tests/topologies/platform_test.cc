@@ -52,7 +52,8 @@ TEST(PlatformTest, EveryFileShipsAndIsReadWithoutFindings) {
     files.insert(platform->name);
   }
   EXPECT_EQ(files.size(), Platforms().size());
-  for (const char* name : {"dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "gb200-nvl72"}) {
+  for (const char* name :
+       {"dgx-1-v100", "dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "gb200-nvl72"}) {
     EXPECT_TRUE(files.contains(name)) << name;
   }
 }
@@ -192,7 +193,72 @@ TEST_F(PlatformFileTest, MistakesAreAtTheirFields) {
   EXPECT_THAT(
       findings_,
       HasSubstr("nvlink.nvswitch_lanes: missing (expected a GPU's NVLinks to each NVSwitch, "
-                "e.g. { values: [5, 4, 4, 5] })"));
+                "e.g. { values: [5, 4, 4, 5] }, or mesh)"));
+}
+
+TEST_F(PlatformFileTest, MistakesOfAMeshAreAtTheirFields) {
+  Load("mine.textproto",
+       "gpus { value: 4 source: \"counted\" }\n"
+       "nvlink {\n"
+       "  mesh {\n"
+       "    bundles { gpu: 1 peer: 0 lanes: 1 }\n"
+       "    bundles { gpu: 0 peer: 3 lanes: 65 }\n"
+       "    bundles { gpu: 0 peer: 3 lanes: 1 }\n"
+       "    bundles { gpu: 1 peer: 4 }\n"
+       "  }\n"
+       "  nvswitch_latency { value: \"1ns\" source: \"a\" }\n"
+       "}\n");
+  for (const char* finding :
+       {"mine.textproto:9:3: error: nvlink.nvswitch_latency: has no effect beside mesh (expected "
+        "one of the two)\n",
+        "mine.textproto:3:3: error: nvlink.mesh.source: missing (expected where the number is "
+        "from)\n",
+        "mine.textproto:4:22: error: nvlink.mesh.bundles[0].peer: 0 is not above gpu, 1 (expected "
+        "each pair once, the lower first)\n",
+        "mine.textproto:5:30: error: nvlink.mesh.bundles[1].lanes: 65 is out of range (expected 1 "
+        "to 64)\n",
+        "mine.textproto:6:22: error: nvlink.mesh.bundles[2].peer: 0 and 3 are joined above "
+        "(expected each pair once)\n",
+        "mine.textproto:7:22: error: nvlink.mesh.bundles[3].peer: 4 is out of range (expected 0 to "
+        "3)\n",
+        "mine.textproto:7:5: error: nvlink.mesh.bundles[3].lanes: missing (expected a number)\n"}) {
+    EXPECT_THAT(findings_, HasSubstr(finding));
+  }
+  Load("mine.textproto", "nvlink { mesh { source: \"a\" } }\n");
+  EXPECT_THAT(findings_,
+              HasSubstr("nvlink.mesh.bundles: missing (expected NVLinks of two GPUs, e.g. "
+                        "{ gpu: 0 peer: 1 lanes: 2 })"));
+}
+
+// Six NVLinks of every GPU (NVIDIA V100 whitepaper), 50 GB/s where there are two.
+TEST_F(PlatformFileTest, AMeshLeadsFromGpuToGpu) {
+  const FabricGraph fabric = LoneServer(ServerOfPlatform("dgx-1-v100"));
+  for (const DeviceId gpu : fabric.gpus()) {
+    uint32_t lanes = 0;
+    for (const DeviceId peer : fabric.gpus()) {
+      for (const auto& path : fabric.NvlinkPaths(gpu, peer)) lanes += path.lanes;
+    }
+    EXPECT_EQ(lanes, 6u);
+  }
+  const auto cable = fabric.FindCable("server0/gpu0--server0/gpu3");
+  ASSERT_TRUE(cable.has_value());
+  EXPECT_EQ(fabric.link(fabric.cables()[*cable].forward).rate_bps, 400'000'000'000u);
+  EXPECT_FALSE(fabric.FindCable("server0/gpu0--server0/gpu5").has_value());
+  const auto servers = [](const std::string& more) {
+    return "rail_optimized { mixed_servers { count: 1 platform: \"dgx-1-v100\" " + more + " } }\n";
+  };
+  // Of four GPUs those NVLinks are there that join them.
+  const auto quad = Load("fabric.textproto", servers("gpus: 4 nvlink_rate: \"300GBps\""));
+  ASSERT_TRUE(quad.has_value()) << findings_;
+  EXPECT_FALSE(quad->FindCable("server0/gpu0--server0/gpu4").has_value());
+  EXPECT_EQ(
+      quad->link(quad->cables()[*quad->FindCable("server0/gpu2--server0/gpu3")].forward).rate_bps,
+      2 * 400'000'000'000u);
+  Load("fabric.textproto", servers("gpus: 9 nvswitch_latency: \"1ns\""));
+  EXPECT_THAT(findings_, HasSubstr("gpus: 9 are more than the platform's NVLinks join (expected at "
+                                   "most 8)"));
+  EXPECT_THAT(findings_, HasSubstr("nvswitch_latency: has no effect on a platform without "
+                                   "NVSwitches (expected another platform)"));
 }
 
 TEST_F(PlatformFileTest, FilesThatAreNotThereAndNumbersWithoutEffectAreRefused) {
