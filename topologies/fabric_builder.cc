@@ -51,6 +51,14 @@ void FabricBuilder::AddServer(uint32_t server, const ServerSpec& spec,
                 .lanes = lanes});
     }
   }
+  for (const ServerLayout::NvlinkBundle& bundle : spec.nvlink_mesh) {
+    if (bundle.gpu >= spec.gpus || bundle.peer >= spec.gpus) continue;
+    AddCable(gpus[bundle.gpu], gpus[bundle.peer],
+             {.tier = Tier::kNvlink,
+              .rate_bps = bundle.lanes * spec.nvlink_lane_rate_bps,
+              .propagation_ps = spec.nvlink_delay_ps,
+              .lanes = bundle.lanes});
+  }
   const CableSpec host = {
       .tier = Tier::kHost, .rate_bps = spec.host_rate_bps, .propagation_ps = spec.host_delay_ps};
   const size_t first_nic = nics.size();

@@ -8,7 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/names.h"
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/diagnostics/text_proto_check.h"
 #include "topologies/fabric_builder.h"
@@ -16,6 +19,8 @@
 #include "topologies/graphviz_loader.h"
 #include "topologies/nccl_topology_loader.h"
 #include "topologies/ns3_topology_loader.h"
+#include "topologies/platform.h"
+#include "topologies/platform.pb.h"
 #include "topologies/topology.pb.h"
 #include "topologies/topology_file_loader.h"
 
@@ -46,13 +51,18 @@ std::string FirstField(const std::string& head) {
   return {};
 }
 
-FabricGraph LoneServer(ServerLayout layout, const std::string& path) {
+FabricGraph LoneServer(ServerSpec server, const std::string& path) {
   NetworkSpec network;
   network.name = std::filesystem::path(path).stem().string();
-  network.servers = {ServerOf(std::move(layout))};
+  network.servers = {std::move(server)};
   FabricBuilder builder(network);
   builder.AddServers();
   return std::move(builder).Take();
+}
+
+bool BeginsWithFieldOf(const google::protobuf::Descriptor& message, const std::string& head) {
+  const std::vector<std::string> fields = FieldNames(message);
+  return std::find(fields.begin(), fields.end(), FirstField(head)) != fields.end();
 }
 
 }  // namespace
@@ -73,10 +83,11 @@ FabricFileFormat FormatOfFabricFile(const std::string& path) {
   if (head[first] == '/' || word == "graph" || word == "digraph" || word == "strict") {
     return FabricFileFormat::kGraphviz;
   }
-  const std::vector<std::string> fields = FieldNames(*protos::Topology::descriptor());
-  return std::find(fields.begin(), fields.end(), FirstField(head)) != fields.end()
-             ? FabricFileFormat::kTopologyText
-             : FabricFileFormat::kFabricText;
+  if (BeginsWithFieldOf(*protos::Topology::descriptor(), head)) {
+    return FabricFileFormat::kTopologyText;
+  }
+  return BeginsWithFieldOf(*protos::Platform::descriptor(), head) ? FabricFileFormat::kPlatformText
+                                                                  : FabricFileFormat::kFabricText;
 }
 
 std::optional<FabricGraph> LoadFabricFile(const std::string& path, FabricFileFormat format,
@@ -91,7 +102,19 @@ std::optional<FabricGraph> LoadFabricFile(const std::string& path, FabricFileFor
     case FabricFileFormat::kNcclTopology: {
       auto layout = LoadNcclTopology(path, diagnostics);
       if (!layout) return std::nullopt;
-      return LoneServer(std::move(*layout), path);
+      return LoneServer(ServerOf(std::move(*layout)), path);
+    }
+    case FabricFileFormat::kPlatformText: {
+      const auto platform = LoadPlatform(path, diagnostics);
+      if (!platform) return std::nullopt;
+      if (!platform->open_fields.empty()) {
+        diagnostics.Error({.file = path}, "",
+                          fmt::format("leaves {} open (expected all numbers, or servers {{ }} that "
+                                      "give them)",
+                                      JoinAlternatives(platform->open_fields)));
+        return std::nullopt;
+      }
+      return LoneServer(platform->server, path);
     }
     case FabricFileFormat::kTopologyText: {
       const auto file = LoadTextProto(path, protos::Topology(), {}, diagnostics);

@@ -17,10 +17,11 @@ enum class FabricFileFormat {
   kGraphviz,
   kNcclTopology,  // a server
   kNs3Topology,
+  kPlatformText,  // a railyard.protos.Platform: a server
 };
 // XML with a <system> is NCCL's, other XML and *.graphml GraphML; what begins with a digit is an
 // ns-3 topology.txt, with the word graph, digraph or strict Graphviz; else protobuf text, a
-// Topology if the first field in it is one of its own.
+// Topology or a Platform if the first field in it is one of its own.
 FabricFileFormat FormatOfFabricFile(const std::string& path);
 
 // All formats but kFabricText, which is a program error. nullopt after an error; every mistake is a

@@ -1,53 +1,84 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/platform.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include <google/protobuf/text_format.h>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/text_proto.h"
+#include "topologies/platform.pb.h"
+#include "topologies/platform_reader.h"
+#include "topologies/shipped_platforms.h"
+
 namespace railyard {
+namespace {
+
+Platform ReadShipped(const ShippedPlatform& shipped) {
+  auto message = std::make_unique<protos::Platform>();
+  const bool is_text = google::protobuf::TextFormat::ParseFromString(shipped.text, message.get());
+  SIM_CHECK(is_text, std::string(shipped.name) + " is no text");
+  const TextProtoFile file = {.path = std::string(shipped.name),
+                              .message = std::move(message),
+                              .sets = {},
+                              .places = {},
+                              .mistakes = {}};
+  Diagnostics diagnostics;
+  Platform platform = ReadPlatform(ProtoCursor(file), std::string(shipped.name), diagnostics);
+  SIM_CHECK(!diagnostics.HasErrors(), diagnostics.ToString());
+  return platform;
+}
+
+}  // namespace
 
 const std::vector<Platform>& Platforms() {
-  // What a row leaves out is a DGX H100's.
-  static const std::vector<Platform> kPlatforms = {
-      {.name = "dgx-h100",
-       .description = "8 H100 (NVLink4, 450 GB/s each way), 8 NICs of 400 Gb/s",
-       .source = "NVIDIA DGX H100 user guide; H100 whitepaper",
-       .server = {}},
-      {.name = "dgx-h200",
-       .description = "8 H200 (NVLink4, 450 GB/s each way), 8 NICs of 400 Gb/s",
-       .source = "NVIDIA DGX H200 user guide: an H100's NVLink and NICs",
-       .server = {}},
-      {.name = "dgx-a100",
-       .description = "8 A100 (NVLink3, 300 GB/s each way), 8 NICs of 200 Gb/s",
-       .source = "NVIDIA DGX A100 user guide; A100 whitepaper: 12 links, 6 NVSwitches",
-       // PCIe 4.0 x16: half of 5.0.
-       .server = {.nvlink_lanes = {2, 2, 2, 2, 2, 2},
-                  .host_rate_bps = 220'000'000'000,
-                  .nic_rate_bps = 200'000'000'000}},
-      {.name = "dgx-b200",
-       .description = "8 B200 (NVLink5, 900 GB/s each way), 8 NICs of 400 Gb/s",
-       .source = "NVIDIA DGX B200 data sheet: 2 NVSwitches, 14.4 TB/s",
-       .server = {.nvlink_lanes = {9, 9}, .nvlink_lane_rate_bps = 400'000'000'000}},
-      {.name = "gb200-nvl72",
-       .description = "72 B200 in one island (NVLink5, 900 GB/s each way), 72 NICs of 400 Gb/s",
-       .source = "NVIDIA GB200 NVL72 data sheet: 9 switch trays of 2 NVSwitches, 130 TB/s",
-       .server = {.gpus = 72,
-                  .nvlink_lanes = std::vector<uint32_t>(18, 1),
-                  .nvlink_lane_rate_bps = 400'000'000'000}},
-      {.name = "hpn-h800",
-       .description = "8 H800 (NVLink, 200 GB/s each way), 8 NICs with ports of 200 Gb/s",
-       .source = "Qian et al.: \"Alibaba HPN\", SIGCOMM 2024: 400 GB/s of NVLink, 2 x 200 Gb/s",
-       .server = {.nvlink_lanes = {2, 2, 2, 2}, .nic_rate_bps = 200'000'000'000}},
-      {.name = "single-gpu",
-       .description = "1 GPU and 1 NIC of 400 Gb/s, no NVLink",
-       .source = "a building block for direct networks",
-       .server = {.gpus = 1, .nvlink_lanes = {}}},
-  };
+  static const std::vector<Platform> kPlatforms = [] {
+    std::vector<Platform> platforms;
+    for (const ShippedPlatform& shipped : ShippedPlatforms()) {
+      platforms.push_back(ReadShipped(shipped));
+    }
+    return platforms;
+  }();
   return kPlatforms;
 }
 
-std::optional<ServerSpec> FindPlatform(std::string_view name) {
-  for (const Platform& platform : Platforms()) {
-    if (platform.name == name) return platform.server;
+std::vector<std::string> PlatformNames() {
+  std::vector<std::string> names;
+  for (const Platform& platform : Platforms()) names.push_back(platform.name);
+  return names;
+}
+
+const Platform* FindPlatform(std::string_view name) {
+  const auto at = std::find_if(Platforms().begin(), Platforms().end(),
+                               [&](const Platform& platform) { return platform.name == name; });
+  return at == Platforms().end() ? nullptr : &*at;
+}
+
+ServerSpec ServerOfPlatform(std::string_view name) {
+  const Platform* const platform = FindPlatform(name);
+  SIM_CHECK(platform != nullptr && platform->open_fields.empty(),
+            std::string(name) + " is no platform whose every number is known");
+  return platform->server;
+}
+
+bool IsPlatformFile(std::string_view name) {
+  return name.find_first_of("/.") != std::string_view::npos;
+}
+
+std::optional<Platform> LoadPlatform(const std::string& path, Diagnostics& diagnostics) {
+  if (const std::string why = WhyNotAFile(path); !why.empty()) {
+    diagnostics.Error({.file = path}, "", why + " (expected a platform file)");
+    return std::nullopt;
   }
-  return std::nullopt;
+  const int errors_before = diagnostics.error_count();
+  const auto file = LoadTextProto(path, protos::Platform(), {}, diagnostics);
+  if (file == nullptr) return std::nullopt;
+  Platform platform =
+      ReadPlatform(ProtoCursor(*file), std::filesystem::path(path).stem().string(), diagnostics);
+  if (diagnostics.error_count() > errors_before) return std::nullopt;
+  return platform;
 }
 
 }  // namespace railyard

@@ -1,23 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Kinds of server by name.
+// Kinds of server: those that ship with the program, and files of one's own.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "simulator/diagnostics/diagnostics.h"
 #include "topologies/server.h"
 
 namespace railyard {
 
 struct Platform {
-  std::string_view name;
-  std::string_view description;  // one line
-  std::string_view source;
+  std::string name;
+  std::string description;  // one line
   ServerSpec server;
+  // Fields of railyard.protos.Servers whose numbers the platform leaves to its user; `server` has a
+  // DGX H100's there.
+  std::vector<std::string> open_fields{};
 };
+
+// topologies/platforms/*.textproto, which are part of the program, by name.
 const std::vector<Platform>& Platforms();
-// nullopt if there is no such platform.
-std::optional<ServerSpec> FindPlatform(std::string_view name);
+std::vector<std::string> PlatformNames();
+// nullptr if no such platform ships.
+const Platform* FindPlatform(std::string_view name);
+// The server of a platform that ships and leaves nothing open; anything else is a program error.
+ServerSpec ServerOfPlatform(std::string_view name);
+
+// Whether a name is that of a file of one's own: it has a '/' or a '.' in it.
+bool IsPlatformFile(std::string_view name);
+// From a railyard.protos.Platform in text. nullopt after an error; every mistake is a finding.
+std::optional<Platform> LoadPlatform(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -20,7 +20,7 @@ namespace railyard {
 namespace {
 
 ServerSpec Server(const char* platform, uint32_t count) {
-  ServerSpec server = FindPlatform(platform).value();
+  ServerSpec server = ServerOfPlatform(platform);
   server.count = count;
   return server;
 }

@@ -2,6 +2,7 @@
 #include "topologies/server.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -9,7 +10,15 @@ namespace railyard {
 
 uint64_t ServerSpec::cable_count() const {
   if (layout != nullptr) return layout->nvlinks.size() + layout->host_paths.size();
-  return uint64_t{gpus} * nvlink_lanes.size() + std::max(gpus, nic_count());
+  return uint64_t{gpus} * nvlink_lanes.size() + nvlink_mesh.size() + std::max(gpus, nic_count());
+}
+
+uint64_t ServerSpec::LanesOfGpu() const {
+  auto lanes = std::accumulate(nvlink_lanes.begin(), nvlink_lanes.end(), uint64_t{0});
+  for (const ServerLayout::NvlinkBundle& bundle : nvlink_mesh) {
+    if (bundle.gpu == 0 || bundle.peer == 0) lanes += bundle.lanes;
+  }
+  return lanes;
 }
 
 ServerSpec ServerOf(ServerLayout layout) {
@@ -64,7 +73,11 @@ void CheckNetwork(const NetworkSpec& network, SpecChecker& check) {
     if (kind.nics) check.Count(field("nics"), *kind.nics, 1, kMaxGpusPerServer);
     check.Rate(field("nic_rate"), kind.nic_rate_bps);
     check.Rate(field("host_rate"), kind.host_rate_bps);
-    if (!kind.nvlink_lanes.empty()) check.Rate(field("nvlink_rate"), kind.nvlink_lane_rate_bps);
+    check.Delay(field("host_delay"), kind.host_delay_ps);
+    if (!kind.HasNvlink()) continue;
+    check.Rate(field("nvlink_rate"), kind.nvlink_lane_rate_bps);
+    check.Delay(field("nvlink_delay"), kind.nvlink_delay_ps);
+    check.Delay(field("nvswitch_latency"), kind.nvswitch_latency_ps);
   }
   check.Delay("nic_delay", network.nic_delay_ps);
   check.Delay("switch_latency", network.switch_latency_ps);

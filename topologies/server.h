@@ -21,39 +21,33 @@
 
 namespace railyard {
 
-// Servers alike. Defaults are a DGX H100's. "Assumed" marks figures without a public measurement of
-// exactly that part; they were chosen so that the sums they enter agree with the source named
-// beside them.
+// Servers alike. Defaults are a DGX H100's: topologies/platforms/dgx-h100.textproto has the
+// sources, and a test holds the two to each other.
 struct ServerSpec {
   uint32_t count = 1;
-  uint32_t gpus = 8;               // NVIDIA DGX H100 user guide
+  uint32_t gpus = 8;
   std::optional<uint32_t> nics{};  // none: one per GPU
 
-  // A GPU's NVLinks to each NVSwitch: 18 NVLink4 spread 5/4/4/5 over the four of an HGX H100 board,
-  // 25 GB/s each way per link (NVIDIA H100 whitepaper, "NVLink"; HGX H100 board layout). Empty: no
-  // NVLink.
+  // A GPU's NVLinks to each NVSwitch. Empty: no NVLink.
   std::vector<uint32_t> nvlink_lanes = {5, 4, 4, 5};
-  uint64_t nvlink_lane_rate_bps = 200'000'000'000;
-  // Assumed: SerDes, link layer and the GPU's crossbar, per hop. Two hops and the switch are 500 ns
-  // one way, below the 0.6 us that NCCL's tuner allows for an NVLink step of LL, which includes the
-  // kernels' stores and polls (src/graph/tuning.cc, hwLat).
-  int64_t nvlink_delay_ps = 200 * kPsPerNs;
-  int64_t nvswitch_latency_ps = 100 * kPsPerNs;  // assumed
+  // Or, in place of NVSwitches, what leads from GPU to GPU; bundles of GPUs beyond `gpus` are not
+  // there.
+  std::vector<ServerLayout::NvlinkBundle> nvlink_mesh{};
+  uint64_t nvlink_lane_rate_bps = 200'000'000'000;  // each way
+  int64_t nvlink_delay_ps = 200 * kPsPerNs;         // one way
+  int64_t nvswitch_latency_ps = 100 * kPsPerNs;
 
-  // PCIe 5.0 x16 carries 63 GB/s each way (32 GT/s, 128b/130b; PCIe Base Specification 5.0). With
-  // 256-byte payloads, TLP headers, LCRC and framing, and DLLPs, about 55 GB/s of payload remain,
-  // enough for the 49 GB/s a 400 Gb/s NIC delivers.
-  uint64_t host_rate_bps = 440'000'000'000;
-  // Assumed: PCIe and the DMA engine, one way; half of the 0.9 us PCIe adds to a NIC's round trip
-  // (Neugebauer et al.: "Understanding PCIe performance for end host networking", SIGCOMM 2018).
-  int64_t host_delay_ps = 450 * kPsPerNs;
-  uint64_t nic_rate_bps = 400'000'000'000;  // of one port
+  uint64_t host_rate_bps = 440'000'000'000;  // PCIe, after packet overhead, each way
+  int64_t host_delay_ps = 450 * kPsPerNs;    // PCIe and the DMA engine, one way
+  uint64_t nic_rate_bps = 400'000'000'000;   // of one port
 
   // What is cabled to what, where these numbers do not say it all; then `gpus`, `nics` and
   // `nic_rate_bps` (the highest) are its, and `nvlink_lanes` and `host_rate_bps` say nothing.
   std::shared_ptr<const ServerLayout> layout{};
 
   uint32_t nic_count() const { return nics.value_or(gpus); }
+  bool HasNvlink() const { return !nvlink_lanes.empty() || !nvlink_mesh.empty(); }
+  uint64_t LanesOfGpu() const;   // NVLinks of the first GPU, in a server with all of them
   uint64_t cable_count() const;  // of one server, inside it
 };
 

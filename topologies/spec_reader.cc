@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -14,7 +13,6 @@
 
 #include "simulator/diagnostics/names.h"
 #include "topologies/nccl_topology_loader.h"
-#include "topologies/platform.h"
 #include "topologies/traffic_loader.h"
 
 namespace railyard {
@@ -137,43 +135,77 @@ void SpecReader::Servers(const char* field, std::vector<ServerSpec>& servers) {
 }
 
 ServerSpec SpecReader::ReadServers(const ProtoCursor& cursor) {
-  ServerSpec spec;
-  if (cursor.Has("platform")) {
-    const std::string name = cursor.Text("platform", "");
-    if (const auto platform = FindPlatform(name)) {
-      spec = *platform;
-    } else {
-      std::vector<std::string> names;
-      for (const Platform& known : Platforms()) names.emplace_back(known.name);
-      cursor.Error(diagnostics_, "platform", UnknownName("platform", name, names));
-    }
-  }
-  if (cursor.Has("nccl_topology")) spec = ReadNcclTopology(cursor);
+  const Platform platform = ReadPlatform(cursor);
+  ServerSpec spec = cursor.Has("nccl_topology") ? ReadNcclTopology(cursor) : platform.server;
   if (cursor.Has("count")) {
     spec.count = ReadNumber(cursor, "count", diagnostics_);
   } else {
     cursor.Missing(diagnostics_, "count", "a number of servers, e.g. 4");
   }
+  for (const std::string& field : platform.open_fields) {
+    if (cursor.Has(field.c_str())) continue;
+    cursor.Missing(diagnostics_, field.c_str(),
+                   fmt::format("a value: platform {} leaves it to its user", Quote(platform.name)));
+  }
   if (cursor.Has("gpus")) spec.gpus = ReadNumber(cursor, "gpus", diagnostics_);
   if (cursor.Has("nics")) spec.nics = ReadNumber(cursor, "nics", diagnostics_);
   spec.nic_rate_bps = cursor.RateBps(diagnostics_, "nic_rate", spec.nic_rate_bps);
   spec.host_rate_bps = cursor.RateBps(diagnostics_, "host_rate", spec.host_rate_bps);
-  if (cursor.Has("nvlink_rate")) {
-    const auto lanes =
-        std::accumulate(spec.nvlink_lanes.begin(), spec.nvlink_lanes.end(), uint64_t{0});
-    if (lanes == 0) {
-      cursor.Error(diagnostics_, "nvlink_rate",
-                   "has no effect on a platform without NVLink (expected another platform)");
-    } else {
-      spec.nvlink_lane_rate_bps =
-          cursor.RateBps(diagnostics_, "nvlink_rate", lanes * spec.nvlink_lane_rate_bps) / lanes;
-    }
-  }
+  spec.host_delay_ps = cursor.DurationPs(diagnostics_, "host_delay", spec.host_delay_ps);
+  ReadNvlink(cursor, spec);
   return spec;
 }
 
+Platform SpecReader::ReadPlatform(const ProtoCursor& cursor) {
+  const std::string name = cursor.Text("platform", "dgx-h100");
+  if (const Platform* const platform = FindPlatform(name)) return *platform;
+  if (!IsPlatformFile(name)) {
+    cursor.Error(diagnostics_, "platform", UnknownName("platform", name, PlatformNames()));
+    return {};
+  }
+  const std::string path = cursor.FilePath("platform");
+  if (const std::string why = WhyNotAFile(path); !why.empty()) {
+    cursor.Error(diagnostics_, "platform", fmt::format("{}: {}", Quote(path), why));
+    return {};
+  }
+  return LoadPlatform(path, diagnostics_).value_or(Platform{});
+}
+
+void SpecReader::ReadNvlink(const ProtoCursor& cursor, ServerSpec& spec) {
+  const uint64_t lanes = spec.LanesOfGpu();
+  const auto refuse = [&](const char* field, const char* without) {
+    if (!cursor.Has(field)) return;
+    cursor.Error(
+        diagnostics_, field,
+        fmt::format("has no effect on a platform without {} (expected another platform)", without));
+  };
+  if (lanes == 0) {
+    for (const char* field : {"nvlink_rate", "nvlink_delay", "nvswitch_latency"}) {
+      refuse(field, "NVLink");
+    }
+    return;
+  }
+  if (!spec.nvlink_mesh.empty()) {
+    refuse("nvswitch_latency", "NVSwitches");
+    // Its last bundle leads to its last GPU.
+    if (cursor.Has("gpus") && spec.gpus > spec.nvlink_mesh.back().peer + 1) {
+      cursor.Error(diagnostics_, "gpus",
+                   fmt::format("{} are more than the platform's NVLinks join (expected at most {})",
+                               spec.gpus, spec.nvlink_mesh.back().peer + 1));
+    }
+  }
+  if (cursor.Has("nvlink_rate")) {
+    spec.nvlink_lane_rate_bps =
+        cursor.RateBps(diagnostics_, "nvlink_rate", lanes * spec.nvlink_lane_rate_bps) / lanes;
+  }
+  spec.nvlink_delay_ps = cursor.DurationPs(diagnostics_, "nvlink_delay", spec.nvlink_delay_ps);
+  spec.nvswitch_latency_ps =
+      cursor.DurationPs(diagnostics_, "nvswitch_latency", spec.nvswitch_latency_ps);
+}
+
 ServerSpec SpecReader::ReadNcclTopology(const ProtoCursor& cursor) {
-  for (const char* field : {"platform", "gpus", "nics", "nic_rate", "host_rate", "nvlink_rate"}) {
+  for (const char* field : {"platform", "gpus", "nics", "nic_rate", "host_rate", "host_delay",
+                            "nvlink_rate", "nvlink_delay", "nvswitch_latency"}) {
     if (!cursor.Has(field)) continue;
     cursor.Error(diagnostics_, field,
                  "has no effect beside nccl_topology (expected one of the two)");

@@ -10,6 +10,7 @@
 
 #include "simulator/diagnostics/text_proto.h"
 #include "topologies/direct_connect.h"
+#include "topologies/platform.h"
 #include "topologies/server.h"
 
 namespace railyard {
@@ -42,6 +43,8 @@ class SpecReader {
 
  private:
   ServerSpec ReadServers(const ProtoCursor& cursor);
+  Platform ReadPlatform(const ProtoCursor& cursor);  // that railyard.protos.Servers name
+  void ReadNvlink(const ProtoCursor& cursor, ServerSpec& spec);
   ServerSpec ReadNcclTopology(const ProtoCursor& cursor);
   void ReportAt(const ProtoCursor& cursor, std::string_view field, const std::string& what);
 

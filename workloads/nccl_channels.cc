@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "workloads/mesh_rings.h"
 
 namespace railyard {
 namespace {
@@ -141,6 +142,28 @@ RingPlan ChooseRings(const CommunicatorLayout& layout, const NcclSettings& setti
   return plan;
 }
 
+// A mesh's rings, all with NVLinks of their own. Between servers each is cut open before the GPU of
+// the ring's number.
+RingPlan PlanMesh(size_t ring_count, size_t node_count, std::vector<std::string>& assumptions) {
+  if (node_count > 1) {
+    assumptions.push_back(
+        fmt::format("rings between servers whose NVLinks join GPUs in pairs: the {} rings of one "
+                    "server, cut open at one GPU after the other",
+                    ring_count));
+  }
+  return {.ring_count = static_cast<uint32_t>(ring_count)};
+}
+
+// As AppendNode, of a mesh.
+void AppendMeshNode(const CommunicatorLayout& layout, const std::vector<uint32_t>& node_ranks,
+                    const std::vector<uint32_t>& mesh_ring, uint32_t ring,
+                    std::vector<uint32_t>& order, std::vector<uint32_t>& sending_nic) {
+  const auto enter = std::find(mesh_ring.begin(), mesh_ring.end(), ring % mesh_ring.size());
+  for (auto at = enter; at != mesh_ring.end(); ++at) order.push_back(node_ranks[*at]);
+  for (auto at = mesh_ring.begin(); at != enter; ++at) order.push_back(node_ranks[*at]);
+  sending_nic[order.back()] = layout.ranks[order.back()].local_index;
+}
+
 // Appends node `node`'s part of ring `ring`: the ranks in order; the NIC the last one leaves by.
 void AppendNode(const CommunicatorLayout& layout, const std::vector<uint32_t>& node_ranks,
                 uint32_t node, uint32_t ring, RingPattern pattern, const NcclSettings& settings,
@@ -206,6 +229,17 @@ uint32_t RemoteP2pChannels(const CommunicatorLayout& layout, const NcclSettings&
                                kPerChannelNetBytesPerSecond);
 }
 
+// Two for each NVLink of the narrowest pair (ncclTopoGetNchannels).
+uint32_t LocalP2pChannels(const CommunicatorLayout& layout) {
+  uint32_t channels = kNvlinkP2pChannels;
+  for (const auto& of_gpu : layout.mesh_lanes) {
+    for (const uint32_t lanes : of_gpu) {
+      if (lanes > 0) channels = std::min(channels, 2 * lanes);
+    }
+  }
+  return channels;
+}
+
 void SetP2pChannels(const CommunicatorLayout& layout, const NcclSettings& settings,
                     CommunicatorChannels& channels) {
   const uint32_t channel_count = static_cast<uint32_t>(channels.rings.size());
@@ -213,7 +247,7 @@ void SetP2pChannels(const CommunicatorLayout& layout, const NcclSettings& settin
   channels.p2p_channel_count = std::bit_ceil(channel_count);
   uint32_t per_peer = channel_count;
   if (!network || layout.ranks.size() > layout.node_count()) {
-    per_peer = std::min(per_peer, kNvlinkP2pChannels);  // some pair shares a server
+    per_peer = std::min(per_peer, LocalP2pChannels(layout));  // some pair shares a server
   }
   if (network) {
     per_peer = std::min(per_peer, RemoteP2pChannels(layout, settings, channel_count));
@@ -263,9 +297,20 @@ CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclS
   for (const auto& ranks : nodes) {
     SIM_CHECK(!ranks.empty(), "node numbers of a communicator have a gap");
   }
-  RingPlan plan = ChooseRings(layout, settings, nodes, channels.assumptions);
+  const bool is_uniform = std::all_of(nodes.begin(), nodes.end(), [&](const auto& ranks) {
+    return ranks.size() == layout.mesh_lanes.size();
+  });
+  if (is_uniform) channels.mesh_rings = FindMeshRings(layout.mesh_lanes);
+  const bool is_mesh = !channels.mesh_rings.empty();
+  RingPlan plan = is_mesh ? PlanMesh(channels.mesh_rings.size(), nodes.size(), channels.assumptions)
+                          : ChooseRings(layout, settings, nodes, channels.assumptions);
   if (nodes.size() > 1 && !settings.unusable_nics.empty()) {
-    AvoidNics(layout, settings, nodes, plan);
+    if (is_mesh) {
+      channels.assumptions.push_back(
+          "NICs that cannot be used: rings over NVLinks that join GPUs in pairs do not avoid them");
+    } else {
+      AvoidNics(layout, settings, nodes, plan);
+    }
   }
   channels.graph_channel_count = plan.ring_count;
   const bool pxn = !settings.pxn_disable;
@@ -282,7 +327,11 @@ CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclS
     for (size_t rank = 0; rank < rank_count; ++rank) {
       sending_nic[rank] = layout.ranks[rank].local_index;
     }
-    if (nodes.size() == 1) {
+    if (is_mesh) {
+      for (const auto& ranks : nodes) {
+        AppendMeshNode(layout, ranks, channels.mesh_rings[ring], ring, order, sending_nic);
+      }
+    } else if (nodes.size() == 1) {
       order = nodes.front();
     } else {
       for (uint32_t node = 0; node < nodes.size(); ++node) {

@@ -44,6 +44,9 @@ struct CommunicatorLayout {
   GpuGeneration generation = GpuGeneration::kHopper;
   bool nvlink = true;    // joins the GPUs of a server; else PCIe
   bool nvswitch = true;  // by switches that can add up and copy (NVLink SHARP), from Hopper on
+  // Where NVLinks lead from GPU to GPU: how many from the a-th of the first node's GPUs that take
+  // part, by local index, to the b-th. Empty: NVSwitches join them all, or nothing does.
+  std::vector<std::vector<uint32_t>> mesh_lanes{};
   uint32_t node_count() const;
 };
 
@@ -82,6 +85,9 @@ struct CommunicatorChannels {
   // leaves the server by. Meaningful where the ring's next rank is on another node; other than the
   // rank's own local index where the data is relayed (PXN).
   std::vector<std::vector<uint32_t>> sending_nic;
+  // Of a mesh (CommunicatorLayout::mesh_lanes): the order of a node's GPUs on each ring that was
+  // found, before duplication.
+  std::vector<std::vector<uint32_t>> mesh_rings;
   uint32_t graph_channel_count = 0;  // rings the search found, before it duplicates them
   uint32_t p2p_channel_count = 0;    // a power of two; may exceed the number of rings
   uint32_t p2p_channels_per_peer = 0;

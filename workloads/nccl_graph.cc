@@ -25,6 +25,8 @@ SearchedGraph RingsOfOneServer(GpuGeneration generation) {
   return {};
 }
 
+constexpr double kMeshLinkGbPerS = 20;
+
 // A channel between servers: as fast as its NIC and PCIe allow (48 GB/s: what
 // NCCL takes for Gen5 x16), at half of that where two channels share a NIC.
 double NicGbPerS(const CommunicatorLayout& layout) {
@@ -40,7 +42,7 @@ uint32_t FewestGpusPerNode(const CommunicatorLayout& layout) {
 
 }  // namespace
 
-TunerPlatform SearchedPlatform(const CommunicatorLayout& layout) {
+TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_rings) {
   TunerPlatform platform;
   platform.generation = layout.generation;
   platform.nvlink = layout.nvlink;
@@ -53,9 +55,11 @@ TunerPlatform SearchedPlatform(const CommunicatorLayout& layout) {
   if (layout.node_count() == 1) {
     // PCIe between GPUs: one ring at the rate of a Gen4 x16 path (topo.h: 24 GB/s).
     platform.ring = layout.nvlink ? RingsOfOneServer(layout.generation) : SearchedGraph{1, 24, 24};
+    // On a mesh every ring has an NVLink to itself (topo.h: 20 GB/s on SM70 and SM80).
+    if (mesh_rings > 0) platform.ring = {mesh_rings, kMeshLinkGbPerS, kMeshLinkGbPerS};
     platform.tree = platform.ring;
     if (has_nvls) platform.nvls = {gpus, nvls_gb_per_s, nvls_gb_per_s * 1.5};
-    platform.same_rings = true;
+    platform.same_rings = mesh_rings == 0;
     return platform;
   }
   const double nic_gb_per_s = NicGbPerS(layout);
@@ -67,6 +71,7 @@ TunerPlatform SearchedPlatform(const CommunicatorLayout& layout) {
     const double gb_per_s = nic_gb_per_s * std::min(1.0, gpus / 8.0);
     platform.ring = {8, gb_per_s, gb_per_s};
   }
+  if (mesh_rings > 0) platform.ring.channel_count = mesh_rings;
   platform.tree = platform.ring;
   if (has_nvls && gpus > 1) platform.nvls = {gpus, nvls_gb_per_s, nic_gb_per_s};
   // Ampere's trees meet the NICs on two GPUs of a server (BALANCED_TREE).

@@ -9,7 +9,8 @@
 
 namespace railyard {
 
-// Precondition: at least two ranks.
-TunerPlatform SearchedPlatform(const CommunicatorLayout& layout);
+// Precondition: at least two ranks. `mesh_rings`: how many there are where NVLinks lead from GPU to
+// GPU, else 0.
+TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_rings = 0);
 
 }  // namespace railyard

@@ -202,8 +202,8 @@ NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
   if (settings_.nvls_enable) nvls_ = MakeNvlsTable(layout_);
   const auto channel_count = static_cast<uint32_t>(channels_.rings.size());
   trees_ = std::make_shared<TreeTable>(
-      BuildTrees(layout_, channels_.graph_channel_count, channel_count));
-  tuner_.emplace(SearchedPlatform(layout_),
+      BuildTrees(layout_, channels_.graph_channel_count, channel_count, channels_.mesh_rings));
+  tuner_.emplace(SearchedPlatform(layout_, static_cast<uint32_t>(channels_.mesh_rings.size())),
                  TunedCommunicator{rank_count, layout_.node_count(), channel_count},
                  settings_.version, settings_.pat_enable);
 }

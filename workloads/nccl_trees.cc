@@ -66,8 +66,9 @@ TreePlace PlaceInDoubleTree(uint32_t node_count, uint32_t node, bool second) {
                   [node_count](uint32_t x) { return (x + 1) % node_count; });
 }
 
-std::vector<std::vector<TreePlace>> BuildTrees(const CommunicatorLayout& layout,
-                                               uint32_t graph_channels, uint32_t channel_count) {
+std::vector<std::vector<TreePlace>> BuildTrees(
+    const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
+    const std::vector<std::vector<uint32_t>>& mesh_rings) {
   SIM_CHECK(graph_channels > 0, "no channels to make trees of");
   const auto nodes = ChainsByNode(layout);
   const auto node_count = static_cast<uint32_t>(nodes.size());
@@ -81,24 +82,30 @@ std::vector<std::vector<TreePlace>> BuildTrees(const CommunicatorLayout& layout,
   for (uint32_t channel = 0; channel < channel_count; ++channel) {
     std::vector<TreePlace>& tree = trees[channel];
     tree.resize(layout.ranks.size());
+    // A node's ranks along the channel's chain.
+    const auto rank_at = [&](uint32_t node, uint32_t position) {
+      const std::vector<uint32_t>& ranks = nodes[node];
+      if (!mesh_rings.empty()) {
+        const std::vector<uint32_t>& ring = mesh_rings[channel % graph_channels];
+        const auto head = std::find(ring.begin(), ring.end(), head_of(channel, node));
+        return ranks[ring[(static_cast<size_t>(head - ring.begin()) + position) % ring.size()]];
+      }
+      return ranks[(head_of(channel, node) + position) % ranks.size()];
+    };
     const auto head_rank = [&](int32_t node) {
-      if (node == kNoPeer) return kNoPeer;
-      const auto index = static_cast<uint32_t>(node);
-      return static_cast<int32_t>(nodes[index][head_of(channel, index)]);
+      return node == kNoPeer ? kNoPeer
+                             : static_cast<int32_t>(rank_at(static_cast<uint32_t>(node), 0));
     };
     const bool second = channel / graph_channels % 2 == 1;
     for (uint32_t node = 0; node < node_count; ++node) {
-      const std::vector<uint32_t>& ranks = nodes[node];
-      const auto size = static_cast<uint32_t>(ranks.size());
-      const auto rank_at = [&](uint32_t position) {
-        return ranks[(head_of(channel, node) + position) % size];
-      };
-      for (uint32_t position = 0; position + 1 < size; ++position) {
-        tree[rank_at(position)].down[0] = static_cast<int32_t>(rank_at(position + 1));
-        tree[rank_at(position + 1)].up = static_cast<int32_t>(rank_at(position));
+      for (uint32_t position = 0; position + 1 < nodes[node].size(); ++position) {
+        const uint32_t upper = rank_at(node, position);
+        const uint32_t lower = rank_at(node, position + 1);
+        tree[upper].down[0] = static_cast<int32_t>(lower);
+        tree[lower].up = static_cast<int32_t>(upper);
       }
       const TreePlace among_nodes = PlaceInDoubleTree(node_count, node, second);
-      TreePlace& head = tree[rank_at(0)];
+      TreePlace& head = tree[rank_at(node, 0)];
       head.up = head_rank(among_nodes.up);
       for (const int32_t child : among_nodes.down) {
         if (child == kNoPeer) continue;

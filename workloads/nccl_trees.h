@@ -28,9 +28,11 @@ struct TreePlace {
 TreePlace PlaceInDoubleTree(uint32_t node_count, uint32_t node, bool second);
 
 // trees[channel][rank]. `graph_channels` is the number of channels before duplication: the channels
-// from there on have the same chains and the second tree. Precondition: as BuildChannels wants the
-// layout, at least two ranks.
-std::vector<std::vector<TreePlace>> BuildTrees(const CommunicatorLayout& layout,
-                                               uint32_t graph_channels, uint32_t channel_count);
+// from there on have the same chains and the second tree. `mesh_rings`: as
+// CommunicatorChannels::mesh_rings; a chain is then a ring that is cut open. Precondition: as
+// BuildChannels wants the layout, at least two ranks.
+std::vector<std::vector<TreePlace>> BuildTrees(
+    const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
+    const std::vector<std::vector<uint32_t>>& mesh_rings = {});
 
 }  // namespace railyard

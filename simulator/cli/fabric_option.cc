@@ -8,8 +8,10 @@
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
+#include "simulator/diagnostics/text_proto.h"
 #include "simulator/perf/platform_scenario.h"
 #include "topologies/fabric_argument_loader.h"
+#include "topologies/fabric_file_loader.h"
 #include "topologies/platform.h"
 #include "topologies/preset.h"
 
@@ -18,13 +20,26 @@ namespace {
 
 constexpr uint32_t kNodesMax = 4096;
 
-std::string PlatformNames() {
-  std::vector<std::string> names;
-  for (const Platform& platform : Platforms()) names.emplace_back(platform.name);
-  return JoinAlternatives(names);
+void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
+
+bool IsOfPlatform(const std::string& fabric) {
+  if (FindPlatform(fabric) != nullptr) return true;
+  return IsPlatformFile(fabric) && WhyNotAFile(fabric).empty() &&
+         FormatOfFabricFile(fabric) == FabricFileFormat::kPlatformText;
 }
 
-void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
+std::optional<FabricOption> OptionOfPlatform(const std::string& fabric, uint32_t nodes,
+                                             Diagnostics& diagnostics) {
+  const Platform* const shipped = FindPlatform(fabric);
+  const std::optional<Platform> platform =
+      shipped != nullptr ? *shipped : LoadPlatform(fabric, diagnostics);
+  if (!platform) return std::nullopt;
+  const std::string called =
+      shipped != nullptr ? fabric : std::filesystem::absolute(fabric).string();
+  return FabricOption{.scenario = ScenarioOf({.platform = called, .nodes = nodes}),
+                      .name = fmt::format("{} x {}", nodes, platform->name),
+                      .gpus = platform->server.gpus * nodes};
+}
 
 }  // namespace
 
@@ -33,17 +48,19 @@ std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t
     PrintError(fmt::format("--nodes: {} (expected 1 to {})", nodes, kNodesMax));
     return std::nullopt;
   }
-  if (const auto platform = FindPlatform(fabric)) {
-    return FabricOption{.scenario = ScenarioOf({.platform = fabric, .nodes = nodes}),
-                        .name = fmt::format("{} x {}", nodes, fabric),
-                        .gpus = platform->gpus * nodes};
+  Diagnostics diagnostics;
+  if (IsOfPlatform(fabric)) {
+    const auto option = OptionOfPlatform(fabric, nodes, diagnostics);
+    fmt::print(stderr, "{}", diagnostics.ToString());
+    return option;
   }
   if (nodes != 1) {
-    PrintError("--nodes: means something for a platform only (expected " + PlatformNames() +
-               " as --fabric)");
+    PrintError(
+        fmt::format("--nodes: means something for a platform only (expected {} or a platform "
+                    "file as --fabric)",
+                    JoinAlternatives(PlatformNames())));
     return std::nullopt;
   }
-  Diagnostics diagnostics;
   const auto graph = LoadFabricArgument(fabric, diagnostics);
   fmt::print(stderr, "{}", diagnostics.ToString());
   if (!graph) return std::nullopt;

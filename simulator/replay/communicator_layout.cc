@@ -45,6 +45,35 @@ GpuGeneration GenerationOf(uint64_t nvlink_bps) {
   return nvlink_bps > 150 * kGBps ? GpuGeneration::kAmpere : GpuGeneration::kVolta;
 }
 
+// CommunicatorLayout::mesh_lanes, of GPUs in the order of their local indices.
+std::vector<std::vector<uint32_t>> MeshLanes(const FabricGraph& graph,
+                                             const std::vector<DeviceId>& gpus) {
+  std::vector<std::vector<uint32_t>> lanes(gpus.size(), std::vector<uint32_t>(gpus.size()));
+  for (size_t a = 0; a < gpus.size(); ++a) {
+    for (size_t b = 0; b < gpus.size(); ++b) {
+      for (const FabricGraph::NvlinkPath& path : graph.NvlinkPaths(gpus[a], gpus[b])) {
+        lanes[a][b] += path.lanes;
+      }
+    }
+  }
+  return lanes;
+}
+
+// Of those on the first one's server.
+std::vector<DeviceId> NeighboursOfFirst(const FabricGraph& graph,
+                                        const std::vector<uint32_t>& gpus) {
+  std::vector<DeviceId> neighbours;
+  const int32_t server = graph.device(graph.gpus()[gpus.front()]).server;
+  for (const uint32_t gpu : gpus) {
+    const DeviceId device = graph.gpus()[gpu];
+    if (graph.device(device).server == server) neighbours.push_back(device);
+  }
+  std::sort(neighbours.begin(), neighbours.end(), [&](DeviceId a, DeviceId b) {
+    return graph.device(a).local_index < graph.device(b).local_index;
+  });
+  return neighbours;
+}
+
 }  // namespace
 
 CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
@@ -68,6 +97,9 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t
     layout.nvlink = nvlink_bps > 0 || node_of_server.size() == gpus.size();
     layout.nvswitch = HasNvSwitch(graph, graph.gpus()[gpus.front()]);
     layout.generation = GenerationOf(nvlink_bps);
+    if (nvlink_bps > 0 && !layout.nvswitch) {
+      layout.mesh_lanes = MeshLanes(graph, NeighboursOfFirst(graph, gpus));
+    }
     if (const auto nic = graph.NicOfGpu(graph.gpus()[gpus.front()])) {
       layout.nic_bps = NicRateBps(graph, *nic);
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// No setting is inert: each field of the blocks gpu, nic, nccl, network, routing and switch changes
-// the fingerprint of a scenario in which it matters.
+// No setting is inert: each field of the blocks gpu, nic, nccl, network, routing and switch, and of
+// a fabric's servers, changes the fingerprint of a scenario in which it matters.
 #include <algorithm>
+#include <cctype>
 #include <ostream>
 #include <set>
 #include <string>
@@ -12,12 +13,13 @@
 
 #include "simulator/scenario/scenario.pb.h"
 #include "tests/run/program.h"
+#include "topologies/topology.pb.h"
 
 namespace railyard::testing {
 namespace {
 
 struct Setting {
-  const char* field;  // by its path
+  std::string field;  // by its path
   const char* value;  // other than the default, or what the scenario says
   std::string scenario;
 };
@@ -124,6 +126,16 @@ const std::string kRecovered = MergedPorts(
     "IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT: 50 ",
     "100ms");
 
+const char* const kTwoServers =
+    "fabric { rail_optimized { mixed_servers { count: 2 } } }\n"
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"4MiB\" } } algorithm: RING "
+    "protocol: SIMPLE }\n";
+const char* const kOneServer =
+    "fabric { rail_optimized { mixed_servers { count: 1 } } }\n"
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"4MiB\" } } algorithm: RING "
+    "protocol: SIMPLE }\n";
+const std::string kServers = "fabric.rail_optimized.mixed_servers[0]";
+
 const std::vector<Setting>& Settings() {
   static const std::vector<Setting> settings = {
       {"gpu.launch_latency", "\"9us\"", kAllReduce},
@@ -225,6 +237,16 @@ const std::vector<Setting>& Settings() {
       {"switch.ecn_kmin", "\"200KiB\"", kDcqcn},
       {"switch.ecn_kmax", "\"1MiB\"", kDcqcn},
       {"switch.ecn_pmax", "1", kDcqcn},
+      {kServers + ".count", "3", kTwoServers},
+      {kServers + ".platform", "\"dgx-a100\"", kTwoServers},
+      {kServers + ".gpus", "4", kTwoServers},
+      {kServers + ".nics", "4", kTwoServers},
+      {kServers + ".nic_rate", "\"200Gbps\"", kTwoServers},
+      {kServers + ".host_rate", "\"100Gbps\"", kTwoServers},
+      {kServers + ".nvlink_rate", "\"100GBps\"", kOneServer},
+      {kServers + ".host_delay", "\"2us\"", kTwoServers},
+      {kServers + ".nvlink_delay", "\"1us\"", kOneServer},
+      {kServers + ".nvswitch_latency", "\"1us\"", kOneServer},
   };
   return settings;
 }
@@ -235,8 +257,7 @@ TEST_P(SettingsEffectTest, TheFieldChangesTheFingerprint) {
   const Setting& setting = GetParam();
   const EndedRun before = RunText(setting.scenario, {"--no-baseline"});
   const EndedRun after =
-      RunText(setting.scenario,
-              {"--no-baseline", "--set", std::string(setting.field) + "=" + setting.value});
+      RunText(setting.scenario, {"--no-baseline", "--set", setting.field + "=" + setting.value});
   ASSERT_TRUE(before.has_result()) << before.exit.errors;
   ASSERT_TRUE(after.has_result()) << after.exit.errors;
   EXPECT_NE(before.Text("fingerprint"), after.Text("fingerprint"));
@@ -246,9 +267,10 @@ TEST_P(SettingsEffectTest, TheFieldChangesTheFingerprint) {
 std::string TestName(const ::testing::TestParamInfo<Setting>& setting) {
   std::string name = setting.param.field;
   const std::string value = setting.param.value;
-  if (std::string(setting.param.field) == "network.load_balancing") name.append("_").append(value);
+  if (setting.param.field == "network.load_balancing") name.append("_").append(value);
   if (value.starts_with("{ ")) name.append("_").append(value, 2, value.find(' ', 2) - 2);
-  std::replace(name.begin(), name.end(), '.', '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
   return name;
 }
 
@@ -269,6 +291,8 @@ void ExpectCovered(const std::string& block, const google::protobuf::Descriptor&
     const std::string path = block + "." + field.name();
     if (path == "network.form") continue;  // must not have an effect: the test below
     if (IsRefused(path)) continue;         // any other value than the default
+    // A file, of which tests/topologies/nccl_topology_test.cc has the effect.
+    if (path == kServers + ".nccl_topology") continue;
     if (field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
       ExpectCovered(path, *field.message_type());
       continue;
@@ -286,6 +310,7 @@ TEST(SettingsEffectTableTest, HoldsEveryFieldThereIs) {
   ExpectCovered("network", *protos::Network::descriptor());
   ExpectCovered("routing", *protos::Routing::descriptor());
   ExpectCovered("switch", *protos::Switch::descriptor());
+  ExpectCovered(kServers, *protos::Servers::descriptor());
 }
 
 // The general form is another way to the same results: pauses, drops, marks, losses, credits.

@@ -41,7 +41,7 @@ TEST(DualTorTest, PodsHaveTheSizesThatHpnStates) {
 
 // A ToR gives 128 ports of 200 Gb/s to hosts and 60 of 400 Gb/s to aggs: 1.067:1.
 TEST(DualTorTest, AFullPodHasThePortsThatHpnStates) {
-  ServerSpec server = FindPlatform("hpn-h800").value();
+  ServerSpec server = ServerOfPlatform("hpn-h800");
   server.count = 128 * 15;
   const FabricGraph graph = MakeDualTor({.network = {.servers = {server}}});
   EXPECT_EQ(graph.gpus().size(), 15'360u);

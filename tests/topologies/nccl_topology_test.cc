@@ -148,7 +148,7 @@ TEST_F(NcclTopologyTest, ADumpedServerIsAPartOfAnyFabric) {
 TEST_F(NcclTopologyTest, WhatIsWrittenIsReadAsTheSameServer) {
   for (const char* platform : {"dgx-h100", "dgx-a100", "dgx-b200", "hpn-h800"}) {
     NetworkSpec network;
-    network.servers = {FindPlatform(platform).value()};
+    network.servers = {ServerOfPlatform(platform)};
     FabricBuilder builder(network);
     builder.AddServers();
     const FabricGraph fabric = std::move(builder).Take();

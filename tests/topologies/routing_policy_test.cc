@@ -28,7 +28,7 @@ using ::testing::SizeIs;
 
 NetworkSpec Gpus(uint32_t count) {
   NetworkSpec network;
-  network.servers = {FindPlatform("single-gpu").value()};
+  network.servers = {ServerOfPlatform("single-gpu")};
   network.servers[0].count = count;
   return network;
 }

@@ -233,7 +233,7 @@ TEST(RoutingViewsOfThreeTiersTest, ASpineThatKnowsFirstSendsNothingUpThatCameDow
 // Whoever draws a detour, the switch at a link's end knows that it is dead.
 TEST(ValiantViewsTest, NoFlowEntersALinkOfWhichItsEndsKnow) {
   NetworkSpec network;
-  network.servers = {FindPlatform("single-gpu").value()};
+  network.servers = {ServerOfPlatform("single-gpu")};
   network.servers[0].count = 9;
   const FabricGraph graph =
       MakeHyperX({.network = network, .dimensions = {3, 3}, .nics_per_switch = 1, .valiant = true});

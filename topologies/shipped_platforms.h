@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace railyard {
+
+struct ShippedPlatform {
+  std::string_view name;
+  const char* text;
+};
+// topologies/platforms/*.textproto, by name; put in by the build.
+const std::vector<ShippedPlatform>& ShippedPlatforms();
+
+}  // namespace railyard
