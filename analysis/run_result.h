@@ -160,6 +160,7 @@ struct RestartResult {
   int64_t requeue_ps = 0;
   int64_t load_ps = 0;
   int64_t save_ps = 0;
+  uint32_t servers_replaced = 0;  // by spares
   std::string last_failure;
 };
 

@@ -302,6 +302,7 @@ class SummaryWriter {
     PutTime("requeue_ps", restart.requeue_ps);
     PutTime("load_ps", restart.load_ps);
     PutTime("save_ps", restart.save_ps);
+    Put("servers_replaced", restart.servers_replaced);
     const AbortResult& abort = job.abort;
     PutTime("first_error_ps",
             abort.first_error_ps < 0 ? std::nullopt : std::optional(abort.first_error_ps));

@@ -19,7 +19,6 @@ namespace railyard {
 namespace {
 
 constexpr uint32_t kNoSwitch = UINT32_MAX;
-constexpr uint32_t kUnreachable = UINT32_MAX;
 
 // Every switch hashes with a function of its own. With one function for all, the flows that reach a
 // second-tier switch would agree in the hash and all leave by the same link (polarisation).
@@ -29,6 +28,15 @@ uint64_t SwitchHash(uint64_t seed, DeviceId device, uint64_t entropy) {
 
 // Twice the distance, and one more where the rest of the way leads down.
 uint32_t Coded(uint32_t hops, bool is_down) { return 2 * hops + (is_down ? 1 : 0); }
+
+// Of numbers by device.
+uint32_t LastWave(const std::vector<uint32_t>& wave_of_device) {
+  uint32_t last = 0;
+  for (const uint32_t wave : wave_of_device) {
+    if (wave != EcmpRouting::kUnreachable) last = std::max(last, wave);
+  }
+  return last;
+}
 
 // An edge of the switch graph whose link is up.
 template <typename SwitchGraph>
@@ -111,8 +119,11 @@ void EcmpRouting::SetLinkUp(LinkId link, bool up) {
 }
 
 std::vector<uint32_t> EcmpRouting::HopsFrom(LinkId link) const {
+  return HopsFrom(link, {graph_.link_source(link), graph_.link_target(link)});
+}
+
+std::vector<uint32_t> EcmpRouting::HopsFrom(LinkId link, std::vector<DeviceId> reached) const {
   std::vector<uint32_t> hops(graph_.device_count(), kUnreachable);
-  std::vector<DeviceId> reached = {graph_.link_source(link), graph_.link_target(link)};
   for (const DeviceId end : reached) hops[end] = 0;
   const LinkId reverse = graph_.ReverseLink(link);
   for (size_t i = 0; i < reached.size(); ++i) {
@@ -130,30 +141,29 @@ std::vector<uint32_t> EcmpRouting::HopsFrom(LinkId link) const {
   return hops;
 }
 
-uint32_t EcmpRouting::FarthestFrom(LinkId link) const {
-  uint32_t farthest = 0;
-  for (const uint32_t hops : HopsFrom(link)) {
-    if (hops != kUnreachable) farthest = std::max(farthest, hops);
-  }
-  return farthest;
-}
+uint32_t EcmpRouting::FarthestFrom(LinkId link) const { return LastWave(HopsFrom(link)); }
 
 void EcmpRouting::SpreadLinkState(LinkId link, bool up, uint32_t hops) {
-  if (hops == 0) {
+  SpreadLinkState(link, up, hops, hops == 0 ? HopsFrom(link) : std::vector<uint32_t>());
+}
+
+void EcmpRouting::SpreadLinkState(LinkId link, bool up, uint32_t wave,
+                                  const std::vector<uint32_t>& wave_of_device) {
+  if (wave == 0) {
     news_.push_back({.link = link,
                      .up = up,
-                     .farthest = FarthestFrom(link),
-                     .hops_of_device = RunLengths(HopsFrom(link))});
+                     .last_wave = LastWave(wave_of_device),
+                     .wave_of_device = RunLengths(wave_of_device)});
   }
   // The earlier one of two, for it cannot be overtaken.
-  const auto of_link = hops == 0
+  const auto of_link = wave == 0
                            ? std::prev(news_.end())
                            : std::find_if(news_.begin(), news_.end(), [&](const News& news) {
-                               return news.link == link && news.up == up && news.hops + 1 == hops;
+                               return news.link == link && news.up == up && news.wave + 1 == wave;
                              });
   SIM_CHECK(of_link != news_.end(), "news of a link that goes on before it began");
-  of_link->hops = hops;
-  if (hops < of_link->farthest) return;
+  of_link->wave = wave;
+  if (wave < of_link->last_wave) return;
   news_.erase(of_link);
   views_.clear();
   SetLinkUp(link, up);
@@ -164,7 +174,7 @@ const EcmpRouting::View& EcmpRouting::ViewOf(DeviceId device) const {
     return settled_;
   std::vector<LinkId> changed;
   for (const News& news : news_) {
-    if (news.hops_of_device[device] > news.hops) continue;
+    if (news.wave_of_device[device] > news.wave) continue;
     std::erase(changed, news.link);  // of two news of a link the later one holds
     if (news.up != settled_.up[news.link]) changed.push_back(news.link);
   }

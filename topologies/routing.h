@@ -79,6 +79,14 @@ class EcmpRouting {
   // ends; to be called with 0, 1, 2, … up to FarthestFrom(link), for one change of a link after the
   // other.
   void SpreadLinkState(LinkId link, bool up, uint32_t hops);
+  // The same in another order: those know it whose number in `wave_of_device` is up to `wave`; to
+  // be called with 0, 1, 2, … up to the largest but kUnreachable, with the same order each time.
+  void SpreadLinkState(LinkId link, bool up, uint32_t wave,
+                       const std::vector<uint32_t>& wave_of_device);
+  // Links to each device from the nearest of `ends`, over switches and NICs and without the link's
+  // cable; kUnreachable where there are none.
+  static constexpr uint32_t kUnreachable = UINT32_MAX;
+  std::vector<uint32_t> HopsFrom(LinkId link, std::vector<DeviceId> ends) const;
   // Links to the farthest switch or NIC from the nearer of the link's ends, without the cable
   // itself.
   uint32_t FarthestFrom(LinkId link) const;
@@ -120,9 +128,9 @@ class EcmpRouting {
   struct News {
     LinkId link = 0;
     bool up = false;
-    uint32_t hops = 0;  // how far it has come
-    uint32_t farthest = 0;
-    RunLengths hops_of_device;  // from the link
+    uint32_t wave = 0;  // how far it has come
+    uint32_t last_wave = 0;
+    RunLengths wave_of_device;
   };
   struct Destination {
     DeviceId device = 0;                        // a NIC, or the switch of a detour
@@ -141,7 +149,7 @@ class EcmpRouting {
   const View& ViewOf(DeviceId device) const;
   const View& ViewWith(const std::vector<LinkId>& changed) const;
   bool JoinsSwitches(LinkId link) const;
-  std::vector<uint32_t> HopsFrom(LinkId link) const;  // by device
+  std::vector<uint32_t> HopsFrom(LinkId link) const;  // from both its ends
   Destination FindDestination(DeviceId device, const View& view) const;
   const Distances& DistancesTo(SwitchIndex attachment, const View& view) const;
   void FindShortest(SwitchIndex attachment, const View& view, std::vector<uint32_t>& coded) const;

@@ -92,8 +92,9 @@ struct TraceOperation {
   // As the log states it for this collective; same on every rank of it.
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
-  uint32_t source_file = 0;  // index into Trace::source_files
-  uint32_t source_line = 0;  // 0: reconstructed or synthesized
+  bool begins_iteration = false;  // the rank's first of an iteration of the job but the first
+  uint32_t source_file = 0;       // index into Trace::source_files
+  uint32_t source_line = 0;       // 0: reconstructed or synthesized
 
   bool operator==(const TraceOperation&) const = default;
 };

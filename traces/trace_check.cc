@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/trace_check.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -98,6 +101,7 @@ class TraceChecker {
         }
       }
     }
+    CheckIterations(ranks);
     // Membership, communicator by communicator, so that it needs one mark per rank only.
     std::vector<size_t> member_of(trace_.rank_count, 0);
     for (size_t c = 0; c < callers.size(); ++c) {
@@ -109,6 +113,23 @@ class TraceChecker {
                 fmt::format("rank {} is not in communicator {}", rank, c));
         }
       }
+    }
+  }
+
+  // Ranks that do anything at all are in each iteration.
+  void CheckIterations(const std::vector<std::vector<uint32_t>>& ranks) {
+    std::optional<std::pair<uint32_t, std::ptrdiff_t>> first;  // rank, and iterations it begins
+    for (uint32_t program = 0; program < ranks.size(); ++program) {
+      const std::vector<TraceOperation>& operations = trace_.operations.program(program);
+      if (ranks[program].empty() || operations.empty()) continue;
+      const auto begins =
+          std::count_if(operations.begin(), operations.end(),
+                        [](const TraceOperation& call) { return call.begins_iteration; });
+      if (!first) first = {ranks[program].front(), begins};
+      if (begins == first->second) continue;
+      Error(fmt::format("ranks[{}].operations", ranks[program].front()),
+            fmt::format("begin {} iterations, those of rank {} {} (expected equally many)", begins,
+                        first->first, first->second));
     }
   }
 

@@ -57,6 +57,7 @@ void ToProto(const TraceOperation& operation, protos::TraceOperation* out) {
     out->set_protocol(static_cast<uint32_t>(operation.protocol));
   }
   if (operation.after != 0) out->set_after(operation.after);
+  if (operation.begins_iteration) out->set_begins_iteration(true);
   if (operation.source_file != 0) out->set_source_file(operation.source_file);
   if (operation.source_line != 0) out->set_source_line(operation.source_line);
 }
@@ -94,6 +95,7 @@ std::string FromProto(const protos::TraceOperation& in, TraceOperation& operatio
   operation.algorithm = static_cast<Algorithm>(in.algorithm());
   operation.protocol = static_cast<Protocol>(in.protocol());
   operation.after = in.after();
+  operation.begins_iteration = in.begins_iteration();
   operation.source_file = in.source_file();
   operation.source_line = in.source_line();
   return {};

@@ -74,6 +74,7 @@ class JobBuilder {
     job_.parts[0].global_ranks.resize(trace_.rank_count);
     std::iota(job_.parts[0].global_ranks.begin(), job_.parts[0].global_ranks.end(), 0u);
     job_.operations.resize(trace_.rank_count);
+    job_.iteration_begins.resize(job_.operations.program_count());
     job_.memberships.resize(trace_.rank_count);
     for (uint32_t i = 0; i < trace_.communicators.size(); ++i) {
       const auto& ranks = trace_.communicators[i].ranks;
@@ -159,8 +160,19 @@ class JobBuilder {
       operations.push_back(operation);
     }
     p2p_matcher_.FinishRank(operations);
+    NoteIterations(global_rank, calls, operation_of);
     for (const auto& membership : job_.memberships[global_rank]) {
       rank_in_[membership.first] = kNotAMember;
+    }
+  }
+
+  void NoteIterations(uint32_t global_rank, const std::vector<TraceOperation>& calls,
+                      const std::vector<uint32_t>& operation_of) {
+    const uint32_t program = job_.operations.program_of_rank(global_rank);
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (calls[i].begins_iteration) {
+        job_.iteration_begins[program].push_back(operation_of[i]);
+      }
     }
   }
 

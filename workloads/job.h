@@ -85,6 +85,8 @@ struct Job {
   std::vector<JobCollective> collectives;  // in the order of first appearance
   RankPrograms<JobOperation> operations;   // by global rank
   std::vector<P2pCall> p2p_calls;
+  // By program: its first operation of each iteration but the first, as the trace says; ascending.
+  std::vector<std::vector<uint32_t>> iteration_begins;
   // By global rank: the communicators it is in, ascending, and its rank there.
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> memberships;
   uint32_t rank_count = 0;

@@ -7,7 +7,8 @@
 namespace railyard {
 namespace {
 
-void CutProgram(uint64_t count, std::vector<JobOperation>& program) {
+void CutProgram(uint64_t count, std::vector<JobOperation>& program,
+                std::vector<uint32_t>& iteration_begins) {
   std::vector<uint32_t> number(program.size(), JobOperation::kNone);
   std::vector<JobOperation> kept;
   size_t kept_to_last_collective = 0;
@@ -21,6 +22,12 @@ void CutProgram(uint64_t count, std::vector<JobOperation>& program) {
   }
   kept.resize(kept_to_last_collective);
   kept.shrink_to_fit();
+  // An iteration of which something is left begins with that.
+  for (uint32_t& begin : iteration_begins) {
+    while (begin < number.size() && number[begin] == JobOperation::kNone) ++begin;
+    begin = begin < number.size() ? number[begin] : JobOperation::kNone;
+  }
+  std::erase_if(iteration_begins, [&](uint32_t begin) { return begin >= kept.size(); });
   program = std::move(kept);
 }
 
@@ -30,7 +37,7 @@ void KeepFirstCollectives(uint64_t count, Job& job) {
   if (count >= job.collectives.size()) return;
   job.collectives.resize(count);
   for (uint32_t i = 0; i < job.operations.program_count(); ++i) {
-    CutProgram(count, job.operations.program(i));
+    CutProgram(count, job.operations.program(i), job.iteration_begins[i]);
   }
 }
 

@@ -28,6 +28,20 @@ class Iterations {
     }
   }
 
+  IterationBegins Begins() const {
+    IterationBegins begins{.count = std::max<uint64_t>(1, count_), .of_program = {}};
+    begins.of_program.resize(job_.operations.program_count());
+    for (const auto& [program, calls] : calls_) {
+      const JobOperation* const first = job_.operations.program(program).data();
+      const size_t each = calls.size() / begins.count;
+      for (uint64_t i = 0; i < begins.count && each > 0; ++i) {
+        begins.of_program[program].push_back(
+            i == 0 ? 0 : static_cast<uint32_t>(calls[i * each] - first));
+      }
+    }
+    return begins;
+  }
+
   std::vector<double> Drift() const {
     std::vector<double> drift;
     for (uint64_t i = 1; i < count_; ++i) {
@@ -140,7 +154,29 @@ class Iterations {
   uint64_t count_ = 0;
 };
 
+// As the trace said it.
+IterationBegins StatedIterations(const Job& job, uint32_t part) {
+  IterationBegins begins{.count = UINT64_MAX, .of_program = job.iteration_begins};
+  for (const uint32_t rank : job.parts[part].global_ranks) {
+    const uint32_t program = job.operations.program_of_rank(rank);
+    if (job.operations.program(program).empty()) continue;
+    begins.count = std::min<uint64_t>(begins.count, 1 + job.iteration_begins[program].size());
+  }
+  for (std::vector<uint32_t>& of_program : begins.of_program) {
+    of_program.insert(of_program.begin(), 0);
+  }
+  return begins;
+}
+
 }  // namespace
+
+IterationBegins FindIterations(const Job& job, uint32_t part) {
+  const auto& ranks = job.parts[part].global_ranks;
+  const bool is_stated = std::any_of(ranks.begin(), ranks.end(), [&](uint32_t rank) {
+    return !job.iteration_begins[job.operations.program_of_rank(rank)].empty();
+  });
+  return is_stated ? StatedIterations(job, part) : Iterations(job, part).Begins();
+}
 
 std::vector<double> DriftOfIterations(const Job& job, uint32_t part) {
   return Iterations(job, part).Drift();

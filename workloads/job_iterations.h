@@ -9,6 +9,16 @@
 
 namespace railyard {
 
+struct IterationBegins {
+  uint64_t count = 1;
+  // By program of the part: the rank's first operation of each iteration.
+  std::vector<std::vector<uint32_t>> of_program;
+};
+// The iterations of a part: those that its plan, its program's `repeat` or its trace states; else
+// the shortest sequence of calls that all programs repeat throughout, as below, each beginning with
+// its first call and the gap before it. One iteration where nothing is repeated.
+IterationBegins FindIterations(const Job& job, uint32_t part);
+
 // An iteration is the shortest sequence of calls that the programs of all ranks of the part repeat
 // throughout: calls are alike in kind, communicator and stream and, but for Sends and Receives, in
 // size. A program that repeats nothing is one iteration. For each iteration but the first the

@@ -28,8 +28,8 @@ void AddCommunicators(const JobPart& part, std::vector<TraceCommunicator> added,
   Append(std::move(added), joined.communicators);
 }
 
-void AddPrograms(const JobPart& part, const Offsets& offsets, RankPrograms<JobOperation>& added,
-                 Job& joined) {
+void AddPrograms(const JobPart& part, const Offsets& offsets, Job& job, Job& joined) {
+  RankPrograms<JobOperation>& added = job.operations;
   std::vector<uint32_t> program_in_joined(added.program_count());
   for (uint32_t program = 0; program < added.program_count(); ++program) {
     std::vector<JobOperation> operations = std::move(added.program(program));
@@ -39,6 +39,8 @@ void AddPrograms(const JobPart& part, const Offsets& offsets, RankPrograms<JobOp
       operation.p2p_first += offsets.p2p_calls;
     }
     program_in_joined[program] = joined.operations.AddProgram(std::move(operations));
+    joined.iteration_begins.resize(joined.operations.program_count());
+    joined.iteration_begins.back() = std::move(job.iteration_begins[program]);
   }
   for (uint32_t rank = 0; rank < part.global_ranks.size(); ++rank) {
     joined.operations.SetProgram(part.global_ranks[rank],
@@ -62,7 +64,7 @@ void Add(Job job, Job& joined) {
   Append(std::move(job.collectives), joined.collectives);
   Append(std::move(job.p2p_calls), joined.p2p_calls);
   Append(std::move(job.source_files), joined.source_files);
-  AddPrograms(part, offsets, job.operations, joined);
+  AddPrograms(part, offsets, job, joined);
   for (uint32_t rank = 0; rank < part.global_ranks.size(); ++rank) {
     auto& memberships = joined.memberships[part.global_ranks[rank]];
     memberships = std::move(job.memberships[rank]);
@@ -85,6 +87,31 @@ Job JoinJobs(std::vector<Job> jobs) {
   joined.memberships.resize(joined.rank_count);
   for (Job& job : jobs) Add(std::move(job), joined);
   return joined;
+}
+
+void SwapRanks(uint32_t a, uint32_t b, Job& job) {
+  const auto swap_in = [a, b](std::vector<uint32_t>& ranks) {
+    for (uint32_t& rank : ranks) {
+      if (rank == a || rank == b) rank = rank == a ? b : a;
+    }
+  };
+  const uint32_t program_of_a = job.operations.program_of_rank(a);
+  job.operations.SetProgram(a, job.operations.program_of_rank(b));
+  job.operations.SetProgram(b, program_of_a);
+  std::swap(job.memberships[a], job.memberships[b]);
+  for (const uint32_t rank : {a, b}) {
+    for (const auto& [communicator, place] : job.memberships[rank]) {
+      job.communicators[communicator].ranks[place] = rank;
+    }
+  }
+  for (JobPart& part : job.parts) swap_in(part.global_ranks);
+}
+
+void GrowTo(uint32_t rank_count, Job& job) {
+  job.rank_count = std::max(job.rank_count, rank_count);
+  job.operations.resize(job.rank_count);
+  job.iteration_begins.resize(job.operations.program_count());
+  job.memberships.resize(job.rank_count);
 }
 
 bool ToleratesLoss(const Job& job) {

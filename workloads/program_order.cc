@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/program_order.h"
 
+#include <map>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace railyard {
 
@@ -62,19 +62,39 @@ ProgramOrder::Links ProgramOrder::LinksOfProgram(const Job& job,
   return links;
 }
 
-void ProgramOrder::ReleaseCommunicators(uint32_t rank, uint32_t first, uint32_t end,
-                                        int64_t now_ps) {
-  const std::vector<JobOperation>& program = job_.operations[rank];
-  const Links& links = LinksOf(rank);
-  std::unordered_set<uint32_t> seen;
-  for (uint32_t index = first; index < std::min<size_t>(end, program.size()); ++index) {
-    if (program[index].is_compute()) continue;
-    const uint32_t communicator = job_.collectives[program[index].collective].communicator;
-    if (!seen.insert(communicator).second || index == first) continue;
-    if (links.of[index].waits_for < 2) continue;
-    partly_released_[rank].push_back(
-        {index, static_cast<uint8_t>(links.of[index].waits_for - 1), now_ps});
+std::vector<ProgramOrder::PartlyReleased> ProgramOrder::ReleasedBy(uint32_t program_index,
+                                                                   uint32_t first,
+                                                                   int64_t now_ps) const {
+  const std::vector<JobOperation>& program = job_.operations.program(program_index);
+  const Links& links = links_[program_index];
+  std::map<uint32_t, PartlyReleased> released;  // by operation
+  const auto release = [&](uint32_t index, uint8_t count, bool with_gap) {
+    PartlyReleased& part =
+        released.try_emplace(index, PartlyReleased{index, links.of[index].waits_for, now_ps})
+            .first->second;
+    part.waits_for = static_cast<uint8_t>(part.waits_for - count);
+    if (with_gap) part.earliest_ps = now_ps + program[index].compute_before_ps;
+  };
+  for (uint32_t index = 0; index < first; ++index) {
+    const Link& link = links.of[index];
+    if (link.next_in_stream != kNone && link.next_in_stream >= first) {
+      release(link.next_in_stream, 1, true);
+    }
+    if (link.next_in_communicator != kNone && link.next_in_communicator >= first) {
+      release(link.next_in_communicator, 1, false);
+    }
+    for (uint32_t i = link.first_follower; i < links.of[index + 1].first_follower; ++i) {
+      if (links.followers[i] >= first) release(links.followers[i], 1, true);
+    }
   }
+  // What begins its stream and names nothing has its gap from now on.
+  for (uint32_t index = first; index < program.size(); ++index) {
+    if (!links.of[index].first_of_stream || program[index].after != JobOperation::kNone) continue;
+    if (links.of[index].waits_for == 0 || released.contains(index)) release(index, 0, true);
+  }
+  std::vector<PartlyReleased> in_order;
+  for (const auto& [index, part] : released) in_order.push_back(part);
+  return in_order;
 }
 
 void ProgramOrder::EndTrial(bool keep) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -36,25 +38,25 @@ class ProgramOrder {
     }
   }
 
-  // Forgets all progress: the rank's operations before `first_of_rank[rank]` have ended, and
-  // nothing of the rest has begun; calls may_begin for those that wait for nothing else, counted
-  // from `now_ps` on, when `computed_ps` of what precedes them has passed. Preconditions: one
-  // stream per rank, and no operation that names another; a rank uses all of its communicators that
-  // it uses at all within any `each_of_rank[rank]` operations.
+  // Forgets all progress: the rank's operations before `first_of_rank[rank]` have ended, nothing of
+  // the rest has begun, and calls may_begin for those that wait for none of the rest, counted from
+  // `now_ps` on. The job's ranks may have been swapped since.
   template <typename MayBegin>
-  void RestartAt(const std::vector<uint32_t>& first_of_rank,
-                 const std::vector<uint32_t>& each_of_rank, int64_t now_ps, int64_t computed_ps,
-                 MayBegin may_begin) {
+  void RestartAt(const std::vector<uint32_t>& first_of_rank, int64_t now_ps, MayBegin may_begin) {
+    part_of_rank_ = job_.PartsOfRanks();
+    std::unordered_map<uint32_t, std::vector<PartlyReleased>> released_of_program;
     for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
-      const uint32_t first = first_of_rank[rank];
-      const auto& program = job_.operations[rank];
+      const uint32_t program = job_.operations.program_of_rank(rank);
+      const auto [it, is_new] = released_of_program.try_emplace(program);
+      if (is_new) it->second = ReleasedBy(program, first_of_rank[rank], now_ps);
       partly_released_[rank].clear();
-      if (first == program.size()) continue;
-      ReleaseCommunicators(rank, first, first + each_of_rank[rank], now_ps);
-      Begin(rank, first,
-            now_ps + std::max<int64_t>(0, program[first].compute_before_ps - computed_ps),
-            may_begin);
-      EndComputation(rank, may_begin);
+      std::copy_if(it->second.begin(), it->second.end(), std::back_inserter(partly_released_[rank]),
+                   [](const PartlyReleased& part) { return part.waits_for > 0; });
+      for (const PartlyReleased& part : it->second) {
+        if (part.waits_for > 0) continue;
+        Begin(rank, part.index, part.earliest_ps, may_begin);
+        EndComputation(rank, may_begin);
+      }
     }
   }
 
@@ -105,8 +107,9 @@ class ProgramOrder {
     return links_[job_.operations.program_of_rank(rank)];
   }
 
-  // Of those from `first` to `end`, the operations whose communicator's last one is before them.
-  void ReleaseCommunicators(uint32_t rank, uint32_t first, uint32_t end, int64_t now_ps);
+  // Of a program's operations from `first` on, those that nothing has to end for or some of what
+  // they wait for is before `first` and ended by `now_ps`.
+  std::vector<PartlyReleased> ReleasedBy(uint32_t program, uint32_t first, int64_t now_ps) const;
 
   template <typename MayBegin>
   void ReleaseFollowers(uint32_t rank, uint32_t index, int64_t now_ps, MayBegin& may_begin) {

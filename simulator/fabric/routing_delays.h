@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 #include <ns3/object.h>
 
@@ -21,6 +22,17 @@ struct RoutingDelays {
   // Each further hop from the link takes so much longer, as a share of convergence_ps. Assumed: an
   // update is sent on long before the routes it brings are in hardware.
   double hop_share = 0.1;
+
+  // Switches and NICs with delays of their own.
+  struct OfDevice {
+    int64_t detection_ps = 0;
+    int64_t convergence_ps = 0;
+  };
+  std::map<uint32_t, OfDevice> of_device{};  // by its number in the graph
+  OfDevice Of(uint32_t device) const {
+    const auto it = of_device.find(device);
+    return it == of_device.end() ? OfDevice{detection_ps, convergence_ps} : it->second;
+  }
 
   int64_t HopPs() const {
     return static_cast<int64_t>(hop_share * static_cast<double>(convergence_ps));

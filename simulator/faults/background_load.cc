@@ -12,50 +12,74 @@ BackgroundLoad::BackgroundLoad(const FabricGraph& graph, const std::vector<Fault
                                uint32_t first_connection)
     : graph_(graph),
       faults_(faults),
-      transport_(transport),
+      transport_(&transport),
       engine_(engine),
       first_connection_(first_connection),
-      flows_of_fault_(faults.size()) {
+      flows_of_fault_(faults.size()),
+      runs_(faults.size()) {
   engine.SetHandler(EventClass::kLoad, &BackgroundLoad::HandleLoad, this);
 }
 
-void BackgroundLoad::Open(uint32_t fault) {
+void BackgroundLoad::MakeFlows(uint32_t fault) {
   const LoadSpec& load = faults_[fault].load;
   const auto nic_of = [this](uint32_t gpu) { return graph_.NicOfGpu(graph_.gpus()[gpu]); };
   for (const uint32_t sender : load.senders) {
     for (const uint32_t receiver : load.receivers) {
       if (nic_of(sender) == nic_of(receiver)) continue;
-      const auto id = static_cast<uint32_t>(flows_.size());
-      const uint64_t entropy = Mix64(faults_[fault].seed ^ (uint64_t{sender} << 32 | receiver));
       Flow flow;
-      flow.queue_pair = transport_.Open(first_connection_ + id, sender, receiver, entropy);
+      flow.sender = sender;
+      flow.receiver = receiver;
+      flow.entropy = Mix64(faults_[fault].seed ^ (uint64_t{sender} << 32 | receiver));
       flow.message_bytes = load.message_bytes;
       flow.period_ps = TransferTimePs(load.message_bytes, load.rate_bps);
-      flows_of_fault_[fault].push_back(id);
+      flows_of_fault_[fault].push_back(static_cast<uint32_t>(flows_.size()));
       flows_.push_back(flow);
+      Open(flows_of_fault_[fault].back());
     }
   }
 }
 
+void BackgroundLoad::Open(uint32_t id) {
+  Flow& flow = flows_[id];
+  flow.queue_pair =
+      transport_->Open(first_connection_ + id, flow.sender, flow.receiver, flow.entropy);
+  flow.under_way = 0;
+}
+
 void BackgroundLoad::Set(uint32_t fault, bool runs) {
-  if (flows_of_fault_[fault].empty()) Open(fault);
+  runs_[fault] = runs;
+  if (transport_ != nullptr) Go(fault);
+}
+
+void BackgroundLoad::Resume(RdmaTransport& transport) {
+  transport_ = &transport;
+  for (uint32_t id = 0; id < flows_.size(); ++id) {
+    if (!flows_[id].is_broken) Open(id);
+  }
+  for (uint32_t fault = 0; fault < runs_.size(); ++fault) {
+    if (faults_[fault].kind == FaultKind::kBackgroundLoad) Go(fault);
+  }
+}
+
+void BackgroundLoad::Go(uint32_t fault) {
+  if (flows_of_fault_[fault].empty() && runs_[fault]) MakeFlows(fault);
   for (const uint32_t id : flows_of_fault_[fault]) {
     Flow& flow = flows_[id];
-    flow.runs = runs;
+    flow.runs = runs_[fault];
     flow.next_ps = std::max(flow.next_ps, engine_.NowPs());
-    if (runs) SendWhenDue(id);
+    if (flow.runs) SendWhenDue(id);
   }
 }
 
 void BackgroundLoad::SendWhenDue(uint32_t id) {
   Flow& flow = flows_[id];
-  if (!flow.runs || flow.is_broken || flow.is_scheduled) return;
+  if (!flow.runs || flow.is_broken || flow.is_scheduled || transport_ == nullptr) return;
   const int64_t now_ps = engine_.NowPs();
   if (flow.next_ps <= now_ps) {
     if (flow.under_way == kUnderWayMax) return;  // until one is complete
     ++flow.under_way;
-    transport_.PostReceives(flow.queue_pair, 1);
-    transport_.Post(flow.queue_pair, flow.message_bytes);
+    transport_->PostReceives(flow.queue_pair, 1);
+    transport_->Post(flow.queue_pair, flow.message_bytes);
     flow.next_ps = now_ps + flow.period_ps;
   }
   flow.is_scheduled = true;

@@ -28,6 +28,11 @@ class BackgroundLoad final : public TransportListener {
   // The traffic of a kBackgroundLoad begins, or goes on no further than the messages under way.
   void Set(uint32_t fault, bool runs);
 
+  // The transport sends nothing any more: the loads rest until they go on over another, each flow
+  // with a new queue pair, but for those that broke.
+  void Halt() { transport_ = nullptr; }
+  void Resume(RdmaTransport& transport);
+
   // Payload of messages that arrived whole, of all loads.
   uint64_t delivered_bytes() const { return delivered_bytes_; }
 
@@ -44,6 +49,9 @@ class BackgroundLoad final : public TransportListener {
   static constexpr uint32_t kUnderWayMax = 8;  // as a connection of NCCL has slots
 
   struct Flow {
+    uint32_t sender = 0;    // GPU
+    uint32_t receiver = 0;  // GPU
+    uint64_t entropy = 0;
     uint32_t queue_pair = 0;
     uint64_t message_bytes = 0;
     int64_t period_ps = 0;  // between two messages at the rate to be offered
@@ -55,16 +63,19 @@ class BackgroundLoad final : public TransportListener {
   };
 
   static void HandleLoad(void* self, uint32_t flow);
-  void Open(uint32_t fault);
+  void MakeFlows(uint32_t fault);
+  void Open(uint32_t flow);
+  void Go(uint32_t fault);
   void SendWhenDue(uint32_t flow);
 
   const FabricGraph& graph_;
   const std::vector<FaultSpec>& faults_;
-  RdmaTransport& transport_;
+  RdmaTransport* transport_;  // nullptr: halted
   FabricSimulatorImpl& engine_;
   uint32_t first_connection_;
   std::vector<Flow> flows_;
   std::vector<std::vector<uint32_t>> flows_of_fault_;
+  std::vector<bool> runs_;  // by fault
   uint64_t delivered_bytes_ = 0;
 };
 

@@ -152,7 +152,9 @@ void FaultInjector::OnCollectiveProgress(uint32_t collective, double progress) {
   if (disarmed_) return;
   for (uint32_t f = 0; f < faults_.size(); ++f) {
     const FaultAnchor& anchor = faults_[f].timeline.anchor;
-    if (anchor.collective == collective && anchor.progress <= progress) {
+    const bool is_of =
+        std::ranges::find(anchor.collectives, collective) != anchor.collectives.end();
+    if (is_of && anchor.progress <= progress) {
       CountFrom(f, network_.engine().NowPs());
     }
   }
@@ -183,9 +185,14 @@ void FaultInjector::ScheduleNews(uint32_t news, int64_t time_ps) {
 }
 
 void FaultInjector::Announce(uint32_t fault, bool up) {
-  news_.push_back({.fault = fault, .up = up, .number = states_[fault].number});
-  ScheduleNews(static_cast<uint32_t>(news_.size() - 1),
-               network_.engine().NowPs() + delays_.detection_ps);
+  int64_t detection_ps = kNeverPs;
+  for (const LinkId link : faults_[fault].links) {
+    detection_ps = std::min(detection_ps, FirstDetectionPs(graph_, delays_, link));
+  }
+  const int64_t now_ps = network_.engine().NowPs();
+  news_.push_back(
+      {.fault = fault, .up = up, .number = states_[fault].number, .changed_ps = now_ps});
+  ScheduleNews(static_cast<uint32_t>(news_.size() - 1), now_ps + detection_ps);
 }
 
 // What is over before it is detected changes no route. Both ends know of a direction that fails:
@@ -202,25 +209,35 @@ bool FaultInjector::Detect(News& news) {
   for (const LinkId link : faults_[news.fault].links) {
     uint32_t& count = known_down_[link];
     if (news.up ? --count != 0 : count++ != 0) continue;
-    news.links.push_back(link);
-    news.farthest.push_back(routing_.FarthestFrom(link));
+    news.links.push_back(PlanLinkNews(graph_, routing_, delays_, link));
   }
   news.is_detected = true;
   return !news.links.empty();
 }
 
+int64_t FaultInjector::NextWavePs(const News& news) const {
+  int64_t next_ps = kNeverPs;
+  for (const LinkNews& of_link : news.links) {
+    if (of_link.next == of_link.times_ps.size()) continue;
+    next_ps = std::min(next_ps, news.changed_ps + of_link.times_ps[of_link.next]);
+  }
+  return next_ps;
+}
+
 void FaultInjector::Spread(uint32_t index) {
   News& news = news_[index];
-  const int64_t hop_ps = delays_.HopPs();
-  const uint32_t farthest = *std::max_element(news.farthest.begin(), news.farthest.end());
-  do {
-    for (size_t i = 0; i < news.links.size(); ++i) {
-      if (news.hops <= news.farthest[i]) {
-        routing_.SpreadLinkState(news.links[i], news.up, news.hops);
-      }
-    }
-  } while (news.hops++ < farthest && hop_ps == 0);
-  if (news.hops <= farthest) ScheduleNews(index, network_.engine().NowPs() + hop_ps);
+  const int64_t now_ps = network_.engine().NowPs();
+  for (LinkNews& of_link : news.links) {
+    if (of_link.next == of_link.times_ps.size()) continue;
+    if (news.changed_ps + of_link.times_ps[of_link.next] > now_ps) continue;
+    routing_.SpreadLinkState(of_link.link, news.up, of_link.next++, of_link.wave_of_device);
+  }
+  const int64_t next_ps = NextWavePs(news);
+  if (next_ps != kNeverPs) {
+    ScheduleNews(index, next_ps);
+  } else {
+    news.links.clear();
+  }
   last_routed_fault_ = static_cast<int32_t>(news.fault);
   routes_have_changed_ = true;
   if (hooks_.on_routes_changed) hooks_.on_routes_changed();
@@ -233,9 +250,28 @@ void FaultInjector::HandleRouting(void* self, uint32_t index) {
   if (news.is_detected) {
     injector.Spread(index);
   } else if (injector.Detect(news)) {
-    const int64_t now_ps = injector.network_.engine().NowPs();
-    injector.ScheduleNews(index, now_ps + injector.delays_.convergence_ps);
+    injector.ScheduleNews(index, injector.NextWavePs(news));
   }
+}
+
+std::set<int32_t> FaultInjector::BrokenServers() const {
+  std::set<int32_t> broken;
+  const auto add = [&](DeviceId device) {
+    if (graph_.device(device).server >= 0) broken.insert(graph_.device(device).server);
+  };
+  for (uint32_t f = 0; f < faults_.size(); ++f) {
+    const FaultSpec& fault = faults_[f];
+    if (!states_[f].holds) continue;
+    if (TakesLinksDown(fault) && fault.is_noticed) {
+      for (const LinkId link : fault.links) {
+        add(graph_.link_source(link));
+        add(graph_.link_target(link));
+      }
+    }
+    if (fault.kind != FaultKind::kStraggler || fault.speed > 0) continue;
+    for (const uint32_t gpu : fault.gpus) add(graph_.gpus()[gpu]);
+  }
+  return broken;
 }
 
 int32_t FaultInjector::FaultOfLoss(LinkId link) const {

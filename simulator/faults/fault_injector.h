@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "simulator/fabric/routing_delays.h"
 #include "simulator/faults/fault_spec.h"
 #include "simulator/faults/link_effects.h"
+#include "simulator/faults/link_news.h"
 #include "topologies/routing.h"
 
 namespace railyard {
@@ -50,6 +52,10 @@ class FaultInjector {
   };
   const History& history(uint32_t fault) const { return states_[fault].history; }
 
+  // The servers that a look at them finds broken now: of a cable of theirs it is seen that it is
+  // down, or a GPU stands still.
+  std::set<int32_t> BrokenServers() const;
+
   // The fault to which a loss on `link` now is due; for a missing route (UINT32_MAX) the last one
   // that changed routes. -1: none.
   int32_t FaultOfLoss(LinkId link) const;
@@ -68,10 +74,9 @@ class FaultInjector {
     uint32_t fault = 0;
     bool up = false;
     bool is_detected = false;
-    uint64_t number = 0;          // of the interval that began or ended
-    uint32_t hops = 0;            // how far it goes next
-    std::vector<LinkId> links{};  // whose state it changes
-    std::vector<uint32_t> farthest{};
+    uint64_t number = 0;            // of the interval that began or ended
+    int64_t changed_ps = 0;         // when the links changed
+    std::vector<LinkNews> links{};  // whose state it changes
   };
 
   static void HandleFault(void* self, uint32_t transition);
@@ -88,6 +93,7 @@ class FaultInjector {
   void ScheduleNews(uint32_t news, int64_t time_ps);
   void Announce(uint32_t fault, bool up);
   bool Detect(News& news);
+  int64_t NextWavePs(const News& news) const;  // kNeverPs: all know
   void Spread(uint32_t news);
 
   const FabricGraph& graph_;

@@ -20,10 +20,10 @@ struct FaultInterval {
 // What a timeline's times count from, besides time 0.
 struct FaultAnchor {
   static constexpr uint32_t kNone = UINT32_MAX;
-  bool is_set() const { return fault != kNone || collective != kNone; }
-  uint32_t fault = kNone;  // its first begin
-  bool at_end = false;     // its last end instead
-  uint32_t collective = kNone;
+  bool is_set() const { return fault != kNone || !collectives.empty(); }
+  uint32_t fault = kNone;             // its first begin
+  bool at_end = false;                // its last end instead
+  std::vector<uint32_t> collectives;  // whichever of them gets there first
   double progress = 0;  // share of the collective's payload received; 0: its first rank begins
 };
 

@@ -50,10 +50,10 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
       parts_(job.parts.size()),
       part_of_rank_(job.PartsOfRanks()) {
   BuildCommunicators();
+  BuildExecutor();
   CountCalls();
   DrawSkews();
   if (cache_mode_ != ReplayCacheMode::kOff) NumberPlans();
-  begun_.resize(job.rank_count);
   if (rules.keep_paths) paths_.resize(job.collectives.size());
   engine_.SetHandler(EventClass::kOperation, &ReplayEngine::HandleOperation, this);
 }
@@ -68,7 +68,6 @@ void ReplayEngine::BuildCommunicators() {
         std::make_unique<NcclPlanner>(LayoutOf(graph_, traced.ranks), rules_.nccl);
     communicators_.push_back(std::move(communicator));
   }
-  BuildExecutor();
 }
 
 void ReplayEngine::BuildExecutor() {
@@ -249,7 +248,6 @@ void ReplayEngine::Begin(const Pending& pending) {
 
 void ReplayEngine::NoteBegin(const Call& call, int64_t begin_ps) {
   ++calls_started_;
-  begun_[call.rank] = call.index + 1;
   const uint32_t collective = CallOf(call).collective;
   CollectiveTimes& times = times_[collective];
   if (times.calls_started == 0) times.first_start_ps = begin_ps;

@@ -114,10 +114,10 @@ class ReplayEngine final : private LaneObserver {
   bool is_halted() const { return is_halted_; }
   // Whether nothing of a halted job is left on the wheel or in the network.
   bool IsGone() const;
-  // A halted job begins again, now, at each rank's operation of that number; the arguments are
-  // those of ProgramOrder::RestartAt. Precondition: IsGone().
-  void RestartAt(const std::vector<uint32_t>& first_of_rank,
-                 const std::vector<uint32_t>& each_of_rank, int64_t computed_ps);
+  // A halted job begins again, now, at each rank's operation of that number, as
+  // ProgramOrder::RestartAt has it. Precondition: IsGone().
+  // `moved`: ranks of the job have been swapped since it was halted.
+  void RestartAt(const std::vector<uint32_t>& first_of_rank, bool moved);
   // Ends a part of the job for good: nothing of it begins or ends any more. What is under way in
   // its channels goes on until it lacks what will not come. The run ends with the last part.
   void Abort(uint32_t part, const std::string& why);
@@ -126,8 +126,6 @@ class ReplayEngine final : private LaneObserver {
   uint32_t RankCountOf(uint32_t part) const {
     return static_cast<uint32_t>(std::ranges::count(part_of_rank_, part));
   }
-  // Of a rank: operations that have begun, since the first begin or the last restart at them.
-  uint32_t begun_of_rank(uint32_t rank) const { return begun_[rank]; }
   // When the running operation of a part that began last did; 0: none runs.
   int64_t last_running_begin_ps(uint32_t part) const;
   // Those of a part that are in one, ascending.
@@ -241,6 +239,7 @@ class ReplayEngine final : private LaneObserver {
   }
   bool IsAborted(uint32_t rank) const { return !parts_[part_of_rank_[rank]].abort_reason.empty(); }
   void BuildCommunicators();
+  void Relocate();
   void BuildExecutor();
   void CountCalls();
   void DrawSkews();
@@ -338,7 +337,6 @@ class ReplayEngine final : private LaneObserver {
   std::vector<Pending> pending_;        // heap
   // Pending, of GPUs that stand still: what is left of their computation is their begin.
   std::vector<Pending> stopped_;
-  std::vector<uint32_t> begun_;        // by rank
   Pending scheduled_{.begin_ps = -1};  // the last of `pending_` put on the wheel
   std::vector<Running> running_;
   uint32_t free_running_ = kNone;

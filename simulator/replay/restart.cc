@@ -74,13 +74,24 @@ bool ReplayEngine::IsGone() const {
   engine_.ForEachPending([&](int64_t, EventClass event_class) {
     is_gone &= event_class == EventClass::kFault || event_class == EventClass::kRouting ||
                event_class == EventClass::kNs3 || event_class == EventClass::kHoldCheck ||
-               event_class == EventClass::kLook;
+               event_class == EventClass::kLook || event_class == EventClass::kLoad;
   });
   return is_gone;
 }
 
-void ReplayEngine::RestartAt(const std::vector<uint32_t>& first_of_rank,
-                             const std::vector<uint32_t>& each_of_rank, int64_t computed_ps) {
+// What was worked out for where the ranks were.
+void ReplayEngine::Relocate() {
+  communicators_.clear();
+  BuildCommunicators();
+  part_of_rank_ = job_.PartsOfRanks();
+  call_count_.clear();
+  p2p_calls_.clear();
+  CountCalls();
+  DrawSkews();
+  cache_ = {};
+}
+
+void ReplayEngine::RestartAt(const std::vector<uint32_t>& first_of_rank, bool moved) {
   SIM_CHECK(is_halted_ && IsGone(), "a job restarts while some of it is left");
   is_halted_ = false;
   counters_before_ += executor_->rdma().counters();
@@ -88,12 +99,12 @@ void ReplayEngine::RestartAt(const std::vector<uint32_t>& first_of_rank,
   std::vector<double> speeds(graph_.gpus().size());
   for (uint32_t gpu = 0; gpu < speeds.size(); ++gpu) speeds[gpu] = executor_->SpeedOfGpu(gpu);
   observer_.OnConnectionsGone();
+  if (moved) Relocate();
   BuildExecutor();
   network_.SetSink(*executor_);
   operations_left_ = 0;
   for (PartProgress& part : parts_) part.calls_left = 0;
   for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
-    begun_[rank] = first_of_rank[rank];
     const std::vector<JobOperation>& program = job_.operations[rank];
     for (uint32_t index = first_of_rank[rank]; index < program.size(); ++index) {
       if (program[index].is_compute()) continue;
@@ -103,9 +114,9 @@ void ReplayEngine::RestartAt(const std::vector<uint32_t>& first_of_rank,
       ++parts_[part_of_rank_[rank]].calls_left;
     }
   }
-  const int64_t now_ps = engine_.NowPs();
+  for (auto& [collective, watched] : watched_) watched = {};
   order_.RestartAt(
-      first_of_rank, each_of_rank, now_ps, computed_ps,
+      first_of_rank, engine_.NowPs(),
       [this](uint32_t rank, uint32_t index, int64_t begin_ps) { MayBegin(rank, index, begin_ps); });
   for (uint32_t gpu = 0; gpu < speeds.size(); ++gpu) {
     if (speeds[gpu] != 1) SetGpuSpeed(gpu, speeds[gpu]);

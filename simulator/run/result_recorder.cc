@@ -46,6 +46,7 @@ class Recorder {
  public:
   explicit Recorder(const EndedSimulation& simulation)
       : scenario_(simulation.scenario),
+        job_(simulation.job),
         network_(simulation.network),
         replay_(simulation.replay),
         losses_(simulation.losses),
@@ -61,8 +62,8 @@ class Recorder {
     pairs.Add(scenario_.fabric, replay_.executor());
     pairs.Record(result_);
     TrafficLedger traffic = traffic_;
-    traffic.Add(scenario_.job, replay_.executor());
-    traffic.Record(scenario_.job, replay_, result_);
+    traffic.Add(job_, replay_.executor());
+    traffic.Record(job_, replay_, result_);
     RecordWaits();
     RecordDropsAndFaults();
     RecordConservation();
@@ -95,7 +96,7 @@ class Recorder {
 
   // The run's status is that of the job that fared worst: one that was aborted, else stalled.
   void RecordJobs() {
-    const std::vector<JobPart>& parts = scenario_.job.parts;
+    const std::vector<JobPart>& parts = job_.parts;
     if (!replay_.is_complete()) {
       result_.status = RunStatus::kStalled;
       result_.status_detail = replay_.ExplainWaiting();
@@ -124,7 +125,7 @@ class Recorder {
   }
 
   void RecordCollectives() {
-    const Job& job = scenario_.job;
+    const Job& job = job_;
     result_.collectives.reserve(job.collectives.size());
     for (size_t i = 0; i < job.collectives.size(); ++i) {
       const JobCollective& collective = job.collectives[i];
@@ -217,7 +218,7 @@ class Recorder {
       row.collectives.assign(losses.collectives.begin(), losses.collectives.end());
       row.ranks_hit = static_cast<uint32_t>(losses.gpus.size());
       for (const uint32_t collective : losses.collectives) {
-        row.bytes_hit += scenario_.job.collectives[collective].bytes;
+        row.bytes_hit += job_.collectives[collective].bytes;
       }
       if (history.first_detection_ps != kNeverPs) {
         row.time_to_detect_ps = history.first_detection_ps - history.first_begin_ps;
@@ -298,6 +299,7 @@ class Recorder {
   }
 
   const Scenario& scenario_;
+  const Job& job_;
   const FabricNetwork& network_;
   const ReplayEngine& replay_;
   const LossRecorder& losses_;

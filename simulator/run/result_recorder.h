@@ -15,6 +15,7 @@ namespace railyard {
 
 struct EndedSimulation {
   const Scenario& scenario;
+  const Job& job;  // its ranks where they are in the end
   const FabricNetwork& network;
   const ReplayEngine& replay;
   const LossRecorder& losses;

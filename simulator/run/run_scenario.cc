@@ -76,12 +76,13 @@ class Simulation {
   // `job`: the scenario's, or one of its parts alone.
   Simulation(const Scenario& scenario, const Job& job, const RunOptions& options)
       : scenario_(scenario),
-        job_(job),
+        moving_(scenario.restart.restarts ? std::make_unique<Job>(job) : nullptr),
+        job_(moving_ ? *moving_ : job),
         engine_(FabricSimulatorImpl::Get()),
         network_(BuildNetwork(scenario, engine_)),
         routing_(scenario.fabric, scenario.seed),
         losses_(scenario.faults.size()) {
-    replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job,
+    replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_,
                                              ReplayRules{.nccl = scenario.nccl,
                                                          .net_ib = scenario.net_ib,
                                                          .gpu = scenario.gpu,
@@ -116,8 +117,9 @@ class Simulation {
     });
     losses_.Observe(*faults_, *replay_, engine_);
     for (const FaultSpec& fault : scenario.faults) {
-      const uint32_t collective = fault.timeline.anchor.collective;
-      if (collective != FaultAnchor::kNone) replay_->WatchProgress(collective);
+      for (const uint32_t collective : fault.timeline.anchor.collectives) {
+        replay_->WatchProgress(collective);
+      }
     }
     Watchdog::OnBark on_bark;
     for (uint32_t part = 0; part < job.parts.size(); ++part) {
@@ -126,7 +128,8 @@ class Simulation {
           *replay_, engine_, part);
     }
     if (scenario.restart.restarts) {
-      restarter_ = std::make_unique<JobRestarter>(scenario, *replay_, engine_, pairs_, traffic_);
+      restarter_ = std::make_unique<JobRestarter>(scenario, *moving_, *replay_, engine_, *faults_,
+                                                  *load_, pairs_, traffic_);
     }
     // Ranks that hang since an error are no stall: it is known how they end.
     on_bark = [this](const std::string& why) {
@@ -162,6 +165,7 @@ class Simulation {
     if (baseline_ && baseline_->is_child()) FinishBaseline(*baseline_);
 
     RunResult result = RecordResult({.scenario = scenario_,
+                                     .job = job_,
                                      .network = *network_,
                                      .replay = *replay_,
                                      .losses = losses_,
@@ -194,9 +198,7 @@ class Simulation {
   // That a run without failures spends on checkpoints.
   int64_t SavePs() const {
     const RestartSettings& settings = scenario_.restart;
-    if (settings.checkpoint_every == 0) return 0;
-    return static_cast<int64_t>((settings.rounds - 1) / settings.checkpoint_every) *
-           settings.save_ps;
+    return static_cast<int64_t>(settings.checkpoint_count) * settings.save_ps;
   }
 
   void ForkBaseline() {
@@ -269,6 +271,7 @@ class Simulation {
   }
 
   const Scenario& scenario_;
+  const std::unique_ptr<Job> moving_;  // whose ranks may be swapped
   const Job& job_;
   FabricSimulatorImpl& engine_;
   ns3::Ptr<FabricNetwork> network_;

@@ -14,6 +14,7 @@
 #include "simulator/scenario/fault_timeline_loader.h"
 #include "simulator/scenario/scenario.pb.h"
 #include "simulator/units/units.h"
+#include "workloads/job_iterations.h"
 
 namespace railyard {
 namespace {
@@ -605,12 +606,15 @@ class FaultLoader {
 
   void ResolveAnchor(const ProtoCursor& when, FaultSpec& fault) {
     FaultAnchor& anchor = fault.timeline.anchor;
-    const int given = when.Has("begin_of") + when.Has("end_of") + when.Has("number");
+    const int given =
+        when.Has("begin_of") + when.Has("end_of") + when.Has("number") + when.Has("iteration");
     if (given != 1) {
       when.Error(diagnostics_, "number",
-                 given == 0 ? "missing (expected begin_of, end_of or the number of a collective)"
-                            : "stands beside another anchor, or another beside it (expected one of "
-                              "begin_of, end_of and number)");
+                 given == 0
+                     ? "missing (expected begin_of, end_of, the number of a collective or an "
+                       "iteration)"
+                     : "stands beside another anchor, or another beside it (expected one of "
+                       "begin_of, end_of, number and iteration)");
       return;
     }
     for (const char* field : {"begin_of", "end_of"}) {
@@ -633,7 +637,58 @@ class FaultLoader {
         when.Error(diagnostics_, field, "has no effect without number (expected it beside number)");
       }
     }
+    if (when.Has("job") && !when.Has("iteration")) {
+      when.Error(diagnostics_, "job", "has no effect without iteration (expected it beside that)");
+    }
     if (when.Has("number") && job_ != nullptr) FindCollective(when, anchor);
+    if (when.Has("iteration") && job_ != nullptr) FindIteration(when, anchor);
+  }
+
+  // The part of the job whose iterations are meant; nullopt after an error.
+  std::optional<uint32_t> PartOf(const ProtoCursor& when) {
+    std::vector<std::string> names;
+    for (const JobPart& part : job_->parts) names.push_back(part.name);
+    if (!when.Has("job")) {
+      if (names.size() == 1) return 0;
+      when.Missing(diagnostics_, "job", JoinAlternatives(names));
+      return std::nullopt;
+    }
+    const std::string name = when.Text("job", "");
+    const auto it = std::find(names.begin(), names.end(), name);
+    if (names.size() > 1 && it != names.end()) return static_cast<uint32_t>(it - names.begin());
+    when.Error(diagnostics_, "job",
+               names.size() == 1 ? "names one of several jobs, and there is one (expected none)"
+                                 : UnknownName("job", name, names));
+    return std::nullopt;
+  }
+
+  // The first call of every rank in it: it begins when the first of these does.
+  void FindIteration(const ProtoCursor& when, FaultAnchor& anchor) {
+    const std::optional<uint32_t> part = PartOf(when);
+    if (!part) return;
+    const IterationBegins iterations = FindIterations(*job_, *part);
+    const uint64_t number = when.Number(diagnostics_, "iteration", 1, 1, UINT32_MAX);
+    if (number > iterations.count) {
+      when.Error(
+          diagnostics_, "iteration",
+          fmt::format("the job has {} (expected 1 to {})", iterations.count, iterations.count));
+      return;
+    }
+    std::set<uint32_t> first_calls;
+    for (const uint32_t rank : job_->parts[*part].global_ranks) {
+      const auto& begins = iterations.of_program[job_->operations.program_of_rank(rank)];
+      const std::vector<JobOperation>& operations = job_->operations[rank];
+      if (operations.empty()) continue;
+      const uint32_t begin = begins[number - 1];
+      // What waits for nothing of the iteration may begin before it, as Recvs are posted.
+      const auto is_call = [begin](const JobOperation& operation) {
+        return !operation.is_compute() &&
+               (operation.after == JobOperation::kNone || operation.after >= begin);
+      };
+      const auto call = std::find_if(operations.begin() + begin, operations.end(), is_call);
+      if (call != operations.end()) first_calls.insert(call->collective);
+    }
+    anchor.collectives.assign(first_calls.begin(), first_calls.end());
   }
 
   void FindCollective(const ProtoCursor& when, FaultAnchor& anchor) {
@@ -651,7 +706,7 @@ class FaultLoader {
       if (kind && collective.kind != *kind) continue;
       if (when.Has("communicator") && communicator != message.communicator()) continue;
       if (++found != number) continue;
-      anchor.collective = static_cast<uint32_t>(i);
+      anchor.collectives = {static_cast<uint32_t>(i)};
       if (anchor.progress > 0 && collective.is_p2p()) {
         when.Error(diagnostics_, "progress",
                    "is not kept of what is made of Send and Recv (expected none, or another "

@@ -11,6 +11,8 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include <ns3/object.h>
+#include <ns3/string.h>
 #include <ns3/type-id.h>
 
 #include "simulator/diagnostics/text_proto.h"
@@ -47,5 +49,15 @@ std::string WithUnit(const ns3::TypeId::AttributeInformation& attribute, const s
 // attribute. A value the attribute does not take is an error that says what it takes.
 std::vector<ModelAttribute> LoadModelAttributes(const ProtoCursor& block, const std::string& type,
                                                 Diagnostics& diagnostics);
+
+// A model of that type with the attributes, to be looked at.
+template <typename Model>
+ns3::Ptr<Model> MakeModel(const std::vector<ModelAttribute>& attributes) {
+  const auto model = ns3::CreateObject<Model>();
+  for (const ModelAttribute& attribute : attributes) {
+    model->SetAttribute(attribute.name, ns3::StringValue(attribute.value));
+  }
+  return model;
+}
 
 }  // namespace railyard

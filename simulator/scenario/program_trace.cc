@@ -310,8 +310,14 @@ class ProgramLoader {
         trace.operations.SetProgram(rank, trace.operations.program_of_rank(0));
       }
     }
+    const uint32_t programs = is_shared ? 1 : rank_count_;
     for (uint64_t round = 0; round < rounds; ++round) {
-      for (const Entry& entry : entries) Append(entry, is_shared ? 1 : rank_count_, trace);
+      for (const Entry& entry : entries) Append(entry, programs, trace);
+    }
+    for (uint32_t rank = 0; rank < programs; ++rank) {
+      std::vector<TraceOperation>& calls = trace.operations[rank];
+      const size_t each = calls.size() / rounds;
+      for (size_t i = each; i < calls.size(); i += each) calls[i].begins_iteration = true;
     }
     return trace;
   }

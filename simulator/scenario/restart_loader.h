@@ -4,12 +4,13 @@
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/scenario/restart_settings.h"
 #include "simulator/scenario/workload_loader.h"
+#include "topologies/fabric_graph.h"
 
 namespace railyard {
 
-// `restart`. Puts the time that checkpoints take into the programs of the job, before the first
-// operation of the rounds they precede.
-RestartSettings LoadRestart(const ProtoCursor& scenario, LoadedWorkload& workload,
-                            Diagnostics& diagnostics);
+// `restart`. Puts checkpoints into the programs of the job, and ranks without a program where spare
+// servers are; these where the fabric is known.
+RestartSettings LoadRestart(const ProtoCursor& scenario, const FabricGraph* fabric,
+                            LoadedWorkload& workload, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
+
+#include "workloads/checkpoints.h"
 
 namespace railyard {
 
@@ -14,13 +17,15 @@ struct RestartSettings {
   };
 
   bool restarts = false;
-  uint64_t rounds = 1;            // of the program
-  uint64_t checkpoint_every = 0;  // rounds; 0: there are none, it begins from the start
-  int64_t save_ps = 0;            // that all ranks stop for at a checkpoint
-  int64_t load_ps = 0;            // before the first operation after a restart
-  int64_t requeue_ps = 0;         // from the end of the last rank until processes run again
+  // Where the job's programs have its checkpoints; without any it begins from the start.
+  CheckpointPlaces checkpoints;
+  uint64_t checkpoint_count = 0;
+  int64_t save_ps = 0;     // that all ranks stop for at a checkpoint
+  int64_t load_ps = 0;     // before the first operation after a restart
+  int64_t requeue_ps = 0;  // from the end of the last rank until processes run again
   Detection detection = Detection::kLauncher;
   uint32_t restarts_max = 0;
+  std::vector<int32_t> spare_servers;  // without ranks, in the order in which they are used
 };
 
 }  // namespace railyard

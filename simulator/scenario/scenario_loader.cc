@@ -14,6 +14,7 @@
 #include "simulator/scenario/net_ib_loader.h"
 #include "simulator/scenario/nic_failover_loader.h"
 #include "simulator/scenario/restart_loader.h"
+#include "simulator/scenario/routing_loader.h"
 #include "simulator/scenario/scenario.pb.h"
 #include "simulator/scenario/settings_loader.h"
 #include "simulator/scenario/workload_loader.h"
@@ -123,10 +124,11 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   }
   scenario->gpu = LoadGpu(cursor, diagnostics);
   scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, diagnostics);
-  scenario->routing = LoadRouting(cursor, diagnostics);
+  scenario->routing = LoadRouting(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);
   if (workload) CheckLossTolerance(cursor, workload->job, diagnostics);
-  if (workload) scenario->restart = LoadRestart(cursor, *workload, diagnostics);
+  if (workload)
+    scenario->restart = LoadRestart(cursor, fabric ? &*fabric : nullptr, *workload, diagnostics);
   scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr,
                                 workload ? &workload->job : nullptr, scenario->seed, diagnostics);
   if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;

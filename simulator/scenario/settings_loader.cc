@@ -217,16 +217,6 @@ void RefuseWithoutEffect(const ProtoCursor& block, std::initializer_list<const c
   }
 }
 
-// A model of that type with the attributes, to be looked at.
-template <typename Model>
-ns3::Ptr<Model> MakeModel(const std::vector<ModelAttribute>& attributes) {
-  const auto model = ns3::CreateObject<Model>();
-  for (const ModelAttribute& attribute : attributes) {
-    model->SetAttribute(attribute.name, ns3::StringValue(attribute.value));
-  }
-  return model;
-}
-
 void CheckSwitch(const ProtoCursor& block, const BufferSettings& settings, FlowControl flow_control,
                  Diagnostics& diagnostics) {
   if (settings.ecn_kmin_bytes > settings.ecn_kmax_bytes) {
@@ -474,13 +464,6 @@ WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnost
                              Quote(cursor.Text(field, ""))));
   }
   return settings;
-}
-
-RoutingDelays LoadRouting(const ProtoCursor& scenario, Diagnostics& diagnostics) {
-  if (!scenario.Has("routing")) return {};
-  const std::vector<ModelAttribute> attributes =
-      LoadModelAttributes(scenario.Child("routing"), "railyard::Routing", diagnostics);
-  return MakeModel<Routing>(attributes)->delays();
 }
 
 }  // namespace railyard

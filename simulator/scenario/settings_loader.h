@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The blocks of a scenario that only set numbers: `nccl`, `gpu`, `nic`, `routing`, and those of the
-// fabric's models, `switch` and `network`. Each function
+// The blocks of a scenario that only set numbers: `nccl`, `gpu`, `nic`, and those of the fabric's
+// models, `switch` and `network`. Each function
 // takes a cursor on the whole scenario; an absent block means the defaults.
 #pragma once
 
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "simulator/diagnostics/text_proto.h"
-#include "simulator/fabric/routing_delays.h"
 #include "simulator/replay/gpu_costs.h"
 #include "simulator/scenario/model_attributes.h"
 #include "simulator/scenario/watchdog_settings.h"
@@ -36,7 +35,6 @@ NicSettings LoadNic(const ProtoCursor& scenario, Diagnostics& diagnostics);
 std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
                                              Diagnostics& diagnostics);
 WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnostics);
-RoutingDelays LoadRouting(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
 // NCCL's default of NCCL_IB_TIMEOUT in a version (as ncclGetVersion).
 uint32_t DefaultIbTimeout(uint32_t nccl_version);

@@ -65,12 +65,12 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
   EXPECT_THAT(
       Keys(summary["faults"][0]["added_ps"]),
       ElementsAre("queueing", "retransmission", "timeout", "rerouting", "slow_peer", "other"));
-  EXPECT_THAT(
-      Keys(summary["jobs"][0]),
-      ElementsAre("name", "status", "gpus", "start_ps", "end_ps", "alone_time_ps", "interference",
-                  "collective_interference", "restarts", "goodput", "lost_ps",
-                  "effective_training_time_ratio", "rework_ps", "detection_ps", "requeue_ps",
-                  "load_ps", "save_ps", "first_error_ps", "ranks_with_error", "ranks_hung"));
+  EXPECT_THAT(Keys(summary["jobs"][0]),
+              ElementsAre("name", "status", "gpus", "start_ps", "end_ps", "alone_time_ps",
+                          "interference", "collective_interference", "restarts", "goodput",
+                          "lost_ps", "effective_training_time_ratio", "rework_ps", "detection_ps",
+                          "requeue_ps", "load_ps", "save_ps", "servers_replaced", "first_error_ps",
+                          "ranks_with_error", "ranks_hung"));
   EXPECT_THAT(Keys(summary["payload"]),
               ElementsAre("total_bytes", "left_server_share", "reached_spine_share"));
   EXPECT_THAT(Keys(summary["conservation"]),

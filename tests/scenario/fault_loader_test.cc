@@ -11,6 +11,7 @@ namespace railyard {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::vector<FaultSpec> FaultsIn(const std::string& lines) {
   const LoadedScenario loaded(std::string(kFabric) + kWorkload + lines);
@@ -255,6 +256,43 @@ TEST(FaultLoaderTest, AnAnchorIsThereAndDoesNotWaitForItself) {
       "for it)\n");
   EXPECT_EQ(FindingsBeside(std::string(kDown) + "when { number: 7 } }\n"),
             ":3:61: error: faults[0].when.number: the job has 1 of these (expected 1 to 1)\n");
+  EXPECT_EQ(FindingsBeside(std::string(kDown) + "when { iteration: 2 } }\n"),
+            ":3:61: error: faults[0].when.iteration: the job has 1 (expected 1 to 1)\n");
+  EXPECT_EQ(FindingsBeside(std::string(kDown) + "when { number: 1 job: \"a\" } }\n"),
+            ":3:71: error: faults[0].when.job: has no effect without iteration (expected it beside "
+            "that)\n");
+  EXPECT_EQ(
+      FindingsBeside(std::string(kDown) + "when { iteration: 1 job: \"a\" } }\n"),
+      ":3:74: error: faults[0].when.job: names one of several jobs, and there is one (expected "
+      "none)\n");
+  EXPECT_EQ(
+      FindingsBeside(std::string(kDown) + "when { iteration: 1 number: 1 } }\n"),
+      ":3:74: error: faults[0].when.number: stands beside another anchor, or another beside it "
+      "(expected one of begin_of, end_of, number and iteration)\n");
+  EXPECT_THAT(
+      FindingsBeside(std::string(kDown) + "when { } }\n"),
+      HasSubstr("faults[0].when.number: missing (expected begin_of, end_of, the number of a "
+                "collective or an iteration)"));
+}
+
+TEST(FaultLoaderTest, AnIterationIsOfOneOfSeveralJobs) {
+  const std::string jobs =
+      std::string(kFabric) +
+      "jobs { name: \"a\" workload { program { ranks: 2 repeat: 3 collectives { kind: ALL_REDUCE "
+      "bytes: \"1MiB\" repeat: 2 } } } }\n"
+      "jobs { name: \"b\" workload { program { ranks: 2 repeat: 4 collectives { kind: ALL_REDUCE "
+      "bytes: \"1MiB\" } } } }\n" +
+      std::string(kDown);
+  const LoadedScenario loaded(jobs + "when { iteration: 3 job: \"a\" } }\n");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  EXPECT_THAT(loaded.scenario->faults[0].timeline.anchor.collectives, ::testing::ElementsAre(4));
+  const LoadedScenario other(jobs + "when { iteration: 3 job: \"b\" } }\n");
+  ASSERT_NE(other.scenario, nullptr) << other.findings;
+  EXPECT_THAT(other.scenario->faults[0].timeline.anchor.collectives, ::testing::ElementsAre(8));
+  EXPECT_THAT(LoadedScenario(jobs + "when { iteration: 3 } }\n").findings,
+              HasSubstr("faults[0].when.job: missing (expected a or b)"));
+  EXPECT_THAT(LoadedScenario(jobs + "when { iteration: 3 job: \"c\" } }\n").findings,
+              HasSubstr("unknown job \"c\""));
 }
 
 TEST(FaultLoaderTest, ARepetitionLeavesTimeForWhatItRepeats) {

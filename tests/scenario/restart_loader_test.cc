@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // `restart` and `nic_failover`: what they are read as, and what is refused.
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "simulator/units/units.h"
 #include "tests/scenario/loaded_scenario.h"
+#include "traces/trace_file.h"
 
 namespace railyard {
 namespace {
@@ -27,15 +30,19 @@ TEST(RestartLoaderTest, CheckpointsAreTimeBeforeTheRoundsTheyPrecede) {
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
   const RestartSettings& restart = loaded.scenario->restart;
   EXPECT_TRUE(restart.restarts);
-  EXPECT_EQ(restart.rounds, 10u);
   EXPECT_EQ(restart.load_ps, 3 * kPsPerSecond);
   EXPECT_EQ(restart.requeue_ps, 5 * kPsPerSecond);
   EXPECT_EQ(restart.detection, RestartSettings::Detection::kWatchdog);
   EXPECT_EQ(restart.restarts_max, 7u);
-  for (uint32_t round = 0; round < 10; ++round) {
-    const bool is_after_save = round == 4 || round == 8;
-    EXPECT_EQ(loaded.scenario->job.operations[0][round].compute_before_ps,
-              (is_after_save ? 3 : 1) * kPsPerSecond);
+  EXPECT_EQ(restart.checkpoint_count, 2u);
+  // Each a computation of its own before the fifth and the ninth call.
+  ASSERT_EQ(loaded.scenario->job.operations[0].size(), 12u);
+  EXPECT_THAT(restart.checkpoints[loaded.scenario->job.operations.program_of_rank(0)],
+              ::testing::ElementsAre(5, 10));
+  for (uint32_t i = 0; i < 12; ++i) {
+    const JobOperation& operation = loaded.scenario->job.operations[0][i];
+    EXPECT_EQ(operation.is_compute(), i == 4 || i == 9);
+    EXPECT_EQ(operation.compute_before_ps, (operation.is_compute() ? 2 : 1) * kPsPerSecond);
   }
 }
 
@@ -44,27 +51,80 @@ TEST(RestartLoaderTest, WhatItCannotDoIsRefused) {
             ":3:11: error: restart.save: has no effect without checkpoint_every\n");
   EXPECT_EQ(
       FindingsOf("restart { checkpoint_every: 10 }"),
-      ":3:11: error: restart.checkpoint_every: 10 is beyond the program's last round (expected "
-      "less than its repeat, 10)\n");
+      ":3:11: error: restart.checkpoint_every: 10 is beyond the job's last iteration (expected "
+      "less than 10)\n");
   EXPECT_EQ(FindingsOf("restart { requeue: \"25h\" }"),
             ":3:11: error: restart.requeue: \"25h\" is out of range (expected at most 24 h)\n");
-  EXPECT_THAT(
-      FindingsOf("restart {}\nfaults { kind: BACKGROUND_LOAD at: \"0s\" load { from: "
-                 "\"server0/gpu0\" to: \"server1/gpu0\" rate: \"1Gbps\" message: \"1MiB\" } }"),
-      HasSubstr("faults[0].kind: BACKGROUND_LOAD cannot go on over a restart (expected "
-                "another kind, or no restart)"));
-  EXPECT_THAT(
-      FindingsOf("restart {}\nfaults { kind: LINK_DOWN link: \"server0/nic0\" when { number: 1 "
-                 "} }"),
-      HasSubstr("when.number: names a collective that a restart may repeat (expected a "
-                "time)"));
   EXPECT_THAT(FindingsOf("restart {}", "workload { inline_plan {} }\n"), HasSubstr("error"));
-  EXPECT_THAT(
-      FindingsOf("restart {}",
-                 "workload { operations_max: 1 program { collectives { kind: ALL_REDUCE "
-                 "bytes: \"1MiB\" } } }\n"),
-      HasSubstr("restart: needs the rounds of a program (expected workload.program, and all "
-                "of it)"));
+  EXPECT_EQ(
+      FindingsOf("restart { checkpoint_every: 1 }",
+                 "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } }\n"),
+      ":3:11: error: restart.checkpoint_every: the job has one iteration, as far as can be told "
+      "(expected a plan or a program that repeats, a log whose calls do throughout, or no "
+      "checkpoints)\n");
+  EXPECT_EQ(
+      LoadedScenario(std::string(kFabric) +
+                     "jobs { workload { program { ranks: 2 collectives { kind: ALL_REDUCE bytes: "
+                     "\"1MiB\" } } } }\nrestart {}\n")
+          .findings,
+      ":3:1: error: restart: is of one job alone (expected workload in place of jobs, or no "
+      "restart)\n");
+}
+
+// The calls of one rank are an iteration off those of the other.
+TEST(RestartLoaderTest, IterationsThatRanksBeginApartHaveNoCheckpoint) {
+  Trace trace;
+  trace.origin = "test";
+  trace.rank_count = 2;
+  trace.communicators = {{.name = "world", .ranks = {0, 1}}};
+  trace.operations.resize(2);
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    for (uint32_t i = 0; i < 3; ++i) {
+      trace.operations[rank].push_back({.count = 1024, .begins_iteration = i == 1 + rank});
+    }
+  }
+  const std::string path = ::testing::TempDir() + "restart_loader_test.trace";
+  WriteTrace(path, trace);
+  const std::string workload =
+      "workload { trace: \"" + path + "\" algorithm: RING protocol: SIMPLE }\n";
+  EXPECT_EQ(
+      FindingsOf("restart { checkpoint_every: 1 }", workload),
+      ":3:11: error: restart.checkpoint_every: collective 1 is before a checkpoint on some ranks "
+      "and after it on others (expected iterations that all ranks begin together)\n");
+  EXPECT_EQ(FindingsOf("restart {}", workload), "");
+  std::filesystem::remove(path);
+}
+
+TEST(RestartLoaderTest, SpareServersHaveNoRanks) {
+  const std::string on_one =
+      "workload { program { ranks: 8 collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } algorithm: "
+      "RING protocol: SIMPLE }\n";
+  const LoadedScenario loaded(std::string(kFabric) + on_one +
+                              "restart { spare_servers: \"server1\" }\n");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  EXPECT_THAT(loaded.scenario->restart.spare_servers, ::testing::ElementsAre(1));
+  EXPECT_EQ(loaded.scenario->job.rank_count, 16u);
+  EXPECT_EQ(
+      FindingsOf("restart { spare_servers: \"server1\" }"),
+      ":3:11: error: restart.spare_servers[0]: server1 has ranks of the job (expected servers "
+      "without; workload.program.ranks and plans say how many GPUs it is on)\n");
+  EXPECT_EQ(FindingsOf("restart { spare_servers: \"server7\" }", on_one),
+            ":3:11: error: restart.spare_servers[0]: \"server7\" is no server with GPUs (expected "
+            "e.g. \"server1\")\n");
+  EXPECT_THAT(FindingsOf("restart { spare_servers: \"server1\" }\nnic_failover { unusable: "
+                         "\"server0/nic1\" policy: PXN }\n",
+                         on_one),
+              HasSubstr("restart.spare_servers[0]: stands beside nic_failover, which names NICs of "
+                        "servers that ranks would leave (expected one of them)"));
+  const std::string uneven =
+      "fabric { leaf_spine { servers { count: 1 gpus: 4 } servers { count: 1 gpus: 2 } "
+      "nics_per_leaf: "
+      "4 spines: 1 } }\nworkload { program { ranks: 4 collectives { kind: ALL_REDUCE bytes: "
+      "\"1MiB\" "
+      "} } algorithm: RING protocol: SIMPLE }\n";
+  EXPECT_THAT(LoadedScenario(uneven + "restart { spare_servers: \"server1\" }\n").findings,
+              HasSubstr("restart.spare_servers[0]: server1 has 2 GPUs, server0 4 (expected equally "
+                        "many)"));
 }
 
 constexpr const char* kFailover = "nic_failover { unusable: \"server1/nic3\" policy: REPLAN }\n";

@@ -188,6 +188,21 @@ TEST(SettingsLoaderTest, NicAndDelaysOutOfRangeAreRefused) {
       FindingsBeside("nic { mtu_bytes: 4096 window: \"64KiB\" ack_every_packets: 17 }"),
       ":3:39: error: nic.ack_every_packets: the window of 64 KiB is full before 17 packets of "
       "4 KiB earn an ACK\n");
+  EXPECT_EQ(FindingsBeside("routing { devices { device: \"leaf9\" detection_delay: \"1ms\" } }"),
+            ":3:21: error: routing.devices[0].device: \"leaf9\" is no switch and no NIC (expected "
+            "e.g. \"leaf3\")\n");
+  EXPECT_EQ(FindingsBeside("routing { devices { } }"),
+            ":3:11: error: routing.devices[0].device: missing (expected e.g. \"leaf3\")\n"
+            ":3:11: error: routing.devices[0].detection_delay: missing (expected detection_delay, "
+            "convergence_delay or both)\n");
+  EXPECT_EQ(
+      FindingsBeside("routing { devices { device: \"leaf3\" convergence_delay: \"1001s\" } }"),
+      ":3:37: error: routing.devices[0].convergence_delay: \"1001s\" is out of range (expected "
+      "at most 1000 s)\n");
+  EXPECT_EQ(FindingsBeside("routing { devices { device: \"leaf*\" detection_delay: \"1ms\" } "
+                           "devices { device: \"leaf3\" detection_delay: \"2ms\" } }"),
+            ":3:72: error: routing.devices[1].device: \"leaf3\" has delays of its own already "
+            "(expected each device once)\n");
   EXPECT_EQ(FindingsBeside("routing { detection_delay: \"1001s\" }"),
             ":3:11: error: routing.detection_delay: \"1001s\" is out of range (expected 0 s to "
             "1000 s)\n");

@@ -96,6 +96,65 @@ TEST_F(FaultKindsTest, EvenLossTakesItsShareOfWhatCrossesTheLink) {
   EXPECT_NE(other.Text("fingerprint"), run.Text("fingerprint"));
 }
 
+// Bits are wrong one by one: of packets of n bytes 1 - (1 - b)^(8 n) are lost. Nearly all bytes are
+// in packets of 4 KiB and their headers.
+TEST_F(FaultKindsTest, BitErrorsTakeTheShareThatPacketsOfThatLengthHave) {
+  const double b = 4e-7;
+  const EndedRun run =
+      RunText(Job(10) + Fault("kind: LOSS link: \"server1/nic3--leaf3\" at: \"0s\" "
+                              "loss { bit_error_ratio: 4e-7 }"));
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  double crossed_bytes = 0;
+  for (const char* link : {"server1/nic3>leaf3", "leaf3>server1/nic3"}) {
+    for (const char* part : {"payload_bytes", "header_bytes", "retransmitted_bytes"}) {
+      crossed_bytes += static_cast<double>(run.links.Sum(part, "link", link));
+    }
+  }
+  const double packet_bytes = 4096 + 82;
+  const double lost = -std::expm1(8 * packet_bytes * std::log1p(-b));
+  const double expected = crossed_bytes / packet_bytes * lost;
+  EXPECT_NEAR(static_cast<double>(run.Drops()["BIT_ERROR"]), expected, 4 * std::sqrt(expected));
+  EXPECT_GT(run.Drops()["BIT_ERROR"], 200);
+  EXPECT_EQ(OfFault(run, "dropped_packets"), run.Drops()["BIT_ERROR"]);
+  EXPECT_TRUE(run.At("conservation.ok").GetBool());
+}
+
+// The share of the bad state, to_bad / (to_bad + to_good), widened as losses come together.
+TEST_F(FaultKindsTest, BurstsTakeTheShareOfTheirState) {
+  const double to_bad = 0.001;
+  const double to_good = 0.05;
+  const EndedRun run =
+      RunText(Job(10) + Fault("kind: LOSS link: \"server1/nic3--leaf3\" at: \"0s\" loss { "
+                              "gilbert_elliott { to_bad: 0.001 to_good: 0.05 } }"));
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  const auto crossed = static_cast<double>(CrossedOf(run, "server1/nic3>leaf3") +
+                                           CrossedOf(run, "leaf3>server1/nic3"));
+  const double share = to_bad / (to_bad + to_good);
+  const double r = 1 - to_bad - to_good;
+  EXPECT_NEAR(static_cast<double>(run.Drops()["BIT_ERROR"]), crossed * share,
+              4 * std::sqrt(crossed * share * (1 - share) * (1 + r) / (1 - r)));
+  EXPECT_EQ(OfFault(run, "dropped_packets"), run.Drops()["BIT_ERROR"]);
+}
+
+// Half of all bits, or a bad state that nothing leaves: all that crosses is lost, but for the
+// packet that each direction's state turns bad after. The timer brings it again when all is over.
+TEST_F(FaultKindsTest, BitErrorsAndBurstsWithoutEndAreRiddenOutByTheTimer) {
+  for (const char* loss : {"bit_error_ratio: 0.5", "gilbert_elliott { to_bad: 1 to_good: 0 }"}) {
+    SCOPED_TRACE(loss);
+    const EndedRun run = RunText(
+        Job(16) + Fault(fmt::format("kind: LOSS link: \"server1/nic3--leaf3\" at: \"300us\" "
+                                    "until: \"5300us\" loss {{ {} }}",
+                                    loss)));
+    ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+    EXPECT_EQ(run.Drops().count("LINK_DOWN"), 0u);
+    EXPECT_EQ(OfFault(run, "dropped_packets"), run.Drops()["BIT_ERROR"]);
+    EXPECT_NEAR(static_cast<double>(OfFault(run, "first_retransmission_ps")),
+                static_cast<double>(kFaultPs + TimeoutPs(16)), kTimerStartWithinPs);
+    EXPECT_NEAR(static_cast<double>(run.Integer("faults.0.time_to_recover_ps")),
+                static_cast<double>(TimeoutPs(16)), 4 * kTimerStartWithinPs);
+  }
+}
+
 // All that crosses while it lasts: as a flap, but for the reason.
 TEST_F(FaultKindsTest, LossOfEverythingIsRiddenOutByTheTimer) {
   const EndedRun run = RunText(Job(16) + Fault("kind: LOSS link: \"server1/nic3--leaf3\" "

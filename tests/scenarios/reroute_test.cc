@@ -21,10 +21,11 @@ constexpr int64_t kTimerStartWithinPs = 200 * kPsPerUs;
 class RerouteTest : public ProgramTest {
  protected:
   // Without PXN an AlltoAll's packets cross the spines from every NIC to NICs of all other rails.
-  static std::string Job() {
+  static std::string Job(const std::string& devices = "") {
     return RailOptimized(2) + Program("ALL_TO_ALL", "64MiB") +
            "nccl { PXN_DISABLE: true IB_TIMEOUT: 6 }\n"
-           "routing { detection_delay: \"200us\" convergence_delay: \"300us\" }\n";
+           "routing { detection_delay: \"200us\" convergence_delay: \"300us\" " +
+           devices + " }\n";
   }
   // The cables between leaves and spines over which payload went, both ways.
   static std::string BusyCable(const EndedRun& run) {
@@ -89,6 +90,33 @@ TEST_F(RerouteTest, AFlapNobodyDetectsChangesNoRoute) {
     EXPECT_EQ(run.links.Integer(row, "payload_bytes") > 0, had_payload)
         << run.links.Text(row, "link");
   }
+}
+
+// The leaf with the dead uplink takes longer to have new routes: it sends into the cable for
+// longer, and so does what is lost there wait. Its neighbours' delays change nothing for it.
+TEST_F(RerouteTest, ASlowSwitchTakesItsOwnTime) {
+  const std::string cable = BusyCable(RunText(Job()));
+  const std::string leaf = cable.substr(0, cable.find("--"));
+  const auto with = [&](const std::string& device) {
+    return RunText(Job("devices { " + device + " }") + LinkDown(cable, "100us", "", "FORWARD"));
+  };
+  const EndedRun slow = with(fmt::format("device: \"{}\" convergence_delay: \"1200us\"", leaf));
+  ASSERT_EQ(slow.exit.status, 0) << slow.exit.errors;
+  const int64_t slow_ps = kRoutingPs - 300 * kPsPerUs + 1'200 * kPsPerUs;
+  EXPECT_GE(slow.Integer("faults.0.time_to_recover_ps"), slow_ps);
+  EXPECT_LE(slow.Integer("faults.0.time_to_recover_ps"),
+            slow_ps + 2 * kHopPs + kTimeoutPs + 2 * kTimerStartWithinPs);
+  // What the leaf does not see, the spine at the cable's other end tells.
+  const EndedRun blind = with(fmt::format("device: \"{}\" detection_delay: \"900s\"", leaf));
+  ASSERT_EQ(blind.exit.status, 0) << blind.exit.errors;
+  EXPECT_EQ(blind.Integer("faults.0.time_to_detect_ps"), 200 * kPsPerUs);
+  EXPECT_GE(blind.Integer("faults.0.time_to_recover_ps"), kRoutingPs + kHopPs);
+  EXPECT_LE(blind.Integer("faults.0.time_to_recover_ps"),
+            kRoutingPs + 4 * kHopPs + kTimeoutPs + 2 * kTimerStartWithinPs);
+  // A switch that is quick to see is the first to know.
+  const EndedRun quick = with(fmt::format("device: \"{}\" detection_delay: \"50us\"", leaf));
+  EXPECT_EQ(quick.Integer("faults.0.time_to_detect_ps"), 50 * kPsPerUs);
+  EXPECT_NE(quick.Text("fingerprint"), blind.Text("fingerprint"));
 }
 
 // All uplinks of a leaf: there is no other way, and the job is given up.

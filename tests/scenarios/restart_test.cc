@@ -125,6 +125,127 @@ TEST_F(RestartTest, HasTheSameResultsWithoutTheCache) {
   EXPECT_EQ(with.pairs.rows, without.pairs.rows);
 }
 
+// Two pipeline stages of four replicas of two ranks. A checkpoint waits for all streams and comes
+// before the fault, which begins with the fifth iteration's first call.
+TEST_F(RestartTest, APlanGoesOnWithTheIterationThatFailed) {
+  const std::string text =
+      RailOptimized(2) +
+      "workload { inline_plan { model { layers: 2 hidden: 256 heads: 4 vocabulary: 512 "
+      "feed_forward: "
+      "1024 } parallelism { tensor: 2 pipeline: 2 data: 4 } compute { given { attention: \"1ms\" "
+      "feed_forward: \"1ms\" embedding: \"1ms\" output_layer: \"1ms\" backward_ratio: 2 optimizer: "
+      "\"1s\" } } training { sequence: 128 micro_batch: 1 micro_batches: 2 iterations: 6 } } }\n"
+      "nccl { IB_TIMEOUT: 14 }\n"
+      "restart { checkpoint_every: 2 save: \"2s\" load: \"7s\" requeue: \"40s\" }\n"
+      "faults { name: \"cables\" kind: LINK_DOWN link: \"server1/nic*--leaf*\" when { iteration: 5 "
+      "} "
+      "until: \"1s\" }\n";
+  const EndedRun run = RunText(text);
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(Of(run, "restarts"), 1);
+  EXPECT_EQ(Of(run, "save_ps"), 2 * 2 * kPsPerS);
+  // Four iterations of a second and more, and two checkpoints.
+  EXPECT_GT(run.Integer("faults.0.from_ps"), 8 * kPsPerS);
+  EXPECT_LT(run.Integer("faults.0.from_ps"), 8 * kPsPerS + kPsPerS / 2);
+  // Computation of milliseconds, then the retries.
+  EXPECT_GE(Of(run, "rework_ps"), kError12Ps);
+  EXPECT_LE(Of(run, "rework_ps"), kError12Ps + kPsPerS / 10);
+  EXPECT_NEAR(static_cast<double>(Of(run, "lost_ps")),
+              static_cast<double>(Of(run, "rework_ps") + Of(run, "detection_ps") +
+                                  Of(run, "requeue_ps") + Of(run, "load_ps")),
+              1000.0 * kPsPerUs);
+  for (size_t row = 0; row < run.collectives.size(); ++row) {
+    EXPECT_EQ(run.collectives.Text(row, "completed"), "true");
+  }
+  EXPECT_TRUE(run.At("conservation.ok").GetBool());
+  EXPECT_EQ(RunText(text, {"--no-replay-cache"}).Text("fingerprint"), run.Text("fingerprint"));
+}
+
+// The sample log is one iteration: all of it is done again.
+TEST_F(RestartTest, AJobFromALogBeginsAgainFromItsStart) {
+  const EndedRun run = RunFile(ShippedScenario("h100_4x8_cut"),
+                               {"--set", "nccl.IB_TIMEOUT=14", "--set", "faults[0].until=2s",
+                                "--set", "restart.requeue=10s"});
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(Of(run, "restarts"), 1);
+  EXPECT_NEAR(static_cast<double>(Of(run, "rework_ps")),
+              static_cast<double>(run.Integer("faults.0.from_ps") + kError12Ps), 100.0 * kPsPerUs);
+  EXPECT_NEAR(static_cast<double>(Of(run, "lost_ps")),
+              static_cast<double>(Of(run, "rework_ps") + Of(run, "detection_ps") + 10 * kPsPerS),
+              1000.0 * kPsPerUs);
+}
+
+// 10 Mb/s but for the time in which the job is down, when nobody could tell.
+TEST_F(RestartTest, BackgroundLoadGoesOnWithTheJob) {
+  const std::string failing = Job() + LinkDown("server1/nic3--leaf3", "263s", "270s");
+  const EndedRun alone = RunText(failing);
+  const EndedRun run = RunText(
+      failing +
+      "faults { name: \"load\" kind: BACKGROUND_LOAD at: \"0s\" load { from: \"server0/gpu5\" "
+      "to: \"server1/gpu5\" rate: \"10Mbps\" message: \"64KiB\" } }\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(Of(run, "restarts"), 1);
+  const auto more =
+      static_cast<double>(run.links.Sum("payload_bytes", "link", "leaf5>server1/nic5") -
+                          alone.links.Sum("payload_bytes", "link", "leaf5>server1/nic5"));
+  const double up_s =
+      static_cast<double>(run.Integer("simulated_time_ps") - Of(run, "detection_ps") -
+                          Of(run, "requeue_ps") - Of(run, "load_ps")) *
+      1e-12;
+  EXPECT_NEAR(more, up_s * 10e6 / 8, 0.01 * up_s * 10e6 / 8);
+  EXPECT_TRUE(run.At("conservation.ok").GetBool());
+}
+
+// The collective of the anchor comes twice, its fault once.
+TEST_F(RestartTest, AFaultThatACollectiveBeginsComesOnce) {
+  const EndedRun run =
+      RunText(Job() +
+              "faults { kind: LINK_DOWN link: \"server1/nic3--leaf3\" when { number: "
+              "26 progress: 0.5 } until: \"5s\" }\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(Of(run, "restarts"), 1);
+  EXPECT_EQ(run.Integer("faults.0.begins"), 1);
+  EXPECT_GT(run.Integer("faults.0.from_ps"), 264 * kPsPerS);
+  EXPECT_LT(run.Integer("faults.0.from_ps"), 265 * kPsPerS);
+}
+
+// A cable that stays down costs one restart where there is a server to go to, and the job without.
+TEST_F(RestartTest, ASpareServerTakesTheRanksOfABrokenOne) {
+  const auto job = [](const std::string& spare) {
+    return RailOptimized(3) +
+           "workload { algorithm: RING protocol: SIMPLE program { ranks: 16 repeat: 100 "
+           "collectives { kind: ALL_REDUCE bytes: \"256KiB\" compute_before: \"10s\" } } }\n"
+           "nccl { IB_TIMEOUT: 14 }\n"
+           "restart { checkpoint_every: 10 requeue: \"40s\" restarts_max: 2 " +
+           spare + " }\n" + LinkDown("server1/nic3--leaf3", "263s", "700s");
+  };
+  EXPECT_EQ(RunText(job("")).exit.status, 3);
+  const EndedRun run = RunText(job("spare_servers: \"server2\""));
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(Of(run, "restarts"), 1);
+  EXPECT_EQ(Of(run, "servers_replaced"), 1);
+  // Of 27 collectives, the one that failed included, and of 80 from the checkpoint on.
+  const auto payload = [&](const std::string& link) {
+    return static_cast<double>(run.links.Sum("payload_bytes", "link", link));
+  };
+  EXPECT_NEAR(payload("server2/nic5>leaf5") / payload("server1/nic5>leaf5"), 80.0 / 27, 1e-3);
+  EXPECT_NEAR(payload("server0/nic5>leaf5"),
+              payload("server1/nic5>leaf5") + payload("server2/nic5>leaf5"), 1);
+  // As fast as before.
+  EXPECT_NEAR(static_cast<double>(run.collectives.Integer(99, "duration_ps")),
+              static_cast<double>(run.collectives.Integer(99, "baseline_duration_ps")),
+              1.0 * kPsPerUs);
+  // The broken server is the spare when it is whole again.
+  const EndedRun back = RunText(job("spare_servers: \"server2\"") +
+                                "faults { name: \"second\" kind: LINK_DOWN link: "
+                                "\"server2/nic1--leaf1\" at: \"800s\" }\n");
+  ASSERT_EQ(back.exit.status, 0) << back.exit.errors;
+  EXPECT_EQ(Of(back, "servers_replaced"), 2);
+  EXPECT_NE(back.Text("fingerprint"), run.Text("fingerprint"));
+  EXPECT_EQ(RunText(job("spare_servers: \"server2\""), {"--no-replay-cache"}).Text("fingerprint"),
+            run.Text("fingerprint"));
+}
+
 // Each field changes what comes of it.
 TEST_F(RestartTest, EveryFieldChangesTheFingerprint) {
   const std::string fault = LinkDown("server1/nic3--leaf3", "263s", "270s");

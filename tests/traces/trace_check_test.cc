@@ -90,6 +90,16 @@ TEST(TraceCheckTest, SizesStayBelowTheLimitWithoutOverflow) {
   EXPECT_THAT(Findings(trace), HasSubstr("operations[0].count: is 0"));
 }
 
+TEST(TraceCheckTest, RanksBeginEquallyManyIterations) {
+  Trace trace = TwoRanks();
+  trace.operations[1].back().begins_iteration = true;
+  EXPECT_THAT(Findings(trace),
+              HasSubstr("ranks[1].operations: begin 1 iterations, those of rank 0 0 "
+                        "(expected equally many)"));
+  trace.operations[0].back().begins_iteration = true;
+  EXPECT_EQ(Findings(trace), "");
+}
+
 TEST(TraceCheckTest, StreamsGroupsGapsAndSourcesAreInRange) {
   Trace trace = TwoRanks();
   trace.operations[0][0].stream = kStreamsPerRankMax;

@@ -56,6 +56,7 @@ class TraceFileTest : public ::testing::Test {
     send.group = 9;
     send.all_to_all = 4;
     send.loss_tolerance_ppm = 250;
+    for (uint32_t rank = 0; rank < 3; ++rank) trace.operations[rank].back().begins_iteration = true;
     trace.operations[2].push_back(send);
     return trace;
   }
@@ -104,6 +105,7 @@ void ExpectEqual(const Trace& a, const Trace& b) {
       EXPECT_EQ(x.all_to_all, y.all_to_all);
       EXPECT_EQ(x.loss_tolerance_ppm, y.loss_tolerance_ppm);
       EXPECT_EQ(x.compute_before_ps, y.compute_before_ps);
+      EXPECT_EQ(x.begins_iteration, y.begins_iteration);
       EXPECT_EQ(x.algorithm, y.algorithm);
       EXPECT_EQ(x.protocol, y.protocol);
       EXPECT_EQ(x.source_file, y.source_file);

@@ -22,6 +22,7 @@ Job Exchanges(const std::vector<std::pair<uint64_t, uint64_t>>& sent, uint64_t a
   job.parts = {{.name = "job", .global_ranks = {0, 1}}};
   job.memberships = {{{0, 0}}, {{0, 1}}};
   job.operations.resize(2);
+  job.iteration_begins.resize(2);
   for (const auto& [from_0, from_1] : sent) {
     for (const bool is_exchange : {false, true}) {
       JobCollective collective;
@@ -68,6 +69,22 @@ TEST(JobIterationsTest, CallsOfOtherSizesAreNoIteration) {
   job = Exchanges({{1, 1}, {1, 1}, {1, 1}}, 8);
   job.operations[0].pop_back();
   EXPECT_THAT(DriftOfIterations(job, 0), IsEmpty());
+}
+
+// Computation before the first call of an iteration is the one's before it.
+TEST(JobIterationsTest, WhereNothingSaysSoTheyBeginWithTheSequenceThatRepeats) {
+  const IterationBegins found = FindIterations(Exchanges({{6, 2}, {6, 2}, {60, 20}}, 4), 0);
+  EXPECT_EQ(found.count, 3u);
+  EXPECT_THAT(found.of_program[0], ElementsAre(0, 5, 9));
+  EXPECT_EQ(FindIterations(Exchanges({{6, 2}}, 4), 0).count, 1u);
+}
+
+TEST(JobIterationsTest, WhatTheTraceSaysHolds) {
+  Job job = Exchanges({{6, 2}, {6, 2}, {60, 20}}, 4);
+  job.iteration_begins = {{8}, {8}};
+  const IterationBegins found = FindIterations(job, 0);
+  EXPECT_EQ(found.count, 2u);
+  EXPECT_THAT(found.of_program[1], ElementsAre(0, 8));
 }
 
 }  // namespace

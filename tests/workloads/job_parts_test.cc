@@ -25,6 +25,7 @@ Job TwoRanks(const char* name, std::vector<uint32_t> global_ranks) {
   job.operations[0] = {{.collective = JobOperation::kNone, .compute_before_ps = 5},
                        {.collective = 0}};
   job.operations.SetProgram(1, job.operations.program_of_rank(0));
+  job.iteration_begins = {{1}, {}};
   job.memberships = {{{0, 0}}, {{0, 1}}};
   job.parts = {{.name = name, .global_ranks = std::move(global_ranks)}};
   return job;
@@ -48,6 +49,25 @@ TEST(JobPartsTest, JoinedJobsAreWhereTheyArePut) {
   EXPECT_THAT(job.memberships[1], ElementsAre(Pair(0u, 1u)));
   EXPECT_THAT(job.memberships[4], ElementsAre(Pair(1u, 1u)));
   EXPECT_EQ(job.CommunicatorRank(1, 4), 1u);
+  for (const uint32_t rank : {3u, 1u, 0u, 4u}) {
+    EXPECT_THAT(job.iteration_begins[job.operations.program_of_rank(rank)], ElementsAre(1));
+  }
+}
+
+TEST(JobPartsTest, ARankThatMovesTakesAllWithIt) {
+  Job job = TwoRanks("a", {0, 1});
+  GrowTo(4, job);
+  const uint32_t program = job.operations.program_of_rank(1);
+  SwapRanks(1, 3, job);
+  EXPECT_EQ(job.operations.program_of_rank(3), program);
+  EXPECT_THAT(job.operations[1], IsEmpty());
+  EXPECT_THAT(job.communicators[0].ranks, ElementsAre(0, 3));
+  EXPECT_THAT(job.parts[0].global_ranks, ElementsAre(0, 3));
+  EXPECT_EQ(job.CommunicatorRank(0, 3), 1u);
+  EXPECT_THAT(job.memberships[1], IsEmpty());
+  SwapRanks(3, 0, job);  // both have a program
+  EXPECT_THAT(job.communicators[0].ranks, ElementsAre(3, 0));
+  EXPECT_EQ(job.CommunicatorRank(0, 0), 1u);
 }
 
 TEST(JobPartsTest, CommunicatorsAndRanksKnowTheirPart) {

@@ -12,6 +12,7 @@ namespace railyard {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
 
 using Begins = std::vector<std::pair<uint32_t, int64_t>>;  // operation, when it may begin
 
@@ -48,6 +49,12 @@ class OrderOfOneRank {
   Begins Start() {
     Begins begins;
     order.Start([&](uint32_t, uint32_t index, int64_t ps) { begins.emplace_back(index, ps); });
+    return begins;
+  }
+  Begins RestartAt(uint32_t first, int64_t now_ps) {
+    Begins begins;
+    order.RestartAt({first}, now_ps,
+                    [&](uint32_t, uint32_t index, int64_t ps) { begins.emplace_back(index, ps); });
     return begins;
   }
   Begins End(uint32_t index, int64_t now_ps) {
@@ -94,6 +101,30 @@ TEST(ProgramOrderTest, TheGapBeginsWhenTheLastOfAllIsDone) {
   EXPECT_EQ(rank.Start().size(), 2u);
   EXPECT_THAT(rank.End(1, 40), ElementsAre());
   EXPECT_THAT(rank.End(0, 10), ElementsAre(std::pair(2u, 45)));
+}
+
+// All before the place is done, on all streams; what waits for nothing else begins with its gap.
+TEST(ProgramOrderTest, AProgramBeginsAgainInItsMiddle) {
+  const std::vector<JobOperation> program = {
+      Compute(0, 10),           // 0
+      Collective(0, 0, 5),      // 1
+      Collective(1, 1, 3, 0),   // 2: on its own stream, after the first computation
+      Compute(0, 20),           // 3
+      Collective(2, 0, 5),      // 4
+      Collective(3, 1, 7, 3),   // 5: after the second computation
+      Collective(4, 2, 11),     // 6: the first of a third stream
+      Collective(5, 0, 2, 5)};  // 7: after 4 and 5
+  OrderOfOneRank rank(program);
+  EXPECT_EQ(rank.Start().size(), 3u);
+  EXPECT_THAT(rank.RestartAt(3, 1000),
+              UnorderedElementsAre(std::pair(5u, 1027), std::pair(4u, 1025), std::pair(6u, 1011)));
+  EXPECT_THAT(rank.End(4, 1100), ElementsAre());
+  EXPECT_THAT(rank.End(5, 1200), ElementsAre(std::pair(7u, 1202)));
+  // Half of what it waits for is before the place.
+  EXPECT_THAT(rank.RestartAt(5, 2000), ElementsAre(std::pair(5u, 2007), std::pair(6u, 2011)));
+  EXPECT_THAT(rank.End(5, 2100), ElementsAre(std::pair(7u, 2102)));
+  EXPECT_THAT(rank.RestartAt(0, 3000),
+              UnorderedElementsAre(std::pair(2u, 3013), std::pair(1u, 3015), std::pair(6u, 3011)));
 }
 
 TEST(ProgramOrderTest, ATrialIsTakenBack) {

@@ -28,6 +28,7 @@ class LayeredSynthesis {
 
   std::vector<TraceOperation> Write() {
     for (uint32_t i = 0; i < training_.iterations; ++i) {
+      if (i > 0) writer_.BeginIteration();
       for (uint32_t micro_batch = 0; micro_batch < training_.micro_batches; ++micro_batch) {
         reduces_ = data_.Reduces(micro_batch);
         MicroBatch();

@@ -5,6 +5,11 @@
 
 namespace railyard {
 
+void ProgramWriter::BeginIteration() {
+  if (pending_ps_ > 0 || wait_for_ != kNone) Mark();
+  begins_iteration_ = true;
+}
+
 void ProgramWriter::WaitFor(uint32_t operation) {
   // What has gathered does not wait; and an operation waits for one other only.
   if (pending_ps_ > 0 || wait_for_ != kNone) Mark();
@@ -50,6 +55,7 @@ uint32_t ProgramWriter::Mark() {
 
 uint32_t ProgramWriter::Append(const TraceOperation& operation) {
   operations_.push_back(operation);
+  operations_.back().begins_iteration = std::exchange(begins_iteration_, false);
   return static_cast<uint32_t>(operations_.size()) - 1;
 }
 

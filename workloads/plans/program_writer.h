@@ -26,6 +26,8 @@ enum class PlanStream : uint8_t {
 
 class ProgramWriter {
  public:
+  // What comes next is another iteration's.
+  void BeginIteration();
   // Computation on the compute stream.
   void Compute(int64_t ps) { pending_ps_ += ps; }
   // What comes next on the compute stream waits for that operation too.
@@ -55,6 +57,7 @@ class ProgramWriter {
   int64_t pending_ps_ = 0;
   uint32_t wait_for_ = kNone;
   uint32_t last_on_compute_ = kNone;
+  bool begins_iteration_ = false;
 };
 
 }  // namespace railyard

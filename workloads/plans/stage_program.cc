@@ -98,6 +98,7 @@ class StageSynthesis {
   std::vector<TraceOperation> Write() {
     const std::vector<StageTask> tasks = StageTasks(shape_, stage_);
     for (iteration_ = 0; iteration_ < training_.iterations; ++iteration_) {
+      if (iteration_ > 0) writer_.BeginIteration();
       for (const StageTask& task : tasks) {
         WriteTask(task);
         before_last_end_ = std::exchange(last_end_, writer_.Mark());

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// When the switches and NICs of a fabric have new routes after a link changed its state.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/fabric/routing_delays.h"
+#include "topologies/routing.h"
+
+namespace railyard {
+
+// How news of a link spread: in waves, each of the devices that have new routes at the same
+// instant.
+struct LinkNews {
+  LinkId link = 0;
+  std::vector<uint32_t> wave_of_device;
+  std::vector<int64_t> times_ps;  // by wave, since the link changed; ascending
+  uint32_t next = 0;              // wave
+};
+
+// A device at the link's end hears of it after its detection delay, any other a hop after its
+// neighbour; each has new routes when its own convergence delay has passed since.
+LinkNews PlanLinkNews(const FabricGraph& graph, const EcmpRouting& routing,
+                      const RoutingDelays& delays, LinkId link);
+
+// When the first of the devices at the link's ends hears of it, since the link changed, in ps.
+int64_t FirstDetectionPs(const FabricGraph& graph, const RoutingDelays& delays, LinkId link);
+
+}  // namespace railyard
