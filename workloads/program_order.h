@@ -11,9 +11,43 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/units/units.h"
 #include "workloads/job.h"
 
 namespace railyard {
+
+// Whether each of the operations of a rank's program that `is_one` names, none of them computation,
+// waits for the end of the one of them before it.
+template <typename IsOne>
+bool AreInTurn(const Job& job, const std::vector<JobOperation>& program, IsOne is_one) {
+  uint32_t before = JobOperation::kNone;
+  for (uint32_t index = 0; index < program.size(); ++index) {
+    const JobOperation& operation = program[index];
+    if (!is_one(operation)) continue;
+    if (before != JobOperation::kNone && operation.stream != program[before].stream &&
+        operation.after != before &&
+        job.collectives[operation.collective].communicator !=
+            job.collectives[program[before].collective].communicator) {
+      return false;
+    }
+    before = index;
+  }
+  return true;
+}
+
+// Of operations that are in turn: how long after the end of operation `index`, which is one, the
+// next one begins at the earliest; kNeverPs: it is the last.
+template <typename IsOne>
+int64_t LeastGapPs(const std::vector<JobOperation>& program, uint32_t index, IsOne is_one) {
+  const uint32_t stream = program[index].stream;
+  int64_t gap_ps = 0;
+  for (uint32_t next = index + 1; next < program.size(); ++next) {
+    const JobOperation& operation = program[next];
+    if (operation.stream == stream) gap_ps += operation.compute_before_ps;
+    if (is_one(operation)) return operation.stream == stream ? gap_ps : 0;
+  }
+  return kNeverPs;
+}
 
 // How far the ranks of a job have come in their programs. Knows of operations that have not begun
 // only where some of what they wait for is done.

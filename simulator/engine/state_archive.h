@@ -4,6 +4,7 @@
 // The same walk takes the state, puts it back and adds to the counters.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace railyard {
 // kept, with its place in the walk.
 struct RestState {
   std::vector<std::pair<uint32_t, uint64_t>> values;
-  bool has_instants = false;  // some lie ahead: the state changes as time passes
+  int64_t instants_ahead_ps =
+      0;  // until the last instant: so long the state changes as time passes
   uint64_t hash = 0;
   bool operator==(const RestState& other) const {
     return hash == other.hash && values == other.values;
@@ -27,6 +29,16 @@ struct RestState {
 using RestCounts = std::vector<uint64_t>;
 // Differences of two, those that are not 0.
 using RestCountChanges = std::vector<std::pair<uint32_t, uint64_t>>;
+
+// Precondition: equally many.
+inline RestCountChanges ChangesBetween(const RestCounts& before, const RestCounts& after) {
+  RestCountChanges changes;
+  for (uint32_t place = 0; place < after.size(); ++place) {
+    const uint64_t change = after[place] - before[place];
+    if (change != 0) changes.emplace_back(place, change);
+  }
+  return changes;
+}
 
 class StateArchive {
  public:
@@ -61,8 +73,9 @@ class StateArchive {
   // An instant from which on something is possible: one that has passed is like any other.
   void Instant(int64_t& time_ps) {
     if (mode_ == Mode::kTake) {
-      if (time_ps > now_ps_) taken_.has_instants = true;
-      Keep(time_ps > now_ps_ ? static_cast<uint64_t>(time_ps - now_ps_) : 0);
+      const int64_t ahead_ps = std::max<int64_t>(0, time_ps - now_ps_);
+      taken_.instants_ahead_ps = std::max(taken_.instants_ahead_ps, ahead_ps);
+      Keep(static_cast<uint64_t>(ahead_ps));
     } else if (mode_ == Mode::kPut) {
       const auto ahead_ps = static_cast<int64_t>(TakeKept());
       time_ps = ahead_ps > 0 ? now_ps_ + ahead_ps : (time_ps < now_ps_ ? time_ps : now_ps_);
@@ -86,6 +99,8 @@ class StateArchive {
   }
 
   bool is_at_rest() const { return is_at_rest_; }
+  // Whether it is of the third kind.
+  bool adds() const { return mode_ == Mode::kAdd; }
   uint64_t unrepeatable() const { return unrepeatable_; }
   RestState TakeState() {
     taken_.hash = hash_;

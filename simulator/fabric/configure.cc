@@ -25,7 +25,6 @@ void FabricNetwork::Configure() {
   is_up_.assign(link_count, true);
   port_of_link_.assign(link_count, Packet::kNone);
   ports_.clear();
-  made_packets_.assign(graph_->device_count(), 0);
   rates_bps_.resize(link_count);
   for (LinkId id = 0; id < link_count; ++id) rates_bps_[id] = graph_->link(id).rate_bps;
 

@@ -47,15 +47,18 @@ void FabricNetwork::CheckConservation() const {
     arrived[graph_->link_target(id)] += static_cast<uint32_t>(link.packets);
     sent[graph_->link_source(id)] += link.sent;
   }
+  std::vector<uint32_t> made(graph_->device_count());
+  for (LinkId id = 0; id < in_switch_.size(); ++id) {
+    made[graph_->link_target(id)] += in_switch_[id].packets;
+  }
   for (DeviceId id = 0; id < graph_->device_count(); ++id) {
     const DeviceKind kind = graph_->device(id).kind;
     if (kind != DeviceKind::kSwitch && kind != DeviceKind::kNvSwitch) continue;
     const uint64_t dropped = buffers_[buffer_of_device_[id]].dropped_packets;
-    SIM_CHECK(
-        arrived[id] + made_packets_[id] == sent[id] + static_cast<uint32_t>(dropped),
-        fmt::format("packets at {}: {} came, {} (modulo 2^32) were made, {} were sent on, {} "
-                    "dropped",
-                    graph_->device(id).name, arrived[id], made_packets_[id], sent[id], dropped));
+    SIM_CHECK(arrived[id] + made[id] == sent[id] + static_cast<uint32_t>(dropped),
+              fmt::format("packets at {}: {} came, {} (modulo 2^32) were made, {} were sent on, {} "
+                          "dropped",
+                          graph_->device(id).name, arrived[id], made[id], sent[id], dropped));
   }
   std::vector<int64_t> pool_bytes(pools_.size());
   for (VirtualChannelId id = 0; id < accounts_.size(); ++id) {

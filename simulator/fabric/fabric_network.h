@@ -277,6 +277,9 @@ class FabricNetwork : public ns3::Object {
   // What of the network decides what comes once no packet is under way, and its counters
   // (rest.cc).
   void Visit(StateArchive& archive);
+  // The same of these NVLinks alone, whatever goes on elsewhere: all of some GPUs, which no NVLink
+  // joins to others. Preconditions of adding: nothing was lost on them.
+  void VisitNvlinks(std::span<const LinkId> links, StateArchive& archive);
 
  private:
   using Link = LinkRecord;
@@ -289,6 +292,14 @@ class FabricNetwork : public ns3::Object {
   struct RateChange {
     int64_t departure_ps;  // of the last packet at the rate before
     uint64_t rate_before_bps;
+  };
+  // What an NVSwitch made of what came by one link.
+  struct InSwitchCounters {
+    uint64_t replicated_bytes = 0;
+    uint64_t reduced_bytes = 0;
+    uint64_t requests = 0;        // that asked for operands
+    uint64_t request_copies = 0;  // that went on
+    uint32_t packets = 0;         // copies less operands taken, modulo 2^32
   };
   struct LatePacket {
     uint32_t packet;
@@ -472,6 +483,12 @@ class FabricNetwork : public ns3::Object {
   void Lose(uint32_t index, DropReason reason);
   bool WasDown(const Packet& packet, const ColdLink& cold) const;
 
+  // Rest (rest.cc).
+  static void Visit(Port& port, StateArchive& archive);
+  static void Visit(InSwitchCounters& counters, StateArchive& archive);
+  void Visit(LinkId id, StateArchive& archive);
+  NetworkCounters SumOverNvlinks(std::span<const LinkId> links) const;
+
   // Conservation (conservation.cc).
   // The second argument: whether the packet is timed (it is on the link, or will be).
   void ForEachPacketOn(LinkId id, const std::function<void(uint32_t, bool)>& visit) const;
@@ -504,8 +521,8 @@ class FabricNetwork : public ns3::Object {
   std::deque<Port> ports_;  // stay where they are as more are made
   std::unordered_map<LinkId, ColdLink> cold_links_;
   std::vector<SwitchGroup> groups_;
-  std::vector<uint32_t> made_packets_;      // by device: copies less operands taken, modulo 2^32
-  std::vector<PacketTelemetry> telemetry_;  // by packet; none unless enabled
+  std::vector<InSwitchCounters> in_switch_;  // by link; none without groups
+  std::vector<PacketTelemetry> telemetry_;   // by packet; none unless enabled
   std::vector<HoldReport> hold_reports_;
   std::vector<uint32_t> leaving_;  // LeaveShortForm's
   uint64_t trajectory_hash_ = 0;

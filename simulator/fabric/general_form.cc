@@ -165,6 +165,7 @@ void FabricNetwork::Start(LinkId id, Port& port, uint32_t index) {
   Link& link = links_[id];
   Packet& packet = packets_[index];
   ++counters_.general_hops;
+  ++port.general_hops;
   port.is_serving = true;
   link.busy_until_ps = engine_->NowPs() + TransmissionPs(id, packet.wire_bytes);
   packet.arrival_ps = link.busy_until_ps + link.delay_ps;

@@ -29,6 +29,7 @@ uint32_t FabricNetwork::AddSwitchGroup(uint16_t gpu_count, const std::vector<Lin
               "a group of GPUs without an NVSwitch");
     links_[link].arrival = Link::Arrival::kNvSwitch;
   }
+  in_switch_.resize(links_.size());
   groups_.emplace_back(gpu_count);
   return static_cast<uint32_t>(groups_.size() - 1);
 }
@@ -63,7 +64,11 @@ void FabricNetwork::Replicate(uint32_t index) {
   }
   packets_[index].tag = longest;
   packets_[index].next_link = paths_[first_down + longest];
-  const DeviceId nvswitch = graph_->link_target(packets_[index].link);
+  InSwitchCounters& made = in_switch_[packets_[index].link];
+  if (!IsData(packets_[index].kind)) {
+    ++made.requests;
+    made.request_copies += copies;
+  }
   for (uint16_t i = 0; i < copies; ++i) {
     if (i == longest) continue;
     const uint32_t copy = packets_.Allocate();
@@ -72,8 +77,11 @@ void FabricNetwork::Replicate(uint32_t index) {
     packets_[copy].ingress = Packet::kNone;
     packets_[copy].tag = i;
     packets_[copy].next_link = paths_[first_down + i];
-    if (IsData(packets_[copy].kind)) counters_.replicated_bytes += packets_[copy].payload_bytes;
-    ++made_packets_[nvswitch];
+    if (IsData(packets_[copy].kind)) {
+      counters_.replicated_bytes += packets_[copy].payload_bytes;
+      made.replicated_bytes += packets_[copy].payload_bytes;
+    }
+    ++made.packets;
     Transmit(copy);
   }
   Transmit(index);
@@ -84,7 +92,8 @@ void FabricNetwork::TakeOperand(uint32_t index) {
   const LinkId id = packet.link;
   const uint32_t credit_bytes = CreditBytesOf(packet);
   counters_.reduced_bytes += packet.payload_bytes;
-  --made_packets_[graph_->link_target(id)];
+  in_switch_[id].reduced_bytes += packet.payload_bytes;
+  --in_switch_[id].packets;
   FreePacket(index);
   if (credit_bytes != 0) ReturnCredit(id, credit_bytes);
 }

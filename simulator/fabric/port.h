@@ -56,6 +56,7 @@ struct Port {
   uint64_t waiting_data_bytes = 0;
   int64_t joined = 0;     // data packets ever; a waiting one's arrival_ps holds its number
   int64_t paused_ps = 0;  // in pauses that are over, of all classes
+  uint64_t general_hops = 0;
 
   static constexpr uint8_t BitOf(uint32_t lossless_class) {
     return static_cast<uint8_t>(1u << lossless_class);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The state of a network without packets. Which form a port has is left out: no result depends on
-// it.
+// The state of a network without packets, or of NVLinks without. Which form a port has is left out:
+// no result depends on it.
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
@@ -11,26 +11,16 @@ void FabricNetwork::Visit(StateArchive& archive) {
                   !hashes_trajectory_);
   archive.Require(packets_.live_count() == 0);
   archive.Constant(conditions_);
-  for (LinkId id = 0; id < links_.size(); ++id) {
-    Link& link = links_[id];
-    archive.Require(is_held_[id] == 0);
-    archive.Instant(link.busy_until_ps);
-    archive.Constant(is_up_[id] ? 0 : 1);
-    archive.Constant(rates_bps_[id] ^ graph_->link(id).rate_bps);
-    archive.Constant(static_cast<uint64_t>(link.delay_ps));
-    archive.Count(link.payload_bytes);
-    archive.Count(link.wire_bytes);
-    archive.Count(link.packets);
-    archive.Count(link.sent);
-  }
+  for (LinkId id = 0; id < links_.size(); ++id) Visit(id, archive);
   for (VirtualChannelId id = 0; id < accounts_.size(); ++id) {
     archive.Require(accounts_[id].bytes == 0 && !pauses_[id].is_xoff);
     archive.Instant(pauses_[id].last_frame_end_ps);
   }
   for (const Pool& pool : pools_) archive.Require(pool.bytes == 0);
   archive.Constant(ports_.size());
-  for (Port& port : ports_) archive.Count(port.paused_ps);
-  for (uint32_t& made : made_packets_) archive.Count(made);
+  for (Port& port : ports_) Visit(port, archive);
+  archive.Constant(in_switch_.size());
+  for (InSwitchCounters& counters : in_switch_) Visit(counters, archive);
   archive.Count(counters_.packets);
   archive.Count(counters_.packet_hops);
   archive.Count(counters_.control_hops);
@@ -46,6 +36,86 @@ void FabricNetwork::Visit(StateArchive& archive) {
   archive.Unrepeatable(counters_.draws);
   archive.Unrepeatable(hold_reports_.size());
   for (const uint64_t packets : counters_.dropped_packets) archive.Unrepeatable(packets);
+}
+
+void FabricNetwork::Visit(LinkId id, StateArchive& archive) {
+  Link& link = links_[id];
+  archive.Require(is_held_[id] == 0);
+  archive.Instant(link.busy_until_ps);
+  archive.Constant(is_up_[id] ? 0 : 1);
+  archive.Constant(rates_bps_[id] ^ graph_->link(id).rate_bps);
+  archive.Constant(static_cast<uint64_t>(link.delay_ps));
+  archive.Count(link.payload_bytes);
+  archive.Count(link.wire_bytes);
+  archive.Count(link.packets);
+  archive.Count(link.sent);
+}
+
+void FabricNetwork::Visit(Port& port, StateArchive& archive) {
+  archive.Count(port.paused_ps);
+  archive.Count(port.general_hops);
+}
+
+void FabricNetwork::Visit(InSwitchCounters& counters, StateArchive& archive) {
+  archive.Count(counters.replicated_bytes);
+  archive.Count(counters.reduced_bytes);
+  archive.Count(counters.requests);
+  archive.Count(counters.request_copies);
+  archive.Count(counters.packets);
+}
+
+// NVLinks are in one lossless class, the first, and end in no shared buffer.
+void FabricNetwork::VisitNvlinks(std::span<const LinkId> links, StateArchive& archive) {
+  archive.Require(!telemetry_enabled_ && !hashes_trajectory_);
+  const NetworkCounters before = archive.adds() ? SumOverNvlinks(links) : NetworkCounters{};
+  for (const LinkId id : links) {
+    const auto cold = cold_links_.find(id);
+    archive.Require(cold == cold_links_.end() ||
+                    (!cold->second.is_lost && !cold->second.extra_delay_ps));
+    archive.Require(links_[id].timed == 0 && accounts_[id].bytes == 0);
+    Visit(id, archive);
+    const bool has_port = port_of_link_[id] != Packet::kNone;
+    archive.Constant(has_port ? 1 : 0);
+    if (has_port) {
+      Port& port = ports_[port_of_link_[id]];
+      archive.Require(port.is_idle() && port.held_classes() == 0);
+      Visit(port, archive);
+    }
+    archive.Constant(in_switch_.size());
+    if (!in_switch_.empty()) Visit(in_switch_[id], archive);
+  }
+  if (!archive.adds()) return;
+  const NetworkCounters after = SumOverNvlinks(links);
+  for (const auto count : {&NetworkCounters::packets, &NetworkCounters::packet_hops,
+                           &NetworkCounters::control_hops, &NetworkCounters::injected_bytes,
+                           &NetworkCounters::delivered_bytes, &NetworkCounters::replicated_bytes,
+                           &NetworkCounters::reduced_bytes, &NetworkCounters::general_hops}) {
+    counters_.*count += after.*count - before.*count;
+  }
+}
+
+// What the network's counters have of these NVLinks at rest, where nothing was lost: all that left
+// GPUs but requests was injected, and what came of it is in memory.
+NetworkCounters FabricNetwork::SumOverNvlinks(std::span<const LinkId> links) const {
+  NetworkCounters sum;
+  for (const LinkId id : links) {
+    const Link& link = links_[id];
+    const InSwitchCounters made = in_switch_.empty() ? InSwitchCounters{} : in_switch_[id];
+    const uint64_t request_hops = made.requests + made.request_copies;
+    sum.control_hops += request_hops;
+    sum.packet_hops += link.packets;
+    sum.packet_hops -= request_hops;  // some of them on other links: the sum alone is right
+    sum.replicated_bytes += made.replicated_bytes;
+    sum.reduced_bytes += made.reduced_bytes;
+    if (port_of_link_[id] != Packet::kNone) {
+      sum.general_hops += ports_[port_of_link_[id]].general_hops;
+    }
+    if (graph_->device(graph_->link_source(id)).kind != DeviceKind::kGpu) continue;
+    sum.packets += link.packets - made.requests;
+    sum.injected_bytes += link.payload_bytes;
+  }
+  sum.delivered_bytes = sum.injected_bytes + sum.replicated_bytes - sum.reduced_bytes;
+  return sum;
 }
 
 }  // namespace railyard

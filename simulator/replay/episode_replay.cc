@@ -69,7 +69,7 @@ bool ReplayEngine::ReplayEpisodes() {
   while (!pending_.empty()) {
     const int64_t begin_ps = pending_.front().begin_ps;
     // Time that passes changes such a state.
-    if (begin_ps > rest_ps && cache_.state(state).has_instants) break;
+    if (begin_ps > rest_ps && cache_.state(state).instants_ahead_ps > 0) break;
     const std::optional<uint32_t> known = TryKnown(state);
     if (!known) break;
     if (cache_mode_ == ReplayCacheMode::kVerify) {
@@ -210,12 +210,7 @@ void ReplayEngine::FinishRecording(const Rest& rest) {
   const bool is_repeatable = rest.unrepeatable == recording.begin.unrepeatable &&
                              recording.disturbance_ps > rest.time_ps &&
                              rest.counts.size() == recording.begin.counts.size();
-  if (is_repeatable) {
-    for (uint32_t place = 0; place < rest.counts.size(); ++place) {
-      const uint64_t change = rest.counts[place] - recording.begin.counts[place];
-      if (change != 0) episode.changes.emplace_back(place, change);
-    }
-  }
+  if (is_repeatable) episode.changes = ChangesBetween(recording.begin.counts, rest.counts);
   if (recording.expected) {
     const Episode& expected = cache_.episode(*recording.expected);
     const bool same_end = episode.end_state == expected.end_state ||

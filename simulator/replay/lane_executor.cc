@@ -36,6 +36,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       nvlink_(graph, network, *this),
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
       striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
+      nvlink_connections_(graph.gpus().size()),
       proxy_free_ps_(graph.gpus().size()) {
   for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
@@ -162,6 +163,7 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
   Connection& connection = connections_[id];
   MessageSlots& slots = slots_[id];
   if (connection.is_switch_operand || connection.is_switch_result) {
+    nvlink_connections_[connection.from_gpu].push_back(id);
     connection.flow = kNone;
     if (connection.from_gpu == connection.to_gpu) return;
     // For a flag's latency.
@@ -170,6 +172,7 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
   }
   connection.network = slots.network = route.network;
   if (!route.network) {
+    nvlink_connections_[connection.from_gpu].push_back(id);
     connection.flow = nvlink_.Open(id, connection.from_gpu, connection.to_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.flow);
     return;

@@ -100,6 +100,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   // What decides what comes once no program runs, and what was counted (lane_rest.cc).
   void Visit(StateArchive& archive);
+  // The same of what these GPUs send one another over NVLink.
+  void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
 
   // From now on OnPayloadTaken() tells of that collective.
   void WatchPayload(uint32_t collective) { watched_.insert(collective); }
@@ -260,6 +262,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   uint32_t OpenConnection(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
                           ConnectionUse use);
   void OpenRoute(uint32_t id, const ConnectionRoute& route);
+  void VisitConnection(uint32_t connection, StateArchive& archive);
   int64_t FlagLatencyPs(uint32_t nvlink_flow) const;
   // Of a network connection.
   std::vector<uint32_t> QueuePairsOf(const Connection& connection) const;
@@ -361,8 +364,9 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   StripedConnections striped_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;
-  std::vector<MessageSlots> slots_;    // by connection
-  std::vector<uint64_t> taken_bytes_;  // by connection
+  std::vector<MessageSlots> slots_;                        // by connection
+  std::vector<uint64_t> taken_bytes_;                      // by connection
+  std::vector<std::vector<uint32_t>> nvlink_connections_;  // by sending GPU
   std::vector<StagedMessages> staged_;
   std::vector<ActiveChannel> active_channels_;
   std::vector<Lane> lanes_;

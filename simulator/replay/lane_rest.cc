@@ -9,31 +9,42 @@ namespace railyard {
 
 void LaneExecutor::Visit(StateArchive& archive) {
   archive.Constant(connections_.size());
-  for (uint32_t id = 0; id < connections_.size(); ++id) {
-    Connection& connection = connections_[id];
-    MessageSlots& slots = slots_[id];
-    const NetworkProgress& progress = slots.progress;
-    archive.Require(slots.sender == kNone && slots.receiver == kNone &&
-                    slots.delivered == slots.posted && slots.consumed == slots.posted);
-    if (connection.network) {
-      archive.Require(progress.staged == slots.posted && progress.sent == slots.posted &&
-                      progress.completed == slots.posted && progress.granted == slots.posted &&
-                      progress.clear_to_send == slots.posted && progress.queued == slots.posted);
-    } else {
-      // When the sender sees each slot free.
-      for (uint32_t i = 0; i < kConnectionSlots; ++i) {
-        archive.Instant(slots.time_ps[(slots.posted + i) % kConnectionSlots]);
-      }
-    }
-    archive.Constant(connection.flow);  // groups are opened when first used
-    archive.Count(taken_bytes_[id]);
-  }
+  for (uint32_t id = 0; id < connections_.size(); ++id) VisitConnection(id, archive);
   for (int64_t& free_ps : proxy_free_ps_) archive.Instant(free_ps);
   archive.Constant(gpu_speeds_.size());
   for (const double speed : gpu_speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));
   nvlink_.Visit(archive);
   rdma_.Visit(archive);
   striped_.Visit(archive);
+}
+
+void LaneExecutor::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
+  for (const uint32_t gpu : gpus) {
+    archive.Constant(nvlink_connections_[gpu].size());
+    for (const uint32_t id : nvlink_connections_[gpu]) VisitConnection(id, archive);
+    archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
+  }
+  nvlink_.VisitGpus(gpus, archive);
+}
+
+void LaneExecutor::VisitConnection(uint32_t id, StateArchive& archive) {
+  const Connection& connection = connections_[id];
+  MessageSlots& slots = slots_[id];
+  const NetworkProgress& progress = slots.progress;
+  archive.Require(slots.sender == kNone && slots.receiver == kNone &&
+                  slots.delivered == slots.posted && slots.consumed == slots.posted);
+  if (connection.network) {
+    archive.Require(progress.staged == slots.posted && progress.sent == slots.posted &&
+                    progress.completed == slots.posted && progress.granted == slots.posted &&
+                    progress.clear_to_send == slots.posted && progress.queued == slots.posted);
+  } else {
+    // When the sender sees each slot free.
+    for (uint32_t i = 0; i < kConnectionSlots; ++i) {
+      archive.Instant(slots.time_ps[(slots.posted + i) % kConnectionSlots]);
+    }
+  }
+  archive.Constant(connection.flow);  // groups are opened when first used
+  archive.Count(taken_bytes_[id]);
 }
 
 }  // namespace railyard

@@ -53,7 +53,10 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
   BuildExecutor();
   CountCalls();
   DrawSkews();
-  if (cache_mode_ != ReplayCacheMode::kOff) NumberPlans();
+  if (cache_mode_ != ReplayCacheMode::kOff) {
+    NumberPlans();
+    BuildComponents();
+  }
   if (rules.keep_paths) paths_.resize(job.collectives.size());
   engine_.SetHandler(EventClass::kOperation, &ReplayEngine::HandleOperation, this);
 }
@@ -242,6 +245,7 @@ void ReplayEngine::Begin(const Pending& pending) {
                         .begin_ps = running.start_ps - recording_->begin.time_ps});
     if (rules_.keep_paths) recording_->episode.paths.emplace_back();
   }
+  if (BeginInComponent(id)) return;
   const JobCollective& collective = job_.collectives[CallOf(running).collective];
   Schedule(id, running.start_ps + CostsOf(collective).launch_latency_ps);
 }
@@ -386,6 +390,7 @@ void ReplayEngine::End(uint32_t id) {
       path.origin_ps -= recording_->begin.time_ps;
     }
   }
+  EndInComponent(running);
   running.rank = kNone;
   running.next_free = free_running_;
   free_running_ = id;
@@ -537,6 +542,7 @@ void ReplayEngine::Abort(uint32_t id, const std::string& why) {
   std::make_heap(pending_.begin(), pending_.end());
   std::erase_if(stopped_, is_of_part);
   recording_.reset();
+  ForgetEpisodesOf(id);
   if (operations_left_ == 0) ns3::Simulator::Stop();
   ScheduleFirst();
 }

@@ -20,6 +20,7 @@
 #include "simulator/replay/communicator_layout.h"
 #include "simulator/replay/episode_cache.h"
 #include "simulator/replay/lane_executor.h"
+#include "simulator/replay/nvlink_components.h"
 #include "workloads/job.h"
 #include "workloads/nccl_planner.h"
 #include "workloads/program_order.h"
@@ -69,6 +70,11 @@ struct ReplayRules {
   GpuCosts gpu;
   ReplayCacheMode cache = ReplayCacheMode::kOn;
   uint64_t seed = 1;  // of the ranks' skews
+  // The job may be halted at any moment, for it restarts.
+  bool may_halt = false;
+  // What faults may ever do something to.
+  std::vector<LinkId> faulty_links{};
+  std::vector<uint32_t> faulty_gpus{};
   // What collectives' times went to is kept (times_spent(), waits()).
   bool keep_paths = false;
 };
@@ -91,6 +97,9 @@ using TimesHashSums = std::array<uint64_t, 2>;
 
 class ReplayEngine final : private LaneObserver {
  public:
+  // Whoever aborts a part of the job puts that on the wheel at least so long ahead.
+  static constexpr int64_t kAbortNoticePs = 100 * kPsPerMs;
+
   // Rank r of the job is GPU r of the fabric. All references but `rules` must outlive this.
   // Precondition: NcclPlanner::Choose finds a choice for every collective.
   ReplayEngine(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
@@ -188,8 +197,9 @@ class ReplayEngine final : private LaneObserver {
   // One that has begun and not ended.
   struct Running {
     uint32_t rank = 0;
-    uint32_t index = 0;     // into job.operations[rank]
-    uint32_t recorded = 0;  // in the episode that is being recorded
+    uint32_t index = 0;         // into job.operations[rank]
+    uint32_t recorded = 0;      // in the episode that is being recorded
+    uint32_t in_component = 0;  // the same, of its component of NVLinks
     bool launched = false;
     uint16_t channels_left = 0;
     int64_t start_ps = 0;
@@ -229,6 +239,27 @@ class ReplayEngine final : private LaneObserver {
     int64_t disturbance_ps = 0;  // the next fault, known then
     Episode episode;
     std::optional<uint32_t> expected;  // what it is compared with
+  };
+
+  // A collective that is the only one in its component of NVLinks, from the first call's begin to
+  // the last one's end.
+  struct ComponentEpisode {
+    uint32_t collective = 0;
+    int64_t begin_ps = 0;
+    uint32_t calls_begun = 0;
+    uint32_t calls_ended = 0;
+    bool is_replayed = false;
+    uint32_t known = kNone;  // of component_cache_: what is replayed, or what is expected
+    Episode recorded{};      // where it is simulated
+    RestCounts begin_counts{};
+  };
+  // What goes on in a component.
+  struct Component {
+    uint32_t running = 0;    // operations that use its NVLinks
+    uint32_t misses = 0;     // in a row
+    bool is_in_turn = true;  // each rank uses them in one operation after the other
+    bool is_faulty = false;  // some fault may do something to it
+    std::optional<ComponentEpisode> episode;
   };
 
   static void HandleOperation(void* self, uint32_t operation);
@@ -282,6 +313,26 @@ class ReplayEngine final : private LaneObserver {
   bool FollowEpisode(const Episode& episode, int64_t start_ps);
   void StartRecording(const Rest& rest);
   void FinishRecording(const Rest& rest);
+
+  // Episodes of components (component_replay.cc).
+  void BuildComponents();
+  bool UsesNvlinks(const JobOperation& operation) const;
+  void VisitComponent(uint32_t component, StateArchive& archive);
+  // The operation, which is beginning: true if it is replayed, and will end by itself.
+  bool BeginInComponent(uint32_t running);
+  void BeginComponentEpisode(uint32_t component, const Running& first);
+  std::vector<Pending> CallsWith(const Running& first) const;
+  // The episode that begins in the state with this call, if it can happen as it is known.
+  uint32_t FindKnown(uint32_t component, const Running& first, uint32_t state);
+  bool AreCalls(const Episode& episode, const std::vector<Pending>& calls) const;
+  bool CanReplay(const Component& component, const std::vector<Pending>& calls,
+                 const Episode& episode) const;
+  int64_t NextDisturbancePs(bool by_faults) const;
+  void EndInComponent(const Running& running);
+  void FinishReplay(uint32_t component);
+  void FinishComponentRecording(uint32_t component);
+  void ForgetEpisodesOf(uint32_t part);
+
   ReplayChoice ChoiceOf(const JobCollective& collective) const;
   PlanKey KeyOf(const JobCollective& collective) const;
   Plan& PlanOf(const JobCollective& collective);
@@ -354,6 +405,10 @@ class ReplayEngine final : private LaneObserver {
   std::optional<Recording> recording_;
   int64_t next_disturbance_ps_ = kNeverPs;
   uint32_t misses_ = 0;  // in a row
+  // Without components nothing is looked for in them.
+  std::unique_ptr<NvlinkComponents> nvlinks_;
+  std::vector<Component> components_;
+  EpisodeCache component_cache_;
   // Equal for calls that do the same: by collective, and by program and index for point-to-point.
   std::vector<uint32_t> plan_of_collective_;
   std::vector<std::vector<uint32_t>> plan_of_p2p_;

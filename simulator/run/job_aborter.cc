@@ -16,6 +16,7 @@ namespace {
 // PyTorch's ProcessGroupNCCL looks for errors of its communicators about every 100 ms and ends the
 // process then; the launcher ends the others.
 constexpr int64_t kErrorPollPs = kPsPerSecond / 10;
+static_assert(kErrorPollPs >= ReplayEngine::kAbortNoticePs);
 // Its default time-out of a collective (kProcessGroupNCCLDefaultTimeout).
 constexpr int64_t kCollectiveTimeoutPs = 600 * kPsPerSecond;
 

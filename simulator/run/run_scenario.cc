@@ -70,6 +70,21 @@ ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorIm
   return network;
 }
 
+ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
+  ReplayRules rules{.nccl = scenario.nccl,
+                    .net_ib = scenario.net_ib,
+                    .gpu = scenario.gpu,
+                    .cache = options.replay_cache,
+                    .seed = scenario.seed,
+                    .may_halt = scenario.restart.restarts,
+                    .keep_paths = !scenario.faults.empty()};
+  for (const FaultSpec& fault : scenario.faults) {
+    rules.faulty_links.insert(rules.faulty_links.end(), fault.links.begin(), fault.links.end());
+    rules.faulty_gpus.insert(rules.faulty_gpus.end(), fault.gpus.begin(), fault.gpus.end());
+  }
+  return rules;
+}
+
 // Everything of one simulation, in the order it is built.
 class Simulation {
  public:
@@ -83,13 +98,7 @@ class Simulation {
         routing_(scenario.fabric, scenario.seed),
         losses_(scenario.faults.size()) {
     replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_,
-                                             ReplayRules{.nccl = scenario.nccl,
-                                                         .net_ib = scenario.net_ib,
-                                                         .gpu = scenario.gpu,
-                                                         .cache = options.replay_cache,
-                                                         .seed = scenario.seed,
-                                                         .keep_paths = !scenario.faults.empty()},
-                                             scenario.nic, losses_);
+                                             RulesOf(scenario, options), scenario.nic, losses_);
     network_->SetSink(replay_->executor());
     network_->SetRouting(routing_);
     faults_ = std::make_unique<FaultInjector>(

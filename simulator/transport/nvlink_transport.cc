@@ -32,6 +32,7 @@ NvlinkTransport::NvlinkTransport(const FabricGraph& graph, FabricNetwork& networ
     : graph_(graph),
       network_(network),
       listener_(listener),
+      flows_of_gpu_(graph.gpus().size()),
       ports_(graph.gpus().size()),
       packet_payload_bytes_(graph.nvlink.packet_payload_bytes),
       full_packet_wire_bytes_(static_cast<uint32_t>(WireBytes(graph.nvlink.packet_payload_bytes))) {
@@ -120,7 +121,9 @@ uint32_t NvlinkTransport::AddFlow(const Flow& flow, uint32_t first_path) {
   flows_.push_back(flow);
   flows_base_ = reinterpret_cast<const char*>(flows_.data());
   first_paths_.push_back(first_path);
-  return static_cast<uint32_t>(flows_.size() - 1);
+  const auto id = static_cast<uint32_t>(flows_.size() - 1);
+  flows_of_gpu_[flow.port].push_back(id);
+  return id;
 }
 
 void NvlinkTransport::Append(Port& port, uint32_t flow_id) {
@@ -272,14 +275,26 @@ void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
 void NvlinkTransport::Visit(StateArchive& archive) {
   archive.Constant(flows_.size());
   archive.Constant(groups_.size());
-  for (Flow& flow : flows_) {
-    archive.Require(!flow.active && flow.sent == flow.posted);
-    archive.Value(flow.position);
+  for (Flow& flow : flows_) Visit(flow, archive);
+  for (Port& port : ports_) Visit(port, archive);
+}
+
+void NvlinkTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
+  for (const uint32_t gpu : gpus) {
+    archive.Constant(flows_of_gpu_[gpu].size());
+    for (const uint32_t flow : flows_of_gpu_[gpu]) Visit(flows_[flow], archive);
+    Visit(ports_[gpu], archive);
   }
-  for (Port& port : ports_) {
-    archive.Require(!port.event_pending);
-    archive.Instant(port.free_ps);
-  }
+}
+
+void NvlinkTransport::Visit(Flow& flow, StateArchive& archive) {
+  archive.Require(!flow.active && flow.sent == flow.posted);
+  archive.Value(flow.position);
+}
+
+void NvlinkTransport::Visit(Port& port, StateArchive& archive) {
+  archive.Require(!port.event_pending);
+  archive.Instant(port.free_ps);
 }
 
 std::vector<NvlinkTransport::PlanePath> NvlinkTransport::PathsOf(uint32_t flow_id) const {

@@ -64,6 +64,8 @@ class NvlinkTransport {
 
   // What decides what comes once no message is under way.
   void Visit(StateArchive& archive);
+  // The same of what these GPUs send.
+  void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
 
   TimingWheel::PrefetchTable FlowTable() const { return {&flows_base_, sizeof(Flow)}; }
   uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
@@ -156,6 +158,8 @@ class NvlinkTransport {
   uint32_t ConnectionOf(const Packet& packet) const;
 
   uint32_t AddFlow(const Flow& flow, uint32_t first_path);
+  static void Visit(Flow& flow, StateArchive& archive);
+  static void Visit(Port& port, StateArchive& archive);
   // The next message of the flow, at its port in turn.
   void Enqueue(uint32_t flow, uint32_t bytes);
   void FindPlanes();
@@ -173,6 +177,7 @@ class NvlinkTransport {
   std::vector<Flow> flows_;
   const char* flows_base_ = nullptr;   // where they are, for the engine's prefetches
   std::vector<uint32_t> first_paths_;  // by flow: over plane 0
+  std::vector<std::vector<uint32_t>> flows_of_gpu_;
   // By GPU, to and from its NVSwitches in the order of their numbers: what paths are made of, where
   // two GPUs have the same NVSwitches. A few bytes of them are used where paths would take many.
   std::vector<LinkId> up_links_;

@@ -141,5 +141,34 @@ TEST(ProgramOrderTest, ATrialIsTakenBack) {
   EXPECT_EQ(rank.order.computed_until_ps(0), 35);
 }
 
+constexpr auto kIsCollective = [](const JobOperation& operation) {
+  return !operation.is_compute();
+};
+
+bool CollectivesAreInTurn(const std::vector<JobOperation>& program) {
+  return AreInTurn(JobOf(program, 0), program, kIsCollective);
+}
+
+TEST(ProgramOrderTest, OperationsOfAStreamAreInTurn) {
+  EXPECT_TRUE(CollectivesAreInTurn({Collective(0, 0, 5), Compute(1, 7), Collective(1, 0, 5)}));
+  EXPECT_FALSE(CollectivesAreInTurn({Collective(0, 0, 5), Collective(1, 1, 5)}));
+}
+
+TEST(ProgramOrderTest, OperationsOfSeveralStreamsAreInTurnWhereTheyWaitForOneAnother) {
+  EXPECT_TRUE(CollectivesAreInTurn({Collective(0, 0, 5), Collective(0, 1, 5)}));
+  EXPECT_TRUE(CollectivesAreInTurn({Collective(0, 0, 5), Collective(1, 1, 5, 0)}));
+  // The third waits for the first alone.
+  EXPECT_FALSE(
+      CollectivesAreInTurn({Collective(0, 0, 5), Collective(1, 1, 5, 0), Collective(2, 2, 5, 0)}));
+}
+
+TEST(ProgramOrderTest, TheLeastGapIsWhatTheStreamComputesUntilTheNext) {
+  const std::vector<JobOperation> program = {Collective(0, 0, 1), Compute(0, 20), Compute(1, 300),
+                                             Collective(1, 0, 4), Collective(1, 1, 50)};
+  EXPECT_EQ(LeastGapPs(program, 0, kIsCollective), 24);
+  EXPECT_EQ(LeastGapPs(program, 3, kIsCollective), 0);
+  EXPECT_EQ(LeastGapPs(program, 4, kIsCollective), kNeverPs);
+}
+
 }  // namespace
 }  // namespace railyard
