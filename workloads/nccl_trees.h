@@ -33,4 +33,8 @@ TreePlace PlaceInDoubleTree(uint32_t node_count, uint32_t node, bool second);
 std::vector<std::vector<TreePlace>> BuildTrees(const CommunicatorLayout& layout,
                                                uint32_t graph_channels, uint32_t channel_count);
 
+// The same chains alone: the heads have nobody above.
+std::vector<std::vector<TreePlace>> BuildChains(const CommunicatorLayout& layout,
+                                                uint32_t graph_channels, uint32_t channel_count);
+
 }  // namespace railyard

@@ -359,8 +359,9 @@ class ScheduleRun {
     const auto is_peer = [&](int32_t named, const std::vector<LanePeer>& listed) {
       const std::vector<LanePeer> ranks = PeersOf(named, listed);
       return std::all_of(ranks.begin(), ranks.end(), [&](const LanePeer& peer) {
-        const bool by_switch =
-            peer.use == ConnectionUse::kSwitchOperand || peer.use == ConnectionUse::kSwitchResult;
+        const bool by_switch = peer.use == ConnectionUse::kSwitchOperand ||
+                               peer.use == ConnectionUse::kSwitchResult ||
+                               peer.use == ConnectionUse::kNetworkSum;
         return peer.rank < rank_count_ && (by_switch || peer.rank != lane.id.rank) &&
                Find(peer.rank, listed) != nullptr;
       });

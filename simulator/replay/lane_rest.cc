@@ -34,6 +34,7 @@ void LaneExecutor::Visit(StateArchive& archive) {
   nvlink_.Visit(archive);
   rdma_.Visit(archive);
   striped_.Visit(archive);
+  aggregation_.Visit(archive);
 }
 
 }  // namespace railyard
