@@ -15,16 +15,14 @@ uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-DirectSchedule::DirectSchedule(DirectParameters parameters) : parameters_(std::move(parameters)) {
+DirectSchedule::DirectSchedule(DirectParameters parameters)
+    : ExchangeSchedule(parameters.rank_count, parameters.shares, parameters.message_rule),
+      parameters_(std::move(parameters)) {
   SIM_CHECK(parameters_.rank_count >= 2 && parameters_.chunk_bytes > 0,
             "a direct schedule needs two ranks and a chunk size");
   SIM_CHECK(Is(CollectiveKind::kAllReduce) || Is(CollectiveKind::kAllGather) ||
                 Is(CollectiveKind::kReduceScatter),
             "direct exchange is for AllReduce, AllGather and ReduceScatter");
-}
-
-uint32_t DirectSchedule::BatchCount(uint32_t /*rank*/, uint32_t channel) const {
-  return parameters_.shares[channel].bytes != 0 ? 1 : 0;
 }
 
 LanePeers DirectSchedule::PeersOf(const LaneId& lane) const {
@@ -38,7 +36,7 @@ LanePeers DirectSchedule::PeersOf(const LaneId& lane) const {
 }
 
 uint64_t DirectSchedule::PartBytes(uint32_t channel) const {
-  const uint64_t bytes = parameters_.shares[channel].bytes;
+  const uint64_t bytes = ShareOf(channel).bytes;
   if (!Is(CollectiveKind::kAllReduce)) return bytes;
   return DivideUp(DivideUp(bytes, parameters_.rank_count), kPartGrainBytes) * kPartGrainBytes;
 }
@@ -49,7 +47,7 @@ uint64_t DirectSchedule::ChunkCount(uint32_t channel) const {
 
 // Of AllReduce the last parts may be shorter, or empty.
 Step DirectSchedule::ChunkOf(uint32_t channel, uint64_t part, uint64_t chunk) const {
-  const ChannelShare& share = parameters_.shares[channel];
+  const ChannelShare& share = ShareOf(channel);
   const uint64_t part_bytes = PartBytes(channel);
   const uint64_t begin = chunk * parameters_.chunk_bytes;
   const uint64_t end = std::min(part_bytes, begin + parameters_.chunk_bytes);

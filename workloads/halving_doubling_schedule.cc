@@ -17,16 +17,13 @@ uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 }  // namespace
 
 HalvingDoublingSchedule::HalvingDoublingSchedule(HalvingDoublingParameters parameters)
-    : parameters_(std::move(parameters)),
+    : ExchangeSchedule(parameters.rank_count, parameters.shares, parameters.message_rule),
+      parameters_(std::move(parameters)),
       places_(std::bit_floor(parameters_.rank_count)),
       halvings_(static_cast<uint32_t>(std::countr_zero(places_))),
       folded_(parameters_.rank_count - places_) {
   SIM_CHECK(parameters_.rank_count >= 2 && parameters_.chunk_bytes > 0,
             "a halving-doubling schedule needs two ranks and a chunk size");
-}
-
-uint32_t HalvingDoublingSchedule::BatchCount(uint32_t /*rank*/, uint32_t channel) const {
-  return parameters_.shares[channel].bytes != 0 ? 1 : 0;
 }
 
 bool HalvingDoublingSchedule::IsFolded(uint32_t rank) const {
@@ -58,7 +55,7 @@ LanePeers HalvingDoublingSchedule::PeersOf(const LaneId& lane) const {
 // The share in p blocks, of which the last may be shorter, or empty.
 HalvingDoublingSchedule::Range HalvingDoublingSchedule::Blocks(uint32_t channel, uint64_t first,
                                                                uint64_t count) const {
-  const uint64_t bytes = parameters_.shares[channel].bytes;
+  const uint64_t bytes = ShareOf(channel).bytes;
   const uint64_t block = DivideUp(DivideUp(bytes, places_), kBlockGrainBytes) * kBlockGrainBytes;
   return {std::min(bytes, first * block), std::min(bytes, (first + count) * block)};
 }
@@ -137,7 +134,7 @@ Step HalvingDoublingSchedule::StepAt(const LaneId& lane, uint64_t step) const {
   const Range& range = place.is_send ? phase.sent : phase.received;
   const uint64_t begin = range.begin + place.number * parameters_.chunk_bytes;
   Step result;
-  result.offset_bytes = parameters_.shares[lane.channel].offset_bytes + begin;
+  result.offset_bytes = ShareOf(lane.channel).offset_bytes + begin;
   result.bytes = std::min(parameters_.chunk_bytes, range.end - begin);
   if (place.is_send) {
     result.send_to = static_cast<int32_t>(phase.peer);

@@ -13,6 +13,7 @@
 #include "workloads/channel_split.h"
 #include "workloads/exchange_order.h"
 #include "workloads/schedule.h"
+#include "workloads/shaped_schedule.h"
 
 namespace railyard {
 
@@ -23,20 +24,11 @@ struct HalvingDoublingParameters {
   MessageRule message_rule;
 };
 
-class HalvingDoublingSchedule final : public CollectiveSchedule {
+class HalvingDoublingSchedule final : public ExchangeSchedule {
  public:
   // Precondition: at least two ranks.
   explicit HalvingDoublingSchedule(HalvingDoublingParameters parameters);
 
-  uint32_t rank_count() const override { return parameters_.rank_count; }
-  uint32_t channel_count() const override {
-    return static_cast<uint32_t>(parameters_.shares.size());
-  }
-  const MessageRule& message_rule() const override { return parameters_.message_rule; }
-  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
-  uint32_t LaneCount(uint32_t /*rank*/, uint32_t /*channel*/, uint32_t /*batch*/) const override {
-    return 1;
-  }
   LanePeers PeersOf(const LaneId& lane) const override;
   uint64_t StepCount(const LaneId& lane) const override;
   Step StepAt(const LaneId& lane, uint64_t step) const override;

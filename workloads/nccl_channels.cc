@@ -38,20 +38,6 @@ uint32_t MaxChannels(uint32_t version) {
   return version >= 22500 ? 64 : 32;
 }  // src/include/device.h
 
-// Ranks of each node in the order of their GPUs.
-std::vector<std::vector<uint32_t>> RanksByNode(const CommunicatorLayout& layout) {
-  std::vector<std::vector<uint32_t>> nodes(layout.node_count());
-  for (uint32_t rank = 0; rank < layout.ranks.size(); ++rank) {
-    nodes[layout.ranks[rank].node].push_back(rank);
-  }
-  for (auto& ranks : nodes) {
-    std::stable_sort(ranks.begin(), ranks.end(), [&](uint32_t a, uint32_t b) {
-      return layout.ranks[a].local_index < layout.ranks[b].local_index;
-    });
-  }
-  return nodes;
-}
-
 struct RingPlan {
   uint32_t ring_count = 0;  // before duplication
   RingPattern pattern = RingPattern::kPairs;
@@ -267,6 +253,19 @@ uint32_t CommunicatorLayout::node_count() const {
   uint32_t count = 0;
   for (const RankPlace& place : ranks) count = std::max(count, place.node + 1);
   return count;
+}
+
+std::vector<std::vector<uint32_t>> RanksByNode(const CommunicatorLayout& layout) {
+  std::vector<std::vector<uint32_t>> nodes(layout.node_count());
+  for (uint32_t rank = 0; rank < layout.ranks.size(); ++rank) {
+    nodes[layout.ranks[rank].node].push_back(rank);
+  }
+  for (auto& ranks : nodes) {
+    std::stable_sort(ranks.begin(), ranks.end(), [&](uint32_t a, uint32_t b) {
+      return layout.ranks[a].local_index < layout.ranks[b].local_index;
+    });
+  }
+  return nodes;
 }
 
 std::optional<uint32_t> ParseNcclVersion(const std::string& text) {

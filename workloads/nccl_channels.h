@@ -50,6 +50,9 @@ struct CommunicatorLayout {
   uint32_t node_count() const;
 };
 
+// Ranks of each node in the order of their GPUs.
+std::vector<std::vector<uint32_t>> RanksByNode(const CommunicatorLayout& layout);
+
 // NCCL's variables, by its own names (without NCCL_), with the defaults of the stated version.
 struct NcclSettings {
   uint32_t version = 22705;  // as ncclGetVersion: 2.27.5
@@ -62,7 +65,8 @@ struct NcclSettings {
   uint64_t p2p_nvl_chunksize_bytes = 512u << 10;
   bool nvls_enable = true;
   uint64_t nvls_chunksize_bytes = 128u << 10;
-  uint32_t pat_enable = 2;  // 0: never; 1: wherever it can be; 2: where every node has one rank
+  uint32_t pat_enable = 2;      // 0: never; 1: wherever it can be; 2: where every node has one rank
+  bool collnet_enable = false;  // the network's switches add up (SHARP)
   uint32_t nchannels_per_net_peer = 0;  // 0: not set
   // ALGO and PROTO: bit n is enumerator n of Algorithm and Protocol, allowed to be chosen.
   uint32_t algorithms = UINT32_MAX;

@@ -7,6 +7,8 @@
 
 #include "simulator/diagnostics/check.h"
 #include "workloads/channel_split.h"
+#include "workloads/collnet_chain_schedule.h"
+#include "workloads/collnet_direct_schedule.h"
 #include "workloads/direct_schedule.h"
 #include "workloads/explicit_schedule.h"
 #include "workloads/halving_doubling_schedule.h"
@@ -19,6 +21,7 @@ namespace {
 
 constexpr uint64_t kSteps = 8;  // NCCL_STEPS: slots of a connection
 constexpr uint32_t kFirstPatVersion = 22300;
+constexpr uint32_t kCollnetHeadsMax = 8;  // NCCL_MAX_DIRECT_ARITY + 1
 
 // Of one slot of a connection, by protocol (src/init.cc, DEFAULT_LL_BUFFSIZE,
 // DEFAULT_LL128_BUFFSIZE; Simple: NCCL_BUFFSIZE), how much is payload, and what a chunk is a
@@ -154,20 +157,23 @@ bool IsOf(const ExplicitAlgorithm& algorithm, const JobCollective& collective,
          (!has_root || algorithm.root == collective.root);
 }
 
-// Ranks by node, in the order of their GPUs; nullptr unless every node has as many, two at least.
-std::shared_ptr<const NvlsTable> MakeNvlsTable(const CommunicatorLayout& layout) {
-  if (!layout.nvswitch || layout.generation < GpuGeneration::kHopper) return nullptr;
-  std::vector<std::vector<uint32_t>> nodes(layout.node_count());
-  for (uint32_t rank = 0; rank < layout.ranks.size(); ++rank) {
-    nodes[layout.ranks[rank].node].push_back(rank);
-  }
-  for (auto& ranks : nodes) {
-    if (ranks.size() != nodes.front().size() || ranks.size() < 2) return nullptr;
-    std::sort(ranks.begin(), ranks.end(), [&](uint32_t a, uint32_t b) {
-      return layout.ranks[a].local_index < layout.ranks[b].local_index;
-    });
-  }
-  return std::make_shared<NvlsTable>(std::move(nodes));
+// Ranks by node, in the order of their GPUs; nullptr unless every node has as many.
+std::shared_ptr<const HeadTable> MakeHeadTable(const CommunicatorLayout& layout) {
+  std::vector<std::vector<uint32_t>> nodes = RanksByNode(layout);
+  const auto is_equal = [&](const auto& ranks) { return ranks.size() == nodes.front().size(); };
+  if (!std::all_of(nodes.begin(), nodes.end(), is_equal)) return nullptr;
+  return std::make_shared<HeadTable>(std::move(nodes));
+}
+
+// calcCollChunking (src/enqueue.cc), CollNetDirect and CollNetChain: smaller chunks while there are
+// too few for the depth of what they go through. `chunks`: worked on at a time.
+uint64_t CollnetChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t chunks, uint64_t depth,
+                           uint64_t fewest) {
+  const auto loops = [&] { return bytes / (chunks * chunk_bytes); };
+  while (loops() < depth * 64 && chunk_bytes > 128u << 10) chunk_bytes /= 2;
+  while (loops() < depth * 8 && chunk_bytes > 64u << 10) chunk_bytes /= 2;
+  while (loops() < fewest && chunk_bytes > 32u << 10) chunk_bytes /= 2;
+  return chunk_bytes;
 }
 
 // calcCollChunking (src/enqueue.cc), NVLS and NVLSTree: smaller chunks for smaller messages.
@@ -199,12 +205,18 @@ NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
   }
   const auto rank_count = static_cast<uint32_t>(layout_.ranks.size());
   if (rank_count < 2) return;
-  if (settings_.nvls_enable) nvls_ = MakeNvlsTable(layout_);
+  heads_ = MakeHeadTable(layout_);
   const auto channel_count = static_cast<uint32_t>(channels_.rings.size());
   trees_ = std::make_shared<TreeTable>(
       BuildTrees(layout_, channels_.graph_channel_count, channel_count, channels_.mesh_rings));
-  tuner_.emplace(SearchedPlatform(layout_, static_cast<uint32_t>(channels_.mesh_rings.size())),
-                 TunedCommunicator{rank_count, layout_.node_count(), channel_count},
+  TunerPlatform platform =
+      SearchedPlatform(layout_, static_cast<uint32_t>(channels_.mesh_rings.size()));
+  if (HasCollnet()) {
+    platform.collnet = platform.tree;  // assumed: the search is for the same paths to the same NICs
+    chains_ = std::make_shared<TreeTable>(
+        BuildChains(layout_, channels_.graph_channel_count, channel_count, channels_.mesh_rings));
+  }
+  tuner_.emplace(platform, TunedCommunicator{rank_count, layout_.node_count(), channel_count},
                  settings_.version, settings_.pat_enable);
 }
 
@@ -240,12 +252,17 @@ bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
   switch (algorithm) {
     case Algorithm::kTree:
       return kind == CollectiveKind::kAllReduce;
+    case Algorithm::kCollnetDirect:
+    case Algorithm::kCollnetChain:
+      return HasCollnet() && heads_->heads() <= kCollnetHeadsMax &&
+             kind == CollectiveKind::kAllReduce;
     case Algorithm::kNvls:
-      return nvls_ != nullptr && layout_.node_count() == 1 &&
-             (kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
-              kind == CollectiveKind::kReduceScatter);
+      if (!HasNvls()) return false;
+      if (layout_.node_count() > 1) return HasCollnet() && kind == CollectiveKind::kAllReduce;
+      return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+             kind == CollectiveKind::kReduceScatter;
     case Algorithm::kNvlsTree:
-      return nvls_ != nullptr && layout_.node_count() > 1 && kind == CollectiveKind::kAllReduce;
+      return HasNvls() && layout_.node_count() > 1 && kind == CollectiveKind::kAllReduce;
     case Algorithm::kPat:
       return settings_.version >= kFirstPatVersion && settings_.pat_enable != 0 &&
              (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter);
@@ -257,6 +274,16 @@ bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
     default:
       return true;
   }
+}
+
+bool NcclPlanner::HasNvls() const {
+  return settings_.nvls_enable && layout_.nvswitch &&
+         layout_.generation >= GpuGeneration::kHopper && heads_ != nullptr && heads_->heads() >= 2;
+}
+
+// Two nodes are enough (NCCL_COLLNET_NODE_THRESHOLD); the heads of all nodes are the same.
+bool NcclPlanner::HasCollnet() const {
+  return settings_.collnet_enable && layout_.node_count() > 1 && heads_ != nullptr;
 }
 
 // NVLS_NCHANNELS_SM90 and _SM100 (src/transport/nvls.cc).
@@ -276,6 +303,10 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::Plan(const JobCollective&
       return PlanRing(collective, choice.protocol);
     case Algorithm::kTree:
       return PlanTree(collective, choice.protocol);
+    case Algorithm::kCollnetDirect:
+      return PlanCollnetDirect(collective);
+    case Algorithm::kCollnetChain:
+      return PlanCollnetChain(collective);
     case Algorithm::kNvls:
     case Algorithm::kNvlsTree:
       return PlanNvls(collective, choice);
@@ -348,8 +379,17 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollect
   parameters.kind = collective.kind;
   parameters.block_bytes = elements.count * elements.bytes;
   parameters.channel_count = NvlsChannelCount();
-  const uint64_t heads = nvls_->heads();
-  if (choice.algorithm == Algorithm::kNvls) {
+  const uint64_t heads = heads_->heads();
+  if (choice.algorithm == Algorithm::kNvls && layout_.node_count() > 1) {
+    parameters.network_sum = true;
+    // Where NCCL expects less than 150 GB/s, no more than 32 KiB.
+    const double gb_per_s =
+        tuner_->ModelOf(collective.kind, choice.algorithm, choice.protocol).gb_per_s;
+    const uint64_t chunk_bytes_max = gb_per_s < 150 ? 32u << 10 : settings_.nvls_chunksize_bytes;
+    parameters.chunk_bytes =
+        NvlsChunkBytes(std::min(settings_.nvls_chunksize_bytes, chunk_bytes_max),
+                       parameters.block_bytes, heads * parameters.channel_count);
+  } else if (choice.algorithm == Algorithm::kNvls) {
     parameters.shares = SharesOf(collective, choice, parameters.channel_count);
     uint64_t share_bytes = 0;
     for (const ChannelShare& share : parameters.shares) {
@@ -362,7 +402,40 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollect
                            heads * parameters.channel_count, layout_.node_count());
   }
   parameters.chunk_bytes = std::min(parameters.chunk_bytes, settings_.buffsize_bytes / kSteps);
-  return std::make_shared<NvlsSchedule>(nvls_, std::move(parameters));
+  return std::make_shared<NvlsSchedule>(heads_, std::move(parameters));
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanCollnetDirect(
+    const JobCollective& collective) const {
+  const ReplayChoice choice = {Algorithm::kCollnetDirect, Protocol::kSimple};
+  const Elements elements = ElementsOf(collective);
+  const SlotRule slot = SlotRuleOf(choice.protocol, settings_);
+  const uint64_t heads = heads_->heads();
+  CollnetDirectParameters parameters;
+  parameters.bytes = elements.count * elements.bytes;
+  parameters.channel_count = rings_->channel_count();
+  const uint64_t depth = heads == 1 ? 1 : 2;
+  parameters.chunk_bytes = CollnetChunkBytes(slot.payload_bytes, parameters.bytes,
+                                             parameters.channel_count * heads, depth, depth * 8);
+  parameters.message_rule =
+      MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes);
+  return std::make_shared<CollnetDirectSchedule>(heads_, std::move(parameters));
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanCollnetChain(
+    const JobCollective& collective) const {
+  const ReplayChoice choice = {Algorithm::kCollnetChain, Protocol::kSimple};
+  const Elements elements = ElementsOf(collective);
+  const SlotRule slot = SlotRuleOf(choice.protocol, settings_);
+  CollnetChainParameters parameters;
+  parameters.bytes = elements.count * elements.bytes;
+  constexpr uint64_t kChunkBytesMax = 256u << 10;
+  const uint64_t depth = heads_->heads();
+  parameters.chunk_bytes = CollnetChunkBytes(std::min(kChunkBytesMax, slot.payload_bytes),
+                                             parameters.bytes, chains_->size(), depth, depth);
+  parameters.message_rule =
+      MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes);
+  return std::make_shared<CollnetChainSchedule>(chains_, std::move(parameters));
 }
 
 NcclPlanner::ExchangePlan NcclPlanner::PlanExchange(const JobCollective& collective,
@@ -437,6 +510,7 @@ ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t t
                                      ConnectionUse use) const {
   const RankPlace& source = layout_.ranks[from];
   const RankPlace& target = layout_.ranks[to];
+  if (use == ConnectionUse::kNetworkSum) return {true, source.local_index};
   if (source.node == target.node) return {false, source.local_index};
   switch (use) {
     case ConnectionUse::kRing:
@@ -448,6 +522,7 @@ ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t t
     case ConnectionUse::kSwitchResult:
       SIM_CHECK(false, "NVSwitches join the GPUs of one server");
       break;
+    case ConnectionUse::kNetworkSum:
     case ConnectionUse::kPointToPoint:
       break;
   }

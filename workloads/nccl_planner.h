@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "workloads/head_table.h"
 #include "workloads/job.h"
 #include "workloads/nccl_channels.h"
 #include "workloads/nccl_tuner.h"
@@ -39,8 +40,10 @@ class NcclPlanner {
 
   const CommunicatorLayout& layout() const { return layout_; }
   const CommunicatorChannels& channels() const { return channels_; }
-  const TreeTable& trees() const { return *trees_; }     // by channel
-  const NvlsTable* nvls() const { return nvls_.get(); }  // nullptr: no NVLink SHARP here
+  const TreeTable& trees() const { return *trees_; }  // by channel
+  // Whether the GPUs of a server have NVLink SHARP; whether the network adds up what servers have.
+  bool HasNvls() const;
+  bool HasCollnet() const;
   const P2pOrder& p2p_order() const { return p2p_order_; }
 
   // What a collective runs as: what `stated` fixes, the rest as NCCL's tuner chooses among what has
@@ -66,6 +69,9 @@ class NcclPlanner {
                                                      Protocol protocol) const;
   std::shared_ptr<const CollectiveSchedule> PlanNvls(const JobCollective& collective,
                                                      const ReplayChoice& choice) const;
+  std::shared_ptr<const CollectiveSchedule> PlanCollnetDirect(
+      const JobCollective& collective) const;
+  std::shared_ptr<const CollectiveSchedule> PlanCollnetChain(const JobCollective& collective) const;
   // What schedules have in common whose ranks meet in pairs, in slots of Simple.
   struct ExchangePlan {
     uint64_t block_bytes = 0;
@@ -89,8 +95,9 @@ class NcclPlanner {
   CommunicatorChannels channels_;
   std::shared_ptr<const RingTable> rings_;
   std::shared_ptr<const TreeTable> trees_;
-  std::shared_ptr<const NvlsTable> nvls_;
-  std::optional<NcclTuner> tuner_;  // of two ranks or more
+  std::shared_ptr<const TreeTable> chains_;  // where there is CollNet
+  std::shared_ptr<const HeadTable> heads_;   // nullptr: nodes with different numbers of GPUs
+  std::optional<NcclTuner> tuner_;           // of two ranks or more
   P2pOrder p2p_order_;
   std::vector<bool> gpu_taken_;  // [node * gpus_per_server + local_index]: a rank of ours is there
 };

@@ -39,20 +39,6 @@ TreePlace Renumber(TreePlace place, Map map) {
   return place;
 }
 
-// Each node's ranks in the order of their GPUs.
-std::vector<std::vector<uint32_t>> ChainsByNode(const CommunicatorLayout& layout) {
-  std::vector<std::vector<uint32_t>> nodes(layout.node_count());
-  for (uint32_t rank = 0; rank < layout.ranks.size(); ++rank) {
-    nodes[layout.ranks[rank].node].push_back(rank);
-  }
-  for (auto& ranks : nodes) {
-    std::sort(ranks.begin(), ranks.end(), [&](uint32_t a, uint32_t b) {
-      return layout.ranks[a].local_index < layout.ranks[b].local_index;
-    });
-  }
-  return nodes;
-}
-
 }  // namespace
 
 TreePlace PlaceInDoubleTree(uint32_t node_count, uint32_t node, bool second) {
@@ -66,11 +52,14 @@ TreePlace PlaceInDoubleTree(uint32_t node_count, uint32_t node, bool second) {
                   [node_count](uint32_t x) { return (x + 1) % node_count; });
 }
 
-std::vector<std::vector<TreePlace>> BuildTrees(
+namespace {
+
+// `is_joined`: over the nodes, by double binary trees.
+std::vector<std::vector<TreePlace>> BuildPlaces(
     const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
-    const std::vector<std::vector<uint32_t>>& mesh_rings) {
+    const std::vector<std::vector<uint32_t>>& mesh_rings, bool is_joined) {
   SIM_CHECK(graph_channels > 0, "no channels to make trees of");
-  const auto nodes = ChainsByNode(layout);
+  const auto nodes = RanksByNode(layout);
   const auto node_count = static_cast<uint32_t>(nodes.size());
   // Where a channel's chain begins: the GPU next to the channel's NIC; in a single server, always
   // the first.
@@ -104,6 +93,7 @@ std::vector<std::vector<TreePlace>> BuildTrees(
         tree[upper].down[0] = static_cast<int32_t>(lower);
         tree[lower].up = static_cast<int32_t>(upper);
       }
+      if (!is_joined) continue;
       const TreePlace among_nodes = PlaceInDoubleTree(node_count, node, second);
       TreePlace& head = tree[rank_at(node, 0)];
       head.up = head_rank(among_nodes.up);
@@ -114,6 +104,20 @@ std::vector<std::vector<TreePlace>> BuildTrees(
     }
   }
   return trees;
+}
+
+}  // namespace
+
+std::vector<std::vector<TreePlace>> BuildTrees(
+    const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
+    const std::vector<std::vector<uint32_t>>& mesh_rings) {
+  return BuildPlaces(layout, graph_channels, channel_count, mesh_rings, true);
+}
+
+std::vector<std::vector<TreePlace>> BuildChains(
+    const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
+    const std::vector<std::vector<uint32_t>>& mesh_rings) {
+  return BuildPlaces(layout, graph_channels, channel_count, mesh_rings, false);
 }
 
 }  // namespace railyard

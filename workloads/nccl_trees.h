@@ -35,4 +35,9 @@ std::vector<std::vector<TreePlace>> BuildTrees(
     const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
     const std::vector<std::vector<uint32_t>>& mesh_rings = {});
 
+// The same chains alone: the heads have nobody above.
+std::vector<std::vector<TreePlace>> BuildChains(
+    const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
+    const std::vector<std::vector<uint32_t>>& mesh_rings = {});
+
 }  // namespace railyard

@@ -39,6 +39,13 @@ constexpr double kNvlsBefore221Us = 23.0;
 constexpr double kNvlsTreeNetworkUs = 20.9;
 constexpr double kNvlsTreeNetworkBefore228Us = 14.0;
 constexpr double kPatNetworkUs = 14.0;
+constexpr double kNvlsNetworkUs = 18.0;  // with CollNet
+constexpr double kCollnetDirectLocalUs = 3.7;
+constexpr double kCollnetDirectGpuUs = 0.4;
+constexpr double kCollnetDirectNetworkUs = 31.0;
+constexpr double kCollnetChainLocalUs = 2.8;
+constexpr double kCollnetChainNetworkUs = 30.0;
+constexpr uint32_t kCollnetGpusPerNodeMax = 8;  // NCCL_MAX_DIRECT_ARITY + 1
 constexpr double kTreeSimpleBefore222Us = 28.0;
 
 constexpr std::array<ByNodes, kGpuGenerationCount> kLlMax = {
@@ -172,6 +179,19 @@ double NcclTuner::PatGbPerS() const {
   return platform_.ring.channel_count * NodeBandwidth(platform_.ring) * 0.75;
 }
 
+// Half of what the bus carries, as of everything that goes up and comes down again; CollNetDirect
+// wants a NIC for every GPU.
+double NcclTuner::CollnetGbPerS(Algorithm algorithm) const {
+  const SearchedGraph& graph = platform_.collnet;
+  double gb_per_s = graph.channel_count * graph.intra_gb_per_s;
+  if (algorithm == Algorithm::kCollnetDirect) {
+    const double gpus_per_nic = static_cast<double>(ranks_per_node_) / graph.channel_count;
+    gb_per_s /= gpus_per_nic - (gpus_per_nic - 1) / 2;
+    if (platform_.generation >= GpuGeneration::kHopper) gb_per_s *= 0.85;
+  }
+  return gb_per_s * 0.5;
+}
+
 double NcclTuner::LatencyUs(CollectiveKind kind, Algorithm algorithm, int protocol) const {
   const auto p = static_cast<size_t>(protocol);
   const double nodes = communicator_.node_count;
@@ -187,7 +207,14 @@ double NcclTuner::LatencyUs(CollectiveKind kind, Algorithm algorithm, int protoc
       return base_us + 2 * ((ranks_per_node_ - 1) * tree_us(local) + levels * tree_us(kNetworkUs));
     }
     case Algorithm::kNvls:
-      return version_ < 22100 ? kNvlsBefore221Us : kNvlsUs;
+      return (version_ < 22100 ? kNvlsBefore221Us : kNvlsUs) + (one_node ? 0 : kNvlsNetworkUs);
+    case Algorithm::kCollnetDirect: {
+      const double others = ranks_per_node_ - 1.0;
+      return 2 * (std::min(1.0, others) * kCollnetDirectLocalUs + others * kCollnetDirectGpuUs) +
+             kCollnetDirectNetworkUs;
+    }
+    case Algorithm::kCollnetChain:
+      return 2 * (ranks_per_node_ - 1.0) * kCollnetChainLocalUs + kCollnetChainNetworkUs;
     case Algorithm::kNvlsTree:
       return (version_ < 22100 ? kNvlsBefore221Us : kNvlsUs) +
              2 * levels * (version_ < 22800 ? kNvlsTreeNetworkBefore228Us : kNvlsTreeNetworkUs);
@@ -219,9 +246,16 @@ bool NcclTuner::IsAvailable(CollectiveKind kind, Algorithm algorithm, int protoc
     case Algorithm::kTree:
       return kind == CollectiveKind::kAllReduce && platform_.tree.channel_count > 0;
     case Algorithm::kNvls:
-      return protocol == kSimple && !IsChain(kind) && communicator_.node_count == 1 &&
-             is_hopper_or_later && platform_.nvls.channel_count >= 2 &&
-             (kind == CollectiveKind::kAllReduce || ranks_per_node_ <= 32);
+      return protocol == kSimple && !IsChain(kind) && is_hopper_or_later &&
+             platform_.nvls.channel_count >= 2 &&
+             (communicator_.node_count == 1
+                  ? kind == CollectiveKind::kAllReduce || ranks_per_node_ <= 32
+                  : kind == CollectiveKind::kAllReduce && platform_.collnet.channel_count > 0);
+    case Algorithm::kCollnetDirect:
+    case Algorithm::kCollnetChain:
+      return protocol == kSimple && kind == CollectiveKind::kAllReduce &&
+             communicator_.node_count > 1 && platform_.collnet.channel_count > 0 &&
+             ranks_per_node_ <= kCollnetGpusPerNodeMax;
     case Algorithm::kNvlsTree:
       return protocol == kSimple && kind == CollectiveKind::kAllReduce &&
              communicator_.node_count > 1 && is_hopper_or_later &&
@@ -252,6 +286,9 @@ NcclTuner::Model NcclTuner::ModelOf(CollectiveKind kind, Algorithm algorithm,
       return {latency_us, NvlsTreeGbPerS()};
     case Algorithm::kPat:
       return {latency_us, PatGbPerS()};
+    case Algorithm::kCollnetDirect:
+    case Algorithm::kCollnetChain:
+      return {latency_us, CollnetGbPerS(algorithm)};
     default:
       return {latency_us, RingGbPerS(kind, p)};
   }
@@ -291,8 +328,10 @@ std::optional<double> NcclTuner::TimeUs(const TunedCall& call, Algorithm algorit
 
 std::optional<NcclTuner::Choice> NcclTuner::Choose(const TunedCall& call, Algorithm algorithm,
                                                    Protocol protocol) const {
-  constexpr std::array kAlgorithms = {Algorithm::kTree, Algorithm::kRing, Algorithm::kNvls,
-                                      Algorithm::kNvlsTree, Algorithm::kPat};
+  constexpr std::array kAlgorithms = {
+      Algorithm::kTree,         Algorithm::kRing, Algorithm::kCollnetDirect,
+      Algorithm::kCollnetChain, Algorithm::kNvls, Algorithm::kNvlsTree,
+      Algorithm::kPat};
   constexpr std::array kProtocols = {Protocol::kLl, Protocol::kLl128, Protocol::kSimple};
   std::optional<Choice> choice;
   double least_us = 0;

@@ -3,8 +3,8 @@
 // chooses between them (src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime). The times
 // are what NCCL believes; they decide what is run and are never how long it takes.
 //
-// Left out: CollNet (it needs a plug-in), tuner plug-ins, NCCL_ALGO's syntax, the LL128 caps that
-// Blackwell had before NCCL 2.29 (the later ones are used).
+// Left out: CollNetDirect's AllGather and ReduceScatter, tuner plug-ins, NCCL_ALGO's syntax, the
+// LL128 caps that Blackwell had before NCCL 2.29 (the later ones are used).
 #pragma once
 
 #include <array>
@@ -30,6 +30,7 @@ struct TunerPlatform {
   SearchedGraph ring;
   SearchedGraph tree;
   SearchedGraph nvls;
+  SearchedGraph collnet;               // none: the network's switches do not add up
   bool same_rings = false;             // every server has the same order of GPUs
   bool tree_meets_nic_on_one = false;  // NCCL_TOPO_PATTERN_TREE: one GPU has all of a channel's NIC
                                        // traffic
@@ -83,6 +84,7 @@ class NcclTuner {
   double NvlsGbPerS(CollectiveKind kind) const;
   double NvlsTreeGbPerS() const;
   double PatGbPerS() const;
+  double CollnetGbPerS(Algorithm algorithm) const;
   double LatencyUs(CollectiveKind kind, Algorithm algorithm, int protocol) const;
   bool IsAvailable(CollectiveKind kind, Algorithm algorithm, int protocol) const;
   double StepCount(CollectiveKind kind) const;

@@ -3,7 +3,8 @@
 // reduce_scatter.h): NVSwitches add up and copy, and every GPU of a server is the head of one slice
 // of the data. Warps of one CTA scatter (leave the own data where the switch finds it), reduce
 // (have the switch add up the own slice), and gather (take all slices' results). Over several
-// servers the heads of a slice form a tree (NVLSTree).
+// servers the heads of a slice form a tree (NVLSTree), or have the network's switches add up what
+// the servers have (NVLS with CollNet).
 #pragma once
 
 #include <cstdint>
@@ -13,26 +14,18 @@
 
 #include "traces/trace.h"
 #include "workloads/channel_split.h"
+#include "workloads/head_table.h"
 #include "workloads/nccl_trees.h"
 #include "workloads/schedule.h"
 
 namespace railyard {
-
-// The GPUs of a communicator by server, and each server's trees over equal heads.
-struct NvlsTable {
-  std::vector<std::vector<uint32_t>> servers;  // ranks of each, in the order of their GPUs
-  std::vector<uint32_t> server_of;             // by rank
-  std::vector<uint32_t> head_of;               // by rank: place in its server
-  // Precondition: as many ranks on every server, two at least.
-  explicit NvlsTable(std::vector<std::vector<uint32_t>> ranks_by_server);
-  uint32_t heads() const { return static_cast<uint32_t>(servers.front().size()); }
-};
 
 struct NvlsParameters {
   CollectiveKind kind = CollectiveKind::kAllReduce;  // or AllGather, ReduceScatter (one server)
   uint64_t block_bytes = 0;                          // whole vector, or one rank's block
   uint64_t chunk_bytes = 0;                          // of one head
   uint32_t channel_count = 0;
+  bool network_sum = false;  // several servers: CollNet instead of trees
   // One server: by channel. Several: empty, and channels take turns at loops of
   // channel_count x heads chunks.
   std::vector<ChannelShare> shares;
@@ -42,7 +35,7 @@ struct NvlsParameters {
 
 class NvlsSchedule final : public CollectiveSchedule {
  public:
-  NvlsSchedule(std::shared_ptr<const NvlsTable> table, NvlsParameters parameters);
+  NvlsSchedule(std::shared_ptr<const HeadTable> table, NvlsParameters parameters);
 
   uint32_t rank_count() const override { return static_cast<uint32_t>(table_->head_of.size()); }
   uint32_t channel_count() const override { return parameters_.channel_count; }
@@ -60,17 +53,13 @@ class NvlsSchedule final : public CollectiveSchedule {
  private:
   // What a lane does; lanes of a rank are numbered in this order, without those it has no use for.
   enum class Part : uint8_t { kScatter, kUp, kDown, kGather };
-  struct Chunk {
-    uint64_t offset_bytes = 0;
-    uint64_t bytes = 0;
-  };
   std::span<const Part> PartsOf(uint32_t rank, uint32_t channel) const;
   Part PartOf(const LaneId& lane) const { return PartsOf(lane.rank, lane.channel)[lane.lane]; }
   TreePlace TreeOf(uint32_t rank, uint32_t channel) const;  // among servers
   uint64_t LoopCount(uint32_t channel) const;
-  Chunk ChunkOf(uint32_t channel, uint64_t loop, uint32_t head) const;
+  SliceChunk ChunkOf(uint32_t channel, uint64_t loop, uint32_t head) const;
 
-  std::shared_ptr<const NvlsTable> table_;
+  std::shared_ptr<const HeadTable> table_;
   NvlsParameters parameters_;
 };
 

@@ -10,7 +10,9 @@
 
 namespace railyard {
 
-PatSchedule::PatSchedule(PatParameters parameters) : parameters_(std::move(parameters)) {
+PatSchedule::PatSchedule(PatParameters parameters)
+    : ExchangeSchedule(parameters.rank_count, parameters.shares, parameters.message_rule),
+      parameters_(std::move(parameters)) {
   SIM_CHECK(parameters_.rank_count >= 2 && !parameters_.shares.empty() &&
                 parameters_.shares.size() == parameters_.chunk_bytes.size(),
             "a PAT schedule needs two ranks, and a share and a chunk size for each channel");
@@ -29,12 +31,12 @@ PatSchedule::PatSchedule(PatParameters parameters) : parameters_(std::move(param
 
 uint64_t PatSchedule::PassCount(uint32_t channel) const {
   const uint64_t chunk_bytes = parameters_.chunk_bytes[channel];
-  return (parameters_.shares[channel].bytes + chunk_bytes - 1) / chunk_bytes;
+  return (ShareOf(channel).bytes + chunk_bytes - 1) / chunk_bytes;
 }
 
 // Blocks share a message while two of it fit in a chunk.
 uint32_t PatSchedule::AggregationOf(uint32_t channel) const {
-  const uint64_t share_bytes = parameters_.shares[channel].bytes;
+  const uint64_t share_bytes = ShareOf(channel).bytes;
   uint32_t aggregation = 1;
   if (share_bytes == 0) return aggregation;
   while (parameters_.chunk_bytes[channel] / (share_bytes * aggregation) >= 2 &&
@@ -133,10 +135,6 @@ PatSchedule::Operation PatSchedule::Program::At(uint64_t step) const {
   return operation;
 }
 
-uint32_t PatSchedule::BatchCount(uint32_t /*rank*/, uint32_t channel) const {
-  return parameters_.shares[channel].bytes != 0 ? 1 : 0;
-}
-
 LanePeers PatSchedule::PeersOf(const LaneId& lane) const {
   const uint32_t n = parameters_.rank_count;
   LanePeers peers;
@@ -160,7 +158,7 @@ Step PatSchedule::StepAt(const LaneId& lane, uint64_t step) const {
   const Operation operation = program.At(IsGather() ? step : program.step_count() - 1 - step);
   const Aggregate& aggregate = operation.aggregate;
   const uint64_t pass = IsGather() ? operation.pass : PassCount(lane.channel) - 1 - operation.pass;
-  const ChannelShare& share = parameters_.shares[lane.channel];
+  const ChannelShare& share = ShareOf(lane.channel);
   const uint64_t within_bytes = pass * parameters_.chunk_bytes[lane.channel];
   const uint64_t piece_bytes =
       std::min(parameters_.chunk_bytes[lane.channel], share.bytes - within_bytes);

@@ -19,6 +19,8 @@ constexpr std::array kReplayable = {
     ReplayChoice{Algorithm::kTree, Protocol::kLl},
     ReplayChoice{Algorithm::kTree, Protocol::kLl128},
     ReplayChoice{Algorithm::kTree, Protocol::kSimple},
+    ReplayChoice{Algorithm::kCollnetDirect, Protocol::kSimple},
+    ReplayChoice{Algorithm::kCollnetChain, Protocol::kSimple},
     ReplayChoice{Algorithm::kNvls, Protocol::kSimple},
     ReplayChoice{Algorithm::kNvlsTree, Protocol::kSimple},
     ReplayChoice{Algorithm::kPat, Protocol::kSimple},

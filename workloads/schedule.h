@@ -52,6 +52,9 @@ enum class ConnectionUse : uint8_t {
   kSwitchOperand,
   // NVLink SHARP: the switch copies what the sender stores to all receivers of the lane.
   kSwitchResult,
+  // InfiniBand's SHARP: the network's switches add up what all peers of the lane send, itself
+  // included, and every one of them receives the sum.
+  kNetworkSum,
 };
 
 // A rank a lane receives from or sends to. The rank itself only where a switch is between.

@@ -127,9 +127,10 @@ bool IsPointToPoint(CollectiveKind kind) {
 class ScheduleRun {
  public:
   ScheduleRun(const ScheduleSubject& subject, uint32_t rank_count,
-              const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of)
+              const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of, uint32_t slots)
       : subject_(subject),
         rank_count_(rank_count),
+        slots_(slots),
         point_to_point_(IsPointToPoint(subject.kind)),
         all_(rank_count, 0),
         stored_(rank_count) {
@@ -175,7 +176,8 @@ class ScheduleRun {
   };
   struct Connection {
     std::deque<Message> messages;
-    size_t waiting = kNoLane;
+    size_t waiting = kNoLane;       // for a message
+    size_t waiting_slot = kNoLane;  // for a slot
   };
 
   void Start() {
@@ -224,6 +226,10 @@ class ScheduleRun {
         WaitFor(index, *silent);
         return;
       }
+      if (const LanePeer* const full = FullReceiver(lane, step)) {
+        ConnectionOf(lane.id.channel, lane.id.rank, full->rank, full->use).waiting_slot = index;
+        return;
+      }
       std::optional<Parts> received;
       for (const LanePeer& sender : senders) Receive(lane, step, sender, received);
       if (!error_.empty()) return;
@@ -236,6 +242,18 @@ class ScheduleRun {
       ++programs_[program].batch;
       StartBatches(program);
     }
+  }
+
+  // The first receiver of a step that has no slot left; nullptr: none.
+  const LanePeer* FullReceiver(const Lane& lane, const Step& step) {
+    if (slots_ == 0 || step.send_to == kNoPeer) return nullptr;
+    for (const LanePeer& peer : lane.peers.send_to) {
+      if (step.send_to != kAllPeers && step.send_to != static_cast<int32_t>(peer.rank)) continue;
+      const Connection& connection =
+          ConnectionOf(lane.id.channel, lane.id.rank, peer.rank, peer.use);
+      if (connection.messages.size() >= slots_) return &peer;
+    }
+    return nullptr;
   }
 
   static LanePeers ByRank(LanePeers peers) {
@@ -285,6 +303,10 @@ class ScheduleRun {
     Connection& connection = ConnectionOf(lane.id.channel, sender.rank, lane.id.rank, sender.use);
     const Message next = std::move(connection.messages.front());
     connection.messages.pop_front();
+    if (connection.waiting_slot != kNoLane) {
+      ready_.push_back(connection.waiting_slot);
+      connection.waiting_slot = kNoLane;
+    }
     const Step& sent = next.sent;
     if (sent.bytes != step.bytes || sent.offset_bytes != step.offset_bytes) {
       Fail(lane,
@@ -359,8 +381,9 @@ class ScheduleRun {
     const auto is_peer = [&](int32_t named, const std::vector<LanePeer>& listed) {
       const std::vector<LanePeer> ranks = PeersOf(named, listed);
       return std::all_of(ranks.begin(), ranks.end(), [&](const LanePeer& peer) {
-        const bool by_switch =
-            peer.use == ConnectionUse::kSwitchOperand || peer.use == ConnectionUse::kSwitchResult;
+        const bool by_switch = peer.use == ConnectionUse::kSwitchOperand ||
+                               peer.use == ConnectionUse::kSwitchResult ||
+                               peer.use == ConnectionUse::kNetworkSum;
         return peer.rank < rank_count_ && (by_switch || peer.rank != lane.id.rank) &&
                Find(peer.rank, listed) != nullptr;
       });
@@ -496,6 +519,19 @@ class ScheduleRun {
   }
 
   void CheckFinished() {
+    size_t first_stalled = kNoLane;
+    for (const auto& [key, connection] : connections_) {
+      first_stalled = std::min(first_stalled, connection.waiting_slot);
+    }
+    if (first_stalled != kNoLane) {
+      const Lane& lane = lanes_[first_stalled];
+      const Step step = schedules_[lane.id.rank]->StepAt(lane.id, lane.step);
+      Fail(lane,
+           fmt::format("waits for ever to send to rank {}, which takes none of the {} messages "
+                       "that are there already",
+                       FullReceiver(lane, step)->rank, slots_));
+      return;
+    }
     size_t first_waiting = kNoLane;
     for (const auto& [key, connection] : connections_) {
       first_waiting = std::min(first_waiting, connection.waiting);
@@ -608,6 +644,7 @@ class ScheduleRun {
 
   const ScheduleSubject& subject_;
   uint32_t rank_count_;
+  uint32_t slots_;  // of a connection; 0: without limit
   bool point_to_point_;
   Contributors all_;
   std::vector<const CollectiveSchedule*> schedules_;
@@ -625,8 +662,8 @@ class ScheduleRun {
 
 std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
                           const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of,
-                          SchedulePlace* place) {
-  ScheduleRun run(subject, rank_count, schedule_of);
+                          SchedulePlace* place, uint32_t slots) {
+  ScheduleRun run(subject, rank_count, schedule_of, slots);
   std::string error = run.Check();
   if (place != nullptr) *place = run.place();
   return error;

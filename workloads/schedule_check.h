@@ -27,12 +27,13 @@ struct SchedulePlace {
   std::optional<uint64_t> step;
 };
 
-// Empty if right, else the first thing that is wrong, naming rank, channel and step. Connections
-// buffer without limit, so only a cycle of dependencies, not a lack of credits, is a deadlock.
-// `schedule_of(rank)` lets point-to-point schedules, which are per rank, be checked together. What
-// is wrong is at `*place`, if that is given.
+// Empty if right, else the first thing that is wrong, naming rank, channel and step. With `slots`
+// of 0 connections buffer without limit, so only a cycle of dependencies is a deadlock; else a step
+// that sends waits while so many messages on the connection were not received. `schedule_of(rank)`
+// lets point-to-point schedules, which are per rank, be checked together. What is wrong is at
+// `*place`, if that is given.
 std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
                           const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of,
-                          SchedulePlace* place = nullptr);
+                          SchedulePlace* place = nullptr, uint32_t slots = 0);
 
 }  // namespace railyard

@@ -13,7 +13,8 @@ bool IsNetwork(Tier tier) { return tier != Tier::kNvlink && tier != Tier::kHost;
 }  // namespace
 
 void FabricNetwork::Configure() {
-  SIM_CHECK(packets_.live_count() == 0 && counters_.packets == 0 && groups_.empty(),
+  SIM_CHECK(packets_.live_count() == 0 && counters_.packets == 0 && groups_.empty() &&
+                aggregation_nodes_.empty(),
             "a network is configured before its first group and packet");
   const uint32_t link_count = graph_->link_count();
   links_.assign(link_count, Link{});

@@ -251,8 +251,8 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
     case Link::Arrival::kForward:
       Forward(index);
       break;
-    case Link::Arrival::kNvSwitch:
-      ArriveAtNvSwitch(index);
+    case Link::Arrival::kCombining:
+      ArriveAtCombiningSwitch(index);
       break;
     case Link::Arrival::kGpu:
       sink_->OnPacketAtGpu(index);

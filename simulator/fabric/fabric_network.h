@@ -172,6 +172,25 @@ class FabricNetwork : public ns3::Object {
   //  - kNvlinkOperand: of all with one `sequence` only the last goes on, as the result.
   uint32_t AddSwitchGroup(uint16_t gpu_count, const std::vector<LinkId>& up_links);
 
+  // A switch of an aggregation tree (InfiniBand's SHARP); a packet's `flow` names the node it is on
+  // its way to.
+  //  - kAggregateOperand: of all with one `sequence`, one over each of `down`, only the last goes
+  //  on:
+  //    up, or, at the root, as the result down.
+  //  - kAggregateResult: each of `down` gets a copy.
+  struct AggregationNode {
+    struct Next {
+      LinkId link = 0;    // to another node, or to a NIC
+      uint32_t flow = 0;  // what packets over it name: its node, or what is the NIC's own matter
+    };
+    std::vector<Next> down;
+    std::optional<Next> up{};  // none: the root
+  };
+  uint32_t AddAggregationNode(AggregationNode node);
+  uint32_t aggregation_node_count() const {
+    return static_cast<uint32_t>(aggregation_nodes_.size());
+  }
+
   // May move all packets, as may Inject(): references to packets end here.
   uint32_t AllocatePacket() { return packets_.Allocate(); }
   void FreePacket(uint32_t index) { packets_.Free(index); }
@@ -400,9 +419,17 @@ class FabricNetwork : public ns3::Object {
   // The packet in its place among those on the link; its arrival is known.
   void AppendTimed(Link& link, uint32_t index, Packet& packet);
 
-  // Groups (in_switch.cc).
-  void ArriveAtNvSwitch(uint32_t index);
-  void Replicate(uint32_t index);
+  // Groups and aggregation trees (in_switch.cc).
+  struct CombiningNode {
+    AggregationNode node;
+    SwitchGroup operands;
+  };
+  void ArriveAtCombiningSwitch(uint32_t index);
+  void ReplicateInNvSwitch(uint32_t index);
+  void TakeAggregateOperand(uint32_t index);
+  void SendDown(uint32_t index);
+  template <typename Links, typename Address>
+  void Replicate(uint32_t index, uint16_t copies, const Links& link_of, const Address& address);
   void TakeOperand(uint32_t index);
 
   // General form (general_form.cc).
@@ -521,7 +548,8 @@ class FabricNetwork : public ns3::Object {
   std::deque<Port> ports_;  // stay where they are as more are made
   std::unordered_map<LinkId, ColdLink> cold_links_;
   std::vector<SwitchGroup> groups_;
-  std::vector<InSwitchCounters> in_switch_;  // by link; none without groups
+  std::vector<CombiningNode> aggregation_nodes_;
+  std::vector<InSwitchCounters> in_switch_;  // by link; none without groups or nodes
   std::vector<PacketTelemetry> telemetry_;   // by packet; none unless enabled
   std::vector<HoldReport> hold_reports_;
   std::vector<uint32_t> leaving_;  // LeaveShortForm's

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What NVSwitches do besides forwarding (NVLink SHARP): they send a packet to every GPU of a group,
-// and make one packet of one from each.
+// What switches do besides forwarding (NVLink SHARP, InfiniBand's SHARP): they send a packet to
+// every GPU of a group or every branch of a tree, and make one packet of one from each.
 #include "simulator/diagnostics/check.h"
 #include "simulator/fabric/fabric_network.h"
 
@@ -27,19 +27,31 @@ uint32_t FabricNetwork::AddSwitchGroup(uint16_t gpu_count, const std::vector<Lin
   for (const LinkId link : up_links) {
     SIM_CHECK(graph_->device(graph_->link_target(link)).kind == DeviceKind::kNvSwitch,
               "a group of GPUs without an NVSwitch");
-    links_[link].arrival = Link::Arrival::kNvSwitch;
+    links_[link].arrival = Link::Arrival::kCombining;
   }
   in_switch_.resize(links_.size());
   groups_.emplace_back(gpu_count);
   return static_cast<uint32_t>(groups_.size() - 1);
 }
 
-void FabricNetwork::ArriveAtNvSwitch(uint32_t index) {
+uint32_t FabricNetwork::AddAggregationNode(AggregationNode node) {
+  SIM_CHECK(!node.down.empty(), "a node of an aggregation tree with nothing below it");
+  for (const AggregationNode::Next& down : node.down) {
+    links_[graph_->ReverseLink(down.link)].arrival = Link::Arrival::kCombining;
+  }
+  if (node.up) links_[graph_->ReverseLink(node.up->link)].arrival = Link::Arrival::kCombining;
+  const auto below = static_cast<uint16_t>(node.down.size());
+  in_switch_.resize(links_.size());
+  aggregation_nodes_.push_back({std::move(node), SwitchGroup(below)});
+  return static_cast<uint32_t>(aggregation_nodes_.size() - 1);
+}
+
+void FabricNetwork::ArriveAtCombiningSwitch(uint32_t index) {
   const Packet& packet = packets_[index];
   switch (packet.kind) {
     case PacketKind::kNvlinkMulticast:
     case PacketKind::kNvlinkReadRequest:
-      Replicate(index);
+      ReplicateInNvSwitch(index);
       break;
     case PacketKind::kNvlinkOperand:
       if (groups_[packet.flow].CountOperand(packet.sequence)) {
@@ -48,22 +60,64 @@ void FabricNetwork::ArriveAtNvSwitch(uint32_t index) {
         TakeOperand(index);
       }
       break;
+    case PacketKind::kAggregateOperand:
+      TakeAggregateOperand(index);
+      break;
+    case PacketKind::kAggregateResult:
+      SendDown(index);
+      break;
     default:
       Transmit(index);
   }
 }
 
-// Every copy goes to another link, so their order has no effect.
-void FabricNetwork::Replicate(uint32_t index) {
+void FabricNetwork::ReplicateInNvSwitch(uint32_t index) {
   const uint32_t first_down = packets_[index].path + 1;
-  const uint16_t copies = groups_[packets_[index].flow].gpu_count();
+  Replicate(
+      index, groups_[packets_[index].flow].gpu_count(),
+      [&](uint16_t i) { return paths_[first_down + i]; },
+      [](Packet& packet, uint16_t i) { packet.tag = i; });
+}
+
+void FabricNetwork::TakeAggregateOperand(uint32_t index) {
+  Packet& packet = packets_[index];
+  CombiningNode& here = aggregation_nodes_[packet.flow];
+  if (!here.operands.CountOperand(packet.sequence)) {
+    TakeOperand(index);
+  } else if (here.node.up) {
+    packet.hop = 0;  // every node names the next link itself
+    packet.hop_count = 1;
+    packet.flow = here.node.up->flow;
+    packet.next_link = here.node.up->link;
+    Transmit(index);
+  } else {
+    packet.kind = PacketKind::kAggregateResult;
+    SendDown(index);
+  }
+}
+
+void FabricNetwork::SendDown(uint32_t index) {
+  Packet& packet = packets_[index];
+  packet.hop = 0;
+  packet.hop_count = 1;
+  const std::vector<AggregationNode::Next>& down = aggregation_nodes_[packet.flow].node.down;
+  Replicate(
+      index, static_cast<uint16_t>(down.size()), [&](uint16_t i) { return down[i].link; },
+      [&](Packet& copy, uint16_t i) { copy.flow = down[i].flow; });
+}
+
+// The i-th copy goes over link_of(i), and address() makes it the i-th. Every copy goes to another
+// link, so their order has no effect.
+template <typename Links, typename Address>
+void FabricNetwork::Replicate(uint32_t index, uint16_t copies, const Links& link_of,
+                              const Address& address) {
   // The room in front of the switch is free again when the last copy has left.
   uint16_t longest = 0;
   for (uint16_t i = 1; i < copies; ++i) {
-    if (BacklogPs(paths_[first_down + i]) > BacklogPs(paths_[first_down + longest])) longest = i;
+    if (BacklogPs(link_of(i)) > BacklogPs(link_of(longest))) longest = i;
   }
-  packets_[index].tag = longest;
-  packets_[index].next_link = paths_[first_down + longest];
+  address(packets_[index], longest);
+  packets_[index].next_link = link_of(longest);
   InSwitchCounters& made = in_switch_[packets_[index].link];
   if (!IsData(packets_[index].kind)) {
     ++made.requests;
@@ -75,8 +129,8 @@ void FabricNetwork::Replicate(uint32_t index) {
     packets_[copy] = packets_[index];
     CopyTelemetry(index, copy);
     packets_[copy].ingress = Packet::kNone;
-    packets_[copy].tag = i;
-    packets_[copy].next_link = paths_[first_down + i];
+    address(packets_[copy], i);
+    packets_[copy].next_link = link_of(i);
     if (IsData(packets_[copy].kind)) {
       counters_.replicated_bytes += packets_[copy].payload_bytes;
       made.replicated_bytes += packets_[copy].payload_bytes;

@@ -11,7 +11,7 @@ namespace railyard {
 // cache line. What is rarely asked for lies in other arrays.
 struct alignas(64) LinkRecord {
   // Who takes what arrives.
-  enum class Arrival : uint8_t { kForward, kNic, kGpu, kNvSwitch };
+  enum class Arrival : uint8_t { kForward, kNic, kGpu, kCombining };
 
   // Bits of send_flags: sending is more than timing a packet.
   static constexpr uint8_t kGeneralForm = 1;

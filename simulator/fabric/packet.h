@@ -13,6 +13,8 @@ enum class PacketKind : uint8_t {
   kNvlinkOperand,      // of a GPU to be combined in an NVSwitch; what leaves it is the result
   kNvlinkMulticast,    // a GPU's stores into all memories of a group
   kNvlinkWrite,        // stores of a GPU into another GPU's memory
+  kAggregateOperand,   // of a NIC, to be combined in the switches of an aggregation tree
+  kAggregateResult,    // what the root of that tree has of them, down to every NIC
   kRdmaWrite,          // RoCE v2 data; the last packet of a message carries the immediate
   kClearToSend,        // a receiver's RDMA write of one credit element
   kAck,
@@ -21,6 +23,9 @@ enum class PacketKind : uint8_t {
   kUnreliableSend,  // of an unreliable connection: an immediate that nobody acknowledges
 };
 inline constexpr bool IsNvlink(PacketKind kind) { return kind <= PacketKind::kNvlinkWrite; }
+inline constexpr bool IsAggregate(PacketKind kind) {
+  return kind == PacketKind::kAggregateOperand || kind == PacketKind::kAggregateResult;
+}
 inline constexpr bool IsData(PacketKind kind) {
   return kind >= PacketKind::kNvlinkOperand && kind <= PacketKind::kRdmaWrite;
 }
@@ -50,12 +55,13 @@ struct alignas(64) Packet {
   int64_t timestamp_ps = 0;  // when its NIC sent it; an ACK echoes that of the packet it answers
   // NACK, selective repeat: bit i, packet `sequence` + 1 + i was received. RDMA data of a message
   // with a tolerated loss: how many packets of it are dispensable, and below them in the lower half
-  // its own number in it.
+  // its own number in it. Of an aggregation: its tree, as the transport numbers them.
   uint64_t acknowledged = 0;
-  uint32_t flow = 0;         // queue or NVLink connection of the transport, or NVLink group
+  uint32_t flow = 0;         // queue or NVLink connection of the transport, or NVLink group; node
+                             // of an aggregation tree
   uint32_t sequence = 0;     // PSN of data, expected PSN of ACK and NACK, message slot on NVLink,
-                             // number of an operand's piece in its group, immediate of an
-                             // unreliable send
+                             // number of an operand's piece in its group or tree,
+                             // immediate of an unreliable send
   uint32_t path = 0;         // index of its first link in the fabric's path table
   uint32_t link = 0;         // that it crosses or waits for
   uint32_t next_link = 0;    // the one after it; at the end of the path, anything

@@ -68,7 +68,7 @@ std::optional<Nics> ParseNics(const std::string& text) {
 // Visualization of Overhead and Latency in NVIDIA Nsight Systems", 2020, figure 1).
 constexpr int64_t kOpenLaunchPs = 20 * kPsPerUs;
 
-// What a hint forces: "Ring forced; NCCL_MIN_CTAS=24".
+// What a hint forces: "Ring forced; NCCL_MIN_CTAS=24; 2 QPs per connection".
 struct Hint {
   std::string workload;  // algorithm and protocol
   std::string nccl;
@@ -88,6 +88,12 @@ Hint ParseHint(const std::string& text) {
       channels <= 64) {
     hint.nccl += fmt::format(" MIN_NCHANNELS: {}", channels);
   }
+  const size_t unit = text.find(" QPs per connection");
+  const size_t number = unit == std::string::npos ? unit : text.rfind(' ', unit - 1) + 1;
+  uint32_t queue_pairs = 0;
+  if (number < unit && std::sscanf(text.c_str() + number, "%u", &queue_pairs) == 1) {
+    hint.nccl += fmt::format(" IB_QPS_PER_CONNECTION: {}", queue_pairs);
+  }
   return hint;
 }
 
@@ -103,7 +109,6 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   if (!collective) return refuse(fmt::format("no collective {}", Quote(row.collective)));
   const auto platform = PlatformOf(row.gpu);
   if (!platform) return refuse(fmt::format("no platform with {}", Quote(row.gpu)));
-  if (Contains(row.algorithm_hint, "SHARP")) return refuse("reduction in network switches (SHARP)");
   if (Contains(row.notes, "degraded") || Contains(row.source_id, "degraded")) {
     return refuse("a machine said to be degraded");
   }
@@ -139,7 +144,14 @@ FidelityPoint PointOf(const MeasuredRow& row) {
     fabric.network = infiniband ? NetworkKind::kInfiniBand : NetworkKind::kRoce;
     network = infiniband ? "InfiniBand" : efa ? "RoCE in place of EFA" : "RoCE";
   }
-  const Hint hint = ParseHint(row.algorithm_hint);
+  Hint hint = ParseHint(row.algorithm_hint);
+  if (Contains(row.algorithm_hint, "SHARP") && fabric.nodes > 1) {
+    if (fabric.network != NetworkKind::kInfiniBand) {
+      return refuse("SHARP over a network that is not InfiniBand");
+    }
+    hint.nccl += " COLLNET_ENABLE: 1";
+    network += " with SHARP";
+  }
   std::string nccl = hint.nccl;
   if (ParseNcclVersion(row.nccl_version)) nccl += fmt::format(" version: \"{}\"", row.nccl_version);
   result.point = {.collective = *collective,

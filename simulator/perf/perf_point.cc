@@ -204,6 +204,13 @@ void SetChoice(const std::string& algorithm, const std::string& protocol,
   } else {
     add("ALGO", algorithm);
   }
+  if (lower.starts_with("collnet")) {
+    // Whoever asks for it has a plug-in, and switches that reduce: InfiniBand's.
+    fields += " COLLNET_ENABLE: 1";
+    if (point.scenario.find("network_flow_control") == std::string::npos) {
+      point.scenario += "network { network_flow_control: CREDITS }\n";
+    }
+  }
   add("PROTO", protocol);
   add("version", version);
   if (!fields.empty()) point.scenario += "nccl {" + fields + " }\n";

@@ -48,6 +48,8 @@ std::string_view UseName(ConnectionUse use) {
       return "operand";
     case ConnectionUse::kSwitchResult:
       return "result";
+    case ConnectionUse::kNetworkSum:
+      return "network sum";
   }
   return "";
 }
@@ -189,10 +191,10 @@ std::string WhyNotGoal(const PlannedCollective& planned) {
   ForEachLane(*planned.schedules.front(), 0, [&](const LaneId& lane) {
     const LanePeers peers = planned.schedules.front()->PeersOf(lane);
     for (const LanePeer& peer : peers.send_to) {
-      if (peer.use != ConnectionUse::kSwitchOperand && peer.use != ConnectionUse::kSwitchResult) {
-        continue;
+      if (peer.use == ConnectionUse::kSwitchOperand || peer.use == ConnectionUse::kSwitchResult ||
+          peer.use == ConnectionUse::kNetworkSum) {
+        why = fmt::format("{} has switches add up and copy, which GOAL cannot say", planned.name);
       }
-      why = fmt::format("{} has NVSwitches add up and copy, which GOAL cannot say", planned.name);
     }
   });
   return why;

@@ -51,7 +51,7 @@ void BoundModel::AddNvlink(uint32_t from_gpu, uint32_t to_gpu, uint64_t bytes) {
 
 void BoundModel::Add(bool network, uint32_t from_gpu, uint32_t to_gpu, uint32_t injecting_gpu,
                      uint64_t bytes) {
-  if (bytes == 0 || from_gpu == to_gpu) return;
+  if (bytes == 0 || (!network && from_gpu == to_gpu)) return;
   const auto nvlink_latency_ps = [this](uint32_t a, uint32_t b) {
     return ends_[a].nvlink_latency_ps + ends_[b].nvlink_latency_ps;
   };

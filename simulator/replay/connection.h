@@ -31,6 +31,9 @@ struct Connection {
   // connection of a head.
   bool is_switch_operand = false;
   bool is_switch_result = false;
+  // Of a sum by the network's switches: from a rank to itself; `flow` is its place in an
+  // aggregation tree, opened when first used.
+  bool is_network_sum = false;
 };
 
 // What the sender of a network connection has written for its proxy, in slots of its own: they are

@@ -23,6 +23,28 @@ constexpr LatenciesUs kTree = {{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {5.0, 8.5, 14
 // Of PAT there is Simple alone. What NCCL does not have takes Ring's: the primitives are the same.
 constexpr LatenciesUs kPat = {{8.0, 8.0, 8.0}, {4.0, 4.0, 4.0}, {14.0, 14.0, 14.0}};
 
+// CollNet has no base: the launch is taken out of what is between servers.
+constexpr double kCollnetLaunchUs = 8.4;
+constexpr LatenciesUs kCollnetDirect = {
+    {kCollnetLaunchUs, kCollnetLaunchUs, kCollnetLaunchUs}, {3.7, 3.7, 3.7}, {22.6, 22.6, 22.6}};
+constexpr LatenciesUs kCollnetChain = {
+    {kCollnetLaunchUs, kCollnetLaunchUs, kCollnetLaunchUs}, {2.8, 2.8, 2.8}, {21.6, 21.6, 21.6}};
+
+const LatenciesUs& LatenciesOf(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kTree:
+      return kTree;
+    case Algorithm::kPat:
+      return kPat;
+    case Algorithm::kCollnetDirect:
+      return kCollnetDirect;
+    case Algorithm::kCollnetChain:
+      return kCollnetChain;
+    default:
+      return kRing;
+  }
+}
+
 // What a step over NVLink takes longer before Hopper, where NCCL's table has one row for all: on a
 // DGX A100 an AllReduce of some bytes on one channel takes 10.0, 13.8, 16.9, 20.8, 25.2, 29.5
 // and 33.7 us with 2 to 8 GPUs, so LL's step 1.98 us and not 0.6 (NVIDIA/nccl-tests issue 123).
@@ -58,6 +80,7 @@ constexpr std::array<uint64_t, 3> kIterationBytes = {512 * 8, 20 * 16 * 120, 0};
 constexpr double kNvlsUs = 25.0;
 constexpr double kNvlsLaunchUs = 8.4;
 constexpr double kNvlsTreeNetworkUs = 20.9;
+constexpr double kNvlsNetworkUs = 18.0;  // with CollNet
 constexpr double kNvlsHandOverUs = (kNvlsUs - kNvlsLaunchUs - 4 * kNvlinkWireUs) / 2;
 // What NVLS's channels carry at most, in GB/s of a rank's data: nvlsEfficiency x 40 GB/s (80) x 2 x
 // 7/8 of each of 8 channels found; NVLSTree's: perChMaxNVLSTreeBws, for two nodes and for more.
@@ -80,10 +103,11 @@ constexpr double kNvlsGraphChannels = 8;
 // rounds in them, which here comes on top.
 constexpr double kNvlsRoundBytes = 8 * 128 * 1024;
 
-double NvlsCtaGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout) {
+double NvlsCtaGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout, Algorithm algorithm) {
   const double n = static_cast<double>(layout.ranks.size());
   const uint32_t nodes = layout.node_count();
-  const double channel = nodes == 1 ? row.one_node : nodes == 2 ? row.two_nodes : row.more_nodes;
+  const double tree = nodes == 2 ? row.two_nodes : row.more_nodes;
+  const double channel = algorithm == Algorithm::kNvls ? row.one_node : tree;
   const double ctas = nodes == 1 ? row.ctas : row.ctas_between_nodes;
   const double gb_per_s = channel * kNvlsGraphChannels * n / (2 * (n - 1)) / ctas;
   return kNvlsRoundBytes / (kNvlsRoundBytes / gb_per_s - kNvlsHandOverUs * 1e3);
@@ -98,9 +122,7 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
             "the costs of an open choice");
   const auto p = static_cast<size_t>(choice.protocol) - static_cast<size_t>(Protocol::kLl);
   const auto row = static_cast<size_t>(generation.value_or(layout.generation));
-  const LatenciesUs& latencies = choice.algorithm == Algorithm::kTree  ? kTree
-                                 : choice.algorithm == Algorithm::kPat ? kPat
-                                                                       : kRing;
+  const LatenciesUs& latencies = LatenciesOf(choice.algorithm);
   const bool by_switch =
       choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree;
   StepCosts costs;
@@ -112,9 +134,13 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
   costs.nvlink_step_latency_ps = nvlink_step_latency_ps.value_or(
       Ps(by_switch ? kNvlsHandOverUs : latencies.nvlink[p] - kNvlinkWireUs + older_us));
   costs.slice_overhead_ps = choice.protocol == Protocol::kSimple ? costs.nvlink_step_latency_ps : 0;
-  costs.network_step_latency_ps = network_step_latency_ps.value_or(Ps(std::max(
-      0.0, (by_switch ? kNvlsTreeNetworkUs : latencies.network[p]) - kNetworkWireUs - kProxyUs)));
-  const double rate = by_switch ? NvlsCtaGbPerS(kNvlsGbPerS[row], layout) : kCtaGbPerS[row][p];
+  const double network_us = choice.algorithm == Algorithm::kNvls       ? kNvlsNetworkUs
+                            : choice.algorithm == Algorithm::kNvlsTree ? kNvlsTreeNetworkUs
+                                                                       : latencies.network[p];
+  costs.network_step_latency_ps =
+      network_step_latency_ps.value_or(Ps(std::max(0.0, network_us - kNetworkWireUs - kProxyUs)));
+  const double rate =
+      by_switch ? NvlsCtaGbPerS(kNvlsGbPerS[row], layout, choice.algorithm) : kCtaGbPerS[row][p];
   costs.iteration_bytes = kIterationBytes[p];
   costs.channel_rate_bps =
       channel_rate_bps.value_or(static_cast<uint64_t>(std::llround(rate * 8e9)));

@@ -37,6 +37,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
       striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
       nvlink_connections_(graph.gpus().size()),
+      aggregation_(graph, network, routing, nic, nvlink_.port_count() + rdma_.port_count(), *this),
       proxy_free_ps_(graph.gpus().size()) {
   for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
@@ -69,8 +70,10 @@ void LaneExecutor::HandlePort(void* self, uint32_t port) {
   if (port < nvlink_ports) {
     executor.nvlink_.Serve(port);
     executor.RunWoken();
-  } else {
+  } else if (port - nvlink_ports < executor.rdma_.port_count()) {
     executor.rdma_.Serve(port - nvlink_ports);
+  } else {
+    executor.aggregation_.Serve(port - nvlink_ports - executor.rdma_.port_count());
   }
 }
 
@@ -94,9 +97,20 @@ void LaneExecutor::HandleChannel(void* self, uint32_t lane) {
   executor.RunWoken();
 }
 
+void LaneExecutor::OnPacketAtNic(uint32_t packet) {
+  if (IsAggregate(network_.packet(packet).kind)) [[unlikely]] {
+    aggregation_.OnPacketAtNic(packet);
+  } else {
+    rdma_.OnPacketAtNic(packet);
+  }
+}
+
 void LaneExecutor::OnPacketAtGpu(uint32_t packet) {
-  if (IsNvlink(network_.packet(packet).kind)) {
+  const PacketKind kind = network_.packet(packet).kind;
+  if (IsNvlink(kind)) {
     nvlink_.OnArrival(packet);
+  } else if (IsAggregate(kind)) [[unlikely]] {
+    aggregation_.OnPacketAtGpu(packet);
   } else {
     rdma_.OnPacketAtGpu(packet);
   }
@@ -106,6 +120,8 @@ void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId lin
   const Packet& packet = network_.packet(index);
   if (IsNvlink(packet.kind)) {
     nvlink_.OnDropped(packet, link);
+  } else if (IsAggregate(packet.kind)) {
+    aggregation_.OnDropped(packet, link);
   } else {
     rdma_.OnDropped(packet, reason, link);
   }
@@ -115,7 +131,7 @@ void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId lin
 // -----------------------------------------------------------------
 
 uint32_t LaneExecutor::AddCommunicator(ExecutedCommunicator communicator) {
-  communicators_.push_back({std::move(communicator), {}});
+  communicators_.push_back({.executed = std::move(communicator), .connections = {}});
   return static_cast<uint32_t>(communicators_.size() - 1);
 }
 
@@ -151,11 +167,18 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
             uint64_t{connection.from_gpu} << 32 | connection.to_gpu, static_cast<uint64_t>(use));
   connection.is_switch_operand = use == ConnectionUse::kSwitchOperand;
   connection.is_switch_result = use == ConnectionUse::kSwitchResult;
+  connection.is_network_sum = use == ConnectionUse::kNetworkSum;
   connections_.push_back(connection);
   slots_.emplace_back();
   taken_bytes_.push_back(0);
   slots_base_ = reinterpret_cast<const char*>(slots_.data());
-  OpenRoute(id, executed.planner->RouteOf(channel, from, to, use));
+  if (connection.is_network_sum) {
+    connections_[id].flow = kNone;
+    connections_[id].staged = static_cast<uint32_t>(staged_.size());
+    staged_.emplace_back();
+  } else {
+    OpenRoute(id, executed.planner->RouteOf(channel, from, to, use));
+  }
   return id;
 }
 
@@ -220,6 +243,9 @@ std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
     }
   };
   if (connection.is_switch_operand || connection.is_switch_result) return links;
+  if (connection.is_network_sum) {
+    return connection.flow == kNone ? links : aggregation_.LinksOf(connection.flow);
+  }
   if (!connection.network) append(nvlink_.PathsOf(connection.flow).front().path);
   if (connection.is_relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
   if (connection.network) append(rdma_.DataPath(QueuePairsOf(connection).front()));
@@ -240,6 +266,10 @@ std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) 
     for (const auto& plane : paths) append(plane.path, plane.weight / weights);
   };
   if (connection.is_switch_operand || connection.is_switch_result) return shares;
+  if (connection.is_network_sum) {
+    for (const LinkId link : LinksOf(connection)) shares.push_back({link, 1});
+    return shares;
+  }
   if (!connection.network) append_planes(connection.flow);
   if (connection.is_relayed) append_planes(connection.relay_flow);
   if (connection.network) append(rdma_.DataPath(connection.flow), 1);
@@ -413,7 +443,12 @@ bool LaneExecutor::ClaimConnections(uint32_t id) {
   const Program program = active_channels_[lane_programs_[id].channel].program;
   const LanePeers peers = program.schedule->PeersOf(lane_id);
   const uint32_t several = lanes_[id].peers;
+  // What the network adds up, or has added up, a rank has one connection for: its own.
+  const auto is_of_others = [&](const LanePeer& peer) {
+    return peer.use == ConnectionUse::kNetworkSum && peer.rank != lane_id.rank;
+  };
   for (size_t i = 0; i < peers.recv_from.size(); ++i) {
+    if (is_of_others(peers.recv_from[i])) continue;
     const uint32_t connection = ConnectionBetween(program, lane_id.channel, peers.recv_from[i].rank,
                                                   lane_id.rank, peers.recv_from[i].use);
     if (slots_[connection].receiver == id) continue;
@@ -423,6 +458,7 @@ bool LaneExecutor::ClaimConnections(uint32_t id) {
     if (slots_[connection].network) GrantMessages(id, connection);
   }
   for (size_t i = 0; i < peers.send_to.size(); ++i) {
+    if (is_of_others(peers.send_to[i])) continue;
     const uint32_t connection = ConnectionBetween(program, lane_id.channel, lane_id.rank,
                                                   peers.send_to[i].rank, peers.send_to[i].use);
     if (!Claim(id, connection, true)) return false;
@@ -450,6 +486,7 @@ void LaneExecutor::SetStepPeers(uint32_t id) {
     used_by_switch.clear();
     for (size_t i = 0; i < ranks.size(); ++i) {
       if (named != kAllPeers && named != static_cast<int32_t>(ranks[i].rank)) continue;
+      if (connections[i] == kNone) continue;
       used.push_back(connections[i]);
       if (ranks[i].use == by_switch) used_by_switch.push_back(connections[i]);
     }
@@ -553,6 +590,7 @@ void LaneExecutor::RunWoken() {
 void LaneExecutor::Halt() {
   is_halted_ = true;
   rdma_.Halt();
+  aggregation_.Halt();
   striped_.Halt();
 }
 
@@ -767,6 +805,52 @@ void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& r
                         WireBytesOf(lane.costs, lane.slice_bytes));
 }
 
+// Its slot is free, so there is room for the sum as well: the receive is posted with the operand
+// (src/transport/coll_net.cc).
+void LaneExecutor::SendToTree(const Lane& lane, uint32_t id, int64_t done_ps) {
+  Connection& connection = connections_[id];
+  if (connection.flow == kNone) JoinTree(lane, connection, id);
+  const uint32_t slot = Ahead(slots_[id].posted, 1) % kConnectionSlots;
+  staged_[connection.staged].bytes[slot] = lane.slice_bytes;
+  SchedulePost(done_ps + costs_[lane.costs].costs.LatencyBeforePostPs(), id, PostPhase::kStaged);
+}
+
+void LaneExecutor::JoinTree(const Lane& lane, Connection& connection, uint32_t id) {
+  const LaneProgram& program = lane_programs_[static_cast<size_t>(&lane - lanes_.data())];
+  Communicator& communicator =
+      communicators_[active_channels_[program.channel].program.communicator];
+  std::vector<uint32_t> gpus;
+  uint32_t place = 0;
+  uint32_t first_rank = kNone;
+  for (const LanePeer& peer : lane_peers_[lane.peers].listed.send_to) {
+    if (peer.use != ConnectionUse::kNetworkSum) continue;
+    if (peer.rank == program.id.rank) place = static_cast<uint32_t>(gpus.size());
+    if (gpus.empty()) first_rank = peer.rank;
+    gpus.push_back(communicator.executed.gpus[peer.rank]);
+  }
+  const uint64_t key = uint64_t{program.id.channel} << 32 | first_rank;
+  const auto [at, is_new] = communicator.trees.try_emplace(key, 0);
+  // One route for all members: what the fabric's hashes see is of the first.
+  const uint64_t entropy = TieOf(program.id.channel, gpus.front(), gpus.size());
+  if (is_new) at->second = aggregation_.OpenTree(gpus, entropy);
+  connection.flow = at->second + place;
+  aggregation_.Join(connection.flow, id | kNetworkSum);
+}
+
+void LaneExecutor::OnNetworkSum(uint32_t id) {
+  MessageSlots& slots = slots_[id];
+  const int64_t seen_ps =
+      ProxyDonePs(connections_[id].to_gpu) + costs_[slots.costs].costs.LatencyAfterArrivalPs();
+  const uint32_t slot = slots.delivered++ % kConnectionSlots;
+  if (paths_) [[unlikely]] {
+    LanePaths::OfConnection& paths = PathsOf(id);
+    paths.arrived[slot] = paths.sent[slot];
+    paths.arrived[slot].ExtendTo(seen_ps, PathCause::kTransit);
+  }
+  slots.time_ps[slot] = seen_ps;
+  WakeReceiver(slots, seen_ps);
+}
+
 void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_ps) {
   MessageSlots& from = slots_[connection];
   const uint32_t slot = from.consumed++ % kConnectionSlots;
@@ -808,6 +892,10 @@ void LaneExecutor::Send(Lane& lane, uint32_t connection, int64_t done_ps) {
       OnNvlinkArrival(connection);  // a flag says that the data is there
       return;
     }
+    if (used.is_network_sum) {
+      SendToTree(lane, connection, done_ps);
+      return;
+    }
     over_nvlink = !used.network || used.is_relayed;
     flow = used.is_relayed ? used.relay_flow : used.flow;
   }
@@ -837,12 +925,20 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
   MessageSlots& slots = slots_[id];
   switch (phase) {
     case PostPhase::kStaged:
+      if (!slots.network) [[unlikely]] {
+        SchedulePost(ProxyDonePs(connections_[id].from_gpu), id, PostPhase::kPosted);
+        break;
+      }
       ++slots.progress.staged;
       QueueAtProxy(id);
       break;
     case PostPhase::kPosted: {
       const uint32_t slot = slots.progress.sent++ % kConnectionSlots;
       const uint32_t bytes = staged_[connections_[id].staged].bytes[slot];
+      if (!slots.network) [[unlikely]] {
+        aggregation_.Post(connections_[id].flow, WireBytesOf(slots.costs, bytes));
+        break;
+      }
       slots.sizes[slot] = MarkOf(bytes);
       if (paths_) [[unlikely]]
         TracePost(id, slot);
@@ -882,7 +978,11 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
   const uint32_t connection = id & ~(kRelayLeg | kSwitchSum);
   MessageSlots& slots = slots_[connection];
   if ((id & kSwitchSum) != 0) {
-    OnSwitchSum(connection);
+    if ((id & kRelayLeg) != 0) {
+      OnNetworkSum(connection);
+    } else {
+      OnSwitchSum(connection);
+    }
   } else if (slots.network && id == connection) {
     const int64_t seen_ps = ProxyDonePs(connections_[connection].to_gpu) +
                             costs_[slots.costs].costs.LatencyAfterArrivalPs();

@@ -26,6 +26,7 @@
 #include "simulator/replay/critical_path.h"
 #include "simulator/replay/gpu_costs.h"
 #include "simulator/replay/lane_paths.h"
+#include "simulator/transport/aggregation_transport.h"
 #include "simulator/transport/nvlink_transport.h"
 #include "simulator/transport/rdma_transport.h"
 #include "simulator/transport/striped_connections.h"
@@ -153,10 +154,13 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<Waiting> WaitingLanes() const;  // lane_waiting.cc
 
   // PacketSink.
-  void OnPacketAtNic(uint32_t packet) override { rdma_.OnPacketAtNic(packet); }
+  void OnPacketAtNic(uint32_t packet) override;
   void OnPacketAtGpu(uint32_t packet) override;
   void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
-  void OnLinkReleased(LinkId link) override { rdma_.OnLinkReleased(link); }
+  void OnLinkReleased(LinkId link) override {
+    rdma_.OnLinkReleased(link);
+    aggregation_.OnLinkReleased(link);
+  }
 
  private:
   static constexpr uint32_t kNone = Connection::kNone;
@@ -164,6 +168,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static constexpr uint32_t kRelayLeg = 1u << 31;
   // Marks the sums of a switch, in what the transport knows an operand's connection by.
   static constexpr uint32_t kSwitchSum = 1u << 30;
+  // Results of sums by the network's switches, of the self's connection.
+  static constexpr uint32_t kNetworkSum = kRelayLeg | kSwitchSum;
   // Whom queue pairs belong to that are not a connection's own; null: none.
   TransportListener* OwnerOf(uint32_t connection) {
     if ((connection & (kRelayLeg | kSwitchSum)) != 0 || connection < kFirstStriped) [[likely]]
@@ -236,6 +242,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   };
   struct Communicator {
     ExecutedCommunicator executed;
+    // First member of each aggregation tree, by channel and the tree's first rank.
+    std::unordered_map<uint64_t, uint32_t> trees{};
     std::unordered_map<uint64_t, uint32_t> connections;  // by channel, ends and purpose
   };
 
@@ -297,6 +305,10 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void RequestSum(Lane& lane, int64_t done_ps);
   void OnSwitchSum(uint32_t connection);
   void SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results, int64_t done_ps);
+  // The network's switches are to add up the slice at hand; OnNetworkSum hears of the sum.
+  void SendToTree(const Lane& lane, uint32_t connection, int64_t done_ps);
+  void JoinTree(const Lane& lane, Connection& connection, uint32_t id);
+  void OnNetworkSum(uint32_t connection);
   void Consume(const Lane& lane, uint32_t connection, int64_t done_ps);
   void Send(Lane& lane, uint32_t connection, int64_t done_ps);
   uint64_t WireBytesOf(uint8_t costs, uint64_t payload_bytes) const;
@@ -362,6 +374,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   NvlinkTransport nvlink_;
   RdmaTransport rdma_;
   StripedConnections striped_;
+  AggregationTransport aggregation_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;
   std::vector<MessageSlots> slots_;                        // by connection

@@ -16,6 +16,7 @@ void LaneExecutor::Visit(StateArchive& archive) {
   nvlink_.Visit(archive);
   rdma_.Visit(archive);
   striped_.Visit(archive);
+  aggregation_.Visit(archive);
 }
 
 void LaneExecutor::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {

@@ -501,6 +501,8 @@ int64_t ReplayEngine::BoundOfSchedule(const Communicator& communicator,
       // A switch makes many of one message and one of many: no least load follows from these.
       if (peer.second == ConnectionUse::kSwitchOperand) continue;
       if (peer.second == ConnectionUse::kSwitchResult) continue;
+      // A sum crosses its NIC once each way, however many take part.
+      if (peer.second == ConnectionUse::kNetworkSum && peer.first != lane.rank) continue;
       AddToBound(communicator, lane.channel, lane.rank, peer.first, peer.second, bytes);
     }
   };

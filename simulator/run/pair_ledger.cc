@@ -25,7 +25,7 @@ void PairLedger::Add(const FabricGraph& fabric, const LaneExecutor& executor) {
     }
     bytes_[{{connection.from_gpu, connection.to_gpu}, names}] += payload_bytes;
     payload_bytes_ += payload_bytes;
-    if (connection.network) left_server_bytes_ += payload_bytes;
+    if (connection.network || connection.is_network_sum) left_server_bytes_ += payload_bytes;
     if (reached_spine) reached_spine_bytes_ += payload_bytes;
   }
 }

@@ -24,6 +24,8 @@ namespace {
 
 // A path's length is kept in eight bits (simulator/fabric/fabric_network.h).
 constexpr size_t kPathLinksMax = 255;
+// To and from memory, and between each NIC and a switch.
+constexpr size_t kSwitchedPathLinks = 4;
 
 // What a communicator's calls open connections for.
 struct Use {
@@ -96,7 +98,9 @@ class ConnectionChecker {
       for (const JobCollective* collective : uses[id].collectives) {
         const auto choice = planner.Choose(*collective, StatedChoice(*collective));
         if (!choice || !algorithms.insert(choice->algorithm).second) continue;
-        CheckExchanges(planner, *planner.Plan(*collective, *choice));
+        const auto schedule = planner.Plan(*collective, *choice);
+        CheckExchanges(planner, *schedule);
+        if (planner.HasCollnet()) CheckSums(planner, *schedule);
       }
       if (algorithms.contains(Algorithm::kRing)) CheckRings(planner);
       if (algorithms.contains(Algorithm::kTree)) CheckTrees(planner);
@@ -141,6 +145,21 @@ class ConnectionChecker {
           CheckConnection(planner, channel, rank, peer.rank, peer.use);
         }
         break;
+      }
+    }
+  }
+
+  // The NICs that the network adds up for, each with the first of its tree.
+  void CheckSums(const NcclPlanner& planner, const CollectiveSchedule& schedule) {
+    for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
+      for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+        if (schedule.BatchCount(rank, channel) == 0) continue;
+        for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, 0); ++lane) {
+          const std::vector<LanePeer> peers = schedule.PeersOf({rank, channel, 0, lane}).send_to;
+          if (peers.empty() || peers.front().use != ConnectionUse::kNetworkSum) continue;
+          if (peers.front().rank == rank) continue;
+          CheckConnection(planner, channel, rank, peers.front().rank, peers.front().use);
+        }
       }
     }
   }
@@ -198,6 +217,12 @@ class ConnectionChecker {
              fmt::format("no path joins {}, and communicator {} needs one (expected SWITCHes "
                          "between them{})",
                          ends, Quote(communicator_->name), Remedy(from, to, use)));
+    } else if (use == ConnectionUse::kNetworkSum && path.size() < kSwitchedPathLinks) {
+      Report(
+          from, to,
+          fmt::format("no switch is between {} to add up for communicator {} (expected SWITCHes, "
+                      "or nccl.COLLNET_ENABLE: 0)",
+                      ends, Quote(communicator_->name)));
     } else if (path.size() > kPathLinksMax) {
       Report(from, to,
              fmt::format("the shortest path of {} has {} links (expected at most {})", ends,

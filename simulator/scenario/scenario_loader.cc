@@ -68,6 +68,26 @@ void CheckLossTolerance(const ProtoCursor& scenario, const Job& job, Diagnostics
   }
 }
 
+// What adds up in the network is InfiniBand's switches, along routes that every NIC of a tree takes
+// alike.
+void CheckCollnet(const ProtoCursor& scenario, const NcclSettings& settings,
+                  const FabricGraph* fabric, Diagnostics& diagnostics) {
+  if (!settings.collnet_enable) return;
+  const auto& message = static_cast<const protos::Scenario&>(scenario.message());
+  const ProtoCursor nccl = scenario.Child("nccl");
+  if (message.network().network_flow_control() != protos::Network::CREDITS) {
+    nccl.Error(diagnostics, "COLLNET_ENABLE",
+               "1 needs switches that reduce, which are InfiniBand's (expected "
+               "network.network_flow_control: CREDITS beside it, or 0)");
+  }
+  if (fabric != nullptr && IsValiant(fabric->routing)) {
+    nccl.Error(diagnostics, "COLLNET_ENABLE",
+               fmt::format("1 needs routes that meet in a tree, and {} draws detours (expected "
+                           "another routing of the fabric, or 0)",
+                           RoutingPolicyName(fabric->routing)));
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Scenario> LoadScenario(const std::string& path,
@@ -110,6 +130,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   const int errors_before_nccl = diagnostics.error_count();
   NcclBlock nccl =
       LoadNccl(cursor, workload ? workload->job.nccl_version : std::string(), diagnostics);
+  CheckCollnet(cursor, nccl.planner, fabric ? &*fabric : nullptr, diagnostics);
   scenario->net_ib = LoadNetIb(cursor, nccl.planner.version, scenario->nic,
                                fabric ? &*fabric : nullptr, diagnostics);
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&

@@ -129,16 +129,29 @@ class ScheduleFileLoader {
     }
   }
 
+  // What it delivers; then whether it gets there with a connection's slots. A second pass over the
+  // chunks cannot stall where the first one did not: it finds all connections empty.
   void CheckMeaning() {
     const uint64_t block_bytes = algorithm_->chunk_count * kCheckedChunkBytes;
     const ExplicitSchedule schedule(algorithm_, block_bytes, kCheckedChunkBytes, {});
+    const uint32_t slots = schedule.message_rule().in_flight_messages;
     SchedulePlace place;
-    const std::string wrong = CheckSchedule(
-        {algorithm_->kind, block_bytes, algorithm_->root}, algorithm_->rank_count,
-        [&](uint32_t) -> const CollectiveSchedule& { return schedule; }, &place);
-    if (wrong.empty()) return;
-    const std::string what =
-        wrong + " (expected every rank to end with every contribution to its result once)";
+    const auto check = [&](uint32_t slots_each) {
+      return CheckSchedule(
+          {algorithm_->kind, block_bytes, algorithm_->root}, algorithm_->rank_count,
+          [&](uint32_t) -> const CollectiveSchedule& { return schedule; }, &place, slots_each);
+    };
+    if (const std::string wrong = check(0); !wrong.empty()) {
+      Report(place,
+             wrong + " (expected every rank to end with every contribution to its result once)");
+    } else if (const std::string stalled = check(slots); !stalled.empty()) {
+      Report(place,
+             fmt::format("{} (expected at most {} on a connection before the first is received)",
+                         stalled, slots));
+    }
+  }
+
+  void Report(const SchedulePlace& place, const std::string& what) {
     const auto lanes = index_of_.lower_bound({place.lane.rank, place.lane.channel});
     if (lanes == index_of_.end() || lanes->first.first != place.lane.rank) {
       cursor_.Error(diagnostics_, "ranks", what);

@@ -135,7 +135,6 @@ void RefuseUnmodelled(const ProtoCursor& nccl, Diagnostics& diagnostics) {
     const char* as;
   };
   static constexpr std::array kVariables = {
-      Variable{"COLLNET_ENABLE", 0, "switches between servers do not reduce"},
       Variable{"NTHREADS", 512, "rates and latencies are those of full CTAs"},
       Variable{"NSOCKS_PERTHREAD", 0, "the network is RDMA; there are no sockets"},
       Variable{"SOCKET_NTHREADS", 0, "the network is RDMA; there are no sockets"},
@@ -317,6 +316,7 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
   chunk_size("NVLS_CHUNKSIZE", kNvlsChunkBytesMin, planner.nvls_chunksize_bytes);
   planner.nvls_enable = nccl->Flag("NVLS_ENABLE", planner.nvls_enable);
   planner.pat_enable = number("PAT_ENABLE", planner.pat_enable, 0, 2);
+  planner.collnet_enable = number("COLLNET_ENABLE", 0, 0, 1) == 1;
   planner.nchannels_per_net_peer =
       number("NCHANNELS_PER_NET_PEER", planner.nchannels_per_net_peer, 1, kChannelsMax);
   RefuseUnmodelled(*nccl, diagnostics);

@@ -130,6 +130,12 @@ ReplayChoice ForcedChoice(const protos::Workload& message) {
     case protos::Workload::TREE:
       forced.algorithm = Algorithm::kTree;
       break;
+    case protos::Workload::COLLNET_DIRECT:
+      forced.algorithm = Algorithm::kCollnetDirect;
+      break;
+    case protos::Workload::COLLNET_CHAIN:
+      forced.algorithm = Algorithm::kCollnetChain;
+      break;
     case protos::Workload::NVLS:
       forced.algorithm = Algorithm::kNvls;
       break;

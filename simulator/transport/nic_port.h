@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulator/fabric/fabric_network.h"
 #include "simulator/transport/rdma_queue.h"
 #include "simulator/units/units.h"
 #include "topologies/fabric_graph.h"
@@ -33,5 +34,10 @@ struct NicPort {
   int64_t full_packet_ps = 0;    // of a packet of the MTU that does not begin a message
   std::vector<PacedTurn> paced;  // heap of queues that may send, but not yet
 };
+
+// Wire time of what a NIC may have read from memory ahead of one of its wires, in packets of so
+// many bytes: what covers the path from there, and two more.
+int64_t ReadAheadPs(const FabricGraph& graph, const FabricNetwork& network, LinkId wire,
+                    uint32_t full_wire_bytes);
 
 }  // namespace railyard

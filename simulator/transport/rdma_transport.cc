@@ -9,14 +9,6 @@
 #include "simulator/transport/no_congestion_control.h"
 
 namespace railyard {
-namespace {
-
-// Packets a NIC has read from memory ahead of its port: what covers the path from there, and two
-// more.
-constexpr int64_t kReadAheadPackets = 2;
-
-}  // namespace
-
 RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                              const NicSettings& settings, uint32_t first_port,
                              TransportListener& listener)
@@ -50,19 +42,11 @@ RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, E
 
 void RdmaTransport::AddPorts(DeviceId nic) {
   const uint32_t full_wire_bytes = settings_.mtu_bytes + kRoceHeaderBytes;
-  const auto edges = boost::make_iterator_range(boost::out_edges(nic, graph_.graph()));
-  int64_t memory_ps = 0;
-  for (const auto edge : edges) {
-    const LinkId link = graph_.link_of_edge(edge);
-    if (graph_.link(link).tier != Tier::kHost) continue;
-    memory_ps = std::max(memory_ps, graph_.link(link).propagation_ps +
-                                        network_.TransmissionPs(link, full_wire_bytes));
-  }
   for (const LinkId wire : graph_.WiresOfNic(nic)) {
     NicPort port;
     port.wire = wire;
     port.full_packet_ps = network_.TransmissionPs(port.wire, full_wire_bytes);
-    port.backlog_max_ps = memory_ps + kReadAheadPackets * port.full_packet_ps;
+    port.backlog_max_ps = ReadAheadPs(graph_, network_, wire, full_wire_bytes);
     const auto id = static_cast<uint32_t>(ports_.size());
     port_of_link_[port.wire] = id;
     first_port_of_device_[nic] = std::min(first_port_of_device_[nic], id);

@@ -101,6 +101,7 @@ class RdmaTransport {
   // What decides what comes once all is acknowledged, and the counters.
   void Visit(StateArchive& archive);
 
+  uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
   uint32_t queue_count() const { return static_cast<uint32_t>(send_queues_.size()); }
   uint32_t connection_of_queue(uint32_t queue) const { return PairOf(queue).connection; }
   PathRef DataPath(uint32_t queue_pair) const {

@@ -72,13 +72,33 @@ TEST(FidelityTest, WhatCannotBeModelledSaysWhy) {
   EXPECT_EQ(reason([](MeasuredRow& row) { row.gpu = "MI300X"; }), "no platform with \"MI300X\"");
   EXPECT_EQ(reason([](MeasuredRow& row) { row.nics = "unknown"; }),
             "the NICs are not stated: \"unknown\"");
-  EXPECT_EQ(reason([](MeasuredRow& row) { row.algorithm_hint = "IB SHARP job"; }),
-            "reduction in network switches (SHARP)");
+  EXPECT_EQ(reason([](MeasuredRow& row) {
+              row.algorithm_hint = "SHARP";
+              row.nics = "8x400 RoCE";
+            }),
+            "SHARP over a network that is not InfiniBand");
   EXPECT_EQ(reason([](MeasuredRow& row) {
               row.nodes = 1;
               row.nics = "";
             }),
             "");
+}
+
+TEST(FidelityTest, AHintsQueuePairsAreNccls) {
+  MeasuredRow row = Row();
+  row.algorithm_hint = "Ring forced; NCCL_MIN_CTAS=24; 2 QPs per connection";
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("IB_QPS_PER_CONNECTION: 2"));
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("MIN_NCHANNELS: 24"));
+}
+
+TEST(FidelityTest, SharpIsCollNetOverInfiniBand) {
+  MeasuredRow row = Row();
+  row.nics = "8x400 IB";
+  EXPECT_THAT(PointOf(row).point.scenario, Not(HasSubstr("COLLNET_ENABLE")));
+  row.algorithm_hint = "IB SHARP job (in-network reduction)";
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("COLLNET_ENABLE: 1"));
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("network_flow_control: CREDITS"));
+  EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("InfiniBand with SHARP"));
 }
 
 TEST(FidelityTest, CallsMeasuredOneByOneFromPyTorchHoldTheirLaunch) {

@@ -52,6 +52,10 @@ const char* const kAllToAllInOneServer =
 const char* const kNvls =
     "fabric { rail_optimized { servers: 1 } }\n"
     "workload { program { collectives { kind: ALL_REDUCE bytes: \"64MiB\" } } algorithm: NVLS }\n";
+const char* const kInfiniBand =
+    "fabric { rail_optimized { servers: 2 } }\n"
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"16MiB\" } } }\n"
+    "network { network_flow_control: CREDITS }\n";
 // Where NCCL takes PAT: one GPU per server.
 const char* const kPat =
     "fabric { rail_optimized { servers: 4 gpus_per_server: 1 } }\n"
@@ -213,6 +217,7 @@ const std::vector<Setting>& Settings() {
       {"nccl.P2P_NVL_CHUNKSIZE", "\"64KiB\"", kAllToAllInOneServer},
       {"nccl.NVLS_ENABLE", "false", kTuned},
       {"nccl.NVLS_CHUNKSIZE", "\"32KiB\"", kNvls},
+      {"nccl.COLLNET_ENABLE", "1", kInfiniBand},
       {"nccl.PAT_ENABLE", "0", kPat},
       {"network.network_flow_control", "NONE", kPaused},
       {"network.credit", "\"32KiB\"", Incast("network { network_flow_control: CREDITS }\n")},
@@ -278,10 +283,9 @@ INSTANTIATE_TEST_SUITE_P(Settings, SettingsEffectTest, ::testing::ValuesIn(Setti
 
 // Variables of NCCL's that are not modelled (tests/scenario/settings_loader_test.cc).
 bool IsRefused(const std::string& path) {
-  static const std::set<std::string> refused = {
-      "nccl.IB_QPS_PER_CONNECTION", "nccl.IB_SPLIT_DATA_ON_QPS",
-      "nccl.COLLNET_ENABLE",        "nccl.NTHREADS",
-      "nccl.NSOCKS_PERTHREAD",      "nccl.SOCKET_NTHREADS"};
+  static const std::set<std::string> refused = {"nccl.IB_QPS_PER_CONNECTION",
+                                                "nccl.IB_SPLIT_DATA_ON_QPS", "nccl.NTHREADS",
+                                                "nccl.NSOCKS_PERTHREAD", "nccl.SOCKET_NTHREADS"};
   return refused.contains(path);
 }
 

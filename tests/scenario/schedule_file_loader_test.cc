@@ -88,6 +88,33 @@ TEST(ScheduleFileLoaderTest, WhatIsNotDeliveredIsSaidAtItsStep) {
               HasSubstr("without the contribution of rank 2"));
 }
 
+// Both ranks send all their chunks before they receive: eight slots hold eight messages.
+TEST(ScheduleFileLoaderTest, WhatStallsForLackOfSlotsIsSaidAtTheStepThatWaits) {
+  const auto exchange = [](int chunks) {
+    std::string text = "collective: ALL_REDUCE ranks: 2 chunks: " + std::to_string(chunks) + "\n";
+    for (int rank = 0; rank < 2; ++rank) {
+      text += "lanes { rank: " + std::to_string(rank) + "\n";
+      const std::string peer = std::to_string(1 - rank);
+      for (int chunk = 0; chunk < chunks; ++chunk) {
+        text += "  steps { chunk: " + std::to_string(chunk) + " send_to: " + peer +
+                " load_local: true }\n";
+      }
+      for (int chunk = 0; chunk < chunks; ++chunk) {
+        text += "  steps { chunk: " + std::to_string(chunk) + " recv_from: " + peer +
+                " load_local: true reduce: true store: true }\n";
+      }
+      text += "}\n";
+    }
+    return text;
+  };
+  EXPECT_EQ(FindingsOf(exchange(8)), "");
+  EXPECT_EQ(
+      FindingsOf(exchange(9)),
+      ":11:3: error: lanes[0].steps[8]: rank 0, channel 0, batch 0, lane 0, step 8: waits for "
+      "ever to send to rank 1, which takes none of the 8 messages that are there already "
+      "(expected at most 8 on a connection before the first is received)\n");
+}
+
 TEST(ScheduleFileLoaderTest, EveryMistakeIsSaidAtItsPlace) {
   EXPECT_EQ(FindingsOf("ranks: 1 root: 0"),
             ": error: collective: missing (expected ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, "

@@ -67,9 +67,7 @@ TEST(SettingsLoaderTest, NcclVariablesThatAreNotModelledAreRefused) {
   };
   const char* const no_sockets = "the network is RDMA; there are no sockets (expected 0, or none)";
   for (const auto& [name, modelled, value, why] :
-       {std::tuple("COLLNET_ENABLE", 0, 1,
-                   "switches between servers do not reduce (expected 0, or none)"),
-        std::tuple("NTHREADS", 512, 256,
+       {std::tuple("NTHREADS", 512, 256,
                    "rates and latencies are those of full CTAs (expected 512, or none)"),
         std::tuple("NSOCKS_PERTHREAD", 0, 4, no_sockets),
         std::tuple("SOCKET_NTHREADS", 0, 4, no_sockets)}) {
@@ -77,6 +75,18 @@ TEST(SettingsLoaderTest, NcclVariablesThatAreNotModelledAreRefused) {
               refusal(name, value, why));
     EXPECT_EQ(FindingsBeside(fmt::format("nccl {{ {}: {} }}", name, modelled)), "");
   }
+}
+
+TEST(SettingsLoaderTest, CollNetNeedsSwitchesThatReduceAndRoutesThatMeet) {
+  EXPECT_EQ(
+      FindingsBeside("nccl { COLLNET_ENABLE: 1 }"),
+      ":3:8: error: nccl.COLLNET_ENABLE: 1 needs switches that reduce, which are InfiniBand's "
+      "(expected network.network_flow_control: CREDITS beside it, or 0)\n");
+  EXPECT_EQ(FindingsBeside("nccl { COLLNET_ENABLE: 1 } network { network_flow_control: CREDITS }"),
+            "");
+  EXPECT_EQ(FindingsBeside("nccl { COLLNET_ENABLE: 0 }"), "");
+  EXPECT_EQ(FindingsBeside("nccl { COLLNET_ENABLE: 2 }"),
+            ":3:8: error: nccl.COLLNET_ENABLE: 2 is out of range (expected 0 to 1)\n");
 }
 
 // Of channels and CTAs the stricter limits hold.

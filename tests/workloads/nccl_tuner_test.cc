@@ -179,6 +179,31 @@ TEST(NcclTuner, KeepsToTheAlgorithmAndProtocolAsked) {
   EXPECT_FALSE(tuner.Choose({kAllReduce, kGiB, Datatype::kFloat32}, kNvls, kSimple));
 }
 
+// src/graph/tuning.cc by hand, 2 and 4 x 8 H100: 8 channels of 48 GB/s.
+TEST(NcclTuner, KnowsCollNetWhereItIsEnabled) {
+  TunerPlatform platform;
+  platform.ring = platform.tree = {8, 48, 48};
+  platform.nvls = {8, 40, 48};
+  platform.tree_meets_nic_on_one = true;
+  platform.collnet = platform.tree;
+  const NcclTuner tuner(platform, {32, 4, 16}, kVersion);
+  const auto expect = [&](Algorithm algorithm, double latency_us, double gb_per_s) {
+    EXPECT_NEAR(tuner.ModelOf(kAllReduce, algorithm, kSimple).latency_us, latency_us, 1e-9);
+    EXPECT_NEAR(tuner.ModelOf(kAllReduce, algorithm, kSimple).gb_per_s, gb_per_s, 1e-9);
+  };
+  expect(Algorithm::kCollnetDirect, 2 * (3.7 + 7 * 0.4) + 31, 384 * 0.85 / 2);
+  expect(Algorithm::kCollnetChain, 2 * 7 * 2.8 + 30, 384 / 2.0);
+  expect(kNvls, 25 + 18, 384 * 32 / 62.0);
+  EXPECT_EQ(tuner.ModelOf(kAllGather, Algorithm::kCollnetDirect, kSimple).gb_per_s, 0);
+  EXPECT_EQ(tuner.ModelOf(kAllReduce, Algorithm::kCollnetChain, kLl).gb_per_s, 0);
+  // Half of what rings have to carry: CollNet is taken from some size on.
+  const auto choice =
+      tuner.Choose({kAllReduce, kGiB, Datatype::kFloat32}, Algorithm::kUnstated, kSimple);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->algorithm, kNvls);
+  EXPECT_EQ(DgxH100(4).ModelOf(kAllReduce, Algorithm::kCollnetChain, kSimple).gb_per_s, 0);
+}
+
 TEST(NcclTuner, FallsBackWhereTheSwitchCannotReduce) {
   TunedCall call{kAllReduce, kGiB, Datatype::kFloat64};
   call.nvls_reduces = false;

@@ -33,7 +33,7 @@ TEST(ReplayableTest, WhatTheScenarioForcesGoesBeforeWhatTheLogStates) {
 
 TEST(ReplayableTest, TheListIsWhatIsReplayable) {
   for (const ReplayChoice& choice : ReplayableChoices()) EXPECT_TRUE(IsReplayable(choice));
-  EXPECT_FALSE(IsReplayable({Algorithm::kCollnetChain, Protocol::kSimple}));
+  EXPECT_FALSE(IsReplayable({Algorithm::kCollnetChain, Protocol::kLl}));
   EXPECT_FALSE(IsReplayable({Algorithm::kNvls, Protocol::kLl}));
   EXPECT_FALSE(IsReplayable({Algorithm::kPat, Protocol::kLl128}));
 }

@@ -106,12 +106,37 @@ TEST_P(CheckEveryRankCount, FindsEveryAlgorithmAndProtocolRight) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, CheckEveryRankCount, ::testing::Range(2u, 65u));
 
+// Where the network's switches add up: CollNetDirect, CollNetChain, and NVLS over several servers.
+TEST(CheckSchedule, FindsWhatTheNetworkAddsUpRight) {
+  NcclSettings settings;
+  settings.collnet_enable = true;
+  for (const uint32_t nodes : {2u, 3u, 4u, 7u}) {
+    for (const uint32_t gpus : {1u, 2u, 3u, 8u}) {
+      const NcclPlanner planner(Nodes(nodes, gpus), settings);
+      std::vector<Algorithm> checked;
+      for (const ReplayChoice& choice : ChoicesFor(planner, CollectiveKind::kAllReduce)) {
+        if (choice.algorithm != Algorithm::kCollnetDirect &&
+            choice.algorithm != Algorithm::kCollnetChain && choice.algorithm != Algorithm::kNvls) {
+          continue;
+        }
+        checked.push_back(choice.algorithm);
+        for (const uint64_t bytes : {0, 1, 63, 100'003, 3'000'001, 40'000'003}) {
+          ASSERT_EQ(CheckChoice(planner, choice, CollectiveKind::kAllReduce, bytes, 0), "")
+              << ReplayName(choice) << " of " << bytes << " B on " << nodes << " x " << gpus;
+        }
+      }
+      EXPECT_EQ(checked.size(), gpus == 1 ? 2u : 3u);
+    }
+  }
+}
+
 class CheckLargeCommunicators : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(CheckLargeCommunicators, FindsEveryAlgorithmAndProtocolRightOnOneChannel) {
   const uint32_t ranks = GetParam();
   NcclSettings settings;
   settings.max_nchannels = 1;
+  settings.collnet_enable = true;
   const NcclPlanner planner(Filled(ranks), settings);
   for (const ReplayChoice& choice : ChoicesFor(planner, CollectiveKind::kAllReduce)) {
     ASSERT_EQ(CheckChoice(planner, choice, CollectiveKind::kAllReduce, 300'007, 0), "")
@@ -147,6 +172,25 @@ TEST(CheckSchedule, LooksAtTheAlgorithmsOfTheSwitch) {
   EXPECT_FALSE(has(ChoicesFor(one, CollectiveKind::kAllReduce), Algorithm::kNvlsTree));
   EXPECT_TRUE(has(ChoicesFor(three, CollectiveKind::kAllReduce), Algorithm::kNvlsTree));
   EXPECT_FALSE(has(ChoicesFor(three, CollectiveKind::kAllReduce), Algorithm::kNvls));
+}
+
+// CollNet is for AllReduce over servers that are equally full, up to eight GPUs each, where it is
+// asked for.
+TEST(CheckSchedule, LooksAtTheAlgorithmsOfTheNetwork) {
+  NcclSettings settings;
+  settings.collnet_enable = true;
+  const auto suits = [&](const CommunicatorLayout& layout, CollectiveKind kind) {
+    const NcclPlanner planner(layout, settings);
+    return planner.Choose(Collective(kind, 1), {Algorithm::kCollnetDirect, Protocol::kSimple}) &&
+           planner.Choose(Collective(kind, 1), {Algorithm::kCollnetChain, Protocol::kSimple});
+  };
+  EXPECT_TRUE(suits(Nodes(2, 8), CollectiveKind::kAllReduce));
+  EXPECT_FALSE(suits(Nodes(2, 8), CollectiveKind::kAllGather));
+  EXPECT_FALSE(suits(Nodes(1, 8), CollectiveKind::kAllReduce));
+  EXPECT_FALSE(suits(Nodes({8, 7}), CollectiveKind::kAllReduce));
+  EXPECT_FALSE(suits(Nodes(2, 9, 9), CollectiveKind::kAllReduce));
+  settings.collnet_enable = false;
+  EXPECT_FALSE(suits(Nodes(2, 8), CollectiveKind::kAllReduce));
 }
 
 // All ranks' point-to-point schedules of one operation.
