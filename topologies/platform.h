@@ -12,6 +12,18 @@
 
 namespace railyard {
 
+// Factors of what GPUs and proxies cost by NCCL's tables.
+struct PlatformCalibration {
+  double launch_latency_scale = 1;
+  double step_latency_scale = 1;
+  double channel_rate_scale = 1;
+  std::string source{};
+  bool operator==(const PlatformCalibration&) const = default;
+};
+
+// Whether a factor is one that calibration may have.
+inline bool IsCostScale(double scale) { return scale >= 0.1 && scale <= 10; }
+
 struct Platform {
   std::string name;
   std::string description;  // one line
@@ -19,6 +31,7 @@ struct Platform {
   // Fields of railyard.protos.Servers whose numbers the platform leaves to its user; `server` has a
   // DGX H100's there.
   std::vector<std::string> open_fields{};
+  PlatformCalibration calibration{};
 };
 
 // topologies/platforms/*.textproto, which are part of the program, by name.

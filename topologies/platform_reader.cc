@@ -40,6 +40,7 @@ class PlatformReader {
     } else {
       server.nvlink_lanes.clear();
     }
+    if (cursor.Has("calibration")) Calibration(cursor.Child("calibration"));
     return std::move(platform_);
   }
 
@@ -118,6 +119,28 @@ class PlatformReader {
                    fmt::format("{} is out of range (expected 1 to {})", proto.values(i), kMaxLanes),
                    i);
     }
+  }
+
+  void Calibration(const ProtoCursor& cursor) {
+    CheckSource(cursor);
+    const auto& proto = static_cast<const protos::Calibration&>(cursor.message());
+    platform_.calibration = {
+        .launch_latency_scale = Scale(cursor, "launch_latency_scale", proto.launch_latency_scale()),
+        .step_latency_scale = Scale(cursor, "step_latency_scale", proto.step_latency_scale()),
+        .channel_rate_scale = Scale(cursor, "channel_rate_scale", proto.channel_rate_scale()),
+        .source = proto.source()};
+  }
+
+  double Scale(const ProtoCursor& cursor, const char* field, double value) {
+    if (!cursor.Has(field)) {
+      cursor.Missing(diagnostics_, field, "a factor");
+      return 1;
+    }
+    if (!IsCostScale(value)) {
+      cursor.Error(diagnostics_, field,
+                   fmt::format("{} is out of range (expected 0.1 to 10)", value));
+    }
+    return value;
   }
 
   uint32_t Count(const ProtoCursor& cursor, uint32_t default_value) {

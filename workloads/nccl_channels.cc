@@ -26,8 +26,12 @@ enum class RingPattern {
   kPairs,
 };
 
-constexpr uint32_t kRingsOneNode = 12;  // graph search on NVSwitch, 30 GB/s each
-constexpr uint32_t kRingsNetwork = 8;   // eight NICs
+// Graph search on NVSwitch: 12 rings of 20 GB/s on A100 and of 30 on H100, 16 of 45 on Blackwell,
+// as NCCL prints them (on GB300 with 2.29.7).
+uint32_t RingsOneNode(GpuGeneration generation) {
+  return generation == GpuGeneration::kBlackwell ? 16 : 12;
+}
+constexpr uint32_t kRingsNetwork = 8;  // eight NICs
 constexpr uint32_t kRingsOneGpuPerNode = 2;
 constexpr uint32_t kNvlinkP2pChannels = 36;  // ncclTopoGetNchannels: 2 x 18 NVLinks of an H100
 constexpr uint64_t kPerChannelNetBytesPerSecond = 14'000'000'000ULL;  // P2P_PER_CHANNEL_NET_BW
@@ -84,9 +88,9 @@ RingPlan ChooseRings(const CommunicatorLayout& layout, const NcclSettings& setti
     if (gpus != 4 && gpus != 8) {
       assumptions.push_back(
           fmt::format("channels of {} GPUs in one server: taken as for 4 and 8 GPUs ({} rings)",
-                      gpus, kRingsOneNode));
+                      gpus, RingsOneNode(layout.generation)));
     }
-    return {kRingsOneNode, RingPattern::kPairs};
+    return {RingsOneNode(layout.generation), RingPattern::kPairs};
   }
   const bool uniform = std::all_of(nodes.begin(), nodes.end(),
                                    [&](const auto& ranks) { return ranks.size() == gpus; });

@@ -9,8 +9,9 @@ namespace {
 
 // Of rings within one server: src/graph/topo.h has 20.6 GB/s for each of an H100's 18 NVLinks, 20
 // for an A100's 12 and a V100's 6, 40.1 for a B200's 18; the search settles on a number of rings
-// and the largest speed of its list (speedArrayIntra) that fits. 12 x 30 on Hopper is what NCCL
-// prints; for the other generations the counts are assumed.
+// and a speed of its list (speedArrayIntra) that fits. NCCL prints 12 x 20 on A100, 12 x 30 on H100
+// (github.com/NVIDIA/nccl/issues/1197) and 16 x 45 on GB300; for V100 with NVSwitches it is
+// assumed.
 SearchedGraph RingsOfOneServer(GpuGeneration generation) {
   switch (generation) {
     case GpuGeneration::kVolta:
@@ -20,7 +21,7 @@ SearchedGraph RingsOfOneServer(GpuGeneration generation) {
     case GpuGeneration::kHopper:
       return {12, 30, 30};
     case GpuGeneration::kBlackwell:
-      return {12, 60, 60};
+      return {16, 45, 45};
   }
   return {};
 }
@@ -49,8 +50,8 @@ TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_r
   const uint32_t gpus = FewestGpusPerNode(layout);
   const bool has_nvls =
       layout.nvlink && layout.nvswitch && layout.generation >= GpuGeneration::kHopper;
-  // NVLS: one channel per head. 40 GB/s is what the search finds on H100 (NCCL's own output); twice
-  // that with NVLink5 is assumed.
+  // NVLS: one channel per head. 40 GB/s is what the search finds on H100, 80 on GB300 (NCCL's
+  // own output).
   const double nvls_gb_per_s = layout.generation == GpuGeneration::kBlackwell ? 80 : 40;
   if (layout.node_count() == 1) {
     // PCIe between GPUs: one ring at the rate of a Gen4 x16 path (topo.h: 24 GB/s).

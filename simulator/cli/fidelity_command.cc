@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analysis/output_file.h"
+#include "simulator/cli/calibration_options.h"
 #include "simulator/cli/command.h"
 #include "simulator/perf/fidelity.h"
 #include "simulator/units/units.h"
@@ -29,11 +30,29 @@ class FidelityCommand : public Command {
                      "Write the result as JSON too; - is standard output, instead "
                      "of the table")
         ->type_name("FILE");
+    parser()
+        ->add_option("--calibrate", calibrated_,
+                     "Fit --fabric's GPU costs to what nccl-tests printed, which MEASURED then is, "
+                     "and write a platform of one's own")
+        ->type_name("FILE");
+    calibration_.AddOptions(parser());
   }
 
   ExitStatus Run() override {
-    Diagnostics diagnostics;
     const auto bytes_max = ParseBytes(bytes_max_);
+    if (bytes_max && !calibrated_.empty()) {
+      if (json_.empty()) return calibration_.Run(files_, *bytes_max, calibrated_);
+      fmt::print(stderr,
+                 "--json: error: has no effect with --calibrate (expected one of the two)\n");
+      return kExitInput;
+    }
+    if (const std::string unused = calibration_.Given(); !unused.empty()) {
+      fmt::print(stderr,
+                 "{}: error: has no effect without --calibrate (expected both or neither)\n",
+                 unused);
+      return kExitInput;
+    }
+    Diagnostics diagnostics;
     if (!bytes_max) {
       fmt::print(stderr, "--max-bytes: error: {} is not a size (expected e.g. 64M)\n",
                  Quote(bytes_max_));
@@ -67,6 +86,8 @@ class FidelityCommand : public Command {
   std::vector<std::string> files_;
   std::string bytes_max_ = "1G";
   std::string json_;
+  std::string calibrated_;
+  CalibrationOptions calibration_;
 };
 
 }  // namespace

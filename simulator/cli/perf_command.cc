@@ -112,16 +112,11 @@ class PerfCommand : public Command {
       PrintError(what);
       right = false;
     };
-    std::vector<std::string> names;
-    std::optional<PerfCollective> collective;
-    for (int i = 0; i < kPerfCollectiveCount; ++i) {
-      names.emplace_back(PerfCollectiveName(static_cast<PerfCollective>(i)));
-      if (names.back() == collective_) collective = static_cast<PerfCollective>(i);
-    }
+    const auto collective = FindPerfCollective(collective_);
     if (collective) {
       report.collective = *collective;
     } else {
-      wrong("--collective: " + UnknownName("collective", collective_, names));
+      wrong("--collective: " + UnknownName("collective", collective_, PerfCollectiveNames()));
     }
     const auto size = [&](const char* option, const std::string& text, uint64_t& bytes) {
       const auto parsed = ParseBytes(text);

@@ -40,14 +40,6 @@ std::optional<std::string> PlatformOf(const std::string& gpu) {
   return std::nullopt;
 }
 
-std::optional<PerfCollective> CollectiveOf(const std::string& name) {
-  for (int i = 0; i < kPerfCollectiveCount; ++i) {
-    const auto collective = static_cast<PerfCollective>(i);
-    if (PerfCollectiveName(collective) == name) return collective;
-  }
-  return std::nullopt;
-}
-
 // "8x400 IB": so many NICs of so many Gb/s in a node.
 struct Nics {
   uint32_t count = 0;
@@ -105,7 +97,7 @@ FidelityPoint PointOf(const MeasuredRow& row) {
     result.reason = std::move(reason);
     return result;
   };
-  const auto collective = CollectiveOf(row.collective);
+  const auto collective = FindPerfCollective(row.collective);
   if (!collective) return refuse(fmt::format("no collective {}", Quote(row.collective)));
   const auto platform = PlatformOf(row.gpu);
   if (!platform) return refuse(fmt::format("no platform with {}", Quote(row.gpu)));

@@ -163,6 +163,19 @@ PerfOutcome OutcomeOf(const std::string& text, int status) {
 
 std::string_view PerfCollectiveName(PerfCollective collective) { return RowOf(collective).name; }
 
+std::vector<std::string> PerfCollectiveNames() {
+  std::vector<std::string> names;
+  for (const CollectiveRow& row : kCollectives) names.emplace_back(row.name);
+  return names;
+}
+
+std::optional<PerfCollective> FindPerfCollective(std::string_view name) {
+  const auto at = std::find_if(kCollectives.begin(), kCollectives.end(),
+                               [&](const CollectiveRow& row) { return row.name == name; });
+  if (at == kCollectives.end()) return std::nullopt;
+  return static_cast<PerfCollective>(at - kCollectives.begin());
+}
+
 uint32_t BlocksOf(PerfCollective collective, uint32_t ranks) {
   return RowOf(collective).has_blocks ? ranks : 1;
 }

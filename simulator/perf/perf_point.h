@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulator/scenario/scenario.h"
@@ -28,6 +30,8 @@ enum class PerfCollective : uint8_t {
 inline constexpr int kPerfCollectiveCount = 9;
 // As on nccl-tests' command line: "all_reduce", "alltoall", "sendrecv".
 std::string_view PerfCollectiveName(PerfCollective collective);
+std::vector<std::string> PerfCollectiveNames();
+std::optional<PerfCollective> FindPerfCollective(std::string_view name);
 // nccl-tests' factor from algorithm to bus bandwidth (doc/PERFORMANCE.md of nccl-tests).
 double BusbwFactorOf(PerfCollective collective, uint32_t ranks);
 // How many ranks share the size evenly: n where it is the total of a block for each; else 1.

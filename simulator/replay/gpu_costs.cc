@@ -57,15 +57,16 @@ constexpr double kNetworkWireUs = 1.5;
 constexpr double kProxyUs = 2.0;
 
 // What one CTA carries through, in GB/s of payload.
-// LL: llMaxBws for one server over the 24 CTAs of a full one; LL128: a channel of NCCL's search is
-// two CTAs once it is duplicated, so halves of perChMaxRingLL128Bws; Simple: likewise of
-// perChMaxTreeBws, for one server, but Hopper's as measured: 8 CTAs send 128 MiB in 826 us
-// (SendRecv on 8 H100), less the overhead of its chunks. Another table gives 21 (ADR 0041).
+// LL: llMaxBws for one server over the CTAs of a full one: 12, 24, 24 and 32; LL128: a
+// channel of NCCL's search is two CTAs once it is duplicated, so halves of perChMaxRingLL128Bws;
+// Simple: likewise of perChMaxTreeBws, for one server, but Hopper's as measured: 8 CTAs send 128
+// MiB in 826 us (SendRecv on 8 H100), less the overhead of its chunks. Another table gives 21 (ADR
+// 0041).
 constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
-    {39.0 / 24, 10.0, 26.5 / 2},
+    {39.0 / 12, 10.0, 26.5 / 2},
     {87.7 / 24, 10.0, 24.0 / 2},
     {141.0 / 24, 36.7 / 2, 24.0},
-    {282.0 / 24, 40.0 / 2, 70.0 / 2},
+    {282.0 / 32, 40.0 / 2, 70.0 / 2},
 }};
 
 // LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS, src/device/prims_ll.h). LL128: 20 warps
@@ -126,24 +127,25 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
   const bool by_switch =
       choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree;
   StepCosts costs;
-  costs.launch_latency_ps =
-      launch_latency_ps.value_or(Ps(by_switch ? kNvlsLaunchUs : latencies.base[p]));
+  costs.launch_latency_ps = launch_latency_ps.value_or(
+      Ps((by_switch ? kNvlsLaunchUs : latencies.base[p]) * launch_latency_scale));
   // LL and LL128 carry their flags with the data: no fence, nothing between two slices.
   const double older_us =
       row < static_cast<size_t>(GpuGeneration::kHopper) ? kStepBeforeHopperUs : 0;
   costs.nvlink_step_latency_ps = nvlink_step_latency_ps.value_or(
-      Ps(by_switch ? kNvlsHandOverUs : latencies.nvlink[p] - kNvlinkWireUs + older_us));
+      Ps((by_switch ? kNvlsHandOverUs : latencies.nvlink[p] - kNvlinkWireUs + older_us) *
+         step_latency_scale));
   costs.slice_overhead_ps = choice.protocol == Protocol::kSimple ? costs.nvlink_step_latency_ps : 0;
   const double network_us = choice.algorithm == Algorithm::kNvls       ? kNvlsNetworkUs
                             : choice.algorithm == Algorithm::kNvlsTree ? kNvlsTreeNetworkUs
                                                                        : latencies.network[p];
-  costs.network_step_latency_ps =
-      network_step_latency_ps.value_or(Ps(std::max(0.0, network_us - kNetworkWireUs - kProxyUs)));
+  costs.network_step_latency_ps = network_step_latency_ps.value_or(
+      Ps(std::max(0.0, network_us - kNetworkWireUs - kProxyUs) * step_latency_scale));
   const double rate =
       by_switch ? NvlsCtaGbPerS(kNvlsGbPerS[row], layout, choice.algorithm) : kCtaGbPerS[row][p];
   costs.iteration_bytes = kIterationBytes[p];
-  costs.channel_rate_bps =
-      channel_rate_bps.value_or(static_cast<uint64_t>(std::llround(rate * 8e9)));
+  costs.channel_rate_bps = channel_rate_bps.value_or(
+      static_cast<uint64_t>(std::llround(rate * channel_rate_scale * 8e9)));
   return costs;
 }
 

@@ -45,6 +45,10 @@ struct GpuCosts {
   std::optional<int64_t> nvlink_step_latency_ps;
   std::optional<int64_t> network_step_latency_ps;
   std::optional<uint64_t> channel_rate_bps;
+  // Factors of the table's, where nothing is stated.
+  double launch_latency_scale = 1;
+  double step_latency_scale = 1;  // over NVLink and over the network
+  double channel_rate_scale = 1;
   // How long the CPU proxy is busy with each message it posts, and with each that arrives: Intel's
   // net overhead. (Simple's three times that is a latency, below the 3.4 us.) What one GPU's proxy
   // does follows one another.

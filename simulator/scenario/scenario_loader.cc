@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/text_proto.h"
+#include "simulator/scenario/calibration_loader.h"
 #include "simulator/scenario/choice_check.h"
 #include "simulator/scenario/connection_check.h"
 #include "simulator/scenario/fault_loader.h"
@@ -144,6 +145,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
     }
   }
   scenario->gpu = LoadGpu(cursor, diagnostics);
+  ApplyCalibration(cursor, scenario->gpu, scenario->notes, diagnostics);
   scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->routing = LoadRouting(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);

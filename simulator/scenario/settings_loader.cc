@@ -23,6 +23,7 @@
 #include "simulator/units/units.h"
 #include "topologies/deadlock.h"
 #include "topologies/lossless_classes.h"
+#include "topologies/platform.h"
 
 namespace railyard {
 namespace {
@@ -349,6 +350,17 @@ GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics) {
     costs.channel_rate_bps = gpu.RateBps(diagnostics, "channel_rate", 0);
   }
   const auto& message = static_cast<const protos::Gpu&>(gpu.message());
+  const auto scale = [&](const char* field, double value, double& cost) {
+    if (!gpu.Has(field)) return;
+    if (!IsCostScale(value)) {
+      gpu.Error(diagnostics, field, fmt::format("{} is out of range (expected 0.1 to 10)", value));
+      return;
+    }
+    cost = value;
+  };
+  scale("launch_latency_scale", message.launch_latency_scale(), costs.launch_latency_scale);
+  scale("step_latency_scale", message.step_latency_scale(), costs.step_latency_scale);
+  scale("channel_rate_scale", message.channel_rate_scale(), costs.channel_rate_scale);
   if (message.generation() != protos::Gpu::GENERATION_UNSPECIFIED) {
     costs.generation = static_cast<GpuGeneration>(message.generation() - protos::Gpu::VOLTA);
   }

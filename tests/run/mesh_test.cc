@@ -39,16 +39,17 @@ TEST_F(MeshTest, AllToAllTakesTheTimeOfOneCable) {
   EXPECT_EQ(run.OfTier("NVLINK", "payload_bytes"), 12 * (16 << 20));
 }
 
-// A ring in one order uses a third of the cables, in one direction, however many channels it has.
-TEST_F(MeshTest, ARingUsesOneCableOfEachGpu) {
+// Three cables of a GPU are one ring, which takes two of them, in both directions: two thirds of
+// the cables, and half of the data each way.
+TEST_F(MeshTest, RingsUseTwoCablesOfEachGpuBothWays) {
   const EndedRun run = RunOnMesh("ALL_REDUCE", "64MiB");
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   int64_t used = 0;
   for (size_t row = 0; row < run.links.size(); ++row) {
     used += run.links.Integer(row, "payload_bytes") > 0 ? 1 : 0;
   }
-  EXPECT_EQ(used, 4);
-  const double serialisation_ps = 1.5 * 64 * 1024 * 1024 / 0.824 / 50e9 * 1e12;
+  EXPECT_EQ(used, 8);
+  const double serialisation_ps = 1.5 / 2 * 64 * 1024 * 1024 / 0.824 / 50e9 * 1e12;
   EXPECT_GE(static_cast<double>(run.Integer("simulated_time_ps")), serialisation_ps);
   EXPECT_LE(static_cast<double>(run.Integer("simulated_time_ps")), 1.05 * serialisation_ps);
 }

@@ -215,5 +215,75 @@ TEST_F(PerfTest, ALaunchThatNothingHidesIsInTheTime) {
   EXPECT_NEAR(rows[1]["simulated_us"].GetDouble() - rows[0]["simulated_us"].GetDouble(), 20, 1e-6);
 }
 
+// What nccl-tests would print on a machine whose launches take 2^(1/3) as long as a DGX H100's
+// here.
+TEST_F(PerfTest, CalibrationFindsTheCostsOfAMachineThatIsKnown) {
+  scratch_.Write("machine.textproto",
+                 ReadText(RAILYARD_SOURCE_DIR "/topologies/platforms/dgx-h100.textproto") +
+                     "calibration { launch_latency_scale: 1.2599 step_latency_scale: 1 "
+                     "channel_rate_scale: 1 source: \"made up\" }\n");
+  const ProgramExit printed =
+      Railyard({"perf", "--collective", "all_gather", "--fabric",
+                scratch_.Path("machine.textproto"), "-b", "64K", "-e", "1M", "-f", "4"});
+  ASSERT_EQ(printed.status, 0) << printed.errors;
+  scratch_.Write("table.txt", printed.output);
+  const std::string mine = scratch_.Path("mine.textproto");
+  const std::vector<std::string> arguments = {"fidelity",     scratch_.Path("table.txt"),
+                                              "--calibrate",  mine,
+                                              "--fabric",     "dgx-h100",
+                                              "--collective", "all_gather"};
+  const ProgramExit run = Railyard(arguments);
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_THAT(run.output, HasSubstr("launch_latency_scale     1.2599\n"));
+  EXPECT_THAT(run.output, HasSubstr("step_latency_scale       1\n"));
+  EXPECT_THAT(run.output, HasSubstr(", 0.0% after,"));
+  const std::string text = ReadText(mine);
+  EXPECT_THAT(text, HasSubstr("  launch_latency_scale: 1.2599\n"));
+  EXPECT_THAT(text, HasSubstr("  source: \"all_gather on 1 x dgx-h100: "));
+  EXPECT_THAT(text, HasSubstr("NVIDIA DGX H100 user guide"));
+  // The platform that was written has the times that were measured.
+  const ProgramExit again = Railyard(
+      {"perf", "--collective", "all_gather", "--fabric", mine, "-b", "64K", "-e", "1M", "-f", "4"});
+  const auto rows = [](const std::string& output) {
+    return std::regex_replace(output, std::regex("#[^\n]*\n"), "");
+  };
+  EXPECT_EQ(rows(again.output), rows(printed.output));
+  // Nothing is overwritten, and nothing calibrated is calibrated again.
+  EXPECT_THAT(Railyard(arguments).errors, HasSubstr("is there already (expected a new file)"));
+  EXPECT_EQ(ReadText(mine), text);
+  const ProgramExit twice =
+      Railyard({"fidelity", scratch_.Path("table.txt"), "--calibrate", scratch_.Path("b.textproto"),
+                "--fabric", mine, "--collective", "all_gather"});
+  EXPECT_EQ(twice.status, 2);
+  EXPECT_THAT(twice.errors, HasSubstr("is calibrated (expected a platform that is not)"));
+}
+
+TEST_F(PerfTest, WhatCannotBeCalibratedIsRefused) {
+  scratch_.Write("table.txt", "8 2 float sum -1 10 1 1 0 10 1 1 0\n");
+  const auto errors = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"fidelity", scratch_.Path("table.txt")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramExit run = Railyard(arguments);
+    EXPECT_EQ(run.status, 2);
+    return run.errors;
+  };
+  const std::string out = scratch_.Path("mine.textproto");
+  EXPECT_THAT(errors({"--nodes", "2"}),
+              HasSubstr("--nodes: error: has no effect without --calibrate (expected both or "
+                        "neither)"));
+  EXPECT_THAT(errors({"--calibrate", out, "--json", "-"}),
+              HasSubstr("--json: error: has no effect with --calibrate (expected one of the two)"));
+  EXPECT_THAT(errors({"--calibrate", out, "--collective", "all_reduc", "--fabric", "dgx-h100"}),
+              HasSubstr("--collective: unknown collective \"all_reduc\""));
+  EXPECT_THAT(errors({"--calibrate", out, "--collective", "all_reduce", "--fabric", "dgx-h100"}),
+              HasSubstr("table.txt: error: 1 rows of at most 1073741824 B (expected two or more)"));
+  scratch_.Write("table.txt",
+                 "8 2 float sum -1 10 1 1 0 10 1 1 0\n16 4 float sum -1 10 1 1 0 10 1 1 0\n");
+  EXPECT_THAT(errors({"--calibrate", out, "--collective", "all_reduce", "--fabric", "dgx-h10"}),
+              HasSubstr("--fabric: unknown platform \"dgx-h10\""));
+  EXPECT_THAT(errors({"--calibrate", "mine", "--collective", "all_reduce", "--fabric", "dgx-h100"}),
+              HasSubstr("--calibrate: mine would be taken for a name"));
+}
+
 }  // namespace
 }  // namespace railyard::testing

@@ -80,6 +80,16 @@ TEST(FindMeshRings, AHybridCubeMeshHasTheRingsThatNcclPrints) {
   ExpectLinksOfTheirOwn(rings, HybridCubeMesh());
 }
 
+// What NCCL's graph dump has of 4 V100 with two NVLinks for each pair
+// (github.com/NVIDIA/nccl/issues/713), in whatever order.
+TEST(FindMeshRings, FourGpusWithTwoNvlinksForEachPairHaveNcclsSixRings) {
+  const Lanes lanes = Mesh(4, {{0, 1, 2}, {0, 2, 2}, {0, 3, 2}, {1, 2, 2}, {1, 3, 2}, {2, 3, 2}});
+  EXPECT_THAT(FindMeshRings(lanes),
+              ::testing::UnorderedElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(0, 1, 3, 2),
+                                              ElementsAre(0, 2, 3, 1), ElementsAre(0, 2, 1, 3),
+                                              ElementsAre(0, 3, 1, 2), ElementsAre(0, 3, 2, 1)));
+}
+
 // By hand: GPU 0 has four NVLinks to the others of its quad, of which a ring and its reverse take
 // two.
 TEST(FindMeshRings, AQuadHasAsManyRingsAsItsNarrowestGpuAllows) {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/layouts.h"
+#include "workloads/nccl_graph.h"
 
 namespace railyard {
 namespace {
@@ -51,6 +52,27 @@ TEST(BuildChannels, GivesOneServerTwentyFourChannelsInGpuOrder) {
     for (const auto& ring : channels.rings) EXPECT_EQ(ring, order);
     EXPECT_THAT(channels.assumptions, IsEmpty());
   }
+}
+
+// "32 coll channels" of NCCL 2.29.7 on 8 GB300 in one NVLink island: 16 rings of 45 GB/s, twice,
+// and 8 heads of 80 GB/s for NVLS.
+TEST(BuildChannels, GivesBlackwellThirtyTwoChannelsInOneServer) {
+  CommunicatorLayout layout = Nodes(1, 8);
+  layout.generation = GpuGeneration::kBlackwell;
+  EXPECT_THAT(BuildChannels(layout, {}).rings, SizeIs(32));
+  const TunerPlatform platform = SearchedPlatform(layout);
+  EXPECT_EQ(platform.ring.channel_count, 16u);
+  EXPECT_DOUBLE_EQ(platform.ring.intra_gb_per_s, 45);
+  EXPECT_EQ(platform.nvls.channel_count, 8u);
+  EXPECT_DOUBLE_EQ(platform.nvls.intra_gb_per_s, 80);
+}
+
+// 12 rings of 20 GB/s on A100 (240 GB/s of NVLink each way).
+TEST(BuildChannels, GivesAmpereTwentyFourChannelsInOneServer) {
+  CommunicatorLayout layout = Nodes(1, 8);
+  layout.generation = GpuGeneration::kAmpere;
+  EXPECT_THAT(BuildChannels(layout, {}).rings, SizeIs(24));
+  EXPECT_DOUBLE_EQ(SearchedPlatform(layout).ring.intra_gb_per_s, 20);
 }
 
 TEST(BuildChannels, GivesOneRankNoChannels) {

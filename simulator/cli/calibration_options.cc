@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/cli/calibration_options.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/output_file.h"
+#include "simulator/cli/fabric_option.h"
+#include "simulator/diagnostics/names.h"
+#include "simulator/perf/nccl_tests_reader.h"
+#include "simulator/perf/platform_calibration.h"
+#include "topologies/platform.h"
+#include "topologies/shipped_platforms.h"
+
+namespace railyard {
+namespace {
+
+void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
+
+// The text of a platform that can be calibrated; nullopt after an error.
+std::optional<std::string> UncalibratedText(const std::string& platform) {
+  for (const ShippedPlatform& shipped : ShippedPlatforms()) {
+    if (shipped.name == platform) return std::string(shipped.text);
+  }
+  Diagnostics diagnostics;
+  const std::optional<Platform> loaded = LoadPlatform(platform, diagnostics);
+  fmt::print(stderr, "{}", diagnostics.ToString());
+  if (!loaded) return std::nullopt;
+  if (loaded->calibration != PlatformCalibration()) {
+    PrintError(
+        fmt::format("--fabric: {} is calibrated (expected a platform that is not)", platform));
+    return std::nullopt;
+  }
+  std::ifstream file(platform);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::vector<MeasuredTime> ReadTables(const std::vector<std::string>& files, uint64_t bytes_max,
+                                     Diagnostics& diagnostics) {
+  std::vector<MeasuredTime> measured;
+  for (const std::string& file : files) {
+    for (const NcclTestsRow& row : ReadNcclTests(file, diagnostics)) {
+      if (row.bytes <= bytes_max) measured.push_back({row.bytes, row.time_us});
+    }
+  }
+  if (!diagnostics.HasErrors() && measured.size() < 2) {
+    diagnostics.Error(
+        {.file = files.front()}, "",
+        fmt::format("{} rows of at most {} B (expected two or more)", measured.size(), bytes_max));
+  }
+  return measured;
+}
+
+}  // namespace
+
+void CalibrationOptions::AddOptions(CLI::App* parser) {
+  parser->add_option("--collective", collective_, "With --calibrate: all_reduce, all_gather, …");
+  parser->add_option("--fabric", fabric_, "With --calibrate: the platform that was measured");
+  parser->add_option("--nodes", nodes_, "With --calibrate: of so many servers (default: 1)");
+}
+
+std::string CalibrationOptions::Given() const {
+  if (!collective_.empty()) return "--collective";
+  if (!fabric_.empty()) return "--fabric";
+  return nodes_ == 0 ? "" : "--nodes";
+}
+
+ExitStatus CalibrationOptions::Run(const std::vector<std::string>& files, uint64_t bytes_max,
+                                   const std::string& output) const {
+  const auto collective = FindPerfCollective(collective_);
+  if (!collective) {
+    PrintError("--collective: " + UnknownName("collective", collective_, PerfCollectiveNames()));
+  }
+  Diagnostics diagnostics;
+  CalibrationPlan plan;
+  plan.measured = ReadTables(files, bytes_max, diagnostics);
+  fmt::print(stderr, "{}", diagnostics.ToString());
+  if (!collective || diagnostics.HasErrors()) return kExitInput;
+  if (FindPlatform(fabric_) == nullptr && !IsPlatformFile(fabric_)) {
+    PrintError("--fabric: " + UnknownName("platform", fabric_, PlatformNames()));
+    return kExitInput;
+  }
+  if (std::filesystem::exists(output)) {
+    PrintError(fmt::format("--calibrate: {} is there already (expected a new file)", output));
+    return kExitInput;
+  }
+  if (!IsPlatformFile(output)) {
+    PrintError(fmt::format(
+        "--calibrate: {} would be taken for a name (expected a '/' or a '.' in it)", output));
+    return kExitInput;
+  }
+  const auto text = UncalibratedText(fabric_);
+  if (!text) return kExitInput;
+  const auto fabric = ReadFabricOption(fabric_, std::max(1u, nodes_));
+  if (!fabric) return kExitInput;
+  plan.point = {.collective = *collective,
+                .bytes = plan.measured.front().bytes,
+                .scenario = fabric->scenario,
+                .workload = {}};
+  std::string findings;
+  if (!LoadPoint(plan.point, findings)) {
+    fmt::print(stderr, "{}", findings);
+    return kExitInput;
+  }
+  const CalibrationResult result = RunCalibration(plan);
+  const std::string source =
+      fmt::format("{} on {}: {}", collective_, fabric->name, fmt::join(files, ", "));
+  OutputFile file(output);
+  file.Write(*text);
+  file.Write(CalibrationBlock(result, source));
+  file.Close();
+  fmt::print("{}Written to {}.\n", CalibrationTable(plan, result), output);
+  return kExitDone;
+}
+
+}  // namespace railyard

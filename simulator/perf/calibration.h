@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Fits what GPUs and proxies cost on a user's machine to times measured there. Each candidate is
+// simulated packet by packet, as `railyard perf` does.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railyard {
+
+// What NCCL's own tables are multiplied by; `gpu { }` of a scenario has the same fields.
+inline constexpr std::array<std::string_view, 3> kCalibratedScales = {
+    "launch_latency_scale", "step_latency_scale", "channel_rate_scale"};
+using CalibratedScales = std::array<double, kCalibratedScales.size()>;
+
+struct MeasuredTime {
+  uint64_t bytes = 0;
+  double time_us = 0;
+};
+
+struct CalibrationResult {
+  CalibratedScales scales{};
+  // Simulated / measured - 1, by row.
+  std::vector<double> errors_before;
+  std::vector<double> errors_after;
+  std::vector<double> errors_left_out;  // of each row, with the scales that fit all others
+  size_t candidates = 0;                // scales that were simulated
+};
+
+// Simulated times in us of all rows with these scales, in order.
+using SimulateRows = std::function<std::vector<double>(const CalibratedScales&)>;
+
+// One scale after the other, over and over, is moved to where the mean |log(simulated / measured)|
+// is least, among 0.5 to 2 in steps of a third of an octave; a scale that changes nothing stays 1.
+// Precondition: at least two rows.
+CalibrationResult Calibrate(const std::vector<MeasuredTime>& measured,
+                            const SimulateRows& simulate);
+
+}  // namespace railyard

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The table that nccl-tests print, as a user has it: comment lines, rows, and whatever else a job
+// wrote between them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+
+namespace railyard {
+
+struct NcclTestsRow {
+  uint64_t bytes = 0;
+  double time_us = 0;  // out of place
+};
+
+// The rows of one or more tables, in order. A row begins with its size and has NCCL's thirteen
+// columns or more (src/util.cu of nccl-tests 2.19.6); other lines are passed over. Rows whose time
+// cannot be read, and a file without rows, are errors.
+std::vector<NcclTestsRow> ReadNcclTests(const std::string& path, Diagnostics& diagnostics);
+
+}  // namespace railyard
