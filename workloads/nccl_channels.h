@@ -44,6 +44,9 @@ struct CommunicatorLayout {
   GpuGeneration generation = GpuGeneration::kHopper;
   bool nvlink = true;    // joins the GPUs of a server; else PCIe
   bool nvswitch = true;  // by switches that can add up and copy (NVLink SHARP), from Hopper on
+  // As a log states them, by channel; empty: by NCCL's rules. As TraceCommunicator has them.
+  std::vector<std::vector<uint32_t>> rings{};
+  std::vector<std::vector<int32_t>> tree_parents{};
   uint32_t node_count() const;
 };
 
