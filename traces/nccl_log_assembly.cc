@@ -556,8 +556,32 @@ class Assembler {
     if (is_new) {
       const JoinedCommunicator& communicator = placement_.communicators[g];
       trace_.communicators.push_back({.name = communicator.name, .ranks = communicator.ranks});
+      StateGraph(communicator, trace_.communicators.back());
     }
     return entry->second;
+  }
+
+  // Its rings and trees, where the lines of its ranks give them all.
+  void StateGraph(const JoinedCommunicator& communicator, TraceCommunicator& stated) {
+    std::vector<const LoggedGraph*> by_rank(communicator.size);
+    bool has_rings = false;
+    bool has_trees = false;
+    for (const auto& [rank, handle] : communicator.handle_of_rank) {
+      const LoggedGraph& graph = logged_.handles[handle].graph;
+      by_rank[rank] = &graph;
+      has_rings = has_rings || graph.has_rings();
+      has_trees = has_trees || !graph.parent.empty();
+    }
+    stated.rings = RingsOf(by_rank);
+    stated.tree_parents = TreeParentsOf(by_rank);
+    const auto note = [&](bool has_lines, bool is_stated, std::string_view what) {
+      if (!has_lines || is_stated) return;
+      report_.assumed.push_back(fmt::format(
+          "{} of communicator {} are those of NCCL's rules: the lines of its ranks do not give all",
+          what, communicator.name));
+    };
+    note(has_rings, !stated.rings.empty(), "rings");
+    note(has_trees, !stated.tree_parents.empty(), "trees");
   }
 
   void BuildTrace() {

@@ -224,6 +224,25 @@ class LogCollector {
     if (record.cuda_device) handle.init_device = record.cuda_device;
     if (!record.comm_id.empty()) handle.comm_id = record.comm_id;
     if (record.phase == LogInit::Phase::kComplete) handle.complete = true;
+    // What the thread has printed of the rank since belongs to the communicator it then completes.
+    std::map<uint32_t, LoggedGraph>& graphs = graphs_of_[{process, record.prefix.tid}];
+    if (record.phase == LogInit::Phase::kComplete) handle.graph = std::move(graphs[record.rank]);
+    if (record.phase != LogInit::Phase::kInfo) graphs.erase(record.rank);
+  }
+
+  LoggedGraph& GraphOf(const LogPrefix& prefix, uint32_t rank) {
+    return graphs_of_[{ProcessOf(prefix), prefix.tid}][rank];
+  }
+  void Add(const LogRing& record) {
+    GraphOf(record.prefix, record.rank).next[record.channel] = record.next;
+  }
+  void Add(const LogWholeRing& record) {
+    LoggedGraph& graph = GraphOf(record.prefix, 0);
+    graph.rings[record.channel] = record.ranks;
+    graph.ring_count = record.channel_count;
+  }
+  void Add(const LogTreePlace& record) {
+    GraphOf(record.prefix, record.rank).parent[record.channel] = record.parent;
   }
 
   void LinkToParent(uint32_t index, uint64_t pointer, const LogInit& record) {
@@ -316,6 +335,8 @@ class LogCollector {
   std::unordered_map<std::string, uint32_t> process_of_;           // by "host:pid"
   std::vector<std::unordered_map<uint64_t, uint32_t>> handle_of_;  // by process, then pointer
   std::vector<Orphan> orphans_;
+  // Of communicators that are being made: by process and thread, by rank.
+  std::map<std::pair<uint32_t, uint64_t>, std::map<uint32_t, LoggedGraph>> graphs_of_;
 };
 
 }  // namespace

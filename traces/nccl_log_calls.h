@@ -13,6 +13,7 @@
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "traces/import_report.h"
+#include "traces/logged_graph.h"
 #include "traces/trace.h"
 
 namespace railyard {
@@ -35,6 +36,7 @@ struct CommunicatorHandle {
   bool has_calls = false;
   bool complete = false;  // its Init COMPLETE was seen
   bool destroyed = false;
+  LoggedGraph graph{};  // of its rank
 };
 
 struct LoggedCall {

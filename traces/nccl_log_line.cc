@@ -448,6 +448,66 @@ bool ParseTuning(const LogPrefix& prefix, std::string_view message,
   return true;
 }
 
+bool ParseRing(const LogPrefix& prefix, std::string_view message, std::vector<LogRecord>& records) {
+  FieldReader fields(message);
+  LogRing ring{.prefix = prefix};
+  uint32_t previous = 0;
+  if (!fields.Word("Ring") || !fields.Number(ring.channel) || !fields.Word(":") ||
+      !fields.Number(previous) || !fields.Word("->") || !fields.Number(ring.rank) ||
+      !fields.Word("->") || !fields.Number(ring.next)) {
+    return false;
+  }
+  records.emplace_back(ring);
+  return true;
+}
+
+// Lines of connections begin alike: `Channel 00/0 : 1[1] -> 2[2] via …`.
+bool ParseWholeRing(const LogPrefix& prefix, std::string_view message,
+                    std::vector<LogRecord>& records) {
+  FieldReader fields(message);
+  if (!fields.Word("Channel")) return false;
+  const std::string_view number = fields.Token();
+  const size_t slash = number.find('/');
+  LogWholeRing ring;
+  ring.prefix = prefix;
+  if (slash == std::string_view::npos || !ParseNumber(number.substr(0, slash), ring.channel) ||
+      !ParseNumber(number.substr(slash + 1), ring.channel_count) || !fields.Word(":")) {
+    return false;
+  }
+  for (std::string_view token = fields.Token(); !token.empty(); token = fields.Token()) {
+    if (!ParseNumber(token, ring.ranks.emplace_back())) return false;
+  }
+  records.emplace_back(std::move(ring));
+  return true;
+}
+
+bool ParseTrees(const LogPrefix& prefix, std::string_view message,
+                std::vector<LogRecord>& records) {
+  // The text behind `Trees` is cut there; the last of its numbers may lack digits.
+  constexpr size_t kCutBytes = 1'023;
+  FieldReader fields(message);
+  if (!fields.Word("Trees")) return false;
+  const bool is_cut = message.size() >= kCutBytes;
+  for (std::string_view token = fields.Token(); !token.empty(); token = fields.Token()) {
+    LogTreePlace place{.prefix = prefix};
+    if (!token.starts_with('[') || !token.ends_with(']') ||
+        !ParseNumber(token.substr(1, token.size() - 2), place.channel)) {
+      break;
+    }
+    token = fields.Token();
+    const size_t up = token.rfind("->");
+    const size_t rank = token.find("->");
+    if (up == std::string_view::npos || up == rank ||
+        !ParseNumber(token.substr(rank + 2, up - rank - 2), place.rank) ||
+        !ParseNumber(token.substr(up + 2), place.parent)) {
+      break;
+    }
+    fields.SkipBlanks();
+    if (!is_cut || !fields.rest().empty()) records.emplace_back(place);
+  }
+  return true;
+}
+
 void ParseVersion(std::string_view text, std::vector<LogRecord>& records) {
   constexpr std::string_view kMark = "CCL version ";  // NCCL and RCCL
   const size_t at = text.find(kMark);
@@ -479,7 +539,9 @@ void ParseOtherMessages(std::string_view line, size_t begin, size_t end,
     if (const auto prefix = PrefixOfMessageAt(text, begin, message_begin)) {
       const std::string_view message = text.substr(message_begin, message_end - message_begin);
       ParseCommunicatorMessage(*prefix, message, records) ||
-          ParseInitTimings(*prefix, message, records) || ParseTuning(*prefix, message, records);
+          ParseInitTimings(*prefix, message, records) || ParseTuning(*prefix, message, records) ||
+          ParseRing(*prefix, message, records) || ParseWholeRing(*prefix, message, records) ||
+          ParseTrees(*prefix, message, records);
     }
     at = next;
   }

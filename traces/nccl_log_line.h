@@ -95,11 +95,36 @@ struct LogTuning {
   Protocol protocol = Protocol::kUnstated;
 };
 
+// `Ring CC : prev -> rank -> next`, printed by every rank (GRAPH).
+struct LogRing {
+  LogPrefix prefix;
+  uint32_t channel = 0;
+  uint32_t rank = 0;
+  uint32_t next = 0;
+};
+
+// `Channel CC/TT : r0 r1 …`, printed by rank 0; not where it is cut off (`...`).
+struct LogWholeRing {
+  LogPrefix prefix;
+  uint32_t channel = 0;
+  uint32_t channel_count = 0;
+  std::vector<uint32_t> ranks;
+};
+
+// One channel of `Trees [c] d0/d1/d2->rank->up [c+1] …`.
+struct LogTreePlace {
+  LogPrefix prefix;
+  uint32_t channel = 0;
+  uint32_t rank = 0;
+  int32_t parent = 0;  // -1: none
+};
+
 struct LogVersion {
   std::string_view version;  // "2.27.5"
 };
 
-using LogRecord = std::variant<LogCall, LogInit, LogInitTimings, LogDestroy, LogTuning, LogVersion>;
+using LogRecord = std::variant<LogCall, LogInit, LogInitTimings, LogDestroy, LogTuning, LogRing,
+                               LogWholeRing, LogTreePlace, LogVersion>;
 
 // All records of the line in their order. Views point into `line`, which holds no NUL bytes and no
 // terminal escape sequences (LogLineReader removes them).

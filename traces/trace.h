@@ -67,6 +67,9 @@ std::string_view ProtocolName(Protocol protocol);
 struct TraceCommunicator {
   std::string name;             // stable within the trace, e.g. "0x3f2a" (commId) or "comm0"
   std::vector<uint32_t> ranks;  // global rank (GPU number in the job) of each communicator rank
+  // As a log states them, by channel; empty: NCCL's rules say them. Communicator ranks.
+  std::vector<std::vector<uint32_t>> rings{};        // in the ring's order, rank 0 first
+  std::vector<std::vector<int32_t>> tree_parents{};  // by rank; -1: the root
 };
 
 struct TraceOperation {

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "traces/logged_graph.h"
+
 namespace railyard {
 namespace {
 
@@ -80,6 +82,22 @@ class TraceChecker {
                 fmt::format("rank {} is in the communicator twice", ranks[r]));
         }
       }
+      CheckGraph(c, trace_.communicators[c]);
+    }
+  }
+
+  void CheckGraph(size_t c, const TraceCommunicator& communicator) {
+    const size_t size = communicator.ranks.size();
+    for (size_t i = 0; i < communicator.rings.size(); ++i) {
+      if (IsRing(communicator.rings[i], size)) continue;
+      Error(fmt::format("communicators[{}].rings[{}]", c, i),
+            fmt::format("is no ring of {} ranks (each of them once, 0 first)", size));
+    }
+    for (size_t i = 0; i < communicator.tree_parents.size(); ++i) {
+      if (IsTree(communicator.tree_parents[i], size)) continue;
+      Error(fmt::format("communicators[{}].trees[{}]", c, i),
+            fmt::format("is no tree of {} ranks (one root, at most {} children each)", size,
+                        kTreeChildrenMax));
     }
   }
 

@@ -185,9 +185,15 @@ class TraceFileReader {
     trace_.source_files.assign(header.source_files().begin(), header.source_files().end());
     trace_.communicators.reserve(static_cast<size_t>(header.communicators_size()));
     for (const protos::TraceCommunicator& communicator : header.communicators()) {
-      trace_.communicators.push_back(
-          {.name = communicator.name(),
-           .ranks = {communicator.ranks().begin(), communicator.ranks().end()}});
+      TraceCommunicator& added = trace_.communicators.emplace_back();
+      added.name = communicator.name();
+      added.ranks = {communicator.ranks().begin(), communicator.ranks().end()};
+      for (const protos::TraceRing& ring : communicator.rings()) {
+        added.rings.emplace_back(ring.ranks().begin(), ring.ranks().end());
+      }
+      for (const protos::TraceTree& tree : communicator.trees()) {
+        added.tree_parents.emplace_back(tree.parents().begin(), tree.parents().end());
+      }
     }
     trace_.operations.resize(trace_.rank_count);
     return true;
@@ -274,6 +280,12 @@ void WriteTrace(const std::string& path, const Trace& trace) {
     protos::TraceCommunicator* out = header.add_communicators();
     out->set_name(communicator.name);
     out->mutable_ranks()->Add(communicator.ranks.begin(), communicator.ranks.end());
+    for (const auto& ring : communicator.rings) {
+      out->add_rings()->mutable_ranks()->Add(ring.begin(), ring.end());
+    }
+    for (const auto& parents : communicator.tree_parents) {
+      out->add_trees()->mutable_parents()->Add(parents.begin(), parents.end());
+    }
   }
   AppendDelimited(header, bytes);
   file.Write(bytes);

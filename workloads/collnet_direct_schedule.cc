@@ -76,30 +76,22 @@ Step CollnetDirectSchedule::StepAt(const LaneId& lane, uint64_t step) const {
       uint64_t{lane.channel} * heads + head, parameters_.grain_bytes);
   const auto head_rank = static_cast<int32_t>(table_->servers[table_->server_of[lane.rank]][head]);
   const int32_t others = heads == 1 ? kNoPeer : kAllPeers;
+  const auto part = static_cast<Part>(lane.lane);
   Step result;
   result.offset_bytes = chunk.offset_bytes;
   result.bytes = chunk.bytes;
-  switch (static_cast<Part>(lane.lane)) {
-    case Part::kReduce:
-      result.recv_from = others;
-      result.send_to = kAllPeers;
-      result.load_local = true;
-      result.reduce = heads > 1;
-      break;
-    case Part::kBroadcast:
-      result.recv_from = kAllPeers;
-      result.send_to = others;
-      result.reduce = true;
-      result.store = true;
-      break;
-    case Part::kScatter:
-      result.send_to = head_rank;
-      result.load_local = true;
-      break;
-    case Part::kGather:
-      result.recv_from = head_rank;
-      result.store = true;
-      break;
+  result.load_local = part == Part::kReduce || part == Part::kScatter;
+  result.store = !result.load_local;
+  if (part == Part::kReduce) {
+    result.recv_from = others;
+    result.send_to = kAllPeers;
+    result.reduce = heads > 1;
+  } else if (part == Part::kBroadcast) {
+    result.recv_from = kAllPeers;
+    result.send_to = others;
+    result.reduce = true;
+  } else {
+    (part == Part::kScatter ? result.send_to : result.recv_from) = head_rank;
   }
   return result;
 }

@@ -180,9 +180,38 @@ void RotateToRankZero(std::vector<uint32_t>& ring) {
   std::rotate(ring.begin(), std::find(ring.begin(), ring.end(), 0u), ring.end());
 }
 
-// ncclTopoPostset and copyChannels (src/graph/connect.cc): all rings duplicated once, then
-// MAX_NCHANNELS, then MIN_NCHANNELS by repeating what is there.
-void SetChannelCount(const NcclSettings& settings, CommunicatorChannels& channels) {
+// The rings that a log states. Its lines do not say by which NIC a ring leaves a node: by that of
+// the GPU by which it came in, over PXN, where the next node's first GPU is on that rail and the
+// own last one is not; else by the last one's own.
+void TakeStatedRings(const CommunicatorLayout& layout, const NcclSettings& settings,
+                     CommunicatorChannels& channels) {
+  const size_t rank_count = layout.ranks.size();
+  for (const std::vector<uint32_t>& ring : layout.rings) {
+    std::vector<uint32_t> sending_nic(rank_count);
+    for (size_t i = 0; i < rank_count; ++i) {
+      const RankPlace& place = layout.ranks[ring[i]];
+      const RankPlace& next = layout.ranks[ring[(i + 1) % rank_count]];
+      sending_nic[ring[i]] = place.local_index;
+      if (next.node == place.node || settings.pxn_disable) continue;
+      size_t entry = i;
+      const auto before = [&](size_t at) { return (at + rank_count - 1) % rank_count; };
+      while (layout.ranks[ring[before(entry)]].node == place.node && before(entry) != i) {
+        entry = before(entry);
+      }
+      const uint32_t entered_by = layout.ranks[ring[entry]].local_index;
+      if (entered_by == next.local_index) sending_nic[ring[i]] = entered_by;
+    }
+    channels.rings.push_back(ring);
+    channels.sending_nic.push_back(std::move(sending_nic));
+  }
+  // They are printed after duplication.
+  channels.graph_channel_count = std::max(1u, static_cast<uint32_t>(channels.rings.size()) / 2);
+}
+
+// ncclTopoPostset and copyChannels (src/graph/connect.cc): all rings duplicated once (those of a
+// log are already), then MAX_NCHANNELS, then MIN_NCHANNELS by repeating what is there.
+void SetChannelCount(const NcclSettings& settings, bool is_duplicated,
+                     CommunicatorChannels& channels) {
   const auto resize = [&](size_t count) {
     const size_t base = channels.rings.size();
     if (count < base) {
@@ -197,7 +226,7 @@ void SetChannelCount(const NcclSettings& settings, CommunicatorChannels& channel
     }
   };
   const size_t channels_max = MaxChannels(settings.version);
-  resize(std::min(channels.rings.size() * 2, channels_max));
+  if (!is_duplicated) resize(std::min(channels.rings.size() * 2, channels_max));
   if (settings.max_nchannels != 0 && settings.max_nchannels < channels.rings.size()) {
     resize(settings.max_nchannels);
   }
@@ -300,6 +329,13 @@ CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclS
   for (const auto& ranks : nodes) {
     SIM_CHECK(!ranks.empty(), "node numbers of a communicator have a gap");
   }
+  // A policy for NICs that cannot be used makes rings of its own.
+  if (!layout.rings.empty() && settings.unusable_nics.empty()) {
+    TakeStatedRings(layout, settings, channels);
+    SetChannelCount(settings, true, channels);
+    SetP2pChannels(layout, settings, channels);
+    return channels;
+  }
   const bool is_uniform = std::all_of(nodes.begin(), nodes.end(), [&](const auto& ranks) {
     return ranks.size() == layout.mesh_lanes.size();
   });
@@ -346,7 +382,7 @@ CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclS
     channels.rings.push_back(std::move(order));
     channels.sending_nic.push_back(std::move(sending_nic));
   }
-  SetChannelCount(settings, channels);
+  SetChannelCount(settings, false, channels);
   SetP2pChannels(layout, settings, channels);
   return channels;
 }

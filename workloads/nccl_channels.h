@@ -47,6 +47,9 @@ struct CommunicatorLayout {
   // Where NVLinks lead from GPU to GPU: how many from the a-th of the first node's GPUs that take
   // part, by local index, to the b-th. Empty: NVSwitches join them all, or nothing does.
   std::vector<std::vector<uint32_t>> mesh_lanes{};
+  // As a log states them, by channel; empty: by NCCL's rules. As TraceCommunicator has them.
+  std::vector<std::vector<uint32_t>> rings{};
+  std::vector<std::vector<int32_t>> tree_parents{};
   uint32_t node_count() const;
 };
 

@@ -208,7 +208,9 @@ NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
   heads_ = MakeHeadTable(layout_);
   const auto channel_count = static_cast<uint32_t>(channels_.rings.size());
   trees_ = std::make_shared<TreeTable>(
-      BuildTrees(layout_, channels_.graph_channel_count, channel_count, channels_.mesh_rings));
+      layout_.tree_parents.empty()
+          ? BuildTrees(layout_, channels_.graph_channel_count, channel_count, channels_.mesh_rings)
+          : StatedTrees(layout_, channel_count));
   TunerPlatform platform =
       SearchedPlatform(layout_, static_cast<uint32_t>(channels_.mesh_rings.size()));
   if (HasCollnet()) {

@@ -114,6 +114,23 @@ std::vector<std::vector<TreePlace>> BuildTrees(
   return BuildPlaces(layout, graph_channels, channel_count, mesh_rings, true);
 }
 
+std::vector<std::vector<TreePlace>> StatedTrees(const CommunicatorLayout& layout,
+                                                uint32_t channel_count) {
+  std::vector<std::vector<TreePlace>> trees(channel_count);
+  for (uint32_t channel = 0; channel < channel_count; ++channel) {
+    const auto& parents = layout.tree_parents[channel % layout.tree_parents.size()];
+    std::vector<TreePlace>& tree = trees[channel];
+    tree.resize(parents.size());
+    for (uint32_t rank = 0; rank < parents.size(); ++rank) {
+      tree[rank].up = parents[rank];
+      if (parents[rank] == kNoPeer) continue;
+      auto& above = tree[static_cast<uint32_t>(parents[rank])].down;
+      *std::find(above.begin(), above.end(), kNoPeer) = static_cast<int32_t>(rank);
+    }
+  }
+  return trees;
+}
+
 std::vector<std::vector<TreePlace>> BuildChains(
     const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
     const std::vector<std::vector<uint32_t>>& mesh_rings) {

@@ -9,12 +9,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "traces/logged_graph.h"
 #include "workloads/nccl_channels.h"
 #include "workloads/schedule.h"
 
 namespace railyard {
 
-inline constexpr uint32_t kTreeArity = 3;  // NCCL_MAX_TREE_ARITY
+inline constexpr uint32_t kTreeArity = kTreeChildrenMax;
 
 // A rank in a tree, by communicator ranks; kNoPeer where there is none.
 struct TreePlace {
@@ -35,6 +36,9 @@ std::vector<std::vector<TreePlace>> BuildTrees(
     const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
     const std::vector<std::vector<uint32_t>>& mesh_rings = {});
 
+// Those that the layout states, again from the first on where there are fewer than `channel_count`.
+std::vector<std::vector<TreePlace>> StatedTrees(const CommunicatorLayout& layout,
+                                                uint32_t channel_count);
 // The same chains alone: the heads have nobody above.
 std::vector<std::vector<TreePlace>> BuildChains(
     const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,

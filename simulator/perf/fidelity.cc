@@ -133,8 +133,10 @@ FidelityPoint PointOf(const MeasuredRow& row) {
     }
     const bool efa = Contains(row.notes, "EFA");
     const bool infiniband = Contains(row.nics, "IB") || Contains(row.nics, "InfiniBand");
-    fabric.network = infiniband ? NetworkKind::kInfiniBand : NetworkKind::kRoce;
-    network = infiniband ? "InfiniBand" : efa ? "RoCE in place of EFA" : "RoCE";
+    fabric.network = infiniband ? NetworkKind::kInfiniBand
+                     : efa      ? NetworkKind::kEfa
+                                : NetworkKind::kRoce;
+    network = infiniband ? "InfiniBand" : efa ? "EFA" : "RoCE";
   }
   Hint hint = ParseHint(row.algorithm_hint);
   if (Contains(row.algorithm_hint, "SHARP") && fabric.nodes > 1) {

@@ -14,11 +14,22 @@ std::string ScenarioOf(const PlatformFabric& fabric) {
   }
   std::string text =
       fmt::format("fabric {{ rail_optimized {{ mixed_servers {{ {} }} }} }}\n", servers);
-  if (fabric.network == NetworkKind::kInfiniBand) {
-    // InfiniBand: link-level credits, no congestion control.
-    text += "network { network_flow_control: CREDITS }\n";
-  } else {
-    text += "nic { congestion_control { dcqcn {} } }\n";
+  switch (fabric.network) {
+    case NetworkKind::kInfiniBand:
+      // Link-level credits, no congestion control.
+      text += "network { network_flow_control: CREDITS }\n";
+      break;
+    case NetworkKind::kRoce:
+      text += "nic { congestion_control { dcqcn {} } }\n";
+      break;
+    case NetworkKind::kEfa:
+      // SRD: packets over all paths, placed in memory as they come, and repeated one by one (Shalev
+      // et al.: "A Cloud-Optimized Transport Protocol for Elastic and Scalable HPC", IEEE Micro
+      // 40(6), 2020). How it controls congestion is not public.
+      text +=
+          "network { load_balancing: SPRAYING }\n"
+          "nic { recovery: SELECTIVE_REPEAT reorder_tolerance_packets: 63 }\n";
+      break;
   }
   return text;
 }

@@ -107,4 +107,11 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t
   return layout;
 }
 
+CommunicatorLayout LayoutOf(const FabricGraph& graph, const TraceCommunicator& communicator) {
+  CommunicatorLayout layout = LayoutOf(graph, communicator.ranks);
+  layout.rings = communicator.rings;
+  layout.tree_parents = communicator.tree_parents;
+  return layout;
+}
+
 }  // namespace railyard

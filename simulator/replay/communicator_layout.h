@@ -5,11 +5,14 @@
 #include <vector>
 
 #include "topologies/fabric_graph.h"
+#include "traces/trace.h"
 #include "workloads/nccl_channels.h"
 
 namespace railyard {
 
 // Where NCCL would find the GPUs of a communicator (by number, in rank order) to be.
 CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t>& gpus);
+// The same with the rings and trees that a communicator's log states.
+CommunicatorLayout LayoutOf(const FabricGraph& graph, const TraceCommunicator& communicator);
 
 }  // namespace railyard

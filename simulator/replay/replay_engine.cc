@@ -67,8 +67,7 @@ void ReplayEngine::BuildCommunicators() {
   for (const TraceCommunicator& traced : job_.communicators) {
     Communicator communicator;
     communicator.gpus = traced.ranks;
-    communicator.planner =
-        std::make_unique<NcclPlanner>(LayoutOf(graph_, traced.ranks), rules_.nccl);
+    communicator.planner = std::make_unique<NcclPlanner>(LayoutOf(graph_, traced), rules_.nccl);
     communicators_.push_back(std::move(communicator));
   }
 }

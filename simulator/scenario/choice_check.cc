@@ -41,7 +41,7 @@ std::map<RefusedKey, Refused> RefusedOf(const FabricGraph& graph, const LoadedWo
       std::unique_ptr<NcclPlanner>& planner = planners[collective.communicator];
       if (!planner) {
         planner = std::make_unique<NcclPlanner>(
-            LayoutOf(graph, workload.job.communicators[collective.communicator].ranks), nccl);
+            LayoutOf(graph, workload.job.communicators[collective.communicator]), nccl);
       }
       at->second = planner->Choose(collective, stated).has_value();
     }

@@ -93,7 +93,7 @@ class ConnectionChecker {
     for (size_t id = 0; id < uses.size(); ++id) {
       if (uses[id].collectives.empty() && uses[id].sends.empty()) continue;
       communicator_ = &job_.communicators[id];
-      const NcclPlanner planner(LayoutOf(graph_, communicator_->ranks), nccl_);
+      const NcclPlanner planner(LayoutOf(graph_, *communicator_), nccl_);
       std::set<Algorithm> algorithms;
       for (const JobCollective* collective : uses[id].collectives) {
         const auto choice = planner.Choose(*collective, StatedChoice(*collective));

@@ -84,6 +84,18 @@ TEST(FidelityTest, WhatCannotBeModelledSaysWhy) {
             "");
 }
 
+TEST(FidelityTest, EfaSpraysPacketsAndRepeatsThemOneByOne) {
+  MeasuredRow row = Row();
+  row.nics = "32x100";
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("dcqcn"));
+  row.notes = "out-of-place; float; EFA (SRD) transport";
+  const FidelityPoint point = PointOf(row);
+  EXPECT_EQ(point.modelled_as, "dgx-h100, 2 x 8 GPUs, EFA");
+  EXPECT_THAT(point.point.scenario, HasSubstr("load_balancing: SPRAYING"));
+  EXPECT_THAT(point.point.scenario, HasSubstr("recovery: SELECTIVE_REPEAT"));
+  EXPECT_THAT(point.point.scenario, Not(HasSubstr("dcqcn")));
+}
+
 TEST(FidelityTest, AHintsQueuePairsAreNccls) {
   MeasuredRow row = Row();
   row.algorithm_hint = "Ring forced; NCCL_MIN_CTAS=24; 2 QPs per connection";

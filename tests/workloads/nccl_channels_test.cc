@@ -281,5 +281,25 @@ TEST(BuildChannels, HonoursNchannelsPerNetPeer) {
   EXPECT_THAT(P2pChannels(Nodes(4, 8), settings), Pair(16, 8));
 }
 
+// What a log states, as often as it does; who leaves a server by which NIC follows from the rails.
+TEST(BuildChannels, TakesTheRingsThatAreStatedBeforeTheRules) {
+  CommunicatorLayout layout = Nodes(2, 2, 2);
+  layout.rings = {{0, 1, 3, 2}, {0, 1, 2, 3}, {0, 1, 2, 3}};
+  const CommunicatorChannels channels = BuildChannels(layout, {});
+  EXPECT_EQ(channels.rings, layout.rings);
+  // The next server is entered on the rail of the last GPU.
+  EXPECT_EQ(channels.sending_nic[0][1], 1u);
+  EXPECT_EQ(channels.sending_nic[0][2], 0u);
+  // It is entered on the rail by which the ring came in: over PXN.
+  EXPECT_EQ(channels.sending_nic[1][1], 0u);
+  EXPECT_EQ(channels.sending_nic[1][3], 0u);
+  NcclSettings settings;
+  settings.pxn_disable = true;
+  settings.max_nchannels = 2;
+  const CommunicatorChannels without = BuildChannels(layout, settings);
+  EXPECT_EQ(without.rings.size(), 2u);
+  EXPECT_EQ(without.sending_nic[1][1], 1u);
+}
+
 }  // namespace
 }  // namespace railyard

@@ -5,6 +5,7 @@
 #include "workloads/nccl_trees.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -141,6 +142,18 @@ TEST(NcclTrees, LeaveAServerByOneGpuOnItsOwnRail) {
       }
     }
   }
+}
+
+TEST(StatedTrees, AreRepeatedOverTheChannels) {
+  CommunicatorLayout layout = Servers(1, 4);
+  layout.tree_parents = {{-1, 0, 0, 1}, {1, 2, 3, -1}};
+  const auto trees = StatedTrees(layout, 3);
+  ASSERT_EQ(trees.size(), 3u);
+  EXPECT_EQ(trees[0][0].up, kNoPeer);
+  EXPECT_EQ(trees[0][0].down, (std::array<int32_t, kTreeArity>{1, 2, kNoPeer}));
+  EXPECT_EQ(trees[0][1].down[0], 3);
+  EXPECT_EQ(trees[1][0].up, 1);
+  EXPECT_EQ(trees[2][0].down, trees[0][0].down);
 }
 
 }  // namespace

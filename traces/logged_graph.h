@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The rings and trees of a communicator, as NCCL prints them when it is made (src/graph/connect.cc,
+// src/init.cc; NCCL_DEBUG_SUBSYS=INIT,GRAPH).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace railyard {
+
+inline constexpr uint32_t kTreeChildrenMax = 3;  // NCCL_MAX_TREE_ARITY
+
+// What one rank's lines say, by channel.
+struct LoggedGraph {
+  std::map<uint32_t, uint32_t> next;                // the rank behind it in the ring
+  std::map<uint32_t, int32_t> parent;               // above it in the tree; -1: none
+  std::map<uint32_t, std::vector<uint32_t>> rings;  // rank 0 alone prints whole ones
+  uint32_t ring_count = 0;                          // as the lines of whole rings say
+  bool has_rings() const { return !next.empty() || !rings.empty(); }
+};
+
+// Each of `size` ranks once, rank 0 first.
+bool IsRing(const std::vector<uint32_t>& ring, size_t size);
+// Parents by rank: one root, which all others lead to; no rank with too many children.
+bool IsTree(const std::vector<int32_t>& parents, size_t size);
+
+// Of all ranks, by rank; nullptr where the log does not have one. By channel; empty unless the
+// lines give all channels' as a whole, and agree.
+std::vector<std::vector<uint32_t>> RingsOf(std::span<const LoggedGraph* const> by_rank);
+std::vector<std::vector<int32_t>> TreeParentsOf(std::span<const LoggedGraph* const> by_rank);
+
+}  // namespace railyard
