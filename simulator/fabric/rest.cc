@@ -67,11 +67,13 @@ void FabricNetwork::Visit(InSwitchCounters& counters, StateArchive& archive) {
 // NVLinks are in one lossless class, the first, and end in no shared buffer.
 void FabricNetwork::VisitNvlinks(std::span<const LinkId> links, StateArchive& archive) {
   archive.Require(!telemetry_enabled_ && !hashes_trajectory_);
+  archive.Unrepeatable(hold_reports_.size());
   const NetworkCounters before = archive.adds() ? SumOverNvlinks(links) : NetworkCounters{};
   for (const LinkId id : links) {
     const auto cold = cold_links_.find(id);
     archive.Require(cold == cold_links_.end() ||
                     (!cold->second.is_lost && !cold->second.extra_delay_ps));
+    if (cold != cold_links_.end()) archive.Unrepeatable(cold->second.dropped_packets);
     archive.Require(links_[id].timed == 0 && accounts_[id].bytes == 0);
     Visit(id, archive);
     const bool has_port = port_of_link_[id] != Packet::kNone;

@@ -110,7 +110,8 @@ void ReplayEngine::BeginComponentEpisode(uint32_t number, const Running& first) 
   if (!archive.is_at_rest()) return;
   const uint32_t state = component_cache_.NumberOf(archive.TakeState());
   ++component.misses;
-  if (state == EpisodeCache::kStateUnknown) return;
+  // What is watched may bring a fault at any moment.
+  if (state == EpisodeCache::kStateUnknown || (component.is_faulty && IsProgressWatched())) return;
   ComponentEpisode episode{.collective = collective, .begin_ps = first.start_ps};
   episode.known = FindKnown(number, first, state);
   episode.is_replayed = episode.known != kNone && rules_.cache == ReplayCacheMode::kOn;
@@ -118,6 +119,8 @@ void ReplayEngine::BeginComponentEpisode(uint32_t number, const Running& first) 
   if (!episode.is_replayed) {
     episode.recorded.begin_state = state;
     episode.begin_counts = archive.TakeCounts();
+    episode.begin_unrepeatable = archive.unrepeatable();
+    if (component.is_faulty) episode.disturbance_ps = NextDisturbancePs(true);
   }
   component.episode = std::move(episode);
 }
@@ -159,19 +162,20 @@ bool ReplayEngine::AreCalls(const Episode& episode, const std::vector<Pending>& 
       });
 }
 
+// Something waits for how far a collective has come.
+bool ReplayEngine::IsProgressWatched() const {
+  return std::ranges::any_of(watched_, [this](const auto& watched) {
+    return times_[watched.first].calls_ended < call_count_[watched.first];
+  });
+}
+
 // Whether nothing can happen to the component before all it remembers of the episode has passed.
 bool ReplayEngine::CanReplay(const Component& component, const std::vector<Pending>& calls,
                              const Episode& episode) const {
   const int64_t settled_ps =
       episode.duration_ps + component_cache_.state(episode.end_state).instants_ahead_ps;
   // Aborts are known so long ahead.
-  if (settled_ps >= kAbortNoticePs) return false;
-  // Something waits for how far a collective has come.
-  if (std::ranges::any_of(watched_, [this](const auto& watched) {
-        return times_[watched.first].calls_ended < call_count_[watched.first];
-      })) {
-    return false;
-  }
+  if (settled_ps >= kAbortNoticePs || IsProgressWatched()) return false;
   const auto uses_nvlinks = [this](const JobOperation& call) { return UsesNvlinks(call); };
   for (size_t i = 0; i < calls.size(); ++i) {
     const uint32_t rank = calls[i].rank;
@@ -232,10 +236,12 @@ void ReplayEngine::FinishComponentRecording(uint32_t number) {
   components_[number].episode.reset();
   StateArchive archive(engine_.NowPs());
   VisitComponent(number, archive);
+  const bool is_whole = archive.is_at_rest() &&
+                        archive.unrepeatable() == finished.begin_unrepeatable &&
+                        finished.disturbance_ps > engine_.NowPs() &&
+                        AreOfAllGpus(number, finished.recorded.operations);
   const uint32_t end_state =
-      archive.is_at_rest() && finished.calls_ended == call_count_[finished.collective]
-          ? component_cache_.NumberOf(archive.TakeState())
-          : EpisodeCache::kStateUnknown;
+      is_whole ? component_cache_.NumberOf(archive.TakeState()) : EpisodeCache::kStateUnknown;
   Episode& episode = finished.recorded;
   episode.end_state = end_state;
   episode.duration_ps = engine_.NowPs() - finished.begin_ps;
@@ -254,6 +260,14 @@ void ReplayEngine::FinishComponentRecording(uint32_t number) {
     return;
   }
   if (is_repeatable) component_cache_.Add(std::move(episode));
+}
+
+// One of each: no other GPU of the component can begin anything meanwhile.
+bool ReplayEngine::AreOfAllGpus(uint32_t number, const std::vector<EpisodeOperation>& calls) const {
+  std::vector<uint32_t> ranks;
+  for (const EpisodeOperation& call : calls) ranks.push_back(call.rank);
+  std::ranges::sort(ranks);
+  return ranks == nvlinks_->components()[number].gpus;
 }
 
 void ReplayEngine::ForgetEpisodesOf(uint32_t part) {

@@ -241,8 +241,8 @@ class ReplayEngine final : private LaneObserver {
     std::optional<uint32_t> expected;  // what it is compared with
   };
 
-  // A collective that is the only one in its component of NVLinks, from the first call's begin to
-  // the last one's end.
+  // A collective of all GPUs of a component of NVLinks, the only one in it, from the first call's
+  // begin to the last one's end.
   struct ComponentEpisode {
     uint32_t collective = 0;
     int64_t begin_ps = 0;
@@ -252,6 +252,8 @@ class ReplayEngine final : private LaneObserver {
     uint32_t known = kNone;  // of component_cache_: what is replayed, or what is expected
     Episode recorded{};      // where it is simulated
     RestCounts begin_counts{};
+    uint64_t begin_unrepeatable = 0;
+    int64_t disturbance_ps = kNeverPs;  // the next fault that may be of the component, known then
   };
   // What goes on in a component.
   struct Component {
@@ -325,9 +327,11 @@ class ReplayEngine final : private LaneObserver {
   // The episode that begins in the state with this call, if it can happen as it is known.
   uint32_t FindKnown(uint32_t component, const Running& first, uint32_t state);
   bool AreCalls(const Episode& episode, const std::vector<Pending>& calls) const;
+  bool IsProgressWatched() const;
   bool CanReplay(const Component& component, const std::vector<Pending>& calls,
                  const Episode& episode) const;
   int64_t NextDisturbancePs(bool by_faults) const;
+  bool AreOfAllGpus(uint32_t component, const std::vector<EpisodeOperation>& calls) const;
   void EndInComponent(const Running& running);
   void FinishReplay(uint32_t component);
   void FinishComponentRecording(uint32_t component);

@@ -373,6 +373,58 @@ TEST_F(ServersInStepTest, ANvlinkThatIsSlowerForAWhileConcernsItsServer) {
   EXPECT_EQ(Results(run), Results(Run(slow, {"--no-replay-cache"})));
 }
 
+// Faults that begin and end within a collective leave the links as they were, but not its times.
+TEST_F(ServersInStepTest, WhatAFaultFellIntoIsNotRepeated) {
+  std::string faults;
+  for (int i = 0; i < 12; ++i) {
+    faults += fmt::format(
+        "faults {{ link: \"server0/gpu1--server0/nvswitch2\" kind: DEGRADE rate: \"9Gbps\" at: "
+        "\"{}us\" until: \"{}us\" }}\n",
+        100 + 37 * i, 104 + 37 * i);
+  }
+  EXPECT_EQ(Results(Run(faults)), Results(Run(faults, {"--no-replay-cache"})));
+}
+
+// Halves of a server, each in step for itself, and what is of all of it only once.
+class HalvesOfAServerTest : public ReplayCacheTest {
+ protected:
+  static constexpr int64_t kCalls = 100;  // of a half
+
+  EndedRun Run(bool meet, const std::vector<std::string>& arguments = {}) {
+    Trace trace;
+    trace.origin = "test";
+    trace.rank_count = 8;
+    trace.operations.resize(8);
+    trace.communicators = {{.name = "first", .ranks = {0, 1, 2, 3}},
+                           {.name = "second", .ranks = {4, 5, 6, 7}},
+                           {.name = "all", .ranks = {0, 1, 2, 3, 4, 5, 6, 7}}};
+    for (uint32_t rank = 0; rank < 8; ++rank) {
+      TraceOperation operation;
+      operation.communicator = rank / 4;
+      operation.count = uint64_t{1} << 18;
+      operation.compute_before_ps = (rank < 4 ? 50 : 1130) * kPsPerUs;
+      trace.operations[rank].assign(rank < 4 ? 10 * kCalls : kCalls, operation);
+      operation.communicator = 2;
+      if (meet) trace.operations[rank].push_back(operation);
+    }
+    if (!meet) trace.communicators.pop_back();
+    WriteTrace(scratch_.Path("job.trace"), trace);
+    return RunFile(
+        scratch_.Write("job.textproto", RailOptimized(1) + "workload { trace: \"job.trace\" }\n"),
+        arguments);
+  }
+};
+
+TEST_F(HalvesOfAServerTest, AreApartUnlessTheyMeet) {
+  for (const bool meet : {false, true}) {
+    const EndedRun run = Run(meet);
+    ASSERT_TRUE(run.has_result()) << run.exit.errors;
+    EXPECT_EQ(Results(run), Results(Run(meet, {"--no-replay-cache"})));
+    if (meet) continue;
+    EXPECT_GE(run.Integer("collectives.replayed"), 11 * kCalls - 2 * (1 + 18 + 1));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomJobTest, ::testing::Range(1u, 61u, kSeeds));
 
 }  // namespace
