@@ -158,7 +158,7 @@ TEST_F(PerfTest, WhatGoalCannotSayIsRefused) {
   const ProgramExit run = Railyard({"schedule", "--collective", "all_reduce", "--bytes", "64M",
                                     "--fabric", "dgx-h100", "--algo", "NVLS", "--goal", "-"});
   EXPECT_EQ(run.status, 2);
-  EXPECT_THAT(run.errors, HasSubstr("--goal: NVLS/SIMPLE has NVSwitches add up and copy"));
+  EXPECT_THAT(run.errors, HasSubstr("--goal: NVLS/SIMPLE has switches add up and copy"));
   const ProgramExit nodes = Railyard({"schedule", "--collective", "all_reduce", "--bytes", "64M",
                                       "--fabric", "dgx-h100", "--nodes", "0"});
   EXPECT_EQ(nodes.status, 2);

@@ -60,6 +60,14 @@ class TraceFileTest : public ::testing::Test {
     trace.operations[2].push_back(send);
     return trace;
   }
+  // However many operations a rank then has, they are of one iteration.
+  static Trace ExampleOfOneIteration() {
+    Trace trace = Example();
+    for (uint32_t rank = 0; rank < 3; ++rank) {
+      for (TraceOperation& operation : trace.operations[rank]) operation.begins_iteration = false;
+    }
+    return trace;
+  }
 
   std::string Bytes() const {
     std::ostringstream bytes;
@@ -123,7 +131,7 @@ TEST_F(TraceFileTest, ReadsBackWhatWasWritten) {
 }
 
 TEST_F(TraceFileTest, ARanksOperationsMaySpanSeveralMessages) {
-  Trace trace = Example();
+  Trace trace = ExampleOfOneIteration();
   trace.operations[1].assign(200'000, trace.operations[1].front());
   WriteTrace(path_, trace);
   Diagnostics diagnostics;
@@ -133,7 +141,7 @@ TEST_F(TraceFileTest, ARanksOperationsMaySpanSeveralMessages) {
 }
 
 TEST_F(TraceFileTest, RanksThatShareAProgramStillShareIt) {
-  Trace trace = Example();
+  Trace trace = ExampleOfOneIteration();
   trace.operations[0].assign(50'000, trace.operations[0].front());
   trace.operations.SetProgram(1, trace.operations.program_of_rank(0));
   WriteTrace(path_, trace);
