@@ -72,7 +72,7 @@ void AvoidNics(const CommunicatorLayout& layout, const NcclSettings& settings,
 }
 
 // Rings for layouts the search was not run for: two a NIC up to four GPUs, as it finds for one and
-// for four (24 GB/s each); of more about eight, as many as make the load of the NICs equal.
+// for four; of more about eight, as many as make the load of the NICs equal.
 uint32_t GeneralRingCount(uint32_t gpus, uint32_t rings_max) {
   if (gpus <= 4) return kRingsOneGpuPerNode * gpus;
   const uint32_t unit = std::lcm(2u, gpus);

@@ -257,24 +257,25 @@ class ReplayCacheTest : public ProgramTest {
   }
 };
 
-class RandomJobTest : public ReplayCacheTest, public ::testing::WithParamInterface<uint32_t> {};
+class RandomJobTest : public ReplayCacheTest, public ::testing::WithParamInterface<uint32_t> {
+ protected:
+  template <typename RandomJob>
+  void ExpectSameResultsOverSeeds() {
+    int64_t replayed = 0;
+    for (uint32_t seed = GetParam(); seed < GetParam() + kSeeds; ++seed) {
+      RandomJob job(seed);
+      replayed += ExpectSameResults(job, seed);
+    }
+    EXPECT_GT(replayed, 0);
+  }
+};
 
 TEST_P(RandomJobTest, HasTheSameResultsWithTheCacheWhereItIsRepetitive) {
-  int64_t replayed = 0;
-  for (uint32_t seed = GetParam(); seed < GetParam() + kSeeds; ++seed) {
-    RepetitiveJob job(seed);
-    replayed += ExpectSameResults(job, seed);
-  }
-  EXPECT_GT(replayed, 0);
+  ExpectSameResultsOverSeeds<RepetitiveJob>();
 }
 
 TEST_P(RandomJobTest, HasTheSameResultsWithTheCacheWhereItIsNeverAtRest) {
-  int64_t replayed = 0;
-  for (uint32_t seed = GetParam(); seed < GetParam() + kSeeds; ++seed) {
-    BusyJob job(seed);
-    replayed += ExpectSameResults(job, seed);
-  }
-  EXPECT_GT(replayed, 0);
+  ExpectSameResultsOverSeeds<BusyJob>();
 }
 
 // Sixteen ranks that add up 14 KiB every 50 us: all states recur within a turn of the NVLink planes
