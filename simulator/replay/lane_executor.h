@@ -70,6 +70,10 @@ class LaneExecutor final : public PacketSink, private TransportListener {
                LaneObserver& observer);
 
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
+  // The communicator's number among those that its rank's GPU is in.
+  uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const {
+    return communicators_[communicator].local_numbers[rank];
+  }
   // Costs for programs to name: a number, the same for the same costs and lines.
   uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule);
   // Keeps critical paths from now on, which take time and memory. Before the first Start().
@@ -101,8 +105,12 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   // What decides what comes once no program runs, and what was counted (lane_rest.cc).
   void Visit(StateArchive& archive);
-  // The same of what these GPUs send one another over NVLink.
+  // The same of what these GPUs send one another over NVLink: equal for GPUs of two servers that
+  // are alike, have IdentityOfGpus() in common and did the same.
   void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
+
+  // Which connections and NVLink flows these GPUs send by, but for the server they are on.
+  uint64_t IdentityOfGpus(std::span<const uint32_t> gpus) const;
 
   // From now on OnPayloadTaken() tells of that collective.
   void WatchPayload(uint32_t collective) { watched_.insert(collective); }
@@ -240,8 +248,14 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     uint32_t channel = 0;    // index into active_channels_
     uint32_t next_free = kNone;
   };
+  struct GpuPlace {
+    uint32_t server = 0;
+    uint32_t local_index = 0;
+  };
   struct Communicator {
     ExecutedCommunicator executed;
+    // By rank: how many of the communicators added before its GPU is in.
+    std::vector<uint32_t> local_numbers;
     // First member of each aggregation tree, by channel and the tree's first rank.
     std::unordered_map<uint64_t, uint32_t> trees{};
     std::unordered_map<uint64_t, uint32_t> connections;  // by channel, ends and purpose
@@ -269,8 +283,13 @@ class LaneExecutor final : public PacketSink, private TransportListener {
                              ConnectionUse use);
   uint32_t OpenConnection(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
                           ConnectionUse use);
-  void OpenRoute(uint32_t id, const ConnectionRoute& route);
+  // `entropy` is what ECMP spreads its queue pairs by.
+  void OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy);
+  uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                           ConnectionUse use) const;
   void VisitConnection(uint32_t connection, StateArchive& archive);
+  // Of a connection, or a leg or sum of one.
+  uint64_t LocalTieOf(uint32_t connection) const;
   int64_t FlagLatencyPs(uint32_t nvlink_flow) const;
   // Of a network connection.
   std::vector<uint32_t> QueuePairsOf(const Connection& connection) const;
@@ -391,6 +410,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<uint32_t> woken_;
   // Lanes that found a connection's side taken, by connection.
   std::unordered_map<uint32_t, std::vector<uint32_t>> claimants_;
+  std::vector<GpuPlace> places_;                   // by GPU
+  std::vector<uint32_t> communicator_counts_;      // by GPU: those it is in
   std::vector<int64_t> proxy_free_ps_;             // by GPU
   std::unordered_map<uint64_t, uint32_t> gpu_at_;  // by server and local index
   uint64_t last_slice_key_ = 0;                    // of last_slice_ps_: what it depends on

@@ -117,7 +117,10 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
   return AddFlow(flow, first_path);
 }
 
-uint32_t NvlinkTransport::AddFlow(const Flow& flow, uint32_t first_path) {
+uint32_t NvlinkTransport::AddFlow(Flow flow, uint32_t first_path) {
+  const size_t positions = interleaves_[flow.interleave].plane_of_position.size();
+  flow.start = static_cast<uint8_t>(flows_of_gpu_[flow.port].size() %
+                                    std::min<size_t>(positions, UINT8_MAX + 1));
   flows_.push_back(flow);
   flows_base_ = reinterpret_cast<const char*>(flows_.data());
   first_paths_.push_back(first_path);
@@ -166,7 +169,7 @@ void NvlinkTransport::FetchLinks(uint32_t flow_id) const {
   const Flow& flow = flows_[flow_id];
   if (!flow.uses_all_planes) return;
   const std::vector<uint8_t>& planes = interleaves_[flow.interleave].plane_of_position;
-  uint32_t position = flow.position;
+  uint32_t position = flow.start;
   for (uint32_t i = 0; i < kFetchedLinks; ++i) {
     network_.FetchLink(up_links_[flow.port * planes_max_ + planes[position]]);
     if (++position == planes.size()) position = 0;
@@ -181,7 +184,10 @@ void NvlinkTransport::ServeDue() {
 uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   const uint32_t slot = flow.sent % kMessageSlots;
   // Before its first packet all of a message is missing.
-  if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
+  if (flow.unsent_bytes == 0) {
+    flow.unsent_bytes = flow.missing_bytes[slot];
+    flow.position = flow.start;
+  }
   const uint32_t payload = std::min(flow.unsent_bytes, packet_payload_bytes_);
   flow.unsent_bytes -= payload;
   if (flow.unsent_bytes == 0) ++flow.sent;
@@ -275,26 +281,31 @@ void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
 void NvlinkTransport::Visit(StateArchive& archive) {
   archive.Constant(flows_.size());
   archive.Constant(groups_.size());
-  for (Flow& flow : flows_) Visit(flow, archive);
+  for (const Flow& flow : flows_) Visit(flow, archive);
   for (Port& port : ports_) Visit(port, archive);
 }
 
 void NvlinkTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
   for (const uint32_t gpu : gpus) {
-    archive.Constant(flows_of_gpu_[gpu].size());
     for (const uint32_t flow : flows_of_gpu_[gpu]) Visit(flows_[flow], archive);
     Visit(ports_[gpu], archive);
   }
 }
 
-void NvlinkTransport::Visit(Flow& flow, StateArchive& archive) {
+void NvlinkTransport::Visit(const Flow& flow, StateArchive& archive) {
   archive.Require(!flow.active && flow.sent == flow.posted);
-  archive.Value(flow.position);
 }
 
 void NvlinkTransport::Visit(Port& port, StateArchive& archive) {
   archive.Require(!port.event_pending);
   archive.Instant(port.free_ps);
+}
+
+uint32_t NvlinkTransport::FirstReceiverOf(uint32_t flow_id) const {
+  const Flow& flow = flows_[flow_id];
+  return flow.kind == PacketKind::kNvlinkWrite
+             ? flow.connection
+             : groups_[flow.connection].receivers.front().connection;
 }
 
 std::vector<NvlinkTransport::PlanePath> NvlinkTransport::PathsOf(uint32_t flow_id) const {
