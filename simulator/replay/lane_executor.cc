@@ -36,8 +36,8 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       nvlink_(graph, network, *this),
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
       striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
-      nvlink_connections_(graph.gpus().size()),
       aggregation_(graph, network, routing, nic, nvlink_.port_count() + rdma_.port_count(), *this),
+      nvlink_connections_(graph.gpus().size()),
       proxy_free_ps_(graph.gpus().size()) {
   for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
@@ -105,20 +105,20 @@ void LaneExecutor::OnPacketAtNic(uint32_t packet) {
   }
 }
 
-void LaneExecutor::OnPacketAtGpu(uint32_t packet) {
+void LaneExecutor::OnPacketInMemory(uint32_t packet) {
   const PacketKind kind = network_.packet(packet).kind;
-  if (IsNvlink(kind)) {
+  if (IsInServer(kind)) {
     nvlink_.OnArrival(packet);
   } else if (IsAggregate(kind)) [[unlikely]] {
-    aggregation_.OnPacketAtGpu(packet);
+    aggregation_.OnPacketInMemory(packet);
   } else {
-    rdma_.OnPacketAtGpu(packet);
+    rdma_.OnPacketInMemory(packet);
   }
 }
 
 void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId link) {
   const Packet& packet = network_.packet(index);
-  if (IsNvlink(packet.kind)) {
+  if (IsInServer(packet.kind)) {
     nvlink_.OnDropped(packet, link);
   } else if (IsAggregate(packet.kind)) {
     aggregation_.OnDropped(packet, link);
@@ -196,6 +196,12 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
   connection.network = slots.network = route.network;
   if (!route.network) {
     nvlink_connections_[connection.from_gpu].push_back(id);
+    if (route.over_host_memory) {
+      connection.flow = nvlink_.OpenHostStore(id, connection.from_gpu, connection.to_gpu);
+      connection.load_flow = nvlink_.OpenHostLoad(id | kLoadLeg, connection.to_gpu);
+      slots.flag_latency_ps = FlagLatencyPs(connection.flow) + FlagLatencyPs(connection.load_flow);
+      return;
+    }
     connection.flow = nvlink_.Open(id, connection.from_gpu, connection.to_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.flow);
     return;
@@ -247,6 +253,7 @@ std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
     return connection.flow == kNone ? links : aggregation_.LinksOf(connection.flow);
   }
   if (!connection.network) append(nvlink_.PathsOf(connection.flow).front().path);
+  if (connection.load_flow != kNone) append(nvlink_.PathsOf(connection.load_flow).front().path);
   if (connection.is_relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
   if (connection.network) append(rdma_.DataPath(QueuePairsOf(connection).front()));
   return links;
@@ -271,6 +278,7 @@ std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) 
     return shares;
   }
   if (!connection.network) append_planes(connection.flow);
+  if (connection.load_flow != kNone) append_planes(connection.load_flow);
   if (connection.is_relayed) append_planes(connection.relay_flow);
   if (connection.network) append(rdma_.DataPath(connection.flow), 1);
   return shares;
@@ -453,6 +461,7 @@ bool LaneExecutor::ClaimConnections(uint32_t id) {
                                                   lane_id.rank, peers.recv_from[i].use);
     if (slots_[connection].receiver == id) continue;
     if (!Claim(id, connection, false)) return false;
+    if (connections_[connection].load_flow != kNone) lanes_[id].loads = true;
     if (several != kNone) lane_peers_[several].receive_connections[i] = connection;
     if (i == 0) lanes_[id].receive_connection = connection;
     if (slots_[connection].network) GrantMessages(id, connection);
@@ -625,6 +634,7 @@ void LaneExecutor::Advance(uint32_t id) {
     const int64_t done_ps = start_ps + AtSpeedPs(lane, SlicePs(lane));
     if (paths_) [[unlikely]]
       TraceSlice(lane, start_ps, done_ps);
+    if (lane.loads && lane.slice_bytes != 0 && PostLoads(lane, done_ps)) return;
     RunSlice(lane, done_ps);
     NextSlice(id);
   }
@@ -766,12 +776,29 @@ void LaneExecutor::RequestSum(Lane& lane, int64_t done_ps) {
   nvlink_.PostReduce(first.flow, WireBytesOf(lane.costs, lane.slice_bytes));
 }
 
-void LaneExecutor::OnSwitchSum(uint32_t connection) {
+bool LaneExecutor::PostLoads(Lane& lane, int64_t done_ps) {
+  const auto post = [&](uint32_t connection) {
+    const uint32_t flow = connections_[connection].load_flow;
+    if (flow == kNone) return;
+    nvlink_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
+    ++lane.awaits;
+  };
+  if (lane.peers != kNone) {
+    for (const uint32_t connection : lane_peers_[lane.peers].receives) post(connection);
+  } else if (lane.receives) {
+    post(lane.receive_connection);
+  }
+  if (lane.awaits == 0) return false;
+  lane.free_ps = done_ps;
+  return true;
+}
+
+void LaneExecutor::OnLoaded(uint32_t connection) {
   if (is_halted_) [[unlikely]]
     return;
   const uint32_t id = slots_[connection].receiver;
   Lane& lane = lanes_[id];
-  lane.awaits = 0;
+  if (--lane.awaits > 0) return;
   const int64_t done_ps = std::max(engine_.NowPs(), lane.free_ps);
   if (paths_) [[unlikely]]
     PathOfLane(lane).ExtendTo(done_ps, PathCause::kTransit);
@@ -981,7 +1008,7 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
     if ((id & kRelayLeg) != 0) {
       OnNetworkSum(connection);
     } else {
-      OnSwitchSum(connection);
+      OnLoaded(connection);
     }
   } else if (slots.network && id == connection) {
     const int64_t seen_ps = ProxyDonePs(connections_[connection].to_gpu) +
@@ -990,6 +1017,8 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
       TraceNetworkArrival(connection, slots.delivered % kConnectionSlots, seen_ps);
     slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
     WakeReceiver(slots, seen_ps);
+  } else if (!slots.network && (id & kLoadLeg) != 0) {
+    OnLoaded(connection);
   } else {
     OnNvlinkArrival(connection);
   }

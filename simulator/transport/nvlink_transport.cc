@@ -25,6 +25,20 @@ std::vector<uint8_t> SpreadByWeight(const std::vector<uint32_t>& weights) {
   return plane_of_position;
 }
 
+// A read request of up to 512 bytes (the maximum read request size that Linux leaves devices with):
+// a header of 16 bytes with a 64-bit address, 8 of sequence number, LCRC and framing (PCI Express
+// Base Specification 4.0, 2.2 and 3.6).
+constexpr uint32_t kReadRequestPayloadBytes = 512;
+constexpr uint32_t kReadRequestWireBytes = 24;
+
+bool HasPcieBetweenGpus(const FabricGraph& graph) {
+  for (DeviceId id = 0; id < graph.device_count(); ++id) {
+    const DeviceKind kind = graph.device(id).kind;
+    if (kind == DeviceKind::kPcieSwitch || kind == DeviceKind::kHostBridge) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 NvlinkTransport::NvlinkTransport(const FabricGraph& graph, FabricNetwork& network,
@@ -33,17 +47,25 @@ NvlinkTransport::NvlinkTransport(const FabricGraph& graph, FabricNetwork& networ
       network_(network),
       listener_(listener),
       flows_of_gpu_(graph.gpus().size()),
-      ports_(graph.gpus().size()),
       packet_payload_bytes_(graph.nvlink.packet_payload_bytes),
       full_packet_wire_bytes_(static_cast<uint32_t>(WireBytes(graph.nvlink.packet_payload_bytes))) {
-  for (uint32_t gpu = 0; gpu < ports_.size(); ++gpu) {
-    for (const auto edge :
-         boost::make_iterator_range(boost::out_edges(graph.gpus()[gpu], graph.graph()))) {
-      const LinkProperties& link = graph.graph()[edge];
-      if (link.tier == Tier::kNvlink) ports_[gpu].rate_bps += link.rate_bps;
-    }
+  AddPorts(Tier::kNvlink);
+  if (HasPcieBetweenGpus(graph)) {
+    AddPorts(Tier::kHost);  // of stores
+    AddPorts(Tier::kHost);  // of loads
   }
   FindPlanes();
+}
+
+void NvlinkTransport::AddPorts(Tier tier) {
+  for (const DeviceId gpu : graph_.gpus()) {
+    Port port;
+    for (const auto edge : boost::make_iterator_range(boost::out_edges(gpu, graph_.graph()))) {
+      const LinkProperties& link = graph_.graph()[edge];
+      if (link.tier == tier) port.rate_bps += link.rate_bps;
+    }
+    ports_.push_back(port);
+  }
 }
 
 void NvlinkTransport::FindPlanes() {
@@ -103,6 +125,10 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
   flow.connection = connection;
   std::vector<uint32_t> weights;
   const std::vector<FabricGraph::NvlinkPath> paths = graph_.NvlinkPaths(source, destination);
+  if (paths.empty()) {
+    const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
+    return AddPcieFlow(connection, gpus + source_gpu, graph_.HostPath(source, destination));
+  }
   uint32_t first_path = 0;
   for (const FabricGraph::NvlinkPath& over : paths) {
     const PathRef path = network_.AddPath(over.links);
@@ -110,11 +136,43 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
     flow.path_links = path.hop_count;
     weights.push_back(over.lanes);
   }
-  SIM_CHECK(!weights.empty(), "an NVLink connection between GPUs of different islands");
   flow.interleave = InterleaveOf(weights);
   flow.uses_all_planes = AreAllPlanes(source_gpu, destination_gpu, paths);
   flow.target = flow.uses_all_planes ? destination_gpu * planes_max_ : first_path;
   return AddFlow(flow, first_path);
+}
+
+uint32_t NvlinkTransport::OpenHostStore(uint32_t connection, uint32_t source_gpu,
+                                        uint32_t owner_gpu) {
+  const DeviceId bridge = graph_.HostBridgeOf(graph_.gpus()[owner_gpu]).value();
+  const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
+  return AddPcieFlow(connection, gpus + source_gpu,
+                     graph_.HostPath(graph_.gpus()[source_gpu], bridge));
+}
+
+uint32_t NvlinkTransport::OpenHostLoad(uint32_t connection, uint32_t gpu) {
+  const DeviceId device = graph_.gpus()[gpu];
+  const DeviceId bridge = graph_.HostBridgeOf(device).value();
+  const PathRef answer = network_.AddPath(graph_.HostPath(bridge, device));
+  const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
+  const uint32_t flow = AddPcieFlow(connection, 2 * gpus + gpu, graph_.HostPath(device, bridge));
+  flows_[flow].kind = PacketKind::kHostRead;
+  first_paths_[flow] = answer.first;
+  return flow;
+}
+
+uint32_t NvlinkTransport::AddPcieFlow(uint32_t connection, uint32_t port,
+                                      const std::vector<LinkId>& links) {
+  SIM_CHECK(!links.empty(), "a connection in a server between what neither NVLink nor PCIe joins");
+  const PathRef path = network_.AddPath(links);
+  Flow flow;
+  flow.port = port;
+  flow.connection = connection;
+  flow.interleave = InterleaveOf({1});
+  flow.target = path.first;
+  flow.path_links = path.hop_count;
+  flow.over_pcie = true;
+  return AddFlow(flow, path.first);
 }
 
 uint32_t NvlinkTransport::AddFlow(const Flow& flow, uint32_t first_path) {
@@ -122,7 +180,7 @@ uint32_t NvlinkTransport::AddFlow(const Flow& flow, uint32_t first_path) {
   flows_base_ = reinterpret_cast<const char*>(flows_.data());
   first_paths_.push_back(first_path);
   const auto id = static_cast<uint32_t>(flows_.size() - 1);
-  flows_of_gpu_[flow.port].push_back(id);
+  flows_of_gpu_[flow.port % flows_of_gpu_.size()].push_back(id);
   return id;
 }
 
@@ -185,8 +243,10 @@ uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   const uint32_t payload = std::min(flow.unsent_bytes, packet_payload_bytes_);
   flow.unsent_bytes -= payload;
   if (flow.unsent_bytes == 0) ++flow.sent;
-  const auto wire_bytes = static_cast<uint16_t>(
-      payload == packet_payload_bytes_ ? full_packet_wire_bytes_ : WireBytes(payload));
+  const auto wire_bytes =
+      static_cast<uint16_t>(flow.over_pcie                     ? payload
+                            : payload == packet_payload_bytes_ ? full_packet_wire_bytes_
+                                                               : WireBytes(payload));
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = flow_id;
@@ -204,7 +264,15 @@ uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
     return wire_bytes;
   }
   packet.path = flow.target + flow.path_links * plane;
-  if (flow.kind != PacketKind::kNvlinkWrite) AddressToGroup(packet, flow_id, slot);
+  if (flow.kind == PacketKind::kHostRead) {
+    packet.kind = PacketKind::kHostReadRequest;
+    packet.tag = packet.payload_bytes;
+    packet.payload_bytes = 0;
+    const uint32_t requests = (payload + kReadRequestPayloadBytes - 1) / kReadRequestPayloadBytes;
+    packet.wire_bytes = static_cast<uint16_t>(requests * kReadRequestWireBytes);
+  } else if (flow.kind != PacketKind::kNvlinkWrite) {
+    AddressToGroup(packet, flow_id, slot);
+  }
   network_.Inject(index);
   return wire_bytes;
 }
@@ -241,7 +309,12 @@ void NvlinkTransport::Serve(uint32_t port_id) {
 
 void NvlinkTransport::OnArrival(uint32_t index) {
   const Packet& packet = network_.packet(index);
-  if (packet.kind != PacketKind::kNvlinkWrite) [[unlikely]] {
+  if (packet.kind == PacketKind::kHostReadRequest) {
+    AnswerRead(index);
+    return;
+  }
+  if (packet.kind != PacketKind::kNvlinkWrite && packet.kind != PacketKind::kHostRead)
+      [[unlikely]] {
     OnGroupArrival(index);
     return;
   }
@@ -265,11 +338,30 @@ void NvlinkTransport::OnArrival(uint32_t index) {
   }
 }
 
+// What memory answers with.
+void NvlinkTransport::AnswerRead(uint32_t request) {
+  const uint32_t index = network_.AllocatePacket();
+  Packet& packet = network_.packet(index);
+  const Packet& asked = network_.packet(request);
+  packet.flow = asked.flow;
+  packet.sequence = asked.sequence;
+  packet.path = first_paths_[asked.flow];
+  packet.payload_bytes = asked.tag;
+  packet.wire_bytes = asked.tag;
+  packet.kind = PacketKind::kHostRead;
+  packet.hop_count = flows_[asked.flow].path_links;
+  network_.FreePacket(request);
+  network_.Inject(index);
+}
+
 void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
   const uint32_t connection = ConnectionOf(packet);
   listener_.OnPacketLost(connection, link);
+  const bool is_nvlink = link < graph_.link_count() && graph_.link(link).tier == Tier::kNvlink;
   listener_.OnConnectionError(
-      connection, true, "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)");
+      connection, true,
+      is_nvlink ? "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)"
+                : "a PCIe link lost a packet; the GPU has fallen off the bus (Xid 79)");
 }
 
 void NvlinkTransport::Visit(StateArchive& archive) {
@@ -283,7 +375,9 @@ void NvlinkTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& ar
   for (const uint32_t gpu : gpus) {
     archive.Constant(flows_of_gpu_[gpu].size());
     for (const uint32_t flow : flows_of_gpu_[gpu]) Visit(flows_[flow], archive);
-    Visit(ports_[gpu], archive);
+    for (size_t port = gpu; port < ports_.size(); port += flows_of_gpu_.size()) {
+      Visit(ports_[port], archive);
+    }
   }
 }
 

@@ -65,11 +65,11 @@ class TransportFixture : public NetworkFixture, public TransportListener {
   }
 
   void OnPacketAtNic(uint32_t packet) override { rdma_->OnPacketAtNic(packet); }
-  void OnPacketAtGpu(uint32_t packet) override {
+  void OnPacketInMemory(uint32_t packet) override {
     if (IsNvlink(network().packet(packet).kind)) {
       nvlink_->OnArrival(packet);
     } else {
-      rdma_->OnPacketAtGpu(packet);
+      rdma_->OnPacketInMemory(packet);
     }
   }
   void OnLinkReleased(LinkId link) override { rdma_->OnLinkReleased(link); }
