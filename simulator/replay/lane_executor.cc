@@ -607,7 +607,11 @@ void LaneExecutor::Advance(uint32_t id) {
   if (is_halted_) [[unlikely]]
     return;
   for (;;) {
-    if (lanes_[id].awaits > 0) return;
+    if (lanes_[id].awaits > 0) {
+      if (lanes_[id].loads) PostLoadsAhead(lanes_[id]);
+      return;
+    }
+    if (lanes_[id].loading > 0) return;
     if (lanes_[id].steps_left == 0) {
       FinishLane(id);
       return;
@@ -631,10 +635,11 @@ void LaneExecutor::Advance(uint32_t id) {
       RequestSum(lane, done_ps);
       return;
     }
+    if (lane.loads && !lane.is_loaded && lane.slice_bytes != 0 && PostLoads(lane)) return;
+    lane.is_loaded = false;
     const int64_t done_ps = start_ps + AtSpeedPs(lane, SlicePs(lane));
     if (paths_) [[unlikely]]
       TraceSlice(lane, start_ps, done_ps);
-    if (lane.loads && lane.slice_bytes != 0 && PostLoads(lane, done_ps)) return;
     RunSlice(lane, done_ps);
     NextSlice(id);
   }
@@ -776,35 +781,64 @@ void LaneExecutor::RequestSum(Lane& lane, int64_t done_ps) {
   nvlink_.PostReduce(first.flow, WireBytesOf(lane.costs, lane.slice_bytes));
 }
 
-bool LaneExecutor::PostLoads(Lane& lane, int64_t done_ps) {
-  const auto post = [&](uint32_t connection) {
-    const uint32_t flow = connections_[connection].load_flow;
-    if (flow == kNone) return;
-    nvlink_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
-    ++lane.awaits;
-  };
-  if (lane.peers != kNone) {
-    for (const uint32_t connection : lane_peers_[lane.peers].receives) post(connection);
-  } else if (lane.receives) {
-    post(lane.receive_connection);
-  }
-  if (lane.awaits == 0) return false;
-  lane.free_ps = done_ps;
-  return true;
-}
-
-void LaneExecutor::OnLoaded(uint32_t connection) {
+void LaneExecutor::OnSwitchSum(uint32_t connection) {
   if (is_halted_) [[unlikely]]
     return;
   const uint32_t id = slots_[connection].receiver;
   Lane& lane = lanes_[id];
-  if (--lane.awaits > 0) return;
+  lane.awaits = 0;
   const int64_t done_ps = std::max(engine_.NowPs(), lane.free_ps);
   if (paths_) [[unlikely]]
     PathOfLane(lane).ExtendTo(done_ps, PathCause::kTransit);
   RunSlice(lane, done_ps);
   NextSlice(id);
   Wake(id);
+}
+
+bool LaneExecutor::PostLoads(Lane& lane) {
+  const auto post = [&](uint32_t connection) {
+    const uint32_t flow = connections_[connection].load_flow;
+    if (flow == kNone) return;
+    nvlink_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
+    SIM_CHECK(++lane.loading > 0, "a lane that loads from too many at a time");
+  };
+  if (lane.peers != kNone) {
+    for (const uint32_t connection : lane_peers_[lane.peers].receives) post(connection);
+  } else if (lane.receives) {
+    post(lane.receive_connection);
+  }
+  return lane.loading > 0;
+}
+
+void LaneExecutor::PostLoadsAhead(Lane& lane) {
+  if (lane.is_loaded || lane.loading > 0 || lane.steps_left == 0 || lane.slice_bytes == 0) return;
+  const auto is_seen = [&](uint32_t connection) {
+    const MessageSlots& from = slots_[connection];
+    return from.delivered != from.consumed &&
+           from.time_ps[from.consumed % kConnectionSlots] <= engine_.NowPs();
+  };
+  if (lane.peers == kNone) {
+    if (!lane.receives || !is_seen(lane.receive_connection)) return;
+  } else {
+    const std::vector<uint32_t>& receives = lane_peers_[lane.peers].receives;
+    if (!std::all_of(receives.begin(), receives.end(), is_seen)) return;
+  }
+  PostLoads(lane);
+}
+
+void LaneExecutor::OnLoaded(uint32_t connection) {
+  if (is_halted_) [[unlikely]]
+    return;
+  const MessageSlots& slots = slots_[connection];
+  if (paths_) [[unlikely]] {
+    PathsOf(connection)
+        .arrived[slots.consumed % kConnectionSlots]
+        .ExtendTo(engine_.NowPs(), PathCause::kTransit);
+  }
+  Lane& lane = lanes_[slots.receiver];
+  if (--lane.loading > 0) return;
+  lane.is_loaded = true;
+  Wake(slots.receiver);
 }
 
 void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results,
@@ -1008,7 +1042,7 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
     if ((id & kRelayLeg) != 0) {
       OnNetworkSum(connection);
     } else {
-      OnLoaded(connection);
+      OnSwitchSum(connection);
     }
   } else if (slots.network && id == connection) {
     const int64_t seen_ps = ProxyDonePs(connections_[connection].to_gpu) +

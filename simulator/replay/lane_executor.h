@@ -216,7 +216,9 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     bool in_use : 1 = false;
     bool has_claimed : 1 = false;  // its connections
     bool loads : 1 = false;        // from a host's memory, of one of them
-    uint8_t awaits = 0;  // messages to be injected, or what it loads: from a host, the switch's sum
+    bool is_loaded : 1 = false;    // what it loads of the slice at hand is there
+    uint8_t loading : 4 = 0;       // connections of which it is not
+    uint8_t awaits = 0;            // messages to be injected, or the switch's sum
   };
   static_assert(sizeof(Lane) == 64);
   // Which messages of a receiving side the sender has been granted, ahead of those being received.
@@ -307,10 +309,13 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   int64_t SendablePs(const Lane& lane, uint32_t connection);
   // The slice at hand, which the CTA has moved at `done_ps`.
   void RunSlice(Lane& lane, int64_t done_ps);
-  // Has the switch add up the operands of the slice at hand; OnLoaded runs it.
+  // Has the switch add up the operands of the slice at hand; OnSwitchSum runs it.
   void RequestSum(Lane& lane, int64_t done_ps);
-  // Loads the slice at hand from where its senders left it in host memory; false: nothing is there.
-  bool PostLoads(Lane& lane, int64_t done_ps);
+  void OnSwitchSum(uint32_t connection);
+  // Loads the slice at hand from where its senders left it in host memory; false: nothing to load.
+  bool PostLoads(Lane& lane);
+  // The same while the slice before is being sent, if the lane has seen all of it.
+  void PostLoadsAhead(Lane& lane);
   void OnLoaded(uint32_t connection);
   void SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results, int64_t done_ps);
   // The network's switches are to add up the slice at hand; OnNetworkSum hears of the sum.

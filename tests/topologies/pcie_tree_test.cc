@@ -99,7 +99,7 @@ TEST_F(PcieTreeTest, WhatHasNoEffectIsRefused) {
        "links { from: \"g0\" to: \"n\" tier: HOST rate: \"220Gbps\" }\n");
   EXPECT_EQ(
       findings_,
-      "f.textproto:2:58: error: devices[1].peer_access: has no effect on a NIC (expected only "
+      "f.textproto:2:56: error: devices[1].peer_access: has no effect on a NIC (expected only "
       "on a GPU)\n");
   Load("p.textproto",
        "pcie { sockets { value: 1 source: \"a\" } bridge_latency { value: \"1ns\" source: \"a\" } "

@@ -39,6 +39,12 @@ CommunicatorLayout Server(uint32_t gpus, uint32_t gpus_per_switch, uint32_t swit
   return layout;
 }
 
+NcclSettings UpTo(PathType level) {
+  NcclSettings settings;
+  settings.p2p_level = level;
+  return settings;
+}
+
 double RingOf(const CommunicatorLayout& layout, const NcclSettings& settings = {}) {
   std::vector<uint32_t> ranks(layout.ranks.size());
   std::iota(ranks.begin(), ranks.end(), 0u);
@@ -75,7 +81,7 @@ TEST(PciePathsTest, TheTransportFollowsLevelAndAccess) {
   EXPECT_EQ(between(0, 3), LocalTransport::kNone);
   layout.nvlink = true;
   EXPECT_EQ(between(0, 3), LocalTransport::kNvlink);
-  settings = {.p2p_level = PathType::kLoc};
+  settings = UpTo(PathType::kLoc);
   EXPECT_EQ(between(0, 3), LocalTransport::kSharedMemory);
 }
 
@@ -87,7 +93,7 @@ TEST(PciePathsTest, RingsAreAsFastAsNcclPrintsThem) {
   CommunicatorLayout without_access = Server(8, 4, 1, kGen4X16Bps);
   without_access.peer_access = false;
   EXPECT_EQ(RingOf(without_access), 5);
-  EXPECT_EQ(RingOf(Server(4, 2, 2, kGen3X16Bps), {.p2p_level = PathType::kSys}), 10);
+  EXPECT_EQ(RingOf(Server(4, 2, 2, kGen3X16Bps), UpTo(PathType::kSys)), 10);
 }
 
 // "Channel 00/02 : 0 1 2 3 4 5 6 7", twice, and two channels for a peer.
@@ -117,7 +123,7 @@ TEST(PciePathsTest, WithoutP2pThereIsNoNvlink) {
   CommunicatorLayout layout = Server(8, 4, 1, kGen4X16Bps);
   layout.nvlink = true;
   layout.nvswitch = true;
-  const NcclPlanner planner(layout, {.p2p_level = PathType::kLoc});
+  const NcclPlanner planner(layout, UpTo(PathType::kLoc));
   EXPECT_EQ(planner.TransportBetween(0, 1), LocalTransport::kSharedMemory);
   EXPECT_EQ(planner.channels().rings.size(), 2u);
 }
