@@ -142,39 +142,6 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
   return AddFlow(flow, first_path);
 }
 
-uint32_t NvlinkTransport::OpenHostStore(uint32_t connection, uint32_t source_gpu,
-                                        uint32_t owner_gpu) {
-  const DeviceId bridge = graph_.HostBridgeOf(graph_.gpus()[owner_gpu]).value();
-  const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
-  return AddPcieFlow(connection, gpus + source_gpu,
-                     graph_.HostPath(graph_.gpus()[source_gpu], bridge));
-}
-
-uint32_t NvlinkTransport::OpenHostLoad(uint32_t connection, uint32_t gpu) {
-  const DeviceId device = graph_.gpus()[gpu];
-  const DeviceId bridge = graph_.HostBridgeOf(device).value();
-  const PathRef answer = network_.AddPath(graph_.HostPath(bridge, device));
-  const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
-  const uint32_t flow = AddPcieFlow(connection, 2 * gpus + gpu, graph_.HostPath(device, bridge));
-  flows_[flow].kind = PacketKind::kHostRead;
-  first_paths_[flow] = answer.first;
-  return flow;
-}
-
-uint32_t NvlinkTransport::AddPcieFlow(uint32_t connection, uint32_t port,
-                                      const std::vector<LinkId>& links) {
-  SIM_CHECK(!links.empty(), "a connection in a server between what neither NVLink nor PCIe joins");
-  const PathRef path = network_.AddPath(links);
-  Flow flow;
-  flow.port = port;
-  flow.connection = connection;
-  flow.interleave = InterleaveOf({1});
-  flow.target = path.first;
-  flow.path_links = path.hop_count;
-  flow.over_pcie = true;
-  return AddFlow(flow, path.first);
-}
-
 uint32_t NvlinkTransport::AddFlow(const Flow& flow, uint32_t first_path) {
   flows_.push_back(flow);
   flows_base_ = reinterpret_cast<const char*>(flows_.data());
@@ -336,22 +303,6 @@ void NvlinkTransport::OnArrival(uint32_t index) {
     ++flows_[flow_id].delivered;
     listener_.OnMessageDelivered(flows_[flow_id].connection);
   }
-}
-
-// What memory answers with.
-void NvlinkTransport::AnswerRead(uint32_t request) {
-  const uint32_t index = network_.AllocatePacket();
-  Packet& packet = network_.packet(index);
-  const Packet& asked = network_.packet(request);
-  packet.flow = asked.flow;
-  packet.sequence = asked.sequence;
-  packet.path = first_paths_[asked.flow];
-  packet.payload_bytes = asked.tag;
-  packet.wire_bytes = asked.tag;
-  packet.kind = PacketKind::kHostRead;
-  packet.hop_count = flows_[asked.flow].path_links;
-  network_.FreePacket(request);
-  network_.Inject(index);
 }
 
 void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {

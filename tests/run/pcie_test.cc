@@ -119,6 +119,11 @@ TEST_F(PcieTest, PerfPrintsWhatTheUplinksCarry) {
   rapidjson::Document json;
   json.Parse(run.output.c_str());
   ASSERT_FALSE(json.HasParseError()) << run.output;
+  const double bound = 27.5 / 4 / (1 + 24.0 / 512);
+  const double busbw = json["results"][0]["out_of_place"]["bus_bw"].GetDouble();
+  EXPECT_LE(busbw, bound);
+  EXPECT_GE(busbw, 0.9 * bound);
+  EXPECT_STREQ(json["results"][0]["replayed"].GetString(), "RING/SIMPLE");
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ class TransportFixture : public NetworkFixture, public TransportListener {
 
   void OnPacketAtNic(uint32_t packet) override { rdma_->OnPacketAtNic(packet); }
   void OnPacketInMemory(uint32_t packet) override {
-    if (IsNvlink(network().packet(packet).kind)) {
+    if (IsInServer(network().packet(packet).kind)) {
       nvlink_->OnArrival(packet);
     } else {
       rdma_->OnPacketInMemory(packet);
@@ -76,7 +76,7 @@ class TransportFixture : public NetworkFixture, public TransportListener {
   void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
     NetworkFixture::OnPacketDropped(index, reason, link);
     const Packet& packet = network().packet(index);
-    if (IsNvlink(packet.kind)) {
+    if (IsInServer(packet.kind)) {
       nvlink_->OnDropped(packet, link);
     } else {
       rdma_->OnDropped(packet, reason, link);
