@@ -117,20 +117,20 @@ void LaneExecutor::OnPacketAtNic(uint32_t packet) {
   }
 }
 
-void LaneExecutor::OnPacketAtGpu(uint32_t packet) {
+void LaneExecutor::OnPacketInMemory(uint32_t packet) {
   const PacketKind kind = network_.packet(packet).kind;
-  if (IsNvlink(kind)) {
+  if (IsInServer(kind)) {
     nvlink_.OnArrival(packet);
   } else if (IsAggregate(kind)) [[unlikely]] {
-    aggregation_.OnPacketAtGpu(packet);
+    aggregation_.OnPacketInMemory(packet);
   } else {
-    rdma_.OnPacketAtGpu(packet);
+    rdma_.OnPacketInMemory(packet);
   }
 }
 
 void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId link) {
   const Packet& packet = network_.packet(index);
-  if (IsNvlink(packet.kind)) {
+  if (IsInServer(packet.kind)) {
     nvlink_.OnDropped(packet, link);
   } else if (IsAggregate(packet.kind)) {
     aggregation_.OnDropped(packet, link);
@@ -215,6 +215,12 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t
   connection.network = slots.network = route.network;
   if (!route.network) {
     nvlink_connections_[connection.from_gpu].push_back(id);
+    if (route.over_host_memory) {
+      connection.flow = nvlink_.OpenHostStore(id, connection.from_gpu, connection.to_gpu);
+      connection.load_flow = nvlink_.OpenHostLoad(id | kLoadLeg, connection.to_gpu);
+      slots.flag_latency_ps = FlagLatencyPs(connection.flow) + FlagLatencyPs(connection.load_flow);
+      return;
+    }
     connection.flow = nvlink_.Open(id, connection.from_gpu, connection.to_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.flow);
     return;
@@ -282,6 +288,7 @@ std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
     return connection.flow == kNone ? links : aggregation_.LinksOf(connection.flow);
   }
   if (!connection.network) append(nvlink_.PathsOf(connection.flow).front().path);
+  if (connection.load_flow != kNone) append(nvlink_.PathsOf(connection.load_flow).front().path);
   if (connection.is_relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
   if (connection.network) append(rdma_.DataPath(QueuePairsOf(connection).front()));
   return links;
@@ -306,6 +313,7 @@ std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) 
     return shares;
   }
   if (!connection.network) append_planes(connection.flow);
+  if (connection.load_flow != kNone) append_planes(connection.load_flow);
   if (connection.is_relayed) append_planes(connection.relay_flow);
   if (connection.network) append(rdma_.DataPath(connection.flow), 1);
   return shares;
@@ -491,6 +499,7 @@ bool LaneExecutor::ClaimConnections(uint32_t id) {
                                                   lane_id.rank, peers.recv_from[i].use);
     if (slots_[connection].receiver == id) continue;
     if (!Claim(id, connection, false)) return false;
+    if (connections_[connection].load_flow != kNone) lanes_[id].loads = true;
     if (several != kNone) lane_peers_[several].receive_connections[i] = connection;
     if (i == 0) lanes_[id].receive_connection = connection;
     if (slots_[connection].network) GrantMessages(id, connection);
@@ -636,7 +645,11 @@ void LaneExecutor::Advance(uint32_t id) {
   if (is_halted_) [[unlikely]]
     return;
   for (;;) {
-    if (lanes_[id].awaits > 0) return;
+    if (lanes_[id].awaits > 0) {
+      if (lanes_[id].loads) PostLoadsAhead(lanes_[id]);
+      return;
+    }
+    if (lanes_[id].loading > 0) return;
     if (lanes_[id].steps_left == 0) {
       FinishLane(id);
       return;
@@ -660,6 +673,8 @@ void LaneExecutor::Advance(uint32_t id) {
       RequestSum(lane, done_ps);
       return;
     }
+    if (lane.loads && !lane.is_loaded && lane.slice_bytes != 0 && PostLoads(lane)) return;
+    lane.is_loaded = false;
     const int64_t done_ps = start_ps + AtSpeedPs(lane, SlicePs(lane));
     if (paths_) [[unlikely]]
       TraceSlice(lane, start_ps, done_ps);
@@ -816,6 +831,52 @@ void LaneExecutor::OnSwitchSum(uint32_t connection) {
   RunSlice(lane, done_ps);
   NextSlice(id);
   Wake(id);
+}
+
+bool LaneExecutor::PostLoads(Lane& lane) {
+  const auto post = [&](uint32_t connection) {
+    const uint32_t flow = connections_[connection].load_flow;
+    if (flow == kNone) return;
+    nvlink_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
+    SIM_CHECK(++lane.loading > 0, "a lane that loads from too many at a time");
+  };
+  if (lane.peers != kNone) {
+    for (const uint32_t connection : lane_peers_[lane.peers].receives) post(connection);
+  } else if (lane.receives) {
+    post(lane.receive_connection);
+  }
+  return lane.loading > 0;
+}
+
+void LaneExecutor::PostLoadsAhead(Lane& lane) {
+  if (lane.is_loaded || lane.loading > 0 || lane.steps_left == 0 || lane.slice_bytes == 0) return;
+  const auto is_seen = [&](uint32_t connection) {
+    const MessageSlots& from = slots_[connection];
+    return from.delivered != from.consumed &&
+           from.time_ps[from.consumed % kConnectionSlots] <= engine_.NowPs();
+  };
+  if (lane.peers == kNone) {
+    if (!lane.receives || !is_seen(lane.receive_connection)) return;
+  } else {
+    const std::vector<uint32_t>& receives = lane_peers_[lane.peers].receives;
+    if (!std::all_of(receives.begin(), receives.end(), is_seen)) return;
+  }
+  PostLoads(lane);
+}
+
+void LaneExecutor::OnLoaded(uint32_t connection) {
+  if (is_halted_) [[unlikely]]
+    return;
+  const MessageSlots& slots = slots_[connection];
+  if (paths_) [[unlikely]] {
+    PathsOf(connection)
+        .arrived[slots.consumed % kConnectionSlots]
+        .ExtendTo(engine_.NowPs(), PathCause::kTransit);
+  }
+  Lane& lane = lanes_[slots.receiver];
+  if (--lane.loading > 0) return;
+  lane.is_loaded = true;
+  Wake(slots.receiver);
 }
 
 void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results,
@@ -1028,6 +1089,8 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
       TraceNetworkArrival(connection, slots.delivered % kConnectionSlots, seen_ps);
     slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
     WakeReceiver(slots, seen_ps);
+  } else if (!slots.network && (id & kLoadLeg) != 0) {
+    OnLoaded(connection);
   } else {
     OnNvlinkArrival(connection);
   }

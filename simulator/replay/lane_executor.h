@@ -8,6 +8,9 @@
 // bytes is a flag behind the slice before it, and a slot becomes free by a flag the other way;
 // flags are the wire's latency without a packet.
 //
+// Where the sender's slot is in a host's memory (NCCL's SHM), the receiving CTA loads the slice
+// from there before it goes on with it.
+//
 // Over the network the CTA only needs a slot to stage a slice in. The proxy posts it when it has
 // seen it and the receiver's clear-to-send is there (sendProxyProgress, src/transport/net.cc).
 #pragma once
@@ -163,7 +166,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   // PacketSink.
   void OnPacketAtNic(uint32_t packet) override;
-  void OnPacketAtGpu(uint32_t packet) override;
+  void OnPacketInMemory(uint32_t packet) override;
   void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
   void OnLinkReleased(LinkId link) override {
     rdma_.OnLinkReleased(link);
@@ -174,6 +177,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static constexpr uint32_t kNone = Connection::kNone;
   // Marks the NVLink leg of a relayed connection in what the transport knows it by.
   static constexpr uint32_t kRelayLeg = 1u << 31;
+  // The same of the loads of one inside a server.
+  static constexpr uint32_t kLoadLeg = kRelayLeg;
   // Marks the sums of a switch, in what the transport knows an operand's connection by.
   static constexpr uint32_t kSwitchSum = 1u << 30;
   // Results of sums by the network's switches, of the self's connection.
@@ -216,9 +221,12 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     bool receives = false;  // in the step at hand
     bool sends = false;
     bool sends_over_nvlink = false;  // at least the first leg
-    bool in_use = false;
-    bool has_claimed = false;  // its connections
-    uint8_t awaits = 0;        // messages to be injected over NVLink, or the switch's sum
+    bool in_use : 1 = false;
+    bool has_claimed : 1 = false;  // its connections
+    bool loads : 1 = false;        // from a host's memory, of one of them
+    bool is_loaded : 1 = false;    // what it loads of the slice at hand is there
+    uint8_t loading : 4 = 0;       // connections of which it is not
+    uint8_t awaits = 0;            // messages to be injected, or the switch's sum
   };
   static_assert(sizeof(Lane) == 64);
   // Which messages of a receiving side the sender has been granted, ahead of those being received.
@@ -323,6 +331,11 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Has the switch add up the operands of the slice at hand; OnSwitchSum runs it.
   void RequestSum(Lane& lane, int64_t done_ps);
   void OnSwitchSum(uint32_t connection);
+  // Loads the slice at hand from where its senders left it in host memory; false: nothing to load.
+  bool PostLoads(Lane& lane);
+  // The same while the slice before is being sent, if the lane has seen all of it.
+  void PostLoadsAhead(Lane& lane);
+  void OnLoaded(uint32_t connection);
   void SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results, int64_t done_ps);
   // The network's switches are to add up the slice at hand; OnNetworkSum hears of the sum.
   void SendToTree(const Lane& lane, uint32_t connection, int64_t done_ps);
