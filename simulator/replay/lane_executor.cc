@@ -27,7 +27,8 @@ uint64_t ServerAndIndex(int32_t server, uint32_t local_index) {
 
 LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                            int64_t proxy_post_latency_ps, const NicSettings& nic,
-                           const NetIbSettings& net_ib, LaneObserver& observer)
+                           const NetIbSettings& net_ib, const NetSocketSettings& net_socket,
+                           LaneObserver& observer)
     : graph_(graph),
       network_(network),
       engine_(network.engine()),
@@ -36,8 +37,10 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       nvlink_(graph, network, *this),
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
       striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
-      nvlink_connections_(graph.gpus().size()),
+      sockets_(rdma_, engine_, nic.mtu_bytes, net_socket, kFirstStriped, proxy_free_ps_, *this),
+      is_socket_(net_socket.enabled),
       aggregation_(graph, network, routing, nic, nvlink_.port_count() + rdma_.port_count(), *this),
+      nvlink_connections_(graph.gpus().size()),
       proxy_free_ps_(graph.gpus().size()) {
   for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
@@ -210,6 +213,11 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
         nvlink_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
   }
+  if (is_socket_) {
+    connection.flow =
+        sockets_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie);
+    return;
+  }
   connection.is_striped = striped_.AreSeveral(connection.injecting_gpu, connection.to_gpu);
   connection.flow =
       connection.is_striped
@@ -218,11 +226,13 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
 }
 
 std::vector<uint32_t> LaneExecutor::QueuePairsOf(const Connection& connection) const {
+  if (is_socket_) return sockets_.StreamsOf(connection.flow);
   if (connection.is_striped) return striped_.QueuePairsOf(connection.flow);
   return {connection.flow};
 }
 
 RecoveryTimes LaneExecutor::RecoveryOf(const Connection& connection, bool of_data) const {
+  if (is_socket_) return of_data ? sockets_.RecoveryOf(connection.flow) : RecoveryTimes{};
   return connection.is_striped ? striped_.RecoveryOf(connection.flow, of_data)
                                : rdma_.RecoveryOf(connection.flow, of_data);
 }
@@ -272,7 +282,11 @@ std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) 
   }
   if (!connection.network) append_planes(connection.flow);
   if (connection.is_relayed) append_planes(connection.relay_flow);
-  if (connection.network) append(rdma_.DataPath(connection.flow), 1);
+  if (!connection.network) return shares;
+  const std::vector<uint32_t> queue_pairs = QueuePairsOf(connection);
+  for (const uint32_t queue_pair : queue_pairs) {
+    append(rdma_.DataPath(queue_pair), 1.0 / static_cast<double>(queue_pairs.size()));
+  }
   return shares;
 }
 
@@ -528,7 +542,9 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
       TraceGrant(connection);
     ++slots.progress.granted;
     const Connection& granted = connections_[connection];
-    if (granted.is_striped) [[unlikely]] {
+    if (is_socket_) [[unlikely]] {
+      sockets_.PostReceive(granted.flow);
+    } else if (granted.is_striped) [[unlikely]] {
       striped_.PostClearToSend(granted.flow);
     } else {
       rdma_.PostClearToSend(granted.flow);
@@ -592,6 +608,7 @@ void LaneExecutor::Halt() {
   rdma_.Halt();
   aggregation_.Halt();
   striped_.Halt();
+  sockets_.Halt();
 }
 
 void LaneExecutor::Advance(uint32_t id) {
@@ -944,7 +961,9 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
         TracePost(id, slot);
       const Connection& connection = connections_[id];
       const uint64_t wire_bytes = WireBytesOf(slots.costs, bytes);
-      if (connection.is_striped) [[unlikely]] {
+      if (is_socket_) [[unlikely]] {
+        sockets_.Post(connection.flow, wire_bytes, MarkOf(bytes));
+      } else if (connection.is_striped) [[unlikely]] {
         striped_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
       } else {
         rdma_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
@@ -959,8 +978,9 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
 
 void LaneExecutor::QueueAtProxy(uint32_t id) {
   NetworkProgress& progress = slots_[id].progress;
-  while (progress.queued != progress.staged && progress.queued != progress.clear_to_send) {
-    if (paths_) [[unlikely]]
+  while (progress.queued != progress.staged &&
+         (is_socket_ || progress.queued != progress.clear_to_send)) {
+    if (paths_ && !is_socket_) [[unlikely]]
       TraceQueued(id, progress.queued % kConnectionSlots);
     ++progress.queued;
     SchedulePost(ProxyDonePs(connections_[id].injecting_gpu), id, PostPhase::kPosted);
@@ -988,6 +1008,11 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
                             costs_[slots.costs].costs.LatencyAfterArrivalPs();
     if (paths_) [[unlikely]]
       TraceNetworkArrival(connection, slots.delivered % kConnectionSlots, seen_ps);
+    // Kernel buffers may hold more messages than there are slots: the size comes with each.
+    if (is_socket_) [[unlikely]] {
+      slots.sizes[slots.delivered % kConnectionSlots] =
+          sockets_.DeliveredLabel(connections_[connection].flow);
+    }
     slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
     WakeReceiver(slots, seen_ps);
   } else {
