@@ -8,10 +8,13 @@ namespace railyard {
 
 void TcpScoreboard::OnAcknowledged(uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
-    sacked_ -= (segments_.front() & kSacked) != 0 ? 1 : 0;
-    lost_ -= (segments_.front() & kLost) != 0 ? 1 : 0;
+    const Segment& segment = segments_.front();
+    sacked_ -= (segment.flags & kSacked) != 0 ? 1 : 0;
+    lost_ -= (segment.flags & kLost) != 0 ? 1 : 0;
+    NoteDelivered(segment);
     segments_.pop_front();
   }
+  acknowledged_ += count;
   sacked_end_ -= std::min(sacked_end_, count);
   examined_ -= std::min(examined_, count);
   repeat_from_ -= std::min(repeat_from_, count);
@@ -20,42 +23,63 @@ void TcpScoreboard::OnAcknowledged(uint32_t count) {
 void TcpScoreboard::OnSelective(uint32_t begin, uint32_t end) {
   end = std::min(end, static_cast<uint32_t>(segments_.size()));
   for (uint32_t i = begin; i < end; ++i) {
-    uint8_t& segment = segments_[i];
-    if ((segment & kSacked) != 0) continue;
-    if ((segment & kLost) != 0) --lost_;
-    segment = kSacked;
+    Segment& segment = segments_[i];
+    if ((segment.flags & kSacked) != 0) continue;
+    if ((segment.flags & kLost) != 0) --lost_;
+    segment.flags = kSacked;
+    NoteDelivered(segment);
     ++sacked_;
   }
   sacked_end_ = std::max(sacked_end_, end);
 }
 
-bool TcpScoreboard::MarkLost() {
-  if (sacked_ < kDuplicateThreshold) return false;
-  uint32_t later = 0;
-  uint32_t end = sacked_end_;
-  while (later < kDuplicateThreshold) later += (segments_[--end] & kSacked) != 0 ? 1 : 0;
-  bool is_new = false;
-  for (; examined_ < end; ++examined_) {
-    if (segments_[examined_] != 0) continue;
-    segments_[examined_] = kLost;
-    ++lost_;
-    is_new = true;
+// Numbers run freely in 32 bits; those compared are never far apart.
+void TcpScoreboard::NoteDelivered(const Segment& segment) {
+  if (static_cast<int32_t>(segment.order + 1 - delivered_order_) > 0) {
+    delivered_order_ = segment.order + 1;
   }
-  return is_new;
+}
+
+bool TcpScoreboard::MarkLost() {
+  const uint32_t lost_before = lost_;
+  for (; !repetitions_.empty(); repetitions_.pop_front()) {
+    const Repetition& repetition = repetitions_.front();
+    if (static_cast<int32_t>(repetition.order + 1 - delivered_order_) >= 0) break;
+    const uint32_t place = repetition.position - acknowledged_;
+    if (place >= segments_.size()) continue;  // acknowledged
+    Segment& segment = segments_[place];
+    if (segment.flags != kRepeated || segment.order != repetition.order) continue;
+    segment.flags = kLost;
+    ++lost_;
+    repeat_from_ = std::min(repeat_from_, place);
+  }
+  if (sacked_ >= kDuplicateThreshold) {
+    uint32_t later = 0;
+    uint32_t end = sacked_end_;
+    while (later < kDuplicateThreshold) later += (segments_[--end].flags & kSacked) != 0 ? 1 : 0;
+    for (; examined_ < end; ++examined_) {
+      if (segments_[examined_].flags != 0) continue;
+      segments_[examined_].flags = kLost;
+      ++lost_;
+    }
+  }
+  return lost_ != lost_before;
 }
 
 void TcpScoreboard::MarkAllLost() {
-  for (uint8_t& segment : segments_) {
-    if ((segment & kSacked) == 0) segment = kLost;
+  for (Segment& segment : segments_) {
+    if ((segment.flags & kSacked) == 0) segment.flags = kLost;
   }
+  repetitions_.clear();
   lost_ = static_cast<uint32_t>(segments_.size()) - sacked_;
   examined_ = static_cast<uint32_t>(segments_.size());
   repeat_from_ = 0;
 }
 
 uint32_t TcpScoreboard::TakeLost() {
-  while ((segments_[repeat_from_] & kLost) == 0) ++repeat_from_;
-  segments_[repeat_from_] = kRepeated;
+  while ((segments_[repeat_from_].flags & kLost) == 0) ++repeat_from_;
+  segments_[repeat_from_] = {.order = next_order_, .flags = kRepeated};
+  repetitions_.push_back({.order = next_order_++, .position = acknowledged_ + repeat_from_});
   --lost_;
   return repeat_from_;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What a TCP stream knows that a queue pair does not: which segments beyond a gap have come
-// (RFC 2018), which are lost (RFC 6675), how long to wait for an acknowledgement (RFC 6298, with
-// Linux's bounds) and what the receiver has room for (RFC 9293). Sequence numbers count segments,
-// as those of queue pairs count packets.
+// (RFC 2018), which are lost (RFC 6675, 8985), how long to wait for an acknowledgement (RFC 6298,
+// with Linux's bounds) and what the receiver has room for (RFC 9293). Sequence numbers count
+// segments, as those of queue pairs count packets.
 //
 // Not modelled: the handshake (a stream begins with one sample of the path's round trip); a timer
 // for ACKs that are held back (whatever ends a message is answered at once); tail loss probes and
-// RACK (RFC 8985), so that a repetition that is lost too waits for the timer; proportional rate
-// reduction (RFC 6937); Nagle's algorithm (NCCL sets TCP_NODELAY); a receive buffer that grows with
-// use; ECN, which Linux does not ask for by default (tcp_ecn = 2).
+// RACK's timer (RFC 8985), so that what is lost at the end waits for the time-out; proportional
+// rate reduction (RFC 6937); Nagle's algorithm (NCCL sets TCP_NODELAY); a receive buffer that grows
+// with use; ECN, which Linux does not ask for by default (tcp_ecn = 2).
 #pragma once
 
 #include <cstdint>
@@ -40,11 +40,13 @@ inline constexpr uint32_t kDuplicateThreshold = 3;
 // Of a sending end: its segments from the oldest unacknowledged to the newest sent.
 class TcpScoreboard {
  public:
-  void OnSend() { segments_.push_back(0); }  // a new one
-  void OnAcknowledged(uint32_t count);       // the oldest so many
+  void OnSend() { segments_.push_back({.order = next_order_++}); }  // a new one
+  void OnAcknowledged(uint32_t count);                              // the oldest so many
   // The receiver has those from `begin` to before `end`, counted from the oldest.
   void OnSelective(uint32_t begin, uint32_t end);
-  // Takes for lost what kDuplicateThreshold later ones have overtaken, once; true: there is such.
+  // Takes for lost what kDuplicateThreshold later ones have overtaken, once, and repetitions that
+  // something sent after them has overtaken (RFC 8985, without a reordering window, as when nothing
+  // was ever reordered); true: there is such.
   bool MarkLost();
   // The timer ran out: all that the receiver is not known to have is lost.
   void MarkAllLost();
@@ -61,7 +63,21 @@ class TcpScoreboard {
   static constexpr uint8_t kLost = 2;
   static constexpr uint8_t kRepeated = 4;
 
-  std::deque<uint8_t> segments_;
+  struct Segment {
+    uint32_t order = 0;  // of its latest transmission among all
+    uint8_t flags = 0;
+  };
+  struct Repetition {
+    uint32_t order = 0;
+    uint32_t position = 0;  // of the segment, counting all ever sent
+  };
+  void NoteDelivered(const Segment& segment);
+
+  std::deque<Segment> segments_;
+  std::deque<Repetition> repetitions_;  // in order; some may have come since
+  uint32_t next_order_ = 0;
+  uint32_t delivered_order_ = 0;  // one past the latest transmission that has come
+  uint32_t acknowledged_ = 0;     // ever
   uint32_t sacked_ = 0;
   uint32_t lost_ = 0;
   uint32_t sacked_end_ = 0;   // one past the highest that is sacked

@@ -87,9 +87,10 @@ const std::string kSockets = std::string(kAllReduce) + "nccl { NET: \"Socket\" }
 // The leaf drops what TCP sends.
 std::string LossySockets(const std::string& cubic) {
   return Incast(
-      "nccl { NET: \"Socket\" SOCKET_NTHREADS: 2 } switch { buffer: \"1MiB\" } nic { "
+      "nccl { NET: \"Socket\" SOCKET_NTHREADS: 2 } switch { buffer: \"4MiB\" } nic { "
       "congestion_control { cubic { " +
-      cubic + " } } }\n");
+          cubic + " } } }\n",
+      "180MiB");
 }
 const std::string kLossySockets = LossySockets("");
 // From rail to rail, so over the spines.
@@ -215,7 +216,7 @@ const std::vector<Setting>& Settings() {
       {"nic.congestion_control.swift.min_window", "30",
        IncastWith("swift { base_target: \"2us\" }")},
       {"nic.congestion_control.cubic.beta", "0.3", kLossySockets},
-      {"nic.congestion_control.cubic.scaling", "1e6", kLossySockets},
+      {"nic.congestion_control.cubic.scaling", "1e9", kLossySockets},
       {"nic.congestion_control.cubic.initial_window_packets", "2", kLossySockets},
       {"gpu.socket_send_rate", "\"10Gbps\"", kSockets},
       {"gpu.socket_receive_rate", "\"10Gbps\"", kSockets},

@@ -36,6 +36,30 @@ TEST(TcpScoreboardTest, ThreeLaterSegmentsMakeOneLost) {
   EXPECT_EQ(board.InFlight(), 1u);
 }
 
+// RFC 8985: what was sent after a repetition has come, so the repetition is lost as well.
+TEST(TcpScoreboardTest, ARepetitionThatLaterSegmentsOvertakeIsLostAgain) {
+  TcpScoreboard board;
+  for (int i = 0; i < 6; ++i) board.OnSend();
+  board.OnSelective(2, 5);
+  EXPECT_TRUE(board.MarkLost());
+  EXPECT_EQ(board.TakeLost(), 0u);
+  EXPECT_EQ(board.TakeLost(), 1u);
+  board.OnSelective(2, 6);  // was sent before them
+  EXPECT_FALSE(board.MarkLost());
+  board.OnSend();
+  board.OnSelective(6, 7);  // was not
+  EXPECT_TRUE(board.MarkLost());
+  EXPECT_EQ(board.lost(), 2u);
+  EXPECT_EQ(board.TakeLost(), 0u);
+  // The first has come, so the second, sent before it, has not.
+  board.OnAcknowledged(1);
+  EXPECT_EQ(board.lost(), 1u);
+  EXPECT_EQ(board.TakeLost(), 0u);
+  EXPECT_FALSE(board.MarkLost());
+  board.OnAcknowledged(6);
+  EXPECT_EQ(board.InFlight(), 0u);
+}
+
 TEST(TcpScoreboardTest, ATimeoutTakesAllForLostThatIsNotKnownToHaveCome) {
   TcpScoreboard board;
   for (int i = 0; i < 8; ++i) board.OnSend();
