@@ -35,7 +35,8 @@ uint64_t ServerAndIndex(int32_t server, uint32_t local_index) {
 
 LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                            int64_t proxy_post_latency_ps, const NicSettings& nic,
-                           const NetIbSettings& net_ib, LaneObserver& observer)
+                           const NetIbSettings& net_ib, const NetSocketSettings& net_socket,
+                           LaneObserver& observer)
     : graph_(graph),
       network_(network),
       engine_(network.engine()),
@@ -44,6 +45,8 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       nvlink_(graph, network, *this),
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
       striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
+      sockets_(rdma_, engine_, nic.mtu_bytes, net_socket, kFirstStriped, proxy_free_ps_, *this),
+      is_socket_(net_socket.enabled),
       aggregation_(graph, network, routing, nic, nvlink_.port_count() + rdma_.port_count(), *this),
       nvlink_connections_(graph.gpus().size()),
       communicator_counts_(graph.gpus().size()),
@@ -235,6 +238,10 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t
         nvlink_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
   }
+  if (is_socket_) {
+    connection.flow = sockets_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy);
+    return;
+  }
   connection.is_striped = striped_.AreSeveral(connection.injecting_gpu, connection.to_gpu);
   connection.flow = connection.is_striped
                         ? striped_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy)
@@ -259,11 +266,13 @@ uint64_t LaneExecutor::TieOfConnection(uint32_t communicator, uint32_t channel, 
 }
 
 std::vector<uint32_t> LaneExecutor::QueuePairsOf(const Connection& connection) const {
+  if (is_socket_) return sockets_.StreamsOf(connection.flow);
   if (connection.is_striped) return striped_.QueuePairsOf(connection.flow);
   return {connection.flow};
 }
 
 RecoveryTimes LaneExecutor::RecoveryOf(const Connection& connection, bool of_data) const {
+  if (is_socket_) return of_data ? sockets_.RecoveryOf(connection.flow) : RecoveryTimes{};
   return connection.is_striped ? striped_.RecoveryOf(connection.flow, of_data)
                                : rdma_.RecoveryOf(connection.flow, of_data);
 }
@@ -315,7 +324,11 @@ std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) 
   if (!connection.network) append_planes(connection.flow);
   if (connection.load_flow != kNone) append_planes(connection.load_flow);
   if (connection.is_relayed) append_planes(connection.relay_flow);
-  if (connection.network) append(rdma_.DataPath(connection.flow), 1);
+  if (!connection.network) return shares;
+  const std::vector<uint32_t> queue_pairs = QueuePairsOf(connection);
+  for (const uint32_t queue_pair : queue_pairs) {
+    append(rdma_.DataPath(queue_pair), 1.0 / static_cast<double>(queue_pairs.size()));
+  }
   return shares;
 }
 
@@ -575,7 +588,9 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
       TraceGrant(connection);
     ++slots.progress.granted;
     const Connection& granted = connections_[connection];
-    if (granted.is_striped) [[unlikely]] {
+    if (is_socket_) [[unlikely]] {
+      sockets_.PostReceive(granted.flow);
+    } else if (granted.is_striped) [[unlikely]] {
       striped_.PostClearToSend(granted.flow);
     } else {
       rdma_.PostClearToSend(granted.flow);
@@ -639,6 +654,7 @@ void LaneExecutor::Halt() {
   rdma_.Halt();
   aggregation_.Halt();
   striped_.Halt();
+  sockets_.Halt();
 }
 
 void LaneExecutor::Advance(uint32_t id) {
@@ -1043,7 +1059,9 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
         TracePost(id, slot);
       const Connection& connection = connections_[id];
       const uint64_t wire_bytes = WireBytesOf(slots.costs, bytes);
-      if (connection.is_striped) [[unlikely]] {
+      if (is_socket_) [[unlikely]] {
+        sockets_.Post(connection.flow, wire_bytes, MarkOf(bytes));
+      } else if (connection.is_striped) [[unlikely]] {
         striped_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
       } else {
         rdma_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
@@ -1058,8 +1076,9 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
 
 void LaneExecutor::QueueAtProxy(uint32_t id) {
   NetworkProgress& progress = slots_[id].progress;
-  while (progress.queued != progress.staged && progress.queued != progress.clear_to_send) {
-    if (paths_) [[unlikely]]
+  while (progress.queued != progress.staged &&
+         (is_socket_ || progress.queued != progress.clear_to_send)) {
+    if (paths_ && !is_socket_) [[unlikely]]
       TraceQueued(id, progress.queued % kConnectionSlots);
     ++progress.queued;
     SchedulePost(ProxyDonePs(connections_[id].injecting_gpu), id, PostPhase::kPosted);
@@ -1087,6 +1106,11 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
                             costs_[slots.costs].costs.LatencyAfterArrivalPs();
     if (paths_) [[unlikely]]
       TraceNetworkArrival(connection, slots.delivered % kConnectionSlots, seen_ps);
+    // Kernel buffers may hold more messages than there are slots: the size comes with each.
+    if (is_socket_) [[unlikely]] {
+      slots.sizes[slots.delivered % kConnectionSlots] =
+          sockets_.DeliveredLabel(connections_[connection].flow);
+    }
     slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
     WakeReceiver(slots, seen_ps);
   } else if (!slots.network && (id & kLoadLeg) != 0) {

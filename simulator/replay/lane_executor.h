@@ -12,7 +12,8 @@
 // from there before it goes on with it.
 //
 // Over the network the CTA only needs a slot to stage a slice in. The proxy posts it when it has
-// seen it and the receiver's clear-to-send is there (sendProxyProgress, src/transport/net.cc).
+// seen it and the receiver's clear-to-send is there (sendProxyProgress, src/transport/net.cc); over
+// sockets, where there is none, when it has seen it.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@
 #include "simulator/transport/aggregation_transport.h"
 #include "simulator/transport/nvlink_transport.h"
 #include "simulator/transport/rdma_transport.h"
+#include "simulator/transport/socket_connections.h"
 #include "simulator/transport/striped_connections.h"
 #include "workloads/nccl_planner.h"
 #include "workloads/schedule.h"
@@ -70,7 +72,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
  public:
   LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                int64_t proxy_post_latency_ps, const NicSettings& nic, const NetIbSettings& net_ib,
-               LaneObserver& observer);
+               const NetSocketSettings& net_socket, LaneObserver& observer);
 
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
   // The communicator's number among those that its rank's GPU is in.
@@ -125,7 +127,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Queue pairs that are not of connections, opened with numbers from kFirstForeign on: whom to
   // tell of them.
   static constexpr uint32_t kFirstForeign = 1u << 29;
-  // Those of striped connections.
+  // Those of striped connections, and of sockets.
   static constexpr uint32_t kFirstStriped = 1u << 28;
   void SetForeignListener(TransportListener& listener) { foreign_ = &listener; }
   RdmaTransport& rdma() { return rdma_; }
@@ -187,7 +189,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   TransportListener* OwnerOf(uint32_t connection) {
     if ((connection & (kRelayLeg | kSwitchSum)) != 0 || connection < kFirstStriped) [[likely]]
       return nullptr;
-    return connection < kFirstForeign ? &striped_ : foreign_;
+    if (connection >= kFirstForeign) return foreign_;
+    return is_socket_ ? static_cast<TransportListener*>(&sockets_) : &striped_;
   }
 
   // A channel of a program: its batches one after the other.
@@ -299,7 +302,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Of a connection, or a leg or sum of one.
   uint64_t LocalTieOf(uint32_t connection) const;
   int64_t FlagLatencyPs(uint32_t nvlink_flow) const;
-  // Of a network connection.
+  // Of a network connection, those that carry data.
   std::vector<uint32_t> QueuePairsOf(const Connection& connection) const;
   RecoveryTimes RecoveryOf(const Connection& connection, bool of_data) const;
   // Starts the channel's current batch, or ends the channel after its last.
@@ -406,6 +409,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   NvlinkTransport nvlink_;
   RdmaTransport rdma_;
   StripedConnections striped_;
+  SocketConnections sockets_;
+  const bool is_socket_;  // what network connections go over
   AggregationTransport aggregation_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;

@@ -74,8 +74,9 @@ void ReplayEngine::BuildCommunicators() {
 
 void ReplayEngine::BuildExecutor() {
   LaneObserver& observer = *this;
-  executor_ = std::make_unique<LaneExecutor>(
-      graph_, network_, routing_, rules_.gpu.proxy_post_latency_ps, nic_, rules_.net_ib, observer);
+  executor_ =
+      std::make_unique<LaneExecutor>(graph_, network_, routing_, rules_.gpu.proxy_post_latency_ps,
+                                     nic_, rules_.net_ib, rules_.net_socket, observer);
   for (const Communicator& communicator : communicators_) {
     executor_->AddCommunicator({communicator.gpus, communicator.planner.get()});
   }

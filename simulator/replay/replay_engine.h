@@ -67,6 +67,7 @@ enum class ReplayCacheMode : uint8_t {
 struct ReplayRules {
   NcclSettings nccl;
   NetIbSettings net_ib;
+  NetSocketSettings net_socket;
   GpuCosts gpu;
   ReplayCacheMode cache = ReplayCacheMode::kOn;
   uint64_t seed = 1;  // of the ranks' skews
