@@ -494,7 +494,20 @@ bool LaneExecutor::Claim(uint32_t id, uint32_t connection, bool is_send) {
   const Program& program = active_channels_[lane_programs_[id].channel].program;
   claimed.collective = program.collective;
   if (is_send) claimed.loss_tolerance_ppm = program.loss_tolerance_ppm;
+  StartFlowsOver(claimed, is_send);
   return true;
+}
+
+void LaneExecutor::StartFlowsOver(const Connection& connection, bool is_send) {
+  if (connection.is_switch_operand || connection.is_switch_result) {
+    // Whoever takes a sum asks for it.
+    const bool is_users = is_send == connection.is_switch_result;
+    if (is_users && connection.flow != kNone) nvlink_.StartGroupOver(connection.flow);
+  } else if (is_send && connection.is_relayed) {
+    nvlink_.StartOver(connection.relay_flow);
+  } else if (is_send && !connection.network && !connection.is_network_sum) {
+    nvlink_.StartOver(connection.flow);
+  }
 }
 
 bool LaneExecutor::ClaimConnections(uint32_t id) {

@@ -312,6 +312,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // still.
   bool ClaimConnections(uint32_t lane);
   bool Claim(uint32_t lane, uint32_t connection, bool is_send);
+  void StartFlowsOver(const Connection& connection, bool is_send);
   void TakePeers(uint32_t lane, const LanePeers& peers);
   // Which connections the step at hand receives from and sends to, of a lane with several.
   void SetStepPeers(uint32_t lane);

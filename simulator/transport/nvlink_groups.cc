@@ -127,6 +127,12 @@ uint32_t NvlinkTransport::OpenReduce(uint32_t connection, uint32_t head_gpu,
   return id;
 }
 
+void NvlinkTransport::StartGroupOver(uint32_t id) {
+  const Group& group = groups_[id];
+  const size_t flows = std::max<size_t>(1, group.pieces_sent.size());
+  for (uint32_t i = 0; i < flows; ++i) StartOver(group.first_flow + i);
+}
+
 uint32_t NvlinkTransport::TakeSlot(Group& group, uint64_t bytes) {
   for (const Receiver& receiver : group.receivers) {
     SIM_CHECK(static_cast<uint8_t>(group.posted - receiver.delivered) < kMessageSlots,

@@ -147,6 +147,7 @@ uint32_t NvlinkTransport::AddFlow(Flow flow, uint32_t first_path) {
   std::vector<uint32_t>& of_gpu = flows_of_gpu_[flow.port % flows_of_gpu_.size()];
   const size_t positions = interleaves_[flow.interleave].plane_of_position.size();
   flow.start = static_cast<uint8_t>(of_gpu.size() % std::min<size_t>(positions, UINT8_MAX + 1));
+  flow.position = flow.start;
   flows_.push_back(flow);
   flows_base_ = reinterpret_cast<const char*>(flows_.data());
   first_paths_.push_back(first_path);
@@ -195,7 +196,7 @@ void NvlinkTransport::FetchLinks(uint32_t flow_id) const {
   const Flow& flow = flows_[flow_id];
   if (flow.way != Way::kAllPlanes) return;
   const std::vector<uint8_t>& planes = interleaves_[flow.interleave].plane_of_position;
-  uint32_t position = flow.start;
+  uint32_t position = flow.position;
   for (uint32_t i = 0; i < kFetchedLinks; ++i) {
     network_.FetchLink(up_links_[flow.port * planes_max_ + planes[position]]);
     if (++position == planes.size()) position = 0;
@@ -210,10 +211,7 @@ void NvlinkTransport::ServeDue() {
 uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   const uint32_t slot = flow.sent % kMessageSlots;
   // Before its first packet all of a message is missing.
-  if (flow.unsent_bytes == 0) {
-    flow.unsent_bytes = flow.missing_bytes[slot];
-    flow.position = flow.start;
-  }
+  if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
   const uint32_t payload = std::min(flow.unsent_bytes, packet_payload_bytes_);
   flow.unsent_bytes -= payload;
   if (flow.unsent_bytes == 0) ++flow.sent;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Messages inside a server. Between GPUs of one NVLink island the sender's stores cross the
 // NVSwitches' planes packet by packet, in the ratio of the pair's links to each plane, and need no
-// acknowledgement. Which plane a store takes follows from its address: a connection's messages all
-// start at the same one, those of a GPU's other connections at others (ADR 0092). Between other
-// GPUs stores take the way over PCIe (posted writes), and so do those into a host's memory, from
-// which GPUs load: a request goes up for every packet, which comes back (non-posted reads).
+// acknowledgement. Every program's messages go round the planes from where the connection's first
+// one did; a GPU's connections start at different planes (ADR 0092). Between other GPUs stores take
+// the way over PCIe (posted writes), and so do those into a host's memory, from which GPUs load: a
+// request goes up for every packet, which comes back (non-posted reads).
 //
 // A GPU serves its active connections in turn, in bursts, at the raw rate of its links to the
 // planes; those over PCIe at that of its PCIe link, and loads by themselves, for they come the
@@ -50,7 +50,10 @@ class NvlinkTransport {
   // GiB. An idle port sends at the next ServeDue(), which must come within the same event.
   void Post(uint32_t flow, uint64_t bytes);
   void ServeDue();
-  // Fetches the links that the flow's next message takes into the cache, ahead of Post().
+  // A program begins to use the flow, or group, of which all has been sent.
+  void StartOver(uint32_t flow) { flows_[flow].position = flows_[flow].start; }
+  void StartGroupOver(uint32_t group);
+  // Fetches the links that the flow's next packets take into the cache, ahead of Post().
   void FetchLinks(uint32_t flow) const;
 
   // Whether at least two GPUs (by number) share an NVSwitch.
@@ -130,7 +133,7 @@ class NvlinkTransport {
                              // are those of the request; those of its answer precede them
     PacketKind kind = PacketKind::kNvlinkWrite;
     Way way = Way::kPaths;
-    uint8_t start = 0;          // in the interleaving, of each message
+    uint8_t start = 0;          // in the interleaving, of a program's first packet
     uint32_t unsent_bytes = 0;  // of the message being sent; 0 before its first packet
     std::array<uint32_t, kMessageSlots> missing_bytes{};  // not yet arrived
   };
