@@ -122,7 +122,7 @@ RingPlan ChooseRings(const CommunicatorLayout& layout, const NcclSettings& setti
                                       layout.nic_bps > k200Gbps ? 400 : 200));
   }
   // At 200 Gb/s per NIC the detour over PXN costs a ring nothing, and crossNic 0 is tried first.
-  const bool pxn_is_free = layout.nic_bps <= k200Gbps;
+  const bool pxn_is_free = layout.nic_bps <= k200Gbps && settings.gpu_direct;
   if (uniform && gpus == 8 && layout.gpus_per_server == 8) {
     plan.ring_count = kRingsNetwork;
     if (pxn_is_free && plan.pattern == RingPattern::kPairs) plan.pattern = RingPattern::kOneRail;
@@ -195,7 +195,7 @@ void AppendNode(const CommunicatorLayout& layout, const std::vector<uint32_t>& n
     order.push_back(node_ranks[index]);
   }
   const uint32_t leave_by =
-      pattern == RingPattern::kOneRail && !settings.pxn_disable ? node_ranks[enter] : order.back();
+      pattern == RingPattern::kOneRail && settings.UsesPxn() ? node_ranks[enter] : order.back();
   sending_nic[order.back()] = layout.ranks[leave_by].local_index;
 }
 
@@ -215,7 +215,7 @@ void TakeStatedRings(const CommunicatorLayout& layout, const NcclSettings& setti
       const RankPlace& place = layout.ranks[ring[i]];
       const RankPlace& next = layout.ranks[ring[(i + 1) % rank_count]];
       sending_nic[ring[i]] = place.local_index;
-      if (next.node == place.node || settings.pxn_disable || !layout.nvlink) continue;
+      if (next.node == place.node || !settings.UsesPxn() || !layout.nvlink) continue;
       size_t entry = i;
       const auto before = [&](size_t at) { return (at + rank_count - 1) % rank_count; };
       while (layout.ranks[ring[before(entry)]].node == place.node && before(entry) != i) {
@@ -377,12 +377,15 @@ CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclS
     }
   }
   channels.graph_channel_count = plan.ring_count;
-  const bool pxn = !settings.pxn_disable;
+  const bool pxn = settings.UsesPxn();
   if (nodes.size() > 1 && plan.pattern == RingPattern::kOneRail && !pxn &&
       rank_count > nodes.size()) {
     channels.assumptions.push_back(
-        "NCCL_PXN_DISABLE=1 where rings enter and leave on one rail through PXN: same rings, each "
-        "GPU sends by its own NIC");
+        settings.gpu_direct
+            ? "NCCL_PXN_DISABLE=1 where rings enter and leave on one rail through PXN: same rings, "
+              "each GPU sends by its own NIC"
+            : "TCP sockets where rings enter and leave on one rail through PXN: same rings, each "
+              "GPU sends by its own NIC");
   }
   for (uint32_t ring = 0; ring < plan.ring_count; ++ring) {
     std::vector<uint32_t> order;

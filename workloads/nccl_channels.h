@@ -87,6 +87,8 @@ struct NcclSettings {
   uint32_t min_nchannels = 0;  // 0: not set
   uint32_t max_nchannels = 0;
   bool pxn_disable = false;
+  // NICs reach GPU memory, which they do not over TCP sockets.
+  bool gpu_direct = true;
   uint64_t p2p_net_chunksize_bytes = 128u << 10;
   uint64_t p2p_nvl_chunksize_bytes = 512u << 10;
   uint64_t p2p_pci_chunksize_bytes = 128u << 10;
@@ -107,6 +109,12 @@ struct NcclSettings {
   NicPolicy nic_policy = NicPolicy::kPxn;
   // What collectives of its kind, number of ranks and root run by, whatever NCCL would; or nullptr.
   std::shared_ptr<const ExplicitAlgorithm> algorithm;
+
+  // A GPU's data may leave by the NIC of another (ncclTopoComputePaths, src/graph/paths.cc).
+  bool UsesPxn() const { return gpu_direct && !pxn_disable; }
+  // Between servers LL128 wants a NIC behind the GPU's own PCIe switches, and without GPU Direct
+  // the path leads through the CPU, unless PROTO names it (ncclTopoTuneModel, src/graph/tuning.cc).
+  bool AllowsLl128BetweenServers() const { return gpu_direct || protocols != UINT32_MAX; }
 };
 // As NCCL encodes versions since 2.9: "2.27.5" → 22705; "2.7.8" → 2708 before. A build suffix
 // ("2.27.5-1", "2.27.5+cuda12.9") is passed over. nullopt if the text is not a version of NCCL 2.

@@ -242,6 +242,7 @@ NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
     chains_ = std::make_shared<TreeTable>(
         BuildChains(layout_, channels_.graph_channel_count, channel_count, channels_.mesh_rings));
   }
+  platform.ll128_between_servers = settings_.AllowsLl128BetweenServers();
   tuner_.emplace(platform, TunedCommunicator{rank_count, layout_.node_count(), channel_count},
                  settings_.version, settings_.pat_enable);
 }
@@ -557,7 +558,7 @@ ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t t
     case ConnectionUse::kPointToPoint:
       break;
   }
-  const bool relay = !settings_.pxn_disable && layout_.nvlink &&
+  const bool relay = settings_.UsesPxn() && layout_.nvlink &&
                      gpu_taken_[size_t{source.node} * layout_.gpus_per_server + target.local_index];
   return {.network = true, .sending_local_index = relay ? target.local_index : source.local_index};
 }

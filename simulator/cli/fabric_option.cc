@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/cli/fabric_option.h"
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -9,7 +12,6 @@
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/diagnostics/text_proto.h"
-#include "simulator/perf/platform_scenario.h"
 #include "topologies/fabric_argument_loader.h"
 #include "topologies/fabric_file_loader.h"
 #include "topologies/platform.h"
@@ -29,28 +31,42 @@ bool IsOfPlatform(const std::string& fabric) {
 }
 
 std::optional<FabricOption> OptionOfPlatform(const std::string& fabric, uint32_t nodes,
-                                             Diagnostics& diagnostics) {
+                                             NetworkKind network, Diagnostics& diagnostics) {
   const Platform* const shipped = FindPlatform(fabric);
   const std::optional<Platform> platform =
       shipped != nullptr ? *shipped : LoadPlatform(fabric, diagnostics);
   if (!platform) return std::nullopt;
   const std::string called =
       shipped != nullptr ? fabric : std::filesystem::absolute(fabric).string();
-  return FabricOption{.scenario = ScenarioOf({.platform = called, .nodes = nodes}),
-                      .name = fmt::format("{} x {}", nodes, platform->name),
-                      .gpus = platform->server.gpus * nodes};
+  return FabricOption{
+      .scenario = ScenarioOf({.platform = called, .nodes = nodes, .network = network}),
+      .name = fmt::format("{} x {}", nodes, platform->name),
+      .gpus = platform->server.gpus * nodes};
 }
 
 }  // namespace
 
-std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t nodes) {
+NetworkKind NetworkOf(const std::string& net) {
+  constexpr std::string_view kSocket = "socket";
+  const bool is_socket =
+      std::equal(net.begin(), net.end(), kSocket.begin(), kSocket.end(),
+                 [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
+  return is_socket ? NetworkKind::kSocket : NetworkKind::kRoce;
+}
+
+void PrintNote(const std::string& note) {
+  if (!note.empty()) fmt::print(stderr, "railyard: note: {}\n", note);
+}
+
+std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t nodes,
+                                             NetworkKind network) {
   if (nodes < 1 || nodes > kNodesMax) {
     PrintError(fmt::format("--nodes: {} (expected 1 to {})", nodes, kNodesMax));
     return std::nullopt;
   }
   Diagnostics diagnostics;
   if (IsOfPlatform(fabric)) {
-    const auto option = OptionOfPlatform(fabric, nodes, diagnostics);
+    const auto option = OptionOfPlatform(fabric, nodes, network, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     return option;
   }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "simulator/perf/platform_scenario.h"
+
 namespace railyard {
 
 struct FabricOption {
@@ -14,8 +16,15 @@ struct FabricOption {
   uint32_t gpus = 0;
 };
 
-// `fabric`: a platform (its reference rail-optimized fabric of `nodes` servers), a preset or a
-// file. nullopt after an error, which has been printed.
-std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t nodes);
+// Of --net, as NCCL_NET.
+NetworkKind NetworkOf(const std::string& net);
+
+// A line on standard error; nothing for an empty one.
+void PrintNote(const std::string& note);
+
+// `fabric`: a platform (its reference rail-optimized fabric of `nodes` servers, joined by
+// `network`), a preset or a file. nullopt after an error, which has been printed.
+std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t nodes,
+                                             NetworkKind network = NetworkKind::kRoce);
 
 }  // namespace railyard

@@ -39,6 +39,7 @@ class PerfCommand : public Command {
     parser()->add_option("--algo", algorithm_, kAlgorithmHelp);
     parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple");
     parser()->add_option("--nccl-version", version_, "e.g. 2.27.5");
+    parser()->add_option("--net", net_, "As NCCL_NET: IB (RDMA) or Socket (TCP; default: IB)");
     parser()->add_option("--schedule", schedule_, "The file of a user's own algorithm to run");
     parser()
         ->add_option("-J,--json", json_,
@@ -50,13 +51,13 @@ class PerfCommand : public Command {
   ExitStatus Run() override {
     PerfReport report;
     if (!ReadArguments(report)) return kExitInput;
-    const std::optional<FabricOption> fabric = ReadFabricOption(fabric_, nodes_);
+    const std::optional<FabricOption> fabric = ReadFabricOption(fabric_, nodes_, NetworkOf(net_));
     if (!fabric) return kExitInput;
     report.fabric = fabric->name;
     report.ranks = fabric->gpus;
     PerfPoint base = {
         .collective = report.collective, .scenario = fabric->scenario, .workload = {}};
-    SetChoice(algorithm_, protocol_, version_, base);
+    PrintNote(SetChoice(algorithm_, protocol_, version_, net_, base));
     if (!schedule_.empty()) {
       base.workload +=
           fmt::format("schedule: \"{}\" ", std::filesystem::absolute(schedule_).string());
@@ -143,6 +144,7 @@ class PerfCommand : public Command {
   std::string algorithm_;
   std::string protocol_;
   std::string version_;
+  std::string net_;
   std::string schedule_;
   std::string json_;
 };

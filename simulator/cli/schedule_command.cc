@@ -143,7 +143,7 @@ class ScheduleCommand : public Command {
     if (!fabric || !right) return false;
     fabric_name_ = fabric->name;
     point.scenario = fabric->scenario;
-    SetChoice(algorithm_, protocol_, version_, point);
+    PrintNote(SetChoice(algorithm_, protocol_, version_, "", point));
     return true;
   }
 

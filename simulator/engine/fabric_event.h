@@ -28,6 +28,7 @@ enum class EventClass : uint8_t {
   kLateArrival = 11,  // a link with extra delay lets packets go      id: link
   kLoad = 12,         // background traffic posts its next message    id: flow
   kLook = 13,         // somebody looks whether anything goes on      id: 0
+  kCopy = 14,         // a thread has copied to or from a kernel socket   id: stream and direction
   kNs3 = 15,          // an ordinary ns-3 event                      id: insertion order, as in ns-3
 };
 inline constexpr int kEventClassCount = 16;

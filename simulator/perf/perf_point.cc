@@ -198,8 +198,9 @@ std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& finding
   return scenario;
 }
 
-void SetChoice(const std::string& algorithm, const std::string& protocol,
-               const std::string& version, PerfPoint& point) {
+std::string SetChoice(const std::string& algorithm, const std::string& protocol,
+                      const std::string& version, const std::string& net, PerfPoint& point) {
+  std::string assumed;
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kDemanded = {
       {{"pat", "PAT"}, {"direct", "DIRECT"}, {"halvingdoubling", "HALVING_DOUBLING"}}};
   std::string fields;
@@ -222,11 +223,17 @@ void SetChoice(const std::string& algorithm, const std::string& protocol,
     fields += " COLLNET_ENABLE: 1";
     if (point.scenario.find("network_flow_control") == std::string::npos) {
       point.scenario += "network { network_flow_control: CREDITS }\n";
+      assumed = fmt::format(
+          "--algo {}: the switches are taken to be InfiniBand's, with credits in place of pause "
+          "frames (network_flow_control: CREDITS, COLLNET_ENABLE: 1)",
+          algorithm);
     }
   }
   add("PROTO", protocol);
   add("version", version);
+  add("NET", net);
   if (!fields.empty()) point.scenario += "nccl {" + fields + " }\n";
+  return assumed;
 }
 
 std::vector<PerfOutcome> RunPoints(const std::vector<PerfPoint>& points,

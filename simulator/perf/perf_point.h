@@ -55,12 +55,12 @@ std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& finding
 inline constexpr const char* kAlgorithmHelp =
     "As NCCL_ALGO, e.g. Ring (default: NCCL's choice); or Direct, HalvingDoubling, which NCCL does "
     "not have";
-// Has the point run as --algo, --proto and --nccl-version state; empty ones state nothing. Lists
-// and names of NCCL's go into the `nccl` block as ALGO and PROTO; PAT by itself, and what NCCL does
-// not have (Direct, HalvingDoubling), are demanded. Quotes and what would end a text in them are
-// left out.
-void SetChoice(const std::string& algorithm, const std::string& protocol,
-               const std::string& version, PerfPoint& point);
+// Has the point run as --algo, --proto, --nccl-version and --net state; empty ones state nothing.
+// Lists and names of NCCL's go into the `nccl` block as ALGO, PROTO and NET; PAT by itself, and
+// what NCCL does not have (Direct, HalvingDoubling), are demanded. Quotes and what would end a text
+// in them are left out. Returns what that assumes of the fabric, for people; empty: nothing.
+std::string SetChoice(const std::string& algorithm, const std::string& protocol,
+                      const std::string& version, const std::string& net, PerfPoint& point);
 
 struct PerfOutcome {
   std::string error;  // empty: the point ran; else the findings, or what became of the process

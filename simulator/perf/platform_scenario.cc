@@ -22,6 +22,8 @@ std::string ScenarioOf(const PlatformFabric& fabric) {
     case NetworkKind::kRoce:
       text += "nic { congestion_control { dcqcn {} } }\n";
       break;
+    case NetworkKind::kSocket:  // TCP, which `nccl` asks for
+      break;
     case NetworkKind::kEfa:
       // SRD: packets over all paths, placed in memory as they come, and repeated one by one (Shalev
       // et al.: "A Cloud-Optimized Transport Protocol for Elastic and Scalable HPC", IEEE Micro

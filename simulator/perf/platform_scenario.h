@@ -9,7 +9,7 @@
 namespace railyard {
 
 // The network between servers.
-enum class NetworkKind : uint8_t { kInfiniBand, kRoce, kEfa };
+enum class NetworkKind : uint8_t { kInfiniBand, kRoce, kEfa, kSocket };
 
 struct PlatformFabric {
   std::string platform = "dgx-h100";  // topologies/platform.h

@@ -8,6 +8,7 @@ namespace railyard {
 BoundModel::BoundModel(const FabricGraph& graph, const NicSettings& nic)
     : graph_(graph),
       mtu_bytes_(nic.mtu_bytes),
+      header_bytes_(nic.HeaderBytes()),
       ends_(graph.gpus().size()),
       local_load_(graph.gpus().size()),
       nic_load_(graph.device_count()),
@@ -96,7 +97,7 @@ int64_t BoundModel::Take() {
     Load& load = nic_load_[nic];
     const uint64_t payload = std::max(load.out_bytes, load.in_bytes);
     if (payload == 0) continue;
-    const uint64_t wire = payload + payload / mtu_bytes_ * kRoceHeaderBytes;
+    const uint64_t wire = payload + payload / mtu_bytes_ * header_bytes_;
     bound_ps = std::max(bound_ps, TransferTimePs(wire, nic_bps_[nic]));
     load = {};
   }

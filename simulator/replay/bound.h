@@ -43,6 +43,7 @@ class BoundModel {
 
   const FabricGraph& graph_;
   uint32_t mtu_bytes_;
+  uint32_t header_bytes_;
   std::vector<Ends> ends_;         // by GPU
   std::vector<Load> local_load_;   // by GPU
   std::vector<Load> nic_load_;     // by device

@@ -13,10 +13,18 @@
 namespace railyard {
 namespace {
 
-// Ties among events of one class and picosecond are broken by what they are of, never by when it
-// was made: a run with a fault and one without number their connections differently.
-uint64_t TieOf(uint64_t a, uint64_t b, uint64_t c) {
+uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c) {
   return Mix64(Mix64(Mix64(a) ^ b) ^ c) >> (64 - FabricSimulatorImpl::kIdBits);
+}
+
+// Ties among events of one class and picosecond are broken by what they are of, never by when it
+// was made: a run with a fault and one without number their connections differently. Within a
+// server they are broken by what like servers have in common, so that these do the same.
+constexpr int kLocalTieBits = 36;  // the rest tells servers apart
+constexpr uint64_t kLocalTieMask = (uint64_t{1} << kLocalTieBits) - 1;
+uint64_t TieOf(uint32_t server, uint64_t a, uint64_t b, uint64_t c) {
+  constexpr uint64_t kServers = uint64_t{1} << (FabricSimulatorImpl::kIdBits - kLocalTieBits);
+  return server % kServers << kLocalTieBits | (HashOf(a, b, c) & kLocalTieMask);
 }
 
 uint64_t ServerAndIndex(int32_t server, uint32_t local_index) {
@@ -27,7 +35,8 @@ uint64_t ServerAndIndex(int32_t server, uint32_t local_index) {
 
 LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                            int64_t proxy_post_latency_ps, const NicSettings& nic,
-                           const NetIbSettings& net_ib, LaneObserver& observer)
+                           const NetIbSettings& net_ib, const NetSocketSettings& net_socket,
+                           LaneObserver& observer)
     : graph_(graph),
       network_(network),
       engine_(network.engine()),
@@ -36,12 +45,18 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       nvlink_(graph, network, *this),
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
       striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
+      sockets_(rdma_, engine_, nic.mtu_bytes, net_socket, kFirstStriped, proxy_free_ps_, *this),
+      is_socket_(net_socket.enabled),
       aggregation_(graph, network, routing, nic, nvlink_.port_count() + rdma_.port_count(), *this),
       nvlink_connections_(graph.gpus().size()),
+      communicator_counts_(graph.gpus().size()),
       proxy_free_ps_(graph.gpus().size()) {
   for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
-    gpu_at_[ServerAndIndex(device.server, static_cast<uint32_t>(device.local_index))] = gpu;
+    const GpuPlace place = {static_cast<uint32_t>(device.server),
+                            static_cast<uint32_t>(device.local_index)};
+    places_.push_back(place);
+    gpu_at_[ServerAndIndex(device.server, place.local_index)] = gpu;
   }
   engine_.SetHandler(EventClass::kPort, &LaneExecutor::HandlePort, this);
   engine_.SetHandler(EventClass::kTimer, &LaneExecutor::HandleTimer, this);
@@ -131,7 +146,13 @@ void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId lin
 // -----------------------------------------------------------------
 
 uint32_t LaneExecutor::AddCommunicator(ExecutedCommunicator communicator) {
-  communicators_.push_back({.executed = std::move(communicator), .connections = {}});
+  std::vector<uint32_t> local_numbers;
+  for (const uint32_t gpu : communicator.gpus) {
+    local_numbers.push_back(communicator_counts_[gpu]++);
+  }
+  communicators_.push_back({.executed = std::move(communicator),
+                            .local_numbers = std::move(local_numbers),
+                            .connections = {}});
   return static_cast<uint32_t>(communicators_.size() - 1);
 }
 
@@ -162,9 +183,7 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
   connection.from_gpu = executed.gpus[from];
   connection.to_gpu = executed.gpus[to];
   connection.injecting_gpu = connection.from_gpu;
-  connection.tie =
-      TieOf(uint64_t{program.communicator} << 8 | channel,
-            uint64_t{connection.from_gpu} << 32 | connection.to_gpu, static_cast<uint64_t>(use));
+  connection.tie = TieOfConnection(program.communicator, channel, from, to, use);
   connection.is_switch_operand = use == ConnectionUse::kSwitchOperand;
   connection.is_switch_result = use == ConnectionUse::kSwitchResult;
   connection.is_network_sum = use == ConnectionUse::kNetworkSum;
@@ -177,12 +196,15 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
     connections_[id].staged = static_cast<uint32_t>(staged_.size());
     staged_.emplace_back();
   } else {
-    OpenRoute(id, executed.planner->RouteOf(channel, from, to, use));
+    const uint64_t entropy =
+        HashOf(uint64_t{program.communicator} << 8 | channel,
+               uint64_t{connection.from_gpu} << 32 | connection.to_gpu, static_cast<uint64_t>(use));
+    OpenRoute(id, executed.planner->RouteOf(channel, from, to, use), entropy);
   }
   return id;
 }
 
-void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
+void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy) {
   Connection& connection = connections_[id];
   MessageSlots& slots = slots_[id];
   if (connection.is_switch_operand || connection.is_switch_result) {
@@ -216,19 +238,41 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
         nvlink_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
   }
+  if (is_socket_) {
+    connection.flow = sockets_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy);
+    return;
+  }
   connection.is_striped = striped_.AreSeveral(connection.injecting_gpu, connection.to_gpu);
-  connection.flow =
-      connection.is_striped
-          ? striped_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie)
-          : rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie);
+  connection.flow = connection.is_striped
+                        ? striped_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy)
+                        : rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy);
+}
+
+uint64_t LaneExecutor::LocalTieOf(uint32_t id) const {
+  constexpr uint32_t kLegs = kRelayLeg | kSwitchSum;
+  return (connections_[id & ~kLegs].tie & kLocalTieMask) | uint64_t{id & kLegs} << 32;
+}
+
+uint64_t LaneExecutor::TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from,
+                                       uint32_t to, ConnectionUse use) const {
+  const Communicator& owner = communicators_[communicator];
+  const uint32_t to_gpu = owner.executed.gpus[to];
+  const GpuPlace& sender = places_[owner.executed.gpus[from]];
+  const GpuPlace& receiver = places_[to_gpu];
+  const bool is_local = sender.server == receiver.server;
+  const uint64_t end = is_local ? receiver.local_index : uint64_t{1} << 32 | to_gpu;
+  return TieOf(sender.server, uint64_t{owner.local_numbers[from]} << 8 | channel,
+               uint64_t{sender.local_index} << 48 | end, static_cast<uint64_t>(use));
 }
 
 std::vector<uint32_t> LaneExecutor::QueuePairsOf(const Connection& connection) const {
+  if (is_socket_) return sockets_.StreamsOf(connection.flow);
   if (connection.is_striped) return striped_.QueuePairsOf(connection.flow);
   return {connection.flow};
 }
 
 RecoveryTimes LaneExecutor::RecoveryOf(const Connection& connection, bool of_data) const {
+  if (is_socket_) return of_data ? sockets_.RecoveryOf(connection.flow) : RecoveryTimes{};
   return connection.is_striped ? striped_.RecoveryOf(connection.flow, of_data)
                                : rdma_.RecoveryOf(connection.flow, of_data);
 }
@@ -280,7 +324,11 @@ std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) 
   if (!connection.network) append_planes(connection.flow);
   if (connection.load_flow != kNone) append_planes(connection.load_flow);
   if (connection.is_relayed) append_planes(connection.relay_flow);
-  if (connection.network) append(rdma_.DataPath(connection.flow), 1);
+  if (!connection.network) return shares;
+  const std::vector<uint32_t> queue_pairs = QueuePairsOf(connection);
+  for (const uint32_t queue_pair : queue_pairs) {
+    append(rdma_.DataPath(queue_pair), 1.0 / static_cast<double>(queue_pairs.size()));
+  }
   return shares;
 }
 
@@ -354,9 +402,12 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
   Lane& lane = lanes_[id];
   lane = Lane{};
   lane.free_ps = channel.end_ps;
-  const uint32_t gpu = communicators_[program.communicator].executed.gpus[program.rank];
-  lane.tie = TieOf(uint64_t{program.communicator} << 8 | channel.channel, gpu,
-                   uint64_t{channel.batch} << 32 | lane_index);
+  const Communicator& communicator = communicators_[program.communicator];
+  const uint32_t gpu = communicator.executed.gpus[program.rank];
+  const GpuPlace& place = places_[gpu];
+  lane.tie =
+      TieOf(place.server, uint64_t{communicator.local_numbers[program.rank]} << 8 | channel.channel,
+            place.local_index, uint64_t{channel.batch} << 32 | lane_index);
   lane.slices_per_chunk = static_cast<uint8_t>(rule.slices_per_chunk);
   lane.in_flight_messages = static_cast<uint8_t>(rule.in_flight_messages);
   lane.costs = program.costs;
@@ -537,7 +588,9 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
       TraceGrant(connection);
     ++slots.progress.granted;
     const Connection& granted = connections_[connection];
-    if (granted.is_striped) [[unlikely]] {
+    if (is_socket_) [[unlikely]] {
+      sockets_.PostReceive(granted.flow);
+    } else if (granted.is_striped) [[unlikely]] {
       striped_.PostClearToSend(granted.flow);
     } else {
       rdma_.PostClearToSend(granted.flow);
@@ -601,6 +654,7 @@ void LaneExecutor::Halt() {
   rdma_.Halt();
   aggregation_.Halt();
   striped_.Halt();
+  sockets_.Halt();
 }
 
 void LaneExecutor::Advance(uint32_t id) {
@@ -892,7 +946,7 @@ void LaneExecutor::JoinTree(const Lane& lane, Connection& connection, uint32_t i
   const uint64_t key = uint64_t{program.id.channel} << 32 | first_rank;
   const auto [at, is_new] = communicator.trees.try_emplace(key, 0);
   // One route for all members: what the fabric's hashes see is of the first.
-  const uint64_t entropy = TieOf(program.id.channel, gpus.front(), gpus.size());
+  const uint64_t entropy = HashOf(program.id.channel, gpus.front(), gpus.size());
   if (is_new) at->second = aggregation_.OpenTree(gpus, entropy);
   connection.flow = at->second + place;
   aggregation_.Join(connection.flow, id | kNetworkSum);
@@ -1005,7 +1059,9 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
         TracePost(id, slot);
       const Connection& connection = connections_[id];
       const uint64_t wire_bytes = WireBytesOf(slots.costs, bytes);
-      if (connection.is_striped) [[unlikely]] {
+      if (is_socket_) [[unlikely]] {
+        sockets_.Post(connection.flow, wire_bytes, MarkOf(bytes));
+      } else if (connection.is_striped) [[unlikely]] {
         striped_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
       } else {
         rdma_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
@@ -1020,8 +1076,9 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
 
 void LaneExecutor::QueueAtProxy(uint32_t id) {
   NetworkProgress& progress = slots_[id].progress;
-  while (progress.queued != progress.staged && progress.queued != progress.clear_to_send) {
-    if (paths_) [[unlikely]]
+  while (progress.queued != progress.staged &&
+         (is_socket_ || progress.queued != progress.clear_to_send)) {
+    if (paths_ && !is_socket_) [[unlikely]]
       TraceQueued(id, progress.queued % kConnectionSlots);
     ++progress.queued;
     SchedulePost(ProxyDonePs(connections_[id].injecting_gpu), id, PostPhase::kPosted);
@@ -1049,6 +1106,11 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
                             costs_[slots.costs].costs.LatencyAfterArrivalPs();
     if (paths_) [[unlikely]]
       TraceNetworkArrival(connection, slots.delivered % kConnectionSlots, seen_ps);
+    // Kernel buffers may hold more messages than there are slots: the size comes with each.
+    if (is_socket_) [[unlikely]] {
+      slots.sizes[slots.delivered % kConnectionSlots] =
+          sockets_.DeliveredLabel(connections_[connection].flow);
+    }
     slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
     WakeReceiver(slots, seen_ps);
   } else if (!slots.network && (id & kLoadLeg) != 0) {

@@ -12,7 +12,8 @@
 // from there before it goes on with it.
 //
 // Over the network the CTA only needs a slot to stage a slice in. The proxy posts it when it has
-// seen it and the receiver's clear-to-send is there (sendProxyProgress, src/transport/net.cc).
+// seen it and the receiver's clear-to-send is there (sendProxyProgress, src/transport/net.cc); over
+// sockets, where there is none, when it has seen it.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@
 #include "simulator/transport/aggregation_transport.h"
 #include "simulator/transport/nvlink_transport.h"
 #include "simulator/transport/rdma_transport.h"
+#include "simulator/transport/socket_connections.h"
 #include "simulator/transport/striped_connections.h"
 #include "workloads/nccl_planner.h"
 #include "workloads/schedule.h"
@@ -70,9 +72,13 @@ class LaneExecutor final : public PacketSink, private TransportListener {
  public:
   LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                int64_t proxy_post_latency_ps, const NicSettings& nic, const NetIbSettings& net_ib,
-               LaneObserver& observer);
+               const NetSocketSettings& net_socket, LaneObserver& observer);
 
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
+  // The communicator's number among those that its rank's GPU is in.
+  uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const {
+    return communicators_[communicator].local_numbers[rank];
+  }
   // Costs for programs to name: a number, the same for the same costs and lines.
   uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule);
   // Keeps critical paths from now on, which take time and memory. Before the first Start().
@@ -104,8 +110,12 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   // What decides what comes once no program runs, and what was counted (lane_rest.cc).
   void Visit(StateArchive& archive);
-  // The same of what these GPUs send one another over NVLink.
+  // The same of what these GPUs send one another over NVLink: equal for GPUs of two servers that
+  // are alike, have IdentityOfGpus() in common and did the same.
   void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
+
+  // Which connections and NVLink flows these GPUs send by, but for the server they are on.
+  uint64_t IdentityOfGpus(std::span<const uint32_t> gpus) const;
 
   // From now on OnPayloadTaken() tells of that collective.
   void WatchPayload(uint32_t collective) { watched_.insert(collective); }
@@ -117,7 +127,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Queue pairs that are not of connections, opened with numbers from kFirstForeign on: whom to
   // tell of them.
   static constexpr uint32_t kFirstForeign = 1u << 29;
-  // Those of striped connections.
+  // Those of striped connections, and of sockets.
   static constexpr uint32_t kFirstStriped = 1u << 28;
   void SetForeignListener(TransportListener& listener) { foreign_ = &listener; }
   RdmaTransport& rdma() { return rdma_; }
@@ -179,7 +189,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   TransportListener* OwnerOf(uint32_t connection) {
     if ((connection & (kRelayLeg | kSwitchSum)) != 0 || connection < kFirstStriped) [[likely]]
       return nullptr;
-    return connection < kFirstForeign ? &striped_ : foreign_;
+    if (connection >= kFirstForeign) return foreign_;
+    return is_socket_ ? static_cast<TransportListener*>(&sockets_) : &striped_;
   }
 
   // A channel of a program: its batches one after the other.
@@ -248,8 +259,14 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     uint32_t channel = 0;    // index into active_channels_
     uint32_t next_free = kNone;
   };
+  struct GpuPlace {
+    uint32_t server = 0;
+    uint32_t local_index = 0;
+  };
   struct Communicator {
     ExecutedCommunicator executed;
+    // By rank: how many of the communicators added before its GPU is in.
+    std::vector<uint32_t> local_numbers;
     // First member of each aggregation tree, by channel and the tree's first rank.
     std::unordered_map<uint64_t, uint32_t> trees{};
     std::unordered_map<uint64_t, uint32_t> connections;  // by channel, ends and purpose
@@ -277,10 +294,15 @@ class LaneExecutor final : public PacketSink, private TransportListener {
                              ConnectionUse use);
   uint32_t OpenConnection(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
                           ConnectionUse use);
-  void OpenRoute(uint32_t id, const ConnectionRoute& route);
+  // `entropy` is what ECMP spreads its queue pairs by.
+  void OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy);
+  uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                           ConnectionUse use) const;
   void VisitConnection(uint32_t connection, StateArchive& archive);
+  // Of a connection, or a leg or sum of one.
+  uint64_t LocalTieOf(uint32_t connection) const;
   int64_t FlagLatencyPs(uint32_t nvlink_flow) const;
-  // Of a network connection.
+  // Of a network connection, those that carry data.
   std::vector<uint32_t> QueuePairsOf(const Connection& connection) const;
   RecoveryTimes RecoveryOf(const Connection& connection, bool of_data) const;
   // Starts the channel's current batch, or ends the channel after its last.
@@ -387,6 +409,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   NvlinkTransport nvlink_;
   RdmaTransport rdma_;
   StripedConnections striped_;
+  SocketConnections sockets_;
+  const bool is_socket_;  // what network connections go over
   AggregationTransport aggregation_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;
@@ -404,6 +428,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<uint32_t> woken_;
   // Lanes that found a connection's side taken, by connection.
   std::unordered_map<uint32_t, std::vector<uint32_t>> claimants_;
+  std::vector<GpuPlace> places_;                   // by GPU
+  std::vector<uint32_t> communicator_counts_;      // by GPU: those it is in
   std::vector<int64_t> proxy_free_ps_;             // by GPU
   std::unordered_map<uint64_t, uint32_t> gpu_at_;  // by server and local index
   uint64_t last_slice_key_ = 0;                    // of last_slice_ps_: what it depends on

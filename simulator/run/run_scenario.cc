@@ -73,6 +73,7 @@ ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorIm
 ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
   ReplayRules rules{.nccl = scenario.nccl,
                     .net_ib = scenario.net_ib,
+                    .net_socket = scenario.net_socket,
                     .gpu = scenario.gpu,
                     .cache = options.replay_cache,
                     .seed = scenario.seed,

@@ -79,8 +79,10 @@ void Load(const ProtoCursor& scenario, const FabricGraph& fabric, const LoadedWo
                      ? "leaves no rail whole (expected one that has its NIC in every server)"
                      : "leaves a server without a NIC (expected one in each)");
   }
-  if (nccl.pxn_disable) {
-    cursor.Error(diagnostics, "policy", "needs PXN (expected nccl.PXN_DISABLE: false)");
+  if (!nccl.UsesPxn()) {
+    cursor.Error(diagnostics, "policy",
+                 nccl.gpu_direct ? "needs PXN (expected nccl.PXN_DISABLE: false)"
+                                 : "needs PXN, which TCP sockets have not (expected RDMA)");
   }
   const Job& job = workload.job;
   const bool is_ring =

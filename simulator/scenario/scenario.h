@@ -16,6 +16,7 @@
 #include "simulator/scenario/restart_settings.h"
 #include "simulator/scenario/watchdog_settings.h"
 #include "simulator/transport/net_ib_settings.h"
+#include "simulator/transport/net_socket_settings.h"
 #include "simulator/transport/nic_settings.h"
 #include "topologies/fabric_graph.h"
 #include "traces/import_report.h"
@@ -38,6 +39,7 @@ struct Scenario {
   GpuCosts gpu;
   NicSettings nic;                     // with the retransmission of `nccl` or its version
   NetIbSettings net_ib;                // of `nccl`
+  NetSocketSettings net_socket;        // of `nccl`; enabled: `nic` is of TCP
   std::vector<ModelAttribute> models;  // of the fabric; what is not stated has its default
   RoutingDelays routing;
   WatchdogSettings watchdog;

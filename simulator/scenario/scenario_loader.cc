@@ -13,7 +13,9 @@
 #include "simulator/scenario/fault_loader.h"
 #include "simulator/scenario/jobs_loader.h"
 #include "simulator/scenario/net_ib_loader.h"
+#include "simulator/scenario/net_socket_loader.h"
 #include "simulator/scenario/nic_failover_loader.h"
+#include "simulator/scenario/nic_loader.h"
 #include "simulator/scenario/restart_loader.h"
 #include "simulator/scenario/routing_loader.h"
 #include "simulator/scenario/scenario.pb.h"
@@ -53,8 +55,14 @@ void AddNotes(const ImportReport& report, std::vector<std::string>& notes) {
 }
 
 // Where packets overtake one another a gap is no loss.
-void CheckLossTolerance(const ProtoCursor& scenario, const Job& job, Diagnostics& diagnostics) {
+void CheckLossTolerance(const ProtoCursor& scenario, const Job& job, bool is_tcp,
+                        Diagnostics& diagnostics) {
   if (!ToleratesLoss(job)) return;
+  if (is_tcp) {
+    const ProtoCursor nccl = scenario.Child("nccl");
+    nccl.Error(diagnostics, nccl.Has("NET") ? "NET" : "IB_DISABLE",
+               "TCP delivers every byte (expected RDMA, or no loss_tolerance)");
+  }
   const auto& message = static_cast<const protos::Scenario&>(scenario.message());
   if (message.nic().reorder_tolerance_packets() > 0) {
     scenario.Child("nic").Error(diagnostics, "reorder_tolerance_packets",
@@ -127,11 +135,14 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   } else {
     cursor.Missing(diagnostics, "workload", "nccl_log, trace, program or plan in it; or jobs");
   }
-  scenario->nic = LoadNic(cursor, diagnostics);
+  scenario->net_socket = LoadNetSocket(cursor, diagnostics);
+  const bool is_tcp = scenario->net_socket.enabled;
+  scenario->nic = LoadNic(cursor, is_tcp, diagnostics);
   const int errors_before_nccl = diagnostics.error_count();
   NcclBlock nccl =
       LoadNccl(cursor, workload ? workload->job.nccl_version : std::string(), diagnostics);
-  CheckCollnet(cursor, nccl.planner, fabric ? &*fabric : nullptr, diagnostics);
+  nccl.planner.gpu_direct = !is_tcp;
+  if (!is_tcp) CheckCollnet(cursor, nccl.planner, fabric ? &*fabric : nullptr, diagnostics);
   scenario->net_ib = LoadNetIb(cursor, nccl.planner.version, scenario->nic,
                                fabric ? &*fabric : nullptr, diagnostics);
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
@@ -146,10 +157,10 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   }
   scenario->gpu = LoadGpu(cursor, diagnostics);
   ApplyCalibration(cursor, scenario->gpu, scenario->notes, diagnostics);
-  scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, diagnostics);
+  scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, is_tcp, diagnostics);
   scenario->routing = LoadRouting(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);
-  if (workload) CheckLossTolerance(cursor, workload->job, diagnostics);
+  if (workload) CheckLossTolerance(cursor, workload->job, is_tcp, diagnostics);
   if (workload)
     scenario->restart = LoadRestart(cursor, fabric ? &*fabric : nullptr, *workload, diagnostics);
   scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cctype>
 #include <initializer_list>
 #include <optional>
@@ -13,13 +12,10 @@
 #include <fmt/format.h>
 
 #include <ns3/enum.h>
-#include <ns3/string.h>
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/fabric/switch.h"
 #include "simulator/scenario/scenario.pb.h"
-#include "simulator/transport/congestion_controls.h"
-#include "simulator/transport/nic.h"
 #include "simulator/units/units.h"
 #include "topologies/deadlock.h"
 #include "topologies/lossless_classes.h"
@@ -46,8 +42,6 @@ constexpr uint32_t kFirstPatVersion = 22300;
 // Parts of Send and Recv are multiples of 4 KiB (addP2pToPlan, src/enqueue.cc).
 constexpr uint64_t kP2pChunkBytesMin = 4096;
 constexpr uint64_t kNvlsChunkBytesMin = 16u << 10;
-// A queue pair's window: at most what its 24-bit packet sequence numbers can tell apart, halved.
-constexpr uint64_t kWindowPacketsMax = 1u << 22;
 constexpr int64_t kDelayPsMax = 1000 * kPsPerSecond;
 
 uint32_t LoadVersion(const ProtoCursor* nccl, const std::string& trace_version,
@@ -138,8 +132,6 @@ void RefuseUnmodelled(const ProtoCursor& nccl, Diagnostics& diagnostics) {
   };
   static constexpr std::array kVariables = {
       Variable{"NTHREADS", 512, "rates and latencies are those of full CTAs"},
-      Variable{"NSOCKS_PERTHREAD", 0, "the network is RDMA; there are no sockets"},
-      Variable{"SOCKET_NTHREADS", 0, "the network is RDMA; there are no sockets"},
   };
   for (const Variable& variable : kVariables) {
     const uint64_t stated =
@@ -273,32 +265,6 @@ void CheckSwitch(const ProtoCursor& block, const BufferSettings& settings, FlowC
   }
 }
 
-std::optional<ns3::ObjectFactory> LoadCongestionControl(const ProtoCursor& nic,
-                                                        Diagnostics& diagnostics) {
-  if (!nic.Has("congestion_control")) return std::nullopt;
-  const ProtoCursor block = nic.Child("congestion_control");
-  const google::protobuf::Message& message = block.message();
-  const google::protobuf::FieldDescriptor* const chosen =
-      message.GetReflection()->GetOneofFieldDescriptor(message,
-                                                       message.GetDescriptor()->oneof_decl(0));
-  if (chosen == nullptr) {
-    nic.Error(diagnostics, "congestion_control",
-              "is empty (expected none, dcqcn, dctcp, timely, hpcc or swift in it, e.g. "
-              "{ dcqcn {} })");
-    return std::nullopt;
-  }
-  std::string name = chosen->name();
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  ns3::ObjectFactory factory = CongestionControlNamed(name).value();
-  const std::string type = factory.GetTypeId().GetName();
-  for (const ModelAttribute& attribute :
-       LoadModelAttributes(block.Child(chosen->name().c_str()), type, diagnostics)) {
-    factory.Set(attribute.name, ns3::StringValue(attribute.value));
-  }
-  return factory;
-}
-
 }  // namespace
 
 // src/transport/net_ib.cc (2.28: net_ib/connect.cc), NCCL_PARAM(IbTimeout, "IB_TIMEOUT", …).
@@ -395,46 +361,23 @@ GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics) {
   return costs;
 }
 
-NicSettings LoadNic(const ProtoCursor& scenario, Diagnostics& diagnostics) {
-  if (!scenario.Has("nic")) return {};
-  const ProtoCursor nic = scenario.Child("nic");
-  NicSettings settings =
-      MakeModel<Nic>(LoadModelAttributes(nic, "railyard::Nic", diagnostics))->settings();
-  if (const auto control = LoadCongestionControl(nic, diagnostics)) {
-    settings.congestion_control = *control;
-  }
-  if (!std::has_single_bit(settings.mtu_bytes)) {
-    nic.Error(diagnostics, "mtu_bytes",
-              fmt::format("{} is not an MTU of InfiniBand (expected 256, 512, 1024, 2048 or 4096)",
-                          settings.mtu_bytes));
-    return settings;
-  }
-  // What the window is held against has to be known.
-  if (nic.IsDoubtful("mtu_bytes") || nic.IsDoubtful("ack_every_packets")) return settings;
-  const uint64_t window_bytes_max = kWindowPacketsMax * settings.mtu_bytes;
-  if (settings.window_bytes < settings.mtu_bytes || settings.window_bytes > window_bytes_max) {
-    nic.Error(
-        diagnostics, "window",
-        fmt::format("{} is out of range (expected {} to {})", FormatBytes(settings.window_bytes),
-                    FormatBytes(settings.mtu_bytes), FormatBytes(window_bytes_max)));
-  } else if (settings.window_bytes < uint64_t{settings.ack_every_packets} * settings.mtu_bytes) {
-    nic.Error(diagnostics, nic.Has("ack_every_packets") ? "ack_every_packets" : "window",
-              fmt::format("the window of {} is full before {} packets of {} earn an ACK",
-                          FormatBytes(settings.window_bytes), settings.ack_every_packets,
-                          FormatBytes(settings.mtu_bytes)));
-  }
-  return settings;
-}
-
 std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
-                                             Diagnostics& diagnostics) {
+                                             bool is_tcp, Diagnostics& diagnostics) {
   std::vector<ModelAttribute> models;
+  if (is_tcp) models.push_back({"railyard::FabricNetwork", "NetworkFlowControl", "NONE"});
   if (scenario.Has("network")) {
-    models = LoadModelAttributes(scenario.Child("network"), "railyard::FabricNetwork", diagnostics);
+    const auto stated =
+        LoadModelAttributes(scenario.Child("network"), "railyard::FabricNetwork", diagnostics);
+    models.insert(models.end(), stated.begin(), stated.end());
   }
   ns3::EnumValue control;
   MakeModel<FabricNetwork>(models)->GetAttribute("NetworkFlowControl", control);
   const auto flow_control = static_cast<FlowControl>(control.Get());
+  if (is_tcp && flow_control != FlowControl::kNone) {
+    scenario.Child("network").Error(
+        diagnostics, "network_flow_control",
+        "TCP is in a class that loses what has no room (expected NONE with TCP sockets)");
+  }
   if (scenario.Has("network") && flow_control != FlowControl::kCredits) {
     RefuseWithoutEffect(scenario.Child("network"), {"credit"},
                         "without network_flow_control: CREDITS", diagnostics);
@@ -454,8 +397,12 @@ std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const 
                     RoutingPolicyName(fabric->routing)));
   }
   std::vector<ModelAttribute> of_switch;
+  if (is_tcp) of_switch.push_back({"railyard::Switch", "EcnEnabled", "false"});
   if (scenario.Has("switch")) {
-    of_switch = LoadModelAttributes(scenario.Child("switch"), "railyard::Switch", diagnostics);
+    const ProtoCursor block = scenario.Child("switch");
+    const auto stated = LoadModelAttributes(block, "railyard::Switch", diagnostics);
+    of_switch.insert(of_switch.end(), stated.begin(), stated.end());
+    if (is_tcp) RefuseWithoutEffect(block, {"ecn_enabled"}, "on TCP without ECN", diagnostics);
   }
   const BufferSettings buffer = MakeModel<Switch>(of_switch)->buffer_settings();
   if (scenario.Has("switch") && !scenario.Child("switch").IsDoubtfulSelf() &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The blocks of a scenario that only set numbers: `nccl`, `gpu`, `nic`, and those of the fabric's
+// The blocks of a scenario that only set numbers: `nccl`, `gpu`, and those of the fabric's
 // models, `switch` and `network`. Each function
 // takes a cursor on the whole scenario; an absent block means the defaults.
 #pragma once
@@ -11,7 +11,6 @@
 #include "simulator/replay/gpu_costs.h"
 #include "simulator/scenario/model_attributes.h"
 #include "simulator/scenario/watchdog_settings.h"
-#include "simulator/transport/nic_settings.h"
 #include "topologies/fabric_graph.h"
 #include "workloads/nccl_planner.h"
 
@@ -28,12 +27,10 @@ struct NcclBlock {
 NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version,
                    Diagnostics& diagnostics);
 GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics);
-// All but the retransmission, which `nccl` says.
-NicSettings LoadNic(const ProtoCursor& scenario, Diagnostics& diagnostics);
 // Attributes of the fabric's models: `switch` and `network`; `fabric` is what they are for, nullptr
-// if it could not be loaded.
+// if it could not be loaded. TCP is in a class that loses what has no room, and without ECN.
 std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
-                                             Diagnostics& diagnostics);
+                                             bool is_tcp, Diagnostics& diagnostics);
 WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
 // NCCL's default of NCCL_IB_TIMEOUT in a version (as ncclGetVersion).

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "simulator/transport/cubic.h"
 #include "simulator/transport/dcqcn.h"
 #include "simulator/transport/dctcp.h"
 #include "simulator/transport/hpcc.h"
@@ -20,7 +21,8 @@ std::vector<std::pair<std::string, ns3::TypeId>> Controls() {
           {"DCTCP", Dctcp::GetTypeId()},
           {"TIMELY", Timely::GetTypeId()},
           {"HPCC", Hpcc::GetTypeId()},
-          {"SWIFT", Swift::GetTypeId()}};
+          {"SWIFT", Swift::GetTypeId()},
+          {"CUBIC", Cubic::GetTypeId()}};
 }
 
 }  // namespace

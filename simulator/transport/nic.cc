@@ -24,19 +24,22 @@ ns3::TypeId Nic::GetTypeId() {
           .AddConstructor<Nic>()
           .AddAttribute("MtuBytes",
                         "Path MTU in bytes: payload of a full packet (InfiniBand Architecture "
-                        "Specification 1.7, 256 to 4096; NCCL uses the ports' active MTU).",
+                        "Specification 1.7, 256 to 4096; NCCL uses the ports' active MTU); with "
+                        "TCP sockets Ethernet's, 1500 unless stated (IEEE 802.3).",
                         ns3::UintegerValue(defaults.mtu_bytes), u32(&NicSettings::mtu_bytes),
-                        ns3::MakeUintegerChecker<uint32_t>(256, 4096))
+                        ns3::MakeUintegerChecker<uint32_t>(256, 9216))
           .AddAttribute(
               "WindowBytes",
               "Bytes a queue pair may have sent and not yet seen acknowledged (twice "
-              "400 Gb/s x 5 us, above the round trip of a loaded two-tier fabric).",
+              "400 Gb/s x 5 us, above the round trip of a loaded two-tier fabric); of a TCP "
+              "stream the receiver's buffer, 3 MiB unless stated (half of Linux's tcp_rmem).",
               ns3::UintegerValue(defaults.window_bytes),
               ns3::MakeUintegerAccessor(static_cast<uint64_t Nic::*>(&NicSettings::window_bytes)),
               ns3::MakeUintegerChecker<uint64_t>(1))
           .AddAttribute("AckEveryPackets",
                         "An ACK at least every so many packets, besides every message's last "
-                        "(assumed: vendors do not publish their coalescing).",
+                        "(assumed: vendors do not publish their coalescing); TCP 2 unless stated "
+                        "(RFC 5681, section 4.2).",
                         ns3::UintegerValue(defaults.ack_every_packets),
                         u32(&NicSettings::ack_every_packets),
                         ns3::MakeUintegerChecker<uint32_t>(1, 65'536))

@@ -9,6 +9,23 @@
 
 namespace railyard {
 
+// Bytes a RoCE v2 packet has besides its payload: Ethernet 14 + FCS 4, preamble and inter-packet
+// gap 20 (IEEE 802.3), IPv4 20, UDP 8, BTH 12, ICRC 4 (InfiniBand Architecture Specification, annex
+// A17).
+inline constexpr uint32_t kRoceHeaderBytes = 82;
+inline constexpr uint32_t kAethBytes = 4;       // of an ACK or NACK
+inline constexpr uint32_t kRethBytes = 16;      // of the first packet of an RDMA write
+inline constexpr uint32_t kImmediateBytes = 4;  // ImmDt, of an unreliable send
+inline constexpr uint32_t kCnpBytes = 16;       // reserved, after the BTH of a CNP (annex A17)
+// NCCL's clear-to-send element (src/transport/net_ib, ncclIbSendFifo: 64 bytes).
+inline constexpr uint32_t kClearToSendBytes = 64;
+
+// Bytes a TCP segment has besides its payload: Ethernet 38 as above, IPv4 20, TCP 20, timestamps 12
+// (RFC 7323, with padding). What counts to the MTU: all but Ethernet's.
+inline constexpr uint32_t kTcpHeaderBytes = 90;
+inline constexpr uint32_t kTcpHeaderBytesInMtu = 52;
+inline constexpr uint32_t kSackBytes = 12;  // of an ACK with one block (RFC 2018, with padding)
+
 // What a receiver does with packets beyond a gap.
 enum class Recovery : uint8_t {
   kGoBackN,          // drops them; the sender starts again at the gap
@@ -45,18 +62,13 @@ struct NicSettings {
   // own, to which its queue pairs are bound.
   bool link_aggregation = true;
 
+  // Queue pairs are TCP streams (tcp_stream.h); the payload of a full packet is then what the MTU
+  // leaves. Of the above, what InfiniBand alone has (its timer and retries, recovery, CNPs) is not
+  // looked at.
+  bool is_tcp = false;
+
+  uint32_t HeaderBytes() const { return is_tcp ? kTcpHeaderBytes : kRoceHeaderBytes; }
   int64_t LocalAckTimeoutPs() const { return int64_t{4'096'000} << ib_timeout; }
 };
-
-// Bytes a RoCE v2 packet has besides its payload: Ethernet 14 + FCS 4, preamble and inter-packet
-// gap 20 (IEEE 802.3), IPv4 20, UDP 8, BTH 12, ICRC 4 (InfiniBand Architecture Specification, annex
-// A17).
-inline constexpr uint32_t kRoceHeaderBytes = 82;
-inline constexpr uint32_t kAethBytes = 4;       // of an ACK or NACK
-inline constexpr uint32_t kRethBytes = 16;      // of the first packet of an RDMA write
-inline constexpr uint32_t kImmediateBytes = 4;  // ImmDt, of an unreliable send
-inline constexpr uint32_t kCnpBytes = 16;       // reserved, after the BTH of a CNP (annex A17)
-// NCCL's clear-to-send element (src/transport/net_ib, ncclIbSendFifo: 64 bytes).
-inline constexpr uint32_t kClearToSendBytes = 64;
 
 }  // namespace railyard

@@ -137,17 +137,21 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
     weights.push_back(over.lanes);
   }
   flow.interleave = InterleaveOf(weights);
-  flow.uses_all_planes = AreAllPlanes(source_gpu, destination_gpu, paths);
-  flow.target = flow.uses_all_planes ? destination_gpu * planes_max_ : first_path;
+  const bool uses_all = AreAllPlanes(source_gpu, destination_gpu, paths);
+  flow.way = uses_all ? Way::kAllPlanes : Way::kPaths;
+  flow.target = uses_all ? destination_gpu * planes_max_ : first_path;
   return AddFlow(flow, first_path);
 }
 
-uint32_t NvlinkTransport::AddFlow(const Flow& flow, uint32_t first_path) {
+uint32_t NvlinkTransport::AddFlow(Flow flow, uint32_t first_path) {
+  std::vector<uint32_t>& of_gpu = flows_of_gpu_[flow.port % flows_of_gpu_.size()];
+  const size_t positions = interleaves_[flow.interleave].plane_of_position.size();
+  flow.start = static_cast<uint8_t>(of_gpu.size() % std::min<size_t>(positions, UINT8_MAX + 1));
   flows_.push_back(flow);
   flows_base_ = reinterpret_cast<const char*>(flows_.data());
   first_paths_.push_back(first_path);
   const auto id = static_cast<uint32_t>(flows_.size() - 1);
-  flows_of_gpu_[flow.port % flows_of_gpu_.size()].push_back(id);
+  of_gpu.push_back(id);
   return id;
 }
 
@@ -189,9 +193,9 @@ void NvlinkTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
 
 void NvlinkTransport::FetchLinks(uint32_t flow_id) const {
   const Flow& flow = flows_[flow_id];
-  if (!flow.uses_all_planes) return;
+  if (flow.way != Way::kAllPlanes) return;
   const std::vector<uint8_t>& planes = interleaves_[flow.interleave].plane_of_position;
-  uint32_t position = flow.position;
+  uint32_t position = flow.start;
   for (uint32_t i = 0; i < kFetchedLinks; ++i) {
     network_.FetchLink(up_links_[flow.port * planes_max_ + planes[position]]);
     if (++position == planes.size()) position = 0;
@@ -206,12 +210,15 @@ void NvlinkTransport::ServeDue() {
 uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   const uint32_t slot = flow.sent % kMessageSlots;
   // Before its first packet all of a message is missing.
-  if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
+  if (flow.unsent_bytes == 0) {
+    flow.unsent_bytes = flow.missing_bytes[slot];
+    flow.position = flow.start;
+  }
   const uint32_t payload = std::min(flow.unsent_bytes, packet_payload_bytes_);
   flow.unsent_bytes -= payload;
   if (flow.unsent_bytes == 0) ++flow.sent;
   const auto wire_bytes =
-      static_cast<uint16_t>(flow.over_pcie                     ? payload
+      static_cast<uint16_t>(flow.way == Way::kPcie             ? payload
                             : payload == packet_payload_bytes_ ? full_packet_wire_bytes_
                                                                : WireBytes(payload));
   const uint32_t index = network_.AllocatePacket();
@@ -225,7 +232,7 @@ uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   packet.wire_bytes = wire_bytes;
   packet.kind = flow.kind;
   packet.hop_count = flow.path_links;
-  if (flow.uses_all_planes) [[likely]] {
+  if (flow.way == Way::kAllPlanes) [[likely]] {
     network_.InjectOver(index, up_links_[flow.port * planes_max_ + plane],
                         down_links_[flow.target + plane]);
     return wire_bytes;
@@ -318,13 +325,12 @@ void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
 void NvlinkTransport::Visit(StateArchive& archive) {
   archive.Constant(flows_.size());
   archive.Constant(groups_.size());
-  for (Flow& flow : flows_) Visit(flow, archive);
+  for (const Flow& flow : flows_) Visit(flow, archive);
   for (Port& port : ports_) Visit(port, archive);
 }
 
 void NvlinkTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
   for (const uint32_t gpu : gpus) {
-    archive.Constant(flows_of_gpu_[gpu].size());
     for (const uint32_t flow : flows_of_gpu_[gpu]) Visit(flows_[flow], archive);
     for (size_t port = gpu; port < ports_.size(); port += flows_of_gpu_.size()) {
       Visit(ports_[port], archive);
@@ -332,14 +338,20 @@ void NvlinkTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& ar
   }
 }
 
-void NvlinkTransport::Visit(Flow& flow, StateArchive& archive) {
+void NvlinkTransport::Visit(const Flow& flow, StateArchive& archive) {
   archive.Require(!flow.active && flow.sent == flow.posted);
-  archive.Value(flow.position);
 }
 
 void NvlinkTransport::Visit(Port& port, StateArchive& archive) {
   archive.Require(!port.event_pending);
   archive.Instant(port.free_ps);
+}
+
+uint32_t NvlinkTransport::FirstReceiverOf(uint32_t flow_id) const {
+  const Flow& flow = flows_[flow_id];
+  const bool is_of_group =
+      flow.kind == PacketKind::kNvlinkMulticast || flow.kind == PacketKind::kNvlinkOperand;
+  return is_of_group ? groups_[flow.connection].receivers.front().connection : flow.connection;
 }
 
 std::vector<NvlinkTransport::PlanePath> NvlinkTransport::PathsOf(uint32_t flow_id) const {

@@ -34,7 +34,7 @@ uint32_t NvlinkTransport::AddPcieFlow(uint32_t connection, uint32_t port,
   flow.interleave = InterleaveOf({1});
   flow.target = path.first;
   flow.path_links = path.hop_count;
-  flow.over_pcie = true;
+  flow.way = Way::kPcie;
   return AddFlow(flow, path.first);
 }
 

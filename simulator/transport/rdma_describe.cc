@@ -17,6 +17,11 @@ constexpr size_t kNamedLinksMax = 4;
 std::string RdmaTransport::Describe(uint32_t queue_pair) const {
   const QueuePair& pair = queue_pairs_[queue_pair];
   const SendQueue& data = send_queues_[2 * queue_pair];
+  if (settings_.is_tcp) {
+    return fmt::format("{} -> {} ({} segments unacknowledged)", graph_.device(pair.source_nic).name,
+                       graph_.device(pair.destination_nic).name,
+                       data.sent_end - data.unacknowledged);
+  }
   const SendQueue& credits = send_queues_[2 * queue_pair + 1];
   return fmt::format("{} -> {} ({} data packets and {} clear-to-send unacknowledged)",
                      graph_.device(pair.source_nic).name, graph_.device(pair.destination_nic).name,
@@ -85,7 +90,9 @@ std::vector<std::string> RdmaTransport::ObstaclesOf(uint32_t queue_pair) const {
   }
   if (!has_route) obstacles.push_back(WhyNoRoute(queue_pairs_[queue_pair]));
   if (obstacles.empty() && retries > 0) {
-    obstacles.push_back(fmt::format("sent again {} of {} times", retries, settings_.ib_retry_cnt));
+    obstacles.push_back(settings_.is_tcp ? fmt::format("sent again {} times", retries)
+                                         : fmt::format("sent again {} of {} times", retries,
+                                                       settings_.ib_retry_cnt));
   }
   return obstacles;
 }

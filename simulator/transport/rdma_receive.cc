@@ -14,6 +14,10 @@ void RdmaTransport::OnWrite(uint32_t index) {
     Refuse(index, DropReason::kQueuePairError);
     return;
   }
+  if (settings_.is_tcp) [[unlikely]] {
+    OnSegment(index);
+    return;
+  }
   if ((network_.packet(index).flags & Packet::kEcnMarked) != 0) [[unlikely]]
     OnMarked(queue_id);
   const Packet& packet = network_.packet(index);

@@ -48,8 +48,7 @@ void RdmaTransport::PostMessage(uint32_t queue_id, uint64_t bytes, uint32_t tole
   SIM_CHECK(bytes < UINT32_MAX, "an RDMA message of 4 GiB or more");
   SendQueue& queue = send_queues_[queue_id];
   MessageRing& messages = backlogs_[queue_id].messages;
-  const auto packets = static_cast<uint32_t>(
-      std::max<uint64_t>(1, (bytes + settings_.mtu_bytes - 1) / settings_.mtu_bytes));
+  const uint32_t packets = PacketsOf(bytes);
   const uint32_t first_sequence = queue.posted_end;
   queue.posted_end += packets;
   if (messages.empty()) queue.oldest_end = queue.posted_end;
@@ -100,6 +99,11 @@ int64_t RdmaTransport::SendPacket(uint32_t queue_id) {
 }
 
 int64_t RdmaTransport::SendRepair(uint32_t queue_id) {
+  if (settings_.is_tcp) {
+    const uint32_t lost = TakeLostSegment(queue_id);
+    const MessageRing& messages = backlogs_[queue_id].messages;
+    return SendPacketOf(queue_id, lost, messages.at(FindMessage(messages, lost)));
+  }
   SendQueue& queue = send_queues_[queue_id];
   Repair& repair = repairs_[queue_id];
   const uint32_t sequence =
@@ -125,8 +129,8 @@ inline int64_t RdmaTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
   packet.kind = IsData(queue_id) ? PacketKind::kRdmaWrite : PacketKind::kClearToSend;
   packet.payload_bytes =
       static_cast<uint16_t>(std::min(message.bytes - offset, settings_.mtu_bytes));
-  packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + kRoceHeaderBytes +
-                                            (offset == 0 ? kRethBytes : 0));
+  packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + header_bytes_ +
+                                            (offset == 0 && !settings_.is_tcp ? kRethBytes : 0));
   if (message.dispensable > 0) [[unlikely]]
     packet.acknowledged = uint64_t{message.dispensable} << 32 | (sequence - message.first_sequence);
   if (sequence + 1 == message.end_sequence) packet.flags = Packet::kLastOfMessage;
@@ -135,11 +139,13 @@ inline int64_t RdmaTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
     MarkRepeated(queue_id, IsData(queue_id) ? packet.payload_bytes : 0);
   } else {
     queue.sent_end = sequence + 1;
+    if (settings_.is_tcp) [[unlikely]]
+      tcp_senders_[queue_id].scoreboard.OnSend();
   }
   // The timer is of the oldest unacknowledged packet.
   if (sequence == queue.unacknowledged) StartTimer(queue_id);
   const NicPort& port = ports_[queue.port];
-  const int64_t wire_ps = packet.wire_bytes == settings_.mtu_bytes + kRoceHeaderBytes
+  const int64_t wire_ps = packet.wire_bytes == settings_.mtu_bytes + header_bytes_
                               ? port.full_packet_ps
                               : network_.TransmissionPs(port.wire, packet.wire_bytes);
   if (queue.Is(SendQueue::kPaced)) [[unlikely]]
@@ -189,7 +195,7 @@ void RdmaTransport::Pace(uint32_t queue_id, uint32_t wire_bytes) {
   ApplyLimits(queue_id);
   Pacer& pacer = pacers_[queue_id / 2];
   if (!send_queues_[queue_id].Is(SendQueue::kPaced)) return;
-  pacer.next_send_ps = now_ps + (wire_bytes == settings_.mtu_bytes + kRoceHeaderBytes
+  pacer.next_send_ps = now_ps + (wire_bytes == settings_.mtu_bytes + header_bytes_
                                      ? pacer.full_packet_ps
                                      : TransferTimePs(wire_bytes, pacer.rate_bps));
 }
@@ -202,6 +208,10 @@ void RdmaTransport::ApplyLimits(uint32_t queue_id) {
     queue.window_packets =
         static_cast<uint32_t>(std::max<uint64_t>(1, limits.window_bytes / settings_.mtu_bytes));
   }
+  if (settings_.is_tcp) [[unlikely]] {
+    tcp_senders_[queue_id].congestion_packets = queue.window_packets;
+    SetTcpWindow(queue_id);
+  }
   Pacer& pacer = pacers_[queue_id / 2];
   if (limits.rate_bps == pacer.rate_bps) return;
   pacer.rate_bps = limits.rate_bps;
@@ -209,7 +219,7 @@ void RdmaTransport::ApplyLimits(uint32_t queue_id) {
     queue.Clear(SendQueue::kPaced);
   } else {
     queue.Set(SendQueue::kPaced);
-    pacer.full_packet_ps = TransferTimePs(settings_.mtu_bytes + kRoceHeaderBytes, limits.rate_bps);
+    pacer.full_packet_ps = TransferTimePs(settings_.mtu_bytes + header_bytes_, limits.rate_bps);
   }
   nic_->NotifyRateChanged({network_.engine().NowPs(), queue_id / 2, limits.rate_bps});
 }
@@ -239,6 +249,10 @@ void RdmaTransport::TellControl(uint32_t index, uint32_t acknowledged_packets) {
 void RdmaTransport::StartTimer(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   queue.timer_start_ps = network_.engine().NowPs();
+  if (settings_.is_tcp) [[unlikely]] {
+    ArmTcpTimer(queue_id);
+    return;
+  }
   if (queue.Is(SendQueue::kTimerPending)) return;
   queue.Set(SendQueue::kTimerPending);
   network_.engine().ScheduleFabric(queue.timer_start_ps + settings_.LocalAckTimeoutPs(),
@@ -246,6 +260,10 @@ void RdmaTransport::StartTimer(uint32_t queue_id) {
 }
 
 void RdmaTransport::OnTimer(uint32_t queue_id) {
+  if (settings_.is_tcp) {
+    OnTcpTimer(queue_id);
+    return;
+  }
   SendQueue& queue = send_queues_[queue_id];
   queue.Clear(SendQueue::kTimerPending);
   if (queue.Is(SendQueue::kBroken) || queue.unacknowledged == queue.sent_end) return;
@@ -313,6 +331,10 @@ void RdmaTransport::AdvanceRepair(uint32_t queue_id, uint32_t count) {
 // --- Acknowledgements ----------------------------------------------------------------------------
 
 void RdmaTransport::OnAcknowledgement(uint32_t index) {
+  if (settings_.is_tcp) [[unlikely]] {
+    OnTcpAcknowledgement(index);
+    return;
+  }
   const Packet ack = network_.packet(index);
   const uint32_t queue_id = ack.flow;
   const uint32_t expected = ack.sequence;
@@ -335,17 +357,8 @@ void RdmaTransport::OnAcknowledgement(uint32_t index) {
     queue.timer_start_ps = network_.engine().NowPs();
     if (is_selective) AdvanceRepair(queue_id, progress);
     if (SequenceDistance(queue.next_sequence, expected) < 0) Seek(queue_id, expected);
-    if (queue.Is(SendQueue::kHasLost) &&
-        SequenceDistance(expected, backlogs_[queue_id].loss_end) >= 0) {
-      // What others made good (a later ACK for a lost one) has cost nothing.
-      if (queue.Is(SendQueue::kHasRepeated)) {
-        ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);
-      }
-      recoveries_[queue_id].since_ps = -1;
-      queue.Clear(SendQueue::kHasLost);
-      queue.Clear(SendQueue::kHasRepeated);
-      listener_.OnLossRecovered(PairOf(queue_id).connection);
-    }
+    if (queue.Is(SendQueue::kHasLost)) [[unlikely]]
+      ReportRecovery(queue_id);
   } else if (is_nack && !is_selective && queue.retries++ == settings_.ib_retry_cnt) {
     // No progress since the last request to repeat: the specification counts it as a retry. With
     // selective repeat a request may be for another gap.
@@ -360,6 +373,20 @@ void RdmaTransport::OnAcknowledgement(uint32_t index) {
   }
   if (SequenceDistance(expected, queue.oldest_end) >= 0) CompleteMessages(queue_id);
   Activate(queue_id);
+}
+
+void RdmaTransport::ReportRecovery(uint32_t queue_id) {
+  SendQueue& queue = send_queues_[queue_id];
+  if (!queue.Is(SendQueue::kHasLost)) return;
+  if (SequenceDistance(queue.unacknowledged, backlogs_[queue_id].loss_end) < 0) return;
+  // What others made good (a later ACK for a lost one) has cost nothing.
+  if (queue.Is(SendQueue::kHasRepeated)) {
+    ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);
+  }
+  recoveries_[queue_id].since_ps = -1;
+  queue.Clear(SendQueue::kHasLost);
+  queue.Clear(SendQueue::kHasRepeated);
+  listener_.OnLossRecovered(PairOf(queue_id).connection);
 }
 
 void RdmaTransport::CompleteMessages(uint32_t queue_id) {

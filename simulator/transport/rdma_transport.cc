@@ -17,6 +17,7 @@ RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, E
       routing_(routing),
       nic_(ns3::CreateObject<Nic>()),
       settings_(settings),
+      header_bytes_(settings.HeaderBytes()),
       window_packets_(
           static_cast<uint32_t>(std::max<uint64_t>(1, settings.window_bytes / settings.mtu_bytes))),
       first_port_(first_port),
@@ -41,7 +42,7 @@ RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, E
 }
 
 void RdmaTransport::AddPorts(DeviceId nic) {
-  const uint32_t full_wire_bytes = settings_.mtu_bytes + kRoceHeaderBytes;
+  const uint32_t full_wire_bytes = settings_.mtu_bytes + header_bytes_;
   for (const LinkId wire : graph_.WiresOfNic(nic)) {
     NicPort port;
     port.wire = wire;
@@ -55,9 +56,8 @@ void RdmaTransport::AddPorts(DeviceId nic) {
 }
 
 uint64_t RdmaTransport::WireBytes(uint64_t payload_bytes) const {
-  const uint64_t packets =
-      std::max<uint64_t>(1, (payload_bytes + settings_.mtu_bytes - 1) / settings_.mtu_bytes);
-  return payload_bytes + packets * kRoceHeaderBytes + kRethBytes;
+  const uint64_t packets = PacketsOf(payload_bytes);
+  return payload_bytes + packets * header_bytes_ + (settings_.is_tcp ? 0 : kRethBytes);
 }
 
 uint32_t RdmaTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
@@ -85,15 +85,16 @@ void RdmaTransport::OpenControl(uint32_t queue_pair) {
   controlled.line_rate_bps = graph_.link(ports_[queue.port].wire).rate_bps;
   controlled.window_bytes = settings_.window_bytes;
   controlled.mtu_bytes = settings_.mtu_bytes;
-  controlled.full_packet_wire_bytes = settings_.mtu_bytes + kRoceHeaderBytes;
+  controlled.full_packet_wire_bytes = settings_.mtu_bytes + header_bytes_;
   controlled.hop_count = network_.LinksToNic(path);
   controlled.base_rtt_ps =
       network_.PathLatencyPs({path.first, static_cast<uint8_t>(controlled.hop_count)},
                              controlled.full_packet_wire_bytes) +
       network_.PathLatencyPs(receive_queues_[2 * queue_pair].ack_path(),
-                             kRoceHeaderBytes + kAethBytes);
+                             header_bytes_ + (settings_.is_tcp ? 0 : kAethBytes));
   pacers_.emplace_back();
   control_->Open(controlled);
+  if (settings_.is_tcp) tcp_senders_[2 * queue_pair].timeout.OnRoundTrip(controlled.base_rtt_ps);
   ApplyLimits(2 * queue_pair);
 }
 
@@ -112,6 +113,7 @@ uint32_t RdmaTransport::AddQueue() {
   receive_queues_.emplace_back();
   backlogs_.emplace_back();
   recoveries_.emplace_back();
+  if (settings_.is_tcp) AddTcpQueue();
   if (settings_.recovery == Recovery::kSelectiveRepeat) repairs_.emplace_back();
   Resolve(id);
   return id;

@@ -17,11 +17,15 @@
 // ACK says how many packets came in marked since the last one and when the one that caused it was
 // sent.
 //
+// With NicSettings::is_tcp a queue pair is a TCP stream: its data queue keeps whatever comes beyond
+// a gap, and is acknowledged, repeated and timed as tcp_stream.h says (rdma_tcp.cc).
+//
 // Not modelled: receiver-not-ready (NCCL posts its receives before it sends clear-to-send, so it
 // cannot meet it; a message without a receive is a program error), PCIe reads of the payload
 // failing on their own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,6 +36,7 @@
 #include "simulator/transport/nic_port.h"
 #include "simulator/transport/nic_settings.h"
 #include "simulator/transport/rdma_queue.h"
+#include "simulator/transport/tcp_stream.h"
 #include "simulator/transport/transport_listener.h"
 #include "topologies/routing.h"
 
@@ -39,6 +44,8 @@ namespace railyard {
 
 // How verbs call what ends a queue pair that has used up its retries; what is said of it begins so.
 inline constexpr const char* kRetryExceeded = "IBV_WC_RETRY_EXC_ERR(12)";
+// The same of sockets, whose TCP stream gives up.
+inline constexpr const char* kConnectionTimedOut = "ETIMEDOUT(110)";
 
 struct RdmaCounters {
   RdmaCounters& operator+=(const RdmaCounters& other);
@@ -83,6 +90,10 @@ class RdmaTransport {
   // One packet without payload along a queue pair's path, out of any order and never repeated, as
   // an unreliable connection beside it sends it; from the sending end to the receiving, or back.
   void SendUnreliable(uint32_t queue_pair, bool to_receiver, uint32_t immediate);
+  // TCP: from now on what comes takes up the receive buffer until Read(), in messages' bytes, which
+  // must have been delivered.
+  void ReadByHand(uint32_t queue_pair);
+  void Read(uint32_t queue_pair, uint64_t bytes);
   // One end is put into the error state: it sends and takes in nothing any more.
   void SetError(uint32_t queue_pair, bool at_sender);
 
@@ -139,6 +150,11 @@ class RdmaTransport {
   static bool IsData(uint32_t queue) { return queue % 2 == 0; }
   const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
 
+  uint32_t PacketsOf(uint64_t bytes) const {
+    return static_cast<uint32_t>(
+        std::max<uint64_t>(1, (bytes + settings_.mtu_bytes - 1) / settings_.mtu_bytes));
+  }
+
   // Turns (rdma_turns.cc).
   void Visit(uint32_t queue, StateArchive& archive);
   uint64_t HashOfPath(PathRef path) const;
@@ -178,6 +194,8 @@ class RdmaTransport {
   void RepeatMissing(uint32_t queue, uint64_t beyond);
   void AdvanceRepair(uint32_t queue, uint32_t count);
   void OnAcknowledgement(uint32_t packet);
+  // The oldest unacknowledged packet is another one now.
+  void ReportRecovery(uint32_t queue);
   void CompleteMessages(uint32_t queue);
   void Break(uint32_t queue, const std::string& why);
 
@@ -192,11 +210,24 @@ class RdmaTransport {
   void Acknowledge(uint32_t queue, PacketKind kind, uint32_t cause);
   void OnMarked(uint32_t queue);
 
+  // TCP (rdma_tcp.cc).
+  void AddTcpQueue();
+  void SetTcpWindow(uint32_t queue);
+  uint32_t TakeLostSegment(uint32_t queue);
+  void OnTcpAcknowledgement(uint32_t packet);
+  static bool IsWaitingForRoom(const SendQueue& queue);
+  void ArmTcpTimer(uint32_t queue);
+  void OnTcpTimer(uint32_t queue);
+  void ProbeWindow(uint32_t queue);
+  void OnSegment(uint32_t packet);
+  void AcknowledgeTcp(uint32_t queue, const TcpReassembly::Block& block);
+
   const FabricGraph& graph_;
   FabricNetwork& network_;
   EcmpRouting& routing_;
   ns3::Ptr<Nic> nic_;
   NicSettings settings_;
+  uint32_t header_bytes_;
   uint32_t window_packets_;
   uint32_t first_port_;
   TransportListener& listener_;
@@ -205,6 +236,8 @@ class RdmaTransport {
   std::vector<SendBacklog> backlogs_;         // the same
   std::vector<Repair> repairs_;               // the same, with selective repeat
   std::vector<RecoveryClock> recoveries_;     // the same
+  std::vector<TcpSender> tcp_senders_;        // the same, of TCP
+  std::vector<TcpReceiver> tcp_receivers_;    // the same
   std::vector<QueuePair> queue_pairs_;
   std::vector<Pacer> pacers_;  // by queue pair
   ns3::Ptr<CongestionControl> control_;

@@ -83,6 +83,16 @@ const std::string kPaused = Incast("switch { buffer: \"2MiB\" }\n");
 const std::string kLossy =
     Incast("switch { buffer: \"256KiB\" } network { network_flow_control: NONE }\n");
 const std::string kDcqcn = IncastWith("dcqcn {}");
+const std::string kSockets = std::string(kAllReduce) + "nccl { NET: \"Socket\" }\n";
+// The leaf drops what TCP sends.
+std::string LossySockets(const std::string& cubic) {
+  return Incast(
+      "nccl { NET: \"Socket\" SOCKET_NTHREADS: 2 } switch { buffer: \"4MiB\" } nic { "
+      "congestion_control { cubic { " +
+          cubic + " } } }\n",
+      "180MiB");
+}
+const std::string kLossySockets = LossySockets("");
 // From rail to rail, so over the spines.
 const std::string kAcrossRails =
     "fabric { rail_optimized { servers: 4 gpus_per_server: 4 } }\n"
@@ -212,6 +222,15 @@ const std::vector<Setting>& Settings() {
       {"nic.congestion_control.swift.max_decrease", "0.1", IncastWith("swift {}")},
       {"nic.congestion_control.swift.min_window", "30",
        IncastWith("swift { base_target: \"2us\" }")},
+      {"nic.congestion_control.cubic.beta", "0.3", kLossySockets},
+      {"nic.congestion_control.cubic.scaling", "1e9", kLossySockets},
+      {"nic.congestion_control.cubic.initial_window_packets", "2", kLossySockets},
+      {"gpu.socket_send_rate", "\"10Gbps\"", kSockets},
+      {"gpu.socket_receive_rate", "\"10Gbps\"", kSockets},
+      {"nccl.NET", "\"Socket\"", kAllReduce},
+      {"nccl.IB_DISABLE", "true", kAllReduce},
+      {"nccl.SOCKET_NTHREADS", "4", kSockets},
+      {"nccl.NSOCKS_PERTHREAD", "2", kLossySockets},
       {"nccl.version", "\"2.30.7\"", kAllToAll},
       {"nccl.IB_TIMEOUT", "9", kFlap},
       {"nccl.IB_RETRY_CNT", "1", kFlap},
@@ -299,10 +318,7 @@ INSTANTIATE_TEST_SUITE_P(Settings, SettingsEffectTest, ::testing::ValuesIn(Setti
 // Variables of NCCL's that are not modelled (tests/scenario/settings_loader_test.cc).
 bool IsRefused(const std::string& path) {
   static const std::set<std::string> refused = {"nccl.IB_QPS_PER_CONNECTION",
-                                                "nccl.IB_SPLIT_DATA_ON_QPS",
-                                                "nccl.NTHREADS",
-                                                "nccl.NSOCKS_PERTHREAD",
-                                                "nccl.SOCKET_NTHREADS",
+                                                "nccl.IB_SPLIT_DATA_ON_QPS", "nccl.NTHREADS",
                                                 "nccl.SHM_DISABLE"};  // tests/run/pcie_test.cc
   return refused.contains(path);
 }
@@ -352,7 +368,7 @@ TEST_P(FormTest, NoResultDependsOnThePortsForm) {
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, FormTest,
                          ::testing::Values(kAllReduce, kAllToAll, kFlap, kPaused, kLossy, kDcqcn,
-                                           IncastWith("hpcc {}"),
+                                           kLossySockets, IncastWith("hpcc {}"),
                                            kAcrossRails + "network { load_balancing: ADAPTIVE }\n",
                                            Incast("network { network_flow_control: CREDITS }\n"),
                                            OverPcie("ALL_REDUCE"), OverPcie("ALL_TO_ALL")),

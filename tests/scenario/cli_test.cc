@@ -98,7 +98,7 @@ TEST_F(CliTest, HelpListsModelsWithUnitsDefaultsAndFields) {
   EXPECT_THAT(output_, HasSubstr("Usage: railyard"));
   EXPECT_EQ(Railyard({"help", "models"}), kExitDone);
   for (const char* model :
-       {"Dcqcn", "Dctcp", "FabricNetwork", "Hpcc", "Nic", "Swift", "Switch", "Timely"}) {
+       {"Cubic", "Dcqcn", "Dctcp", "FabricNetwork", "Hpcc", "Nic", "Swift", "Switch", "Timely"}) {
     EXPECT_THAT(output_, HasSubstr("railyard::" + std::string(model) + "\n"));
   }
   EXPECT_EQ(Railyard({"help", "models", "Switch"}), kExitDone);

@@ -62,7 +62,7 @@ TEST(NicTest, DefaultsOfAttributesAreThoseOfTheSettings) {
 TEST(NicTest, WhatNoNicCanDoIsRefused) {
   const auto nic = ns3::CreateObject<Nic>();
   EXPECT_FALSE(nic->SetAttributeFailSafe("MtuBytes", ns3::UintegerValue(128)));
-  EXPECT_FALSE(nic->SetAttributeFailSafe("MtuBytes", ns3::UintegerValue(9'000)));
+  EXPECT_FALSE(nic->SetAttributeFailSafe("MtuBytes", ns3::UintegerValue(10'000)));
   EXPECT_FALSE(nic->SetAttributeFailSafe("WindowBytes", ns3::UintegerValue(0)));
   EXPECT_FALSE(nic->SetAttributeFailSafe("AckEveryPackets", ns3::UintegerValue(0)));
   EXPECT_FALSE(nic->SetAttributeFailSafe("IbTimeout", ns3::UintegerValue(32)));

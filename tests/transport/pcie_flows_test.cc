@@ -65,7 +65,8 @@ TEST_F(PcieFlowsTest, ALoadIsARequestAndItsAnswer) {
             10'500u);
 }
 
-// The other way round they do not wait for each other.
+// They do not wait for each other, but that requests share the way up: they are a twentieth of it,
+// and a burst of four packets may be ahead of one on both links.
 TEST_F(PcieFlowsTest, LoadsAndStoresGoOnAtATime) {
   PostNvlink(nvlink_->OpenHostStore(1, 0, 0), 100'000);
   PostNvlink(nvlink_->OpenHostLoad(2, 0), 100'000);
@@ -73,7 +74,7 @@ TEST_F(PcieFlowsTest, LoadsAndStoresGoOnAtATime) {
   ASSERT_EQ(delivered_.size(), 2u);
   for (const int64_t time_ns : DeliveredNs()) {
     EXPECT_GE(time_ns, 100'000);
-    EXPECT_LE(time_ns, 120'000);
+    EXPECT_LE(time_ns, 105'000 + 2 * 4 * 4'096);
   }
 }
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// NCCL's sockets: what their threads carry, how messages are divided, who waits for whom.
+#include "simulator/transport/socket_connections.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/transport/tcp_fixture.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::Each;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr uint32_t kConnection = 7;
+constexpr uint32_t kFirstNumber = 1'000;
+constexpr uint64_t kMessage = uint64_t{1} << 20;
+
+// Tells sockets of their streams, the test of its connection.
+class SocketConnectionsTest : public testing::TcpFixture {
+ protected:
+  void TearDown() override {
+    sockets_.reset();
+    TcpFixture::TearDown();
+  }
+  void Connect(NetSocketSettings settings) {
+    settings.enabled = true;
+    BuildTransports(TcpNic());
+    proxy_free_ps_.resize(2);
+    sockets_.emplace(*rdma_, engine(), kSegment, settings, kFirstNumber, proxy_free_ps_, told_);
+    connection_ = sockets_->Open(kConnection, 0, 1, 99);
+  }
+  // Messages that are received as they come; bits per second of all but the first few.
+  double Goodput(int messages) {
+    for (int i = 0; i < messages; ++i) {
+      sockets_->PostReceive(connection_);
+      sockets_->Post(connection_, kMessage, 0);
+    }
+    engine().Run();
+    EXPECT_THAT(told_.delivered, SizeIs(messages));
+    const int first = messages / 4;
+    const auto taken_ps =
+        static_cast<double>(told_.delivered.back() - told_.delivered[static_cast<size_t>(first)]);
+    return static_cast<double>(messages - 1 - first) * 8 * kMessage / taken_ps * 1e12;
+  }
+
+  // TransportFixture hears of streams.
+  void OnMessageDelivered(uint32_t number) override { sockets_->OnMessageDelivered(number); }
+  void OnSendCompleted(uint32_t number) override { sockets_->OnSendCompleted(number); }
+
+  struct ToldOfConnections : TransportListener {
+    void OnMessageDelivered(uint32_t connection) override {
+      EXPECT_EQ(connection, kConnection);
+      delivered.push_back(test->engine().NowPs());
+      labels.push_back(test->sockets_->DeliveredLabel(test->connection_));
+    }
+    void OnSendCompleted(uint32_t connection) override {
+      EXPECT_EQ(connection, kConnection);
+      sent.push_back(test->engine().NowPs());
+    }
+    void OnClearToSend(uint32_t) override {}
+    void OnPacketLost(uint32_t, LinkId) override {}
+    void OnRetransmission(uint32_t) override {}
+    void OnLossRecovered(uint32_t) override {}
+    void OnConnectionError(uint32_t, bool, const std::string&) override {}
+
+    SocketConnectionsTest* test = nullptr;
+    std::vector<int64_t> delivered;
+    std::vector<int64_t> sent;
+    std::vector<uint16_t> labels;
+  };
+  void SetUp() override {
+    TcpFixture::SetUp();
+    told_.test = this;
+  }
+
+  ToldOfConnections told_;
+  std::optional<SocketConnections> sockets_;
+  std::vector<int64_t> proxy_free_ps_;
+  uint32_t connection_ = 0;
+};
+
+// The proxy's thread copies all: 42 Gb/s, of a wire of 100.
+TEST_F(SocketConnectionsTest, WithoutHelperThreadsTheProxyIsWhatLimits) {
+  Connect({});
+  EXPECT_NEAR(Goodput(64), 42e9, 0.01 * 42e9);
+}
+
+// Two threads carry 84 Gb/s; four, 168, of which the wire takes 1448/1538 of 100.
+TEST_F(SocketConnectionsTest, HelperThreadsCarryMoreUntilTheWireLimits) {
+  Connect({.nthreads = 2});
+  EXPECT_NEAR(Goodput(64), 84e9, 0.02 * 84e9);
+}
+
+TEST_F(SocketConnectionsTest, FourThreadsFillTheWire) {
+  Connect({.nthreads = 4});
+  const double payload_share = 1'448.0 / 1'538;
+  EXPECT_NEAR(Goodput(128), 100e9 * payload_share, 0.02 * 100e9);
+}
+
+// Sockets without threads of their own carry no more.
+TEST_F(SocketConnectionsTest, MoreSocketsOfAThreadShareIt) {
+  Connect({.nthreads = 1, .nsocks_per_thread = 8});
+  EXPECT_NEAR(Goodput(64), 42e9, 0.02 * 42e9);
+}
+
+TEST_F(SocketConnectionsTest, TheRatesAreTheSettings) {
+  Connect({.receive_rate_bps = 10'000'000'000});
+  EXPECT_NEAR(Goodput(32), 10e9, 0.01 * 10e9);
+}
+
+// Tasks of 64 KiB at least: 100 KB are two of them, on the first two of eight sockets; the next
+// message goes on with the third.
+TEST_F(SocketConnectionsTest, TasksTakeTheSocketsInTurn) {
+  Connect({.nthreads = 2, .nsocks_per_thread = 4});
+  for (int i = 0; i < 2; ++i) {
+    sockets_->PostReceive(connection_);
+    sockets_->Post(connection_, 100'000, 0);
+  }
+  std::vector<bool> used;
+  // Thread 0 has copied 64 KiB of either message by now, and nothing is acknowledged yet.
+  At(kPsPerUs * 13, [&] {
+    for (const uint32_t stream : sockets_->StreamsOf(connection_)) {
+      used.push_back(rdma_->IsUnderWay(stream));
+    }
+  });
+  engine().Run();
+  EXPECT_EQ(used, (std::vector<bool>{true, true, true, true, false, false, false, false}));
+  EXPECT_THAT(told_.delivered, SizeIs(2));
+  // 4 B before each.
+  EXPECT_EQ(network().counters().delivered_bytes, 200'008u);
+}
+
+// A send is done when the kernel has it, which is long before it is there; a receiver that is not
+// ready leaves it in the kernel's buffers.
+TEST_F(SocketConnectionsTest, KernelsHoldWhatNobodyReceives) {
+  Connect({});
+  for (uint16_t i = 0; i < 10; ++i) sockets_->Post(connection_, kMessage, i);
+  At(10 * kPsPerMs, [this] {
+    EXPECT_THAT(told_.delivered, IsEmpty());
+    // Of 10 MiB, 3 MiB in the receive buffer and 4 MiB in the send buffer.
+    EXPECT_THAT(told_.sent, SizeIs(6));
+    for (int i = 0; i < 10; ++i) sockets_->PostReceive(connection_);
+  });
+  engine().Run();
+  EXPECT_THAT(told_.sent, SizeIs(10));
+  EXPECT_THAT(told_.labels, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  EXPECT_THAT(told_.delivered, Each(::testing::Gt(10 * kPsPerMs)));
+}
+
+TEST_F(SocketConnectionsTest, AMessageWithoutBytesIsItsSize) {
+  Connect({.nthreads = 2});
+  sockets_->PostReceive(connection_);
+  sockets_->Post(connection_, 0, 5);
+  engine().Run();
+  EXPECT_THAT(told_.labels, ::testing::ElementsAre(5));
+  EXPECT_EQ(network().counters().delivered_bytes, 4u);
+}
+
+}  // namespace
+}  // namespace railyard

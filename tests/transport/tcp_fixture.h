@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// gpu0 - nic0 - leaf - nic1 - gpu1 at 100 Gb/s, and TCP streams between them.
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/transport/congestion_controls.h"
+#include "simulator/transport/tcp_stream.h"
+#include "tests/transport/transport_fixture.h"
+
+namespace railyard::testing {
+
+class TcpFixture : public TransportFixture {
+ protected:
+  static constexpr int64_t kWireBytePs = 80;
+  static constexpr int64_t kWireDelayPs = 5'000'000;
+  static constexpr uint32_t kSegment = 1'448;  // MTU 1,500
+  static constexpr int64_t kSegmentPs = (kSegment + 90) * kWireBytePs;
+
+  void SetUp() override {
+    const DeviceId leaf = AddSwitch("leaf0");
+    for (int32_t server = 0; server < 2; ++server) {
+      const DeviceId gpu = AddInServer(DeviceKind::kGpu, server, 0);
+      const DeviceId nic = AddInServer(DeviceKind::kNic, server, 0);
+      graph_.AddCable(gpu, nic, {Tier::kHost, 500'000'000'000, 0, 1});
+      graph_.AddCable(nic, leaf, {Tier::kNicLeaf, 100'000'000'000, kWireDelayPs, 1});
+    }
+    out_ = Link("server0/nic0", "leaf0");
+    ack_out_ = Link("server1/nic0", "leaf0");
+  }
+
+  static NicSettings TcpNic() {
+    NicSettings nic;
+    nic.is_tcp = true;
+    nic.mtu_bytes = kSegment;
+    nic.ack_every_packets = 2;
+    nic.window_bytes = kTcpWindowBytes;
+    nic.congestion_control = CongestionControlNamed("CUBIC").value();
+    return nic;
+  }
+  // From a segment being read until its ACK is back, on idle links.
+  static int64_t RoundTripPs() {
+    const int64_t there_ps = (kSegment + 90) * (2 * 16 + 2 * kWireBytePs) + 2 * kWireDelayPs;
+    const int64_t back_ps = 90 * 2 * kWireBytePs + 2 * kWireDelayPs;
+    return there_ps - (kSegment + 90) * 16 + back_ps;  // the NIC answers
+  }
+
+  LinkId out_ = 0;
+  LinkId ack_out_ = 0;
+};
+
+}  // namespace railyard::testing
