@@ -26,7 +26,7 @@ class AttributesTest : public testing::StarFixture {
     bool operator==(const Outcome&) const = default;
   };
 
-  // Sixteen NICs send to one, and two GPUs over an NVSwitch to a third.
+  // Sixteen NICs send to one, and two GPUs over an NVSwitch and over a PCIe switch to a third.
   Outcome Run(const std::function<void(FabricNetwork&, Switch&)>& change) {
     graph_ = FabricGraph();
     nics_.clear();
@@ -37,6 +37,10 @@ class AttributesTest : public testing::StarFixture {
     for (int32_t i = 0; i < 3; ++i) {
       gpus.push_back(AddInServer(DeviceKind::kGpu, 0, i));
       graph_.AddCable(gpus.back(), nvswitch, {Tier::kNvlink, kRate, 100'000, 1});
+    }
+    const DeviceId pcie_switch = AddInServer(DeviceKind::kPcieSwitch, 0, 1);
+    for (const DeviceId gpu : gpus) {
+      graph_.AddCable(gpu, pcie_switch, {Tier::kHost, kRate, 100'000, 1});
     }
     BuildStar({});
     network().SetAttribute("TrajectoryHash", ns3::BooleanValue(true));
@@ -50,6 +54,8 @@ class AttributesTest : public testing::StarFixture {
       InjectMany(network().AddPath(
                      {*graph_.FindLink(gpus[i], nvswitch), *graph_.FindLink(nvswitch, gpus[2])}),
                  200, 1'000, 100 + static_cast<uint32_t>(i));
+      InjectMany(network().AddPath(graph_.HostPath(gpus[i], gpus[2])), 200, 1'000,
+                 200 + static_cast<uint32_t>(i));
     }
     engine().Run();
     network().CheckConservation();
@@ -109,6 +115,7 @@ TEST_F(AttributesTest, EveryAttributeOfTheNetworkChangesWhatItIsFor) {
   EXPECT_NE(RunWithNetwork("NetworkFlowControl", "CREDITS").hash, defaults.hash);
   EXPECT_NE(RunWithNetwork("NetworkFlowControl", "NONE").hash, defaults.hash);
   EXPECT_NE(RunWithNetwork("NvlinkCreditBytes", "4000").hash, defaults.hash);
+  EXPECT_NE(RunWithNetwork("PcieCreditBytes", "4000").hash, defaults.hash);
   EXPECT_NE(RunWithNetwork("PauseResponsePs", "100000").hash, defaults.hash);
   EXPECT_NE(RunWithNetwork("Seed", "2").hash, defaults.hash);
   EXPECT_NE(RunWithNetwork("TrajectoryHash", "false").hash, defaults.hash);

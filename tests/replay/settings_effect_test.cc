@@ -370,7 +370,8 @@ INSTANTIATE_TEST_SUITE_P(Scenarios, FormTest,
                          ::testing::Values(kAllReduce, kAllToAll, kFlap, kPaused, kLossy, kDcqcn,
                                            kLossySockets, IncastWith("hpcc {}"),
                                            kAcrossRails + "network { load_balancing: ADAPTIVE }\n",
-                                           Incast("network { network_flow_control: CREDITS }\n")),
+                                           Incast("network { network_flow_control: CREDITS }\n"),
+                                           OverPcie("ALL_REDUCE"), OverPcie("ALL_TO_ALL")),
                          [](const auto& scenario) { return std::to_string(scenario.index); });
 
 // Each counter of the transport is non-zero where what it counts happens.

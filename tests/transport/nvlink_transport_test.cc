@@ -365,7 +365,7 @@ TEST_F(NvlinkTransportTest, PacketSizeAndEfficiencyAreTheFabrics) {
 TEST_F(NvlinkTransportTest, GpusOfDifferentIslandsAndMessagesOfNothingOr4GiBAreProgramErrors) {
   AddInServer(DeviceKind::kGpu, 1, 0);
   Build();
-  EXPECT_DEATH(nvlink_->Open(7, 0, 1), "between GPUs of different islands");
+  EXPECT_DEATH(nvlink_->Open(7, 0, 1), "neither NVLink nor PCIe joins");
   const uint32_t flow = nvlink_->Open(7, 1, 2);
   EXPECT_DEATH(PostNvlink(flow, 0), "of no bytes");
   EXPECT_DEATH(PostNvlink(flow, uint64_t{1} << 32), "of 4 GiB or more");
