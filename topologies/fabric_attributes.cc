@@ -32,6 +32,11 @@ std::string DeviceAttribute(const FabricGraph& fabric, DeviceId id, std::string_
     return device.forwarding_latency_ps == 0 ? std::string()
                                              : fmt::format("{}ps", device.forwarding_latency_ps);
   }
+  if (name == "compute_capability") {
+    return device.compute_capability == 0 ? std::string()
+                                          : fmt::format("{}", device.compute_capability);
+  }
+  if (name == "peer_access") return device.peer_access ? "" : "false";
   if (device.kind == DeviceKind::kSwitch) return {};
   if (name == "server") return fmt::format("{}", device.server);
   SIM_CHECK(name == "local_index", std::string(name));

@@ -26,15 +26,17 @@ std::vector<BuiltNic> FabricBuilder::AddServers() {
 void FabricBuilder::AddServer(uint32_t server, const ServerSpec& spec,
                               std::vector<BuiltNic>& nics) {
   const auto add = [&](DeviceKind kind, const char* noun, uint32_t index, int64_t latency_ps) {
-    return fabric_.AddDevice({.name = fmt::format("server{}/{}{}", server, noun, index),
-                              .kind = kind,
-                              .server = static_cast<int32_t>(server),
-                              .local_index = static_cast<int32_t>(index),
-                              .forwarding_latency_ps = latency_ps,
-                              .coordinates = {}});
+    return AddPart(server, kind, noun, index, latency_ps);
   };
   std::vector<DeviceId> gpus;
-  for (uint32_t i = 0; i < spec.gpus; ++i) gpus.push_back(add(DeviceKind::kGpu, "gpu", i, 0));
+  for (uint32_t i = 0; i < spec.gpus; ++i) {
+    gpus.push_back(fabric_.AddDevice({.name = fmt::format("server{}/gpu{}", server, i),
+                                      .kind = DeviceKind::kGpu,
+                                      .server = static_cast<int32_t>(server),
+                                      .local_index = static_cast<int32_t>(i),
+                                      .compute_capability = spec.compute_capability,
+                                      .peer_access = spec.peer_access}));
+  }
   if (spec.layout != nullptr) {
     AddLaidOut(server, spec, gpus, nics);
     return;
@@ -59,6 +61,17 @@ void FabricBuilder::AddServer(uint32_t server, const ServerSpec& spec,
               .propagation_ps = spec.nvlink_delay_ps,
               .lanes = bundle.lanes});
   }
+  if (spec.pcie) {
+    const size_t first_nic = nics.size();
+    for (uint32_t i = 0; i < spec.nic_count(); ++i) {
+      nics.push_back({.device = add(DeviceKind::kNic, "nic", i, 0),
+                      .server = server,
+                      .index = i,
+                      .rate_bps = spec.nic_rate_bps});
+    }
+    AddPcie(server, spec, gpus, std::span(nics).subspan(first_nic));
+    return;
+  }
   const CableSpec host = {
       .tier = Tier::kHost, .rate_bps = spec.host_rate_bps, .propagation_ps = spec.host_delay_ps};
   const size_t first_nic = nics.size();
@@ -78,12 +91,7 @@ void FabricBuilder::AddLaidOut(uint32_t server, const ServerSpec& spec,
                                const std::vector<DeviceId>& gpus, std::vector<BuiltNic>& nics) {
   const ServerLayout& layout = *spec.layout;
   const auto add = [&](DeviceKind kind, const char* noun, uint32_t index, int64_t latency_ps) {
-    return fabric_.AddDevice({.name = fmt::format("server{}/{}{}", server, noun, index),
-                              .kind = kind,
-                              .server = static_cast<int32_t>(server),
-                              .local_index = static_cast<int32_t>(index),
-                              .forwarding_latency_ps = latency_ps,
-                              .coordinates = {}});
+    return AddPart(server, kind, noun, index, latency_ps);
   };
   std::vector<DeviceId> nvswitches;
   for (uint32_t i = 0; i < layout.nvswitches; ++i) {
@@ -108,6 +116,53 @@ void FabricBuilder::AddLaidOut(uint32_t server, const ServerSpec& spec,
         gpus[path.gpu], nics[first_nic + path.nic].device,
         {.tier = Tier::kHost, .rate_bps = path.rate_bps, .propagation_ps = spec.host_delay_ps});
   }
+  AddPcie(server, spec, gpus, std::span(nics).subspan(first_nic));
+}
+
+void FabricBuilder::AddPcie(uint32_t server, const ServerSpec& spec,
+                            const std::vector<DeviceId>& gpus, std::span<const BuiltNic> nics) {
+  std::vector<DeviceId> switches;
+  std::vector<DeviceId> bridges;
+  const auto device = [&](const ServerLayout::PcieDevice& named) {
+    switch (named.kind) {
+      case ServerLayout::PcieKind::kGpu:
+        return gpus[named.index];
+      case ServerLayout::PcieKind::kNic:
+        return nics[named.index].device;
+      case ServerLayout::PcieKind::kSwitch:
+        while (switches.size() <= named.index) {
+          switches.push_back(AddPart(server, DeviceKind::kPcieSwitch, "pcieswitch",
+                                     static_cast<uint32_t>(switches.size()),
+                                     spec.pcie_switch_latency_ps));
+        }
+        return switches[named.index];
+      case ServerLayout::PcieKind::kHostBridge:
+        while (bridges.size() <= named.index) {
+          bridges.push_back(AddPart(server, DeviceKind::kHostBridge, "hostbridge",
+                                    static_cast<uint32_t>(bridges.size()),
+                                    spec.host_bridge_latency_ps));
+        }
+        return bridges[named.index];
+    }
+    SIM_CHECK(false, "a PCIe device of no kind");
+    return gpus.front();
+  };
+  for (const ServerLayout::PcieLink& link : PcieLinksOf(spec)) {
+    const DeviceId from = device(link.from);
+    const DeviceId to = device(link.to);
+    AddCable(from, to,
+             {.tier = Tier::kHost, .rate_bps = link.rate_bps, .propagation_ps = link.delay_ps});
+  }
+}
+
+DeviceId FabricBuilder::AddPart(uint32_t server, DeviceKind kind, const char* noun, uint32_t index,
+                                int64_t latency_ps) {
+  return fabric_.AddDevice({.name = fmt::format("server{}/{}{}", server, noun, index),
+                            .kind = kind,
+                            .server = static_cast<int32_t>(server),
+                            .local_index = static_cast<int32_t>(index),
+                            .forwarding_latency_ps = latency_ps,
+                            .coordinates = {}});
 }
 
 DeviceId FabricBuilder::AddSwitch(std::string name, std::vector<uint16_t> coordinates) {

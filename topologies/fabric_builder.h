@@ -45,6 +45,11 @@ class FabricBuilder {
   // Of a ServerSpec with a layout, whose GPUs are there already.
   void AddLaidOut(uint32_t server, const ServerSpec& spec, const std::vector<DeviceId>& gpus,
                   std::vector<BuiltNic>& nics);
+  // The PCIe tree of a server that has one.
+  void AddPcie(uint32_t server, const ServerSpec& spec, const std::vector<DeviceId>& gpus,
+               std::span<const BuiltNic> nics);
+  DeviceId AddPart(uint32_t server, DeviceKind kind, const char* noun, uint32_t index,
+                   int64_t latency_ps);
   void AddCable(DeviceId a, DeviceId b, CableSpec cable);
 
   const NetworkSpec& network_;

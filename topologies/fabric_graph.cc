@@ -27,7 +27,8 @@ std::string_view TierName(Tier tier) {
 }
 
 std::string_view DeviceKindName(DeviceKind kind) {
-  static constexpr std::array<std::string_view, 4> kNames = {"GPU", "NVSWITCH", "NIC", "SWITCH"};
+  static constexpr std::array<std::string_view, 6> kNames = {
+      "GPU", "NVSWITCH", "NIC", "SWITCH", "PCIE_SWITCH", "HOST_BRIDGE"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -175,6 +176,67 @@ std::optional<DeviceId> FabricGraph::NicOfGpu(DeviceId gpu) const {
   for (const auto& edge : boost::make_iterator_range(boost::out_edges(gpu, *graph_))) {
     const auto neighbour = static_cast<DeviceId>(boost::target(edge, *graph_));
     if (device(neighbour).kind == DeviceKind::kNic) return neighbour;
+  }
+  std::vector<DeviceId> nearest;
+  size_t fewest_links = SIZE_MAX;
+  for (const DeviceId nic : nics) {
+    const size_t links = HostPath(gpu, nic).size();
+    if (links == 0 || links > fewest_links) continue;
+    if (links < fewest_links) nearest.clear();
+    fewest_links = links;
+    nearest.push_back(nic);
+  }
+  if (nearest.empty()) return std::nullopt;
+  return nearest[static_cast<size_t>(properties.local_index) % nearest.size()];
+}
+
+std::vector<std::pair<DeviceId, LinkId>> FabricGraph::HostReach(DeviceId from) const {
+  std::vector<std::pair<DeviceId, LinkId>> reached = {{from, 0}};
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const DeviceId at = reached[i].first;
+    const DeviceKind kind = device(at).kind;
+    if (i > 0 && kind != DeviceKind::kPcieSwitch && kind != DeviceKind::kHostBridge) continue;
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(at, *graph_))) {
+      const auto next = static_cast<DeviceId>(boost::target(edge, *graph_));
+      if ((*graph_)[edge].tier != Tier::kHost) continue;
+      const auto is_next = [next](const auto& other) { return other.first == next; };
+      if (std::none_of(reached.begin(), reached.end(), is_next)) {
+        reached.emplace_back(next, link_of_edge(edge));
+      }
+    }
+  }
+  return reached;
+}
+
+std::vector<LinkId> FabricGraph::HostPath(DeviceId from, DeviceId to) const {
+  if (from == to || device(from).server != device(to).server) return {};
+  if (const auto link_between = FindLink(from, to);
+      link_between && link(*link_between).tier == Tier::kHost) {
+    return {*link_between};
+  }
+  const std::vector<std::pair<DeviceId, LinkId>> reached = HostReach(from);
+  std::vector<LinkId> path;
+  for (DeviceId at = to; at != from; at = link_source(path.back())) {
+    const auto found = std::find_if(reached.begin(), reached.end(),
+                                    [at](const auto& other) { return other.first == at; });
+    if (found == reached.end()) return {};
+    path.push_back(found->second);
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+std::vector<DeviceId> FabricGraph::HostNeighbours(DeviceId from) const {
+  std::vector<DeviceId> neighbours;
+  for (const auto& [reached, over] : HostReach(from)) {
+    if (reached != from) neighbours.push_back(reached);
+  }
+  return neighbours;
+}
+
+std::optional<DeviceId> FabricGraph::HostBridgeOf(DeviceId id) const {
+  for (const auto& [reached, over] : HostReach(id)) {
+    if (device(reached).kind == DeviceKind::kHostBridge) return reached;
   }
   return std::nullopt;
 }

@@ -11,13 +11,15 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <boost/graph/adjacency_list.hpp>
 
 namespace railyard {
 
-enum class DeviceKind : uint8_t { kGpu, kNvSwitch, kNic, kSwitch };
+// A host bridge is a CPU socket's root complex with its memory.
+enum class DeviceKind : uint8_t { kGpu, kNvSwitch, kNic, kSwitch, kPcieSwitch, kHostBridge };
 
 // Where a link is in the fabric; given by the generator that makes it.
 enum class Tier : uint8_t {
@@ -32,17 +34,21 @@ enum class Tier : uint8_t {
 };
 inline constexpr int kTierCount = 8;
 std::string_view TierName(Tier tier);              // "NVLINK", "HOST", "NIC_LEAF", …
-std::string_view DeviceKindName(DeviceKind kind);  // "GPU", "NVSWITCH", "NIC", "SWITCH"
+std::string_view DeviceKindName(DeviceKind kind);  // "GPU", "NVSWITCH", "NIC", "SWITCH", …
 
 struct Device {
   std::string name;  // "server1/gpu3", "server1/nvswitch0", "server1/nic3", "leaf3", "spine0"
   DeviceKind kind = DeviceKind::kSwitch;
-  // Server and index within it, for GPU, NVSWITCH and NIC; -1 for switches outside servers.
+  // Server and index within it; -1 for switches outside servers.
   int32_t server = -1;
   int32_t local_index = -1;
   int64_t forwarding_latency_ps = 0;  // last bit in to first bit out, without queueing
   // Of a switch of a torus, HyperX or other coordinate network: its position; else empty.
   std::vector<uint16_t> coordinates{};
+  // Of a GPU: ten times its CUDA compute capability, e.g. 86; 0: not known.
+  uint32_t compute_capability = 0;
+  // Of a GPU: whether other devices may read and write its memory over PCIe.
+  bool peer_access = true;
 };
 
 // One direction of a cable.
@@ -119,7 +125,7 @@ struct CircuitSchedule {
   bool IsThere(uint32_t cable, uint32_t slot) const;
 };
 
-// Invariants: names are unique; every GPU, NVSwitch and NIC has (server, local_index), unique per
+// Invariants: names are unique; every device in a server has (server, local_index), unique per
 // kind; GPUs are numbered 0.. in the order of creation, which is rank order for a job that fills
 // the fabric. Every look-up takes constant time, or time in the smaller degree of the devices it
 // names. Movable, not copyable: edges are named by where they are stored.
@@ -150,8 +156,16 @@ class FabricGraph {
   // One more than the highest server number.
   uint32_t server_count() const { return static_cast<uint32_t>(server_nics_.size()); }
   // The NIC a GPU uses by default: of its own server, same local index modulo the server's NICs; if
-  // no HOST cable joins the two, the first NIC one does join; none if there is no such NIC.
+  // no HOST cable joins the two, the first NIC one does join, else of those nearest over PCIe that
+  // of its local index modulo their number; none if there is no such NIC.
   std::optional<DeviceId> NicOfGpu(DeviceId gpu) const;
+  // The way over HOST links and the PCIe switches and host bridges between them, the shortest and
+  // of those the first in the order of creation; empty if there is none, or from == to.
+  std::vector<LinkId> HostPath(DeviceId from, DeviceId to) const;
+  // What such ways lead to.
+  std::vector<DeviceId> HostNeighbours(DeviceId from) const;
+  // The host bridge nearest to a device over PCIe; none in servers without.
+  std::optional<DeviceId> HostBridgeOf(DeviceId device) const;
   // The links by which a NIC leaves for the network, one a port, in the order of its cables.
   std::vector<LinkId> WiresOfNic(DeviceId nic) const;
   // NVSwitches cabled to both GPUs, in order; empty if they share no island.
@@ -179,6 +193,8 @@ class FabricGraph {
   };
 
   void NameCable(uint32_t cable, uint32_t number_in_bundle);
+  // By device reached over PCIe from `from`, itself included, the nearest first: the last link.
+  std::vector<std::pair<DeviceId, LinkId>> HostReach(DeviceId from) const;
 
   // Behind a pointer because edge descriptors point into the graph and Boost's moves by copying.
   std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();

@@ -35,7 +35,8 @@ Cables CablesOf(const FabricGraph& fabric) {
 }
 
 const char* ShapeOf(DeviceKind kind) {
-  static constexpr std::array kShapes = {"box", "hexagon", "ellipse", "octagon"};
+  static constexpr std::array kShapes = {"box",     "hexagon", "ellipse",
+                                         "octagon", "diamond", "house"};
   return kShapes[static_cast<size_t>(kind)];
 }
 
@@ -48,9 +49,16 @@ const char* ColourOf(Tier tier) {
 
 // `name: value`, in quotes where the field is a text; nothing where the part has no value.
 std::string TextField(std::string_view name, const std::string& value) {
-  constexpr std::array<std::string_view, 8> kBare = {
-      "kind",  "server",  "local_index",        "tier",
-      "lanes", "routing", "deadlock_avoidance", "circuit_slots"};
+  constexpr std::array<std::string_view, 10> kBare = {"kind",
+                                                      "server",
+                                                      "local_index",
+                                                      "tier",
+                                                      "lanes",
+                                                      "routing",
+                                                      "deadlock_avoidance",
+                                                      "circuit_slots",
+                                                      "compute_capability",
+                                                      "peer_access"};
   if (value.empty()) return {};
   const bool is_bare = std::find(kBare.begin(), kBare.end(), name) != kBare.end();
   return is_bare ? fmt::format(" {}: {}", name, value) : fmt::format(" {}: \"{}\"", name, value);

@@ -60,8 +60,10 @@ class Reader {
     }
     if (diagnostics_.error_count() > errors_before) return std::nullopt;
     SortGpus();
+    layout_.compute_capability = gpus_.front().sm;
     AddNvlinks();
     ChooseNics();
+    if (layout_.nvlinks.empty() && gpus_.size() > 1) AddPcieTree();
     if (diagnostics_.error_count() > errors_before) return std::nullopt;
     return std::move(layout_);
   }
@@ -424,7 +426,7 @@ class Reader {
         best->index = static_cast<uint32_t>(layout_.nic_rates_bps.size());
         layout_.nic_rates_bps.push_back(best->rate_bps);
       }
-      if (best_key.first.kind == 2) {
+      if (best_key.first.kind == 2 && !layout_.nvlinks.empty()) {
         Warning(gpus_[i].line, fmt::format("GPU {} reaches its NIC {} over another CPU, whose link "
                                            "is taken to be no bottleneck",
                                            i, best->name));
@@ -440,6 +442,46 @@ class Reader {
       Warning(1, fmt::format("NICs that are nearest to no GPU are left out: {}",
                              fmt::join(unused, ", ")));
     }
+  }
+
+  // Of a server without NVLink, in place of the ways from GPUs to NICs: everything between them.
+  void AddPcieTree() {
+    using enum ServerLayout::PcieKind;
+    layout_.host_paths.clear();
+    std::map<uint32_t, ServerLayout::PcieDevice> inner;  // by node
+    const auto climb = [&](uint32_t node, ServerLayout::PcieDevice below) {
+      for (;;) {
+        const uint64_t rate_bps = std::min(nodes_[node].link_bps, kMaxLinkRateBps);
+        node = nodes_[node].parent;
+        const bool is_bridge = nodes_[node].parent == kNone;
+        uint32_t& count = is_bridge ? layout_.host_bridges : layout_.pcie_switches;
+        const auto [above, is_new] = inner.try_emplace(
+            node, ServerLayout::PcieDevice{is_bridge ? kHostBridge : kSwitch, count});
+        layout_.pcie_links.push_back({below, above->second, rate_bps, kPcieLinkDelayPs});
+        if (!is_new) return;
+        ++count;
+        if (is_bridge) return;
+        below = above->second;
+      }
+    };
+    for (uint32_t i = 0; i < gpus_.size(); ++i) climb(gpus_[i].node, {kGpu, i});
+    for (const Nic& nic : nics_) {
+      if (nic.users > 0) climb(nic.node, {kNic, nic.index});
+    }
+    for (uint32_t a = 0; a < layout_.host_bridges; ++a) {
+      for (uint32_t b = a + 1; b < layout_.host_bridges; ++b) {
+        layout_.pcie_links.push_back(
+            {{kHostBridge, a}, {kHostBridge, b}, kSocketLinkBps, kSocketLinkDelayPs});
+      }
+    }
+    if (layout_.host_bridges > 1) {
+      Warning(1, fmt::format("what joins the CPUs is taken for {} each way",
+                             FormatRate(kSocketLinkBps)));
+    }
+    Warning(
+        1,
+        "whether the driver lets GPUs access each other over PCIe is not in the file: taken for "
+        "yes (otherwise nccl { P2P_DISABLE: true })");
   }
 
   const std::string& path_;
@@ -476,6 +518,10 @@ class Writer {
     for (const DeviceId gpu : gpus_) {
       const auto nic = fabric_.NicOfGpu(gpu);
       if (!nic) return fmt::format("{} has no NIC", fabric_.device(gpu).name);
+      if (!fabric_.FindLink(gpu, *nic)) {
+        return fmt::format("{} meets its NIC over PCIe switches or host bridges",
+                           fabric_.device(gpu).name);
+      }
       if (is_written[*nic]) continue;
       is_written[*nic] = true;
       if (std::string why = WriteSwitch(*nic); !why.empty()) return why;
@@ -546,7 +592,8 @@ class Writer {
                          fabric_.device(gpu).name);
     }
     std::string nvlinks;
-    uint32_t sm = 90;
+    const uint32_t known_sm = fabric_.device(gpu).compute_capability;
+    uint32_t sm = known_sm == 0 ? 90 : known_sm;
     for (const auto& edge : boost::make_iterator_range(boost::out_edges(gpu, fabric_.graph()))) {
       const LinkProperties& nvlink = fabric_.graph()[edge];
       if (nvlink.tier != Tier::kNvlink) continue;
@@ -557,7 +604,7 @@ class Writer {
       if (rate == kLaneRates.rend() || !busid_.contains(peer)) {
         return fmt::format("no GPU has NVLinks of {}", FormatRate(nvlink.rate_bps / nvlink.lanes));
       }
-      sm = rate->sm;
+      if (known_sm == 0) sm = rate->sm;
       const bool is_gpu = fabric_.device(peer).kind == DeviceKind::kGpu;
       nvlinks += fmt::format("          <nvlink target=\"{}\" count=\"{}\" tclass=\"{}\"/>\n",
                              busid_.at(peer), nvlink.lanes, is_gpu ? "0x030200" : kNvSwitchClass);

@@ -502,7 +502,11 @@ class Nodes {
   std::string NumberNics() {
     std::vector<bool> has_nic(fabric_.device_count());
     for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
-      if (fabric_.device(id).kind != DeviceKind::kNic) continue;
+      const DeviceKind kind = fabric_.device(id).kind;
+      if (kind == DeviceKind::kPcieSwitch || kind == DeviceKind::kHostBridge) {
+        return fmt::format("{} is a {}", fabric_.device(id).name, DeviceKindName(kind));
+      }
+      if (kind != DeviceKind::kNic) continue;
       std::optional<DeviceId> gpu;
       for (const auto& edge : boost::make_iterator_range(boost::out_edges(id, fabric_.graph()))) {
         if (fabric_.graph()[edge].tier != Tier::kHost) continue;

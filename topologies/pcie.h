@@ -41,6 +41,12 @@ inline uint64_t PciePayloadBps(const PcieSpeed& speed, uint32_t lanes) {
   return speed.lane_bps * lanes;
 }
 
+// What dumps and bus scans do not say: of each link of a PCIe tree, and of what joins two sockets.
+// Sources: topologies/platforms/pcie-8x3090.textproto.
+inline constexpr int64_t kPcieLinkDelayPs = 150'000;
+inline constexpr uint64_t kSocketLinkBps = 358'400'000'000;
+inline constexpr int64_t kSocketLinkDelayPs = 70'000;
+
 inline constexpr uint64_t kPcieGen3X16Bps = 6'875'000'000ULL * 16;
 
 // The link_speed and link_width of exactly that payload rate; the wider, slower one where there are

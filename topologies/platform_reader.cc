@@ -18,6 +18,7 @@ namespace {
 // NVLinks of a GPU to one NVSwitch, and NVSwitches; far more than any server has.
 constexpr uint32_t kMaxLanes = 64;
 constexpr int kMaxNvSwitches = 64;
+constexpr uint32_t kMaxComputeCapability = 1'000;
 
 class PlatformReader {
  public:
@@ -40,11 +41,53 @@ class PlatformReader {
     } else {
       server.nvlink_lanes.clear();
     }
+    server.compute_capability = 0;
+    if (cursor.Has("compute_capability")) {
+      server.compute_capability =
+          Count(cursor.Child("compute_capability"), 0, kMaxComputeCapability);
+    }
+    if (cursor.Has("pcie")) Pcie(cursor.Child("pcie"));
     if (cursor.Has("calibration")) Calibration(cursor.Child("calibration"));
     return std::move(platform_);
   }
 
  private:
+  void Pcie(const ProtoCursor& cursor) {
+    ServerSpec& server = platform_.server;
+    ServerSpec::PcieTree& tree = server.pcie.emplace();
+    if (cursor.Has("sockets")) {
+      tree.sockets = Count(cursor.Child("sockets"), 1);
+    } else {
+      cursor.Missing(diagnostics_, "sockets", "a number of host bridges");
+    }
+    if (cursor.Has("switches_per_socket")) {
+      tree.switches_per_socket = Count(cursor.Child("switches_per_socket"), 1);
+    }
+    const auto is_used = [&](const char* field, bool is_there, const char* without) {
+      if (is_there && !cursor.Has(field)) cursor.Missing(diagnostics_, field, "a value");
+      if (is_there || !cursor.Has(field)) return is_there;
+      cursor.Error(diagnostics_, field, fmt::format("has no effect {}", without));
+      return false;
+    };
+    if (is_used("switch_latency", tree.switches_per_socket > 0, "without switches_per_socket")) {
+      ReadDelay(cursor, "switch_latency", server.pcie_switch_latency_ps);
+    }
+    if (is_used("bridge_latency", true, "")) {
+      ReadDelay(cursor, "bridge_latency", server.host_bridge_latency_ps);
+    }
+    if (is_used("socket_rate", tree.sockets > 1, "with one socket")) {
+      ReadRate(cursor, "socket_rate", tree.socket_rate_bps);
+    }
+    if (is_used("socket_delay", tree.sockets > 1, "with one socket")) {
+      ReadDelay(cursor, "socket_delay", tree.socket_delay_ps);
+    }
+    if (!cursor.Has("peer_access")) return;
+    const ProtoCursor flag = cursor.Child("peer_access");
+    CheckSource(flag);
+    if (!flag.Has("value")) flag.Missing(diagnostics_, "value", "true or false");
+    server.peer_access = flag.Flag("value", true);
+  }
+
   void Nvlink(const ProtoCursor& cursor) {
     ServerSpec& server = platform_.server;
     if (cursor.Has("mesh")) {
@@ -143,16 +186,20 @@ class PlatformReader {
     return value;
   }
 
-  uint32_t Count(const ProtoCursor& cursor, uint32_t default_value) {
+  uint32_t Count(const ProtoCursor& cursor, uint32_t default_value,
+                 uint32_t max = kMaxGpusPerServer) {
     CheckSource(cursor);
     if (!cursor.Has("value")) cursor.Missing(diagnostics_, "value", "a number");
-    return static_cast<uint32_t>(
-        cursor.Number(diagnostics_, "value", default_value, 1, kMaxGpusPerServer));
+    return static_cast<uint32_t>(cursor.Number(diagnostics_, "value", default_value, 1, max));
   }
 
   void Rate(const ProtoCursor& parent, const char* field, const char* in_servers,
             uint64_t& rate_bps) {
-    if (!IsGiven(parent, field, in_servers)) return;
+    if (IsGiven(parent, field, in_servers)) ReadRate(parent, field, rate_bps);
+  }
+
+  void ReadRate(const ProtoCursor& parent, const char* field, uint64_t& rate_bps) {
+    if (!parent.Has(field)) return;
     const ProtoCursor cursor = parent.Child(field);
     CheckSource(cursor);
     if (!cursor.Has("value")) cursor.Missing(diagnostics_, "value", kExpectedRate);
@@ -162,7 +209,11 @@ class PlatformReader {
 
   void Delay(const ProtoCursor& parent, const char* field, const char* in_servers,
              int64_t& delay_ps) {
-    if (!IsGiven(parent, field, in_servers)) return;
+    if (IsGiven(parent, field, in_servers)) ReadDelay(parent, field, delay_ps);
+  }
+
+  void ReadDelay(const ProtoCursor& parent, const char* field, int64_t& delay_ps) {
+    if (!parent.Has(field)) return;
     const ProtoCursor cursor = parent.Child(field);
     CheckSource(cursor);
     if (!cursor.Has("value")) cursor.Missing(diagnostics_, "value", kExpectedDuration);

@@ -202,8 +202,7 @@ Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy,
                           std::optional<uint32_t>* detour_hop) const {
   const auto ends = FindNics(from, to);
   if (!ends) return {};
-  Path path;
-  if (ends->first) path.push_back(*ends->first);
+  Path path = ends->first;
   DeviceId at = ends->from;
   if (const auto detour = DrawDetour(*ends, entropy)) {
     if (!Append(at, *detour, entropy, path)) return {};
@@ -211,7 +210,7 @@ Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy,
     if (detour_hop != nullptr) *detour_hop = static_cast<uint32_t>(path.size());
   }
   if (!Append(at, ends->to, entropy, path)) return {};
-  if (ends->last) path.push_back(*ends->last);
+  path.insert(path.end(), ends->last.begin(), ends->last.end());
   return path;
 }
 
@@ -220,8 +219,7 @@ Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy,
   SIM_CHECK(!IsValiant(graph_.routing), "a path between ports by way of a detour");
   const auto ends = FindNics(from, to);
   if (!ends || !ViewOf(ends->from).up[pins.first]) return {};
-  Path path;
-  if (ends->first) path.push_back(*ends->first);
+  Path path = ends->first;
   path.push_back(pins.first);
   if (pins.first != pins.last) {
     const DeviceId last_switch = graph_.link_source(pins.last);
@@ -229,7 +227,7 @@ Path EcmpRouting::Resolve(DeviceId from, DeviceId to, uint64_t entropy,
     if (!ViewOf(last_switch).up[pins.last]) return {};
     path.push_back(pins.last);
   }
-  if (ends->last) path.push_back(*ends->last);
+  path.insert(path.end(), ends->last.begin(), ends->last.end());
   return path;
 }
 
@@ -326,7 +324,7 @@ EcmpRouting::TableSize EcmpRouting::MeasureTables() const {
 
 std::optional<EcmpRouting::NicEnds> EcmpRouting::FindNics(DeviceId from, DeviceId to) const {
   if (from == to) return std::nullopt;
-  NicEnds ends = {.from = from, .to = to, .first = std::nullopt, .last = std::nullopt};
+  NicEnds ends = {.from = from, .to = to};
   for (const bool is_source : {true, false}) {
     const DeviceId device = is_source ? from : to;
     if (graph_.device(device).kind == DeviceKind::kNic) continue;
@@ -334,11 +332,13 @@ std::optional<EcmpRouting::NicEnds> EcmpRouting::FindNics(DeviceId from, DeviceI
               graph_.device(device).name + " is neither a GPU nor a NIC");
     const auto nic = graph_.NicOfGpu(device);
     if (!nic) return std::nullopt;
-    const auto host_link =
-        is_source ? graph_.FindLink(device, *nic) : graph_.FindLink(*nic, device);
-    if (!ViewOf(*nic).up[*host_link]) return std::nullopt;
+    Path host_path = is_source ? graph_.HostPath(device, *nic) : graph_.HostPath(*nic, device);
+    const std::vector<bool>& up = ViewOf(*nic).up;
+    if (!std::all_of(host_path.begin(), host_path.end(), [&](LinkId link) { return up[link]; })) {
+      return std::nullopt;
+    }
     (is_source ? ends.from : ends.to) = *nic;
-    (is_source ? ends.first : ends.last) = host_link;
+    (is_source ? ends.first : ends.last) = std::move(host_path);
   }
   return ends;
 }

@@ -57,8 +57,8 @@ class EcmpRouting {
 
   // From one GPU or NIC to another over NICs and switches (never through a GPU, an NVSwitch or a
   // third NIC), at each hop choosing among the equal-cost next links that are up by a hash of
-  // (seed, switch, entropy). A GPU uses NicOfGpu and the HOST link to it. Also empty if from == to.
-  // `detour_hop`, if asked for: the position of the first link behind Valiant's detour, if any.
+  // (seed, switch, entropy). A GPU uses NicOfGpu and the HOST links to it. Also empty if from ==
+  // to. `detour_hop`, if asked for: the position of the first link behind Valiant's detour, if any.
   Path Resolve(DeviceId from, DeviceId to, uint64_t entropy,
                std::optional<uint32_t>* detour_hop = nullptr) const;
   // The same between two ports, also empty where one of their cables is down. Precondition: not of
@@ -139,12 +139,12 @@ class EcmpRouting {
   struct NicEnds {
     DeviceId from = 0;
     DeviceId to = 0;
-    std::optional<LinkId> first;  // HOST link of a GPU to its NIC
-    std::optional<LinkId> last;   // HOST link of the other NIC to its GPU
+    Path first{};  // HOST links of a GPU to its NIC
+    Path last{};   // HOST links of the other NIC to its GPU
   };
 
   // The NICs that stand for the two ends, and the HOST links outside them; nullopt if there is no
-  // such NIC or its HOST link is down.
+  // such NIC or one of its HOST links is down.
   std::optional<NicEnds> FindNics(DeviceId from, DeviceId to) const;
   const View& ViewOf(DeviceId device) const;
   const View& ViewWith(const std::vector<LinkId>& changed) const;

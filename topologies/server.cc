@@ -7,10 +7,51 @@
 #include <fmt/format.h>
 
 namespace railyard {
+namespace {
+
+constexpr uint32_t kMaxSockets = 8;
+constexpr uint32_t kMaxSwitchesPerSocket = 16;
+
+}  // namespace
 
 uint64_t ServerSpec::cable_count() const {
-  if (layout != nullptr) return layout->nvlinks.size() + layout->host_paths.size();
-  return uint64_t{gpus} * nvlink_lanes.size() + nvlink_mesh.size() + std::max(gpus, nic_count());
+  const uint64_t pcie_cables = PcieLinksOf(*this).size();
+  if (layout != nullptr) return layout->nvlinks.size() + layout->host_paths.size() + pcie_cables;
+  const uint64_t host_cables = pcie ? pcie_cables : std::max(gpus, nic_count());
+  return uint64_t{gpus} * nvlink_lanes.size() + nvlink_mesh.size() + host_cables;
+}
+
+std::vector<ServerLayout::PcieLink> PcieLinksOf(const ServerSpec& server) {
+  using enum ServerLayout::PcieKind;
+  if (server.layout != nullptr) return server.layout->pcie_links;
+  std::vector<ServerLayout::PcieLink> links;
+  if (!server.pcie) return links;
+  const ServerSpec::PcieTree& tree = *server.pcie;
+  const uint32_t switches = tree.sockets * tree.switches_per_socket;
+  const auto add = [&](ServerLayout::PcieDevice from, ServerLayout::PcieDevice to) {
+    links.push_back({from, to, server.host_rate_bps, server.host_delay_ps});
+  };
+  for (uint32_t gpu = 0; gpu < server.gpus; ++gpu) {
+    const auto place = [&](uint32_t places) {
+      return static_cast<uint32_t>(uint64_t{gpu} * places / server.gpus);
+    };
+    add({kGpu, gpu}, switches > 0 ? ServerLayout::PcieDevice{kSwitch, place(switches)}
+                                  : ServerLayout::PcieDevice{kHostBridge, place(tree.sockets)});
+  }
+  for (uint32_t nic = 0; nic < server.nic_count(); ++nic) {
+    const uint64_t socket = uint64_t{nic} * tree.sockets / server.nic_count();
+    add({kNic, nic}, {kHostBridge, static_cast<uint32_t>(socket)});
+  }
+  for (uint32_t index = 0; index < switches; ++index) {
+    add({kSwitch, index}, {kHostBridge, index / tree.switches_per_socket});
+  }
+  for (uint32_t a = 0; a < tree.sockets; ++a) {
+    for (uint32_t b = a + 1; b < tree.sockets; ++b) {
+      links.push_back(
+          {{kHostBridge, a}, {kHostBridge, b}, tree.socket_rate_bps, tree.socket_delay_ps});
+    }
+  }
+  return links;
 }
 
 uint64_t ServerSpec::LanesOfGpu() const {
@@ -24,6 +65,8 @@ uint64_t ServerSpec::LanesOfGpu() const {
 ServerSpec ServerOf(ServerLayout layout) {
   ServerSpec server;
   server.gpus = layout.gpus;
+  server.compute_capability = layout.compute_capability;
+  server.peer_access = layout.peer_access;
   server.nics = static_cast<uint32_t>(layout.nic_rates_bps.size());
   if (!layout.nic_rates_bps.empty()) {
     server.nic_rate_bps =
@@ -74,6 +117,11 @@ void CheckNetwork(const NetworkSpec& network, SpecChecker& check) {
     check.Rate(field("nic_rate"), kind.nic_rate_bps);
     check.Rate(field("host_rate"), kind.host_rate_bps);
     check.Delay(field("host_delay"), kind.host_delay_ps);
+    if (kind.pcie) {
+      check.Count(field("pcie.sockets"), kind.pcie->sockets, 1, kMaxSockets);
+      check.Count(field("pcie.switches_per_socket"), kind.pcie->switches_per_socket, 0,
+                  kMaxSwitchesPerSocket);
+    }
     if (!kind.HasNvlink()) continue;
     check.Rate(field("nvlink_rate"), kind.nvlink_lane_rate_bps);
     check.Delay(field("nvlink_delay"), kind.nvlink_delay_ps);

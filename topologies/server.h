@@ -5,8 +5,12 @@
 //   gpu<i> ──HOST── nic<i mod N>                and, with more NICs than GPUs, nic<j> to gpu<j mod
 //   G>
 //
-// Left out: PCIe switches and CPU sockets (a GPU and its NIC share one, with no other traffic on
-// it).
+// or, with a PCIe tree,
+//
+//   gpu<i>, nic<j> ──HOST── pcieswitch0..P-1 ──HOST── hostbridge0..B-1 ──HOST── each other
+//
+// where GPUs also meet. Left out: in servers without such a tree, that a GPU and its NIC share a
+// PCIe switch with others.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +42,23 @@ struct ServerSpec {
   int64_t nvswitch_latency_ps = 100 * kPsPerNs;
 
   uint64_t host_rate_bps = 440'000'000'000;  // PCIe, after packet overhead, each way
-  int64_t host_delay_ps = 450 * kPsPerNs;    // PCIe and the DMA engine, one way
-  uint64_t nic_rate_bps = 400'000'000'000;   // of one port
+  int64_t host_delay_ps = 450 * kPsPerNs;  // PCIe and the DMA engine, one way; of a tree each link
+  // GPUs in order on the switches, or, where there are none, on the host bridges; NICs on the host
+  // bridges.
+  struct PcieTree {
+    uint32_t sockets = 1;  // each a host bridge, cabled to all others
+    uint32_t switches_per_socket = 0;
+    uint64_t socket_rate_bps = 0;  // of what joins two sockets, each way
+    int64_t socket_delay_ps = 0;
+    bool operator==(const PcieTree&) const = default;
+  };
+  std::optional<PcieTree> pcie{};
+  // Sources: topologies/platforms/pcie-8x3090.textproto.
+  int64_t pcie_switch_latency_ps = 105 * kPsPerNs;
+  int64_t host_bridge_latency_ps = 150 * kPsPerNs;
+  uint32_t compute_capability = 90;  // as Device has it
+  bool peer_access = true;
+  uint64_t nic_rate_bps = 400'000'000'000;  // of one port
 
   // What is cabled to what, where these numbers do not say it all; then `gpus`, `nics` and
   // `nic_rate_bps` (the highest) are its, and `nvlink_lanes` and `host_rate_bps` say nothing.
@@ -50,6 +69,9 @@ struct ServerSpec {
   uint64_t LanesOfGpu() const;   // NVLinks of the first GPU, in a server with all of them
   uint64_t cable_count() const;  // of one server, inside it
 };
+
+// The links of a server with a PCIe tree, GPUs' and NICs' first; none without.
+std::vector<ServerLayout::PcieLink> PcieLinksOf(const ServerSpec& server);
 
 // Servers laid out like this one.
 ServerSpec ServerOf(ServerLayout layout);

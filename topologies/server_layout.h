@@ -25,12 +25,32 @@ struct ServerLayout {
     auto operator<=>(const HostPath&) const = default;
   };
 
+  // A link of the tree of PCIe switches and host bridges, or between two host bridges.
+  enum class PcieKind : uint8_t { kGpu, kNic, kSwitch, kHostBridge };
+  struct PcieDevice {
+    PcieKind kind = PcieKind::kGpu;
+    uint32_t index = 0;
+    auto operator<=>(const PcieDevice&) const = default;
+  };
+  struct PcieLink {
+    PcieDevice from;
+    PcieDevice to;
+    uint64_t rate_bps = 0;  // after packet overhead
+    int64_t delay_ps = 0;
+    auto operator<=>(const PcieLink&) const = default;
+  };
+
   uint32_t gpus = 0;
+  uint32_t compute_capability = 0;  // as Device has it
+  bool peer_access = true;
   uint32_t nvswitches = 0;
   uint64_t nvlink_lane_rate_bps = 0;  // 0: no NVLink
   std::vector<NvlinkBundle> nvlinks{};
   std::vector<uint64_t> nic_rates_bps{};  // by NIC
-  std::vector<HostPath> host_paths{};     // one per GPU, by GPU
+  std::vector<HostPath> host_paths{};     // one per GPU, by GPU; or, in place of them:
+  uint32_t pcie_switches = 0;
+  uint32_t host_bridges = 0;
+  std::vector<PcieLink> pcie_links{};
 
   bool operator==(const ServerLayout&) const = default;
 };

@@ -150,6 +150,9 @@ ServerSpec SpecReader::ReadServers(const ProtoCursor& cursor) {
   if (cursor.Has("gpus")) spec.gpus = ReadNumber(cursor, "gpus", diagnostics_);
   if (cursor.Has("nics")) spec.nics = ReadNumber(cursor, "nics", diagnostics_);
   spec.nic_rate_bps = cursor.RateBps(diagnostics_, "nic_rate", spec.nic_rate_bps);
+  if (cursor.Has("compute_capability")) {
+    spec.compute_capability = ReadNumber(cursor, "compute_capability", diagnostics_);
+  }
   spec.host_rate_bps = cursor.RateBps(diagnostics_, "host_rate", spec.host_rate_bps);
   spec.host_delay_ps = cursor.DurationPs(diagnostics_, "host_delay", spec.host_delay_ps);
   ReadNvlink(cursor, spec);
@@ -204,8 +207,9 @@ void SpecReader::ReadNvlink(const ProtoCursor& cursor, ServerSpec& spec) {
 }
 
 ServerSpec SpecReader::ReadNcclTopology(const ProtoCursor& cursor) {
-  for (const char* field : {"platform", "gpus", "nics", "nic_rate", "host_rate", "host_delay",
-                            "nvlink_rate", "nvlink_delay", "nvswitch_latency"}) {
+  for (const char* field :
+       {"platform", "gpus", "nics", "nic_rate", "host_rate", "host_delay", "nvlink_rate",
+        "nvlink_delay", "nvswitch_latency", "compute_capability"}) {
     if (!cursor.Has(field)) continue;
     cursor.Error(diagnostics_, field,
                  "has no effect beside nccl_topology (expected one of the two)");

@@ -36,6 +36,10 @@ bool IsDeviceName(std::string_view name) {
          name.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
+bool IsOfPcie(DeviceKind kind) {
+  return kind != DeviceKind::kSwitch && kind != DeviceKind::kNvSwitch;
+}
+
 // What may stand at the two ends of a tier's links, in either order; empty if (a, b) may.
 std::string WhyNotJoined(Tier tier, DeviceKind a, DeviceKind b) {
   using enum DeviceKind;
@@ -50,11 +54,14 @@ std::string WhyNotJoined(Tier tier, DeviceKind a, DeviceKind b) {
     case Tier::kNvlink:
       return unless(are(kGpu, kNvSwitch) || are(kGpu, kGpu), "a GPU and an NVSWITCH or two GPUs");
     case Tier::kHost:
-      return unless(are(kGpu, kNic), "a GPU and a NIC");
+      return unless(IsOfPcie(a) && IsOfPcie(b) && !are(kGpu, kGpu) && !are(kNic, kNic),
+                    "a GPU and a NIC, or one of them or a PCIE_SWITCH or HOST_BRIDGE and a "
+                    "PCIE_SWITCH or HOST_BRIDGE");
     case Tier::kNicLeaf:
       return unless(are(kNic, kSwitch), "a NIC and a SWITCH");
     case Tier::kDirect:
-      return unless(a == b && a != kNvSwitch, "two GPUs, two NICs or two SWITCHes");
+      return unless(are(kGpu, kGpu) || are(kNic, kNic) || are(kSwitch, kSwitch),
+                    "two GPUs, two NICs or two SWITCHes");
     case Tier::kLeafSpine:
     case Tier::kSpineCore:
     case Tier::kLocal:
@@ -226,7 +233,7 @@ class TopologyReader {
     }
     if (proto.kind() == protos::TopologyDevice::KIND_UNSPECIFIED ||
         !protos::TopologyDevice::Kind_IsValid(proto.kind())) {
-      Missing(cursor, "kind", "GPU, NVSWITCH, NIC or SWITCH");
+      Missing(cursor, "kind", "GPU, NVSWITCH, NIC, SWITCH, PCIE_SWITCH or HOST_BRIDGE");
     } else {
       ReadKindAndPlace(cursor, proto, position, device);
     }
@@ -266,18 +273,24 @@ class TopologyReader {
                         int position, Device& device) {
     // The enumerations are in the same order, after UNSPECIFIED.
     device.kind = static_cast<DeviceKind>(proto.kind() - 1);
-    const bool forwards =
-        device.kind == DeviceKind::kSwitch || device.kind == DeviceKind::kNvSwitch;
+    const bool forwards = device.kind != DeviceKind::kGpu && device.kind != DeviceKind::kNic;
     if (!forwards && cursor.Has("forwarding_latency")) {
       Error(cursor, "forwarding_latency",
-            fmt::format("has no effect on a {} (expected only on a SWITCH or an NVSWITCH)",
+            fmt::format("has no effect on a {} (expected only on what forwards)",
                         DeviceKindName(device.kind)));
     }
+    for (const char* field : {"compute_capability", "peer_access"}) {
+      if (device.kind == DeviceKind::kGpu || !cursor.Has(field)) continue;
+      Error(cursor, field,
+            fmt::format("has no effect on a {} (expected only on a GPU)",
+                        DeviceKindName(device.kind)));
+    }
+    device.compute_capability = proto.compute_capability();
+    device.peer_access = cursor.Flag("peer_access", true);
     if (device.kind == DeviceKind::kSwitch) {
       for (const char* field : {"server", "local_index"}) {
         if (!cursor.Has(field)) continue;
-        Error(cursor, field,
-              "has no effect on a SWITCH (expected only on a GPU, an NVSWITCH or a NIC)");
+        Error(cursor, field, "has no effect on a SWITCH (expected only on a device in a server)");
       }
       return;
     }

@@ -84,6 +84,13 @@ std::string TopologyMessage::Set(Part part, const std::string& field, const std:
     reflection.SetEnum(&message, descriptor, value);
     return {};
   }
+  if (descriptor->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
+    if (text != "true" && text != "false") {
+      return fmt::format("{} {} is not true or false", field, Quote(text));
+    }
+    reflection.SetBool(&message, descriptor, text == "true");
+    return {};
+  }
   uint32_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || stop != text.data() + text.size()) {

@@ -24,6 +24,8 @@ enum class RingPattern {
   // Pairs of rings: the one enters by rail a and leaves by b, the other the reverse, and every
   // second node swaps them, so that each hop stays on a rail. crossNic 2.
   kPairs,
+  // In the order of the GPUs, whatever the NICs: without NVLink.
+  kInOrder,
 };
 
 // Graph search on NVSwitch: 12 rings of 20 GB/s on A100 and of 30 on H100, 16 of 45 on Blackwell,
@@ -33,6 +35,8 @@ uint32_t RingsOneNode(GpuGeneration generation) {
 }
 constexpr uint32_t kRingsNetwork = 8;  // eight NICs
 constexpr uint32_t kRingsOneGpuPerNode = 2;
+constexpr uint32_t kPcieRings = 1;
+constexpr uint32_t kPcieP2pChannels = 2;     // ncclTopoGetNchannels, of all but NVLink
 constexpr uint32_t kNvlinkP2pChannels = 36;  // ncclTopoGetNchannels: 2 x 18 NVLinks of an H100
 constexpr uint64_t kPerChannelNetBytesPerSecond = 14'000'000'000ULL;  // P2P_PER_CHANNEL_NET_BW
 constexpr uint64_t k200Gbps = 200'000'000'000ULL;
@@ -41,6 +45,12 @@ constexpr uint64_t k400Gbps = 400'000'000'000ULL;
 uint32_t MaxChannels(uint32_t version) {
   return version >= 22500 ? 64 : 32;
 }  // src/include/device.h
+
+// NCCL prints one ring, in the order of the GPUs, for 8 GPUs without NVLink or P2P
+// (github.com/NVIDIA/nccl-tests/issues/307) and for 4 of them (huggingface/accelerate issue 2183).
+bool IsOverPcie(const CommunicatorLayout& layout) {
+  return !layout.nvlink && layout.ranks.size() > layout.node_count();
+}
 
 struct RingPlan {
   uint32_t ring_count = 0;  // before duplication
@@ -84,6 +94,14 @@ RingPlan ChooseRings(const CommunicatorLayout& layout, const NcclSettings& setti
                      const std::vector<std::vector<uint32_t>>& nodes,
                      std::vector<std::string>& assumptions) {
   const uint32_t gpus = static_cast<uint32_t>(nodes.front().size());
+  if (IsOverPcie(layout)) {
+    if (nodes.size() > 1) {
+      assumptions.push_back(
+          "rings between servers without NVLink: one in the order of their GPUs, each of which "
+          "sends by its own NIC");
+    }
+    return {kPcieRings, RingPattern::kInOrder};
+  }
   if (nodes.size() == 1) {
     if (gpus != 4 && gpus != 8) {
       assumptions.push_back(
@@ -159,6 +177,11 @@ void AppendNode(const CommunicatorLayout& layout, const std::vector<uint32_t>& n
                 uint32_t node, uint32_t ring, RingPattern pattern, const NcclSettings& settings,
                 std::vector<uint32_t>& order, std::vector<uint32_t>& sending_nic) {
   const uint32_t gpus = static_cast<uint32_t>(node_ranks.size());
+  if (pattern == RingPattern::kInOrder) {
+    order.insert(order.end(), node_ranks.begin(), node_ranks.end());
+    sending_nic[order.back()] = layout.ranks[order.back()].local_index;
+    return;
+  }
   bool descending = true;
   uint32_t enter = ring;
   if (pattern == RingPattern::kPairs) {
@@ -192,7 +215,7 @@ void TakeStatedRings(const CommunicatorLayout& layout, const NcclSettings& setti
       const RankPlace& place = layout.ranks[ring[i]];
       const RankPlace& next = layout.ranks[ring[(i + 1) % rank_count]];
       sending_nic[ring[i]] = place.local_index;
-      if (next.node == place.node || !settings.UsesPxn()) continue;
+      if (next.node == place.node || !settings.UsesPxn() || !layout.nvlink) continue;
       size_t entry = i;
       const auto before = [&](size_t at) { return (at + rank_count - 1) % rank_count; };
       while (layout.ranks[ring[before(entry)]].node == place.node && before(entry) != i) {
@@ -250,6 +273,7 @@ uint32_t RemoteP2pChannels(const CommunicatorLayout& layout, const NcclSettings&
 
 // Two for each NVLink of the narrowest pair (ncclTopoGetNchannels).
 uint32_t LocalP2pChannels(const CommunicatorLayout& layout) {
+  if (!layout.nvlink) return kPcieP2pChannels;
   uint32_t channels = kNvlinkP2pChannels;
   for (const auto& of_gpu : layout.mesh_lanes) {
     for (const uint32_t lanes : of_gpu) {
@@ -344,9 +368,10 @@ CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclS
   RingPlan plan = is_mesh ? PlanMesh(channels.mesh_rings.size(), nodes.size(), channels.assumptions)
                           : ChooseRings(layout, settings, nodes, channels.assumptions);
   if (nodes.size() > 1 && !settings.unusable_nics.empty()) {
-    if (is_mesh) {
+    if (is_mesh || plan.pattern == RingPattern::kInOrder) {
       channels.assumptions.push_back(
-          "NICs that cannot be used: rings over NVLinks that join GPUs in pairs do not avoid them");
+          fmt::format("NICs that cannot be used: rings over {} do not avoid them",
+                      is_mesh ? "NVLinks that join GPUs in pairs" : "PCIe"));
     } else {
       AvoidNics(layout, settings, nodes, plan);
     }

@@ -18,11 +18,33 @@ struct ExplicitAlgorithm;
 enum class GpuGeneration : uint8_t { kVolta, kAmpere, kHopper, kBlackwell };
 inline constexpr int kGpuGenerationCount = 4;
 
+// How far two GPUs of a server are apart, by NCCL's names and in its order (src/graph/topo.h; those
+// between GPUs that are modelled).
+enum class PathType : uint8_t {
+  kLoc,  // the GPU itself
+  kNvl,  // NVLink
+  kPix,  // one PCIe switch
+  kPxb,  // several
+  kPhb,  // a host bridge
+  kSys,  // two of them
+};
+
+// A GPU's place among the PCIe switches and host bridges of its server, by their local indices; -1:
+// there is none.
+struct PciePlace {
+  int32_t host_bridge = -1;
+  int32_t first_switch = -1;  // that the GPU hangs on
+  int32_t last_switch = -1;   // that hangs on the host bridge
+  uint64_t link_bps = 0;      // of the GPU, payload
+  uint64_t uplink_bps = 0;    // of the last switch
+};
+
 // Where a communicator's ranks are: what NCCL's topology detection would find.
 struct RankPlace {
   uint32_t node = 0;         // nodes numbered in order of first appearance in rank order
   uint32_t local_index = 0;  // the GPU's index in its server, < gpus_per_server
   int32_t server = -1;       // of the fabric; -1: unknown
+  PciePlace pcie{};
 };
 // The NIC of a server's GPU.
 struct NicPlace {
@@ -42,8 +64,9 @@ struct CommunicatorLayout {
   uint32_t gpus_per_server = 8;           // of the platform, not of the communicator
   uint64_t nic_bps = 400'000'000'000ULL;  // of each GPU's NIC
   GpuGeneration generation = GpuGeneration::kHopper;
-  bool nvlink = true;    // joins the GPUs of a server; else PCIe
-  bool nvswitch = true;  // by switches that can add up and copy (NVLink SHARP), from Hopper on
+  bool nvlink = true;       // joins the GPUs of a server; else PCIe
+  bool peer_access = true;  // over PCIe
+  bool nvswitch = true;     // by switches that can add up and copy (NVLink SHARP), from Hopper on
   // Where NVLinks lead from GPU to GPU: how many from the a-th of the first node's GPUs that take
   // part, by local index, to the b-th. Empty: NVSwitches join them all, or nothing does.
   std::vector<std::vector<uint32_t>> mesh_lanes{};
@@ -68,6 +91,11 @@ struct NcclSettings {
   bool gpu_direct = true;
   uint64_t p2p_net_chunksize_bytes = 128u << 10;
   uint64_t p2p_nvl_chunksize_bytes = 512u << 10;
+  uint64_t p2p_pci_chunksize_bytes = 128u << 10;
+  // The farthest that GPUs access each other's memory (ncclTopoCheckP2p, src/graph/paths.cc).
+  // P2P_DISABLE: kLoc.
+  PathType p2p_level = PathType::kPxb;
+  bool shm_disable = false;
   bool nvls_enable = true;
   uint64_t nvls_chunksize_bytes = 128u << 10;
   uint32_t pat_enable = 2;      // 0: never; 1: wherever it can be; 2: where every node has one rank

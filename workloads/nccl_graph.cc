@@ -43,7 +43,8 @@ uint32_t FewestGpusPerNode(const CommunicatorLayout& layout) {
 
 }  // namespace
 
-TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_rings) {
+TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_rings,
+                               double pcie_ring_gb_per_s) {
   TunerPlatform platform;
   platform.generation = layout.generation;
   platform.nvlink = layout.nvlink;
@@ -54,8 +55,8 @@ TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_r
   // own output).
   const double nvls_gb_per_s = layout.generation == GpuGeneration::kBlackwell ? 80 : 40;
   if (layout.node_count() == 1) {
-    // PCIe between GPUs: one ring at the rate of a Gen4 x16 path (topo.h: 24 GB/s).
-    platform.ring = layout.nvlink ? RingsOfOneServer(layout.generation) : SearchedGraph{1, 24, 24};
+    platform.ring = layout.nvlink ? RingsOfOneServer(layout.generation)
+                                  : SearchedGraph{1, pcie_ring_gb_per_s, pcie_ring_gb_per_s};
     // On a mesh every ring has an NVLink to itself (topo.h: 20 GB/s on SM70 and SM80).
     if (mesh_rings > 0) platform.ring = {mesh_rings, kMeshLinkGbPerS, kMeshLinkGbPerS};
     platform.tree = platform.ring;
@@ -64,6 +65,12 @@ TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_r
     return platform;
   }
   const double nic_gb_per_s = NicGbPerS(layout);
+  if (pcie_ring_gb_per_s > 0) {
+    platform.ring = {1, pcie_ring_gb_per_s, std::min(pcie_ring_gb_per_s, nic_gb_per_s)};
+    platform.tree = platform.ring;
+    platform.same_rings = true;
+    return platform;
+  }
   if (gpus == 1) {
     platform.ring = {2, nic_gb_per_s / 2, nic_gb_per_s / 2};
     platform.same_rings = true;

@@ -10,7 +10,8 @@
 namespace railyard {
 
 // Precondition: at least two ranks. `mesh_rings`: how many there are where NVLinks lead from GPU to
-// GPU, else 0.
-TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_rings = 0);
+// GPU, else 0; `pcie_ring_gb_per_s`: of the ring within a server where there is no NVLink, else 0.
+TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_rings = 0,
+                               double pcie_ring_gb_per_s = 0);
 
 }  // namespace railyard

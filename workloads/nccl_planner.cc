@@ -191,10 +191,33 @@ uint64_t NvlsTreeChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads
   return chunk_bytes;
 }
 
+// Without NVLink where P2P_LEVEL leaves it unused.
+CommunicatorLayout AsUsed(CommunicatorLayout layout, const NcclSettings& settings) {
+  if (settings.p2p_level >= PathType::kNvl || layout.ranks.size() <= layout.node_count()) {
+    return layout;
+  }
+  layout.nvlink = false;
+  layout.nvswitch = false;
+  layout.mesh_lanes.clear();
+  return layout;
+}
+
+// Of the node where it is slowest; 0 where GPUs have no place in PCIe's tree.
+double SlowestPcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& settings) {
+  double slowest = 0;
+  for (const std::vector<uint32_t>& ranks : RanksByNode(layout)) {
+    const auto has_place = [&](uint32_t rank) { return layout.ranks[rank].pcie.host_bridge >= 0; };
+    if (ranks.size() < 2 || !std::all_of(ranks.begin(), ranks.end(), has_place)) continue;
+    const double gb_per_s = PcieRingGbPerS(layout, settings, ranks);
+    slowest = slowest == 0 ? gb_per_s : std::min(slowest, gb_per_s);
+  }
+  return slowest;
+}
+
 }  // namespace
 
 NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
-    : layout_(std::move(layout)),
+    : layout_(AsUsed(std::move(layout), settings)),
       settings_(settings),
       channels_(BuildChannels(layout_, settings_)),
       rings_(std::make_shared<RingTable>(channels_.rings)),
@@ -212,7 +235,8 @@ NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
           ? BuildTrees(layout_, channels_.graph_channel_count, channel_count, channels_.mesh_rings)
           : StatedTrees(layout_, channel_count));
   TunerPlatform platform =
-      SearchedPlatform(layout_, static_cast<uint32_t>(channels_.mesh_rings.size()));
+      SearchedPlatform(layout_, static_cast<uint32_t>(channels_.mesh_rings.size()),
+                       layout_.nvlink ? 0 : SlowestPcieRingGbPerS(layout_, settings_));
   if (HasCollnet()) {
     platform.collnet = platform.tree;  // assumed: the search is for the same paths to the same NICs
     chains_ = std::make_shared<TreeTable>(
@@ -513,14 +537,19 @@ ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t t
                                      ConnectionUse use) const {
   const RankPlace& source = layout_.ranks[from];
   const RankPlace& target = layout_.ranks[to];
-  if (use == ConnectionUse::kNetworkSum) return {true, source.local_index};
-  if (source.node == target.node) return {false, source.local_index};
+  if (use == ConnectionUse::kNetworkSum)
+    return {.network = true, .sending_local_index = source.local_index};
+  if (source.node == target.node) {
+    return {.network = false,
+            .sending_local_index = source.local_index,
+            .over_host_memory = TransportBetween(from, to) == LocalTransport::kSharedMemory};
+  }
   switch (use) {
     case ConnectionUse::kRing:
-      return {true, channels_.sending_nic[channel][from]};
+      return {.network = true, .sending_local_index = channels_.sending_nic[channel][from]};
     case ConnectionUse::kTree:
     case ConnectionUse::kExchange:
-      return {true, source.local_index};
+      return {.network = true, .sending_local_index = source.local_index};
     case ConnectionUse::kSwitchOperand:
     case ConnectionUse::kSwitchResult:
       SIM_CHECK(false, "NVSwitches join the GPUs of one server");
@@ -529,9 +558,9 @@ ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t t
     case ConnectionUse::kPointToPoint:
       break;
   }
-  const bool relay = settings_.UsesPxn() &&
+  const bool relay = settings_.UsesPxn() && layout_.nvlink &&
                      gpu_taken_[size_t{source.node} * layout_.gpus_per_server + target.local_index];
-  return {true, relay ? target.local_index : source.local_index};
+  return {.network = true, .sending_local_index = relay ? target.local_index : source.local_index};
 }
 
 }  // namespace railyard

@@ -14,6 +14,7 @@
 #include "workloads/nccl_tuner.h"
 #include "workloads/nvls_schedule.h"
 #include "workloads/p2p_order.h"
+#include "workloads/pcie_paths.h"
 #include "workloads/replayable.h"
 #include "workloads/ring_schedule.h"
 #include "workloads/schedule.h"
@@ -23,10 +24,11 @@ namespace railyard {
 
 // How the data of a connection gets from one rank to another.
 struct ConnectionRoute {
-  bool network = false;  // else NVLink inside the server
+  bool network = false;  // else inside the server, over NVLink or PCIe
   // PXN: local index of the GPU of the sender's server whose NIC injects; equals the sender's own
   // where there is no relay.
   uint32_t sending_local_index = 0;
+  bool over_host_memory = false;  // inside the server: SHM
 };
 
 // The plans of one communicator. Send/Recv use Simple, as NCCL does on networks by default; its LL
@@ -59,6 +61,10 @@ class NcclPlanner {
   // local copies: no steps.
   std::shared_ptr<const CollectiveSchedule> PlanP2p(uint32_t rank, const P2pCall* calls,
                                                     uint32_t call_count) const;
+  // By what two ranks of a node talk.
+  LocalTransport TransportBetween(uint32_t from, uint32_t to) const {
+    return LocalTransportOf(layout_, settings_, from, to);
+  }
   // Precondition: a connection of that use, e.g. for a ring one to the next rank.
   ConnectionRoute RouteOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) const;
 

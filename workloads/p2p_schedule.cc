@@ -69,9 +69,10 @@ PartRule PartRuleOf(const CommunicatorLayout& layout, const NcclSettings& settin
                     const CommunicatorChannels& channels) {
   PartRule rule;
   rule.many_nodes = layout.node_count() > 1;
-  rule.step_bytes = std::min(
-      rule.many_nodes ? settings.p2p_net_chunksize_bytes : settings.p2p_nvl_chunksize_bytes,
-      settings.buffsize_bytes / kSteps);
+  rule.step_bytes = std::min(rule.many_nodes ? settings.p2p_net_chunksize_bytes
+                             : layout.nvlink ? settings.p2p_nvl_chunksize_bytes
+                                             : settings.p2p_pci_chunksize_bytes,
+                             settings.buffsize_bytes / kSteps);
   rule.parts_max = channels.p2p_channels_per_peer;
   rule.parts_first = rule.parts_max;
   while (rule.parts_first > 1 &&

@@ -81,15 +81,18 @@ class StateArchive {
       time_ps = ahead_ps > 0 ? now_ps_ + ahead_ps : (time_ps < now_ps_ ? time_ps : now_ps_);
     }
   }
-  // What only results read. Modulo 2^bits where it is narrower.
+  // What only results read. What is narrower than a place takes its upper bits, so that differences
+  // are modulo its own width.
   template <std::integral T>
   void Count(T& count) {
+    constexpr int kUnused = 64 - 8 * static_cast<int>(sizeof(T));
     if (mode_ == Mode::kTake) {
-      counts_.push_back(static_cast<uint64_t>(count));
+      counts_.push_back(static_cast<uint64_t>(count) << kUnused);
     } else if (mode_ == Mode::kAdd) {
       const uint32_t place = place_++;
       if (next_ < changes_->size() && (*changes_)[next_].first == place) {
-        count = static_cast<T>(static_cast<uint64_t>(count) + (*changes_)[next_++].second);
+        const uint64_t change = (*changes_)[next_++].second >> kUnused;
+        count = static_cast<T>(static_cast<uint64_t>(count) + change);
       }
     }
   }

@@ -67,10 +67,11 @@ void FabricNetwork::ConfigureLink(LinkId id) {
   link.delay_ps = properties.propagation_ps;
   if (target.kind == DeviceKind::kGpu) {
     link.arrival = Link::Arrival::kGpu;
-  } else if (target.kind == DeviceKind::kNic && source.kind != DeviceKind::kGpu) {
+  } else if (target.kind == DeviceKind::kNic && properties.tier != Tier::kHost) {
     link.arrival = Link::Arrival::kNic;
   } else {
-    link.arrival = Link::Arrival::kForward;
+    link.arrival = target.kind == DeviceKind::kHostBridge ? Link::Arrival::kHostBridge
+                                                          : Link::Arrival::kForward;
     link.delay_ps += target.forwarding_latency_ps;
   }
   if (load_balancing_ != LoadBalancing::kEcmp && target.kind == DeviceKind::kSwitch) {
@@ -105,6 +106,8 @@ void FabricNetwork::ConfigureLink(LinkId id) {
     // Takes all that comes.
   } else if (properties.tier == Tier::kNvlink) {
     credit_bytes = uint64_t{nvlink_credit_bytes_} * properties.lanes;
+  } else if (target.kind == DeviceKind::kPcieSwitch || target.kind == DeviceKind::kHostBridge) {
+    credit_bytes = pcie_credit_bytes_;
   } else if (IsNetwork(properties.tier) && network_flow_control_ == FlowControl::kCredits) {
     credit_bytes = credit_bytes_;
   } else if (IsNetwork(properties.tier)) {

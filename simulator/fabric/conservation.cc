@@ -53,7 +53,10 @@ void FabricNetwork::CheckConservation() const {
   }
   for (DeviceId id = 0; id < graph_->device_count(); ++id) {
     const DeviceKind kind = graph_->device(id).kind;
-    if (kind != DeviceKind::kSwitch && kind != DeviceKind::kNvSwitch) continue;
+    if (kind != DeviceKind::kSwitch && kind != DeviceKind::kNvSwitch &&
+        kind != DeviceKind::kPcieSwitch) {
+      continue;
+    }
     const uint64_t dropped = buffers_[buffer_of_device_[id]].dropped_packets;
     SIM_CHECK(arrived[id] + made[id] == sent[id] + static_cast<uint32_t>(dropped),
               fmt::format("packets at {}: {} came, {} (modulo 2^32) were made, {} were sent on, {} "

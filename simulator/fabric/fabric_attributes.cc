@@ -77,6 +77,14 @@ ns3::TypeId FabricNetwork::GetTypeId() {
               ns3::UintegerValue(64 << 10),
               ns3::MakeUintegerAccessor(&FabricNetwork::nvlink_credit_bytes_),
               ns3::MakeUintegerChecker<uint32_t>(0, kBytesMax / 64))
+          .AddAttribute(
+              "PcieCreditBytes",
+              "Receive buffer behind each link to a PCIe switch or host bridge, in bytes; 0: no "
+              "limit. Default, assumed: 27.5 GB/s times 2.4 us, above the round trip between two "
+              "of them; vendors do not publish it.",
+              ns3::UintegerValue(64 << 10),
+              ns3::MakeUintegerAccessor(&FabricNetwork::pcie_credit_bytes_),
+              ns3::MakeUintegerChecker<uint32_t>(0, kBytesMax))
           .AddAttribute("PauseResponsePs",
                         "From a pause frame's last bit to no further packet being started, in ps. "
                         "Default: the 614.4 ns that IEEE 802.1Q-2018, 36.1.3.3 allows.",

@@ -255,8 +255,18 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
       ArriveAtCombiningSwitch(index);
       break;
     case Link::Arrival::kGpu:
-      sink_->OnPacketAtGpu(index);
+      sink_->OnPacketInMemory(index);
       break;
+    case Link::Arrival::kHostBridge: {
+      if (packet.hop < packet.hop_count) {
+        Forward(index);
+        break;
+      }
+      const uint32_t credit_bytes = CreditBytesOf(packet);
+      sink_->OnPacketInMemory(index);
+      if (credit_bytes != 0) ReturnCredit(id, credit_bytes);
+      break;
+    }
     case Link::Arrival::kNic: {
       const uint32_t credit_bytes = CreditBytesOf(packet);
       was_sent_on_ = false;
@@ -311,11 +321,10 @@ void FabricNetwork::SetRouting(const EcmpRouting& routing) {
 bool FabricNetwork::ChooseNextLink(uint32_t index) {
   Packet& packet = packets_[index];
   if (packet.kind != PacketKind::kRdmaWrite) return true;
-  // The path ends with the link from the NIC to its GPU.
-  const LinkId last = paths_[packet.path + packet.hop_count - 1u];
-  const uint32_t hops = packet.hop_count - packet.hop - 2u;
-  const LinkId next = load_balancer_.Choose(
-      graph_->link_target(packet.link), graph_->link_source(last), hops, packet, engine_->NowPs());
+  const uint32_t to_nic = LinksToNic({packet.path, packet.hop_count});
+  const DeviceId nic = graph_->link_source(paths_[packet.path + to_nic]);
+  const LinkId next = load_balancer_.Choose(graph_->link_target(packet.link), nic,
+                                            to_nic - packet.hop - 1u, packet, engine_->NowPs());
   if (next == LoadBalancer::kNoLink) {
     Lose(index, DropReason::kNoRoute);
     return false;
@@ -332,6 +341,12 @@ void FabricNetwork::Drop(uint32_t index, DropReason reason, LinkId link) {
   packet_dropped_({engine_->NowPs(), &packet, reason, link});
   sink_->OnPacketDropped(index, reason, link);
   FreePacket(index);
+}
+
+uint32_t FabricNetwork::LinksToNic(PathRef path) const {
+  uint32_t links = path.hop_count;
+  while (links > 0 && graph_->link(LinkOfPath(path, links - 1)).tier == Tier::kHost) --links;
+  return links;
 }
 
 int64_t FabricNetwork::PathLatencyPs(PathRef path, uint32_t wire_bytes) const {

@@ -65,8 +65,8 @@ class PacketSink {
   virtual ~PacketSink() = default;
   // At a NIC, from the wire.
   virtual void OnPacketAtNic(uint32_t packet) = 0;
-  // In a GPU's memory, at the end of its path.
-  virtual void OnPacketAtGpu(uint32_t packet) = 0;
+  // In a GPU's or a host's memory, at the end of its path.
+  virtual void OnPacketInMemory(uint32_t packet) = 0;
   virtual void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) = 0;
   // A link out of a NIC or GPU that was held (FabricNetwork::IsHeld) is so no more.
   virtual void OnLinkReleased(LinkId /*link*/) {}
@@ -241,6 +241,8 @@ class FabricNetwork : public ns3::Object {
   // Sum of propagation and forwarding latency along a path, and of the serialisation of one packet
   // at each hop.
   int64_t PathLatencyPs(PathRef path, uint32_t wire_bytes) const;
+  // Of a path to a GPU's memory: how many of its links lead to the NIC there.
+  uint32_t LinksToNic(PathRef path) const;
 
   // A link loses each packet for which `is_lost` answers true, asked as its last bit arrives
   // (BIT_ERROR).
@@ -562,6 +564,7 @@ class FabricNetwork : public ns3::Object {
   FlowControl network_flow_control_ = FlowControl::kPfc;
   uint32_t credit_bytes_ = 0;
   uint32_t nvlink_credit_bytes_ = 0;
+  uint32_t pcie_credit_bytes_ = 0;
   int64_t pause_response_ps_ = 0;
   int64_t storm_threshold_ps_ = 0;
   uint64_t seed_ = 0;

@@ -11,7 +11,13 @@ namespace railyard {
 // cache line. What is rarely asked for lies in other arrays.
 struct alignas(64) LinkRecord {
   // Who takes what arrives.
-  enum class Arrival : uint8_t { kForward, kNic, kGpu, kCombining };
+  enum class Arrival : uint8_t {
+    kForward,
+    kNic,
+    kGpu,
+    kCombining,
+    kHostBridge,  // its memory, where the path ends there; else kForward
+  };
 
   // Bits of send_flags: sending is more than timing a packet.
   static constexpr uint8_t kGeneralForm = 1;
@@ -40,8 +46,8 @@ struct alignas(64) LinkRecord {
   uint32_t mark_above = UINT32_MAX;    // a backlog above so many kMarkUnitPs may be marked
   uint16_t usual_wire_bytes = 0;
   uint8_t send_flags = 0;
-  uint8_t arrival_flags : 6 = 0;
-  Arrival arrival : 2 = Arrival::kForward;
+  uint8_t arrival_flags : 5 = 0;
+  Arrival arrival : 3 = Arrival::kForward;
 };
 static_assert(sizeof(LinkRecord) == 64);
 

@@ -7,12 +7,14 @@
 
 namespace railyard {
 
-// NVLink's come first, data in a row.
+// Those inside servers come first, data in a row.
 enum class PacketKind : uint8_t {
   kNvlinkReadRequest,  // asks the GPUs of a group for their operands
+  kHostReadRequest,    // asks a host's memory for what a GPU loads
+  kHostRead,           // that
   kNvlinkOperand,      // of a GPU to be combined in an NVSwitch; what leaves it is the result
   kNvlinkMulticast,    // a GPU's stores into all memories of a group
-  kNvlinkWrite,        // stores of a GPU into another GPU's memory
+  kNvlinkWrite,        // stores of a GPU into another GPU's or a host's memory, over PCIe too
   kAggregateOperand,   // of a NIC, to be combined in the switches of an aggregation tree
   kAggregateResult,    // what the root of that tree has of them, down to every NIC
   kRdmaWrite,          // RoCE v2 data; the last packet of a message carries the immediate
@@ -22,12 +24,12 @@ enum class PacketKind : uint8_t {
   kCnp,             // congestion notification (RoCE v2 annex A17)
   kUnreliableSend,  // of an unreliable connection: an immediate that nobody acknowledges
 };
-inline constexpr bool IsNvlink(PacketKind kind) { return kind <= PacketKind::kNvlinkWrite; }
+inline constexpr bool IsInServer(PacketKind kind) { return kind <= PacketKind::kNvlinkWrite; }
 inline constexpr bool IsAggregate(PacketKind kind) {
   return kind == PacketKind::kAggregateOperand || kind == PacketKind::kAggregateResult;
 }
 inline constexpr bool IsData(PacketKind kind) {
-  return kind >= PacketKind::kNvlinkOperand && kind <= PacketKind::kRdmaWrite;
+  return kind >= PacketKind::kHostRead && kind <= PacketKind::kRdmaWrite;
 }
 
 // A port serves control before data, without cutting off what it is sending. Data may be divided
@@ -75,6 +77,7 @@ struct alignas(64) Packet {
   uint8_t flags = 0;
   uint16_t echo = 0;  // ACK: packets that came in marked since the last one
   uint16_t tag = 0;   // NVLink groups: which of its GPUs a copy is for; an operand's message slot.
+                      // A host read's request: the bytes it is for.
                       // On the network: the lossless class it is in
 };
 static_assert(sizeof(Packet) == 64);

@@ -10,18 +10,16 @@ BoundModel::BoundModel(const FabricGraph& graph, const NicSettings& nic)
       mtu_bytes_(nic.mtu_bytes),
       header_bytes_(nic.HeaderBytes()),
       ends_(graph.gpus().size()),
-      nvlink_load_(graph.gpus().size()),
+      local_load_(graph.gpus().size()),
       nic_load_(graph.device_count()),
       nic_bps_(graph.device_count()) {
   for (uint32_t gpu = 0; gpu < ends_.size(); ++gpu) {
     Ends& ends = ends_[gpu];
-    ends.nvlink_latency_ps = kNeverPs;
-    for (const auto edge :
-         boost::make_iterator_range(boost::out_edges(graph.gpus()[gpu], graph.graph()))) {
-      const LinkProperties& link = graph.graph()[edge];
-      if (link.tier != Tier::kNvlink) continue;
-      ends.nvlink_bps += link.rate_bps;
-      ends.nvlink_latency_ps = std::min(ends.nvlink_latency_ps, link.propagation_ps);
+    AddLocalLinks(Tier::kNvlink, gpu);
+    ends.efficiency_per_mille = graph.nvlink.efficiency_per_mille;
+    if (ends.local_bps == 0) {
+      AddLocalLinks(Tier::kHost, gpu);
+      ends.efficiency_per_mille = 1000;
     }
     const auto nic_device = graph.NicOfGpu(graph.gpus()[gpu]);
     if (!nic_device) continue;
@@ -43,9 +41,21 @@ BoundModel::BoundModel(const FabricGraph& graph, const NicSettings& nic)
   }
 }
 
-void BoundModel::AddNvlink(uint32_t from_gpu, uint32_t to_gpu, uint64_t bytes) {
-  nvlink_load_[from_gpu].out_bytes += bytes;
-  nvlink_load_[to_gpu].in_bytes += bytes;
+void BoundModel::AddLocalLinks(Tier tier, uint32_t gpu) {
+  Ends& ends = ends_[gpu];
+  ends.local_latency_ps = kNeverPs;
+  for (const auto edge :
+       boost::make_iterator_range(boost::out_edges(graph_.gpus()[gpu], graph_.graph()))) {
+    const LinkProperties& link = graph_.graph()[edge];
+    if (link.tier != tier) continue;
+    ends.local_bps += link.rate_bps;
+    ends.local_latency_ps = std::min(ends.local_latency_ps, link.propagation_ps);
+  }
+}
+
+void BoundModel::AddLocal(uint32_t from_gpu, uint32_t to_gpu, uint64_t bytes) {
+  local_load_[from_gpu].out_bytes += bytes;
+  local_load_[to_gpu].in_bytes += bytes;
   touched_gpus_.push_back(from_gpu);
   touched_gpus_.push_back(to_gpu);
 }
@@ -53,18 +63,18 @@ void BoundModel::AddNvlink(uint32_t from_gpu, uint32_t to_gpu, uint64_t bytes) {
 void BoundModel::Add(bool network, uint32_t from_gpu, uint32_t to_gpu, uint32_t injecting_gpu,
                      uint64_t bytes) {
   if (bytes == 0 || (!network && from_gpu == to_gpu)) return;
-  const auto nvlink_latency_ps = [this](uint32_t a, uint32_t b) {
-    return ends_[a].nvlink_latency_ps + ends_[b].nvlink_latency_ps;
+  const auto local_latency_ps = [this](uint32_t a, uint32_t b) {
+    return ends_[a].local_latency_ps + ends_[b].local_latency_ps;
   };
   if (!network) {
-    AddNvlink(from_gpu, to_gpu, bytes);
-    latency_ps_ = std::min(latency_ps_, nvlink_latency_ps(from_gpu, to_gpu));
+    AddLocal(from_gpu, to_gpu, bytes);
+    latency_ps_ = std::min(latency_ps_, local_latency_ps(from_gpu, to_gpu));
     return;
   }
   int64_t latency_ps = ends_[injecting_gpu].network_latency_ps + ends_[to_gpu].network_latency_ps;
   if (from_gpu != injecting_gpu) {
-    AddNvlink(from_gpu, injecting_gpu, bytes);
-    latency_ps += nvlink_latency_ps(from_gpu, injecting_gpu);
+    AddLocal(from_gpu, injecting_gpu, bytes);
+    latency_ps += local_latency_ps(from_gpu, injecting_gpu);
   }
   latency_ps_ = std::min(latency_ps_, latency_ps);
   nic_load_[ends_[injecting_gpu].nic].out_bytes += bytes;
@@ -76,11 +86,11 @@ void BoundModel::Add(bool network, uint32_t from_gpu, uint32_t to_gpu, uint32_t 
 int64_t BoundModel::Take() {
   int64_t bound_ps = 0;
   for (const uint32_t gpu : touched_gpus_) {
-    Load& load = nvlink_load_[gpu];
+    Load& load = local_load_[gpu];
     const uint64_t payload = std::max(load.out_bytes, load.in_bytes);
     if (payload == 0) continue;
-    const uint64_t wire = payload * 1000 / graph_.nvlink.efficiency_per_mille;
-    bound_ps = std::max(bound_ps, TransferTimePs(wire, ends_[gpu].nvlink_bps));
+    const uint64_t wire = payload * 1000 / ends_[gpu].efficiency_per_mille;
+    bound_ps = std::max(bound_ps, TransferTimePs(wire, ends_[gpu].local_bps));
     load = {};
   }
   for (const uint32_t nic : touched_nics_) {

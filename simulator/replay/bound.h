@@ -28,23 +28,24 @@ class BoundModel {
  private:
   // Of one GPU: rates of its links and what the collective puts on them, each way.
   struct Ends {
-    uint64_t nvlink_bps = 0;
-    uint64_t nic_bps = 0;
-    int64_t nvlink_latency_ps = 0;   // one of its links; a path has two and the switch between
-    int64_t network_latency_ps = 0;  // HOST link and NIC's link
+    uint64_t local_bps = 0;  // to GPUs of its server: NVLink, else PCIe
+    uint32_t efficiency_per_mille = 1000;
+    int64_t local_latency_ps = 0;    // one of its links; a path has two and what is between
+    int64_t network_latency_ps = 0;  // the NIC's HOST link and its wire
     uint32_t nic = UINT32_MAX;       // shared by GPUs
   };
   struct Load {
     uint64_t out_bytes = 0;
     uint64_t in_bytes = 0;
   };
-  void AddNvlink(uint32_t from_gpu, uint32_t to_gpu, uint64_t bytes);
+  void AddLocalLinks(Tier tier, uint32_t gpu);
+  void AddLocal(uint32_t from_gpu, uint32_t to_gpu, uint64_t bytes);
 
   const FabricGraph& graph_;
   uint32_t mtu_bytes_;
   uint32_t header_bytes_;
   std::vector<Ends> ends_;         // by GPU
-  std::vector<Load> nvlink_load_;  // by GPU
+  std::vector<Load> local_load_;   // by GPU
   std::vector<Load> nic_load_;     // by device
   std::vector<uint64_t> nic_bps_;  // by device
   std::vector<uint32_t> touched_gpus_;

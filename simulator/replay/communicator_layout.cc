@@ -33,9 +33,16 @@ bool HasNvSwitch(const FabricGraph& graph, DeviceId gpu) {
   });
 }
 
-// By what NVLink a GPU has, each way: 150 GB/s on V100, 300 on A100, 450 on H100, 900 on B200
-// (NVIDIA's whitepapers). Cut-down versions count as the generation below; `gpu.generation` says
-// otherwise.
+// As NCCL's tuner has it (compCapIndex, src/graph/tuning.cc).
+GpuGeneration GenerationOfCapability(uint32_t compute_capability) {
+  if (compute_capability >= 100) return GpuGeneration::kBlackwell;
+  if (compute_capability >= 90) return GpuGeneration::kHopper;
+  return compute_capability >= 80 ? GpuGeneration::kAmpere : GpuGeneration::kVolta;
+}
+
+// Where it is not known: by what NVLink a GPU has, each way: 150 GB/s on V100, 300 on A100, 450 on
+// H100, 900 on B200 (NVIDIA's whitepapers). Cut-down versions count as the generation below;
+// `gpu.generation` says otherwise.
 GpuGeneration GenerationOf(uint64_t nvlink_bps) {
   constexpr uint64_t kGBps = 8'000'000'000;
   if (nvlink_bps == 0 || (nvlink_bps > 300 * kGBps && nvlink_bps <= 450 * kGBps)) {
@@ -43,6 +50,20 @@ GpuGeneration GenerationOf(uint64_t nvlink_bps) {
   }
   if (nvlink_bps > 450 * kGBps) return GpuGeneration::kBlackwell;
   return nvlink_bps > 150 * kGBps ? GpuGeneration::kAmpere : GpuGeneration::kVolta;
+}
+
+PciePlace PciePlaceOf(const FabricGraph& graph, DeviceId gpu) {
+  PciePlace place;
+  const auto bridge = graph.HostBridgeOf(gpu);
+  if (!bridge) return place;
+  place.host_bridge = graph.device(*bridge).local_index;
+  const std::vector<LinkId> path = graph.HostPath(gpu, *bridge);
+  place.link_bps = graph.link(path.front()).rate_bps;
+  place.uplink_bps = graph.link(path.back()).rate_bps;
+  if (path.size() == 1) return place;
+  place.first_switch = graph.device(graph.link_target(path.front())).local_index;
+  place.last_switch = graph.device(graph.link_source(path.back())).local_index;
+  return place;
 }
 
 // CommunicatorLayout::mesh_lanes, of GPUs in the order of their local indices.
@@ -84,7 +105,10 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t
     const auto node =
         node_of_server.try_emplace(device.server, static_cast<uint32_t>(node_of_server.size()))
             .first->second;
-    layout.ranks.push_back({node, static_cast<uint32_t>(device.local_index), device.server});
+    layout.ranks.push_back({.node = node,
+                            .local_index = static_cast<uint32_t>(device.local_index),
+                            .server = device.server,
+                            .pcie = PciePlaceOf(graph, graph.gpus()[gpu])});
   }
   uint32_t local_index_max = 0;
   for (const DeviceId gpu : graph.gpus()) {
@@ -96,7 +120,11 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t
     const uint64_t nvlink_bps = NvlinkRateBps(graph, graph.gpus()[gpus.front()]);
     layout.nvlink = nvlink_bps > 0 || node_of_server.size() == gpus.size();
     layout.nvswitch = HasNvSwitch(graph, graph.gpus()[gpus.front()]);
-    layout.generation = GenerationOf(nvlink_bps);
+    const Device& first = graph.device(graph.gpus()[gpus.front()]);
+    layout.generation = first.compute_capability == 0
+                            ? GenerationOf(nvlink_bps)
+                            : GenerationOfCapability(first.compute_capability);
+    layout.peer_access = first.peer_access;
     if (nvlink_bps > 0 && !layout.nvswitch) {
       layout.mesh_lanes = MeshLanes(graph, NeighboursOfFirst(graph, gpus));
     }

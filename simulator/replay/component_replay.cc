@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // When a component of NVLinks is at rest and a collective of its GPUs alone begins: replays the
 // episode that is known, or records the one that begins. The rest of the network goes on beside it.
+// Components of one shape share what is known, in which GPUs are numbered by their places.
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <unordered_set>
 #include <utility>
 
@@ -53,6 +55,33 @@ bool ReplayEngine::UsesNvlinks(const JobOperation& operation) const {
          nvlinks_->UseOf(job_.collectives[operation.collective].communicator) != NvlinkUse::kNone;
 }
 
+// Equal numbers: what their collectives of one kind and size do is the same but for the server that
+// they are on.
+std::vector<uint32_t> ReplayEngine::ClassesOfCommunicators() const {
+  std::map<std::vector<uint32_t>, uint32_t> numbers;
+  std::vector<uint32_t> classes;
+  for (uint32_t id = 0; id < communicators_.size(); ++id) {
+    const Communicator& communicator = communicators_[id];
+    const CommunicatorLayout& layout = communicator.planner->layout();
+    const bool is_its_own = !nvlinks_ || nvlinks_->UseOf(id) != NvlinkUse::kOnly ||
+                            !layout.rings.empty() || !layout.tree_parents.empty();
+    std::vector<uint32_t> members;
+    if (is_its_own) {
+      members.push_back(id);
+    } else {
+      const uint32_t component = nvlinks_->OfGpu(communicator.gpus.front());
+      members.push_back(nvlinks_->components()[component].shape);
+      for (uint32_t rank = 0; rank < communicator.gpus.size(); ++rank) {
+        members.push_back(nvlinks_->PlaceOf(communicator.gpus[rank]));
+        members.push_back(executor_->LocalNumberOf(id, rank));
+      }
+    }
+    classes.push_back(numbers.try_emplace(std::move(members), static_cast<uint32_t>(numbers.size()))
+                          .first->second);
+  }
+  return classes;
+}
+
 void ReplayEngine::VisitComponent(uint32_t component, StateArchive& archive) {
   const NvlinkComponent& nvlinks = nvlinks_->components()[component];
   network_.VisitNvlinks(nvlinks.links, archive);
@@ -78,7 +107,7 @@ bool ReplayEngine::BeginInComponent(uint32_t id) {
   running.in_component = episode.calls_begun++;
   const int64_t begin_ps = running.start_ps - episode.begin_ps;
   if (!episode.is_replayed) {
-    episode.recorded.operations.push_back({.rank = running.rank,
+    episode.recorded.operations.push_back({.rank = nvlinks_->PlaceOf(running.rank),
                                            .plan = PlanNumberOf(running.rank, NumberOf(running)),
                                            .begin_ps = begin_ps});
     if (rules_.keep_paths) episode.recorded.paths.emplace_back();
@@ -86,13 +115,14 @@ bool ReplayEngine::BeginInComponent(uint32_t id) {
   }
   const Episode& known = component_cache_.episode(episode.known);
   const EpisodeOperation& told = known.operations[running.in_component];
-  SIM_CHECK(told.rank == running.rank && told.begin_ps == begin_ps,
+  SIM_CHECK(told.rank == nvlinks_->PlaceOf(running.rank) && told.begin_ps == begin_ps,
             "a call that is replayed began otherwise");
   times_[collective].replayed = true;
   running.launched = true;
   if (rules_.keep_paths) {
     running.path = known.paths[running.in_component];
     running.path.origin_ps += episode.begin_ps;
+    running.path.Rename([&](uint32_t place) { return nvlinks_->GpuAt(number, place); });
   }
   Schedule(id, episode.begin_ps + told.end_ps);
   return true;
@@ -107,6 +137,9 @@ void ReplayEngine::BeginComponentEpisode(uint32_t number, const Running& first) 
   }
   StateArchive archive(first.start_ps);
   VisitComponent(number, archive);
+  const NvlinkComponent& nvlinks = nvlinks_->components()[number];
+  archive.Constant(nvlinks.shape);
+  archive.Constant(executor_->IdentityOfGpus(nvlinks.gpus));
   if (!archive.is_at_rest()) return;
   const uint32_t state = component_cache_.NumberOf(archive.TakeState());
   ++component.misses;
@@ -126,8 +159,8 @@ void ReplayEngine::BeginComponentEpisode(uint32_t number, const Running& first) 
 }
 
 uint32_t ReplayEngine::FindKnown(uint32_t number, const Running& first, uint32_t state) {
-  std::vector<uint32_t>& known =
-      component_cache_.Find(state, first.rank, PlanNumberOf(first.rank, NumberOf(first)));
+  std::vector<uint32_t>& known = component_cache_.Find(state, nvlinks_->PlaceOf(first.rank),
+                                                       PlanNumberOf(first.rank, NumberOf(first)));
   if (known.empty()) return kNone;
   const std::vector<Pending> calls = CallsWith(first);
   const auto found = std::ranges::find_if(known, [&](uint32_t id) {
@@ -155,11 +188,12 @@ std::vector<ReplayEngine::Pending> ReplayEngine::CallsWith(const Running& first)
 }
 
 bool ReplayEngine::AreCalls(const Episode& episode, const std::vector<Pending>& calls) const {
-  return std::ranges::equal(
-      episode.operations, calls, [&](const EpisodeOperation& told, const Pending& call) {
-        return told.rank == call.rank && told.begin_ps == call.begin_ps - calls.front().begin_ps &&
-               told.plan == PlanNumberOf(call.rank, call.number);
-      });
+  return std::ranges::equal(episode.operations, calls,
+                            [&](const EpisodeOperation& told, const Pending& call) {
+                              return told.rank == nvlinks_->PlaceOf(call.rank) &&
+                                     told.begin_ps == call.begin_ps - calls.front().begin_ps &&
+                                     told.plan == PlanNumberOf(call.rank, call.number);
+                            });
 }
 
 // Something waits for how far a collective has come.
@@ -218,6 +252,7 @@ void ReplayEngine::EndInComponent(const Running& running) {
     CriticalPath& path = episode.recorded.paths[running.in_component];
     path = running.path;
     path.origin_ps -= episode.begin_ps;
+    path.Rename([this](uint32_t gpu) { return nvlinks_->PlaceOf(gpu); });
   }
   if (component.running == 0) FinishComponentRecording(number);
 }
@@ -264,10 +299,10 @@ void ReplayEngine::FinishComponentRecording(uint32_t number) {
 
 // One of each: no other GPU of the component can begin anything meanwhile.
 bool ReplayEngine::AreOfAllGpus(uint32_t number, const std::vector<EpisodeOperation>& calls) const {
-  std::vector<uint32_t> ranks;
-  for (const EpisodeOperation& call : calls) ranks.push_back(call.rank);
-  std::ranges::sort(ranks);
-  return ranks == nvlinks_->components()[number].gpus;
+  std::unordered_set<uint32_t> places;
+  for (const EpisodeOperation& call : calls) places.insert(call.rank);
+  const size_t gpus = nvlinks_->components()[number].gpus.size();
+  return calls.size() == gpus && places.size() == gpus;
 }
 
 void ReplayEngine::ForgetEpisodesOf(uint32_t part) {

@@ -21,10 +21,11 @@ struct Connection {
   uint32_t injecting_gpu = 0;       // whose NIC and proxy send; from_gpu where nothing is relayed
   uint32_t flow = 0;                // queue pair, NVLink flow, or number of a striped connection
   uint32_t relay_flow = 0;          // NVLink flow to the relaying GPU
+  uint32_t load_flow = kNone;       // by which the receiver loads from a host's memory: SHM
   uint32_t staged = kNone;          // of a network connection: StagedMessages
   uint32_t collective = kNone;      // that used either side last
   uint32_t loss_tolerance_ppm = 0;  // of what its sender sends
-  bool network = false;             // RDMA; else NVLink
+  bool network = false;             // RDMA; else NVLink or PCIe
   bool is_striped = false;          // over several queue pairs: StripedConnections
   bool is_relayed = false;          // PXN: first over NVLink to the GPU whose NIC injects
   // Of NVLink SHARP: `flow` is a group, opened when first used; of operands, only that of the first

@@ -52,6 +52,13 @@ struct CriticalPath {
       worst_to = to_gpu;
     }
   }
+  // Calls GPUs by what `name` calls them.
+  template <typename Name>
+  void Rename(Name name) {
+    for (uint32_t* gpu : {&worst_from, &worst_to, &origin_gpu}) {
+      if (*gpu != kNobody) *gpu = name(*gpu);
+    }
+  }
   // Whether it ends later; of those that end together one, whichever is asked first.
   bool EndsAfter(const CriticalPath& other) const;
   // Goes on behind `last`, if that ended later. What is of another collective counts only from

@@ -16,19 +16,27 @@ using ByProtocol = std::array<double, 3>;  // LL, LL128, Simple
 struct LatenciesUs {
   ByProtocol base;
   ByProtocol nvlink;
+  ByProtocol pcie;
   ByProtocol network;
 };
-constexpr LatenciesUs kRing = {{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4.0, 14.0}};
-constexpr LatenciesUs kTree = {{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {5.0, 8.5, 14.0}};
+constexpr LatenciesUs kRing = {
+    {6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}};
+constexpr LatenciesUs kTree = {
+    {6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}};
 // Of PAT there is Simple alone. What NCCL does not have takes Ring's: the primitives are the same.
-constexpr LatenciesUs kPat = {{8.0, 8.0, 8.0}, {4.0, 4.0, 4.0}, {14.0, 14.0, 14.0}};
+constexpr LatenciesUs kPat = {
+    {8.0, 8.0, 8.0}, {4.0, 4.0, 4.0}, {4.0, 4.0, 4.0}, {14.0, 14.0, 14.0}};
 
 // CollNet has no base: the launch is taken out of what is between servers.
 constexpr double kCollnetLaunchUs = 8.4;
-constexpr LatenciesUs kCollnetDirect = {
-    {kCollnetLaunchUs, kCollnetLaunchUs, kCollnetLaunchUs}, {3.7, 3.7, 3.7}, {22.6, 22.6, 22.6}};
-constexpr LatenciesUs kCollnetChain = {
-    {kCollnetLaunchUs, kCollnetLaunchUs, kCollnetLaunchUs}, {2.8, 2.8, 2.8}, {21.6, 21.6, 21.6}};
+constexpr LatenciesUs kCollnetDirect = {{kCollnetLaunchUs, kCollnetLaunchUs, kCollnetLaunchUs},
+                                        {3.7, 3.7, 3.7},
+                                        {3.7, 3.7, 3.7},
+                                        {22.6, 22.6, 22.6}};
+constexpr LatenciesUs kCollnetChain = {{kCollnetLaunchUs, kCollnetLaunchUs, kCollnetLaunchUs},
+                                       {2.8, 2.8, 2.8},
+                                       {2.8, 2.8, 2.8},
+                                       {21.6, 21.6, 21.6}};
 
 const LatenciesUs& LatenciesOf(Algorithm algorithm) {
   switch (algorithm) {
@@ -50,9 +58,11 @@ const LatenciesUs& LatenciesOf(Algorithm algorithm) {
 // and 33.7 us with 2 to 8 GPUs, so LL's step 1.98 us and not 0.6 (NVIDIA/nccl-tests issue 123).
 constexpr double kStepBeforeHopperUs = (33.7 - 10.0) / 12 - 0.6;
 
-// Of those, what passes on the wire here: two NVLinks and the NVSwitch; a NIC's way over one
-// switch. And what the proxies of both sides take.
+// Of those, what passes on the wire here: two NVLinks and the NVSwitch; over PCIe a switch and a
+// host bridge, there and with SHM back; a NIC's way over one switch. And what the proxies of both
+// sides take.
 constexpr double kNvlinkWireUs = 0.5;
+constexpr double kPcieWireUs = 1.0;
 constexpr double kNetworkWireUs = 1.5;
 constexpr double kProxyUs = 2.0;
 
@@ -132,9 +142,10 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
   // LL and LL128 carry their flags with the data: no fence, nothing between two slices.
   const double older_us =
       row < static_cast<size_t>(GpuGeneration::kHopper) ? kStepBeforeHopperUs : 0;
-  costs.nvlink_step_latency_ps = nvlink_step_latency_ps.value_or(
-      Ps((by_switch ? kNvlsHandOverUs : latencies.nvlink[p] - kNvlinkWireUs + older_us) *
-         step_latency_scale));
+  const double local_us = by_switch       ? kNvlsHandOverUs
+                          : layout.nvlink ? latencies.nvlink[p] - kNvlinkWireUs + older_us
+                                          : std::max(0.0, latencies.pcie[p] - kPcieWireUs);
+  costs.nvlink_step_latency_ps = nvlink_step_latency_ps.value_or(Ps(local_us * step_latency_scale));
   costs.slice_overhead_ps = choice.protocol == Protocol::kSimple ? costs.nvlink_step_latency_ps : 0;
   const double network_us = choice.algorithm == Algorithm::kNvls       ? kNvlsNetworkUs
                             : choice.algorithm == Algorithm::kNvlsTree ? kNvlsTreeNetworkUs

@@ -13,10 +13,18 @@
 namespace railyard {
 namespace {
 
-// Ties among events of one class and picosecond are broken by what they are of, never by when it
-// was made: a run with a fault and one without number their connections differently.
-uint64_t TieOf(uint64_t a, uint64_t b, uint64_t c) {
+uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c) {
   return Mix64(Mix64(Mix64(a) ^ b) ^ c) >> (64 - FabricSimulatorImpl::kIdBits);
+}
+
+// Ties among events of one class and picosecond are broken by what they are of, never by when it
+// was made: a run with a fault and one without number their connections differently. Within a
+// server they are broken by what like servers have in common, so that these do the same.
+constexpr int kLocalTieBits = 36;  // the rest tells servers apart
+constexpr uint64_t kLocalTieMask = (uint64_t{1} << kLocalTieBits) - 1;
+uint64_t TieOf(uint32_t server, uint64_t a, uint64_t b, uint64_t c) {
+  constexpr uint64_t kServers = uint64_t{1} << (FabricSimulatorImpl::kIdBits - kLocalTieBits);
+  return server % kServers << kLocalTieBits | (HashOf(a, b, c) & kLocalTieMask);
 }
 
 uint64_t ServerAndIndex(int32_t server, uint32_t local_index) {
@@ -41,10 +49,14 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       is_socket_(net_socket.enabled),
       aggregation_(graph, network, routing, nic, nvlink_.port_count() + rdma_.port_count(), *this),
       nvlink_connections_(graph.gpus().size()),
+      communicator_counts_(graph.gpus().size()),
       proxy_free_ps_(graph.gpus().size()) {
   for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
-    gpu_at_[ServerAndIndex(device.server, static_cast<uint32_t>(device.local_index))] = gpu;
+    const GpuPlace place = {static_cast<uint32_t>(device.server),
+                            static_cast<uint32_t>(device.local_index)};
+    places_.push_back(place);
+    gpu_at_[ServerAndIndex(device.server, place.local_index)] = gpu;
   }
   engine_.SetHandler(EventClass::kPort, &LaneExecutor::HandlePort, this);
   engine_.SetHandler(EventClass::kTimer, &LaneExecutor::HandleTimer, this);
@@ -108,20 +120,20 @@ void LaneExecutor::OnPacketAtNic(uint32_t packet) {
   }
 }
 
-void LaneExecutor::OnPacketAtGpu(uint32_t packet) {
+void LaneExecutor::OnPacketInMemory(uint32_t packet) {
   const PacketKind kind = network_.packet(packet).kind;
-  if (IsNvlink(kind)) {
+  if (IsInServer(kind)) {
     nvlink_.OnArrival(packet);
   } else if (IsAggregate(kind)) [[unlikely]] {
-    aggregation_.OnPacketAtGpu(packet);
+    aggregation_.OnPacketInMemory(packet);
   } else {
-    rdma_.OnPacketAtGpu(packet);
+    rdma_.OnPacketInMemory(packet);
   }
 }
 
 void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId link) {
   const Packet& packet = network_.packet(index);
-  if (IsNvlink(packet.kind)) {
+  if (IsInServer(packet.kind)) {
     nvlink_.OnDropped(packet, link);
   } else if (IsAggregate(packet.kind)) {
     aggregation_.OnDropped(packet, link);
@@ -134,7 +146,13 @@ void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId lin
 // -----------------------------------------------------------------
 
 uint32_t LaneExecutor::AddCommunicator(ExecutedCommunicator communicator) {
-  communicators_.push_back({.executed = std::move(communicator), .connections = {}});
+  std::vector<uint32_t> local_numbers;
+  for (const uint32_t gpu : communicator.gpus) {
+    local_numbers.push_back(communicator_counts_[gpu]++);
+  }
+  communicators_.push_back({.executed = std::move(communicator),
+                            .local_numbers = std::move(local_numbers),
+                            .connections = {}});
   return static_cast<uint32_t>(communicators_.size() - 1);
 }
 
@@ -165,9 +183,7 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
   connection.from_gpu = executed.gpus[from];
   connection.to_gpu = executed.gpus[to];
   connection.injecting_gpu = connection.from_gpu;
-  connection.tie =
-      TieOf(uint64_t{program.communicator} << 8 | channel,
-            uint64_t{connection.from_gpu} << 32 | connection.to_gpu, static_cast<uint64_t>(use));
+  connection.tie = TieOfConnection(program.communicator, channel, from, to, use);
   connection.is_switch_operand = use == ConnectionUse::kSwitchOperand;
   connection.is_switch_result = use == ConnectionUse::kSwitchResult;
   connection.is_network_sum = use == ConnectionUse::kNetworkSum;
@@ -180,12 +196,15 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
     connections_[id].staged = static_cast<uint32_t>(staged_.size());
     staged_.emplace_back();
   } else {
-    OpenRoute(id, executed.planner->RouteOf(channel, from, to, use));
+    const uint64_t entropy =
+        HashOf(uint64_t{program.communicator} << 8 | channel,
+               uint64_t{connection.from_gpu} << 32 | connection.to_gpu, static_cast<uint64_t>(use));
+    OpenRoute(id, executed.planner->RouteOf(channel, from, to, use), entropy);
   }
   return id;
 }
 
-void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
+void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy) {
   Connection& connection = connections_[id];
   MessageSlots& slots = slots_[id];
   if (connection.is_switch_operand || connection.is_switch_result) {
@@ -199,6 +218,12 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
   connection.network = slots.network = route.network;
   if (!route.network) {
     nvlink_connections_[connection.from_gpu].push_back(id);
+    if (route.over_host_memory) {
+      connection.flow = nvlink_.OpenHostStore(id, connection.from_gpu, connection.to_gpu);
+      connection.load_flow = nvlink_.OpenHostLoad(id | kLoadLeg, connection.to_gpu);
+      slots.flag_latency_ps = FlagLatencyPs(connection.flow) + FlagLatencyPs(connection.load_flow);
+      return;
+    }
     connection.flow = nvlink_.Open(id, connection.from_gpu, connection.to_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.flow);
     return;
@@ -214,15 +239,30 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
     slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
   }
   if (is_socket_) {
-    connection.flow =
-        sockets_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie);
+    connection.flow = sockets_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy);
     return;
   }
   connection.is_striped = striped_.AreSeveral(connection.injecting_gpu, connection.to_gpu);
-  connection.flow =
-      connection.is_striped
-          ? striped_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie)
-          : rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, connection.tie);
+  connection.flow = connection.is_striped
+                        ? striped_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy)
+                        : rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy);
+}
+
+uint64_t LaneExecutor::LocalTieOf(uint32_t id) const {
+  constexpr uint32_t kLegs = kRelayLeg | kSwitchSum;
+  return (connections_[id & ~kLegs].tie & kLocalTieMask) | uint64_t{id & kLegs} << 32;
+}
+
+uint64_t LaneExecutor::TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from,
+                                       uint32_t to, ConnectionUse use) const {
+  const Communicator& owner = communicators_[communicator];
+  const uint32_t to_gpu = owner.executed.gpus[to];
+  const GpuPlace& sender = places_[owner.executed.gpus[from]];
+  const GpuPlace& receiver = places_[to_gpu];
+  const bool is_local = sender.server == receiver.server;
+  const uint64_t end = is_local ? receiver.local_index : uint64_t{1} << 32 | to_gpu;
+  return TieOf(sender.server, uint64_t{owner.local_numbers[from]} << 8 | channel,
+               uint64_t{sender.local_index} << 48 | end, static_cast<uint64_t>(use));
 }
 
 std::vector<uint32_t> LaneExecutor::QueuePairsOf(const Connection& connection) const {
@@ -257,6 +297,7 @@ std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
     return connection.flow == kNone ? links : aggregation_.LinksOf(connection.flow);
   }
   if (!connection.network) append(nvlink_.PathsOf(connection.flow).front().path);
+  if (connection.load_flow != kNone) append(nvlink_.PathsOf(connection.load_flow).front().path);
   if (connection.is_relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
   if (connection.network) append(rdma_.DataPath(QueuePairsOf(connection).front()));
   return links;
@@ -281,6 +322,7 @@ std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) 
     return shares;
   }
   if (!connection.network) append_planes(connection.flow);
+  if (connection.load_flow != kNone) append_planes(connection.load_flow);
   if (connection.is_relayed) append_planes(connection.relay_flow);
   if (!connection.network) return shares;
   const std::vector<uint32_t> queue_pairs = QueuePairsOf(connection);
@@ -360,9 +402,12 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
   Lane& lane = lanes_[id];
   lane = Lane{};
   lane.free_ps = channel.end_ps;
-  const uint32_t gpu = communicators_[program.communicator].executed.gpus[program.rank];
-  lane.tie = TieOf(uint64_t{program.communicator} << 8 | channel.channel, gpu,
-                   uint64_t{channel.batch} << 32 | lane_index);
+  const Communicator& communicator = communicators_[program.communicator];
+  const uint32_t gpu = communicator.executed.gpus[program.rank];
+  const GpuPlace& place = places_[gpu];
+  lane.tie =
+      TieOf(place.server, uint64_t{communicator.local_numbers[program.rank]} << 8 | channel.channel,
+            place.local_index, uint64_t{channel.batch} << 32 | lane_index);
   lane.slices_per_chunk = static_cast<uint8_t>(rule.slices_per_chunk);
   lane.in_flight_messages = static_cast<uint8_t>(rule.in_flight_messages);
   lane.costs = program.costs;
@@ -467,6 +512,7 @@ bool LaneExecutor::ClaimConnections(uint32_t id) {
                                                   lane_id.rank, peers.recv_from[i].use);
     if (slots_[connection].receiver == id) continue;
     if (!Claim(id, connection, false)) return false;
+    if (connections_[connection].load_flow != kNone) lanes_[id].loads = true;
     if (several != kNone) lane_peers_[several].receive_connections[i] = connection;
     if (i == 0) lanes_[id].receive_connection = connection;
     if (slots_[connection].network) GrantMessages(id, connection);
@@ -615,7 +661,11 @@ void LaneExecutor::Advance(uint32_t id) {
   if (is_halted_) [[unlikely]]
     return;
   for (;;) {
-    if (lanes_[id].awaits > 0) return;
+    if (lanes_[id].awaits > 0) {
+      if (lanes_[id].loads) PostLoadsAhead(lanes_[id]);
+      return;
+    }
+    if (lanes_[id].loading > 0) return;
     if (lanes_[id].steps_left == 0) {
       FinishLane(id);
       return;
@@ -639,6 +689,8 @@ void LaneExecutor::Advance(uint32_t id) {
       RequestSum(lane, done_ps);
       return;
     }
+    if (lane.loads && !lane.is_loaded && lane.slice_bytes != 0 && PostLoads(lane)) return;
+    lane.is_loaded = false;
     const int64_t done_ps = start_ps + AtSpeedPs(lane, SlicePs(lane));
     if (paths_) [[unlikely]]
       TraceSlice(lane, start_ps, done_ps);
@@ -797,6 +849,52 @@ void LaneExecutor::OnSwitchSum(uint32_t connection) {
   Wake(id);
 }
 
+bool LaneExecutor::PostLoads(Lane& lane) {
+  const auto post = [&](uint32_t connection) {
+    const uint32_t flow = connections_[connection].load_flow;
+    if (flow == kNone) return;
+    nvlink_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
+    SIM_CHECK(++lane.loading > 0, "a lane that loads from too many at a time");
+  };
+  if (lane.peers != kNone) {
+    for (const uint32_t connection : lane_peers_[lane.peers].receives) post(connection);
+  } else if (lane.receives) {
+    post(lane.receive_connection);
+  }
+  return lane.loading > 0;
+}
+
+void LaneExecutor::PostLoadsAhead(Lane& lane) {
+  if (lane.is_loaded || lane.loading > 0 || lane.steps_left == 0 || lane.slice_bytes == 0) return;
+  const auto is_seen = [&](uint32_t connection) {
+    const MessageSlots& from = slots_[connection];
+    return from.delivered != from.consumed &&
+           from.time_ps[from.consumed % kConnectionSlots] <= engine_.NowPs();
+  };
+  if (lane.peers == kNone) {
+    if (!lane.receives || !is_seen(lane.receive_connection)) return;
+  } else {
+    const std::vector<uint32_t>& receives = lane_peers_[lane.peers].receives;
+    if (!std::all_of(receives.begin(), receives.end(), is_seen)) return;
+  }
+  PostLoads(lane);
+}
+
+void LaneExecutor::OnLoaded(uint32_t connection) {
+  if (is_halted_) [[unlikely]]
+    return;
+  const MessageSlots& slots = slots_[connection];
+  if (paths_) [[unlikely]] {
+    PathsOf(connection)
+        .arrived[slots.consumed % kConnectionSlots]
+        .ExtendTo(engine_.NowPs(), PathCause::kTransit);
+  }
+  Lane& lane = lanes_[slots.receiver];
+  if (--lane.loading > 0) return;
+  lane.is_loaded = true;
+  Wake(slots.receiver);
+}
+
 void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results,
                                 int64_t done_ps) {
   if (connections_[results.front()].flow == kNone) {
@@ -848,7 +946,7 @@ void LaneExecutor::JoinTree(const Lane& lane, Connection& connection, uint32_t i
   const uint64_t key = uint64_t{program.id.channel} << 32 | first_rank;
   const auto [at, is_new] = communicator.trees.try_emplace(key, 0);
   // One route for all members: what the fabric's hashes see is of the first.
-  const uint64_t entropy = TieOf(program.id.channel, gpus.front(), gpus.size());
+  const uint64_t entropy = HashOf(program.id.channel, gpus.front(), gpus.size());
   if (is_new) at->second = aggregation_.OpenTree(gpus, entropy);
   connection.flow = at->second + place;
   aggregation_.Join(connection.flow, id | kNetworkSum);
@@ -1015,6 +1113,8 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
     }
     slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
     WakeReceiver(slots, seen_ps);
+  } else if (!slots.network && (id & kLoadLeg) != 0) {
+    OnLoaded(connection);
   } else {
     OnNvlinkArrival(connection);
   }

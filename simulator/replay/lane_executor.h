@@ -8,6 +8,9 @@
 // bytes is a flag behind the slice before it, and a slot becomes free by a flag the other way;
 // flags are the wire's latency without a packet.
 //
+// Where the sender's slot is in a host's memory (NCCL's SHM), the receiving CTA loads the slice
+// from there before it goes on with it.
+//
 // Over the network the CTA only needs a slot to stage a slice in. The proxy posts it when it has
 // seen it and the receiver's clear-to-send is there (sendProxyProgress, src/transport/net.cc); over
 // sockets, where there is none, when it has seen it.
@@ -72,6 +75,10 @@ class LaneExecutor final : public PacketSink, private TransportListener {
                const NetSocketSettings& net_socket, LaneObserver& observer);
 
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
+  // The communicator's number among those that its rank's GPU is in.
+  uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const {
+    return communicators_[communicator].local_numbers[rank];
+  }
   // Costs for programs to name: a number, the same for the same costs and lines.
   uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule);
   // Keeps critical paths from now on, which take time and memory. Before the first Start().
@@ -103,8 +110,12 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   // What decides what comes once no program runs, and what was counted (lane_rest.cc).
   void Visit(StateArchive& archive);
-  // The same of what these GPUs send one another over NVLink.
+  // The same of what these GPUs send one another over NVLink: equal for GPUs of two servers that
+  // are alike, have IdentityOfGpus() in common and did the same.
   void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
+
+  // Which connections and NVLink flows these GPUs send by, but for the server they are on.
+  uint64_t IdentityOfGpus(std::span<const uint32_t> gpus) const;
 
   // From now on OnPayloadTaken() tells of that collective.
   void WatchPayload(uint32_t collective) { watched_.insert(collective); }
@@ -157,7 +168,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   // PacketSink.
   void OnPacketAtNic(uint32_t packet) override;
-  void OnPacketAtGpu(uint32_t packet) override;
+  void OnPacketInMemory(uint32_t packet) override;
   void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
   void OnLinkReleased(LinkId link) override {
     rdma_.OnLinkReleased(link);
@@ -168,6 +179,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static constexpr uint32_t kNone = Connection::kNone;
   // Marks the NVLink leg of a relayed connection in what the transport knows it by.
   static constexpr uint32_t kRelayLeg = 1u << 31;
+  // The same of the loads of one inside a server.
+  static constexpr uint32_t kLoadLeg = kRelayLeg;
   // Marks the sums of a switch, in what the transport knows an operand's connection by.
   static constexpr uint32_t kSwitchSum = 1u << 30;
   // Results of sums by the network's switches, of the self's connection.
@@ -211,9 +224,12 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     bool receives = false;  // in the step at hand
     bool sends = false;
     bool sends_over_nvlink = false;  // at least the first leg
-    bool in_use = false;
-    bool has_claimed = false;  // its connections
-    uint8_t awaits = 0;        // messages to be injected over NVLink, or the switch's sum
+    bool in_use : 1 = false;
+    bool has_claimed : 1 = false;  // its connections
+    bool loads : 1 = false;        // from a host's memory, of one of them
+    bool is_loaded : 1 = false;    // what it loads of the slice at hand is there
+    uint8_t loading : 4 = 0;       // connections of which it is not
+    uint8_t awaits = 0;            // messages to be injected, or the switch's sum
   };
   static_assert(sizeof(Lane) == 64);
   // Which messages of a receiving side the sender has been granted, ahead of those being received.
@@ -243,8 +259,14 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     uint32_t channel = 0;    // index into active_channels_
     uint32_t next_free = kNone;
   };
+  struct GpuPlace {
+    uint32_t server = 0;
+    uint32_t local_index = 0;
+  };
   struct Communicator {
     ExecutedCommunicator executed;
+    // By rank: how many of the communicators added before its GPU is in.
+    std::vector<uint32_t> local_numbers;
     // First member of each aggregation tree, by channel and the tree's first rank.
     std::unordered_map<uint64_t, uint32_t> trees{};
     std::unordered_map<uint64_t, uint32_t> connections;  // by channel, ends and purpose
@@ -272,8 +294,13 @@ class LaneExecutor final : public PacketSink, private TransportListener {
                              ConnectionUse use);
   uint32_t OpenConnection(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
                           ConnectionUse use);
-  void OpenRoute(uint32_t id, const ConnectionRoute& route);
+  // `entropy` is what ECMP spreads its queue pairs by.
+  void OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy);
+  uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                           ConnectionUse use) const;
   void VisitConnection(uint32_t connection, StateArchive& archive);
+  // Of a connection, or a leg or sum of one.
+  uint64_t LocalTieOf(uint32_t connection) const;
   int64_t FlagLatencyPs(uint32_t nvlink_flow) const;
   // Of a network connection, those that carry data.
   std::vector<uint32_t> QueuePairsOf(const Connection& connection) const;
@@ -307,6 +334,11 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Has the switch add up the operands of the slice at hand; OnSwitchSum runs it.
   void RequestSum(Lane& lane, int64_t done_ps);
   void OnSwitchSum(uint32_t connection);
+  // Loads the slice at hand from where its senders left it in host memory; false: nothing to load.
+  bool PostLoads(Lane& lane);
+  // The same while the slice before is being sent, if the lane has seen all of it.
+  void PostLoadsAhead(Lane& lane);
+  void OnLoaded(uint32_t connection);
   void SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results, int64_t done_ps);
   // The network's switches are to add up the slice at hand; OnNetworkSum hears of the sum.
   void SendToTree(const Lane& lane, uint32_t connection, int64_t done_ps);
@@ -396,6 +428,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<uint32_t> woken_;
   // Lanes that found a connection's side taken, by connection.
   std::unordered_map<uint32_t, std::vector<uint32_t>> claimants_;
+  std::vector<GpuPlace> places_;                   // by GPU
+  std::vector<uint32_t> communicator_counts_;      // by GPU: those it is in
   std::vector<int64_t> proxy_free_ps_;             // by GPU
   std::unordered_map<uint64_t, uint32_t> gpu_at_;  // by server and local index
   uint64_t last_slice_key_ = 0;                    // of last_slice_ps_: what it depends on

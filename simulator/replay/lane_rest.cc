@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "simulator/replay/lane_executor.h"
+#include "topologies/mix64.h"
 
 namespace railyard {
 
@@ -21,11 +22,23 @@ void LaneExecutor::Visit(StateArchive& archive) {
 
 void LaneExecutor::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
   for (const uint32_t gpu : gpus) {
-    archive.Constant(nvlink_connections_[gpu].size());
     for (const uint32_t id : nvlink_connections_[gpu]) VisitConnection(id, archive);
     archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
   }
   nvlink_.VisitGpus(gpus, archive);
+}
+
+uint64_t LaneExecutor::IdentityOfGpus(std::span<const uint32_t> gpus) const {
+  uint64_t identity = 0;
+  const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
+  for (const uint32_t gpu : gpus) {
+    add(nvlink_connections_[gpu].size());
+    for (const uint32_t id : nvlink_connections_[gpu]) add(LocalTieOf(id));
+    for (const uint32_t flow : nvlink_.FlowsOf(gpu)) {
+      add(LocalTieOf(nvlink_.FirstReceiverOf(flow)));
+    }
+  }
+  return identity;
 }
 
 void LaneExecutor::VisitConnection(uint32_t id, StateArchive& archive) {
@@ -44,7 +57,7 @@ void LaneExecutor::VisitConnection(uint32_t id, StateArchive& archive) {
       archive.Instant(slots.time_ps[(slots.posted + i) % kConnectionSlots]);
     }
   }
-  archive.Constant(connection.flow);  // groups are opened when first used
+  archive.Constant(connection.flow == kNone ? 1 : 0);  // groups are opened when first used
   archive.Count(taken_bytes_[id]);
 }
 

@@ -19,6 +19,8 @@ bool AreJoined(const FabricGraph& graph, uint32_t a, uint32_t b) {
 
 // The same of all pairs; GPUs on the same NVSwitches need not be looked at one by one.
 bool AreAllJoined(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+  // Over PCIe too they may talk, whose links are no component's.
+  if (graph.HostBridgeOf(graph.gpus()[gpus.front()])) return false;
   const auto shared_with_first = [&](uint32_t gpu) {
     return graph.SharedNvSwitches(graph.gpus()[gpus.front()], graph.gpus()[gpu]);
   };
@@ -46,13 +48,34 @@ void AddLinks(const FabricGraph& graph, uint32_t gpu, std::vector<LinkId>& links
   }
 }
 
+// What its GPUs and links are, but for which server they are of.
+std::vector<uint64_t> PropertiesOf(const FabricGraph& graph, const NvlinkComponent& component) {
+  std::vector<uint64_t> properties = {component.gpus.size()};
+  const auto add_device = [&](DeviceId id) {
+    const Device& device = graph.device(id);
+    properties.push_back(static_cast<uint64_t>(device.kind) << 32 |
+                         static_cast<uint32_t>(device.local_index));
+    properties.push_back(static_cast<uint64_t>(device.forwarding_latency_ps));
+  };
+  for (const uint32_t gpu : component.gpus) add_device(graph.gpus()[gpu]);
+  for (const LinkId id : component.links) {
+    const LinkProperties& link = graph.link(id);
+    add_device(graph.link_source(id));
+    add_device(graph.link_target(id));
+    properties.insert(properties.end(),
+                      {link.rate_bps, static_cast<uint64_t>(link.propagation_ps), link.lanes});
+  }
+  return properties;
+}
+
 }  // namespace
 
 NvlinkComponents::NvlinkComponents(const FabricGraph& graph,
                                    std::span<const TraceCommunicator> communicators)
     : parents_(graph.gpus().size()),
       is_joined_(parents_.size()),
-      of_gpu_(graph.gpus().size(), kNone) {
+      of_gpu_(graph.gpus().size(), kNone),
+      place_of_gpu_(graph.gpus().size()) {
   std::iota(parents_.begin(), parents_.end(), 0u);
   for (const TraceCommunicator& communicator : communicators) {
     uses_.push_back(Join(graph, communicator.ranks));
@@ -66,14 +89,18 @@ NvlinkComponents::NvlinkComponents(const FabricGraph& graph,
       components_.emplace_back();
     }
     of_gpu_[gpu] = component;
+    place_of_gpu_[gpu] = static_cast<uint32_t>(components_[component].gpus.size());
     components_[component].gpus.push_back(gpu);
     AddLinks(graph, gpu, components_[component].links);
   }
-  // Of GPUs that a cable joins, each named it.
+  std::map<std::vector<uint64_t>, uint32_t> shapes;
   for (NvlinkComponent& component : components_) {
+    // Of GPUs that a cable joins, each named it.
     std::ranges::sort(component.links);
     const auto repeated = std::ranges::unique(component.links);
     component.links.erase(repeated.begin(), repeated.end());
+    component.shape =
+        shapes.try_emplace(PropertiesOf(graph, component), shapes.size()).first->second;
   }
 }
 

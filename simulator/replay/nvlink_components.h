@@ -16,6 +16,8 @@ namespace railyard {
 struct NvlinkComponent {
   std::vector<uint32_t> gpus;  // by number, ascending
   std::vector<LinkId> links;
+  // Equal for those whose GPUs and links are alike, in this order.
+  uint32_t shape = 0;
 };
 
 // What the calls of a communicator use.
@@ -36,6 +38,11 @@ class NvlinkComponents {
   NvlinkUse UseOf(uint32_t communicator) const { return uses_[communicator]; }
   // Of a GPU by number; kNone: no communicator uses its NVLinks.
   uint32_t OfGpu(uint32_t gpu) const { return of_gpu_[gpu]; }
+  // A GPU's place among those of its component, and the other way round.
+  uint32_t PlaceOf(uint32_t gpu) const { return place_of_gpu_[gpu]; }
+  uint32_t GpuAt(uint32_t component, uint32_t place) const {
+    return components_[component].gpus[place];
+  }
 
  private:
   NvlinkUse Join(const FabricGraph& graph, const std::vector<uint32_t>& gpus);
@@ -46,6 +53,7 @@ class NvlinkComponents {
   std::vector<bool> is_joined_;    // by GPU
   std::vector<NvlinkUse> uses_;    // by communicator
   std::vector<uint32_t> of_gpu_;
+  std::vector<uint32_t> place_of_gpu_;
   std::vector<NvlinkComponent> components_;
 };
 

@@ -54,8 +54,8 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
   CountCalls();
   DrawSkews();
   if (cache_mode_ != ReplayCacheMode::kOff) {
-    NumberPlans();
     BuildComponents();
+    NumberPlans();
   }
   if (rules.keep_paths) paths_.resize(job.collectives.size());
   engine_.SetHandler(EventClass::kOperation, &ReplayEngine::HandleOperation, this);
@@ -121,8 +121,10 @@ void ReplayEngine::DrawSkews() {
   }
 }
 
-// Calls with one number make the same transfers at the same costs.
+// Calls with one number make the same transfers at the same costs, of a rank or of ranks that are
+// alike.
 void ReplayEngine::NumberPlans() {
+  const std::vector<uint32_t> classes = ClassesOfCommunicators();
   std::map<std::pair<uint32_t, PlanKey>, uint32_t> of_collectives;
   uint32_t plans = 0;
   plan_of_collective_.reserve(job_.collectives.size());
@@ -132,11 +134,11 @@ void ReplayEngine::NumberPlans() {
       continue;
     }
     const auto [it, is_new] =
-        of_collectives.try_emplace({collective.communicator, KeyOf(collective)}, plans);
+        of_collectives.try_emplace({classes[collective.communicator], KeyOf(collective)}, plans);
     if (is_new) ++plans;
     plan_of_collective_.push_back(it->second);
   }
-  // The communicator, then for each call its peer and signed bytes.
+  // The communicator's class, then for each call its peer and signed bytes.
   std::map<std::vector<uint64_t>, uint32_t> of_calls;
   plan_of_p2p_.resize(job_.operations.program_count());
   for (uint32_t program = 0; program < plan_of_p2p_.size(); ++program) {
@@ -146,7 +148,7 @@ void ReplayEngine::NumberPlans() {
       if (operation.is_compute()) continue;
       const JobCollective& collective = job_.collectives[operation.collective];
       if (!collective.is_p2p()) continue;
-      std::vector<uint64_t> calls = {collective.communicator};
+      std::vector<uint64_t> calls = {classes[collective.communicator]};
       for (uint32_t i = 0; i < operation.p2p_count; ++i) {
         const P2pCall& call = job_.p2p_calls[operation.p2p_first + i];
         calls.push_back(uint64_t{call.peer} << 1 | (call.is_send ? 1 : 0));

@@ -319,6 +319,7 @@ class ReplayEngine final : private LaneObserver {
 
   // Episodes of components (component_replay.cc).
   void BuildComponents();
+  std::vector<uint32_t> ClassesOfCommunicators() const;
   bool UsesNvlinks(const JobOperation& operation) const;
   void VisitComponent(uint32_t component, StateArchive& archive);
   // The operation, which is beginning: true if it is replayed, and will end by itself.
@@ -414,7 +415,8 @@ class ReplayEngine final : private LaneObserver {
   std::unique_ptr<NvlinkComponents> nvlinks_;
   std::vector<Component> components_;
   EpisodeCache component_cache_;
-  // Equal for calls that do the same: by collective, and by program and index for point-to-point.
+  // Equal for calls that do the same, on whichever server: by collective, and by program and index
+  // for point-to-point.
   std::vector<uint32_t> plan_of_collective_;
   std::vector<std::vector<uint32_t>> plan_of_p2p_;
   // What FollowEpisode() let begin, and what was pending before.

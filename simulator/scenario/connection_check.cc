@@ -183,7 +183,7 @@ class ConnectionChecker {
                       : source;
     if (!looked_at_.emplace(source, injecting, target).second) return;
     if (!route.network) {
-      RequireNvlink(source, target);
+      RequireInServer(planner, from, to);
       return;
     }
     if (injecting != source) RequireNvlink(source, injecting);
@@ -197,6 +197,36 @@ class ConnectionChecker {
            fmt::format("no NVLink joins {} and {}, and communicator {} does (expected an NVSWITCH "
                        "cabled to both, or an NVLINK cable between them)",
                        NameOf(a), NameOf(b), Quote(communicator_->name)));
+  }
+
+  void RequireInServer(const NcclPlanner& planner, uint32_t from, uint32_t to) {
+    const DeviceId a = graph_.gpus()[communicator_->ranks[from]];
+    const DeviceId b = graph_.gpus()[communicator_->ranks[to]];
+    const bool has_bridges = graph_.HostBridgeOf(a) && !graph_.HostPath(a, b).empty();
+    const bool is_nvlink = !graph_.NvlinkPaths(a, b).empty();
+    switch (planner.TransportBetween(from, to)) {
+      case LocalTransport::kNvlink:
+        if (!has_bridges) RequireNvlink(a, b);
+        return;
+      case LocalTransport::kPeerToPeer:
+      case LocalTransport::kSharedMemory:
+        return;
+      case LocalTransport::kNone:
+        break;
+    }
+    if (!has_bridges && !is_nvlink) {
+      RequireNvlink(a, b);
+    } else {
+      Report(
+          a, b,
+          fmt::format("nccl.P2P_LEVEL, P2P_DISABLE and SHM_DISABLE leave {} and {} no way in their "
+                      "server, and communicator {} needs one (expected {})",
+                      NameOf(a), NameOf(b), Quote(communicator_->name),
+                      has_bridges ? "nccl.SHM_DISABLE: false; NCCL's detour over NICs is not "
+                                    "modelled"
+                                  : "nccl.P2P_DISABLE: false, or a platform with PCIe between "
+                                    "GPUs"));
+    }
   }
 
   bool RequireNic(DeviceId gpu) {
@@ -223,6 +253,13 @@ class ConnectionChecker {
           fmt::format("no switch is between {} to add up for communicator {} (expected SWITCHes, "
                       "or nccl.COLLNET_ENABLE: 0)",
                       ends, Quote(communicator_->name)));
+    } else if (use == ConnectionUse::kNetworkSum &&
+               graph_.HostPath(from, *graph_.NicOfGpu(from)).size() > 1) {
+      Report(
+          from, to,
+          fmt::format("{} and its NIC meet over a PCIe switch or host bridge, from which sums by "
+                      "the network are not modelled (expected nccl.COLLNET_ENABLE: 0)",
+                      NameOf(from)));
     } else if (path.size() > kPathLinksMax) {
       Report(from, to,
              fmt::format("the shortest path of {} has {} links (expected at most {})", ends,

@@ -34,7 +34,8 @@ constexpr uint64_t kBuffsizeBytesMin = 64u << 10;
 constexpr uint64_t kBuffsizeBytesMax = 1u << 30;
 // NCCL_PXN_DISABLE came with PXN itself.
 constexpr uint32_t kFirstPxnVersion = 21200;
-// First versions that have NCCL_P2P_NET_CHUNKSIZE, NCCL_P2P_NVL_CHUNKSIZE, NCCL_PAT_ENABLE.
+// First versions that have NCCL_P2P_NET_CHUNKSIZE, NCCL_P2P_NVL_CHUNKSIZE and _PCI_,
+// NCCL_PAT_ENABLE.
 constexpr uint32_t kFirstP2pNetVersion = 21400;
 constexpr uint32_t kFirstP2pNvlVersion = 21600;
 constexpr uint32_t kFirstPatVersion = 22300;
@@ -140,6 +141,29 @@ void RefuseUnmodelled(const ProtoCursor& nccl, Diagnostics& diagnostics) {
                fmt::format("{} is not modelled: {} (expected {}, or none)", stated, variable.as,
                            variable.modelled));
   }
+}
+
+// ncclGetLevel (src/graph/paths.cc): P2P_DISABLE comes before P2P_LEVEL.
+void LoadP2pLevel(const ProtoCursor& nccl, NcclSettings& planner, Diagnostics& diagnostics) {
+  static constexpr std::array<std::string_view, 6> kLevels = {"LOC", "NVL", "PIX",
+                                                              "PXB", "PHB", "SYS"};
+  if (nccl.Has("P2P_LEVEL")) {
+    const std::string text = nccl.Text("P2P_LEVEL", "");
+    const auto found = std::find(kLevels.begin(), kLevels.end(), text);
+    if (found == kLevels.end()) {
+      nccl.Error(
+          diagnostics, "P2P_LEVEL",
+          fmt::format("{} is no distance (expected LOC, NVL, PIX, PXB, PHB or SYS)", Quote(text)));
+      return;
+    }
+    planner.p2p_level = static_cast<PathType>(found - kLevels.begin());
+  }
+  if (!nccl.Flag("P2P_DISABLE", false)) return;
+  if (nccl.Has("P2P_LEVEL")) {
+    nccl.Error(diagnostics, "P2P_LEVEL",
+               "has no effect with P2P_DISABLE: true (expected one of the two)");
+  }
+  planner.p2p_level = PathType::kLoc;
 }
 
 // ncclTopoPostset (src/graph/connect.cc): of NCHANNELS and CTAS the larger minimum and the smaller
@@ -280,6 +304,9 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
   };
   chunk_size("P2P_NET_CHUNKSIZE", kP2pChunkBytesMin, planner.p2p_net_chunksize_bytes);
   chunk_size("P2P_NVL_CHUNKSIZE", kP2pChunkBytesMin, planner.p2p_nvl_chunksize_bytes);
+  chunk_size("P2P_PCI_CHUNKSIZE", kP2pChunkBytesMin, planner.p2p_pci_chunksize_bytes);
+  LoadP2pLevel(*nccl, planner, diagnostics);
+  planner.shm_disable = nccl->Flag("SHM_DISABLE", planner.shm_disable);
   chunk_size("NVLS_CHUNKSIZE", kNvlsChunkBytesMin, planner.nvls_chunksize_bytes);
   planner.nvls_enable = nccl->Flag("NVLS_ENABLE", planner.nvls_enable);
   planner.pat_enable = number("PAT_ENABLE", planner.pat_enable, 0, 2);
@@ -296,6 +323,7 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
   refuse_before("PXN_DISABLE", kFirstPxnVersion);
   refuse_before("P2P_NET_CHUNKSIZE", kFirstP2pNetVersion);
   refuse_before("P2P_NVL_CHUNKSIZE", kFirstP2pNvlVersion);
+  refuse_before("P2P_PCI_CHUNKSIZE", kFirstP2pNvlVersion);
   refuse_before("PAT_ENABLE", kFirstPatVersion);
   return block;
 }

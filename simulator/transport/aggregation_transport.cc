@@ -201,7 +201,7 @@ void AggregationTransport::OnPacketAtNic(uint32_t index) {
 }
 
 // Results come in the order of the operands: everything of a tree takes the same way.
-void AggregationTransport::OnPacketAtGpu(uint32_t index) {
+void AggregationTransport::OnPacketInMemory(uint32_t index) {
   const uint32_t id = network_.packet(index).flow;
   network_.Deliver(index);
   Member& member = members_[id];

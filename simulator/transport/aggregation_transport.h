@@ -44,7 +44,7 @@ class AggregationTransport {
 
   void Serve(uint32_t port);  // EventClass::kPort, after the first_port
   void OnPacketAtNic(uint32_t packet);
-  void OnPacketAtGpu(uint32_t packet);
+  void OnPacketInMemory(uint32_t packet);
   void OnLinkReleased(LinkId link);
   void OnDropped(const Packet& packet, LinkId link);
   // Nobody sends any more.

@@ -200,7 +200,10 @@ void NvlinkTransport::OnGroupArrival(uint32_t index) {
 }
 
 uint32_t NvlinkTransport::ConnectionOf(const Packet& packet) const {
-  if (packet.kind == PacketKind::kNvlinkWrite) return flows_[packet.flow].connection;
+  if (packet.kind == PacketKind::kNvlinkWrite || packet.kind == PacketKind::kHostRead ||
+      packet.kind == PacketKind::kHostReadRequest) {
+    return flows_[packet.flow].connection;
+  }
   const Group& group = groups_[packet.flow];
   const uint32_t member = packet.kind == PacketKind::kNvlinkMulticast ? packet.tag : 0;
   return group.receivers[member].connection;

@@ -25,6 +25,20 @@ std::vector<uint8_t> SpreadByWeight(const std::vector<uint32_t>& weights) {
   return plane_of_position;
 }
 
+// A read request of up to 512 bytes (the maximum read request size that Linux leaves devices with):
+// a header of 16 bytes with a 64-bit address, 8 of sequence number, LCRC and framing (PCI Express
+// Base Specification 4.0, 2.2 and 3.6).
+constexpr uint32_t kReadRequestPayloadBytes = 512;
+constexpr uint32_t kReadRequestWireBytes = 24;
+
+bool HasPcieBetweenGpus(const FabricGraph& graph) {
+  for (DeviceId id = 0; id < graph.device_count(); ++id) {
+    const DeviceKind kind = graph.device(id).kind;
+    if (kind == DeviceKind::kPcieSwitch || kind == DeviceKind::kHostBridge) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 NvlinkTransport::NvlinkTransport(const FabricGraph& graph, FabricNetwork& network,
@@ -33,17 +47,25 @@ NvlinkTransport::NvlinkTransport(const FabricGraph& graph, FabricNetwork& networ
       network_(network),
       listener_(listener),
       flows_of_gpu_(graph.gpus().size()),
-      ports_(graph.gpus().size()),
       packet_payload_bytes_(graph.nvlink.packet_payload_bytes),
       full_packet_wire_bytes_(static_cast<uint32_t>(WireBytes(graph.nvlink.packet_payload_bytes))) {
-  for (uint32_t gpu = 0; gpu < ports_.size(); ++gpu) {
-    for (const auto edge :
-         boost::make_iterator_range(boost::out_edges(graph.gpus()[gpu], graph.graph()))) {
-      const LinkProperties& link = graph.graph()[edge];
-      if (link.tier == Tier::kNvlink) ports_[gpu].rate_bps += link.rate_bps;
-    }
+  AddPorts(Tier::kNvlink);
+  if (HasPcieBetweenGpus(graph)) {
+    AddPorts(Tier::kHost);  // of stores
+    AddPorts(Tier::kHost);  // of loads
   }
   FindPlanes();
+}
+
+void NvlinkTransport::AddPorts(Tier tier) {
+  for (const DeviceId gpu : graph_.gpus()) {
+    Port port;
+    for (const auto edge : boost::make_iterator_range(boost::out_edges(gpu, graph_.graph()))) {
+      const LinkProperties& link = graph_.graph()[edge];
+      if (link.tier == tier) port.rate_bps += link.rate_bps;
+    }
+    ports_.push_back(port);
+  }
 }
 
 void NvlinkTransport::FindPlanes() {
@@ -103,6 +125,10 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
   flow.connection = connection;
   std::vector<uint32_t> weights;
   const std::vector<FabricGraph::NvlinkPath> paths = graph_.NvlinkPaths(source, destination);
+  if (paths.empty()) {
+    const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
+    return AddPcieFlow(connection, gpus + source_gpu, graph_.HostPath(source, destination));
+  }
   uint32_t first_path = 0;
   for (const FabricGraph::NvlinkPath& over : paths) {
     const PathRef path = network_.AddPath(over.links);
@@ -110,19 +136,22 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
     flow.path_links = path.hop_count;
     weights.push_back(over.lanes);
   }
-  SIM_CHECK(!weights.empty(), "an NVLink connection between GPUs of different islands");
   flow.interleave = InterleaveOf(weights);
-  flow.uses_all_planes = AreAllPlanes(source_gpu, destination_gpu, paths);
-  flow.target = flow.uses_all_planes ? destination_gpu * planes_max_ : first_path;
+  const bool uses_all = AreAllPlanes(source_gpu, destination_gpu, paths);
+  flow.way = uses_all ? Way::kAllPlanes : Way::kPaths;
+  flow.target = uses_all ? destination_gpu * planes_max_ : first_path;
   return AddFlow(flow, first_path);
 }
 
-uint32_t NvlinkTransport::AddFlow(const Flow& flow, uint32_t first_path) {
+uint32_t NvlinkTransport::AddFlow(Flow flow, uint32_t first_path) {
+  std::vector<uint32_t>& of_gpu = flows_of_gpu_[flow.port % flows_of_gpu_.size()];
+  const size_t positions = interleaves_[flow.interleave].plane_of_position.size();
+  flow.start = static_cast<uint8_t>(of_gpu.size() % std::min<size_t>(positions, UINT8_MAX + 1));
   flows_.push_back(flow);
   flows_base_ = reinterpret_cast<const char*>(flows_.data());
   first_paths_.push_back(first_path);
   const auto id = static_cast<uint32_t>(flows_.size() - 1);
-  flows_of_gpu_[flow.port].push_back(id);
+  of_gpu.push_back(id);
   return id;
 }
 
@@ -164,9 +193,9 @@ void NvlinkTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
 
 void NvlinkTransport::FetchLinks(uint32_t flow_id) const {
   const Flow& flow = flows_[flow_id];
-  if (!flow.uses_all_planes) return;
+  if (flow.way != Way::kAllPlanes) return;
   const std::vector<uint8_t>& planes = interleaves_[flow.interleave].plane_of_position;
-  uint32_t position = flow.position;
+  uint32_t position = flow.start;
   for (uint32_t i = 0; i < kFetchedLinks; ++i) {
     network_.FetchLink(up_links_[flow.port * planes_max_ + planes[position]]);
     if (++position == planes.size()) position = 0;
@@ -181,12 +210,17 @@ void NvlinkTransport::ServeDue() {
 uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   const uint32_t slot = flow.sent % kMessageSlots;
   // Before its first packet all of a message is missing.
-  if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
+  if (flow.unsent_bytes == 0) {
+    flow.unsent_bytes = flow.missing_bytes[slot];
+    flow.position = flow.start;
+  }
   const uint32_t payload = std::min(flow.unsent_bytes, packet_payload_bytes_);
   flow.unsent_bytes -= payload;
   if (flow.unsent_bytes == 0) ++flow.sent;
-  const auto wire_bytes = static_cast<uint16_t>(
-      payload == packet_payload_bytes_ ? full_packet_wire_bytes_ : WireBytes(payload));
+  const auto wire_bytes =
+      static_cast<uint16_t>(flow.way == Way::kPcie             ? payload
+                            : payload == packet_payload_bytes_ ? full_packet_wire_bytes_
+                                                               : WireBytes(payload));
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = flow_id;
@@ -198,13 +232,21 @@ uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   packet.wire_bytes = wire_bytes;
   packet.kind = flow.kind;
   packet.hop_count = flow.path_links;
-  if (flow.uses_all_planes) [[likely]] {
+  if (flow.way == Way::kAllPlanes) [[likely]] {
     network_.InjectOver(index, up_links_[flow.port * planes_max_ + plane],
                         down_links_[flow.target + plane]);
     return wire_bytes;
   }
   packet.path = flow.target + flow.path_links * plane;
-  if (flow.kind != PacketKind::kNvlinkWrite) AddressToGroup(packet, flow_id, slot);
+  if (flow.kind == PacketKind::kHostRead) {
+    packet.kind = PacketKind::kHostReadRequest;
+    packet.tag = packet.payload_bytes;
+    packet.payload_bytes = 0;
+    const uint32_t requests = (payload + kReadRequestPayloadBytes - 1) / kReadRequestPayloadBytes;
+    packet.wire_bytes = static_cast<uint16_t>(requests * kReadRequestWireBytes);
+  } else if (flow.kind != PacketKind::kNvlinkWrite) {
+    AddressToGroup(packet, flow_id, slot);
+  }
   network_.Inject(index);
   return wire_bytes;
 }
@@ -241,7 +283,12 @@ void NvlinkTransport::Serve(uint32_t port_id) {
 
 void NvlinkTransport::OnArrival(uint32_t index) {
   const Packet& packet = network_.packet(index);
-  if (packet.kind != PacketKind::kNvlinkWrite) [[unlikely]] {
+  if (packet.kind == PacketKind::kHostReadRequest) {
+    AnswerRead(index);
+    return;
+  }
+  if (packet.kind != PacketKind::kNvlinkWrite && packet.kind != PacketKind::kHostRead)
+      [[unlikely]] {
     OnGroupArrival(index);
     return;
   }
@@ -268,33 +315,43 @@ void NvlinkTransport::OnArrival(uint32_t index) {
 void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
   const uint32_t connection = ConnectionOf(packet);
   listener_.OnPacketLost(connection, link);
+  const bool is_nvlink = link < graph_.link_count() && graph_.link(link).tier == Tier::kNvlink;
   listener_.OnConnectionError(
-      connection, true, "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)");
+      connection, true,
+      is_nvlink ? "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)"
+                : "a PCIe link lost a packet; the GPU has fallen off the bus (Xid 79)");
 }
 
 void NvlinkTransport::Visit(StateArchive& archive) {
   archive.Constant(flows_.size());
   archive.Constant(groups_.size());
-  for (Flow& flow : flows_) Visit(flow, archive);
+  for (const Flow& flow : flows_) Visit(flow, archive);
   for (Port& port : ports_) Visit(port, archive);
 }
 
 void NvlinkTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
   for (const uint32_t gpu : gpus) {
-    archive.Constant(flows_of_gpu_[gpu].size());
     for (const uint32_t flow : flows_of_gpu_[gpu]) Visit(flows_[flow], archive);
-    Visit(ports_[gpu], archive);
+    for (size_t port = gpu; port < ports_.size(); port += flows_of_gpu_.size()) {
+      Visit(ports_[port], archive);
+    }
   }
 }
 
-void NvlinkTransport::Visit(Flow& flow, StateArchive& archive) {
+void NvlinkTransport::Visit(const Flow& flow, StateArchive& archive) {
   archive.Require(!flow.active && flow.sent == flow.posted);
-  archive.Value(flow.position);
 }
 
 void NvlinkTransport::Visit(Port& port, StateArchive& archive) {
   archive.Require(!port.event_pending);
   archive.Instant(port.free_ps);
+}
+
+uint32_t NvlinkTransport::FirstReceiverOf(uint32_t flow_id) const {
+  const Flow& flow = flows_[flow_id];
+  const bool is_of_group =
+      flow.kind == PacketKind::kNvlinkMulticast || flow.kind == PacketKind::kNvlinkOperand;
+  return is_of_group ? groups_[flow.connection].receivers.front().connection : flow.connection;
 }
 
 std::vector<NvlinkTransport::PlanePath> NvlinkTransport::PathsOf(uint32_t flow_id) const {

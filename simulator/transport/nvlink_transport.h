@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Messages between GPUs of one NVLink island: the sender's stores cross the NVSwitches' planes
-// packet by packet, in the ratio of the pair's links to each plane, and need no acknowledgement.
+// Messages inside a server. Between GPUs of one NVLink island the sender's stores cross the
+// NVSwitches' planes packet by packet, in the ratio of the pair's links to each plane, and need no
+// acknowledgement. Which plane a store takes follows from its address: a connection's messages all
+// start at the same one, those of a GPU's other connections at others (ADR 0092). Between other
+// GPUs stores take the way over PCIe (posted writes), and so do those into a host's memory, from
+// which GPUs load: a request goes up for every packet, which comes back (non-posted reads).
 //
 // A GPU serves its active connections in turn, in bursts, at the raw rate of its links to the
-// planes. Link-level replay is part of the links' efficiency; a packet lost to a dead link is an
-// error the GPU reports and no one repairs (NVIDIA Xid 74), so it breaks the connection.
+// planes; those over PCIe at that of its PCIe link, and loads by themselves, for they come the
+// other way. Link-level replay is part of the links' efficiency, over PCIe of their rate; a packet
+// lost to a dead link is an error the GPU reports and no one repairs (NVIDIA Xid 74 and 79), so it
+// breaks the connection.
 //
 // Groups (nvlink_groups.cc): NVSwitches send a GPU's stores to every member, or combine a packet of
-// each member into the one that answers a GPU's load (NVLink SHARP). A load is a request to every
-// member, whose operands then share its port with its other connections. Left out: that
-// every load is a request of its own (here a message has one), and that an NVSwitch can hold only
-// so many operands (here those that came first wait without limit).
+// each member into the one that answers a GPU's load (NVLink SHARP). Such a load is a request to
+// every member, whose operands then share its port with its other connections. Left out: that every
+// load is a request of its own (here a message has one), and that an NVSwitch can hold only so many
+// operands (here those that came first wait without limit).
 #pragma once
 
 #include <array>
@@ -29,16 +35,22 @@ class NvlinkTransport {
   // Messages one connection may have under way; NCCL's slots (NCCL_STEPS).
   static constexpr uint32_t kMessageSlots = 8;
 
-  // Ports are numbered 0.. by GPU number and use EventClass::kPort ids from 0.
+  // Ports are numbered 0.. by GPU number, where there is PCIe between GPUs once for NVLink, stores
+  // and loads each, and use EventClass::kPort ids from 0.
   NvlinkTransport(const FabricGraph& graph, FabricNetwork& network, TransportListener& listener);
 
-  // Between two GPUs (by number) that share an island. Returns a flow number, dense from 0.
+  // Stores between two GPUs (by number) that NVLink or else PCIe joins. Returns a flow number,
+  // dense from 0.
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu);
+  // Stores of a GPU into the memory of the host bridge that `owner_gpu` is nearest to; loads of a
+  // GPU from that of its own.
+  uint32_t OpenHostStore(uint32_t connection, uint32_t source_gpu, uint32_t owner_gpu);
+  uint32_t OpenHostLoad(uint32_t connection, uint32_t gpu);
   // Preconditions: fewer than kMessageSlots messages of the flow are undelivered; 0 < bytes < 4
   // GiB. An idle port sends at the next ServeDue(), which must come within the same event.
   void Post(uint32_t flow, uint64_t bytes);
   void ServeDue();
-  // Fetches the links that the flow's next packets take into the cache, ahead of Post().
+  // Fetches the links that the flow's next message takes into the cache, ahead of Post().
   void FetchLinks(uint32_t flow) const;
 
   // Whether at least two GPUs (by number) share an NVSwitch.
@@ -70,6 +82,10 @@ class NvlinkTransport {
   TimingWheel::PrefetchTable FlowTable() const { return {&flows_base_, sizeof(Flow)}; }
   uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
   uint32_t connection_of(uint32_t flow) const { return flows_[flow].connection; }
+  // Those that send from a GPU (by number), in the order in which they were opened.
+  std::span<const uint32_t> FlowsOf(uint32_t gpu) const { return flows_of_gpu_[gpu]; }
+  // The connection that is told of the flow's messages; of a group, the first.
+  uint32_t FirstReceiverOf(uint32_t flow) const;
   // Path of the flow over one plane, for bounds and ledgers, and the planes' weights.
   struct PlanePath {
     PathRef path;
@@ -91,6 +107,11 @@ class NvlinkTransport {
     std::vector<uint8_t> plane_of_position;
     std::vector<uint32_t> weights;
   };
+  enum class Way : uint8_t {
+    kPaths,      // over NVLinks
+    kAllPlanes,  // over all NVSwitches of both its GPUs, which are the same
+    kPcie,
+  };
   // One cache line: every packet touches its flow.
   struct alignas(64) Flow {
     uint32_t port = 0;
@@ -100,15 +121,17 @@ class NvlinkTransport {
     uint32_t target = 0;
     uint32_t connection = 0;  // or group
     uint16_t interleave = 0;
-    uint16_t position = 0;  // in the interleaving
+    uint16_t position = 0;  // in the interleaving, of the next packet
     uint8_t posted = 0;     // message counters modulo 256
     uint8_t sent = 0;
     uint8_t delivered = 0;
     bool active = false;
-    uint8_t path_links = 2;  // 1: a cable from GPU to GPU; a group's: one up and all down
+    uint8_t path_links = 2;  // 1: a cable from GPU to GPU; a group's: one up and all down. A load's
+                             // are those of the request; those of its answer precede them
     PacketKind kind = PacketKind::kNvlinkWrite;
-    bool uses_all_planes = false;  // of both its GPUs, which are the same
-    uint32_t unsent_bytes = 0;     // of the message being sent; 0 before its first packet
+    Way way = Way::kPaths;
+    uint8_t start = 0;          // in the interleaving, of each message
+    uint32_t unsent_bytes = 0;  // of the message being sent; 0 before its first packet
     std::array<uint32_t, kMessageSlots> missing_bytes{};  // not yet arrived
   };
   static_assert(sizeof(Flow) == 64);
@@ -157,8 +180,11 @@ class NvlinkTransport {
   [[gnu::noinline]] void OnGroupArrival(uint32_t packet);
   uint32_t ConnectionOf(const Packet& packet) const;
 
-  uint32_t AddFlow(const Flow& flow, uint32_t first_path);
-  static void Visit(Flow& flow, StateArchive& archive);
+  uint32_t AddFlow(Flow flow, uint32_t first_path);
+  uint32_t AddPcieFlow(uint32_t connection, uint32_t port, const std::vector<LinkId>& links);
+  void AddPorts(Tier tier);
+  void AnswerRead(uint32_t request);
+  static void Visit(const Flow& flow, StateArchive& archive);
   static void Visit(Port& port, StateArchive& archive);
   // The next message of the flow, at its port in turn.
   void Enqueue(uint32_t flow, uint32_t bytes);

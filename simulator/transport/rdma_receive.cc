@@ -148,7 +148,7 @@ void RdmaTransport::Accept(uint32_t index, uint32_t completed) {
   const uint32_t queue_id = packet.flow;
   if (IsData(queue_id)) {
     packet.flags |= Packet::kAccepted;
-    packet.echo = static_cast<uint16_t>(completed);  // from here to memory: for OnPacketAtGpu()
+    packet.echo = static_cast<uint16_t>(completed);  // from here to memory: for OnPacketInMemory()
     network_.SendOn(index);
     return;
   }
@@ -202,7 +202,7 @@ void RdmaTransport::OnMarked(uint32_t queue_id) {
   network_.Inject(index);
 }
 
-void RdmaTransport::OnPacketAtGpu(uint32_t index) {
+void RdmaTransport::OnPacketInMemory(uint32_t index) {
   const Packet& packet = network_.packet(index);
   const uint32_t queue_id = packet.flow;
   uint32_t completed = packet.echo;

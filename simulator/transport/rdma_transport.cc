@@ -86,8 +86,7 @@ void RdmaTransport::OpenControl(uint32_t queue_pair) {
   controlled.window_bytes = settings_.window_bytes;
   controlled.mtu_bytes = settings_.mtu_bytes;
   controlled.full_packet_wire_bytes = settings_.mtu_bytes + header_bytes_;
-  // The last link is from the receiving NIC to memory.
-  controlled.hop_count = path.hop_count == 0 ? 0u : path.hop_count - 1u;
+  controlled.hop_count = network_.LinksToNic(path);
   controlled.base_rtt_ps =
       network_.PathLatencyPs({path.first, static_cast<uint8_t>(controlled.hop_count)},
                              controlled.full_packet_wire_bytes) +

@@ -100,7 +100,7 @@ class RdmaTransport {
   void Serve(uint32_t port);     // EventClass::kPort, after the first_port
   void OnTimer(uint32_t queue);  // EventClass::kTimer
   void OnPacketAtNic(uint32_t packet);
-  void OnPacketAtGpu(uint32_t packet);
+  void OnPacketInMemory(uint32_t packet);
   void OnLinkReleased(LinkId link);
   void OnDropped(const Packet& packet, DropReason reason, LinkId link);
   // Every queue pair sends nothing any more, as those of a process that has ended; what it is sent

@@ -132,7 +132,7 @@ TEST(NvlinkCreditTest, SendersWaitForTheReceiverTheyShare) {
    public:
     explicit Counter(FabricNetwork& network) : network_(network) {}
     void OnPacketAtNic(uint32_t /*packet*/) override { FAIL(); }
-    void OnPacketAtGpu(uint32_t packet) override {
+    void OnPacketInMemory(uint32_t packet) override {
       ++arrived;
       last_ps = network_.engine().NowPs();
       network_.Deliver(packet);

@@ -119,7 +119,7 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
       network().FreePacket(index);
     }
   }
-  void OnPacketAtGpu(uint32_t index) override {
+  void OnPacketInMemory(uint32_t index) override {
     const Packet& packet = network().packet(index);
     at_gpu_.push_back({engine().NowPs(), packet.flow, packet.sequence});
     network().Deliver(index);

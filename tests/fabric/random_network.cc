@@ -333,7 +333,7 @@ class RandomNetwork : public PacketSink {
       Consume(index);
     }
   }
-  void OnPacketAtGpu(uint32_t index) override { Consume(index); }
+  void OnPacketInMemory(uint32_t index) override { Consume(index); }
   void Consume(uint32_t index) {
     last_ps_ = engine_.NowPs();
     const Packet& packet = network_->packet(index);

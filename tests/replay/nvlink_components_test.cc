@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/replay/nvlink_components.h"
 
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,6 +54,34 @@ TEST_F(NvlinkComponentsTest, HasBothDirectionsOfEveryNvlinkOfItsGpus) {
   std::vector<Tier> tiers;
   for (const LinkId link : links) tiers.push_back(graph_.link(link).tier);
   EXPECT_THAT(tiers, Each(Tier::kNvlink));
+}
+
+TEST_F(NvlinkComponentsTest, HaveOneShapeWhereOnlyTheServerDiffers) {
+  const NvlinkComponents like = Of({{0, 1}, {8, 9}});
+  EXPECT_EQ(like.components()[0].shape, like.components()[1].shape);
+  EXPECT_EQ(like.PlaceOf(9), 1u);
+  EXPECT_EQ(like.GpuAt(1, 1), 9u);
+  const NvlinkComponents others = Of({{0, 1}, {8, 10}});
+  EXPECT_NE(others.components()[0].shape, others.components()[1].shape);
+}
+
+TEST_F(NvlinkComponentsTest, HaveShapesOfTheirOwnWhereCablesDiffer) {
+  FabricGraph mixed;
+  for (int32_t server = 0; server < 2; ++server) {
+    std::vector<DeviceId> gpus;
+    for (int32_t gpu = 0; gpu < 2; ++gpu) {
+      gpus.push_back(mixed.AddDevice({.name = "gpu" + std::to_string(2 * server + gpu),
+                                      .kind = DeviceKind::kGpu,
+                                      .server = server,
+                                      .local_index = gpu}));
+    }
+    mixed.AddCable(gpus[0], gpus[1],
+                   {.tier = Tier::kNvlink, .rate_bps = 200'000'000'000, .propagation_ps = server});
+  }
+  const std::vector<TraceCommunicator> pairs = {{.name = "", .ranks = {0, 1}},
+                                                {.name = "", .ranks = {2, 3}}};
+  const NvlinkComponents nvlinks(mixed, pairs);
+  EXPECT_NE(nvlinks.components()[0].shape, nvlinks.components()[1].shape);
 }
 
 TEST_F(NvlinkComponentsTest, CommunicatorsThatShareAGpuShareAComponent) {

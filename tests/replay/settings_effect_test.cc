@@ -140,6 +140,13 @@ const std::string kRecovered = MergedPorts(
     "IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT: 50 ",
     "100ms");
 
+// Inside a PCIe switch P2P, between them SHM.
+std::string OverPcie(const std::string& kind) {
+  return "fabric { rail_optimized { mixed_servers { count: 1 platform: \"pcie-8xa100\" } } }\n"
+         "workload { program { collectives { kind: " +
+         kind + " bytes: \"4MiB\" } } }\n";
+}
+
 const char* const kTwoServers =
     "fabric { rail_optimized { mixed_servers { count: 2 } } }\n"
     "workload { program { collectives { kind: ALL_REDUCE bytes: \"4MiB\" } } algorithm: RING "
@@ -237,6 +244,9 @@ const std::vector<Setting>& Settings() {
       {"nccl.NCHANNELS_PER_NET_PEER", "1", kAllToAll},
       {"nccl.P2P_NET_CHUNKSIZE", "\"64KiB\"", kAllToAll},
       {"nccl.P2P_NVL_CHUNKSIZE", "\"64KiB\"", kAllToAllInOneServer},
+      {"nccl.P2P_PCI_CHUNKSIZE", "\"64KiB\"", OverPcie("ALL_TO_ALL")},
+      {"nccl.P2P_LEVEL", "\"SYS\"", OverPcie("ALL_REDUCE")},
+      {"nccl.P2P_DISABLE", "true", OverPcie("ALL_REDUCE")},
       {"nccl.NVLS_ENABLE", "false", kTuned},
       {"nccl.NVLS_CHUNKSIZE", "\"32KiB\"", kNvls},
       {"nccl.COLLNET_ENABLE", "1", kInfiniBand},
@@ -244,6 +254,7 @@ const std::vector<Setting>& Settings() {
       {"network.network_flow_control", "NONE", kPaused},
       {"network.credit", "\"32KiB\"", Incast("network { network_flow_control: CREDITS }\n")},
       {"network.nvlink_credit", "\"8KiB\"", kInOneServer},
+      {"network.pcie_credit", "\"8KiB\"", OverPcie("ALL_REDUCE")},
       {"network.pause_response", "\"5us\"", kPaused},
       {"network.load_balancing", "FLOWLET", kAcrossRails},
       {"network.load_balancing", "ADAPTIVE", kAcrossRails},
@@ -271,6 +282,7 @@ const std::vector<Setting>& Settings() {
       {kServers + ".nic_rate", "\"200Gbps\"", kTwoServers},
       {kServers + ".host_rate", "\"100Gbps\"", kTwoServers},
       {kServers + ".nvlink_rate", "\"100GBps\"", kOneServer},
+      {kServers + ".compute_capability", "80", kOneServer},
       {kServers + ".host_delay", "\"2us\"", kTwoServers},
       {kServers + ".nvlink_delay", "\"1us\"", kOneServer},
       {kServers + ".nvswitch_latency", "\"1us\"", kOneServer},
@@ -306,7 +318,8 @@ INSTANTIATE_TEST_SUITE_P(Settings, SettingsEffectTest, ::testing::ValuesIn(Setti
 // Variables of NCCL's that are not modelled (tests/scenario/settings_loader_test.cc).
 bool IsRefused(const std::string& path) {
   static const std::set<std::string> refused = {"nccl.IB_QPS_PER_CONNECTION",
-                                                "nccl.IB_SPLIT_DATA_ON_QPS", "nccl.NTHREADS"};
+                                                "nccl.IB_SPLIT_DATA_ON_QPS", "nccl.NTHREADS",
+                                                "nccl.SHM_DISABLE"};  // tests/run/pcie_test.cc
   return refused.contains(path);
 }
 

@@ -299,14 +299,16 @@ TEST_F(ReplayCacheTest, ARegularJobIsSimulatedOnce) {
   ASSERT_TRUE(run.has_result()) << run.exit.errors;
   EXPECT_EQ(run.Integer("collectives.count"), 20'000);
   EXPECT_EQ(run.Integer("collectives.replayed") + run.Integer("collectives.simulated"), 20'000);
-  // Opening connections, then at most one of each state, and the last.
-  EXPECT_LE(run.Integer("collectives.simulated"), 1 + 18 + 1);
+  // Opening connections, then what ranks begin at once and as the last one ended, and the last.
+  EXPECT_LE(run.Integer("collectives.simulated"), 1 + 2 + 1);
 }
 
-// Two servers that add up 4 MiB every 50 and every 70 us, beside rails that are always busy.
+// Two servers that add up 4 MiB every 50 and every 70 us, the second from an instant on, beside
+// rails that are always busy.
 class ServersInStepTest : public ReplayCacheTest {
  protected:
   static constexpr int64_t kCalls = 300;  // of a server
+  int64_t second_from_ps_ = 0;
 
   EndedRun Run(const std::string& fault, const std::vector<std::string>& arguments = {}) {
     Trace trace;
@@ -333,6 +335,7 @@ class ServersInStepTest : public ReplayCacheTest {
       on_rail.datatype = Datatype::kBfloat16;
       on_rail.stream = 1;
       trace.operations[rank].assign(kCalls, in_server);
+      if (rank >= 8) trace.operations[rank].front().compute_before_ps += second_from_ps_;
       trace.operations[rank].insert(trace.operations[rank].end(), kCalls, on_rail);
     }
     WriteTrace(scratch_.Path("job.trace"), trace);
@@ -342,14 +345,24 @@ class ServersInStepTest : public ReplayCacheTest {
   }
 };
 
-// All states recur within a turn of the NVLink planes, of 18 packets.
 TEST_F(ServersInStepTest, AreSimulatedOnce) {
   const EndedRun run = Run("");
   ASSERT_TRUE(run.has_result()) << run.exit.errors;
-  // Opening connections, then each state; ranks may have begun otherwise in the first of them.
-  EXPECT_GE(run.Integer("collectives.replayed"), 2 * (kCalls - 1 - 18 - 1));
+  // Opening connections, then what ranks begin at once, and what they begin as the last one ended.
+  EXPECT_GE(run.Integer("collectives.replayed"), 2 * (kCalls - 1 - 2));
   EXPECT_LE(run.Integer("collectives.replayed"), 2 * kCalls);
   EXPECT_EQ(Results(run), Results(Run("", {"--no-replay-cache"})));
+}
+
+TEST_F(ServersInStepTest, ShareWhatTheOtherHasDone) {
+  second_from_ps_ = 5'000 * kPsPerUs;
+  const EndedRun run = Run("");
+  ASSERT_TRUE(run.has_result()) << run.exit.errors;
+  // Both open connections; only the first one simulates what its ranks begin at once, and in the
+  // two ways in which the last one ends.
+  EXPECT_EQ(run.Integer("collectives.replayed"), 2 * kCalls - 2 - 3);
+  EXPECT_EQ(Results(run), Results(Run("", {"--no-replay-cache"})));
+  EXPECT_TRUE(Run("", {"--verify-replay-cache"}).has_result());
 }
 
 TEST_F(ServersInStepTest, AFlapElsewhereHasNoneOfThemSimulatedAgain) {
@@ -370,7 +383,7 @@ TEST_F(ServersInStepTest, ANvlinkThatIsSlowerForAWhileConcernsItsServer) {
   const int64_t replayed = run.Integer("collectives.replayed");
   EXPECT_LT(replayed, Run("").Integer("collectives.replayed"));
   // Those of the other server.
-  EXPECT_GE(replayed, kCalls - 1 - 18 - 1);
+  EXPECT_GE(replayed, kCalls - 1 - 2);
   EXPECT_EQ(Results(run), Results(Run(slow, {"--no-replay-cache"})));
 }
 
@@ -422,7 +435,7 @@ TEST_F(HalvesOfAServerTest, AreApartUnlessTheyMeet) {
     ASSERT_TRUE(run.has_result()) << run.exit.errors;
     EXPECT_EQ(Results(run), Results(Run(meet, {"--no-replay-cache"})));
     if (meet) continue;
-    EXPECT_GE(run.Integer("collectives.replayed"), 11 * kCalls - 2 * (1 + 18 + 1));
+    EXPECT_GE(run.Integer("collectives.replayed"), 11 * kCalls - 2 * (1 + 2));
   }
 }
 

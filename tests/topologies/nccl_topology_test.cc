@@ -90,10 +90,45 @@ TEST_F(NcclTopologyTest, GpusWithoutANicOfTheirOwnShareAndStorageNicsAreLeftOut)
                                       Nic("0000:19:00.0", "mlx5_0", "200000")) +
                               Nic("0000:60:00.0", "mlx5_9", "100000"));
   ASSERT_TRUE(fabric.has_value()) << findings_;
-  EXPECT_EQ(CablesOf(*fabric, Tier::kHost), 2u);
+  // Two GPUs, the NIC, and the switch to its host bridge.
+  EXPECT_EQ(CablesOf(*fabric, Tier::kHost), 4u);
   EXPECT_EQ(fabric->NicOfGpu(fabric->gpus()[1]), fabric->FindDevice("server0/nic0"));
-  EXPECT_EQ(findings_,
-            "dump.xml:1: warning: NICs that are nearest to no GPU are left out: mlx5_9\n");
+  EXPECT_THAT(findings_, HasSubstr("dump.xml:1: warning: NICs that are nearest to no GPU are left "
+                                   "out: mlx5_9\n"));
+}
+
+// Two sockets with two GPUs each, of which those of the first are two switches away from their host
+// bridge.
+TEST_F(NcclTopologyTest, GpusWithoutNvlinkMeetOverTheTreeThatTheDumpShows) {
+  const auto fabric = LoadXml(
+      Pci("0000:15:00.0", "0x060400",
+          Pci("0000:16:00.0", "0x060400",
+              Gpu("0000:17:00.0", 0, "", 86) + Gpu("0000:18:00.0", 1, "", 86), "16.0 GT/s PCIe"),
+          "16.0 GT/s PCIe") +
+      Nic("0000:19:00.0", "mlx5_0", "100000") +
+      "  </cpu>\n  <cpu numaid=\"1\" arch=\"x86_64\" vendor=\"GenuineIntel\">\n" +
+      Gpu("0000:97:00.0", 2, "", 86) + Gpu("0000:98:00.0", 3, "", 86));
+  ASSERT_TRUE(fabric.has_value()) << findings_;
+  const auto links = [&](const char* from, const char* to) {
+    return fabric->HostPath(fabric->FindDevice(from).value(), fabric->FindDevice(to).value())
+        .size();
+  };
+  EXPECT_EQ(links("server0/gpu0", "server0/gpu1"), 2u);
+  EXPECT_EQ(links("server0/gpu0", "server0/hostbridge0"), 3u);
+  EXPECT_EQ(links("server0/gpu2", "server0/gpu3"), 2u);
+  EXPECT_EQ(links("server0/gpu1", "server0/gpu2"), 5u);
+  EXPECT_EQ(links("server0/gpu3", "server0/nic0"), 3u);
+  EXPECT_EQ(fabric->device(fabric->gpus()[0]).compute_capability, 86u);
+  // The switch's link is of PCIe 4.0, half of 440 Gb/s.
+  const auto uplink = fabric->FindCable("server0/pcieswitch1--server0/hostbridge0");
+  ASSERT_TRUE(uplink.has_value());
+  EXPECT_EQ(fabric->link(fabric->cables()[*uplink].forward).rate_bps, 220'000'000'000u);
+  EXPECT_THAT(findings_, HasSubstr("dump.xml:1: warning: whether the driver lets GPUs access each "
+                                   "other over PCIe is not in the file: taken for yes (otherwise "
+                                   "nccl { P2P_DISABLE: true })\n"));
+  std::string text;
+  EXPECT_EQ(ToNcclTopology(*fabric, 0, text),
+            "server0/gpu0 meets its NIC over PCIe switches or host bridges");
 }
 
 // As on virtual machines.

@@ -100,8 +100,8 @@ TEST_F(TopologyFileLoaderTest, ADeviceWithoutItsFieldsIsRefused) {
   EXPECT_EQ(Complain("devices { }"),
             "mine.textproto:13:1: error: devices[5].name: missing (expected a name, e.g. "
             "\"server0/gpu0\")\n"
-            "mine.textproto:13:1: error: devices[5].kind: missing (expected GPU, NVSWITCH, NIC or "
-            "SWITCH)\n");
+            "mine.textproto:13:1: error: devices[5].kind: missing (expected GPU, NVSWITCH, NIC, "
+            "SWITCH, PCIE_SWITCH or HOST_BRIDGE)\n");
   EXPECT_EQ(Complain(R"(devices { name: "x" kind: GPU })"),
             "mine.textproto:13:1: error: devices[5].server: missing (expected a number; only a "
             "SWITCH belongs to no server)\n"
@@ -161,13 +161,13 @@ TEST_F(TopologyFileLoaderTest, APositionIsNumbersBetweenPoints) {
 TEST_F(TopologyFileLoaderTest, FieldsWithoutEffectAreRefused) {
   EXPECT_EQ(Complain(R"(devices { name: "x" kind: SWITCH server: 0 local_index: 0 })"),
             "mine.textproto:13:34: error: devices[5].server: has no effect on a SWITCH (expected "
-            "only on a GPU, an NVSWITCH or a NIC)\n"
+            "only on a device in a server)\n"
             "mine.textproto:13:44: error: devices[5].local_index: has no effect on a SWITCH "
-            "(expected only on a GPU, an NVSWITCH or a NIC)\n");
+            "(expected only on a device in a server)\n");
   EXPECT_EQ(Complain("devices { name: \"x\" kind: NIC server: 0 local_index: 1 "
                      "forwarding_latency: \"1ns\" }"),
             "mine.textproto:13:56: error: devices[5].forwarding_latency: has no effect on a NIC "
-            "(expected only on a SWITCH or an NVSWITCH)\n");
+            "(expected only on what forwards)\n");
 }
 
 TEST_F(TopologyFileLoaderTest, ADeviceWithoutALinkIsRefused) {
@@ -221,7 +221,8 @@ TEST_F(TopologyFileLoaderTest, ATierJoinsOnlyItsKindsOfDevice) {
             "NVLINK does not join a/gpu (GPU) and a/nic (NIC) (expected a GPU and an NVSWITCH or "
             "two GPUs)\n");
   EXPECT_EQ(complain("a/nic", "leaf", "HOST"),
-            "HOST does not join a/nic (NIC) and leaf (SWITCH) (expected a GPU and a NIC)\n");
+            "HOST does not join a/nic (NIC) and leaf (SWITCH) (expected a GPU and a NIC, or "
+            "one of them or a PCIE_SWITCH or HOST_BRIDGE and a PCIE_SWITCH or HOST_BRIDGE)\n");
   EXPECT_EQ(complain("a/nic", "b/nic", "NIC_LEAF"),
             "NIC_LEAF does not join a/nic (NIC) and b/nic (NIC) (expected a NIC and a SWITCH)\n");
   EXPECT_EQ(complain("a/nic", "leaf", "DIRECT"),

@@ -68,7 +68,7 @@ class AggregationTransportTest : public testing::TransportFixture {
   }
 
   void OnPacketAtNic(uint32_t packet) override { transport_->OnPacketAtNic(packet); }
-  void OnPacketAtGpu(uint32_t packet) override { transport_->OnPacketAtGpu(packet); }
+  void OnPacketInMemory(uint32_t packet) override { transport_->OnPacketInMemory(packet); }
   void OnLinkReleased(LinkId link) override { transport_->OnLinkReleased(link); }
   void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
     NetworkFixture::OnPacketDropped(index, reason, link);

@@ -64,10 +64,10 @@ class CongestionTest : public testing::TransportFixture {
     }
     on_completed_ = [this](uint32_t connection) { rdma_->Post(connection - 1, kMessage); };
   }
-  void OnPacketAtGpu(uint32_t index) override {
+  void OnPacketInMemory(uint32_t index) override {
     const Packet& packet = network().packet(index);
     delivered_bytes_[rdma_->connection_of_queue(packet.flow)] += packet.payload_bytes;
-    TransportFixture::OnPacketAtGpu(index);
+    TransportFixture::OnPacketInMemory(index);
   }
   void RunUntil(int64_t time_ps) {
     ns3::Simulator::Stop(ns3::PicoSeconds(time_ps - engine().NowPs()));

@@ -317,15 +317,16 @@ TEST_F(NvlinkGroupsTest, ALostOperandRequestOrStoreBreaksTheLoadAndTheRunEnds) {
   EXPECT_THAT(errors_, SizeIs(4));  // its four packets on that plane
   EXPECT_THAT(delivered_, IsEmpty());
   ExpectAllBytesAccountedFor();
-  // The request and a store, on the way up.
+  // The request and, of a round of stores, those of that plane, on the way up.
   errors_.clear();
   network().SetLinkUp(Up(0, 0), false);
   nvlink_->PostReduce(load, kPayload);
-  PostMulticast(store, kPayload);
+  PostMulticast(store, kRound * kPayload);
   engine().Run();
-  ASSERT_THAT(errors_, SizeIs(2));
-  EXPECT_EQ(errors_[0].connection, 7u);
+  ASSERT_THAT(errors_, SizeIs(1 + 5));
+  EXPECT_EQ(errors_.front().connection, 7u);
   EXPECT_EQ(errors_[1].connection, 20u);
+  EXPECT_EQ(errors_.back().connection, 20u);
   EXPECT_THAT(delivered_, IsEmpty());
   ExpectAllBytesAccountedFor();
 }

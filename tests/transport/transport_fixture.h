@@ -65,18 +65,18 @@ class TransportFixture : public NetworkFixture, public TransportListener {
   }
 
   void OnPacketAtNic(uint32_t packet) override { rdma_->OnPacketAtNic(packet); }
-  void OnPacketAtGpu(uint32_t packet) override {
-    if (IsNvlink(network().packet(packet).kind)) {
+  void OnPacketInMemory(uint32_t packet) override {
+    if (IsInServer(network().packet(packet).kind)) {
       nvlink_->OnArrival(packet);
     } else {
-      rdma_->OnPacketAtGpu(packet);
+      rdma_->OnPacketInMemory(packet);
     }
   }
   void OnLinkReleased(LinkId link) override { rdma_->OnLinkReleased(link); }
   void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
     NetworkFixture::OnPacketDropped(index, reason, link);
     const Packet& packet = network().packet(index);
-    if (IsNvlink(packet.kind)) {
+    if (IsInServer(packet.kind)) {
       nvlink_->OnDropped(packet, link);
     } else {
       rdma_->OnDropped(packet, reason, link);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/pcie_paths.h"
+
+#include <numeric>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "workloads/nccl_planner.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+constexpr uint64_t kGen4X16Bps = 220'000'000'000;
+constexpr uint64_t kGen3X16Bps = 110'000'000'000;
+
+// One server: `gpus_per_switch` GPUs on each switch, `switches_per_bridge` switches on each host
+// bridge.
+CommunicatorLayout Server(uint32_t gpus, uint32_t gpus_per_switch, uint32_t switches_per_bridge,
+                          uint64_t link_bps) {
+  CommunicatorLayout layout;
+  layout.generation = GpuGeneration::kAmpere;
+  layout.nvlink = false;
+  layout.nvswitch = false;
+  layout.gpus_per_server = gpus;
+  for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
+    const auto above = static_cast<int32_t>(gpu / gpus_per_switch);
+    const PciePlace place = {.host_bridge = above / static_cast<int32_t>(switches_per_bridge),
+                             .first_switch = above,
+                             .last_switch = above,
+                             .link_bps = link_bps,
+                             .uplink_bps = link_bps};
+    layout.ranks.push_back({.node = 0, .local_index = gpu, .server = 0, .pcie = place});
+  }
+  return layout;
+}
+
+NcclSettings UpTo(PathType level) {
+  NcclSettings settings;
+  settings.p2p_level = level;
+  return settings;
+}
+
+double RingOf(const CommunicatorLayout& layout, const NcclSettings& settings = {}) {
+  std::vector<uint32_t> ranks(layout.ranks.size());
+  std::iota(ranks.begin(), ranks.end(), 0u);
+  return PcieRingGbPerS(layout, settings, ranks);
+}
+
+TEST(PciePathsTest, DistancesAreNcclsPathTypes) {
+  const PciePlace a = {.host_bridge = 0, .first_switch = 0, .last_switch = 4};
+  EXPECT_EQ(PciePathType(a, {.host_bridge = 0, .first_switch = 0, .last_switch = 4}),
+            PathType::kPix);
+  EXPECT_EQ(PciePathType(a, {.host_bridge = 0, .first_switch = 1, .last_switch = 4}),
+            PathType::kPxb);
+  EXPECT_EQ(PciePathType(a, {.host_bridge = 0, .first_switch = 2, .last_switch = 5}),
+            PathType::kPhb);
+  EXPECT_EQ(PciePathType(a, {.host_bridge = 1, .first_switch = 3, .last_switch = 6}),
+            PathType::kSys);
+  EXPECT_EQ(PciePathType({.host_bridge = 0}, {.host_bridge = 0}), PathType::kPhb);
+}
+
+// ncclTopoCheckP2p: up to PXB by default.
+TEST(PciePathsTest, TheTransportFollowsLevelAndAccess) {
+  CommunicatorLayout layout = Server(8, 4, 1, kGen4X16Bps);
+  NcclSettings settings;
+  const auto between = [&](uint32_t a, uint32_t b) {
+    return LocalTransportOf(layout, settings, a, b);
+  };
+  EXPECT_EQ(between(0, 3), LocalTransport::kPeerToPeer);
+  EXPECT_EQ(between(3, 4), LocalTransport::kSharedMemory);
+  settings.p2p_level = PathType::kSys;
+  EXPECT_EQ(between(3, 4), LocalTransport::kPeerToPeer);
+  layout.peer_access = false;
+  EXPECT_EQ(between(0, 3), LocalTransport::kSharedMemory);
+  settings.shm_disable = true;
+  EXPECT_EQ(between(0, 3), LocalTransport::kNone);
+  layout.nvlink = true;
+  EXPECT_EQ(between(0, 3), LocalTransport::kNvlink);
+  settings = UpTo(PathType::kLoc);
+  EXPECT_EQ(between(0, 3), LocalTransport::kSharedMemory);
+}
+
+// What NCCL printed: "nChannels 1, bw 5.000000/5.000000, type SYS/PIX" for 8 RTX 4090 without P2P,
+// four on a switch of PCIe 4.0 to a socket of Intel's (github.com/NVIDIA/nccl-tests/issues/307),
+// and "nChannels 1, bw 10.000000/10.000000, type PHB/PIX" for 4 GPUs with P2P on switches of
+// PCIe 3.0 with two each (github.com/huggingface/accelerate/issues/2183).
+TEST(PciePathsTest, RingsAreAsFastAsNcclPrintsThem) {
+  CommunicatorLayout without_access = Server(8, 4, 1, kGen4X16Bps);
+  without_access.peer_access = false;
+  EXPECT_EQ(RingOf(without_access), 5);
+  EXPECT_EQ(RingOf(Server(4, 2, 2, kGen3X16Bps), UpTo(PathType::kSys)), 10);
+}
+
+// "Channel 00/02 : 0 1 2 3 4 5 6 7", twice, and two channels for a peer.
+TEST(PciePathsTest, TwoChannelsInTheOrderOfTheGpus) {
+  CommunicatorLayout layout = Server(8, 4, 1, kGen4X16Bps);
+  layout.peer_access = false;
+  const NcclPlanner planner(layout, {});
+  EXPECT_THAT(planner.channels().rings, Each(ElementsAre(0, 1, 2, 3, 4, 5, 6, 7)));
+  EXPECT_EQ(planner.channels().rings.size(), 2u);
+  EXPECT_EQ(planner.channels().p2p_channel_count, 2u);
+  EXPECT_EQ(planner.channels().p2p_channels_per_peer, 2u);
+  EXPECT_TRUE(planner.RouteOf(0, 0, 1, ConnectionUse::kRing).over_host_memory);
+  // LL128 wants NVLink, and NVLS an NVSwitch (ncclTopoTuneModel).
+  JobCollective collective;
+  collective.kind = CollectiveKind::kAllReduce;
+  collective.bytes = 1u << 30;
+  collective.count = collective.bytes / 4;
+  collective.datatype = Datatype::kFloat32;
+  const auto choice = planner.Choose(collective, {});
+  ASSERT_TRUE(choice.has_value());
+  EXPECT_EQ(choice->protocol, Protocol::kSimple);
+  EXPECT_EQ(choice->algorithm, Algorithm::kRing);
+}
+
+// P2P_DISABLE takes NVLink away as well.
+TEST(PciePathsTest, WithoutP2pThereIsNoNvlink) {
+  CommunicatorLayout layout = Server(8, 4, 1, kGen4X16Bps);
+  layout.nvlink = true;
+  layout.nvswitch = true;
+  const NcclPlanner planner(layout, UpTo(PathType::kLoc));
+  EXPECT_EQ(planner.TransportBetween(0, 1), LocalTransport::kSharedMemory);
+  EXPECT_EQ(planner.channels().rings.size(), 2u);
+}
+
+}  // namespace
+}  // namespace railyard
