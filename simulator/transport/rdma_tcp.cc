@@ -215,7 +215,7 @@ void RdmaTransport::AcknowledgeTcp(uint32_t queue_id, const TcpReassembly::Block
 }
 
 void RdmaTransport::ReadByHand(uint32_t queue_pair) {
-  tcp_receivers_[2 * queue_pair].is_read_by_hand = true;
+  tcp_receivers_[size_t{2} * queue_pair].is_read_by_hand = true;
 }
 
 void RdmaTransport::Read(uint32_t queue_pair, uint64_t bytes) {

@@ -94,7 +94,8 @@ void RdmaTransport::OpenControl(uint32_t queue_pair) {
                              header_bytes_ + (settings_.is_tcp ? 0 : kAethBytes));
   pacers_.emplace_back();
   control_->Open(controlled);
-  if (settings_.is_tcp) tcp_senders_[2 * queue_pair].timeout.OnRoundTrip(controlled.base_rtt_ps);
+  if (settings_.is_tcp)
+    tcp_senders_[size_t{2} * queue_pair].timeout.OnRoundTrip(controlled.base_rtt_ps);
   ApplyLimits(2 * queue_pair);
 }
 

@@ -15,7 +15,8 @@ class TcpFixture : public TransportFixture {
   static constexpr int64_t kWireBytePs = 80;
   static constexpr int64_t kWireDelayPs = 5'000'000;
   static constexpr uint32_t kSegment = 1'448;  // MTU 1,500
-  static constexpr int64_t kSegmentPs = (kSegment + 90) * kWireBytePs;
+  static constexpr int64_t kSegmentWireBytes = int64_t{kSegment} + 90;
+  static constexpr int64_t kSegmentPs = kSegmentWireBytes * kWireBytePs;
 
   void SetUp() override {
     const DeviceId leaf = AddSwitch("leaf0");
@@ -40,9 +41,9 @@ class TcpFixture : public TransportFixture {
   }
   // From a segment being read until its ACK is back, on idle links.
   static int64_t RoundTripPs() {
-    const int64_t there_ps = (kSegment + 90) * (2 * 16 + 2 * kWireBytePs) + 2 * kWireDelayPs;
+    const int64_t there_ps = kSegmentWireBytes * (16 + 2 * kWireBytePs) + 2 * kWireDelayPs;
     const int64_t back_ps = 90 * 2 * kWireBytePs + 2 * kWireDelayPs;
-    return there_ps - (kSegment + 90) * 16 + back_ps;  // the NIC answers
+    return there_ps + back_ps;
   }
 
   LinkId out_ = 0;
