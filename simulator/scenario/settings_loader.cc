@@ -17,6 +17,7 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/fabric/switch.h"
+#include "simulator/scenario/field_ranges.h"
 #include "simulator/scenario/scenario.pb.h"
 #include "simulator/transport/congestion_controls.h"
 #include "simulator/transport/nic.h"
@@ -47,7 +48,6 @@ constexpr uint64_t kP2pChunkBytesMin = 4096;
 constexpr uint64_t kNvlsChunkBytesMin = 16u << 10;
 // A queue pair's window: at most what its 24-bit packet sequence numbers can tell apart, halved.
 constexpr uint64_t kWindowPacketsMax = 1u << 22;
-constexpr int64_t kDelayPsMax = 1000 * kPsPerSecond;
 
 uint32_t LoadVersion(const ProtoCursor* nccl, const std::string& trace_version,
                      uint32_t default_version, Diagnostics& diagnostics) {
@@ -196,17 +196,6 @@ void RefuseBefore(const ProtoCursor& nccl, const char* field, uint32_t first_ver
   nccl.Error(diagnostics, field,
              fmt::format("NCCL has it from 2.{} on, the job's is {}", first_version / 100 % 100,
                          version_text));
-}
-
-// A delay within what a run can be asked to wait.
-int64_t LoadDelay(const ProtoCursor& block, const char* field, int64_t default_ps,
-                  Diagnostics& diagnostics) {
-  const int64_t delay_ps = block.DurationPs(diagnostics, field, default_ps);
-  if (delay_ps <= kDelayPsMax) return delay_ps;
-  block.Error(diagnostics, field,
-              fmt::format("{} is out of range (expected 0s to {})", Quote(block.Text(field, "")),
-                          FormatDuration(kDelayPsMax)));
-  return default_ps;
 }
 
 // `block.field` for each of `fields` that is set, an error: it changes nothing.
