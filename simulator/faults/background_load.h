@@ -28,10 +28,9 @@ class BackgroundLoad final : public TransportListener {
   // The traffic of a kBackgroundLoad begins, or goes on no further than the messages under way.
   void Set(uint32_t fault, bool runs);
 
-  // The transport sends nothing any more: the loads rest until they go on over another, each flow
-  // with a new queue pair, but for those that broke.
-  void Halt() { transport_ = nullptr; }
-  void Resume(RdmaTransport& transport);
+  // No job runs: the loads begin no message until they go on.
+  void Rest() { rests_ = true; }
+  void GoOn();
 
   // Payload of messages that arrived whole, of all loads.
   uint64_t delivered_bytes() const { return delivered_bytes_; }
@@ -64,18 +63,18 @@ class BackgroundLoad final : public TransportListener {
 
   static void HandleLoad(void* self, uint32_t flow);
   void MakeFlows(uint32_t fault);
-  void Open(uint32_t flow);
   void Go(uint32_t fault);
   void SendWhenDue(uint32_t flow);
 
   const FabricGraph& graph_;
   const std::vector<FaultSpec>& faults_;
-  RdmaTransport* transport_;  // nullptr: halted
+  RdmaTransport& transport_;
   FabricSimulatorImpl& engine_;
   uint32_t first_connection_;
   std::vector<Flow> flows_;
   std::vector<std::vector<uint32_t>> flows_of_fault_;
   std::vector<bool> runs_;  // by fault
+  bool rests_ = false;
   uint64_t delivered_bytes_ = 0;
 };
 

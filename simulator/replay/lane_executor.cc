@@ -36,8 +36,9 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       nvlink_(graph, network, *this),
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
       striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
-      nvlink_connections_(graph.gpus().size()),
+      detours_(graph, nvlink_, rdma_, kFirstDetour, *this),
       aggregation_(graph, network, routing, nic, nvlink_.port_count() + rdma_.port_count(), *this),
+      nvlink_connections_(graph.gpus().size()),
       proxy_free_ps_(graph.gpus().size()) {
   for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
@@ -144,11 +145,14 @@ uint8_t LaneExecutor::AddCosts(const StepCosts& costs, const MessageRule& rule) 
   return static_cast<uint8_t>(number);
 }
 
+uint64_t LaneExecutor::KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) {
+  return static_cast<uint64_t>(use) << 61 | uint64_t{channel} << 48 | uint64_t{from} << 24 | to;
+}
+
 uint32_t LaneExecutor::ConnectionBetween(const Program& program, uint32_t channel, uint32_t from,
                                          uint32_t to, ConnectionUse use) {
-  const uint64_t key =
-      static_cast<uint64_t>(use) << 61 | uint64_t{channel} << 48 | uint64_t{from} << 24 | to;
-  const auto [it, is_new] = communicators_[program.communicator].connections.try_emplace(key, 0);
+  const auto [it, is_new] = communicators_[program.communicator].connections.try_emplace(
+      KeyOf(channel, from, to, use), 0);
   if (is_new) it->second = OpenConnection(program, channel, from, to, use);
   return it->second;
 }
@@ -157,8 +161,9 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
                                       uint32_t to, ConnectionUse use) {
   const ExecutedCommunicator& executed = communicators_[program.communicator].executed;
   const auto id = static_cast<uint32_t>(connections_.size());
-  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kFirstStriped, "too many connections");
+  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kDetoured, "too many connections");
   Connection connection;
+  connection.communicator = program.communicator;
   connection.from_gpu = executed.gpus[from];
   connection.to_gpu = executed.gpus[to];
   connection.injecting_gpu = connection.from_gpu;
@@ -210,6 +215,13 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
         nvlink_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
   }
+  if (nic_policy_) [[unlikely]] {
+    const std::vector<NicDetours::Way> ways = WaysAround(connection, DeadNicsOf(connection));
+    if (!ways.empty()) {
+      OpenDetour(id, ways);
+      return;
+    }
+  }
   connection.is_striped = striped_.AreSeveral(connection.injecting_gpu, connection.to_gpu);
   connection.flow =
       connection.is_striped
@@ -219,12 +231,14 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route) {
 
 std::vector<uint32_t> LaneExecutor::QueuePairsOf(const Connection& connection) const {
   if (connection.is_striped) return striped_.QueuePairsOf(connection.flow);
+  if (connection.is_detoured) return detours_.QueuePairsOf(connection.flow);
   return {connection.flow};
 }
 
 RecoveryTimes LaneExecutor::RecoveryOf(const Connection& connection, bool of_data) const {
-  return connection.is_striped ? striped_.RecoveryOf(connection.flow, of_data)
-                               : rdma_.RecoveryOf(connection.flow, of_data);
+  if (connection.is_striped) return striped_.RecoveryOf(connection.flow, of_data);
+  if (connection.is_detoured) return detours_.RecoveryOf(connection.flow, of_data);
+  return rdma_.RecoveryOf(connection.flow, of_data);
 }
 
 int64_t LaneExecutor::FlagLatencyPs(uint32_t nvlink_flow) const {
@@ -248,7 +262,14 @@ std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
   }
   if (!connection.network) append(nvlink_.PathsOf(connection.flow).front().path);
   if (connection.is_relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
-  if (connection.network) append(rdma_.DataPath(QueuePairsOf(connection).front()));
+  if (connection.is_detoured) {
+    const NicDetours::Legs legs = detours_.LegsOf(connection.flow).front();
+    if (legs.to_sender != kNone) append(nvlink_.PathsOf(legs.to_sender).front().path);
+    append(rdma_.DataPath(legs.queue_pair));
+    if (legs.from_receiver != kNone) append(nvlink_.PathsOf(legs.from_receiver).front().path);
+  } else if (connection.network) {
+    append(rdma_.DataPath(QueuePairsOf(connection).front()));
+  }
   return links;
 }
 
@@ -259,20 +280,28 @@ std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) 
       shares.push_back({network_.LinkOfPath(path, hop), share});
     }
   };
-  const auto append_planes = [&](uint32_t flow) {
+  const auto append_planes = [&](uint32_t flow, double share) {
     const auto paths = nvlink_.PathsOf(flow);
     double weights = 0;
     for (const auto& plane : paths) weights += plane.weight;
-    for (const auto& plane : paths) append(plane.path, plane.weight / weights);
+    for (const auto& plane : paths) append(plane.path, share * plane.weight / weights);
   };
   if (connection.is_switch_operand || connection.is_switch_result) return shares;
   if (connection.is_network_sum) {
     for (const LinkId link : LinksOf(connection)) shares.push_back({link, 1});
     return shares;
   }
-  if (!connection.network) append_planes(connection.flow);
-  if (connection.is_relayed) append_planes(connection.relay_flow);
-  if (connection.network) append(rdma_.DataPath(connection.flow), 1);
+  if (!connection.network) append_planes(connection.flow, 1);
+  if (connection.is_relayed) append_planes(connection.relay_flow, 1);
+  if (!connection.network) return shares;
+  const std::vector<uint32_t> queue_pairs = QueuePairsOf(connection);
+  const double share = 1.0 / static_cast<double>(queue_pairs.size());
+  for (const uint32_t queue_pair : queue_pairs) append(rdma_.DataPath(queue_pair), share);
+  if (!connection.is_detoured) return shares;
+  for (const NicDetours::Legs& legs : detours_.LegsOf(connection.flow)) {
+    if (legs.to_sender != kNone) append_planes(legs.to_sender, share);
+    if (legs.from_receiver != kNone) append_planes(legs.from_receiver, share);
+  }
   return shares;
 }
 
@@ -530,6 +559,8 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
     const Connection& granted = connections_[connection];
     if (granted.is_striped) [[unlikely]] {
       striped_.PostClearToSend(granted.flow);
+    } else if (granted.is_detoured) [[unlikely]] {
+      detours_.PostClearToSend(granted.flow);
     } else {
       rdma_.PostClearToSend(granted.flow);
     }
@@ -587,15 +618,8 @@ void LaneExecutor::RunWoken() {
   running_woken_ = false;
 }
 
-void LaneExecutor::Halt() {
-  is_halted_ = true;
-  rdma_.Halt();
-  aggregation_.Halt();
-  striped_.Halt();
-}
-
 void LaneExecutor::Advance(uint32_t id) {
-  if (is_halted_) [[unlikely]]
+  if (!lanes_[id].in_use) [[unlikely]]
     return;
   for (;;) {
     if (lanes_[id].awaits > 0) return;
@@ -767,8 +791,6 @@ void LaneExecutor::RequestSum(Lane& lane, int64_t done_ps) {
 }
 
 void LaneExecutor::OnSwitchSum(uint32_t connection) {
-  if (is_halted_) [[unlikely]]
-    return;
   const uint32_t id = slots_[connection].receiver;
   Lane& lane = lanes_[id];
   lane.awaits = 0;
@@ -920,9 +942,9 @@ void LaneExecutor::SchedulePost(int64_t time_ps, uint32_t id, PostPhase phase) {
 }
 
 void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
-  if (is_halted_) [[unlikely]]
-    return;
   MessageSlots& slots = slots_[id];
+  if (slots.is_closed) [[unlikely]]
+    return;
   switch (phase) {
     case PostPhase::kStaged:
       if (!slots.network) [[unlikely]] {
@@ -946,6 +968,8 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
       const uint64_t wire_bytes = WireBytesOf(slots.costs, bytes);
       if (connection.is_striped) [[unlikely]] {
         striped_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
+      } else if (connection.is_detoured) [[unlikely]] {
+        detours_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
       } else {
         rdma_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
       }
@@ -975,15 +999,19 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
     owner->OnMessageDelivered(id);
     return;
   }
-  const uint32_t connection = id & ~(kRelayLeg | kSwitchSum);
+  const uint32_t connection = ConnectionOf(id);
   MessageSlots& slots = slots_[connection];
+  if (slots.is_closed) [[unlikely]]
+    return;
   if ((id & kSwitchSum) != 0) {
     if ((id & kRelayLeg) != 0) {
       OnNetworkSum(connection);
     } else {
       OnSwitchSum(connection);
     }
-  } else if (slots.network && id == connection) {
+  } else if (slots.network && (id & kRelayLeg) == 0) {
+    if (!IsInUse(id)) [[unlikely]]
+      return;
     const int64_t seen_ps = ProxyDonePs(connections_[connection].to_gpu) +
                             costs_[slots.costs].costs.LatencyAfterArrivalPs();
     if (paths_) [[unlikely]]
@@ -997,6 +1025,8 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
 }
 
 void LaneExecutor::OnMessageUnderWay(uint32_t id) {
+  if (OwnerOf(id) != nullptr) [[unlikely]]
+    return;
   const MessageSlots& slots = slots_[id & ~kRelayLeg];
   __builtin_prefetch(&slots, 1);
   __builtin_prefetch(&slots.time_ps, 1);
@@ -1063,6 +1093,8 @@ void LaneExecutor::WakeSender(MessageSlots& slots) {
 }
 
 void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
+  if (OwnerOf(id) != nullptr) [[unlikely]]
+    return;
   const uint32_t sender = slots_[id & ~kRelayLeg].sender;
   Lane& lane = lanes_[sender];
   lane.free_ps = std::max(lane.free_ps, left_ps);
@@ -1071,11 +1103,14 @@ void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
   if (--lane.awaits == 0) Wake(sender);
 }
 
-void LaneExecutor::OnSendCompleted(uint32_t id) {
-  if (TransportListener* const owner = OwnerOf(id)) {
-    owner->OnSendCompleted(id);
+void LaneExecutor::OnSendCompleted(uint32_t number) {
+  if (TransportListener* const owner = OwnerOf(number)) {
+    owner->OnSendCompleted(number);
     return;
   }
+  const uint32_t id = ConnectionOf(number);
+  if (slots_[id].is_closed || !IsInUse(number)) [[unlikely]]
+    return;
   if (paths_) [[unlikely]]
     TraceCompletion(id, slots_[id].progress.completed % kConnectionSlots);
   ++slots_[id].progress.completed;
@@ -1083,11 +1118,14 @@ void LaneExecutor::OnSendCompleted(uint32_t id) {
   RunWoken();
 }
 
-void LaneExecutor::OnClearToSend(uint32_t id) {
-  if (TransportListener* const owner = OwnerOf(id)) {
-    owner->OnClearToSend(id);
+void LaneExecutor::OnClearToSend(uint32_t number) {
+  if (TransportListener* const owner = OwnerOf(number)) {
+    owner->OnClearToSend(number);
     return;
   }
+  const uint32_t id = ConnectionOf(number);
+  if (slots_[id].is_closed || !IsInUse(number)) [[unlikely]]
+    return;
   if (paths_) [[unlikely]]
     TraceArrivedGrant(id, slots_[id].progress.clear_to_send % kConnectionSlots);
   ++slots_[id].progress.clear_to_send;
@@ -1099,7 +1137,7 @@ void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
     owner->OnPacketLost(id, link);
     return;
   }
-  observer_.OnPacketLost(id & ~(kRelayLeg | kSwitchSum), link);
+  observer_.OnPacketLost(ConnectionOf(id), link);
 }
 
 void LaneExecutor::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
@@ -1107,7 +1145,7 @@ void LaneExecutor::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
     owner->OnPacketRepeated(id, payload_bytes);
     return;
   }
-  observer_.OnPacketRepeated(id, payload_bytes);
+  observer_.OnPacketRepeated(ConnectionOf(id), payload_bytes);
 }
 
 void LaneExecutor::OnUnreliableSend(uint32_t id, bool at_receiver, uint32_t immediate) {
@@ -1119,7 +1157,7 @@ void LaneExecutor::OnRetransmission(uint32_t id) {
     owner->OnRetransmission(id);
     return;
   }
-  observer_.OnRetransmission(id & ~(kRelayLeg | kSwitchSum));
+  observer_.OnRetransmission(ConnectionOf(id));
 }
 
 void LaneExecutor::OnLossRecovered(uint32_t id) {
@@ -1127,7 +1165,7 @@ void LaneExecutor::OnLossRecovered(uint32_t id) {
     owner->OnLossRecovered(id);
     return;
   }
-  observer_.OnLossRecovered(id & ~(kRelayLeg | kSwitchSum));
+  observer_.OnLossRecovered(ConnectionOf(id));
 }
 
 void LaneExecutor::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
@@ -1135,7 +1173,11 @@ void LaneExecutor::OnConnectionError(uint32_t id, bool at_sender, const std::str
     owner->OnConnectionError(id, at_sender, why);
     return;
   }
-  if (!is_halted_) observer_.OnConnectionError(id & ~(kRelayLeg | kSwitchSum), at_sender, why);
+  const uint32_t connection = ConnectionOf(id);
+  if (slots_[connection].is_closed) return;
+  const bool may_fail_over = nic_policy_ && why.starts_with(kRetryExceeded);
+  if (may_fail_over && (!IsInUse(id) || TryToFailOver(connection))) return;
+  observer_.OnConnectionError(connection, at_sender, why);
 }
 
 }  // namespace railyard
