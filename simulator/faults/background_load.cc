@@ -2,6 +2,7 @@
 #include "simulator/faults/background_load.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "topologies/mix64.h"
 
@@ -9,12 +10,13 @@ namespace railyard {
 
 BackgroundLoad::BackgroundLoad(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
                                RdmaTransport& transport, FabricSimulatorImpl& engine,
-                               uint32_t first_connection)
+                               uint32_t first_connection, std::function<bool()> does_job_run)
     : graph_(graph),
       faults_(faults),
       transport_(transport),
       engine_(engine),
       first_connection_(first_connection),
+      does_job_run_(std::move(does_job_run)),
       flows_of_fault_(faults.size()),
       runs_(faults.size()) {
   engine.SetHandler(EventClass::kLoad, &BackgroundLoad::HandleLoad, this);
@@ -42,11 +44,10 @@ void BackgroundLoad::MakeFlows(uint32_t fault) {
 
 void BackgroundLoad::Set(uint32_t fault, bool runs) {
   runs_[fault] = runs;
-  if (!rests_) Go(fault);
+  Go(fault);
 }
 
 void BackgroundLoad::GoOn() {
-  rests_ = false;
   for (uint32_t fault = 0; fault < runs_.size(); ++fault) {
     if (faults_[fault].kind == FaultKind::kBackgroundLoad) Go(fault);
   }
@@ -64,7 +65,7 @@ void BackgroundLoad::Go(uint32_t fault) {
 
 void BackgroundLoad::SendWhenDue(uint32_t id) {
   Flow& flow = flows_[id];
-  if (!flow.runs || flow.is_broken || flow.is_scheduled || rests_) return;
+  if (!flow.runs || flow.is_broken || flow.is_scheduled || !does_job_run_()) return;
   const int64_t now_ps = engine_.NowPs();
   if (flow.next_ps <= now_ps) {
     if (flow.under_way == kUnderWayMax) return;  // until one is complete

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,15 +22,16 @@ namespace railyard {
 class BackgroundLoad final : public TransportListener {
  public:
   // Queue pairs are opened with connections `first_connection`, + 1, …, of which the transport's
-  // listener tells this. All references must outlive this.
+  // listener tells this. While `does_job_run` says no, no message is begun: nobody could tell. All
+  // references must outlive this.
   BackgroundLoad(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
-                 RdmaTransport& transport, FabricSimulatorImpl& engine, uint32_t first_connection);
+                 RdmaTransport& transport, FabricSimulatorImpl& engine, uint32_t first_connection,
+                 std::function<bool()> does_job_run);
 
   // The traffic of a kBackgroundLoad begins, or goes on no further than the messages under way.
   void Set(uint32_t fault, bool runs);
 
-  // No job runs: the loads begin no message until they go on.
-  void Rest() { rests_ = true; }
+  // A job runs again.
   void GoOn();
 
   // Payload of messages that arrived whole, of all loads.
@@ -71,10 +73,10 @@ class BackgroundLoad final : public TransportListener {
   RdmaTransport& transport_;
   FabricSimulatorImpl& engine_;
   uint32_t first_connection_;
+  std::function<bool()> does_job_run_;
   std::vector<Flow> flows_;
   std::vector<std::vector<uint32_t>> flows_of_fault_;
   std::vector<bool> runs_;  // by fault
-  bool rests_ = false;
   uint64_t delivered_bytes_ = 0;
 };
 

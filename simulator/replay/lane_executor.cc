@@ -113,6 +113,11 @@ void LaneExecutor::OnPacketAtGpu(uint32_t packet) {
   } else if (IsAggregate(kind)) [[unlikely]] {
     aggregation_.OnPacketAtGpu(packet);
   } else {
+    if (foreign_ != nullptr) [[unlikely]] {
+      const Packet& arrived = network_.packet(packet);
+      const bool is_foreign = rdma_.connection_of_queue(arrived.flow) >= kFirstForeign;
+      if (is_foreign) foreign_bytes_ += arrived.payload_bytes;
+    }
     rdma_.OnPacketAtGpu(packet);
   }
 }

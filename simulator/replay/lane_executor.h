@@ -133,6 +133,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Those of detours, and their NVLink flows.
   static constexpr uint32_t kFirstDetour = 1u << 27;
   void SetForeignListener(TransportListener& listener) { foreign_ = &listener; }
+  // Payload that has come in over these.
+  uint64_t foreign_bytes() const { return foreign_bytes_; }
   RdmaTransport& rdma() { return rdma_; }
 
   // How long a GPU takes now for what takes one at its own speed so long; the same for one that
@@ -441,6 +443,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<uint32_t> still_lanes_;  // of GPUs that stand still
   std::set<uint32_t> watched_;         // collectives
   TransportListener* foreign_ = nullptr;
+  uint64_t foreign_bytes_ = 0;
   std::optional<NicPolicy> nic_policy_;
   std::unordered_map<uint32_t, std::set<DeviceId>> dead_nics_;  // that a part knows of
   uint64_t nic_failovers_ = 0;

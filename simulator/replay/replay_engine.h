@@ -127,10 +127,11 @@ class ReplayEngine final : private LaneObserver {
   // to it. `swapped`: since it was halted, in order.
   void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank,
                  const SwappedRanks& swapped);
-  // Whether the part has something left to do, and may do it.
-  bool IsUp(uint32_t part) const {
-    const PartProgress& progress = parts_[part];
-    return progress.calls_left > 0 && !progress.is_halted && progress.abort_reason.empty();
+  // Whether some part has something left to do, and may do it.
+  bool IsAnyPartUp() const {
+    return std::ranges::any_of(parts_, [](const PartProgress& part) {
+      return part.calls_left > 0 && !part.is_halted && part.abort_reason.empty();
+    });
   }
   // Ends a part of the job for good: nothing of it begins or ends any more. What is under way in
   // its channels goes on until it lacks what will not come. The run ends with the last part.

@@ -71,9 +71,6 @@ bool JobRestarter::OnJobFailed(const std::string& why) {
   ++result_.restarts;
   result_.last_failure = why;
   run_.replay.Halt(part_);
-  bool is_any_up = false;
-  for (uint32_t part = 0; part < run_.job.parts.size(); ++part) is_any_up |= run_.replay.IsUp(part);
-  if (!is_any_up) run_.load.Rest();
   const int64_t back_ps = gone_ps + settings_.requeue_ps + settings_.load_ps;
   ns3::Simulator::Schedule(ns3::PicoSeconds(back_ps - now_ps), &JobRestarter::Restart, this);
   return true;

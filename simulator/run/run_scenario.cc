@@ -120,10 +120,14 @@ class Simulation {
             .set_gpu_speed = [this](uint32_t gpu,
                                     double speed) { replay_->SetGpuSpeed(gpu, speed); },
             .set_load = [this](uint32_t fault, bool runs) { load_->Set(fault, runs); }});
-    load_ = std::make_unique<BackgroundLoad>(scenario.fabric, scenario.faults,
-                                             replay_->executor().rdma(), engine_,
-                                             LaneExecutor::kFirstForeign);
-    replay_->executor().SetForeignListener(*load_);
+    load_ = std::make_unique<BackgroundLoad>(
+        scenario.fabric, scenario.faults, replay_->executor().rdma(), engine_,
+        LaneExecutor::kFirstForeign, [this] { return replay_->IsAnyPartUp(); });
+    if (std::ranges::any_of(scenario.faults, [](const FaultSpec& fault) {
+          return fault.kind == FaultKind::kBackgroundLoad;
+        })) {
+      replay_->executor().SetForeignListener(*load_);
+    }
     circuits_ = std::make_unique<CircuitScheduler>(scenario.fabric, *network_, routing_, [this] {
       network_->OnRoutesChanged();
       replay_->executor().ResolvePaths();

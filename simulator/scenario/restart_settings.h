@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-// What becomes of a job, one part of several, that failed: all of its ranks are ended, and it begins again where its last
-// checkpoint was.
+// What becomes of a job, one part of several, that failed: all of its ranks are ended, and it
+// begins again where its last checkpoint was.
 struct RestartSettings {
   enum class Detection : uint8_t {
     kLauncher,  // the launcher ends all ranks when the first reports its error
