@@ -320,11 +320,11 @@ TEST_F(FaultKindsTest, AfterARebootTheLinksTrain) {
 
 // Others' traffic is no progress of the job's.
 TEST_F(FaultKindsTest, ALoadDoesNotHideAStall) {
-  const EndedRun run =
-      RunText(Job(20) + "watchdog { no_progress: \"10ms\" }\n" +
-              Fault("kind: STRAGGLER device: \"server1/gpu0\" speed: 0 at: \"300us\"") +
-              "faults { name: \"load\" kind: BACKGROUND_LOAD load { from: \"server0/gpu5\" to: "
-              "\"server1/gpu5\" rate: \"1Gbps\" message: \"64KiB\" } }\n");
+  const EndedRun run = RunText(
+      Job(20) + "watchdog { no_progress: \"10ms\" }\n" +
+      Fault("kind: STRAGGLER device: \"server1/gpu0\" speed: 0 at: \"300us\"") +
+      "faults { name: \"load\" kind: BACKGROUND_LOAD at: \"0s\" load { from: \"server0/gpu5\" to: "
+      "\"server1/gpu5\" rate: \"1Gbps\" message: \"64KiB\" } }\n");
   EXPECT_EQ(run.exit.status, 4) << run.exit.errors;
   EXPECT_THAT(run.exit.output, HasSubstr("server1/gpu0, rank 8, stands still"));
 }
