@@ -26,17 +26,21 @@ class Generator {
     has_spare_ = has_restart_ && !has_jobs_ && servers_ > 2 && Below(2) == 0;
     text += has_jobs_ ? Jobs() : Workload(servers_ - (has_spare_ ? 1 : 0));
     if (has_restart_ && !has_jobs_) text += Restart();
+    // What fails for shorter than a queue pair's retries is not failed over.
+    const bool has_failover = !has_ports_ && Below(4) == 0;
+    const uint32_t retries = has_ports_ ? 3 : has_failover ? 2 : 8;
     text += fmt::format("nccl {{ IB_TIMEOUT: {} IB_RETRY_CNT: {} {}}}\n",
-                        (has_ports_ ? 1 : 6) + Below(3), Below(has_ports_ ? 3 : 8), Ports());
+                        (has_ports_ ? 1 : 6) + Below(3), Below(retries), Ports());
     if (has_ports_) text += "nic { link_aggregation: false }\n";
-    if (!has_ports_ && Below(4) == 0) {
+    if (has_failover) {
       text += fmt::format("nic_failover {{ policy: {} }}\n", Below(2) == 0 ? "PXN" : "REPLAN");
     }
     text += fmt::format("routing {{ detection_delay: \"{}us\" convergence_delay: \"{}us\" {}}}\n",
                         Below(300), Below(300), SlowSwitch());
     text += fmt::format("watchdog {{ no_progress: \"{}ms\" }}\n", 1 << Below(6));
     for (uint32_t i = 0, count = 1 + Below(3); i < count; ++i) {
-      text += fmt::format("faults {{ name: \"f{}\" {} {} }}\n", i, Effect(), When(i));
+      const std::string effect = Effect();
+      text += fmt::format("faults {{ name: \"f{}\" {} {} }}\n", i, effect, When(i));
     }
     return text;
   }
@@ -210,6 +214,7 @@ class Generator {
             "\"{}us\" count: {} }}",
             at_us, at_us + for_us, 2 * for_us + 20, Below(20), 1 + Below(30));
       case 2:
+        if (has_watchdog_) break;
         return fmt::format("by_chance {{ mean_between: \"{}us\" mean_repair: \"{}us\" }}",
                            100 + Below(2000), 1 + Below(500));
       case 3:
@@ -239,7 +244,7 @@ class Generator {
   bool has_restart_ = false;
   bool has_jobs_ = false;
   bool has_spare_ = false;
-  bool has_watchdog_ = false;  // ranks that hang do so for ten minutes
+  bool has_watchdog_ = false;  // ranks that hang do so for ten minutes: nothing may go on so long
   bool may_last_ = false;      // the fault at hand
 };
 
