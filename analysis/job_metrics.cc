@@ -31,7 +31,7 @@ JobOutcome OutcomeOfJob(const RunResult& result, const JobResult& job) {
   if (time_ps > 0) {
     outcome.goodput = static_cast<double>(fault_free_ps) / static_cast<double>(time_ps);
     outcome.effective_training_time_ratio =
-        static_cast<double>(fault_free_ps - result.restart.save_ps) / static_cast<double>(time_ps);
+        static_cast<double>(fault_free_ps - job.restart.save_ps) / static_cast<double>(time_ps);
   }
   return outcome;
 }

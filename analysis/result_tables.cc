@@ -314,6 +314,7 @@ std::vector<Figure> FiguresOfRun(const RunResult& r) {
       {"qp_errors", Integer(r.transport.qp_errors)},
       {"port_failovers", Integer(r.transport.port_failovers)},
       {"port_recoveries", Integer(r.transport.port_recoveries)},
+      {"nic_failovers", Integer(r.transport.nic_failovers)},
       {"missing_packets", Integer(r.transport.missing_packets)},
       {"missing_bytes", Integer(r.transport.missing_bytes)},
       {"reliable_simulated_time_ps",

@@ -120,6 +120,7 @@ struct TransportCounters {
   uint64_t qp_errors = 0;
   uint64_t port_failovers = 0;
   uint64_t port_recoveries = 0;
+  uint64_t nic_failovers = 0;
   // Of messages with a tolerated loss: what receivers did without.
   uint64_t missing_packets = 0;
   uint64_t missing_bytes = 0;
@@ -182,6 +183,7 @@ struct JobResult {
   int64_t baseline_end_ps = 0;  // of the paired fault-free run; 0 where there is none
   int64_t alone_end_ps = 0;     // alone on the same GPUs and fabric, without faults; 0: no such run
   AbortResult abort{};
+  RestartResult restart{};
 };
 
 struct RunResult {
@@ -220,7 +222,6 @@ struct RunResult {
   std::vector<DropResult> drops;
   std::vector<FaultResult> faults;
   std::vector<WaitResult> waits;
-  RestartResult restart;
   TransportCounters transport;
   TrafficResult traffic;
   Conservation conservation;

@@ -478,6 +478,7 @@ class RunTable {
     if (t.port_recoveries > 0) {
       counters.push_back(fmt::format("{} of them back in use", t.port_recoveries));
     }
+    add(t.nic_failovers, "NIC failover");
     if (t.pfc_pause_ps > 0) {
       counters.push_back(
           fmt::format("{} paused by PFC", FormatDuration(static_cast<int64_t>(t.pfc_pause_ps))));

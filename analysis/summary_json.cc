@@ -209,6 +209,7 @@ class SummaryWriter {
     Put("qp_errors", transport.qp_errors);
     Put("port_failovers", transport.port_failovers);
     Put("port_recoveries", transport.port_recoveries);
+    Put("nic_failovers", transport.nic_failovers);
     Put("missing_packets", transport.missing_packets);
     Put("missing_bytes", transport.missing_bytes);
     const bool has_reliable = result_.reliable_simulated_time_ps != 0;
@@ -292,7 +293,7 @@ class SummaryWriter {
     PutTime("alone_time_ps", AloneTimePs(job));
     PutReal("interference", Interference(result_, job));
     PutStretches(InterferenceOfCollectives(result_, index), "collective_interference");
-    const RestartResult& restart = result_.restart;
+    const RestartResult& restart = job.restart;
     Put("restarts", restart.restarts);
     PutReal("goodput", outcome.goodput);
     PutTime("lost_ps", outcome.lost_ps);

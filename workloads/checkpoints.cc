@@ -77,6 +77,7 @@ CheckpointPlaces AddCheckpoints(const IterationBegins& iterations, uint64_t ever
   CheckpointPlaces places(job.operations.program_count());
   for (uint32_t program = 0; program < places.size(); ++program) {
     const std::vector<uint32_t>& begins = iterations.of_program[program];
+    if (begins.empty()) continue;  // another part's
     std::vector<JobOperation>& operations = job.operations.program(program);
     std::vector<uint32_t> before;
     for (uint64_t i = every; i < iterations.count && !operations.empty(); i += every) {

@@ -16,8 +16,8 @@ using CheckpointPlaces = std::vector<std::vector<uint32_t>>;
 
 // Has every rank stop before iteration `every`, 2 `every`, … (counted from 0) until all that it did
 // before is done, on all its streams, and then for `save_ps`; what begins its stream after that and
-// names no operation to wait for waits for the checkpoint. Precondition: every >= 1; the job has
-// one part, of which `iterations` are.
+// names no operation to wait for waits for the checkpoint. `iterations` are of one part, whose
+// programs alone are changed. Precondition: every >= 1.
 CheckpointPlaces AddCheckpoints(const IterationBegins& iterations, uint64_t every, int64_t save_ps,
                                 Job& job);
 

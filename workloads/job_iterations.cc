@@ -156,14 +156,16 @@ class Iterations {
 
 // As the trace said it.
 IterationBegins StatedIterations(const Job& job, uint32_t part) {
-  IterationBegins begins{.count = UINT64_MAX, .of_program = job.iteration_begins};
+  IterationBegins begins{.count = UINT64_MAX, .of_program = {}};
+  begins.of_program.resize(job.operations.program_count());
   for (const uint32_t rank : job.parts[part].global_ranks) {
     const uint32_t program = job.operations.program_of_rank(rank);
+    const std::vector<uint32_t>& stated = job.iteration_begins[program];
+    std::vector<uint32_t>& of_program = begins.of_program[program];
+    of_program = {0};
+    of_program.insert(of_program.end(), stated.begin(), stated.end());
     if (job.operations.program(program).empty()) continue;
-    begins.count = std::min<uint64_t>(begins.count, 1 + job.iteration_begins[program].size());
-  }
-  for (std::vector<uint32_t>& of_program : begins.of_program) {
-    of_program.insert(of_program.begin(), 0);
+    begins.count = std::min<uint64_t>(begins.count, of_program.size());
   }
   return begins;
 }

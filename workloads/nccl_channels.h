@@ -52,12 +52,12 @@ struct NicPlace {
   uint32_t local_index = 0;
   bool operator==(const NicPlace&) const = default;
 };
-// What rings do about NICs that cannot be used. NCCL does neither: both are policies of research,
-// to be compared.
+// What becomes of the data of NICs that cannot be used. NCCL does neither: both are policies of
+// research, to be compared.
 enum class NicPolicy : uint8_t {
-  kPxn,     // the ring of a rail enters and leaves that server by its next usable NIC (PXN)
-  kReplan,  // no ring for rails with such a NIC: their data is spread over all others, as R2CCL's
-            // (arXiv 2512.25059) over what is left
+  kPxn,     // it takes the server's next usable NIC, by PXN
+  kReplan,  // it is spread over all others, as R2CCL's (arXiv 2512.25059) over what is left: of
+            // NICs known beforehand no ring for their rails
 };
 struct CommunicatorLayout {
   std::vector<RankPlace> ranks;
@@ -106,7 +106,7 @@ struct NcclSettings {
   uint32_t protocols = UINT32_MAX;
   // Rings then enter and leave on one rail.
   std::vector<NicPlace> unusable_nics;
-  NicPolicy nic_policy = NicPolicy::kPxn;
+  std::optional<NicPolicy> nic_policy;  // also of NICs that fail during the run
   // What collectives of its kind, number of ranks and root run by, whatever NCCL would; or nullptr.
   std::shared_ptr<const ExplicitAlgorithm> algorithm;
 

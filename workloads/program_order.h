@@ -72,23 +72,27 @@ class ProgramOrder {
     }
   }
 
-  // Forgets all progress: the rank's operations before `first_of_rank[rank]` have ended, nothing of
-  // the rest has begun, and calls may_begin for those that wait for none of the rest, counted from
-  // `now_ps` on. The job's ranks may have been swapped since.
+  // Forgets all progress of a part: the rank's operations before `first_of_rank[rank]` have ended,
+  // nothing of the rest has begun, and calls may_begin for those that wait for none of the rest,
+  // counted from `now_ps` on. The part's ranks may have been swapped since with others of none.
   template <typename MayBegin>
-  void RestartAt(const std::vector<uint32_t>& first_of_rank, int64_t now_ps, MayBegin may_begin) {
+  void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank, int64_t now_ps,
+                 MayBegin may_begin) {
     part_of_rank_ = job_.PartsOfRanks();
     std::unordered_map<uint32_t, std::vector<PartlyReleased>> released_of_program;
     for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+      if (job_.operations[rank].empty()) partly_released_[rank].clear();
+    }
+    for (const uint32_t rank : job_.parts[part].global_ranks) {
       const uint32_t program = job_.operations.program_of_rank(rank);
       const auto [it, is_new] = released_of_program.try_emplace(program);
       if (is_new) it->second = ReleasedBy(program, first_of_rank[rank], now_ps);
       partly_released_[rank].clear();
       std::copy_if(it->second.begin(), it->second.end(), std::back_inserter(partly_released_[rank]),
-                   [](const PartlyReleased& part) { return part.waits_for > 0; });
-      for (const PartlyReleased& part : it->second) {
-        if (part.waits_for > 0) continue;
-        Begin(rank, part.index, part.earliest_ps, may_begin);
+                   [](const PartlyReleased& released) { return released.waits_for > 0; });
+      for (const PartlyReleased& released : it->second) {
+        if (released.waits_for > 0) continue;
+        Begin(rank, released.index, released.earliest_ps, may_begin);
         EndComputation(rank, may_begin);
       }
     }

@@ -2,6 +2,7 @@
 #include "simulator/faults/background_load.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "topologies/mix64.h"
 
@@ -9,12 +10,13 @@ namespace railyard {
 
 BackgroundLoad::BackgroundLoad(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
                                RdmaTransport& transport, FabricSimulatorImpl& engine,
-                               uint32_t first_connection)
+                               uint32_t first_connection, std::function<bool()> does_job_run)
     : graph_(graph),
       faults_(faults),
-      transport_(&transport),
+      transport_(transport),
       engine_(engine),
       first_connection_(first_connection),
+      does_job_run_(std::move(does_job_run)),
       flows_of_fault_(faults.size()),
       runs_(faults.size()) {
   engine.SetHandler(EventClass::kLoad, &BackgroundLoad::HandleLoad, this);
@@ -32,30 +34,20 @@ void BackgroundLoad::MakeFlows(uint32_t fault) {
       flow.entropy = Mix64(faults_[fault].seed ^ (uint64_t{sender} << 32 | receiver));
       flow.message_bytes = load.message_bytes;
       flow.period_ps = TransferTimePs(load.message_bytes, load.rate_bps);
-      flows_of_fault_[fault].push_back(static_cast<uint32_t>(flows_.size()));
+      const auto id = static_cast<uint32_t>(flows_.size());
+      flow.queue_pair = transport_.Open(first_connection_ + id, sender, receiver, flow.entropy);
+      flows_of_fault_[fault].push_back(id);
       flows_.push_back(flow);
-      Open(flows_of_fault_[fault].back());
     }
   }
 }
 
-void BackgroundLoad::Open(uint32_t id) {
-  Flow& flow = flows_[id];
-  flow.queue_pair =
-      transport_->Open(first_connection_ + id, flow.sender, flow.receiver, flow.entropy);
-  flow.under_way = 0;
-}
-
 void BackgroundLoad::Set(uint32_t fault, bool runs) {
   runs_[fault] = runs;
-  if (transport_ != nullptr) Go(fault);
+  Go(fault);
 }
 
-void BackgroundLoad::Resume(RdmaTransport& transport) {
-  transport_ = &transport;
-  for (uint32_t id = 0; id < flows_.size(); ++id) {
-    if (!flows_[id].is_broken) Open(id);
-  }
+void BackgroundLoad::GoOn() {
   for (uint32_t fault = 0; fault < runs_.size(); ++fault) {
     if (faults_[fault].kind == FaultKind::kBackgroundLoad) Go(fault);
   }
@@ -73,13 +65,13 @@ void BackgroundLoad::Go(uint32_t fault) {
 
 void BackgroundLoad::SendWhenDue(uint32_t id) {
   Flow& flow = flows_[id];
-  if (!flow.runs || flow.is_broken || flow.is_scheduled || transport_ == nullptr) return;
+  if (!flow.runs || flow.is_broken || flow.is_scheduled || !does_job_run_()) return;
   const int64_t now_ps = engine_.NowPs();
   if (flow.next_ps <= now_ps) {
     if (flow.under_way == kUnderWayMax) return;  // until one is complete
     ++flow.under_way;
-    transport_->PostReceives(flow.queue_pair, 1);
-    transport_->Post(flow.queue_pair, flow.message_bytes);
+    transport_.PostReceives(flow.queue_pair, 1);
+    transport_.Post(flow.queue_pair, flow.message_bytes);
     flow.next_ps = now_ps + flow.period_ps;
   }
   flow.is_scheduled = true;

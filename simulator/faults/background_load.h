@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,17 +22,17 @@ namespace railyard {
 class BackgroundLoad final : public TransportListener {
  public:
   // Queue pairs are opened with connections `first_connection`, + 1, …, of which the transport's
-  // listener tells this. All references must outlive this.
+  // listener tells this. While `does_job_run` says no, no message is begun: nobody could tell. All
+  // references must outlive this.
   BackgroundLoad(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
-                 RdmaTransport& transport, FabricSimulatorImpl& engine, uint32_t first_connection);
+                 RdmaTransport& transport, FabricSimulatorImpl& engine, uint32_t first_connection,
+                 std::function<bool()> does_job_run);
 
   // The traffic of a kBackgroundLoad begins, or goes on no further than the messages under way.
   void Set(uint32_t fault, bool runs);
 
-  // The transport sends nothing any more: the loads rest until they go on over another, each flow
-  // with a new queue pair, but for those that broke.
-  void Halt() { transport_ = nullptr; }
-  void Resume(RdmaTransport& transport);
+  // A job runs again.
+  void GoOn();
 
   // Payload of messages that arrived whole, of all loads.
   uint64_t delivered_bytes() const { return delivered_bytes_; }
@@ -64,15 +65,15 @@ class BackgroundLoad final : public TransportListener {
 
   static void HandleLoad(void* self, uint32_t flow);
   void MakeFlows(uint32_t fault);
-  void Open(uint32_t flow);
   void Go(uint32_t fault);
   void SendWhenDue(uint32_t flow);
 
   const FabricGraph& graph_;
   const std::vector<FaultSpec>& faults_;
-  RdmaTransport* transport_;  // nullptr: halted
+  RdmaTransport& transport_;
   FabricSimulatorImpl& engine_;
   uint32_t first_connection_;
+  std::function<bool()> does_job_run_;
   std::vector<Flow> flows_;
   std::vector<std::vector<uint32_t>> flows_of_fault_;
   std::vector<bool> runs_;  // by fault

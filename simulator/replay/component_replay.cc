@@ -23,8 +23,8 @@ constexpr uint32_t kMissesMax = 1024;
 }  // namespace
 
 void ReplayEngine::BuildComponents() {
-  // What had been replayed could not be halted halfway.
-  if (rules_.may_halt) return;
+  // What had been replayed could not be halted halfway; nor could what goes around a NIC come in.
+  if (rules_.may_halt || rules_.nccl.nic_policy) return;
   nvlinks_ = std::make_unique<NvlinkComponents>(graph_, job_.communicators);
   components_.resize(nvlinks_->components().size());
   const auto uses_nvlinks = [this](const JobOperation& call) { return UsesNvlinks(call); };
@@ -82,6 +82,12 @@ std::vector<uint32_t> ReplayEngine::ClassesOfCommunicators() const {
   return classes;
 }
 
+// A rank of the communicator may be alone in its server.
+uint32_t ReplayEngine::ComponentOf(const Running& running) const {
+  return nvlinks_ && UsesNvlinks(CallOf(running)) ? nvlinks_->OfGpu(running.rank)
+                                                  : NvlinkComponents::kNone;
+}
+
 void ReplayEngine::VisitComponent(uint32_t component, StateArchive& archive) {
   const NvlinkComponent& nvlinks = nvlinks_->components()[component];
   network_.VisitNvlinks(nvlinks.links, archive);
@@ -91,10 +97,10 @@ void ReplayEngine::VisitComponent(uint32_t component, StateArchive& archive) {
 // --- Begins --------------------------------------------------------------------------------------
 
 bool ReplayEngine::BeginInComponent(uint32_t id) {
-  if (!nvlinks_ || !UsesNvlinks(CallOf(running_[id]))) return false;
   Running& running = running_[id];
+  const uint32_t number = ComponentOf(running);
+  if (number == NvlinkComponents::kNone) return false;
   const uint32_t collective = CallOf(running).collective;
-  const uint32_t number = nvlinks_->OfGpu(running.rank);
   Component& component = components_[number];
   if (component.running++ == 0) {
     BeginComponentEpisode(number, running);
@@ -236,8 +242,8 @@ int64_t ReplayEngine::NextDisturbancePs(bool by_faults) const {
 // --- Ends ----------------------------------------------------------------------------------------
 
 void ReplayEngine::EndInComponent(const Running& running) {
-  if (!nvlinks_ || !UsesNvlinks(CallOf(running))) return;
-  const uint32_t number = nvlinks_->OfGpu(running.rank);
+  const uint32_t number = ComponentOf(running);
+  if (number == NvlinkComponents::kNone) return;
   Component& component = components_[number];
   --component.running;
   if (!component.episode) return;

@@ -18,15 +18,17 @@ struct Connection {
   uint64_t tie = 0;  // orders its events; a function of what it connects
   uint32_t from_gpu = 0;
   uint32_t to_gpu = 0;
-  uint32_t injecting_gpu = 0;       // whose NIC and proxy send; from_gpu where nothing is relayed
-  uint32_t flow = 0;                // queue pair, NVLink flow, or number of a striped connection
-  uint32_t relay_flow = 0;          // NVLink flow to the relaying GPU
-  uint32_t load_flow = kNone;       // by which the receiver loads from a host's memory: SHM
+  uint32_t injecting_gpu = 0;  // whose NIC and proxy send; from_gpu where nothing is relayed
+  uint32_t flow = 0;           // queue pair, NVLink flow, number of a striped connection or detour
+  uint32_t relay_flow = 0;     // NVLink flow to the relaying GPU
+  uint32_t load_flow = kNone;  // by which the receiver loads from a host's memory: SHM
+  uint32_t communicator = 0;
   uint32_t staged = kNone;          // of a network connection: StagedMessages
   uint32_t collective = kNone;      // that used either side last
   uint32_t loss_tolerance_ppm = 0;  // of what its sender sends
   bool network = false;             // RDMA; else NVLink or PCIe
   bool is_striped = false;          // over several queue pairs: StripedConnections
+  bool is_detoured = false;         // around a NIC that has failed: NicDetours
   bool is_relayed = false;          // PXN: first over NVLink to the GPU whose NIC injects
   // Of NVLink SHARP: `flow` is a group, opened when first used; of operands, only that of the first
   // connection of a head.
@@ -72,6 +74,7 @@ struct alignas(128) MessageSlots {
   bool sender_waits = false;    // for a slot
   bool receiver_waits = false;  // for a message
   uint8_t costs = 0;            // class of the lane that sent last (LaneExecutor::AddCosts)
+  bool is_closed = false;       // its programs were ended; nothing of it counts any more
   NetworkProgress progress;
   uint32_t sender = Connection::kNone;    // lane that owns the sending side
   uint32_t receiver = Connection::kNone;  // lane that owns the receiving side

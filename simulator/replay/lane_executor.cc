@@ -47,6 +47,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
       sockets_(rdma_, engine_, nic.mtu_bytes, net_socket, kFirstStriped, proxy_free_ps_, *this),
       is_socket_(net_socket.enabled),
+      detours_(graph, nvlink_, rdma_, kFirstDetour, *this),
       aggregation_(graph, network, routing, nic, nvlink_.port_count() + rdma_.port_count(), *this),
       nvlink_connections_(graph.gpus().size()),
       communicator_counts_(graph.gpus().size()),
@@ -127,6 +128,11 @@ void LaneExecutor::OnPacketInMemory(uint32_t packet) {
   } else if (IsAggregate(kind)) [[unlikely]] {
     aggregation_.OnPacketInMemory(packet);
   } else {
+    if (foreign_ != nullptr) [[unlikely]] {
+      const Packet& arrived = network_.packet(packet);
+      const bool is_foreign = rdma_.connection_of_queue(arrived.flow) >= kFirstForeign;
+      if (is_foreign) foreign_bytes_ += arrived.payload_bytes;
+    }
     rdma_.OnPacketInMemory(packet);
   }
 }
@@ -165,11 +171,14 @@ uint8_t LaneExecutor::AddCosts(const StepCosts& costs, const MessageRule& rule) 
   return static_cast<uint8_t>(number);
 }
 
+uint64_t LaneExecutor::KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) {
+  return static_cast<uint64_t>(use) << 61 | uint64_t{channel} << 48 | uint64_t{from} << 24 | to;
+}
+
 uint32_t LaneExecutor::ConnectionBetween(const Program& program, uint32_t channel, uint32_t from,
                                          uint32_t to, ConnectionUse use) {
-  const uint64_t key =
-      static_cast<uint64_t>(use) << 61 | uint64_t{channel} << 48 | uint64_t{from} << 24 | to;
-  const auto [it, is_new] = communicators_[program.communicator].connections.try_emplace(key, 0);
+  const auto [it, is_new] = communicators_[program.communicator].connections.try_emplace(
+      KeyOf(channel, from, to, use), 0);
   if (is_new) it->second = OpenConnection(program, channel, from, to, use);
   return it->second;
 }
@@ -178,8 +187,9 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
                                       uint32_t to, ConnectionUse use) {
   const ExecutedCommunicator& executed = communicators_[program.communicator].executed;
   const auto id = static_cast<uint32_t>(connections_.size());
-  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kFirstStriped, "too many connections");
+  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kDetoured, "too many connections");
   Connection connection;
+  connection.communicator = program.communicator;
   connection.from_gpu = executed.gpus[from];
   connection.to_gpu = executed.gpus[to];
   connection.injecting_gpu = connection.from_gpu;
@@ -242,6 +252,13 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t
     connection.flow = sockets_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy);
     return;
   }
+  if (nic_policy_) [[unlikely]] {
+    const std::vector<NicDetours::Way> ways = WaysAround(connection, DeadNicsOf(connection));
+    if (!ways.empty()) {
+      OpenDetour(id, ways);
+      return;
+    }
+  }
   connection.is_striped = striped_.AreSeveral(connection.injecting_gpu, connection.to_gpu);
   connection.flow = connection.is_striped
                         ? striped_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy)
@@ -250,7 +267,8 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t
 
 uint64_t LaneExecutor::LocalTieOf(uint32_t id) const {
   constexpr uint32_t kLegs = kRelayLeg | kSwitchSum;
-  return (connections_[id & ~kLegs].tie & kLocalTieMask) | uint64_t{id & kLegs} << 32;
+  if ((id & ~kLegs) >= kFirstDetour) return id;  // no other server has the same
+  return (connections_[ConnectionOf(id)].tie & kLocalTieMask) | uint64_t{id & kLegs} << 32;
 }
 
 uint64_t LaneExecutor::TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from,
@@ -268,13 +286,15 @@ uint64_t LaneExecutor::TieOfConnection(uint32_t communicator, uint32_t channel, 
 std::vector<uint32_t> LaneExecutor::QueuePairsOf(const Connection& connection) const {
   if (is_socket_) return sockets_.StreamsOf(connection.flow);
   if (connection.is_striped) return striped_.QueuePairsOf(connection.flow);
+  if (connection.is_detoured) return detours_.QueuePairsOf(connection.flow);
   return {connection.flow};
 }
 
 RecoveryTimes LaneExecutor::RecoveryOf(const Connection& connection, bool of_data) const {
   if (is_socket_) return of_data ? sockets_.RecoveryOf(connection.flow) : RecoveryTimes{};
-  return connection.is_striped ? striped_.RecoveryOf(connection.flow, of_data)
-                               : rdma_.RecoveryOf(connection.flow, of_data);
+  if (connection.is_striped) return striped_.RecoveryOf(connection.flow, of_data);
+  if (connection.is_detoured) return detours_.RecoveryOf(connection.flow, of_data);
+  return rdma_.RecoveryOf(connection.flow, of_data);
 }
 
 int64_t LaneExecutor::FlagLatencyPs(uint32_t nvlink_flow) const {
@@ -299,7 +319,14 @@ std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
   if (!connection.network) append(nvlink_.PathsOf(connection.flow).front().path);
   if (connection.load_flow != kNone) append(nvlink_.PathsOf(connection.load_flow).front().path);
   if (connection.is_relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
-  if (connection.network) append(rdma_.DataPath(QueuePairsOf(connection).front()));
+  if (connection.is_detoured) {
+    const NicDetours::Legs legs = detours_.LegsOf(connection.flow).front();
+    if (legs.to_sender != kNone) append(nvlink_.PathsOf(legs.to_sender).front().path);
+    append(rdma_.DataPath(legs.queue_pair));
+    if (legs.from_receiver != kNone) append(nvlink_.PathsOf(legs.from_receiver).front().path);
+  } else if (connection.network) {
+    append(rdma_.DataPath(QueuePairsOf(connection).front()));
+  }
   return links;
 }
 
@@ -310,24 +337,28 @@ std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) 
       shares.push_back({network_.LinkOfPath(path, hop), share});
     }
   };
-  const auto append_planes = [&](uint32_t flow) {
+  const auto append_planes = [&](uint32_t flow, double share) {
     const auto paths = nvlink_.PathsOf(flow);
     double weights = 0;
     for (const auto& plane : paths) weights += plane.weight;
-    for (const auto& plane : paths) append(plane.path, plane.weight / weights);
+    for (const auto& plane : paths) append(plane.path, share * plane.weight / weights);
   };
   if (connection.is_switch_operand || connection.is_switch_result) return shares;
   if (connection.is_network_sum) {
     for (const LinkId link : LinksOf(connection)) shares.push_back({link, 1});
     return shares;
   }
-  if (!connection.network) append_planes(connection.flow);
-  if (connection.load_flow != kNone) append_planes(connection.load_flow);
-  if (connection.is_relayed) append_planes(connection.relay_flow);
+  if (!connection.network) append_planes(connection.flow, 1);
+  if (connection.load_flow != kNone) append_planes(connection.load_flow, 1);
+  if (connection.is_relayed) append_planes(connection.relay_flow, 1);
   if (!connection.network) return shares;
   const std::vector<uint32_t> queue_pairs = QueuePairsOf(connection);
-  for (const uint32_t queue_pair : queue_pairs) {
-    append(rdma_.DataPath(queue_pair), 1.0 / static_cast<double>(queue_pairs.size()));
+  const double share = 1.0 / static_cast<double>(queue_pairs.size());
+  for (const uint32_t queue_pair : queue_pairs) append(rdma_.DataPath(queue_pair), share);
+  if (!connection.is_detoured) return shares;
+  for (const NicDetours::Legs& legs : detours_.LegsOf(connection.flow)) {
+    if (legs.to_sender != kNone) append_planes(legs.to_sender, share);
+    if (legs.from_receiver != kNone) append_planes(legs.from_receiver, share);
   }
   return shares;
 }
@@ -605,6 +636,8 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
       sockets_.PostReceive(granted.flow);
     } else if (granted.is_striped) [[unlikely]] {
       striped_.PostClearToSend(granted.flow);
+    } else if (granted.is_detoured) [[unlikely]] {
+      detours_.PostClearToSend(granted.flow);
     } else {
       rdma_.PostClearToSend(granted.flow);
     }
@@ -662,16 +695,8 @@ void LaneExecutor::RunWoken() {
   running_woken_ = false;
 }
 
-void LaneExecutor::Halt() {
-  is_halted_ = true;
-  rdma_.Halt();
-  aggregation_.Halt();
-  striped_.Halt();
-  sockets_.Halt();
-}
-
 void LaneExecutor::Advance(uint32_t id) {
-  if (is_halted_) [[unlikely]]
+  if (!lanes_[id].in_use) [[unlikely]]
     return;
   for (;;) {
     if (lanes_[id].awaits > 0) {
@@ -849,8 +874,6 @@ void LaneExecutor::RequestSum(Lane& lane, int64_t done_ps) {
 }
 
 void LaneExecutor::OnSwitchSum(uint32_t connection) {
-  if (is_halted_) [[unlikely]]
-    return;
   const uint32_t id = slots_[connection].receiver;
   Lane& lane = lanes_[id];
   lane.awaits = 0;
@@ -894,7 +917,7 @@ void LaneExecutor::PostLoadsAhead(Lane& lane) {
 }
 
 void LaneExecutor::OnLoaded(uint32_t connection) {
-  if (is_halted_) [[unlikely]]
+  if (slots_[connection].is_closed) [[unlikely]]
     return;
   const MessageSlots& slots = slots_[connection];
   if (paths_) [[unlikely]] {
@@ -1048,9 +1071,9 @@ void LaneExecutor::SchedulePost(int64_t time_ps, uint32_t id, PostPhase phase) {
 }
 
 void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
-  if (is_halted_) [[unlikely]]
-    return;
   MessageSlots& slots = slots_[id];
+  if (slots.is_closed) [[unlikely]]
+    return;
   switch (phase) {
     case PostPhase::kStaged:
       if (!slots.network) [[unlikely]] {
@@ -1076,6 +1099,8 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
         sockets_.Post(connection.flow, wire_bytes, MarkOf(bytes));
       } else if (connection.is_striped) [[unlikely]] {
         striped_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
+      } else if (connection.is_detoured) [[unlikely]] {
+        detours_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
       } else {
         rdma_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
       }
@@ -1106,15 +1131,19 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
     owner->OnMessageDelivered(id);
     return;
   }
-  const uint32_t connection = id & ~(kRelayLeg | kSwitchSum);
+  const uint32_t connection = ConnectionOf(id);
   MessageSlots& slots = slots_[connection];
+  if (slots.is_closed) [[unlikely]]
+    return;
   if ((id & kSwitchSum) != 0) {
     if ((id & kRelayLeg) != 0) {
       OnNetworkSum(connection);
     } else {
       OnSwitchSum(connection);
     }
-  } else if (slots.network && id == connection) {
+  } else if (slots.network && (id & kRelayLeg) == 0) {
+    if (!IsInUse(id)) [[unlikely]]
+      return;
     const int64_t seen_ps = ProxyDonePs(connections_[connection].to_gpu) +
                             costs_[slots.costs].costs.LatencyAfterArrivalPs();
     if (paths_) [[unlikely]]
@@ -1135,6 +1164,8 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
 }
 
 void LaneExecutor::OnMessageUnderWay(uint32_t id) {
+  if (OwnerOf(id) != nullptr) [[unlikely]]
+    return;
   const MessageSlots& slots = slots_[id & ~kRelayLeg];
   __builtin_prefetch(&slots, 1);
   __builtin_prefetch(&slots.time_ps, 1);
@@ -1201,6 +1232,8 @@ void LaneExecutor::WakeSender(MessageSlots& slots) {
 }
 
 void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
+  if (OwnerOf(id) != nullptr) [[unlikely]]
+    return;
   const uint32_t sender = slots_[id & ~kRelayLeg].sender;
   Lane& lane = lanes_[sender];
   lane.free_ps = std::max(lane.free_ps, left_ps);
@@ -1209,11 +1242,14 @@ void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
   if (--lane.awaits == 0) Wake(sender);
 }
 
-void LaneExecutor::OnSendCompleted(uint32_t id) {
-  if (TransportListener* const owner = OwnerOf(id)) {
-    owner->OnSendCompleted(id);
+void LaneExecutor::OnSendCompleted(uint32_t number) {
+  if (TransportListener* const owner = OwnerOf(number)) {
+    owner->OnSendCompleted(number);
     return;
   }
+  const uint32_t id = ConnectionOf(number);
+  if (slots_[id].is_closed || !IsInUse(number)) [[unlikely]]
+    return;
   if (paths_) [[unlikely]]
     TraceCompletion(id, slots_[id].progress.completed % kConnectionSlots);
   ++slots_[id].progress.completed;
@@ -1221,11 +1257,14 @@ void LaneExecutor::OnSendCompleted(uint32_t id) {
   RunWoken();
 }
 
-void LaneExecutor::OnClearToSend(uint32_t id) {
-  if (TransportListener* const owner = OwnerOf(id)) {
-    owner->OnClearToSend(id);
+void LaneExecutor::OnClearToSend(uint32_t number) {
+  if (TransportListener* const owner = OwnerOf(number)) {
+    owner->OnClearToSend(number);
     return;
   }
+  const uint32_t id = ConnectionOf(number);
+  if (slots_[id].is_closed || !IsInUse(number)) [[unlikely]]
+    return;
   if (paths_) [[unlikely]]
     TraceArrivedGrant(id, slots_[id].progress.clear_to_send % kConnectionSlots);
   ++slots_[id].progress.clear_to_send;
@@ -1237,7 +1276,7 @@ void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
     owner->OnPacketLost(id, link);
     return;
   }
-  observer_.OnPacketLost(id & ~(kRelayLeg | kSwitchSum), link);
+  observer_.OnPacketLost(ConnectionOf(id), link);
 }
 
 void LaneExecutor::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
@@ -1245,7 +1284,7 @@ void LaneExecutor::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
     owner->OnPacketRepeated(id, payload_bytes);
     return;
   }
-  observer_.OnPacketRepeated(id, payload_bytes);
+  observer_.OnPacketRepeated(ConnectionOf(id), payload_bytes);
 }
 
 void LaneExecutor::OnUnreliableSend(uint32_t id, bool at_receiver, uint32_t immediate) {
@@ -1257,7 +1296,7 @@ void LaneExecutor::OnRetransmission(uint32_t id) {
     owner->OnRetransmission(id);
     return;
   }
-  observer_.OnRetransmission(id & ~(kRelayLeg | kSwitchSum));
+  observer_.OnRetransmission(ConnectionOf(id));
 }
 
 void LaneExecutor::OnLossRecovered(uint32_t id) {
@@ -1265,7 +1304,7 @@ void LaneExecutor::OnLossRecovered(uint32_t id) {
     owner->OnLossRecovered(id);
     return;
   }
-  observer_.OnLossRecovered(id & ~(kRelayLeg | kSwitchSum));
+  observer_.OnLossRecovered(ConnectionOf(id));
 }
 
 void LaneExecutor::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
@@ -1273,7 +1312,11 @@ void LaneExecutor::OnConnectionError(uint32_t id, bool at_sender, const std::str
     owner->OnConnectionError(id, at_sender, why);
     return;
   }
-  if (!is_halted_) observer_.OnConnectionError(id & ~(kRelayLeg | kSwitchSum), at_sender, why);
+  const uint32_t connection = ConnectionOf(id);
+  if (slots_[connection].is_closed) return;
+  const bool may_fail_over = nic_policy_ && why.starts_with(kRetryExceeded);
+  if (may_fail_over && (!IsInUse(id) || TryToFailOver(connection))) return;
+  observer_.OnConnectionError(connection, at_sender, why);
 }
 
 }  // namespace railyard

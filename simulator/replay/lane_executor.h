@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -31,6 +32,7 @@
 #include "simulator/replay/gpu_costs.h"
 #include "simulator/replay/lane_paths.h"
 #include "simulator/transport/aggregation_transport.h"
+#include "simulator/transport/nic_detours.h"
 #include "simulator/transport/nvlink_transport.h"
 #include "simulator/transport/rdma_transport.h"
 #include "simulator/transport/socket_connections.h"
@@ -50,6 +52,7 @@ struct LinkShare {
 struct ExecutedCommunicator {
   std::vector<uint32_t> gpus;  // GPU number of each communicator rank
   const NcclPlanner* planner = nullptr;
+  uint32_t part = 0;  // of the job
 };
 
 // What becomes of lanes and connections, for the replay engine and the recorders.
@@ -79,10 +82,20 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const {
     return communicators_[communicator].local_numbers[rank];
   }
+  // Its ranks are elsewhere now. Precondition: it has no connections, or they are closed.
+  void Relocate(uint32_t communicator, ExecutedCommunicator relocated);
   // Costs for programs to name: a number, the same for the same costs and lines.
   uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule);
   // Keeps critical paths from now on, which take time and memory. Before the first Start().
   void KeepPaths() { paths_ = std::make_unique<LanePaths>(); }
+
+  // A connection whose queue pair has used up its retries because its NIC does not answer goes on
+  // over other NICs (nic_failover.cc).
+  void FailOver(NicPolicy policy) { nic_policy_ = policy; }
+  // Connections that were moved or opened so.
+  uint64_t nic_failovers() const { return nic_failovers_; }
+  bool IsDetoured(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                  ConnectionUse use) const;
 
   // Starts one rank's program of a collective, now, on every channel it has a part in. `operation`
   // names it to the observer. `schedule` must live until the last OnChannelFinished. Returns the
@@ -104,9 +117,10 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     if (paths_) TraceRoutes();
   }
 
-  // The programs are ended where they are: nothing of them begins any more, and queue pairs send
-  // nothing. What is on its way arrives. To go on, make another executor once all has.
-  void Halt();
+  // A part's programs are ended where they are: nothing of them begins any more, their connections
+  // are closed and those queue pairs send nothing. What is on its way arrives. Programs that are
+  // started later open connections of their own. Returns the connections (lane_closing.cc).
+  std::vector<uint32_t> Close(uint32_t part);
 
   // What decides what comes once no program runs, and what was counted (lane_rest.cc).
   void Visit(StateArchive& archive);
@@ -129,7 +143,11 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static constexpr uint32_t kFirstForeign = 1u << 29;
   // Those of striped connections, and of sockets.
   static constexpr uint32_t kFirstStriped = 1u << 28;
+  // Those of detours, and their NVLink flows.
+  static constexpr uint32_t kFirstDetour = 1u << 27;
   void SetForeignListener(TransportListener& listener) { foreign_ = &listener; }
+  // Payload that has come in over these.
+  uint64_t foreign_bytes() const { return foreign_bytes_; }
   RdmaTransport& rdma() { return rdma_; }
 
   // How long a GPU takes now for what takes one at its own speed so long; the same for one that
@@ -141,6 +159,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // The GPU of the same server with another local index.
   uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const;
   const std::vector<Connection>& connections() const { return connections_; }
+  bool IsClosed(uint32_t connection) const { return slots_[connection].is_closed; }
   // Payload that the receiver of a connection has taken.
   uint64_t PayloadBytesOf(uint32_t connection) const { return taken_bytes_[connection]; }
   const NvlinkTransport& nvlink() const { return nvlink_; }
@@ -183,14 +202,24 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static constexpr uint32_t kLoadLeg = kRelayLeg;
   // Marks the sums of a switch, in what the transport knows an operand's connection by.
   static constexpr uint32_t kSwitchSum = 1u << 30;
+  // Marks what a detour tells of a connection.
+  static constexpr uint32_t kDetoured = 1u << 26;
   // Results of sums by the network's switches, of the self's connection.
   static constexpr uint32_t kNetworkSum = kRelayLeg | kSwitchSum;
   // Whom queue pairs belong to that are not a connection's own; null: none.
   TransportListener* OwnerOf(uint32_t connection) {
-    if ((connection & (kRelayLeg | kSwitchSum)) != 0 || connection < kFirstStriped) [[likely]]
+    if ((connection & (kRelayLeg | kSwitchSum)) != 0 || connection < kFirstDetour) [[likely]]
       return nullptr;
+    if (connection < kFirstStriped) return &detours_;
     if (connection >= kFirstForeign) return foreign_;
     return is_socket_ ? static_cast<TransportListener*>(&sockets_) : &striped_;
+  }
+  static uint32_t ConnectionOf(uint32_t number) {
+    return number & ~(kRelayLeg | kSwitchSum | kDetoured);
+  }
+  // Whether the queue pair or detour that tells of the connection is not out of use since.
+  bool IsInUse(uint32_t number) const {
+    return connections_[ConnectionOf(number)].is_detoured == ((number & kDetoured) != 0);
   }
 
   // A channel of a program: its batches one after the other.
@@ -224,6 +253,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     bool receives = false;  // in the step at hand
     bool sends = false;
     bool sends_over_nvlink = false;  // at least the first leg
+    // Else it was ended: events that are left of it say nothing.
     bool in_use : 1 = false;
     bool has_claimed : 1 = false;  // its connections
     bool loads : 1 = false;        // from a host's memory, of one of them
@@ -298,6 +328,20 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy);
   uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
                            ConnectionUse use) const;
+  void CloseConnection(uint32_t connection);
+  static uint64_t KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use);
+  // Failover to other NICs (nic_failover.cc). False: it is the job's error.
+  bool TryToFailOver(uint32_t connection);
+  bool Answers(DeviceId nic) const;
+  DeviceId NicOf(uint32_t gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]).value(); }
+  std::set<DeviceId>& DeadNicsOf(const Connection& connection);
+  bool UsesAny(const Connection& connection, const std::set<DeviceId>& nics) const;
+  // Ways for the connection's messages over none of these NICs, as the policy has it.
+  std::vector<NicDetours::Way> WaysAround(const Connection& connection,
+                                          const std::set<DeviceId>& nics) const;
+  void OpenDetour(uint32_t connection, std::span<const NicDetours::Way> ways);
+  void Move(uint32_t connection, std::span<const NicDetours::Way> ways);
+  void TraceMove(uint32_t connection);
   void VisitConnection(uint32_t connection, StateArchive& archive);
   // Of a connection, or a leg or sum of one.
   uint64_t LocalTieOf(uint32_t connection) const;
@@ -412,6 +456,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   StripedConnections striped_;
   SocketConnections sockets_;
   const bool is_socket_;  // what network connections go over
+  NicDetours detours_;
   AggregationTransport aggregation_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;
@@ -439,11 +484,14 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<uint32_t> still_lanes_;  // of GPUs that stand still
   std::set<uint32_t> watched_;         // collectives
   TransportListener* foreign_ = nullptr;
+  uint64_t foreign_bytes_ = 0;
+  std::optional<NicPolicy> nic_policy_;
+  std::unordered_map<uint32_t, std::set<DeviceId>> dead_nics_;  // that a part knows of
+  uint64_t nic_failovers_ = 0;
   std::unique_ptr<LanePaths> paths_;
   uint32_t free_channel_ = kNone;
   uint32_t free_lane_ = kNone;
   bool running_woken_ = false;
-  bool is_halted_ = false;
 };
 
 }  // namespace railyard

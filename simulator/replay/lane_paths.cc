@@ -166,6 +166,24 @@ void LaneExecutor::TraceCompletion(uint32_t id, uint32_t slot) {
   TraceWay(id, true, paths.network->before_send[slot], paths.freed[slot]);
 }
 
+// What was lost with the NIC has waited for its queue pair until now.
+void LaneExecutor::TraceMove(uint32_t id) {
+  LanePaths::Network& network = *PathsOf(id).network;
+  const MessageSlots& slots = slots_[id];
+  const NetworkProgress& progress = slots.progress;
+  for (uint8_t i = slots.delivered; i != progress.sent; ++i) {
+    const uint32_t slot = i % kConnectionSlots;
+    TraceWay(id, true, network.before_send[slot], PathsOf(id).sent[slot]);
+    network.before_send[slot] = {};
+  }
+  for (uint8_t i = progress.clear_to_send; i != progress.granted; ++i) {
+    const uint32_t slot = i % kConnectionSlots;
+    TraceWay(id, false, network.before_grant[slot], network.granted[slot]);
+    network.before_grant[slot] = {};
+  }
+  network.is_rerouted = true;
+}
+
 void LaneExecutor::TraceRoutes() {
   for (uint32_t id = 0; id < paths_->connections.size(); ++id) {
     const auto& paths = paths_->connections[id];

@@ -17,6 +17,7 @@ void LaneExecutor::Visit(StateArchive& archive) {
   nvlink_.Visit(archive);
   rdma_.Visit(archive);
   striped_.Visit(archive);
+  detours_.Visit(archive);
   aggregation_.Visit(archive);
 }
 
@@ -44,6 +45,7 @@ uint64_t LaneExecutor::IdentityOfGpus(std::span<const uint32_t> gpus) const {
 void LaneExecutor::VisitConnection(uint32_t id, StateArchive& archive) {
   const Connection& connection = connections_[id];
   MessageSlots& slots = slots_[id];
+  if (slots.is_closed) return;
   const NetworkProgress& progress = slots.progress;
   archive.Require(slots.sender == kNone && slots.receiver == kNone &&
                   slots.delivered == slots.posted && slots.consumed == slots.posted);
@@ -57,6 +59,7 @@ void LaneExecutor::VisitConnection(uint32_t id, StateArchive& archive) {
       archive.Instant(slots.time_ps[(slots.posted + i) % kConnectionSlots]);
     }
   }
+  archive.Constant(connection.is_detoured ? 1 : 0);
   archive.Constant(connection.flow == kNone ? 1 : 0);  // groups are opened when first used
   archive.Count(taken_bytes_[id]);
 }

@@ -52,6 +52,7 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
   BuildCommunicators();
   BuildExecutor();
   CountCalls();
+  FindP2pCalls();
   DrawSkews();
   if (cache_mode_ != ReplayCacheMode::kOff) {
     BuildComponents();
@@ -64,12 +65,17 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
 ReplayEngine::~ReplayEngine() = default;
 
 void ReplayEngine::BuildCommunicators() {
-  for (const TraceCommunicator& traced : job_.communicators) {
-    Communicator communicator;
-    communicator.gpus = traced.ranks;
-    communicator.planner = std::make_unique<NcclPlanner>(LayoutOf(graph_, traced), rules_.nccl);
-    communicators_.push_back(std::move(communicator));
+  for (uint32_t i = 0; i < job_.communicators.size(); ++i) {
+    communicators_.push_back(BuildCommunicator(i));
   }
+}
+
+ReplayEngine::Communicator ReplayEngine::BuildCommunicator(uint32_t number) const {
+  const TraceCommunicator& traced = job_.communicators[number];
+  Communicator communicator;
+  communicator.gpus = traced.ranks;
+  communicator.planner = std::make_unique<NcclPlanner>(LayoutOf(graph_, traced), rules_.nccl);
+  return communicator;
 }
 
 void ReplayEngine::BuildExecutor() {
@@ -77,15 +83,16 @@ void ReplayEngine::BuildExecutor() {
   executor_ =
       std::make_unique<LaneExecutor>(graph_, network_, routing_, rules_.gpu.proxy_post_latency_ps,
                                      nic_, rules_.net_ib, rules_.net_socket, observer);
-  for (const Communicator& communicator : communicators_) {
-    executor_->AddCommunicator({communicator.gpus, communicator.planner.get()});
+  for (uint32_t i = 0; i < communicators_.size(); ++i) {
+    executor_->AddCommunicator(
+        {communicators_[i].gpus, communicators_[i].planner.get(), job_.PartOf(i)});
   }
   if (rules_.keep_paths) executor_->KeepPaths();
+  if (rules_.nccl.nic_policy) executor_->FailOver(*rules_.nccl.nic_policy);
 }
 
 void ReplayEngine::CountCalls() {
   call_count_.resize(job_.collectives.size());
-  p2p_calls_.resize(job_.collectives.size());
   first_number_.resize(job_.rank_count);
   const auto ranks = job_.operations.RanksOfPrograms();
   for (uint32_t program = 0; program < ranks.size(); ++program) {
@@ -96,8 +103,6 @@ void ReplayEngine::CountCalls() {
       const uint32_t collective = operations[index].collective;
       call_count_[collective] += static_cast<uint32_t>(ranks[program].size());
       for (const uint32_t rank : ranks[program]) ++parts_[part_of_rank_[rank]].calls_left;
-      if (!job_.collectives[collective].is_p2p()) continue;
-      for (const uint32_t rank : ranks[program]) p2p_calls_[collective].emplace_back(rank, index);
     }
   }
   uint64_t numbered = 0;
@@ -109,8 +114,23 @@ void ReplayEngine::CountCalls() {
   for (const uint32_t calls : call_count_) operations_left_ += calls;
 }
 
+void ReplayEngine::FindP2pCalls() {
+  p2p_calls_.assign(job_.collectives.size(), {});
+  const auto ranks = job_.operations.RanksOfPrograms();
+  for (uint32_t program = 0; program < ranks.size(); ++program) {
+    const auto& operations = job_.operations.program(program);
+    for (uint32_t index = 0; index < operations.size() && !ranks[program].empty(); ++index) {
+      if (operations[index].is_compute()) continue;
+      const uint32_t collective = operations[index].collective;
+      if (!job_.collectives[collective].is_p2p()) continue;
+      for (const uint32_t rank : ranks[program]) p2p_calls_[collective].emplace_back(rank, index);
+    }
+  }
+}
+
 void ReplayEngine::DrawSkews() {
   constexpr uint64_t kSkews = 0x736b657773;  // apart from what else the seed draws
+  skew_ps_.clear();
   for (const JobPart& part : job_.parts) {
     if (part.rank_skew_max_ps == 0) continue;
     skew_ps_.resize(job_.rank_count);
@@ -199,10 +219,9 @@ void ReplayEngine::HandleOperation(void* self, uint32_t target) {
 }
 
 void ReplayEngine::OnEvent(uint32_t target) {
-  if (is_halted_) [[unlikely]]
-    return;
   if ((target & kBegins) == 0) {
-    if (IsAborted(running_[target].rank)) [[unlikely]]
+    const uint32_t rank = running_[target].rank;
+    if (rank == kNone || IsAborted(rank)) [[unlikely]]
       return;
     if (running_[target].launched) {
       End(target);
@@ -406,13 +425,17 @@ void ReplayEngine::End(uint32_t id) {
 void ReplayEngine::LetFollow(const Call& call, int64_t end_ps) {
   order_.End(call.rank, call.index, end_ps,
              [this, end_ps](uint32_t rank, uint32_t index, int64_t begin_ps) {
-               const int64_t compute_ps = begin_ps - end_ps;
-               if (compute_ps > 0 && executor_->StandsStillNow(rank)) {
-                 Stop(rank, first_number_[rank] + index, compute_ps);
-                 return;
-               }
-               MayBegin(rank, index, end_ps + executor_->AtSpeedOfGpuPs(rank, compute_ps));
+               MayBeginAfter(end_ps, rank, index, begin_ps);
              });
+}
+
+void ReplayEngine::MayBeginAfter(int64_t end_ps, uint32_t rank, uint32_t index, int64_t begin_ps) {
+  const int64_t compute_ps = begin_ps - end_ps;
+  if (compute_ps > 0 && executor_->StandsStillNow(rank)) {
+    Stop(rank, first_number_[rank] + index, compute_ps);
+    return;
+  }
+  MayBegin(rank, index, end_ps + executor_->AtSpeedOfGpuPs(rank, compute_ps));
 }
 
 void ReplayEngine::BeginWatched(uint32_t id) {
@@ -457,7 +480,10 @@ int64_t ReplayEngine::BoundOf(uint32_t id) {
   const Communicator& communicator = communicators_[collective.communicator];
   if (!collective.is_p2p()) {
     Plan& plan = PlanOf(collective);
-    if (plan.bound_ps < 0) plan.bound_ps = BoundOfSchedule(communicator, *plan.schedule);
+    if (plan.bound_ps < 0 || plan.bound_failovers != executor_->nic_failovers()) {
+      plan.bound_ps = BoundOfSchedule(communicator, *plan.schedule);
+      plan.bound_failovers = executor_->nic_failovers();
+    }
     return plan.bound_ps;
   }
   for (const auto& [global_rank, index] : p2p_calls_[id]) {
@@ -474,6 +500,11 @@ int64_t ReplayEngine::BoundOf(uint32_t id) {
 
 void ReplayEngine::AddToBound(const Communicator& communicator, uint32_t channel, uint32_t from,
                               uint32_t to, ConnectionUse use, uint64_t bytes) {
+  // What may take several ways, and took others before, has no least load of a link.
+  const auto number = static_cast<uint32_t>(&communicator - communicators_.data());
+  if (executor_->nic_failovers() > 0 && executor_->IsDetoured(number, channel, from, to, use)) {
+    return;
+  }
   const ConnectionRoute route = communicator.planner->RouteOf(channel, from, to, use);
   const uint32_t from_gpu = communicator.gpus[from];
   const uint32_t injecting_gpu =
@@ -514,7 +545,9 @@ int64_t ReplayEngine::BoundOfSchedule(const Communicator& communicator,
 
 void ReplayEngine::OnPacketLost(uint32_t connection, LinkId link) {
   const uint32_t collective = executor_->connections()[connection].collective;
-  if (collective != Connection::kNone) times_[collective].lost_packets = true;
+  if (collective != Connection::kNone && !executor_->IsClosed(connection)) {
+    times_[collective].lost_packets = true;
+  }
   observer_.OnPacketLost(connection, link);
 }
 

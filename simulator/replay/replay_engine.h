@@ -50,8 +50,8 @@ class ReplayObserver {
   // A queue pair or NVLink of the job failed, and that rank's process is told. What becomes of the
   // job is the observer's business: RestartAt(), Abort().
   virtual void OnRankError(uint32_t rank, const std::string& why) = 0;
-  // The programs of a job that failed are gone, with all connections.
-  virtual void OnConnectionsGone() {}
+  // The programs that used it have been ended: what it has lost is not made good any more.
+  virtual void OnConnectionClosed(uint32_t /*connection*/) {}
   // A watched collective begins, or so much of its payload has been taken in; 1: all.
   virtual void OnCollectiveProgress(uint32_t /*collective*/, double /*progress*/) {}
 };
@@ -71,7 +71,7 @@ struct ReplayRules {
   GpuCosts gpu;
   ReplayCacheMode cache = ReplayCacheMode::kOn;
   uint64_t seed = 1;  // of the ranks' skews
-  // The job may be halted at any moment, for it restarts.
+  // A part of the job may be halted at any moment, for it restarts.
   bool may_halt = false;
   // What faults may ever do something to.
   std::vector<LinkId> faulty_links{};
@@ -119,15 +119,21 @@ class ReplayEngine final : private LaneObserver {
   // still.
   void SetGpuSpeed(uint32_t gpu, double speed);
 
-  // The job ends where it is: nothing of it begins any more.
-  void Halt();
-  bool is_halted() const { return is_halted_; }
-  // Whether nothing of a halted job is left on the wheel or in the network.
-  bool IsGone() const;
-  // A halted job begins again, now, at each rank's operation of that number, as
-  // ProgramOrder::RestartAt has it. Precondition: IsGone().
-  // `moved`: ranks of the job have been swapped since it was halted.
-  void RestartAt(const std::vector<uint32_t>& first_of_rank, bool moved);
+  // A part of the job ends where it is: nothing of it begins any more (restart.cc).
+  void Halt(uint32_t part);
+  // Ranks of a halted part that have been swapped with others of no part (SwapRanks).
+  using SwappedRanks = std::vector<std::pair<uint32_t, uint32_t>>;
+  // A halted part begins again, now, at each rank's operation of that number, as
+  // ProgramOrder::RestartAt has it. What is left of the packets that it had under way means nothing
+  // to it. `swapped`: since it was halted, in order.
+  void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank,
+                 const SwappedRanks& swapped);
+  // Whether some part has something left to do, and may do it.
+  bool IsAnyPartUp() const {
+    return std::ranges::any_of(parts_, [](const PartProgress& part) {
+      return part.calls_left > 0 && !part.is_halted && part.abort_reason.empty();
+    });
+  }
   // Ends a part of the job for good: nothing of it begins or ends any more. What is under way in
   // its channels goes on until it lacks what will not come. The run ends with the last part.
   void Abort(uint32_t part, const std::string& why);
@@ -143,9 +149,6 @@ class ReplayEngine final : private LaneObserver {
 
   LaneExecutor& executor() { return *executor_; }
   const LaneExecutor& executor() const { return *executor_; }
-  // Of all executors there were.
-  RdmaCounters rdma_counters() const;
-  PortCounters port_counters() const;
   const std::vector<CollectiveTimes>& times() const { return times_; }
   // By collective, where paths are kept: of its last rank's end, from its first rank's start on.
   const std::vector<CriticalPath>& paths() const { return paths_; }
@@ -157,11 +160,17 @@ class ReplayEngine final : private LaneObserver {
   bool is_in_collective() const { return calls_started_ > calls_ended_; }
   // Whether some GPU stands still in the middle of its computation.
   bool has_stopped_computation() const { return !stopped_.empty(); }
+  // Whether ranks of the part are in a collective, or stand still so.
+  bool IsHeldUp(uint32_t part) const {
+    const auto is_of_part = [&](const auto& call) { return IsOfPart(call, part); };
+    return std::ranges::any_of(running_, is_of_part) || std::ranges::any_of(stopped_, is_of_part);
+  }
   // What has become of a part of the job.
   struct PartProgress {
     uint64_t calls_left = 0;
     int64_t end_ps = 0;        // of its last call so far, or when it was aborted
     std::string abort_reason;  // empty: it was not
+    bool is_halted = false;    // until it restarts
   };
   const std::vector<PartProgress>& parts() const { return parts_; }
   // When the last operation of a part ended, or it was aborted; of all parts.
@@ -213,7 +222,8 @@ class ReplayEngine final : private LaneObserver {
   struct Plan {
     std::shared_ptr<const CollectiveSchedule> schedule;
     StepCosts costs;
-    int64_t bound_ps = -1;  // not computed yet
+    int64_t bound_ps = -1;         // not computed yet
+    uint64_t bound_failovers = 0;  // of the executor when it was
   };
   struct Communicator {
     std::unique_ptr<NcclPlanner> planner;
@@ -273,9 +283,11 @@ class ReplayEngine final : private LaneObserver {
   }
   bool IsAborted(uint32_t rank) const { return !parts_[part_of_rank_[rank]].abort_reason.empty(); }
   void BuildCommunicators();
-  void Relocate();
+  Communicator BuildCommunicator(uint32_t number) const;
+  void Relocate(uint32_t part, const SwappedRanks& swapped);
   void BuildExecutor();
   void CountCalls();
+  void FindP2pCalls();
   void DrawSkews();
   void NumberPlans();
   template <typename Place>
@@ -321,6 +333,7 @@ class ReplayEngine final : private LaneObserver {
   void BuildComponents();
   std::vector<uint32_t> ClassesOfCommunicators() const;
   bool UsesNvlinks(const JobOperation& operation) const;
+  uint32_t ComponentOf(const Running& running) const;
   void VisitComponent(uint32_t component, StateArchive& archive);
   // The operation, which is beginning: true if it is replayed, and will end by itself.
   bool BeginInComponent(uint32_t running);
@@ -375,6 +388,8 @@ class ReplayEngine final : private LaneObserver {
   void BeginWatched(uint32_t collective);
   // The call has ended: those that it kept from beginning may begin.
   void LetFollow(const Call& call, int64_t end_ps);
+  // The same of one of them, which computes until `begin_ps` at the GPU's own speed.
+  void MayBeginAfter(int64_t end_ps, uint32_t rank, uint32_t index, int64_t begin_ps);
 
   const FabricGraph& graph_;
   FabricSimulatorImpl& engine_;
@@ -386,8 +401,6 @@ class ReplayEngine final : private LaneObserver {
   NicSettings nic_;
   EcmpRouting& routing_;
   std::unique_ptr<LaneExecutor> executor_;
-  RdmaCounters counters_before_;  // of executors that are gone
-  PortCounters port_counters_before_;
   std::vector<Communicator> communicators_;
   ProgramOrder order_;
   std::vector<uint32_t> first_number_;  // by rank: of its operations
@@ -429,7 +442,6 @@ class ReplayEngine final : private LaneObserver {
   uint64_t operations_left_ = 0;
   std::vector<PartProgress> parts_;
   std::vector<uint32_t> part_of_rank_;
-  bool is_halted_ = false;
 };
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A job that is halted and begins again; GPUs whose speed changes while they compute.
+// Parts of a job that are halted and begin again; GPUs whose speed changes while they compute.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -48,17 +48,23 @@ void ReplayEngine::SetGpuSpeed(uint32_t gpu, double speed) {
 
 // --- Restarts ------------------------------------------------------------------------------------
 
-void ReplayEngine::Halt() {
-  is_halted_ = true;
-  executor_->Halt();
+// Operations that were running keep their numbers for good: events that are under way name them.
+void ReplayEngine::Halt(uint32_t id) {
+  parts_[id].is_halted = true;
+  for (const uint32_t connection : executor_->Close(id)) observer_.OnConnectionClosed(connection);
+  const auto is_of_part = [&](const auto& call) { return IsOfPart(call, id); };
+  for (Running& running : running_) {
+    if (!is_of_part(running)) continue;
+    running = {};
+    running.rank = kNone;
+    --running_count_;
+    ++calls_ended_;
+  }
+  std::erase_if(pending_, is_of_part);
+  std::make_heap(pending_.begin(), pending_.end());
+  std::erase_if(stopped_, is_of_part);
   recording_.reset();
-  pending_.clear();
-  stopped_.clear();
-  scheduled_ = {.begin_ps = -1};
-  running_.clear();
-  free_running_ = kNone;
-  running_count_ = 0;
-  calls_ended_ = calls_started_;
+  ScheduleFirst();
 }
 
 int64_t ReplayEngine::last_running_begin_ps(uint32_t part) const {
@@ -69,71 +75,47 @@ int64_t ReplayEngine::last_running_begin_ps(uint32_t part) const {
   return last_ps;
 }
 
-bool ReplayEngine::IsGone() const {
-  bool is_gone = network_.live_packets() == 0;
-  engine_.ForEachPending([&](int64_t, EventClass event_class) {
-    is_gone &= event_class == EventClass::kFault || event_class == EventClass::kRouting ||
-               event_class == EventClass::kNs3 || event_class == EventClass::kHoldCheck ||
-               event_class == EventClass::kLook || event_class == EventClass::kLoad;
-  });
-  return is_gone;
-}
-
-// What was worked out for where the ranks were.
-void ReplayEngine::Relocate() {
-  communicators_.clear();
-  BuildCommunicators();
+// What was worked out for where the part's ranks were. Operations keep their numbers.
+void ReplayEngine::Relocate(uint32_t part, const SwappedRanks& swapped) {
+  for (const auto& [a, b] : swapped) std::swap(first_number_[a], first_number_[b]);
+  for (uint32_t i = 0; i < communicators_.size(); ++i) {
+    if (job_.PartOf(i) != part) continue;
+    communicators_[i] = BuildCommunicator(i);
+    executor_->Relocate(i, {communicators_[i].gpus, communicators_[i].planner.get(), part});
+  }
   part_of_rank_ = job_.PartsOfRanks();
-  call_count_.clear();
-  p2p_calls_.clear();
-  CountCalls();
+  FindP2pCalls();
   DrawSkews();
   cache_ = {};
 }
 
-void ReplayEngine::RestartAt(const std::vector<uint32_t>& first_of_rank, bool moved) {
-  SIM_CHECK(is_halted_ && IsGone(), "a job restarts while some of it is left");
-  is_halted_ = false;
-  counters_before_ += executor_->rdma().counters();
-  port_counters_before_ += executor_->port_counters();
-  std::vector<double> speeds(graph_.gpus().size());
-  for (uint32_t gpu = 0; gpu < speeds.size(); ++gpu) speeds[gpu] = executor_->SpeedOfGpu(gpu);
-  observer_.OnConnectionsGone();
-  if (moved) Relocate();
-  BuildExecutor();
-  network_.SetSink(*executor_);
-  operations_left_ = 0;
-  for (PartProgress& part : parts_) part.calls_left = 0;
-  for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+void ReplayEngine::RestartAt(uint32_t id, const std::vector<uint32_t>& first_of_rank,
+                             const SwappedRanks& swapped) {
+  PartProgress& part = parts_[id];
+  SIM_CHECK(part.is_halted, "a part of the job restarts that was not halted");
+  part.is_halted = false;
+  if (!swapped.empty()) Relocate(id, swapped);
+  operations_left_ -= part.calls_left;
+  part.calls_left = 0;
+  for (const uint32_t rank : job_.parts[id].global_ranks) {
     const std::vector<JobOperation>& program = job_.operations[rank];
     for (uint32_t index = first_of_rank[rank]; index < program.size(); ++index) {
       if (program[index].is_compute()) continue;
       times_[program[index].collective] = {};
       if (rules_.keep_paths) paths_[program[index].collective] = {};
-      ++operations_left_;
-      ++parts_[part_of_rank_[rank]].calls_left;
+      ++part.calls_left;
     }
   }
-  for (auto& [collective, watched] : watched_) watched = {};
-  order_.RestartAt(
-      first_of_rank, engine_.NowPs(),
-      [this](uint32_t rank, uint32_t index, int64_t begin_ps) { MayBegin(rank, index, begin_ps); });
-  for (uint32_t gpu = 0; gpu < speeds.size(); ++gpu) {
-    if (speeds[gpu] != 1) SetGpuSpeed(gpu, speeds[gpu]);
+  operations_left_ += part.calls_left;
+  for (auto& [collective, watched] : watched_) {
+    if (job_.PartOf(job_.collectives[collective].communicator) == id) watched = {};
   }
+  const int64_t now_ps = engine_.NowPs();
+  order_.RestartAt(id, first_of_rank, now_ps,
+                   [this, now_ps](uint32_t rank, uint32_t index, int64_t begin_ps) {
+                     MayBeginAfter(now_ps, rank, index, begin_ps);
+                   });
   ScheduleFirst();
-}
-
-RdmaCounters ReplayEngine::rdma_counters() const {
-  RdmaCounters counters = counters_before_;
-  counters += executor_->rdma().counters();
-  return counters;
-}
-
-PortCounters ReplayEngine::port_counters() const {
-  PortCounters counters = port_counters_before_;
-  counters += executor_->port_counters();
-  return counters;
 }
 
 }  // namespace railyard

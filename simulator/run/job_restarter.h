@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Begins a job again that failed: its ranks end, it is queued, loads its last checkpoint and goes
-// on from there, on the same fabric, whose faults have gone on meanwhile.
+// on from there, on the same fabric, whose faults and other jobs have gone on meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,29 @@
 #include "simulator/faults/background_load.h"
 #include "simulator/faults/fault_injector.h"
 #include "simulator/replay/replay_engine.h"
-#include "simulator/run/pair_ledger.h"
-#include "simulator/run/traffic_ledger.h"
-#include "simulator/scenario/scenario.h"
+#include "simulator/scenario/restart_settings.h"
+#include "topologies/fabric_graph.h"
 
 namespace railyard {
 
+// One of the jobs of a run.
 class JobRestarter {
  public:
-  // `job` is the one that is replayed. All references must outlive this.
-  JobRestarter(const Scenario& scenario, Job& job, ReplayEngine& replay,
-               FabricSimulatorImpl& engine, const FaultInjector& faults, BackgroundLoad& load,
-               PairLedger& pairs, TrafficLedger& traffic);
+  // `job` is what is replayed, of which `part` is to begin again. All references must outlive this.
+  struct Run {
+    const FabricGraph& fabric;
+    Job& job;
+    ReplayEngine& replay;
+    FabricSimulatorImpl& engine;
+    const FaultInjector& faults;
+    BackgroundLoad& load;
+  };
+  JobRestarter(const RestartSettings& settings, uint32_t part, const Run& run);
 
   // The job failed, now. True: it will begin again.
   bool OnJobFailed(const std::string& why);
-  // The connections of the failed job are about to go.
-  void OnConnectionsGone();
+  // It failed, and has not begun again yet.
+  bool is_down() const { return run_.replay.parts()[part_].is_halted; }
 
   const RestartResult& result() const { return result_; }
 
@@ -38,23 +44,17 @@ class JobRestarter {
   // kNeverPs: it is not reached.
   int64_t SavedPs(uint64_t checkpoint) const;
   void FindLastCheckpoint();
-  void TryToRestart();
-  // The ranks of servers that are broken move to spares that are not, rank by rank; the broken ones
-  // are the spares then. Returns whether any moved.
-  bool MoveToSpares();
+  void Restart();
+  // The job's ranks on servers that are broken move to spares that are not, rank by rank; the
+  // broken ones are the spares then.
+  ReplayEngine::SwappedRanks MoveToSpares();
 
-  const Scenario& scenario_;
-  Job& job_;
-  ReplayEngine& replay_;
-  FabricSimulatorImpl& engine_;
-  const FaultInjector& faults_;
-  BackgroundLoad& load_;
-  PairLedger& pairs_;
-  TrafficLedger& traffic_;
+  const RestartSettings& settings_;
+  uint32_t part_;
+  Run run_;
   uint64_t checkpoint_ = 0;      // how many are saved
-  int64_t progress_ps_ = 0;      // when the last was, or when the job began again there
+  int64_t progress_ps_;          // when the last was, or when the job began, again or first
   std::vector<int32_t> spares_;  // servers
-  int64_t looks_ps_ = 0;         // for what is left of it
   RestartResult result_;
 };
 

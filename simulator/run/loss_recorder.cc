@@ -19,6 +19,7 @@ void LossRecorder::OnPacketLost(uint32_t id, LinkId link) {
   if (connection.collective != Connection::kNone) losses.collectives.insert(connection.collective);
   losses.gpus.insert(connection.from_gpu);
   losses.gpus.insert(connection.to_gpu);
+  if (replay_->executor().IsClosed(id)) return;
   losses.unrecovered.insert(id);
   Hit& hit = hits_[id];
   if (hit.is_recovered) hit = {};
@@ -42,11 +43,10 @@ void LossRecorder::OnRetransmission(uint32_t id) {
   }
 }
 
-// What they lost is not made good: it is lost work.
-void LossRecorder::OnConnectionsGone() {
-  hits_.clear();
-  for (FaultLosses& losses : losses_) losses.unrecovered.clear();
-  if (hooks_.on_connections_gone) hooks_.on_connections_gone();
+// What it lost is not made good: it is lost work.
+void LossRecorder::OnConnectionClosed(uint32_t id) {
+  hits_.erase(id);
+  for (FaultLosses& losses : losses_) losses.unrecovered.erase(id);
 }
 
 void LossRecorder::OnLossRecovered(uint32_t id) {

@@ -32,11 +32,8 @@ class LossRecorder final : public ReplayObserver {
 
   explicit LossRecorder(size_t fault_count) : losses_(fault_count) {}
   // What becomes of the job is handed over; see ReplayObserver.
-  struct JobHooks {
-    std::function<void(uint32_t rank, const std::string& why)> on_rank_error;
-    std::function<void()> on_connections_gone;
-  };
-  void SetJobHooks(JobHooks hooks) { hooks_ = std::move(hooks); }
+  using OnError = std::function<void(uint32_t rank, const std::string& why)>;
+  void SetOnRankError(OnError on_rank_error) { on_rank_error_ = std::move(on_rank_error); }
   // Before the first fault.
   void Observe(FaultInjector& faults, const ReplayEngine& replay,
                const FabricSimulatorImpl& engine);
@@ -47,17 +44,15 @@ class LossRecorder final : public ReplayObserver {
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
   void OnRetransmission(uint32_t connection) override;
   void OnLossRecovered(uint32_t connection) override;
-  void OnRankError(uint32_t rank, const std::string& why) override {
-    hooks_.on_rank_error(rank, why);
-  }
-  void OnConnectionsGone() override;
+  void OnRankError(uint32_t rank, const std::string& why) override { on_rank_error_(rank, why); }
+  void OnConnectionClosed(uint32_t connection) override;
   // Faults may wait for it.
   void OnCollectiveProgress(uint32_t collective, double progress) override {
     faults_->OnCollectiveProgress(collective, progress);
   }
 
  private:
-  JobHooks hooks_;
+  OnError on_rank_error_;
   FaultInjector* faults_ = nullptr;
   const ReplayEngine* replay_ = nullptr;
   const FabricSimulatorImpl* engine_ = nullptr;

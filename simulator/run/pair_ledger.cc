@@ -6,7 +6,7 @@
 
 namespace railyard {
 
-void PairLedger::Add(const FabricGraph& fabric, const LaneExecutor& executor) {
+PairLedger::PairLedger(const FabricGraph& fabric, const LaneExecutor& executor) {
   for (uint32_t id = 0; id < executor.connections().size(); ++id) {
     const Connection& connection = executor.connections()[id];
     const uint64_t payload_bytes = executor.PayloadBytesOf(id);

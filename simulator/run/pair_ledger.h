@@ -15,8 +15,8 @@ namespace railyard {
 
 class PairLedger {
  public:
-  // What the executor's connections have carried, besides what was added before.
-  void Add(const FabricGraph& fabric, const LaneExecutor& executor);
+  // Of what the executor's connections have carried.
+  PairLedger(const FabricGraph& fabric, const LaneExecutor& executor);
   // Puts pairs and sums of payload into a result.
   void Record(RunResult& result) const;
 

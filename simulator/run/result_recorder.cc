@@ -10,6 +10,8 @@
 #include <fmt/ranges.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/run/pair_ledger.h"
+#include "simulator/run/traffic_ledger.h"
 #include "simulator/units/units.h"
 #include "topologies/mix64.h"
 
@@ -50,20 +52,14 @@ class Recorder {
         network_(simulation.network),
         replay_(simulation.replay),
         losses_(simulation.losses),
-        faults_(simulation.faults),
-        pairs_(simulation.pairs),
-        traffic_(simulation.traffic) {}
+        faults_(simulation.faults) {}
 
   RunResult Record() {
     RecordRun();
     RecordCollectives();
     RecordLinks();
-    PairLedger pairs = pairs_;
-    pairs.Add(scenario_.fabric, replay_.executor());
-    pairs.Record(result_);
-    TrafficLedger traffic = traffic_;
-    traffic.Add(job_, replay_.executor());
-    traffic.Record(job_, replay_, result_);
+    PairLedger(scenario_.fabric, replay_.executor()).Record(result_);
+    TrafficLedger(job_, replay_.executor()).Record(job_, replay_, result_);
     RecordWaits();
     RecordDropsAndFaults();
     RecordConservation();
@@ -229,7 +225,7 @@ class Recorder {
       }
       result_.faults.push_back(std::move(row));
     }
-    const RdmaCounters rdma = replay_.rdma_counters();
+    const RdmaCounters& rdma = replay_.executor().rdma().counters();
     result_.transport.ecn_marked = counters.ecn_marked;
     result_.transport.cnp = rdma.cnp;
     result_.transport.pfc_pause_ps = static_cast<uint64_t>(network_.PausedPs());
@@ -237,9 +233,10 @@ class Recorder {
     result_.transport.timeouts = rdma.timeouts;
     result_.transport.nacks = rdma.nacks;
     result_.transport.qp_errors = rdma.queue_pair_errors;
-    const PortCounters ports = replay_.port_counters();
+    const PortCounters& ports = replay_.executor().port_counters();
     result_.transport.port_failovers = ports.failovers;
     result_.transport.port_recoveries = ports.recoveries;
+    result_.transport.nic_failovers = replay_.executor().nic_failovers();
     result_.transport.missing_packets = rdma.missing_packets;
     result_.transport.missing_bytes = rdma.missing_bytes;
   }
@@ -304,8 +301,6 @@ class Recorder {
   const ReplayEngine& replay_;
   const LossRecorder& losses_;
   const FaultInjector& faults_;
-  const PairLedger& pairs_;
-  const TrafficLedger& traffic_;
   RunResult result_;
 };
 

@@ -7,8 +7,6 @@
 #include "simulator/faults/fault_injector.h"
 #include "simulator/replay/replay_engine.h"
 #include "simulator/run/loss_recorder.h"
-#include "simulator/run/pair_ledger.h"
-#include "simulator/run/traffic_ledger.h"
 #include "simulator/scenario/scenario.h"
 
 namespace railyard {
@@ -20,8 +18,6 @@ struct EndedSimulation {
   const ReplayEngine& replay;
   const LossRecorder& losses;
   const FaultInjector& faults;
-  const PairLedger& pairs;       // of executors that are gone
-  const TrafficLedger& traffic;  // likewise
 };
 
 // All of a result but what the process used and the baseline. Checks that bytes are conserved.

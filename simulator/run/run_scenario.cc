@@ -70,6 +70,10 @@ ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorIm
   return network;
 }
 
+bool MayRestart(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.restarts, &RestartSettings::restarts);
+}
+
 ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
   ReplayRules rules{.nccl = scenario.nccl,
                     .net_ib = scenario.net_ib,
@@ -77,7 +81,7 @@ ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
                     .gpu = scenario.gpu,
                     .cache = options.replay_cache,
                     .seed = scenario.seed,
-                    .may_halt = scenario.restart.restarts,
+                    .may_halt = MayRestart(scenario),
                     .keep_paths = !scenario.faults.empty()};
   for (const FaultSpec& fault : scenario.faults) {
     rules.faulty_links.insert(rules.faulty_links.end(), fault.links.begin(), fault.links.end());
@@ -92,7 +96,7 @@ class Simulation {
   // `job`: the scenario's, or one of its parts alone.
   Simulation(const Scenario& scenario, const Job& job, const RunOptions& options)
       : scenario_(scenario),
-        moving_(scenario.restart.restarts ? std::make_unique<Job>(job) : nullptr),
+        moving_(MayRestart(scenario) ? std::make_unique<Job>(job) : nullptr),
         job_(moving_ ? *moving_ : job),
         engine_(FabricSimulatorImpl::Get()),
         network_(BuildNetwork(scenario, engine_)),
@@ -117,10 +121,14 @@ class Simulation {
             .set_gpu_speed = [this](uint32_t gpu,
                                     double speed) { replay_->SetGpuSpeed(gpu, speed); },
             .set_load = [this](uint32_t fault, bool runs) { load_->Set(fault, runs); }});
-    load_ = std::make_unique<BackgroundLoad>(scenario.fabric, scenario.faults,
-                                             replay_->executor().rdma(), engine_,
-                                             LaneExecutor::kFirstForeign);
-    replay_->executor().SetForeignListener(*load_);
+    load_ = std::make_unique<BackgroundLoad>(
+        scenario.fabric, scenario.faults, replay_->executor().rdma(), engine_,
+        LaneExecutor::kFirstForeign, [this] { return replay_->IsAnyPartUp(); });
+    if (std::ranges::any_of(scenario.faults, [](const FaultSpec& fault) {
+          return fault.kind == FaultKind::kBackgroundLoad;
+        })) {
+      replay_->executor().SetForeignListener(*load_);
+    }
     circuits_ = std::make_unique<CircuitScheduler>(scenario.fabric, *network_, routing_, [this] {
       network_->OnRoutesChanged();
       replay_->executor().ResolvePaths();
@@ -131,34 +139,32 @@ class Simulation {
         replay_->WatchProgress(collective);
       }
     }
-    Watchdog::OnBark on_bark;
+    restarters_.resize(job.parts.size());
     for (uint32_t part = 0; part < job.parts.size(); ++part) {
-      aborters_.emplace_back(
-          scenario.restart.restarts ? scenario.restart.detection : scenario.watchdog.detection,
-          *replay_, engine_, part);
+      const RestartSettings& restart = scenario.restarts[part];
+      aborters_.emplace_back(restart.restarts ? restart.detection : scenario.watchdog.detection,
+                             *replay_, engine_, part);
+      if (!restart.restarts) continue;
+      restarters_[part] =
+          std::make_unique<JobRestarter>(restart, part,
+                                         JobRestarter::Run{.fabric = scenario.fabric,
+                                                           .job = *moving_,
+                                                           .replay = *replay_,
+                                                           .engine = engine_,
+                                                           .faults = *faults_,
+                                                           .load = *load_});
     }
-    if (scenario.restart.restarts) {
-      restarter_ = std::make_unique<JobRestarter>(scenario, *moving_, *replay_, engine_, *faults_,
-                                                  *load_, pairs_, traffic_);
-    }
-    // Ranks that hang since an error are no stall: it is known how they end.
-    on_bark = [this](const std::string& why) {
-      return std::ranges::any_of(aborters_, &JobAborter::is_waiting) ||
-             (restarter_ && restarter_->OnJobFailed(why));
-    };
-    losses_.SetJobHooks({.on_rank_error =
-                             [this](uint32_t rank, const std::string& why) {
-                               JobAborter& aborter = aborters_[replay_->PartOfRank(rank)];
-                               if (!aborter.has_error() && restarter_ &&
-                                   restarter_->OnJobFailed(why)) {
-                                 return;
-                               }
-                               aborter.OnRankError(rank, why);
-                             },
-                         .on_connections_gone = [this] { restarter_->OnConnectionsGone(); }});
+    losses_.SetOnRankError([this](uint32_t rank, const std::string& why) {
+      const uint32_t part = replay_->PartOfRank(rank);
+      JobRestarter* const restarter = restarters_[part].get();
+      if (!aborters_[part].has_error() && restarter != nullptr && restarter->OnJobFailed(why))
+        return;
+      aborters_[part].OnRankError(rank, why);
+    });
     if (scenario.watchdog.no_progress_ps > 0) {
       watchdog_ =
-          std::make_unique<Watchdog>(scenario.watchdog, engine_, *network_, *replay_, on_bark);
+          std::make_unique<Watchdog>(scenario.watchdog, engine_, *network_, *replay_,
+                                     [this](const std::string& why) { return GoesOn(why); });
     }
   }
 
@@ -179,12 +185,13 @@ class Simulation {
                                      .network = *network_,
                                      .replay = *replay_,
                                      .losses = losses_,
-                                     .faults = *faults_,
-                                     .pairs = pairs_,
-                                     .traffic = traffic_});
-    if (restarter_) result.restart = restarter_->result();
-    for (size_t i = 0; i < result.jobs.size(); ++i) result.jobs[i].abort = aborters_[i].result();
-    result.restart.save_ps = SavePs();
+                                     .faults = *faults_});
+    for (uint32_t part = 0; part < result.jobs.size(); ++part) {
+      JobResult& job = result.jobs[part];
+      job.abort = aborters_[part].result();
+      if (restarters_[part]) job.restart = restarters_[part]->result();
+      job.restart.save_ps = SavePs(scenario_.restarts[part]);
+    }
     result.events = engine_.EventCount();
     if (!replay_->is_complete()) result.simulated_time_ps = engine_.NowPs();
     if (watchdog_ && watchdog_->has_barked() && result.status == RunStatus::kStalled) {
@@ -205,9 +212,21 @@ class Simulation {
     ns3::Simulator::Run();
   }
 
+  // Nothing has gone on for long. Ranks that hang since an error and jobs that wait for their
+  // restart are no stall: it is known how that ends. Jobs that are held up begin again if they can.
+  bool GoesOn(const std::string& why) {
+    bool goes_on = std::ranges::any_of(aborters_, &JobAborter::is_waiting);
+    for (uint32_t part = 0; part < restarters_.size(); ++part) {
+      JobRestarter* const restarter = restarters_[part].get();
+      if (restarter == nullptr) continue;
+      goes_on |= restarter->is_down() || (replay_->IsHeldUp(part) && !aborters_[part].has_error() &&
+                                          restarter->OnJobFailed(why));
+    }
+    return goes_on;
+  }
+
   // That a run without failures spends on checkpoints.
-  int64_t SavePs() const {
-    const RestartSettings& settings = scenario_.restart;
+  static int64_t SavePs(const RestartSettings& settings) {
     return static_cast<int64_t>(settings.checkpoint_count) * settings.save_ps;
   }
 
@@ -287,15 +306,13 @@ class Simulation {
   ns3::Ptr<FabricNetwork> network_;
   EcmpRouting routing_;
   LossRecorder losses_;
-  PairLedger pairs_;
-  TrafficLedger traffic_;
   std::unique_ptr<ReplayEngine> replay_;
   std::unique_ptr<FaultInjector> faults_;
   std::unique_ptr<BackgroundLoad> load_;
   std::unique_ptr<CircuitScheduler> circuits_;
   std::unique_ptr<Baseline> baseline_;
-  std::deque<JobAborter> aborters_;  // by part of the job
-  std::unique_ptr<JobRestarter> restarter_;
+  std::deque<JobAborter> aborters_;                        // by part of the job
+  std::vector<std::unique_ptr<JobRestarter>> restarters_;  // by part; null: it does not
   std::unique_ptr<Watchdog> watchdog_;
 };
 

@@ -52,7 +52,7 @@ void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResul
 
 }  // namespace
 
-void TrafficLedger::Add(const Job& job, const LaneExecutor& executor) {
+TrafficLedger::TrafficLedger(const Job& job, const LaneExecutor& executor) {
   for (uint32_t id = 0; id < executor.connections().size(); ++id) {
     const Connection& connection = executor.connections()[id];
     const uint64_t payload_bytes = executor.PayloadBytesOf(id);

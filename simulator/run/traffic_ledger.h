@@ -19,9 +19,8 @@ namespace railyard {
 
 class TrafficLedger {
  public:
-  // What the executor's connections have carried, besides what was added before, by the ways they
-  // have now.
-  void Add(const Job& job, const LaneExecutor& executor);
+  // Of what the executor's connections have carried, by the ways they have now.
+  TrafficLedger(const Job& job, const LaneExecutor& executor);
   // Into the links and `traffic` of a result that has its links.
   void Record(const Job& job, const ReplayEngine& replay, RunResult& result) const;
 

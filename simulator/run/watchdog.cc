@@ -40,7 +40,10 @@ void Watchdog::Start() {
 }
 
 uint64_t Watchdog::Progress() const {
-  return network_.counters().delivered_bytes + replay_.calls_started() - replay_.calls_left();
+  // What others deliver is no progress of the job's.
+  const uint64_t delivered_bytes =
+      network_.counters().delivered_bytes - replay_.executor().foreign_bytes();
+  return delivered_bytes + replay_.calls_started() - replay_.calls_left();
 }
 
 bool Watchdog::SeesNothing(Sight& sight) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Ends a run in which nothing goes on, though events still happen or will: no call ended and no
-// byte was delivered for a stated simulated time while a collective ran or a GPU stood still in its
-// computation, or real time.
+// byte of a job was delivered for a stated simulated time while a collective ran or a GPU stood
+// still in its computation, or real time.
 #pragma once
 
 #include <condition_variable>

@@ -60,31 +60,9 @@ bool LeavesEnough(const FabricGraph& fabric, const NcclSettings& nccl) {
                                                : servers_left.size() == servers.size();
 }
 
-void Load(const ProtoCursor& scenario, const FabricGraph& fabric, const LoadedWorkload& workload,
-          NcclSettings& nccl, Diagnostics& diagnostics) {
-  const ProtoCursor cursor = scenario.Child("nic_failover");
-  const int errors_before = diagnostics.error_count();
-  const auto& message = static_cast<const protos::NicFailover&>(cursor.message());
-  if (!cursor.Has("policy")) cursor.Missing(diagnostics, "policy", "PXN or REPLAN");
-  if (cursor.Size("unusable") == 0) {
-    cursor.Missing(diagnostics, "unusable", "NICs, e.g. \"server1/nic3\"");
-  }
-  nccl.nic_policy =
-      message.policy() == protos::NicFailover::REPLAN ? NicPolicy::kReplan : NicPolicy::kPxn;
-  nccl.unusable_nics = NamedNics(cursor, fabric, diagnostics);
-  if (diagnostics.error_count() > errors_before) return;
-  if (!LeavesEnough(fabric, nccl)) {
-    cursor.Error(diagnostics, "unusable",
-                 nccl.nic_policy == NicPolicy::kReplan
-                     ? "leaves no rail whole (expected one that has its NIC in every server)"
-                     : "leaves a server without a NIC (expected one in each)");
-  }
-  if (!nccl.UsesPxn()) {
-    cursor.Error(diagnostics, "policy",
-                 nccl.gpu_direct ? "needs PXN (expected nccl.PXN_DISABLE: false)"
-                                 : "needs PXN, which TCP sockets have not (expected RDMA)");
-  }
-  const Job& job = workload.job;
+// What NICs that are avoided from the start demand of the job.
+void CheckRings(const ProtoCursor& cursor, const FabricGraph& fabric, const Job& job,
+                Diagnostics& diagnostics) {
   const bool is_ring =
       std::all_of(job.collectives.begin(), job.collectives.end(),
                   [](const JobCollective& c) { return c.forced_algorithm == Algorithm::kRing; });
@@ -92,8 +70,8 @@ void Load(const ProtoCursor& scenario, const FabricGraph& fabric, const LoadedWo
                                    [](const JobCollective& c) { return c.is_p2p(); });
   if (!is_ring || has_p2p) {
     cursor.Error(diagnostics, "policy",
-                 "is of rings alone (expected workload.algorithm: RING, and no Send, Recv or "
-                 "collective made of them)");
+                 "is of rings alone where NICs are unusable from the start (expected "
+                 "workload.algorithm: RING, and no Send, Recv or collective made of them)");
   }
   for (const TraceCommunicator& communicator : job.communicators) {
     if (communicator.ranks.size() == fabric.gpus().size() || communicator.ranks.empty()) continue;
@@ -110,13 +88,47 @@ void Load(const ProtoCursor& scenario, const FabricGraph& fabric, const LoadedWo
   }
 }
 
+void LoadUnusable(const ProtoCursor& cursor, const FabricGraph& fabric, const Job& job,
+                  NcclSettings& nccl, Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  nccl.unusable_nics = NamedNics(cursor, fabric, diagnostics);
+  if (diagnostics.error_count() > errors_before) return;
+  if (!LeavesEnough(fabric, nccl)) {
+    cursor.Error(diagnostics, "unusable",
+                 nccl.nic_policy == NicPolicy::kReplan
+                     ? "leaves no rail whole (expected one that has its NIC in every server)"
+                     : "leaves a server without a NIC (expected one in each)");
+  }
+  CheckRings(cursor, fabric, job, diagnostics);
+}
+
 }  // namespace
 
 void LoadNicFailover(const ProtoCursor& scenario, const FabricGraph& fabric,
-                     const LoadedWorkload& workload, NcclSettings& nccl, Diagnostics& diagnostics) {
+                     const LoadedWorkload& workload, const NicSettings& nic,
+                     const NetIbSettings& net_ib, NcclSettings& nccl, Diagnostics& diagnostics) {
   if (!scenario.Has("nic_failover")) return;
+  const ProtoCursor cursor = scenario.Child("nic_failover");
+  if (!cursor.Has("policy")) {
+    cursor.Missing(diagnostics, "policy", "PXN or REPLAN");
+    return;
+  }
   const int errors_before = diagnostics.error_count();
-  Load(scenario, fabric, workload, nccl, diagnostics);
+  const auto& message = static_cast<const protos::NicFailover&>(cursor.message());
+  nccl.nic_policy =
+      message.policy() == protos::NicFailover::REPLAN ? NicPolicy::kReplan : NicPolicy::kPxn;
+  if (!nccl.UsesPxn()) {
+    cursor.Error(diagnostics, "policy",
+                 nccl.gpu_direct ? "needs PXN (expected nccl.PXN_DISABLE: false)"
+                                 : "needs PXN, which TCP sockets have not (expected RDMA)");
+  }
+  if (cursor.Size("unusable") > 0) {
+    LoadUnusable(cursor, fabric, workload.job, nccl, diagnostics);
+  } else if (!nic.link_aggregation || net_ib.ib_qps_per_connection > 1) {
+    cursor.Error(diagnostics, "policy",
+                 "moves connections of one queue pair (expected nic.link_aggregation: true and "
+                 "nccl.IB_QPS_PER_CONNECTION: 1, or no nic_failover)");
+  }
   // What no ring can do is not tried.
   if (diagnostics.error_count() > errors_before) nccl.unusable_nics.clear();
 }

@@ -3,13 +3,17 @@
 
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/scenario/workload_loader.h"
+#include "simulator/transport/net_ib_settings.h"
+#include "simulator/transport/nic_settings.h"
 #include "topologies/fabric_graph.h"
 #include "workloads/nccl_channels.h"
 
 namespace railyard {
 
-// `nic_failover`: which NICs rings avoid, and how, into `nccl`. Every fault of it is a finding.
+// `nic_failover`: what becomes of the data of NICs that fail, and which are avoided from the start,
+// into `nccl`. Every fault of it is a finding.
 void LoadNicFailover(const ProtoCursor& scenario, const FabricGraph& fabric,
-                     const LoadedWorkload& workload, NcclSettings& nccl, Diagnostics& diagnostics);
+                     const LoadedWorkload& workload, const NicSettings& nic,
+                     const NetIbSettings& net_ib, NcclSettings& nccl, Diagnostics& diagnostics);
 
 }  // namespace railyard

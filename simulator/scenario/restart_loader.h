@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <vector>
+
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/scenario/restart_settings.h"
 #include "simulator/scenario/workload_loader.h"
@@ -8,9 +10,9 @@
 
 namespace railyard {
 
-// `restart`. Puts checkpoints into the programs of the job, and ranks without a program where spare
-// servers are; these where the fabric is known.
-RestartSettings LoadRestart(const ProtoCursor& scenario, const FabricGraph* fabric,
-                            LoadedWorkload& workload, Diagnostics& diagnostics);
+// `restart`, of the scenario and of its jobs, by part of the job. Puts checkpoints into the
+// programs, and ranks without a program where spare servers are; these where the fabric is known.
+std::vector<RestartSettings> LoadRestarts(const ProtoCursor& scenario, const FabricGraph* fabric,
+                                          LoadedWorkload& workload, Diagnostics& diagnostics);
 
 }  // namespace railyard

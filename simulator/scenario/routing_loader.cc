@@ -6,25 +6,12 @@
 #include <fmt/format.h>
 
 #include "simulator/scenario/fault_targets.h"
+#include "simulator/scenario/field_ranges.h"
 #include "simulator/scenario/model_attributes.h"
 #include "simulator/scenario/scenario.pb.h"
-#include "simulator/units/units.h"
 
 namespace railyard {
 namespace {
-
-// As the attributes of railyard::Routing.
-constexpr int64_t kDelayPsMax = 1000 * kPsPerSecond;
-
-int64_t LoadDelay(const ProtoCursor& entry, const char* field, int64_t default_ps,
-                  Diagnostics& diagnostics) {
-  const int64_t delay_ps = entry.DurationPs(diagnostics, field, default_ps);
-  if (delay_ps <= kDelayPsMax) return delay_ps;
-  entry.Error(diagnostics, field,
-              fmt::format("{} is out of range (expected at most {})", Quote(entry.Text(field, "")),
-                          FormatDuration(kDelayPsMax)));
-  return default_ps;
-}
 
 void LoadDevice(const ProtoCursor& entry, const FabricGraph* fabric, RoutingDelays& delays,
                 Diagnostics& diagnostics) {

@@ -43,7 +43,7 @@ struct Scenario {
   std::vector<ModelAttribute> models;  // of the fabric; what is not stated has its default
   RoutingDelays routing;
   WatchdogSettings watchdog;
-  RestartSettings restart;
+  std::vector<RestartSettings> restarts;  // by part of the job
   std::vector<FaultSpec> faults;
   std::vector<ImportReport> import_reports;  // of logs read at load time, by job
   std::shared_ptr<const Plan> plan;          // whose job is `trace`, whole; nullptr: of no plan

@@ -149,7 +149,8 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
       !cursor.IsDoubtful("nccl")) {
     const int errors_before_choices = diagnostics.error_count();
     nccl.planner.algorithm = workload->algorithm;
-    LoadNicFailover(cursor, *fabric, *workload, nccl.planner, diagnostics);
+    LoadNicFailover(cursor, *fabric, *workload, scenario->nic, scenario->net_ib, nccl.planner,
+                    diagnostics);
     CheckChoices(cursor, *fabric, *workload, nccl.planner, diagnostics);
     if (diagnostics.error_count() == errors_before_choices) {
       CheckConnections(cursor, *fabric, *workload, nccl.planner, scenario->nic, diagnostics);
@@ -160,9 +161,10 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, is_tcp, diagnostics);
   scenario->routing = LoadRouting(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);
-  if (workload) CheckLossTolerance(cursor, workload->job, is_tcp, diagnostics);
-  if (workload)
-    scenario->restart = LoadRestart(cursor, fabric ? &*fabric : nullptr, *workload, diagnostics);
+  if (workload) {
+    CheckLossTolerance(cursor, workload->job, is_tcp, diagnostics);
+    scenario->restarts = LoadRestarts(cursor, fabric ? &*fabric : nullptr, *workload, diagnostics);
+  }
   scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr,
                                 workload ? &workload->job : nullptr, scenario->seed, diagnostics);
   if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;

@@ -15,6 +15,7 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/fabric/switch.h"
+#include "simulator/scenario/field_ranges.h"
 #include "simulator/scenario/scenario.pb.h"
 #include "simulator/units/units.h"
 #include "topologies/deadlock.h"
@@ -42,7 +43,6 @@ constexpr uint32_t kFirstPatVersion = 22300;
 // Parts of Send and Recv are multiples of 4 KiB (addP2pToPlan, src/enqueue.cc).
 constexpr uint64_t kP2pChunkBytesMin = 4096;
 constexpr uint64_t kNvlsChunkBytesMin = 16u << 10;
-constexpr int64_t kDelayPsMax = 1000 * kPsPerSecond;
 
 uint32_t LoadVersion(const ProtoCursor* nccl, const std::string& trace_version,
                      uint32_t default_version, Diagnostics& diagnostics) {
@@ -212,17 +212,6 @@ void RefuseBefore(const ProtoCursor& nccl, const char* field, uint32_t first_ver
   nccl.Error(diagnostics, field,
              fmt::format("NCCL has it from 2.{} on, the job's is {}", first_version / 100 % 100,
                          version_text));
-}
-
-// A delay within what a run can be asked to wait.
-int64_t LoadDelay(const ProtoCursor& block, const char* field, int64_t default_ps,
-                  Diagnostics& diagnostics) {
-  const int64_t delay_ps = block.DurationPs(diagnostics, field, default_ps);
-  if (delay_ps <= kDelayPsMax) return delay_ps;
-  block.Error(diagnostics, field,
-              fmt::format("{} is out of range (expected 0s to {})", Quote(block.Text(field, "")),
-                          FormatDuration(kDelayPsMax)));
-  return default_ps;
 }
 
 // `block.field` for each of `fields` that is set, an error: it changes nothing.

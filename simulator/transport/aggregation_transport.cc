@@ -125,7 +125,7 @@ void AggregationTransport::Post(uint32_t id, uint64_t bytes) {
 }
 
 bool AggregationTransport::MaySend(const Member& member) const {
-  return !is_halted_ && member.sending < member.messages.size() &&
+  return !member.is_closed && member.sending < member.messages.size() &&
          member.next_piece - member.results < window_packets_;
 }
 
@@ -232,7 +232,7 @@ void AggregationTransport::OnDropped(const Packet& packet, LinkId link) {
 void AggregationTransport::Visit(StateArchive& archive) {
   archive.Constant(members_.size());
   for (const Member& member : members_) {
-    archive.Require(member.messages.empty() && !member.is_active);
+    archive.Require((member.messages.empty() || member.is_closed) && !member.is_active);
   }
   for (Port& port : ports_) {
     archive.Require(port.turns.empty() && port.event_ps == kNeverPs);

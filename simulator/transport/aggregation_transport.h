@@ -47,8 +47,8 @@ class AggregationTransport {
   void OnPacketInMemory(uint32_t packet);
   void OnLinkReleased(LinkId link);
   void OnDropped(const Packet& packet, LinkId link);
-  // Nobody sends any more.
-  void Halt() { is_halted_ = true; }
+  // A member sends nothing any more.
+  void Close(uint32_t member) { members_[member].is_closed = true; }
 
   // What decides what comes once all results are there.
   void Visit(StateArchive& archive);
@@ -78,6 +78,7 @@ class AggregationTransport {
     uint32_t next_piece = 0;       // to be sent
     uint32_t results = 0;          // packets received
     bool is_active = false;        // in its port's turns
+    bool is_closed = false;
   };
   struct Tree {
     uint32_t first_member = 0;
@@ -112,7 +113,6 @@ class AggregationTransport {
   std::vector<Member> members_;
   std::vector<Port> ports_;
   std::vector<uint32_t> port_of_link_;  // by wire
-  bool is_halted_ = false;
 };
 
 }  // namespace railyard

@@ -92,7 +92,7 @@ void StripedConnections::AskForWhatIsMissing(uint32_t id, uint32_t device) {
   }
   if (messages.empty()) return;
   stripe.failover_since_ps = engine_.NowPs();
-  After(settings_.failover_probe_delay_ps, [this, id, messages] { Probe(id, messages); });
+  After(id, settings_.failover_probe_delay_ps, [this, id, messages] { Probe(id, messages); });
 }
 
 // A read of the receiver's record of each message: a request as long as a write without payload,
@@ -157,8 +157,8 @@ PortRecovery& StripedConnections::RecoveryOfPort(uint32_t id, uint32_t device) {
                 const Use& use = uses_[stripes_[id].uses[device]];
                 rdma_.SendUnreliable(use.queue_pair, to_receiver, immediate);
               },
-          .after = [this](int64_t delay_ps,
-                          std::function<void()> what) { After(delay_ps, std::move(what)); },
+          .after = [this, id](int64_t delay_ps,
+                              std::function<void()> what) { After(id, delay_ps, std::move(what)); },
           .now_ps = [this] { return engine_.NowPs(); },
           .renew_queue_pairs = [this, id, device] { RenewQueuePairs(id, device); },
           .put_back = [this, id, device](bool at_sender) { PutBack(id, at_sender, device); }});
@@ -166,8 +166,8 @@ PortRecovery& StripedConnections::RecoveryOfPort(uint32_t id, uint32_t device) {
 }
 
 void StripedConnections::OnUnreliableSend(uint32_t number, bool at_receiver, uint32_t immediate) {
-  if (is_halted_) return;
   const Use& use = uses_[number - first_number_];
+  if (stripes_[use.stripe].is_closed) return;
   RecoveryOfPort(use.stripe, use.device).OnMessage(at_receiver, immediate);
 }
 
@@ -197,16 +197,23 @@ void StripedConnections::PutBack(uint32_t id, bool at_sender, uint32_t device) {
 
 // --- Time ----------------------------------------------------------------------------------------
 
-void StripedConnections::After(int64_t delay_ps, std::function<void()> what) {
+void StripedConnections::After(uint32_t id, int64_t delay_ps, std::function<void()> what) {
   std::erase_if(events_, [](const ns3::EventId& event) { return event.IsExpired(); });
-  events_.push_back(
-      ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(delay_ps)), std::move(what)));
+  events_.push_back(ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(delay_ps)),
+                                             [this, id, what = std::move(what)] {
+                                               if (!stripes_[id].is_closed) what();
+                                             }));
 }
 
-void StripedConnections::Halt() {
-  is_halted_ = true;
+void StripedConnections::Close(uint32_t id) {
+  stripes_[id].is_closed = true;
+  for (const Use& use : uses_) {
+    if (use.stripe == id) rdma_.Close(use.queue_pair);
+  }
+}
+
+StripedConnections::~StripedConnections() {
   for (ns3::EventId& event : events_) event.Cancel();
-  events_.clear();
 }
 
 }  // namespace railyard

@@ -28,9 +28,7 @@ void RdmaTransport::Visit(uint32_t id, StateArchive& archive) {
   SendQueue& sender = send_queues_[id];
   ReceiveQueue& receiver = receive_queues_[id];
   // What is left in a queue that is never used again makes no difference.
-  const bool is_broken = sender.Is(SendQueue::kBroken) || receiver.is_broken;
-  archive.Constant(is_broken ? 1 : 0);
-  if (is_broken) {
+  if (sender.Is(SendQueue::kBroken) || receiver.is_broken) {
     archive.Require(!sender.Is(SendQueue::kActive));
     return;
   }

@@ -163,20 +163,10 @@ void RdmaTransport::Resolve(uint32_t queue_id) {
   receiver.ack_hop_count = ack_path.hop_count;
 }
 
-RdmaCounters& RdmaCounters::operator+=(const RdmaCounters& other) {
-  retransmitted_packets += other.retransmitted_packets;
-  timeouts += other.timeouts;
-  nacks += other.nacks;
-  queue_pair_errors += other.queue_pair_errors;
-  ecn_marked += other.ecn_marked;
-  cnp += other.cnp;
-  missing_packets += other.missing_packets;
-  missing_bytes += other.missing_bytes;
-  return *this;
-}
-
-void RdmaTransport::Halt() {
-  for (SendQueue& queue : send_queues_) queue.Set(SendQueue::kBroken);
+void RdmaTransport::Close(uint32_t queue_pair) {
+  for (const uint32_t queue : {2 * queue_pair, 2 * queue_pair + 1}) {
+    send_queues_[queue].Set(SendQueue::kBroken);
+  }
 }
 
 void RdmaTransport::SetError(uint32_t queue_pair, bool at_sender) {

@@ -48,8 +48,6 @@ inline constexpr const char* kRetryExceeded = "IBV_WC_RETRY_EXC_ERR(12)";
 inline constexpr const char* kConnectionTimedOut = "ETIMEDOUT(110)";
 
 struct RdmaCounters {
-  RdmaCounters& operator+=(const RdmaCounters& other);
-
   uint64_t retransmitted_packets = 0;
   uint64_t timeouts = 0;
   uint64_t nacks = 0;
@@ -103,9 +101,9 @@ class RdmaTransport {
   void OnPacketInMemory(uint32_t packet);
   void OnLinkReleased(LinkId link);
   void OnDropped(const Packet& packet, DropReason reason, LinkId link);
-  // Every queue pair sends nothing any more, as those of a process that has ended; what it is sent
-  // is taken in as ever.
-  void Halt();
+  // A queue pair sends nothing any more, as that of a process that has ended; what it is sent is
+  // taken in as ever.
+  void Close(uint32_t queue_pair);
   // Routes changed: every queue resolves its paths again.
   void ResolvePaths();
 

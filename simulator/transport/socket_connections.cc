@@ -126,9 +126,17 @@ void SocketConnections::StartCopy(uint32_t id, Direction direction, uint32_t byt
   engine_.ScheduleFabric(free_ps, EventClass::kCopy, tie, id << 1 | direction_bit);
 }
 
+void SocketConnections::Close(uint32_t id) {
+  connections_[id].is_closed = true;
+  for (uint32_t stream = connections_[id].first_stream;
+       stream < streams_.size() && streams_[stream].connection == id; ++stream) {
+    tcp_.Close(streams_[stream].queue_pair);
+  }
+}
+
 void SocketConnections::HandleCopy(void* self, uint32_t target) {
   auto& sockets = *static_cast<SocketConnections*>(self);
-  if (sockets.is_halted_) return;
+  if (sockets.IsClosed(sockets.streams_[target >> 1])) return;
   if (static_cast<Direction>(target & 1) == Direction::kIn) {
     sockets.OnCopiedIn(target >> 1);
   } else {
@@ -138,7 +146,7 @@ void SocketConnections::HandleCopy(void* self, uint32_t target) {
 
 void SocketConnections::CopyIn(uint32_t id) {
   Stream& stream = streams_[id];
-  if (is_halted_ || stream.copies_in || stream.unsent.empty()) return;
+  if (IsClosed(stream) || stream.copies_in || stream.unsent.empty()) return;
   const uint32_t bytes = stream.unsent.front().bytes;
   if (stream.buffered_bytes + bytes > kTcpSendBufferBytes) return;  // until some is acknowledged
   stream.copies_in = true;
@@ -200,7 +208,7 @@ bool SocketConnections::IsReadable(const Stream& stream) const {
 
 void SocketConnections::CopyOut(uint32_t id) {
   Stream& stream = streams_[id];
-  if (is_halted_ || stream.copies_out || stream.arrived == 0 || !IsReadable(stream)) return;
+  if (IsClosed(stream) || stream.copies_out || stream.arrived == 0 || !IsReadable(stream)) return;
   stream.copies_out = true;
   StartCopy(id, Direction::kOut, stream.sent.front().bytes);
 }

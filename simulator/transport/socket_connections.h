@@ -47,8 +47,8 @@ class SocketConnections final : public TransportListener {
   void PostReceive(uint32_t socket_connection);
   // Of the message whose delivery is being told.
   uint16_t DeliveredLabel(uint32_t socket_connection) const;
-  // Nothing is begun any more.
-  void Halt() { is_halted_ = true; }
+  // Nothing of it is begun any more.
+  void Close(uint32_t socket_connection);
 
   // Of the transport, those that carry data.
   const std::vector<uint32_t>& StreamsOf(uint32_t socket_connection) const {
@@ -101,6 +101,7 @@ class SocketConnections final : public TransportListener {
     std::deque<Message> messages;
     uint64_t first_message = 0;  // number of the first
     uint32_t completed = 0;      // of `messages`
+    bool is_closed = false;
     std::vector<uint32_t> data_queue_pairs;
   };
   enum class Direction : uint32_t { kIn, kOut };
@@ -116,6 +117,7 @@ class SocketConnections final : public TransportListener {
   void CopyIn(uint32_t stream);
   void OnCopiedIn(uint32_t stream);
   bool IsReadable(const Stream& stream) const;
+  bool IsClosed(const Stream& stream) const { return connections_[stream.connection].is_closed; }
   void CopyOut(uint32_t stream);
   void OnCopiedOut(uint32_t stream);
   Message& MessageOf(SocketConnection& of, uint64_t number) {
@@ -140,7 +142,6 @@ class SocketConnections final : public TransportListener {
   std::deque<SocketConnection> connections_;
   std::deque<Stream> streams_;
   std::vector<int64_t> thread_free_ps_;
-  bool is_halted_ = false;
 };
 
 }  // namespace railyard

@@ -254,6 +254,7 @@ RecoveryTimes StripedConnections::RecoveryOf(uint32_t id, bool of_data) const {
 
 void StripedConnections::Visit(StateArchive& archive) {
   for (Stripe& stripe : stripes_) {
+    if (stripe.is_closed) continue;
     archive.Require(stripe.messages.empty() && stripe.grants.empty() &&
                     std::all_of(stripe.recoveries.begin(), stripe.recoveries.end(),
                                 [](const auto& of) { return of.second->IsIdle(); }));

@@ -37,11 +37,6 @@
 namespace railyard {
 
 struct PortCounters {
-  PortCounters& operator+=(const PortCounters& other) {
-    failovers += other.failovers;
-    recoveries += other.recoveries;
-    return *this;
-  }
   uint64_t failovers = 0;   // ends of connections that took a port out of use
   uint64_t recoveries = 0;  // that put one back
 };
@@ -55,7 +50,7 @@ class StripedConnections final : public TransportListener {
                      TransportListener& listener);
   StripedConnections(const StripedConnections&) = delete;
   StripedConnections& operator=(const StripedConnections&) = delete;
-  ~StripedConnections() override { Halt(); }
+  ~StripedConnections() override;
 
   // Whether a connection between these GPUs has more than one queue pair.
   bool AreSeveral(uint32_t source_gpu, uint32_t destination_gpu) const;
@@ -66,8 +61,8 @@ class StripedConnections final : public TransportListener {
   void Post(uint32_t stripe, uint64_t bytes, uint32_t tolerance_ppm = 0);
   // The receiver grants one message.
   void PostClearToSend(uint32_t stripe);
-  // Nothing is begun any more.
-  void Halt();
+  // Its queue pairs are closed, and nothing is begun any more.
+  void Close(uint32_t stripe);
 
   // Of the transport: what the sender uses, by their place in the connection.
   std::vector<uint32_t> QueuePairsOf(uint32_t stripe) const;
@@ -149,7 +144,8 @@ class StripedConnections final : public TransportListener {
     std::map<uint32_t, std::unique_ptr<PortRecovery>> recoveries;  // by device
     uint32_t repairs = 0;            // parts and clear-to-send that a failover sends again
     int64_t failover_since_ps = -1;  // until it is known what the receiver has
-    RecoveryTimes past_of_data;      // of queue pairs that are gone, and of failovers
+    bool is_closed = false;
+    RecoveryTimes past_of_data;  // of queue pairs that are gone, and of failovers
     RecoveryTimes past_of_grants;
   };
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -182,7 +178,8 @@ class StripedConnections final : public TransportListener {
   PortRecovery& RecoveryOfPort(uint32_t stripe, uint32_t device);
   void PutBack(uint32_t stripe, bool at_sender, uint32_t device);
   void RenewQueuePairs(uint32_t stripe, uint32_t device);
-  void After(int64_t delay_ps, std::function<void()> what);
+  // Unless the connection is closed then.
+  void After(uint32_t stripe, int64_t delay_ps, std::function<void()> what);
 
   const FabricGraph& graph_;
   RdmaTransport& rdma_;
@@ -195,7 +192,6 @@ class StripedConnections final : public TransportListener {
   std::deque<Stripe> stripes_;
   std::deque<Use> uses_;  // by number less the first
   std::vector<ns3::EventId> events_;
-  bool is_halted_ = false;
   PortCounters counters_;
 };
 

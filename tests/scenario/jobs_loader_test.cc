@@ -128,9 +128,9 @@ TEST(JobsLoaderTest, ContradictionsAreRefused) {
   EXPECT_EQ(Load(kWorkload + Job("")).findings,
             ":3:1: error: jobs[0]: stands beside workload (expected one of them: a job among jobs "
             "has its workload in it)\n");
-  EXPECT_EQ(Load(Job("") + "restart { requeue: \"1s\" }\n").findings,
-            ":3:1: error: restart: is of one job alone (expected workload in place of jobs, or no "
-            "restart)\n");
+  EXPECT_EQ(Load(Job("restart {}") + "restart { requeue: \"1s\" }\n").findings,
+            ":3:1: error: restart: has no effect, for every job has its own (expected it in some "
+            "jobs alone, or here alone)\n");
 }
 
 TEST(JobsLoaderTest, WhatCannotBeReplayedIsFoundInItsJob) {

@@ -28,7 +28,7 @@ TEST(RestartLoaderTest, CheckpointsAreTimeBeforeTheRoundsTheyPrecede) {
                               "restart { checkpoint_every: 4 save: \"2s\" load: \"3s\" requeue: "
                               "\"5s\" detection: WATCHDOG restarts_max: 7 }");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
-  const RestartSettings& restart = loaded.scenario->restart;
+  const RestartSettings& restart = loaded.scenario->restarts[0];
   EXPECT_TRUE(restart.restarts);
   EXPECT_EQ(restart.load_ps, 3 * kPsPerSecond);
   EXPECT_EQ(restart.requeue_ps, 5 * kPsPerSecond);
@@ -62,13 +62,43 @@ TEST(RestartLoaderTest, WhatItCannotDoIsRefused) {
       ":3:11: error: restart.checkpoint_every: the job has one iteration, as far as can be told "
       "(expected a plan or a program that repeats, a log whose calls do throughout, or no "
       "checkpoints)\n");
-  EXPECT_EQ(
-      LoadedScenario(std::string(kFabric) +
-                     "jobs { workload { program { ranks: 2 collectives { kind: ALL_REDUCE bytes: "
-                     "\"1MiB\" } } } }\nrestart {}\n")
-          .findings,
-      ":3:1: error: restart: is of one job alone (expected workload in place of jobs, or no "
-      "restart)\n");
+}
+
+constexpr const char* kTwoJobs =
+    "jobs { name: \"a\" %s workload { program { ranks: 2 repeat: 9 collectives { kind: ALL_REDUCE "
+    "bytes: \"1MiB\" } } } }\n"
+    "jobs { name: \"b\" %s workload { program { ranks: 2 collectives { kind: ALL_REDUCE bytes: "
+    "\"1MiB\" } } } }\n";
+
+std::string TwoJobs(const std::string& of_a, const std::string& of_b) {
+  std::string text = kTwoJobs;
+  for (const std::string& of : {of_a, of_b}) text.replace(text.find("%s"), 2, of);
+  return text;
+}
+
+TEST(RestartLoaderTest, EachOfSeveralJobsHasItsOwnOrThatOfAll) {
+  const LoadedScenario loaded(std::string(kFabric) +
+                              TwoJobs("restart { checkpoint_every: 4 load: \"1s\" }", "") +
+                              "restart { load: \"2s\" }\n");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  const std::vector<RestartSettings>& restarts = loaded.scenario->restarts;
+  ASSERT_EQ(restarts.size(), 2u);
+  EXPECT_EQ(restarts[0].load_ps, 1 * kPsPerSecond);
+  EXPECT_EQ(restarts[0].checkpoint_count, 2u);
+  EXPECT_EQ(restarts[1].load_ps, 2 * kPsPerSecond);
+  EXPECT_EQ(restarts[1].checkpoint_count, 0u);
+  // Of a job without one nothing becomes.
+  const LoadedScenario one(std::string(kFabric) + TwoJobs("restart {}", ""));
+  ASSERT_NE(one.scenario, nullptr) << one.findings;
+  EXPECT_TRUE(one.scenario->restarts[0].restarts);
+  EXPECT_FALSE(one.scenario->restarts[1].restarts);
+  EXPECT_EQ(FindingsOf("restart {}", TwoJobs("restart {}", "restart {}")),
+            ":4:1: error: restart: has no effect, for every job has its own (expected it in some "
+            "jobs alone, or here alone)\n");
+  EXPECT_THAT(FindingsOf("restart { checkpoint_every: 3 }", TwoJobs("", "")),
+              HasSubstr(":4:11: error: restart.checkpoint_every: job \"b\" has one iteration"));
+  EXPECT_THAT(FindingsOf("", TwoJobs("restart { spare_servers: \"server0\" }", "")),
+              HasSubstr("jobs[0].restart.spare_servers[0]: server0 has ranks of job \"a\""));
 }
 
 // The calls of one rank are an iteration off those of the other.
@@ -102,12 +132,12 @@ TEST(RestartLoaderTest, SpareServersHaveNoRanks) {
   const LoadedScenario loaded(std::string(kFabric) + on_one +
                               "restart { spare_servers: \"server1\" }\n");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
-  EXPECT_THAT(loaded.scenario->restart.spare_servers, ::testing::ElementsAre(1));
+  EXPECT_THAT(loaded.scenario->restarts[0].spare_servers, ::testing::ElementsAre(1));
   EXPECT_EQ(loaded.scenario->job.rank_count, 16u);
   EXPECT_EQ(
       FindingsOf("restart { spare_servers: \"server1\" }"),
       ":3:11: error: restart.spare_servers[0]: server1 has ranks of the job (expected servers "
-      "without; workload.program.ranks and plans say how many GPUs it is on)\n");
+      "without; workload.program.ranks, plans and placements say which GPUs a job is on)\n");
   EXPECT_EQ(FindingsOf("restart { spare_servers: \"server7\" }", on_one),
             ":3:11: error: restart.spare_servers[0]: \"server7\" is no server with GPUs (expected "
             "e.g. \"server1\")\n");
@@ -139,20 +169,33 @@ TEST(NicFailoverLoaderTest, NamesNics) {
   EXPECT_EQ(loaded.scenario->nccl.nic_policy, NicPolicy::kPxn);
 }
 
+TEST(NicFailoverLoaderTest, WithoutNicsItIsOfThoseThatFailWhateverTheAlgorithm) {
+  const std::string any =
+      "workload { program { collectives { kind: ALL_TO_ALL bytes: \"1MiB\" } } }\n";
+  const LoadedScenario loaded(std::string(kFabric) + any + "nic_failover { policy: REPLAN }");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  EXPECT_EQ(loaded.scenario->nccl.nic_policy, NicPolicy::kReplan);
+  EXPECT_TRUE(loaded.scenario->nccl.unusable_nics.empty());
+  EXPECT_EQ(FindingsOf("nic_failover { policy: PXN }\nnccl { IB_QPS_PER_CONNECTION: 2 }", any),
+            ":3:16: error: nic_failover.policy: moves connections of one queue pair (expected "
+            "nic.link_aggregation: true and nccl.IB_QPS_PER_CONNECTION: 1, or no nic_failover)\n");
+}
+
 TEST(NicFailoverLoaderTest, WhatItCannotDoIsRefused) {
   EXPECT_EQ(FindingsOf("nic_failover { unusable: \"server9/nic3\" policy: PXN }"),
             ":3:16: error: nic_failover.unusable[0]: \"server9/nic3\" is no NIC of a GPU (expected "
             "e.g. \"server1/nic3\")\n");
   const std::string missing = FindingsOf("nic_failover {}");
   EXPECT_THAT(missing, HasSubstr("nic_failover.policy: missing (expected PXN or REPLAN)"));
-  EXPECT_THAT(missing, HasSubstr("nic_failover.unusable: missing (expected NICs"));
   EXPECT_THAT(FindingsOf("nic_failover { unusable: \"server1/nic*\" policy: PXN }"),
               HasSubstr("leaves a server without a NIC (expected one in each)"));
   EXPECT_THAT(FindingsOf("nic_failover { unusable: \"server1/nic*\" policy: REPLAN }"),
               HasSubstr("leaves no rail whole (expected one that has its NIC in every server)"));
   EXPECT_THAT(FindingsOf(std::string(kFailover) + "nccl { PXN_DISABLE: true }"),
               HasSubstr("policy: needs PXN (expected nccl.PXN_DISABLE: false)"));
-  const char* const rings_only = "policy: is of rings alone (expected workload.algorithm: RING";
+  const char* const rings_only =
+      "policy: is of rings alone where NICs are unusable from the start (expected "
+      "workload.algorithm: RING";
   EXPECT_THAT(FindingsOf(kFailover,
                          "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } "
                          "}\n"),

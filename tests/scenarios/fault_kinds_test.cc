@@ -318,6 +318,17 @@ TEST_F(FaultKindsTest, AfterARebootTheLinksTrain) {
   EXPECT_GT(run.Drops()["NO_ROUTE"], 0);
 }
 
+// Others' traffic is no progress of the job's.
+TEST_F(FaultKindsTest, ALoadDoesNotHideAStall) {
+  const EndedRun run = RunText(
+      Job(20) + "watchdog { no_progress: \"10ms\" }\n" +
+      Fault("kind: STRAGGLER device: \"server1/gpu0\" speed: 0 at: \"300us\"") +
+      "faults { name: \"load\" kind: BACKGROUND_LOAD at: \"0s\" load { from: \"server0/gpu5\" to: "
+      "\"server1/gpu5\" rate: \"1Gbps\" message: \"64KiB\" } }\n");
+  EXPECT_EQ(run.exit.status, 4) << run.exit.errors;
+  EXPECT_THAT(run.exit.output, HasSubstr("server1/gpu0, rank 8, stands still"));
+}
+
 // Nobody sees it: no route changes, though another spine is there, and the retries are used up.
 TEST_F(FaultKindsTest, AGrayFailureIsNotRoutedAround) {
   const EndedRun run = RunFile(ShippedScenario("fault_gray"));
@@ -435,12 +446,50 @@ TEST_P(ShippedFaultTest, EndsAsItsFirstLineSays) {
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
 }
 
+class ShippedFaultsTest : public ProgramTest {
+ protected:
+  static constexpr double kTimeoutPs = 4.096e6 * (1 << 14);
+};
+
+// One restart, on the spare; the rest of the job is as fast as before.
+TEST_F(ShippedFaultsTest, TheSpareServerTakesTheRanksOfTheBrokenOne) {
+  const EndedRun run = RunFile(ShippedScenario("fault_spare_server"));
+  EXPECT_EQ(run.Integer("jobs.0.restarts"), 1);
+  EXPECT_EQ(run.Integer("jobs.0.servers_replaced"), 1);
+  EXPECT_GT(run.links.Sum("payload_bytes", "link", "server2/nic3>leaf3"), 0);
+  const EndedRun without =
+      RunFile(ShippedScenario("fault_spare_server"),
+              {"--set", "restart.spare_servers=[]", "--set", "restart.restarts_max=3"});
+  EXPECT_EQ(without.exit.status, 3);
+}
+
+// Only timers after the slow switch's delay find the way: at 1, 2, 3, ... of them, that is the
+// third.
+TEST_F(ShippedFaultsTest, TheSlowSwitchCostsTimersUntilItHasConverged) {
+  const EndedRun slow = RunFile(ShippedScenario("fault_slow_switch"));
+  const EndedRun quick =
+      RunFile(ShippedScenario("fault_slow_switch"), {"--set", "routing.devices=[]"});
+  const auto timers = [](const EndedRun& run) {
+    return run.Real("faults.0.time_to_recover_ps") / kTimeoutPs;
+  };
+  EXPECT_NEAR(timers(quick), 1, 0.02);
+  EXPECT_NEAR(timers(slow), std::ceil(201e9 / kTimeoutPs), 0.02);
+}
+
+// 100 us after the fifth collective, of two an iteration, begins.
+TEST_F(ShippedFaultsTest, TheIterationsFaultBeginsWithIt) {
+  const EndedRun run = RunFile(ShippedScenario("fault_iteration"));
+  EXPECT_EQ(run.Integer("faults.0.from_ps"), run.collectives.Integer(4, "start_ps") + 100'000'000);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, ShippedFaultTest,
                          ::testing::Values("anchored", "bit_errors", "by_chance", "cut", "degrade",
                                            "delay", "drawn", "flap", "gpu_hang", "gray", "incast",
-                                           "log", "loss", "loss_bursts", "lost_packet",
+                                           "iteration", "jobs_restart", "log", "loss",
+                                           "loss_bursts", "lost_packet", "nic_failover",
                                            "nvlink_lanes", "pause_storm", "plane", "port_failover",
-                                           "straggler", "switch_reboot"),
+                                           "slow_switch", "spare_server", "straggler",
+                                           "switch_reboot"),
                          [](const auto& shipped) { return std::string(shipped.param); });
 
 }  // namespace

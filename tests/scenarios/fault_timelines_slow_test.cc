@@ -1,323 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Random fault timelines over random small fabrics: every run ends, with an explanation that is
-// true; every byte is accounted for; and without its faults nothing is stretched.
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <random>
-#include <vector>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/run/program.h"
-#include "tests/support/regex.h"
+// Thousands of random fault timelines.
+#include "tests/scenarios/random_timeline.h"
 
 namespace railyard::testing {
 namespace {
 
-using ::testing::HasSubstr;
+constexpr uint32_t kTimelines = 3200;
+constexpr uint32_t kParts = 16;
 
-// 38 ms of CPU time each (release; two runs and their fault-free ones): a minute in all.
-constexpr uint32_t kTimelines = 1600;
-constexpr uint32_t kParts = 10;
+class FaultTimelinesSlowTest : public RandomTimelineTest,
+                               public ::testing::WithParamInterface<uint32_t> {};
 
-class TimelineGenerator {
- public:
-  explicit TimelineGenerator(uint32_t seed) : random_(seed) {}
-
-  std::string Generate() {
-    std::string text = Fabric();
-    static const char* const kKinds[] = {"ALL_REDUCE", "ALL_GATHER", "REDUCE_SCATTER",
-                                         "ALL_TO_ALL", "SEND_RECV",  "BROADCAST"};
-    const uint32_t kind = Below(6);
-    has_progress_ = kind != 3 && kind != 4;  // not of what is made of Send and Recv
-    text += fmt::format(
-        "workload {{ program {{ repeat: {} collectives {{ kind: {} bytes: \"{}KiB\" "
-        "compute_before: \"{}us\" }} }} }}\n",
-        1 + Below(3) + (has_ports_ ? 5 : 0), kKinds[kind], 36 << Below(4),
-        has_ports_ ? 3000 : Below(100));
-    text += fmt::format("nccl {{ IB_TIMEOUT: {} IB_RETRY_CNT: {} {}}}\n",
-                        (has_ports_ ? 1 : 6) + Below(3), Below(has_ports_ ? 3 : 8), Ports());
-    if (has_ports_) text += "nic { link_aggregation: false }\n";
-    has_restart_ = Below(4) == 0;
-    if (has_restart_) {
-      text += fmt::format("restart {{ restarts_max: {} requeue: \"{}ms\" load: \"{}ms\" }}\n",
-                          1 + Below(3), Below(20), Below(5));
-    }
-    text += fmt::format("routing {{ detection_delay: \"{}us\" convergence_delay: \"{}us\" }}\n",
-                        Below(300), Below(300));
-    text += fmt::format("watchdog {{ no_progress: \"{}ms\" }}\n", 1 << Below(6));
-    for (uint32_t i = 0, count = 1 + Below(3); i < count; ++i) {
-      text += fmt::format("faults {{ name: \"f{}\" {} {} }}\n", i, Effect(), When(i));
-    }
-    return text;
-  }
-
- private:
-  uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
-
-  std::string Fabric() {
-    const std::string servers =
-        fmt::format("servers {{ count: {} gpus: {} }}", 2 + Below(3), 1 + Below(4));
-    switch (Below(4)) {
-      case 0:
-        return fmt::format("fabric {{ leaf_spine {{ {} nics_per_leaf: {} spines: {} }} }}\n",
-                           servers, 1 + Below(4), 1 + Below(3));
-      case 1:
-        return fmt::format("fabric {{ fat_tree {{ {} radix: 8 tiers: 2 }} }}\n", servers);
-      case 2:
-        has_ports_ = Below(2) == 0;
-        return fmt::format("fabric {{ dual_tor {{ {} aggs_per_plane: 2 }} }}\n", servers);
-      default:
-        return RailOptimized(2);
-    }
-  }
-
-  // Ports that fail over, where NICs have two: with short timers, and jobs that last until one is
-  // back.
-  std::string Ports() {
-    if (!has_ports_) return "";
-    std::string text = fmt::format(
-        "version: \"2.30.7\" IB_QPS_PER_CONNECTION: {} IB_RESILIENCY_PORT_FAILOVER: true "
-        "IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY: {} ",
-        1 + Below(2), Below(3));
-    if (Below(4) != 0) {
-      text += fmt::format(
-          "IB_RESILIENCY_PORT_RECOVERY: true IB_RESILIENCY_PORT_RECOVERY_START_DELAY: {} "
-          "IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT: {} ",
-          Below(2), 1 + Below(2));
-    }
-    return text;
-  }
-
-  // On NIC cables most of the time: there is no way around them.
-  std::string Cable() {
-    static const char* const kPatterns[] = {"*/nic*--*", "*/nic*--*", "*", "*/gpu*--*"};
-    return fmt::format("link: \"{}\" draw {{ count: {} }}", kPatterns[Below(4)], 1 + Below(2));
-  }
-
-  std::string Effect() {
-    static const char* const kDirections[] = {"BOTH", "FORWARD", "BACKWARD"};
-    const char* const direction = kDirections[Below(3)];
-    const std::string on = fmt::format("{} direction: {}", Cable(), direction);
-    switch (Below(9)) {
-      case 0:
-        return fmt::format("kind: LOSS {} loss {{ probability: 0.{}{} }}", on, Below(10), 1);
-      case 1:
-        return fmt::format(
-            "kind: LOSS {} loss {{ gilbert_elliott {{ to_bad: 0.0{} to_good: 0.{} }} }}", on,
-            1 + Below(90), 1 + Below(9));
-      case 2:
-        return fmt::format("kind: DEGRADE {} rate_share: 0.{}", on, 1 + Below(9));
-      case 3:
-        return fmt::format("kind: DELAY {} delay: \"{}us\" jitter: \"{}us\"", on, Below(30),
-                           Below(10));
-      case 4:
-        return "kind: PAUSE_STORM device: \"*/nic*\" draw { count: 1 }";
-      case 5:
-        return fmt::format("kind: STRAGGLER device: \"*/gpu*\" draw {{ count: 1 }} speed: 0{}",
-                           Below(2) == 0 ? "" : ".25");
-      case 6:
-        return fmt::format("kind: LINK_DOWN {} unnoticed: true", on);
-      default:
-        return "kind: LINK_DOWN " + on;
-    }
-  }
-
-  std::string When(uint32_t number) {
-    const uint32_t at_us = Below(200);
-    const uint32_t for_us = 1 + Below(1u << Below(13));
-    switch (Below(6)) {
-      case 0:
-        return fmt::format("at: \"{}us\"", at_us);
-      case 1:
-        return fmt::format(
-            "at: \"{}us\" until: \"{}us\" repeat {{ period: \"{}us\" jitter: "
-            "\"{}us\" count: {} }}",
-            at_us, at_us + for_us, 2 * for_us + 20, Below(20), 1 + Below(30));
-      case 2:
-        return fmt::format("by_chance {{ mean_between: \"{}us\" mean_repair: \"{}us\" }}",
-                           100 + Below(2000), 1 + Below(500));
-      case 3:
-        // A restart may repeat the collective.
-        if (has_restart_) return fmt::format("at: \"{}us\" until: \"{}us\"", at_us, at_us + for_us);
-        return fmt::format("when {{ number: 1 {} }} until: \"{}us\"",
-                           has_progress_ ? fmt::format("progress: 0.{}", 1 + Below(9)) : "",
-                           for_us);
-      case 4:
-        if (number > 0) {
-          return fmt::format("when {{ {}: \"f0\" }} at: \"{}us\" until: \"{}us\"",
-                             Below(2) == 0 ? "begin_of" : "end_of", Below(50), 50 + for_us);
-        }
-        [[fallthrough]];
-      default:
-        return fmt::format("at: \"{}us\" until: \"{}us\"", at_us, at_us + for_us);
-    }
-  }
-
-  std::mt19937 random_;
-  bool has_progress_ = false;
-  bool has_ports_ = false;
-  bool has_restart_ = false;
-};
-
-class FaultTimelinesTest : public ProgramTest, public ::testing::WithParamInterface<uint32_t> {
- protected:
-  // Whether a fault of one of the kinds was aimed at the link, e.g. "leaf0>server0/nic1".
-  static bool IsHit(const EndedRun& run, const std::string& link,
-                    const std::vector<std::string>& kinds) {
-    const Table faults = run.Query("SELECT kind, target FROM faults");
-    for (size_t row = 0; row < faults.size(); ++row) {
-      if (std::find(kinds.begin(), kinds.end(), faults.Text(row, "kind")) == kinds.end()) continue;
-      // "server0/nic0--leaf0, server0/nic1--leaf0 (forward)"
-      const std::string& names = faults.Text(row, "target");
-      const std::string targets = fmt::format(",{},", names.substr(0, names.find(" (")));
-      const size_t middle = link.find('>');
-      const std::string from = link.substr(0, middle);
-      const std::string to = link.substr(middle + 1);
-      for (const std::string& name : {from + "--" + to, to + "--" + from, from, to}) {
-        for (const char* const before : {",", " "}) {
-          if (targets.find(before + name + ",") != std::string::npos) return true;
-        }
-      }
-    }
-    return false;
-  }
-
-  static void CheckAbort(const EndedRun& run, const std::string& why) {
-    if (why.find("Xid 74") != std::string::npos) {
-      EXPECT_GT(run.Drops()["LINK_DOWN"] + run.Drops()["BIT_ERROR"] + run.Drops()["NO_ROUTE"], 0);
-      return;
-    }
-    EXPECT_THAT(why, ::testing::AnyOf(HasSubstr("IBV_WC_RETRY_EXC_ERR(12)"),
-                                      HasSubstr("a packet acknowledged to its sender was lost"),
-                                      HasSubstr("packets of the job that failed are held")));
-    EXPECT_GT(run.Integer("transport.qp_errors"), 0);
-  }
-
-  // Every link it names is one that a fault of that kind hit; every chain has an end.
-  static void CheckStall(const EndedRun& run, const std::string& why) {
-    const std::regex down("([^ ,]+>[^ ,]+) is down");
-    for (std::sregex_iterator it(why.begin(), why.end(), down), end; it != end; ++it) {
-      EXPECT_TRUE(IsHit(run, (*it)[1], {"LINK_DOWN"})) << (*it)[1];
-    }
-    // Pauses spread from the storm to whoever sends there.
-    if (why.find(" is paused") != std::string::npos) {
-      EXPECT_GT(run.Query("SELECT 1 FROM faults WHERE kind = 'PAUSE_STORM' AND begins > 0").size(),
-                0u);
-    }
-    const std::regex still("(server[0-9]+/gpu[0-9]+), rank [0-9]+, stands still");
-    for (std::sregex_iterator it(why.begin(), why.end(), still), end; it != end; ++it) {
-      EXPECT_TRUE(IsHit(run, std::string((*it)[1]) + ">", {"STRAGGLER"})) << (*it)[1];
-    }
-    const std::regex chain(
-        "in [A-Za-z]+ #\\d+ of communicator \\w+: rank \\d+ waits .* -> (queue pair .*|.* stands "
-        "still|rank \\d+ again: they wait for one another|rank \\d+ has not begun .*|rank \\d+, "
-        "which waits for nobody)");
-    EXPECT_TRUE(std::regex_search(why, chain) || why.find("stands still") != std::string::npos);
-  }
-
-  void Check(uint32_t seed, std::map<std::string, int>& ends) {
-    const std::string scenario = TimelineGenerator(seed).Generate();
-    SCOPED_TRACE(fmt::format("seed {}:\n{}", seed, scenario));
-    const EndedRun run = RunText(scenario, {"--seed", std::to_string(seed)});
-    ASSERT_TRUE(run.has_result()) << run.exit.status << run.exit.errors;
-    const std::string status = run.Text("status");
-    ++ends[status];
-    const std::map<std::string, int> exits = {{"COMPLETED", 0}, {"JOB_ABORTED", 3}, {"STALLED", 4}};
-    ASSERT_TRUE(exits.contains(status)) << status;
-    EXPECT_EQ(run.exit.status, exits.at(status));
-    EXPECT_TRUE(run.At("conservation.ok").GetBool());
-    const std::string why =
-        run.Query("SELECT value FROM run WHERE key = 'status_detail'").Text(0, "value");
-    SCOPED_TRACE(why);
-    if (status == "COMPLETED") {
-      EXPECT_EQ(why, "");
-    }
-    if (status == "JOB_ABORTED") CheckAbort(run, why);
-    if (status == "STALLED") CheckStall(run, why);
-
-    const EndedRun free = RunText(scenario, {"--seed", std::to_string(seed), "--set", "faults=[]"});
-    ASSERT_EQ(free.exit.status, 0) << free.exit.errors;
-    EXPECT_TRUE(free.At("conservation.ok").GetBool());
-    for (const char* figure : {"mean", "max"}) {
-      EXPECT_EQ(free.Real(fmt::format("collectives.stretch.{}", figure)), 1);
-    }
-    ASSERT_EQ(free.collectives.size(), run.collectives.size());
-    for (size_t row = 0; row < free.collectives.size(); ++row) {
-      EXPECT_EQ(run.collectives.Text(row, "baseline_duration_ps"),
-                free.collectives.Text(row, "duration_ps"));
-      if (run.collectives.Text(row, "completed") != "true") continue;
-      int64_t added_ps = 0;
-      for (const char* part :
-           {"queueing", "retransmission", "timeout", "rerouting", "slow_peer", "other"}) {
-        added_ps += run.collectives.Integer(row, fmt::format("added_{}_ps", part));
-      }
-      EXPECT_EQ(added_ps, run.collectives.Integer(row, "duration_ps") -
-                              free.collectives.Integer(row, "duration_ps"));
-    }
-    if (status == "COMPLETED" && run.Integer("jobs.0.restarts") == 0) {
-      EXPECT_EQ(run.Integer("payload.total_bytes"), free.Integer("payload.total_bytes"));
-    } else if (status == "COMPLETED") {
-      EXPECT_GE(run.Integer("payload.total_bytes"), free.Integer("payload.total_bytes"));
-    }
-    CheckShares(run);
-    restarts_ += static_cast<int>(run.Integer("jobs.0.restarts"));
-    failovers_ += static_cast<int>(run.Integer("transport.port_failovers"));
-    recoveries_ += static_cast<int>(run.Integer("transport.port_recoveries"));
-  }
-
-  // What faults added is what collectives took longer since the first of them began, no more.
-  static void CheckShares(const EndedRun& run) {
-    const rapidjson::Value& faults = run.At("faults");
-    int64_t first_ps = INT64_MAX;
-    for (const auto& fault : faults.GetArray()) {
-      if (fault["from_ps"].IsInt64()) first_ps = std::min(first_ps, fault["from_ps"].GetInt64());
-    }
-    for (const char* part :
-         {"queueing", "retransmission", "timeout", "rerouting", "slow_peer", "other"}) {
-      int64_t of_faults_ps = 0;
-      for (const auto& fault : faults.GetArray()) {
-        of_faults_ps += fault["added_ps"][part].GetInt64();
-      }
-      int64_t of_collectives_ps = 0;
-      for (size_t row = 0; row < run.collectives.size(); ++row) {
-        if (run.collectives.Text(row, "completed") != "true") continue;
-        if (run.collectives.Integer(row, "end_ps") < first_ps) continue;
-        of_collectives_ps += run.collectives.Integer(row, fmt::format("added_{}_ps", part));
-      }
-      EXPECT_EQ(of_faults_ps, of_collectives_ps) << part;
-    }
-  }
-
-  int restarts_ = 0;
-  int failovers_ = 0;
-  int recoveries_ = 0;
-};
-
-TEST_P(FaultTimelinesTest, EndWithATrueExplanation) {
+TEST_P(FaultTimelinesSlowTest, EndWithATrueExplanation) {
   constexpr uint32_t kEach = kTimelines / kParts;
-  std::map<std::string, int> ends;
   for (uint32_t seed = GetParam() * kEach; seed < (GetParam() + 1) * kEach; ++seed) {
-    Check(seed, ends);
+    Check(seed);
     if (HasFailure()) return;
   }
-  // Each end is among them.
-  EXPECT_GT(ends["COMPLETED"], 0);
-  EXPECT_GT(ends["JOB_ABORTED"], 0);
-  EXPECT_GT(ends["STALLED"], 0);
-  EXPECT_GT(restarts_, 0);
-  EXPECT_GT(failovers_, 0);
-  // Rarer: both ends of a connection have to fail, and the job to last until the port is back.
+  // All that is drawn happens.
+  for (const char* what :
+       {"COMPLETED", "JOB_ABORTED", "STALLED", "restarts", "restarts of jobs", "port_failovers"}) {
+    EXPECT_GT(seen_[what], 0) << what;
+  }
+  // Rarer: both ends of a connection have to fail, and the job to last until the port is back; a
+  // server has to be broken still when its job is back.
   if (GetParam() == 0) {
-    EXPECT_GT(recoveries_, 0);
+    EXPECT_GT(seen_["port_recoveries"], 0);
+    EXPECT_GT(seen_["servers replaced"], 0);
+    EXPECT_GT(seen_["nic_failovers"], 0);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Parts, FaultTimelinesTest, ::testing::Range(0u, kParts));
+INSTANTIATE_TEST_SUITE_P(Parts, FaultTimelinesSlowTest, ::testing::Range(0u, kParts));
 
 }  // namespace
 }  // namespace railyard::testing

@@ -106,6 +106,17 @@ TEST_F(JobsTest, PlacementDecidesWhatLeavesServers) {
   EXPECT_EQ(left("gpus: \"server0/*\" gpus: \"server3/*\""), 2.0 / 16);
 }
 
+// Three ranks on servers of two GPUs: one of them has nobody beside it, and no NVLink to use.
+TEST_F(JobsTest, ARankMayBeAloneInItsServer) {
+  const std::string fabric =
+      "fabric { leaf_spine { servers { count: 2 gpus: 2 } nics_per_leaf: 4 spines: 1 } }\n";
+  const EndedRun run =
+      RunText(fabric + Job("a", "collectives { kind: ALL_GATHER bytes: \"72KiB\" repeat: 2 }", "",
+                           "ranks: 3"));
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.Integer("payload.total_bytes"), 2 * 3 * 2 * 24 * 1024);
+}
+
 // NVLink has no retries; the other job's servers go on.
 TEST_F(JobsTest, AnNvlinkErrorEndsOneJobAlone) {
   const EndedRun run =

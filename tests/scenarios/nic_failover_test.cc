@@ -63,5 +63,126 @@ TEST_F(NicFailoverTest, ANeighbourHalvesTheRingAndAllTheOthersLoseAnEighth) {
   EXPECT_EQ(PacketsOf(replan, "server0/nic3>leaf3"), 0);
 }
 
+// --- In the middle of a collective ---------------------------------------------------------------
+
+// A NIC fails in the middle of the first AllReduce; 131 us later its queue pairs know.
+class NicFailoverInCollectiveTest : public NicFailoverTest {
+ protected:
+  static std::string Fails(const std::string& policy, double progress,
+                           const std::string& bytes = "256MiB", uint32_t repeat = 1) {
+    return "fabric { rail_optimized { servers: 2 nic_rate: \"200Gbps\" } }\n" +
+           Program("ALL_REDUCE", bytes, fmt::format("repeat: {} compute_before: \"1ms\"", repeat)) +
+           kFreeGpu + "nccl { CROSS_NIC: 0 IB_TIMEOUT: 5 IB_RETRY_CNT: 0 }\n" +
+           (policy.empty() ? "" : fmt::format("nic_failover {{ policy: {} }}\n", policy)) +
+           fmt::format(
+               "faults {{ name: \"nic\" kind: LINK_DOWN device: \"server1/nic3\" when {{ number: "
+               "1 progress: {} }} }}\n",
+               progress);
+  }
+  static double Slower(const EndedRun& run, size_t collective) {
+    return run.collectives.Real(collective, "duration_ps") /
+           run.collectives.Real(collective, "baseline_duration_ps");
+  }
+};
+
+TEST_F(NicFailoverInCollectiveTest, WithoutAPolicyItIsTheEndOfTheJob) {
+  const EndedRun run = RunText(Fails("", 0.5, "16MiB"));
+  EXPECT_EQ(run.exit.status, 3) << run.exit.errors;
+  EXPECT_EQ(run.Integer("transport.nic_failovers"), 0);
+}
+
+// A ring of 16 GPUs puts 2 x 15/16 of its eighth on the wire. What was there when the NIC failed
+// took its time at full rate; the rest goes at half of it where one NIC carries two NICs' data, and
+// at 7/8 where seven carry eight NICs'.
+TEST_F(NicFailoverInCollectiveTest, TheRestGoesAtTheRateOfTheNicsThatAreLeft) {
+  constexpr double kBytesOfNic = (256 << 20) * (2.0 * 15 / 16) / 8;
+  for (const auto& [policy, rate] : {std::pair("PXN", 1.0 / 2), std::pair("REPLAN", 7.0 / 8)}) {
+    for (const double progress : {0.25, 0.5}) {
+      SCOPED_TRACE(fmt::format("{} {}", policy, progress));
+      const EndedRun run = RunText(Fails(policy, progress));
+      ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+      const double done =
+          static_cast<double>(run.links.Sum("payload_bytes", "link", "leaf3>server1/nic3")) /
+          kBytesOfNic;
+      EXPECT_NEAR(done, progress, 0.1);  // NVLinks are ahead of it
+      EXPECT_NEAR(Slower(run, 0), done + (1 - done) / rate, 0.01);
+      EXPECT_TRUE(run.At("conservation.ok").GetBool());
+    }
+  }
+}
+
+// Every contribution is taken once, whatever was sent again; what is begun later goes around the
+// NIC from its start, and is replayed as it would be simulated.
+TEST_F(NicFailoverInCollectiveTest, WhatIsBegunLaterGoesAroundTheNic) {
+  for (const char* policy : {"PXN", "REPLAN"}) {
+    SCOPED_TRACE(policy);
+    const EndedRun run = RunText(Fails(policy, 0.5, "4MiB", 40));
+    ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+    EXPECT_GT(run.Integer("transport.nic_failovers"), 0);
+    // Messages take seven ways in turn: states repeat seldom.
+    if (policy == std::string("PXN")) {
+      EXPECT_GT(run.Integer("collectives.replayed"), 0);
+    }
+    const EndedRun free = RunText(Fails("", 0.5, "4MiB", 40), {"--set", "faults=[]"});
+    EXPECT_EQ(run.Integer("payload.total_bytes"), free.Integer("payload.total_bytes"));
+    EXPECT_EQ(run.pairs.Sum("payload_bytes"), free.pairs.Sum("payload_bytes"));
+    EXPECT_EQ(RunText(Fails(policy, 0.5, "4MiB", 40), {"--no-replay-cache"}).Text("fingerprint"),
+              run.Text("fingerprint"));
+    // 39 more AllReduces: all of the NIC's data, over one NIC or seven.
+    const auto sent = [&](const EndedRun& of, const char* link) {
+      return static_cast<double>(of.links.Sum("payload_bytes", "link", link));
+    };
+    const double nic = 40 * (4 << 20) * (2.0 * 15 / 16) / 8;
+    const double lost_nics = nic - sent(run, "leaf3>server1/nic3");
+    EXPECT_NEAR(sent(run, "leaf4>server1/nic4"),
+                nic + lost_nics / (policy == std::string("PXN") ? 1 : 7), 0.02 * nic);
+    EXPECT_NEAR(sent(run, "leaf5>server1/nic5"),
+                nic + lost_nics / (policy == std::string("PXN") ? 1e9 : 7), 0.02 * nic);
+  }
+}
+
+// NICs that fail one after the other, of both servers: four of eight carry what eight did.
+TEST_F(NicFailoverInCollectiveTest, OthersMayFailToo) {
+  std::string text = Fails("REPLAN", 0.25, "64MiB", 2);
+  for (const uint32_t nic : {4, 5, 0}) {
+    text += fmt::format(
+        "faults {{ name: \"nic{}\" kind: LINK_DOWN device: \"server{}/nic{}\" when {{ begin_of: "
+        "\"nic\" }} at: \"{}us\" }}\n",
+        nic, nic % 2, nic, 100 * (nic + 1));
+  }
+  const EndedRun run = RunText(text);
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_GE(Slower(run, 1), 2);
+  EXPECT_LT(Slower(run, 1), 2.3);  // rings take longer to fill as well
+  for (const uint32_t nic : {0, 3, 4, 5}) {
+    const std::string link = fmt::format("leaf{}>server1/nic{}", nic, nic);
+    EXPECT_LT(run.links.Sum("payload_bytes", "link", link),
+              run.links.Sum("payload_bytes", "link", "leaf6>server1/nic6") / 2);
+  }
+  EXPECT_TRUE(run.At("conservation.ok").GetBool());
+}
+
+// No NIC is left to a server of one: the error is the job's.
+TEST_F(NicFailoverInCollectiveTest, WithoutAnotherNicTheJobIsAborted) {
+  const EndedRun run = RunText(
+      "fabric { leaf_spine { servers { count: 2 gpus: 1 } nics_per_leaf: 1 spines: 1 } }\n" +
+      Program("ALL_REDUCE", "16MiB") +
+      "nccl { IB_TIMEOUT: 6 IB_RETRY_CNT: 1 }\nnic_failover { policy: PXN }\n" +
+      "faults { name: \"nic\" kind: LINK_DOWN device: \"server1/nic0\" at: \"100us\" }\n");
+  EXPECT_EQ(run.exit.status, 3) << run.exit.errors;
+  EXPECT_THAT(run.exit.output, HasSubstr("IBV_WC_RETRY_EXC_ERR(12)"));
+}
+
+// NICs work, the fabric between them does not.
+TEST_F(NicFailoverInCollectiveTest, AFabricThatFailsIsNoNicThatDoes) {
+  const EndedRun run = RunText(
+      "fabric { leaf_spine { servers { count: 2 gpus: 4 } nics_per_leaf: 4 spines: 1 } }\n" +
+      Program("ALL_REDUCE", "16MiB") +
+      "nccl { IB_TIMEOUT: 6 IB_RETRY_CNT: 1 }\nnic_failover { policy: REPLAN }\n" +
+      LinkDown("leaf0--spine0", "100us"));
+  EXPECT_EQ(run.exit.status, 3) << run.exit.errors;
+  EXPECT_EQ(run.Integer("transport.nic_failovers"), 0);
+}
+
 }  // namespace
 }  // namespace railyard::testing

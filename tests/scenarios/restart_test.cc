@@ -97,6 +97,25 @@ TEST_F(RestartTest, AFaultThatLastsUsesUpTheRestarts) {
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
 }
 
+// Packets of the old processes are held for good, and those of the new ones behind them. Waiting
+// takes what is stated, and no time of the machine's.
+TEST_F(RestartTest, AStormThatLastsUsesUpTheRestarts) {
+  const std::string storm =
+      "faults { name: \"storm\" kind: PAUSE_STORM device: \"server1/nic3\" at: \"263s\" }\n";
+  const EndedRun run = RunText(Job("restarts_max: 3 detection: WATCHDOG") + storm);
+  EXPECT_EQ(run.exit.status, 3) << run.exit.errors;
+  EXPECT_EQ(run.Text("status"), "JOB_ABORTED");
+  EXPECT_EQ(Of(run, "restarts"), 3);
+  EXPECT_EQ(Of(run, "requeue_ps"), 3 * 40 * kPsPerS);
+  EXPECT_EQ(Of(run, "load_ps"), 3 * 7 * kPsPerS);
+  // Three restarts and what follows the fourth error: ten minutes each, for the collective's
+  // time-out.
+  EXPECT_GT(run.Integer("simulated_time_ps"), 4 * 600 * kPsPerS);
+  const EndedRun quick = RunText(Job("restarts_max: 3") + storm);
+  EXPECT_LT(run.Integer("events"), quick.Integer("events") + 10'000);
+  EXPECT_TRUE(run.At("conservation.ok").GetBool());
+}
+
 // No queue pair fails where a GPU hangs: the framework's time-out ends the job.
 TEST_F(RestartTest, AHangIsARestartToo) {
   const EndedRun run = RunText(Job() +

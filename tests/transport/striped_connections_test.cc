@@ -300,14 +300,11 @@ TEST_F(StripedConnectionsTest, WithoutAPortThatWorksTheConnectionFails) {
   EXPECT_THAT(delivered_, IsEmpty());
 }
 
-TEST_F(StripedConnectionsTest, NothingIsBegunAfterAHalt) {
+TEST_F(StripedConnectionsTest, NothingIsBegunOnceItIsClosed) {
   Connect(kFailover);
   Down(Link("server0/nic0", "leaf0"), 0, kNeverPs);
   At(1, [&] { striped_->Post(stripe_, 8 * kMtu); });
-  At(kBudgetPs + kProbeDelayPs / 2, [&] {
-    striped_->Halt();
-    rdma_->Halt();
-  });
+  At(kBudgetPs + kProbeDelayPs / 2, [&] { striped_->Close(stripe_); });
   engine().Run();
   // Four packets and their ACKs before it, and no probe after it.
   EXPECT_EQ(network().CountersOfLink(Link("server0/nic0", "leaf1")).packets, 4u);

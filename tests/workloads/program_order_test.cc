@@ -53,7 +53,7 @@ class OrderOfOneRank {
   }
   Begins RestartAt(uint32_t first, int64_t now_ps) {
     Begins begins;
-    order.RestartAt({first}, now_ps,
+    order.RestartAt(0, {first}, now_ps,
                     [&](uint32_t, uint32_t index, int64_t ps) { begins.emplace_back(index, ps); });
     return begins;
   }
