@@ -11,27 +11,6 @@
 #include "topologies/mix64.h"
 
 namespace railyard {
-namespace {
-
-uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c) {
-  return Mix64(Mix64(Mix64(a) ^ b) ^ c) >> (64 - FabricSimulatorImpl::kIdBits);
-}
-
-// Ties among events of one class and picosecond are broken by what they are of, never by when it
-// was made: a run with a fault and one without number their connections differently. Within a
-// server they are broken by what like servers have in common, so that these do the same.
-constexpr int kLocalTieBits = 36;  // the rest tells servers apart
-constexpr uint64_t kLocalTieMask = (uint64_t{1} << kLocalTieBits) - 1;
-uint64_t TieOf(uint32_t server, uint64_t a, uint64_t b, uint64_t c) {
-  constexpr uint64_t kServers = uint64_t{1} << (FabricSimulatorImpl::kIdBits - kLocalTieBits);
-  return server % kServers << kLocalTieBits | (HashOf(a, b, c) & kLocalTieMask);
-}
-
-uint64_t ServerAndIndex(int32_t server, uint32_t local_index) {
-  return static_cast<uint64_t>(server) << 32 | local_index;
-}
-
-}  // namespace
 
 LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                            int64_t proxy_post_latency_ps, const NicSettings& nic,
@@ -148,8 +127,8 @@ void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId lin
   }
 }
 
-// --- Communicators and connections
-// -----------------------------------------------------------------
+// --- Communicators
+// --------------------------------------------------------------------------------
 
 uint32_t LaneExecutor::AddCommunicator(ExecutedCommunicator communicator) {
   std::vector<uint32_t> local_numbers;
@@ -169,198 +148,6 @@ uint8_t LaneExecutor::AddCosts(const StepCosts& costs, const MessageRule& rule) 
   SIM_CHECK(number <= UINT8_MAX, "too many kinds of costs");
   if (found == costs_.end()) costs_.push_back(added);
   return static_cast<uint8_t>(number);
-}
-
-uint64_t LaneExecutor::KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) {
-  return static_cast<uint64_t>(use) << 61 | uint64_t{channel} << 48 | uint64_t{from} << 24 | to;
-}
-
-uint32_t LaneExecutor::ConnectionBetween(const Program& program, uint32_t channel, uint32_t from,
-                                         uint32_t to, ConnectionUse use) {
-  const auto [it, is_new] = communicators_[program.communicator].connections.try_emplace(
-      KeyOf(channel, from, to, use), 0);
-  if (is_new) it->second = OpenConnection(program, channel, from, to, use);
-  return it->second;
-}
-
-uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, uint32_t from,
-                                      uint32_t to, ConnectionUse use) {
-  const ExecutedCommunicator& executed = communicators_[program.communicator].executed;
-  const auto id = static_cast<uint32_t>(connections_.size());
-  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kDetoured, "too many connections");
-  Connection connection;
-  connection.communicator = program.communicator;
-  connection.from_gpu = executed.gpus[from];
-  connection.to_gpu = executed.gpus[to];
-  connection.injecting_gpu = connection.from_gpu;
-  connection.tie = TieOfConnection(program.communicator, channel, from, to, use);
-  connection.is_switch_operand = use == ConnectionUse::kSwitchOperand;
-  connection.is_switch_result = use == ConnectionUse::kSwitchResult;
-  connection.is_network_sum = use == ConnectionUse::kNetworkSum;
-  connections_.push_back(connection);
-  slots_.emplace_back();
-  taken_bytes_.push_back(0);
-  slots_base_ = reinterpret_cast<const char*>(slots_.data());
-  if (connection.is_network_sum) {
-    connections_[id].flow = kNone;
-    connections_[id].staged = static_cast<uint32_t>(staged_.size());
-    staged_.emplace_back();
-  } else {
-    const uint64_t entropy =
-        HashOf(uint64_t{program.communicator} << 8 | channel,
-               uint64_t{connection.from_gpu} << 32 | connection.to_gpu, static_cast<uint64_t>(use));
-    OpenRoute(id, executed.planner->RouteOf(channel, from, to, use), entropy);
-  }
-  return id;
-}
-
-void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy) {
-  Connection& connection = connections_[id];
-  MessageSlots& slots = slots_[id];
-  if (connection.is_switch_operand || connection.is_switch_result) {
-    nvlink_connections_[connection.from_gpu].push_back(id);
-    connection.flow = kNone;
-    if (connection.from_gpu == connection.to_gpu) return;
-    // For a flag's latency.
-    slots.flag_latency_ps = FlagLatencyPs(nvlink_.Open(id, connection.from_gpu, connection.to_gpu));
-    return;
-  }
-  connection.network = slots.network = route.network;
-  if (!route.network) {
-    nvlink_connections_[connection.from_gpu].push_back(id);
-    if (route.over_host_memory) {
-      connection.flow = nvlink_.OpenHostStore(id, connection.from_gpu, connection.to_gpu);
-      connection.load_flow = nvlink_.OpenHostLoad(id | kLoadLeg, connection.to_gpu);
-      slots.flag_latency_ps = FlagLatencyPs(connection.flow) + FlagLatencyPs(connection.load_flow);
-      return;
-    }
-    connection.flow = nvlink_.Open(id, connection.from_gpu, connection.to_gpu);
-    slots.flag_latency_ps = FlagLatencyPs(connection.flow);
-    return;
-  }
-  connection.staged = static_cast<uint32_t>(staged_.size());
-  staged_.emplace_back();
-  const Device& sender = graph_.device(graph_.gpus()[connection.from_gpu]);
-  if (route.sending_local_index != static_cast<uint32_t>(sender.local_index)) {
-    connection.is_relayed = true;
-    connection.injecting_gpu = GpuOfServer(connection.from_gpu, route.sending_local_index);
-    connection.relay_flow =
-        nvlink_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
-    slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
-  }
-  if (is_socket_) {
-    connection.flow = sockets_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy);
-    return;
-  }
-  if (nic_policy_) [[unlikely]] {
-    const std::vector<NicDetours::Way> ways = WaysAround(connection, DeadNicsOf(connection));
-    if (!ways.empty()) {
-      OpenDetour(id, ways);
-      return;
-    }
-  }
-  connection.is_striped = striped_.AreSeveral(connection.injecting_gpu, connection.to_gpu);
-  connection.flow = connection.is_striped
-                        ? striped_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy)
-                        : rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy);
-}
-
-uint64_t LaneExecutor::LocalTieOf(uint32_t id) const {
-  constexpr uint32_t kLegs = kRelayLeg | kSwitchSum;
-  if ((id & ~kLegs) >= kFirstDetour) return id;  // no other server has the same
-  return (connections_[ConnectionOf(id)].tie & kLocalTieMask) | uint64_t{id & kLegs} << 32;
-}
-
-uint64_t LaneExecutor::TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from,
-                                       uint32_t to, ConnectionUse use) const {
-  const Communicator& owner = communicators_[communicator];
-  const uint32_t to_gpu = owner.executed.gpus[to];
-  const GpuPlace& sender = places_[owner.executed.gpus[from]];
-  const GpuPlace& receiver = places_[to_gpu];
-  const bool is_local = sender.server == receiver.server;
-  const uint64_t end = is_local ? receiver.local_index : uint64_t{1} << 32 | to_gpu;
-  return TieOf(sender.server, uint64_t{owner.local_numbers[from]} << 8 | channel,
-               uint64_t{sender.local_index} << 48 | end, static_cast<uint64_t>(use));
-}
-
-std::vector<uint32_t> LaneExecutor::QueuePairsOf(const Connection& connection) const {
-  if (is_socket_) return sockets_.StreamsOf(connection.flow);
-  if (connection.is_striped) return striped_.QueuePairsOf(connection.flow);
-  if (connection.is_detoured) return detours_.QueuePairsOf(connection.flow);
-  return {connection.flow};
-}
-
-RecoveryTimes LaneExecutor::RecoveryOf(const Connection& connection, bool of_data) const {
-  if (is_socket_) return of_data ? sockets_.RecoveryOf(connection.flow) : RecoveryTimes{};
-  if (connection.is_striped) return striped_.RecoveryOf(connection.flow, of_data);
-  if (connection.is_detoured) return detours_.RecoveryOf(connection.flow, of_data);
-  return rdma_.RecoveryOf(connection.flow, of_data);
-}
-
-int64_t LaneExecutor::FlagLatencyPs(uint32_t nvlink_flow) const {
-  return network_.PathLatencyPs(nvlink_.PathsOf(nvlink_flow).front().path, 0);
-}
-
-uint32_t LaneExecutor::GpuOfServer(uint32_t gpu, uint32_t local_index) const {
-  return gpu_at_.at(ServerAndIndex(graph_.device(graph_.gpus()[gpu]).server, local_index));
-}
-
-std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
-  std::vector<LinkId> links;
-  const auto append = [&](PathRef path) {
-    for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-      links.push_back(network_.LinkOfPath(path, hop));
-    }
-  };
-  if (connection.is_switch_operand || connection.is_switch_result) return links;
-  if (connection.is_network_sum) {
-    return connection.flow == kNone ? links : aggregation_.LinksOf(connection.flow);
-  }
-  if (!connection.network) append(nvlink_.PathsOf(connection.flow).front().path);
-  if (connection.load_flow != kNone) append(nvlink_.PathsOf(connection.load_flow).front().path);
-  if (connection.is_relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
-  if (connection.is_detoured) {
-    const NicDetours::Legs legs = detours_.LegsOf(connection.flow).front();
-    if (legs.to_sender != kNone) append(nvlink_.PathsOf(legs.to_sender).front().path);
-    append(rdma_.DataPath(legs.queue_pair));
-    if (legs.from_receiver != kNone) append(nvlink_.PathsOf(legs.from_receiver).front().path);
-  } else if (connection.network) {
-    append(rdma_.DataPath(QueuePairsOf(connection).front()));
-  }
-  return links;
-}
-
-std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) const {
-  std::vector<LinkShare> shares;
-  const auto append = [&](PathRef path, double share) {
-    for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-      shares.push_back({network_.LinkOfPath(path, hop), share});
-    }
-  };
-  const auto append_planes = [&](uint32_t flow, double share) {
-    const auto paths = nvlink_.PathsOf(flow);
-    double weights = 0;
-    for (const auto& plane : paths) weights += plane.weight;
-    for (const auto& plane : paths) append(plane.path, share * plane.weight / weights);
-  };
-  if (connection.is_switch_operand || connection.is_switch_result) return shares;
-  if (connection.is_network_sum) {
-    for (const LinkId link : LinksOf(connection)) shares.push_back({link, 1});
-    return shares;
-  }
-  if (!connection.network) append_planes(connection.flow, 1);
-  if (connection.load_flow != kNone) append_planes(connection.load_flow, 1);
-  if (connection.is_relayed) append_planes(connection.relay_flow, 1);
-  if (!connection.network) return shares;
-  const std::vector<uint32_t> queue_pairs = QueuePairsOf(connection);
-  const double share = 1.0 / static_cast<double>(queue_pairs.size());
-  for (const uint32_t queue_pair : queue_pairs) append(rdma_.DataPath(queue_pair), share);
-  if (!connection.is_detoured) return shares;
-  for (const NicDetours::Legs& legs : detours_.LegsOf(connection.flow)) {
-    if (legs.to_sender != kNone) append_planes(legs.to_sender, share);
-    if (legs.from_receiver != kNone) append_planes(legs.from_receiver, share);
-  }
-  return shares;
 }
 
 // --- Programs, batches and lanes
@@ -860,31 +647,6 @@ void LaneExecutor::RunSlice(Lane& lane, int64_t done_ps) {
   }
 }
 
-void LaneExecutor::RequestSum(Lane& lane, int64_t done_ps) {
-  const std::vector<uint32_t>& operands = lane_peers_[lane.peers].operands;
-  Connection& first = connections_[operands.front()];
-  if (first.flow == kNone) {
-    std::vector<uint32_t> members;
-    for (const uint32_t operand : operands) members.push_back(connections_[operand].from_gpu);
-    first.flow = nvlink_.OpenReduce(operands.front() | kSwitchSum, first.to_gpu, members);
-  }
-  lane.awaits = 1;
-  lane.free_ps = done_ps;  // sums are sent on as they come
-  nvlink_.PostReduce(first.flow, WireBytesOf(lane.costs, lane.slice_bytes));
-}
-
-void LaneExecutor::OnSwitchSum(uint32_t connection) {
-  const uint32_t id = slots_[connection].receiver;
-  Lane& lane = lanes_[id];
-  lane.awaits = 0;
-  const int64_t done_ps = std::max(engine_.NowPs(), lane.free_ps);
-  if (paths_) [[unlikely]]
-    PathOfLane(lane).ExtendTo(done_ps, PathCause::kTransit);
-  RunSlice(lane, done_ps);
-  NextSlice(id);
-  Wake(id);
-}
-
 bool LaneExecutor::PostLoads(Lane& lane) {
   const auto post = [&](uint32_t connection) {
     const uint32_t flow = connections_[connection].load_flow;
@@ -929,77 +691,6 @@ void LaneExecutor::OnLoaded(uint32_t connection) {
   if (--lane.loading > 0) return;
   lane.is_loaded = true;
   Wake(slots.receiver);
-}
-
-void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results,
-                                int64_t done_ps) {
-  if (connections_[results.front()].flow == kNone) {
-    std::vector<NvlinkTransport::GroupMember> members;
-    for (const uint32_t result : results) {
-      members.push_back({.gpu = connections_[result].to_gpu, .connection = result});
-    }
-    const uint32_t group = nvlink_.OpenMulticast(connections_[results.front()].from_gpu, members);
-    for (const uint32_t result : results) connections_[result].flow = group;
-  }
-  for (const uint32_t result : results) {
-    MessageSlots& to = slots_[result];
-    const uint32_t slot = to.posted++ % kConnectionSlots;
-    to.sizes[slot] = MarkOf(lane.slice_bytes);
-    to.time_ps[slot] = done_ps;
-    to.costs = lane.costs;
-    if (paths_) [[unlikely]]
-      TraceSend(lane, result, slot);
-    if (lane.slice_bytes == 0 && Ahead(to.posted, to.delivered) == 1) OnNvlinkArrival(result);
-  }
-  if (lane.slice_bytes == 0) return;
-  nvlink_.PostMulticast(connections_[results.front()].flow,
-                        WireBytesOf(lane.costs, lane.slice_bytes));
-}
-
-// Its slot is free, so there is room for the sum as well: the receive is posted with the operand
-// (src/transport/coll_net.cc).
-void LaneExecutor::SendToTree(const Lane& lane, uint32_t id, int64_t done_ps) {
-  Connection& connection = connections_[id];
-  if (connection.flow == kNone) JoinTree(lane, connection, id);
-  const uint32_t slot = Ahead(slots_[id].posted, 1) % kConnectionSlots;
-  staged_[connection.staged].bytes[slot] = lane.slice_bytes;
-  SchedulePost(done_ps + costs_[lane.costs].costs.LatencyBeforePostPs(), id, PostPhase::kStaged);
-}
-
-void LaneExecutor::JoinTree(const Lane& lane, Connection& connection, uint32_t id) {
-  const LaneProgram& program = lane_programs_[static_cast<size_t>(&lane - lanes_.data())];
-  Communicator& communicator =
-      communicators_[active_channels_[program.channel].program.communicator];
-  std::vector<uint32_t> gpus;
-  uint32_t place = 0;
-  uint32_t first_rank = kNone;
-  for (const LanePeer& peer : lane_peers_[lane.peers].listed.send_to) {
-    if (peer.use != ConnectionUse::kNetworkSum) continue;
-    if (peer.rank == program.id.rank) place = static_cast<uint32_t>(gpus.size());
-    if (gpus.empty()) first_rank = peer.rank;
-    gpus.push_back(communicator.executed.gpus[peer.rank]);
-  }
-  const uint64_t key = uint64_t{program.id.channel} << 32 | first_rank;
-  const auto [at, is_new] = communicator.trees.try_emplace(key, 0);
-  // One route for all members: what the fabric's hashes see is of the first.
-  const uint64_t entropy = HashOf(program.id.channel, gpus.front(), gpus.size());
-  if (is_new) at->second = aggregation_.OpenTree(gpus, entropy);
-  connection.flow = at->second + place;
-  aggregation_.Join(connection.flow, id | kNetworkSum);
-}
-
-void LaneExecutor::OnNetworkSum(uint32_t id) {
-  MessageSlots& slots = slots_[id];
-  const int64_t seen_ps =
-      ProxyDonePs(connections_[id].to_gpu) + costs_[slots.costs].costs.LatencyAfterArrivalPs();
-  const uint32_t slot = slots.delivered++ % kConnectionSlots;
-  if (paths_) [[unlikely]] {
-    LanePaths::OfConnection& paths = PathsOf(id);
-    paths.arrived[slot] = paths.sent[slot];
-    paths.arrived[slot].ExtendTo(seen_ps, PathCause::kTransit);
-  }
-  slots.time_ps[slot] = seen_ps;
-  WakeReceiver(slots, seen_ps);
 }
 
 void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_ps) {

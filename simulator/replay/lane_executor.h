@@ -329,6 +329,11 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
                            ConnectionUse use) const;
   void CloseConnection(uint32_t connection);
+  static uint64_t ServerAndIndex(int32_t server, uint32_t local_index) {
+    return static_cast<uint64_t>(server) << 32 | local_index;
+  }
+  static uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c);
+  static uint64_t TieOf(uint32_t server, uint64_t a, uint64_t b, uint64_t c);
   static uint64_t KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use);
   // Failover to other NICs (nic_failover.cc). False: it is the job's error.
   bool TryToFailOver(uint32_t connection);

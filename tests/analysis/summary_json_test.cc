@@ -54,8 +54,8 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
   EXPECT_THAT(Keys(summary["drops"][0]), ElementsAre("reason", "count"));
   EXPECT_THAT(Keys(summary["transport"]),
               ElementsAre("retransmitted_packets", "timeouts", "ecn_marked", "cnp", "pfc_pause_ps",
-                          "qp_errors", "port_failovers", "port_recoveries", "nic_failovers", "missing_packets",
-                          "missing_bytes", "reliable_time_ps", "saved_ps"));
+                          "qp_errors", "port_failovers", "port_recoveries", "nic_failovers",
+                          "missing_packets", "missing_bytes", "reliable_time_ps", "saved_ps"));
   EXPECT_THAT(Keys(summary["faults"][0]),
               ElementsAre("name", "kind", "target", "from_ps", "until_ps", "begins",
                           "dropped_packets", "retransmitted_bytes", "collectives_hit", "ranks_hit",
