@@ -116,17 +116,17 @@ TEST_F(NicFailoverInCollectiveTest, TheRestGoesAtTheRateOfTheNicsThatAreLeft) {
 TEST_F(NicFailoverInCollectiveTest, WhatIsBegunLaterGoesAroundTheNic) {
   for (const char* policy : {"PXN", "REPLAN"}) {
     SCOPED_TRACE(policy);
-    const EndedRun run = RunText(Fails(policy, 0.5, "4MiB", 40));
+    const EndedRun run = RunText(Fails(policy, 0.5, "256KiB", 40));
     ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
     EXPECT_GT(run.Integer("transport.nic_failovers"), 0);
     // Messages take seven ways in turn: states repeat seldom.
     if (policy == std::string("PXN")) {
       EXPECT_GT(run.Integer("collectives.replayed"), 0);
     }
-    const EndedRun free = RunText(Fails("", 0.5, "4MiB", 40), {"--set", "faults=[]"});
+    const EndedRun free = RunText(Fails("", 0.5, "256KiB", 40), {"--set", "faults=[]"});
     EXPECT_EQ(run.Integer("payload.total_bytes"), free.Integer("payload.total_bytes"));
     EXPECT_EQ(run.pairs.Sum("payload_bytes"), free.pairs.Sum("payload_bytes"));
-    EXPECT_EQ(RunText(Fails(policy, 0.5, "4MiB", 40), {"--no-replay-cache"}).Text("fingerprint"),
+    EXPECT_EQ(RunText(Fails(policy, 0.5, "256KiB", 40), {"--no-replay-cache"}).Text("fingerprint"),
               run.Text("fingerprint"));
     // 39 more AllReduces: all of the NIC's data, over one NIC or seven.
     const auto sent = [&](const EndedRun& of, const char* link) {

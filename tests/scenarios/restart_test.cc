@@ -250,10 +250,10 @@ TEST_F(RestartTest, ASpareServerTakesTheRanksOfABrokenOne) {
   EXPECT_NEAR(payload("server2/nic5>leaf5") / payload("server1/nic5>leaf5"), 80.0 / 27, 1e-3);
   EXPECT_NEAR(payload("server0/nic5>leaf5"),
               payload("server1/nic5>leaf5") + payload("server2/nic5>leaf5"), 1);
-  // As fast as before.
-  EXPECT_NEAR(static_cast<double>(run.collectives.Integer(99, "duration_ps")),
-              static_cast<double>(run.collectives.Integer(99, "baseline_duration_ps")),
-              1.0 * kPsPerUs);
+  // As fast as before, but that connections opened anew start at other planes.
+  EXPECT_NEAR(
+      run.collectives.Real(99, "duration_ps") / run.collectives.Real(99, "baseline_duration_ps"), 1,
+      0.03);
   // The broken server is the spare when it is whole again.
   const EndedRun back = RunText(job("spare_servers: \"server2\"") +
                                 "faults { name: \"second\" kind: LINK_DOWN link: "
