@@ -321,15 +321,15 @@ void LaneExecutor::StartFlowsOver(const Connection& connection, bool is_send) {
     // Whoever takes a sum asks for it.
     const bool is_users = is_send == connection.is_switch_result;
     if (is_users && connection.flow != kNone) nvlink_.StartGroupOver(connection.flow);
-  } else if (is_send && connection.is_detoured) {
-    for (const NicDetours::Legs& legs : detours_.LegsOf(connection.flow)) {
-      if (legs.to_sender != kNone) nvlink_.StartOver(legs.to_sender);
-      if (legs.from_receiver != kNone) nvlink_.StartOver(legs.from_receiver);
-    }
-  } else if (is_send && connection.is_relayed) {
-    nvlink_.StartOver(connection.relay_flow);
-  } else if (is_send && !connection.network && !connection.is_network_sum) {
-    nvlink_.StartOver(connection.flow);
+    return;
+  }
+  if (!is_send || connection.is_network_sum) return;
+  if (!connection.network) nvlink_.StartOver(connection.flow);
+  if (connection.is_relayed) nvlink_.StartOver(connection.relay_flow);
+  if (!connection.is_detoured) return;
+  for (const NicDetours::Legs& legs : detours_.LegsOf(connection.flow)) {
+    if (legs.to_sender != kNone) nvlink_.StartOver(legs.to_sender);
+    if (legs.from_receiver != kNone) nvlink_.StartOver(legs.from_receiver);
   }
 }
 
