@@ -66,7 +66,7 @@ std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t
   }
   Diagnostics diagnostics;
   if (IsOfPlatform(fabric)) {
-    const auto option = OptionOfPlatform(fabric, nodes, network, diagnostics);
+    auto option = OptionOfPlatform(fabric, nodes, network, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     return option;
   }

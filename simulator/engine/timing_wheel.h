@@ -165,8 +165,10 @@ class TimingWheel {
   }
   static void Fetch(const PrefetchTable& table, uint32_t index) {
     const uintptr_t record = reinterpret_cast<uintptr_t>(*table.base) + table.stride * index;
+    // NOLINTBEGIN(performance-no-int-to-ptr): there may be no such record; nothing is read
     __builtin_prefetch(reinterpret_cast<const void*>(record), 1);
     __builtin_prefetch(reinterpret_cast<const void*>(record + table.second_line), 1);
+    // NOLINTEND(performance-no-int-to-ptr)
   }
   static const char* RecordOf(const PrefetchTable& table, uint32_t index) {
     return *table.base + table.stride * index;

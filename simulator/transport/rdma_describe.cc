@@ -16,13 +16,13 @@ constexpr size_t kNamedLinksMax = 4;
 
 std::string RdmaTransport::Describe(uint32_t queue_pair) const {
   const QueuePair& pair = queue_pairs_[queue_pair];
-  const SendQueue& data = send_queues_[2 * queue_pair];
+  const SendQueue& data = send_queues_[size_t{2} * queue_pair];
   if (settings_.is_tcp) {
     return fmt::format("{} -> {} ({} segments unacknowledged)", graph_.device(pair.source_nic).name,
                        graph_.device(pair.destination_nic).name,
                        data.sent_end - data.unacknowledged);
   }
-  const SendQueue& credits = send_queues_[2 * queue_pair + 1];
+  const SendQueue& credits = send_queues_[size_t{2} * queue_pair + 1];
   return fmt::format("{} -> {} ({} data packets and {} clear-to-send unacknowledged)",
                      graph_.device(pair.source_nic).name, graph_.device(pair.destination_nic).name,
                      data.sent_end - data.unacknowledged,

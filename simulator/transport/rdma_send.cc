@@ -17,7 +17,7 @@ void RdmaTransport::Post(uint32_t queue_pair, uint64_t bytes, uint32_t tolerance
 }
 
 void RdmaTransport::PostReceives(uint32_t queue_pair, uint32_t count) {
-  receive_queues_[2 * queue_pair].receives += count;
+  receive_queues_[size_t{2} * queue_pair].receives += count;
 }
 
 void RdmaTransport::PostClearToSend(uint32_t queue_pair) {

@@ -79,7 +79,8 @@ uint32_t RdmaTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_t 
 }
 
 void RdmaTransport::OpenControl(uint32_t queue_pair) {
-  const SendQueue& queue = send_queues_[2 * queue_pair];
+  const uint32_t data = 2 * queue_pair;
+  const SendQueue& queue = send_queues_[data];
   const PathRef path = queue.path();
   ControlledQueuePair controlled;
   controlled.line_rate_bps = graph_.link(ports_[queue.port].wire).rate_bps;
@@ -90,13 +91,13 @@ void RdmaTransport::OpenControl(uint32_t queue_pair) {
   controlled.base_rtt_ps =
       network_.PathLatencyPs({path.first, static_cast<uint8_t>(controlled.hop_count)},
                              controlled.full_packet_wire_bytes) +
-      network_.PathLatencyPs(receive_queues_[2 * queue_pair].ack_path(),
+      network_.PathLatencyPs(receive_queues_[data].ack_path(),
                              header_bytes_ + (settings_.is_tcp ? 0 : kAethBytes));
   pacers_.emplace_back();
   control_->Open(controlled);
   if (settings_.is_tcp)
     tcp_senders_[size_t{2} * queue_pair].timeout.OnRoundTrip(controlled.base_rtt_ps);
-  ApplyLimits(2 * queue_pair);
+  ApplyLimits(data);
 }
 
 uint32_t RdmaTransport::AddQueue() {
