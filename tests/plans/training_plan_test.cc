@@ -2,6 +2,7 @@
 // What training sends: Megatron-LM's and ZeRO's volumes.
 #include "workloads/plans/training_plan.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -167,6 +168,54 @@ TEST(TrainingPlanTest, GradientsWaitForTheBackwardPassUnlessTheyOverlap) {
   EXPECT_EQ(first_wait("false"), 1u);
 }
 
+// Megatron-LM: the norm is of a replica's gradients, which its tensor and pipeline ranks hold; with
+// the distributed optimizer, of all ranks'.
+TEST(TrainingPlanTest, ClippingAddsUpOneValueBeforeTheOptimizersStep) {
+  const std::vector<std::string> sets = {"parallelism.data=2", "parallelism.pipeline=2",
+                                         "training.iterations=3",
+                                         "training.gradient_clipping=true"};
+  const Trace trace = Synthesize(PlanOf(sets));
+  std::map<std::string, std::set<uint32_t>> ranks;
+  for (const TraceCommunicator& communicator : trace.communicators) {
+    if (!communicator.name.starts_with("norm ")) continue;
+    ranks[communicator.name] = {communicator.ranks.begin(), communicator.ranks.end()};
+  }
+  // Tensor, then data, then pipeline.
+  const std::map<std::string, std::set<uint32_t>> replicas = {{"norm 0", {0, 1, 4, 5}},
+                                                              {"norm 1", {2, 3, 6, 7}}};
+  EXPECT_EQ(ranks, replicas);
+  for (uint32_t rank = 0; rank < 8; ++rank) {
+    const Calls calls = CallsOf(trace, rank, CollectiveKind::kAllReduce, "norm");
+    EXPECT_EQ(calls.count, 3u);
+    EXPECT_EQ(calls.elements, 3u);
+    const std::vector<TraceOperation>& program = trace.operations[rank];
+    ASSERT_EQ(program.back().kind, CollectiveKind::kCompute);
+    EXPECT_GT(program.back().compute_before_ps, 0);
+    EXPECT_EQ(program[program.size() - 2].count, 1u);
+  }
+
+  std::vector<std::string> divided = sets;
+  divided.emplace_back("training.zero=ZERO_1");
+  for (const TraceCommunicator& communicator : Synthesize(PlanOf(divided)).communicators) {
+    if (communicator.name.starts_with("norm ")) {
+      EXPECT_EQ(communicator.ranks.size(), 8u);
+    }
+  }
+}
+
+TEST(TrainingPlanTest, AStageReceivesForAnIterationWhenItHasEndedTheOneBefore) {
+  const Trace trace = Synthesize(PlanOf({"parallelism.pipeline=2", "training.iterations=2"}));
+  const std::vector<TraceOperation>& program = trace.operations[2];
+  const auto first = std::ranges::find_if(
+      program, [](const TraceOperation& operation) { return operation.begins_iteration; });
+  ASSERT_NE(first, program.end());
+  EXPECT_EQ(first->kind, CollectiveKind::kRecv);
+  ASSERT_GT(first->after, 0u);
+  const TraceOperation& end = program[first->after - 1];
+  EXPECT_EQ(end.kind, CollectiveKind::kCompute);
+  EXPECT_EQ(end.compute_before_ps, program.back().compute_before_ps);  // the optimizer's step
+}
+
 // Every combination is a trace whose calls match.
 TEST(TrainingPlanTest, RanksFitTogether) {
   const std::vector<std::vector<std::string>> schedules = {
@@ -181,7 +230,7 @@ TEST(TrainingPlanTest, RanksFitTogether) {
       {"parallelism.tensor=1"},
       {"parallelism.sequence=true", "parallelism.data=2"},
       {"parallelism.context=2", "training.recompute=FULL"},
-      {"parallelism.data=2", "training.zero=ZERO_1"},
+      {"parallelism.data=2", "training.zero=ZERO_1", "training.gradient_clipping=true"},
       {"parallelism.data=2", "training.zero=ZERO_2", "training.iterations=2"},
       {"parallelism.data=2", "training.zero=ZERO_3", "training.overlap_gradients=false"},
       {"parallelism.order=[PIPELINE, DATA, TENSOR, CONTEXT]", "parallelism.data=2"}};
@@ -218,6 +267,7 @@ TEST(TrainingPlanTest, EveryFieldOfTrainingChangesTheOperations) {
            {"training.gradient_precision=FP32"},
            {"training.gradient_bucket=\"1MiB\""},
            {"training.overlap_gradients=false"},
+           {"training.gradient_clipping=true"},
            {"training.recompute=FULL"},
            {"parallelism.sequence=true"},
            {"parallelism.order=[DATA, TENSOR, PIPELINE, CONTEXT]"},
@@ -247,6 +297,14 @@ TEST(TrainingPlanTest, WhatCannotBeIsRefused) {
   EXPECT_EQ(findings({"training.zero=ZERO_1"}),
             "--set training.zero=ZERO_1: error: training.zero: there is one replica (expected "
             "parallelism.data: 2 or more)\n");
+  EXPECT_EQ(findings({"parallelism.tensor=1", "training.gradient_clipping=true"}),
+            "--set training.gradient_clipping=true: error: training.gradient_clipping: there is "
+            "one rank, which has all gradients (expected none)\n");
+  EXPECT_EQ(
+      findings({"parallelism.tensor=1", "parallelism.data=2", "training.gradient_clipping=true"}),
+      "--set training.gradient_clipping=true: error: training.gradient_clipping: every rank "
+      "has all gradients (expected none, or parallelism.tensor or parallelism.pipeline: 2 or "
+      "more, or zero: ZERO_1 to ZERO_3)\n");
   EXPECT_EQ(findings({"parallelism.pipeline=3", "training.schedule=INTERLEAVED",
                       "training.virtual_stages=2"}),
             ":4:42: error: training.micro_batches: 4 are not a multiple of the 3 stages, as "

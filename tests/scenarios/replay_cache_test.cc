@@ -303,6 +303,31 @@ TEST_F(ReplayCacheTest, ARegularJobIsSimulatedOnce) {
   EXPECT_LE(run.Integer("collectives.simulated"), 1 + 2 + 1);
 }
 
+// Two stages, tensor parallel in their servers, all ranks of which end an iteration with one
+// AllReduce: the network is at rest then, and nothing new is simulated after the first iterations.
+TEST_F(ReplayCacheTest, IterationsThatAreAlikeAreSimulatedOnce) {
+  const auto run_of = [&](int iterations, const std::vector<std::string>& arguments) {
+    scratch_.Write(
+        "plan.textproto",
+        fmt::format(
+            "model {{ layers: 4 hidden: 512 heads: 8 feed_forward: 2048 vocabulary: 1024 }}\n"
+            "parallelism {{ tensor: 8 pipeline: 2 }}\n"
+            "compute {{ accelerator: \"h100-sxm\" utilisation: 0.4 memory_utilisation: 0.8 "
+            "part_overhead: \"20us\" }}\n"
+            "training {{ sequence: 512 micro_batch: 1 micro_batches: 4 iterations: {} "
+            "gradient_clipping: true }}\n",
+            iterations));
+    return RunFile(scratch_.Write("job.textproto",
+                                  RailOptimized(2) + "workload { plan: \"plan.textproto\" }\n"),
+                   arguments);
+  };
+  const EndedRun run = run_of(6, {});
+  ASSERT_TRUE(run.has_result()) << run.exit.errors;
+  EXPECT_EQ(Results(run), Results(run_of(6, {"--no-replay-cache"})));
+  EXPECT_TRUE(run_of(6, {"--verify-replay-cache"}).has_result());
+  EXPECT_EQ(run_of(60, {}).Integer("collectives.simulated"), run.Integer("collectives.simulated"));
+}
+
 // Two servers that add up 4 MiB every 50 and every 70 us, the second from an instant on, beside
 // rails that are always busy.
 class ServersInStepTest : public ReplayCacheTest {

@@ -54,6 +54,7 @@ struct Training {
   uint64_t gradient_bucket_bytes = uint64_t{25} << 20;
   bool overlap_gradients = true;
   Recompute recompute = Recompute::kNone;
+  bool gradient_clipping = false;
 };
 
 struct Request {

@@ -393,10 +393,16 @@ class StageSynthesis {
                           .count = VocabularyShare(model_, parts_.tensor()) * model_.hidden,
                           .datatype = DatatypeOf(training_.gradient_precision)});
     }
+    if (training_.gradient_clipping) {
+      writer_.Collective({.kind = CollectiveKind::kAllReduce,
+                          .communicator = static_cast<uint32_t>(StageGroup::kNorm),
+                          .count = 1,
+                          .datatype = Datatype::kFloat32});
+    }
     writer_.Compute(OptimizerPs());
     data_.GatherParameters();
     expert_data_.GatherParameters();
-    last_end_ = writer_.Mark();
+    before_last_end_ = last_end_ = writer_.Mark();
   }
 
   // --- Weights of this rank.

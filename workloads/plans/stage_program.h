@@ -38,8 +38,9 @@ enum class StageGroup : uint8_t {
   kGradientOut,
   kExpert,
   kExpertData,  // of the same experts
+  kNorm,        // of all gradients
 };
-inline constexpr uint32_t kStageGroupCount = 10;
+inline constexpr uint32_t kStageGroupCount = 11;
 
 // What an expert-parallel group of a stage exchanges, iteration by iteration.
 class StageExchanges {

@@ -93,6 +93,19 @@ void LoadData(const PlanReader& reader, const Parallelism& parallelism, Training
   }
 }
 
+// Without expert parallelism and ZeRO, replicas hold the same gradients.
+void LoadClipping(const PlanReader& reader, const Parallelism& parallelism, Training& training) {
+  reader.Flag("gradient_clipping", training.gradient_clipping);
+  if (training.gradient_clipping && parallelism.RankCount() == 1) {
+    reader.Error("gradient_clipping", "there is one rank, which has all gradients (expected none)");
+  } else if (training.gradient_clipping && training.zero == 0 &&
+             parallelism.tensor() * parallelism.pipeline() == 1 && parallelism.expert == 1) {
+    reader.Error("gradient_clipping",
+                 "every rank has all gradients (expected none, or parallelism.tensor or "
+                 "parallelism.pipeline: 2 or more, or zero: ZERO_1 to ZERO_3)");
+  }
+}
+
 void CheckTokens(const PlanReader& reader, const ModelConfig& model, const Parallelism& parallelism,
                  const Training& training) {
   const uint32_t divided_by =
@@ -120,7 +133,8 @@ Training LoadTraining(const ProtoCursor& cursor, const Plan& plan, Diagnostics& 
   const PlanReader reader(cursor, diagnostics);
   Training training;
   if (plan.layered) {
-    for (const char* const field : {"sequence", "schedule", "virtual_stages", "recompute"}) {
+    for (const char* const field :
+         {"sequence", "schedule", "virtual_stages", "recompute", "gradient_clipping"}) {
       if (reader.Has(field)) {
         reader.Error(field, "the model is no transformer (expected none)");
       }
@@ -138,6 +152,7 @@ Training LoadTraining(const ProtoCursor& cursor, const Plan& plan, Diagnostics& 
       message.recompute() == protos::Training::FULL ? Recompute::kFull : Recompute::kNone;
   if (!plan.layered) LoadPipeline(reader, plan.model, plan.parallelism, training);
   LoadData(reader, plan.parallelism, training);
+  if (!plan.layered) LoadClipping(reader, plan.parallelism, training);
   if (plan.layered && training.zero == 3) {
     reader.Error("zero",
                  "layers of this model are not gathered one by one (expected ZERO_0 to ZERO_2)");

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -87,11 +89,24 @@ class TrainingSynthesis {
         return Find("expert", groups_.ExpertGroupOf(place));
       case StageGroup::kExpertData:
         return Find("expert-data", groups_.ExpertDataGroupOf(place));
+      case StageGroup::kNorm:
+        return Find("norm", NormGroupOf(place));
       case StageGroup::kGradientOut:
         break;
     }
     return Find("gradients",
                 {groups_.RankAt(place), AtStage(place, StageOf(place) + stages() - 1)});
+  }
+
+  // The ranks that hold a replica's gradients between them, as Megatron-LM's model-parallel group;
+  // all ranks where replicas hold different ones (its distributed optimizer, FSDP, experts).
+  std::vector<uint32_t> NormGroupOf(const PlanPlace& place) const {
+    if (std::get<Training>(plan_.job).zero == 0 && plan_.parallelism.expert == 1) {
+      return groups_.GroupOf(place, Dimension::kTensor, Dimension::kPipeline);
+    }
+    std::vector<uint32_t> all(groups_.rank_count());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
   }
 
   uint32_t stages() const { return plan_.parallelism.pipeline(); }
