@@ -14,6 +14,7 @@
 #include "simulator/scenario/scenario.pb.h"
 #include "simulator/units/units.h"
 #include "topologies/mix64.h"
+#include "topologies/traffic_loader.h"
 #include "traces/trace_check.h"
 #include "workloads/hierarchical_exchange.h"
 
@@ -33,6 +34,17 @@ struct Entry {
   uint32_t stride = 1;                  // between the ranks of a group
   std::vector<uint32_t> destinations;   // of kSend: by rank
   uint32_t hierarchical_groups_of = 0;  // of kAllToAll in two steps; 0: in one
+  bool is_all_to_all_v = false;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> pair_bytes;  // of an AllToAllv
+
+  // Made of a group of Sends and Recvs, not of one call.
+  bool IsExchange() const { return is_all_to_all_v || hierarchical_groups_of > 0; }
+  // From one rank to another, in elements.
+  uint64_t CountOf(uint32_t from, uint32_t to) const {
+    if (!is_all_to_all_v) return operation.count;
+    const auto found = pair_bytes.find({from, to});
+    return found == pair_bytes.end() ? 0 : found->second;
+  }
 };
 
 // Whom each rank sends to: one cycle over all ranks, drawn evenly among such cycles (S. Sattolo,
@@ -57,6 +69,7 @@ CollectiveKind KindOf(ProgramCollective::Kind kind) {
     case ProgramCollective::REDUCE:
       return CollectiveKind::kReduce;
     case ProgramCollective::ALL_TO_ALL:
+    case ProgramCollective::ALL_TO_ALL_V:
       return CollectiveKind::kAllToAll;
     case ProgramCollective::GATHER:
       return CollectiveKind::kGather;
@@ -103,7 +116,7 @@ class ProgramLoader {
       return std::nullopt;
     }
     uint64_t calls = 0;
-    for (const Entry& entry : entries) calls += entry.repeat * rank_count_ * CallsPerRank(entry);
+    for (const Entry& entry : entries) calls += entry.repeat * CallsOf(entry);
     const uint64_t rounds = program_.Number(diagnostics_, "repeat", 1, 1, kProgramCallsMax);
     calls = calls > kProgramCallsMax ? calls : calls * rounds;
     if (calls > kProgramCallsMax) {
@@ -126,8 +139,18 @@ class ProgramLoader {
       cursor.Missing(diagnostics_, "kind", "e.g. ALL_REDUCE");
     }
     operation.datatype = kElement;
+    entry.is_all_to_all_v = message.kind() == ProgramCollective::ALL_TO_ALL_V;
     LoadGroups(cursor, entry);
-    operation.count = LoadCount(cursor, operation.kind, entry.group_ranks);
+    if (entry.is_all_to_all_v) {
+      operation.datatype = Datatype::kUint8;
+      LoadPairs(cursor, entry);
+    } else {
+      operation.count = LoadCount(cursor, operation.kind, entry.group_ranks);
+      if (cursor.Has("pair_bytes")) {
+        cursor.Error(diagnostics_, "pair_bytes",
+                     "means nothing for this kind (expected kind: ALL_TO_ALL_V)");
+      }
+    }
     operation.compute_before_ps = cursor.DurationPs(diagnostics_, "compute_before", 0);
     if (operation.compute_before_ps > kComputeMaxPs) {
       cursor.Error(diagnostics_, "compute_before",
@@ -173,12 +196,48 @@ class ProgramLoader {
       return;
     }
     const auto& message = static_cast<const ProgramCollective&>(cursor.message());
-    if (KindOf(message.kind()) == CollectiveKind::kSend) {
+    if (KindOf(message.kind()) == CollectiveKind::kSend || entry.is_all_to_all_v) {
       cursor.Error(diagnostics_, field, "means nothing for this kind (expected it with others)");
       return;
     }
     entry.stride = cursor.Has("stride") ? value : 1;
     entry.group_ranks = cursor.Has("stride") ? rank_count_ / value : value;
+  }
+
+  void LoadPairs(const ProtoCursor& cursor, Entry& entry) {
+    if (cursor.Has("bytes")) {
+      cursor.Error(diagnostics_, "bytes",
+                   "means nothing for this kind, of unequal parts (expected pair_bytes)");
+    }
+    if (!cursor.Has("pair_bytes")) {
+      cursor.Missing(diagnostics_, "pair_bytes", "a CSV file, e.g. a run's \"pairs.csv\"");
+      return;
+    }
+    const std::string path = cursor.FilePath("pair_bytes");
+    if (const std::string why = WhyNotAFile(path); !why.empty()) {
+      cursor.Error(diagnostics_, "pair_bytes", fmt::format("{}: {}", Quote(path), why));
+      return;
+    }
+    if (rank_count_ == 0) return;
+    const auto pairs = LoadTraffic(path, rank_count_, diagnostics_);
+    if (!pairs) return;
+    for (const GpuTraffic& pair : *pairs) {
+      if (pair.bytes == 0) continue;
+      uint64_t& bytes = entry.pair_bytes[{pair.source, pair.destination}];
+      bytes += pair.bytes;
+      if (bytes > kOperationBytesMax) {
+        cursor.Error(
+            diagnostics_, "pair_bytes",
+            fmt::format("{}: {} bytes from rank {} to rank {} (expected at most {})", Quote(path),
+                        bytes, pair.source, pair.destination, FormatBytes(kOperationBytesMax)));
+        return;
+      }
+    }
+    if (entry.pair_bytes.empty()) {
+      cursor.Error(
+          diagnostics_, "pair_bytes",
+          fmt::format("{}: nobody sends anything (expected payload_bytes above 0)", Quote(path)));
+    }
   }
 
   void LoadLossTolerance(const ProtoCursor& cursor, TraceOperation& operation) {
@@ -189,8 +248,8 @@ class ProgramLoader {
     if (cursor.Has("kind") && !is_of_sends) {
       cursor.Error(
           diagnostics_, "loss_tolerance",
-          "means nothing for this kind, which needs every byte (expected ALL_TO_ALL, GATHER, "
-          "SCATTER, SEND_RECV or PERMUTATION)");
+          "means nothing for this kind, which needs every byte (expected ALL_TO_ALL, ALL_TO_ALL_V, "
+          "GATHER, SCATTER, SEND_RECV or PERMUTATION)");
       return;
     }
     const double share = static_cast<const ProgramCollective&>(cursor.message()).loss_tolerance();
@@ -202,18 +261,19 @@ class ProgramLoader {
     operation.loss_tolerance_ppm = *ppm;
   }
 
-  // A step of a hierarchical AllToAll is a call for each Send and Recv.
-  uint64_t CallsPerRank(const Entry& entry) const {
-    const uint32_t group_ranks = entry.hierarchical_groups_of;
-    if (group_ranks == 0) return 1;
-    return 2 * (uint64_t{group_ranks} - 1 + rank_count_ / group_ranks - 1);
+  // Over all ranks; an exchange is a call for each Send and Recv.
+  uint64_t CallsOf(const Entry& entry) const {
+    const uint64_t group_ranks = entry.hierarchical_groups_of;
+    if (group_ranks > 0) return 2 * rank_count_ * (group_ranks - 1 + rank_count_ / group_ranks - 1);
+    return entry.is_all_to_all_v ? 2 * entry.pair_bytes.size() : rank_count_;
   }
 
   void LoadHierarchy(const ProtoCursor& cursor, Entry& entry) {
     constexpr const char* kField = "hierarchical_groups_of";
     if (!cursor.Has(kField)) return;
     if (cursor.Has("kind") && entry.operation.kind != CollectiveKind::kAllToAll) {
-      cursor.Error(diagnostics_, kField, "means nothing for this kind (expected ALL_TO_ALL)");
+      cursor.Error(diagnostics_, kField,
+                   "means nothing for this kind (expected ALL_TO_ALL or ALL_TO_ALL_V)");
       return;
     }
     if (cursor.Has("groups_of") || cursor.Has("stride")) {
@@ -302,8 +362,7 @@ class ProgramLoader {
     trace.communicators.push_back(std::move(world));
     trace.operations.resize(rank_count_);
     const bool is_shared = std::all_of(entries.begin(), entries.end(), [this](const Entry& entry) {
-      return entry.destinations.empty() && entry.group_ranks == rank_count_ &&
-             entry.hierarchical_groups_of == 0;
+      return entry.destinations.empty() && entry.group_ranks == rank_count_ && !entry.IsExchange();
     });
     if (is_shared) {
       for (uint32_t rank = 1; rank < rank_count_; ++rank) {
@@ -327,11 +386,8 @@ class ProgramLoader {
       AppendSends(entry, trace);
       return;
     }
-    if (entry.hierarchical_groups_of > 0) {
-      for (uint64_t i = 0; i < entry.repeat; ++i) {
-        AppendExchange(entry, ExchangeStep::kWithinGroups, trace);
-        AppendExchange(entry, ExchangeStep::kBetweenGroups, trace);
-      }
+    if (entry.IsExchange()) {
+      for (uint64_t i = 0; i < entry.repeat; ++i) AppendExchange(entry, trace);
       return;
     }
     const uint32_t first = CommunicatorsOf(entry, trace);
@@ -346,20 +402,32 @@ class ProgramLoader {
     }
   }
 
-  // A step of a hierarchical AllToAll: an AllToAllv over all ranks.
-  void AppendExchange(const Entry& entry, ExchangeStep step, Trace& trace) {
-    ++all_to_alls_;
+  void AppendExchange(const Entry& entry, Trace& trace) {
+    const auto whole = [&](uint32_t from, uint32_t to) { return entry.CountOf(from, to); };
+    if (entry.hierarchical_groups_of == 0) {
+      AppendAllToAllV(entry.operation, whole, trace);
+      return;
+    }
     const HierarchicalExchange exchange{rank_count_, entry.hierarchical_groups_of};
-    const auto count = [&](uint32_t from, uint32_t to) {
-      return exchange.Units(step, from, to,
-                            [&](uint32_t, uint32_t) { return entry.operation.count; });
-    };
+    TraceOperation operation = entry.operation;
+    for (const ExchangeStep step : {ExchangeStep::kWithinGroups, ExchangeStep::kBetweenGroups}) {
+      const auto count = [&](uint32_t from, uint32_t to) {
+        return exchange.Units(step, from, to, whole);
+      };
+      AppendAllToAllV(operation, count, trace);
+      operation.compute_before_ps = 0;
+    }
+  }
+
+  // `count(from, to)`: elements that one rank sends another.
+  template <typename Count>
+  void AppendAllToAllV(const TraceOperation& operation, const Count& count, Trace& trace) {
+    ++all_to_alls_;
     for (uint32_t rank = 0; rank < rank_count_; ++rank) {
       std::vector<TraceOperation>& calls = trace.operations[rank];
       const auto group = static_cast<uint32_t>(calls.size()) + 1;
       for (uint32_t peer = 0; peer < rank_count_; ++peer) {
-        TraceOperation call = entry.operation;
-        if (step == ExchangeStep::kBetweenGroups) call.compute_before_ps = 0;
+        TraceOperation call = operation;
         call.group = group;
         call.all_to_all = all_to_alls_;
         call.peer = peer;
@@ -397,7 +465,7 @@ class ProgramLoader {
   uint32_t rank_count_;
   uint64_t seed_;
   Diagnostics& diagnostics_;
-  uint32_t all_to_alls_ = 0;  // in two steps: so far
+  uint32_t all_to_alls_ = 0;  // AllToAllvs so far
   // By ranks in a group and stride: the first of its communicators.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> communicators_;
 };

@@ -235,6 +235,17 @@ TEST_F(LedgerTest, OneServersRingIsItsGpusInOrder) {
   }
 }
 
+// What one run sent, another sends pair by pair: its pairs.csv is the first one's.
+TEST_F(LedgerTest, AnAllToAllVSendsWhatAnEarlierRunDid) {
+  const EndedRun first = RunKind("ALL_REDUCE", 2);
+  const EndedRun second = RunText(
+      RailOptimized(2) + "workload { program { collectives { kind: ALL_TO_ALL_V pair_bytes: \"" +
+      first.directory + "/pairs.csv\" } } }\n");
+  ExpectLedgersAgree(second);
+  EXPECT_EQ(PairsOf(second), PairsOf(first));
+  EXPECT_EQ(second.collectives.Text(0, "kind"), "AllToAllv");
+}
+
 // Grouped Send and Recv from a log: every rank sends to the one 8 further on, and to its neighbour.
 TEST_F(LedgerTest, GroupedSendsAndReceivesOfALogGoFromPeerToPeer) {
   constexpr int kRanks = 16;

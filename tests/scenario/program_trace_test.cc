@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/program_trace.h"
 
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include <gtest/gtest.h>
 
+#include "tests/diagnostics/text_file.h"
 #include "tests/scenario/loaded_scenario.h"
 
 namespace railyard {
@@ -161,9 +167,90 @@ TEST(ProgramTraceTest, AnAllToAllInTwoStepsNeedsGroups) {
       "the 16 ranks into several groups of several (expected a divisor between, e.g. a "
       "server's GPUs)\n"
       ":4:43: error: workload.program.collectives[1].hierarchical_groups_of: means nothing for "
-      "this kind (expected ALL_TO_ALL)\n"
+      "this kind (expected ALL_TO_ALL or ALL_TO_ALL_V)\n"
       ":5:60: error: workload.program.collectives[2].hierarchical_groups_of: stands beside "
       "groups_of or stride (expected an AllToAll over all ranks)\n");
+}
+
+class AllToAllVTest : public ::testing::Test {
+ protected:
+  // `more`: of the entry, whose file is `rows` under the header of a run's pairs.csv.
+  LoadedScenario Load(const std::string& rows, const std::string& more = "") {
+    file_.emplace("source_gpu,destination_gpu,payload_bytes\n" + rows, "matrix.csv");
+    return LoadProgram("collectives { kind: ALL_TO_ALL_V pair_bytes: \"" + file_->path() + "\" " +
+                       more + "}");
+  }
+  std::string FindingsOf(const std::string& rows, const std::string& more = "") {
+    std::string findings = Load(rows, more).findings;
+    const std::string& path = file_->path();
+    for (size_t at = 0; (at = findings.find(path, at)) != std::string::npos;) {
+      findings.replace(at, path.size(), "FILE");
+    }
+    return findings;
+  }
+
+ private:
+  std::optional<TextFile> file_;
+};
+
+TEST_F(AllToAllVTest, EachPairHasItsOwnBytes) {
+  const auto loaded = Load("0,1,1000\n0,9,7\n9,0,1\n0,9,3\n3,4,0\n", "repeat: 2 ");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  const Job& job = loaded.scenario->job;
+  ASSERT_EQ(job.collectives.size(), 2u);
+  EXPECT_TRUE(job.collectives[0].is_all_to_all_v);
+  EXPECT_EQ(job.collectives[0].bytes, 1011u);
+  EXPECT_EQ(job.collectives[1].bytes, 1011u);
+  const Trace& trace = loaded.scenario->trace;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> sent;
+  for (uint32_t rank = 0; rank < 16; ++rank) {
+    for (const TraceOperation& call : trace.operations[rank]) {
+      if (call.kind == CollectiveKind::kSend) sent[{rank, call.peer}] += call.count;
+    }
+  }
+  const std::map<std::pair<uint32_t, uint32_t>, uint64_t> expected = {
+      {{0, 1}, 2000}, {{0, 9}, 20}, {{9, 0}, 2}};
+  EXPECT_EQ(sent, expected);
+  EXPECT_TRUE(trace.operations[3].empty());
+}
+
+// Servers of 8: what 0 has for 9 goes by way of 1, in whose place 9 is.
+TEST_F(AllToAllVTest, InTwoStepsBytesChangeRailsWithinServers) {
+  const auto loaded = Load("0,9,10\n", "hierarchical_groups_of: 8 ");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  EXPECT_EQ(loaded.scenario->job.collectives.size(), 2u);
+  const Trace& trace = loaded.scenario->trace;
+  ASSERT_EQ(trace.operations[0].size(), 1u);
+  EXPECT_EQ(trace.operations[0][0].peer, 1u);
+  ASSERT_EQ(trace.operations[1].size(), 2u);
+  EXPECT_EQ(trace.operations[1][1].kind, CollectiveKind::kSend);
+  EXPECT_EQ(trace.operations[1][1].peer, 9u);
+  EXPECT_EQ(trace.operations[1][1].count, 10u);
+}
+
+TEST_F(AllToAllVTest, WhatCannotBeIsRefused) {
+  EXPECT_EQ(FindingsOf("16,0,5\n0,1,x\n"),
+            "FILE:2: error: source_gpu \"16\" (expected a number from 0 to 15)\n"
+            "FILE:3: error: payload_bytes \"x\" (expected a number from 0 to "
+            "1152921504606846976)\n");
+  EXPECT_EQ(FindingsOf("0,1,0\n"),
+            ":3:34: error: workload.program.collectives[0].pair_bytes: \"FILE\": nobody sends "
+            "anything (expected payload_bytes above 0)\n");
+  EXPECT_EQ(FindingsOf("0,1,1152921504606846976\n"),
+            ":3:34: error: workload.program.collectives[0].pair_bytes: \"FILE\": "
+            "1152921504606846976 bytes from rank 0 to rank 1 (expected at most 1 PiB)\n");
+  EXPECT_EQ(LoadProgram("collectives { kind: ALL_TO_ALL_V bytes: \"1MiB\" }\n"
+                        "collectives { kind: ALL_TO_ALL bytes: \"1MiB\" pair_bytes: \"x\" }\n"
+                        "collectives { kind: ALL_TO_ALL_V pair_bytes: \"/none.csv\" }")
+                .findings,
+            ":3:1: error: workload.program.collectives[0].pair_bytes: missing (expected a CSV "
+            "file, e.g. a run's \"pairs.csv\")\n"
+            ":3:34: error: workload.program.collectives[0].bytes: means nothing for this kind, of "
+            "unequal parts (expected pair_bytes)\n"
+            ":4:46: error: workload.program.collectives[1].pair_bytes: means nothing for this kind "
+            "(expected kind: ALL_TO_ALL_V)\n"
+            ":5:34: error: workload.program.collectives[2].pair_bytes: \"/none.csv\": there is no "
+            "such file\n");
 }
 
 TEST(ProgramTraceTest, AnEmptyProgramIsRefused) {
