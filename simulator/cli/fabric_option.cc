@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
@@ -36,6 +37,13 @@ std::optional<FabricOption> OptionOfPlatform(const std::string& fabric, uint32_t
   const std::optional<Platform> platform =
       shipped != nullptr ? *shipped : LoadPlatform(fabric, diagnostics);
   if (!platform) return std::nullopt;
+  if (!platform->open_fields.empty()) {
+    PrintError(fmt::format(
+        "--fabric: platform {} leaves {} to its user (expected a fabric file or a platform file of "
+        "one's own that states them)",
+        Quote(platform->name), fmt::join(platform->open_fields, ", ")));
+    return std::nullopt;
+  }
   const std::string called =
       shipped != nullptr ? fabric : std::filesystem::absolute(fabric).string();
   return FabricOption{

@@ -163,6 +163,14 @@ TEST_F(PerfTest, WhatGoalCannotSayIsRefused) {
                                       "--fabric", "dgx-h100", "--nodes", "0"});
   EXPECT_EQ(nodes.status, 2);
   EXPECT_THAT(nodes.errors, HasSubstr("--nodes: 0 (expected 1 to 4096)"));
+  const ProgramExit generic =
+      Railyard({"perf", "--collective", "all_reduce", "--fabric", "generic"});
+  EXPECT_EQ(generic.status, 2);
+  EXPECT_EQ(
+      generic.errors,
+      "railyard: error: --fabric: platform \"generic\" leaves gpus, nic_rate, host_rate, "
+      "host_delay, nvlink_rate, nvlink_delay, nvswitch_latency to its user (expected a fabric "
+      "file or a platform file of one's own that states them)\n");
 }
 
 // Healthy machines of one kind agree with each other within 1 to 9 per cent in these tables; sizes
