@@ -18,8 +18,8 @@ struct GpuTraffic {
 };
 
 // Of a CSV file with the columns source_gpu, destination_gpu and payload_bytes, among others or
-// not. GPUs are numbers below `gpus`. nullopt after an error; every mistake is a finding at its
-// line.
+// not. GPUs are numbers below `gpus`, 1 or more. nullopt after an error; mistakes are findings at
+// their lines. Precondition: the file exists.
 std::optional<std::vector<GpuTraffic>> LoadTraffic(const std::string& path, uint64_t gpus,
                                                    Diagnostics& diagnostics);
 

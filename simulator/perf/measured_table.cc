@@ -8,8 +8,11 @@
 #include <fstream>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "simulator/diagnostics/csv_line.h"
 
 namespace railyard {
 namespace {
@@ -32,33 +35,6 @@ enum Column : size_t {
 };
 constexpr int kFindingsPerFileMax = 20;
 
-struct Field {
-  std::string text;
-  int column = 1;  // where it begins
-};
-
-// The fields of a line; nullopt where a quote is not closed.
-std::optional<std::vector<Field>> SplitLine(std::string_view line) {
-  std::vector<Field> fields(1);
-  bool quoted = false;
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"') {
-      if (quoted && i + 1 < line.size() && line[i + 1] == '"') {
-        fields.back().text += '"';
-        ++i;
-      } else {
-        quoted = !quoted;
-      }
-    } else if (line[i] == ',' && !quoted) {
-      fields.push_back({{}, static_cast<int>(i) + 2});
-    } else {
-      fields.back().text += line[i];
-    }
-  }
-  if (quoted) return std::nullopt;
-  return fields;
-}
-
 template <typename Number>
 std::optional<Number> ParseNumber(const std::string& text) {
   Number value{};
@@ -77,10 +53,9 @@ class TableReader {
     std::string line;
     while (findings_ < kFindingsPerFileMax && std::getline(stream, line)) {
       ++line_;
-      if (!line.empty() && line.back() == '\r') line.pop_back();
       if (line_ == 1) {
         if (!ReadHeader(line)) return {};
-      } else if (!line.empty()) {
+      } else if (!line.empty() && line != "\r") {
         ReadRow(line);
       }
     }
@@ -90,7 +65,7 @@ class TableReader {
 
  private:
   bool ReadHeader(const std::string& line) {
-    const auto fields = SplitLine(line);
+    const auto fields = SplitCsvLine(line);
     bool right = fields && fields->size() == kColumns.size();
     for (size_t i = 0; right && i < kColumns.size(); ++i) right = (*fields)[i].text == kColumns[i];
     if (!right) {
@@ -101,7 +76,7 @@ class TableReader {
   }
 
   void ReadRow(const std::string& line) {
-    const auto fields = SplitLine(line);
+    const auto fields = SplitCsvLine(line);
     if (!fields) {
       Error(1, "a quote is not closed");
       return;
@@ -137,14 +112,14 @@ class TableReader {
     if (findings_ == errors_before) rows_.push_back(std::move(row));
   }
 
-  uint32_t Count(const Field& field, Column column) {
+  uint32_t Count(const CsvCell& field, Column column) {
     const auto value = ParseNumber<uint32_t>(field.text);
     if (value && *value >= 1 && *value <= 1u << 20) return *value;
     Wrong(field, column, "expected a whole number, 1 or more");
     return 1;
   }
 
-  void Wrong(const Field& field, Column column, const std::string& expected) {
+  void Wrong(const CsvCell& field, Column column, const std::string& expected) {
     Error(field.column, fmt::format("{}: {} ({})", kColumns[column], Quote(field.text), expected));
   }
   void Error(int column, const std::string& what) {

@@ -302,8 +302,7 @@ TEST(ServingPlanTest, RequestsThatCannotBeAreRefused) {
             ":3:1: error: arrives before the request above (expected rows in the order of "
             "arrival)\n");
   EXPECT_EQ(findings("7,x,2\n"),
-            ":2:3: error: prompt_tokens is not a whole number (expected rows of "
-            "\"arrival_us,prompt_tokens,output_tokens\")\n");
+            ":2:3: error: prompt_tokens: \"x\" (expected a whole number, 0 to 16777216)\n");
 }
 
 }  // namespace

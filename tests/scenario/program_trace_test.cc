@@ -230,8 +230,8 @@ TEST_F(AllToAllVTest, InTwoStepsBytesChangeRailsWithinServers) {
 
 TEST_F(AllToAllVTest, WhatCannotBeIsRefused) {
   EXPECT_EQ(FindingsOf("16,0,5\n0,1,x\n"),
-            "FILE:2: error: source_gpu \"16\" (expected a number from 0 to 15)\n"
-            "FILE:3: error: payload_bytes \"x\" (expected a number from 0 to "
+            "FILE:2:1: error: source_gpu: \"16\" (expected a whole number, 0 to 15)\n"
+            "FILE:3:5: error: payload_bytes: \"x\" (expected a whole number, 0 to "
             "1152921504606846976)\n");
   EXPECT_EQ(FindingsOf("0,1,0\n"),
             ":3:34: error: workload.program.collectives[0].pair_bytes: \"FILE\": nobody sends "

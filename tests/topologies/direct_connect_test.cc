@@ -157,14 +157,17 @@ TEST_F(TrafficTest, APairsCsvOfAnEarlierRunDecidesTheCables) {
 }
 
 TEST_F(TrafficTest, MistakesAreAtTheirLines) {
-  EXPECT_THAT(FindingsOf(""), HasSubstr("the file is empty (expected a run's pairs.csv)"));
-  EXPECT_THAT(FindingsOf("a,b\n"), HasSubstr("pairs.csv:1: error: there is no column source_gpu"));
+  EXPECT_THAT(FindingsOf(""), HasSubstr("the file is empty (expected a first line \"source_gpu,"));
+  EXPECT_THAT(FindingsOf("a,b\n"),
+              HasSubstr("pairs.csv:1:1: error: there is no column source_gpu"));
   const std::string head = "source_gpu,destination_gpu,payload_bytes\n";
-  EXPECT_THAT(FindingsOf(head + "0,32,5\n"),
-              HasSubstr("pairs.csv:2: error: destination_gpu \"32\" (expected a number from 0 to "
-                        "31)"));
-  EXPECT_THAT(FindingsOf(head + "0,8,-5\n"), HasSubstr("payload_bytes \"-5\""));
-  EXPECT_THAT(FindingsOf(head + "0,8\n"), HasSubstr("pairs.csv:2: error: 2 cells (expected 3)"));
+  EXPECT_THAT(
+      FindingsOf(head + "0,32,5\n"),
+      HasSubstr("pairs.csv:2:3: error: destination_gpu: \"32\" (expected a whole number, 0 to "
+                "31)"));
+  EXPECT_THAT(FindingsOf(head + "0,8,-5\n"), HasSubstr("payload_bytes: \"-5\""));
+  EXPECT_THAT(FindingsOf(head + "0,8\n"),
+              HasSubstr("pairs.csv:2:1: error: 2 cells (expected 3, as"));
   EXPECT_THAT(FindingsOf(head + "0,1,5\n"),
               HasSubstr("direct_connect.traffic: nothing goes from server to server"));
   Load("f.textproto", "direct_connect { servers { count: 4 } traffic: \"no.csv\" }");

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "workloads/plans/number_rows.h"
+#include "simulator/diagnostics/number_rows.h"
 
 namespace railyard {
 namespace {

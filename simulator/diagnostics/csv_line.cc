@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/diagnostics/csv_line.h"
+
+namespace railyard {
+
+std::optional<std::vector<CsvCell>> SplitCsvLine(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::vector<CsvCell> cells(1);
+  bool quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') {
+      if (quoted && i + 1 < line.size() && line[i + 1] == '"') {
+        cells.back().text += '"';
+        ++i;
+      } else {
+        quoted = !quoted;
+      }
+    } else if (line[i] == ',' && !quoted) {
+      cells.push_back({{}, static_cast<int>(i) + 2});
+    } else {
+      cells.back().text += line[i];
+    }
+  }
+  if (quoted) return std::nullopt;
+  return cells;
+}
+
+}  // namespace railyard
