@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "simulator/units/mix64.h"
 #include "topologies/hop_counts.h"
-#include "topologies/mix64.h"
 #include "topologies/network_flow.h"
 #include "topologies/routing.h"
 

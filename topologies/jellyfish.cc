@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/mix64.h"
 #include "topologies/fabric_builder.h"
-#include "topologies/mix64.h"
 
 namespace railyard {
 namespace {

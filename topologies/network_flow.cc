@@ -11,7 +11,7 @@
 #include <boost/graph/push_relabel_max_flow.hpp>
 
 #include "simulator/diagnostics/check.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 namespace {

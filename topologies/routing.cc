@@ -13,7 +13,7 @@
 #include <boost/range/iterator_range.hpp>
 
 #include "simulator/diagnostics/check.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 namespace {

@@ -3,7 +3,7 @@
 #include "simulator/fabric/fabric_network.h"
 
 #include "simulator/diagnostics/check.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 

@@ -2,7 +2,7 @@
 // Explicit congestion notification: RED on the queue of the moment, as a packet joins it. The
 // queue is measured in the time it takes to send.
 #include "simulator/fabric/fabric_network.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 namespace {

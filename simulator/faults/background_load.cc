@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 

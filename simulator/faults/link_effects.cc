@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "simulator/faults/keyed_draw.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 namespace {

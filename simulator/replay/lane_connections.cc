@@ -2,7 +2,7 @@
 // Connections between the ranks of communicators: what they are called, and what they go over.
 #include "simulator/diagnostics/check.h"
 #include "simulator/replay/lane_executor.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 

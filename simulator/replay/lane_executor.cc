@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 

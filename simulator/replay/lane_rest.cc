@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "simulator/replay/lane_executor.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 

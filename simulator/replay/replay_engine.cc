@@ -9,7 +9,7 @@
 #include <ns3/simulator.h>
 
 #include "simulator/diagnostics/check.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 namespace {

@@ -12,8 +12,8 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/run/pair_ledger.h"
 #include "simulator/run/traffic_ledger.h"
+#include "simulator/units/mix64.h"
 #include "simulator/units/units.h"
-#include "topologies/mix64.h"
 
 namespace railyard {
 namespace {

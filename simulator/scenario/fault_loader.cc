@@ -13,7 +13,7 @@
 #include "simulator/scenario/fault_effect_loader.h"
 #include "simulator/scenario/fault_targets.h"
 #include "simulator/scenario/fault_timeline_loader.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 namespace {

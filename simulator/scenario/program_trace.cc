@@ -12,8 +12,8 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/scenario/scenario.pb.h"
+#include "simulator/units/mix64.h"
 #include "simulator/units/units.h"
-#include "topologies/mix64.h"
 #include "topologies/traffic_loader.h"
 #include "traces/trace_check.h"
 #include "workloads/hierarchical_exchange.h"

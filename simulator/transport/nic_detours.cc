@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 namespace {

@@ -7,7 +7,7 @@
 #include <ns3/simulator.h>
 
 #include "simulator/transport/striped_connections.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 namespace {

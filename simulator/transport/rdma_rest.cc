@@ -3,7 +3,7 @@
 // messages and the events of timers that have nothing to wait for are left out: only differences of
 // the former count, and the latter pass without effect.
 #include "simulator/transport/rdma_transport.h"
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulator/units/mix64.h"
 #include "simulator/units/units.h"
-#include "topologies/mix64.h"
 
 namespace railyard {
 namespace {

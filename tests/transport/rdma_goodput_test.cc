@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "simulator/transport/rdma_transport.h"
+#include "simulator/units/mix64.h"
 #include "tests/transport/transport_fixture.h"
-#include "topologies/mix64.h"
 
 namespace railyard {
 namespace {

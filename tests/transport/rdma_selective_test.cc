@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "simulator/transport/rdma_transport.h"
+#include "simulator/units/mix64.h"
 #include "tests/transport/rdma_fixture.h"
-#include "topologies/mix64.h"
 
 namespace railyard {
 namespace {

@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <numbers>
 
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/mix64.h"
+#include "simulator/units/mix64.h"
 
 #include <bit>
 #include <cmath>
