@@ -15,9 +15,8 @@
 
 #include <fmt/format.h>
 #include <rapidjson/document.h>
-#include <rapidjson/prettywriter.h>
-#include <rapidjson/stringbuffer.h>
 
+#include "analysis/json_writer.h"
 #include "analysis/output_file.h"
 #include "analysis/text_table.h"
 #include "simulator/diagnostics/diagnostics.h"
@@ -190,45 +189,30 @@ std::string ComparisonTable(const std::vector<ComparedRun>& runs) {
 }
 
 std::string ComparisonJson(const std::vector<ComparedRun>& runs) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::PrettyWriter<rapidjson::StringBuffer> json(buffer);
-  json.SetIndent(' ', 2);
-  const auto text = [&](const char* key, const std::string& value) {
-    json.Key(key);
-    json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-  };
-  const auto number = [&](const char* key, uint64_t value) {
-    json.Key(key);
-    json.Uint64(value);
-  };
-  const auto real = [&](const char* key, double value) {
-    json.Key(key);
-    json.Double(value);
-  };
+  JsonWriter json;
   json.StartArray();
   for (const ComparedRun& run : runs) {
     json.StartObject();
-    text("fabric", run.fabric);
-    number("gpus", run.gpus);
-    number("switches", run.switches);
-    number("network_cables", run.network_cables);
-    number("bisection_bytes_per_s", run.bisection_bps / 8);
-    real("network_cost", run.network_cost);
-    text("currency", run.currency);
-    real("network_watts", run.network_watts);
-    number("exit_status", static_cast<uint64_t>(run.exit_status));
+    json.Text("fabric", run.fabric);
+    json.Number("gpus", run.gpus);
+    json.Number("switches", run.switches);
+    json.Number("network_cables", run.network_cables);
+    json.Number("bisection_bytes_per_s", run.bisection_bps / 8);
+    json.Real("network_cost", run.network_cost);
+    json.Text("currency", run.currency);
+    json.Real("network_watts", run.network_watts);
+    json.Number("exit_status", static_cast<uint64_t>(run.exit_status));
     if (!run.status.empty()) {
-      text("status", run.status);
-      number("simulated_time_ps", static_cast<uint64_t>(run.simulated_time_ps));
-      real("stretch_max", run.stretch_max);
-      real("left_server_share", run.left_server_share);
-      real("reached_spine_share", run.reached_spine_share);
-      json.Key("tiers");
-      json.StartArray();
+      json.Text("status", run.status);
+      json.Number("simulated_time_ps", static_cast<uint64_t>(run.simulated_time_ps));
+      json.Real("stretch_max", run.stretch_max);
+      json.Real("left_server_share", run.left_server_share);
+      json.Real("reached_spine_share", run.reached_spine_share);
+      json.StartArray("tiers");
       for (const ComparedRun::TierBytes& tier : run.tiers) {
         json.StartObject();
-        text("tier", tier.tier);
-        number("payload_bytes", tier.payload_bytes);
+        json.Text("tier", tier.tier);
+        json.Number("payload_bytes", tier.payload_bytes);
         json.EndObject();
       }
       json.EndArray();
@@ -236,7 +220,7 @@ std::string ComparisonJson(const std::vector<ComparedRun>& runs) {
     json.EndObject();
   }
   json.EndArray();
-  return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+  return json.Take();
 }
 
 }  // namespace railyard

@@ -5,9 +5,8 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <rapidjson/prettywriter.h>
-#include <rapidjson/stringbuffer.h>
 
+#include "analysis/json_writer.h"
 #include "simulator/units/units.h"
 #include "topologies/circuit_schedule.h"
 #include "topologies/hop_counts.h"
@@ -15,72 +14,51 @@
 namespace railyard {
 namespace {
 
-using Writer = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
-
-void Member(Writer& json, const char* key, std::string_view value) {
-  json.Key(key);
-  json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-}
-
-void Member(Writer& json, const char* key, uint64_t value) {
-  json.Key(key);
-  json.Uint64(value);
-}
-
-void Member(Writer& json, const char* key, double value) {
-  json.Key(key);
-  json.Double(value);
-}
-
-void WriteTiers(Writer& json, const FabricMeasures& measures) {
-  json.Key("links");
-  json.StartArray();
+void WriteTiers(JsonWriter& json, const FabricMeasures& measures) {
+  json.StartArray("links");
   for (const TierMeasures& tier : measures.tiers) {
     json.StartObject();
-    Member(json, "tier", TierName(tier.tier));
-    Member(json, "count", tier.count);
-    Member(json, "lanes", tier.lanes);
-    Member(json, "rate_bps_min", tier.rate_bps_min);
-    Member(json, "rate_bps_max", tier.rate_bps_max);
-    Member(json, "capacity_bytes_per_s", tier.capacity_bps / 8);
-    Member(json, "delay_ps_min", static_cast<uint64_t>(tier.delay_ps_min));
-    Member(json, "delay_ps_max", static_cast<uint64_t>(tier.delay_ps_max));
+    json.Text("tier", TierName(tier.tier));
+    json.Number("count", tier.count);
+    json.Number("lanes", tier.lanes);
+    json.Number("rate_bps_min", tier.rate_bps_min);
+    json.Number("rate_bps_max", tier.rate_bps_max);
+    json.Number("capacity_bytes_per_s", tier.capacity_bps / 8);
+    json.Number("delay_ps_min", static_cast<uint64_t>(tier.delay_ps_min));
+    json.Number("delay_ps_max", static_cast<uint64_t>(tier.delay_ps_max));
     json.EndObject();
   }
   json.EndArray();
 }
 
-void WriteSwitches(Writer& json, const FabricMeasures& measures) {
-  json.Key("radix");
-  json.StartArray();
+void WriteSwitches(JsonWriter& json, const FabricMeasures& measures) {
+  json.StartArray("radix");
   for (const RadixCount& radix : measures.radices) {
     json.StartObject();
-    Member(json, "ports", uint64_t{radix.ports});
-    Member(json, "switches", uint64_t{radix.switches});
+    json.Number("ports", radix.ports);
+    json.Number("switches", radix.switches);
     json.EndObject();
   }
   json.EndArray();
-  json.Key("oversubscription");
-  json.StartArray();
+  json.StartArray("oversubscription");
   for (const Oversubscription& rung : measures.oversubscription) {
     json.StartObject();
-    Member(json, "lower", TierName(rung.lower));
-    Member(json, "upper", TierName(rung.upper));
-    Member(json, "worst", rung.worst);
-    Member(json, "switch", rung.worst_switch);
+    json.Text("lower", TierName(rung.lower));
+    json.Text("upper", TierName(rung.upper));
+    json.Real("worst", rung.worst);
+    json.Text("switch", rung.worst_switch);
     json.EndObject();
   }
   json.EndArray();
 }
 
-void WritePreflight(Writer& json, const std::vector<PreflightFinding>& findings) {
-  json.Key("preflight");
-  json.StartArray();
+void WritePreflight(JsonWriter& json, const std::vector<PreflightFinding>& findings) {
+  json.StartArray("preflight");
   for (const PreflightFinding& finding : findings) {
     json.StartObject();
-    Member(json, "severity", PreflightSeverityName(finding.severity));
-    Member(json, "code", finding.code);
-    Member(json, "what", finding.what);
+    json.Text("severity", PreflightSeverityName(finding.severity));
+    json.Text("code", finding.code);
+    json.Text("what", finding.what);
     json.EndObject();
   }
   json.EndArray();
@@ -148,27 +126,25 @@ std::string CostText(const TopoDescription& description) {
   return text;
 }
 
-void WriteCost(Writer& json, const TopoDescription& description) {
-  json.Key("cost");
-  json.StartObject();
-  Member(json, "prices", description.prices.name);
-  Member(json, "currency", description.prices.currency);
-  Member(json, "total", description.cost.cost);
-  Member(json, "watts", description.cost.watts);
-  json.Key("parts");
-  json.StartArray();
+void WriteCost(JsonWriter& json, const TopoDescription& description) {
+  json.StartObject("cost");
+  json.Text("prices", description.prices.name);
+  json.Text("currency", description.prices.currency);
+  json.Real("total", description.cost.cost);
+  json.Real("watts", description.cost.watts);
+  json.StartArray("parts");
   for (const PartCost& part : description.cost.parts) {
     const PartPrice& price = description.prices.parts[static_cast<size_t>(part.part)];
     json.StartObject();
-    Member(json, "part", NetworkPartName(part.part));
-    Member(json, "count", part.count);
+    json.Text("part", NetworkPartName(part.part));
+    json.Number("count", part.count);
     if (part.has_cost) {
-      Member(json, "cost", part.cost);
-      Member(json, "cost_source", price.cost_source);
+      json.Real("cost", part.cost);
+      json.Text("cost_source", price.cost_source);
     }
     if (part.has_watts) {
-      Member(json, "watts", part.watts);
-      Member(json, "watts_source", price.watts_source);
+      json.Real("watts", part.watts);
+      json.Text("watts_source", price.watts_source);
     }
     json.EndObject();
   }
@@ -176,26 +152,24 @@ void WriteCost(Writer& json, const TopoDescription& description) {
   json.EndObject();
 }
 
-void WriteLengths(Writer& json, const FabricMeasures& measures) {
-  json.Key("cable_lengths");
-  json.StartArray();
+void WriteLengths(JsonWriter& json, const FabricMeasures& measures) {
+  json.StartArray("cable_lengths");
   for (const LengthCount& length : measures.lengths) {
     json.StartObject();
-    Member(json, "up_to_m", uint64_t{length.up_to_m});
-    Member(json, "cables", length.cables);
+    json.Number("up_to_m", length.up_to_m);
+    json.Number("cables", length.cables);
     json.EndObject();
   }
   json.EndArray();
 }
 
-void WriteCircuits(Writer& json, const CircuitSchedule& circuits) {
-  json.Key("circuits");
-  json.StartObject();
-  Member(json, "configurations", uint64_t{circuits.slots});
-  Member(json, "cables", uint64_t{circuits.slots_of_cable.size()});
-  Member(json, "slot_ps", static_cast<uint64_t>(circuits.slot_ps));
-  Member(json, "dark_ps", static_cast<uint64_t>(circuits.dark_ps));
-  Member(json, "drain_ps", static_cast<uint64_t>(circuits.drain_ps));
+void WriteCircuits(JsonWriter& json, const CircuitSchedule& circuits) {
+  json.StartObject("circuits");
+  json.Number("configurations", circuits.slots);
+  json.Number("cables", circuits.slots_of_cable.size());
+  json.Number("slot_ps", static_cast<uint64_t>(circuits.slot_ps));
+  json.Number("dark_ps", static_cast<uint64_t>(circuits.dark_ps));
+  json.Number("drain_ps", static_cast<uint64_t>(circuits.drain_ps));
   json.EndObject();
 }
 
@@ -287,48 +261,45 @@ std::string ToText(const TopoDescription& description) {
 
 std::string ToJson(const TopoDescription& description) {
   const FabricMeasures& m = description.measures;
-  rapidjson::StringBuffer buffer;
-  Writer json(buffer);
-  json.SetIndent(' ', 2);
+  JsonWriter json;
   json.StartObject();
-  Member(json, "name", description.name);
-  Member(json, "gpus", uint64_t{m.gpus});
-  Member(json, "servers", uint64_t{m.servers});
-  Member(json, "nvswitches", uint64_t{m.nvswitches});
-  Member(json, "nics", uint64_t{m.nics});
-  Member(json, "switches", uint64_t{m.switches});
+  json.Text("name", description.name);
+  json.Number("gpus", m.gpus);
+  json.Number("servers", m.servers);
+  json.Number("nvswitches", m.nvswitches);
+  json.Number("nics", m.nics);
+  json.Number("switches", m.switches);
   WriteTiers(json, m);
   WriteSwitches(json, m);
   WriteLengths(json, m);
   if (description.circuits) WriteCircuits(json, *description.circuits);
-  Member(json, "bisection_bytes_per_s", m.bisection_bps / 8);
-  Member(json, "bisection_method",
-         m.bisection_classes < m.bisection_nodes ? "SYMMETRY_CLASSES" : "ALL_NODES");
-  Member(json, "bisection_nodes", uint64_t{m.bisection_nodes});
-  Member(json, "bisection_classes", uint64_t{m.bisection_classes});
+  json.Number("bisection_bytes_per_s", m.bisection_bps / 8);
+  json.Text("bisection_method",
+            m.bisection_classes < m.bisection_nodes ? "SYMMETRY_CLASSES" : "ALL_NODES");
+  json.Number("bisection_nodes", m.bisection_nodes);
+  json.Number("bisection_classes", m.bisection_classes);
   if (description.flow) {
-    json.Key("flow");
-    json.StartObject();
-    Member(json, "from_servers", description.flow->from);
-    Member(json, "to_servers", description.flow->to);
-    Member(json, "bytes_per_s", description.flow->bps / 8);
+    json.StartObject("flow");
+    json.Text("from_servers", description.flow->from);
+    json.Text("to_servers", description.flow->to);
+    json.Number("bytes_per_s", description.flow->bps / 8);
     json.EndObject();
   }
-  Member(json, "diameter_hops", uint64_t{m.diameter_hops});
-  Member(json, "mean_hops", m.mean_hops);
-  Member(json, "hop_sources", uint64_t{m.hop_sources});
-  Member(json, "shortest_paths_min", m.paths_min);
-  Member(json, "shortest_paths_median", m.paths_median);
-  Member(json, "shortest_paths_max", m.paths_max);
-  Member(json, "shortest_paths_pairs", uint64_t{m.path_pairs});
-  Member(json, "edge_connectivity", uint64_t{m.edge_connectivity});
-  Member(json, "edge_connectivity_pairs", uint64_t{m.connectivity_pairs});
-  Member(json, "routing", RoutingPolicyName(description.routing));
-  Member(json, "deadlock_avoidance", DeadlockAvoidanceName(description.deadlock_avoidance));
+  json.Number("diameter_hops", m.diameter_hops);
+  json.Real("mean_hops", m.mean_hops);
+  json.Number("hop_sources", m.hop_sources);
+  json.Number("shortest_paths_min", m.paths_min);
+  json.Number("shortest_paths_median", m.paths_median);
+  json.Number("shortest_paths_max", m.paths_max);
+  json.Number("shortest_paths_pairs", m.path_pairs);
+  json.Number("edge_connectivity", m.edge_connectivity);
+  json.Number("edge_connectivity_pairs", m.connectivity_pairs);
+  json.Text("routing", RoutingPolicyName(description.routing));
+  json.Text("deadlock_avoidance", DeadlockAvoidanceName(description.deadlock_avoidance));
   WriteCost(json, description);
   WritePreflight(json, description.preflight);
   json.EndObject();
-  return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+  return json.Take();
 }
 
 }  // namespace railyard

@@ -2,9 +2,8 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <rapidjson/prettywriter.h>
-#include <rapidjson/stringbuffer.h>
 
+#include "analysis/json_writer.h"
 #include "analysis/text_table.h"
 #include "simulator/perf/fidelity.h"
 #include "simulator/units/units.h"
@@ -84,70 +83,52 @@ std::string FidelityTable(const FidelityResult& result) {
 }
 
 std::string FidelityJson(const FidelityResult& result) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::PrettyWriter<rapidjson::StringBuffer> json(buffer);
-  json.SetIndent(' ', 2);
-  const auto text = [&](const char* key, const std::string& value) {
-    json.Key(key);
-    json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-  };
-  const auto number = [&](const char* key, uint64_t value) {
-    json.Key(key);
-    json.Uint64(value);
-  };
-  const auto real = [&](const char* key, double value) {
-    json.Key(key);
-    json.Double(value);
-  };
+  JsonWriter json;
   json.StartObject();
-  json.Key("rows");
-  json.StartArray();
+  json.StartArray("rows");
   std::vector<double> errors;
   for (const FidelityRow& row : result.rows) {
     errors.push_back(row.error());
     json.StartObject();
-    text("source_id", row.measured.source_id);
-    text("collective", row.measured.collective);
-    number("nodes", row.measured.nodes);
-    number("gpus_per_node", row.measured.gpus_per_node);
-    number("bytes", row.measured.bytes);
-    real("measured_us", row.measured.time_us);
-    real("simulated_us", row.simulated_us);
-    real("error", row.error());
-    number("packet_hops", row.packet_hops);
-    text("replayed", row.replayed);
+    json.Text("source_id", row.measured.source_id);
+    json.Text("collective", row.measured.collective);
+    json.Number("nodes", row.measured.nodes);
+    json.Number("gpus_per_node", row.measured.gpus_per_node);
+    json.Number("bytes", row.measured.bytes);
+    json.Real("measured_us", row.measured.time_us);
+    json.Real("simulated_us", row.simulated_us);
+    json.Real("error", row.error());
+    json.Number("packet_hops", row.packet_hops);
+    json.Text("replayed", row.replayed);
     json.EndObject();
   }
   json.EndArray();
-  json.Key("not_run");
-  json.StartArray();
+  json.StartArray("not_run");
   for (const MeasuredRow& row : result.not_run) {
     json.StartObject();
-    text("source_id", row.source_id);
-    number("bytes", row.bytes);
+    json.Text("source_id", row.source_id);
+    json.Number("bytes", row.bytes);
     json.EndObject();
   }
   json.EndArray();
-  json.Key("skipped");
-  json.StartArray();
+  json.StartArray("skipped");
   for (const FidelitySkipped& row : result.skipped) {
     json.StartObject();
-    text("source_id", row.measured.source_id);
-    number("bytes", row.measured.bytes);
-    text("reason", row.reason);
+    json.Text("source_id", row.measured.source_id);
+    json.Number("bytes", row.measured.bytes);
+    json.Text("reason", row.reason);
     json.EndObject();
   }
   json.EndArray();
-  json.Key("summary");
-  json.StartObject();
-  number("rows", result.rows.size());
-  json.Key("median_abs_error");
-  errors.empty() ? json.Null() : json.Double(ErrorQuantile(errors, 0.5));
-  json.Key("p90_abs_error");
-  errors.empty() ? json.Null() : json.Double(ErrorQuantile(errors, 0.9));
+  json.StartObject("summary");
+  json.Number("rows", result.rows.size());
+  json.Real("median_abs_error",
+            errors.empty() ? std::nullopt : std::optional(ErrorQuantile(errors, 0.5)));
+  json.Real("p90_abs_error",
+            errors.empty() ? std::nullopt : std::optional(ErrorQuantile(errors, 0.9)));
   json.EndObject();
   json.EndObject();
-  return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+  return json.Take();
 }
 
 }  // namespace railyard

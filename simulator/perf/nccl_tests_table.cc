@@ -2,8 +2,8 @@
 #include "simulator/perf/nccl_tests_table.h"
 
 #include <fmt/format.h>
-#include <rapidjson/prettywriter.h>
-#include <rapidjson/stringbuffer.h>
+
+#include "analysis/json_writer.h"
 
 namespace railyard {
 namespace {
@@ -89,67 +89,46 @@ std::string PerfFooter(const PerfReport& report) {
 }
 
 std::string PerfJson(const PerfReport& report) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::PrettyWriter<rapidjson::StringBuffer> json(buffer);
-  json.SetIndent(' ', 2);
-  const auto text = [&](const char* key, std::string_view value) {
-    json.Key(key);
-    json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-  };
-  const auto number = [&](const char* key, uint64_t value) {
-    json.Key(key);
-    json.Uint64(value);
-  };
-  const auto real = [&](const char* key, double value) {
-    json.Key(key);
-    json.Double(value);
-  };
+  JsonWriter json;
   json.StartObject();
-  number("version", 1);
-  json.Key("simulated");
-  json.Bool(true);
-  json.Key("config");
-  json.StartObject();
-  text("test", PerfCollectiveName(report.collective));
-  text("fabric", report.fabric);
-  number("ranks", report.ranks);
-  number("min_bytes", report.bytes_min);
-  number("max_bytes", report.bytes_max);
-  number("step_factor", report.factor);
+  json.Number("version", 1);
+  json.Flag("simulated", true);
+  json.StartObject("config");
+  json.Text("test", PerfCollectiveName(report.collective));
+  json.Text("fabric", report.fabric);
+  json.Number("ranks", report.ranks);
+  json.Number("min_bytes", report.bytes_min);
+  json.Number("max_bytes", report.bytes_max);
+  json.Number("step_factor", report.factor);
   json.EndObject();
-  json.Key("results");
-  json.StartArray();
+  json.StartArray("results");
   for (const PerfRow& row : report.rows) {
     if (!row.outcome.error.empty()) continue;
     json.StartObject();
-    number("size", row.bytes);
-    number("count", row.bytes / kElementBytes / BlocksOf(report.collective, report.ranks));
-    text("type", "float");
-    text("redop", Reduces(report.collective) ? "sum" : "none");
-    json.Key("root");
-    json.Int(HasRoot(report.collective) ? 0 : -1);
+    json.Number("size", row.bytes);
+    json.Number("count", row.bytes / kElementBytes / BlocksOf(report.collective, report.ranks));
+    json.Text("type", "float");
+    json.Text("redop", Reduces(report.collective) ? "sum" : "none");
+    json.Signed("root", HasRoot(report.collective) ? 0 : -1);
     const Bandwidths is = BandwidthsOf(report, row);
     for (const char* half : {"out_of_place", "in_place"}) {
-      json.Key(half);
-      json.StartObject();
-      real("time", is.time_us);
-      real("alg_bw", is.algbw);
-      real("bus_bw", is.busbw);
-      json.Key("nwrong");
-      json.Null();
+      json.StartObject(half);
+      json.Real("time", is.time_us);
+      json.Real("alg_bw", is.algbw);
+      json.Real("bus_bw", is.busbw);
+      json.Null("nwrong");
       json.EndObject();
     }
-    text("replayed", row.outcome.replayed);
-    number("packet_hops", row.outcome.packet_hops);
+    json.Text("replayed", row.outcome.replayed);
+    json.Number("packet_hops", row.outcome.packet_hops);
     json.EndObject();
   }
   json.EndArray();
-  json.Key("average_bus_bandwidth");
-  json.StartObject();
-  real("bandwidth", AverageBusbw(report));
+  json.StartObject("average_bus_bandwidth");
+  json.Real("bandwidth", AverageBusbw(report));
   json.EndObject();
   json.EndObject();
-  return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+  return json.Take();
 }
 
 }  // namespace railyard

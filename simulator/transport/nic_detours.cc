@@ -14,11 +14,11 @@ constexpr uint32_t kNoFlow = UINT32_MAX;
 
 NicDetours::NicDetours(const FabricGraph& graph, NvlinkTransport& nvlink, RdmaTransport& rdma,
                        uint32_t first_number, TransportListener& listener)
-    : graph_(graph),
+    : PartsListener(listener),
+      graph_(graph),
       nvlink_(nvlink),
       rdma_(rdma),
-      first_number_(first_number),
-      listener_(listener) {}
+      first_number_(first_number) {}
 
 // --- Opening -------------------------------------------------------------------------------------
 
@@ -189,22 +189,6 @@ void NicDetours::OnClearToSend(uint32_t number) {
     ++detour.first_cleared;
     listener_.OnClearToSend(detour.connection);
   }
-}
-
-void NicDetours::OnPacketLost(uint32_t number, LinkId link) {
-  listener_.OnPacketLost(ConnectionOf(number), link);
-}
-
-void NicDetours::OnPacketRepeated(uint32_t number, uint32_t payload_bytes) {
-  listener_.OnPacketRepeated(ConnectionOf(number), payload_bytes);
-}
-
-void NicDetours::OnRetransmission(uint32_t number) {
-  listener_.OnRetransmission(ConnectionOf(number));
-}
-
-void NicDetours::OnLossRecovered(uint32_t number) {
-  listener_.OnLossRecovered(ConnectionOf(number));
 }
 
 void NicDetours::OnConnectionError(uint32_t number, bool at_sender, const std::string& why) {

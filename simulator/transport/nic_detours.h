@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "simulator/transport/nvlink_transport.h"
+#include "simulator/transport/parts_listener.h"
 #include "simulator/transport/rdma_transport.h"
-#include "simulator/transport/transport_listener.h"
 
 namespace railyard {
 
-class NicDetours final : public TransportListener {
+class NicDetours final : public PartsListener {
  public:
   // GPUs by number, of the sender's and the receiver's server, whose NICs are used.
   struct Way {
@@ -65,10 +65,6 @@ class NicDetours final : public TransportListener {
   void OnMessageDelivered(uint32_t number) override;
   void OnSendCompleted(uint32_t number) override;
   void OnClearToSend(uint32_t number) override;
-  void OnPacketLost(uint32_t number, LinkId link) override;
-  void OnPacketRepeated(uint32_t number, uint32_t payload_bytes) override;
-  void OnRetransmission(uint32_t number) override;
-  void OnLossRecovered(uint32_t number) override;
   void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:
@@ -112,7 +108,9 @@ class NicDetours final : public TransportListener {
     return first_number_ + (lane << kLegBits | static_cast<uint32_t>(leg));
   }
   Lane& LaneOf(uint32_t number) { return lanes_[(number - first_number_) >> kLegBits]; }
-  uint32_t ConnectionOf(uint32_t number) { return detours_[LaneOf(number).detour].connection; }
+  uint32_t ConnectionOf(uint32_t number) const override {
+    return detours_[lanes_[(number - first_number_) >> kLegBits].detour].connection;
+  }
   // Messages and their receives take the ways in the same turn.
   Lane& TakeLane(const Detour& detour, uint32_t& next) {
     Lane& lane = lanes_[detour.first_lane + next];
@@ -131,7 +129,6 @@ class NicDetours final : public TransportListener {
   NvlinkTransport& nvlink_;
   RdmaTransport& rdma_;
   uint32_t first_number_;
-  TransportListener& listener_;
   // Both stay in place as others are added.
   std::deque<Lane> lanes_;
   std::deque<Detour> detours_;

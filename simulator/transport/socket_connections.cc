@@ -20,13 +20,13 @@ SocketConnections::SocketConnections(RdmaTransport& tcp, FabricSimulatorImpl& en
                                      uint32_t mtu_payload_bytes, const NetSocketSettings& settings,
                                      uint32_t first_number, std::vector<int64_t>& proxy_free_ps,
                                      TransportListener& listener)
-    : tcp_(tcp),
+    : PartsListener(listener),
+      tcp_(tcp),
       engine_(engine),
       settings_(settings),
       piece_bytes_max_(kPieceBytesMax / mtu_payload_bytes * mtu_payload_bytes),
       first_number_(first_number),
-      proxy_free_ps_(proxy_free_ps),
-      listener_(listener) {
+      proxy_free_ps_(proxy_free_ps) {
   if (settings.enabled) {
     engine.SetHandler(EventClass::kCopy, &SocketConnections::HandleCopy, this);
   }
@@ -245,22 +245,6 @@ uint16_t SocketConnections::DeliveredLabel(uint32_t id) const {
 }
 
 // --- What the transport says ---------------------------------------------------------------------
-
-void SocketConnections::OnPacketLost(uint32_t number, LinkId link) {
-  listener_.OnPacketLost(ConnectionOf(number), link);
-}
-
-void SocketConnections::OnPacketRepeated(uint32_t number, uint32_t payload_bytes) {
-  listener_.OnPacketRepeated(ConnectionOf(number), payload_bytes);
-}
-
-void SocketConnections::OnRetransmission(uint32_t number) {
-  listener_.OnRetransmission(ConnectionOf(number));
-}
-
-void SocketConnections::OnLossRecovered(uint32_t number) {
-  listener_.OnLossRecovered(ConnectionOf(number));
-}
 
 void SocketConnections::OnConnectionError(uint32_t number, bool at_sender, const std::string& why) {
   listener_.OnConnectionError(ConnectionOf(number), at_sender, why);

@@ -22,12 +22,12 @@
 #include <vector>
 
 #include "simulator/transport/net_socket_settings.h"
+#include "simulator/transport/parts_listener.h"
 #include "simulator/transport/rdma_transport.h"
-#include "simulator/transport/transport_listener.h"
 
 namespace railyard {
 
-class SocketConnections final : public TransportListener {
+class SocketConnections final : public PartsListener {
  public:
   // Its streams are called `first_number` and on to the transport. `proxy_free_ps`: by GPU, when
   // its proxy is done with what it has begun. `listener` is told of connections. All references but
@@ -35,8 +35,6 @@ class SocketConnections final : public TransportListener {
   SocketConnections(RdmaTransport& tcp, FabricSimulatorImpl& engine, uint32_t mtu_payload_bytes,
                     const NetSocketSettings& settings, uint32_t first_number,
                     std::vector<int64_t>& proxy_free_ps, TransportListener& listener);
-  SocketConnections(const SocketConnections&) = delete;
-  SocketConnections& operator=(const SocketConnections&) = delete;
 
   // Returns its number here, dense from 0. `entropy` as RdmaTransport's; it also orders events.
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
@@ -60,10 +58,6 @@ class SocketConnections final : public TransportListener {
   void OnMessageDelivered(uint32_t number) override;
   void OnSendCompleted(uint32_t number) override;
   void OnClearToSend(uint32_t /*number*/) override {}
-  void OnPacketLost(uint32_t number, LinkId link) override;
-  void OnPacketRepeated(uint32_t number, uint32_t payload_bytes) override;
-  void OnRetransmission(uint32_t number) override;
-  void OnLossRecovered(uint32_t number) override;
   void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:
@@ -123,7 +117,7 @@ class SocketConnections final : public TransportListener {
   Message& MessageOf(SocketConnection& of, uint64_t number) {
     return of.messages[number - of.first_message];
   }
-  uint32_t ConnectionOf(uint32_t number) const {
+  uint32_t ConnectionOf(uint32_t number) const override {
     return connections_[streams_[number - first_number_].connection].connection;
   }
   void ReportSent(uint32_t socket_connection);
@@ -137,7 +131,6 @@ class SocketConnections final : public TransportListener {
   uint32_t piece_bytes_max_;
   uint32_t first_number_;
   std::vector<int64_t>& proxy_free_ps_;
-  TransportListener& listener_;
   // Both stay in place as others are added.
   std::deque<SocketConnection> connections_;
   std::deque<Stream> streams_;

@@ -18,13 +18,13 @@ StripedConnections::StripedConnections(const FabricGraph& graph, RdmaTransport& 
                                        FabricSimulatorImpl& engine, const NicSettings& nic,
                                        const NetIbSettings& settings, uint32_t first_number,
                                        TransportListener& listener)
-    : graph_(graph),
+    : PartsListener(listener),
+      graph_(graph),
       rdma_(rdma),
       engine_(engine),
       link_aggregation_(nic.link_aggregation),
       settings_(settings),
-      first_number_(first_number),
-      listener_(listener) {}
+      first_number_(first_number) {}
 
 // --- Opening -------------------------------------------------------------------------------------
 
@@ -217,22 +217,6 @@ void StripedConnections::OnClearToSend(uint32_t number) {
     ++stripe.first_grant;
     listener_.OnClearToSend(stripe.connection);
   }
-}
-
-void StripedConnections::OnPacketLost(uint32_t number, LinkId link) {
-  listener_.OnPacketLost(ConnectionOf(number), link);
-}
-
-void StripedConnections::OnPacketRepeated(uint32_t number, uint32_t payload_bytes) {
-  listener_.OnPacketRepeated(ConnectionOf(number), payload_bytes);
-}
-
-void StripedConnections::OnRetransmission(uint32_t number) {
-  listener_.OnRetransmission(ConnectionOf(number));
-}
-
-void StripedConnections::OnLossRecovered(uint32_t number) {
-  listener_.OnLossRecovered(ConnectionOf(number));
 }
 
 // --- What others ask -----------------------------------------------------------------------------

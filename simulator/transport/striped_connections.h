@@ -30,9 +30,9 @@
 #include <ns3/event-id.h>
 
 #include "simulator/transport/net_ib_settings.h"
+#include "simulator/transport/parts_listener.h"
 #include "simulator/transport/port_recovery.h"
 #include "simulator/transport/rdma_transport.h"
-#include "simulator/transport/transport_listener.h"
 
 namespace railyard {
 
@@ -41,15 +41,13 @@ struct PortCounters {
   uint64_t recoveries = 0;  // that put one back
 };
 
-class StripedConnections final : public TransportListener {
+class StripedConnections final : public PartsListener {
  public:
   // Its queue pairs are called `first_number` and on to the transport. `listener` is told of
   // connections. All references but `settings` must outlive this.
   StripedConnections(const FabricGraph& graph, RdmaTransport& rdma, FabricSimulatorImpl& engine,
                      const NicSettings& nic, const NetIbSettings& settings, uint32_t first_number,
                      TransportListener& listener);
-  StripedConnections(const StripedConnections&) = delete;
-  StripedConnections& operator=(const StripedConnections&) = delete;
   ~StripedConnections() override;
 
   // Whether a connection between these GPUs has more than one queue pair.
@@ -75,10 +73,6 @@ class StripedConnections final : public TransportListener {
   void OnMessageDelivered(uint32_t number) override;
   void OnSendCompleted(uint32_t number) override;
   void OnClearToSend(uint32_t number) override;
-  void OnPacketLost(uint32_t number, LinkId link) override;
-  void OnPacketRepeated(uint32_t number, uint32_t payload_bytes) override;
-  void OnRetransmission(uint32_t number) override;
-  void OnLossRecovered(uint32_t number) override;
   void OnUnreliableSend(uint32_t number, bool at_receiver, uint32_t immediate) override;
   void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
 
@@ -150,7 +144,7 @@ class StripedConnections final : public TransportListener {
   };
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  uint32_t ConnectionOf(uint32_t number) const {
+  uint32_t ConnectionOf(uint32_t number) const override {
     return stripes_[uses_[number - first_number_].stripe].connection;
   }
   std::vector<LinkId> PortsOfNic(uint32_t gpu) const;
@@ -187,7 +181,6 @@ class StripedConnections final : public TransportListener {
   bool link_aggregation_;
   NetIbSettings settings_;
   uint32_t first_number_;
-  TransportListener& listener_;
   // Both stay in place as others are added.
   std::deque<Stripe> stripes_;
   std::deque<Use> uses_;  // by number less the first
