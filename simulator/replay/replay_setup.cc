@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a replay knows of its job before it starts: communicators, calls, and which are alike.
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/replay/replay_engine.h"
+#include "simulator/units/mix64.h"
+
+namespace railyard {
+
+void ReplayEngine::BuildCommunicators() {
+  for (uint32_t i = 0; i < job_.communicators.size(); ++i) {
+    communicators_.push_back(BuildCommunicator(i));
+  }
+}
+
+ReplayEngine::Communicator ReplayEngine::BuildCommunicator(uint32_t number) const {
+  const TraceCommunicator& traced = job_.communicators[number];
+  Communicator communicator;
+  communicator.gpus = traced.ranks;
+  communicator.planner = std::make_unique<NcclPlanner>(LayoutOf(graph_, traced), rules_.nccl);
+  return communicator;
+}
+
+void ReplayEngine::BuildExecutor() {
+  LaneObserver& observer = *this;
+  executor_ =
+      std::make_unique<LaneExecutor>(graph_, network_, routing_, rules_.gpu.proxy_post_latency_ps,
+                                     nic_, rules_.net_ib, rules_.net_socket, observer);
+  for (uint32_t i = 0; i < communicators_.size(); ++i) {
+    executor_->AddCommunicator(
+        {communicators_[i].gpus, communicators_[i].planner.get(), job_.PartOf(i)});
+  }
+  if (rules_.keep_paths) executor_->KeepPaths();
+  if (rules_.nccl.nic_policy) executor_->FailOver(*rules_.nccl.nic_policy);
+}
+
+void ReplayEngine::CountCalls() {
+  call_count_.resize(job_.collectives.size());
+  first_number_.resize(job_.rank_count);
+  const auto ranks = job_.operations.RanksOfPrograms();
+  for (uint32_t program = 0; program < ranks.size(); ++program) {
+    if (ranks[program].empty()) continue;
+    const auto& operations = job_.operations.program(program);
+    for (uint32_t index = 0; index < operations.size(); ++index) {
+      if (operations[index].is_compute()) continue;
+      const uint32_t collective = operations[index].collective;
+      call_count_[collective] += static_cast<uint32_t>(ranks[program].size());
+      for (const uint32_t rank : ranks[program]) ++parts_[part_of_rank_[rank]].calls_left;
+    }
+  }
+  uint64_t numbered = 0;
+  for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+    first_number_[rank] = static_cast<uint32_t>(numbered);
+    numbered += job_.operations[rank].size();
+  }
+  SIM_CHECK(numbered < kBegins, "more calls than can be numbered");
+  for (const uint32_t calls : call_count_) operations_left_ += calls;
+}
+
+void ReplayEngine::FindP2pCalls() {
+  p2p_calls_.assign(job_.collectives.size(), {});
+  const auto ranks = job_.operations.RanksOfPrograms();
+  for (uint32_t program = 0; program < ranks.size(); ++program) {
+    const auto& operations = job_.operations.program(program);
+    for (uint32_t index = 0; index < operations.size() && !ranks[program].empty(); ++index) {
+      if (operations[index].is_compute()) continue;
+      const uint32_t collective = operations[index].collective;
+      if (!job_.collectives[collective].is_p2p()) continue;
+      for (const uint32_t rank : ranks[program]) p2p_calls_[collective].emplace_back(rank, index);
+    }
+  }
+}
+
+void ReplayEngine::DrawSkews() {
+  constexpr uint64_t kSkews = 0x736b657773;  // apart from what else the seed draws
+  skew_ps_.clear();
+  for (const JobPart& part : job_.parts) {
+    if (part.rank_skew_max_ps == 0) continue;
+    skew_ps_.resize(job_.rank_count);
+    const uint64_t values = static_cast<uint64_t>(part.rank_skew_max_ps) + 1;
+    for (const uint32_t rank : part.global_ranks) {
+      skew_ps_[rank] = static_cast<int64_t>(Mix64(Mix64(rules_.seed ^ kSkews) ^ rank) % values);
+    }
+  }
+}
+
+// Calls with one number make the same transfers at the same costs, of a rank or of ranks that are
+// alike.
+void ReplayEngine::NumberPlans() {
+  const std::vector<uint32_t> classes = ClassesOfCommunicators();
+  std::map<std::pair<uint32_t, PlanKey>, uint32_t> of_collectives;
+  uint32_t plans = 0;
+  plan_of_collective_.reserve(job_.collectives.size());
+  for (const JobCollective& collective : job_.collectives) {
+    if (collective.is_p2p()) {
+      plan_of_collective_.push_back(kNone);
+      continue;
+    }
+    const auto [it, is_new] =
+        of_collectives.try_emplace({classes[collective.communicator], KeyOf(collective)}, plans);
+    if (is_new) ++plans;
+    plan_of_collective_.push_back(it->second);
+  }
+  // The communicator's class, then for each call its peer and signed bytes.
+  std::map<std::vector<uint64_t>, uint32_t> of_calls;
+  plan_of_p2p_.resize(job_.operations.program_count());
+  for (uint32_t program = 0; program < plan_of_p2p_.size(); ++program) {
+    const std::vector<JobOperation>& operations = job_.operations.program(program);
+    for (uint32_t index = 0; index < operations.size(); ++index) {
+      const JobOperation& operation = operations[index];
+      if (operation.is_compute()) continue;
+      const JobCollective& collective = job_.collectives[operation.collective];
+      if (!collective.is_p2p()) continue;
+      std::vector<uint64_t> calls = {classes[collective.communicator]};
+      for (uint32_t i = 0; i < operation.p2p_count; ++i) {
+        const P2pCall& call = job_.p2p_calls[operation.p2p_first + i];
+        calls.push_back(uint64_t{call.peer} << 1 | (call.is_send ? 1 : 0));
+        calls.push_back(call.bytes);
+      }
+      const auto [it, is_new] = of_calls.try_emplace(std::move(calls), plans);
+      if (is_new) ++plans;
+      plan_of_p2p_[program].resize(operations.size());
+      plan_of_p2p_[program][index] = it->second;
+    }
+  }
+}
+
+uint32_t ReplayEngine::PlanNumberOf(uint32_t rank, uint32_t number) const {
+  const uint32_t index = number - first_number_[rank];
+  const uint32_t plan = plan_of_collective_[job_.operations[rank][index].collective];
+  return plan != kNone ? plan : plan_of_p2p_[job_.operations.program_of_rank(rank)][index];
+}
+
+}  // namespace railyard
