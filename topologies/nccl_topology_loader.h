@@ -21,16 +21,11 @@
 #include <string>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "topologies/fabric_graph.h"
 #include "topologies/server_layout.h"
 
 namespace railyard {
 
 // nullopt after an error; every mistake is a finding at its line.
 std::optional<ServerLayout> LoadNcclTopology(const std::string& path, Diagnostics& diagnostics);
-
-// A server of a fabric in that form, with made-up PCIe addresses. Returns why it cannot be said
-// ("gpu0 has no NIC"); empty if it can.
-std::string ToNcclTopology(const FabricGraph& fabric, uint32_t server, std::string& text);
 
 }  // namespace railyard

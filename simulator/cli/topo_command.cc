@@ -18,7 +18,7 @@
 #include "topologies/circuit_schedule.h"
 #include "topologies/fabric_argument_loader.h"
 #include "topologies/graph_writer.h"
-#include "topologies/nccl_topology_loader.h"
+#include "topologies/nccl_topology_writer.h"
 #include "topologies/network_flow.h"
 #include "topologies/ns3_topology_loader.h"
 #include "topologies/preset.h"

@@ -8,7 +8,7 @@
 #include "tests/topologies/fabric_facts.h"
 #include "tests/topologies/format_test.h"
 #include "topologies/fabric_builder.h"
-#include "topologies/nccl_topology_loader.h"
+#include "topologies/nccl_topology_writer.h"
 #include "topologies/platform.h"
 #include "topologies/preset.h"
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What is wrong at the lines of one file, errors up to as many as anybody reads.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "simulator/diagnostics/diagnostics.h"
+
+namespace railyard {
+
+class LineFindings {
+ public:
+  // Both outlive this.
+  LineFindings(const std::string& path, Diagnostics& diagnostics)
+      : path_(path), diagnostics_(diagnostics) {}
+
+  void Error(int line, std::string what) {
+    if (++errors_ <= kErrorsMax) {
+      diagnostics_.Error({.file = path_, .line = line, .column = 0}, "", std::move(what));
+    }
+  }
+  void Warning(int line, std::string what) {
+    diagnostics_.Warning({.file = path_, .line = line, .column = 0}, "", std::move(what));
+  }
+  bool HasErrors() const { return errors_ > 0; }
+  // Looking on makes no sense.
+  bool IsFull() const { return errors_ >= kErrorsMax; }
+
+ private:
+  static constexpr int kErrorsMax = 100;
+
+  const std::string& path_;
+  Diagnostics& diagnostics_;
+  int errors_ = 0;
+};
+
+}  // namespace railyard
