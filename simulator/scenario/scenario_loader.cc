@@ -77,14 +77,19 @@ void CheckLossTolerance(const ProtoCursor& scenario, const Job& job, bool is_tcp
   }
 }
 
+// Link-level credits are InfiniBand's.
+bool IsInfiniband(const ProtoCursor& scenario) {
+  const auto& message = static_cast<const protos::Scenario&>(scenario.message());
+  return message.network().network_flow_control() == protos::Network::CREDITS;
+}
+
 // What adds up in the network is InfiniBand's switches, along routes that every NIC of a tree takes
 // alike.
 void CheckCollnet(const ProtoCursor& scenario, const NcclSettings& settings,
                   const FabricGraph* fabric, Diagnostics& diagnostics) {
   if (!settings.collnet_enable) return;
-  const auto& message = static_cast<const protos::Scenario&>(scenario.message());
   const ProtoCursor nccl = scenario.Child("nccl");
-  if (message.network().network_flow_control() != protos::Network::CREDITS) {
+  if (!IsInfiniband(scenario)) {
     nccl.Error(diagnostics, "COLLNET_ENABLE",
                "1 needs switches that reduce, which are InfiniBand's (expected "
                "network.network_flow_control: CREDITS beside it, or 0)");
@@ -138,6 +143,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->net_socket = LoadNetSocket(cursor, diagnostics);
   const bool is_tcp = scenario->net_socket.enabled;
   scenario->nic = LoadNic(cursor, is_tcp, diagnostics);
+  scenario->nic.is_infiniband = IsInfiniband(cursor);
   const int errors_before_nccl = diagnostics.error_count();
   NcclBlock nccl =
       LoadNccl(cursor, workload ? workload->job.nccl_version : std::string(), diagnostics);

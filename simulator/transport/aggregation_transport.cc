@@ -18,6 +18,7 @@ AggregationTransport::AggregationTransport(const FabricGraph& graph, FabricNetwo
       network_(network),
       routing_(routing),
       mtu_bytes_(settings.mtu_bytes),
+      header_bytes_(settings.HeaderBytes()),
       window_packets_(
           static_cast<uint32_t>(std::max<uint64_t>(1, settings.window_bytes / settings.mtu_bytes))),
       first_port_(first_port),
@@ -105,7 +106,7 @@ uint32_t AggregationTransport::PortOf(LinkId wire) {
     port = static_cast<uint32_t>(ports_.size());
     ports_.push_back(
         {.wire = wire,
-         .backlog_max_ps = ReadAheadPs(graph_, network_, wire, mtu_bytes_ + kRoceHeaderBytes)});
+         .backlog_max_ps = ReadAheadPs(graph_, network_, wire, mtu_bytes_ + header_bytes_)});
   }
   return port;
 }
@@ -185,7 +186,7 @@ int64_t AggregationTransport::SendPacket(uint32_t id) {
   packet.kind = PacketKind::kAggregateOperand;
   packet.payload_bytes =
       static_cast<uint16_t>(std::min(message.bytes - message.sent * mtu_bytes_, mtu_bytes_));
-  packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + kRoceHeaderBytes);
+  packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + header_bytes_);
   if (++message.sent == message.packets) ++member.sending;
   const int64_t wire_ps = network_.TransmissionPs(ports_[member.port].wire, packet.wire_bytes);
   network_.Inject(index);

@@ -106,6 +106,7 @@ class AggregationTransport {
   FabricNetwork& network_;
   const EcmpRouting& routing_;
   uint32_t mtu_bytes_;
+  uint32_t header_bytes_;
   uint32_t window_packets_;
   uint32_t first_port_;
   TransportListener& listener_;

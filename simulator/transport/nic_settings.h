@@ -13,6 +13,9 @@ namespace railyard {
 // gap 20 (IEEE 802.3), IPv4 20, UDP 8, BTH 12, ICRC 4 (InfiniBand Architecture Specification, annex
 // A17).
 inline constexpr uint32_t kRoceHeaderBytes = 82;
+// The same of a packet in an InfiniBand subnet: LRH 8, BTH 12, ICRC 4, VCRC 2 (InfiniBand
+// Architecture Specification 1.7, chapters 5 and 7; rates are those of data, after coding).
+inline constexpr uint32_t kInfinibandHeaderBytes = 26;
 inline constexpr uint32_t kAethBytes = 4;       // of an ACK or NACK
 inline constexpr uint32_t kRethBytes = 16;      // of the first packet of an RDMA write
 inline constexpr uint32_t kImmediateBytes = 4;  // ImmDt, of an unreliable send
@@ -67,7 +70,13 @@ struct NicSettings {
   // looked at.
   bool is_tcp = false;
 
-  uint32_t HeaderBytes() const { return is_tcp ? kTcpHeaderBytes : kRoceHeaderBytes; }
+  // The links are InfiniBand's, not Ethernet's.
+  bool is_infiniband = false;
+
+  uint32_t HeaderBytes() const {
+    if (is_tcp) return kTcpHeaderBytes;
+    return is_infiniband ? kInfinibandHeaderBytes : kRoceHeaderBytes;
+  }
   int64_t LocalAckTimeoutPs() const { return int64_t{4'096'000} << ib_timeout; }
 };
 

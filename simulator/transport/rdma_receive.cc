@@ -175,7 +175,7 @@ void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, uint32_t cau
   packet.path = queue.ack_first_link;
   packet.hop_count = queue.ack_hop_count;
   packet.kind = kind;
-  packet.wire_bytes = kRoceHeaderBytes + kAethBytes;
+  packet.wire_bytes = static_cast<uint16_t>(header_bytes_ + kAethBytes);
   packet.echo = queue.marked;
   queue.marked = 0;
   if (control_needs_.telemetry) network_.CopyTelemetry(cause, index);
@@ -198,7 +198,7 @@ void RdmaTransport::OnMarked(uint32_t queue_id) {
   packet.path = queue.ack_first_link;
   packet.hop_count = queue.ack_hop_count;
   packet.kind = PacketKind::kCnp;
-  packet.wire_bytes = kRoceHeaderBytes + kCnpBytes;
+  packet.wire_bytes = static_cast<uint16_t>(header_bytes_ + kCnpBytes);
   network_.Inject(index);
 }
 

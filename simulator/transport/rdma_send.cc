@@ -40,7 +40,7 @@ void RdmaTransport::SendUnreliable(uint32_t queue_pair, bool to_receiver, uint32
   packet.path = path.first;
   packet.hop_count = path.hop_count;
   packet.kind = PacketKind::kUnreliableSend;
-  packet.wire_bytes = kRoceHeaderBytes + kImmediateBytes;
+  packet.wire_bytes = static_cast<uint16_t>(header_bytes_ + kImmediateBytes);
   network_.Inject(index);
 }
 

@@ -317,8 +317,7 @@ INSTANTIATE_TEST_SUITE_P(Settings, SettingsEffectTest, ::testing::ValuesIn(Setti
 
 // Variables of NCCL's that are not modelled (tests/scenario/settings_loader_test.cc).
 bool IsRefused(const std::string& path) {
-  static const std::set<std::string> refused = {"nccl.IB_QPS_PER_CONNECTION",
-                                                "nccl.IB_SPLIT_DATA_ON_QPS", "nccl.NTHREADS",
+  static const std::set<std::string> refused = {"nccl.NTHREADS",
                                                 "nccl.SHM_DISABLE"};  // tests/run/pcie_test.cc
   return refused.contains(path);
 }

@@ -55,6 +55,14 @@ TEST(ModelAttributesTest, FieldsBecomeValuesOfAttributes) {
                           "railyard::Switch::EcnEnabled=false"));
 }
 
+TEST(ModelAttributesTest, LinkLevelCreditsAreInfinibands) {
+  const std::string text = std::string(kFabric) + kWorkload;
+  EXPECT_EQ(LoadedScenario(text).scenario->nic.HeaderBytes(), 82u);
+  EXPECT_EQ(LoadedScenario(text + "network { network_flow_control: CREDITS }\n")
+                .scenario->nic.HeaderBytes(),
+            26u);
+}
+
 TEST(ModelAttributesTest, WhatIsOutOfRangeIsRefusedWithTheRange) {
   EXPECT_EQ(FindingsBeside("switch { alpha: 100 }"),
             ":3:10: error: switch.alpha: 100 is out of range (expected 0.0078125 to 8)\n");

@@ -30,7 +30,7 @@ class AggregationTransportTest : public testing::TransportFixture {
   static constexpr int64_t kForwardPs = 500'000;
   static constexpr int64_t kBytePs = 20;
   static constexpr uint32_t kMtu = 4'096;
-  static constexpr int64_t kPacketPs = (4'096 + 82) * kBytePs;
+  static constexpr int64_t kPacketPs = (4'096 + 26) * kBytePs;
 
   void SetUp() override {
     const DeviceId spine = AddSwitch("spine0", kForwardPs);
@@ -53,7 +53,9 @@ class AggregationTransportTest : public testing::TransportFixture {
                            ns3::EnumValue(static_cast<int>(FlowControl::kCredits)));
     network().SetAttribute("Form", ns3::EnumValue(static_cast<int>(form)));
     network().Configure();
-    transport_.emplace(graph_, network(), *routing_, NicSettings{}, kFirstPort, *this);
+    NicSettings nic;
+    nic.is_infiniband = true;
+    transport_.emplace(graph_, network(), *routing_, nic, kFirstPort, *this);
     engine().SetHandler(EventClass::kPort, &AggregationTransportTest::ServePort, this);
     std::vector<uint32_t> gpus(graph_.gpus().size());
     std::iota(gpus.begin(), gpus.end(), 0);

@@ -84,6 +84,18 @@ TEST_F(RdmaTransportTest, WireBytesAreWhatCrossesTheWire) {
   EXPECT_EQ(network().live_packets(), 0u);
 }
 
+// InfiniBand Architecture Specification: LRH 8, BTH 12, RETH 16, AETH 4, ICRC 4, VCRC 2.
+TEST_F(RdmaTransportTest, InInfinibandPacketsHaveItsHeaders) {
+  NicSettings nic;
+  nic.is_infiniband = true;
+  Connect(nic);
+  EXPECT_EQ(rdma_->WireBytes(kMtu), kMtu + 26u + 16u);
+  rdma_->Post(queue_pair_, 100'000);  // 98 packets, an ACK for every fourth and the last
+  engine().Run();
+  EXPECT_EQ(network().CountersOfLink(out_).header_bytes, 98 * 26u + 16u);
+  EXPECT_EQ(network().CountersOfLink(ack_out_).header_bytes, 25 * (26u + 4u));
+}
+
 TEST_F(RdmaTransportTest, MessagesOfOneQueueFollowEachOtherOnTheWire) {
   Connect({});
   rdma_->Post(queue_pair_, 2 * kMtu);
