@@ -55,6 +55,7 @@ void AppendPart(Parts& parts, uint64_t bytes, const Contributors& contributors);
 
 // Both operands' contributions to each byte; or a rank that both have, which must not be. Only one
 // of the two is set. Precondition: as many bytes.
+// NOLINTNEXTLINE(bugprone-exception-escape): to move Parts throws nothing
 struct PartsSum {
   Parts parts;
   int64_t twice = -1;

@@ -18,6 +18,7 @@
 namespace railyard {
 namespace {
 
+// NOLINTNEXTLINE(bugprone-exception-escape): to move Parts throws nothing
 struct Message {
   Step sent;  // what the sender made of it
   Parts parts;

@@ -67,10 +67,16 @@ TEST(CalibrateTest, ARowLeftOutIsJudgedByTheOthers) {
   EXPECT_NEAR(result.errors_left_out[1], 1.0 / 20 - 1, 1e-9);
 }
 
+// Tests run at the same time.
+std::string OwnPath(const std::string& name) {
+  return ::testing::TempDir() + "/" +
+         ::testing::UnitTest::GetInstance()->current_test_info()->name() + "_" + name;
+}
+
 class NcclTestsReaderTest : public ::testing::Test {
  protected:
   std::vector<NcclTestsRow> Read(const std::string& text) {
-    const std::string path = ::testing::TempDir() + "/nccl_tests.txt";
+    const std::string path = OwnPath("nccl_tests.txt");
     std::ofstream(path) << text;
     Diagnostics diagnostics;
     const auto rows = ReadNcclTests(path, diagnostics);
@@ -119,7 +125,7 @@ TEST_F(NcclTestsReaderTest, TimesThatAreNoneAndFilesWithoutRowsAreErrors) {
 class CalibratedPlatformTest : public ::testing::Test {
  protected:
   std::optional<Platform> Load(const std::string& text) {
-    const std::string path = ::testing::TempDir() + "/calibrated.textproto";
+    const std::string path = OwnPath("calibrated.textproto");
     std::ofstream(path) << text;
     Diagnostics diagnostics;
     auto platform = LoadPlatform(path, diagnostics);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/calibration_loader.h"
 
+#include <filesystem>
 #include <fstream>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +17,11 @@ using ::testing::HasSubstr;
 
 // A DGX H100 that is calibrated.
 std::string CalibratedFile(const std::string& scale) {
-  const std::string path = ::testing::TempDir() + "/mine" + scale + ".textproto";
+  // Tests run at the same time.
+  const std::string directory = ::testing::TempDir() + "/calibrated_" +
+                                ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::filesystem::create_directories(directory);
+  const std::string path = directory + "/mine" + scale + ".textproto";
   std::ifstream shipped(RAILYARD_SOURCE_DIR "/topologies/platforms/dgx-h100.textproto");
   std::ofstream(path) << shipped.rdbuf() << "calibration { launch_latency_scale: " << scale
                       << " step_latency_scale: 2 channel_rate_scale: 0.5 source: \"my table\" }\n";
