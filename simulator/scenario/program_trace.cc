@@ -264,7 +264,8 @@ class ProgramLoader {
   // Over all ranks; an exchange is a call for each Send and Recv.
   uint64_t CallsOf(const Entry& entry) const {
     const uint64_t group_ranks = entry.hierarchical_groups_of;
-    if (group_ranks > 0) return 2 * rank_count_ * (group_ranks - 1 + rank_count_ / group_ranks - 1);
+    if (group_ranks > 0)
+      return 2 * uint64_t{rank_count_} * (group_ranks - 1 + rank_count_ / group_ranks - 1);
     return entry.is_all_to_all_v ? 2 * entry.pair_bytes.size() : rank_count_;
   }
 

@@ -38,7 +38,7 @@ bool IsFileName(const std::string& name) {
 
 // The name stands in results and is the default directory's: never more than one path component.
 std::string LoadName(const ProtoCursor& scenario, Diagnostics& diagnostics) {
-  const std::string name =
+  std::string name =
       scenario.Text("name", std::filesystem::path(scenario.file().path).stem().string());
   if (scenario.Has("name") && !IsFileName(name)) {
     scenario.Error(diagnostics, "name",
@@ -102,6 +102,28 @@ void CheckCollnet(const ProtoCursor& scenario, const NcclSettings& settings,
   }
 }
 
+std::optional<LoadedWorkload> LoadWorkloadOrJobs(const ProtoCursor& cursor,
+                                                 const FabricGraph* fabric,
+                                                 const Scenario& scenario,
+                                                 Diagnostics& diagnostics) {
+  if (!cursor.Has("workload")) {
+    if (cursor.Size("jobs") > 0) return LoadJobs(cursor, fabric, scenario.seed, diagnostics);
+    cursor.Missing(diagnostics, "workload", "nccl_log, trace, program or plan in it; or jobs");
+    return std::nullopt;
+  }
+  const auto gpu_count = fabric != nullptr ? static_cast<uint32_t>(fabric->gpus().size()) : 0;
+  auto workload =
+      LoadWorkload(cursor.Child("workload"), gpu_count, gpu_count, scenario.seed, diagnostics);
+  if (workload) workload->job.parts.front().name = scenario.name;
+  if (cursor.Size("jobs") > 0) {
+    cursor.Error(diagnostics, "jobs",
+                 "stands beside workload (expected one of them: a job among jobs has its "
+                 "workload in it)",
+                 0);
+  }
+  return workload;
+}
+
 }  // namespace
 
 std::unique_ptr<Scenario> LoadScenario(const std::string& path,
@@ -123,23 +145,8 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   } else {
     cursor.Missing(diagnostics, "fabric", R"(e.g. fabric { preset: "h100-4x8-rail-optimized" })");
   }
-  std::optional<LoadedWorkload> workload;
-  if (cursor.Has("workload")) {
-    const auto gpu_count = fabric ? static_cast<uint32_t>(fabric->gpus().size()) : 0;
-    workload =
-        LoadWorkload(cursor.Child("workload"), gpu_count, gpu_count, scenario->seed, diagnostics);
-    if (workload) workload->job.parts.front().name = scenario->name;
-    if (cursor.Size("jobs") > 0) {
-      cursor.Error(diagnostics, "jobs",
-                   "stands beside workload (expected one of them: a job among jobs has its "
-                   "workload in it)",
-                   0);
-    }
-  } else if (cursor.Size("jobs") > 0) {
-    workload = LoadJobs(cursor, fabric ? &*fabric : nullptr, scenario->seed, diagnostics);
-  } else {
-    cursor.Missing(diagnostics, "workload", "nccl_log, trace, program or plan in it; or jobs");
-  }
+  std::optional<LoadedWorkload> workload =
+      LoadWorkloadOrJobs(cursor, fabric ? &*fabric : nullptr, *scenario, diagnostics);
   scenario->net_socket = LoadNetSocket(cursor, diagnostics);
   const bool is_tcp = scenario->net_socket.enabled;
   scenario->nic = LoadNic(cursor, is_tcp, diagnostics);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "simulator/diagnostics/text_proto.h"
 #include "workloads/plans/precision.h"
@@ -16,7 +17,7 @@ class PlanReader {
  public:
   // `diagnostics` must outlive this.
   PlanReader(ProtoCursor cursor, Diagnostics& diagnostics)
-      : cursor_(cursor), diagnostics_(diagnostics) {}
+      : cursor_(std::move(cursor)), diagnostics_(diagnostics) {}
 
   const ProtoCursor& cursor() const { return cursor_; }
   Diagnostics& diagnostics() const { return diagnostics_; }

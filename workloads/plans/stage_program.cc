@@ -194,8 +194,8 @@ class StageSynthesis {
   int64_t RoutedPs(const ExpertExchange& exchange) const {
     const uint64_t received = exchange.ReceivedBy(expert_place_);
     if (plan_.compute.given) {
-      const double mean =
-          static_cast<double>(tokens_ / parts_.tensor() * model_.experts->per_token);
+      const uint64_t tokens = tokens_ / parts_.tensor();
+      const auto mean = static_cast<double>(tokens * model_.experts->per_token);
       return std::llround(static_cast<double>(plan_.compute.given->feed_forward_ps) *
                           static_cast<double>(received) / mean);
     }
