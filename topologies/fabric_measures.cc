@@ -135,7 +135,7 @@ void MeasurePaths(const FabricGraph& fabric, FabricMeasures& measures) {
   if (fabric.server_count() < 2) return;
   const EcmpRouting routing(fabric, 0);
   std::vector<uint64_t> counts;
-  for (uint64_t n = 0; n < 4 * kPathPairs && counts.size() < kPathPairs; ++n) {
+  for (uint64_t n = 0; n < uint64_t{4} * kPathPairs && counts.size() < kPathPairs; ++n) {
     const auto [a, b] = DrawnPair(fabric, n);
     if (fabric.device(a).server == fabric.device(b).server) continue;
     counts.push_back(routing.CountShortestPaths(a, b));
