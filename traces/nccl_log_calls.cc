@@ -157,6 +157,8 @@ class LogCollector {
     call.root_or_peer = record.root;
     call.kind = record.kind;
     call.datatype = record.datatype;
+    // A root's block of a Gather or Scatter is elsewhere in the larger buffer.
+    call.in_place = record.same_buffers && record.kind == CollectiveKind::kAllToAll;
     if (!record.prefix) {
       orphans_.push_back({.position = result_.calls.size(),
                           .pointer = record.communicator,

@@ -51,6 +51,7 @@ struct LoggedCall {
   Datatype datatype = Datatype::kFloat32;
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
+  bool in_place = false;  // as TraceOperation's
   bool dropped = false;
 };
 

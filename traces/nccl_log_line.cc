@@ -235,11 +235,14 @@ std::optional<LogPrefix> PrefixOfMessageAt(std::string_view text, size_t floor, 
 // Fills the fields after `opCount`; what is missing or malformed, or empty.
 std::string ParseCallFields(FieldReader& fields, LogCall& call) {
   uint64_t ignored = 0;
+  uint64_t send_buffer = 0;
+  uint64_t receive_buffer = 0;
   int64_t ignored_signed = 0;
   uint32_t datatype = 0;
   if (!fields.Word("opCount") || !fields.Number(call.op_count, 16)) return "opCount";
-  if (!fields.Word("sendbuff") || !fields.Pointer(ignored)) return "sendbuff";
-  if (!fields.Word("recvbuff") || !fields.Pointer(ignored)) return "recvbuff";
+  if (!fields.Word("sendbuff") || !fields.Pointer(send_buffer)) return "sendbuff";
+  if (!fields.Word("recvbuff") || !fields.Pointer(receive_buffer)) return "recvbuff";
+  call.same_buffers = send_buffer == receive_buffer;
   if (fields.Word("acc") && !fields.Pointer(ignored)) return "acc";  // RCCL
   if (!fields.Word("count") || !fields.Number(call.count)) return "count";
   if (fields.Word("size") && !fields.Number(ignored)) return "size";  // NCCL up to 2.3.5

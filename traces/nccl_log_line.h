@@ -52,6 +52,7 @@ struct LogCall {
   uint64_t communicator = 0;
   uint32_t rank_count = 0;
   uint64_t stream = 0;
+  bool same_buffers = false;            // what is sent is where what is received goes
   std::optional<uint32_t> global_rank;  // RCCL only
 };
 

@@ -38,6 +38,7 @@ void LogTraceBuilder::AddCalls(const std::vector<uint32_t>& group_of) {
         streams_of_rank.try_emplace(call.stream, static_cast<uint32_t>(streams_of_rank.size()))
             .first->second;
     operation.group = group_of[i];
+    operation.in_place = call.in_place;
     operation.algorithm = call.algorithm;
     operation.protocol = call.protocol;
     operation.source_file = call.file;

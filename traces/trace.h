@@ -26,6 +26,12 @@ enum class CollectiveKind : uint8_t {
   kRecv,
   kCompute,  // no communication: the stream is busy for compute_before_ps
 };
+// Whether a rank may have something for itself, which it copies (ncclAlltoAll, ncclGather,
+// ncclScatter).
+inline bool CopiesWithinRank(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
+         kind == CollectiveKind::kScatter;
+}
 std::string_view CollectiveKindName(CollectiveKind kind);  // "AllReduce", as NCCL prints it
 
 enum class Datatype : uint8_t {
@@ -96,8 +102,11 @@ struct TraceOperation {
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
   bool begins_iteration = false;  // the rank's first of an iteration of the job but the first
-  uint32_t source_file = 0;       // index into Trace::source_files
-  uint32_t source_line = 0;       // 0: reconstructed or synthesized
+  // AllToAll, Gather and Scatter: what the rank would send itself is where it belongs, else it is
+  // copied there.
+  bool in_place = false;
+  uint32_t source_file = 0;  // index into Trace::source_files
+  uint32_t source_line = 0;  // 0: reconstructed or synthesized
 
   bool operator==(const TraceOperation&) const = default;
 };

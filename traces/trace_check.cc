@@ -200,6 +200,11 @@ class TraceChecker {
       Error(Field(rank, i, "all_to_all"),
             "is set without a group (the calls of an AllToAllv are Sends and Recvs of one group)");
     }
+    if (operation.in_place && !CopiesWithinRank(operation.kind)) {
+      Error(Field(rank, i, "in_place"),
+            fmt::format("is set for {} (only AllToAll, Gather and Scatter copy within a rank)",
+                        CollectiveKindName(operation.kind)));
+    }
     if (operation.loss_tolerance_ppm > kLossTolerancePpmMax) {
       Error(Field(rank, i, "loss_tolerance_ppm"),
             fmt::format("{} is out of range (expected 0 to {})", operation.loss_tolerance_ppm,

@@ -153,6 +153,7 @@ class JobBuilder {
       operation.after = after;
       operation.loss_tolerance_ppm = call.loss_tolerance_ppm;
       operation.compute_before_ps = call.compute_before_ps;
+      operation.in_place = call.in_place;
       if (job_.collectives[operation.collective].is_p2p()) {
         const size_t size = trace_.communicators[call.communicator].ranks.size();
         expander_.Expand(call, rank, static_cast<uint32_t>(size), operation);

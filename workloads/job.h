@@ -64,6 +64,7 @@ struct JobOperation {
   int64_t compute_before_ps = 0;
   uint32_t p2p_first = 0;  // into Job::p2p_calls
   uint32_t p2p_count = 0;
+  bool in_place = false;  // as TraceOperation's: its calls of the rank to itself are none
 
   bool is_compute() const { return collective == kNone; }
 };

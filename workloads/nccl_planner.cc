@@ -525,9 +525,10 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanExplicit(
 }
 
 std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(uint32_t rank, const P2pCall* calls,
-                                                               uint32_t call_count) const {
+                                                               uint32_t call_count,
+                                                               bool in_place) const {
   return std::make_shared<P2pSchedule>(layout_, settings_, channels_, p2p_order_, rank, calls,
-                                       call_count);
+                                       call_count, in_place);
 }
 
 // Send/Recv, ncclTopoGetNetDev (src/graph/search.cc): by the GPU of the sender's server that has

@@ -57,10 +57,11 @@ class NcclPlanner {
   // steps.
   std::shared_ptr<const CollectiveSchedule> Plan(const JobCollective& collective,
                                                  const ReplayChoice& choice) const;
-  // One rank's grouped sends and receives; only that rank's lanes are defined. Sends to itself are
-  // local copies: no steps.
+  // One rank's grouped sends and receives; only that rank's lanes are defined. What it
+  // sends itself it copies, or leaves where it is.
   std::shared_ptr<const CollectiveSchedule> PlanP2p(uint32_t rank, const P2pCall* calls,
-                                                    uint32_t call_count) const;
+                                                    uint32_t call_count,
+                                                    bool in_place = false) const;
   // By what two ranks of a node talk.
   LocalTransport TransportBetween(uint32_t from, uint32_t to) const {
     return LocalTransportOf(layout_, settings_, from, to);

@@ -44,7 +44,7 @@ class NvlsSchedule final : public CollectiveSchedule {
   uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
   // The parts of a CTA are sized for their work (src/device/all_reduce.h, nThreadsScatter, …): each
   // keeps pace with the whole.
-  uint32_t WarpShareOf(const LaneId& /*lane*/) const override { return 1; }
+  WarpShare WarpShareOf(const LaneId& /*lane*/) const override { return {}; }
   uint32_t StepsAtOnce(const LaneId& lane) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
   uint64_t StepCount(const LaneId& lane) const override;

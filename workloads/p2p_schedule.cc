@@ -10,6 +10,7 @@ namespace {
 constexpr uint32_t kSteps = 8;          // NCCL_STEPS: slots of a connection
 constexpr uint32_t kWorksPerBatch = 8;  // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
 constexpr uint64_t kPartGrainBytes = 4096;
+constexpr uint64_t kCopyBytesMax = 1u << 30;  // of a step; NCCL copies a part as a whole
 
 uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
@@ -21,12 +22,13 @@ struct Turn {
 };
 
 std::vector<Turn> TurnsOf(const P2pOrder& order, uint32_t rank, const P2pCall* calls,
-                          uint32_t call_count) {
+                          uint32_t call_count, bool in_place) {
   std::vector<Turn> turns;
   turns.reserve(call_count);
   std::vector<uint32_t> passes(2 * size_t{order.round_count()});
   for (uint32_t i = 0; i < call_count; ++i) {
     const P2pCall& call = calls[i];
+    if (in_place && call.peer == rank) continue;
     const uint32_t round =
         call.is_send ? order.RoundOf(rank, call.peer) : order.RoundOf(call.peer, rank);
     turns.push_back({passes[2 * call.peer + (call.is_send ? 1 : 0)]++, round, &call});
@@ -106,11 +108,12 @@ class BatchCursor {
 
 P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& settings,
                          const CommunicatorChannels& channels, const P2pOrder& order, uint32_t rank,
-                         const P2pCall* calls, uint32_t call_count)
+                         const P2pCall* calls, uint32_t call_count, bool in_place)
     : rank_(rank), rank_count_(static_cast<uint32_t>(layout.ranks.size())) {
   struct PlacedLane {
     uint32_t channel = 0;
     uint32_t batch = 0;
+    size_t work = 0;
     bool network = false;
     Lane lane;
   };
@@ -119,7 +122,7 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
   std::vector<PlacedLane> placed;
   std::vector<BatchCursor> cursors(channel_count);
 
-  const std::vector<Turn> turns = TurnsOf(order, rank, calls, call_count);
+  const std::vector<Turn> turns = TurnsOf(order, rank, calls, call_count, in_place);
   for (size_t i = 0; i < turns.size() && channel_count != 0;) {
     // The one or two turns of this work.
     size_t end = i + 1;
@@ -137,7 +140,8 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
       for (size_t t = i; t < end; ++t) {
         const P2pCall& call = *turns[t].call;
         const uint32_t parts = rule.PartCount(call.bytes);
-        if (call.peer == rank || part >= parts) continue;
+        const bool is_copy = call.peer == rank;
+        if (part >= parts || (is_copy && !call.is_send)) continue;
         const uint64_t part_bytes =
             DivideUp(DivideUp(call.bytes, parts), kPartGrainBytes) * kPartGrainBytes;
         const uint64_t begin = std::min(call.bytes, part * part_bytes);
@@ -146,11 +150,12 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
         // still sent.
         if (bytes == 0 && call.bytes != 0) continue;
         const bool network = layout.ranks[rank].node != layout.ranks[call.peer].node;
-        placed.push_back(
-            {channel,
-             batch,
-             network,
-             {call.peer, call.is_send, begin, bytes, rule.ChunkBytes(call.bytes, network)}});
+        placed.push_back({channel,
+                          batch,
+                          i,
+                          network,
+                          {call.peer, call.is_send, begin, bytes,
+                           is_copy ? kCopyBytesMax : rule.ChunkBytes(call.bytes, network)}});
       }
     }
     i = end;
@@ -169,7 +174,10 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
     if (i == 0 || at.channel != placed[i - 1].channel || at.batch != placed[i - 1].batch) {
       ++channel_batches_[at.channel + 1];
       batch_lanes_.push_back(static_cast<uint32_t>(i));
+      batch_works_.push_back(1);
       subs = {};
+    } else if (at.work != placed[i - 1].work) {
+      ++batch_works_.back();
     }
     if (at.network) subs_max = std::max(subs_max, ++subs[at.lane.is_send ? 1 : 0]);
     lanes_.push_back(at.lane);
@@ -196,8 +204,13 @@ uint32_t P2pSchedule::LaneCount(uint32_t rank, uint32_t channel, uint32_t batch)
 LanePeers P2pSchedule::PeersOf(const LaneId& lane) const {
   const Lane& at = LaneAt(lane);
   LanePeers peers;
+  if (at.peer == rank_) return peers;
   (at.is_send ? peers.send_to : peers.recv_from).push_back({at.peer, ConnectionUse::kPointToPoint});
   return peers;
+}
+
+WarpShare P2pSchedule::WarpShareOf(const LaneId& lane) const {
+  return {.parts = LaneAt(lane).peer == rank_ ? 2u : 1u, .of = batch_works_[BatchOf(lane)]};
 }
 
 uint64_t P2pSchedule::StepCount(const LaneId& lane) const {
@@ -211,7 +224,10 @@ Step P2pSchedule::StepAt(const LaneId& lane, uint64_t step) const {
   Step result;
   result.offset_bytes = at.offset_bytes + within_bytes;
   result.bytes = std::min(at.chunk_bytes, at.bytes - within_bytes);
-  if (at.is_send) {
+  if (at.peer == rank_) {
+    result.load_local = true;
+    result.store = true;
+  } else if (at.is_send) {
     result.send_to = static_cast<int32_t>(at.peer);
     result.load_local = true;
   } else {

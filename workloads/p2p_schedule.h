@@ -16,10 +16,11 @@ namespace railyard {
 class P2pSchedule final : public CollectiveSchedule {
  public:
   // Calls to one peer in one direction are served in their order, each in a pass of its own over
-  // the rounds. Calls to the rank itself take a place in their batch and do nothing.
+  // the rounds. What the rank sends to itself is a work of its batch, which copies; in place,
+  // nothing (scheduleP2pTasksToPlan).
   P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& settings,
               const CommunicatorChannels& channels, const P2pOrder& order, uint32_t rank,
-              const P2pCall* calls, uint32_t call_count);
+              const P2pCall* calls, uint32_t call_count, bool in_place);
 
   uint32_t rank_count() const override { return rank_count_; }
   uint32_t channel_count() const override {
@@ -30,6 +31,9 @@ class P2pSchedule final : public CollectiveSchedule {
   uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
   uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
+  // The works of a batch share the CTA's warps; half of a work's send and half receive, or all copy
+  // (RunWorkBatch, src/device/sendrecv.h).
+  WarpShare WarpShareOf(const LaneId& lane) const override;
   uint64_t StepCount(const LaneId& lane) const override;
   Step StepAt(const LaneId& lane, uint64_t step) const override;
   uint64_t AlikeFrom(const LaneId& lane, uint64_t step) const override;
@@ -37,14 +41,15 @@ class P2pSchedule final : public CollectiveSchedule {
  private:
   // A part of one message.
   struct Lane {
-    uint32_t peer = 0;
+    uint32_t peer = 0;  // the rank itself: a copy
     bool is_send = false;
     uint64_t offset_bytes = 0;  // of the part within the message
     uint64_t bytes = 0;
     uint64_t chunk_bytes = 0;
   };
+  uint32_t BatchOf(const LaneId& lane) const { return channel_batches_[lane.channel] + lane.batch; }
   const Lane& LaneAt(const LaneId& lane) const {
-    return lanes_[batch_lanes_[channel_batches_[lane.channel] + lane.batch] + lane.lane];
+    return lanes_[batch_lanes_[BatchOf(lane)] + lane.lane];
   }
 
   uint32_t rank_;
@@ -52,6 +57,7 @@ class P2pSchedule final : public CollectiveSchedule {
   MessageRule message_rule_;
   std::vector<uint32_t> channel_batches_;  // by channel, and the end: first of batch_lanes_
   std::vector<uint32_t> batch_lanes_;      // by batch, and the end: first of lanes_
+  std::vector<uint8_t> batch_works_;       // by batch: how many
   std::vector<Lane> lanes_;
 };
 

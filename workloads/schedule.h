@@ -63,6 +63,12 @@ struct LanePeer {
   ConnectionUse use = ConnectionUse::kRing;
 };
 
+// `parts` of `of`.
+struct WarpShare {
+  uint32_t parts = 1;
+  uint32_t of = 1;
+};
+
 // Those of all steps of a lane. Where there are several in a direction, a step names kAllPeers or
 // one of them.
 struct LanePeers {
@@ -108,11 +114,10 @@ class CollectiveSchedule {
   virtual uint32_t BatchCount(uint32_t rank, uint32_t channel) const = 0;  // 0: channel idle here
   virtual uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const = 0;
   virtual LanePeers PeersOf(const LaneId& lane) const = 0;
-  // The lane has one in so many of the CTA's warps that move data its way. Half of a CTA's move
-  // data each way, shared by the lanes of the batch.
-  virtual uint32_t WarpShareOf(const LaneId& lane) const {
+  // Which part of the half of a CTA's warps that move data one way is the lane's.
+  virtual WarpShare WarpShareOf(const LaneId& lane) const {
     const uint32_t lanes = LaneCount(lane.rank, lane.channel, lane.batch);
-    return lanes < 4 ? 1 : lanes / 2;
+    return {.of = lanes < 4 ? 1 : lanes / 2};
   }
   // Consecutive steps that share what the CTA spends between two slices.
   virtual uint32_t StepsAtOnce(const LaneId& /*lane*/) const { return 1; }

@@ -19,6 +19,7 @@ struct ScheduleSubject {
   // used for SENDRECV (kSend), whose messages need only agree with one another.
   uint64_t block_bytes = 0;
   uint32_t root = 0;
+  bool in_place = false;  // AlltoAll, Gather, Scatter: no rank copies what is its own
 };
 
 // Where something is wrong: a step, or what a rank ends with.

@@ -19,7 +19,8 @@ ScheduleResult::ScheduleResult(const ScheduleSubject& subject, uint32_t rank_cou
 }
 
 void ScheduleResult::Store(uint32_t rank, int32_t received_from, uint64_t begin, uint64_t bytes) {
-  const uint32_t peer = is_point_to_point_ ? static_cast<uint32_t>(received_from) : 0;
+  uint32_t peer = 0;
+  if (is_point_to_point_) peer = received_from < 0 ? rank : static_cast<uint32_t>(received_from);
   const uint64_t end = begin + bytes;
   auto& ranges = stored_[rank];
   // Rings walk downwards through the vector: most ranges continue the last one.
@@ -101,7 +102,7 @@ std::string ScheduleResult::Check(uint32_t rank) {
 }
 
 bool ScheduleResult::ReceivesFrom(uint32_t rank, uint32_t peer) const {
-  if (rank == peer) return false;
+  if (rank == peer && subject_.in_place) return false;
   if (subject_.kind == CollectiveKind::kGather) return rank == subject_.root;
   if (subject_.kind == CollectiveKind::kScatter) return peer == subject_.root;
   return true;

@@ -63,11 +63,15 @@ class PerfCommand : public Command {
           fmt::format("schedule: \"{}\" ", std::filesystem::absolute(schedule_).string());
     }
     const bool shows_table = json_ != "-";
+    const size_t halves = CopiesWithinRank(report.collective) ? 2 : 1;
     std::vector<PerfPoint> points;
     for (uint64_t bytes = report.bytes_min; bytes <= report.bytes_max; bytes *= report.factor) {
-      points.push_back(base);
-      points.back().bytes = bytes;
-      report.rows.push_back({.bytes = bytes, .outcome = {}});
+      for (size_t half = 0; half < halves; ++half) {
+        points.push_back(base);
+        points.back().bytes = bytes;
+        points.back().in_place = half == 1;
+      }
+      report.rows.push_back({.bytes = bytes, .out_of_place = {}, .in_place = {}});
       if (bytes > report.bytes_max / report.factor) break;
     }
     std::string findings;
@@ -77,16 +81,18 @@ class PerfCommand : public Command {
     }
     if (shows_table) fmt::print("{}", PerfHeader(report));
     // Lines appear in order, each as soon as those before it have.
-    std::vector<bool> done(points.size());
+    std::vector<size_t> done(report.rows.size());
     size_t shown = 0;
     bool all_ran = true;
     RunPoints(points, [&](size_t index, const PerfOutcome& outcome) {
-      report.rows[index].outcome = outcome;
-      done[index] = true;
-      for (; shown < done.size() && done[shown]; ++shown) {
+      PerfRow& ended = report.rows[index / halves];
+      if (index % halves == 0) ended.out_of_place = outcome;
+      if (index % halves == halves - 1) ended.in_place = outcome;
+      ++done[index / halves];
+      for (; shown < done.size() && done[shown] == halves; ++shown) {
         const PerfRow& row = report.rows[shown];
-        if (!row.outcome.error.empty()) {
-          fmt::print(stderr, "{} B: {}\n", row.bytes, row.outcome.error);
+        if (!row.ran()) {
+          fmt::print(stderr, "{} B: {}\n", row.bytes, row.error());
           all_ran = false;
         } else if (shows_table) {
           fmt::print("{}", PerfLine(report, row));

@@ -150,6 +150,7 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   if (ParseNcclVersion(row.nccl_version)) nccl += fmt::format(" version: \"{}\"", row.nccl_version);
   result.point = {.collective = *collective,
                   .bytes = row.bytes,
+                  .in_place = CopiesWithinRank(*collective) && Contains(row.notes, "in-place"),
                   .scenario = ScenarioOf(fabric) + (nccl.empty() ? "" : "nccl {" + nccl + " }\n"),
                   .workload = hint.workload};
   const bool launch_is_open = Contains(row.notes, "torch.distributed");
@@ -179,10 +180,10 @@ FidelityResult RunFidelity(const std::vector<MeasuredRow>& rows, uint64_t bytes_
       result.not_run.push_back(row);
     } else {
       const PerfPoint& point = mapped.point;
-      const auto [at, is_new] =
-          known.try_emplace(fmt::format("{} {}\n{}\n{}", PerfCollectiveName(point.collective),
-                                        point.bytes, point.scenario, point.workload),
-                            points.size());
+      const auto [at, is_new] = known.try_emplace(
+          fmt::format("{} {} {}\n{}\n{}", PerfCollectiveName(point.collective), point.bytes,
+                      point.in_place, point.scenario, point.workload),
+          points.size());
       if (is_new) points.push_back(point);
       uses.push_back({&row, at->second, mapped.harness_ps});
     }

@@ -15,10 +15,10 @@ struct Bandwidths {
   double algbw = 0;  // GB/s
   double busbw = 0;
 };
-Bandwidths BandwidthsOf(const PerfReport& report, const PerfRow& row) {
+Bandwidths BandwidthsOf(const PerfReport& report, uint64_t bytes, const PerfOutcome& outcome) {
   Bandwidths result;
-  result.time_us = static_cast<double>(row.outcome.time_ps) * 1e-6;
-  result.algbw = static_cast<double>(row.bytes) / result.time_us * 1e-3;
+  result.time_us = static_cast<double>(outcome.time_ps) * 1e-6;
+  result.algbw = static_cast<double>(bytes) / result.time_us * 1e-3;
   result.busbw = result.algbw * BusbwFactorOf(report.collective, report.ranks);
   return result;
 }
@@ -43,9 +43,11 @@ double AverageBusbw(const PerfReport& report) {
   double sum = 0;
   size_t count = 0;
   for (const PerfRow& row : report.rows) {
-    if (!row.outcome.error.empty()) continue;
-    sum += BandwidthsOf(report, row).busbw;
-    ++count;
+    if (!row.ran()) continue;
+    for (const PerfOutcome* half : {&row.out_of_place, &row.in_place}) {
+      sum += BandwidthsOf(report, row.bytes, *half).busbw;
+      ++count;
+    }
   }
   return count == 0 ? 0 : sum / static_cast<double>(count);
 }
@@ -70,17 +72,16 @@ std::string PerfHeader(const PerfReport& report) {
 }
 
 std::string PerfLine(const PerfReport& report, const PerfRow& row) {
-  if (!row.outcome.error.empty()) {
-    return fmt::format("# {} B: {}\n", row.bytes, row.outcome.error);
-  }
-  const Bandwidths is = BandwidthsOf(report, row);
-  const std::string half =
-      fmt::format("{}  {:6.2f}  {:6.2f} {:>6}", Time(is.time_us), is.algbw, is.busbw, "N/A");
-  // The network carries the same either way.
+  if (!row.ran()) return fmt::format("# {} B: {}\n", row.bytes, row.error());
+  const auto half = [&](const PerfOutcome& outcome) {
+    const Bandwidths is = BandwidthsOf(report, row.bytes, outcome);
+    return fmt::format("{}  {:6.2f}  {:6.2f} {:>6}", Time(is.time_us), is.algbw, is.busbw, "N/A");
+  };
   return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {}  {}\n", row.bytes,
                      row.bytes / kElementBytes / BlocksOf(report.collective, report.ranks), "float",
                      Reduces(report.collective) ? "sum" : "none",
-                     HasRoot(report.collective) ? "0" : "-1", half, half);
+                     HasRoot(report.collective) ? "0" : "-1", half(row.out_of_place),
+                     half(row.in_place));
 }
 
 std::string PerfFooter(const PerfReport& report) {
@@ -103,24 +104,25 @@ std::string PerfJson(const PerfReport& report) {
   json.EndObject();
   json.StartArray("results");
   for (const PerfRow& row : report.rows) {
-    if (!row.outcome.error.empty()) continue;
+    if (!row.ran()) continue;
     json.StartObject();
     json.Number("size", row.bytes);
     json.Number("count", row.bytes / kElementBytes / BlocksOf(report.collective, report.ranks));
     json.Text("type", "float");
     json.Text("redop", Reduces(report.collective) ? "sum" : "none");
     json.Signed("root", HasRoot(report.collective) ? 0 : -1);
-    const Bandwidths is = BandwidthsOf(report, row);
-    for (const char* half : {"out_of_place", "in_place"}) {
-      json.StartObject(half);
+    for (const bool in_place : {false, true}) {
+      const Bandwidths is =
+          BandwidthsOf(report, row.bytes, in_place ? row.in_place : row.out_of_place);
+      json.StartObject(in_place ? "in_place" : "out_of_place");
       json.Real("time", is.time_us);
       json.Real("alg_bw", is.algbw);
       json.Real("bus_bw", is.busbw);
       json.Null("nwrong");
       json.EndObject();
     }
-    json.Text("replayed", row.outcome.replayed);
-    json.Number("packet_hops", row.outcome.packet_hops);
+    json.Text("replayed", row.out_of_place.replayed);
+    json.Number("packet_hops", row.out_of_place.packet_hops);
     json.EndObject();
   }
   json.EndArray();

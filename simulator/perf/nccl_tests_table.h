@@ -12,7 +12,13 @@ namespace railyard {
 
 struct PerfRow {
   uint64_t bytes = 0;
-  PerfOutcome outcome;
+  PerfOutcome out_of_place;
+  PerfOutcome in_place;  // the same where !CopiesWithinRank
+
+  bool ran() const { return out_of_place.error.empty() && in_place.error.empty(); }
+  const std::string& error() const {
+    return out_of_place.error.empty() ? in_place.error : out_of_place.error;
+  }
 };
 
 struct PerfReport {

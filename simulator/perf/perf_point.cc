@@ -49,8 +49,9 @@ const CollectiveRow& RowOf(PerfCollective collective) {
 
 std::string ScenarioText(const PerfPoint& point) {
   return fmt::format(
-      "{}\nworkload {{ program {{ collectives {{ kind: {} bytes: \"{}B\" }} }} {} }}\n",
-      point.scenario, RowOf(point.collective).program_kind, point.bytes, point.workload);
+      "{}\nworkload {{ program {{ collectives {{ kind: {} bytes: \"{}B\"{} }} }} {} }}\n",
+      point.scenario, RowOf(point.collective).program_kind, point.bytes,
+      point.in_place ? " in_place: true" : "", point.workload);
 }
 
 // Findings without the place in a file that no user wrote.
@@ -178,6 +179,11 @@ std::optional<PerfCollective> FindPerfCollective(std::string_view name) {
 
 uint32_t BlocksOf(PerfCollective collective, uint32_t ranks) {
   return RowOf(collective).has_blocks ? ranks : 1;
+}
+
+bool CopiesWithinRank(PerfCollective collective) {
+  return collective == PerfCollective::kAllToAll || collective == PerfCollective::kGather ||
+         collective == PerfCollective::kScatter;
 }
 
 double BusbwFactorOf(PerfCollective collective, uint32_t ranks) {

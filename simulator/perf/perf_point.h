@@ -37,9 +37,13 @@ double BusbwFactorOf(PerfCollective collective, uint32_t ranks);
 // How many ranks share the size evenly: n where it is the total of a block for each; else 1.
 uint32_t BlocksOf(PerfCollective collective, uint32_t ranks);
 
+// Whether in place differs from out of place: what a rank has for itself is copied or not.
+bool CopiesWithinRank(PerfCollective collective);
+
 struct PerfPoint {
   PerfCollective collective = PerfCollective::kAllReduce;
   uint64_t bytes = 0;
+  bool in_place = false;  // only where CopiesWithinRank
   // Blocks of a scenario in text form, all but the workload's program: `fabric`, `nccl`, `nic`, ….
   std::string scenario;
   std::string workload;  // beside the program: "algorithm: RING"

@@ -103,8 +103,9 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
       if (operation.is_compute()) continue;
       if (operation.collective != 0) continue;
       const uint32_t rank = job.CommunicatorRank(collective.communicator, global_rank);
-      planned.schedules[rank] =
-          planner.PlanP2p(rank, job.p2p_calls.data() + operation.p2p_first, operation.p2p_count);
+      planned.in_place = operation.in_place;
+      planned.schedules[rank] = planner.PlanP2p(rank, job.p2p_calls.data() + operation.p2p_first,
+                                                operation.p2p_count, operation.in_place);
     }
   }
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
@@ -136,7 +137,8 @@ std::string CheckPlanned(const PlannedCollective& planned) {
   return CheckSchedule(
       {.kind = collective.kind,
        .block_bytes = collective.count * DatatypeBytes(collective.datatype),
-       .root = collective.root},
+       .root = collective.root,
+       .in_place = planned.in_place},
       static_cast<uint32_t>(planned.schedules.size()),
       [&](uint32_t rank) -> const CollectiveSchedule& { return *planned.schedules[rank]; });
 }

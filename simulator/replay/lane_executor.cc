@@ -286,12 +286,12 @@ int64_t LaneExecutor::SendablePs(const Lane& lane, uint32_t connection) {
 
 int64_t LaneExecutor::SlicePs(const Lane& lane) {
   if (lane.slice_bytes == 0) return 0;
-  const uint64_t key =
-      uint64_t{lane.costs} << 40 | uint64_t{lane.warp_share} << 32 | lane.slice_bytes;
+  const uint64_t key = uint64_t{lane.costs} << 48 | uint64_t{lane.warp_parts} << 40 |
+                       uint64_t{lane.warps_of} << 32 | lane.slice_bytes;
   if (key != last_slice_key_) {
     const StepCosts& costs = costs_[lane.costs].costs;
     last_slice_key_ = key;
-    uint64_t bytes = uint64_t{lane.slice_bytes} * lane.warp_share;
+    uint64_t bytes = uint64_t{lane.slice_bytes} * lane.warps_of / lane.warp_parts;
     if (costs.iteration_bytes != 0 && bytes > costs.iteration_bytes) {
       bytes = (bytes + costs.iteration_bytes - 1) / costs.iteration_bytes * costs.iteration_bytes;
     }

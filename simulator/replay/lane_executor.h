@@ -248,7 +248,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     uint8_t slices_per_chunk = 0;
     uint8_t in_flight_messages = 0;
     uint8_t costs = 0;
-    uint8_t warp_share = 1;  // one in so many of the CTA's warps that move data its way
+    uint8_t warp_parts = 1;  // WarpShare's
+    uint8_t warps_of = 1;
     uint8_t steps_at_once = 1;
     bool receives = false;  // in the step at hand
     bool sends = false;

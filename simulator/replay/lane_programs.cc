@@ -84,8 +84,9 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
   lane.slices_per_chunk = static_cast<uint8_t>(rule.slices_per_chunk);
   lane.in_flight_messages = static_cast<uint8_t>(rule.in_flight_messages);
   lane.costs = program.costs;
-  lane.warp_share = static_cast<uint8_t>(
-      std::min<uint32_t>(program.schedule->WarpShareOf(lane_program.id), UINT8_MAX));
+  const WarpShare warps = program.schedule->WarpShareOf(lane_program.id);
+  lane.warp_parts = static_cast<uint8_t>(std::min<uint32_t>(warps.parts, UINT8_MAX));
+  lane.warps_of = static_cast<uint8_t>(std::min<uint32_t>(warps.of, UINT8_MAX));
   lane.steps_at_once = static_cast<uint8_t>(
       std::min<uint32_t>(program.schedule->StepsAtOnce(lane_program.id), UINT8_MAX));
   lane.free_ps -= OverheadPs(lane);  // there is no slice before the first

@@ -242,7 +242,7 @@ std::shared_ptr<const CollectiveSchedule> ReplayEngine::ScheduleOf(const Running
   if (!collective.is_p2p()) return PlanOf(collective).schedule;
   return communicators_[collective.communicator].planner->PlanP2p(
       job_.CommunicatorRank(collective.communicator, running.rank),
-      job_.p2p_calls.data() + call.p2p_first, call.p2p_count);
+      job_.p2p_calls.data() + call.p2p_first, call.p2p_count, call.in_place);
 }
 
 void ReplayEngine::Launch(uint32_t id) {

@@ -104,7 +104,7 @@ void ReplayEngine::NumberPlans() {
     if (is_new) ++plans;
     plan_of_collective_.push_back(it->second);
   }
-  // The communicator's class, then for each call its peer and signed bytes.
+  // The communicator's class, whether in place, then for each call its peer and signed bytes.
   std::map<std::vector<uint64_t>, uint32_t> of_calls;
   plan_of_p2p_.resize(job_.operations.program_count());
   for (uint32_t program = 0; program < plan_of_p2p_.size(); ++program) {
@@ -114,7 +114,8 @@ void ReplayEngine::NumberPlans() {
       if (operation.is_compute()) continue;
       const JobCollective& collective = job_.collectives[operation.collective];
       if (!collective.is_p2p()) continue;
-      std::vector<uint64_t> calls = {classes[collective.communicator]};
+      std::vector<uint64_t> calls = {classes[collective.communicator],
+                                     operation.in_place ? 1u : 0u};
       for (uint32_t i = 0; i < operation.p2p_count; ++i) {
         const P2pCall& call = job_.p2p_calls[operation.p2p_first + i];
         calls.push_back(uint64_t{call.peer} << 1 | (call.is_send ? 1 : 0));

@@ -173,6 +173,7 @@ class ProgramLoader {
     }
     entry.repeat = cursor.Number(diagnostics_, "repeat", 1, 1, kProgramCallsMax);
     LoadHierarchy(cursor, entry);
+    LoadInPlace(cursor, entry);
     LoadLossTolerance(cursor, operation);
     return entry;
   }
@@ -238,6 +239,18 @@ class ProgramLoader {
           diagnostics_, "pair_bytes",
           fmt::format("{}: nobody sends anything (expected payload_bytes above 0)", Quote(path)));
     }
+  }
+
+  void LoadInPlace(const ProtoCursor& cursor, Entry& entry) {
+    const auto& message = static_cast<const ProgramCollective&>(cursor.message());
+    if (!message.in_place()) return;
+    if (cursor.Has("kind") && (!CopiesWithinRank(entry.operation.kind) || entry.IsExchange())) {
+      cursor.Error(diagnostics_, "in_place",
+                   "means nothing for this kind (expected ALL_TO_ALL in one step, GATHER or "
+                   "SCATTER)");
+      return;
+    }
+    entry.operation.in_place = true;
   }
 
   void LoadLossTolerance(const ProtoCursor& cursor, TraceOperation& operation) {

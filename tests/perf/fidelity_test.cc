@@ -113,6 +113,16 @@ TEST(FidelityTest, SharpIsCollNetOverInfiniBand) {
   EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("InfiniBand with SHARP"));
 }
 
+TEST(FidelityTest, HalvesOfATableDifferWhereARankCopies) {
+  MeasuredRow row = Row();
+  row.notes = "in-place; float";
+  EXPECT_FALSE(PointOf(row).point.in_place);
+  row.collective = "alltoall";
+  EXPECT_TRUE(PointOf(row).point.in_place);
+  row.notes = "out-of-place; float";
+  EXPECT_FALSE(PointOf(row).point.in_place);
+}
+
 TEST(FidelityTest, CallsMeasuredOneByOneFromPyTorchHoldTheirLaunch) {
   MeasuredRow row = Row();
   EXPECT_EQ(PointOf(row).harness_ps, 0);

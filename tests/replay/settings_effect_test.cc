@@ -397,6 +397,33 @@ TEST_F(ProgramTest, EveryTransportCounterCounts) {
   EXPECT_GT(without_headroom.Drops().at("HEADROOM_FULL"), 0);
 }
 
+// Two GPUs send one 4 MiB each, 2,048 packets. Where everything that finds a queue is marked, that
+// is all but the first; and where every mark is answered, as many notifications come back.
+TEST_F(ProgramTest, MarksAndTheirNotificationsAreCounted) {
+  const std::string gather =
+      "fabric { rail_optimized { servers: 3 gpus_per_server: 1 } }\n"
+      "workload { program { collectives { kind: GATHER bytes: \"12MiB\" } } }\n"
+      "switch { ecn_kmin: \"0B\" ecn_kmax: \"0B\" }\n";
+  const EndedRun marked = RunText(gather);
+  EXPECT_EQ(marked.Integer("transport.ecn_marked"), (8 << 20) / 4096 - 1);
+  EXPECT_EQ(marked.Integer("transport.cnp"), 0);
+  const EndedRun notified =
+      RunText(gather + "nic { congestion_control { dcqcn {} } cnp_interval: \"0s\" }\n");
+  EXPECT_GT(notified.Integer("transport.cnp"), 0);
+  EXPECT_EQ(notified.Integer("transport.cnp"), notified.Integer("transport.ecn_marked"));
+}
+
+TEST_F(ProgramTest, InPlaceChangesTheFingerprint) {
+  const std::string text =
+      "fabric { rail_optimized { servers: 2 gpus_per_server: 1 } }\n"
+      "workload { program { collectives { kind: ALL_TO_ALL bytes: \"64MiB\" } } }\n"
+      "nccl { version: \"2.29.2\" }\n";
+  const EndedRun out_of_place = RunText(text, {"--no-baseline"});
+  const EndedRun in_place =
+      RunText(text, {"--no-baseline", "--set", "workload.program.collectives[0].in_place=true"});
+  EXPECT_NE(out_of_place.Text("fingerprint"), in_place.Text("fingerprint"));
+}
+
 TEST_F(ProgramTest, APauseStormIsNoted) {
   const EndedRun run = RunText(kPaused, {"--set", "network.storm_threshold=\"10us\""});
   EXPECT_THAT(run.exit.output,

@@ -253,6 +253,20 @@ TEST_F(AllToAllVTest, WhatCannotBeIsRefused) {
             "such file\n");
 }
 
+TEST(ProgramTraceTest, OnlyWhatIsCopiedWithinARankCanBeInPlace) {
+  const auto loaded = LoadProgram("collectives { kind: SCATTER bytes: \"1MiB\" in_place: true }");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  EXPECT_TRUE(loaded.scenario->trace.operations[0][0].in_place);
+  const std::string wrong =
+      "means nothing for this kind (expected ALL_TO_ALL in one step, GATHER or SCATTER)\n";
+  EXPECT_EQ(LoadProgram("collectives { kind: ALL_REDUCE bytes: \"1MiB\" in_place: true }\n"
+                        "collectives { kind: ALL_TO_ALL bytes: \"1MiB\" in_place: true "
+                        "hierarchical_groups_of: 8 }")
+                .findings,
+            ":3:46: error: workload.program.collectives[0].in_place: " + wrong +
+                ":4:46: error: workload.program.collectives[1].in_place: " + wrong);
+}
+
 TEST(ProgramTraceTest, AnEmptyProgramIsRefused) {
   EXPECT_EQ(
       LoadProgram("").findings,

@@ -86,6 +86,16 @@ TEST(NcclLogLineTest, KnowsEveryNameNcclPrints) {
   }
 }
 
+TEST(NcclLogLineTest, EqualBuffersAreSeen) {
+  for (const bool same : {true, false}) {
+    const Parsed line(fmt::format(
+        "n:1:2 [0] NCCL INFO AlltoAll: opCount 0 sendbuff 0x7f01 recvbuff {} count 7 datatype 9 op "
+        "0 root 0 comm 0x55 [nranks=2] stream (nil)",
+        same ? "0x7f01" : "0x7f02"));
+    EXPECT_EQ(line.Only<LogCall>().same_buffers, same);
+  }
+}
+
 TEST(NcclLogLineTest, OneSidedOperationsAndUnknownNamesAreUnsupported) {
   for (const char* name : {"PutSignal", "Signal", "WaitSignal", "AllGatherV"}) {
     const Parsed line(fmt::format("n:1:2 [0] NCCL INFO {}: {}", name, kFields));

@@ -112,6 +112,10 @@ TEST(TraceCheckTest, StreamsGroupsGapsAndSourcesAreInRange) {
   EXPECT_THAT(Findings(trace), HasSubstr("all_to_all: is set without a group (the calls of an "
                                          "AllToAllv are Sends and Recvs of one group)"));
   trace = TwoRanks();
+  trace.operations[0][0].in_place = true;
+  EXPECT_THAT(Findings(trace), HasSubstr("in_place: is set for AllReduce (only AllToAll, Gather "
+                                         "and Scatter copy within a rank)"));
+  trace = TwoRanks();
   trace.operations[0][0].loss_tolerance_ppm = 1'000'000;
   EXPECT_THAT(Findings(trace), HasSubstr("loss_tolerance_ppm: 1000000 is out of range (expected 0 "
                                          "to 999999)"));

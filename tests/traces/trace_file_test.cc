@@ -58,6 +58,12 @@ class TraceFileTest : public ::testing::Test {
     send.loss_tolerance_ppm = 250;
     for (uint32_t rank = 0; rank < 3; ++rank) trace.operations[rank].back().begins_iteration = true;
     trace.operations[2].push_back(send);
+    TraceOperation exchange;
+    exchange.kind = CollectiveKind::kAllToAll;
+    exchange.communicator = 1;
+    exchange.count = 6;
+    exchange.in_place = true;
+    trace.operations[2].push_back(exchange);
     return trace;
   }
   // However many operations a rank then has, they are of one iteration.
@@ -112,6 +118,7 @@ void ExpectEqual(const Trace& a, const Trace& b) {
       EXPECT_EQ(x.group, y.group);
       EXPECT_EQ(x.all_to_all, y.all_to_all);
       EXPECT_EQ(x.loss_tolerance_ppm, y.loss_tolerance_ppm);
+      EXPECT_EQ(x.in_place, y.in_place);
       EXPECT_EQ(x.compute_before_ps, y.compute_before_ps);
       EXPECT_EQ(x.begins_iteration, y.begins_iteration);
       EXPECT_EQ(x.algorithm, y.algorithm);
@@ -151,7 +158,7 @@ TEST_F(TraceFileTest, RanksThatShareAProgramStillShareIt) {
   ExpectEqual(*read, trace);
   EXPECT_EQ(read->operations.program_of_rank(1), read->operations.program_of_rank(0));
   EXPECT_NE(read->operations.program_of_rank(2), read->operations.program_of_rank(0));
-  EXPECT_EQ(read->operations.OperationCount(), 50'000u + 50'000u + 2u);
+  EXPECT_EQ(read->operations.OperationCount(), 50'000u + 50'000u + 3u);
 }
 
 TEST_F(TraceFileTest, ARankThatSharesAHigherOnesProgramIsAFinding) {

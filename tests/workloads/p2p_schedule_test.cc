@@ -159,11 +159,47 @@ TEST(P2pSchedule, SendsAMessageOfNoBytes) {
   EXPECT_EQ(lanes[0].steps[0].send_to, 9);
 }
 
-TEST(P2pSchedule, DoesNothingForMessagesToItself) {
+TEST(P2pSchedule, CopiesMessagesToItselfUnlessInPlace) {
   const std::vector<P2pCall> calls = {{true, 0, 1 << 20}, {false, 0, 1 << 20}};
-  for (const CommunicatorLayout& layout : {Nodes(2, 8), Nodes(1, 1)}) {
-    const NcclPlanner planner(layout, {});
-    EXPECT_TRUE(LanesOf(*planner.PlanP2p(0, calls.data(), 2), 0).empty());
+  const NcclPlanner planner(Nodes(2, 8), {});
+  const auto schedule = planner.PlanP2p(0, calls.data(), 2);
+  uint64_t copied_bytes = 0;
+  for (const LaneSteps& lane : LanesOf(*schedule, 0)) {
+    const LanePeers peers = schedule->PeersOf(lane.id);
+    EXPECT_TRUE(peers.recv_from.empty() && peers.send_to.empty());
+    ASSERT_EQ(lane.steps.size(), 1u);
+    EXPECT_TRUE(lane.steps[0].load_local && lane.steps[0].store);
+    EXPECT_EQ(lane.steps[0].offset_bytes, copied_bytes);
+    copied_bytes += lane.steps[0].bytes;
+  }
+  EXPECT_EQ(copied_bytes, 1u << 20);
+  EXPECT_TRUE(LanesOf(*planner.PlanP2p(0, calls.data(), 2, /*in_place=*/true), 0).empty());
+  // A communicator of one rank has no channels.
+  const NcclPlanner alone(Nodes(1, 1), {});
+  EXPECT_TRUE(LanesOf(*alone.PlanP2p(0, calls.data(), 2), 0).empty());
+}
+
+// The warps of a CTA are shared by its batch's works, half of each for a direction (nWarpPerWork,
+// nSendWarpPerWork in src/device/sendrecv.h); a copy has both halves.
+TEST(P2pSchedule, WorksOfABatchShareTheWarps) {
+  const NcclPlanner planner(Nodes(1, 8), {});
+  const auto calls = AllToAllCalls(8, 512 << 20);  // on all channels each
+  for (const bool in_place : {false, true}) {
+    const auto schedule = planner.PlanP2p(0, calls.data(), 16, in_place);
+    for (const LaneSteps& lane : LanesOf(*schedule, 0)) {
+      const bool is_copy = schedule->PeersOf(lane.id).send_to.empty() &&
+                           schedule->PeersOf(lane.id).recv_from.empty();
+      const WarpShare share = schedule->WarpShareOf(lane.id);
+      EXPECT_EQ(share.parts, is_copy ? 2u : 1u);
+      EXPECT_EQ(share.of, in_place ? 7u : 8u);
+    }
+  }
+  // Sends without receives are works of their own.
+  const std::vector<P2pCall> sends = {{true, 1, 1 << 20}, {true, 2, 1 << 20}};
+  const auto schedule = planner.PlanP2p(0, sends.data(), 2);
+  for (const LaneSteps& lane : LanesOf(*schedule, 0)) {
+    const uint32_t lanes = schedule->LaneCount(0, lane.id.channel, lane.id.batch);
+    EXPECT_EQ(schedule->WarpShareOf(lane.id).of, lanes);
   }
 }
 

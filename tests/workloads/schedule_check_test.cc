@@ -244,10 +244,17 @@ TEST(CheckSchedule, FindsGatherAndScatterRight) {
   }
   EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kGather, 999'999, 5}, gather), "");
   EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kScatter, 999'999, 5}, scatter), "");
+  // The root's own, copied where it was said not to be, and not copied where it should.
+  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kGather, 999'999, 5, true}, gather),
+              HasSubstr("rank 5 stores bytes of rank 5 0 to"));
+  std::erase_if(scatter[5], [](const P2pCall& call) { return call.peer == 5; });
+  EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kScatter, 999'999, 5, true}, scatter), "");
+  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kScatter, 999'999, 5}, scatter),
+              HasSubstr("rank 5 never stores the bytes of rank 5 from 0 on"));
   EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kAllToAll, 999'999, 0}, gather),
               HasSubstr("never stores the bytes of rank"));
   EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kGather, 999'999, 5}, AllToAll(16, 999'999)),
-              HasSubstr("rank 0 stores bytes of rank 1 0 to"));
+              HasSubstr("rank 0 stores bytes of rank 0 0 to"));
 }
 
 TEST(CheckSchedule, FindsRepeatedAndUnequalMessagesRight) {
