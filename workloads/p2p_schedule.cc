@@ -10,7 +10,8 @@ namespace {
 constexpr uint32_t kSteps = 8;          // NCCL_STEPS: slots of a connection
 constexpr uint32_t kWorksPerBatch = 8;  // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
 constexpr uint64_t kPartGrainBytes = 4096;
-constexpr uint64_t kCopyBytesMax = 1u << 30;  // of a step; NCCL copies a part as a whole
+constexpr uint64_t kLlChunkBytes = 32u << 10;  // payload of a slot: NCCL_LL_LINES_PER_THREAD, …
+constexpr uint64_t kCopyBytesMax = 1u << 30;   // of a step; NCCL copies a part as a whole
 
 uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
@@ -43,8 +44,10 @@ std::vector<Turn> TurnsOf(const P2pOrder& order, uint32_t rank, const P2pCall* c
 
 // Sizes that hold for all messages of a communicator.
 struct PartRule {
+  uint32_t version = 0;
   bool many_nodes = false;
   uint64_t step_bytes = 0;  // ncclComm::p2pChunkSize
+  uint64_t ll_threshold_bytes = 0;
   uint32_t parts_first = 1;
   uint32_t parts_max = 1;
 
@@ -60,7 +63,14 @@ struct PartRule {
     }
     return static_cast<uint32_t>(parts);
   }
+  // Over the network there are no buffers for it, unless one asks for them. Up to 2.28 by the
+  // channels that a message can have, from 2.29 on by those it has.
+  bool GoesByLines(uint64_t bytes, bool network) const {
+    const uint32_t channels = version < 22900 ? parts_max : PartCount(bytes);
+    return !network && bytes <= channels * ll_threshold_bytes;
+  }
   uint64_t ChunkBytes(uint64_t bytes, bool network) const {
+    if (GoesByLines(bytes, network)) return kLlChunkBytes;
     if (network && bytes < step_bytes) return step_bytes / 4;
     if (network && bytes < 8 * step_bytes) return step_bytes / 2;
     return step_bytes;
@@ -70,6 +80,8 @@ struct PartRule {
 PartRule PartRuleOf(const CommunicatorLayout& layout, const NcclSettings& settings,
                     const CommunicatorChannels& channels) {
   PartRule rule;
+  rule.version = settings.version;
+  rule.ll_threshold_bytes = settings.p2p_ll_threshold_bytes;
   rule.many_nodes = layout.node_count() > 1;
   rule.step_bytes = std::min(rule.many_nodes ? settings.p2p_net_chunksize_bytes
                              : layout.nvlink ? settings.p2p_nvl_chunksize_bytes
@@ -84,13 +96,16 @@ PartRule PartRuleOf(const CommunicatorLayout& layout, const NcclSettings& settin
   return rule;
 }
 
-// Where the next work of a channel goes: a new batch when the last is full or already has a work of
-// the same round.
+// Where the next work of a channel goes: a new batch when the last is full, already has a work of
+// the same round or, from 2.29 on, one of another eight rounds.
 class BatchCursor {
  public:
-  uint32_t Place(uint32_t round) {
+  uint32_t Place(uint32_t round, uint32_t version) {
     const auto end = rounds_.begin() + work_count_;
-    if (work_count_ == kWorksPerBatch || std::find(rounds_.begin(), end, round) != end) {
+    const bool is_of_others = version >= 22900 && work_count_ > 0 &&
+                              round / kWorksPerBatch != rounds_[0] / kWorksPerBatch;
+    if (work_count_ == kWorksPerBatch || is_of_others ||
+        std::find(rounds_.begin(), end, round) != end) {
       ++batch_;
       work_count_ = 0;
     }
@@ -114,7 +129,6 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
     uint32_t channel = 0;
     uint32_t batch = 0;
     size_t work = 0;
-    bool network = false;
     Lane lane;
   };
   const PartRule rule = PartRuleOf(layout, settings, channels);
@@ -136,7 +150,7 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
     }
     for (uint32_t part = 0; part < parts_of_work; ++part) {
       const uint32_t channel = order.ChannelOfPart(turns[i].round, part);
-      const uint32_t batch = cursors[channel].Place(turns[i].round);
+      const uint32_t batch = cursors[channel].Place(turns[i].round, settings.version);
       for (size_t t = i; t < end; ++t) {
         const P2pCall& call = *turns[t].call;
         const uint32_t parts = rule.PartCount(call.bytes);
@@ -150,12 +164,17 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
         // still sent.
         if (bytes == 0 && call.bytes != 0) continue;
         const bool network = layout.ranks[rank].node != layout.ranks[call.peer].node;
-        placed.push_back({channel,
-                          batch,
-                          i,
-                          network,
-                          {call.peer, call.is_send, begin, bytes,
-                           is_copy ? kCopyBytesMax : rule.ChunkBytes(call.bytes, network)}});
+        placed.push_back(
+            {channel,
+             batch,
+             i,
+             {.peer = call.peer,
+              .is_send = call.is_send,
+              .offset_bytes = begin,
+              .bytes = bytes,
+              .chunk_bytes = is_copy ? kCopyBytesMax : rule.ChunkBytes(call.bytes, network),
+              .network = network,
+              .by_lines = !is_copy && rule.GoesByLines(call.bytes, network)}});
       }
     }
     i = end;
@@ -179,7 +198,7 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
     } else if (at.work != placed[i - 1].work) {
       ++batch_works_.back();
     }
-    if (at.network) subs_max = std::max(subs_max, ++subs[at.lane.is_send ? 1 : 0]);
+    if (at.lane.network) subs_max = std::max(subs_max, ++subs[at.lane.is_send ? 1 : 0]);
     lanes_.push_back(at.lane);
   }
   batch_lanes_.push_back(static_cast<uint32_t>(placed.size()));
@@ -188,7 +207,7 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
   }
   // sendProxyProgress and recvProxyProgress (src/transport/net.cc): the ops that share a channel
   // share twice the slots of one.
-  message_rule_.in_flight_messages = std::min(kSteps, 2 * kSteps / subs_max);
+  network_rule_.in_flight_messages = std::min(kSteps, 2 * kSteps / subs_max);
 }
 
 uint32_t P2pSchedule::BatchCount(uint32_t rank, uint32_t channel) const {
@@ -199,6 +218,13 @@ uint32_t P2pSchedule::LaneCount(uint32_t rank, uint32_t channel, uint32_t batch)
   if (rank != rank_) return 0;
   const uint32_t at = channel_batches_[channel] + batch;
   return batch_lanes_[at + 1] - batch_lanes_[at];
+}
+
+const MessageRule& P2pSchedule::MessageRuleOf(const LaneId& lane) const {
+  static constexpr MessageRule kSimple;
+  const Lane& at = LaneAt(lane);
+  if (at.network) return network_rule_;
+  return at.by_lines ? kP2pLlRule : kSimple;
 }
 
 LanePeers P2pSchedule::PeersOf(const LaneId& lane) const {

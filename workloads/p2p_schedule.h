@@ -13,6 +13,9 @@
 
 namespace railyard {
 
+// How LL goes on the wire: 8 of 16 bytes are flags (union ncclLLFifoLine, src/include/device.h).
+inline constexpr MessageRule kP2pLlRule = {.line_payload_bytes = 8, .line_wire_bytes = 16};
+
 class P2pSchedule final : public CollectiveSchedule {
  public:
   // Calls to one peer in one direction are served in their order, each in a pass of its own over
@@ -26,7 +29,9 @@ class P2pSchedule final : public CollectiveSchedule {
   uint32_t channel_count() const override {
     return static_cast<uint32_t>(channel_batches_.size()) - 1;
   }
-  const MessageRule& message_rule() const override { return message_rule_; }
+  // Of what goes over the network.
+  const MessageRule& message_rule() const override { return network_rule_; }
+  const MessageRule& MessageRuleOf(const LaneId& lane) const override;
   // All for the rank of the schedule; no others have lanes.
   uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
   uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
@@ -46,6 +51,8 @@ class P2pSchedule final : public CollectiveSchedule {
     uint64_t offset_bytes = 0;  // of the part within the message
     uint64_t bytes = 0;
     uint64_t chunk_bytes = 0;
+    bool network = false;
+    bool by_lines = false;  // LL, else Simple
   };
   uint32_t BatchOf(const LaneId& lane) const { return channel_batches_[lane.channel] + lane.batch; }
   const Lane& LaneAt(const LaneId& lane) const {
@@ -54,7 +61,7 @@ class P2pSchedule final : public CollectiveSchedule {
 
   uint32_t rank_;
   uint32_t rank_count_;
-  MessageRule message_rule_;
+  MessageRule network_rule_;
   std::vector<uint32_t> channel_batches_;  // by channel, and the end: first of batch_lanes_
   std::vector<uint32_t> batch_lanes_;      // by batch, and the end: first of lanes_
   std::vector<uint8_t> batch_works_;       // by batch: how many

@@ -111,6 +111,8 @@ class CollectiveSchedule {
   virtual uint32_t rank_count() const = 0;
   virtual uint32_t channel_count() const = 0;  // channels 0.. of the communicator; some may be idle
   virtual const MessageRule& message_rule() const = 0;
+  // A lane's own: of Send and Recv each message has its protocol and its credits.
+  virtual const MessageRule& MessageRuleOf(const LaneId& /*lane*/) const { return message_rule(); }
   virtual uint32_t BatchCount(uint32_t rank, uint32_t channel) const = 0;  // 0: channel idle here
   virtual uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const = 0;
   virtual LanePeers PeersOf(const LaneId& lane) const = 0;

@@ -59,6 +59,7 @@ struct Transfer {
   uint64_t step = 0;
   LanePeer to;
   Step what;
+  uint64_t wire_bytes = 0;
 };
 template <typename Visit>
 void ForEachTransfer(const PlannedCollective& planned, const Visit& visit) {
@@ -66,11 +67,12 @@ void ForEachTransfer(const PlannedCollective& planned, const Visit& visit) {
     const CollectiveSchedule& schedule = *planned.schedules[rank];
     ForEachLane(schedule, rank, [&](const LaneId& lane) {
       const LanePeers peers = schedule.PeersOf(lane);
+      const MessageRule& rule = schedule.MessageRuleOf(lane);
       const uint64_t steps = schedule.StepCount(lane);
       for (uint64_t i = 0; i < steps; ++i) {
         const Step step = schedule.StepAt(lane, i);
         for (const LanePeer& peer : Named(step.send_to, peers.send_to)) {
-          visit(Transfer{lane, i, peer, step});
+          visit(Transfer{lane, i, peer, step, WireBytes(rule, step.bytes)});
         }
       }
     });
@@ -175,14 +177,14 @@ void WriteScheduleJson(const PlannedCollective& planned, const TextSink& write) 
       planned.name, planned.schedules.size(), rule.slices_per_chunk, rule.in_flight_messages));
   bool is_first = true;
   ForEachTransfer(planned, [&](const Transfer& transfer) {
-    write(fmt::format(
-        "{}\n{{\"channel\":{},\"from\":{},\"batch\":{},\"lane\":{},\"step\":{},"
-        "\"to\":{},\"by\":\"{}\",\"offset_bytes\":{},\"bytes\":{},\"pieces\":{},"
-        "\"stride_bytes\":{},\"wire_bytes\":{}}}",
-        is_first ? "" : ",", transfer.lane.channel, transfer.lane.rank, transfer.lane.batch,
-        transfer.lane.lane, transfer.step, transfer.to.rank, UseName(transfer.to.use),
-        transfer.what.offset_bytes, transfer.what.bytes, transfer.what.pieces,
-        transfer.what.stride_bytes, WireBytes(rule, transfer.what.bytes)));
+    write(
+        fmt::format("{}\n{{\"channel\":{},\"from\":{},\"batch\":{},\"lane\":{},\"step\":{},"
+                    "\"to\":{},\"by\":\"{}\",\"offset_bytes\":{},\"bytes\":{},\"pieces\":{},"
+                    "\"stride_bytes\":{},\"wire_bytes\":{}}}",
+                    is_first ? "" : ",", transfer.lane.channel, transfer.lane.rank,
+                    transfer.lane.batch, transfer.lane.lane, transfer.step, transfer.to.rank,
+                    UseName(transfer.to.use), transfer.what.offset_bytes, transfer.what.bytes,
+                    transfer.what.pieces, transfer.what.stride_bytes, transfer.wire_bytes));
     is_first = false;
   });
   write("\n]}\n");

@@ -18,7 +18,7 @@ namespace railyard {
 // The schedule of a scenario's first collective.
 struct PlannedCollective {
   JobCollective collective;
-  std::string name;                                                  // "RING/SIMPLE", "P2P/SIMPLE"
+  std::string name;                                                  // "RING/SIMPLE", "P2P"
   std::vector<std::shared_ptr<const CollectiveSchedule>> schedules;  // by communicator rank
   bool in_place = false;                                             // as JobOperation's
   std::vector<std::string> assumptions;  // where NCCL's rules do not cover the layout

@@ -164,8 +164,8 @@ void LaneExecutor::LoadSteps(uint32_t id) {
   program.next_step += alike;
   lane.steps_left = static_cast<uint32_t>(alike);
   lane.step_bytes = static_cast<uint32_t>(step.bytes);
-  lane.first_bytes =
-      static_cast<uint32_t>(SliceOf(program.schedule->message_rule(), step.bytes, 0).bytes);
+  lane.first_bytes = static_cast<uint32_t>(
+      SliceOf(program.schedule->MessageRuleOf(program.id), step.bytes, 0).bytes);
   lane.receives = step.recv_from != kNoPeer;
   lane.sends = step.send_to != kNoPeer;
   if (lane.peers != kNone && lane.has_claimed) SetStepPeers(id);

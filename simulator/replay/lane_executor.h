@@ -107,6 +107,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     uint32_t collective = 0;
     uint32_t loss_tolerance_ppm = 0;  // of what it sends over the network
     uint8_t costs = 0;                // AddCosts
+    uint8_t line_costs = 0;           // the same of lanes whose messages go by lines
     const CollectiveSchedule* schedule = nullptr;
   };
   uint32_t Start(const Program& program);

@@ -68,7 +68,7 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
                   .id = {program.rank, channel.channel, channel.batch, lane_index},
                   .channel = active_channel};
   lane_program.step_count = program.schedule->StepCount(lane_program.id);
-  const MessageRule& rule = program.schedule->message_rule();
+  const MessageRule& rule = program.schedule->MessageRuleOf(lane_program.id);
   SIM_CHECK(
       rule.slices_per_chunk <= kConnectionSlots && rule.in_flight_messages <= kConnectionSlots,
       "more messages under way than a connection has slots");
@@ -83,7 +83,7 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
             place.local_index, uint64_t{channel.batch} << 32 | lane_index);
   lane.slices_per_chunk = static_cast<uint8_t>(rule.slices_per_chunk);
   lane.in_flight_messages = static_cast<uint8_t>(rule.in_flight_messages);
-  lane.costs = program.costs;
+  lane.costs = rule.line_payload_bytes == 1 ? program.costs : program.line_costs;
   const WarpShare warps = program.schedule->WarpShareOf(lane_program.id);
   lane.warp_parts = static_cast<uint8_t>(std::min<uint32_t>(warps.parts, UINT8_MAX));
   lane.warps_of = static_cast<uint8_t>(std::min<uint32_t>(warps.of, UINT8_MAX));

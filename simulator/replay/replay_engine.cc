@@ -10,12 +10,14 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/units/mix64.h"
+#include "workloads/p2p_schedule.h"
 
 namespace railyard {
 namespace {
 
 // Send and Recv, for which NCCL chooses no algorithm, cost what a ring's steps do.
 constexpr ReplayChoice kP2pCosts = {Algorithm::kRing, Protocol::kSimple};
+constexpr ReplayChoice kP2pLlCosts = {Algorithm::kRing, Protocol::kLl};
 
 template <typename Visit>
 void ForEachLane(const CollectiveSchedule& schedule, Visit visit) {
@@ -251,14 +253,20 @@ void ReplayEngine::Launch(uint32_t id) {
   const JobCollective& collective = job_.collectives[call.collective];
   running.schedule = ScheduleOf(running);
   running.end_ps = engine_.NowPs();
-  const uint32_t channels = executor_->Start(
-      {.operation = id,
-       .communicator = collective.communicator,
-       .rank = job_.CommunicatorRank(collective.communicator, running.rank),
-       .collective = call.collective,
-       .loss_tolerance_ppm = call.loss_tolerance_ppm,
-       .costs = executor_->AddCosts(CostsOf(collective), running.schedule->message_rule()),
-       .schedule = running.schedule.get()});
+  const uint8_t costs = executor_->AddCosts(CostsOf(collective), running.schedule->message_rule());
+  const CommunicatorLayout& layout = communicators_[collective.communicator].planner->layout();
+  const uint8_t line_costs =
+      collective.is_p2p() ? executor_->AddCosts(rules_.gpu.Of(layout, kP2pLlCosts), kP2pLlRule)
+                          : costs;
+  const uint32_t channels =
+      executor_->Start({.operation = id,
+                        .communicator = collective.communicator,
+                        .rank = job_.CommunicatorRank(collective.communicator, running.rank),
+                        .collective = call.collective,
+                        .loss_tolerance_ppm = call.loss_tolerance_ppm,
+                        .costs = costs,
+                        .line_costs = line_costs,
+                        .schedule = running.schedule.get()});
   running.launched = true;
   // Channels without anything to wait for have finished already.
   running.channels_left = static_cast<uint16_t>(running.channels_left + channels);

@@ -42,6 +42,7 @@ constexpr uint32_t kFirstP2pNvlVersion = 21600;
 constexpr uint32_t kFirstPatVersion = 22300;
 // Parts of Send and Recv are multiples of 4 KiB (addP2pToPlan, src/enqueue.cc).
 constexpr uint64_t kP2pChunkBytesMin = 4096;
+constexpr uint64_t kP2pLlThresholdBytesMax = 1ULL << 30;
 constexpr uint64_t kNvlsChunkBytesMin = 16u << 10;
 
 uint32_t LoadVersion(const ProtoCursor* nccl, const std::string& trace_version,
@@ -294,6 +295,15 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
   chunk_size("P2P_NET_CHUNKSIZE", kP2pChunkBytesMin, planner.p2p_net_chunksize_bytes);
   chunk_size("P2P_NVL_CHUNKSIZE", kP2pChunkBytesMin, planner.p2p_nvl_chunksize_bytes);
   chunk_size("P2P_PCI_CHUNKSIZE", kP2pChunkBytesMin, planner.p2p_pci_chunksize_bytes);
+  const uint64_t ll_threshold_bytes =
+      nccl->Bytes(diagnostics, "P2P_LL_THRESHOLD", planner.p2p_ll_threshold_bytes);
+  if (ll_threshold_bytes > kP2pLlThresholdBytesMax) {
+    nccl->Error(diagnostics, "P2P_LL_THRESHOLD",
+                fmt::format("{} is out of range (expected 0 to {})",
+                            FormatBytes(ll_threshold_bytes), FormatBytes(kP2pLlThresholdBytesMax)));
+  } else {
+    planner.p2p_ll_threshold_bytes = ll_threshold_bytes;
+  }
   LoadP2pLevel(*nccl, planner, diagnostics);
   planner.shm_disable = nccl->Flag("SHM_DISABLE", planner.shm_disable);
   chunk_size("NVLS_CHUNKSIZE", kNvlsChunkBytesMin, planner.nvls_chunksize_bytes);

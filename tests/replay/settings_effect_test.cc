@@ -244,6 +244,7 @@ const std::vector<Setting>& Settings() {
       {"nccl.NCHANNELS_PER_NET_PEER", "1", kAllToAll},
       {"nccl.P2P_NET_CHUNKSIZE", "\"64KiB\"", kAllToAll},
       {"nccl.P2P_NVL_CHUNKSIZE", "\"64KiB\"", kAllToAllInOneServer},
+      {"nccl.P2P_LL_THRESHOLD", "\"4MiB\"", kAllToAllInOneServer},
       {"nccl.P2P_PCI_CHUNKSIZE", "\"64KiB\"", OverPcie("ALL_TO_ALL")},
       {"nccl.P2P_LEVEL", "\"SYS\"", OverPcie("ALL_REDUCE")},
       {"nccl.P2P_DISABLE", "true", OverPcie("ALL_REDUCE")},

@@ -179,6 +179,47 @@ TEST(P2pSchedule, CopiesMessagesToItselfUnlessInPlace) {
   EXPECT_TRUE(LanesOf(*alone.PlanP2p(0, calls.data(), 2), 0).empty());
 }
 
+// NCCL_P2P_LL_THRESHOLD: 16 KiB on each channel that a message may have, from 2.29 on that it has.
+TEST(P2pSchedule, SmallMessagesInsideAServerGoAsLl) {
+  const auto line_bytes = [](uint32_t version, uint32_t nodes, uint64_t bytes) {
+    const NcclPlanner planner(Nodes(nodes, 8), Version(version));
+    const P2pCall call = {true, 1, bytes};
+    const auto schedule = planner.PlanP2p(0, &call, 1);
+    const LaneSteps lane = LanesOf(*schedule, 0).front();
+    EXPECT_LE(lane.steps.front().bytes, 32u << 10);
+    return schedule->MessageRuleOf(lane.id).line_wire_bytes;
+  };
+  EXPECT_EQ(line_bytes(23007, 1, 16 << 10), 16u);
+  EXPECT_EQ(line_bytes(23007, 1, (16 << 10) + 1), 1u);
+  EXPECT_EQ(line_bytes(22705, 1, (16 << 10) + 1), 16u);
+  // Of several servers, too, but not between them.
+  EXPECT_EQ(line_bytes(23007, 2, 16 << 10), 16u);
+  const NcclPlanner planner(Nodes(2, 8), Version(23007));
+  const P2pCall away = {true, 9, 16 << 10};
+  const auto schedule = planner.PlanP2p(0, &away, 1);
+  EXPECT_EQ(schedule->MessageRuleOf(LanesOf(*schedule, 0).front().id).line_wire_bytes, 1u);
+}
+
+// ncclAddWorkBatchToPlan (src/enqueue.cc): rounds of one batch are of the same eight.
+TEST(P2pSchedule, BatchesHoldRoundsOfTheSameEight) {
+  for (const uint32_t version : {22705u, 23007u}) {
+    const NcclPlanner planner(Nodes(16, 1), Version(version));
+    const P2pOrder order(Nodes(16, 1), version, planner.channels().p2p_channel_count);
+    const auto calls = AllToAllCalls(16, 1 << 20);
+    const auto schedule = planner.PlanP2p(0, calls.data(), 32);
+    bool is_mixed = false;
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> eight;
+    for (const LaneSteps& lane : LanesOf(*schedule, 0)) {
+      const int32_t to = lane.steps.front().send_to;
+      if (to < 0) continue;
+      const uint32_t round = order.RoundOf(0, static_cast<uint32_t>(to));
+      const auto [at, is_new] = eight.try_emplace({lane.id.channel, lane.id.batch}, round / 8);
+      is_mixed = is_mixed || at->second != round / 8;
+    }
+    EXPECT_EQ(is_mixed, version == 22705);
+  }
+}
+
 // The warps of a CTA are shared by its batch's works, half of each for a direction (nWarpPerWork,
 // nSendWarpPerWork in src/device/sendrecv.h); a copy has both halves.
 TEST(P2pSchedule, WorksOfABatchShareTheWarps) {
