@@ -119,12 +119,11 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   }
   if (fabric.nodes > 1) {
     const auto nics = ParseNics(row.nics);
-    if (!nics) return refuse(fmt::format("the NICs are not stated: {}", Quote(row.nics)));
     // The column tells of a whole server, of which a row may use some GPUs; several NICs of a GPU
     // count as one of their sum (NCCL merges the ports of a NIC, and stripes over them).
     const uint32_t server_gpus = *platform == "gb200-nvl72" ? 4 : 8;
-    const uint64_t total_bps = uint64_t{nics->count} * nics->gbps * 1'000'000'000;
-    if (nics->count < server_gpus) {
+    const uint64_t total_bps = nics ? uint64_t{nics->count} * nics->gbps * 1'000'000'000 : 0;
+    if (nics && nics->count < server_gpus) {
       if (server_gpus % nics->count != 0) return refuse("NICs that GPUs do not share evenly");
       fabric.nics_per_node = std::max(1u, fabric.gpus_per_node / (server_gpus / nics->count));
       fabric.nic_rate_bps = uint64_t{nics->gbps} * 1'000'000'000;
@@ -137,6 +136,7 @@ FidelityPoint PointOf(const MeasuredRow& row) {
                      : efa      ? NetworkKind::kEfa
                                 : NetworkKind::kRoce;
     network = infiniband ? "InfiniBand" : efa ? "EFA" : "RoCE";
+    if (!nics) network += ", NICs not stated: the platform's";
   }
   Hint hint = ParseHint(row.algorithm_hint);
   if (Contains(row.algorithm_hint, "SHARP") && fabric.nodes > 1) {

@@ -70,8 +70,6 @@ TEST(FidelityTest, WhatCannotBeModelledSaysWhy) {
   EXPECT_EQ(reason([](MeasuredRow& row) { row.collective = "hypercube"; }),
             "no collective \"hypercube\"");
   EXPECT_EQ(reason([](MeasuredRow& row) { row.gpu = "MI300X"; }), "no platform with \"MI300X\"");
-  EXPECT_EQ(reason([](MeasuredRow& row) { row.nics = "unknown"; }),
-            "the NICs are not stated: \"unknown\"");
   EXPECT_EQ(reason([](MeasuredRow& row) {
               row.algorithm_hint = "SHARP";
               row.nics = "8x400 RoCE";
@@ -82,6 +80,14 @@ TEST(FidelityTest, WhatCannotBeModelledSaysWhy) {
               row.nics = "";
             }),
             "");
+}
+
+TEST(FidelityTest, NicsThatAreNotStatedAreThePlatforms) {
+  MeasuredRow row = Row();
+  row.nics = "unknown";
+  const FidelityPoint point = PointOf(row);
+  EXPECT_EQ(point.modelled_as, "dgx-h100, 2 x 8 GPUs, RoCE, NICs not stated: the platform's");
+  EXPECT_THAT(point.point.scenario, Not(HasSubstr("nic_rate")));
 }
 
 TEST(FidelityTest, EfaSpraysPacketsAndRepeatsThemOneByOne) {
