@@ -64,7 +64,7 @@ constexpr double kStepBeforeHopperUs = (33.7 - 10.0) / 12 - 0.6;
 constexpr double kNvlinkWireUs = 0.5;
 constexpr double kPcieWireUs = 1.0;
 constexpr double kNetworkWireUs = 1.5;
-constexpr double kProxyUs = 2.0;
+constexpr double kProxyUs = 1.5;
 
 // What one CTA carries through, in GB/s of payload.
 // LL: llMaxBws for one server over the CTAs of a full one: 12, 24, 24 and 32; LL128: a

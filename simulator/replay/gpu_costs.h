@@ -49,10 +49,16 @@ struct GpuCosts {
   double launch_latency_scale = 1;
   double step_latency_scale = 1;  // over NVLink and over the network
   double channel_rate_scale = 1;
-  // How long the CPU proxy is busy with each message it posts, and with each that arrives: Intel's
-  // net overhead. (Simple's three times that is a latency, below the 3.4 us.) What one GPU's proxy
+  // How long the CPU proxy is busy with each message it posts: Intel's net overhead, which is that
+  // of a post. (Simple's three times that is a latency, below the 3.4 us.) What one GPU's proxy
   // does follows one another.
   int64_t proxy_post_latency_ps = 1'000 * kPsPerNs;
+  // The same with each that arrives, for which it posts the next clear-to-send; not stated: half of
+  // a post's (ADR 0096).
+  std::optional<int64_t> proxy_arrival_latency_ps;
+  int64_t ProxyArrivalLatencyPs() const {
+    return proxy_arrival_latency_ps.value_or(proxy_post_latency_ps / 2);
+  }
   // Whose row of the tables holds; from the fabric where it is not stated.
   std::optional<GpuGeneration> generation;
 

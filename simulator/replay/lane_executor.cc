@@ -13,13 +13,14 @@
 namespace railyard {
 
 LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                           int64_t proxy_post_latency_ps, const NicSettings& nic,
+                           const GpuCosts& costs, const NicSettings& nic,
                            const NetIbSettings& net_ib, const NetSocketSettings& net_socket,
                            LaneObserver& observer)
     : graph_(graph),
       network_(network),
       engine_(network.engine()),
-      proxy_post_latency_ps_(proxy_post_latency_ps),
+      proxy_post_latency_ps_(costs.proxy_post_latency_ps),
+      proxy_arrival_latency_ps_(costs.ProxyArrivalLatencyPs()),
       observer_(observer),
       nvlink_(graph, network, *this),
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
@@ -339,9 +340,9 @@ void LaneExecutor::SetGpuSpeed(uint32_t gpu, double speed) {
   RunWoken();
 }
 
-int64_t LaneExecutor::ProxyDonePs(uint32_t gpu) {
+int64_t LaneExecutor::ProxyDonePs(uint32_t gpu, int64_t latency_ps) {
   int64_t& free_ps = proxy_free_ps_[gpu];
-  free_ps = std::max(free_ps, engine_.NowPs()) + proxy_post_latency_ps_;
+  free_ps = std::max(free_ps, engine_.NowPs()) + latency_ps;
   return free_ps;
 }
 
@@ -488,7 +489,8 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
   switch (phase) {
     case PostPhase::kStaged:
       if (!slots.network) [[unlikely]] {
-        SchedulePost(ProxyDonePs(connections_[id].from_gpu), id, PostPhase::kPosted);
+        SchedulePost(ProxyDonePs(connections_[id].from_gpu, proxy_post_latency_ps_), id,
+                     PostPhase::kPosted);
         break;
       }
       ++slots.progress.staged;
@@ -530,7 +532,8 @@ void LaneExecutor::QueueAtProxy(uint32_t id) {
     if (paths_ && !is_socket_) [[unlikely]]
       TraceQueued(id, progress.queued % kConnectionSlots);
     ++progress.queued;
-    SchedulePost(ProxyDonePs(connections_[id].injecting_gpu), id, PostPhase::kPosted);
+    SchedulePost(ProxyDonePs(connections_[id].injecting_gpu, proxy_post_latency_ps_), id,
+                 PostPhase::kPosted);
   }
 }
 

@@ -74,7 +74,7 @@ class LaneObserver {
 class LaneExecutor final : public PacketSink, private TransportListener {
  public:
   LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-               int64_t proxy_post_latency_ps, const NicSettings& nic, const NetIbSettings& net_ib,
+               const GpuCosts& costs, const NicSettings& nic, const NetIbSettings& net_ib,
                const NetSocketSettings& net_socket, LaneObserver& observer);
 
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
@@ -443,7 +443,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // The path of a message or grant from when it was posted until now.
   void TraceWay(uint32_t connection, bool is_data, const RecoveryTimes& before, CriticalPath& path);
   // When the proxy of a GPU is done with one more message.
-  int64_t ProxyDonePs(uint32_t gpu);
+  // When the GPU's proxy is done with what takes it so long.
+  int64_t ProxyDonePs(uint32_t gpu, int64_t latency_ps);
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
@@ -457,6 +458,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   };
   std::vector<CostClass> costs_;
   int64_t proxy_post_latency_ps_;
+  int64_t proxy_arrival_latency_ps_;
   LaneObserver& observer_;
   NvlinkTransport nvlink_;
   RdmaTransport rdma_;

@@ -26,9 +26,8 @@ ReplayEngine::Communicator ReplayEngine::BuildCommunicator(uint32_t number) cons
 
 void ReplayEngine::BuildExecutor() {
   LaneObserver& observer = *this;
-  executor_ =
-      std::make_unique<LaneExecutor>(graph_, network_, routing_, rules_.gpu.proxy_post_latency_ps,
-                                     nic_, rules_.net_ib, rules_.net_socket, observer);
+  executor_ = std::make_unique<LaneExecutor>(graph_, network_, routing_, rules_.gpu, nic_,
+                                             rules_.net_ib, rules_.net_socket, observer);
   for (uint32_t i = 0; i < communicators_.size(); ++i) {
     executor_->AddCommunicator(
         {communicators_[i].gpus, communicators_[i].planner.get(), job_.PartOf(i)});

@@ -87,7 +87,7 @@ const std::string kSockets = std::string(kAllReduce) + "nccl { NET: \"Socket\" }
 // The leaf drops what TCP sends.
 std::string LossySockets(const std::string& cubic) {
   return Incast(
-      "nccl { NET: \"Socket\" SOCKET_NTHREADS: 2 } switch { buffer: \"4MiB\" } nic { "
+      "nccl { NET: \"Socket\" SOCKET_NTHREADS: 2 } switch { buffer: \"1MiB\" } nic { "
       "congestion_control { cubic { " +
           cubic + " } } }\n",
       "180MiB");
@@ -164,6 +164,7 @@ const std::vector<Setting>& Settings() {
       {"gpu.network_step_latency", "\"9us\"", kAllReduce},
       {"gpu.channel_rate", "\"100Gbps\"", kAllReduce},
       {"gpu.proxy_post_latency", "\"2us\"", kAllReduce},
+      {"gpu.proxy_arrival_latency", "\"2us\"", kAllReduce},
       {"gpu.generation", "VOLTA", kInOneServer},
       {"gpu.launch_latency_scale", "1.1", kInOneServer},
       {"gpu.step_latency_scale", "1.1", kInOneServer},

@@ -66,8 +66,12 @@ TEST_F(TrafficTest, ARingHasLog2OfItsRanks) {
 // Computation of known length between collectives of equal length: the period is their sum, the
 // duty the collective's share.
 TEST_F(TrafficTest, PeriodAndDutyAreThoseOfComputationAndCommunication) {
-  const EndedRun run = RunText(
-      RailOptimized(2) + Program("ALL_REDUCE", "4MiB", "repeat: 6 compute_before: \"300us\""));
+  const auto six = [](const std::string& compute) {
+    return RailOptimized(2) +
+           "workload { program { collectives { kind: ALL_REDUCE bytes: \"4MiB\" repeat: 6 " +
+           compute + "} } }\n";
+  };
+  const EndedRun run = RunText(six("compute_before: \"300us\" "));
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   const int64_t collective_ps = run.collectives.Integer(0, "duration_ps");
   ASSERT_EQ(run.collectives.Integer(5, "duration_ps"), collective_ps);
@@ -82,11 +86,9 @@ TEST_F(TrafficTest, PeriodAndDutyAreThoseOfComputationAndCommunication) {
   EXPECT_EQ(traffic.Sum("bursts", "link", "server0/nic3>leaf3"), 6);
   EXPECT_EQ(traffic.Sum("on_ps", "link", "server0/nic3>leaf3"), 6 * collective_ps);
   // Back to back they are one burst; what the cache knew counts as well.
-  const EndedRun dense = RunText(RailOptimized(2) + Program("ALL_REDUCE", "4MiB", "repeat: 6"));
+  const EndedRun dense = RunText(six(""));
   EXPECT_TRUE(dense.At("traffic.link_period_ps.p50").IsNull());
-  const EndedRun uncached = RunText(
-      RailOptimized(2) + Program("ALL_REDUCE", "4MiB", "repeat: 6 compute_before: \"300us\""),
-      {"--no-replay-cache"});
+  const EndedRun uncached = RunText(six("compute_before: \"300us\" "), {"--no-replay-cache"});
   EXPECT_EQ(ReadText(uncached.directory + "/traffic.csv"),
             ReadText(run.directory + "/traffic.csv"));
 }

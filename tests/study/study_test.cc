@@ -55,7 +55,7 @@ TEST_F(StudyTest, EveryPointAndSeedIsARowAndEveryPointHasItsStatistics) {
   const EndedRun run = RunFile(scratch_.Path("base.textproto"),
                                {"--seed", "2", "--set", "nccl.IB_TIMEOUT=8", "--set",
                                 "faults[0].loss.probability=0.02", "--set", "nic.window=128KiB"});
-  EXPECT_EQ(run.Real("collectives.stretch.max"), points.Real(7, "collectives.stretch.max"));
+  EXPECT_DOUBLE_EQ(run.Real("collectives.stretch.max"), points.Real(7, "collectives.stretch.max"));
 }
 
 TEST_F(StudyTest, WhatIsWrongIsFoundAllAtOnce) {
