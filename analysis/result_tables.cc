@@ -21,6 +21,47 @@ Cell TimeOrNegative(int64_t time_ps) { return time_ps < 0 ? Cell() : Cell(time_p
 Cell Text(const std::string& text) { return std::string_view(text); }
 Cell Real(std::optional<double> value) { return value ? Cell(*value) : Cell(); }
 
+void AppendCollective(const RunResult& result, size_t row, std::vector<Cell>& cells) {
+  const CollectiveResult& c = result.collectives[row];
+  const bool started = c.last_start_ps != kNeverPs;
+  const bool has_baseline = result.has_baseline && c.baseline_duration_ps != 0;
+  const auto added = [&](int64_t AddedTime::*part) {
+    return has_baseline && c.completed ? Cell(c.added.*part) : Cell();
+  };
+  const auto rank = [](uint32_t number) { return number == UINT32_MAX ? Cell() : Integer(number); };
+  cells.insert(cells.end(), {Integer(row),
+                             Text(c.kind),
+                             Text(c.communicator),
+                             Integer(c.rank_count),
+                             Integer(c.bytes),
+                             Text(c.logged),
+                             Text(c.replayed),
+                             Time(c.first_start_ps),
+                             Time(c.last_start_ps),
+                             c.completed ? Cell(c.last_end_ps) : Cell(),
+                             c.completed ? Cell(c.duration_ps()) : Cell(),
+                             started ? Cell(c.wait_ps()) : Cell(),
+                             c.bound_ps,
+                             Real(Slowdown(c)),
+                             Real(BusbwGBps(c)),
+                             has_baseline ? Cell(c.baseline_duration_ps) : Cell(),
+                             Real(Stretch(result, c)),
+                             c.completed,
+                             c.hit_by_fault,
+                             added(&AddedTime::queueing_ps),
+                             added(&AddedTime::retransmission_ps),
+                             added(&AddedTime::timeout_ps),
+                             added(&AddedTime::rerouting_ps),
+                             added(&AddedTime::slow_peer_ps),
+                             added(&AddedTime::other_ps),
+                             rank(c.held_up_by_source),
+                             rank(c.held_up_by_destination),
+                             Text(c.source),
+                             Text(result.jobs[c.job].name),
+                             c.alone_duration_ps != 0 ? Cell(c.alone_duration_ps) : Cell(),
+                             Real(Interference(result, c))});
+}
+
 }  // namespace
 
 ResultTable CollectivesTable(const RunResult& result) {
@@ -58,47 +99,7 @@ ResultTable CollectivesTable(const RunResult& result) {
                       {"interference", ColumnType::kReal}},
           .row_count = result.collectives.size(),
           .append_row = [&result](size_t row, std::vector<Cell>& cells) {
-            const CollectiveResult& c = result.collectives[row];
-            const bool started = c.last_start_ps != kNeverPs;
-            const bool has_baseline = result.has_baseline && c.baseline_duration_ps != 0;
-            const auto added = [&](int64_t AddedTime::*part) {
-              return has_baseline && c.completed ? Cell(c.added.*part) : Cell();
-            };
-            const auto rank = [](uint32_t number) {
-              return number == UINT32_MAX ? Cell() : Integer(number);
-            };
-            cells.insert(cells.end(),
-                         {Integer(row),
-                          Text(c.kind),
-                          Text(c.communicator),
-                          Integer(c.rank_count),
-                          Integer(c.bytes),
-                          Text(c.logged),
-                          Text(c.replayed),
-                          Time(c.first_start_ps),
-                          Time(c.last_start_ps),
-                          c.completed ? Cell(c.last_end_ps) : Cell(),
-                          c.completed ? Cell(c.duration_ps()) : Cell(),
-                          started ? Cell(c.wait_ps()) : Cell(),
-                          c.bound_ps,
-                          Real(Slowdown(c)),
-                          Real(BusbwGBps(c)),
-                          has_baseline ? Cell(c.baseline_duration_ps) : Cell(),
-                          Real(Stretch(result, c)),
-                          c.completed,
-                          c.hit_by_fault,
-                          added(&AddedTime::queueing_ps),
-                          added(&AddedTime::retransmission_ps),
-                          added(&AddedTime::timeout_ps),
-                          added(&AddedTime::rerouting_ps),
-                          added(&AddedTime::slow_peer_ps),
-                          added(&AddedTime::other_ps),
-                          rank(c.held_up_by_source),
-                          rank(c.held_up_by_destination),
-                          Text(c.source),
-                          Text(result.jobs[c.job].name),
-                          c.alone_duration_ps != 0 ? Cell(c.alone_duration_ps) : Cell(),
-                          Real(Interference(result, c))});
+            AppendCollective(result, row, cells);
           }};
 }
 

@@ -14,7 +14,7 @@ CollnetChainSchedule::CollnetChainSchedule(std::shared_ptr<const TreeTable> chai
     : ShapedSchedule(static_cast<uint32_t>(chains->front().size()),
                      static_cast<uint32_t>(chains->size()), parameters.message_rule),
       chains_(std::move(chains)),
-      parameters_(std::move(parameters)) {
+      parameters_(parameters) {
   SIM_CHECK(!chains_->empty() && parameters_.chunk_bytes > 0,
             "a CollNetChain schedule without chains, or without a chunk size");
 }

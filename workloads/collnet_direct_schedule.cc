@@ -12,7 +12,7 @@ CollnetDirectSchedule::CollnetDirectSchedule(std::shared_ptr<const HeadTable> ta
     : ShapedSchedule(static_cast<uint32_t>(table->head_of.size()), parameters.channel_count,
                      parameters.message_rule),
       table_(std::move(table)),
-      parameters_(std::move(parameters)) {
+      parameters_(parameters) {
   SIM_CHECK(table_->servers.size() >= 2 && parameters_.chunk_bytes > 0,
             "a CollNetDirect schedule of one server, or without a chunk size");
 }

@@ -93,7 +93,7 @@ MessageRule MessageRuleOf(const StepsRule& steps, const SlotRule& slot, uint32_t
   if (slot.line_payload_bytes == 1) {
     // src/device/prims_simple.h: slices of 16 elements' multiples, at least a 32nd of a slot's.
     rule.slice_bytes_min = steps.slots_per_slice * slot.payload_bytes / 32;
-    rule.slice_grain_bytes = 16 * element_bytes;
+    rule.slice_grain_bytes = 16ULL * element_bytes;
   }
   rule.in_flight_messages = static_cast<uint32_t>(kSteps / steps.slots_per_slice);
   rule.line_payload_bytes = slot.line_payload_bytes;
@@ -217,8 +217,8 @@ double SlowestPcieRingGbPerS(const CommunicatorLayout& layout, const NcclSetting
 }  // namespace
 
 NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
-    : layout_(AsUsed(std::move(layout), settings)),
-      settings_(settings),
+    : settings_(std::move(settings)),
+      layout_(AsUsed(std::move(layout), settings_)),
       channels_(BuildChannels(layout_, settings_)),
       rings_(std::make_shared<RingTable>(channels_.rings)),
       p2p_order_(layout_, settings_.version, channels_.p2p_channel_count),
@@ -446,7 +446,7 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanCollnetDirect(
                                              parameters.channel_count * heads, depth, depth * 8);
   parameters.message_rule =
       MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes);
-  return std::make_shared<CollnetDirectSchedule>(heads_, std::move(parameters));
+  return std::make_shared<CollnetDirectSchedule>(heads_, parameters);
 }
 
 std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanCollnetChain(
@@ -462,7 +462,7 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanCollnetChain(
                                              parameters.bytes, chains_->size(), depth, depth);
   parameters.message_rule =
       MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes);
-  return std::make_shared<CollnetChainSchedule>(chains_, std::move(parameters));
+  return std::make_shared<CollnetChainSchedule>(chains_, parameters);
 }
 
 NcclPlanner::ExchangePlan NcclPlanner::PlanExchange(const JobCollective& collective,

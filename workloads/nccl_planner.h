@@ -97,8 +97,8 @@ class NcclPlanner {
   std::vector<ChannelShare> SharesOf(const JobCollective& collective, const ReplayChoice& choice,
                                      uint32_t channel_count) const;
 
-  CommunicatorLayout layout_;
   NcclSettings settings_;
+  CommunicatorLayout layout_;
   CommunicatorChannels channels_;
   std::shared_ptr<const RingTable> rings_;
   std::shared_ptr<const TreeTable> trees_;

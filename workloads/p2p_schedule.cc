@@ -42,8 +42,33 @@ std::vector<Turn> TurnsOf(const P2pOrder& order, uint32_t rank, const P2pCall* c
   return turns;
 }
 
+// Where the next work of a channel goes: a new batch when the last is full, already has a work of
+// the same round or, from 2.29 on, one of another eight rounds.
+class BatchCursor {
+ public:
+  uint32_t Place(uint32_t round, uint32_t version) {
+    const auto end = rounds_.begin() + work_count_;
+    const bool is_of_others = version >= 22900 && work_count_ > 0 &&
+                              round / kWorksPerBatch != rounds_[0] / kWorksPerBatch;
+    if (work_count_ == kWorksPerBatch || is_of_others ||
+        std::find(rounds_.begin(), end, round) != end) {
+      ++batch_;
+      work_count_ = 0;
+    }
+    rounds_[work_count_++] = round;
+    return batch_;
+  }
+
+ private:
+  uint32_t batch_ = 0;
+  uint32_t work_count_ = 0;
+  std::array<uint32_t, kWorksPerBatch> rounds_{};
+};
+
+}  // namespace
+
 // Sizes that hold for all messages of a communicator.
-struct PartRule {
+struct P2pSchedule::PartRule {
   uint32_t version = 0;
   bool many_nodes = false;
   uint64_t step_bytes = 0;  // ncclComm::p2pChunkSize
@@ -77,8 +102,9 @@ struct PartRule {
   }
 };
 
-PartRule PartRuleOf(const CommunicatorLayout& layout, const NcclSettings& settings,
-                    const CommunicatorChannels& channels) {
+P2pSchedule::PartRule P2pSchedule::PartRuleOf(const CommunicatorLayout& layout,
+                                              const NcclSettings& settings,
+                                              const CommunicatorChannels& channels) {
   PartRule rule;
   rule.version = settings.version;
   rule.ll_threshold_bytes = settings.p2p_ll_threshold_bytes;
@@ -96,41 +122,39 @@ PartRule PartRuleOf(const CommunicatorLayout& layout, const NcclSettings& settin
   return rule;
 }
 
-// Where the next work of a channel goes: a new batch when the last is full, already has a work of
-// the same round or, from 2.29 on, one of another eight rounds.
-class BatchCursor {
- public:
-  uint32_t Place(uint32_t round, uint32_t version) {
-    const auto end = rounds_.begin() + work_count_;
-    const bool is_of_others = version >= 22900 && work_count_ > 0 &&
-                              round / kWorksPerBatch != rounds_[0] / kWorksPerBatch;
-    if (work_count_ == kWorksPerBatch || is_of_others ||
-        std::find(rounds_.begin(), end, round) != end) {
-      ++batch_;
-      work_count_ = 0;
-    }
-    rounds_[work_count_++] = round;
-    return batch_;
-  }
-
- private:
-  uint32_t batch_ = 0;
-  uint32_t work_count_ = 0;
-  std::array<uint32_t, kWorksPerBatch> rounds_{};
+struct P2pSchedule::PlacedLane {
+  uint32_t channel = 0;
+  uint32_t batch = 0;
+  size_t work = 0;
+  Lane lane;
 };
 
-}  // namespace
+// The part of a message, if it has anything, as the rule cuts it.
+std::optional<P2pSchedule::Lane> P2pSchedule::PartOf(const P2pCall& call, uint32_t part,
+                                                     const PartRule& rule, bool network) const {
+  const uint32_t parts = rule.PartCount(call.bytes);
+  const bool is_copy = call.peer == rank_;
+  if (part >= parts || (is_copy && !call.is_send)) return std::nullopt;
+  const uint64_t part_bytes =
+      DivideUp(DivideUp(call.bytes, parts), kPartGrainBytes) * kPartGrainBytes;
+  const uint64_t begin = std::min(call.bytes, part * part_bytes);
+  const uint64_t bytes = std::min(part_bytes, call.bytes - begin);
+  // Rounding can leave the last parts of a message with nothing; a message of no bytes is still
+  // sent.
+  if (bytes == 0 && call.bytes != 0) return std::nullopt;
+  return Lane{.peer = call.peer,
+              .is_send = call.is_send,
+              .offset_bytes = begin,
+              .bytes = bytes,
+              .chunk_bytes = is_copy ? kCopyBytesMax : rule.ChunkBytes(call.bytes, network),
+              .network = network,
+              .by_lines = !is_copy && rule.GoesByLines(call.bytes, network)};
+}
 
 P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& settings,
                          const CommunicatorChannels& channels, const P2pOrder& order, uint32_t rank,
                          const P2pCall* calls, uint32_t call_count, bool in_place)
     : rank_(rank), rank_count_(static_cast<uint32_t>(layout.ranks.size())) {
-  struct PlacedLane {
-    uint32_t channel = 0;
-    uint32_t batch = 0;
-    size_t work = 0;
-    Lane lane;
-  };
   const PartRule rule = PartRuleOf(layout, settings, channels);
   const uint32_t channel_count = channels.p2p_channel_count;
   std::vector<PlacedLane> placed;
@@ -153,28 +177,9 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
       const uint32_t batch = cursors[channel].Place(turns[i].round, settings.version);
       for (size_t t = i; t < end; ++t) {
         const P2pCall& call = *turns[t].call;
-        const uint32_t parts = rule.PartCount(call.bytes);
-        const bool is_copy = call.peer == rank;
-        if (part >= parts || (is_copy && !call.is_send)) continue;
-        const uint64_t part_bytes =
-            DivideUp(DivideUp(call.bytes, parts), kPartGrainBytes) * kPartGrainBytes;
-        const uint64_t begin = std::min(call.bytes, part * part_bytes);
-        const uint64_t bytes = std::min(part_bytes, call.bytes - begin);
-        // Rounding can leave the last parts of a message with nothing; a message of no bytes is
-        // still sent.
-        if (bytes == 0 && call.bytes != 0) continue;
         const bool network = layout.ranks[rank].node != layout.ranks[call.peer].node;
-        placed.push_back(
-            {channel,
-             batch,
-             i,
-             {.peer = call.peer,
-              .is_send = call.is_send,
-              .offset_bytes = begin,
-              .bytes = bytes,
-              .chunk_bytes = is_copy ? kCopyBytesMax : rule.ChunkBytes(call.bytes, network),
-              .network = network,
-              .by_lines = !is_copy && rule.GoesByLines(call.bytes, network)}});
+        const std::optional<Lane> lane = PartOf(call, part, rule, network);
+        if (lane) placed.push_back({channel, batch, i, *lane});
       }
     }
     i = end;
@@ -183,7 +188,11 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
     return a.channel != b.channel ? a.channel < b.channel : a.batch < b.batch;
   });
 
-  // Flat tables; and the deepest sharing of a channel's network buffers, sends and receives apart.
+  Tabulate(placed, channel_count);
+}
+
+// Flat tables; and the deepest sharing of a channel's network buffers, sends and receives apart.
+void P2pSchedule::Tabulate(const std::vector<PlacedLane>& placed, uint32_t channel_count) {
   uint32_t subs_max = 1;
   std::array<uint32_t, 2> subs{};
   lanes_.reserve(placed.size());

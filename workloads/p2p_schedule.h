@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "workloads/job.h"
@@ -54,6 +55,13 @@ class P2pSchedule final : public CollectiveSchedule {
     bool network = false;
     bool by_lines = false;  // LL, else Simple
   };
+  struct PartRule;    // how messages are cut
+  struct PlacedLane;  // and where it is
+  static PartRule PartRuleOf(const CommunicatorLayout& layout, const NcclSettings& settings,
+                             const CommunicatorChannels& channels);
+  std::optional<Lane> PartOf(const P2pCall& call, uint32_t part, const PartRule& rule,
+                             bool network) const;
+  void Tabulate(const std::vector<PlacedLane>& placed, uint32_t channel_count);
   uint32_t BatchOf(const LaneId& lane) const { return channel_batches_[lane.channel] + lane.batch; }
   const Lane& LaneAt(const LaneId& lane) const {
     return lanes_[batch_lanes_[BatchOf(lane)] + lane.lane];

@@ -117,7 +117,8 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
   return planned;
 }
 
-PlannedCollective PlanOf(std::shared_ptr<const ExplicitAlgorithm> algorithm, uint64_t bytes) {
+PlannedCollective PlanOf(const std::shared_ptr<const ExplicitAlgorithm>& algorithm,
+                         uint64_t bytes) {
   const NcclSettings defaults;
   const uint32_t slots = MessageRule{}.in_flight_messages;
   PlannedCollective planned;

@@ -26,7 +26,7 @@ struct PlannedCollective {
 // Precondition: the scenario's job has a collective, over all ranks of its first communicator.
 PlannedCollective PlanFirstCollective(const Scenario& scenario);
 // Of a user's own algorithm, with `bytes` as nccl-tests count them, in slots of NCCL's default.
-PlannedCollective PlanOf(std::shared_ptr<const ExplicitAlgorithm> algorithm, uint64_t bytes);
+PlannedCollective PlanOf(const std::shared_ptr<const ExplicitAlgorithm>& algorithm, uint64_t bytes);
 
 // What it means, checked without time; empty if it is right.
 std::string CheckPlanned(const PlannedCollective& planned);

@@ -82,7 +82,7 @@ constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
 // LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS, src/device/prims_ll.h). LL128: 20 warps
 // with 16 lines, of whose 128 bytes 120 are payload (NCCL_LL128_MAX_NTHREADS,
 // NCCL_LL128_SHMEM_ELEMS_PER_THREAD, src/device/prims_ll128.h).
-constexpr std::array<uint64_t, 3> kIterationBytes = {512 * 8, 20 * 16 * 120, 0};
+constexpr std::array<uint64_t, 3> kIterationBytes = {512ULL * 8, 20ULL * 16 * 120, 0};
 
 // NVLS: 25 us through one server and 20.9 us for each hop between servers, both without a base
 // (hwLat, Simple; 2.28). Of the 25, the launch is taken to be that of the other algorithms, four

@@ -276,8 +276,8 @@ TEST_F(LedgerTest, GroupedSendsAndReceivesOfALogGoFromPeerToPeer) {
   ExpectLedgersAgree(run);
   PairBytes expected;
   for (int64_t rank = 0; rank < kRanks; ++rank) {
-    expected[{rank, (rank + 8) % kRanks}] += 4 * kFarElements;
-    expected[{rank, (rank + 1) % kRanks}] += 4 * kNearElements;
+    expected[{rank, (rank + 8) % kRanks}] += 4L * kFarElements;
+    expected[{rank, (rank + 1) % kRanks}] += 4L * kNearElements;
   }
   EXPECT_EQ(PairsOf(run), expected);
   // Inside a server 12,000 B go as LL: half of every line are flags.

@@ -66,7 +66,7 @@ TEST_F(PerfTest, WhatARankCopiesTakesWarpsFromWhatItSends) {
   ASSERT_FALSE(json.HasParseError());
   const auto& row = json["results"][0];
   const double chunk_us = 131'072 / 12e3 + 2.9;
-  const double chunks = (128 << 20) / 4 / 131'072.0;
+  const double chunks = (128 << 20) / 131'072.0 / 4;
   EXPECT_NEAR(row["out_of_place"]["time"].GetDouble(), chunks * chunk_us, 0.02 * chunks * chunk_us);
   const double wire_us = (128 << 20) / 4096.0 * (4096 + 82) / 50e3;
   EXPECT_NEAR(row["in_place"]["time"].GetDouble(), wire_us, 0.02 * wire_us);
@@ -166,8 +166,8 @@ TEST_F(PerfTest, AScheduleInGoalIsBalanced) {
       std::string peer;
       words >> label >> verb >> bytes >> preposition >> peer;
       if (label == "rank") rank = verb;
-      if (verb == "send") ++open[rank + ">" + peer + " " + bytes];
-      if (verb == "recv") --open[peer + ">" + rank + " " + bytes];
+      if (verb == "send") ++open[fmt::format("{}>{} {}", rank, peer, bytes)];
+      if (verb == "recv") --open[fmt::format("{}>{} {}", peer, rank, bytes)];
     }
     EXPECT_FALSE(open.empty());
     for (const auto& [pair, count] : open) EXPECT_EQ(count, 0) << pair;

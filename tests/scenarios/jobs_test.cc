@@ -95,7 +95,7 @@ TEST_F(JobsTest, PlacementDecidesWhatLeavesServers) {
     const EndedRun run = RunText(
         RailOptimized(4) + Job("a", kSendRecv, "placement { " + placement + " }", "ranks: 16"));
     EXPECT_EQ(run.exit.status, 0) << run.exit.errors;
-    EXPECT_EQ(run.Integer("payload.total_bytes"), 16 * 8 * kMiB);
+    EXPECT_EQ(run.Integer("payload.total_bytes"), 16L * 8 * kMiB);
     // From NIC to leaf and from leaf to NIC.
     const double share = run.Real("payload.left_server_share");
     EXPECT_EQ(static_cast<double>(run.OfTier("NIC_LEAF", "payload_bytes")),

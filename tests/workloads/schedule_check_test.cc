@@ -43,7 +43,7 @@ TEST(CheckSchedule, FindsTheRingSchedulesOfEveryRankCountRight) {
   for (uint32_t ranks = 1; ranks <= 64; ++ranks) {
     const NcclPlanner planner(Filled(ranks), {});
     for (const CollectiveKind kind : kRingKinds) {
-      for (const uint64_t bytes : {0, 1, 5, 63, 1'000, 100'003}) {
+      for (const uint64_t bytes : std::vector<uint64_t>{0, 1, 5, 63, 1'000, 100'003}) {
         ASSERT_EQ(CheckRing(planner, kind, bytes, ranks / 3), "")
             << CollectiveKindName(kind) << " of " << bytes << " B on " << ranks << " ranks";
       }
@@ -95,7 +95,7 @@ TEST_P(CheckEveryRankCount, FindsEveryAlgorithmAndProtocolRight) {
   const NcclPlanner planner(Filled(ranks), {});
   for (const CollectiveKind kind : kRingKinds) {
     for (const ReplayChoice& choice : ChoicesFor(planner, kind)) {
-      for (const uint64_t bytes : {0, 1, 63, 100'003, 3'000'001}) {
+      for (const uint64_t bytes : std::vector<uint64_t>{0, 1, 63, 100'003, 3'000'001}) {
         if (ranks > 20 && bytes != 1 && bytes != 100'003) continue;
         ASSERT_EQ(CheckChoice(planner, choice, kind, bytes, ranks / 3), "")
             << ReplayName(choice) << " " << CollectiveKindName(kind) << " of " << bytes << " B";
@@ -120,7 +120,8 @@ TEST(CheckSchedule, FindsWhatTheNetworkAddsUpRight) {
           continue;
         }
         checked.push_back(choice.algorithm);
-        for (const uint64_t bytes : {0, 1, 63, 100'003, 3'000'001, 40'000'003}) {
+        for (const uint64_t bytes :
+             std::vector<uint64_t>{0, 1, 63, 100'003, 3'000'001, 40'000'003}) {
           ASSERT_EQ(CheckChoice(planner, choice, CollectiveKind::kAllReduce, bytes, 0), "")
               << ReplayName(choice) << " of " << bytes << " B on " << nodes << " x " << gpus;
         }
@@ -145,7 +146,7 @@ TEST_P(CheckLargeCommunicators, FindsEveryAlgorithmAndProtocolRightOnOneChannel)
   // A block of its own in each message, and as many in one as NCCL puts there.
   for (const CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
     for (const Algorithm algorithm : {Algorithm::kPat, Algorithm::kDirect}) {
-      for (const uint64_t bytes : {1'003, 300'007}) {
+      for (const uint64_t bytes : std::vector<uint64_t>{1'003, 300'007}) {
         if (bytes > 2'000 && (algorithm == Algorithm::kDirect || ranks > 257)) continue;
         ASSERT_EQ(CheckChoice(planner, {algorithm, Protocol::kSimple}, kind, bytes, 0), "")
             << AlgorithmName(algorithm);
@@ -223,7 +224,7 @@ TEST(CheckSchedule, FindsAllToAllRightForEveryRankCount) {
     settings.version = version;
     for (uint32_t ranks = 1; ranks <= 64; ranks += ranks < 20 ? 1 : 11) {
       const NcclPlanner planner(Filled(ranks), settings);
-      for (const uint64_t bytes : {0, 1, 70'001, 3'000'001}) {
+      for (const uint64_t bytes : std::vector<uint64_t>{0, 1, 70'001, 3'000'001}) {
         ASSERT_EQ(CheckP2p(planner, {CollectiveKind::kAllToAll, bytes, 0}, AllToAll(ranks, bytes)),
                   "")
             << bytes << " B on " << ranks << " ranks";
