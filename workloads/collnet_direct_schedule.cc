@@ -18,7 +18,8 @@ CollnetDirectSchedule::CollnetDirectSchedule(std::shared_ptr<const HeadTable> ta
 }
 
 uint64_t CollnetDirectSchedule::LoopCount() const {
-  const uint64_t loop_bytes = parameters_.channel_count * table_->heads() * parameters_.chunk_bytes;
+  const uint64_t loop_bytes =
+      uint64_t{parameters_.channel_count} * table_->heads() * parameters_.chunk_bytes;
   return (parameters_.bytes + loop_bytes - 1) / loop_bytes;
 }
 

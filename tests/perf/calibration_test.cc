@@ -79,7 +79,7 @@ class NcclTestsReaderTest : public ::testing::Test {
     const std::string path = OwnPath("nccl_tests.txt");
     std::ofstream(path) << text;
     Diagnostics diagnostics;
-    const auto rows = ReadNcclTests(path, diagnostics);
+    auto rows = ReadNcclTests(path, diagnostics);
     findings_ = diagnostics.ToString();
     if (const size_t at = findings_.find(path); at != std::string::npos) {
       findings_.erase(at, path.size());

@@ -53,9 +53,9 @@ TEST(ExpertGateTest, ADirichletGateHasItsVariance) {
     ExpertRouting routing;
     routing.gate = GateKind::kDirichlet;
     routing.dirichlet_concentration = concentration;
-    const int layers = 4000;
+    const uint32_t layers = 4000;
     double square_sum = 0;
-    for (int layer = 0; layer < layers; ++layer) {
+    for (uint32_t layer = 0; layer < layers; ++layer) {
       for (const double share : GateShares({.count = 8, .per_token = 1}, routing, layer, 0)) {
         square_sum += (share - 0.125) * (share - 0.125);
       }

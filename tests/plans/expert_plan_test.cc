@@ -84,7 +84,7 @@ uint64_t BytesOf(const Trace& trace) {
 
 // tokens x top-k x hidden x bytes, there and back, forward and backward.
 TEST(ExpertPlanTest, TotalsAreTokensTimesExpertsTimesHiddenTimesBytes) {
-  const uint64_t once = 8 * 2 * 256 * 3 * 4 * 256 * 2;  // over ranks, micro-batches and layers
+  const uint64_t once = 8UL * 2 * 256 * 3 * 4 * 256 * 2;  // over ranks, micro-batches and layers
   for (const char* const gate : {"UNIFORM", "ZIPF", "DIRICHLET"}) {
     std::vector<std::string> sets = {std::string("expert_routing.gate=") + gate};
     if (std::string(gate) != "ZIPF") sets.emplace_back("expert_routing.zipf_exponent=");
@@ -284,7 +284,7 @@ TEST(ExpertPlanTest, RanksFitTogether) {
       all_to_alls += collective.is_all_to_all_v ? 1 : 0;
     }
     EXPECT_GT(all_to_alls, 0u);
-    EXPECT_EQ(all_to_alls % (2 * 3), 0u);
+    EXPECT_EQ(all_to_alls % (2UL * 3), 0u);
   }
 }
 
@@ -344,7 +344,7 @@ TEST(ExpertPlanTest, CapturedRoutingIsFollowed) {
 }
 
 TEST(ExpertPlanTest, WhatCannotBeIsRefused) {
-  const auto findings = [](std::vector<std::string> sets) {
+  const auto findings = [](const std::vector<std::string>& sets) {
     std::string text = LoadedPlan(kPlan, sets).findings;
     for (const std::string& set : sets) {
       const std::string place = "--set " + set + ": ";

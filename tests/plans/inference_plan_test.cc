@@ -103,9 +103,9 @@ TEST(InferencePlanTest, DeepSeekV3MakesTheStudysCollectives) {
     ++counts[{operation.kind, operation.count}];
   }
   const std::map<std::pair<CollectiveKind, uint64_t>, uint64_t> expected = {
-      {{CollectiveKind::kAllReduce, 512 * 7168}, 8 * 181},
-      {{CollectiveKind::kAllReduce, 7168}, 8 * 415 * 181},
-      {{CollectiveKind::kAllGather, 129280 / 16}, 8 * 416}};
+      {{CollectiveKind::kAllReduce, 512 * 7168}, 8UL * 181},
+      {{CollectiveKind::kAllReduce, 7168}, 8UL * 415 * 181},
+      {{CollectiveKind::kAllGather, 129280 / 16}, 8UL * 416}};
   EXPECT_EQ(counts, expected);
   EXPECT_GE(8u * 416 * 181, 600'000u);
 }

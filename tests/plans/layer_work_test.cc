@@ -29,9 +29,9 @@ TEST(LayerWorkTest, DecodingReadsWeightsAndCache) {
   EXPECT_EQ(LayerWork(model, 0, 1).Attention(input).memory_bytes,
             2.0 * (8192 * (8192 + 2048 + 8192) + 8192) + 2.0 * 1000 * 2 * 8 * 128);
   EXPECT_EQ(LayerWork(model, 0, 8).Attention(input).memory_bytes,
-            2.0 * (8192 * (8192 + 2048 + 8192) / 8 + 8192) + 2.0 * 1000 * 2 * 128);
+            2.0 * (8192 * (8192 + 2048 + 8192) / 8.0 + 8192) + 2.0 * 1000 * 2 * 128);
   EXPECT_EQ(LayerWork(model, 0, 16).Attention(input).memory_bytes,
-            2.0 * (8192 * (8192 + 2048 + 8192) / 16 + 8192) + 2.0 * 1000 * 2 * 128);
+            2.0 * (8192 * (8192 + 2048 + 8192) / 16.0 + 8192) + 2.0 * 1000 * 2 * 128);
 }
 
 // Of 8 experts of 3 x 4096 x 14336 a token needs 2; two tokens need 8 x (1 - (3/4)^2) = 3.5.
