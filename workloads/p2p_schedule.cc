@@ -89,7 +89,7 @@ struct P2pSchedule::PartRule {
     return static_cast<uint32_t>(parts);
   }
   // Over the network there are no buffers for it, unless one asks for them. Up to 2.28 by the
-  // channels that a message can have, from 2.29 on by those it has.
+  // channels that a message can have, from 2.29 on by those it has (2.28's source was not seen).
   bool GoesByLines(uint64_t bytes, bool network) const {
     const uint32_t channels = version < 22900 ? parts_max : PartCount(bytes);
     return !network && bytes <= channels * ll_threshold_bytes;
