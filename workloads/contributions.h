@@ -16,7 +16,9 @@ namespace railyard {
 class Contributors {
  public:
   Contributors() = default;
-  Contributors(uint32_t rank_count, uint32_t rank) : words_((rank_count + 63) / 64) { Add(rank); }
+  // Nobody's.
+  explicit Contributors(uint32_t rank_count) : words_((rank_count + 63) / 64) {}
+  Contributors(uint32_t rank_count, uint32_t rank) : Contributors(rank_count) { Add(rank); }
 
   // False if it was there already.
   bool Add(uint32_t rank) {

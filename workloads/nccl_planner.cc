@@ -7,6 +7,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "workloads/channel_split.h"
+#include "workloads/collnet_blocks_schedule.h"
 #include "workloads/collnet_chain_schedule.h"
 #include "workloads/collnet_direct_schedule.h"
 #include "workloads/direct_schedule.h"
@@ -21,6 +22,8 @@ namespace {
 
 constexpr uint64_t kSteps = 8;  // NCCL_STEPS: slots of a connection
 constexpr uint32_t kFirstPatVersion = 22300;
+// Of the plugin interface that has the network gather and scatter (ncclCollNet_v8_t).
+constexpr uint32_t kFirstCollnetBlocksVersion = 22000;
 constexpr uint32_t kCollnetHeadsMax = 8;  // NCCL_MAX_DIRECT_ARITY + 1
 
 // Of one slot of a connection, by protocol (src/init.cc, DEFAULT_LL_BUFFSIZE,
@@ -280,6 +283,10 @@ bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
     case Algorithm::kTree:
       return kind == CollectiveKind::kAllReduce;
     case Algorithm::kCollnetDirect:
+      return HasCollnet() && heads_->heads() <= kCollnetHeadsMax &&
+             (kind == CollectiveKind::kAllReduce ||
+              (settings_.version >= kFirstCollnetBlocksVersion &&
+               (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter)));
     case Algorithm::kCollnetChain:
       return HasCollnet() && heads_->heads() <= kCollnetHeadsMax &&
              kind == CollectiveKind::kAllReduce;
@@ -438,14 +445,28 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanCollnetDirect(
   const Elements elements = ElementsOf(collective);
   const SlotRule slot = SlotRuleOf(choice.protocol, settings_);
   const uint64_t heads = heads_->heads();
-  CollnetDirectParameters parameters;
-  parameters.bytes = elements.count * elements.bytes;
-  parameters.channel_count = rings_->channel_count();
+  const uint32_t channel_count = rings_->channel_count();
+  const uint64_t bytes = elements.count * elements.bytes;  // of the vector, or of a block
+  const bool has_blocks = collective.kind != CollectiveKind::kAllReduce;
   const uint64_t depth = heads == 1 ? 1 : 2;
-  parameters.chunk_bytes = CollnetChunkBytes(slot.payload_bytes, parameters.bytes,
-                                             parameters.channel_count * heads, depth, depth * 8);
-  parameters.message_rule =
+  const uint64_t chunk_bytes =
+      CollnetChunkBytes(slot.payload_bytes, has_blocks ? rings_->rank_count() * bytes : bytes,
+                        channel_count * heads, depth, depth * 8);
+  const MessageRule rule =
       MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes);
+  if (has_blocks) {
+    return std::make_shared<CollnetBlocksSchedule>(
+        heads_, CollnetBlocksParameters{.kind = collective.kind,
+                                        .block_bytes = bytes,
+                                        .chunk_bytes = RoundDown(chunk_bytes, elements.bytes),
+                                        .channel_count = channel_count,
+                                        .message_rule = rule});
+  }
+  CollnetDirectParameters parameters;
+  parameters.bytes = bytes;
+  parameters.channel_count = channel_count;
+  parameters.chunk_bytes = chunk_bytes;
+  parameters.message_rule = rule;
   return std::make_shared<CollnetDirectSchedule>(heads_, parameters);
 }
 

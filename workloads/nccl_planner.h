@@ -31,9 +31,8 @@ struct ConnectionRoute {
   bool over_host_memory = false;  // inside the server: SHM
 };
 
-// The plans of one communicator. Send/Recv use Simple, as NCCL does on networks by default; its LL
-// for messages up to 16 KiB per channel inside a server is left out, and so are registered user
-// buffers.
+// The plans of one communicator. Send/Recv use Simple, as NCCL does on networks by default, and LL
+// for small messages inside a server. Registered user buffers are left out.
 class NcclPlanner {
  public:
   // Preconditions: the layout as BuildChannels wants it; buffsize_bytes at least 64 KiB and the

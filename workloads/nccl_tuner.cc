@@ -180,9 +180,12 @@ double NcclTuner::PatGbPerS() const {
 }
 
 // Half of what the bus carries, as of everything that goes up and comes down again; CollNetDirect
-// wants a NIC for every GPU.
-double NcclTuner::CollnetGbPerS(Algorithm algorithm) const {
+// wants a NIC for every GPU. Of AllGather and ReduceScatter, what a rail carries, of each.
+double NcclTuner::CollnetGbPerS(CollectiveKind kind, Algorithm algorithm) const {
   const SearchedGraph& graph = platform_.collnet;
+  if (HasBlocks(kind)) {
+    return ranks_per_node_ * std::min(graph.intra_gb_per_s, 0.9 * graph.inter_gb_per_s);
+  }
   double gb_per_s = graph.channel_count * graph.intra_gb_per_s;
   if (algorithm == Algorithm::kCollnetDirect) {
     const double gpus_per_nic = static_cast<double>(ranks_per_node_) / graph.channel_count;
@@ -256,7 +259,9 @@ bool NcclTuner::IsAvailable(CollectiveKind kind, Algorithm algorithm, int protoc
                   : kind == CollectiveKind::kAllReduce && platform_.collnet.channel_count > 0);
     case Algorithm::kCollnetDirect:
     case Algorithm::kCollnetChain:
-      return protocol == kSimple && kind == CollectiveKind::kAllReduce &&
+      return protocol == kSimple &&
+             (kind == CollectiveKind::kAllReduce ||
+              (algorithm == Algorithm::kCollnetDirect && HasBlocks(kind) && version_ >= 22000)) &&
              communicator_.node_count > 1 && platform_.collnet.channel_count > 0 &&
              ranks_per_node_ <= kCollnetGpusPerNodeMax;
     case Algorithm::kNvlsTree:
@@ -291,7 +296,7 @@ NcclTuner::Model NcclTuner::ModelOf(CollectiveKind kind, Algorithm algorithm,
       return {latency_us, PatGbPerS()};
     case Algorithm::kCollnetDirect:
     case Algorithm::kCollnetChain:
-      return {latency_us, CollnetGbPerS(algorithm)};
+      return {latency_us, CollnetGbPerS(kind, algorithm)};
     default:
       return {latency_us, RingGbPerS(kind, p)};
   }

@@ -85,7 +85,7 @@ class NcclTuner {
   double NvlsGbPerS(CollectiveKind kind) const;
   double NvlsTreeGbPerS() const;
   double PatGbPerS() const;
-  double CollnetGbPerS(Algorithm algorithm) const;
+  double CollnetGbPerS(CollectiveKind kind, Algorithm algorithm) const;
   double LatencyUs(CollectiveKind kind, Algorithm algorithm, int protocol) const;
   bool IsAvailable(CollectiveKind kind, Algorithm algorithm, int protocol) const;
   double StepCount(CollectiveKind kind) const;

@@ -30,6 +30,12 @@ struct Step {
   bool reduce = false;        // what takes part, or is received from several, is reduced
   bool keep = false;          // the outcome is kept, in place of what was there
   bool store = false;         // the outcome is written to this rank's result
+  // Over kNetworkSum, where a piece is one rank's alone: what the others send of it is empty, or
+  // what they receive, and no others load or store it. The first piece is the owner's, the next are
+  // of those that the lane lists behind it.
+  bool gathers = false;
+  bool scatters = false;
+  int32_t owner = kNoPeer;
 };
 
 // Where a step is: lanes of a batch run concurrently (warps of one CTA), the steps of a lane in
@@ -53,7 +59,7 @@ enum class ConnectionUse : uint8_t {
   // NVLink SHARP: the switch copies what the sender stores to all receivers of the lane.
   kSwitchResult,
   // InfiniBand's SHARP: the network's switches add up what all peers of the lane send, itself
-  // included, and every one of them receives the sum.
+  // included, and every one of them receives the sum, where a step says nothing else.
   kNetworkSum,
 };
 

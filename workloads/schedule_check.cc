@@ -232,14 +232,28 @@ class ScheduleRun {
     return parts;
   }
 
+  bool IsInBlockOf(uint32_t rank, uint64_t offset) const {
+    return offset / subject_.block_bytes == rank;
+  }
+
+  Parts LoadLocal(uint32_t rank, const Step& step) const {
+    Parts parts;
+    const Contributors own(rank_count_, rank);
+    if (!step.gathers) {
+      AppendPart(parts, step.bytes, own);
+      return parts;
+    }
+    ForEachPiece(step, buffer_bytes_, [&](uint64_t offset, uint64_t bytes) {
+      AppendPart(parts, bytes,
+                 bytes != 0 && IsInBlockOf(rank, offset) ? own : Contributors(rank_count_));
+    });
+    return parts;
+  }
+
   void Execute(size_t index, const Step& step, std::optional<Parts> operand) {
     const Lane& lane = lanes_[index];
     const uint32_t rank = lane.id.rank;
-    if (step.load_local) {
-      Parts own;
-      AppendPart(own, step.bytes, Contributors(rank_count_, rank));
-      Take(lane, own, operand);
-    }
+    if (step.load_local) Take(lane, LoadLocal(rank, step), operand);
     if (step.load_kept) Take(lane, LoadKept(index, step), operand);
     if (!error_.empty()) return;
     if (step.keep || step.store) {
@@ -247,12 +261,13 @@ class ScheduleRun {
       auto part = operand->begin();
       uint64_t left = part == operand->end() ? 0 : part->bytes;
       ForEachPiece(step, buffer_bytes_, [&](uint64_t offset, uint64_t bytes) {
-        if (step.store && bytes != 0) {
+        const bool stores = step.store && (!step.scatters || IsInBlockOf(rank, offset));
+        if (stores && bytes != 0) {
           result_.Store(rank, step.recv_from, offset, bytes);
         }
         while (bytes > 0) {
           const uint64_t run = std::min(bytes, left);
-          if (step.store) {
+          if (stores) {
             const std::string wrong = result_.CheckValue(offset, run, part->contributors);
             if (!wrong.empty()) Fail(lane, wrong);
           }

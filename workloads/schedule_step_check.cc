@@ -18,7 +18,8 @@ const LanePeer* FindPeer(uint32_t rank, const std::vector<LanePeer>& by_rank) {
   return at != by_rank.end() && at->rank == rank ? &*at : nullptr;
 }
 
-// The pieces lie in the buffer, and what is loaded of an AllGather in the rank's own block.
+// The pieces lie in the buffer, and what is loaded of an AllGather in the rank's own block, but for
+// what switches gather, where nothing of others' is loaded.
 std::string CheckPlaces(const ScheduleSubject& subject, uint32_t rank_count, uint32_t rank,
                         const Step& step) {
   if (IsPointToPoint(subject.kind)) return {};
@@ -29,12 +30,37 @@ std::string CheckPlaces(const ScheduleSubject& subject, uint32_t rank_count, uin
     if (!error.empty()) return;
     if (offset > buffer_bytes || bytes > buffer_bytes - offset) {
       error = fmt::format("reaches offset {} of a buffer of {} B", offset + bytes, buffer_bytes);
-    } else if (subject.kind == CollectiveKind::kAllGather && step.load_local && bytes != 0 &&
-               (offset < rank * block || offset + bytes > (rank + 1) * block)) {
+    } else if (subject.kind == CollectiveKind::kAllGather && step.load_local && !step.gathers &&
+               bytes != 0 && (offset < rank * block || offset + bytes > (rank + 1) * block)) {
       error = "loads data outside its own block";
     }
   });
   return error;
+}
+
+// What the network's switches have one rank give, or one take, lies in that rank's block; all take
+// part in it.
+std::string CheckOwners(const ScheduleSubject& subject, const LanePeers& peers, const Step& step) {
+  const bool sends = step.send_to == kAllPeers && !peers.send_to.empty() &&
+                     peers.send_to.front().use == ConnectionUse::kNetworkSum;
+  const bool receives = step.recv_from == kAllPeers && !peers.recv_from.empty() &&
+                        peers.recv_from.front().use == ConnectionUse::kNetworkSum;
+  if (sends == receives) return "has the network's switches gather or scatter what it does not";
+  const std::vector<LanePeer>& members = sends ? peers.send_to : peers.recv_from;
+  auto owner = std::ranges::find_if(members, [&](const LanePeer& member) {
+    return static_cast<int32_t>(member.rank) == step.owner;
+  });
+  const uint64_t bytes = step.bytes / step.pieces;
+  uint64_t offset = step.offset_bytes;
+  for (uint32_t piece = 0; piece < step.pieces && bytes != 0; ++piece, ++owner) {
+    if (owner == members.end()) return "gathers or scatters more pieces than there are owners";
+    if (offset / subject.block_bytes != owner->rank ||
+        (offset + bytes - 1) / subject.block_bytes != owner->rank) {
+      return fmt::format("has rank {} own offset {}", owner->rank, offset);
+    }
+    offset += step.stride_bytes;
+  }
+  return {};
 }
 
 }  // namespace
@@ -77,6 +103,9 @@ std::string CheckStep(const ScheduleSubject& subject, uint32_t rank_count, uint3
   if (operands == 0) return "has no data: it neither receives nor loads";
   if (step.pieces == 0 || step.bytes % step.pieces != 0) {
     return fmt::format("divides {} B among {} pieces", step.bytes, step.pieces);
+  }
+  if (step.gathers || step.scatters) {
+    if (const std::string wrong = CheckOwners(subject, peers, step); !wrong.empty()) return wrong;
   }
   return CheckPlaces(subject, rank_count, rank, step);
 }

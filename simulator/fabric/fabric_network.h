@@ -178,10 +178,13 @@ class FabricNetwork : public ns3::Object {
   //  on:
   //    up, or, at the root, as the result down.
   //  - kAggregateResult: each of `down` gets a copy.
+  // Operands may be empty but for that of the member that `acknowledged` names: what goes on from
+  // the first node above it has its payload (`echo`). With kForOne only that member gets it.
   struct AggregationNode {
     struct Next {
       LinkId link = 0;    // to another node, or to a NIC
       uint32_t flow = 0;  // what packets over it name: its node, or what is the NIC's own matter
+      std::vector<uint32_t> members{};  // of `down`: whose NICs are there, ascending
     };
     std::vector<Next> down;
     std::optional<Next> up{};  // none: the root
@@ -429,9 +432,13 @@ class FabricNetwork : public ns3::Object {
   void ArriveAtCombiningSwitch(uint32_t index);
   void ReplicateInNvSwitch(uint32_t index);
   void TakeAggregateOperand(uint32_t index);
+  uint32_t Refill(uint32_t index);
   void SendDown(uint32_t index);
+  template <typename Links>
+  uint16_t LongestOf(uint16_t copies, const Links& link_of) const;
   template <typename Links, typename Address>
-  void Replicate(uint32_t index, uint16_t copies, const Links& link_of, const Address& address);
+  void Replicate(uint32_t index, uint16_t copies, uint16_t last, const Links& link_of,
+                 const Address& address);
   void TakeOperand(uint32_t index);
 
   // General form (general_form.cc).

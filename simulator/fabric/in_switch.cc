@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What switches do besides forwarding (NVLink SHARP, InfiniBand's SHARP): they send a packet to
 // every GPU of a group or every branch of a tree, and make one packet of one from each.
+#include <algorithm>
+#include <optional>
+
 #include "simulator/diagnostics/check.h"
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
+namespace {
+
+// Which branch below the node leads to the member that the packet names; none: it is elsewhere.
+std::optional<uint16_t> BranchTo(const FabricNetwork::AggregationNode& node, const Packet& packet) {
+  for (uint16_t i = 0; i < node.down.size(); ++i) {
+    const std::vector<uint32_t>& members = node.down[i].members;
+    if (std::ranges::binary_search(members, static_cast<uint32_t>(packet.acknowledged))) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 bool SwitchGroup::CountOperand(uint32_t piece) {
   while (piece - first_piece_ >= come_.size()) Grow();
@@ -73,18 +88,22 @@ void FabricNetwork::ArriveAtCombiningSwitch(uint32_t index) {
 
 void FabricNetwork::ReplicateInNvSwitch(uint32_t index) {
   const uint32_t first_down = packets_[index].path + 1;
-  Replicate(
-      index, groups_[packets_[index].flow].gpu_count(),
-      [&](uint16_t i) { return paths_[first_down + i]; },
-      [](Packet& packet, uint16_t i) { packet.tag = i; });
+  const uint16_t copies = groups_[packets_[index].flow].gpu_count();
+  const auto link_of = [&](uint16_t i) { return paths_[first_down + i]; };
+  Replicate(index, copies, LongestOf(copies, link_of), link_of,
+            [](Packet& packet, uint16_t i) { packet.tag = i; });
 }
 
 void FabricNetwork::TakeAggregateOperand(uint32_t index) {
-  Packet& packet = packets_[index];
-  CombiningNode& here = aggregation_nodes_[packet.flow];
-  if (!here.operands.CountOperand(packet.sequence)) {
+  CombiningNode& here = aggregation_nodes_[packets_[index].flow];
+  if (!here.operands.CountOperand(packets_[index].sequence)) {
     TakeOperand(index);
-  } else if (here.node.up) {
+    return;
+  }
+  const bool is_empty = packets_[index].payload_bytes < packets_[index].echo;
+  if (is_empty && BranchTo(here.node, packets_[index])) index = Refill(index);
+  Packet& packet = packets_[index];
+  if (here.node.up) {
     packet.hop = 0;  // every node names the next link itself
     packet.hop_count = 1;
     packet.flow = here.node.up->flow;
@@ -96,35 +115,66 @@ void FabricNetwork::TakeAggregateOperand(uint32_t index) {
   }
 }
 
+// The only operand with a payload came before others, and was taken out: the payload goes on with
+// the last.
+uint32_t FabricNetwork::Refill(uint32_t index) {
+  const uint32_t full = packets_.Allocate();
+  packets_[full] = packets_[index];
+  CopyTelemetry(index, full);
+  Packet& packet = packets_[full];
+  packet.ingress = Packet::kNone;
+  packet.payload_bytes = packet.echo;
+  packet.wire_bytes = static_cast<uint16_t>(packet.wire_bytes + packet.echo);
+  counters_.replicated_bytes += packet.payload_bytes;
+  InSwitchCounters& made = in_switch_[packet.link];
+  made.replicated_bytes += packet.payload_bytes;
+  ++made.packets;
+  TakeOperand(index);
+  return full;
+}
+
 void FabricNetwork::SendDown(uint32_t index) {
   Packet& packet = packets_[index];
   packet.hop = 0;
   packet.hop_count = 1;
-  const std::vector<AggregationNode::Next>& down = aggregation_nodes_[packet.flow].node.down;
-  Replicate(
-      index, static_cast<uint16_t>(down.size()), [&](uint16_t i) { return down[i].link; },
-      [&](Packet& copy, uint16_t i) { copy.flow = down[i].flow; });
+  const AggregationNode& node = aggregation_nodes_[packet.flow].node;
+  const auto copies = static_cast<uint16_t>(node.down.size());
+  const auto link_of = [&](uint16_t i) { return node.down[i].link; };
+  const std::optional<uint16_t> to_one =
+      (packet.flags & Packet::kForOne) != 0 ? BranchTo(node, packet) : std::nullopt;
+  Replicate(index, copies, to_one.value_or(LongestOf(copies, link_of)), link_of,
+            [&](Packet& copy, uint16_t i) {
+              copy.flow = node.down[i].flow;
+              if (!to_one || i == *to_one) return;
+              copy.wire_bytes = static_cast<uint16_t>(copy.wire_bytes - copy.payload_bytes);
+              copy.payload_bytes = 0;
+            });
 }
 
-// The i-th copy goes over link_of(i), and address() makes it the i-th. Every copy goes to another
-// link, so their order has no effect.
-template <typename Links, typename Address>
-void FabricNetwork::Replicate(uint32_t index, uint16_t copies, const Links& link_of,
-                              const Address& address) {
-  // The room in front of the switch is free again when the last copy has left.
+// The room in front of the switch is free again when the last copy has left.
+template <typename Links>
+uint16_t FabricNetwork::LongestOf(uint16_t copies, const Links& link_of) const {
   uint16_t longest = 0;
   for (uint16_t i = 1; i < copies; ++i) {
     if (BacklogPs(link_of(i)) > BacklogPs(link_of(longest))) longest = i;
   }
-  address(packets_[index], longest);
-  packets_[index].next_link = link_of(longest);
+  return longest;
+}
+
+// The i-th copy goes over link_of(i), and address() makes it the i-th; the packet itself becomes
+// the `last`. Every copy goes to another link, so their order has no effect.
+template <typename Links, typename Address>
+void FabricNetwork::Replicate(uint32_t index, uint16_t copies, uint16_t last, const Links& link_of,
+                              const Address& address) {
+  address(packets_[index], last);
+  packets_[index].next_link = link_of(last);
   InSwitchCounters& made = in_switch_[packets_[index].link];
   if (!IsData(packets_[index].kind)) {
     ++made.requests;
     made.request_copies += copies;
   }
   for (uint16_t i = 0; i < copies; ++i) {
-    if (i == longest) continue;
+    if (i == last) continue;
     const uint32_t copy = packets_.Allocate();
     packets_[copy] = packets_[index];
     CopyTelemetry(index, copy);

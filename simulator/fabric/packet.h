@@ -52,12 +52,14 @@ struct alignas(64) Packet {
   static constexpr uint8_t kCountedOut = 16;
   // Was copied to another record when its port left the short form; its event frees it.
   static constexpr uint8_t kTombstone = 32;
+  static constexpr uint8_t kForOne = 64;  // of an aggregation: one member alone gets the payload
 
   int64_t arrival_ps = 0;    // of the last bit at the far end of `link`, forwarding included
   int64_t timestamp_ps = 0;  // when its NIC sent it; an ACK echoes that of the packet it answers
   // NACK, selective repeat: bit i, packet `sequence` + 1 + i was received. RDMA data of a message
   // with a tolerated loss: how many packets of it are dispensable, and below them in the lower half
-  // its own number in it. Of an aggregation: its tree, as the transport numbers them.
+  // its own number in it. Of an aggregation: a member of its tree, the one that gives or gets a
+  // payload where there is one.
   uint64_t acknowledged = 0;
   uint32_t flow = 0;         // queue or NVLink connection of the transport, or NVLink group; node
                              // of an aggregation tree
@@ -75,7 +77,8 @@ struct alignas(64) Packet {
   uint8_t hop = 0;        // links crossed so far
   uint8_t hop_count = 0;  // links of the path
   uint8_t flags = 0;
-  uint16_t echo = 0;  // ACK: packets that came in marked since the last one
+  uint16_t echo = 0;  // ACK: packets that came in marked since the last one.
+                      // Of an aggregation: payload where it is not empty
   uint16_t tag = 0;   // NVLink groups: which of its GPUs a copy is for; an operand's message slot.
                       // A host read's request: the bytes it is for.
                       // On the network: the lossless class it is in

@@ -24,6 +24,7 @@ struct Connection {
   uint32_t load_flow = kNone;  // by which the receiver loads from a host's memory: SHM
   uint32_t communicator = 0;
   uint32_t staged = kNone;          // of a network connection: StagedMessages
+  uint32_t aggregations = kNone;    // of a sum: what is staged is
   uint32_t collective = kNone;      // that used either side last
   uint32_t loss_tolerance_ppm = 0;  // of what its sender sends
   bool network = false;             // RDMA; else NVLink or PCIe

@@ -54,6 +54,8 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
     connections_[id].flow = kNone;
     connections_[id].staged = static_cast<uint32_t>(staged_.size());
     staged_.emplace_back();
+    connections_[id].aggregations = static_cast<uint32_t>(aggregations_.size());
+    aggregations_.emplace_back();
   } else {
     const uint64_t entropy =
         HashOf(uint64_t{program.communicator} << 8 | channel,

@@ -419,7 +419,7 @@ void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_p
   const uint32_t slot = from.consumed++ % kConnectionSlots;
   SIM_CHECK(from.sizes[slot] == MarkOf(lane.slice_bytes),
             "a slice was received that is not the one that was sent");
-  taken_bytes_[connection] += lane.slice_bytes;
+  taken_bytes_[connection] += TakenBytes(lane, connection);
   if (paths_) [[unlikely]]
     TraceTake(lane, connection, slot);
   if (!watched_.empty() && watched_.contains(connections_[connection].collective)) [[unlikely]] {
@@ -500,7 +500,8 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
       const uint32_t slot = slots.progress.sent++ % kConnectionSlots;
       const uint32_t bytes = staged_[connections_[id].staged].bytes[slot];
       if (!slots.network) [[unlikely]] {
-        aggregation_.Post(connections_[id].flow, WireBytesOf(slots.costs, bytes));
+        const Connection& connection = connections_[id];
+        aggregation_.Post(connection.flow, aggregations_[connection.aggregations][slot]);
         break;
       }
       slots.sizes[slot] = MarkOf(bytes);

@@ -279,6 +279,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     std::vector<uint32_t> sends;
     std::vector<uint32_t> operands;  // of `receives`, those the switch adds up
     std::vector<uint32_t> results;   // of `sends`, those the switch copies to
+    Aggregation aggregation{};       // of a step over kNetworkSum
+    bool owns_block = false;         // of those the step scatters
     uint32_t next_free = kNone;
   };
   // The rest of a lane.
@@ -395,6 +397,10 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // The network's switches are to add up the slice at hand; OnNetworkSum hears of the sum.
   void SendToTree(const Lane& lane, uint32_t connection, int64_t done_ps);
   void JoinTree(const Lane& lane, Connection& connection, uint32_t id);
+  // What the step at hand has the network's switches do.
+  void SetAggregation(Peers& peers, uint32_t rank, const Step& step);
+  // What the lane gets of the slice at hand.
+  uint32_t TakenBytes(const Lane& lane, uint32_t connection) const;
   void OnNetworkSum(uint32_t connection);
   void Consume(const Lane& lane, uint32_t connection, int64_t done_ps);
   void Send(Lane& lane, uint32_t connection, int64_t done_ps);
@@ -473,6 +479,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<uint64_t> taken_bytes_;                      // by connection
   std::vector<std::vector<uint32_t>> nvlink_connections_;  // by sending GPU
   std::vector<StagedMessages> staged_;
+  std::vector<std::array<Aggregation, kConnectionSlots>> aggregations_;
   std::vector<ActiveChannel> active_channels_;
   std::vector<Lane> lanes_;
   const char* lanes_base_ = nullptr;  // of lanes_ and slots_, for the engine's prefetches

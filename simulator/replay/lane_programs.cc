@@ -208,6 +208,7 @@ void LaneExecutor::SetStepPeers(uint32_t id) {
          peers.receives, peers.operands);
   select(step.send_to, listed.send_to, peers.send_connections, ConnectionUse::kSwitchResult,
          peers.sends, peers.results);
+  SetAggregation(peers, program.id.rank, step);
 }
 
 void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {

@@ -55,6 +55,34 @@ void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& r
                         WireBytesOf(lane.costs, lane.slice_bytes));
 }
 
+void LaneExecutor::SetAggregation(Peers& peers, uint32_t rank, const Step& step) {
+  peers.aggregation = {};
+  peers.owns_block = false;
+  if (!step.gathers && !step.scatters) return;
+  peers.aggregation.kind = step.gathers ? Aggregation::Kind::kGather : Aggregation::Kind::kScatter;
+  peers.aggregation.blocks = step.pieces;
+  uint32_t place = 0;
+  uint32_t own_place = 0;
+  for (const std::vector<LanePeer>* const listed :
+       {&peers.listed.send_to, &peers.listed.recv_from}) {
+    for (const LanePeer& peer : *listed) {
+      if (peer.use != ConnectionUse::kNetworkSum) continue;
+      if (static_cast<int32_t>(peer.rank) == step.owner) peers.aggregation.owner = place;
+      if (peer.rank == rank) own_place = place;
+      ++place;
+    }
+  }
+  const uint32_t owner = peers.aggregation.owner;
+  peers.owns_block = own_place >= owner && own_place - owner < step.pieces;
+}
+
+uint32_t LaneExecutor::TakenBytes(const Lane& lane, uint32_t connection) const {
+  if (lane.peers == kNone || !connections_[connection].is_network_sum) return lane.slice_bytes;
+  const Peers& peers = lane_peers_[lane.peers];
+  if (peers.aggregation.kind != Aggregation::Kind::kScatter) return lane.slice_bytes;
+  return peers.owns_block ? lane.slice_bytes / peers.aggregation.blocks : 0;
+}
+
 // Its slot is free, so there is room for the sum as well: the receive is posted with the operand
 // (src/transport/coll_net.cc).
 void LaneExecutor::SendToTree(const Lane& lane, uint32_t id, int64_t done_ps) {
@@ -62,6 +90,9 @@ void LaneExecutor::SendToTree(const Lane& lane, uint32_t id, int64_t done_ps) {
   if (connection.flow == kNone) JoinTree(lane, connection, id);
   const uint32_t slot = Ahead(slots_[id].posted, 1) % kConnectionSlots;
   staged_[connection.staged].bytes[slot] = lane.slice_bytes;
+  Aggregation& aggregation = aggregations_[connection.aggregations][slot];
+  aggregation = lane_peers_[lane.peers].aggregation;
+  aggregation.bytes = WireBytesOf(lane.costs, lane.slice_bytes);
   SchedulePost(done_ps + costs_[lane.costs].costs.LatencyBeforePostPs(), id, PostPhase::kStaged);
 }
 

@@ -65,16 +65,19 @@ uint32_t AggregationTransport::OpenTree(std::span<const uint32_t> gpus, uint64_t
 void AggregationTransport::AddNodes(uint32_t first_member,
                                     std::span<const std::vector<LinkId>> ways) {
   struct Branch {
-    LinkId link = 0;  // down
-    uint32_t member = kNone;
+    LinkId link = 0;          // down
+    uint32_t member = kNone;  // whose NIC is at its end
+    std::vector<uint32_t> members{};
   };
   std::map<DeviceId, std::map<LinkId, Branch>> below;  // by switch, by link up to it
   std::map<DeviceId, LinkId> up_of;
   for (uint32_t i = 0; i < ways.size(); ++i) {
     for (size_t hop = 1; hop < ways[i].size(); ++hop) {
       const LinkId link = ways[i][hop];
-      below[graph_.link_target(link)][link] = {graph_.ReverseLink(link),
-                                               hop == 1 ? first_member + i : kNone};
+      Branch& branch = below[graph_.link_target(link)][link];
+      branch.link = graph_.ReverseLink(link);
+      if (hop == 1) branch.member = first_member + i;
+      branch.members.push_back(first_member + i);
       if (hop == 1) continue;
       const auto [at, is_new] = up_of.try_emplace(graph_.link_source(link), link);
       SIM_CHECK(is_new || at->second == link, "routes to one NIC that part again");
@@ -89,8 +92,9 @@ void AggregationTransport::AddNodes(uint32_t first_member,
     FabricNetwork::AggregationNode node;
     for (const auto& [up_link, branch] : branches) {
       const bool is_nic = branch.member != kNone;
-      node.down.push_back(
-          {branch.link, is_nic ? branch.member : node_at.at(graph_.link_source(up_link))});
+      node.down.push_back({branch.link,
+                           is_nic ? branch.member : node_at.at(graph_.link_source(up_link)),
+                           branch.members});
       if (is_nic) members_[branch.member].node = node_at.at(device);
     }
     if (const auto up = up_of.find(device); up != up_of.end()) {
@@ -117,11 +121,15 @@ void AggregationTransport::Join(uint32_t member, uint32_t connection) {
 
 // --- Turns ---------------------------------------------------------------------------------------
 
-void AggregationTransport::Post(uint32_t id, uint64_t bytes) {
-  SIM_CHECK(bytes < UINT32_MAX, "an operand of 4 GiB or more");
-  const uint64_t packets = std::max<uint64_t>(1, (bytes + mtu_bytes_ - 1) / mtu_bytes_);
+void AggregationTransport::Post(uint32_t id, const Aggregation& operation) {
+  SIM_CHECK(operation.bytes < UINT32_MAX && operation.blocks > 0 &&
+                operation.bytes % operation.blocks == 0 &&
+                operation.owner + operation.blocks <= trees_[members_[id].tree].member_count,
+            "an operand of 4 GiB or more, or of blocks that nobody has");
+  const uint64_t block_bytes = operation.bytes / operation.blocks;
+  const uint64_t packets = std::max<uint64_t>(1, (block_bytes + mtu_bytes_ - 1) / mtu_bytes_);
   members_[id].messages.push_back(
-      {.bytes = static_cast<uint32_t>(bytes), .packets = static_cast<uint32_t>(packets)});
+      {.operation = operation, .packets_of_block = static_cast<uint32_t>(packets)});
   Activate(id);
 }
 
@@ -177,17 +185,25 @@ int64_t AggregationTransport::SendPacket(uint32_t id) {
   Message& message = member.messages[member.sending];
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
+  const Aggregation& operation = message.operation;
+  const uint32_t block = message.sent / message.packets_of_block;
+  const uint64_t within_bytes = uint64_t{message.sent % message.packets_of_block} * mtu_bytes_;
+  const uint64_t bytes =
+      std::min<uint64_t>(operation.bytes / operation.blocks - within_bytes, mtu_bytes_);
+  const uint32_t owner = trees_[member.tree].first_member + operation.owner + block;
+  const bool gives = operation.kind != Aggregation::Kind::kGather || owner == id;
   packet.timestamp_ps = network_.engine().NowPs();
-  packet.acknowledged = member.tree;
+  packet.acknowledged = operation.kind == Aggregation::Kind::kReduce ? id : owner;
+  packet.echo = static_cast<uint16_t>(bytes);
+  if (operation.kind == Aggregation::Kind::kScatter) packet.flags |= Packet::kForOne;
   packet.flow = member.node;
   packet.sequence = member.next_piece++;
   packet.path = member.up.first;
   packet.hop_count = member.up.hop_count;
   packet.kind = PacketKind::kAggregateOperand;
-  packet.payload_bytes =
-      static_cast<uint16_t>(std::min(message.bytes - message.sent * mtu_bytes_, mtu_bytes_));
+  packet.payload_bytes = gives ? packet.echo : 0;
   packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + header_bytes_);
-  if (++message.sent == message.packets) ++member.sending;
+  if (++message.sent == message.packets()) ++member.sending;
   const int64_t wire_ps = network_.TransmissionPs(ports_[member.port].wire, packet.wire_bytes);
   network_.Inject(index);
   return wire_ps;
@@ -208,7 +224,7 @@ void AggregationTransport::OnPacketInMemory(uint32_t index) {
   Member& member = members_[id];
   ++member.results;
   Message& message = member.messages.front();
-  const bool is_complete = ++message.received == message.packets;
+  const bool is_complete = ++message.received == message.packets();
   if (is_complete) {
     member.messages.pop_front();
     --member.sending;
@@ -218,7 +234,7 @@ void AggregationTransport::OnPacketInMemory(uint32_t index) {
 }
 
 void AggregationTransport::OnDropped(const Packet& packet, LinkId link) {
-  const Tree& tree = trees_[packet.acknowledged];
+  const Tree& tree = trees_[members_[packet.acknowledged].tree];
   // The first of its members that takes part.
   uint32_t id = tree.first_member;
   while (members_[id].connection == kNone) ++id;

@@ -25,6 +25,20 @@
 
 namespace railyard {
 
+// What the members of a tree do together with so many bytes.
+struct Aggregation {
+  // A reduction adds up what all give and hands it to all. Blocks that are gathered have one member
+  // each that gives them, and all get them; all give the blocks that are scattered, and one member
+  // gets the sum of each. Everyone else's packets are empty, but there: they say that it takes
+  // part.
+  enum class Kind : uint8_t { kReduce, kGather, kScatter };
+
+  Kind kind = Kind::kReduce;
+  uint64_t bytes = 0;   // of all blocks
+  uint32_t blocks = 1;  // of equal size
+  uint32_t owner = 0;   // the first one's: by place in the tree; the next are of those behind it
+};
+
 class AggregationTransport {
  public:
   // EventClass::kPort ids and targets count from `first_port`.
@@ -38,9 +52,9 @@ class AggregationTransport {
   uint32_t OpenTree(std::span<const uint32_t> gpus, uint64_t entropy);
   // Whom to tell of a member's results.
   void Join(uint32_t member, uint32_t connection);
-  // Appends a message to a member's operands; all members of a tree post the same sizes in the same
-  // order. Of its result OnMessageDelivered() tells.
-  void Post(uint32_t member, uint64_t bytes);
+  // Appends an operation to a member's; all members of a tree post the same in the same order. Of
+  // its result OnMessageDelivered() tells.
+  void Post(uint32_t member, const Aggregation& operation);
 
   void Serve(uint32_t port);  // EventClass::kPort, after the first_port
   void OnPacketAtNic(uint32_t packet);
@@ -60,10 +74,11 @@ class AggregationTransport {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   struct Message {
-    uint32_t bytes = 0;
-    uint32_t packets = 0;
+    Aggregation operation;
+    uint32_t packets_of_block = 0;
     uint32_t sent = 0;      // packets
     uint32_t received = 0;  // of its result
+    uint32_t packets() const { return packets_of_block * operation.blocks; }
   };
   struct Member {
     uint32_t tree = 0;

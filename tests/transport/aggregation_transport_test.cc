@@ -62,9 +62,10 @@ class AggregationTransportTest : public testing::TransportFixture {
     first_member_ = transport_->OpenTree(gpus, 7);
     for (const uint32_t gpu : gpus) transport_->Join(first_member_ + gpu, gpu);
   }
-  void PostAll(uint64_t bytes) {
-    for (uint32_t gpu = 0; gpu < 4; ++gpu) transport_->Post(first_member_ + gpu, bytes);
+  void PostAll(const Aggregation& operation) {
+    for (uint32_t gpu = 0; gpu < 4; ++gpu) transport_->Post(first_member_ + gpu, operation);
   }
+  void PostAll(uint64_t bytes) { PostAll(Aggregation{.bytes = bytes}); }
   uint64_t PayloadOn(const char* from, const char* to) {
     return network().CountersOfLink(Link(from, to)).payload_bytes;
   }
@@ -132,20 +133,89 @@ TEST_F(AggregationTransportTest, APacketTakesTheWayToTheRootAndBack) {
 
 TEST_F(AggregationTransportTest, NobodyGetsAResultBeforeTheLastOperand) {
   Build();
-  for (const uint32_t gpu : {0u, 1u, 2u}) transport_->Post(first_member_ + gpu, 3 * kMtu);
+  for (const uint32_t gpu : {0u, 1u, 2u})
+    transport_->Post(first_member_ + gpu, {.bytes = 3 * kMtu});
   At(50'000'000, [this] {
     EXPECT_THAT(delivered_, IsEmpty());
-    transport_->Post(first_member_ + 3, 3 * kMtu);
+    transport_->Post(first_member_ + 3, {.bytes = 3 * kMtu});
   });
   ns3::Simulator::Run();
   EXPECT_THAT(delivered_, SizeIs(4));
+}
+
+// Blocks of GPUs 1 and 2: a block crosses the links from its GPU up to the root once, and all links
+// down; whether its packets come before the empty ones of the others or after them.
+TEST_F(AggregationTransportTest, WhatOneGivesAllGet) {
+  constexpr uint64_t kBlock = 10 * kMtu + 100;
+  constexpr Aggregation kGather = {
+      .kind = Aggregation::Kind::kGather, .bytes = 2 * kBlock, .blocks = 2, .owner = 1};
+  for (const PortForm form : {PortForm::kShort, PortForm::kGeneral}) {
+    for (const bool owners_are_first : {true, false}) {
+      Build(form);
+      const auto post = [&](bool owners) {
+        for (const uint32_t gpu : {0u, 1u, 2u, 3u}) {
+          if ((gpu == 1 || gpu == 2) == owners) transport_->Post(first_member_ + gpu, kGather);
+        }
+      };
+      post(owners_are_first);
+      At(50'000'000, [&] {
+        EXPECT_THAT(delivered_, IsEmpty());
+        post(!owners_are_first);
+      });
+      ns3::Simulator::Run();
+      EXPECT_EQ(PayloadOn("server0/nic0", "leaf0"), 0u);
+      EXPECT_EQ(PayloadOn("server1/nic0", "leaf0"), kBlock);
+      EXPECT_EQ(PayloadOn("leaf1", "spine0"), kBlock);
+      EXPECT_EQ(PayloadOn("spine0", "leaf0"), kBlock);
+      for (const char* leaf : {"leaf0", "leaf1"}) {
+        const std::string first = leaf == std::string("leaf0") ? "server0/nic0" : "server2/nic0";
+        EXPECT_EQ(PayloadOn(leaf, first.c_str()), 2 * kBlock);
+      }
+      EXPECT_EQ(PayloadOn("spine0", "leaf1"), 2 * kBlock);
+      EXPECT_EQ(PayloadOn("server1/nic0", "server1/gpu0"), 2 * kBlock);
+      EXPECT_THAT(delivered_, SizeIs(4));
+      network().CheckConservation();
+      EXPECT_EQ(network().counters().injected_bytes, 2 * kBlock);
+      EXPECT_EQ(network().counters().delivered_bytes, 4 * 2 * kBlock);
+      EXPECT_EQ(network().live_packets(), 0u);
+      delivered_.clear();
+      TearDown();
+    }
+  }
+}
+
+// The sums of blocks for GPUs 2 and 3: all blocks up every link to the root, and down those to
+// their GPUs alone.
+TEST_F(AggregationTransportTest, WhatAllGiveOneGets) {
+  constexpr uint64_t kBlock = 10 * kMtu + 100;
+  for (const PortForm form : {PortForm::kShort, PortForm::kGeneral}) {
+    Build(form);
+    PostAll(Aggregation{
+        .kind = Aggregation::Kind::kScatter, .bytes = 2 * kBlock, .blocks = 2, .owner = 2});
+    ns3::Simulator::Run();
+    for (const char* nic : {"server0/nic0", "server1/nic0"}) {
+      EXPECT_EQ(PayloadOn(nic, "leaf0"), 2 * kBlock);
+      EXPECT_EQ(PayloadOn("leaf0", nic), 0u);
+    }
+    EXPECT_EQ(PayloadOn("leaf1", "spine0"), 2 * kBlock);
+    EXPECT_EQ(PayloadOn("spine0", "leaf1"), 2 * kBlock);
+    EXPECT_EQ(PayloadOn("leaf1", "server2/nic0"), kBlock);
+    EXPECT_EQ(PayloadOn("server3/nic0", "server3/gpu0"), kBlock);
+    EXPECT_THAT(delivered_, SizeIs(4));
+    network().CheckConservation();
+    EXPECT_EQ(network().counters().injected_bytes, 4 * 2 * kBlock);
+    EXPECT_EQ(network().counters().delivered_bytes, 2 * kBlock);
+    EXPECT_EQ(network().live_packets(), 0u);
+    delivered_.clear();
+    TearDown();
+  }
 }
 
 // No more than a window of packets is on its way without a result.
 TEST_F(AggregationTransportTest, AMemberKeepsToItsWindow) {
   Build();
   const NicSettings nic;
-  transport_->Post(first_member_, 4 * nic.window_bytes);
+  transport_->Post(first_member_, {.bytes = 4 * nic.window_bytes});
   ns3::Simulator::Run();
   EXPECT_EQ(PayloadOn("server0/nic0", "leaf0"), nic.window_bytes);
   EXPECT_THAT(delivered_, IsEmpty());

@@ -21,14 +21,16 @@ NcclPlanner Planner(uint32_t nodes, uint32_t gpus) {
   return NcclPlanner(Nodes(nodes, gpus), settings);
 }
 
-JobCollective AllReduce(uint64_t bytes) {
+// Of a vector of so many bytes, or a rank's block.
+JobCollective Collective(CollectiveKind kind, uint64_t bytes) {
   JobCollective collective;
-  collective.kind = CollectiveKind::kAllReduce;
+  collective.kind = kind;
   collective.count = bytes;
   collective.bytes = bytes;
   collective.datatype = Datatype::kInt8;
   return collective;
 }
+JobCollective AllReduce(uint64_t bytes) { return Collective(CollectiveKind::kAllReduce, bytes); }
 
 // What a rank hands to the network, takes from it, and sends within its server.
 struct Volume {
@@ -36,6 +38,15 @@ struct Volume {
   uint64_t network_in = 0;
   uint64_t nvlink_out = 0;
 };
+uint64_t OwnBytes(const std::vector<LanePeer>& rail, uint32_t rank, const Step& step) {
+  uint64_t place = 0;
+  uint64_t owner = 0;
+  for (size_t i = 0; i < rail.size(); ++i) {
+    if (rail[i].rank == rank) place = i;
+    if (static_cast<int32_t>(rail[i].rank) == step.owner) owner = i;
+  }
+  return place >= owner && place < owner + step.pieces ? step.bytes / step.pieces : 0;
+}
 Volume VolumeOf(const CollectiveSchedule& schedule, uint32_t rank) {
   Volume volume;
   for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
@@ -49,7 +60,10 @@ Volume VolumeOf(const CollectiveSchedule& schedule, uint32_t rank) {
           for (const LanePeer& peer : listed) {
             if (named != kAllPeers && named != static_cast<int32_t>(peer.rank)) continue;
             if (peer.use != ConnectionUse::kNetworkSum) nvlink += step.bytes;
-            if (peer.use == ConnectionUse::kNetworkSum && peer.rank == rank) network += step.bytes;
+            if (peer.use != ConnectionUse::kNetworkSum || peer.rank != rank) continue;
+            // Blocks of its own and of others, as far as they have a payload.
+            const bool own_alone = &network == &volume.network_out ? step.gathers : step.scatters;
+            network += own_alone ? OwnBytes(listed, rank, step) : step.bytes;
           }
         };
         uint64_t not_counted = 0;
@@ -99,6 +113,45 @@ TEST(CollnetSchedulesTest, ChainsHaveTheirHeadsInTurn) {
     EXPECT_EQ(volume.network_in, 32 * kMiB);
     EXPECT_EQ(volume.nvlink_out, 2 * 7 * 32 * kMiB);
   }
+}
+
+// Of blocks of B on N servers of g GPUs: B out of a NIC and N B into it for an AllGather, the other
+// way round for a ReduceScatter; over NVLink N B to or from each other GPU. Blocks of one chunk,
+// several in a chunk, and several chunks in one.
+TEST(CollnetSchedulesTest, DirectGathersAndScattersRails) {
+  for (const uint32_t nodes : {2u, 5u}) {
+    const NcclPlanner planner = Planner(nodes, 8);
+    for (const uint64_t block : {32u << 10, 1'000u, 3u << 20}) {
+      for (const CollectiveKind kind :
+           {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+        const auto schedule =
+            planner.Plan(Collective(kind, block), {Algorithm::kCollnetDirect, Protocol::kSimple});
+        const bool gathers = kind == CollectiveKind::kAllGather;
+        for (uint32_t rank = 0; rank < nodes * 8; rank += 3) {
+          const Volume volume = VolumeOf(*schedule, rank);
+          EXPECT_EQ(volume.network_out, gathers ? block : nodes * block);
+          EXPECT_EQ(volume.network_in, gathers ? nodes * block : block);
+          EXPECT_EQ(volume.nvlink_out, 7 * nodes * block);
+        }
+      }
+    }
+  }
+}
+
+// A rail of 5 blocks of 10 000 B in chunks of 32 KiB: three blocks, then two, on channels 0 and 1.
+TEST(CollnetSchedulesTest, SmallBlocksShareAChunk) {
+  const auto schedule = Planner(5, 8).Plan(Collective(CollectiveKind::kAllGather, 10'000),
+                                           {Algorithm::kCollnetDirect, Protocol::kSimple});
+  const Step first = schedule->StepAt({8, 0, 0, 0}, 0);
+  EXPECT_EQ(first.pieces, 3u);
+  EXPECT_EQ(first.bytes, 30'000u);
+  EXPECT_EQ(first.owner, 0);
+  EXPECT_EQ(first.stride_bytes, 80'000u);
+  const Step second = schedule->StepAt({8, 1, 0, 0}, 0);
+  EXPECT_EQ(second.pieces, 2u);
+  EXPECT_EQ(second.owner, 24);
+  EXPECT_EQ(second.offset_bytes, 240'000u);
+  EXPECT_EQ(schedule->BatchCount(8, 2), 0u);
 }
 
 // calcCollChunking: 16 channels and 8 heads work on 128 chunks at a time, two deep. 64 x 2 rounds

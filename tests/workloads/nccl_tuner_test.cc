@@ -194,7 +194,13 @@ TEST(NcclTuner, KnowsCollNetWhereItIsEnabled) {
   expect(Algorithm::kCollnetDirect, 2 * (3.7 + 7 * 0.4) + 31, 384 * 0.85 / 2);
   expect(Algorithm::kCollnetChain, 2 * 7 * 2.8 + 30, 384 / 2.0);
   expect(kNvls, 25 + 18, 384 * 32 / 62.0);
-  EXPECT_EQ(tuner.ModelOf(kAllGather, Algorithm::kCollnetDirect, kSimple).gb_per_s, 0);
+  // A rail's NIC for every GPU, at 0.9.
+  for (const CollectiveKind kind : {kAllGather, CollectiveKind::kReduceScatter}) {
+    const NcclTuner::Model model = tuner.ModelOf(kind, Algorithm::kCollnetDirect, kSimple);
+    EXPECT_NEAR(model.gb_per_s, 8 * 0.9 * 48, 1e-9);
+    EXPECT_NEAR(model.latency_us, 2 * (3.7 + 7 * 0.4) + 31, 1e-9);
+    EXPECT_EQ(tuner.ModelOf(kind, Algorithm::kCollnetChain, kSimple).gb_per_s, 0);
+  }
   EXPECT_EQ(tuner.ModelOf(kAllReduce, Algorithm::kCollnetChain, kLl).gb_per_s, 0);
   // Half of what rings have to carry: CollNet is taken from some size on.
   const auto choice =

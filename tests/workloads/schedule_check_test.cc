@@ -127,6 +127,17 @@ TEST(CheckSchedule, FindsWhatTheNetworkAddsUpRight) {
         }
       }
       EXPECT_EQ(checked.size(), gpus == 1 ? 2u : 3u);
+      // Blocks below a chunk, so several in one, and above.
+      for (const CollectiveKind kind :
+           {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+        for (const uint64_t bytes :
+             std::vector<uint64_t>{0, 1, 63, 10'007, 32'768, 100'003, 3'000'001}) {
+          ASSERT_EQ(
+              CheckChoice(planner, {Algorithm::kCollnetDirect, Protocol::kSimple}, kind, bytes, 0),
+              "")
+              << CollectiveKindName(kind) << " of " << bytes << " B on " << nodes << " x " << gpus;
+        }
+      }
     }
   }
 }
@@ -145,6 +156,10 @@ TEST_P(CheckLargeCommunicators, FindsEveryAlgorithmAndProtocolRightOnOneChannel)
   }
   // A block of its own in each message, and as many in one as NCCL puts there.
   for (const CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+    if (planner.layout().node_count() > 1 && ranks % 8 == 0) {
+      ASSERT_EQ(
+          CheckChoice(planner, {Algorithm::kCollnetDirect, Protocol::kSimple}, kind, 1'003, 0), "");
+    }
     for (const Algorithm algorithm : {Algorithm::kPat, Algorithm::kDirect}) {
       for (const uint64_t bytes : std::vector<uint64_t>{1'003, 300'007}) {
         if (bytes > 2'000 && (algorithm == Algorithm::kDirect || ranks > 257)) continue;
@@ -185,6 +200,18 @@ TEST(CheckSchedule, LooksAtTheAlgorithmsOfTheNetwork) {
     return planner.Choose(Collective(kind, 1), {Algorithm::kCollnetDirect, Protocol::kSimple}) &&
            planner.Choose(Collective(kind, 1), {Algorithm::kCollnetChain, Protocol::kSimple});
   };
+  const auto suits_direct = [&](CollectiveKind kind) {
+    return NcclPlanner(Nodes(2, 8), settings)
+        .Choose(Collective(kind, 1), {Algorithm::kCollnetDirect, Protocol::kSimple})
+        .has_value();
+  };
+  EXPECT_TRUE(suits_direct(CollectiveKind::kAllGather));
+  EXPECT_TRUE(suits_direct(CollectiveKind::kReduceScatter));
+  EXPECT_FALSE(suits_direct(CollectiveKind::kBroadcast));
+  settings.version = 21900;
+  EXPECT_FALSE(suits_direct(CollectiveKind::kAllGather));
+  EXPECT_TRUE(suits_direct(CollectiveKind::kAllReduce));
+  settings.version = NcclSettings().version;
   EXPECT_TRUE(suits(Nodes(2, 8), CollectiveKind::kAllReduce));
   EXPECT_FALSE(suits(Nodes(2, 8), CollectiveKind::kAllGather));
   EXPECT_FALSE(suits(Nodes(1, 8), CollectiveKind::kAllReduce));
