@@ -15,13 +15,15 @@ class LineFindings {
   LineFindings(const std::string& path, Diagnostics& diagnostics)
       : path_(path), diagnostics_(diagnostics) {}
 
-  void Error(int line, std::string what) {
+  void Error(int line, std::string what) { Error(line, 0, std::move(what)); }
+  void Error(int line, int column, std::string what) {
     if (++errors_ <= kErrorsMax) {
-      diagnostics_.Error({.file = path_, .line = line, .column = 0}, "", std::move(what));
+      diagnostics_.Error({.file = path_, .line = line, .column = column}, "", std::move(what));
     }
   }
-  void Warning(int line, std::string what) {
-    diagnostics_.Warning({.file = path_, .line = line, .column = 0}, "", std::move(what));
+  void Warning(int line, std::string what) { Warning(line, 0, std::move(what)); }
+  void Warning(int line, int column, std::string what) {
+    diagnostics_.Warning({.file = path_, .line = line, .column = column}, "", std::move(what));
   }
   bool HasErrors() const { return errors_ > 0; }
   // Looking on makes no sense.

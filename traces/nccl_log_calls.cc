@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "traces/log_line_reader.h"
+#include "traces/nccl_log_call_record.h"
 #include "traces/nccl_log_line.h"
 #include "traces/nccl_log_reader.h"
 #include "traces/trace_check.h"

@@ -30,23 +30,14 @@ class Joiner {
       const CommunicatorHandle& handle = draft_.Handle(h);
       const uint32_t size = handle.rank_count;
       const auto parent = handle.parent ? placement_.communicator_of[*handle.parent] : std::nullopt;
-      uint32_t* group = nullptr;
-      bool is_new = false;
-      const auto find = [&](auto& map, auto key) {
-        const auto [entry, inserted] = map.try_emplace(key, 0);
-        group = &entry->second;
-        is_new = inserted;
-      };
       if (!handle.comm_id.empty()) {
-        find(by_comm_id, std::pair(handle.comm_id, size));
+        draft_.PutByKey(h, by_comm_id, {handle.comm_id, size});
       } else if (parent) {
-        find(by_split, std::tuple(*parent, handle.split_number, handle.color, size));
+        draft_.PutByKey(h, by_split, {*parent, handle.split_number, handle.color, size});
       } else {
         const uint32_t number = unnamed_of_endpoint[{placement_.endpoint_of[h], size}]++;
-        find(by_size, std::pair(size, number));
+        draft_.PutByKey(h, by_size, {size, number});
       }
-      if (is_new) *group = draft_.NewGroup(size, handle.comm_id);
-      draft_.Put(h, *group);
     }
     for (uint32_t g = 0; g < placement_.communicators.size(); ++g) {
       groups_of_size_[placement_.communicators[g].size].push_back(g);

@@ -46,10 +46,7 @@ class Members {
       std::map<std::pair<uint32_t, uint32_t>, uint32_t> group_of_tile;
       for (const uint32_t h : std::exchange(placement_.communicators[g].handles, {})) {
         const uint32_t rank = *draft_.EndpointOf(h).rank;
-        const auto [entry, is_new] =
-            group_of_tile.try_emplace({rank / (size * stride), rank % stride}, 0);
-        if (is_new) entry->second = draft_.NewGroup(size, "");
-        draft_.Put(h, entry->second);
+        draft_.PutByKey(h, group_of_tile, {rank / (size * stride), rank % stride});
       }
       draft_.crowded[g] = false;
       draft_.Assume(

@@ -88,11 +88,11 @@ SourceLocation PlacementDraft::PlaceOf(const Endpoint& endpoint) const {
           .line = static_cast<int>(std::min<uint64_t>(process.first_line, INT32_MAX))};
 }
 
-uint32_t PlacementDraft::NewGroup(uint32_t size, const std::string& name) {
+uint32_t PlacementDraft::NewGroup(const CommunicatorHandle& first) {
   const auto index = static_cast<uint32_t>(placement.communicators.size());
   JoinedCommunicator group;
-  group.size = size;
-  group.name = name.empty() ? fmt::format("comm{}", index) : name;
+  group.size = first.rank_count;
+  group.name = first.comm_id.empty() ? fmt::format("comm{}", index) : first.comm_id;
   placement.communicators.push_back(std::move(group));
   crowded.push_back(false);
   return index;

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,9 +30,17 @@ struct PlacementDraft {
   SourceLocation PlaceOf(const Endpoint& endpoint) const;
   void Assume(std::string sentence) { report.assumed.push_back(std::move(sentence)); }
 
-  // A group is what is taken for one communicator; `name` may be empty.
-  uint32_t NewGroup(uint32_t size, const std::string& name);
+  // A group is what is taken for one communicator; a new one has size and name of its first handle.
+  uint32_t NewGroup(const CommunicatorHandle& first);
   void Put(uint32_t handle, uint32_t group);
+  // Into the group of the key; the first handle of a key begins one.
+  template <typename Key>
+  void PutByKey(uint32_t handle, std::map<Key, uint32_t>& groups,
+                const std::type_identity_t<Key>& key) {
+    const auto [entry, is_new] = groups.try_emplace(key, 0);
+    if (is_new) entry->second = NewGroup(Handle(handle));
+    Put(handle, entry->second);
+  }
 
   const LoggedCalls& logged;
   ImportReport& report;

@@ -20,7 +20,7 @@
 #include "topologies/graph_writer.h"
 #include "topologies/nccl_topology_writer.h"
 #include "topologies/network_flow.h"
-#include "topologies/ns3_topology_loader.h"
+#include "topologies/ns3_topology_writer.h"
 #include "topologies/preset.h"
 #include "topologies/prices.h"
 

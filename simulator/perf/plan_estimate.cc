@@ -7,7 +7,8 @@
 
 #include "workloads/plans/rank_groups.h"
 #include "workloads/plans/rank_timeline.h"
-#include "workloads/plans/stage_program.h"
+#include "workloads/plans/stage_weights.h"
+#include "workloads/plans/training_times.h"
 
 namespace railyard {
 namespace {
@@ -57,8 +58,8 @@ EstimateResult EstimatePlan(const Plan& plan, const Trace& trace, const CallTime
   const int64_t iterations = training->iterations;
   const int64_t micro_batches = training->micro_batches;
   const int64_t chunks = training->virtual_stages;
-  const int64_t passes_ps =
-      timeline.compute_ps + timeline.blocking_ps - iterations * StageOptimizerPs(plan, stage);
+  const int64_t optimizer_ps = TrainingTimes(plan).OptimizerPs(StageWeights(plan, stage));
+  const int64_t passes_ps = timeline.compute_ps + timeline.blocking_ps - iterations * optimizer_ps;
   const int64_t share = training->schedule == PipelineScheduleKind::kZeroBubble ? 3 : chunks;
   estimate.bubble_ps = (stages - 1) * passes_ps / micro_batches / share;
   const int64_t transfers = training->schedule == PipelineScheduleKind::kInterleaved

@@ -15,7 +15,7 @@
 #include "workloads/job.h"
 #include "workloads/plans/expert_gate.h"
 #include "workloads/plans/routed_tokens.h"
-#include "workloads/plans/stage_program.h"
+#include "workloads/plans/stage_exchanges.h"
 #include "workloads/plans/synthesize.h"
 
 namespace railyard {

@@ -9,6 +9,7 @@
 #include "tests/topologies/format_test.h"
 #include "topologies/graph_writer.h"
 #include "topologies/ns3_topology_loader.h"
+#include "topologies/ns3_topology_writer.h"
 #include "topologies/preset.h"
 
 namespace railyard {

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "traces/nccl_log_call_record.h"
+
 namespace railyard {
 namespace {
 

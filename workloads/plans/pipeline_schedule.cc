@@ -59,4 +59,12 @@ std::vector<StageTask> StageTasks(const PipelineShape& shape, uint32_t stage) {
   return tasks;
 }
 
+std::pair<uint32_t, uint32_t> LayersOf(const Plan& plan, uint32_t virtual_stage) {
+  const auto& training = std::get<Training>(plan.job);
+  const uint64_t layers = plan.model.layers;
+  const uint64_t stages = uint64_t{plan.parallelism.pipeline()} * training.virtual_stages;
+  return {static_cast<uint32_t>(layers * virtual_stage / stages),
+          static_cast<uint32_t>(layers * (virtual_stage + 1) / stages)};
+}
+
 }  // namespace railyard

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// In which order a pipeline stage works on micro-batches. A stage holds one chunk of the model, or
-// with interleaving several: chunk c of stage s is the virtual stage c x stages + s.
+// Which layers a pipeline stage holds, and in which order it works on micro-batches. A stage holds
+// one chunk of the model, or with interleaving several: chunk c of stage s is the virtual stage c x
+// stages + s.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "workloads/plans/plan.h"
@@ -39,5 +41,9 @@ struct PipelineShape {
 //   until s + 1 of them are there, and fill the end; the bubble is (stages - 1) (forward + input
 //   gradient - weight gradient).
 std::vector<StageTask> StageTasks(const PipelineShape& shape, uint32_t stage);
+
+// Layers first.first to first.second - 1 are those of that virtual stage. Precondition: the plan's
+// job is a Training.
+std::pair<uint32_t, uint32_t> LayersOf(const Plan& plan, uint32_t virtual_stage);
 
 }  // namespace railyard

@@ -80,6 +80,11 @@ struct Plan {
   ExpertRouting routing;
   std::variant<Training, Inference> job;
 
+  // Of a micro-batch, on one rank: its part of the sequence. Precondition: `job` is a Training.
+  uint64_t MicroBatchTokens() const {
+    const auto& training = std::get<Training>(job);
+    return uint64_t{training.micro_batch} * training.sequence / parallelism.context();
+  }
   Precision precision() const { return layered ? layered->precision : model.precision; }
 };
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "workloads/plans/inference_stage.h"
-#include "workloads/plans/stage_program.h"
+#include "workloads/plans/stage_exchanges.h"
 
 namespace railyard {
 namespace {

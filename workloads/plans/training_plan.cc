@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "workloads/plans/rank_groups.h"
+#include "workloads/plans/stage_exchanges.h"
+#include "workloads/plans/stage_group.h"
 #include "workloads/plans/stage_program.h"
 #include "workloads/plans/synthesize.h"
 #include "workloads/plans/trace_builder.h"
