@@ -98,9 +98,9 @@ struct NcclSettings {
   uint64_t p2p_nvl_chunksize_bytes = 512u << 10;
   uint64_t p2p_pci_chunksize_bytes = 128u << 10;
   uint64_t p2p_ll_threshold_bytes = 16u << 10;  // of a message's bytes on a channel
-  // The farthest that GPUs access each other's memory (ncclTopoCheckP2p, src/graph/paths.cc).
+  // The farthest that GPUs access each other's memory; not set: by the CPU (P2pLevelOf).
   // P2P_DISABLE: kLoc.
-  PathType p2p_level = PathType::kPxb;
+  std::optional<PathType> p2p_level;
   bool shm_disable = false;
   bool nvls_enable = true;
   uint64_t nvls_chunksize_bytes = 128u << 10;
