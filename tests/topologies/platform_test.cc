@@ -115,6 +115,36 @@ TEST_F(PlatformFileTest, AServerOfOnesOwnIsBuiltAsItsFileSays) {
             "server0/gpu0 0\nserver0/gpu1 0\nserver0/nvswitch0 30000\nserver0/nic0 0\n");
 }
 
+TEST_F(PlatformFileTest, TheCpuIsThePlatformsOrWhatServersGive) {
+  const auto cpu_of = [](const std::optional<FabricGraph>& fabric) {
+    return fabric ? fabric->device(fabric->gpus()[0]).cpu : CpuVendor::kUnknown;
+  };
+  const std::string mine = kMine;
+  EXPECT_EQ(cpu_of(Load("mine.textproto", mine)), CpuVendor::kUnknown);
+  EXPECT_EQ(cpu_of(Load("mine.textproto", mine + "cpu { value: \"ARM\" source: \"a\" }\n")),
+            CpuVendor::kArm);
+  const auto servers = [](const std::string& more) {
+    return "rail_optimized { mixed_servers { count: 1 platform: \"mine.textproto\" " + more +
+           "} }\n";
+  };
+  EXPECT_EQ(cpu_of(Load("fabric.textproto", servers(""))), CpuVendor::kArm);
+  EXPECT_EQ(cpu_of(Load("fabric.textproto", servers("cpu: \"AMD\" "))), CpuVendor::kAmd);
+  Load("fabric.textproto", servers("cpu: \"amd\" "));
+  EXPECT_EQ(findings_,
+            "fabric.textproto:1:70: error: rail_optimized.mixed_servers[0].cpu: unknown maker of "
+            "CPUs \"amd\" (expected \"INTEL\", \"AMD\" or \"ARM\")\n");
+  Load("mine.textproto", mine + "cpu { value: \"EPYC\" source: \"a\" }\n");
+  EXPECT_EQ(findings_,
+            "mine.textproto:13:7: error: cpu.value: unknown maker of CPUs \"EPYC\" (expected "
+            "\"INTEL\", \"AMD\" or \"ARM\")\n");
+  Load("mine.textproto", mine + "cpu { }\n");
+  EXPECT_EQ(findings_,
+            "mine.textproto:13:1: error: cpu.source: missing (expected where the number is "
+            "from)\n"
+            "mine.textproto:13:1: error: cpu.value: missing (expected \"INTEL\", \"AMD\" or "
+            "\"ARM\")\n");
+}
+
 TEST_F(PlatformFileTest, AFabricNamesTheFileWhereItCouldNameAPlatform) {
   Write("mine.textproto", kMine);
   const auto fabric = Load(
