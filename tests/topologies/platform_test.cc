@@ -87,6 +87,19 @@ TEST(PlatformTest, RatesAreThoseOfTheDataSheets) {
   }
 }
 
+// As their user guides and data sheets say.
+TEST(PlatformTest, CpusAreThoseOfTheMachines) {
+  for (const auto& [name, cpu] :
+       {std::pair("dgx-1-v100", CpuVendor::kIntel), std::pair("dgx-a100", CpuVendor::kAmd),
+        std::pair("dgx-h100", CpuVendor::kIntel), std::pair("dgx-h200", CpuVendor::kIntel),
+        std::pair("dgx-b200", CpuVendor::kIntel), std::pair("gb200-nvl72", CpuVendor::kArm),
+        std::pair("hpn-h800", CpuVendor::kUnknown), std::pair("single-gpu", CpuVendor::kUnknown)}) {
+    const FabricGraph fabric = LoneServer(ServerOfPlatform(name));
+    EXPECT_EQ(fabric.device(fabric.gpus().back()).cpu, cpu) << name;
+  }
+  EXPECT_EQ(ServerSpec{}.cpu, ServerOfPlatform("dgx-h100").cpu);
+}
+
 class PlatformFileTest : public testing::FormatTest {};
 
 constexpr const char* kMine = R"(# A server of one's own.
