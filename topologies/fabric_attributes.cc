@@ -37,6 +37,7 @@ std::string DeviceAttribute(const FabricGraph& fabric, DeviceId id, std::string_
                                           : fmt::format("{}", device.compute_capability);
   }
   if (name == "peer_access") return device.peer_access ? "" : "false";
+  if (name == "cpu") return std::string(CpuVendorName(device.cpu));
   if (device.kind == DeviceKind::kSwitch) return {};
   if (name == "server") return fmt::format("{}", device.server);
   SIM_CHECK(name == "local_index", std::string(name));

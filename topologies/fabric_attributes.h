@@ -14,14 +14,15 @@ namespace railyard {
 inline constexpr std::array<std::string_view, 7> kFabricAttributes = {
     "name",          "routing",   "deadlock_avoidance", "circuit_slots",
     "slot_duration", "dark_time", "drain_time"};
-inline constexpr std::array<std::string_view, 8> kDeviceAttributes = {"name",
+inline constexpr std::array<std::string_view, 9> kDeviceAttributes = {"name",
                                                                       "kind",
                                                                       "server",
                                                                       "local_index",
                                                                       "forwarding_latency",
                                                                       "coordinates",
                                                                       "compute_capability",
-                                                                      "peer_access"};
+                                                                      "peer_access",
+                                                                      "cpu"};
 inline constexpr std::array<std::string_view, 5> kCableAttributes = {"tier", "rate", "delay",
                                                                      "lanes", "slots"};
 

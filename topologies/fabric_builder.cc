@@ -35,7 +35,8 @@ void FabricBuilder::AddServer(uint32_t server, const ServerSpec& spec,
                                       .server = static_cast<int32_t>(server),
                                       .local_index = static_cast<int32_t>(i),
                                       .compute_capability = spec.compute_capability,
-                                      .peer_access = spec.peer_access}));
+                                      .peer_access = spec.peer_access,
+                                      .cpu = spec.cpu}));
   }
   if (spec.layout != nullptr) {
     AddLaidOut(server, spec, gpus, nics);

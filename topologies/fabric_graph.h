@@ -16,6 +16,8 @@
 
 #include <boost/graph/adjacency_list.hpp>
 
+#include "topologies/cpu_vendor.h"
+
 namespace railyard {
 
 // A host bridge is a CPU socket's root complex with its memory.
@@ -49,6 +51,8 @@ struct Device {
   uint32_t compute_capability = 0;
   // Of a GPU: whether other devices may read and write its memory over PCIe.
   bool peer_access = true;
+  // Of a GPU: who made the CPU of its server.
+  CpuVendor cpu = CpuVendor::kUnknown;
 };
 
 // One direction of a cable.

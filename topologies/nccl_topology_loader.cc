@@ -34,6 +34,7 @@ class Converter {
   std::optional<ServerLayout> Convert() {
     SortGpus();
     layout_.compute_capability = tree_.gpus.front().sm;
+    layout_.cpu = tree_.cpu;
     AddNvlinks();
     ChooseNics();
     if (layout_.nvlinks.empty() && tree_.gpus.size() > 1) AddPcieTree();

@@ -78,6 +78,9 @@ class Reader {
                         fmt::format("version {} of the format (expected \"1\")", Quote(version)));
       }
     } else if (name == "cpu") {
+      if (tree_.nodes.empty()) {
+        tree_.cpu = CpuVendorOfXml(xml_.Attribute("arch"), xml_.Attribute("vendor"));
+      }
       AddNode({});
     } else if (name == "pci") {
       return StartPci();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "topologies/cpu_vendor.h"
 #include "topologies/line_findings.h"
 
 namespace railyard {
@@ -43,6 +44,7 @@ struct NcclTopologyTree {
   std::vector<Node> nodes{};
   std::vector<Gpu> gpus{};  // at least one
   std::vector<Nic> nics{};
+  CpuVendor cpu = CpuVendor::kUnknown;  // of the first CPU, as NCCL has it (ncclTopoCpuType)
 };
 
 // nullopt after an error; every mistake is a finding at its line.

@@ -25,8 +25,9 @@ class Writer {
 
   std::string Write(std::string& text) {
     Number();
+    const CpuVendor cpu = gpus_.empty() ? CpuVendor::kUnknown : fabric_.device(gpus_.front()).cpu;
     text_ =
-        "<system version=\"1\">\n  <cpu numaid=\"0\" arch=\"x86_64\" vendor=\"GenuineIntel\">\n";
+        fmt::format("<system version=\"1\">\n  <cpu numaid=\"0\" {}>\n", CpuAttributesOfXml(cpu));
     std::vector<bool> is_written(fabric_.device_count());
     for (const DeviceId gpu : gpus_) {
       const auto nic = fabric_.NicOfGpu(gpu);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "simulator/units/units.h"
+#include "topologies/cpu_vendor_reader.h"
 #include "topologies/platform.pb.h"
 #include "topologies/spec_check.h"
 
@@ -46,12 +47,22 @@ class PlatformReader {
       server.compute_capability =
           Count(cursor.Child("compute_capability"), 0, kMaxComputeCapability);
     }
+    server.cpu = CpuVendor::kUnknown;
+    if (cursor.Has("cpu")) Cpu(cursor.Child("cpu"));
     if (cursor.Has("pcie")) Pcie(cursor.Child("pcie"));
     if (cursor.Has("calibration")) Calibration(cursor.Child("calibration"));
     return std::move(platform_);
   }
 
  private:
+  void Cpu(const ProtoCursor& cursor) {
+    CheckSource(cursor);
+    if (!cursor.Has("value")) {
+      cursor.Missing(diagnostics_, "value", kExpectedCpuVendor);
+    }
+    ReadCpuVendor(cursor, "value", platform_.server.cpu, diagnostics_);
+  }
+
   void Pcie(const ProtoCursor& cursor) {
     ServerSpec& server = platform_.server;
     ServerSpec::PcieTree& tree = server.pcie.emplace();

@@ -67,6 +67,7 @@ ServerSpec ServerOf(ServerLayout layout) {
   server.gpus = layout.gpus;
   server.compute_capability = layout.compute_capability;
   server.peer_access = layout.peer_access;
+  server.cpu = layout.cpu;
   server.nics = static_cast<uint32_t>(layout.nic_rates_bps.size());
   if (!layout.nic_rates_bps.empty()) {
     server.nic_rate_bps =

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "simulator/units/units.h"
+#include "topologies/cpu_vendor.h"
 #include "topologies/server_layout.h"
 #include "topologies/spec_check.h"
 
@@ -58,6 +59,7 @@ struct ServerSpec {
   int64_t host_bridge_latency_ps = 150 * kPsPerNs;
   uint32_t compute_capability = 90;  // as Device has it
   bool peer_access = true;
+  CpuVendor cpu = CpuVendor::kIntel;
   uint64_t nic_rate_bps = 400'000'000'000;  // of one port
 
   // What is cabled to what, where these numbers do not say it all; then `gpus`, `nics` and

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "topologies/cpu_vendor.h"
+
 namespace railyard {
 
 struct ServerLayout {
@@ -43,6 +45,7 @@ struct ServerLayout {
   uint32_t gpus = 0;
   uint32_t compute_capability = 0;  // as Device has it
   bool peer_access = true;
+  CpuVendor cpu = CpuVendor::kUnknown;
   uint32_t nvswitches = 0;
   uint64_t nvlink_lane_rate_bps = 0;  // 0: no NVLink
   std::vector<NvlinkBundle> nvlinks{};

@@ -12,6 +12,7 @@
 #include <google/protobuf/message.h>
 
 #include "simulator/diagnostics/names.h"
+#include "topologies/cpu_vendor_reader.h"
 #include "topologies/nccl_topology_loader.h"
 #include "topologies/traffic_loader.h"
 
@@ -153,6 +154,7 @@ ServerSpec SpecReader::ReadServers(const ProtoCursor& cursor) {
   if (cursor.Has("compute_capability")) {
     spec.compute_capability = ReadNumber(cursor, "compute_capability", diagnostics_);
   }
+  ReadCpuVendor(cursor, "cpu", spec.cpu, diagnostics_);
   spec.host_rate_bps = cursor.RateBps(diagnostics_, "host_rate", spec.host_rate_bps);
   spec.host_delay_ps = cursor.DurationPs(diagnostics_, "host_delay", spec.host_delay_ps);
   ReadNvlink(cursor, spec);
@@ -209,7 +211,7 @@ void SpecReader::ReadNvlink(const ProtoCursor& cursor, ServerSpec& spec) {
 ServerSpec SpecReader::ReadNcclTopology(const ProtoCursor& cursor) {
   for (const char* field :
        {"platform", "gpus", "nics", "nic_rate", "host_rate", "host_delay", "nvlink_rate",
-        "nvlink_delay", "nvswitch_latency", "compute_capability"}) {
+        "nvlink_delay", "nvswitch_latency", "compute_capability", "cpu"}) {
     if (!cursor.Has(field)) continue;
     cursor.Error(diagnostics_, field,
                  "has no effect beside nccl_topology (expected one of the two)");

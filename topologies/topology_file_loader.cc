@@ -15,6 +15,7 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/units/units.h"
+#include "topologies/cpu_vendor_reader.h"
 #include "topologies/lattice.h"
 #include "topologies/spec_check.h"
 #include "topologies/topology.pb.h"
@@ -279,7 +280,7 @@ class TopologyReader {
             fmt::format("has no effect on a {} (expected only on what forwards)",
                         DeviceKindName(device.kind)));
     }
-    for (const char* field : {"compute_capability", "peer_access"}) {
+    for (const char* field : {"compute_capability", "peer_access", "cpu"}) {
       if (device.kind == DeviceKind::kGpu || !cursor.Has(field)) continue;
       Error(cursor, field,
             fmt::format("has no effect on a {} (expected only on a GPU)",
@@ -287,6 +288,7 @@ class TopologyReader {
     }
     device.compute_capability = proto.compute_capability();
     device.peer_access = cursor.Flag("peer_access", true);
+    ReadCpuVendor(cursor, "cpu", device.cpu, diagnostics_);
     if (device.kind == DeviceKind::kSwitch) {
       for (const char* field : {"server", "local_index"}) {
         if (!cursor.Has(field)) continue;

@@ -18,6 +18,10 @@ struct ExplicitAlgorithm;
 enum class GpuGeneration : uint8_t { kVolta, kAmpere, kHopper, kBlackwell };
 inline constexpr int kGpuGenerationCount = 4;
 
+// Who made the CPUs of a communicator's servers (cpuArch and cpuVendor, src/init.cc). One that is
+// not known counts as Intel's, up to Ice Lake.
+enum class CommunicatorCpu : uint8_t { kIntel, kAmd, kArm, kMixed };
+
 // How far two GPUs of a server are apart, by NCCL's names and in its order (src/graph/topo.h; those
 // between GPUs that are modelled).
 enum class PathType : uint8_t {
@@ -66,7 +70,8 @@ struct CommunicatorLayout {
   GpuGeneration generation = GpuGeneration::kHopper;
   bool nvlink = true;       // joins the GPUs of a server; else PCIe
   bool peer_access = true;  // over PCIe
-  bool nvswitch = true;     // by switches that can add up and copy (NVLink SHARP), from Hopper on
+  CommunicatorCpu cpu = CommunicatorCpu::kIntel;
+  bool nvswitch = true;  // by switches that can add up and copy (NVLink SHARP), from Hopper on
   // Where NVLinks lead from GPU to GPU: how many from the a-th of the first node's GPUs that take
   // part, by local index, to the b-th. Empty: NVSwitches join them all, or nothing does.
   std::vector<std::vector<uint32_t>> mesh_lanes{};
@@ -93,9 +98,9 @@ struct NcclSettings {
   uint64_t p2p_nvl_chunksize_bytes = 512u << 10;
   uint64_t p2p_pci_chunksize_bytes = 128u << 10;
   uint64_t p2p_ll_threshold_bytes = 16u << 10;  // of a message's bytes on a channel
-  // The farthest that GPUs access each other's memory (ncclTopoCheckP2p, src/graph/paths.cc).
+  // The farthest that GPUs access each other's memory; not set: by the CPU (P2pLevelOf).
   // P2P_DISABLE: kLoc.
-  PathType p2p_level = PathType::kPxb;
+  std::optional<PathType> p2p_level;
   bool shm_disable = false;
   bool nvls_enable = true;
   uint64_t nvls_chunksize_bytes = 128u << 10;

@@ -47,6 +47,7 @@ TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_r
                                double pcie_ring_gb_per_s) {
   TunerPlatform platform;
   platform.generation = layout.generation;
+  platform.cpu = layout.cpu;
   platform.nvlink = layout.nvlink;
   const uint32_t gpus = FewestGpusPerNode(layout);
   const bool has_nvls =

@@ -196,7 +196,8 @@ uint64_t NvlsTreeChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads
 
 // Without NVLink where P2P_LEVEL leaves it unused.
 CommunicatorLayout AsUsed(CommunicatorLayout layout, const NcclSettings& settings) {
-  if (settings.p2p_level >= PathType::kNvl || layout.ranks.size() <= layout.node_count()) {
+  if (P2pLevelOf(layout, settings) >= PathType::kNvl ||
+      layout.ranks.size() <= layout.node_count()) {
     return layout;
   }
   layout.nvlink = false;

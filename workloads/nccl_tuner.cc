@@ -82,6 +82,8 @@ bool IsChain(CollectiveKind kind) {
 
 }  // namespace
 
+double NetOverheadUs(CommunicatorCpu cpu) { return cpu == CommunicatorCpu::kAmd ? 2.0 : 1.0; }
+
 NcclTuner::NcclTuner(const TunerPlatform& platform, const TunedCommunicator& communicator,
                      uint32_t version, uint32_t pat_enable)
     : platform_(platform), communicator_(communicator), version_(version), pat_enable_(pat_enable) {
@@ -104,8 +106,10 @@ double NcclTuner::NodeBandwidth(const SearchedGraph& graph) const {
 double NcclTuner::LlCapGbPerS() const {
   GpuGeneration row = platform_.generation;
   if (communicator_.node_count > 1) {
-    // The row is that of the CPU: Intel the first, AMD the second.
-    row = platform_.amd_cpu ? GpuGeneration::kAmpere : GpuGeneration::kVolta;
+    // The row is that of the CPU: AMD and mixed ones the second, others the first.
+    const bool is_second =
+        platform_.cpu == CommunicatorCpu::kAmd || platform_.cpu == CommunicatorCpu::kMixed;
+    row = is_second ? GpuGeneration::kAmpere : GpuGeneration::kVolta;
   } else if (row == GpuGeneration::kHopper && version_ < 22100) {
     row = GpuGeneration::kAmpere;
   }
@@ -231,8 +235,8 @@ double NcclTuner::LatencyUs(CollectiveKind kind, Algorithm algorithm, int protoc
     const double step_us = protocol == kSimple ? tree_us(hardware) : hardware.ring[p];
     return kRingBaseUs[p] + (platform_.same_rings ? step_us : communicator_.rank_count * step_us);
   }
-  const double net_overhead_us = platform_.amd_cpu ? 2.0 : 1.0;
-  const double overhead_us = one_node ? 0 : net_overhead_us * (protocol == kSimple ? 3 : 1);
+  const double overhead_us =
+      one_node ? 0 : NetOverheadUs(platform_.cpu) * (protocol == kSimple ? 3 : 1);
   const double network_us = ranks_per_node_ == 1 ? tree_us(kNetworkUs) : kNetworkUs.ring[p];
   const double network_steps =
       one_node ? 0 : (kind == CollectiveKind::kAllReduce ? 2 : 1) * (nodes - 1);

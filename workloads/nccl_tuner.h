@@ -25,7 +25,7 @@ struct SearchedGraph {
 
 struct TunerPlatform {
   GpuGeneration generation = GpuGeneration::kHopper;
-  bool amd_cpu = false;
+  CommunicatorCpu cpu = CommunicatorCpu::kIntel;
   bool nvlink = true;  // joins the GPUs of a server; else PCIe
   SearchedGraph ring;
   SearchedGraph tree;
@@ -36,6 +36,9 @@ struct TunerPlatform {
   bool tree_meets_nic_on_one = false;  // NCCL_TOPO_PATTERN_TREE: one GPU has all of a channel's NIC
                                        // traffic
 };
+
+// What NCCL counts for a post to the network, before the threefold of Simple (getNetOverhead).
+double NetOverheadUs(CommunicatorCpu cpu);
 
 struct TunedCommunicator {
   uint32_t rank_count = 0;

@@ -16,11 +16,17 @@ constexpr std::array<double, 11> kHopperSpeeds = {60, 50, 40, 30, 24, 20, 15, 12
 // NCCL counts 48 GB/s of PCIe 5.0 x16, of whose 63 here 55 are payload; the others in proportion
 // (kvDictPciGen, src/graph/topo.cc).
 constexpr double kNcclShareOfPayload = 48.0 / 55.0;
-// SKL_QPI_BW (src/graph/topo.h), of Intel's Skylake to Ice Lake. That CPUs are such is assumed, as
-// by the tuner; NCCL has 22 and 40 for later ones and 16 for AMD's.
-constexpr double kSocketGbPerS = 10;
+// What joins two sockets (src/graph/topo.h): AMD_BW, ARM_BW, and SKL_QPI_BW of Intel's Skylake to
+// Ice Lake. That Intel's CPUs are such is assumed; NCCL has 22 and 40 for later ones. Of a mixed
+// communicator's too.
+double SocketGbPerS(CommunicatorCpu cpu) {
+  if (cpu == CommunicatorCpu::kAmd) return 16;
+  return cpu == CommunicatorCpu::kArm ? 6 : 10;
+}
 // INTEL_P2P_OVERHEAD: what goes through one of Intel's host bridges counts so much more on PCIe.
-constexpr double kHostBridgeOverhead = 1.2;
+double HostBridgeOverhead(CommunicatorCpu cpu) {
+  return cpu == CommunicatorCpu::kAmd || cpu == CommunicatorCpu::kArm ? 1.0 : 1.2;
+}
 
 // One direction of a link: of a GPU, of a switch to its host bridge, or between two host bridges.
 enum class LinkOf : uint8_t { kGpu, kSwitch, kSocket };
@@ -36,13 +42,19 @@ PathType PciePathType(const PciePlace& a, const PciePlace& b) {
   return PathType::kPhb;
 }
 
+PathType P2pLevelOf(const CommunicatorLayout& layout, const NcclSettings& settings) {
+  return settings.p2p_level.value_or(layout.cpu == CommunicatorCpu::kAmd ? PathType::kSys
+                                                                         : PathType::kPxb);
+}
+
 LocalTransport LocalTransportOf(const CommunicatorLayout& layout, const NcclSettings& settings,
                                 uint32_t from, uint32_t to) {
-  if (layout.nvlink && settings.p2p_level >= PathType::kNvl) return LocalTransport::kNvlink;
+  const PathType level = P2pLevelOf(layout, settings);
+  if (layout.nvlink && level >= PathType::kNvl) return LocalTransport::kNvlink;
   const PciePlace& a = layout.ranks[from].pcie;
   const PciePlace& b = layout.ranks[to].pcie;
   if (a.host_bridge < 0 || b.host_bridge < 0) return LocalTransport::kNone;
-  if (layout.peer_access && PciePathType(a, b) <= settings.p2p_level) {
+  if (layout.peer_access && PciePathType(a, b) <= level) {
     return LocalTransport::kPeerToPeer;
   }
   return settings.shm_disable ? LocalTransport::kNone : LocalTransport::kSharedMemory;
@@ -68,7 +80,8 @@ double PcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& sett
         LocalTransportOf(layout, settings, from, to) == LocalTransport::kSharedMemory;
     const PathType type = PciePathType(a, b);
     const bool through_bridge = by_memory || type >= PathType::kPhb;
-    const double rings = through_bridge && type != PathType::kSys ? kHostBridgeOverhead : 1.0;
+    const double rings =
+        through_bridge && type != PathType::kSys ? HostBridgeOverhead(layout.cpu) : 1.0;
     count({LinkOf::kGpu, static_cast<int32_t>(from), 0}, rings, pcie_gb_per_s(a.link_bps));
     count({LinkOf::kGpu, static_cast<int32_t>(to), 1}, rings, pcie_gb_per_s(b.link_bps));
     if (!through_bridge) continue;
@@ -79,7 +92,7 @@ double PcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& sett
       count({LinkOf::kSwitch, b.last_switch, 1}, rings, pcie_gb_per_s(b.uplink_bps));
     }
     if (type == PathType::kSys) {
-      count({LinkOf::kSocket, a.host_bridge, b.host_bridge}, rings, kSocketGbPerS);
+      count({LinkOf::kSocket, a.host_bridge, b.host_bridge}, rings, SocketGbPerS(layout.cpu));
     }
   }
   const auto fits = [&](double speed_gb_per_s) {

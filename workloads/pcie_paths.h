@@ -14,6 +14,10 @@ namespace railyard {
 // Over PCIe alone. Precondition: both have a PCIe place, on one server.
 PathType PciePathType(const PciePlace& a, const PciePlace& b);
 
+// The farthest that GPUs access each other's memory: what P2P_LEVEL says, else PXB, with AMD's CPUs
+// SYS (ncclTopoCheckP2p).
+PathType P2pLevelOf(const CommunicatorLayout& layout, const NcclSettings& settings);
+
 // How two ranks of a server talk.
 enum class LocalTransport : uint8_t {
   kNvlink,

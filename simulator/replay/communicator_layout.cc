@@ -95,7 +95,21 @@ std::vector<DeviceId> NeighboursOfFirst(const FabricGraph& graph,
   return neighbours;
 }
 
+// As NCCL calls CPUs that differ (initTransportsRank, src/init.cc).
+CommunicatorCpu CpuOfAll(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+  const auto cpu_of = [&](uint32_t gpu) { return CpuOf(graph.device(graph.gpus()[gpu]).cpu); };
+  const CommunicatorCpu first = cpu_of(gpus.front());
+  const bool is_same =
+      std::ranges::all_of(gpus, [&](uint32_t gpu) { return cpu_of(gpu) == first; });
+  return is_same ? first : CommunicatorCpu::kMixed;
+}
+
 }  // namespace
+
+CommunicatorCpu CpuOf(CpuVendor vendor) {
+  if (vendor == CpuVendor::kAmd) return CommunicatorCpu::kAmd;
+  return vendor == CpuVendor::kArm ? CommunicatorCpu::kArm : CommunicatorCpu::kIntel;
+}
 
 CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
   CommunicatorLayout layout;
@@ -125,6 +139,7 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t
                             ? GenerationOf(nvlink_bps)
                             : GenerationOfCapability(first.compute_capability);
     layout.peer_access = first.peer_access;
+    layout.cpu = CpuOfAll(graph, gpus);
     if (nvlink_bps > 0 && !layout.nvswitch) {
       layout.mesh_lanes = MeshLanes(graph, NeighboursOfFirst(graph, gpus));
     }

@@ -10,6 +10,9 @@
 
 namespace railyard {
 
+// One that is not known counts as Intel's.
+CommunicatorCpu CpuOf(CpuVendor vendor);
+
 // Where NCCL would find the GPUs of a communicator (by number, in rank order) to be.
 CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t>& gpus);
 // The same with the rings and trees that a communicator's log states.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "simulator/diagnostics/check.h"
+#include "workloads/nccl_tuner.h"
 
 namespace railyard {
 namespace {
@@ -59,12 +60,16 @@ const LatenciesUs& LatenciesOf(Algorithm algorithm) {
 constexpr double kStepBeforeHopperUs = (33.7 - 10.0) / 12 - 0.6;
 
 // Of those, what passes on the wire here: two NVLinks and the NVSwitch; over PCIe a switch and a
-// host bridge, there and with SHM back; a NIC's way over one switch. And what the proxies of both
-// sides take.
+// host bridge, there and with SHM back; a NIC's way over one switch.
 constexpr double kNvlinkWireUs = 0.5;
 constexpr double kPcieWireUs = 1.0;
 constexpr double kNetworkWireUs = 1.5;
-constexpr double kProxyUs = 1.5;
+
+// An arrival takes half of what a post does (ADR 0096).
+constexpr double kArrivalShare = 0.5;
+// And what the proxies of both sides take, where nothing is stated: what is stated comes in its
+// place, so that slower proxies are slower. NCCL's latencies are the same for all CPUs.
+double ProxiesUs(CommunicatorCpu cpu) { return (1 + kArrivalShare) * NetOverheadUs(cpu); }
 
 // What one CTA carries through, in GB/s of payload.
 // LL: llMaxBws for one server over the CTAs of a full one: 12, 24, 24 and 32; LL128: a
@@ -151,13 +156,19 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
                             : choice.algorithm == Algorithm::kNvlsTree ? kNvlsTreeNetworkUs
                                                                        : latencies.network[p];
   costs.network_step_latency_ps = network_step_latency_ps.value_or(
-      Ps(std::max(0.0, network_us - kNetworkWireUs - kProxyUs) * step_latency_scale));
+      Ps(std::max(0.0, network_us - kNetworkWireUs - ProxiesUs(layout.cpu)) * step_latency_scale));
   const double rate =
       by_switch ? NvlsCtaGbPerS(kNvlsGbPerS[row], layout, choice.algorithm) : kCtaGbPerS[row][p];
   costs.iteration_bytes = kIterationBytes[p];
   costs.channel_rate_bps = channel_rate_bps.value_or(
       static_cast<uint64_t>(std::llround(rate * channel_rate_scale * 8e9)));
   return costs;
+}
+
+ProxyCosts GpuCosts::OfProxy(CommunicatorCpu cpu) const {
+  const int64_t post_ps = proxy_post_latency_ps.value_or(Ps(NetOverheadUs(cpu)));
+  const auto arrival_ps = static_cast<int64_t>(static_cast<double>(post_ps) * kArrivalShare);
+  return {.post_ps = post_ps, .arrival_ps = proxy_arrival_latency_ps.value_or(arrival_ps)};
 }
 
 }  // namespace railyard

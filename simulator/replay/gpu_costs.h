@@ -39,6 +39,12 @@ struct StepCosts {
   bool operator==(const StepCosts&) const = default;
 };
 
+// Of a GPU's proxy, with each message.
+struct ProxyCosts {
+  int64_t post_ps = 0;
+  int64_t arrival_ps = 0;
+};
+
 struct GpuCosts {
   // Where stated, instead of the table's, whatever the algorithm and the protocol.
   std::optional<int64_t> launch_latency_ps;
@@ -49,21 +55,19 @@ struct GpuCosts {
   double launch_latency_scale = 1;
   double step_latency_scale = 1;  // over NVLink and over the network
   double channel_rate_scale = 1;
-  // How long the CPU proxy is busy with each message it posts: Intel's net overhead, which is that
-  // of a post. (Simple's three times that is a latency, below the 3.4 us.) What one GPU's proxy
-  // does follows one another.
-  int64_t proxy_post_latency_ps = 1'000 * kPsPerNs;
+  // How long the CPU proxy is busy with each message it posts; not stated: the CPU's net overhead
+  // (NetOverheadUs), which is that of a post. (Simple's three times that is a latency, with Intel's
+  // CPUs below the 3.4 us.) What one GPU's proxy does follows one another.
+  std::optional<int64_t> proxy_post_latency_ps;
   // The same with each that arrives, for which it posts the next clear-to-send; not stated: half of
   // a post's (ADR 0096).
   std::optional<int64_t> proxy_arrival_latency_ps;
-  int64_t ProxyArrivalLatencyPs() const {
-    return proxy_arrival_latency_ps.value_or(proxy_post_latency_ps / 2);
-  }
   // Whose row of the tables holds; from the fabric where it is not stated.
   std::optional<GpuGeneration> generation;
 
   // Preconditions: a stated algorithm and protocol.
   StepCosts Of(const CommunicatorLayout& layout, const ReplayChoice& choice) const;
+  ProxyCosts OfProxy(CommunicatorCpu cpu) const;
 };
 
 }  // namespace railyard

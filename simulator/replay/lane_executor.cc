@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/replay/communicator_layout.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
@@ -19,8 +20,6 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
     : graph_(graph),
       network_(network),
       engine_(network.engine()),
-      proxy_post_latency_ps_(costs.proxy_post_latency_ps),
-      proxy_arrival_latency_ps_(costs.ProxyArrivalLatencyPs()),
       observer_(observer),
       nvlink_(graph, network, *this),
       rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
@@ -37,6 +36,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
     const GpuPlace place = {static_cast<uint32_t>(device.server),
                             static_cast<uint32_t>(device.local_index)};
     places_.push_back(place);
+    proxy_costs_.push_back(costs.OfProxy(CpuOf(device.cpu)));
     gpu_at_[ServerAndIndex(device.server, place.local_index)] = gpu;
   }
   engine_.SetHandler(EventClass::kPort, &LaneExecutor::HandlePort, this);
@@ -489,8 +489,7 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
   switch (phase) {
     case PostPhase::kStaged:
       if (!slots.network) [[unlikely]] {
-        SchedulePost(ProxyDonePs(connections_[id].from_gpu, proxy_post_latency_ps_), id,
-                     PostPhase::kPosted);
+        SchedulePost(ProxyPostedPs(connections_[id].from_gpu), id, PostPhase::kPosted);
         break;
       }
       ++slots.progress.staged;
@@ -533,8 +532,7 @@ void LaneExecutor::QueueAtProxy(uint32_t id) {
     if (paths_ && !is_socket_) [[unlikely]]
       TraceQueued(id, progress.queued % kConnectionSlots);
     ++progress.queued;
-    SchedulePost(ProxyDonePs(connections_[id].injecting_gpu, proxy_post_latency_ps_), id,
-                 PostPhase::kPosted);
+    SchedulePost(ProxyPostedPs(connections_[id].injecting_gpu), id, PostPhase::kPosted);
   }
 }
 

@@ -448,9 +448,11 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void TraceRoutes();
   // The path of a message or grant from when it was posted until now.
   void TraceWay(uint32_t connection, bool is_data, const RecoveryTimes& before, CriticalPath& path);
-  // When the proxy of a GPU is done with one more message.
-  // When the GPU's proxy is done with what takes it so long.
+  // When the GPU's proxy is done with what takes it so long, with one message more to post, or with
+  // one more that arrived.
   int64_t ProxyDonePs(uint32_t gpu, int64_t latency_ps);
+  int64_t ProxyPostedPs(uint32_t gpu) { return ProxyDonePs(gpu, proxy_costs_[gpu].post_ps); }
+  int64_t ProxySeenPs(uint32_t gpu) { return ProxyDonePs(gpu, proxy_costs_[gpu].arrival_ps); }
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
@@ -463,8 +465,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     bool operator==(const CostClass&) const = default;
   };
   std::vector<CostClass> costs_;
-  int64_t proxy_post_latency_ps_;
-  int64_t proxy_arrival_latency_ps_;
+  std::vector<ProxyCosts> proxy_costs_;  // by GPU
   LaneObserver& observer_;
   NvlinkTransport nvlink_;
   RdmaTransport rdma_;

@@ -25,9 +25,8 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
   } else if (slots.network && (id & kRelayLeg) == 0) {
     if (!IsInUse(id)) [[unlikely]]
       return;
-    const int64_t seen_ps =
-        ProxyDonePs(connections_[connection].to_gpu, proxy_arrival_latency_ps_) +
-        costs_[slots.costs].costs.LatencyAfterArrivalPs();
+    const int64_t seen_ps = ProxySeenPs(connections_[connection].to_gpu) +
+                            costs_[slots.costs].costs.LatencyAfterArrivalPs();
     if (paths_) [[unlikely]]
       TraceNetworkArrival(connection, slots.delivered % kConnectionSlots, seen_ps);
     // Kernel buffers may hold more messages than there are slots: the size comes with each.

@@ -120,8 +120,8 @@ void LaneExecutor::JoinTree(const Lane& lane, Connection& connection, uint32_t i
 
 void LaneExecutor::OnNetworkSum(uint32_t id) {
   MessageSlots& slots = slots_[id];
-  const int64_t seen_ps = ProxyDonePs(connections_[id].to_gpu, proxy_arrival_latency_ps_) +
-                          costs_[slots.costs].costs.LatencyAfterArrivalPs();
+  const int64_t seen_ps =
+      ProxySeenPs(connections_[id].to_gpu) + costs_[slots.costs].costs.LatencyAfterArrivalPs();
   const uint32_t slot = slots.delivered++ % kConnectionSlots;
   if (paths_) [[unlikely]] {
     LanePaths::OfConnection& paths = PathsOf(id);

@@ -57,6 +57,7 @@ std::vector<uint64_t> PropertiesOf(const FabricGraph& graph, const NvlinkCompone
                          static_cast<uint32_t>(device.local_index));
     properties.push_back(static_cast<uint64_t>(device.forwarding_latency_ps));
     properties.push_back(device.compute_capability);
+    properties.push_back(static_cast<uint64_t>(device.cpu));
   };
   for (const uint32_t gpu : component.gpus) add_device(graph.gpus()[gpu]);
   for (const LinkId id : component.links) {

@@ -337,9 +337,8 @@ GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics) {
   delay("launch_latency", costs.launch_latency_ps);
   delay("nvlink_step_latency", costs.nvlink_step_latency_ps);
   delay("network_step_latency", costs.network_step_latency_ps);
+  delay("proxy_post_latency", costs.proxy_post_latency_ps);
   delay("proxy_arrival_latency", costs.proxy_arrival_latency_ps);
-  costs.proxy_post_latency_ps =
-      LoadDelay(gpu, "proxy_post_latency", costs.proxy_post_latency_ps, diagnostics);
   if (gpu.Has("channel_rate")) {
     costs.channel_rate_bps = gpu.RateBps(diagnostics, "channel_rate", 0);
   }

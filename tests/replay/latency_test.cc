@@ -132,6 +132,31 @@ TEST_F(LatencyTest, AnAllToAllIsBoundByTheNics) {
               expected_ps, 0.02 * expected_ps);
 }
 
+std::string FourServers(const std::string& cpu) {
+  return "fabric { rail_optimized { mixed_servers { count: 4 cpu: \"" + cpu + "\" } } }\n";
+}
+
+// With AMD's CPUs 2 us and 1 us, longer than a message is on the wire. What a message waits for in
+// all stays 14 us.
+TEST_F(LatencyTest, AnAllToAllWithAmdsCpusIsBoundByTheirProxies) {
+  const std::string program = Program("ALL_TO_ALL", "64MiB") + "gpu { channel_rate: \"0Gbps\" }\n";
+  const double expected_ps = kBasePs + kNetworkStepPs + kMessages * (2e6 + 1e6);
+  const double amd_ps = RunText(FourServers("AMD") + program).collectives.Real(0, "duration_ps");
+  EXPECT_NEAR(amd_ps, expected_ps, 0.02 * expected_ps);
+  const double intel_ps =
+      RunText(FourServers("INTEL") + program).collectives.Real(0, "duration_ps");
+  EXPECT_LT(intel_ps, 0.95 * amd_ps);
+}
+
+// Down a chain over four servers nothing waits for a proxy that is busy.
+TEST_F(LatencyTest, ALoneMessageTakesAsLongWithAnyCpu) {
+  const std::string program = Program("BROADCAST", "4");
+  const double intel_ps =
+      RunText(FourServers("INTEL") + program).collectives.Real(0, "duration_ps");
+  const double amd_ps = RunText(FourServers("AMD") + program).collectives.Real(0, "duration_ps");
+  EXPECT_NEAR(amd_ps, intel_ps, kExact * intel_ps);
+}
+
 TEST_F(LatencyTest, AnAllToAllWithSlowProxiesIsBoundByThem) {
   const double expected_ps = kBasePs + kNetworkStepPs + kMessages * (4e6 + 2e6);
   EXPECT_NEAR(DurationPs(4, Program("ALL_TO_ALL", "64MiB") +

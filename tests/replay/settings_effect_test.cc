@@ -283,6 +283,7 @@ const std::vector<Setting> kSettings = {
     {kServers + ".host_rate", "\"100Gbps\"", kTwoServers},
     {kServers + ".nvlink_rate", "\"100GBps\"", kOneServer},
     {kServers + ".compute_capability", "80", kOneServer},
+    {kServers + ".cpu", "\"AMD\"", kTwoServers},
     {kServers + ".host_delay", "\"2us\"", kTwoServers},
     {kServers + ".nvlink_delay", "\"1us\"", kOneServer},
     {kServers + ".nvswitch_latency", "\"1us\"", kOneServer},

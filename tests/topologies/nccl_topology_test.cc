@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -203,6 +204,41 @@ TEST_F(NcclTopologyTest, WhatIsWrittenIsReadAsTheSameServer) {
       EXPECT_EQ(a.propagation_ps, b.propagation_ps) << cable.name;
     }
   }
+}
+
+// Of several CPUs the first counts (ncclTopoCpuType); those that NCCL has no name for are not
+// known.
+TEST_F(NcclTopologyTest, TheCpuIsReadAndWritten) {
+  const std::string gpu = Pci("0000:16:00.0", "0x060400",
+                              Gpu("0000:17:00.0", 0) + Nic("0000:19:00.0", "mlx5_0", "200000"));
+  const auto cpu_of = [&](const std::string& attributes) {
+    const auto fabric =
+        Load("dump.xml", "<system version=\"1\">\n<cpu numaid=\"0\" " + attributes + ">\n" + gpu +
+                             "</cpu>\n<cpu numaid=\"1\" arch=\"x86_64\" "
+                             "vendor=\"GenuineIntel\"/>\n</system>\n");
+    return fabric ? fabric->device(fabric->gpus()[0]).cpu : CpuVendor::kUnknown;
+  };
+  EXPECT_EQ(cpu_of("arch=\"x86_64\" vendor=\"GenuineIntel\""), CpuVendor::kIntel);
+  EXPECT_EQ(cpu_of("arch=\"x86_64\" vendor=\"AuthenticAMD\""), CpuVendor::kAmd);
+  EXPECT_EQ(cpu_of("arch=\"arm64\""), CpuVendor::kArm);
+  EXPECT_EQ(cpu_of("arch=\"x86_64\" vendor=\"CentaurHauls\""), CpuVendor::kUnknown);
+  EXPECT_EQ(cpu_of("arch=\"ppc64\""), CpuVendor::kUnknown);
+  EXPECT_EQ(cpu_of(""), CpuVendor::kUnknown);
+  for (const char* cpu : {"INTEL", "AMD", "ARM"}) {
+    const auto fabric = Load(
+        "f.textproto", fmt::format("leaf_spine {{ servers {{ count: 1 cpu: \"{}\" }} }}\n", cpu));
+    ASSERT_TRUE(fabric.has_value()) << findings_;
+    std::string text;
+    ASSERT_EQ(ToNcclTopology(*fabric, 0, text), "");
+    const auto read = Load("dump.xml", text);
+    ASSERT_TRUE(read.has_value()) << findings_;
+    EXPECT_EQ(CpuVendorName(read->device(read->gpus()[7]).cpu), cpu);
+  }
+  Write("dump.xml", kHead + gpu + kTail);
+  Load("f.textproto",
+       "leaf_spine { servers { count: 1 nccl_topology: \"dump.xml\" cpu: \"AMD\" } }");
+  EXPECT_THAT(findings_, HasSubstr("leaf_spine.servers[0].cpu: has no effect beside nccl_topology "
+                                   "(expected one of the two)"));
 }
 
 TEST_F(NcclTopologyTest, WhatTheFormatCannotSayIsRefused) {

@@ -9,6 +9,7 @@
 
 #include "tests/topologies/fabric_facts.h"
 #include "tests/topologies/format_test.h"
+#include "topologies/graph_writer.h"
 #include "topologies/platform.h"
 #include "topologies/rail_optimized.h"
 #include "topologies/routing.h"
@@ -80,7 +81,7 @@ TEST_F(PcieTreeTest, RoutesLeadThroughTheTreesOfBothServers) {
 TEST_F(PcieTreeTest, TextAndGraphmlKeepThem) {
   const auto text = Load("f.textproto",
                          "devices { name: \"g0\" kind: GPU server: 0 local_index: 0 "
-                         "compute_capability: 86 peer_access: false }\n"
+                         "compute_capability: 86 peer_access: false cpu: \"AMD\" }\n"
                          "devices { name: \"s\" kind: PCIE_SWITCH server: 0 local_index: 0 "
                          "forwarding_latency: \"105ns\" }\n"
                          "devices { name: \"b\" kind: HOST_BRIDGE server: 0 local_index: 0 }\n"
@@ -89,7 +90,15 @@ TEST_F(PcieTreeTest, TextAndGraphmlKeepThem) {
   ASSERT_TRUE(text.has_value()) << findings_;
   EXPECT_EQ(text->device(text->gpus()[0]).compute_capability, 86u);
   EXPECT_FALSE(text->device(text->gpus()[0]).peer_access);
+  EXPECT_EQ(text->device(text->gpus()[0]).cpu, CpuVendor::kAmd);
   EXPECT_EQ(text->HostPath(0, 2).size(), 2u);
+  for (const auto& again :
+       {Load("again.textproto", ToTopologyText(*text)), Load("again.graphml", ToGraphMl(*text))}) {
+    ASSERT_TRUE(again.has_value()) << findings_;
+    EXPECT_EQ(again->device(again->gpus()[0]).compute_capability, 86u);
+    EXPECT_FALSE(again->device(again->gpus()[0]).peer_access);
+    EXPECT_EQ(again->device(again->gpus()[0]).cpu, CpuVendor::kAmd);
+  }
 }
 
 TEST_F(PcieTreeTest, WhatHasNoEffectIsRefused) {
@@ -101,6 +110,15 @@ TEST_F(PcieTreeTest, WhatHasNoEffectIsRefused) {
       findings_,
       "f.textproto:2:56: error: devices[1].peer_access: has no effect on a NIC (expected only "
       "on a GPU)\n");
+  Load("f.textproto",
+       "devices { name: \"g0\" kind: GPU server: 0 local_index: 0 cpu: \"XEON\" }\n"
+       "devices { name: \"n\" kind: NIC server: 0 local_index: 0 cpu: \"AMD\" }\n"
+       "links { from: \"g0\" to: \"n\" tier: HOST rate: \"220Gbps\" }\n");
+  EXPECT_THAT(findings_,
+              HasSubstr("f.textproto:1:57: error: devices[0].cpu: unknown maker of CPUs \"XEON\" "
+                        "(expected \"INTEL\", \"AMD\" or \"ARM\")\n"));
+  EXPECT_THAT(findings_, HasSubstr("f.textproto:2:56: error: devices[1].cpu: has no effect on a "
+                                   "NIC (expected only on a GPU)\n"));
   Load("p.textproto",
        "pcie { sockets { value: 1 source: \"a\" } bridge_latency { value: \"1ns\" source: \"a\" } "
        "socket_rate { value: \"1GBps\" source: \"a\" } }\n");

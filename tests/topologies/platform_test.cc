@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,6 +88,19 @@ TEST(PlatformTest, RatesAreThoseOfTheDataSheets) {
   }
 }
 
+// As their user guides and data sheets say.
+TEST(PlatformTest, CpusAreThoseOfTheMachines) {
+  for (const auto& [name, cpu] :
+       {std::pair("dgx-1-v100", CpuVendor::kIntel), std::pair("dgx-a100", CpuVendor::kAmd),
+        std::pair("dgx-h100", CpuVendor::kIntel), std::pair("dgx-h200", CpuVendor::kIntel),
+        std::pair("dgx-b200", CpuVendor::kIntel), std::pair("gb200-nvl72", CpuVendor::kArm),
+        std::pair("hpn-h800", CpuVendor::kUnknown), std::pair("single-gpu", CpuVendor::kUnknown)}) {
+    const FabricGraph fabric = LoneServer(ServerOfPlatform(name));
+    EXPECT_EQ(fabric.device(fabric.gpus().back()).cpu, cpu) << name;
+  }
+  EXPECT_EQ(ServerSpec{}.cpu, ServerOfPlatform("dgx-h100").cpu);
+}
+
 class PlatformFileTest : public testing::FormatTest {};
 
 constexpr const char* kMine = R"(# A server of one's own.
@@ -113,6 +127,36 @@ TEST_F(PlatformFileTest, AServerOfOnesOwnIsBuiltAsItsFileSays) {
             "server0/gpu0--server0/nic0 HOST 100000000000 1000000 1\n"
             "server0/gpu1--server0/nic0 HOST 100000000000 1000000 1\n"
             "server0/gpu0 0\nserver0/gpu1 0\nserver0/nvswitch0 30000\nserver0/nic0 0\n");
+}
+
+TEST_F(PlatformFileTest, TheCpuIsThePlatformsOrWhatServersGive) {
+  const auto cpu_of = [](const std::optional<FabricGraph>& fabric) {
+    return fabric ? fabric->device(fabric->gpus()[0]).cpu : CpuVendor::kUnknown;
+  };
+  const std::string mine = kMine;
+  EXPECT_EQ(cpu_of(Load("mine.textproto", mine)), CpuVendor::kUnknown);
+  EXPECT_EQ(cpu_of(Load("mine.textproto", mine + "cpu { value: \"ARM\" source: \"a\" }\n")),
+            CpuVendor::kArm);
+  const auto servers = [](const std::string& more) {
+    return "rail_optimized { mixed_servers { count: 1 platform: \"mine.textproto\" " + more +
+           "} }\n";
+  };
+  EXPECT_EQ(cpu_of(Load("fabric.textproto", servers(""))), CpuVendor::kArm);
+  EXPECT_EQ(cpu_of(Load("fabric.textproto", servers("cpu: \"AMD\" "))), CpuVendor::kAmd);
+  Load("fabric.textproto", servers("cpu: \"amd\" "));
+  EXPECT_EQ(findings_,
+            "fabric.textproto:1:70: error: rail_optimized.mixed_servers[0].cpu: unknown maker of "
+            "CPUs \"amd\" (expected \"INTEL\", \"AMD\" or \"ARM\")\n");
+  Load("mine.textproto", mine + "cpu { value: \"EPYC\" source: \"a\" }\n");
+  EXPECT_EQ(findings_,
+            "mine.textproto:13:7: error: cpu.value: unknown maker of CPUs \"EPYC\" (expected "
+            "\"INTEL\", \"AMD\" or \"ARM\")\n");
+  Load("mine.textproto", mine + "cpu { }\n");
+  EXPECT_EQ(findings_,
+            "mine.textproto:13:1: error: cpu.source: missing (expected where the number is "
+            "from)\n"
+            "mine.textproto:13:1: error: cpu.value: missing (expected \"INTEL\", \"AMD\" or "
+            "\"ARM\")\n");
 }
 
 TEST_F(PlatformFileTest, AFabricNamesTheFileWhereItCouldNameAPlatform) {

@@ -232,6 +232,20 @@ TEST(NcclPlanner, ChoosesWhatNcclsTunerChooses) {
             (Changes{{kKiB, "RING/LL"}, {kMiB, "RING/LL128"}, {64 * kMiB, "RING/SIMPLE"}}));
 }
 
+// Ring with Simple: (8.4 + 28 x 3.4 + 28) x 1.4 us, with AMD's CPUs 28 steps of 6 us, and 128 MiB
+// at 204.8 GB/s; LL128: 14 + 28 x 1.9 (2) + 8 us, and 156.6 GB/s.
+TEST(NcclPlanner, ChoosesByTheCpuToo) {
+  CommunicatorLayout layout = Nodes(2, 8);
+  JobCollective collective = Collective(CollectiveKind::kAllReduce, 32 << 20, Datatype::kFloat32);
+  collective.bytes = 128u << 20;
+  const ReplayChoice ring = {Algorithm::kRing, Protocol::kUnstated};
+  EXPECT_EQ(NcclPlanner(layout, {}).Choose(collective, ring),
+            (ReplayChoice{Algorithm::kRing, Protocol::kSimple}));
+  layout.cpu = CommunicatorCpu::kAmd;
+  EXPECT_EQ(NcclPlanner(layout, {}).Choose(collective, ring),
+            (ReplayChoice{Algorithm::kRing, Protocol::kLl128}));
+}
+
 TEST(NcclPlanner, ChoosesOnlyWhatAlgoAndProtoAllow) {
   NcclSettings settings;
   settings.algorithms = 1u << static_cast<uint32_t>(Algorithm::kTree);

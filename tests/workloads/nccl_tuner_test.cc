@@ -247,10 +247,38 @@ TEST(NcclTuner, HasTheTablesOfEarlierVersions) {
 TEST(NcclTuner, CountsTheOverheadOfAnAmdCpu) {
   TunerPlatform platform;
   platform.ring = platform.tree = {8, 48, 48};
-  platform.amd_cpu = true;
+  platform.cpu = CommunicatorCpu::kAmd;
   const NcclTuner tuner(platform, {16, 2, 16}, kVersion);
   // 28 steps of 2 us instead of 1 us, 2 steps over the network; Ampere's row caps LL at 22.5.
   ExpectModel(tuner, kAllReduce, kRing, kLl, 6.6 + 28 * 2 + 2 * 2.7, 22.5 * 16 / 30);
+  // Three times as much with Simple, above NVLink's 3.4 us.
+  EXPECT_NEAR(tuner.ModelOf(kAllReduce, kRing, kSimple).latency_us, 8.4 + 28 * 6 + 2 * 14, 1e-9);
+}
+
+// 2 and 4 x 8 GPUs; llMaxBws' rows Volta and Ampere for two nodes and for more.
+TEST(NcclTuner, TakesTheRowOfLlByTheCpu) {
+  const struct {
+    CommunicatorCpu cpu;
+    double two_nodes;
+    double four_nodes;
+    double step_us;
+  } cases[] = {{CommunicatorCpu::kIntel, 39, 20.4, 1},
+               {CommunicatorCpu::kAmd, 22.5, 19, 2},
+               {CommunicatorCpu::kArm, 39, 20.4, 1},
+               {CommunicatorCpu::kMixed, 22.5, 19, 1}};
+  for (const auto& c : cases) {
+    TunerPlatform platform;
+    platform.ring = platform.tree = {8, 48, 48};
+    platform.cpu = c.cpu;
+    ExpectModel(NcclTuner(platform, {16, 2, 16}, kVersion), kAllReduce, kRing, kLl,
+                6.6 + 28 * c.step_us + 2 * 2.7, c.two_nodes * 16 / 30);
+    ExpectModel(NcclTuner(platform, {32, 4, 16}, kVersion), kAllReduce, kRing, kLl,
+                6.6 + 56 * c.step_us + 6 * 2.7, c.four_nodes * 32 / 62);
+    // In one server the GPU's row, and no overhead.
+    platform.ring = platform.tree = {12, 30, 30};
+    ExpectModel(NcclTuner(platform, {8, 1, 24}, kVersion), kAllReduce, kRing, kLl, 6.6 + 14 * 0.6,
+                141.0 * 8 / 14);
+  }
 }
 
 TEST(NcclTuner, HasNoLl128OverPcie) {

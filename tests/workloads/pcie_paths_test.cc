@@ -96,6 +96,44 @@ TEST(PciePathsTest, RingsAreAsFastAsNcclPrintsThem) {
   EXPECT_EQ(RingOf(Server(4, 2, 2, kGen3X16Bps), UpTo(PathType::kSys)), 10);
 }
 
+// INTEL_P2P_OVERHEAD is Intel's alone: of 12 GB/s under a host bridge all; four hops with SHM share
+// 24. Between sockets NCCL has 10 GB/s for Intel's up to Ice Lake, 16 for AMD's, 6 for ARM's.
+TEST(PciePathsTest, RingsDependOnWhoMadeTheCpu) {
+  const struct {
+    CommunicatorCpu cpu;
+    double under_bridge;
+    double by_memory;
+    double between_sockets;
+  } cases[] = {{CommunicatorCpu::kIntel, 10, 5, 10},
+               {CommunicatorCpu::kAmd, 12, 6, 15},
+               {CommunicatorCpu::kArm, 12, 6, 6}};
+  for (const auto& c : cases) {
+    CommunicatorLayout layout = Server(4, 2, 2, kGen3X16Bps);
+    layout.cpu = c.cpu;
+    EXPECT_EQ(RingOf(layout, UpTo(PathType::kSys)), c.under_bridge);
+    layout = Server(8, 4, 1, kGen4X16Bps);
+    layout.cpu = c.cpu;
+    layout.peer_access = false;
+    EXPECT_EQ(RingOf(layout), c.by_memory);
+    layout = Server(2, 1, 1, kGen4X16Bps);
+    layout.cpu = c.cpu;
+    EXPECT_EQ(RingOf(layout, UpTo(PathType::kSys)), c.between_sockets);
+  }
+}
+
+// ncclTopoCheckP2p: whatever the distance, but with Intel's and ARM's CPUs up to PXB.
+TEST(PciePathsTest, AmdsCpusLetPeersMeetAtAnyDistance) {
+  CommunicatorLayout layout = Server(8, 4, 1, kGen4X16Bps);
+  for (const CommunicatorCpu cpu :
+       {CommunicatorCpu::kIntel, CommunicatorCpu::kArm, CommunicatorCpu::kMixed}) {
+    layout.cpu = cpu;
+    EXPECT_EQ(LocalTransportOf(layout, {}, 3, 4), LocalTransport::kSharedMemory);
+  }
+  layout.cpu = CommunicatorCpu::kAmd;
+  EXPECT_EQ(LocalTransportOf(layout, {}, 3, 4), LocalTransport::kPeerToPeer);
+  EXPECT_EQ(LocalTransportOf(layout, UpTo(PathType::kPxb), 3, 4), LocalTransport::kSharedMemory);
+}
+
 // "Channel 00/02 : 0 1 2 3 4 5 6 7", twice, and two channels for a peer.
 TEST(PciePathsTest, TwoChannelsInTheOrderOfTheGpus) {
   CommunicatorLayout layout = Server(8, 4, 1, kGen4X16Bps);
