@@ -40,6 +40,13 @@ std::optional<std::string> PlatformOf(const std::string& gpu) {
   return std::nullopt;
 }
 
+// EFA is Amazon's network: its P4 instances have Xeon Scalable of the second generation, its P5
+// instances with H100 EPYC of the third (Amazon EC2 accelerated computing instances).
+std::string CpuOfAmazon(std::string_view platform) {
+  if (platform == "dgx-a100") return "INTEL";
+  return platform == "dgx-h100" ? "AMD" : "";
+}
+
 // "8x400 IB": so many NICs of so many Gb/s in a node.
 struct Nics {
   uint32_t count = 0;
@@ -135,6 +142,7 @@ FidelityPoint PointOf(const MeasuredRow& row) {
     fabric.network = infiniband ? NetworkKind::kInfiniBand
                      : efa      ? NetworkKind::kEfa
                                 : NetworkKind::kRoce;
+    if (efa) fabric.cpu = CpuOfAmazon(*platform);
     network = infiniband ? "InfiniBand" : efa ? "EFA" : "RoCE";
     if (!nics) network += ", NICs not stated: the platform's";
   }

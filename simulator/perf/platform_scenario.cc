@@ -12,6 +12,7 @@ std::string ScenarioOf(const PlatformFabric& fabric) {
   if (fabric.nic_rate_bps != 0) {
     servers += fmt::format(" nic_rate: \"{}bps\"", fabric.nic_rate_bps);
   }
+  if (!fabric.cpu.empty()) servers += fmt::format(" cpu: \"{}\"", fabric.cpu);
   std::string text =
       fmt::format("fabric {{ rail_optimized {{ mixed_servers {{ {} }} }} }}\n", servers);
   switch (fabric.network) {

@@ -99,6 +99,10 @@ TEST(FidelityTest, EfaSpraysPacketsAndRepeatsThemOneByOne) {
   EXPECT_EQ(point.modelled_as, "dgx-h100, 2 x 8 GPUs, EFA");
   EXPECT_THAT(point.point.scenario, HasSubstr("load_balancing: SPRAYING"));
   EXPECT_THAT(point.point.scenario, HasSubstr("recovery: SELECTIVE_REPEAT"));
+  // EC2's P5 and P4 instances.
+  EXPECT_THAT(point.point.scenario, HasSubstr("cpu: \"AMD\""));
+  row.gpu = "A100-SXM4-80GB";
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("cpu: \"INTEL\""));
   EXPECT_THAT(point.point.scenario, Not(HasSubstr("dcqcn")));
 }
 
