@@ -105,7 +105,7 @@ std::string CheckStep(const ScheduleSubject& subject, uint32_t rank_count, uint3
     return fmt::format("divides {} B among {} pieces", step.bytes, step.pieces);
   }
   if (step.gathers || step.scatters) {
-    if (const std::string wrong = CheckOwners(subject, peers, step); !wrong.empty()) return wrong;
+    if (std::string wrong = CheckOwners(subject, peers, step); !wrong.empty()) return wrong;
   }
   return CheckPlaces(subject, rank_count, rank, step);
 }

@@ -12,11 +12,12 @@ namespace {
 
 // Which branch below the node leads to the member that the packet names; none: it is elsewhere.
 std::optional<uint16_t> BranchTo(const FabricNetwork::AggregationNode& node, const Packet& packet) {
-  for (uint16_t i = 0; i < node.down.size(); ++i) {
-    const std::vector<uint32_t>& members = node.down[i].members;
-    if (std::ranges::binary_search(members, static_cast<uint32_t>(packet.acknowledged))) return i;
-  }
-  return std::nullopt;
+  const auto member = static_cast<uint32_t>(packet.acknowledged);
+  const auto branch = std::ranges::find_if(node.down, [&](const auto& next) {
+    return std::ranges::binary_search(next.members, member);
+  });
+  if (branch == node.down.end()) return std::nullopt;
+  return static_cast<uint16_t>(branch - node.down.begin());
 }
 
 }  // namespace

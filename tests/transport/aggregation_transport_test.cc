@@ -176,7 +176,7 @@ TEST_F(AggregationTransportTest, WhatOneGivesAllGet) {
       EXPECT_THAT(delivered_, SizeIs(4));
       network().CheckConservation();
       EXPECT_EQ(network().counters().injected_bytes, 2 * kBlock);
-      EXPECT_EQ(network().counters().delivered_bytes, 4 * 2 * kBlock);
+      EXPECT_EQ(network().counters().delivered_bytes, 8 * kBlock);
       EXPECT_EQ(network().live_packets(), 0u);
       delivered_.clear();
       TearDown();
@@ -203,7 +203,7 @@ TEST_F(AggregationTransportTest, WhatAllGiveOneGets) {
     EXPECT_EQ(PayloadOn("server3/nic0", "server3/gpu0"), kBlock);
     EXPECT_THAT(delivered_, SizeIs(4));
     network().CheckConservation();
-    EXPECT_EQ(network().counters().injected_bytes, 4 * 2 * kBlock);
+    EXPECT_EQ(network().counters().injected_bytes, 8 * kBlock);
     EXPECT_EQ(network().counters().delivered_bytes, 2 * kBlock);
     EXPECT_EQ(network().live_packets(), 0u);
     delivered_.clear();
