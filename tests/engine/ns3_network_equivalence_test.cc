@@ -85,7 +85,7 @@ class BottleneckNetwork {
     link.SetDeviceAttribute("DataRate", ns3::StringValue(rate));
     link.SetChannelAttribute("Delay", ns3::StringValue(delay));
     link.SetQueue("ns3::DropTailQueue", "MaxSize", ns3::StringValue("20p"));
-    const ns3::NetDeviceContainer devices =
+    ns3::NetDeviceContainer devices =
         link.Install(ns3::NodeContainer(nodes_.Get(from), nodes_.Get(to)));
     for (const char* const source : {"MacTx", "MacRx", "PhyTxEnd", "PhyRxDrop", "MacTxDrop"}) {
       for (uint32_t i = 0; i < devices.GetN(); ++i) {
