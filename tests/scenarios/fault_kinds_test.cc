@@ -351,7 +351,7 @@ TEST_F(FaultKindsTest, AFlapRepeatsAsOftenAsItIsTold) {
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   EXPECT_EQ(run.Integer("faults.0.begins"), 7);
   EXPECT_EQ(run.Integer("faults.0.from_ps"), 10 * kPsPerUs);
-  EXPECT_EQ(run.Integer("faults.0.until_ps"), 10 * kPsPerUs + 6 * 20 * kPsPerUs + 2 * kPsPerUs);
+  EXPECT_EQ(run.Integer("faults.0.until_ps"), 10 * kPsPerUs + 6 * (20 * kPsPerUs) + 2 * kPsPerUs);
 }
 
 TEST_F(FaultKindsTest, AFaultMayBeginWithACollectiveOrHalfwayThrough) {
