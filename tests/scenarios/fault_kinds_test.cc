@@ -16,7 +16,6 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kPsPerUs = 1'000'000;
 constexpr int64_t kFaultPs = 300 * kPsPerUs;
-constexpr const char* kLink = "server1/nic3--leaf3";
 
 constexpr int64_t TimeoutPs(uint32_t ib_timeout) { return int64_t{4'096'000} << ib_timeout; }
 // As in fault_test.cc.
