@@ -3,6 +3,7 @@
 // as on ns3::DefaultSimulatorImpl.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -103,7 +104,7 @@ class BottleneckNetwork {
   }
 
   void OnPacket(std::string source, ns3::Ptr<const ns3::Packet> packet) {
-    Log(source + " packet " + std::to_string(packet->GetUid()) + " of " +
+    Log(std::move(source) + " packet " + std::to_string(packet->GetUid()) + " of " +
         std::to_string(packet->GetSize()) + " bytes");
   }
 
