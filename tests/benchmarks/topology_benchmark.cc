@@ -20,16 +20,16 @@ double PeakRssMegabytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-void BM_Build(benchmark::State& state) {
+void Build(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(MakePreset(kPreset));
 }
 
-void BM_MeasureAndPreflight(benchmark::State& state) {
+void MeasureAndPreflight(benchmark::State& state) {
   const FabricGraph fabric = MakePreset(kPreset).value();
   for (auto _ : state) benchmark::DoNotOptimize(Preflight(fabric, Measure(fabric)));
 }
 
-void BM_RouteAll(benchmark::State& state) {
+void RouteAll(benchmark::State& state) {
   const FabricGraph fabric = MakePreset(kPreset).value();
   EcmpRouting::TableSize size;
   for (auto _ : state) {
@@ -43,7 +43,7 @@ void BM_RouteAll(benchmark::State& state) {
 }
 
 // All three, as `railyard topo show` and a run would need them.
-void BM_BuildCheckRoute(benchmark::State& state) {
+void BuildCheckRoute(benchmark::State& state) {
   for (auto _ : state) {
     const FabricGraph fabric = MakePreset(kPreset).value();
     benchmark::DoNotOptimize(Preflight(fabric, Measure(fabric)));
@@ -53,10 +53,10 @@ void BM_BuildCheckRoute(benchmark::State& state) {
   state.counters["peak_rss_MiB"] = PeakRssMegabytes();
 }
 
-BENCHMARK(BM_Build)->Unit(benchmark::kSecond);
-BENCHMARK(BM_MeasureAndPreflight)->Unit(benchmark::kSecond);
-BENCHMARK(BM_RouteAll)->Unit(benchmark::kSecond);
-BENCHMARK(BM_BuildCheckRoute)->Unit(benchmark::kSecond)->Iterations(1);
+BENCHMARK(Build)->Unit(benchmark::kSecond);
+BENCHMARK(MeasureAndPreflight)->Unit(benchmark::kSecond);
+BENCHMARK(RouteAll)->Unit(benchmark::kSecond);
+BENCHMARK(BuildCheckRoute)->Unit(benchmark::kSecond)->Iterations(1);
 
 }  // namespace
 }  // namespace railyard

@@ -353,7 +353,7 @@ int Counted::alive = 0;
 TEST_F(FabricSimulatorImplTest, WhatPendingEventsHeldIsReleased) {
   const auto schedule = [](int64_t delay_ps) {
     return ns3::Simulator::Schedule(
-        ns3::PicoSeconds(static_cast<uint64_t>(delay_ps)), +[](ns3::Ptr<Counted>) {},
+        ns3::PicoSeconds(static_cast<uint64_t>(delay_ps)), +[](const ns3::Ptr<Counted>&) {},
         ns3::Create<Counted>());
   };
   schedule(1);

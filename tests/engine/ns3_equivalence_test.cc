@@ -137,7 +137,7 @@ class RandomProgram {
     }
   }
 
-  void ActOn(ns3::EventId id) {
+  void ActOn(const ns3::EventId& id) {
     switch (Draw(8)) {
       case 0:
         ns3::Simulator::Cancel(id);

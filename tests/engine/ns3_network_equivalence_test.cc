@@ -3,6 +3,7 @@
 // as on ns3::DefaultSimulatorImpl.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -85,7 +86,7 @@ class BottleneckNetwork {
     link.SetDeviceAttribute("DataRate", ns3::StringValue(rate));
     link.SetChannelAttribute("Delay", ns3::StringValue(delay));
     link.SetQueue("ns3::DropTailQueue", "MaxSize", ns3::StringValue("20p"));
-    const ns3::NetDeviceContainer devices =
+    ns3::NetDeviceContainer devices =
         link.Install(ns3::NodeContainer(nodes_.Get(from), nodes_.Get(to)));
     for (const char* const source : {"MacTx", "MacRx", "PhyTxEnd", "PhyRxDrop", "MacTxDrop"}) {
       for (uint32_t i = 0; i < devices.GetN(); ++i) {
@@ -103,7 +104,7 @@ class BottleneckNetwork {
   }
 
   void OnPacket(std::string source, ns3::Ptr<const ns3::Packet> packet) {
-    Log(source + " packet " + std::to_string(packet->GetUid()) + " of " +
+    Log(std::move(source) + " packet " + std::to_string(packet->GetUid()) + " of " +
         std::to_string(packet->GetSize()) + " bytes");
   }
 

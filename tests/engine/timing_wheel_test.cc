@@ -199,7 +199,7 @@ TEST(TimingWheelTest, AClearedPrefetchReadsNothing) {
   const TimingWheel::PrefetchTable table = {&base, 64};
   wheel.SetPrefetch(1, {.records = table, .fields = {{{.offset = 8, .table = table}, {}}}});
   wheel.ClearPrefetch();
-  for (uint32_t i = 0; i < 100; ++i) wheel.Insert(i * 50, uint64_t{1} << 52 | i, i);
+  for (uint32_t i = 0; i < 100; ++i) wheel.Insert(int64_t{i} * 50, uint64_t{1} << 52 | i, i);
   EXPECT_EQ(Drain(wheel).size(), 100u);
 }
 

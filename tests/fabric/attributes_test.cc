@@ -79,7 +79,7 @@ class AttributesTest : public testing::StarFixture {
     });
   }
   // All the type has must have been changed.
-  void ExpectAllChanged(ns3::TypeId type) const {
+  void ExpectAllChanged(const ns3::TypeId& type) const {
     for (uint32_t i = 0; i < type.GetAttributeN(); ++i) {
       EXPECT_TRUE(changed_.contains(type.GetAttribute(i).name)) << type.GetAttribute(i).name;
       EXPECT_FALSE(type.GetAttribute(i).help.empty());
@@ -105,7 +105,7 @@ TEST_F(AttributesTest, EveryAttributeOfASwitchChangesARun) {
   // What a smaller MTU leaves free shows in what may be lost, and here in the headroom: one packet
   // each way.
   RunWithSwitch("MtuBytes", "1216");
-  EXPECT_EQ(headroom_bytes_, headroom_bytes - 2 * 8'000);
+  EXPECT_EQ(headroom_bytes_, headroom_bytes - uint64_t{2} * 8'000);
   ExpectAllChanged(Switch::GetTypeId());
 }
 

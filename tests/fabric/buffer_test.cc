@@ -58,6 +58,9 @@ class IncastTest : public testing::StarFixture {
  protected:
   static constexpr uint32_t kSenders = 64;
   static constexpr uint32_t kPackets = 400;
+  // One after the other, from the first arrival at the switch on.
+  static constexpr int64_t kEndPs =
+      2 * int64_t{1'000} + kSendPs + int64_t{kSenders} * kPackets * kSendPs;
 
   void RunIncast(const BufferSettings& settings) {
     for (uint32_t i = 0; i <= kSenders; ++i) AddNic();
@@ -79,8 +82,7 @@ TEST_F(IncastTest, PauseFramesKeepEveryPacketAndTheBottleneckBusy) {
   EXPECT_GE(counters.xoff_frames, kSenders);
   EXPECT_EQ(counters.xoff_frames, counters.xon_frames);
   EXPECT_EQ(pauses_.size(), counters.xoff_frames + counters.xon_frames);
-  // One after the other, from the first arrival at the switch on.
-  EXPECT_EQ(at_nic_.back().time_ps, 2 * 1'000 + kSendPs + kSenders * kPackets * kSendPs);
+  EXPECT_EQ(at_nic_.back().time_ps, kEndPs);
   int64_t paused_ps = 0;
   for (uint32_t i = 0; i < kSenders; ++i) {
     paused_ps += network().CountersOfLink(Uplink(i)).paused_ps;
@@ -101,10 +103,10 @@ TEST_F(IncastTest, WithoutHeadroomTheLosslessClassLosesWhatComesAfterThePause) {
 
 TEST_F(IncastTest, ABufferThatHoldsItAllNeverPausesAndStaysInTheShortForm) {
   // One port's share with all 64 in use is B / 8 / (1 + 64 / 8).
-  RunIncast({.buffer_bytes = 8 * 9 * kPackets * 1'000});
+  RunIncast({.buffer_bytes = uint64_t{8} * 9 * kPackets * 1'000});
   EXPECT_EQ(network().counters().xoff_frames, 0u);
   EXPECT_EQ(network().counters().dropped_data_bytes(), 0u);
-  EXPECT_EQ(at_nic_.back().time_ps, 2 * 1'000 + kSendPs + kSenders * kPackets * kSendPs);
+  EXPECT_EQ(at_nic_.back().time_ps, kEndPs);
 }
 
 TEST_F(IncastTest, ALossyBufferPausesNobodyAndDrops) {
@@ -177,7 +179,7 @@ TEST_F(HostTest, ANicWhoseHostIsSlowPausesTheSwitch) {
   EXPECT_EQ(network().CountersOfLink(*graph_.FindLink(from, leaf)).paused_ps, 0);
   EXPECT_EQ(at_gpu_.size(), 1'000u);
   // The host link is the bottleneck and never idle.
-  EXPECT_EQ(at_gpu_.back().time_ps, 2 * (kSendPs + 1'000) + 1'000 * 80'000 + 1'000);
+  EXPECT_EQ(at_gpu_.back().time_ps, 2 * (kSendPs + 1'000) + int64_t{1'000} * 80'000 + 1'000);
   network().CheckConservation();
 }
 

@@ -68,7 +68,7 @@ TEST_F(FabricNetworkTest, PacketsOfDifferentSizesQueueInOrderAtEveryPort) {
   int64_t end_ps = 0;
   for (uint32_t i = 0; i < sizes.size(); ++i) {
     Inject(hop, i, sizes[i]);
-    end_ps += 40 * sizes[i];
+    end_ps += 40 * int64_t{sizes[i]};
     expected.push_back({end_ps + 13, 0, i});
   }
   EXPECT_EQ(network().BusyUntilPs(links_[3]), end_ps);
@@ -82,7 +82,7 @@ TEST_F(FabricNetworkTest, ASlowLinkInTheMiddleSpacesPacketsByItsOwnSerialisation
   engine().Run();
   std::vector<Arrived> expected;
   for (uint32_t i = 0; i < 5; ++i) {
-    expected.push_back({network().PathLatencyPs(chain_, 1'000) + i * 2'666'667, 0, i});
+    expected.push_back({network().PathLatencyPs(chain_, 1'000) + int64_t{i} * 2'666'667, 0, i});
   }
   EXPECT_EQ(at_nic_, expected);
 }

@@ -125,7 +125,8 @@ TEST_F(LoadBalancerTest, AFlowletStaysAndTheNextOneMayGoElsewhere) {
   const int64_t start_ps = engine().NowPs() + kPsPerMs;
   const PathRef path = PathFrom(1);
   for (uint32_t i = 0; i < 400; ++i) {
-    At(start_ps + i * 30 * kPsPerUs, [this, path, i] { Inject(path, i, kWireBytes, 3'900); });
+    At(start_ps + int64_t{i} * 30 * kPsPerUs,
+       [this, path, i] { Inject(path, i, kWireBytes, 3'900); });
   }
   engine().Run();
   const auto after = PacketsBySpine();

@@ -125,6 +125,9 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
     network().Deliver(index);
   }
   void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
+    NoteDropped(index, reason, link);
+  }
+  void NoteDropped(uint32_t index, DropReason reason, LinkId link) {
     const Packet& packet = network().packet(index);
     dropped_.push_back({engine().NowPs(), packet.flow, packet.sequence, reason, link});
   }

@@ -82,7 +82,7 @@ TEST_F(PauseTest, ControlPassesAPortWhoseDataIsPaused) {
   });
   At(kPsPerMs, [] { ns3::Simulator::Stop(); });
   engine().Run();
-  EXPECT_THAT(at_nic_, ElementsAre(Arrived{5 * kPsPerUs + 2 * (1'280 + 1'000), 0, 77}));
+  EXPECT_THAT(at_nic_, ElementsAre(Arrived{5 * kPsPerUs + int64_t{2} * (1'280 + 1'000), 0, 77}));
 }
 
 TEST_F(PauseTest, ControlOvertakesDataThatWaitsButNotWhatIsBeingSent) {

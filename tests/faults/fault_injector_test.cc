@@ -75,7 +75,8 @@ class FaultInjectorTest : public testing::NetworkFixture {
   }
   // `probe` happens after all else at that picosecond.
   void Probe(int64_t time_ps, std::function<void()> probe) {
-    ns3::Simulator::Schedule(ns3::PicoSeconds(time_ps), &FaultInjectorTest::Call, std::move(probe));
+    ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(time_ps)),
+                             &FaultInjectorTest::Call, std::move(probe));
   }
   bool HasRoute(int from, int to) const {
     const auto nic = [this](int server) {
@@ -94,7 +95,7 @@ class FaultInjectorTest : public testing::NetworkFixture {
   std::vector<std::tuple<int64_t, bool, bool>> routes_;    // time, 0 reaches 1, 1 reaches 0
 
  private:
-  static void Call(std::function<void()> probe) { probe(); }
+  static void Call(const std::function<void()>& probe) { probe(); }
   void OnStateTraced(const LinkStateChanged& event) {
     states_.emplace_back(event.time_ps, event.link, event.up);
   }

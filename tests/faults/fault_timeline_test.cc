@@ -122,7 +122,7 @@ TEST(FaultTimelineTest, ChanceBeginsNothingOutsideItsTime) {
   timeline.until_ps = 60 * kPsPerSecond;
   timeline.training_ps = kPsPerSecond / 10;
   timeline.mean_between_ps = kPsPerSecond;
-  timeline.mean_repair_ps = kPsPerSecond / 5;
+  timeline.mean_repair_ps = kPsPerSecond / 5.0;
   const auto intervals = IntervalsOf(timeline, 3);
   ASSERT_GT(intervals.size(), 2u);
   EXPECT_GE(intervals.front().from_ps, timeline.at_ps);

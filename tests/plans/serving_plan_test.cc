@@ -77,7 +77,7 @@ Calls CallsOf(const Trace& trace, uint32_t rank, CollectiveKind kind, const std:
 TEST(ServingPlanTest, APipelinePassesActivationsOnAndTokensBack) {
   const Trace trace = TraceOf(kDense, {"parallelism.pipeline=2"});
   ASSERT_EQ(trace.rank_count, 4u);
-  const uint64_t tokens = 4 * (200 + 4 * 2);
+  const uint64_t tokens = uint64_t{4} * (200 + 4 * 2);
   for (const uint32_t rank : {0u, 1u}) {
     const Calls sent = CallsOf(trace, rank, CollectiveKind::kSend, "activations");
     EXPECT_EQ(sent.count, 4u * 5);
@@ -197,7 +197,7 @@ TEST(ServingPlanTest, AQueryDoesNotBeginBeforeItArrives) {
 // Keys and values of every prompt token, once: 2 x 4 heads x 32 in each of 4 layers, divided over
 // the tensor group.
 TEST(ServingPlanTest, PrefillSendsItsKeysAndValues) {
-  for (const auto& [prefill, pipeline] : {std::pair{2, 1}, {4, 1}, {1, 1}, {2, 2}}) {
+  for (const auto& [prefill, pipeline] : {std::pair{2u, 1u}, {4u, 1u}, {1u, 1u}, {2u, 2u}}) {
     const Trace trace = TraceOf(
         kDense,
         {std::string("inference.prefill={ tensor: ").append(std::to_string(prefill)).append(" }"),

@@ -65,7 +65,7 @@ uint64_t ElementsOf(const Plan& plan) {
 TEST(TrainingPlanTest, TensorParallelismAllReducesFourTimesPerLayer) {
   const Trace trace = Synthesize(PlanOf({}));
   const Calls calls = CallsOf(trace, 0, CollectiveKind::kAllReduce, "tensor");
-  const uint64_t tokens = 2 * 1024;
+  const uint64_t tokens = uint64_t{2} * 1024;
   EXPECT_EQ(calls.count, 4u * (4 * 12 + 2 + 3));
   EXPECT_EQ(calls.elements, 4u * ((4 * 12 + 2) * tokens * 768 + 3 * tokens));
 }
@@ -149,8 +149,10 @@ TEST(TrainingPlanTest, PipelinesSendActivationsAndGradients) {
 TEST(TrainingPlanTest, ContextParallelismGathersKeysAndValues) {
   const Trace trace = Synthesize(PlanOf({"parallelism.context=2"}));
   const uint64_t share = 2 * 512 * 2 * 768 / 2;
-  EXPECT_EQ(CallsOf(trace, 0, CollectiveKind::kAllGather, "context").elements, 4u * 2 * 12 * share);
-  EXPECT_EQ(CallsOf(trace, 0, CollectiveKind::kReduceScatter, "context").elements, 4u * 12 * share);
+  EXPECT_EQ(CallsOf(trace, 0, CollectiveKind::kAllGather, "context").elements,
+            uint64_t{4} * 2 * 12 * share);
+  EXPECT_EQ(CallsOf(trace, 0, CollectiveKind::kReduceScatter, "context").elements,
+            uint64_t{4} * 12 * share);
 }
 
 TEST(TrainingPlanTest, GradientsWaitForTheBackwardPassUnlessTheyOverlap) {

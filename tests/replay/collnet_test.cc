@@ -43,7 +43,7 @@ TEST_P(CollnetTest, NicsCarryTheirRailsBlocks) {
               block_bytes * (is_outgoing == gathers ? 1 : kServers))
         << run.links.Text(row, "link");
   }
-  EXPECT_EQ(nic_wires, 2 * 8 * kServers);
+  EXPECT_EQ(nic_wires, 2 * (8 * kServers));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, CollnetTest,

@@ -92,10 +92,10 @@ TEST_F(AlgorithmsTest, ExchangesCrossTheNetworkAsOftenAsBlocksHaveReceivers) {
     }
   }
   EXPECT_EQ(run("ALL_REDUCE", "DIRECT").OfTier("NIC_LEAF", "payload_bytes"),
-            2 * 2 * (kRanks - 1) * kRanks * kMiB);
+            int64_t{2} * 2 * (kRanks - 1) * kRanks * kMiB);
   // Four places exchange 2 x 3/4 of it each; the fifth rank's goes to its neighbour and back.
   EXPECT_EQ(run("ALL_REDUCE", "HALVING_DOUBLING").OfTier("NIC_LEAF", "payload_bytes"),
-            2 * (4 * 2 * 3 * kRanks * kMiB / 4 + 2 * kRanks * kMiB));
+            2 * (int64_t{4} * 2 * 3 * kRanks * kMiB / 4 + 2 * kRanks * kMiB));
 }
 
 // LL: 8 bytes of flags for 8 of data. LL128: 8 for 120.

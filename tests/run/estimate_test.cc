@@ -58,8 +58,8 @@ TEST_F(EstimateTest, ABubbleIsItsClosedForm) {
                  "training { sequence: 16 micro_batch: 1 micro_batches: 5 iterations: 3 }\n");
   const EndedRun run = RunText(RailOptimized(2) + "workload { plan: \"plan.textproto\" }\n");
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
-  EXPECT_EQ(run.Integer("estimate.compute_ps"), 3 * (5 * 2 * 90 + 7) * 1'000'000ll);
-  EXPECT_EQ(run.Integer("estimate.bubble_ps"), 3 * 2 * 90 * 1'000'000ll);
+  EXPECT_EQ(run.Integer("estimate.compute_ps"), int64_t{3} * (5 * 2 * 90 + 7) * 1'000'000);
+  EXPECT_EQ(run.Integer("estimate.bubble_ps"), int64_t{3} * 2 * 90 * 1'000'000);
   EXPECT_EQ(run.Integer("estimate.data_ps"), 0);
   EXPECT_LE(std::abs(run.Real("estimate.difference")), 0.1);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A server of four GPUs, each cabled to each, without an NVSwitch.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,12 +14,13 @@ class MeshTest : public ProgramTest {
   MeshTest() {
     std::string mesh;
     for (int gpu = 0; gpu < 4; ++gpu) {
-      const std::string name = std::to_string(gpu);
       mesh +=
-          "devices { name: \"gpu" + name + "\" kind: GPU server: 0 local_index: " + name + " }\n";
+          fmt::format("devices {{ name: \"gpu{0}\" kind: GPU server: 0 local_index: {0} }}\n", gpu);
       for (int other = 0; other < gpu; ++other) {
-        mesh += "links { from: \"gpu" + std::to_string(other) + "\" to: \"gpu" + name +
-                "\" tier: NVLINK rate: \"50GBps\" delay: \"200ns\" }\n";
+        mesh += fmt::format(
+            "links {{ from: \"gpu{}\" to: \"gpu{}\" tier: NVLINK rate: \"50GBps\" delay: \"200ns\" "
+            "}}\n",
+            other, gpu);
       }
     }
     scratch_.Write("mesh.textproto", mesh);

@@ -67,7 +67,7 @@ TEST_F(PcieTest, PeerToPeerCrossesASwitchOnce) {
 TEST_F(PcieTest, RingsOverServersLeaveByTheSharedNic) {
   const EndedRun run = RunOn("pcie-8x3090", 2);
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
-  EXPECT_EQ(run.OfTier("NIC_LEAF", "payload_bytes"), 2 * 2 * kBytes * 2 * 15 / 16);
+  EXPECT_EQ(run.OfTier("NIC_LEAF", "payload_bytes"), int64_t{2} * 2 * kBytes * 2 * 15 / 16);
 }
 
 // A server's seven eighths, which four to a socket store and load.
@@ -75,7 +75,7 @@ TEST_F(PcieTest, SendsGoThroughHostMemoryToo) {
   const EndedRun run = RunOn("pcie-8x3090", 1, "", "ALL_TO_ALL");
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   // A GPU has an eighth for each other: three on its socket, four on the other one.
-  EXPECT_EQ(run.OfTier("HOST", "payload_bytes"), 8 * (3 * 4 + 4 * 5) * kBytes / 8);
+  EXPECT_EQ(run.OfTier("HOST", "payload_bytes"), int64_t{8} * (3 * 4 + 4 * 5) * kBytes / 8);
 }
 
 TEST_F(PcieTest, TreesReduceFromHostMemory) {

@@ -102,8 +102,8 @@ TEST_F(PlanProgramTest, APipelineTakesItsBubble) {
       "output_layer: \"0s\" backward_ratio: 2 optimizer: \"0s\" } }\n"
       "training { sequence: 16 micro_batch: 1 micro_batches: 5 }\n");
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
-  EXPECT_GE(run.Integer("simulated_time_ps"), 6 * 2 * 90'000'000ll);
-  EXPECT_LE(run.Integer("simulated_time_ps"), 6 * 2 * 90'000'000ll + 200'000'000);
+  EXPECT_GE(run.Integer("simulated_time_ps"), 6 * (2 * 90'000'000ll));
+  EXPECT_LE(run.Integer("simulated_time_ps"), 6 * (2 * 90'000'000ll) + 200'000'000);
 }
 
 TEST_F(PlanProgramTest, PlansThatCannotBeEndWithStatusTwo) {

@@ -21,7 +21,7 @@ std::string CalibratedFile(const std::string& scale) {
   const std::string directory = ::testing::TempDir() + "/calibrated_" +
                                 ::testing::UnitTest::GetInstance()->current_test_info()->name();
   std::filesystem::create_directories(directory);
-  const std::string path = directory + "/mine" + scale + ".textproto";
+  std::string path = directory + "/mine" + scale + ".textproto";
   std::ifstream shipped(RAILYARD_SOURCE_DIR "/topologies/platforms/dgx-h100.textproto");
   std::ofstream(path) << shipped.rdbuf() << "calibration { launch_latency_scale: " << scale
                       << " step_latency_scale: 2 channel_rate_scale: 0.5 source: \"my table\" }\n";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // How connections use queue pairs: defaults by version, and what is refused.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,14 +106,11 @@ TEST(NetIbLoaderTest, PortsThatAreDevicesNeedRoutesBetweenThem) {
 std::string TwoServers(const std::string& links) {
   std::string text;
   for (const char* server : {"0", "1"}) {
-    const std::string name = std::string("s") + server;
-    for (const std::string kind : {"gpu", "nic"}) {
-      text += "devices { name: \"" + name + "/" + kind +
-              "\" kind: " + (kind == "gpu" ? "GPU" : "NIC") + " server: " + server +
-              " local_index: 0 }\n";
-    }
-    text += "links { from: \"" + name + "/gpu\" to: \"" + name +
-            "/nic\" tier: HOST rate: \"400Gbps\" }\n";
+    text += fmt::format(
+        "devices {{ name: \"s{0}/gpu\" kind: GPU server: {0} local_index: 0 }}\n"
+        "devices {{ name: \"s{0}/nic\" kind: NIC server: {0} local_index: 0 }}\n"
+        "links {{ from: \"s{0}/gpu\" to: \"s{0}/nic\" tier: HOST rate: \"400Gbps\" }}\n",
+        server);
   }
   return text + links;
 }

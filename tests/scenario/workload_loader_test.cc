@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,27 +20,28 @@ using ::testing::HasSubstr;
 std::string Log(const std::string& choice, int ranks_present = 2) {
   std::string log = "NCCL version 2.27.5+cuda12.4\n";
   for (int rank = 0; rank < ranks_present; ++rank) {
-    const std::string at = std::to_string(rank);
-    const std::string prefix = "node0:10" + at + ":10" + at + " [" + at + "] NCCL INFO ";
-    log += prefix + "ncclCommInitRank comm 0x5" + at + " rank " + at + " nranks 2 cudaDev " + at +
-           " nvmlDev " + at + " busId " + at + "000 commId 0xabc - Init COMPLETE\n";
+    log += fmt::format(
+        "node0:10{0}:10{0} [{0}] NCCL INFO ncclCommInitRank comm 0x5{0} rank {0} nranks 2 cudaDev "
+        "{0} nvmlDev {0} busId {0}000 commId 0xabc - Init COMPLETE\n",
+        rank);
   }
   for (int rank = 0; rank < ranks_present; ++rank) {
-    const std::string at = std::to_string(rank);
-    const std::string prefix = "node0:10" + at + ":10" + at + " [" + at + "] NCCL INFO ";
-    log += prefix +
-           "AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 1024 datatype 7 op 0 root 0 comm "
-           "0x5" +
-           at + " [nranks=2] stream 0x7\n";
+    log += fmt::format(
+        "node0:10{0}:10{0} [{0}] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count "
+        "1024 datatype 7 op 0 root 0 comm 0x5{0} [nranks=2] stream 0x7\n",
+        rank);
     if (rank == 0 && !choice.empty()) {
-      log += prefix + "AllReduce: 4096 Bytes -> Algo " + choice + " channel{Lo..Hi}={0..0}\n";
+      log += fmt::format(
+          "node0:10{0}:10{0} [{0}] NCCL INFO AllReduce: 4096 Bytes -> Algo {1} "
+          "channel{{Lo..Hi}}={{0..0}}\n",
+          rank, choice);
     }
   }
   return log;
 }
 
 std::string Write(const TextFile& file, const std::string& name, const std::string& text) {
-  const std::string path = file.directory() + "/" + name;
+  std::string path = file.directory() + "/" + name;
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }

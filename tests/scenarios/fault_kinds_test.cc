@@ -16,7 +16,6 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kPsPerUs = 1'000'000;
 constexpr int64_t kFaultPs = 300 * kPsPerUs;
-constexpr const char* kLink = "server1/nic3--leaf3";
 
 constexpr int64_t TimeoutPs(uint32_t ib_timeout) { return int64_t{4'096'000} << ib_timeout; }
 // As in fault_test.cc.
@@ -351,7 +350,7 @@ TEST_F(FaultKindsTest, AFlapRepeatsAsOftenAsItIsTold) {
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   EXPECT_EQ(run.Integer("faults.0.begins"), 7);
   EXPECT_EQ(run.Integer("faults.0.from_ps"), 10 * kPsPerUs);
-  EXPECT_EQ(run.Integer("faults.0.until_ps"), 10 * kPsPerUs + 6 * 20 * kPsPerUs + 2 * kPsPerUs);
+  EXPECT_EQ(run.Integer("faults.0.until_ps"), 10 * kPsPerUs + 6 * (20 * kPsPerUs) + 2 * kPsPerUs);
 }
 
 TEST_F(FaultKindsTest, AFaultMayBeginWithACollectiveOrHalfwayThrough) {

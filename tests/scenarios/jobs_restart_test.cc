@@ -12,6 +12,7 @@ namespace railyard::testing {
 namespace {
 
 constexpr int64_t kPsPerS = 1'000'000'000'000;
+constexpr int64_t kDetectionPs = kPsPerS / 10;
 // Error 12 takes 8 x 67 ms from the collective's first lost packet.
 constexpr int64_t kError12Ps = 8 * (int64_t{4'096'000} << 14);
 
@@ -45,14 +46,14 @@ TEST_F(JobsRestartTest, OneBeginsAgainAndTheOtherGoesOn) {
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   EXPECT_EQ(run.Integer("jobs.0.restarts"), 1);
   EXPECT_EQ(run.Integer("jobs.1.restarts"), 0);
-  EXPECT_EQ(run.Integer("jobs.0.detection_ps"), kPsPerS / 10);
+  EXPECT_EQ(run.Integer("jobs.0.detection_ps"), kDetectionPs);
   EXPECT_EQ(run.Integer("jobs.0.requeue_ps"), 40 * kPsPerS);
   EXPECT_EQ(run.Integer("jobs.0.load_ps"), 7 * kPsPerS);
   // The 26th collective fails; the checkpoint before the 21st round was done at 204 s.
   EXPECT_NEAR(run.Real("jobs.0.rework_ps"), static_cast<double>(60 * kPsPerS + kError12Ps),
               static_cast<double>(kPsPerS) / 100);
   const auto lost_ps =
-      static_cast<double>(run.Integer("jobs.0.rework_ps") + kPsPerS / 10 + 47 * kPsPerS);
+      static_cast<double>(run.Integer("jobs.0.rework_ps") + kDetectionPs + 47 * kPsPerS);
   EXPECT_NEAR(run.Real("jobs.0.lost_ps"), lost_ps, 1e9);
   const auto time_ps = static_cast<double>(run.Integer("jobs.0.end_ps"));
   EXPECT_NEAR(run.Real("jobs.0.goodput"), 1 - lost_ps / time_ps, 1e-6);
@@ -93,7 +94,7 @@ TEST_F(JobsRestartTest, BothMayBeginAgain) {
   for (const char* job : {"jobs.0", "jobs.1"}) {
     EXPECT_EQ(run.Integer(std::string(job) + ".restarts"), 1);
     EXPECT_NEAR(run.Real(std::string(job) + ".lost_ps"),
-                static_cast<double>(run.Integer(std::string(job) + ".rework_ps") + kPsPerS / 10 +
+                static_cast<double>(run.Integer(std::string(job) + ".rework_ps") + kDetectionPs +
                                     47 * kPsPerS),
                 1e9);
   }

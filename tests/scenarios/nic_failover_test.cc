@@ -146,7 +146,7 @@ TEST_F(NicFailoverInCollectiveTest, WhatIsBegunLaterIsReplayedAsItIsSimulated) {
 // NICs that fail one after the other, of both servers: four of eight carry what eight did.
 TEST_F(NicFailoverInCollectiveTest, OthersMayFailToo) {
   std::string text = Fails("REPLAN", 0.25, "64MiB", 2);
-  for (const uint32_t nic : {4, 5, 0}) {
+  for (const uint32_t nic : {4u, 5u, 0u}) {
     text += fmt::format(
         "faults {{ name: \"nic{}\" kind: LINK_DOWN device: \"server{}/nic{}\" when {{ begin_of: "
         "\"nic\" }} at: \"{}us\" }}\n",
@@ -156,7 +156,7 @@ TEST_F(NicFailoverInCollectiveTest, OthersMayFailToo) {
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   EXPECT_GE(Slower(run, 1), 2);
   EXPECT_LT(Slower(run, 1), 2.3);  // rings take longer to fill as well
-  for (const uint32_t nic : {0, 3, 4, 5}) {
+  for (const uint32_t nic : {0u, 3u, 4u, 5u}) {
     const std::string link = fmt::format("leaf{}>server1/nic{}", nic, nic);
     EXPECT_LT(run.links.Sum("payload_bytes", "link", link),
               run.links.Sum("payload_bytes", "link", "leaf6>server1/nic6") / 2);

@@ -259,7 +259,8 @@ bool IsHit(const EndedRun& run, const std::string& link, const std::vector<std::
     const size_t middle = link.find('>');
     const std::string from = link.substr(0, middle);
     const std::string to = link.substr(middle + 1);
-    for (const std::string& name : {from + "--" + to, to + "--" + from, from, to}) {
+    for (const std::string& name :
+         {fmt::format("{}--{}", from, to), fmt::format("{}--{}", to, from), from, to}) {
       for (const char* const before : {",", " "}) {
         if (targets.find(before + name + ",") != std::string::npos) return true;
       }

@@ -208,7 +208,7 @@ class BusyJob : public RandomJob {
         operations.push_back(on_rail);
         TraceOperation operation = pattern[i % pattern.size()];
         operation.communicator = rank / group;
-        operation.compute_before_ps += rank / 8 * 3 * kPsPerUs;
+        operation.compute_before_ps += int64_t{rank / 8} * 3 * kPsPerUs;
         operations.push_back(operation);
         if (!meets || i % 20 != 10) continue;
         operation.communicator = rails + 8;

@@ -49,7 +49,7 @@ TEST_F(RestartTest, AFailureCostsWorkSinceTheCheckpointDetectionQueueAndLoading)
   EXPECT_EQ(Of(run, "detection_ps"), kPsPerS / 10);
   EXPECT_EQ(Of(run, "requeue_ps"), 40 * kPsPerS);
   EXPECT_EQ(Of(run, "load_ps"), 7 * kPsPerS);
-  EXPECT_EQ(Of(run, "save_ps"), 9 * 2 * kPsPerS);
+  EXPECT_EQ(Of(run, "save_ps"), 9 * (2 * kPsPerS));
   // Nothing else is lost, but for what collectives differ by.
   EXPECT_NEAR(static_cast<double>(Of(run, "lost_ps")),
               static_cast<double>(Of(run, "rework_ps") + Of(run, "detection_ps") +
@@ -92,7 +92,7 @@ TEST_F(RestartTest, AFaultThatLastsUsesUpTheRestarts) {
   EXPECT_EQ(Of(run, "restarts"), 3);
   // Each time from the same checkpoint, up to the collective after 10 s of computation.
   EXPECT_NEAR(static_cast<double>(Of(run, "rework_ps")),
-              static_cast<double>(60 * kPsPerS + 2 * 10 * kPsPerS + 3 * kError12Ps),
+              static_cast<double>(60 * kPsPerS + 2 * (10 * kPsPerS) + 3 * kError12Ps),
               20'000.0 * kPsPerUs);
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
 }
@@ -106,11 +106,11 @@ TEST_F(RestartTest, AStormThatLastsUsesUpTheRestarts) {
   EXPECT_EQ(run.exit.status, 3) << run.exit.errors;
   EXPECT_EQ(run.Text("status"), "JOB_ABORTED");
   EXPECT_EQ(Of(run, "restarts"), 3);
-  EXPECT_EQ(Of(run, "requeue_ps"), 3 * 40 * kPsPerS);
-  EXPECT_EQ(Of(run, "load_ps"), 3 * 7 * kPsPerS);
+  EXPECT_EQ(Of(run, "requeue_ps"), 3 * (40 * kPsPerS));
+  EXPECT_EQ(Of(run, "load_ps"), 3 * (7 * kPsPerS));
   // Three restarts and what follows the fourth error: ten minutes each, for the collective's
   // time-out.
-  EXPECT_GT(run.Integer("simulated_time_ps"), 4 * 600 * kPsPerS);
+  EXPECT_GT(run.Integer("simulated_time_ps"), 4 * (600 * kPsPerS));
   const EndedRun quick = RunText(Job("restarts_max: 3") + storm);
   EXPECT_LT(run.Integer("events"), quick.Integer("events") + 10'000);
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
@@ -162,7 +162,7 @@ TEST_F(RestartTest, APlanGoesOnWithTheIterationThatFailed) {
   const EndedRun run = RunText(text);
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   EXPECT_EQ(Of(run, "restarts"), 1);
-  EXPECT_EQ(Of(run, "save_ps"), 2 * 2 * kPsPerS);
+  EXPECT_EQ(Of(run, "save_ps"), 2 * (2 * kPsPerS));
   // Four iterations of a second and more, and two checkpoints.
   EXPECT_GT(run.Integer("faults.0.from_ps"), 8 * kPsPerS);
   EXPECT_LT(run.Integer("faults.0.from_ps"), 8 * kPsPerS + kPsPerS / 2);

@@ -71,7 +71,7 @@ TEST(TorusTest, RoutersHaveTwoNeighboursInEachDimension) {
 }
 
 TEST(TorusTest, EveryParameterHasItsMessage) {
-  const auto problems = [](TorusSpec spec) { return Lines(CheckTorus(spec)); };
+  const auto problems = [](const TorusSpec& spec) { return Lines(CheckTorus(spec)); };
   EXPECT_THAT(problems({.network = Hosts(4), .dimensions = {2, 2}}), IsEmpty());
   EXPECT_THAT(problems({.network = Hosts(4)}),
               ElementsAre("dimensions: 0 dimensions (expected 1 to 4)"));
@@ -112,7 +112,7 @@ TEST(HyperXTest, ShortestPathsAreTheOrdersOfTheDimensionsAndOneIsInOrder) {
 }
 
 TEST(HyperXTest, EveryParameterHasItsMessage) {
-  const auto problems = [](HyperXSpec spec) { return Lines(CheckHyperX(spec)); };
+  const auto problems = [](const HyperXSpec& spec) { return Lines(CheckHyperX(spec)); };
   EXPECT_THAT(problems({.network = Hosts(4), .dimensions = {2, 2}}), IsEmpty());
   EXPECT_THAT(problems({.network = Hosts(4)}),
               ElementsAre("dimensions: 0 dimensions (expected 1 to 4)"));

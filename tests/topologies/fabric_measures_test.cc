@@ -68,7 +68,7 @@ TEST(BisectionTest, ByClassesItIsThatOfAllNodes) {
 
 TEST(BisectionTest, ARegularFabricHasFewClasses) {
   const MaxFlow torus = Bisection(MakeTorus({.network = Hosts(512), .dimensions = {8, 8, 8}}));
-  EXPECT_EQ(torus.bps, 2 * 64 * kNicBps);
+  EXPECT_EQ(torus.bps, 2 * (64 * kNicBps));
   EXPECT_EQ(torus.nodes, 2u + 512 + 512);  // routers, NICs, the two sides
   EXPECT_LT(torus.classes, 20u);
 }
@@ -79,7 +79,7 @@ TEST(BisectionTest, BothPortsOfANicCount) {
                                                                    .nic_rate_bps = kNicBps}}},
                                           .servers_per_segment = 2,
                                           .aggs_per_plane = 1});
-  EXPECT_EQ(BisectionBps(fabric), 8 * 2 * kNicBps);
+  EXPECT_EQ(BisectionBps(fabric), 8 * (2 * kNicBps));
 }
 
 TEST(BisectionTest, OneServerIsCutThroughItsIsland) {

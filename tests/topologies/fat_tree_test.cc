@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/fat_tree.h"
 
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,7 +125,9 @@ TEST(CheckFatTreeTest, EveryParameterHasItsMessage) {
 }
 
 TEST(CheckNetworkTest, EveryCommonParameterHasItsMessage) {
-  const auto problems = [](NetworkSpec network) { return Problems({.network = network}); };
+  const auto problems = [](NetworkSpec network) {
+    return Problems({.network = std::move(network)});
+  };
   EXPECT_THAT(problems({.servers = {}}),
               ElementsAre("servers: 0 is out of range (expected 1 to 1024)"));
   EXPECT_THAT(problems({.servers = {{.count = 0}}}),

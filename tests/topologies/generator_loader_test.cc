@@ -32,7 +32,7 @@ TEST_F(GeneratorLoaderTest, EveryGeneratorReadsItsParameters) {
                 "32-gpu-leaf-spine"},
            Case{
                "leaf_spine { servers { count: 4 } planes: 2 nics_per_leaf: 8 oversubscription: 4 }",
-               32, 2 * (2 + 2), "32-gpu-leaf-spine"},
+               32, size_t{2} * (2 + 2), "32-gpu-leaf-spine"},
            Case{R"(dual_tor { servers { count: 4 } planes: 1 servers_per_segment: 2
                    segments_per_pod: 1 aggs_per_plane: 3 cores_per_plane: 1
                    spine_core { count: 2 } })",
@@ -40,8 +40,8 @@ TEST_F(GeneratorLoaderTest, EveryGeneratorReadsItsParameters) {
            Case{"torus { servers { count: 8 gpus: 1 } dimensions: [4, 2] }", 8, 8, "8-gpu-torus"},
            Case{"hyperx { servers { count: 8 } dimensions: 4 dimensions: 2 }", 64, 8,
                 "64-gpu-hyperx"},
-           Case{"dragonfly { servers { count: 1 } groups: 3 spines_per_group: 2 }", 8, 3 * 6,
-                "8-gpu-dragonfly"},
+           Case{"dragonfly { servers { count: 1 } groups: 3 spines_per_group: 2 }", 8,
+                size_t{3} * 6, "8-gpu-dragonfly"},
            Case{"slim_fly { servers { count: 1 } q: 3 }", 8, 18, "8-gpu-slim-fly"},
            Case{"jellyfish { servers { count: 1 } switches: 8 degree: 3 seed: 5 }", 8, 8,
                 "8-gpu-jellyfish"},

@@ -140,8 +140,8 @@ TEST(ValiantTest, RoutesOfADragonflySpreadWhatMinimalOnesPutOnOneCable) {
     std::vector<uint32_t> flows(fabric.link_count());
     for (uint32_t gpu = 0; gpu < 72; ++gpu) {
       for (uint64_t entropy = 0; entropy < 50; ++entropy) {
-        for (const LinkId link :
-             routing.Resolve(Nic(fabric, gpu), Nic(fabric, (gpu + 8) % 72), 100 * gpu + entropy)) {
+        for (const LinkId link : routing.Resolve(Nic(fabric, gpu), Nic(fabric, (gpu + 8) % 72),
+                                                 uint64_t{100} * gpu + entropy)) {
           if (fabric.link(link).tier == Tier::kGlobal) ++flows[link];
         }
       }
@@ -177,7 +177,7 @@ TEST(RunLengthsTest, GiveBackWhatWentIn) {
   const std::vector<uint32_t> values = {4, 4, 4, 0, 4, 4, UINT32_MAX, 7, 7};
   const RunLengths runs(values);
   for (uint32_t i = 0; i < values.size(); ++i) EXPECT_EQ(runs[i], values[i]) << i;
-  EXPECT_EQ(runs.bytes(), 5u * 2 * sizeof(uint32_t));
+  EXPECT_EQ(runs.bytes(), 5 * (2 * sizeof(uint32_t)));
 }
 
 TEST(RouteTablesTest, ARailOptimizedFabricTakesAFewPercentOfADenseTable) {

@@ -128,7 +128,7 @@ TEST_F(RoutingTest, FlowsSpreadEvenlyOverAllPaths) {
   // Binomial: mean n/12, standard deviation sqrt(n x 1/12 x 11/12). That all twelve paths are used
   // also shows that the spine's choice does not follow from the leaf's (polarisation).
   const double deviation = std::sqrt(flows / 12.0 * 11 / 12);
-  for (const auto& [path, count] : flows_on) EXPECT_NEAR(count, flows / 12, 5 * deviation);
+  for (const auto& [path, count] : flows_on) EXPECT_NEAR(count, flows / 12.0, 5 * deviation);
 }
 
 TEST_F(RoutingTest, SwitchesChooseIndependently) {
@@ -141,7 +141,7 @@ TEST_F(RoutingTest, SwitchesChooseIndependently) {
     const Path b = Resolve("server0/nic1", "server2/nic0", entropy);
     agreed += graph_.link_target(a[1]) == graph_.link_target(b[1]);
   }
-  EXPECT_NEAR(agreed, flows / 3, 5 * std::sqrt(flows / 3.0 * 2 / 3));
+  EXPECT_NEAR(agreed, flows / 3.0, 5 * std::sqrt(flows / 3.0 * 2 / 3));
 }
 
 TEST_F(RoutingTest, ALinkThatIsDownIsAvoidedAndComesBack) {

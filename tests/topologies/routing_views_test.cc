@@ -121,7 +121,7 @@ TEST_F(RoutingViewsTest, WhatChangesEverywhereChangesForThoseWithNewsToo) {
   set_other(routing_);
   EXPECT_EQ(Spines(1, 2), (std::map<std::string, int>{{"", 64}}));
   EXPECT_EQ(Spines(3, 2), (std::map<std::string, int>{{"spine0", 64}}));
-  for (const uint32_t hops : {1, 2}) Spread(false, hops);
+  for (const uint32_t hops : {1u, 2u}) Spread(false, hops);
   EcmpRouting at_once(graph_, 1);
   at_once.SetLinkUp(cable_.forward, false);
   at_once.SetLinkUp(cable_.backward, false);

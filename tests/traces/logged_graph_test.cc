@@ -7,6 +7,7 @@
 #include <string>
 #include <variant>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,26 +119,28 @@ std::string Log(bool has_ring_of_rank_2) {
   const std::vector<Ring> rings = {{0, 2, 1, 3}, {0, 3, 1, 2}};
   std::string text = "NCCL version 2.27.5+cuda12.9\n";
   for (uint32_t rank = 0; rank < 4; ++rank) {
-    const std::string r = std::to_string(rank);
-    const std::string prefix = "node0:10" + r + ":20" + r + " [" + r + "] NCCL INFO ";
-    const std::string comm = "comm 0xa" + r + " rank " + r + " nranks 4 cudaDev " + r +
-                             " nvmlDev " + r + " busId 1000 commId 0x1 - Init ";
-    text += prefix + "ncclCommInitRank " + comm + "START\n";
+    const std::string prefix = fmt::format("node0:10{0}:20{0} [{0}] NCCL INFO ", rank);
+    const std::string init = fmt::format(
+        "{0}ncclCommInitRank comm 0xa{1} rank {1} nranks 4 cudaDev {1} nvmlDev {1} busId 1000 "
+        "commId 0x1 - Init ",
+        prefix, rank);
+    text += init + "START\n";
     for (uint32_t channel = 0; channel < 2; ++channel) {
       if (rank == 2 && !has_ring_of_rank_2) continue;
       const Ring& ring = rings[channel];
       const auto at = static_cast<size_t>(std::find(ring.begin(), ring.end(), rank) - ring.begin());
-      text += prefix + "Ring 0" + std::to_string(channel) + " : " +
-              std::to_string(ring[(at + 3) % 4]) + " -> " + r + " -> " +
-              std::to_string(ring[(at + 1) % 4]) + "\n";
+      text += fmt::format("{}Ring 0{} : {} -> {} -> {}\n", prefix, channel, ring[(at + 3) % 4],
+                          rank, ring[(at + 1) % 4]);
     }
-    const auto name = [](int at) { return std::to_string(at < 0 || at > 3 ? -1 : at); };
-    const int i = static_cast<int>(rank);
-    text += prefix + "Trees [0] " + name(i - 1) + "/-1/-1->" + r + "->" + name(i + 1) + " [1] " +
-            name(i + 1) + "/-1/-1->" + r + "->" + name(i - 1) + "\n";
-    text += prefix + "ncclCommInitRank " + comm + "COMPLETE\n";
-    text += prefix + "AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 1024 datatype 7 op 0 " +
-            "root 0 comm 0xa" + r + " [nranks=4] stream 0x3\n";
+    const int before = rank == 0 ? -1 : static_cast<int>(rank) - 1;
+    const int behind = rank == 3 ? -1 : static_cast<int>(rank) + 1;
+    text += fmt::format("{0}Trees [0] {1}/-1/-1->{2}->{3} [1] {3}/-1/-1->{2}->{1}\n", prefix,
+                        before, rank, behind);
+    text += init + "COMPLETE\n";
+    text += fmt::format(
+        "{}AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 1024 datatype 7 op 0 root 0 comm "
+        "0xa{} [nranks=4] stream 0x3\n",
+        prefix, rank);
   }
   return text;
 }

@@ -20,7 +20,7 @@ struct Planned {
 };
 
 std::vector<Planned> PlanOf(uint32_t rank) {
-  constexpr uint64_t kActivation = 1 * 2048 * 4096;
+  constexpr uint64_t kActivation = uint64_t{1} * 2048 * 4096;
   constexpr uint64_t kBucketPerRank = 64 * 1024 * 1024 / 2 / 4;
   std::vector<uint32_t> server;
   std::vector<uint32_t> rail;

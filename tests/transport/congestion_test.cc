@@ -70,7 +70,7 @@ class CongestionTest : public testing::TransportFixture {
     TransportFixture::OnPacketInMemory(index);
   }
   void RunUntil(int64_t time_ps) {
-    ns3::Simulator::Stop(ns3::PicoSeconds(time_ps - engine().NowPs()));
+    ns3::Simulator::Stop(ns3::PicoSeconds(static_cast<uint64_t>(time_ps - engine().NowPs())));
     engine().Run();
   }
   // Rates of the senders from now to `until_ps`, as shares of what the port can carry of payload.
@@ -134,7 +134,7 @@ TEST_F(CongestionTest, AFlowLeftAloneIsBackAtLineRateWithinWhatTheIncreaseRulesT
   EXPECT_NE(rdma_->congestion_control().limits(0), SendLimits{});
   // R_AI of 40 Mb/s per 55 us: 1,000 of them make 40 Gb/s, even without fast recovery and the byte
   // counter.
-  RunUntil(engine().NowPs() + 1'000 * 55 * kPsPerUs);
+  RunUntil(engine().NowPs() + 1'000 * (55 * kPsPerUs));
   EXPECT_EQ(rdma_->congestion_control().limits(0), SendLimits{});
   EXPECT_NEAR(Sum(SharesUntil(engine().NowPs() + kPsPerMs)), 1, 0.01);
 }
@@ -240,7 +240,7 @@ TEST_F(CongestionTest, NicsThatArePausedHoldBackAndLoseNothing) {
   EXPECT_THAT(delivered_, SizeIs(8));
   EXPECT_THAT(dropped_, IsEmpty());
   // The port was never idle: 8 MiB of payload in full packets, and the first one's way.
-  const int64_t least_ps = 8 * 1'024 * (1'024 + 82) * 200;
+  const int64_t least_ps = int64_t{8} * 1'024 * (1'024 + 82) * 200;
   EXPECT_GE(delivered_.back().time_ps, least_ps);
   EXPECT_LE(delivered_.back().time_ps, least_ps + 20 * kPsPerUs);
 }

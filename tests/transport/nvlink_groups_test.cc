@@ -24,7 +24,7 @@ using ::testing::SizeIs;
 
 // GPUs of one H100 island: four planes of 5, 4, 4 and 5 links of 200 Gb/s.
 constexpr std::array<uint32_t, 4> kLinks = {5, 4, 4, 5};
-constexpr uint32_t kRound = 18;  // packets that cross the planes exactly in that ratio
+constexpr uint64_t kRound = 18;  // packets that cross the planes exactly in that ratio
 constexpr int64_t kCablePs = 20'000;
 constexpr int64_t kForwardPs = 300'000;
 // 4,096 B of payload are ceil(4,096,000 / 824) = 4,971 B on the wire: 39,768 ps on five links.
@@ -172,7 +172,7 @@ TEST_F(NvlinkGroupsTest, WholeRoundsCrossThePlanesInTheRatioOfTheirLinks) {
   nvlink_->PostReduce(nvlink_->OpenReduce(70, 3, AllGpus()), 10 * kRound * kPayload);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
-    const uint64_t bytes = 10 * kLinks[static_cast<size_t>(plane)] * kPayload;
+    const uint64_t bytes = 10 * uint64_t{kLinks[static_cast<size_t>(plane)]} * kPayload;
     EXPECT_EQ(network().CountersOfLink(Up(0, plane)).payload_bytes, 2 * bytes);
     EXPECT_EQ(network().CountersOfLink(Up(1, plane)).payload_bytes, bytes);
     EXPECT_EQ(network().CountersOfLink(DownTo(1, plane)).payload_bytes, bytes);
@@ -193,13 +193,13 @@ TEST_F(NvlinkGroupsTest, AnAllReduceTakesItsSizeAndAnNthOfItEachWay) {
   }
   const NetworkCounters& counters = network().counters();
   EXPECT_EQ(counters.injected_bytes, 8 * (kSize + kShare));
-  EXPECT_EQ(counters.replicated_bytes, 8 * 7 * kShare);
-  EXPECT_EQ(counters.reduced_bytes, 8 * 7 * kShare);
+  EXPECT_EQ(counters.replicated_bytes, 8 * (7 * kShare));
+  EXPECT_EQ(counters.reduced_bytes, 8 * (7 * kShare));
   EXPECT_EQ(counters.delivered_bytes, 8 * (kShare + kSize));
   EXPECT_EQ(network().live_packets(), 0u);
   // No sum is complete before its head's last operand; the last to be complete comes behind all
   // operands of a port, and its stores cross once more.
-  EXPECT_GE(end_ps, 8 * 4 * kRoundPs + 4 * kRoundPs + 2 * kOneWayPs);
+  EXPECT_GE(end_ps, 8 * (4 * kRoundPs) + 4 * kRoundPs + 2 * kOneWayPs);
   ExpectAllBytesAccountedFor();
 }
 
@@ -251,15 +251,14 @@ TEST_F(NvlinkGroupsTest, CreditsHoldStoresBackWhereTheyMeet) {
     nvlink_->PostMulticast(OpenMulticast(gpu, 10 * gpu), 20 * kRound * kPayload);
   }
   nvlink_->ServeDue();
-  for (int64_t time_ps = 0; time_ps < 6 * 20 * kRoundPs; time_ps += 100'000) {
+  for (int64_t time_ps = 0; time_ps < 6 * (20 * kRoundPs); time_ps += 100'000) {
     At(time_ps, [this] {
       for (const uint32_t gpu : AllGpus()) {
         for (int plane = 0; plane < 4; ++plane) {
           EXPECT_LE(network().AccountBytes(Up(gpu, plane)),
                     uint64_t{kCredit} * kLinks[static_cast<size_t>(plane)]);
           // What waits for a GPU is at most what all have credit for.
-          EXPECT_LE(network().BacklogPs(DownTo(gpu, plane)),
-                    6 * int64_t{kCredit} * 40 + 6 * 49'710);
+          EXPECT_LE(network().BacklogPs(DownTo(gpu, plane)), 6 * (int64_t{kCredit} * 40 + 49'710));
         }
       }
       ExpectAllBytesAccountedFor();
@@ -267,8 +266,8 @@ TEST_F(NvlinkGroupsTest, CreditsHoldStoresBackWhereTheyMeet) {
   }
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(36));
-  EXPECT_GE(delivered_.back().time_ps, 6 * 20 * kRoundPs + kOneWayPs);
-  EXPECT_LE(delivered_.back().time_ps, 6 * 20 * kRoundPs + kOneWayPs + 6 * kRoundPs);
+  EXPECT_GE(delivered_.back().time_ps, 6 * (20 * kRoundPs) + kOneWayPs);
+  EXPECT_LE(delivered_.back().time_ps, 6 * (20 * kRoundPs) + kOneWayPs + 6 * kRoundPs);
 }
 
 TEST_F(NvlinkGroupsTest, BothFormsOfAPortGiveTheSameTrajectory) {

@@ -22,15 +22,15 @@ using ::testing::SizeIs;
 
 // Three GPUs of an H100 island: four planes of 5, 4, 4 and 5 links of 200 Gb/s.
 constexpr std::array<uint32_t, 4> kLinks = {5, 4, 4, 5};
-constexpr uint32_t kRound = 18;  // packets that cross the planes exactly in that ratio
+constexpr uint64_t kRound = 18;  // packets that cross the planes exactly in that ratio
 constexpr int64_t kCableDelayPs = 20'000;
 constexpr int64_t kForwardPs = 300'000;
 // A packet of 4,096 B is ceil(4,096,000 / 824) = 4,971 B on the wire.
 constexpr uint64_t kPayload = 4'096;
 constexpr uint64_t kWire = 4'971;
 constexpr std::array<int64_t, 4> kPacketPs = {39'768, 49'710, 49'710, 39'768};
-constexpr int64_t kRoundPs = 5 * 39'768;  // and 4 x 49,710: every plane is busy as long
-constexpr int64_t kBurstPs = 44'187;      // ceil(4 x 4,971 x 8,000 / 3,600): what a port paces
+constexpr int64_t kRoundPs = 5 * kPacketPs[0];  // and 4 x 49,710: every plane is busy as long
+constexpr int64_t kBurstPs = 44'187;  // ceil(4 x 4,971 x 8,000 / 3,600): what a port paces
 
 class NvlinkTransportTest : public testing::TransportFixture {
  protected:
@@ -122,7 +122,7 @@ TEST_F(NvlinkTransportTest, WholeRoundsCrossThePlanesExactlyInTheRatioOfTheirLin
   PostNvlink(nvlink_->Open(7, 0, 1), 10 * kRound * kPayload);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
-    const uint64_t share = 10 * kLinks[static_cast<size_t>(plane)];
+    const uint64_t share = 10 * uint64_t{kLinks[static_cast<size_t>(plane)]};
     EXPECT_EQ(network().CountersOfLink(Up(0, plane)).packets, share);
     EXPECT_EQ(network().CountersOfLink(DownTo(1, plane)).packets, share);
     EXPECT_EQ(network().CountersOfLink(DownTo(1, plane)).payload_bytes, share * kPayload);
@@ -169,13 +169,14 @@ TEST_F(NvlinkTransportTest, ConnectionsOfAGpuStartAtThePlanesInTheRatioOfTheirLi
 TEST_F(NvlinkTransportTest, AnyPartOfARoundIsWithinOnePacketOfItsShare) {
   Build();
   const uint32_t flow = nvlink_->Open(7, 0, 1);
+  constexpr int64_t kPackets = kRound;
   on_delivered_ = [&](uint32_t) {
     const auto sent = static_cast<int64_t>(delivered_.size());
     for (int plane = 0; plane < 4; ++plane) {
       const auto crossed = static_cast<int64_t>(network().CountersOfLink(Up(0, plane)).packets);
-      EXPECT_LT(std::abs(crossed * kRound - sent * kLinks[static_cast<size_t>(plane)]), kRound);
+      EXPECT_LT(std::abs(crossed * kPackets - sent * kLinks[static_cast<size_t>(plane)]), kPackets);
     }
-    if (sent < 3 * kRound) PostNvlink(flow, 1);
+    if (sent < 3 * kPackets) PostNvlink(flow, 1);
   };
   PostNvlink(flow, 1);
   engine().Run();
@@ -223,7 +224,7 @@ TEST_F(NvlinkTransportTest, TwoSendersToOneGpuHalveItsLinks) {
 // the NVSwitches pass half of what all links carry from any half of the GPUs to the other.
 TEST_F(NvlinkTransportTest, AllToAllRunsAtFullBisection) {
   constexpr uint32_t kGpus = 8;
-  constexpr int64_t kRounds = 20;
+  constexpr uint64_t kRounds = 20;
   Build(-1, kGpus);
   for (uint32_t step = 1; step < kGpus; ++step) {
     for (uint32_t gpu = 0; gpu < kGpus; ++gpu) {

@@ -20,7 +20,7 @@ class RdmaFixture : public TransportFixture {
   static constexpr int64_t kLeafForwardPs = 500'000;
   // MTU 1,024: a first packet of a message has 82 + 16 bytes of headers, others 82. What crosses
   // the wires serialises in:
-  static constexpr uint32_t kMtu = 1'024;
+  static constexpr uint64_t kMtu = 1'024;
   static constexpr int64_t kFullPs = (1'024 + 82) * kWireBytePs;
   static constexpr int64_t kFirstPs = (1'024 + 82 + 16) * kWireBytePs;
   static constexpr int64_t kAckPs = (82 + 4) * kWireBytePs;

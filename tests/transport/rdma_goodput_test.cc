@@ -19,8 +19,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr uint32_t kMtu = 4'096;
-constexpr int64_t kFullPs = (4'096 + 82) * 20;  // at 400 Gb/s
-constexpr int64_t kAckPs = 86 * 20;
+constexpr int64_t kFullPs = int64_t{4'096 + 82} * 20;  // at 400 Gb/s
+constexpr int64_t kAckPs = int64_t{86} * 20;
 
 class RdmaGoodputTest : public testing::TransportFixture {
  protected:

@@ -17,7 +17,7 @@ using ::testing::Field;
 using ::testing::SizeIs;
 
 constexpr int64_t kBytePs = 20;  // 400 Gb/s
-constexpr uint32_t kMtu = 1'024;
+constexpr uint64_t kMtu = 1'024;
 constexpr int64_t kFullPs = (kMtu + 82) * kBytePs;
 constexpr int64_t kHeaderPs = 16 * kBytePs;  // RETH
 

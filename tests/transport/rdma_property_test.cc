@@ -121,9 +121,11 @@ class RdmaPropertyTest : public testing::TransportFixture,
   int64_t RandomTime() { return static_cast<int64_t>(Draw(0, 200'000'000)); }
 
   // Into memory come the packets of a queue once each and in their order, whatever was repeated.
-  void OnPacketInMemory(uint32_t index) override {
-    const Packet& packet = network().packet(index);
+  virtual void ExpectInTurn(const Packet& packet) {
     EXPECT_EQ(packet.sequence, next_in_memory_[packet.flow]++);
+  }
+  void OnPacketInMemory(uint32_t index) override {
+    ExpectInTurn(network().packet(index));
     TransportFixture::OnPacketInMemory(index);
   }
   static uint64_t Count(const std::vector<Told>& told, uint32_t connection) {
@@ -203,13 +205,11 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RdmaPropertyTest, ::testing::Range<uint64_t>(0, 
 // A packet lost on its way to memory leaves a hole that the connection's end accounts for.
 class RdmaHostPropertyTest : public RdmaPropertyTest {
  protected:
-  void OnPacketInMemory(uint32_t index) override {
-    const Packet& packet = network().packet(index);
+  void ExpectInTurn(const Packet& packet) override {
     uint32_t& next = next_in_memory_[packet.flow];
     EXPECT_GE(packet.sequence, next);
     EXPECT_TRUE(packet.sequence == next || IsBroken(rdma_->connection_of_queue(packet.flow)));
     next = packet.sequence + 1;
-    TransportFixture::OnPacketInMemory(index);
   }
 };
 
@@ -231,10 +231,8 @@ class RdmaSelectivePropertyTest : public RdmaPropertyTest {
     nic.recovery = Draw(0, 3) == 0 ? Recovery::kGoBackN : Recovery::kSelectiveRepeat;
     nic.reorder_tolerance_packets = static_cast<uint32_t>(Draw(0, 1) * Draw(0, 63));
   }
-  void OnPacketInMemory(uint32_t index) override {
-    const Packet& packet = network().packet(index);
+  void ExpectInTurn(const Packet& packet) override {
     EXPECT_TRUE(in_memory_.insert({packet.flow, packet.sequence}).second);
-    TransportFixture::OnPacketInMemory(index);
   }
   void LoseAtRandom() {
     for (LinkId link = 0; link < graph_.link_count(); ++link) {

@@ -68,9 +68,9 @@ TEST_P(RdmaGapTest, APacketLostInTheMiddleIsSentAgainWithAllBehindItWhenTheNackI
   const auto behind = static_cast<uint64_t>(kPackets - 1 - k);
   ExpectCounts(behind, 0, behind + 1, 1, 0);
   // What crossed the wire twice is known as such; what was lost on it did not cross it.
-  EXPECT_EQ(network().CountersOfLink(out_).payload_bytes, (kPackets - 1) * uint64_t{kMtu});
+  EXPECT_EQ(network().CountersOfLink(out_).payload_bytes, (kPackets - 1) * kMtu);
   EXPECT_EQ(network().CountersOfLink(out_).retransmitted_bytes, (behind + 1) * kMtu);
-  EXPECT_EQ(network().counters().delivered_bytes, kPackets * uint64_t{kMtu});
+  EXPECT_EQ(network().counters().delivered_bytes, kPackets * kMtu);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllButTheLast, RdmaGapTest, ::testing::Range<int64_t>(0, kPackets - 1));
@@ -288,7 +288,7 @@ TEST_P(RdmaRetryTest, TheQueuePairBreaksWhenItsRetriesAreUsedUp) {
   EXPECT_THAT(delivered_, IsEmpty());
   EXPECT_THAT(recovered_, IsEmpty());
   EXPECT_THAT(lost_, SizeIs(3 * (given.retry_cnt + 1)));
-  ExpectCounts(0, 0, 3 * given.retry_cnt, 0, given.retry_cnt + 1);
+  ExpectCounts(0, 0, uint64_t{3} * given.retry_cnt, 0, given.retry_cnt + 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, RdmaRetryTest,
@@ -305,7 +305,7 @@ TEST_F(RdmaRecoveryTest, RetriesAreCountedFromTheLastProgress) {
   engine().Run();
   ASSERT_THAT(errors_, SizeIs(1));
   EXPECT_EQ(errors_[0].time_ps, RunPs(kFirstPs, 12) + kAckPathPs + 3 * timeout_ps_);
-  ExpectCounts(0, 0, 2 * 4, 0, 3);
+  ExpectCounts(0, 0, uint64_t{2} * 4, 0, 3);
 }
 
 TEST_F(RdmaRecoveryTest, ProgressGivesAllRetriesBack) {

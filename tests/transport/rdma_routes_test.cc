@@ -59,7 +59,7 @@ class RdmaRoutesTest : public testing::TransportFixture {
 };
 
 TEST_F(RdmaRoutesTest, PacketsReadAfterARouteChangeTakeTheNewPathAndThoseBeforeTheOld) {
-  rdma_->Post(queue_pair_, 100 * 1'024);
+  rdma_->Post(queue_pair_, uint64_t{100} * 1'024);
   // 50 packets of 1,106 B at 20 ps a byte, the first with 16 B more, have been read by then.
   At(320 + 49 * 22'120 + 1, [this] { Route(used_, false); });
   engine().Run();

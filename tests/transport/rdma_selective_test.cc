@@ -32,7 +32,7 @@ class RdmaSelectiveTest : public testing::RdmaFixture {
     return nic;
   }
   // The first transmissions of these packets are lost.
-  void LoseFirst(std::set<uint32_t> sequences) {
+  void LoseFirst(const std::set<uint32_t>& sequences) {
     network().SetLossFilter(out_, [sequences](const Packet& packet) {
       return packet.kind == PacketKind::kRdmaWrite && sequences.contains(packet.sequence) &&
              (packet.flags & Packet::kRetransmitted) == 0;

@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Counts, RdmaAckTest,
 TEST_F(RdmaTransportTest, TheLastPacketOfAMessageStartsTheCountAnew) {
   Connect({.ack_every_packets = 4});
   // 3 + 3 + 5 packets: ACKs at the ends, and after the fourth of five.
-  for (const uint64_t packets : {3, 3, 5}) rdma_->Post(queue_pair_, packets * kMtu);
+  for (const uint64_t packets : {3u, 3u, 5u}) rdma_->Post(queue_pair_, packets * kMtu);
   engine().Run();
   EXPECT_EQ(network().CountersOfLink(ack_down_).packets, 4u);
   EXPECT_EQ(completed_.size(), 3u);

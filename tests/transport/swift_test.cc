@@ -18,7 +18,7 @@ class SwiftTest : public ::testing::Test {
   void SetUp() override {
     control_ = ns3::CreateObject<Swift>();
     control_->Open({.line_rate_bps = 400'000'000'000,
-                    .window_bytes = 200 * 4'096,
+                    .window_bytes = uint64_t{200} * 4'096,
                     .mtu_bytes = 4'096,
                     .full_packet_wire_bytes = 4'178,
                     .base_rtt_ps = 8 * kPsPerUs,

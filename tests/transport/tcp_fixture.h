@@ -42,7 +42,7 @@ class TcpFixture : public TransportFixture {
   // From a segment being read until its ACK is back, on idle links.
   static int64_t RoundTripPs() {
     const int64_t there_ps = kSegmentWireBytes * (16 + 2 * kWireBytePs) + 2 * kWireDelayPs;
-    const int64_t back_ps = 90 * 2 * kWireBytePs + 2 * kWireDelayPs;
+    const int64_t back_ps = 90 * (2 * kWireBytePs) + 2 * kWireDelayPs;
     return there_ps + back_ps;
   }
 

@@ -69,7 +69,7 @@ TEST_F(TcpTransportTest, SlowStartDoublesWhatIsUnderWayEachRoundTrip) {
   // 10, 20, 40, 80 segments: what an ACK lets go comes back a round trip later.
   size_t first = 0;
   int64_t expected_ps = RoundTripPs();
-  for (const size_t segments : {10, 20, 40, 80}) {
+  for (const size_t segments : {10u, 20u, 40u, 80u}) {
     EXPECT_NEAR(static_cast<double>(completed_[first].time_ps), static_cast<double>(expected_ps),
                 static_cast<double>(4 * kSegmentPs));
     expected_ps += RoundTripPs();

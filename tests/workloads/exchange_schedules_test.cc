@@ -134,7 +134,7 @@ TEST(DirectScheduleTest, SendsToEveryOtherRankWhatARingSendsToOne) {
   const auto plan = [&](CollectiveKind kind, uint64_t bytes) {
     return planner.Plan(Bytes(kind, bytes), {Algorithm::kDirect, Protocol::kSimple});
   };
-  const auto all_reduce = plan(CollectiveKind::kAllReduce, 8 * 4096);
+  const auto all_reduce = plan(CollectiveKind::kAllReduce, uint64_t{8} * 4096);
   const auto all_gather = plan(CollectiveKind::kAllGather, 4096);
   const auto reduce_scatter = plan(CollectiveKind::kReduceScatter, 4096);
   for (uint32_t rank = 0; rank < 8; ++rank) {
@@ -169,7 +169,7 @@ TEST(HalvingDoublingScheduleTest, SendsHalvesThenDoubles) {
   EXPECT_EQ(
       SendsOf(*plan(5), 1),
       (Sends{{2, 32 * kKiB}, {3, 16 * kKiB}, {3, 16 * kKiB}, {2, 32 * kKiB}, {0, 64 * kKiB}}));
-  EXPECT_EQ(SumOf(SendsOf(*plan(5), 4)), 2 * 3 * 16 * kKiB);
+  EXPECT_EQ(SumOf(SendsOf(*plan(5), 4)), uint64_t{2} * 3 * 16 * kKiB);
 }
 
 TEST(ExchangeOrderTest, RunsAheadThenTakesTurns) {

@@ -272,9 +272,9 @@ TEST_F(BuildJobTest, CallsAnUnequalExchangeSendRecv) {
 // Ranks 0 and 1 talk, 2 and 3 do, in the first; nobody but 1 and 2 in the second.
 TEST_F(BuildJobTest, AnAllToAllvIsOneCollectiveThoughFewPairsTalk) {
   const auto exchange = [this](uint32_t all_to_all, uint32_t from, uint32_t to) {
-    AddP2p(from, CollectiveKind::kSend, to, 10 * all_to_all, all_to_all);
+    AddP2p(from, CollectiveKind::kSend, to, uint64_t{10} * all_to_all, all_to_all);
     trace_.operations[from].back().all_to_all = all_to_all;
-    AddP2p(to, CollectiveKind::kRecv, from, 10 * all_to_all, all_to_all);
+    AddP2p(to, CollectiveKind::kRecv, from, uint64_t{10} * all_to_all, all_to_all);
     trace_.operations[to].back().all_to_all = all_to_all;
   };
   for (const auto& [from, to] : {std::pair{0u, 1u}, {1u, 0u}, {2u, 3u}}) exchange(1, from, to);
