@@ -2,7 +2,6 @@
 // What switches do besides forwarding (NVLink SHARP, InfiniBand's SHARP): they send a packet to
 // every GPU of a group or every branch of a tree, and make one packet of one from each.
 #include <algorithm>
-#include <optional>
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/fabric/fabric_network.h"
@@ -10,13 +9,16 @@
 namespace railyard {
 namespace {
 
-// Which branch below the node leads to the member that the packet names; none: it is elsewhere.
-std::optional<uint16_t> BranchTo(const FabricNetwork::AggregationNode& node, const Packet& packet) {
+constexpr uint16_t kNoBranch = UINT16_MAX;
+
+// Which branch below the node leads to the member that the packet names; kNoBranch: it is
+// elsewhere.
+uint16_t BranchTo(const FabricNetwork::AggregationNode& node, const Packet& packet) {
   const auto member = static_cast<uint32_t>(packet.acknowledged);
   const auto branch = std::ranges::find_if(node.down, [&](const auto& next) {
     return std::ranges::binary_search(next.members, member);
   });
-  if (branch == node.down.end()) return std::nullopt;
+  if (branch == node.down.end()) return kNoBranch;
   return static_cast<uint16_t>(branch - node.down.begin());
 }
 
@@ -102,7 +104,7 @@ void FabricNetwork::TakeAggregateOperand(uint32_t index) {
     return;
   }
   const bool is_empty = packets_[index].payload_bytes < packets_[index].echo;
-  if (is_empty && BranchTo(here.node, packets_[index])) index = Refill(index);
+  if (is_empty && BranchTo(here.node, packets_[index]) != kNoBranch) index = Refill(index);
   Packet& packet = packets_[index];
   if (here.node.up) {
     packet.hop = 0;  // every node names the next link itself
@@ -141,15 +143,15 @@ void FabricNetwork::SendDown(uint32_t index) {
   const AggregationNode& node = aggregation_nodes_[packet.flow].node;
   const auto copies = static_cast<uint16_t>(node.down.size());
   const auto link_of = [&](uint16_t i) { return node.down[i].link; };
-  const std::optional<uint16_t> to_one =
-      (packet.flags & Packet::kForOne) != 0 ? BranchTo(node, packet) : std::nullopt;
-  Replicate(index, copies, to_one.value_or(LongestOf(copies, link_of)), link_of,
-            [&](Packet& copy, uint16_t i) {
-              copy.flow = node.down[i].flow;
-              if (!to_one || i == *to_one) return;
-              copy.wire_bytes = static_cast<uint16_t>(copy.wire_bytes - copy.payload_bytes);
-              copy.payload_bytes = 0;
-            });
+  const uint16_t to_one =
+      (packet.flags & Packet::kForOne) != 0 ? BranchTo(node, packet) : kNoBranch;
+  const uint16_t last = to_one != kNoBranch ? to_one : LongestOf(copies, link_of);
+  Replicate(index, copies, last, link_of, [&](Packet& copy, uint16_t i) {
+    copy.flow = node.down[i].flow;
+    if (to_one == kNoBranch || i == to_one) return;
+    copy.wire_bytes = static_cast<uint16_t>(copy.wire_bytes - copy.payload_bytes);
+    copy.payload_bytes = 0;
+  });
 }
 
 // The room in front of the switch is free again when the last copy has left.
