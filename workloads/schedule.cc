@@ -17,4 +17,14 @@ Slice SliceOf(const MessageRule& rule, uint64_t chunk_bytes, uint32_t index) {
   return {begin, std::min(slice_bytes, chunk_bytes - begin)};
 }
 
+OwnedPiece OwnedPieceOf(const Step& step, const std::vector<LanePeer>& listed, uint32_t rank) {
+  const auto place_of = [&](uint32_t wanted) {
+    return std::ranges::find(listed, wanted, &LanePeer::rank) - listed.begin();
+  };
+  const std::ptrdiff_t behind = place_of(rank) - place_of(static_cast<uint32_t>(step.owner));
+  if (behind < 0 || behind >= static_cast<std::ptrdiff_t>(step.pieces)) return {};
+  return {step.offset_bytes + static_cast<uint64_t>(behind) * step.stride_bytes,
+          step.bytes / step.pieces};
+}
+
 }  // namespace railyard

@@ -69,6 +69,14 @@ struct LanePeer {
   ConnectionUse use = ConnectionUse::kRing;
 };
 
+// Of a step that gathers or scatters, the piece that a rank owns; without bytes it owns none.
+// `listed`: whom the lane receives from, or sends to, over kNetworkSum.
+struct OwnedPiece {
+  uint64_t offset_bytes = 0;
+  uint64_t bytes = 0;
+};
+OwnedPiece OwnedPieceOf(const Step& step, const std::vector<LanePeer>& listed, uint32_t rank);
+
 // `parts` of `of`.
 struct WarpShare {
   uint32_t parts = 1;

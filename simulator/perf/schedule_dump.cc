@@ -54,13 +54,32 @@ std::string_view UseName(ConnectionUse use) {
   return "";
 }
 
+std::string_view UseName(const Step& step, ConnectionUse use) {
+  if (use != ConnectionUse::kNetworkSum) return UseName(use);
+  if (step.gathers) return "network gather";
+  return step.scatters ? "network scatter" : UseName(use);
+}
+
 struct Transfer {
   LaneId lane;
   uint64_t step = 0;
   LanePeer to;
+  std::string_view by;
   Step what;
   uint64_t wire_bytes = 0;
 };
+// What a step sends to a peer: of what the network gathers or scatters, one rank's piece.
+Step SentTo(const LaneId& lane, const Step& step, const LanePeers& peers, const LanePeer& to) {
+  if ((!step.gathers && !step.scatters) || to.use != ConnectionUse::kNetworkSum) return step;
+  const OwnedPiece piece = OwnedPieceOf(step, peers.send_to, step.gathers ? lane.rank : to.rank);
+  Step sent = step;
+  sent.pieces = 1;
+  sent.stride_bytes = 0;
+  sent.offset_bytes = piece.offset_bytes;
+  sent.bytes = piece.bytes;
+  return sent;
+}
+
 template <typename Visit>
 void ForEachTransfer(const PlannedCollective& planned, const Visit& visit) {
   for (uint32_t rank = 0; rank < planned.schedules.size(); ++rank) {
@@ -72,7 +91,11 @@ void ForEachTransfer(const PlannedCollective& planned, const Visit& visit) {
       for (uint64_t i = 0; i < steps; ++i) {
         const Step step = schedule.StepAt(lane, i);
         for (const LanePeer& peer : Named(step.send_to, peers.send_to)) {
-          visit(Transfer{lane, i, peer, step, WireBytes(rule, step.bytes)});
+          const Step sent = SentTo(lane, step, peers, peer);
+          // Without a payload it only says that the rank takes part.
+          if (sent.bytes == 0 && step.bytes != 0) continue;
+          visit(
+              Transfer{lane, i, peer, UseName(step, peer.use), sent, WireBytes(rule, sent.bytes)});
         }
       }
     });
@@ -157,14 +180,14 @@ uint64_t StepCountOf(const PlannedCollective& planned) {
 
 void WriteScheduleTable(const PlannedCollective& planned, uint64_t rows_max,
                         const TextSink& write) {
-  write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12} {:>6}\n", "channel",
+  write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>15} {:>16} {:>12} {:>6}\n", "channel",
                     "from", "batch", "lane", "step", "to", "by", "offset (B)", "bytes", "pieces"));
   uint64_t rows = 0;
   ForEachTransfer(planned, [&](const Transfer& transfer) {
     if (++rows > rows_max) return;
-    write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>8} {:>16} {:>12} {:>6}\n",
+    write(fmt::format("{:>7} {:>5} {:>5} {:>5} {:>7} {:>5} {:>15} {:>16} {:>12} {:>6}\n",
                       transfer.lane.channel, transfer.lane.rank, transfer.lane.batch,
-                      transfer.lane.lane, transfer.step, transfer.to.rank, UseName(transfer.to.use),
+                      transfer.lane.lane, transfer.step, transfer.to.rank, transfer.by,
                       transfer.what.offset_bytes, transfer.what.bytes, transfer.what.pieces));
   });
   if (rows > rows_max) write(fmt::format("… {} more transfers\n", rows - rows_max));
@@ -184,7 +207,7 @@ void WriteScheduleJson(const PlannedCollective& planned, const TextSink& write) 
                     "\"stride_bytes\":{},\"wire_bytes\":{}}}",
                     is_first ? "" : ",", transfer.lane.channel, transfer.lane.rank,
                     transfer.lane.batch, transfer.lane.lane, transfer.step, transfer.to.rank,
-                    UseName(transfer.to.use), transfer.what.offset_bytes, transfer.what.bytes,
+                    transfer.by, transfer.what.offset_bytes, transfer.what.bytes,
                     transfer.what.pieces, transfer.what.stride_bytes, transfer.wire_bytes));
     is_first = false;
   });

@@ -280,7 +280,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     std::vector<uint32_t> operands;  // of `receives`, those the switch adds up
     std::vector<uint32_t> results;   // of `sends`, those the switch copies to
     Aggregation aggregation{};       // of a step over kNetworkSum
-    bool owns_block = false;         // of those the step scatters
+    uint32_t own_bytes = 0;          // of those the step scatters
     uint32_t next_free = kNone;
   };
   // The rest of a lane.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sums and copies that NVSwitches (NVLS) or the network's switches (SHARP) make for a lane.
+#include <algorithm>
+
 #include "simulator/diagnostics/check.h"
 #include "simulator/replay/lane_executor.h"
 
@@ -57,30 +59,24 @@ void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& r
 
 void LaneExecutor::SetAggregation(Peers& peers, uint32_t rank, const Step& step) {
   peers.aggregation = {};
-  peers.owns_block = false;
   if (!step.gathers && !step.scatters) return;
-  peers.aggregation.kind = step.gathers ? Aggregation::Kind::kGather : Aggregation::Kind::kScatter;
-  peers.aggregation.blocks = step.pieces;
-  uint32_t place = 0;
-  uint32_t own_place = 0;
-  for (const std::vector<LanePeer>* const listed :
-       {&peers.listed.send_to, &peers.listed.recv_from}) {
-    for (const LanePeer& peer : *listed) {
-      if (peer.use != ConnectionUse::kNetworkSum) continue;
-      if (static_cast<int32_t>(peer.rank) == step.owner) peers.aggregation.owner = place;
-      if (peer.rank == rank) own_place = place;
-      ++place;
-    }
-  }
-  const uint32_t owner = peers.aggregation.owner;
-  peers.owns_block = own_place >= owner && own_place - owner < step.pieces;
+  // One of the two is to or from the network.
+  const bool sends = !peers.listed.send_to.empty() &&
+                     peers.listed.send_to.front().use == ConnectionUse::kNetworkSum;
+  const std::vector<LanePeer>& members = sends ? peers.listed.send_to : peers.listed.recv_from;
+  const auto owner = std::ranges::find(members, static_cast<uint32_t>(step.owner), &LanePeer::rank);
+  peers.aggregation = {
+      .kind = step.gathers ? Aggregation::Kind::kGather : Aggregation::Kind::kScatter,
+      .blocks = step.pieces,
+      .owner = static_cast<uint32_t>(owner - members.begin())};
+  peers.own_bytes = static_cast<uint32_t>(OwnedPieceOf(step, members, rank).bytes);
 }
 
 uint32_t LaneExecutor::TakenBytes(const Lane& lane, uint32_t connection) const {
   if (lane.peers == kNone || !connections_[connection].is_network_sum) return lane.slice_bytes;
   const Peers& peers = lane_peers_[lane.peers];
   if (peers.aggregation.kind != Aggregation::Kind::kScatter) return lane.slice_bytes;
-  return peers.owns_block ? lane.slice_bytes / peers.aggregation.blocks : 0;
+  return peers.own_bytes;
 }
 
 // Its slot is free, so there is room for the sum as well: the receive is posted with the operand

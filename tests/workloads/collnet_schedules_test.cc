@@ -38,15 +38,6 @@ struct Volume {
   uint64_t network_in = 0;
   uint64_t nvlink_out = 0;
 };
-uint64_t OwnBytes(const std::vector<LanePeer>& rail, uint32_t rank, const Step& step) {
-  uint64_t place = 0;
-  uint64_t owner = 0;
-  for (size_t i = 0; i < rail.size(); ++i) {
-    if (rail[i].rank == rank) place = i;
-    if (static_cast<int32_t>(rail[i].rank) == step.owner) owner = i;
-  }
-  return place >= owner && place < owner + step.pieces ? step.bytes / step.pieces : 0;
-}
 Volume VolumeOf(const CollectiveSchedule& schedule, uint32_t rank) {
   Volume volume;
   for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
@@ -63,7 +54,7 @@ Volume VolumeOf(const CollectiveSchedule& schedule, uint32_t rank) {
             if (peer.use != ConnectionUse::kNetworkSum || peer.rank != rank) continue;
             // Blocks of its own and of others, as far as they have a payload.
             const bool own_alone = &network == &volume.network_out ? step.gathers : step.scatters;
-            network += own_alone ? OwnBytes(listed, rank, step) : step.bytes;
+            network += own_alone ? OwnedPieceOf(step, listed, rank).bytes : step.bytes;
           }
         };
         uint64_t not_counted = 0;
@@ -152,6 +143,11 @@ TEST(CollnetSchedulesTest, SmallBlocksShareAChunk) {
   EXPECT_EQ(second.owner, 24);
   EXPECT_EQ(second.offset_bytes, 240'000u);
   EXPECT_EQ(schedule->BatchCount(8, 2), 0u);
+  // Rank 8's is the second of the first three; of the others it has none.
+  const std::vector<LanePeer> rail = schedule->PeersOf({8, 0, 0, 0}).send_to;
+  EXPECT_EQ(OwnedPieceOf(first, rail, 8).offset_bytes, 80'000u);
+  EXPECT_EQ(OwnedPieceOf(first, rail, 8).bytes, 10'000u);
+  EXPECT_EQ(OwnedPieceOf(second, rail, 8).bytes, 0u);
 }
 
 // calcCollChunking: 16 channels and 8 heads work on 128 chunks at a time, two deep. 64 x 2 rounds
