@@ -399,7 +399,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void JoinTree(const Lane& lane, Connection& connection, uint32_t id);
   // What the step at hand has the network's switches do.
   void SetAggregation(Peers& peers, uint32_t rank, const Step& step);
-  // What the lane gets of the slice at hand.
+  // What a lane with several peers gets of the slice at hand.
   uint32_t TakenBytes(const Lane& lane, uint32_t connection) const;
   void OnNetworkSum(uint32_t connection);
   void Consume(const Lane& lane, uint32_t connection, int64_t done_ps);

@@ -73,7 +73,7 @@ void LaneExecutor::SetAggregation(Peers& peers, uint32_t rank, const Step& step)
 }
 
 uint32_t LaneExecutor::TakenBytes(const Lane& lane, uint32_t connection) const {
-  if (lane.peers == kNone || !connections_[connection].is_network_sum) return lane.slice_bytes;
+  if (!connections_[connection].is_network_sum) return lane.slice_bytes;
   const Peers& peers = lane_peers_[lane.peers];
   if (peers.aggregation.kind != Aggregation::Kind::kScatter) return lane.slice_bytes;
   return peers.own_bytes;
