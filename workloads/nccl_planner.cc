@@ -284,7 +284,8 @@ bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
     case Algorithm::kTree:
       return kind == CollectiveKind::kAllReduce;
     case Algorithm::kCollnetDirect:
-      return HasCollnet() && heads_->heads() <= kCollnetHeadsMax &&
+      // "if not on an NVSwitch system" it is disabled (ncclTopoTuneModel, src/graph/tuning.cc).
+      return HasCollnet() && layout_.nvswitch && heads_->heads() <= kCollnetHeadsMax &&
              (kind == CollectiveKind::kAllReduce ||
               (settings_.version >= kFirstCollnetBlocksVersion &&
                (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter)));

@@ -208,6 +208,12 @@ TEST(CheckSchedule, LooksAtTheAlgorithmsOfTheNetwork) {
   EXPECT_TRUE(suits_direct(CollectiveKind::kAllGather));
   EXPECT_TRUE(suits_direct(CollectiveKind::kReduceScatter));
   EXPECT_FALSE(suits_direct(CollectiveKind::kBroadcast));
+  CommunicatorLayout without_nvswitch = Nodes(2, 8);
+  without_nvswitch.nvswitch = false;
+  EXPECT_FALSE(suits(without_nvswitch, CollectiveKind::kAllReduce));
+  EXPECT_TRUE(NcclPlanner(without_nvswitch, settings)
+                  .Choose(Collective(CollectiveKind::kAllReduce, 1),
+                          {Algorithm::kCollnetChain, Protocol::kSimple}));
   settings.version = 21900;
   EXPECT_FALSE(suits_direct(CollectiveKind::kAllGather));
   EXPECT_TRUE(suits_direct(CollectiveKind::kAllReduce));
