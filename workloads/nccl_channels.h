@@ -68,8 +68,9 @@ struct CommunicatorLayout {
   uint32_t gpus_per_server = 8;           // of the platform, not of the communicator
   uint64_t nic_bps = 400'000'000'000ULL;  // of each GPU's NIC
   GpuGeneration generation = GpuGeneration::kHopper;
-  bool nvlink = true;       // joins the GPUs of a server; else PCIe
-  bool peer_access = true;  // over PCIe
+  bool nvlink = true;        // joins the GPUs of a server; else PCIe
+  bool peer_access = true;   // over PCIe
+  bool shares_nics = false;  // some GPUs of a server, with each other
   CommunicatorCpu cpu = CommunicatorCpu::kIntel;
   bool nvswitch = true;  // by switches that can add up and copy (NVLink SHARP), from Hopper on
   // Where NVLinks lead from GPU to GPU: how many from the a-th of the first node's GPUs that take

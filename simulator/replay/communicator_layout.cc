@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace railyard {
 namespace {
@@ -95,6 +96,14 @@ std::vector<DeviceId> NeighboursOfFirst(const FabricGraph& graph,
   return neighbours;
 }
 
+bool ShareNics(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+  std::set<DeviceId> taken;
+  return std::ranges::any_of(gpus, [&](uint32_t gpu) {
+    const auto nic = graph.NicOfGpu(graph.gpus()[gpu]);
+    return nic && !taken.insert(*nic).second;
+  });
+}
+
 // As NCCL calls CPUs that differ (initTransportsRank, src/init.cc).
 CommunicatorCpu CpuOfAll(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
   const auto cpu_of = [&](uint32_t gpu) { return CpuOf(graph.device(graph.gpus()[gpu]).cpu); };
@@ -140,6 +149,7 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t
                             : GenerationOfCapability(first.compute_capability);
     layout.peer_access = first.peer_access;
     layout.cpu = CpuOfAll(graph, gpus);
+    layout.shares_nics = ShareNics(graph, gpus);
     if (nvlink_bps > 0 && !layout.nvswitch) {
       layout.mesh_lanes = MeshLanes(graph, NeighboursOfFirst(graph, gpus));
     }

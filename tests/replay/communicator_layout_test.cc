@@ -36,5 +36,16 @@ TEST(CommunicatorLayoutTest, CpusAreThoseOfItsOwnRanks) {
   EXPECT_EQ(cpu_of({8, 32}), CommunicatorCpu::kMixed);
 }
 
+// Of eight GPUs on four NICs, GPU i has NIC i modulo 4.
+TEST(CommunicatorLayoutTest, NicsAreSharedByTheRanksThatHaveTheSame) {
+  RailOptimizedSpec spec;
+  spec.mixed_servers.resize(2);
+  for (ServerSpec& server : spec.mixed_servers) server.nics = 4;
+  const FabricGraph graph = MakeRailOptimized(spec);
+  EXPECT_TRUE(LayoutOf(graph, {0, 1, 2, 3, 4, 8, 9, 10, 11, 12}).shares_nics);
+  EXPECT_FALSE(LayoutOf(graph, {0, 1, 2, 3, 8, 9, 10, 11}).shares_nics);
+  EXPECT_FALSE(LayoutOf(ServersWith({CpuVendor::kIntel}), {0, 1, 7}).shares_nics);
+}
+
 }  // namespace
 }  // namespace railyard

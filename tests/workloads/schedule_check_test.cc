@@ -208,6 +208,13 @@ TEST(CheckSchedule, LooksAtTheAlgorithmsOfTheNetwork) {
   EXPECT_TRUE(suits_direct(CollectiveKind::kAllGather));
   EXPECT_TRUE(suits_direct(CollectiveKind::kReduceScatter));
   EXPECT_FALSE(suits_direct(CollectiveKind::kBroadcast));
+  // These want a NIC for every GPU.
+  CommunicatorLayout sharing_nics = Nodes(2, 8);
+  sharing_nics.shares_nics = true;
+  const ReplayChoice direct = {Algorithm::kCollnetDirect, Protocol::kSimple};
+  const NcclPlanner sharing(sharing_nics, settings);
+  EXPECT_FALSE(sharing.Choose(Collective(CollectiveKind::kAllGather, 1), direct));
+  EXPECT_TRUE(sharing.Choose(Collective(CollectiveKind::kAllReduce, 1), direct));
   CommunicatorLayout without_nvswitch = Nodes(2, 8);
   without_nvswitch.nvswitch = false;
   EXPECT_FALSE(suits(without_nvswitch, CollectiveKind::kAllReduce));
