@@ -103,6 +103,44 @@ void FabricSimulatorImpl::Run() {
   }
 }
 
+// While it lives, time and events are others.
+class FabricSimulatorImpl::Aside {
+ public:
+  explicit Aside(FabricSimulatorImpl& engine) : engine_(engine), now_ps_(engine.now_ps_) {
+    if (!engine_.aside_) engine_.aside_ = std::make_unique<TimingWheel>();
+    engine_.aside_->Restart();
+    engine_.aside_->SetPrefetchAs(engine_.wheel_);
+    engine_.wheel_.Swap(*engine_.aside_);
+  }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+  ~Aside() {
+    TimingWheel::Event event;
+    while (engine_.wheel_.PopEarliest(event)) {
+    }
+    engine_.wheel_.Swap(*engine_.aside_);
+    engine_.now_ps_ = now_ps_;
+  }
+
+ private:
+  FabricSimulatorImpl& engine_;
+  int64_t now_ps_;
+};
+
+void FabricSimulatorImpl::RunAside(const std::function<void()>& begin) {
+  const Aside aside(*this);
+  begin();
+  TimingWheel::Event event;
+  while (wheel_.PopEarliest(event)) {
+    const uint64_t event_class = event.tie >> kIdBits;
+    SIM_CHECK(event_class != static_cast<uint64_t>(EventClass::kNs3), "an ns-3 event aside");
+    now_ps_ = event.time_ps;
+    ++event_count_;
+    const Handler& handler = handlers_[event_class];
+    handler.function(handler.context, event.target);
+  }
+}
+
 void FabricSimulatorImpl::RunNs3Event(const TimingWheel::Event& event) {
   const Ns3Event ns3_event = TakeNs3Event(event.target);
   const uint64_t sequence = event.tie & kIdMask;

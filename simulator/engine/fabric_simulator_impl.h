@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <unordered_set>
@@ -68,6 +70,10 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
       visit(event.time_ps, static_cast<EventClass>(event.tie >> kIdBits));
     });
   }
+  // Calls `begin`, then runs what it scheduled and all that follows from that, to its end, while
+  // everything else that is pending waits; then it is now again. What runs must not touch what the
+  // rest does, and schedules fabric events only. One at a time. An exception ends it, too.
+  void RunAside(const std::function<void()>& begin);
   // Fabric and ns-3 events run so far.
   uint64_t EventCount() const { return event_count_; }
 
@@ -122,6 +128,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   static constexpr uint32_t kStopRequested = 1;
   static constexpr uint32_t kForeignEventsWaiting = 2;
 
+  class Aside;
+
   void DoDispose() override;
   [[noreturn]] void RefuseFabricEvent(int64_t time_ps, EventClass event_class, uint64_t id) const;
   void RunNs3Event(const TimingWheel::Event& event);
@@ -141,6 +149,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   uint32_t context_ = ns3::Simulator::NO_CONTEXT;
   std::array<Handler, kEventClassCount> handlers_;
   TimingWheel wheel_;
+  std::unique_ptr<TimingWheel> aside_;  // what waits in RunAside()
 
   std::vector<Ns3Event> ns3_events_;
   uint32_t free_ns3_event_;

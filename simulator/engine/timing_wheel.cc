@@ -25,6 +25,32 @@ TimingWheel::TimingWheel() {
 
 const char* const TimingWheel::kNowhere = kNoRecord;
 
+void TimingWheel::Swap(TimingWheel& other) {
+  std::swap(open_bucket_, other.open_bucket_);
+  std::swap(ahead_, other.ahead_);
+  std::swap(free_chunk_, other.free_chunk_);
+  std::swap(chunks_, other.chunks_);
+  std::swap(in_slots_, other.in_slots_);
+  std::swap(open_, other.open_);
+  std::swap(next_in_open_, other.next_in_open_);
+  std::swap(open_end_, other.open_end_);
+  std::swap(beside_, other.beside_);
+  std::swap(far_bucket_, other.far_bucket_);
+  std::swap(far_, other.far_);
+  std::swap(prefetch_, other.prefetch_);
+  std::swap(occupied_words_, other.occupied_words_);
+  std::swap(occupied_, other.occupied_);
+  std::swap(heads_, other.heads_);
+}
+
+void TimingWheel::Restart() {
+  SIM_CHECK(empty(), "events on a wheel that restarts");
+  open_bucket_ = 0;
+  ahead_ = 0;
+  next_in_open_ = 0;
+  open_end_ = 0;
+}
+
 bool TimingWheel::Later(const Event& a, const Event& b) {
   return std::tie(a.time_ps, a.tie, a.target) > std::tie(b.time_ps, b.tie, b.target);
 }

@@ -39,6 +39,9 @@ class TimingWheel {
   TimingWheel();
   TimingWheel(const TimingWheel&) = delete;  // some 140 KB
   TimingWheel& operator=(const TimingWheel&) = delete;
+  void Swap(TimingWheel& other);
+  // Takes events of any time again, as one that is new. Precondition: empty.
+  void Restart();
 
   // Preconditions: time_ps >= 0, tie < 2^kTieBits; not before the last popped event (unchecked: the
   // event would simply come next).
@@ -119,6 +122,7 @@ class TimingWheel {
   };
   // Of events whose tie has `tag` on top; until ClearPrefetch() each target names a record.
   void SetPrefetch(unsigned tag, const Prefetch& prefetch) { prefetch_.at(tag) = prefetch; }
+  void SetPrefetchAs(const TimingWheel& other) { prefetch_ = other.prefetch_; }
   // Switches off all of them.
   void ClearPrefetch() { prefetch_.fill({}); }
 

@@ -20,6 +20,7 @@ bool FabricNetwork::AdmitToLossless(uint32_t index) {
   IngressAccount& account = accounts_[ingress];
   const uint32_t id = account.buffer();
   SharedBuffer& buffer = buffers_[id];
+  if (buffer.apart > 0) throw NotApart();
   Pool& pool = pools_[id];
   IngressPause& pause = pauses_[ingress];
   if (pause.is_xoff) {

@@ -23,6 +23,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <span>
@@ -304,6 +305,21 @@ class FabricNetwork : public ns3::Object {
   // The same of these NVLinks alone, whatever goes on elsewhere: all of some GPUs, which no NVLink
   // joins to others. Preconditions of adding: nothing was lost on them.
   void VisitNvlinks(std::span<const LinkId> links, StateArchive& archive);
+  // The same of links between GPUs, their NICs and one switch; and the counters of all.
+  void VisitNicLinks(std::span<const LinkId> links, StateArchive& archive);
+  void VisitCounters(StateArchive& archive);
+
+  // What the shares of two users of a switch's buffer are not: apart (apart.cc).
+  class NotApart : public std::exception {};
+  // From now on, what is simulated stays within so small a part of the switch's shared buffer that
+  // nothing is decided there, whatever as many others as have links of their own there do, if they
+  // stay within theirs: else NotApart is thrown. False: it does not stay within it even now.
+  // Several may ask, each of whom has it end.
+  bool BeginApart(DeviceId device);
+  void EndApart(DeviceId device);
+  // The same for what RunAside() runs: it has such a part for itself.
+  bool BeginAside(DeviceId device);
+  void EndAside(DeviceId device);
 
  private:
   using Link = LinkRecord;
@@ -519,8 +535,13 @@ class FabricNetwork : public ns3::Object {
   void Lose(uint32_t index, DropReason reason);
   bool WasDown(const Packet& packet, const ColdLink& cold) const;
 
+  // Apart (apart.cc).
+  int64_t ShareApartBytes(uint32_t buffer) const;
+  void RestoreCalm(uint32_t buffer);
+
   // Rest (rest.cc).
   static void Visit(Port& port, StateArchive& archive);
+  void VisitPortOf(LinkId id, StateArchive& archive);
   static void Visit(InSwitchCounters& counters, StateArchive& archive);
   void Visit(LinkId id, StateArchive& archive);
   NetworkCounters SumOverNvlinks(std::span<const LinkId> links) const;

@@ -21,6 +21,10 @@ void FabricNetwork::Visit(StateArchive& archive) {
   for (Port& port : ports_) Visit(port, archive);
   archive.Constant(in_switch_.size());
   for (InSwitchCounters& counters : in_switch_) Visit(counters, archive);
+  VisitCounters(archive);
+}
+
+void FabricNetwork::VisitCounters(StateArchive& archive) {
   archive.Count(counters_.packets);
   archive.Count(counters_.packet_hops);
   archive.Count(counters_.control_hops);
@@ -33,6 +37,7 @@ void FabricNetwork::Visit(StateArchive& archive) {
   archive.Count(counters_.xon_frames);
   archive.Count(counters_.pfc_pause_ps);
   archive.Count(counters_.general_hops);
+  archive.Count(counters_.draws);
   archive.Unrepeatable(counters_.draws);
   archive.Unrepeatable(hold_reports_.size());
   for (const uint64_t packets : counters_.dropped_packets) archive.Unrepeatable(packets);
@@ -51,6 +56,18 @@ void FabricNetwork::Visit(LinkId id, StateArchive& archive) {
   archive.Count(link.sent);
 }
 
+// Only ports that were in the general form have a record.
+void FabricNetwork::VisitPortOf(LinkId id, StateArchive& archive) {
+  Port none;
+  Port& port = port_of_link_[id] != Packet::kNone ? ports_[port_of_link_[id]] : none;
+  archive.Require(port.is_idle() && port.held_classes() == 0 && !port.is_in_storm);
+  Visit(port, archive);
+  if (none.paused_ps == 0 && none.general_hops == 0) return;
+  Port& made = PortOf(id);
+  made.paused_ps = none.paused_ps;
+  made.general_hops = none.general_hops;
+}
+
 void FabricNetwork::Visit(Port& port, StateArchive& archive) {
   archive.Count(port.paused_ps);
   archive.Count(port.general_hops);
@@ -62,6 +79,31 @@ void FabricNetwork::Visit(InSwitchCounters& counters, StateArchive& archive) {
   archive.Count(counters.requests);
   archive.Count(counters.request_copies);
   archive.Count(counters.packets);
+}
+
+// What they end in has the same settings on like rails: it is of the same switches and NICs.
+void FabricNetwork::VisitNicLinks(std::span<const LinkId> links, StateArchive& archive) {
+  archive.Require(load_balancing_ == LoadBalancing::kEcmp && !telemetry_enabled_ &&
+                  !hashes_trajectory_ && classes_->count() == 1);
+  for (const LinkId id : links) {
+    const Link& link = links_[id];
+    const IngressAccount& account = accounts_[id];
+    archive.Require(!cold_links_.contains(id) && link.timed == 0 && account.bytes == 0 &&
+                    !pauses_[id].is_xoff && (link.send_flags & Link::kTailDrop) == 0);
+    archive.Instant(pauses_[id].last_frame_end_ps);
+    archive.Constant(rates_bps_[id]);
+    archive.Constant(link.mark_above);
+    archive.Constant(account.has_credits ? account.credit_limit() : 0);
+    if (!account.has_credits && account.buffer() != 0) {
+      const SharedBuffer& buffer = buffers_[account.buffer()];
+      archive.Constant(static_cast<uint64_t>(buffer.bytes_max));
+      archive.Constant(static_cast<uint64_t>(buffer.alpha_128ths));
+      archive.Constant(static_cast<uint64_t>(buffer.xon_offset_bytes));
+      archive.Constant(pauses_[id].headroom_bytes_max);
+    }
+    Visit(id, archive);
+    VisitPortOf(id, archive);
+  }
 }
 
 // NVLinks are in one lossless class, the first, and end in no shared buffer.
@@ -76,13 +118,7 @@ void FabricNetwork::VisitNvlinks(std::span<const LinkId> links, StateArchive& ar
     if (cold != cold_links_.end()) archive.Unrepeatable(cold->second.dropped_packets);
     archive.Require(links_[id].timed == 0 && accounts_[id].bytes == 0);
     Visit(id, archive);
-    const bool has_port = port_of_link_[id] != Packet::kNone;
-    archive.Constant(has_port ? 1 : 0);
-    if (has_port) {
-      Port& port = ports_[port_of_link_[id]];
-      archive.Require(port.is_idle() && port.held_classes() == 0);
-      Visit(port, archive);
-    }
+    VisitPortOf(id, archive);
     archive.Constant(in_switch_.size());
     if (!in_switch_.empty()) Visit(in_switch_[id], archive);
   }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// When a component of NVLinks is at rest and a collective of its GPUs alone begins: replays the
-// episode that is known, or records the one that begins. The rest of the network goes on beside it.
-// Components of one shape share what is known, in which GPUs are numbered by their places.
+// Components: parts of the network in which a collective has nothing to do with what goes on
+// elsewhere. When one is at rest and a collective of its GPUs alone runs there: replays the episode
+// that is known; else simulates it aside, before everything else that is to come, puts the
+// component back as it was, and replays that. Components that are alike share what is known, in
+// which GPUs are numbered by their places.
 #include <algorithm>
-#include <iterator>
+#include <functional>
 #include <map>
 #include <unordered_set>
 #include <utility>
@@ -17,16 +19,37 @@ namespace railyard {
 namespace {
 
 // A component that has not repeated itself in so many episodes is simulated without looking for
-// more.
+// more; so is one of which so many were simulated aside and could not be replayed then.
 constexpr uint32_t kMissesMax = 1024;
+constexpr uint32_t kUnusedMax = 8;
+
+template <typename Visit>
+void ForEachLaneOf(const CollectiveSchedule& schedule, uint32_t rank, Visit visit) {
+  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+    for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
+      for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
+        visit(LaneId{rank, channel, batch, lane});
+      }
+    }
+  }
+}
 
 }  // namespace
 
 void ReplayEngine::BuildComponents() {
   // What had been replayed could not be halted halfway; nor could what goes around a NIC come in.
-  if (rules_.may_halt || rules_.nccl.nic_policy) return;
+  if (!rules_.component_episodes || rules_.may_halt || rules_.nccl.nic_policy) return;
+  least_launch_ps_ = kNeverPs;
+  for (const JobCollective& collective : job_.collectives) {
+    least_launch_ps_ = std::min(least_launch_ps_, CostsOf(collective).launch_latency_ps);
+  }
   nvlinks_ = std::make_unique<NvlinkComponents>(graph_, job_.communicators);
-  components_.resize(nvlinks_->components().size());
+  AddComponentsOfNvlinks();
+  // Faults are of any link, and routes change with them.
+  if (!rules_.keep_paths && !rules_.net_socket.enabled) AddComponentsOfNics();
+}
+
+void ReplayEngine::AddComponentsOfNvlinks() {
   const auto uses_nvlinks = [this](const JobOperation& call) { return UsesNvlinks(call); };
   std::vector<bool> is_in_turn;
   for (uint32_t program = 0; program < job_.operations.program_count(); ++program) {
@@ -40,13 +63,47 @@ void ReplayEngine::BuildComponents() {
                             const std::unordered_set<uint32_t>& named) {
     return std::ranges::any_of(values, [&](uint32_t value) { return named.contains(value); });
   };
-  for (uint32_t id = 0; id < components_.size(); ++id) {
-    const NvlinkComponent& nvlinks = nvlinks_->components()[id];
-    components_[id].is_in_turn = std::ranges::all_of(nvlinks.gpus, [&](uint32_t gpu) {
+  for (const NvlinkComponent& nvlinks : nvlinks_->components()) {
+    Component component{.gpus = nvlinks.gpus, .links = nvlinks.links, .shape = nvlinks.shape};
+    component.is_in_turn = std::ranges::all_of(nvlinks.gpus, [&](uint32_t gpu) {
       return gpu >= job_.rank_count || is_in_turn[job_.operations.program_of_rank(gpu)];
     });
-    components_[id].is_faulty =
+    component.is_faulty =
         is_any_of(nvlinks.links, faulty_links) || is_any_of(nvlinks.gpus, faulty_gpus);
+    components_.push_back(std::move(component));
+  }
+}
+
+// One for each set of GPUs on servers of their own that a communicator joins.
+void ReplayEngine::AddComponentsOfNics() {
+  std::map<std::vector<uint32_t>, uint32_t> numbers;
+  nic_component_of_communicator_.assign(communicators_.size(), kNone);
+  for (uint32_t id = 0; id < communicators_.size(); ++id) {
+    const std::vector<uint32_t>& gpus = communicators_[id].gpus;
+    const bool have_nics = std::ranges::all_of(
+        gpus, [&](uint32_t gpu) { return graph_.NicOfGpu(graph_.gpus()[gpu]).has_value(); });
+    if (gpus.size() < 2 || !have_nics || !executor_->AreOnServersOfTheirOwn(gpus)) continue;
+    const auto [it, is_new] =
+        numbers.try_emplace(gpus, static_cast<uint32_t>(components_.size()));
+    nic_component_of_communicator_[id] = it->second;
+    if (is_new) components_.push_back({.gpus = gpus, .of_nics = true});
+  }
+  std::map<DeviceId, std::vector<uint32_t>> communicators_of_nic;
+  for (uint32_t id = 0; id < communicators_.size(); ++id) {
+    if (nvlinks_->UseOf(id) == NvlinkUse::kOnly) continue;
+    for (const uint32_t gpu : communicators_[id].gpus) {
+      const std::optional<DeviceId> nic = graph_.NicOfGpu(graph_.gpus()[gpu]);
+      if (nic) communicators_of_nic[*nic].push_back(id);
+    }
+  }
+  for (Component& component : components_) {
+    if (!component.of_nics) continue;
+    component.may_touch.assign(communicators_.size(), false);
+    for (const uint32_t gpu : component.gpus) {
+      for (const uint32_t id : communicators_of_nic[*graph_.NicOfGpu(graph_.gpus()[gpu])]) {
+        component.may_touch[id] = true;
+      }
+    }
   }
 }
 
@@ -55,24 +112,36 @@ bool ReplayEngine::UsesNvlinks(const JobOperation& operation) const {
          nvlinks_->UseOf(job_.collectives[operation.collective].communicator) != NvlinkUse::kNone;
 }
 
-// Equal numbers: what their collectives of one kind and size do is the same but for the server that
-// they are on.
+bool ReplayEngine::UsesNics(const JobOperation& operation) const {
+  return !operation.is_compute() &&
+         nvlinks_->UseOf(job_.collectives[operation.collective].communicator) != NvlinkUse::kOnly;
+}
+
+// Equal numbers: what their collectives of one kind and size do is the same but for the servers, or
+// the rail, that they are on.
 std::vector<uint32_t> ReplayEngine::ClassesOfCommunicators() const {
   std::map<std::vector<uint32_t>, uint32_t> numbers;
   std::vector<uint32_t> classes;
   for (uint32_t id = 0; id < communicators_.size(); ++id) {
     const Communicator& communicator = communicators_[id];
     const CommunicatorLayout& layout = communicator.planner->layout();
-    const bool is_its_own = !nvlinks_ || nvlinks_->UseOf(id) != NvlinkUse::kOnly ||
-                            !layout.rings.empty() || !layout.tree_parents.empty();
+    const bool is_logged = !layout.rings.empty() || !layout.tree_parents.empty();
+    const bool is_of_nvlinks = nvlinks_ && nvlinks_->UseOf(id) == NvlinkUse::kOnly;
+    const bool is_of_nics =
+        !nic_component_of_communicator_.empty() && nic_component_of_communicator_[id] != kNone;
     std::vector<uint32_t> members;
-    if (is_its_own) {
-      members.push_back(id);
-    } else {
+    if (is_logged || (!is_of_nvlinks && !is_of_nics)) {
+      members = {0, id};
+    } else if (is_of_nvlinks) {
       const uint32_t component = nvlinks_->OfGpu(communicator.gpus.front());
-      members.push_back(nvlinks_->components()[component].shape);
+      members = {1, nvlinks_->components()[component].shape};
       for (uint32_t rank = 0; rank < communicator.gpus.size(); ++rank) {
         members.push_back(nvlinks_->PlaceOf(communicator.gpus[rank]));
+        members.push_back(executor_->LocalNumberOf(id, rank));
+      }
+    } else {
+      members = {2, static_cast<uint32_t>(layout.generation), static_cast<uint32_t>(layout.cpu)};
+      for (uint32_t rank = 0; rank < communicator.gpus.size(); ++rank) {
         members.push_back(executor_->LocalNumberOf(id, rank));
       }
     }
@@ -84,122 +153,214 @@ std::vector<uint32_t> ReplayEngine::ClassesOfCommunicators() const {
 
 // A rank of the communicator may be alone in its server.
 uint32_t ReplayEngine::ComponentOf(const Running& running) const {
-  return nvlinks_ && UsesNvlinks(CallOf(running)) ? nvlinks_->OfGpu(running.rank)
-                                                  : NvlinkComponents::kNone;
+  if (!nvlinks_) return kNone;
+  const JobOperation& call = CallOf(running);
+  if (UsesNvlinks(call)) return nvlinks_->OfGpu(running.rank);
+  if (nic_component_of_communicator_.empty()) return kNone;
+  return nic_component_of_communicator_[job_.collectives[call.collective].communicator];
 }
 
-void ReplayEngine::VisitComponent(uint32_t component, StateArchive& archive) {
-  const NvlinkComponent& nvlinks = nvlinks_->components()[component];
-  network_.VisitNvlinks(nvlinks.links, archive);
-  executor_->VisitGpus(nvlinks.gpus, archive);
+bool ReplayEngine::IsOfComponentAlone(uint32_t number, uint32_t collective) const {
+  const JobCollective& called = job_.collectives[collective];
+  if (!components_[number].of_nics) {
+    return nvlinks_->UseOf(called.communicator) == NvlinkUse::kOnly;
+  }
+  if (called.is_p2p()) return true;
+  // The network's switches have a part in the others.
+  const Algorithm algorithm = ChoiceOf(called).algorithm;
+  return algorithm == Algorithm::kRing || algorithm == Algorithm::kTree ||
+         algorithm == Algorithm::kPat;
+}
+
+uint32_t ReplayEngine::PlaceOf(const Component& component, uint32_t gpu) {
+  return static_cast<uint32_t>(std::ranges::find(component.gpus, gpu) - component.gpus.begin());
+}
+
+void ReplayEngine::VisitComponent(const Component& component, StateArchive& archive) {
+  if (component.of_nics) {
+    executor_->VisitNics(component.gpus, archive);
+    return;
+  }
+  network_.VisitNvlinks(component.links, archive);
+  executor_->VisitGpus(component.gpus, archive);
+}
+
+// What others may count at the same time.
+void ReplayEngine::VisitCountersOf(const Component& component, StateArchive& archive) {
+  if (component.of_nics) executor_->VisitCountersOfNics(archive);
+}
+
+// What it is joins the state that an episode begins in; what is known of the end is put there only
+// where it is the same.
+ReplayEngine::ComponentRest ReplayEngine::RestOf(const Component& component, bool is_begin) {
+  StateArchive archive(engine_.NowPs());
+  VisitComponent(component, archive);
+  if (!archive.is_at_rest()) return {};
+  if (is_begin) {
+    archive.Constant(component.of_nics ? 1 : 0);
+    archive.Constant(component.shape);
+    archive.Constant(component.of_nics ? executor_->IdentityOfNics(component.gpus)
+                                       : executor_->IdentityOfGpus(component.gpus));
+  }
+  ComponentRest rest{.state = component_cache_.NumberOf(archive.TakeState())};
+  StateArchive counters(engine_.NowPs());
+  VisitCountersOf(component, counters);
+  rest.counts = archive.TakeCounts();
+  rest.own_counts = rest.counts.size();
+  const RestCounts of_all = counters.TakeCounts();
+  rest.counts.insert(rest.counts.end(), of_all.begin(), of_all.end());
+  rest.unrepeatable = archive.unrepeatable() + counters.unrepeatable();
+  rest.is_at_rest = true;
+  return rest;
 }
 
 // --- Begins --------------------------------------------------------------------------------------
 
 bool ReplayEngine::BeginInComponent(uint32_t id) {
   Running& running = running_[id];
-  const uint32_t number = ComponentOf(running);
-  if (number == NvlinkComponents::kNone) return false;
-  const uint32_t collective = CallOf(running).collective;
-  Component& component = components_[number];
-  if (component.running++ == 0) {
-    BeginComponentEpisode(number, running);
-  } else if (component.episode && component.episode->collective != collective) {
-    SIM_CHECK(!component.episode->is_replayed, "a call among those that are replayed");
-    component.episode.reset();
-  }
-  if (!component.episode) return false;
-  ComponentEpisode& episode = *component.episode;
-  running.in_component = episode.calls_begun++;
-  const int64_t begin_ps = running.start_ps - episode.begin_ps;
-  if (!episode.is_replayed) {
-    episode.recorded.operations.push_back({.rank = nvlinks_->PlaceOf(running.rank),
-                                           .plan = PlanNumberOf(running.rank, NumberOf(running)),
-                                           .begin_ps = begin_ps});
-    if (rules_.keep_paths) episode.recorded.paths.emplace_back();
+  running.component = ComponentOf(running);
+  if (running.component == kNone) return false;
+  Component& component = components_[running.component];
+  component.calls.push_back(id);
+  const std::optional<ComponentEpisode>& episode = component.episode;
+  if (!episode || !episode->is_replayed || episode->collective != CallOf(running).collective) {
     return false;
   }
-  const Episode& known = component_cache_.episode(episode.known);
-  const EpisodeOperation& told = known.operations[running.in_component];
-  SIM_CHECK(told.rank == nvlinks_->PlaceOf(running.rank) && told.begin_ps == begin_ps,
-            "a call that is replayed began otherwise");
-  times_[collective].replayed = true;
-  running.launched = true;
-  if (rules_.keep_paths) {
-    running.path = known.paths[running.in_component];
-    running.path.origin_ps += episode.begin_ps;
-    running.path.Rename([&](uint32_t place) { return nvlinks_->GpuAt(number, place); });
-  }
-  Schedule(id, episode.begin_ps + told.end_ps);
+  Follow(id);
   return true;
 }
 
-void ReplayEngine::BeginComponentEpisode(uint32_t number, const Running& first) {
-  Component& component = components_[number];
-  const uint32_t collective = CallOf(first).collective;
-  if (nvlinks_->UseOf(job_.collectives[collective].communicator) != NvlinkUse::kOnly ||
-      !component.is_in_turn || component.misses > kMissesMax) {
-    return;
+// The call, which begins or has begun, is one of those that are replayed: it ends as told.
+void ReplayEngine::Follow(uint32_t id) {
+  Running& running = running_[id];
+  const Component& component = components_[running.component];
+  const ComponentEpisode& episode = *component.episode;
+  const Episode& known = component_cache_.episode(episode.known);
+  const uint32_t place = PlaceOf(component, running.rank);
+  const auto told = std::ranges::find(known.operations, place, &EpisodeOperation::rank);
+  SIM_CHECK(told != known.operations.end() && told->begin_ps == running.start_ps - episode.begin_ps,
+            "a call that is replayed began otherwise");
+  times_[episode.collective].replayed = !episode.is_new;
+  running.launched = true;
+  running.told_end_ps = episode.begin_ps + told->end_ps;
+  if (rules_.keep_paths) {
+    running.path = known.paths[static_cast<size_t>(told - known.operations.begin())];
+    running.path.origin_ps += episode.begin_ps;
+    running.path.Rename([&](uint32_t at) { return component.gpus[at]; });
   }
-  StateArchive archive(first.start_ps);
-  VisitComponent(number, archive);
-  const NvlinkComponent& nvlinks = nvlinks_->components()[number];
-  archive.Constant(nvlinks.shape);
-  archive.Constant(executor_->IdentityOfGpus(nvlinks.gpus));
-  if (!archive.is_at_rest()) return;
-  const uint32_t state = component_cache_.NumberOf(archive.TakeState());
-  ++component.misses;
-  // What is watched may bring a fault at any moment.
-  if (state == EpisodeCache::kStateUnknown || (component.is_faulty && IsProgressWatched())) return;
-  ComponentEpisode episode{.collective = collective, .begin_ps = first.start_ps};
-  episode.known = FindKnown(number, first, state);
-  episode.is_replayed = episode.known != kNone && rules_.cache == ReplayCacheMode::kOn;
-  if (episode.known != kNone) component.misses = 0;
-  if (!episode.is_replayed) {
-    episode.recorded.begin_state = state;
-    episode.begin_counts = archive.TakeCounts();
-    episode.begin_unrepeatable = archive.unrepeatable();
-    if (component.is_faulty) episode.disturbance_ps = NextDisturbancePs(true);
-  }
-  component.episode = std::move(episode);
+  Schedule(id, running.told_end_ps);
 }
 
-uint32_t ReplayEngine::FindKnown(uint32_t number, const Running& first, uint32_t state) {
-  std::vector<uint32_t>& known = component_cache_.Find(state, nvlinks_->PlaceOf(first.rank),
-                                                       PlanNumberOf(first.rank, NumberOf(first)));
-  if (known.empty()) return kNone;
-  const std::vector<Pending> calls = CallsWith(first);
+bool ReplayEngine::LaunchInComponent(uint32_t id) {
+  const uint32_t number = running_[id].component;
+  if (number == kNone) {
+    CheckIsApart(running_[id]);
+    return false;
+  }
+  Component& component = components_[number];
+  std::optional<ComponentEpisode>& episode = component.episode;
+  const uint32_t collective = CallOf(running_[id]).collective;
+  if (episode && episode->collective != collective) {
+    if (episode->is_replayed) throw FabricNetwork::NotApart();
+    episode.reset();
+  }
+  if (!episode && component.launched == 0) BeginComponentEpisode(number, collective);
+  if (running_[id].told_end_ps != 0) return true;
+  ++component.launched;
+  CheckIsApart(running_[id]);
+  return false;
+}
+
+void ReplayEngine::BeginComponentEpisode(uint32_t number, uint32_t collective) {
+  Component& component = components_[number];
+  if (!IsOfComponentAlone(number, collective) || !component.is_in_turn ||
+      component.misses > kMissesMax || IsProgressWatched()) {
+    return;
+  }
+  const std::vector<ComponentCall> calls = CallsOf(component, collective);
+  if (calls.empty() || MayBeTouched(component, calls, engine_.NowPs())) return;
+  ComponentRest rest = RestOf(component, true);
+  if (!rest.is_at_rest) return;
+  ++component.misses;
+  if (rest.state == EpisodeCache::kStateUnknown) return;
+  ComponentEpisode episode{.collective = collective, .begin_ps = calls.front().begin_ps};
+  episode.known = FindKnown(component, calls, rest.state);
+  if (episode.known == kNone) {
+    if (component.unused > kUnusedMax) return;
+    episode.known = RecordAside(component, calls, rest);
+    if (episode.known == kNone) return;
+    episode.is_new = true;
+  } else {
+    component.misses = 0;
+  }
+  const bool can_replay = CanReplay(component, calls, component_cache_.episode(episode.known));
+  if (episode.is_new) component.unused = can_replay ? 0 : component.unused + 1;
+  if (!can_replay) return;
+  if (rules_.cache == ReplayCacheMode::kVerify) {
+    episode.begin_counts = std::move(rest.counts);
+    episode.ends_ps.resize(component.gpus.size());
+    component.episode = std::move(episode);
+    return;
+  }
+  if (component.of_nics) {
+    const DeviceId at = executor_->SwitchOfNics(component.gpus).value();
+    if (!network_.BeginApart(at)) return;
+    component.apart_at = at;
+  }
+  ++replayed_components_;
+  episode.is_replayed = true;
+  component.episode = std::move(episode);
+  for (const ComponentCall& call : calls) {
+    if (call.running != kNone) Follow(call.running);
+  }
+}
+
+// Those of the collective, in the order in which they begin; none if it is not known yet when all
+// do, something else goes on, or some of their connections have not been opened.
+std::vector<ReplayEngine::ComponentCall> ReplayEngine::CallsOf(const Component& component,
+                                                               uint32_t collective) const {
+  std::vector<ComponentCall> calls;
+  for (const uint32_t id : component.calls) {
+    const Running& running = running_[id];
+    if (CallOf(running).collective != collective) return {};
+    calls.push_back({running.start_ps, NumberOf(running), running.rank, id});
+  }
+  for (const Pending& pending : pending_) {
+    const uint32_t index = pending.number - first_number_[pending.rank];
+    if (job_.operations[pending.rank][index].collective != collective) continue;
+    calls.push_back({pending.begin_ps, pending.number, pending.rank, kNone});
+  }
+  std::unordered_set<uint32_t> places;
+  for (const ComponentCall& call : calls) {
+    const uint32_t place = PlaceOf(component, call.rank);
+    places.insert(place);
+    if (!component.made.contains(MadeKey(PlanNumberOf(call.rank, call.number), place))) return {};
+  }
+  if (calls.size() != component.gpus.size() || places.size() != calls.size()) return {};
+  std::ranges::sort(calls, [](const ComponentCall& a, const ComponentCall& b) {
+    return std::pair(a.begin_ps, a.number) < std::pair(b.begin_ps, b.number);
+  });
+  return calls;
+}
+
+uint32_t ReplayEngine::FindKnown(const Component& component,
+                                 const std::vector<ComponentCall>& calls, uint32_t state) {
+  const ComponentCall& first = calls.front();
+  std::vector<uint32_t>& known = component_cache_.Find(
+      state, PlaceOf(component, first.rank), PlanNumberOf(first.rank, first.number));
   const auto found = std::ranges::find_if(known, [&](uint32_t id) {
     const Episode& episode = component_cache_.episode(id);
-    return episode.begin_state == state && AreCalls(episode, calls) &&
-           CanReplay(components_[number], calls, episode);
+    return episode.begin_state == state &&
+           std::ranges::equal(episode.operations, calls,
+                              [&](const EpisodeOperation& told, const ComponentCall& call) {
+                                return told.rank == PlaceOf(component, call.rank) &&
+                                       told.begin_ps == call.begin_ps - first.begin_ps &&
+                                       told.plan == PlanNumberOf(call.rank, call.number);
+                              });
   });
   if (found == known.end()) return kNone;
   std::rotate(known.begin(), found, found + 1);
   return known.front();
-}
-
-// The one that begins and those of its collective that are known to begin, in the order in which
-// they will.
-std::vector<ReplayEngine::Pending> ReplayEngine::CallsWith(const Running& first) const {
-  const uint32_t collective = CallOf(first).collective;
-  std::vector<Pending> calls;
-  std::ranges::copy_if(pending_, std::back_inserter(calls), [&](const Pending& call) {
-    const uint32_t index = call.number - first_number_[call.rank];
-    return job_.operations[call.rank][index].collective == collective;
-  });
-  calls.push_back({.begin_ps = first.start_ps, .number = NumberOf(first), .rank = first.rank});
-  std::ranges::sort(calls, [](const Pending& a, const Pending& b) { return b < a; });
-  return calls;
-}
-
-bool ReplayEngine::AreCalls(const Episode& episode, const std::vector<Pending>& calls) const {
-  return std::ranges::equal(episode.operations, calls,
-                            [&](const EpisodeOperation& told, const Pending& call) {
-                              return told.rank == nvlinks_->PlaceOf(call.rank) &&
-                                     told.begin_ps == call.begin_ps - calls.front().begin_ps &&
-                                     told.plan == PlanNumberOf(call.rank, call.number);
-                            });
 }
 
 // Something waits for how far a collective has come.
@@ -210,20 +371,25 @@ bool ReplayEngine::IsProgressWatched() const {
 }
 
 // Whether nothing can happen to the component before all it remembers of the episode has passed.
-bool ReplayEngine::CanReplay(const Component& component, const std::vector<Pending>& calls,
-                             const Episode& episode) const {
+bool ReplayEngine::CanReplay(const Component& component, const std::vector<ComponentCall>& calls,
+                             const Episode& episode) {
   const int64_t settled_ps =
       episode.duration_ps + component_cache_.state(episode.end_state).instants_ahead_ps;
   // Aborts are known so long ahead.
-  if (settled_ps >= kAbortNoticePs || IsProgressWatched()) return false;
-  const auto uses_nvlinks = [this](const JobOperation& call) { return UsesNvlinks(call); };
+  if (settled_ps >= kAbortNoticePs) return false;
+  const auto is_of_component = [&](const JobOperation& call) {
+    return component.of_nics ? UsesNics(call) : UsesNvlinks(call);
+  };
   for (size_t i = 0; i < calls.size(); ++i) {
     const uint32_t rank = calls[i].rank;
-    const int64_t gap_ps =
-        LeastGapPs(job_.operations[rank], calls[i].number - first_number_[rank], uses_nvlinks);
-    if (gap_ps < settled_ps - episode.operations[i].end_ps) return false;
+    const int64_t gap_ps = LeastGapPs(job_.operations[rank], calls[i].number - first_number_[rank],
+                                      is_of_component);
+    if (gap_ps == kNeverPs) continue;
+    if (gap_ps + least_launch_ps_ < settled_ps - episode.operations[i].end_ps) return false;
   }
-  return calls.front().begin_ps + settled_ps < NextDisturbancePs(component.is_faulty);
+  const int64_t settled_at_ps = calls.front().begin_ps + settled_ps;
+  return settled_at_ps < NextDisturbancePs(component.is_faulty || component.of_nics) &&
+         !MayBeTouched(component, calls, settled_at_ps);
 }
 
 // When the next event is that may end the job or, where faults are to be considered, bring one.
@@ -239,85 +405,280 @@ int64_t ReplayEngine::NextDisturbancePs(bool by_faults) const {
   return next_ps;
 }
 
+// --- Aside ---------------------------------------------------------------------------------------
+
+// Precondition: the component is at rest, and the first of the calls runs now. What the calls would
+// do there; kNone: that is no episode.
+uint32_t ReplayEngine::RecordAside(const Component& component,
+                                   const std::vector<ComponentCall>& calls,
+                                   const ComponentRest& rest) {
+  std::optional<DeviceId> at;
+  std::vector<uint8_t> timers;
+  if (component.of_nics) {
+    at = executor_->SwitchOfNics(component.gpus);
+    if (!network_.BeginAside(*at)) return kNone;
+    timers = executor_->TakeTimersOfNics(component.gpus);
+  }
+  Aside aside{.component = &component,
+              .begin_ps = calls.front().begin_ps,
+              .calls_left = calls.size()};
+  Episode& episode = aside.episode;
+  episode.begin_state = rest.state;
+  std::vector<LanePaths::OfSlots> freed;
+  if (rules_.keep_paths) {
+    episode.paths.resize(calls.size());
+    freed = executor_->FreedPathsOfGpus(component.gpus);
+  }
+  aside_ = &aside;
+  engine_.RunAside([&] {
+    for (const ComponentCall& call : calls) {
+      const uint32_t id = NewRunning(call.rank, call.number, call.begin_ps);
+      running_[id].in_component = static_cast<uint32_t>(episode.operations.size());
+      episode.operations.push_back({.rank = PlaceOf(component, call.rank),
+                                    .plan = PlanNumberOf(call.rank, call.number),
+                                    .begin_ps = call.begin_ps - aside.begin_ps});
+      const JobCollective& collective = job_.collectives[CallOf(running_[id]).collective];
+      Schedule(id, call.begin_ps + CostsOf(collective).launch_latency_ps);
+    }
+  });
+  aside_ = nullptr;
+  SIM_CHECK(aside.calls_left == 0, "what was simulated aside has not come to its end");
+  if (at) {
+    network_.EndAside(*at);
+    executor_->PutTimersOfNics(component.gpus, timers);
+  }
+  if (rules_.keep_paths) executor_->PutFreedPathsOfGpus(component.gpus, freed);
+  PutBack(component, rest);
+  const bool is_repeatable = aside.end.is_at_rest &&
+                             aside.end.state != EpisodeCache::kStateUnknown &&
+                             aside.end.unrepeatable == rest.unrepeatable &&
+                             aside.end.counts.size() == rest.counts.size();
+  if (!is_repeatable) return kNone;
+  episode.end_state = aside.end.state;
+  episode.changes = ChangesBetween(rest.counts, aside.end.counts);
+  return component_cache_.Add(std::move(episode));
+}
+
+void ReplayEngine::EndAside(uint32_t id) {
+  const Running& running = running_[id];
+  Aside& aside = *aside_;
+  const Component& component = *aside.component;
+  const int64_t now_ps = engine_.NowPs();
+  aside.episode.operations[running.in_component].end_ps = now_ps - aside.begin_ps;
+  if (rules_.keep_paths) {
+    CriticalPath& path = aside.episode.paths[running.in_component];
+    path = running.path;
+    path.origin_ps -= aside.begin_ps;
+    path.Rename([&](uint32_t gpu) { return PlaceOf(component, gpu); });
+  }
+  FreeRunning(id);
+  if (--aside.calls_left > 0) return;
+  aside.episode.duration_ps = now_ps - aside.begin_ps;
+  aside.end = RestOf(component, false);
+}
+
+// What was simulated aside has come to rest: as if it had not been.
+void ReplayEngine::PutBack(const Component& component, const ComponentRest& rest) {
+  const auto add = [&](const RestCountChanges& changes) {
+    StateArchive archive(changes);
+    VisitComponent(component, archive);
+    VisitCountersOf(component, archive);
+  };
+  const ComponentRest after = RestOf(component, false);
+  if (!after.is_at_rest || after.counts.size() != rest.counts.size()) {
+    throw FabricNetwork::NotApart();
+  }
+  StateArchive put(component_cache_.state(rest.state), engine_.NowPs());
+  VisitComponent(component, put);
+  add(ChangesBetween(after.counts, rest.counts));
+  const ComponentRest again = RestOf(component, true);
+  // What was lost, or timed out, cannot be taken back.
+  if (again.unrepeatable != rest.unrepeatable) throw FabricNetwork::NotApart();
+  SIM_CHECK(again.is_at_rest && again.state == rest.state && again.counts == rest.counts,
+            "a component is not as it was before something was simulated aside");
+}
+
+// --- Who else is there ---------------------------------------------------------------------------
+
+// GPUs whose NICs what a rank's call sends crosses, or what is sent to the rank.
+const std::vector<uint32_t>& ReplayEngine::GpusOnNetworkOf(uint32_t rank, uint32_t index) {
+  const JobOperation& call = job_.operations[rank][index];
+  const JobCollective& collective = job_.collectives[call.collective];
+  const Communicator& communicator = communicators_[collective.communicator];
+  const uint32_t own = job_.CommunicatorRank(collective.communicator, rank);
+  std::vector<uint32_t>* found = &scratch_gpus_;
+  if (!collective.is_p2p()) {
+    Plan& plan = PlanOf(collective);
+    plan.gpus_on_network.resize(communicator.gpus.size());
+    std::optional<std::vector<uint32_t>>& of_rank = plan.gpus_on_network[own];
+    if (of_rank) return *of_rank;
+    found = &of_rank.emplace();
+  }
+  found->clear();
+  const auto add = [&](uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) {
+    if (use == ConnectionUse::kSwitchOperand || use == ConnectionUse::kSwitchResult) return;
+    if (use == ConnectionUse::kNetworkSum) {
+      found->push_back(communicator.gpus[own]);
+      return;
+    }
+    const ConnectionRoute route = communicator.planner->RouteOf(channel, from, to, use);
+    if (!route.network) return;
+    found->push_back(
+        executor_->GpuOfServer(communicator.gpus[from], route.sending_local_index));
+    found->push_back(communicator.gpus[to]);
+  };
+  if (collective.is_p2p()) {
+    for (uint32_t i = 0; i < call.p2p_count; ++i) {
+      const P2pCall& p2p = job_.p2p_calls[call.p2p_first + i];
+      if (p2p.peer == own) continue;
+      add(0, p2p.is_send ? own : p2p.peer, p2p.is_send ? p2p.peer : own,
+          ConnectionUse::kPointToPoint);
+    }
+  } else {
+    const CollectiveSchedule& schedule = *PlanOf(collective).schedule;
+    ForEachLaneOf(schedule, own, [&](const LaneId& lane) {
+      const LanePeers peers = schedule.PeersOf(lane);
+      for (const LanePeer& peer : peers.send_to) add(lane.channel, own, peer.rank, peer.use);
+      for (const LanePeer& peer : peers.recv_from) add(lane.channel, peer.rank, own, peer.use);
+    });
+  }
+  std::ranges::sort(*found);
+  const auto repeated = std::ranges::unique(*found);
+  found->erase(repeated.begin(), repeated.end());
+  return *found;
+}
+
+bool ReplayEngine::Touches(uint32_t rank, uint32_t index, const Component& component) {
+  const JobOperation& call = job_.operations[rank][index];
+  if (call.is_compute() ||
+      !component.may_touch[job_.collectives[call.collective].communicator]) {
+    return false;
+  }
+  const std::vector<uint32_t>& gpus = GpusOnNetworkOf(rank, index);
+  return std::ranges::any_of(component.gpus, [&](uint32_t gpu) {
+    const DeviceId nic = graph_.NicOfGpu(graph_.gpus()[gpu]).value();
+    return std::ranges::any_of(gpus, [&](uint32_t other) {
+      return graph_.NicOfGpu(graph_.gpus()[other]) == nic;
+    });
+  });
+}
+
+// Whether something but the calls uses the component's NICs, or begins to before `until_ps`. What
+// waits for nothing but ends is taken to begin at once. If it is wrong, CheckIsApart() finds out.
+bool ReplayEngine::MayBeTouched(const Component& component,
+                                const std::vector<ComponentCall>& calls, int64_t until_ps) {
+  if (!component.of_nics) return false;
+  const auto is_one = [&](uint32_t number) {
+    return std::ranges::find(calls, number, &ComponentCall::number) != calls.end();
+  };
+  const auto begins_after = [&](uint32_t rank, uint32_t index, int64_t from_ps) {
+    const std::vector<JobOperation>& program = job_.operations[rank];
+    const uint32_t stream = program[index].stream;
+    for (uint32_t next = index + 1; next < program.size() && from_ps < until_ps; ++next) {
+      if (program[next].stream == stream) from_ps += program[next].compute_before_ps;
+      if (from_ps + least_launch_ps_ < until_ps && !is_one(first_number_[rank] + next) &&
+          Touches(rank, next, component)) {
+        return true;
+      }
+    }
+    return false;
+  };
+  const int64_t now_ps = engine_.NowPs();
+  for (const Running& running : running_) {
+    if (running.rank == kNone) continue;
+    const bool is_call = is_one(NumberOf(running));
+    if (!is_call && running.told_end_ps == 0 && Touches(running.rank, running.index, component)) {
+      return true;
+    }
+    if (begins_after(running.rank, running.index, std::max(now_ps, running.told_end_ps)) &&
+        !is_call) {
+      return true;
+    }
+  }
+  return std::ranges::any_of(pending_, [&](const Pending& pending) {
+    const uint32_t index = pending.number - first_number_[pending.rank];
+    if (is_one(pending.number)) return false;
+    return (pending.begin_ps < until_ps && Touches(pending.rank, index, component)) ||
+           begins_after(pending.rank, index, pending.begin_ps);
+  });
+}
+
+// A call that is simulated begins to use the network.
+void ReplayEngine::CheckIsApart(const Running& running) {
+  if (replayed_components_ == 0 || !UsesNics(CallOf(running))) return;
+  for (const Component& component : components_) {
+    if (component.of_nics && component.episode && component.episode->is_replayed &&
+        Touches(running.rank, running.index, component)) {
+      throw FabricNetwork::NotApart();
+    }
+  }
+}
+
 // --- Ends ----------------------------------------------------------------------------------------
 
-void ReplayEngine::EndInComponent(const Running& running) {
-  const uint32_t number = ComponentOf(running);
-  if (number == NvlinkComponents::kNone) return;
-  Component& component = components_[number];
-  --component.running;
-  if (!component.episode) return;
+void ReplayEngine::EndInComponent(uint32_t id) {
+  const Running& running = running_[id];
+  if (running.component == kNone) return;
+  Component& component = components_[running.component];
+  std::erase(component.calls, id);
+  const bool was_told = running.told_end_ps != 0;
+  if (!was_told) {
+    --component.launched;
+    component.made.insert(MadeKey(PlanNumberOf(running.rank, NumberOf(running)),
+                                  PlaceOf(component, running.rank)));
+  }
+  if (!component.episode || component.episode->collective != CallOf(running).collective) return;
   ComponentEpisode& episode = *component.episode;
   ++episode.calls_ended;
+  if (!episode.is_replayed) {
+    episode.ends_ps[PlaceOf(component, running.rank)] = engine_.NowPs() - episode.begin_ps;
+  }
+  if (episode.calls_ended < component.gpus.size()) return;
   if (episode.is_replayed) {
-    if (episode.calls_ended == call_count_[episode.collective]) FinishReplay(number);
-    return;
+    FinishReplay(component);
+  } else {
+    CheckEpisode(component);
   }
-  episode.recorded.operations[running.in_component].end_ps = engine_.NowPs() - episode.begin_ps;
-  if (rules_.keep_paths) {
-    CriticalPath& path = episode.recorded.paths[running.in_component];
-    path = running.path;
-    path.origin_ps -= episode.begin_ps;
-    path.Rename([this](uint32_t gpu) { return nvlinks_->PlaceOf(gpu); });
-  }
-  if (component.running == 0) FinishComponentRecording(number);
+  component.episode.reset();
 }
 
-void ReplayEngine::FinishReplay(uint32_t number) {
-  const Episode& known = component_cache_.episode(components_[number].episode->known);
+void ReplayEngine::FinishReplay(Component& component) {
+  const Episode& known = component_cache_.episode(component.episode->known);
   StateArchive put(component_cache_.state(known.end_state), engine_.NowPs());
-  VisitComponent(number, put);
+  VisitComponent(component, put);
   StateArchive add(known.changes);
-  VisitComponent(number, add);
-  components_[number].episode.reset();
+  VisitComponent(component, add);
+  VisitCountersOf(component, add);
+  --replayed_components_;
+  if (component.of_nics) network_.EndApart(component.apart_at);
 }
 
-void ReplayEngine::FinishComponentRecording(uint32_t number) {
-  ComponentEpisode finished = *std::move(components_[number].episode);
-  components_[number].episode.reset();
-  StateArchive archive(engine_.NowPs());
-  VisitComponent(number, archive);
-  const bool is_whole = archive.is_at_rest() &&
-                        archive.unrepeatable() == finished.begin_unrepeatable &&
-                        finished.disturbance_ps > engine_.NowPs() &&
-                        AreOfAllGpus(number, finished.recorded.operations);
-  const uint32_t end_state =
-      is_whole ? component_cache_.NumberOf(archive.TakeState()) : EpisodeCache::kStateUnknown;
-  Episode& episode = finished.recorded;
-  episode.end_state = end_state;
-  episode.duration_ps = engine_.NowPs() - finished.begin_ps;
-  const RestCounts counts = archive.TakeCounts();
-  // What was made meanwhile has counters of its own.
-  const bool is_repeatable =
-      end_state != EpisodeCache::kStateUnknown && counts.size() == finished.begin_counts.size();
-  if (is_repeatable) episode.changes = ChangesBetween(finished.begin_counts, counts);
-  if (finished.known != kNone) {
-    const Episode& expected = component_cache_.episode(finished.known);
-    SIM_CHECK(is_repeatable && episode.operations == expected.operations &&
-                  episode.changes == expected.changes && episode.end_state == expected.end_state,
-              fmt::format("a collective of {} GPUs of a server at {} ps is not what would have "
-                          "been replayed",
-                          expected.operations.size(), finished.begin_ps));
-    return;
-  }
-  if (is_repeatable) component_cache_.Add(std::move(episode));
-}
-
-// One of each: no other GPU of the component can begin anything meanwhile.
-bool ReplayEngine::AreOfAllGpus(uint32_t number, const std::vector<EpisodeOperation>& calls) const {
-  std::unordered_set<uint32_t> places;
-  for (const EpisodeOperation& call : calls) places.insert(call.rank);
-  const size_t gpus = nvlinks_->components()[number].gpus.size();
-  return calls.size() == gpus && places.size() == gpus;
+// What was simulated is what would have been replayed.
+void ReplayEngine::CheckEpisode(Component& component) {
+  const ComponentEpisode& episode = *component.episode;
+  const Episode& expected = component_cache_.episode(episode.known);
+  const ComponentRest rest = RestOf(component, false);
+  const bool ends_as_told =
+      std::ranges::all_of(expected.operations, [&](const EpisodeOperation& told) {
+        return episode.ends_ps[told.rank] == told.end_ps;
+      });
+  // Others may have counted meanwhile, and of this component is the first part alone.
+  const auto is_own = [&](const auto& change) { return change.first < rest.own_counts; };
+  const auto own = [&](RestCountChanges changes) {
+    std::erase_if(changes, std::not_fn(is_own));
+    return changes;
+  };
+  SIM_CHECK(rest.is_at_rest && ends_as_told && rest.state == expected.end_state &&
+                own(ChangesBetween(episode.begin_counts, rest.counts)) == own(expected.changes),
+            fmt::format("a collective of {} GPUs at {} ps is not what would have been replayed",
+                        expected.operations.size(), episode.begin_ps));
 }
 
 void ReplayEngine::ForgetEpisodesOf(uint32_t part) {
-  for (uint32_t number = 0; number < components_.size(); ++number) {
-    std::optional<ComponentEpisode>& episode = components_[number].episode;
-    const uint32_t gpu = nvlinks_->components()[number].gpus.front();
-    if (!episode || part_of_rank_[gpu] != part) continue;
-    SIM_CHECK(!episode->is_replayed, "a job ends in the middle of what is replayed");
-    episode.reset();
+  for (Component& component : components_) {
+    if (!component.episode || part_of_rank_[component.gpus.front()] != part) continue;
+    SIM_CHECK(!component.episode->is_replayed, "a job ends in the middle of what is replayed");
+    component.episode.reset();
   }
 }
 

@@ -23,11 +23,11 @@ uint32_t EpisodeCache::NumberOf(RestState state) {
   return number;
 }
 
-void EpisodeCache::Add(Episode episode) {
+uint32_t EpisodeCache::Add(Episode episode) {
   bytes_ += episode.operations.size() * (sizeof(EpisodeOperation) + sizeof(uint32_t)) +
             episode.changes.size() * sizeof(episode.changes.front()) +
             episode.paths.size() * sizeof(CriticalPath);
-  if (bytes_ > kBytesMax) return;
+  if (bytes_ > kBytesMax) return kStateUnknown;
   episode.end_order.resize(episode.operations.size());
   std::iota(episode.end_order.begin(), episode.end_order.end(), 0u);
   std::stable_sort(episode.end_order.begin(), episode.end_order.end(), [&](uint32_t a, uint32_t b) {
@@ -37,6 +37,7 @@ void EpisodeCache::Add(Episode episode) {
   by_key_[KeyOf(episode.begin_state, first.rank, first.plan)].push_back(
       static_cast<uint32_t>(episodes_.size()));
   episodes_.push_back(std::move(episode));
+  return static_cast<uint32_t>(episodes_.size() - 1);
 }
 
 std::vector<uint32_t>& EpisodeCache::Find(uint32_t state, uint32_t rank, uint32_t plan) {

@@ -44,8 +44,9 @@ class EpisodeCache {
   uint32_t NumberOf(RestState state);
   const RestState& state(uint32_t number) const { return states_[number]; }
 
-  // Precondition: its states are known and it has operations.
-  void Add(Episode episode);
+  // Its number; kStateUnknown: there is no room. Precondition: its states are known and it has
+  // operations.
+  uint32_t Add(Episode episode);
   // Those that began in the state with this operation, the ones used last first.
   std::vector<uint32_t>& Find(uint32_t state, uint32_t rank, uint32_t plan);
   Episode& episode(uint32_t index) { return episodes_[index]; }

@@ -12,12 +12,12 @@ uint64_t LaneExecutor::HashOf(uint64_t a, uint64_t b, uint64_t c) {
 
 // Ties among events of one class and picosecond are broken by what they are of, never by when it
 // was made: a run with a fault and one without number their connections differently. Within a
-// server they are broken by what like servers have in common, so that these do the same.
-constexpr int kLocalTieBits = 36;  // the rest tells servers apart
-constexpr uint64_t kLocalTieMask = (uint64_t{1} << kLocalTieBits) - 1;
-uint64_t LaneExecutor::TieOf(uint32_t server, uint64_t a, uint64_t b, uint64_t c) {
+// server they are broken by what like servers have in common, so that these do the same, then by
+// the GPU.
+uint64_t LaneExecutor::TieOf(const GpuPlace& place, uint64_t a, uint64_t b, uint64_t c) {
   constexpr uint64_t kServers = uint64_t{1} << (FabricSimulatorImpl::kIdBits - kLocalTieBits);
-  return server % kServers << kLocalTieBits | (HashOf(a, b, c) & kLocalTieMask);
+  return place.server % kServers << kLocalTieBits |
+         (HashOf(a, b, c) & kLocalTieMask & ~kGpuTieMask) | (place.local_index & kGpuTieMask);
 }
 
 uint64_t LaneExecutor::KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) {
@@ -89,6 +89,7 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t
     slots.flag_latency_ps = FlagLatencyPs(connection.flow);
     return;
   }
+  network_connections_[connection.from_gpu].push_back(id);
   connection.staged = static_cast<uint32_t>(staged_.size());
   staged_.emplace_back();
   const Device& sender = graph_.device(graph_.gpus()[connection.from_gpu]);
@@ -125,13 +126,14 @@ uint64_t LaneExecutor::LocalTieOf(uint32_t id) const {
 uint64_t LaneExecutor::TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from,
                                        uint32_t to, ConnectionUse use) const {
   const Communicator& owner = communicators_[communicator];
-  const uint32_t to_gpu = owner.executed.gpus[to];
   const GpuPlace& sender = places_[owner.executed.gpus[from]];
-  const GpuPlace& receiver = places_[to_gpu];
+  const GpuPlace& receiver = places_[owner.executed.gpus[to]];
+  // On like rails the same: nothing of which GPU of its server the sender is.
   const bool is_local = sender.server == receiver.server;
-  const uint64_t end = is_local ? receiver.local_index : uint64_t{1} << 32 | to_gpu;
-  return TieOf(sender.server, uint64_t{owner.local_numbers[from]} << 8 | channel,
-               uint64_t{sender.local_index} << 48 | end, static_cast<uint64_t>(use));
+  const uint64_t ends = is_local ? uint64_t{sender.local_index} << 48 | receiver.local_index
+                                 : uint64_t{1} << 32 | to;
+  return TieOf(sender, uint64_t{owner.local_numbers[from]} << 8 | channel, ends,
+               static_cast<uint64_t>(use));
 }
 
 std::vector<uint32_t> LaneExecutor::QueuePairsOf(const Connection& connection) const {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include <unordered_set>
+
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
@@ -29,6 +31,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       detours_(graph, nvlink_, rdma_, kFirstDetour, *this),
       aggregation_(graph, network, routing, nic, nvlink_.port_count() + rdma_.port_count(), *this),
       nvlink_connections_(graph.gpus().size()),
+      network_connections_(graph.gpus().size()),
       communicator_counts_(graph.gpus().size()),
       proxy_free_ps_(graph.gpus().size()) {
   for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
@@ -130,13 +133,21 @@ void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId lin
 
 // --- Communicators -------------------------------------------------------------------------------
 
+bool LaneExecutor::AreOnServersOfTheirOwn(std::span<const uint32_t> gpus) const {
+  std::unordered_set<uint32_t> servers;
+  for (const uint32_t gpu : gpus) servers.insert(places_[gpu].server);
+  return servers.size() == gpus.size();
+}
+
 uint32_t LaneExecutor::AddCommunicator(ExecutedCommunicator communicator) {
   std::vector<uint32_t> local_numbers;
   for (const uint32_t gpu : communicator.gpus) {
     local_numbers.push_back(communicator_counts_[gpu]++);
   }
+  const bool is_on_rails = AreOnServersOfTheirOwn(communicator.gpus);
   communicators_.push_back({.executed = std::move(communicator),
                             .local_numbers = std::move(local_numbers),
+                            .is_on_rails = is_on_rails,
                             .connections = {}});
   return static_cast<uint32_t>(communicators_.size() - 1);
 }

@@ -78,6 +78,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
                const NetSocketSettings& net_socket, LaneObserver& observer);
 
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
+  // Whether no two of them are of one server.
+  bool AreOnServersOfTheirOwn(std::span<const uint32_t> gpus) const;
   // The communicator's number among those that its rank's GPU is in.
   uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const {
     return communicators_[communicator].local_numbers[rank];
@@ -131,6 +133,26 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   // Which connections and NVLink flows these GPUs send by, but for the server they are on.
   uint64_t IdentityOfGpus(std::span<const uint32_t> gpus) const;
+
+  // What these GPUs, each of a server and with a NIC of its own, send one another over the one
+  // switch that all their NICs are at. Equal for GPUs that have IdentityOfNics() in common and did
+  // the same. Of anything else: not at rest.
+  void VisitNics(std::span<const uint32_t> gpus, StateArchive& archive);
+  // What the network and all NICs counted: what these have a part in.
+  void VisitCountersOfNics(StateArchive& archive);
+  uint64_t IdentityOfNics(std::span<const uint32_t> gpus) const;
+  // The links they cross.
+  std::vector<LinkId> LinksOfNics(std::span<const uint32_t> gpus) const;
+  // The switch; none: there are several, or other devices in between.
+  std::optional<DeviceId> SwitchOfNics(std::span<const uint32_t> gpus) const;
+  // Their queue pairs' ACK timers are not on the wheel, until they are again (RdmaTransport).
+  std::vector<uint8_t> TakeTimersOfNics(std::span<const uint32_t> gpus);
+  void PutTimersOfNics(std::span<const uint32_t> gpus, const std::vector<uint8_t>& timers);
+
+  // By which paths the slots of what these GPUs send over NVLink became free, where paths are kept.
+  std::vector<LanePaths::OfSlots> FreedPathsOfGpus(std::span<const uint32_t> gpus);
+  void PutFreedPathsOfGpus(std::span<const uint32_t> gpus,
+                           const std::vector<LanePaths::OfSlots>& freed);
 
   // From now on OnPayloadTaken() tells of that collective.
   void WatchPayload(uint32_t collective) { watched_.insert(collective); }
@@ -301,6 +323,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     ExecutedCommunicator executed;
     // By rank: how many of the communicators added before its GPU is in.
     std::vector<uint32_t> local_numbers;
+    bool is_on_rails = false;  // each rank is alone in its server
     // First member of each aggregation tree, by channel and the tree's first rank.
     std::unordered_map<uint64_t, uint32_t> trees{};
     std::unordered_map<uint64_t, uint32_t> connections;  // by channel, ends and purpose
@@ -337,7 +360,11 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     return static_cast<uint64_t>(server) << 32 | local_index;
   }
   static uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c);
-  static uint64_t TieOf(uint32_t server, uint64_t a, uint64_t b, uint64_t c);
+  // Of ties: what tells servers apart is above these, what tells a server's GPUs apart below.
+  static constexpr int kLocalTieBits = 36;
+  static constexpr uint64_t kLocalTieMask = (uint64_t{1} << kLocalTieBits) - 1;
+  static constexpr uint64_t kGpuTieMask = 0xff;
+  static uint64_t TieOf(const GpuPlace& place, uint64_t a, uint64_t b, uint64_t c);
   static uint64_t KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use);
   // Failover to other NICs (nic_failover.cc). False: it is the job's error.
   bool TryToFailOver(uint32_t connection);
@@ -352,6 +379,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void Move(uint32_t connection, std::span<const NicDetours::Way> ways);
   void TraceMove(uint32_t connection);
   void VisitConnection(uint32_t connection, StateArchive& archive);
+  // Over the network, between two of the GPUs, in an order that is the same on like rails.
+  std::vector<uint32_t> ConnectionsAmong(std::span<const uint32_t> gpus) const;
   // Of a connection, or a leg or sum of one.
   uint64_t LocalTieOf(uint32_t connection) const;
   int64_t FlagLatencyPs(uint32_t nvlink_flow) const;
@@ -478,7 +507,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<Connection> connections_;
   std::vector<MessageSlots> slots_;                        // by connection
   std::vector<uint64_t> taken_bytes_;                      // by connection
-  std::vector<std::vector<uint32_t>> nvlink_connections_;  // by sending GPU
+  std::vector<std::vector<uint32_t>> nvlink_connections_;   // by sending GPU
+  std::vector<std::vector<uint32_t>> network_connections_;  // the same
   std::vector<StagedMessages> staged_;
   std::vector<std::array<Aggregation, kConnectionSlots>> aggregations_;
   std::vector<ActiveChannel> active_channels_;

@@ -101,9 +101,13 @@ void ReplayEngine::OnEvent(uint32_t target) {
     const uint32_t rank = running_[target].rank;
     if (rank == kNone || IsAborted(rank)) [[unlikely]]
       return;
-    if (running_[target].launched) {
+    if (aside_ != nullptr) [[unlikely]] {
+      running_[target].launched ? EndAside(target) : Launch(target);
+    } else if (running_[target].told_end_ps > engine_.NowPs()) {
+      // It is replayed: nothing is launched.
+    } else if (running_[target].launched) {
       End(target);
-    } else {
+    } else if (!LaunchInComponent(target)) {
       Launch(target);
     }
     return;
@@ -122,7 +126,7 @@ void ReplayEngine::OnEvent(uint32_t target) {
   ScheduleFirst();
 }
 
-void ReplayEngine::Begin(const Pending& pending) {
+uint32_t ReplayEngine::NewRunning(uint32_t rank, uint32_t number, int64_t start_ps) {
   if (free_running_ == kNone) {
     free_running_ = static_cast<uint32_t>(running_.size());
     running_.emplace_back();
@@ -131,9 +135,23 @@ void ReplayEngine::Begin(const Pending& pending) {
   Running& running = running_[id];
   free_running_ = running.next_free;
   running = {};
-  running.rank = pending.rank;
-  running.index = pending.number - first_number_[pending.rank];
-  running.start_ps = pending.begin_ps;
+  running.rank = rank;
+  running.index = number - first_number_[rank];
+  running.start_ps = start_ps;
+  return id;
+}
+
+void ReplayEngine::FreeRunning(uint32_t id) {
+  Running& running = running_[id];
+  running.schedule.reset();
+  running.rank = kNone;
+  running.next_free = free_running_;
+  free_running_ = id;
+}
+
+void ReplayEngine::Begin(const Pending& pending) {
+  const uint32_t id = NewRunning(pending.rank, pending.number, pending.begin_ps);
+  Running& running = running_[id];
   ++running_count_;
   NoteBegin({running.rank, running.index}, running.start_ps);
   if (recording_) {
@@ -282,8 +300,7 @@ void ReplayEngine::OnChannelFinished(uint32_t id, int64_t end_ps, const Critical
 }
 
 void ReplayEngine::End(uint32_t id) {
-  Running& running = running_[id];
-  running.schedule.reset();
+  const Running& running = running_[id];
   const int64_t now_ps = engine_.NowPs();
   const Call call{running.rank, running.index};
   NoteEnd(call, running.start_ps, now_ps, running.path);
@@ -295,10 +312,8 @@ void ReplayEngine::End(uint32_t id) {
       path.origin_ps -= recording_->begin.time_ps;
     }
   }
-  EndInComponent(running);
-  running.rank = kNone;
-  running.next_free = free_running_;
-  free_running_ = id;
+  EndInComponent(id);
+  FreeRunning(id);
   --running_count_;
   LetFollow(call, now_ps);
   if (operations_left_ == 0) ns3::Simulator::Stop();

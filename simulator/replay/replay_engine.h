@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -70,7 +71,8 @@ struct ReplayRules {
   NetSocketSettings net_socket;
   GpuCosts gpu;
   ReplayCacheMode cache = ReplayCacheMode::kOn;
-  uint64_t seed = 1;  // of the ranks' skews
+  bool component_episodes = true;  // parts of the network have episodes of their own
+  uint64_t seed = 1;               // of the ranks' skews
   // A part of the job may be halted at any moment, for it restarts.
   bool may_halt = false;
   // What faults may ever do something to.
@@ -209,7 +211,9 @@ class ReplayEngine final : private LaneObserver {
     uint32_t rank = 0;
     uint32_t index = 0;         // into job.operations[rank]
     uint32_t recorded = 0;      // in the episode that is being recorded
-    uint32_t in_component = 0;  // the same, of its component of NVLinks
+    uint32_t in_component = 0;  // the same, of what is simulated aside
+    uint32_t component = kNone;
+    int64_t told_end_ps = 0;  // it is replayed until then; 0: it is not
     bool launched = false;
     uint16_t channels_left = 0;
     int64_t start_ps = 0;
@@ -224,6 +228,7 @@ class ReplayEngine final : private LaneObserver {
     StepCosts costs;
     int64_t bound_ps = -1;         // not computed yet
     uint64_t bound_failovers = 0;  // of the executor when it was
+    std::vector<std::optional<std::vector<uint32_t>>> gpus_on_network;  // by rank, once asked for
   };
   struct Communicator {
     std::unique_ptr<NcclPlanner> planner;
@@ -252,27 +257,58 @@ class ReplayEngine final : private LaneObserver {
     std::optional<uint32_t> expected;  // what it is compared with
   };
 
-  // A collective of all GPUs of a component of NVLinks, the only one in it, from the first call's
-  // begin to the last one's end.
+  // A collective of all GPUs of a component, the only one in it, from the first call's begin to the
+  // last one's end.
   struct ComponentEpisode {
     uint32_t collective = 0;
     int64_t begin_ps = 0;
-    uint32_t calls_begun = 0;
+    uint32_t known = kNone;    // of component_cache_
+    bool is_new = false;       // it was simulated for this one
+    bool is_replayed = false;  // else it is simulated, and compared
     uint32_t calls_ended = 0;
-    bool is_replayed = false;
-    uint32_t known = kNone;  // of component_cache_: what is replayed, or what is expected
-    Episode recorded{};      // where it is simulated
-    RestCounts begin_counts{};
-    uint64_t begin_unrepeatable = 0;
-    int64_t disturbance_ps = kNeverPs;  // the next fault that may be of the component, known then
+    RestCounts begin_counts{};       // where it is simulated
+    std::vector<int64_t> ends_ps{};  // the same; by place, since the begin
   };
-  // What goes on in a component.
+  // GPUs whose calls, of some communicators, have nothing to do with what goes on elsewhere, and
+  // what goes on there: of a server, with their NVLinks; or each of a server of its own, with their
+  // NICs, at one switch.
   struct Component {
-    uint32_t running = 0;    // operations that use its NVLinks
-    uint32_t misses = 0;     // in a row
-    bool is_in_turn = true;  // each rank uses them in one operation after the other
-    bool is_faulty = false;  // some fault may do something to it
-    std::optional<ComponentEpisode> episode;
+    std::vector<uint32_t> gpus;       // by place
+    std::vector<LinkId> links{};      // NVLinks
+    uint32_t shape = 0;               // NvlinkComponent's
+    bool of_nics = false;             // else of NVLinks
+    std::vector<bool> may_touch{};    // by communicator: some of its calls may use the NICs
+    bool is_in_turn = true;           // each rank uses its NVLinks in one operation after the other
+    bool is_faulty = false;           // some fault may do something to it
+    std::vector<uint32_t> calls{};    // running, that use it
+    uint32_t launched = 0;            // of those, what is simulated
+    std::unordered_set<uint64_t> made{};  // calls simulated so far: MadeKey()
+    uint32_t misses = 0;              // in a row
+    uint32_t unused = 0;              // simulated aside in vain, in a row
+    DeviceId apart_at = 0;            // while it is replayed
+    std::optional<ComponentEpisode> episode{};
+  };
+  // One that has begun, or will at a time that is known.
+  struct ComponentCall {
+    int64_t begin_ps = 0;
+    uint32_t number = 0;
+    uint32_t rank = 0;
+    uint32_t running = kNone;
+  };
+  struct ComponentRest {
+    bool is_at_rest = false;
+    uint32_t state = EpisodeCache::kStateUnknown;
+    RestCounts counts{};
+    size_t own_counts = 0;  // of those; the rest are of the network as a whole
+    uint64_t unrepeatable = 0;
+  };
+  // What is simulated aside.
+  struct Aside {
+    const Component* component = nullptr;
+    int64_t begin_ps = 0;
+    size_t calls_left = 0;
+    Episode episode{};
+    ComponentRest end{};
   };
 
   static void HandleOperation(void* self, uint32_t operation);
@@ -308,6 +344,8 @@ class ReplayEngine final : private LaneObserver {
   void Schedule(uint32_t running, int64_t time_ps);
   void OnEvent(uint32_t target);
   void Begin(const Pending& pending);
+  uint32_t NewRunning(uint32_t rank, uint32_t number, int64_t start_ps);
+  void FreeRunning(uint32_t running);
   void Launch(uint32_t running);
   void End(uint32_t running);
   // What beginnings and ends are to collectives, programs and results, simulated or replayed.
@@ -331,25 +369,44 @@ class ReplayEngine final : private LaneObserver {
 
   // Episodes of components (component_replay.cc).
   void BuildComponents();
+  void AddComponentsOfNvlinks();
+  void AddComponentsOfNics();
   std::vector<uint32_t> ClassesOfCommunicators() const;
   bool UsesNvlinks(const JobOperation& operation) const;
+  bool UsesNics(const JobOperation& operation) const;
   uint32_t ComponentOf(const Running& running) const;
-  void VisitComponent(uint32_t component, StateArchive& archive);
-  // The operation, which is beginning: true if it is replayed, and will end by itself.
+  bool IsOfComponentAlone(uint32_t component, uint32_t collective) const;
+  static uint32_t PlaceOf(const Component& component, uint32_t gpu);
+  static uint64_t MadeKey(uint32_t plan, uint32_t place) { return uint64_t{plan} << 32 | place; }
+  void VisitComponent(const Component& component, StateArchive& archive);
+  void VisitCountersOf(const Component& component, StateArchive& archive);
+  ComponentRest RestOf(const Component& component, bool is_begin);
+  // The operation begins: true if it is replayed, and will end by itself.
   bool BeginInComponent(uint32_t running);
-  void BeginComponentEpisode(uint32_t component, const Running& first);
-  std::vector<Pending> CallsWith(const Running& first) const;
-  // The episode that begins in the state with this call, if it can happen as it is known.
-  uint32_t FindKnown(uint32_t component, const Running& first, uint32_t state);
-  bool AreCalls(const Episode& episode, const std::vector<Pending>& calls) const;
+  // The same of its kernel.
+  bool LaunchInComponent(uint32_t running);
+  void Follow(uint32_t running);
+  void BeginComponentEpisode(uint32_t component, uint32_t collective);
+  std::vector<ComponentCall> CallsOf(const Component& component, uint32_t collective) const;
+  // The episode that begins in the state with these calls.
+  uint32_t FindKnown(const Component& component, const std::vector<ComponentCall>& calls,
+                     uint32_t state);
   bool IsProgressWatched() const;
-  bool CanReplay(const Component& component, const std::vector<Pending>& calls,
-                 const Episode& episode) const;
+  bool CanReplay(const Component& component, const std::vector<ComponentCall>& calls,
+                 const Episode& episode);
   int64_t NextDisturbancePs(bool by_faults) const;
-  bool AreOfAllGpus(uint32_t component, const std::vector<EpisodeOperation>& calls) const;
-  void EndInComponent(const Running& running);
-  void FinishReplay(uint32_t component);
-  void FinishComponentRecording(uint32_t component);
+  uint32_t RecordAside(const Component& component, const std::vector<ComponentCall>& calls,
+                       const ComponentRest& rest);
+  void EndAside(uint32_t running);
+  void PutBack(const Component& component, const ComponentRest& rest);
+  const std::vector<uint32_t>& GpusOnNetworkOf(uint32_t rank, uint32_t index);
+  bool Touches(uint32_t rank, uint32_t index, const Component& component);
+  bool MayBeTouched(const Component& component, const std::vector<ComponentCall>& calls,
+                    int64_t until_ps);
+  void CheckIsApart(const Running& running);
+  void EndInComponent(uint32_t running);
+  void FinishReplay(Component& component);
+  void CheckEpisode(Component& component);
   void ForgetEpisodesOf(uint32_t part);
 
   ReplayChoice ChoiceOf(const JobCollective& collective) const;
@@ -426,8 +483,13 @@ class ReplayEngine final : private LaneObserver {
   uint32_t misses_ = 0;  // in a row
   // Without components nothing is looked for in them.
   std::unique_ptr<NvlinkComponents> nvlinks_;
-  std::vector<Component> components_;
+  std::vector<Component> components_;  // those of NVLinks first, numbered as there
+  std::vector<uint32_t> nic_component_of_communicator_;
   EpisodeCache component_cache_;
+  uint32_t replayed_components_ = 0;  // now
+  Aside* aside_ = nullptr;            // now
+  int64_t least_launch_ps_ = 0;
+  std::vector<uint32_t> scratch_gpus_;  // GpusOnNetworkOf's
   // Equal for calls that do the same, on whichever server: by collective, and by program and index
   // for point-to-point.
   std::vector<uint32_t> plan_of_collective_;

@@ -10,11 +10,47 @@ namespace railyard {
 void RdmaTransport::Visit(StateArchive& archive) {
   archive.Constant(send_queues_.size());
   for (uint32_t queue = 0; queue < send_queues_.size(); ++queue) Visit(queue, archive);
-  for (NicPort& port : ports_) {
-    archive.Require(port.first_active == SendQueue::kNone && port.paced.empty() &&
-                    port.event_ps == kNeverPs);
-    archive.Instant(port.free_ps);
+  for (NicPort& port : ports_) Visit(port, archive);
+  VisitCounters(archive);
+}
+
+void RdmaTransport::VisitQueuePair(uint32_t queue_pair, StateArchive& archive) {
+  for (const uint32_t queue : {2 * queue_pair, 2 * queue_pair + 1}) {
+    archive.Require(!send_queues_[queue].Is(SendQueue::kBroken) &&
+                    !receive_queues_[queue].is_broken);
+    VisitEnds(queue, archive);
   }
+}
+
+void RdmaTransport::VisitPorts(DeviceId nic, StateArchive& archive) {
+  for (const LinkId wire : graph_.WiresOfNic(nic)) Visit(ports_[port_of_link_[wire]], archive);
+}
+
+uint8_t RdmaTransport::TakeTimers(uint32_t queue_pair) {
+  uint8_t timers = 0;
+  for (const uint32_t end : {0u, 1u}) {
+    SendQueue& queue = send_queues_[size_t{2} * queue_pair + end];
+    if (queue.Is(SendQueue::kTimerPending)) timers |= static_cast<uint8_t>(1u << end);
+    queue.Clear(SendQueue::kTimerPending);
+  }
+  return timers;
+}
+
+void RdmaTransport::PutTimers(uint32_t queue_pair, uint8_t timers) {
+  for (const uint32_t end : {0u, 1u}) {
+    if ((timers >> end & 1) != 0) {
+      send_queues_[size_t{2} * queue_pair + end].Set(SendQueue::kTimerPending);
+    }
+  }
+}
+
+void RdmaTransport::Visit(NicPort& port, StateArchive& archive) {
+  archive.Require(port.first_active == SendQueue::kNone && port.paced.empty() &&
+                  port.event_ps == kNeverPs);
+  archive.Instant(port.free_ps);
+}
+
+void RdmaTransport::VisitCounters(StateArchive& archive) {
   archive.Count(counters_.nacks);
   archive.Count(counters_.ecn_marked);
   archive.Count(counters_.cnp);
@@ -26,20 +62,25 @@ void RdmaTransport::Visit(StateArchive& archive) {
 
 void RdmaTransport::Visit(uint32_t id, StateArchive& archive) {
   SendQueue& sender = send_queues_[id];
-  ReceiveQueue& receiver = receive_queues_[id];
   // What is left in a queue that is never used again makes no difference.
-  if (sender.Is(SendQueue::kBroken) || receiver.is_broken) {
+  if (sender.Is(SendQueue::kBroken) || receive_queues_[id].is_broken) {
     archive.Require(!sender.Is(SendQueue::kActive));
     return;
   }
+  archive.Constant(HashOfPath(sender.path()));
+  archive.Constant(HashOfPath(receive_queues_[id].ack_path()));
+  archive.Constant(sender.port);
+  VisitEnds(id, archive);
+}
+
+void RdmaTransport::VisitEnds(uint32_t id, StateArchive& archive) {
+  SendQueue& sender = send_queues_[id];
+  ReceiveQueue& receiver = receive_queues_[id];
   archive.Require(sender.unacknowledged == sender.posted_end &&
                   sender.next_sequence == sender.posted_end &&
                   sender.sent_end == sender.posted_end && receiver.expected == sender.posted_end &&
                   (sender.flags & ~SendQueue::kTimerPending) == 0);
   archive.Require(!receiver.nack_sent && !receiver.refused && receiver.beyond == 0);
-  archive.Constant(HashOfPath(sender.path()));
-  archive.Constant(HashOfPath(receiver.ack_path()));
-  archive.Constant(sender.port);
   archive.Constant(sender.window_packets);
   archive.Value(sender.retries);
   archive.Value(receiver.unreported);

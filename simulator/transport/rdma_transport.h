@@ -109,6 +109,14 @@ class RdmaTransport {
 
   // What decides what comes once all is acknowledged, and the counters.
   void Visit(StateArchive& archive);
+  // The same of one queue pair, of a NIC's ports, and what was counted of all.
+  void VisitQueuePair(uint32_t queue_pair, StateArchive& archive);
+  void VisitPorts(DeviceId nic, StateArchive& archive);
+  void VisitCounters(StateArchive& archive);
+  // From now on the ACK timers of a queue pair at rest count as not on the wheel; which of them
+  // are, for them to do so again.
+  uint8_t TakeTimers(uint32_t queue_pair);
+  void PutTimers(uint32_t queue_pair, uint8_t timers);
 
   uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
   uint32_t queue_count() const { return static_cast<uint32_t>(send_queues_.size()); }
@@ -116,6 +124,10 @@ class RdmaTransport {
   PathRef DataPath(uint32_t queue_pair) const {
     return send_queues_[size_t{2} * queue_pair].path();
   }
+  PathRef AckPath(uint32_t queue_pair) const {
+    return receive_queues_[size_t{2} * queue_pair].ack_path();
+  }
+  uint32_t FirstPortOf(DeviceId nic) const { return first_port_of_device_[nic]; }
   // What recoveries of a queue pair's data or clear-to-send queue took until now. What is not made
   // good yet counts from the first repetition on.
   RecoveryTimes RecoveryOf(uint32_t queue_pair, bool of_data) const;
@@ -155,6 +167,8 @@ class RdmaTransport {
 
   // Turns (rdma_turns.cc).
   void Visit(uint32_t queue, StateArchive& archive);
+  void VisitEnds(uint32_t queue, StateArchive& archive);
+  static void Visit(NicPort& port, StateArchive& archive);
   uint64_t HashOfPath(PathRef path) const;
   bool MaySend(const SendQueue& queue) const {
     if (queue.Is(SendQueue::kBroken | SendQueue::kHasRepairs)) [[unlikely]]
