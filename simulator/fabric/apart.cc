@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Shares of a switch's buffer, for what is simulated at another time than what else is in it: while
-// each stays within its share the pool stays calm (shared_buffer.h), and nothing that one does has
-// anything to do with another.
-#include "simulator/diagnostics/check.h"
+// each stays within its share the pool as a whole is calm (shared_buffer.h), and nothing that one
+// does has anything to do with another.
+#include <algorithm>
+
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
 
-// Two links make one that takes part; what is simulated meanwhile is one more.
-int64_t FabricNetwork::ShareApartBytes(uint32_t id) const {
-  return buffers_[id].calm_bytes / (static_cast<int64_t>(buffers_[id].egress.size()) / 2 + 1);
-}
-
-void FabricNetwork::RestoreCalm(uint32_t id) {
-  const SharedBuffer& buffer = buffers_[id];
-  pools_[id].calm_bytes = buffer.apart > 0 ? ShareApartBytes(id) : buffer.calm_bytes;
+// Half of what is calm is for what goes on as ever, half for what is aside or has been, by links.
+void FabricNetwork::LimitApart(uint32_t id) {
+  SharedBuffer& buffer = buffers_[id];
+  pools_[id].calm_bytes = buffer.apart > 0 ? buffer.calm_bytes / 2 : buffer.calm_bytes;
 }
 
 // Buffers of links with credits are nobody else's.
@@ -22,9 +19,11 @@ bool FabricNetwork::BeginApart(DeviceId device) {
   const uint32_t id = buffer_of_device_[device];
   if (id == 0) return true;
   SharedBuffer& buffer = buffers_[id];
-  if (!buffer.is_lossless || IsEventful(id) || pools_[id].bytes > ShareApartBytes(id)) return false;
+  if (!buffer.is_lossless || IsEventful(id) || pools_[id].bytes > buffer.calm_bytes / 2) {
+    return false;
+  }
   ++buffer.apart;
-  RestoreCalm(id);
+  LimitApart(id);
   return true;
 }
 
@@ -32,16 +31,34 @@ void FabricNetwork::EndApart(DeviceId device) {
   const uint32_t id = buffer_of_device_[device];
   if (id == 0) return;
   --buffers_[id].apart;
-  RestoreCalm(id);
+  LimitApart(id);
 }
 
-bool FabricNetwork::BeginAside(DeviceId device) {
+bool FabricNetwork::BeginAside(DeviceId device, const std::vector<LinkId>& links) {
   if (!BeginApart(device)) return false;
   const uint32_t id = buffer_of_device_[device];
-  if (id != 0) pools_[id].calm_bytes = pools_[id].bytes + ShareApartBytes(id);
+  if (id == 0) return true;
+  SharedBuffer& buffer = buffers_[id];
+  std::ranges::copy_if(links, std::back_inserter(buffer.aside), [&](LinkId link) {
+    return graph_->link_source(link) == device;
+  });
+  pools_[id].calm_bytes = pools_[id].bytes + buffer.calm_bytes *
+                                                 static_cast<int64_t>(buffer.aside.size()) /
+                                                 (2 * static_cast<int64_t>(buffer.egress.size()));
   return true;
 }
 
-void FabricNetwork::EndAside(DeviceId device) { EndApart(device); }
+void FabricNetwork::EndAside(DeviceId device) {
+  const uint32_t id = buffer_of_device_[device];
+  if (id != 0) buffers_[id].aside.clear();
+  EndApart(device);
+}
+
+// The bound of what is in the buffer has left its share.
+void FabricNetwork::StayApart(uint32_t id) {
+  const SharedBuffer& buffer = buffers_[id];
+  SettleLinks(buffer.aside.empty() ? buffer.egress : buffer.aside);
+  if (pools_[id].bytes > pools_[id].calm_bytes) throw NotApart();
+}
 
 }  // namespace railyard

@@ -20,7 +20,10 @@ bool FabricNetwork::AdmitToLossless(uint32_t index) {
   IngressAccount& account = accounts_[ingress];
   const uint32_t id = account.buffer();
   SharedBuffer& buffer = buffers_[id];
-  if (buffer.apart > 0) throw NotApart();
+  if (buffer.apart > 0) {
+    StayApart(id);
+    return true;
+  }
   Pool& pool = pools_[id];
   IngressPause& pause = pauses_[ingress];
   if (pause.is_xoff) {
@@ -95,9 +98,11 @@ void FabricNetwork::CountOut(Packet& packet) {
   pools_[account.buffer()].bytes -= packet.wire_bytes - from_headroom;
 }
 
-void FabricNetwork::Settle(uint32_t id) {
+void FabricNetwork::Settle(uint32_t id) { SettleLinks(buffers_[id].egress); }
+
+void FabricNetwork::SettleLinks(const std::vector<LinkId>& links) {
   const int64_t now_ps = engine_->NowPs();
-  for (const LinkId egress : buffers_[id].egress) {
+  for (const LinkId egress : links) {
     ForEachTimed(links_[egress], [&](uint32_t index) {
       if (DeparturePs(packets_[index]) <= now_ps) CountOut(packets_[index]);
     });

@@ -309,16 +309,16 @@ class FabricNetwork : public ns3::Object {
   void VisitNicLinks(std::span<const LinkId> links, StateArchive& archive);
   void VisitCounters(StateArchive& archive);
 
-  // What the shares of two users of a switch's buffer are not: apart (apart.cc).
+  // What was simulated at different times had something to do with one another.
   class NotApart : public std::exception {};
-  // From now on, what is simulated stays within so small a part of the switch's shared buffer that
-  // nothing is decided there, whatever as many others as have links of their own there do, if they
-  // stay within theirs: else NotApart is thrown. False: it does not stay within it even now.
-  // Several may ask, each of whom has it end.
+  // From now on what is simulated has a share of the switch's shared buffer, and what is taken to
+  // happen there besides, over links of its own, one too: so small that nothing is decided there.
+  // NotApart is thrown once it leaves that share; false: it is outside it even now. Several may
+  // ask, each of whom has it end (apart.cc).
   bool BeginApart(DeviceId device);
   void EndApart(DeviceId device);
-  // The same for what RunAside() runs: it has such a part for itself.
-  bool BeginAside(DeviceId device);
+  // The same for what RunAside() runs, over these links: it has the other share.
+  bool BeginAside(DeviceId device, const std::vector<LinkId>& links);
   void EndAside(DeviceId device);
 
  private:
@@ -490,6 +490,7 @@ class FabricNetwork : public ns3::Object {
   void CountOut(Packet& packet);
   // Counts out all that has left the buffer: its accounts are exact.
   void Settle(uint32_t buffer);
+  void SettleLinks(const std::vector<LinkId>& links);
   void NoteVainSettle(uint32_t buffer);
   // Every port of the buffer takes departure events, from now on.
   void MakeEventful(uint32_t buffer);
@@ -536,12 +537,13 @@ class FabricNetwork : public ns3::Object {
   bool WasDown(const Packet& packet, const ColdLink& cold) const;
 
   // Apart (apart.cc).
-  int64_t ShareApartBytes(uint32_t buffer) const;
-  void RestoreCalm(uint32_t buffer);
+  void LimitApart(uint32_t buffer);
+  void StayApart(uint32_t buffer);
 
   // Rest (rest.cc).
   static void Visit(Port& port, StateArchive& archive);
   void VisitPortOf(LinkId id, StateArchive& archive);
+  void VisitCold(LinkId id, StateArchive& archive);
   static void Visit(InSwitchCounters& counters, StateArchive& archive);
   void Visit(LinkId id, StateArchive& archive);
   NetworkCounters SumOverNvlinks(std::span<const LinkId> links) const;

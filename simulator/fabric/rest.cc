@@ -56,6 +56,15 @@ void FabricNetwork::Visit(LinkId id, StateArchive& archive) {
   archive.Count(link.sent);
 }
 
+// No filter is at work on the link.
+void FabricNetwork::VisitCold(LinkId id, StateArchive& archive) {
+  const auto cold = cold_links_.find(id);
+  if (cold == cold_links_.end()) return;
+  archive.Require(!cold->second.is_lost && !cold->second.extra_delay_ps &&
+                  cold->second.late.empty());
+  archive.Unrepeatable(cold->second.dropped_packets);
+}
+
 // Only ports that were in the general form have a record.
 void FabricNetwork::VisitPortOf(LinkId id, StateArchive& archive) {
   Port none;
@@ -88,8 +97,9 @@ void FabricNetwork::VisitNicLinks(std::span<const LinkId> links, StateArchive& a
   for (const LinkId id : links) {
     const Link& link = links_[id];
     const IngressAccount& account = accounts_[id];
-    archive.Require(!cold_links_.contains(id) && link.timed == 0 && account.bytes == 0 &&
-                    !pauses_[id].is_xoff && (link.send_flags & Link::kTailDrop) == 0);
+    VisitCold(id, archive);
+    archive.Require(link.timed == 0 && account.bytes == 0 && !pauses_[id].is_xoff &&
+                    (link.send_flags & Link::kTailDrop) == 0);
     archive.Instant(pauses_[id].last_frame_end_ps);
     archive.Constant(rates_bps_[id]);
     archive.Constant(link.mark_above);
@@ -112,10 +122,7 @@ void FabricNetwork::VisitNvlinks(std::span<const LinkId> links, StateArchive& ar
   archive.Unrepeatable(hold_reports_.size());
   const NetworkCounters before = archive.adds() ? SumOverNvlinks(links) : NetworkCounters{};
   for (const LinkId id : links) {
-    const auto cold = cold_links_.find(id);
-    archive.Require(cold == cold_links_.end() ||
-                    (!cold->second.is_lost && !cold->second.extra_delay_ps));
-    if (cold != cold_links_.end()) archive.Unrepeatable(cold->second.dropped_packets);
+    VisitCold(id, archive);
     archive.Require(links_[id].timed == 0 && accounts_[id].bytes == 0);
     Visit(id, archive);
     VisitPortOf(id, archive);

@@ -45,8 +45,7 @@ void ReplayEngine::BuildComponents() {
   }
   nvlinks_ = std::make_unique<NvlinkComponents>(graph_, job_.communicators);
   AddComponentsOfNvlinks();
-  // Faults are of any link, and routes change with them.
-  if (!rules_.keep_paths && !rules_.net_socket.enabled) AddComponentsOfNics();
+  if (!rules_.has_load && !rules_.net_socket.enabled) AddComponentsOfNics();
 }
 
 void ReplayEngine::AddComponentsOfNvlinks() {
@@ -55,23 +54,21 @@ void ReplayEngine::AddComponentsOfNvlinks() {
   for (uint32_t program = 0; program < job_.operations.program_count(); ++program) {
     is_in_turn.push_back(AreInTurn(job_, job_.operations.program(program), uses_nvlinks));
   }
-  const std::unordered_set<LinkId> faulty_links(rules_.faulty_links.begin(),
-                                                rules_.faulty_links.end());
-  const std::unordered_set<uint32_t> faulty_gpus(rules_.faulty_gpus.begin(),
-                                                 rules_.faulty_gpus.end());
-  const auto is_any_of = [](const std::vector<uint32_t>& values,
-                            const std::unordered_set<uint32_t>& named) {
-    return std::ranges::any_of(values, [&](uint32_t value) { return named.contains(value); });
-  };
   for (const NvlinkComponent& nvlinks : nvlinks_->components()) {
     Component component{.gpus = nvlinks.gpus, .links = nvlinks.links, .shape = nvlinks.shape};
     component.is_in_turn = std::ranges::all_of(nvlinks.gpus, [&](uint32_t gpu) {
       return gpu >= job_.rank_count || is_in_turn[job_.operations.program_of_rank(gpu)];
     });
-    component.is_faulty =
-        is_any_of(nvlinks.links, faulty_links) || is_any_of(nvlinks.gpus, faulty_gpus);
+    component.is_faulty = MayFail(nvlinks.links, nvlinks.gpus);
     components_.push_back(std::move(component));
   }
+}
+
+// Whether some fault may do something to any of them.
+bool ReplayEngine::MayFail(const std::vector<LinkId>& links,
+                           const std::vector<uint32_t>& gpus) const {
+  return std::ranges::find_first_of(links, rules_.faulty_links) != links.end() ||
+         std::ranges::find_first_of(gpus, rules_.faulty_gpus) != gpus.end();
 }
 
 // One for each set of GPUs on servers of their own that a communicator joins.
@@ -86,7 +83,22 @@ void ReplayEngine::AddComponentsOfNics() {
     const auto [it, is_new] =
         numbers.try_emplace(gpus, static_cast<uint32_t>(components_.size()));
     nic_component_of_communicator_[id] = it->second;
-    if (is_new) components_.push_back({.gpus = gpus, .of_nics = true});
+    if (!is_new) continue;
+    Component component{.gpus = gpus, .of_nics = true};
+    std::vector<LinkId> links;
+    for (const uint32_t gpu : gpus) {
+      const DeviceId nic = *graph_.NicOfGpu(graph_.gpus()[gpu]);
+      for (const LinkId wire : graph_.WiresOfNic(nic)) {
+        links.push_back(wire);
+        links.push_back(graph_.ReverseLink(wire));
+      }
+      for (const LinkId link : graph_.HostPath(graph_.gpus()[gpu], nic)) {
+        links.push_back(link);
+        links.push_back(graph_.ReverseLink(link));
+      }
+    }
+    component.is_faulty = MayFail(links, gpus);
+    components_.push_back(std::move(component));
   }
   std::map<DeviceId, std::vector<uint32_t>> communicators_of_nic;
   for (uint32_t id = 0; id < communicators_.size(); ++id) {
@@ -388,7 +400,7 @@ bool ReplayEngine::CanReplay(const Component& component, const std::vector<Compo
     if (gap_ps + least_launch_ps_ < settled_ps - episode.operations[i].end_ps) return false;
   }
   const int64_t settled_at_ps = calls.front().begin_ps + settled_ps;
-  return settled_at_ps < NextDisturbancePs(component.is_faulty || component.of_nics) &&
+  return settled_at_ps < NextDisturbancePs(component.is_faulty) &&
          !MayBeTouched(component, calls, settled_at_ps);
 }
 
@@ -416,7 +428,7 @@ uint32_t ReplayEngine::RecordAside(const Component& component,
   std::vector<uint8_t> timers;
   if (component.of_nics) {
     at = executor_->SwitchOfNics(component.gpus);
-    if (!network_.BeginAside(*at)) return kNone;
+    if (!network_.BeginAside(*at, executor_->LinksOfNics(component.gpus))) return kNone;
     timers = executor_->TakeTimersOfNics(component.gpus);
   }
   Aside aside{.component = &component,
@@ -424,10 +436,10 @@ uint32_t ReplayEngine::RecordAside(const Component& component,
               .calls_left = calls.size()};
   Episode& episode = aside.episode;
   episode.begin_state = rest.state;
-  std::vector<LanePaths::OfSlots> freed;
+  std::vector<LanePaths::Kept> paths;
   if (rules_.keep_paths) {
     episode.paths.resize(calls.size());
-    freed = executor_->FreedPathsOfGpus(component.gpus);
+    paths = executor_->PathsAmong(component.gpus);
   }
   aside_ = &aside;
   engine_.RunAside([&] {
@@ -447,7 +459,7 @@ uint32_t ReplayEngine::RecordAside(const Component& component,
     network_.EndAside(*at);
     executor_->PutTimersOfNics(component.gpus, timers);
   }
-  if (rules_.keep_paths) executor_->PutFreedPathsOfGpus(component.gpus, freed);
+  if (rules_.keep_paths) executor_->PutPathsAmong(component.gpus, paths);
   PutBack(component, rest);
   const bool is_repeatable = aside.end.is_at_rest &&
                              aside.end.state != EpisodeCache::kStateUnknown &&

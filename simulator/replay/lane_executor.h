@@ -149,10 +149,9 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<uint8_t> TakeTimersOfNics(std::span<const uint32_t> gpus);
   void PutTimersOfNics(std::span<const uint32_t> gpus, const std::vector<uint8_t>& timers);
 
-  // By which paths the slots of what these GPUs send over NVLink became free, where paths are kept.
-  std::vector<LanePaths::OfSlots> FreedPathsOfGpus(std::span<const uint32_t> gpus);
-  void PutFreedPathsOfGpus(std::span<const uint32_t> gpus,
-                           const std::vector<LanePaths::OfSlots>& freed);
+  // What is kept of paths while these GPUs send one another nothing, where paths are kept at all.
+  std::vector<LanePaths::Kept> PathsAmong(std::span<const uint32_t> gpus);
+  void PutPathsAmong(std::span<const uint32_t> gpus, const std::vector<LanePaths::Kept>& paths);
 
   // From now on OnPayloadTaken() tells of that collective.
   void WatchPayload(uint32_t collective) { watched_.insert(collective); }
@@ -381,6 +380,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void VisitConnection(uint32_t connection, StateArchive& archive);
   // Over the network, between two of the GPUs, in an order that is the same on like rails.
   std::vector<uint32_t> ConnectionsAmong(std::span<const uint32_t> gpus) const;
+  // And all that they send within their servers.
+  std::vector<uint32_t> AllConnectionsAmong(std::span<const uint32_t> gpus) const;
   // Of a connection, or a leg or sum of one.
   uint64_t LocalTieOf(uint32_t connection) const;
   int64_t FlagLatencyPs(uint32_t nvlink_flow) const;

@@ -31,6 +31,12 @@ struct LanePaths {
     OfSlots freed;    // the sender may use the slot again
     std::unique_ptr<Network> network;
   };
+  // What decides later paths once nothing is under way.
+  struct Kept {
+    OfSlots freed;
+    OfSlots consumed{};
+    OfSlots granted{};
+  };
   struct OfLane {
     CriticalPath path;
     int64_t still_since_ps = -1;  // its GPU stands still

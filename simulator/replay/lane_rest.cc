@@ -148,19 +148,35 @@ std::optional<DeviceId> LaneExecutor::SwitchOfNics(std::span<const uint32_t> gpu
   return common;
 }
 
-std::vector<LanePaths::OfSlots> LaneExecutor::FreedPathsOfGpus(std::span<const uint32_t> gpus) {
-  std::vector<LanePaths::OfSlots> freed;
+std::vector<uint32_t> LaneExecutor::AllConnectionsAmong(std::span<const uint32_t> gpus) const {
+  std::vector<uint32_t> among = ConnectionsAmong(gpus);
   for (const uint32_t gpu : gpus) {
-    for (const uint32_t id : nvlink_connections_[gpu]) freed.push_back(PathsOf(id).freed);
+    among.insert(among.end(), nvlink_connections_[gpu].begin(), nvlink_connections_[gpu].end());
   }
-  return freed;
+  return among;
 }
 
-void LaneExecutor::PutFreedPathsOfGpus(std::span<const uint32_t> gpus,
-                                       const std::vector<LanePaths::OfSlots>& freed) {
-  size_t next = 0;
-  for (const uint32_t gpu : gpus) {
-    for (const uint32_t id : nvlink_connections_[gpu]) PathsOf(id).freed = freed[next++];
+std::vector<LanePaths::Kept> LaneExecutor::PathsAmong(std::span<const uint32_t> gpus) {
+  std::vector<LanePaths::Kept> kept;
+  for (const uint32_t id : AllConnectionsAmong(gpus)) {
+    const LanePaths::OfConnection& paths = PathsOf(id);
+    kept.push_back({.freed = paths.freed});
+    if (!paths.network) continue;
+    kept.back().consumed = paths.network->consumed;
+    kept.back().granted = paths.network->granted;
+  }
+  return kept;
+}
+
+void LaneExecutor::PutPathsAmong(std::span<const uint32_t> gpus,
+                                 const std::vector<LanePaths::Kept>& kept) {
+  const std::vector<uint32_t> among = AllConnectionsAmong(gpus);
+  for (size_t i = 0; i < among.size(); ++i) {
+    LanePaths::OfConnection& paths = PathsOf(among[i]);
+    paths.freed = kept[i].freed;
+    if (!paths.network) continue;
+    paths.network->consumed = kept[i].consumed;
+    paths.network->granted = kept[i].granted;
   }
 }
 

@@ -75,6 +75,7 @@ struct ReplayRules {
   uint64_t seed = 1;               // of the ranks' skews
   // A part of the job may be halted at any moment, for it restarts.
   bool may_halt = false;
+  bool has_load = false;  // some fault has GPUs send what is no operation's
   // What faults may ever do something to.
   std::vector<LinkId> faulty_links{};
   std::vector<uint32_t> faulty_gpus{};
@@ -371,6 +372,7 @@ class ReplayEngine final : private LaneObserver {
   void BuildComponents();
   void AddComponentsOfNvlinks();
   void AddComponentsOfNics();
+  bool MayFail(const std::vector<LinkId>& links, const std::vector<uint32_t>& gpus) const;
   std::vector<uint32_t> ClassesOfCommunicators() const;
   bool UsesNvlinks(const JobOperation& operation) const;
   bool UsesNics(const JobOperation& operation) const;

@@ -80,10 +80,12 @@ ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
                     .net_socket = scenario.net_socket,
                     .gpu = scenario.gpu,
                     .cache = options.replay_cache,
+                    .component_episodes = options.component_episodes,
                     .seed = scenario.seed,
                     .may_halt = MayRestart(scenario),
                     .keep_paths = !scenario.faults.empty()};
   for (const FaultSpec& fault : scenario.faults) {
+    rules.has_load |= fault.kind == FaultKind::kBackgroundLoad;
     rules.faulty_links.insert(rules.faulty_links.end(), fault.links.begin(), fault.links.end());
     rules.faulty_gpus.insert(rules.faulty_gpus.end(), fault.gpus.begin(), fault.gpus.end());
   }
@@ -205,6 +207,11 @@ class Simulation {
     return result;
   }
 
+  // Of a child that was forked in the middle: what it hands its outcome over by, else null.
+  std::unique_ptr<Baseline> TakeBaselineOfChild() {
+    return baseline_ && baseline_->is_child() ? std::move(baseline_) : nullptr;
+  }
+
  private:
   void RunToEnd() {
     replay_->Start();
@@ -316,6 +323,32 @@ class Simulation {
   std::unique_ptr<Watchdog> watchdog_;
 };
 
+// Calls run(simulation). Where parts of the network that were simulated apart turn out not to be,
+// begins anew, and simulates all of it together. Returns whether it did.
+template <typename Run>
+bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, Run run) {
+  std::unique_ptr<Baseline> of_child;
+  {
+    Simulation simulation(scenario, job, options);
+    bool was_apart = true;
+    try {
+      run(simulation);
+    } catch (const FabricNetwork::NotApart&) {
+      was_apart = false;
+    }
+    // First, for the events that are left over refer to the simulation.
+    ns3::Simulator::Destroy();
+    if (was_apart) return false;
+    of_child = simulation.TakeBaselineOfChild();
+  }
+  options.component_episodes = false;
+  if (of_child) Simulation(scenario, job, options).RunPaired(*of_child, false);
+  Simulation simulation(scenario, job, options);
+  run(simulation);
+  ns3::Simulator::Destroy();
+  return true;
+}
+
 // Each of several jobs alone, in processes of their own, as many at a time as there are processors.
 class AloneRuns {
  public:
@@ -330,8 +363,8 @@ class AloneRuns {
                                      job.collectives.size(), job.parts.size()));
       if (!runs_.back()->Fork()) continue;
       const Job alone = AloneOf(job, part);
-      Simulation(scenario, alone, {.baseline = false, .replay_cache = options.replay_cache})
-          .RunPaired(*runs_.back(), false);
+      Simulate(scenario, alone, {.baseline = false, .replay_cache = options.replay_cache},
+               [&](Simulation& simulation) { simulation.RunPaired(*runs_.back(), false); });
     }
   }
 
@@ -362,8 +395,8 @@ class ReliableRun {
     run_ = std::make_unique<Baseline>("the run without tolerated loss", reliable.collectives.size(),
                                       reliable.parts.size());
     if (!run_->Fork()) return;
-    Simulation(scenario, reliable, {.baseline = false, .replay_cache = options.replay_cache})
-        .RunPaired(*run_, true);
+    Simulate(scenario, reliable, {.baseline = false, .replay_cache = options.replay_cache},
+             [this](Simulation& simulation) { simulation.RunPaired(*run_, true); });
   }
 
   // A run that is cut short has no time to compare.
@@ -387,10 +420,13 @@ class ReliableRun {
 RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
   AloneRuns alone_runs(scenario, options);
   ReliableRun reliable_run(scenario, options);
-  Simulation simulation(scenario, scenario.job, options);
-  RunResult result = simulation.Run();
-  // First, for the events that are left over refer to the simulation.
-  ns3::Simulator::Destroy();
+  RunResult result;
+  if (Simulate(scenario, scenario.job, options,
+               [&](Simulation& simulation) { result = simulation.Run(); })) {
+    result.notes.push_back(
+        "simulated twice: rails that were simulated apart turned out to share a switch's buffer or "
+        "a NIC with something else");
+  }
   alone_runs.Pair(scenario.job, result);
   reliable_run.Pair(result);
   return result;

@@ -13,6 +13,7 @@ struct RunOptions {
   // of it alone, for interference: child processes too, forked before the run.
   bool baseline = true;
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
+  bool component_episodes = true;  // ReplayRules
 };
 
 // Simulates a scenario to its end: COMPLETED, JOB_ABORTED or STALLED. One call per process, after
