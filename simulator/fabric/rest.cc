@@ -98,7 +98,7 @@ void FabricNetwork::VisitNicLinks(std::span<const LinkId> links, StateArchive& a
     const Link& link = links_[id];
     const IngressAccount& account = accounts_[id];
     VisitCold(id, archive);
-    archive.Require(link.timed == 0 && account.bytes == 0 && !pauses_[id].is_xoff &&
+    archive.Require(is_up_[id] && link.timed == 0 && account.bytes == 0 && !pauses_[id].is_xoff &&
                     (link.send_flags & Link::kTailDrop) == 0);
     archive.Instant(pauses_[id].last_frame_end_ps);
     archive.Constant(rates_bps_[id]);

@@ -443,6 +443,7 @@ int64_t ReplayEngine::BoundOfSchedule(const Communicator& communicator,
 }
 
 void ReplayEngine::OnPacketLost(uint32_t connection, LinkId link) {
+  CheckNothingFailsAside();
   const uint32_t collective = executor_->connections()[connection].collective;
   if (collective != Connection::kNone && !executor_->IsClosed(connection)) {
     times_[collective].lost_packets = true;
@@ -454,11 +455,15 @@ void ReplayEngine::OnPacketRepeated(uint32_t connection, uint32_t payload_bytes)
   observer_.OnPacketRepeated(connection, payload_bytes);
 }
 
-void ReplayEngine::OnRetransmission(uint32_t connection) { observer_.OnRetransmission(connection); }
+void ReplayEngine::OnRetransmission(uint32_t connection) {
+  CheckNothingFailsAside();
+  observer_.OnRetransmission(connection);
+}
 
 void ReplayEngine::OnLossRecovered(uint32_t connection) { observer_.OnLossRecovered(connection); }
 
 void ReplayEngine::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
+  CheckNothingFailsAside();
   const Connection& connection = executor_->connections()[id];
   if (IsAborted(connection.from_gpu)) return;
   observer_.OnRankError(

@@ -406,6 +406,11 @@ class ReplayEngine final : private LaneObserver {
   bool MayBeTouched(const Component& component, const std::vector<ComponentCall>& calls,
                     int64_t until_ps);
   void CheckIsApart(const Running& running);
+  // What is lost or times out aside has others to tell, whose time it is not.
+  void CheckNothingFailsAside() const {
+    if (aside_ != nullptr) [[unlikely]]
+      throw FabricNetwork::NotApart();
+  }
   void EndInComponent(uint32_t running);
   void FinishReplay(Component& component);
   void CheckEpisode(Component& component);
