@@ -522,6 +522,45 @@ TEST_F(ServersInStepTest, WhatAFaultFellIntoIsNotRepeated) {
   EXPECT_EQ(Results(Run(faults)), Results(Run(faults, {"--no-replay-cache"})));
 }
 
+// Two servers add up on a rail, and five others send to one there: their packets fill the leaf's
+// buffer, which all of them share, to where its thresholds may depend on all of them.
+TEST_F(ReplayCacheTest, WhatFillsASharedBufferHasAllOfItSimulated) {
+  constexpr uint32_t kServers = 8;
+  Trace trace;
+  trace.origin = "test";
+  trace.rank_count = 8 * kServers;
+  trace.operations.resize(trace.rank_count);
+  trace.communicators = {{.name = "pair", .ranks = {0, 8}}, {.name = "others", .ranks = {}}};
+  for (uint32_t server = 2; server < kServers; ++server) {
+    trace.communicators[1].ranks.push_back(8 * server);
+  }
+  TraceOperation sum;
+  sum.count = uint64_t{1} << 20;
+  for (const uint32_t rank : {0u, 8u}) trace.operations[rank].assign(30, sum);
+  TraceOperation send;
+  send.communicator = 1;
+  send.count = uint64_t{1} << 21;
+  for (uint32_t from = 1; from < kServers - 2; ++from) {
+    send.group = 1;
+    send.kind = CollectiveKind::kSend;
+    send.peer = 0;
+    send.compute_before_ps = 500 * kPsPerUs;
+    trace.operations[16 + 8 * from] = {send};
+    send.kind = CollectiveKind::kRecv;
+    send.peer = from;
+    send.compute_before_ps = from == 1 ? 500 * kPsPerUs : 0;
+    trace.operations[16].push_back(send);
+  }
+  WriteTrace(scratch_.Path("job.trace"), trace);
+  const std::string path = scratch_.Write(
+      "job.textproto", RailOptimized(kServers) + "workload { trace: \"job.trace\" }\n");
+  const EndedRun run = RunFile(path);
+  ASSERT_TRUE(run.has_result()) << run.exit.errors;
+  EXPECT_THAT(run.exit.output, ::testing::HasSubstr("simulated twice"));
+  EXPECT_EQ(run.Integer("collectives.replayed"), 0);
+  EXPECT_EQ(Results(run), Results(RunFile(path, {"--no-replay-cache"})));
+}
+
 // Halves of a server, each in step for itself, and what is of all of it only once.
 class HalvesOfAServerTest : public ReplayCacheTest {
  protected:
