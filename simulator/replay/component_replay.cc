@@ -21,7 +21,7 @@ namespace {
 // A component that has not repeated itself in so many episodes is simulated without looking for
 // more; so is one of which so many were simulated aside and could not be replayed then.
 constexpr uint32_t kMissesMax = 1024;
-constexpr uint32_t kUnusedMax = 8;
+constexpr uint32_t kUnusedMax = 3;
 
 template <typename Visit>
 void ForEachLaneOf(const CollectiveSchedule& schedule, uint32_t rank, Visit visit) {
@@ -111,9 +111,12 @@ void ReplayEngine::AddComponentsOfNics() {
   for (Component& component : components_) {
     if (!component.of_nics) continue;
     component.may_touch.assign(communicators_.size(), false);
+    component.is_near.assign(graph_.gpus().size(), false);
     for (const uint32_t gpu : component.gpus) {
       for (const uint32_t id : communicators_of_nic[*graph_.NicOfGpu(graph_.gpus()[gpu])]) {
+        if (component.may_touch[id]) continue;
         component.may_touch[id] = true;
+        for (const uint32_t near : communicators_[id].gpus) component.is_near[near] = true;
       }
     }
   }
@@ -190,7 +193,7 @@ uint32_t ReplayEngine::PlaceOf(const Component& component, uint32_t gpu) {
 
 void ReplayEngine::VisitComponent(const Component& component, StateArchive& archive) {
   if (component.of_nics) {
-    executor_->VisitNics(component.gpus, archive);
+    executor_->VisitNics(component.nics, archive);
     return;
   }
   network_.VisitNvlinks(component.links, archive);
@@ -211,7 +214,7 @@ ReplayEngine::ComponentRest ReplayEngine::RestOf(const Component& component, boo
   if (is_begin) {
     archive.Constant(component.of_nics ? 1 : 0);
     archive.Constant(component.shape);
-    archive.Constant(component.of_nics ? executor_->IdentityOfNics(component.gpus)
+    archive.Constant(component.of_nics ? component.nics.identity
                                        : executor_->IdentityOfGpus(component.gpus));
   }
   ComponentRest rest{.state = component_cache_.NumberOf(archive.TakeState())};
@@ -290,7 +293,15 @@ void ReplayEngine::BeginComponentEpisode(uint32_t number, uint32_t collective) {
     return;
   }
   const std::vector<ComponentCall> calls = CallsOf(component, collective);
-  if (calls.empty() || MayBeTouched(component, calls, engine_.NowPs())) return;
+  const int64_t least_end_ps = calls.empty() ? 0 : calls.front().begin_ps + BoundOf(collective);
+  if (calls.empty() || least_end_ps >= NextDisturbancePs(component.is_faulty) ||
+      least_end_ps >= calls.front().begin_ps + kAbortNoticePs ||
+      MayBeTouched(component, calls, least_end_ps)) {
+    return;
+  }
+  if (component.of_nics && component.nics.version != executor_->network_version()) {
+    component.nics = executor_->NicGroupOf(component.gpus);
+  }
   ComponentRest rest = RestOf(component, true);
   if (!rest.is_at_rest) return;
   ++component.misses;
@@ -315,9 +326,8 @@ void ReplayEngine::BeginComponentEpisode(uint32_t number, uint32_t collective) {
     return;
   }
   if (component.of_nics) {
-    const DeviceId at = executor_->SwitchOfNics(component.gpus).value();
-    if (!network_.BeginApart(at)) return;
-    component.apart_at = at;
+    component.apart_at = component.nics.at.value();
+    if (!network_.BeginApart(component.apart_at)) return;
   }
   ++replayed_components_;
   episode.is_replayed = true;
@@ -424,12 +434,11 @@ int64_t ReplayEngine::NextDisturbancePs(bool by_faults) const {
 uint32_t ReplayEngine::RecordAside(const Component& component,
                                    const std::vector<ComponentCall>& calls,
                                    const ComponentRest& rest) {
-  std::optional<DeviceId> at;
+  const std::optional<DeviceId> at = component.nics.at;
   std::vector<uint8_t> timers;
-  if (component.of_nics) {
-    at = executor_->SwitchOfNics(component.gpus);
-    if (!network_.BeginAside(*at, executor_->LinksOfNics(component.gpus))) return kNone;
-    timers = executor_->TakeTimersOfNics(component.gpus);
+  if (at) {
+    if (!network_.BeginAside(*at, component.nics.links)) return kNone;
+    timers = executor_->TakeTimers(component.nics);
   }
   Aside aside{.component = &component,
               .begin_ps = calls.front().begin_ps,
@@ -457,7 +466,7 @@ uint32_t ReplayEngine::RecordAside(const Component& component,
   SIM_CHECK(aside.calls_left == 0, "what was simulated aside has not come to its end");
   if (at) {
     network_.EndAside(*at);
-    executor_->PutTimersOfNics(component.gpus, timers);
+    executor_->PutTimers(component.nics, timers);
   }
   if (rules_.keep_paths) executor_->PutPathsAmong(component.gpus, paths);
   PutBack(component, rest);
@@ -597,7 +606,7 @@ bool ReplayEngine::MayBeTouched(const Component& component,
   };
   const int64_t now_ps = engine_.NowPs();
   for (const Running& running : running_) {
-    if (running.rank == kNone) continue;
+    if (running.rank == kNone || !component.is_near[running.rank]) continue;
     const bool is_call = is_one(NumberOf(running));
     if (!is_call && running.told_end_ps == 0 && Touches(running.rank, running.index, component)) {
       return true;
@@ -609,7 +618,7 @@ bool ReplayEngine::MayBeTouched(const Component& component,
   }
   return std::ranges::any_of(pending_, [&](const Pending& pending) {
     const uint32_t index = pending.number - first_number_[pending.rank];
-    if (is_one(pending.number)) return false;
+    if (!component.is_near[pending.rank] || is_one(pending.number)) return false;
     return (pending.begin_ps < until_ps && Touches(pending.rank, index, component)) ||
            begins_after(pending.rank, index, pending.begin_ps);
   });

@@ -90,6 +90,7 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t
     return;
   }
   network_connections_[connection.from_gpu].push_back(id);
+  ++network_version_;
   connection.staged = static_cast<uint32_t>(staged_.size());
   staged_.emplace_back();
   const Device& sender = graph_.device(graph_.gpus()[connection.from_gpu]);

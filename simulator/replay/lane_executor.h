@@ -116,6 +116,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
 
   // The fabric's routes changed.
   void ResolvePaths() {
+    ++network_version_;
     rdma_.ResolvePaths();
     if (paths_) TraceRoutes();
   }
@@ -134,20 +135,26 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Which connections and NVLink flows these GPUs send by, but for the server they are on.
   uint64_t IdentityOfGpus(std::span<const uint32_t> gpus) const;
 
-  // What these GPUs, each of a server and with a NIC of its own, send one another over the one
-  // switch that all their NICs are at. Equal for GPUs that have IdentityOfNics() in common and did
-  // the same. Of anything else: not at rest.
-  void VisitNics(std::span<const uint32_t> gpus, StateArchive& archive);
+  // What GPUs, each of a server and with a NIC of its own, send one another over the one switch that
+  // all their NICs are at.
+  struct NicGroup {
+    std::vector<uint32_t> gpus;
+    std::vector<uint32_t> connections{};  // in an order that is the same on like rails
+    std::vector<LinkId> links{};          // in that order, each once
+    std::optional<DeviceId> at{};         // the switch; none: it is not so
+    uint64_t identity = 0;                // what orders events and ways there
+    uint64_t version = 0;                 // network_version() when it was so
+  };
+  NicGroup NicGroupOf(std::span<const uint32_t> gpus) const;
+  // Another one since connections were opened over the network, or routes changed.
+  uint64_t network_version() const { return network_version_; }
+  // Equal for groups that have their identity in common and did the same.
+  void VisitNics(const NicGroup& group, StateArchive& archive);
   // What the network and all NICs counted: what these have a part in.
   void VisitCountersOfNics(StateArchive& archive);
-  uint64_t IdentityOfNics(std::span<const uint32_t> gpus) const;
-  // The links they cross.
-  std::vector<LinkId> LinksOfNics(std::span<const uint32_t> gpus) const;
-  // The switch; none: there are several, or other devices in between.
-  std::optional<DeviceId> SwitchOfNics(std::span<const uint32_t> gpus) const;
   // Their queue pairs' ACK timers are not on the wheel, until they are again (RdmaTransport).
-  std::vector<uint8_t> TakeTimersOfNics(std::span<const uint32_t> gpus);
-  void PutTimersOfNics(std::span<const uint32_t> gpus, const std::vector<uint8_t>& timers);
+  std::vector<uint8_t> TakeTimers(const NicGroup& group);
+  void PutTimers(const NicGroup& group, const std::vector<uint8_t>& timers);
 
   // What is kept of paths while these GPUs send one another nothing, where paths are kept at all.
   std::vector<LanePaths::Kept> PathsAmong(std::span<const uint32_t> gpus);
@@ -378,10 +385,13 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void Move(uint32_t connection, std::span<const NicDetours::Way> ways);
   void TraceMove(uint32_t connection);
   void VisitConnection(uint32_t connection, StateArchive& archive);
-  // Over the network, between two of the GPUs, in an order that is the same on like rails.
+  // Over the network, between two of the GPUs, in the order of their ties.
   std::vector<uint32_t> ConnectionsAmong(std::span<const uint32_t> gpus) const;
   // And all that they send within their servers.
   std::vector<uint32_t> AllConnectionsAmong(std::span<const uint32_t> gpus) const;
+  std::vector<LinkId> LinksOf(std::span<const uint32_t> queue_pairs) const;
+  std::optional<DeviceId> SwitchOf(std::span<const LinkId> links) const;
+  uint64_t IdentityOf(const NicGroup& group) const;
   // Of a connection, or a leg or sum of one.
   uint64_t LocalTieOf(uint32_t connection) const;
   int64_t FlagLatencyPs(uint32_t nvlink_flow) const;
@@ -510,6 +520,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<uint64_t> taken_bytes_;                      // by connection
   std::vector<std::vector<uint32_t>> nvlink_connections_;   // by sending GPU
   std::vector<std::vector<uint32_t>> network_connections_;  // the same
+  uint64_t network_version_ = 0;
   std::vector<StagedMessages> staged_;
   std::vector<std::array<Aggregation, kConnectionSlots>> aggregations_;
   std::vector<ActiveChannel> active_channels_;

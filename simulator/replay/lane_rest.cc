@@ -3,6 +3,7 @@
 // count, so slots are walked from the oldest on.
 #include <algorithm>
 #include <bit>
+#include <unordered_set>
 
 #include "simulator/replay/lane_executor.h"
 #include "simulator/units/mix64.h"
@@ -44,93 +45,54 @@ uint64_t LaneExecutor::IdentityOfGpus(std::span<const uint32_t> gpus) const {
 }
 
 std::vector<uint32_t> LaneExecutor::ConnectionsAmong(std::span<const uint32_t> gpus) const {
+  const std::unordered_set<uint32_t> members(gpus.begin(), gpus.end());
   std::vector<uint32_t> among;
   for (const uint32_t gpu : gpus) {
-    for (const uint32_t id : network_connections_[gpu]) {
-      if (std::ranges::find(gpus, connections_[id].to_gpu) != gpus.end()) among.push_back(id);
-    }
+    std::ranges::copy_if(network_connections_[gpu], std::back_inserter(among), [&](uint32_t id) {
+      return members.contains(connections_[id].to_gpu);
+    });
   }
   std::ranges::sort(among, {}, [this](uint32_t id) { return connections_[id].tie; });
   return among;
 }
 
-void LaneExecutor::VisitNics(std::span<const uint32_t> gpus, StateArchive& archive) {
-  archive.Require(!is_socket_ && !nic_policy_ && SwitchOfNics(gpus).has_value());
-  for (const uint32_t id : ConnectionsAmong(gpus)) {
+LaneExecutor::NicGroup LaneExecutor::NicGroupOf(std::span<const uint32_t> gpus) const {
+  NicGroup group{.gpus = {gpus.begin(), gpus.end()}, .connections = ConnectionsAmong(gpus)};
+  group.version = network_version_;
+  const bool are_plain = std::ranges::all_of(group.connections, [this](uint32_t id) {
     const Connection& connection = connections_[id];
-    archive.Require(!connection.is_striped && !connection.is_detoured && !connection.is_relayed &&
-                    !slots_[id].is_closed);
-    VisitConnection(id, archive);
-    rdma_.VisitQueuePair(connection.flow, archive);
-  }
-  for (const uint32_t gpu : gpus) {
-    archive.Instant(proxy_free_ps_[gpu]);
-    archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
-    rdma_.VisitPorts(NicOf(gpu), archive);
-  }
-  network_.VisitNicLinks(LinksOfNics(gpus), archive);
+    return !connection.is_striped && !connection.is_detoured && !connection.is_relayed &&
+           !slots_[id].is_closed;
+  });
+  if (is_socket_ || nic_policy_ || !are_plain) return group;
+  std::vector<uint32_t> queue_pairs;
+  for (const uint32_t id : group.connections) queue_pairs.push_back(connections_[id].flow);
+  group.links = LinksOf(queue_pairs);
+  group.at = SwitchOf(group.links);
+  group.identity = IdentityOf(group);
+  return group;
 }
 
-void LaneExecutor::VisitCountersOfNics(StateArchive& archive) {
-  network_.VisitCounters(archive);
-  rdma_.VisitCounters(archive);
-}
-
-// Ties are broken by numbers of what is in the group, so their order must be the same, too.
-uint64_t LaneExecutor::IdentityOfNics(std::span<const uint32_t> gpus) const {
-  uint64_t identity = gpus.size();
-  const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
-  const auto add_order = [&](std::vector<uint64_t> numbers) {
-    std::vector<uint64_t> sorted = numbers;
-    std::ranges::sort(sorted);
-    for (const uint64_t number : numbers) {
-      add(static_cast<uint64_t>(std::ranges::lower_bound(sorted, number) - sorted.begin()));
-    }
-  };
-  std::vector<uint64_t> servers;
-  std::vector<uint64_t> ports;
-  for (const uint32_t gpu : gpus) {
-    servers.push_back(TieOf(places_[gpu], 0, 0, 0));
-    ports.push_back(rdma_.FirstPortOf(NicOf(gpu)));
-    add(static_cast<uint64_t>(proxy_costs_[gpu].post_ps));
-    add(static_cast<uint64_t>(proxy_costs_[gpu].arrival_ps));
-    add(communicator_counts_[gpu]);
-  }
-  add_order(std::move(servers));
-  add_order(std::move(ports));
-  std::vector<uint64_t> queue_pairs;
-  for (const uint32_t id : ConnectionsAmong(gpus)) {
-    const Connection& connection = connections_[id];
-    // In the order of ties already, which is nearly all of them that matters.
-    add(static_cast<uint64_t>(std::ranges::find(gpus, connection.from_gpu) - gpus.begin()));
-    add(static_cast<uint64_t>(std::ranges::find(gpus, connection.to_gpu) - gpus.begin()));
-    add(connection.tie & kLocalTieMask & ~kGpuTieMask);
-    queue_pairs.push_back(connection.flow);
-  }
-  add_order(std::move(queue_pairs));
-  const std::vector<LinkId> links = LinksOfNics(gpus);
-  add_order({links.begin(), links.end()});
-  return identity;
-}
-
-std::vector<LinkId> LaneExecutor::LinksOfNics(std::span<const uint32_t> gpus) const {
+std::vector<LinkId> LaneExecutor::LinksOf(std::span<const uint32_t> queue_pairs) const {
   std::vector<LinkId> links;
+  std::unordered_set<LinkId> seen;
   const auto add = [&](PathRef path) {
     for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
       const LinkId link = network_.LinkOfPath(path, hop);
-      if (std::ranges::find(links, link) == links.end()) links.push_back(link);
+      if (seen.insert(link).second) links.push_back(link);
     }
   };
-  for (const uint32_t id : ConnectionsAmong(gpus)) {
-    add(rdma_.DataPath(connections_[id].flow));
-    add(rdma_.AckPath(connections_[id].flow));
+  for (const uint32_t queue_pair : queue_pairs) {
+    add(rdma_.DataPath(queue_pair));
+    add(rdma_.AckPath(queue_pair));
   }
   return links;
 }
 
-std::optional<DeviceId> LaneExecutor::SwitchOfNics(std::span<const uint32_t> gpus) const {
+// None: there are several, or other devices in between.
+std::optional<DeviceId> LaneExecutor::SwitchOf(std::span<const LinkId> links) const {
   std::optional<DeviceId> common;
-  for (const LinkId link : LinksOfNics(gpus)) {
+  for (const LinkId link : links) {
     const DeviceId source = graph_.link_source(link);
     const DeviceId target = graph_.link_target(link);
     const auto is = [this](DeviceId device, DeviceKind kind) {
@@ -146,6 +108,77 @@ std::optional<DeviceId> LaneExecutor::SwitchOfNics(std::span<const uint32_t> gpu
     common = at;
   }
   return common;
+}
+
+// Ties are broken by numbers of what is in the group, so their order must be the same, too. The
+// connections are in that order already.
+uint64_t LaneExecutor::IdentityOf(const NicGroup& group) const {
+  uint64_t identity = group.gpus.size();
+  const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
+  const auto add_order = [&](const std::vector<uint64_t>& numbers) {
+    std::vector<uint64_t> sorted = numbers;
+    std::ranges::sort(sorted);
+    for (const uint64_t number : numbers) {
+      add(static_cast<uint64_t>(std::ranges::lower_bound(sorted, number) - sorted.begin()));
+    }
+  };
+  const auto place_of = [&](uint32_t gpu) {
+    return static_cast<uint64_t>(std::ranges::find(group.gpus, gpu) - group.gpus.begin());
+  };
+  std::vector<uint64_t> servers;
+  std::vector<uint64_t> ports;
+  for (const uint32_t gpu : group.gpus) {
+    servers.push_back(TieOf(places_[gpu], 0, 0, 0));
+    ports.push_back(rdma_.FirstPortOf(NicOf(gpu)));
+    add(static_cast<uint64_t>(proxy_costs_[gpu].post_ps));
+    add(static_cast<uint64_t>(proxy_costs_[gpu].arrival_ps));
+  }
+  add_order(servers);
+  add_order(ports);
+  std::vector<uint64_t> queue_pairs;
+  for (const uint32_t id : group.connections) {
+    const Connection& connection = connections_[id];
+    add(place_of(connection.from_gpu));
+    add(place_of(connection.to_gpu));
+    add(connection.tie & kLocalTieMask & ~kGpuTieMask);
+    queue_pairs.push_back(connection.flow);
+  }
+  add_order(queue_pairs);
+  add_order({group.links.begin(), group.links.end()});
+  return identity;
+}
+
+void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
+  archive.Require(group.at.has_value());
+  for (const uint32_t id : group.connections) {
+    VisitConnection(id, archive);
+    rdma_.VisitQueuePair(connections_[id].flow, archive);
+  }
+  for (const uint32_t gpu : group.gpus) {
+    archive.Instant(proxy_free_ps_[gpu]);
+    archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
+    rdma_.VisitPorts(NicOf(gpu), archive);
+  }
+  network_.VisitNicLinks(group.links, archive);
+}
+
+void LaneExecutor::VisitCountersOfNics(StateArchive& archive) {
+  network_.VisitCounters(archive);
+  rdma_.VisitCounters(archive);
+}
+
+std::vector<uint8_t> LaneExecutor::TakeTimers(const NicGroup& group) {
+  std::vector<uint8_t> timers;
+  for (const uint32_t id : group.connections) {
+    timers.push_back(rdma_.TakeTimers(connections_[id].flow));
+  }
+  return timers;
+}
+
+void LaneExecutor::PutTimers(const NicGroup& group, const std::vector<uint8_t>& timers) {
+  for (size_t i = 0; i < timers.size(); ++i) {
+    rdma_.PutTimers(connections_[group.connections[i]].flow, timers[i]);
+  }
 }
 
 std::vector<uint32_t> LaneExecutor::AllConnectionsAmong(std::span<const uint32_t> gpus) const {
@@ -177,22 +210,6 @@ void LaneExecutor::PutPathsAmong(std::span<const uint32_t> gpus,
     if (!paths.network) continue;
     paths.network->consumed = kept[i].consumed;
     paths.network->granted = kept[i].granted;
-  }
-}
-
-std::vector<uint8_t> LaneExecutor::TakeTimersOfNics(std::span<const uint32_t> gpus) {
-  std::vector<uint8_t> timers;
-  for (const uint32_t id : ConnectionsAmong(gpus)) {
-    timers.push_back(rdma_.TakeTimers(connections_[id].flow));
-  }
-  return timers;
-}
-
-void LaneExecutor::PutTimersOfNics(std::span<const uint32_t> gpus,
-                                   const std::vector<uint8_t>& timers) {
-  const std::vector<uint32_t> connections = ConnectionsAmong(gpus);
-  for (size_t i = 0; i < connections.size(); ++i) {
-    rdma_.PutTimers(connections_[connections[i]].flow, timers[i]);
   }
 }
 

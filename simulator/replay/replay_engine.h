@@ -278,7 +278,9 @@ class ReplayEngine final : private LaneObserver {
     std::vector<LinkId> links{};      // NVLinks
     uint32_t shape = 0;               // NvlinkComponent's
     bool of_nics = false;             // else of NVLinks
+    LaneExecutor::NicGroup nics{};    // as of when it was last looked at
     std::vector<bool> may_touch{};    // by communicator: some of its calls may use the NICs
+    std::vector<bool> is_near{};      // by GPU: some such communicator has it
     bool is_in_turn = true;           // each rank uses its NVLinks in one operation after the other
     bool is_faulty = false;           // some fault may do something to it
     std::vector<uint32_t> calls{};    // running, that use it

@@ -257,6 +257,66 @@ TEST_F(FabricSimulatorImplTest, ACancelledEventMovesTheClockAndTheCountWithoutRu
   EXPECT_EQ(engine().EventCount(), 1u);
 }
 
+// --- Aside -------------------------------------------------------------------------------------
+
+TEST_F(FabricSimulatorImplTest, WhatRunsAsideIsOverBeforeAnythingElseComes) {
+  on_event_ = [this](const Ran& ran) {
+    if (ran.target == 1) {
+      engine().RunAside([this] {
+        engine().ScheduleFabric(7 * kUs, EventClass::kPost, 10, 10);
+        engine().ScheduleFabric(5 * kUs, EventClass::kPost, 11, 11);
+      });
+      EXPECT_EQ(engine().NowPs(), kUs);
+      engine().ScheduleFabric(2 * kUs, EventClass::kPost, 2, 2);
+    } else if (ran.target == 10) {
+      engine().ScheduleFabric(9 * kSecond, EventClass::kPost, 12, 12);
+    }
+  };
+  engine().ScheduleFabric(kUs, EventClass::kPost, 1, 1);
+  engine().ScheduleFabric(6 * kUs, EventClass::kPost, 3, 3);
+  engine().ScheduleFabric(8 * kSecond, EventClass::kPost, 4, 4);
+  engine().Run();
+  EXPECT_THAT(Targets(), ElementsAre(1, 11, 10, 12, 2, 3, 4));
+  EXPECT_EQ(ran_[1].time_ps, 5 * kUs);
+  EXPECT_EQ(ran_[3].time_ps, 9 * kSecond);
+  EXPECT_EQ(ran_[4].time_ps, 2 * kUs);
+  EXPECT_EQ(engine().EventCount(), 7u);
+}
+
+TEST_F(FabricSimulatorImplTest, AsideMayBeginAgainAtAnEarlierTimeThanItEndedLast) {
+  on_event_ = [this](const Ran& ran) {
+    if (ran.target >= 10) return;
+    engine().RunAside([this] {
+      for (uint32_t i = 0; i < 3; ++i) {
+        engine().ScheduleFabric(engine().NowPs() + (3 - i) * kUs, EventClass::kPost, 10 + i,
+                                10 + i);
+      }
+    });
+  };
+  engine().ScheduleFabric(100 * kUs, EventClass::kPost, 1, 1);
+  engine().ScheduleFabric(101 * kUs, EventClass::kPost, 2, 2);
+  engine().Run();
+  EXPECT_THAT(Targets(), ElementsAre(1, 12, 11, 10, 2, 12, 11, 10));
+  EXPECT_EQ(ran_.back().time_ps, 104 * kUs);
+}
+
+TEST_F(FabricSimulatorImplTest, AnExceptionAsideEndsItAndLeavesTheRest) {
+  on_event_ = [this](const Ran& ran) {
+    if (ran.target == 10) throw std::runtime_error("aside");
+    if (ran.target != 1) return;
+    EXPECT_THROW(engine().RunAside([this] {
+      engine().ScheduleFabric(5 * kUs, EventClass::kPost, 10, 10);
+      engine().ScheduleFabric(6 * kUs, EventClass::kPost, 11, 11);
+    }),
+                 std::runtime_error);
+    EXPECT_EQ(engine().NowPs(), kUs);
+  };
+  engine().ScheduleFabric(kUs, EventClass::kPost, 1, 1);
+  engine().ScheduleFabric(2 * kUs, EventClass::kPost, 2, 2);
+  engine().Run();
+  EXPECT_THAT(Targets(), ElementsAre(1, 10, 2));
+}
+
 TEST_F(FabricSimulatorImplTest, OnlyRemovedEventsLeftMeansFinished) {
   ns3::Simulator::Remove(ns3::Simulator::Schedule(
       ns3::Seconds(1), +[] {}));
