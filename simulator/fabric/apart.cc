@@ -39,9 +39,8 @@ bool FabricNetwork::BeginAside(DeviceId device, const std::vector<LinkId>& links
   const uint32_t id = buffer_of_device_[device];
   if (id == 0) return true;
   SharedBuffer& buffer = buffers_[id];
-  std::ranges::copy_if(links, std::back_inserter(buffer.aside), [&](LinkId link) {
-    return graph_->link_source(link) == device;
-  });
+  std::ranges::copy_if(links, std::back_inserter(buffer.aside),
+                       [&](LinkId link) { return graph_->link_source(link) == device; });
   pools_[id].calm_bytes = pools_[id].bytes + buffer.calm_bytes *
                                                  static_cast<int64_t>(buffer.aside.size()) /
                                                  (2 * static_cast<int64_t>(buffer.egress.size()));

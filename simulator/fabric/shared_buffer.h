@@ -70,7 +70,7 @@ struct SharedBuffer {
   int64_t eventful_until_ps = 0;
   uint32_t vain_settles = 0;
   uint64_t dropped_packets = 0;
-  uint32_t apart = 0;         // who wants all to stay within their shares (FabricNetwork::BeginApart)
+  uint32_t apart = 0;  // who wants all to stay within their shares (FabricNetwork::BeginApart)
   std::vector<LinkId> aside;  // of `egress`, what is simulated aside now
 
   // Whether an account of `bytes` is above its share when the pool holds `pool_bytes`.

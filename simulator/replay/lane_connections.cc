@@ -131,8 +131,8 @@ uint64_t LaneExecutor::TieOfConnection(uint32_t communicator, uint32_t channel, 
   const GpuPlace& receiver = places_[owner.executed.gpus[to]];
   // On like rails the same: nothing of which GPU of its server the sender is.
   const bool is_local = sender.server == receiver.server;
-  const uint64_t ends = is_local ? uint64_t{sender.local_index} << 48 | receiver.local_index
-                                 : uint64_t{1} << 32 | to;
+  const uint64_t ends =
+      is_local ? uint64_t{sender.local_index} << 48 | receiver.local_index : uint64_t{1} << 32 | to;
   return TieOf(sender, uint64_t{owner.local_numbers[from]} << 8 | channel, ends,
                static_cast<uint64_t>(use));
 }

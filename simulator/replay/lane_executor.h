@@ -31,6 +31,7 @@
 #include "simulator/replay/critical_path.h"
 #include "simulator/replay/gpu_costs.h"
 #include "simulator/replay/lane_paths.h"
+#include "simulator/replay/nic_group.h"
 #include "simulator/transport/aggregation_transport.h"
 #include "simulator/transport/nic_detours.h"
 #include "simulator/transport/nvlink_transport.h"
@@ -135,20 +136,11 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Which connections and NVLink flows these GPUs send by, but for the server they are on.
   uint64_t IdentityOfGpus(std::span<const uint32_t> gpus) const;
 
-  // What GPUs, each of a server and with a NIC of its own, send one another over the one switch that
-  // all their NICs are at.
-  struct NicGroup {
-    std::vector<uint32_t> gpus;
-    std::vector<uint32_t> connections{};  // in an order that is the same on like rails
-    std::vector<LinkId> links{};          // in that order, each once
-    std::optional<DeviceId> at{};         // the switch; none: it is not so
-    uint64_t identity = 0;                // what orders events and ways there
-    uint64_t version = 0;                 // network_version() when it was so
-  };
   NicGroup NicGroupOf(std::span<const uint32_t> gpus) const;
   // Another one since connections were opened over the network, or routes changed.
   uint64_t network_version() const { return network_version_; }
-  // Equal for groups that have their identity in common and did the same.
+  // What decides what comes there, and what was counted there (lane_nics.cc): equal for groups that
+  // have their identity in common and did the same.
   void VisitNics(const NicGroup& group, StateArchive& archive);
   // What the network and all NICs counted: what these have a part in.
   void VisitCountersOfNics(StateArchive& archive);
@@ -516,8 +508,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   AggregationTransport aggregation_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;
-  std::vector<MessageSlots> slots_;                        // by connection
-  std::vector<uint64_t> taken_bytes_;                      // by connection
+  std::vector<MessageSlots> slots_;                         // by connection
+  std::vector<uint64_t> taken_bytes_;                       // by connection
   std::vector<std::vector<uint32_t>> nvlink_connections_;   // by sending GPU
   std::vector<std::vector<uint32_t>> network_connections_;  // the same
   uint64_t network_version_ = 0;

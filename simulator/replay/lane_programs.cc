@@ -79,10 +79,9 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
   const uint32_t gpu = communicator.executed.gpus[program.rank];
   const GpuPlace& place = places_[gpu];
   // On like rails the same.
-  lane.tie =
-      TieOf(place, uint64_t{communicator.local_numbers[program.rank]} << 8 | channel.channel,
-            communicator.is_on_rails ? 0 : place.local_index + uint64_t{1},
-            uint64_t{channel.batch} << 32 | lane_index);
+  lane.tie = TieOf(place, uint64_t{communicator.local_numbers[program.rank]} << 8 | channel.channel,
+                   communicator.is_on_rails ? 0 : place.local_index + uint64_t{1},
+                   uint64_t{channel.batch} << 32 | lane_index);
   lane.slices_per_chunk = static_cast<uint8_t>(rule.slices_per_chunk);
   lane.in_flight_messages = static_cast<uint8_t>(rule.in_flight_messages);
   lane.costs = rule.line_payload_bytes == 1 ? program.costs : program.line_costs;

@@ -13,12 +13,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "simulator/replay/bound.h"
 #include "simulator/replay/communicator_layout.h"
+#include "simulator/replay/component.h"
 #include "simulator/replay/episode_cache.h"
 #include "simulator/replay/lane_executor.h"
 #include "simulator/replay/nvlink_components.h"
@@ -258,62 +258,6 @@ class ReplayEngine final : private LaneObserver {
     std::optional<uint32_t> expected;  // what it is compared with
   };
 
-  // A collective of all GPUs of a component, the only one in it, from the first call's begin to the
-  // last one's end.
-  struct ComponentEpisode {
-    uint32_t collective = 0;
-    int64_t begin_ps = 0;
-    uint32_t known = kNone;    // of component_cache_
-    bool is_new = false;       // it was simulated for this one
-    bool is_replayed = false;  // else it is simulated, and compared
-    uint32_t calls_ended = 0;
-    RestCounts begin_counts{};       // where it is simulated
-    std::vector<int64_t> ends_ps{};  // the same; by place, since the begin
-  };
-  // GPUs whose calls, of some communicators, have nothing to do with what goes on elsewhere, and
-  // what goes on there: of a server, with their NVLinks; or each of a server of its own, with their
-  // NICs, at one switch.
-  struct Component {
-    std::vector<uint32_t> gpus;       // by place
-    std::vector<LinkId> links{};      // NVLinks
-    uint32_t shape = 0;               // NvlinkComponent's
-    bool of_nics = false;             // else of NVLinks
-    LaneExecutor::NicGroup nics{};    // as of when it was last looked at
-    std::vector<bool> may_touch{};    // by communicator: some of its calls may use the NICs
-    std::vector<bool> is_near{};      // by GPU: some such communicator has it
-    bool is_in_turn = true;           // each rank uses its NVLinks in one operation after the other
-    bool is_faulty = false;           // some fault may do something to it
-    std::vector<uint32_t> calls{};    // running, that use it
-    uint32_t launched = 0;            // of those, what is simulated
-    std::unordered_set<uint64_t> made{};  // calls simulated so far: MadeKey()
-    uint32_t misses = 0;              // in a row
-    uint32_t unused = 0;              // simulated aside in vain, in a row
-    DeviceId apart_at = 0;            // while it is replayed
-    std::optional<ComponentEpisode> episode{};
-  };
-  // One that has begun, or will at a time that is known.
-  struct ComponentCall {
-    int64_t begin_ps = 0;
-    uint32_t number = 0;
-    uint32_t rank = 0;
-    uint32_t running = kNone;
-  };
-  struct ComponentRest {
-    bool is_at_rest = false;
-    uint32_t state = EpisodeCache::kStateUnknown;
-    RestCounts counts{};
-    size_t own_counts = 0;  // of those; the rest are of the network as a whole
-    uint64_t unrepeatable = 0;
-  };
-  // What is simulated aside.
-  struct Aside {
-    const Component* component = nullptr;
-    int64_t begin_ps = 0;
-    size_t calls_left = 0;
-    Episode episode{};
-    ComponentRest end{};
-  };
-
   static void HandleOperation(void* self, uint32_t operation);
 
   template <typename Place>
@@ -496,7 +440,7 @@ class ReplayEngine final : private LaneObserver {
   std::vector<uint32_t> nic_component_of_communicator_;
   EpisodeCache component_cache_;
   uint32_t replayed_components_ = 0;  // now
-  Aside* aside_ = nullptr;            // now
+  AsideEpisode* aside_ = nullptr;     // now
   int64_t least_launch_ps_ = 0;
   std::vector<uint32_t> scratch_gpus_;  // GpusOnNetworkOf's
   // Equal for calls that do the same, on whichever server: by collective, and by program and index

@@ -219,8 +219,8 @@ class BusyJob : public RandomJob {
   }
 };
 
-// Groups of servers whose rails do alike at the same time, in rows without a pause, and what now and
-// then falls into that: sends from rail to rail, from many to one, and what all ranks do.
+// Groups of servers whose rails do alike at the same time, in rows without a pause, and what now
+// and then falls into that: sends from rail to rail, from many to one, and what all ranks do.
 class RailJob : public RandomJob {
  public:
   explicit RailJob(uint32_t seed) : RandomJob(seed, 4, 4) {
@@ -246,7 +246,7 @@ class RailJob : public RandomJob {
 
   void AddRow(uint32_t group) {
     static constexpr CollectiveKind kKinds[] = {
-        CollectiveKind::kAllReduce, CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+        CollectiveKind::kAllReduce,     CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
         CollectiveKind::kReduceScatter, CollectiveKind::kBroadcast, CollectiveKind::kAllToAll};
     TraceOperation operation;
     operation.kind = kKinds[Below(6)];
