@@ -188,7 +188,12 @@ double NcclTuner::PatGbPerS() const {
 double NcclTuner::CollnetGbPerS(CollectiveKind kind, Algorithm algorithm) const {
   const SearchedGraph& graph = platform_.collnet;
   if (HasBlocks(kind)) {
-    return ranks_per_node_ * std::min(graph.intra_gb_per_s, 0.9 * graph.inter_gb_per_s);
+    if (version_ >= 22700) {
+      return ranks_per_node_ * std::min(graph.intra_gb_per_s, 0.9 * graph.inter_gb_per_s);
+    }
+    // As measured with one and with eight GPUs; NCCL's division between the two is of integers.
+    const uint32_t eights = (ranks_per_node_ - 1) / 7;
+    return ranks_per_node_ * graph.intra_gb_per_s * (eights * 0.85 + (1.0 - eights) * 0.95);
   }
   double gb_per_s = graph.channel_count * graph.intra_gb_per_s;
   if (algorithm == Algorithm::kCollnetDirect) {

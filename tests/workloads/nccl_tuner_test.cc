@@ -201,6 +201,13 @@ TEST(NcclTuner, KnowsCollNetWhereItIsEnabled) {
     EXPECT_NEAR(model.latency_us, 2 * (3.7 + 7 * 0.4) + 31, 1e-9);
     EXPECT_EQ(tuner.ModelOf(kind, Algorithm::kCollnetChain, kSimple).gb_per_s, 0);
   }
+  // Before 2.27 (2.26.2, say) 0.95 of it, 0.85 with eight.
+  for (const auto& [gpus, share] :
+       {std::pair(8u, 0.85), std::pair(4u, 0.95), std::pair(1u, 0.95)}) {
+    const NcclTuner older(platform, {4 * gpus, 4, 16}, 22602);
+    EXPECT_NEAR(older.ModelOf(kAllGather, Algorithm::kCollnetDirect, kSimple).gb_per_s,
+                gpus * share * 48, 1e-9);
+  }
   EXPECT_EQ(tuner.ModelOf(kAllReduce, Algorithm::kCollnetChain, kLl).gb_per_s, 0);
   // Half of what rings have to carry: CollNet is taken from some size on.
   const auto choice =
