@@ -219,8 +219,8 @@ ns3::EventId FabricSimulatorImpl::ScheduleNow(ns3::EventImpl* event) {
 }
 
 ns3::EventId FabricSimulatorImpl::ScheduleDestroy(ns3::EventImpl* event) {
-  const ns3::EventId id(ns3::Ptr<ns3::EventImpl>(event, false), static_cast<uint64_t>(now_ps_),
-                        ns3::Simulator::NO_CONTEXT, ns3::EventId::DESTROY);
+  ns3::EventId id(ns3::Ptr<ns3::EventImpl>(event, false), static_cast<uint64_t>(now_ps_),
+                  ns3::Simulator::NO_CONTEXT, ns3::EventId::DESTROY);
   destroy_events_.push_back(id);
   ++next_sequence_;  // as ns-3's own implementation counts, so that uids agree
   return id;

@@ -105,8 +105,7 @@ const std::vector<uint32_t>& ReplayEngine::GpusOnNetworkOf(uint32_t rank, uint32
     });
   }
   std::ranges::sort(*found);
-  const auto repeated = std::ranges::unique(*found);
-  found->erase(repeated.begin(), repeated.end());
+  found->erase(std::unique(found->begin(), found->end()), found->end());
   return *found;
 }
 
