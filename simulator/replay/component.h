@@ -60,7 +60,8 @@ struct ComponentCall {
 // At an instant of rest.
 struct ComponentRest {
   bool is_at_rest = false;
-  uint32_t state = EpisodeCache::kStateUnknown;
+  RestState state{};
+  uint32_t number = EpisodeCache::kStateUnknown;  // of the state, where it was asked for
   RestCounts counts{};
   size_t own_counts = 0;  // of those; the rest are of the network as a whole
   uint64_t unrepeatable = 0;

@@ -38,7 +38,8 @@ ComponentRest ReplayEngine::RestOf(const Component& component, bool is_begin) {
     archive.Constant(component.of_nics ? component.nics.identity
                                        : executor_->IdentityOfGpus(component.gpus));
   }
-  ComponentRest rest{.state = component_cache_.NumberOf(archive.TakeState())};
+  ComponentRest rest;
+  rest.state = archive.TakeState();
   StateArchive counters(engine_.NowPs());
   VisitCountersOf(component, counters);
   rest.counts = archive.TakeCounts();
@@ -66,7 +67,7 @@ uint32_t ReplayEngine::RecordAside(const Component& component,
   AsideEpisode aside{
       .component = &component, .begin_ps = calls.front().begin_ps, .calls_left = calls.size()};
   Episode& episode = aside.episode;
-  episode.begin_state = rest.state;
+  episode.begin_state = rest.number;
   std::vector<LanePaths::Kept> paths;
   if (rules_.keep_paths) {
     episode.paths.resize(calls.size());
@@ -92,11 +93,11 @@ uint32_t ReplayEngine::RecordAside(const Component& component,
   }
   if (rules_.keep_paths) executor_->PutPathsAmong(component.gpus, paths);
   PutBack(component, rest);
-  const bool is_repeatable =
-      aside.end.is_at_rest && aside.end.state != EpisodeCache::kStateUnknown &&
-      aside.end.unrepeatable == rest.unrepeatable && aside.end.counts.size() == rest.counts.size();
+  const bool is_repeatable = aside.end.is_at_rest && aside.end.unrepeatable == rest.unrepeatable &&
+                             aside.end.counts.size() == rest.counts.size();
   if (!is_repeatable) return kNone;
-  episode.end_state = aside.end.state;
+  episode.end_state = component_cache_.NumberOf(std::move(aside.end.state));
+  if (episode.end_state == EpisodeCache::kStateUnknown) return kNone;
   episode.changes = ChangesBetween(rest.counts, aside.end.counts);
   return component_cache_.Add(std::move(episode));
 }
@@ -130,7 +131,7 @@ void ReplayEngine::PutBack(const Component& component, const ComponentRest& rest
   if (!after.is_at_rest || after.counts.size() != rest.counts.size()) {
     throw FabricNetwork::NotApart();
   }
-  StateArchive put(component_cache_.state(rest.state), engine_.NowPs());
+  StateArchive put(rest.state, engine_.NowPs());
   VisitComponent(component, put);
   add(ChangesBetween(after.counts, rest.counts));
   const ComponentRest again = RestOf(component, true);
@@ -154,7 +155,8 @@ void ReplayEngine::CheckEpisode(Component& component) {
     std::erase_if(changes, std::not_fn(is_own));
     return changes;
   };
-  SIM_CHECK(rest.is_at_rest && ends_as_told && rest.state == expected.end_state &&
+  SIM_CHECK(rest.is_at_rest && ends_as_told &&
+                rest.state == component_cache_.state(expected.end_state) &&
                 own(ChangesBetween(episode.begin_counts, rest.counts)) == own(expected.changes),
             fmt::format("a collective of {} GPUs at {} ps is not what would have been replayed",
                         expected.operations.size(), episode.begin_ps));

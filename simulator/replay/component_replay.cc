@@ -96,9 +96,10 @@ void ReplayEngine::BeginComponentEpisode(uint32_t number, uint32_t collective) {
   ComponentRest rest = RestOf(component, true);
   if (!rest.is_at_rest) return;
   ++component.misses;
-  if (rest.state == EpisodeCache::kStateUnknown) return;
+  rest.number = component_cache_.NumberOf(rest.state);
+  if (rest.number == EpisodeCache::kStateUnknown) return;
   ComponentEpisode episode{.collective = collective, .begin_ps = calls.front().begin_ps};
-  episode.known = FindKnown(component, calls, rest.state);
+  episode.known = FindKnown(component, calls, rest.number);
   if (episode.known == kNone) {
     if (component.unused > kUnusedMax) return;
     episode.known = RecordAside(component, calls, rest);

@@ -36,7 +36,7 @@ struct Episode {
 class EpisodeCache {
  public:
   // What all states and episodes may take; beyond it nothing is added.
-  static constexpr uint64_t kBytesMax = uint64_t{128} << 20;
+  static constexpr uint64_t kBytesMax = uint64_t{256} << 20;
 
   // The number of the state; equal states have one. The same with and without room for it: a state
   // that found none is kStateUnknown.

@@ -116,7 +116,9 @@ void ReplayEngine::OnEvent(uint32_t target) {
   if (pending_.empty()) return;
   const Pending first = pending_.front();
   if (first.begin_ps != engine_.NowPs() || first.number != (target & ~kBegins)) return;
-  if (running_count_ == 0 && cache_mode_ != ReplayCacheMode::kOff && ReplayEpisodes()) {
+  // What is replayed in components has no packets, and its first calls may have ended.
+  if (running_count_ == 0 && replayed_components_ == 0 && cache_mode_ != ReplayCacheMode::kOff &&
+      ReplayEpisodes()) {
     ScheduleFirst();
     return;
   }

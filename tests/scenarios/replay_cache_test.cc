@@ -522,6 +522,35 @@ TEST_F(ServersInStepTest, WhatAFaultFellIntoIsNotRepeated) {
   EXPECT_EQ(Results(Run(faults)), Results(Run(faults, {"--no-replay-cache"})));
 }
 
+// The root of a broadcast is done before the other rank begins: nothing runs then, and yet the
+// network is not at rest, whoever replays what.
+TEST_F(ReplayCacheTest, WhatOneRankHasEndedBeforeTheOtherBeginsIsNotOver) {
+  Trace trace;
+  trace.origin = "test";
+  trace.rank_count = 16;
+  trace.operations.resize(trace.rank_count);
+  trace.communicators = {{.name = "rail", .ranks = {0, 8}}, {.name = "server", .ranks = {1, 2}}};
+  for (const uint32_t rank : {0u, 8u, 1u, 2u}) {
+    TraceOperation operation;
+    operation.kind = CollectiveKind::kBroadcast;
+    operation.communicator = rank == 1 || rank == 2 ? 1 : 0;
+    operation.count = 9000;
+    operation.compute_before_ps = (rank == 8 || rank == 2 ? 60 : 30) * kPsPerUs;
+    trace.operations[rank].assign(8, operation);
+    for (uint32_t i = 1; i < 8; ++i) {
+      trace.operations[rank][i].compute_before_ps =
+          (operation.communicator == 0 ? 54 : 71) * kPsPerUs;
+    }
+  }
+  WriteTrace(scratch_.Path("job.trace"), trace);
+  const std::string path =
+      scratch_.Write("job.textproto", RailOptimized(2) + "workload { trace: \"job.trace\" }\n");
+  const EndedRun run = RunFile(path);
+  ASSERT_TRUE(run.has_result()) << run.exit.errors;
+  EXPECT_GT(run.Integer("collectives.replayed"), 0);
+  EXPECT_EQ(Results(run), Results(RunFile(path, {"--no-replay-cache"})));
+}
+
 // Two servers add up on a rail, and five others send to one there: their packets fill the leaf's
 // buffer, which all of them share, to where its thresholds may depend on all of them.
 TEST_F(ReplayCacheTest, WhatFillsASharedBufferHasAllOfItSimulated) {
