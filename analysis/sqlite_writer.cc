@@ -35,8 +35,10 @@ class Database {
  public:
   explicit Database(std::string path) : path_(std::move(path)) {
     sqlite3* opened = nullptr;
-    const int code = sqlite3_open_v2(path_.c_str(), &opened,
-                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+    // One thread uses it.
+    const int code =
+        sqlite3_open_v2(path_.c_str(), &opened,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
     handle_.reset(opened);
     Check(code);
     // Nobody sees the file before it is complete, so it needs no journal of its own.

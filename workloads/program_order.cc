@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/program_order.h"
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -107,6 +108,19 @@ void ProgramOrder::EndTrial(bool keep) {
     computed_until_ps_ = computed_before_trial_ps_;
   }
   before_trial_.clear();
+}
+
+uint32_t ProgramOrder::LastFollowerOf(uint32_t rank, uint32_t index) const {
+  const Links& links = LinksOf(rank);
+  const Link& link = links.of[index];
+  uint32_t last = index;
+  for (const uint32_t next : {link.next_in_stream, link.next_in_communicator}) {
+    if (next != kNone) last = std::max(last, next);
+  }
+  for (uint32_t i = link.first_follower; i < links.of[index + 1].first_follower; ++i) {
+    last = std::max(last, links.followers[i]);
+  }
+  return last;
 }
 
 }  // namespace railyard

@@ -106,6 +106,9 @@ class ProgramOrder {
     EndComputation(rank, may_begin);
   }
 
+  // The last of the rank's operations that wait for operation `index`; itself if none does.
+  uint32_t LastFollowerOf(uint32_t rank, uint32_t index) const;
+
   // When the last computation of a part ends of all that has begun.
   int64_t computed_until_ps(uint32_t part) const { return computed_until_ps_[part]; }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The state of a simulation at rest, walked by one function per stateful part: it names every value
 // that decides what comes, every instant that still lies ahead and every counter, in a fixed order.
-// The same walk takes the state, puts it back and adds to the counters.
+// The same walk takes the state, puts it back and adds to the counters. It has sections, within
+// which places are numbered from 0: what is new at the end of one moves nothing in the next.
 #pragma once
 
 #include <algorithm>
@@ -25,17 +26,29 @@ struct RestState {
   }
 };
 
-// What was counted, by place in the walk.
-using RestCounts = std::vector<uint64_t>;
+// What was counted, by section and place there.
+using RestCounts = std::vector<std::vector<uint64_t>>;
 // Differences of two, those that are not 0.
 using RestCountChanges = std::vector<std::pair<uint32_t, uint64_t>>;
 
-// Precondition: equally many.
+// A place of a walk: its section above, its number in it below.
+constexpr uint32_t kSectionShift = 28;
+
+// Whether what `before` counted is there in `after`, and perhaps more.
+inline bool HasPlacesOf(const RestCounts& before, const RestCounts& after) {
+  return std::ranges::equal(before, after, [](const auto& section, const auto& later) {
+    return section.size() <= later.size();
+  });
+}
+// Precondition: HasPlacesOf(before, after). What is new began at 0.
 inline RestCountChanges ChangesBetween(const RestCounts& before, const RestCounts& after) {
   RestCountChanges changes;
-  for (uint32_t place = 0; place < after.size(); ++place) {
-    const uint64_t change = after[place] - before[place];
-    if (change != 0) changes.emplace_back(place, change);
+  for (uint32_t section = 0; section < after.size(); ++section) {
+    for (uint32_t number = 0; number < after[section].size(); ++number) {
+      const bool is_new = number >= before[section].size();
+      const uint64_t change = after[section][number] - (is_new ? 0 : before[section][number]);
+      if (change != 0) changes.emplace_back(section << kSectionShift | number, change);
+    }
   }
   return changes;
 }
@@ -49,6 +62,13 @@ class StateArchive {
       : mode_(Mode::kPut), now_ps_(now_ps), put_(&state) {}
   // Adds to the counters. `changes` must outlive this.
   explicit StateArchive(const RestCountChanges& changes) : mode_(Mode::kAdd), changes_(&changes) {}
+
+  // What follows is another section.
+  void Section() {
+    ++section_;
+    place_ = section_ << kSectionShift;
+    if (mode_ == Mode::kTake) counts_.emplace_back();
+  }
 
   // What holds at rest, and without which nothing of this can be replayed.
   void Require(bool holds) { is_at_rest_ = is_at_rest_ && holds; }
@@ -87,9 +107,10 @@ class StateArchive {
   void Count(T& count) {
     constexpr int kUnused = 64 - 8 * static_cast<int>(sizeof(T));
     if (mode_ == Mode::kTake) {
-      counts_.push_back(static_cast<uint64_t>(count) << kUnused);
+      counts_.back().push_back(static_cast<uint64_t>(count) << kUnused);
     } else if (mode_ == Mode::kAdd) {
       const uint32_t place = place_++;
+      while (next_ < changes_->size() && (*changes_)[next_].first < place) ++next_;
       if (next_ < changes_->size() && (*changes_)[next_].first == place) {
         const uint64_t change = (*changes_)[next_++].second >> kUnused;
         count = static_cast<T>(static_cast<uint64_t>(count) + change);
@@ -123,8 +144,10 @@ class StateArchive {
     hash_ = (hash_ ^ (value + place * kOdd)) * kOdd;
     hash_ ^= hash_ >> 32;
   }
+  // Values of what is no longer there are passed over.
   uint64_t TakeKept() {
     const uint32_t place = place_++;
+    while (next_ < put_->values.size() && put_->values[next_].first < place) ++next_;
     if (next_ == put_->values.size() || put_->values[next_].first != place) return 0;
     return put_->values[next_++].second;
   }
@@ -133,13 +156,14 @@ class StateArchive {
   int64_t now_ps_ = 0;
   const RestState* put_ = nullptr;
   const RestCountChanges* changes_ = nullptr;
+  uint32_t section_ = 0;
   uint32_t place_ = 0;
   size_t next_ = 0;
   bool is_at_rest_ = true;
   uint64_t unrepeatable_ = 0;
   uint64_t hash_ = 0;
   RestState taken_;
-  RestCounts counts_;
+  RestCounts counts_{1};
 };
 
 }  // namespace railyard

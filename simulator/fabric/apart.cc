@@ -3,6 +3,7 @@
 // each stays within its share the pool as a whole is calm (shared_buffer.h), and nothing that one
 // does has anything to do with another.
 #include <algorithm>
+#include <iterator>
 
 #include "simulator/fabric/fabric_network.h"
 
@@ -17,7 +18,7 @@ void FabricNetwork::LimitApart(uint32_t id) {
 // Buffers of links with credits are nobody else's.
 bool FabricNetwork::BeginApart(DeviceId device) {
   const uint32_t id = buffer_of_device_[device];
-  if (id == 0) return true;
+  if (id == kNoBuffer) return true;
   SharedBuffer& buffer = buffers_[id];
   if (!buffer.is_lossless || IsEventful(id) || pools_[id].bytes > buffer.calm_bytes / 2) {
     return false;
@@ -29,7 +30,7 @@ bool FabricNetwork::BeginApart(DeviceId device) {
 
 void FabricNetwork::EndApart(DeviceId device) {
   const uint32_t id = buffer_of_device_[device];
-  if (id == 0) return;
+  if (id == kNoBuffer) return;
   --buffers_[id].apart;
   LimitApart(id);
 }
@@ -37,7 +38,7 @@ void FabricNetwork::EndApart(DeviceId device) {
 bool FabricNetwork::BeginAside(DeviceId device, const std::vector<LinkId>& links) {
   if (!BeginApart(device)) return false;
   const uint32_t id = buffer_of_device_[device];
-  if (id == 0) return true;
+  if (id == kNoBuffer) return true;
   SharedBuffer& buffer = buffers_[id];
   std::ranges::copy_if(links, std::back_inserter(buffer.aside),
                        [&](LinkId link) { return graph_->link_source(link) == device; });
@@ -49,7 +50,7 @@ bool FabricNetwork::BeginAside(DeviceId device, const std::vector<LinkId>& links
 
 void FabricNetwork::EndAside(DeviceId device) {
   const uint32_t id = buffer_of_device_[device];
-  if (id != 0) buffers_[id].aside.clear();
+  if (id != kNoBuffer) buffers_[id].aside.clear();
   EndApart(device);
 }
 

@@ -6,8 +6,6 @@
 namespace railyard {
 namespace {
 
-constexpr uint32_t kNoBuffer = 0;
-
 bool IsNetwork(Tier tier) { return tier != Tier::kNvlink && tier != Tier::kHost; }
 
 }  // namespace

@@ -18,9 +18,12 @@ void FabricNetwork::Visit(StateArchive& archive) {
   }
   for (const Pool& pool : pools_) archive.Require(pool.bytes == 0);
   archive.Constant(ports_.size());
-  for (Port& port : ports_) Visit(port, archive);
   archive.Constant(in_switch_.size());
+  archive.Section();
+  for (Port& port : ports_) Visit(port, archive);
+  archive.Section();
   for (InSwitchCounters& counters : in_switch_) Visit(counters, archive);
+  archive.Section();
   VisitCounters(archive);
 }
 
@@ -104,7 +107,7 @@ void FabricNetwork::VisitNicLinks(std::span<const LinkId> links, StateArchive& a
     archive.Constant(rates_bps_[id]);
     archive.Constant(link.mark_above);
     archive.Constant(account.has_credits ? account.credit_limit() : 0);
-    if (!account.has_credits && account.buffer() != 0) {
+    if (!account.has_credits && account.buffer() != kNoBuffer) {
       const SharedBuffer& buffer = buffers_[account.buffer()];
       archive.Constant(static_cast<uint64_t>(buffer.bytes_max));
       archive.Constant(static_cast<uint64_t>(buffer.alpha_128ths));

@@ -14,6 +14,9 @@
 
 namespace railyard {
 
+// The number of none, among a network's.
+constexpr uint32_t kNoBuffer = 0;
+
 // A link in one lossless class; of class 0 it has the link's number. In one wire may be several
 // (Dally: "Virtual-channel flow control", 1992).
 using VirtualChannelId = uint32_t;

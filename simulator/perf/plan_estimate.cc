@@ -58,8 +58,11 @@ EstimateResult EstimatePlan(const Plan& plan, const Trace& trace, const CallTime
   const int64_t iterations = training->iterations;
   const int64_t micro_batches = training->micro_batches;
   const int64_t chunks = training->virtual_stages;
-  const int64_t optimizer_ps = TrainingTimes(plan).OptimizerPs(StageWeights(plan, stage));
-  const int64_t passes_ps = timeline.compute_ps + timeline.blocking_ps - iterations * optimizer_ps;
+  const TrainingTimes times_of_plan(plan);
+  const StageWeights weights(plan, stage);
+  const int64_t once_ps =
+      times_of_plan.ZeroGradientsPs(weights) + times_of_plan.OptimizerPs(weights);
+  const int64_t passes_ps = timeline.compute_ps + timeline.blocking_ps - iterations * once_ps;
   const int64_t share = training->schedule == PipelineScheduleKind::kZeroBubble ? 3 : chunks;
   estimate.bubble_ps = (stages - 1) * passes_ps / micro_batches / share;
   const int64_t transfers = training->schedule == PipelineScheduleKind::kInterleaved

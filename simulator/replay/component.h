@@ -57,13 +57,23 @@ struct ComponentCall {
   uint32_t running = UINT32_MAX;
 };
 
+// A call of a rank that may have to do with a component; it runs, or it is known when it will
+// begin.
+struct NearCall {
+  uint32_t rank = 0;
+  uint32_t index = 0;
+  int64_t begin_ps = 0;
+  int64_t end_ps = 0;    // at the earliest
+  bool is_own = false;   // it is of the episode
+  bool is_told = false;  // it is replayed, in another component
+};
+
 // At an instant of rest.
 struct ComponentRest {
   bool is_at_rest = false;
   RestState state{};
   uint32_t number = EpisodeCache::kStateUnknown;  // of the state, where it was asked for
-  RestCounts counts{};
-  size_t own_counts = 0;  // of those; the rest are of the network as a whole
+  RestCounts counts{};  // the first section; then of the network as a whole
   uint64_t unrepeatable = 0;
 };
 

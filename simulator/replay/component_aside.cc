@@ -21,8 +21,9 @@ void ReplayEngine::VisitComponent(const Component& component, StateArchive& arch
   executor_->VisitGpus(component.gpus, archive);
 }
 
-// What others may count at the same time.
+// What others may count at the same time: a section of its own.
 void ReplayEngine::VisitCountersOf(const Component& component, StateArchive& archive) {
+  archive.Section();
   if (component.of_nics) executor_->VisitCountersOfNics(archive);
 }
 
@@ -38,17 +39,11 @@ ComponentRest ReplayEngine::RestOf(const Component& component, bool is_begin) {
     archive.Constant(component.of_nics ? component.nics.identity
                                        : executor_->IdentityOfGpus(component.gpus));
   }
-  ComponentRest rest;
-  rest.state = archive.TakeState();
-  StateArchive counters(engine_.NowPs());
-  VisitCountersOf(component, counters);
-  rest.counts = archive.TakeCounts();
-  rest.own_counts = rest.counts.size();
-  const RestCounts of_all = counters.TakeCounts();
-  rest.counts.insert(rest.counts.end(), of_all.begin(), of_all.end());
-  rest.unrepeatable = archive.unrepeatable() + counters.unrepeatable();
-  rest.is_at_rest = true;
-  return rest;
+  VisitCountersOf(component, archive);
+  return {.is_at_rest = true,
+          .state = archive.TakeState(),
+          .counts = archive.TakeCounts(),
+          .unrepeatable = archive.unrepeatable()};
 }
 
 // --- Aside ---------------------------------------------------------------------------------------
@@ -94,7 +89,7 @@ uint32_t ReplayEngine::RecordAside(const Component& component,
   if (rules_.keep_paths) executor_->PutPathsAmong(component.gpus, paths);
   PutBack(component, rest);
   const bool is_repeatable = aside.end.is_at_rest && aside.end.unrepeatable == rest.unrepeatable &&
-                             aside.end.counts.size() == rest.counts.size();
+                             HasPlacesOf(rest.counts, aside.end.counts);
   if (!is_repeatable) return kNone;
   episode.end_state = component_cache_.NumberOf(std::move(aside.end.state));
   if (episode.end_state == EpisodeCache::kStateUnknown) return kNone;
@@ -128,7 +123,7 @@ void ReplayEngine::PutBack(const Component& component, const ComponentRest& rest
     VisitCountersOf(component, archive);
   };
   const ComponentRest after = RestOf(component, false);
-  if (!after.is_at_rest || after.counts.size() != rest.counts.size()) {
+  if (!after.is_at_rest || !HasPlacesOf(after.counts, rest.counts)) {
     throw FabricNetwork::NotApart();
   }
   StateArchive put(rest.state, engine_.NowPs());
@@ -150,7 +145,7 @@ void ReplayEngine::CheckEpisode(Component& component) {
       expected.operations,
       [&](const EpisodeOperation& told) { return episode.ends_ps[told.rank] == told.end_ps; });
   // Others may have counted meanwhile, and of this component is the first part alone.
-  const auto is_own = [&](const auto& change) { return change.first < rest.own_counts; };
+  const auto is_own = [](const auto& change) { return change.first >> kSectionShift == 0; };
   const auto own = [&](RestCountChanges changes) {
     std::erase_if(changes, std::not_fn(is_own));
     return changes;

@@ -127,39 +127,77 @@ bool ReplayEngine::Touches(uint32_t rank, uint32_t index, const Component& compo
 bool ReplayEngine::MayBeTouched(const Component& component, const std::vector<ComponentCall>& calls,
                                 int64_t until_ps) {
   if (!component.of_nics) return false;
-  const auto is_one = [&](uint32_t number) {
-    return std::ranges::find(calls, number, &ComponentCall::number) != calls.end();
+  std::vector<NearCall> near;
+  const auto add = [&](uint32_t rank, uint32_t index, NearCall call) {
+    if (!component.is_near[rank]) return;
+    call.rank = rank;
+    call.index = index;
+    call.is_own = std::ranges::find(calls, first_number_[rank] + index, &ComponentCall::number) !=
+                  calls.end();
+    near.push_back(call);
   };
-  const auto begins_after = [&](uint32_t rank, uint32_t index, int64_t from_ps) {
-    const std::vector<JobOperation>& program = job_.operations[rank];
-    const uint32_t stream = program[index].stream;
-    for (uint32_t next = index + 1; next < program.size() && from_ps < until_ps; ++next) {
-      if (program[next].stream == stream) from_ps += program[next].compute_before_ps;
-      if (from_ps + least_launch_ps_ < until_ps && !is_one(first_number_[rank] + next) &&
-          Touches(rank, next, component)) {
-        return true;
-      }
-    }
-    return false;
-  };
-  const int64_t now_ps = engine_.NowPs();
   for (const Running& running : running_) {
-    if (running.rank == kNone || !component.is_near[running.rank]) continue;
-    const bool is_call = is_one(NumberOf(running));
-    if (!is_call && running.told_end_ps == 0 && Touches(running.rank, running.index, component)) {
-      return true;
+    if (running.rank == kNone) continue;
+    add(running.rank, running.index,
+        {.begin_ps = running.start_ps,
+         .end_ps = std::max(engine_.NowPs(), running.told_end_ps),
+         .is_told = running.told_end_ps != 0});
+  }
+  for (const Pending& pending : pending_) {
+    add(pending.rank, pending.number - first_number_[pending.rank],
+        {.begin_ps = pending.begin_ps, .end_ps = pending.begin_ps});
+  }
+  std::ranges::sort(near, [](const NearCall& a, const NearCall& b) {
+    return std::pair(a.rank, a.index) < std::pair(b.rank, b.index);
+  });
+  for (size_t i = 0; i < near.size();) {
+    const size_t first = i;
+    while (i < near.size() && near[i].rank == near[first].rank) ++i;
+    if (MayTouchSoon(component, std::span(near).subspan(first, i - first), until_ps)) return true;
+  }
+  return false;
+}
+
+// The same for a rank whose calls that run or will begin these are, in its program's order: goes
+// through what follows upon them, the earliest time of each known from what it waits for.
+bool ReplayEngine::MayTouchSoon(const Component& component, std::span<const NearCall> near,
+                                int64_t until_ps) {
+  constexpr int64_t kEnded = -1;
+  const uint32_t rank = near.front().rank;
+  const uint32_t first = near.front().index;
+  const std::vector<JobOperation>& program = job_.operations[rank];
+  std::vector<int64_t> ends_ps;                             // from `first` on, at the earliest
+  std::vector<std::pair<uint32_t, int64_t>> end_of_stream;  // of its last one so far
+  uint32_t last = near.back().index;
+  for (uint32_t index = first; index <= last; ++index) {
+    const JobOperation& operation = program[index];
+    auto stream =
+        std::ranges::find(end_of_stream, operation.stream, &std::pair<uint32_t, int64_t>::first);
+    if (stream == end_of_stream.end()) {
+      stream = end_of_stream.insert(stream, {operation.stream, kEnded});
     }
-    if (begins_after(running.rank, running.index, std::max(now_ps, running.told_end_ps)) &&
-        !is_call) {
-      return true;
+    bool may_touch = false;
+    int64_t end_ps = kEnded;
+    if (near.front().index == index) {
+      const NearCall& call = near.front();
+      may_touch = !call.is_own && !call.is_told && call.begin_ps + least_launch_ps_ < until_ps;
+      end_ps = call.is_own ? until_ps : call.end_ps;
+      if (near.size() > 1) near = near.subspan(1);
+    } else if (operation.is_compute() || !has_begun_[first_number_[rank] + index]) {
+      const bool waits = operation.after != JobOperation::kNone && operation.after >= first;
+      end_ps = std::max(stream->second, waits ? ends_ps[operation.after - first] : kEnded);
+      // It may have begun to compute long since.
+      end_ps = end_ps == kEnded ? engine_.NowPs() : end_ps + operation.compute_before_ps;
+      may_touch = !operation.is_compute() && end_ps + least_launch_ps_ < until_ps;
+    }
+    if (may_touch && Touches(rank, index, component)) return true;
+    ends_ps.push_back(end_ps);
+    stream->second = end_ps;
+    if (end_ps != kEnded && end_ps < until_ps) {
+      last = std::max(last, order_.LastFollowerOf(rank, index));
     }
   }
-  return std::ranges::any_of(pending_, [&](const Pending& pending) {
-    const uint32_t index = pending.number - first_number_[pending.rank];
-    if (!component.is_near[pending.rank] || is_one(pending.number)) return false;
-    return (pending.begin_ps < until_ps && Touches(pending.rank, index, component)) ||
-           begins_after(pending.rank, index, pending.begin_ps);
-  });
+  return false;
 }
 
 // A call that is simulated begins to use the network.

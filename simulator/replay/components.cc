@@ -71,6 +71,8 @@ void ReplayEngine::AddComponentsOfNics() {
     component.is_faulty = MayFail(links, gpus);
     components_.push_back(std::move(component));
   }
+  if (numbers.empty()) return;
+  has_begun_.resize(first_number_.back() + job_.operations[job_.rank_count - 1].size());
   std::map<DeviceId, std::vector<uint32_t>> communicators_of_nic;
   for (uint32_t id = 0; id < communicators_.size(); ++id) {
     if (nvlinks_->UseOf(id) == NvlinkUse::kOnly) continue;

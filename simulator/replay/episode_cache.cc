@@ -25,7 +25,8 @@ uint32_t EpisodeCache::NumberOf(RestState state) {
 
 uint32_t EpisodeCache::Add(Episode episode) {
   bytes_ += episode.operations.size() * (sizeof(EpisodeOperation) + sizeof(uint32_t)) +
-            episode.changes.size() * sizeof(episode.changes.front()) +
+            (episode.changes.size() + episode.changes_after_end.size()) *
+                sizeof(episode.changes.front()) +
             episode.paths.size() * sizeof(CriticalPath);
   if (bytes_ > kBytesMax) return kStateUnknown;
   episode.end_order.resize(episode.operations.size());

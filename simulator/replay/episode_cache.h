@@ -31,6 +31,10 @@ struct Episode {
   std::vector<uint32_t> end_order;           // of `operations`, in the order in which they ended
   std::vector<CriticalPath> paths;           // of `operations`, where paths are kept
   RestCountChanges changes;
+  RestCountChanges changes_after_end;  // of those, since its last operation ended
+  bool ends_with_payload = false;      // on its way then
+
+  int64_t LastEndPs() const { return operations[end_order.back()].end_ps; }
 };
 
 class EpisodeCache {

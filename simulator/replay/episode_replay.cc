@@ -65,6 +65,7 @@ bool ReplayEngine::ReplayEpisodes() {
 
   int64_t rest_ps = now_ps;
   uint32_t state = rest.state;
+  int64_t last_begin_ps = now_ps;
   std::vector<uint32_t> replayed;
   while (!pending_.empty()) {
     const int64_t begin_ps = pending_.front().begin_ps;
@@ -79,6 +80,8 @@ bool ReplayEngine::ReplayEpisodes() {
     }
     const Episode& episode = cache_.episode(*known);
     replayed.push_back(*known);
+    last_begin_ps = begin_ps;
+    if (operations_left_ == 0) break;
     rest_ps = begin_ps + episode.duration_ps;
     state = episode.end_state;
   }
@@ -90,15 +93,29 @@ bool ReplayEngine::ReplayEpisodes() {
   misses_ = 0;
   StateArchive put(cache_.state(state), rest_ps);
   Visit(put);
-  AddCounts(replayed);
+  const uint32_t last = replayed.back();
+  AddCounts(std::move(replayed));
+  if (operations_left_ == 0) EndWith(cache_.episode(last), last_begin_ps);
   return true;
+}
+
+// A run ends with its last operation, not with the rest that follows.
+void ReplayEngine::EndWith(const Episode& episode, int64_t begin_ps) {
+  // Of the packets that would be on their way there are counts alone.
+  network_.CheckConservation();
+  has_ended_in_replay_ = true;
+  RestCountChanges undone = episode.changes_after_end;
+  for (auto& change : undone) change.second = -change.second;
+  StateArchive add(undone);
+  Visit(add);
+  engine_.ScheduleFabric(begin_ps + episode.LastEndPs(), EventClass::kOperation, 0, kBegins);
 }
 
 void ReplayEngine::NoteMiss() {
   if (++misses_ > kMissesMax) cache_mode_ = ReplayCacheMode::kOff;
 }
 
-void ReplayEngine::AddCounts(std::vector<uint32_t>& replayed) {
+void ReplayEngine::AddCounts(std::vector<uint32_t> replayed) {
   std::sort(replayed.begin(), replayed.end());
   for (size_t i = 0; i < replayed.size();) {
     const size_t first = i;
@@ -129,10 +146,10 @@ std::optional<uint32_t> ReplayEngine::TryKnown(uint32_t state) {
 bool ReplayEngine::Try(const Episode& episode) {
   const int64_t start_ps = pending_.front().begin_ps;
   const int64_t rest_ps = start_ps + episode.duration_ps;
-  // A run ends with its last operation, not with the rest that follows.
-  if (rest_ps >= next_disturbance_ps_ || episode.operations.size() >= operations_left_) {
-    return false;
-  }
+  if (episode.operations.size() > operations_left_) return false;
+  const bool is_last = episode.operations.size() == operations_left_;
+  if (is_last && episode.ends_with_payload) return false;
+  if ((is_last ? start_ps + episode.LastEndPs() : rest_ps) >= next_disturbance_ps_) return false;
   pending_before_ = pending_;
   tried_.clear();
   order_.BeginTrial();
@@ -201,6 +218,33 @@ void ReplayEngine::StartRecording(const Rest& rest) {
   recording_->episode.begin_state = rest.state;
 }
 
+// The last operation so far has ended; packets may be on their way yet.
+void ReplayEngine::NoteNothingRuns() {
+  StateArchive archive(engine_.NowPs());
+  Visit(archive);
+  recording_->end_counts = archive.TakeCounts();
+  recording_->episode.ends_with_payload = network_.InFlightBytes() > 0;
+  if (operations_left_ == 0 && recording_->expected) CheckLastEpisode();
+}
+
+void ReplayEngine::CheckLastEpisode() {
+  const Episode& expected = cache_.episode(*recording_->expected);
+  RestCounts told = recording_->begin.counts;
+  const auto count = [&told](uint32_t place) -> uint64_t& {
+    return told[place >> kSectionShift][place & ((1u << kSectionShift) - 1)];
+  };
+  for (const auto& [place, change] : expected.changes) count(place) += change;
+  for (const auto& [place, change] : expected.changes_after_end) count(place) -= change;
+  CheckIsAsTold(*recording_, recording_->episode.operations == expected.operations &&
+                                 recording_->end_counts == told);
+}
+
+void ReplayEngine::CheckIsAsTold(const Recording& recording, bool holds) {
+  SIM_CHECK(holds, fmt::format("an episode of {} operations at {} ps is not what would have been "
+                               "replayed",
+                               recording.episode.operations.size(), recording.begin.time_ps));
+}
+
 void ReplayEngine::FinishRecording(const Rest& rest) {
   const Recording recording = *std::move(recording_);
   recording_.reset();
@@ -209,21 +253,38 @@ void ReplayEngine::FinishRecording(const Rest& rest) {
   episode.duration_ps = rest.time_ps - recording.begin.time_ps;
   const bool is_repeatable = rest.unrepeatable == recording.begin.unrepeatable &&
                              recording.disturbance_ps > rest.time_ps &&
-                             rest.counts.size() == recording.begin.counts.size();
-  if (is_repeatable) episode.changes = ChangesBetween(recording.begin.counts, rest.counts);
+                             HasPlacesOf(recording.begin.counts, recording.end_counts) &&
+                             HasPlacesOf(recording.end_counts, rest.counts);
+  if (is_repeatable) {
+    episode.changes = ChangesBetween(recording.begin.counts, rest.counts);
+    episode.changes_after_end = ChangesBetween(recording.end_counts, rest.counts);
+  }
   if (recording.expected) {
     const Episode& expected = cache_.episode(*recording.expected);
     const bool same_end = episode.end_state == expected.end_state ||
                           episode.duration_ps != expected.duration_ps;  // seen at another instant
-    SIM_CHECK(is_repeatable && episode.operations == expected.operations &&
-                  episode.changes == expected.changes && same_end,
-              fmt::format("an episode of {} operations at {} ps is not what would have been "
-                          "replayed",
-                          expected.operations.size(), recording.begin.time_ps));
+    CheckIsAsTold(recording, is_repeatable && same_end &&
+                                 episode.operations == expected.operations &&
+                                 episode.changes == expected.changes);
     return;
   }
   if (!is_repeatable || rest.state == EpisodeCache::kStateUnknown) return;
+  if (!HasPlacesOf(rest.counts, recording.begin.counts)) {
+    episode.begin_state = StateWithWhatIsNew(rest, recording.begin.state);
+    if (episode.begin_state == EpisodeCache::kStateUnknown) return;
+  }
   cache_.Add(std::move(episode));
+}
+
+// The state as it would have been had all connections been open: what is opened is as at rest.
+uint32_t ReplayEngine::StateWithWhatIsNew(const Rest& now, uint32_t state) {
+  StateArchive put(cache_.state(state), now.time_ps);
+  Visit(put);
+  StateArchive archive(now.time_ps);
+  Visit(archive);
+  StateArchive put_back(cache_.state(now.state), now.time_ps);
+  Visit(put_back);
+  return archive.is_at_rest() ? cache_.NumberOf(archive.TakeState()) : EpisodeCache::kStateUnknown;
 }
 
 }  // namespace railyard

@@ -10,7 +10,9 @@ namespace railyard {
 
 void LaneExecutor::Visit(StateArchive& archive) {
   archive.Constant(connections_.size());
+  archive.Section();
   for (uint32_t id = 0; id < connections_.size(); ++id) VisitConnection(id, archive);
+  archive.Section();
   for (int64_t& free_ps : proxy_free_ps_) archive.Instant(free_ps);
   archive.Constant(gpu_speeds_.size());
   for (const double speed : gpu_speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));

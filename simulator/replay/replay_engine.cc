@@ -112,6 +112,10 @@ void ReplayEngine::OnEvent(uint32_t target) {
     }
     return;
   }
+  if (operations_left_ == 0) {
+    ns3::Simulator::Stop();
+    return;
+  }
   // Else another came before it since, and its turn is yet to come or has been.
   if (pending_.empty()) return;
   const Pending first = pending_.front();
@@ -171,6 +175,7 @@ void ReplayEngine::Begin(const Pending& pending) {
 
 void ReplayEngine::NoteBegin(const Call& call, int64_t begin_ps) {
   ++calls_started_;
+  if (!has_begun_.empty()) has_begun_[NumberOf(call)] = true;
   const uint32_t collective = CallOf(call).collective;
   CollectiveTimes& times = times_[collective];
   if (times.calls_started == 0) times.first_start_ps = begin_ps;
@@ -317,6 +322,7 @@ void ReplayEngine::End(uint32_t id) {
   EndInComponent(id);
   FreeRunning(id);
   --running_count_;
+  if (recording_ && running_count_ == 0) NoteNothingRuns();
   LetFollow(call, now_ps);
   if (operations_left_ == 0) ns3::Simulator::Stop();
   ScheduleFirst();

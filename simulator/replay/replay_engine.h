@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -158,6 +159,8 @@ class ReplayEngine final : private LaneObserver {
   const std::map<RankWait, RankWaitTotals>& waits() const { return waits_; }
   uint64_t calls_started() const { return calls_started_; }
   bool is_complete() const { return operations_left_ == 0; }
+  // The last of them were replayed, and packets are counted that do not exist.
+  bool has_ended_in_replay() const { return has_ended_in_replay_; }
   // Operations that ended so far; whether any runs.
   uint64_t calls_left() const { return operations_left_; }
   bool is_in_collective() const { return calls_started_ > calls_ended_; }
@@ -254,6 +257,7 @@ class ReplayEngine final : private LaneObserver {
   struct Recording {
     Rest begin;
     int64_t disturbance_ps = 0;  // the next fault, known then
+    RestCounts end_counts;       // when its last operation so far ended
     Episode episode;
     std::optional<uint32_t> expected;  // what it is compared with
   };
@@ -307,12 +311,17 @@ class ReplayEngine final : private LaneObserver {
   // At rest; true if operations that were pending have been replayed.
   bool ReplayEpisodes();
   void NoteMiss();
-  void AddCounts(std::vector<uint32_t>& replayed);
+  void AddCounts(std::vector<uint32_t> replayed);
+  void EndWith(const Episode& episode, int64_t begin_ps);
   std::optional<uint32_t> TryKnown(uint32_t state);
   bool Try(const Episode& episode);
   bool FollowEpisode(const Episode& episode, int64_t start_ps);
   void StartRecording(const Rest& rest);
   void FinishRecording(const Rest& rest);
+  uint32_t StateWithWhatIsNew(const Rest& now, uint32_t state);
+  void NoteNothingRuns();
+  void CheckLastEpisode();
+  static void CheckIsAsTold(const Recording& recording, bool holds);
 
   // Episodes of components (component_replay.cc).
   void BuildComponents();
@@ -351,6 +360,7 @@ class ReplayEngine final : private LaneObserver {
   bool Touches(uint32_t rank, uint32_t index, const Component& component);
   bool MayBeTouched(const Component& component, const std::vector<ComponentCall>& calls,
                     int64_t until_ps);
+  bool MayTouchSoon(const Component& component, std::span<const NearCall> near, int64_t until_ps);
   void CheckIsApart(const Running& running);
   // What is lost or times out aside has others to tell, whose time it is not.
   void CheckNothingFailsAside() const {
@@ -434,6 +444,7 @@ class ReplayEngine final : private LaneObserver {
   std::optional<Recording> recording_;
   int64_t next_disturbance_ps_ = kNeverPs;
   uint32_t misses_ = 0;  // in a row
+  bool has_ended_in_replay_ = false;
   // Without components nothing is looked for in them.
   std::unique_ptr<NvlinkComponents> nvlinks_;
   std::vector<Component> components_;  // those of NVLinks first, numbered as there
@@ -443,6 +454,7 @@ class ReplayEngine final : private LaneObserver {
   AsideEpisode* aside_ = nullptr;     // now
   int64_t least_launch_ps_ = 0;
   std::vector<uint32_t> scratch_gpus_;  // GpusOnNetworkOf's
+  std::vector<bool> has_begun_;         // by number, where there are components of NICs
   // Equal for calls that do the same, on whichever server: by collective, and by program and index
   // for point-to-point.
   std::vector<uint32_t> plan_of_collective_;

@@ -247,6 +247,7 @@ void AggregationTransport::OnDropped(const Packet& packet, LinkId link) {
 }
 
 void AggregationTransport::Visit(StateArchive& archive) {
+  archive.Section();
   archive.Constant(members_.size());
   for (const Member& member : members_) {
     archive.Require((member.messages.empty() || member.is_closed) && !member.is_active);

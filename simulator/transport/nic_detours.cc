@@ -230,6 +230,7 @@ RecoveryTimes NicDetours::RecoveryOf(uint32_t id, bool of_data) const {
 
 // Which way comes next; what is under way is the transports'.
 void NicDetours::Visit(StateArchive& archive) {
+  archive.Section();
   for (Detour& detour : detours_) {
     if (detour.is_closed) continue;
     archive.Require(detour.messages.empty() && detour.cleared.empty());

@@ -9,7 +9,9 @@ namespace railyard {
 
 void RdmaTransport::Visit(StateArchive& archive) {
   archive.Constant(send_queues_.size());
+  archive.Section();
   for (uint32_t queue = 0; queue < send_queues_.size(); ++queue) Visit(queue, archive);
+  archive.Section();
   for (NicPort& port : ports_) Visit(port, archive);
   VisitCounters(archive);
 }

@@ -237,6 +237,7 @@ RecoveryTimes StripedConnections::RecoveryOf(uint32_t id, bool of_data) const {
 }
 
 void StripedConnections::Visit(StateArchive& archive) {
+  archive.Section();
   for (Stripe& stripe : stripes_) {
     if (stripe.is_closed) continue;
     archive.Require(stripe.messages.empty() && stripe.grants.empty() &&

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/engine/state_archive.h"
 
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,6 +66,56 @@ TEST(StateArchiveTest, StatesAreRelativeToWhenTheyWereTaken) {
   put.Value(value);
   EXPECT_EQ(instant_ps, 5'010);
   EXPECT_EQ(value, 3u);
+}
+
+// A walk of two vectors, one after the other, of which the first grows.
+struct GrowingParts {
+  std::vector<uint32_t> first;
+  std::vector<uint32_t> second;
+
+  void Visit(StateArchive& archive) {
+    for (uint32_t& value : first) {
+      archive.Value(value);
+      archive.Count(value);
+    }
+    archive.Section();
+    for (uint32_t& value : second) {
+      archive.Value(value);
+      archive.Count(value);
+    }
+  }
+};
+
+TEST(StateArchiveTest, WhatIsNewInOneSectionMovesNothingInTheNext) {
+  GrowingParts parts = {.first = {1, 2}, .second = {3, 4}};
+  StateArchive take(0);
+  parts.Visit(take);
+  const RestState state = take.TakeState();
+  const RestCounts before = take.TakeCounts();
+
+  parts = {.first = {6, 7, 8}, .second = {9, 10}};
+  StateArchive take_again(0);
+  parts.Visit(take_again);
+  const RestCounts after = take_again.TakeCounts();
+  EXPECT_TRUE(HasPlacesOf(before, after));
+  EXPECT_FALSE(HasPlacesOf(after, before));
+  const RestCountChanges changes = ChangesBetween(before, after);
+
+  StateArchive put(state, 0);
+  parts.Visit(put);
+  EXPECT_THAT(parts.first, ElementsAre(1, 2, 0));
+  EXPECT_THAT(parts.second, ElementsAre(3, 4));
+  StateArchive add(changes);
+  parts.Visit(add);
+  EXPECT_THAT(parts.first, ElementsAre(6, 7, 8));
+  EXPECT_THAT(parts.second, ElementsAre(9, 10));
+
+  // Of what there was more of then.
+  parts = {.first = {0}, .second = {0, 0}};
+  StateArchive put_less(state, 0);
+  parts.Visit(put_less);
+  EXPECT_THAT(parts.first, ElementsAre(1));
+  EXPECT_THAT(parts.second, ElementsAre(3, 4));
 }
 
 }  // namespace

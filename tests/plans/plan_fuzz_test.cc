@@ -23,7 +23,7 @@ const std::vector<std::string> kPlans = {
     "compute { accelerator: \"h100-sxm\" utilisation: 0.4 memory_utilisation: 0.8 }\n"
     "training { sequence: 64 micro_batch: 1 micro_batches: 4 schedule: INTERLEAVED\n"
     "  virtual_stages: 2 zero: ZERO_1 gradient_bucket: \"1KiB\" recompute: FULL\n"
-    "  gradient_clipping: true }\n",
+    "  gradient_clipping: true log_interval: 2 }\n",
     "model { layers: 4 hidden: 64 heads: 4 feed_forward: 128 vocabulary: 256\n"
     "  experts { count: 8 per_token: 2 feed_forward: 32 shared_feed_forward: 32 dense_layers: 1\n"
     "    groups: 4 groups_per_token: 2 } }\n"

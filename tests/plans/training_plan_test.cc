@@ -205,17 +205,56 @@ TEST(TrainingPlanTest, ClippingAddsUpOneValueBeforeTheOptimizersStep) {
   }
 }
 
-TEST(TrainingPlanTest, AStageReceivesForAnIterationWhenItHasEndedTheOneBefore) {
+// Megatron-LM's train_step: gradients are zeroed, then the schedule runs, then the optimizer, which
+// reads a gradient of 2 B and writes a weight of as many, and reads and writes three FP32 values.
+TEST(TrainingPlanTest, AnIterationZeroesItsGradientsBeforeItReceives) {
   const Trace trace = Synthesize(PlanOf({"parallelism.pipeline=2", "training.iterations=2"}));
   const std::vector<TraceOperation>& program = trace.operations[2];
   const auto first = std::ranges::find_if(
       program, [](const TraceOperation& operation) { return operation.begins_iteration; });
   ASSERT_NE(first, program.end());
-  EXPECT_EQ(first->kind, CollectiveKind::kRecv);
-  ASSERT_GT(first->after, 0u);
-  const TraceOperation& end = program[first->after - 1];
-  EXPECT_EQ(end.kind, CollectiveKind::kCompute);
-  EXPECT_EQ(end.compute_before_ps, program.back().compute_before_ps);  // the optimizer's step
+  EXPECT_EQ(first->kind, CollectiveKind::kCompute);
+  const auto received =
+      std::ranges::find(first, program.end(), CollectiveKind::kRecv, &TraceOperation::kind);
+  ASSERT_NE(received, program.end());
+  EXPECT_EQ(received->after, static_cast<uint32_t>(first - program.begin()) + 1);
+  const TraceOperation& optimizer = *std::prev(first);
+  EXPECT_EQ(optimizer.kind, CollectiveKind::kCompute);
+  EXPECT_EQ(optimizer.compute_before_ps, program.back().compute_before_ps);
+  EXPECT_NEAR(static_cast<double>(optimizer.compute_before_ps) /
+                  static_cast<double>(first->compute_before_ps),
+              (2 + 2 * 3 * 4 + 2) / 2, 1e-6);
+}
+
+TEST(TrainingPlanTest, WithZero2GradientsAreNotKeptAndNotZeroed) {
+  const auto begin_of = [](const char* zero) {
+    const Trace trace =
+        Synthesize(PlanOf({"parallelism.data=2", std::string("training.zero=") + zero}));
+    return trace.operations[0].front();
+  };
+  EXPECT_EQ(begin_of("ZERO_1").kind, CollectiveKind::kCompute);
+  EXPECT_NE(begin_of("ZERO_2").kind, CollectiveKind::kCompute);
+}
+
+TEST(TrainingPlanTest, AllRanksWaitForOneAnotherEverySoManyIterations) {
+  const Trace trace = Synthesize(PlanOf({"parallelism.data=2", "parallelism.pipeline=2",
+                                         "training.iterations=5", "training.log_interval=2"}));
+  for (uint32_t rank = 0; rank < 8; ++rank) {
+    uint32_t iteration = 0;
+    std::vector<uint32_t> with_barrier;
+    for (const TraceOperation& operation : trace.operations[rank]) {
+      iteration += operation.begins_iteration ? 1 : 0;
+      if (operation.kind == CollectiveKind::kCompute) continue;
+      const TraceCommunicator& communicator = trace.communicators[operation.communicator];
+      if (!communicator.name.starts_with("all ")) continue;
+      EXPECT_EQ(communicator.ranks.size(), 8u);
+      EXPECT_EQ(operation.kind, CollectiveKind::kAllReduce);
+      EXPECT_EQ(operation.count, 1u);
+      EXPECT_TRUE(iteration == 0 || operation.begins_iteration);
+      with_barrier.push_back(iteration);
+    }
+    EXPECT_EQ(with_barrier, (std::vector<uint32_t>{0, 2, 4}));
+  }
 }
 
 // Every combination is a trace whose calls match.
@@ -270,6 +309,7 @@ TEST(TrainingPlanTest, EveryFieldOfTrainingChangesTheOperations) {
            {"training.gradient_bucket=\"1MiB\""},
            {"training.overlap_gradients=false"},
            {"training.gradient_clipping=true"},
+           {"training.log_interval=1"},
            {"training.recompute=FULL"},
            {"parallelism.sequence=true"},
            {"parallelism.order=[DATA, TENSOR, PIPELINE, CONTEXT]"},
@@ -307,6 +347,12 @@ TEST(TrainingPlanTest, WhatCannotBeIsRefused) {
       "--set training.gradient_clipping=true: error: training.gradient_clipping: every rank "
       "has all gradients (expected none, or parallelism.tensor or parallelism.pipeline: 2 or "
       "more, or zero: ZERO_1 to ZERO_3)\n");
+  EXPECT_EQ(findings({"parallelism.tensor=1", "training.log_interval=1"}),
+            "--set training.log_interval=1: error: training.log_interval: there is one rank, which "
+            "waits for nobody (expected none)\n");
+  EXPECT_EQ(findings({"training.log_interval=0"}),
+            "--set training.log_interval=0: error: training.log_interval: 0 is out of range "
+            "(expected 1 to 1000000)\n");
   EXPECT_EQ(findings({"parallelism.pipeline=3", "training.schedule=INTERLEAVED",
                       "training.virtual_stages=2"}),
             ":4:42: error: training.micro_batches: 4 are not a multiple of the 3 stages, as "

@@ -392,29 +392,56 @@ TEST_F(ReplayCacheTest, ARegularJobIsSimulatedOnce) {
   EXPECT_LE(run.Integer("collectives.simulated"), 1 + 2 + 1);
 }
 
-// Two stages, tensor parallel in their servers, all ranks of which end an iteration with one
-// AllReduce: the network is at rest then, and nothing new is simulated after the first iterations.
-TEST_F(ReplayCacheTest, IterationsThatAreAlikeAreSimulatedOnce) {
-  const auto run_of = [&](int iterations, const std::vector<std::string>& arguments) {
+// Two stages, tensor parallel in their servers.
+class IterationsTest : public ReplayCacheTest {
+ protected:
+  EndedRun Run(const std::string& model, const std::string& training, int iterations,
+               const std::vector<std::string>& arguments = {}) {
     scratch_.Write(
         "plan.textproto",
-        fmt::format(
-            "model {{ layers: 4 hidden: 512 heads: 8 feed_forward: 2048 vocabulary: 1024 }}\n"
-            "parallelism {{ tensor: 8 pipeline: 2 }}\n"
-            "compute {{ accelerator: \"h100-sxm\" utilisation: 0.4 memory_utilisation: 0.8 "
-            "part_overhead: \"20us\" }}\n"
-            "training {{ sequence: 512 micro_batch: 1 micro_batches: 4 iterations: {} "
-            "gradient_clipping: true }}\n",
-            iterations));
+        fmt::format("model {{ layers: 4 vocabulary: 1024 {} }}\n"
+                    "parallelism {{ tensor: 8 pipeline: 2 }}\n"
+                    "compute {{ accelerator: \"h100-sxm\" utilisation: 0.4 memory_utilisation: 0.8 "
+                    "part_overhead: \"20us\" }}\n"
+                    "training {{ micro_batch: 1 {} iterations: {} }}\n",
+                    model, training, iterations));
     return RunFile(scratch_.Write("job.textproto",
                                   RailOptimized(2) + "workload { plan: \"plan.textproto\" }\n"),
                    arguments);
-  };
-  const EndedRun run = run_of(6, {});
+  }
+
+  static constexpr const char* kSmall = "hidden: 512 heads: 8 feed_forward: 2048";
+  static constexpr const char* kShort = "sequence: 512 micro_batches: 4";
+};
+
+// All ranks end an iteration with one AllReduce: the network is at rest then, and nothing new is
+// simulated after the first iterations, the last included.
+TEST_F(IterationsTest, ThoseThatAreAlikeAreSimulatedOnce) {
+  const std::string training = std::string(kShort) + " gradient_clipping: true";
+  const EndedRun run = Run(kSmall, training, 6);
   ASSERT_TRUE(run.has_result()) << run.exit.errors;
-  EXPECT_EQ(Results(run), Results(run_of(6, {"--no-replay-cache"})));
-  EXPECT_TRUE(run_of(6, {"--verify-replay-cache"}).has_result());
-  EXPECT_EQ(run_of(60, {}).Integer("collectives.simulated"), run.Integer("collectives.simulated"));
+  EXPECT_EQ(Results(run), Results(Run(kSmall, training, 6, {"--no-replay-cache"})));
+  EXPECT_TRUE(Run(kSmall, training, 6, {"--verify-replay-cache"}).has_result());
+  EXPECT_EQ(Run(kSmall, training, 60).Integer("collectives.simulated"),
+            run.Integer("collectives.simulated"));
+}
+
+// They begin as ranks leave a barrier, whenever these came. The second is as the first, in which
+// connections were opened, and NVSwitches began to count; but for its barrier, to which ranks come
+// one after the other.
+TEST_F(IterationsTest, AfterABarrierTheSecondIsAsTheFirst) {
+  const char* const model = "hidden: 4096 heads: 32 feed_forward: 4096";
+  const char* const training =
+      "sequence: 2048 micro_batches: 2 gradient_clipping: true log_interval: 1";
+  const int64_t of_one = Run(model, training, 1).Integer("collectives.simulated");
+  for (const int iterations : {2, 3, 12}) {
+    const EndedRun run = Run(model, training, iterations);
+    ASSERT_TRUE(run.has_result()) << run.exit.errors;
+    EXPECT_EQ(run.Integer("collectives.simulated"), of_one + 1);
+  }
+  EXPECT_EQ(Results(Run(model, training, 3)),
+            Results(Run(model, training, 3, {"--no-replay-cache"})));
+  EXPECT_TRUE(Run(model, training, 3, {"--verify-replay-cache"}).has_result());
 }
 
 // Two servers that add up 4 MiB every 50 and every 70 us, the second from an instant on, beside

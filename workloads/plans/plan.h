@@ -55,6 +55,7 @@ struct Training {
   bool overlap_gradients = true;
   Recompute recompute = Recompute::kNone;
   bool gradient_clipping = false;
+  uint32_t log_interval = 0;  // iterations between barriers; 0: there are none
 };
 
 struct Request {

@@ -18,7 +18,8 @@ enum class StageGroup : uint8_t {
   kExpert,
   kExpertData,  // of the same experts
   kNorm,        // of all gradients
+  kAll,
 };
-inline constexpr uint32_t kStageGroupCount = 11;
+inline constexpr uint32_t kStageGroupCount = 12;
 
 }  // namespace railyard

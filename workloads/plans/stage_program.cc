@@ -42,7 +42,7 @@ class StageSynthesis {
   std::vector<TraceOperation> Write() {
     const std::vector<StageTask> tasks = StageTasks(shape_, stage_);
     for (iteration_ = 0; iteration_ < training_.iterations; ++iteration_) {
-      if (iteration_ > 0) writer_.BeginIteration();
+      BeginIteration();
       for (const StageTask& task : tasks) {
         WriteTask(task);
         before_last_end_ = std::exchange(last_end_, writer_.Mark());
@@ -239,7 +239,16 @@ class StageSynthesis {
                 writer_.Mark());
   }
 
-  // --- The end of an iteration.
+  // --- The begin and the end of an iteration.
+
+  void BeginIteration() {
+    if (iteration_ > 0) writer_.BeginIteration();
+    const bool has_barrier = training_.log_interval > 0 && iteration_ % training_.log_interval == 0;
+    if (has_barrier) Barrier();
+    const int64_t zero_ps = times_.ZeroGradientsPs(weights_);
+    writer_.Compute(zero_ps);
+    if (has_barrier || zero_ps > 0) before_last_end_ = last_end_ = writer_.Mark();
+  }
 
   void EndIteration() {
     for (GradientBuckets* const data : {&data_, &expert_data_}) {
@@ -263,6 +272,14 @@ class StageSynthesis {
     data_.GatherParameters();
     expert_data_.GatherParameters();
     before_last_end_ = last_end_ = writer_.Mark();
+  }
+
+  // torch.distributed.barrier: ProcessGroupNCCL adds up one value.
+  void Barrier() {
+    writer_.Collective({.kind = CollectiveKind::kAllReduce,
+                        .communicator = static_cast<uint32_t>(StageGroup::kAll),
+                        .count = 1,
+                        .datatype = Datatype::kFloat32});
   }
 
   const Plan& plan_;

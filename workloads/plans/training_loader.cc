@@ -106,6 +106,13 @@ void LoadClipping(const PlanReader& reader, const Parallelism& parallelism, Trai
   }
 }
 
+void LoadLogInterval(const PlanReader& reader, const Parallelism& parallelism, Training& training) {
+  reader.Number("log_interval", 1, kIterationsMax, training.log_interval);
+  if (training.log_interval > 0 && parallelism.RankCount() == 1) {
+    reader.Error("log_interval", "there is one rank, which waits for nobody (expected none)");
+  }
+}
+
 void CheckTokens(const PlanReader& reader, const ModelConfig& model, const Parallelism& parallelism,
                  const Training& training) {
   const uint32_t divided_by =
@@ -133,8 +140,8 @@ Training LoadTraining(const ProtoCursor& cursor, const Plan& plan, Diagnostics& 
   const PlanReader reader(cursor, diagnostics);
   Training training;
   if (plan.layered) {
-    for (const char* const field :
-         {"sequence", "schedule", "virtual_stages", "recompute", "gradient_clipping"}) {
+    for (const char* const field : {"sequence", "schedule", "virtual_stages", "recompute",
+                                    "gradient_clipping", "log_interval"}) {
       if (reader.Has(field)) {
         reader.Error(field, "the model is no transformer (expected none)");
       }
@@ -152,7 +159,10 @@ Training LoadTraining(const ProtoCursor& cursor, const Plan& plan, Diagnostics& 
       message.recompute() == protos::Training::FULL ? Recompute::kFull : Recompute::kNone;
   if (!plan.layered) LoadPipeline(reader, plan.model, plan.parallelism, training);
   LoadData(reader, plan.parallelism, training);
-  if (!plan.layered) LoadClipping(reader, plan.parallelism, training);
+  if (!plan.layered) {
+    LoadClipping(reader, plan.parallelism, training);
+    LoadLogInterval(reader, plan.parallelism, training);
+  }
   if (plan.layered && training.zero == 3) {
     reader.Error("zero",
                  "layers of this model are not gathered one by one (expected ZERO_0 to ZERO_2)");

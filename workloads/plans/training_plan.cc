@@ -93,6 +93,8 @@ class TrainingSynthesis {
         return Find("expert-data", groups_.ExpertDataGroupOf(place));
       case StageGroup::kNorm:
         return Find("norm", NormGroupOf(place));
+      case StageGroup::kAll:
+        return Find("all", AllRanks());
       case StageGroup::kGradientOut:
         break;
     }
@@ -106,6 +108,9 @@ class TrainingSynthesis {
     if (std::get<Training>(plan_.job).zero == 0 && plan_.parallelism.expert == 1) {
       return groups_.GroupOf(place, Dimension::kTensor, Dimension::kPipeline);
     }
+    return AllRanks();
+  }
+  std::vector<uint32_t> AllRanks() const {
     std::vector<uint32_t> all(groups_.rank_count());
     std::iota(all.begin(), all.end(), 0);
     return all;

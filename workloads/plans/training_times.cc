@@ -68,4 +68,13 @@ int64_t TrainingTimes::OptimizerPs(const StageWeights& weights) const {
   return TimeOf(OptimizerWork(elements, training.gradient_precision, plan_.model.precision));
 }
 
+// Megatron-LM's zero_grad_buffer; with ZeRO 2 and 3 no gradients are kept.
+int64_t TrainingTimes::ZeroGradientsPs(const StageWeights& weights) const {
+  const auto& training = std::get<Training>(plan_.job);
+  if (plan_.compute.given || training.zero >= 2) return 0;
+  const auto elements = static_cast<double>(weights.elements() + weights.expert_elements());
+  return TimeOf(
+      {.flops = 0, .memory_bytes = elements * PrecisionBytes(training.gradient_precision)});
+}
+
 }  // namespace railyard

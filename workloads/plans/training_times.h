@@ -34,8 +34,9 @@ class TrainingTimes {
   // The gradients of a part's inputs, or those of its weights.
   int64_t GradientPs(int64_t forward_ps) const;
 
-  // Of a rank that holds these weights, once per iteration.
+  // Of a rank that holds these weights, once per iteration; before it, zeroing its gradients.
   int64_t OptimizerPs(const StageWeights& weights) const;
+  int64_t ZeroGradientsPs(const StageWeights& weights) const;
 
  private:
   int64_t TimeOf(const Work& work) const;
