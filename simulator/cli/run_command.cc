@@ -100,6 +100,7 @@ class RunCommand : public Command {
     // Measured in processes of its own, before this one simulates.
     std::string no_estimate_reason;
     const auto estimate = Estimate(*scenario, sets, no_estimate_reason);
+    scenario->trace = {};  // the job is all that is run
     RunResult result =
         RunScenario(*scenario, {.baseline = !no_baseline_, .replay_cache = CacheMode()});
     result.estimate = estimate;
