@@ -55,13 +55,8 @@ void FabricNetwork::AddBuffer(DeviceId device) {
       {.bytes = 0, .calm_bytes = is_lossless ? buffers_.back().calm_bytes : INT64_MAX});
 }
 
-void FabricNetwork::ConfigureLink(LinkId id) {
-  const LinkProperties& properties = graph_->link(id);
-  const DeviceId source_id = graph_->link_source(id);
-  const DeviceId target_id = graph_->link_target(id);
-  const Device& source = graph_->device(source_id);
-  const Device& target = graph_->device(target_id);
-  Link& link = links_[id];
+void FabricNetwork::ConfigureArrival(const LinkProperties& properties, const Device& target,
+                                     Link& link) const {
   link.delay_ps = properties.propagation_ps;
   if (target.kind == DeviceKind::kGpu) {
     link.arrival = Link::Arrival::kGpu;
@@ -75,6 +70,16 @@ void FabricNetwork::ConfigureLink(LinkId id) {
   if (load_balancing_ != LoadBalancing::kEcmp && target.kind == DeviceKind::kSwitch) {
     link.arrival_flags |= Link::kBalanced;
   }
+}
+
+void FabricNetwork::ConfigureLink(LinkId id) {
+  const LinkProperties& properties = graph_->link(id);
+  const DeviceId source_id = graph_->link_source(id);
+  const DeviceId target_id = graph_->link_target(id);
+  const Device& source = graph_->device(source_id);
+  const Device& target = graph_->device(target_id);
+  Link& link = links_[id];
+  ConfigureArrival(properties, target, link);
   if (hashes_trajectory_) link.arrival_flags |= Link::kHashed;
   if (form_ == PortForm::kGeneral) {
     link.send_flags |= Link::kGeneralForm;

@@ -387,6 +387,7 @@ class FabricNetwork : public ns3::Object {
 
   // Settings to records (configure.cc).
   void AddBuffer(DeviceId device);
+  void ConfigureArrival(const LinkProperties& properties, const Device& target, Link& link) const;
   void ConfigureLink(LinkId id);
   const BufferSettings& SettingsOf(DeviceId device) const;
 

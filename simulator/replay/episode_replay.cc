@@ -53,10 +53,10 @@ bool ReplayEngine::ReplayEpisodes() {
   StateArchive archive(now_ps);
   Visit(archive);
   if (!archive.is_at_rest()) return false;
-  const Rest rest{.time_ps = now_ps,
-                  .state = cache_.NumberOf(archive.TakeState()),
-                  .unrepeatable = archive.unrepeatable(),
-                  .counts = archive.TakeCounts()};
+  const NetworkRest rest{.time_ps = now_ps,
+                         .state = cache_.NumberOf(archive.TakeState()),
+                         .unrepeatable = archive.unrepeatable(),
+                         .counts = archive.TakeCounts()};
   if (recording_) FinishRecording(rest);
   if (rest.state == EpisodeCache::kStateUnknown) {
     NoteMiss();
@@ -211,7 +211,7 @@ bool ReplayEngine::FollowEpisode(const Episode& episode, int64_t start_ps) {
   return true;
 }
 
-void ReplayEngine::StartRecording(const Rest& rest) {
+void ReplayEngine::StartRecording(const NetworkRest& rest) {
   recording_.emplace();
   recording_->begin = rest;
   recording_->disturbance_ps = next_disturbance_ps_;
@@ -239,14 +239,14 @@ void ReplayEngine::CheckLastEpisode() {
                                  recording_->end_counts == told);
 }
 
-void ReplayEngine::CheckIsAsTold(const Recording& recording, bool holds) {
+void ReplayEngine::CheckIsAsTold(const EpisodeRecording& recording, bool holds) {
   SIM_CHECK(holds, fmt::format("an episode of {} operations at {} ps is not what would have been "
                                "replayed",
                                recording.episode.operations.size(), recording.begin.time_ps));
 }
 
-void ReplayEngine::FinishRecording(const Rest& rest) {
-  const Recording recording = *std::move(recording_);
+void ReplayEngine::FinishRecording(const NetworkRest& rest) {
+  const EpisodeRecording recording = *std::move(recording_);
   recording_.reset();
   Episode episode = recording.episode;
   episode.end_state = rest.state;
@@ -277,7 +277,7 @@ void ReplayEngine::FinishRecording(const Rest& rest) {
 }
 
 // The state as it would have been had all connections been open: what is opened is as at rest.
-uint32_t ReplayEngine::StateWithWhatIsNew(const Rest& now, uint32_t state) {
+uint32_t ReplayEngine::StateWithWhatIsNew(const NetworkRest& now, uint32_t state) {
   StateArchive put(cache_.state(state), now.time_ps);
   Visit(put);
   StateArchive archive(now.time_ps);

@@ -21,6 +21,7 @@
 #include "simulator/replay/communicator_layout.h"
 #include "simulator/replay/component.h"
 #include "simulator/replay/episode_cache.h"
+#include "simulator/replay/episode_recording.h"
 #include "simulator/replay/lane_executor.h"
 #include "simulator/replay/nvlink_components.h"
 #include "workloads/job.h"
@@ -246,22 +247,6 @@ class ReplayEngine final : private LaneObserver {
     uint32_t rank = 0;
     uint32_t index = 0;  // into job.operations[rank]
   };
-  // An instant of rest.
-  struct Rest {
-    int64_t time_ps = 0;
-    uint32_t state = 0;  // its number in the cache
-    uint64_t unrepeatable = 0;
-    RestCounts counts;
-  };
-  // The episode that is being simulated.
-  struct Recording {
-    Rest begin;
-    int64_t disturbance_ps = 0;  // the next fault, known then
-    RestCounts end_counts;       // when its last operation so far ended
-    Episode episode;
-    std::optional<uint32_t> expected;  // what it is compared with
-  };
-
   static void HandleOperation(void* self, uint32_t operation);
 
   template <typename Place>
@@ -316,12 +301,12 @@ class ReplayEngine final : private LaneObserver {
   std::optional<uint32_t> TryKnown(uint32_t state);
   bool Try(const Episode& episode);
   bool FollowEpisode(const Episode& episode, int64_t start_ps);
-  void StartRecording(const Rest& rest);
-  void FinishRecording(const Rest& rest);
-  uint32_t StateWithWhatIsNew(const Rest& now, uint32_t state);
+  void StartRecording(const NetworkRest& rest);
+  void FinishRecording(const NetworkRest& rest);
+  uint32_t StateWithWhatIsNew(const NetworkRest& now, uint32_t state);
   void NoteNothingRuns();
   void CheckLastEpisode();
-  static void CheckIsAsTold(const Recording& recording, bool holds);
+  static void CheckIsAsTold(const EpisodeRecording& recording, bool holds);
 
   // Episodes of components (component_replay.cc).
   void BuildComponents();
@@ -441,7 +426,7 @@ class ReplayEngine final : private LaneObserver {
   TimesHashSums ended_hash_{};
   ReplayCacheMode cache_mode_;
   EpisodeCache cache_;
-  std::optional<Recording> recording_;
+  std::optional<EpisodeRecording> recording_;
   int64_t next_disturbance_ps_ = kNeverPs;
   uint32_t misses_ = 0;  // in a row
   bool has_ended_in_replay_ = false;
