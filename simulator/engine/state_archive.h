@@ -65,6 +65,7 @@ class StateArchive {
 
   // What follows is another section.
   void Section() {
+    Require(HasRoom());
     ++section_;
     place_ = section_ << kSectionShift;
     if (mode_ == Mode::kTake) counts_.emplace_back();
@@ -122,7 +123,7 @@ class StateArchive {
     if (mode_ == Mode::kTake) unrepeatable_ += count;
   }
 
-  bool is_at_rest() const { return is_at_rest_; }
+  bool is_at_rest() const { return is_at_rest_ && HasRoom(); }
   // Whether it is of the third kind.
   bool adds() const { return mode_ == Mode::kAdd; }
   uint64_t unrepeatable() const { return unrepeatable_; }
@@ -134,6 +135,9 @@ class StateArchive {
 
  private:
   enum class Mode : uint8_t { kTake, kPut, kAdd };
+
+  // Whether the section has no more places than can be told from the next one's.
+  bool HasRoom() const { return place_ >> kSectionShift == section_; }
 
   void Keep(uint64_t value) {
     const uint32_t place = place_++;
