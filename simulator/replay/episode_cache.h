@@ -32,7 +32,8 @@ struct Episode {
   std::vector<CriticalPath> paths;           // of `operations`, where paths are kept
   RestCountChanges changes;
   RestCountChanges changes_after_end;  // of those, since its last operation ended
-  bool ends_with_payload = false;      // on its way then
+  // That is known, and no payload was on its way then.
+  bool can_be_last = false;
 
   int64_t LastEndPs() const { return operations[end_order.back()].end_ps; }
 };

@@ -22,6 +22,7 @@ struct EpisodeRecording {
   NetworkRest begin;
   int64_t disturbance_ps = 0;  // the next fault, known then
   RestCounts end_counts;       // when its last operation so far ended
+  uint32_t gaps = 0;           // in which none ran
   Episode episode;
   std::optional<uint32_t> expected;  // what it is compared with
 };

@@ -17,6 +17,10 @@ namespace {
 // A job that has not repeated itself in so many episodes is simulated without looking for more.
 constexpr uint32_t kMissesMax = 4096;
 
+// After so many gaps without rest an episode is not looked at in the next: it cannot be a run's
+// last.
+constexpr uint32_t kGapsMax = 1024;
+
 }  // namespace
 
 // Only beginnings, and what passes without effect or is known to be due, are on the wheel.
@@ -148,7 +152,7 @@ bool ReplayEngine::Try(const Episode& episode) {
   const int64_t rest_ps = start_ps + episode.duration_ps;
   if (episode.operations.size() > operations_left_) return false;
   const bool is_last = episode.operations.size() == operations_left_;
-  if (is_last && episode.ends_with_payload) return false;
+  if (is_last && !episode.can_be_last) return false;
   if ((is_last ? start_ps + episode.LastEndPs() : rest_ps) >= next_disturbance_ps_) return false;
   pending_before_ = pending_;
   tried_.clear();
@@ -220,10 +224,12 @@ void ReplayEngine::StartRecording(const NetworkRest& rest) {
 
 // The last operation so far has ended; packets may be on their way yet.
 void ReplayEngine::NoteNothingRuns() {
+  recording_->episode.can_be_last = false;
+  if (++recording_->gaps > kGapsMax) return;
   StateArchive archive(engine_.NowPs());
   Visit(archive);
   recording_->end_counts = archive.TakeCounts();
-  recording_->episode.ends_with_payload = network_.InFlightBytes() > 0;
+  recording_->episode.can_be_last = network_.InFlightBytes() == 0;
   if (operations_left_ == 0 && recording_->expected) CheckLastEpisode();
 }
 
