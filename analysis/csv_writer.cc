@@ -4,6 +4,7 @@
 #include <iterator>
 #include <variant>
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 namespace railyard {
@@ -27,8 +28,13 @@ struct CellAppender {
   std::string& line;
 
   void operator()(std::monostate) const {}
-  void operator()(int64_t value) const { fmt::format_to(std::back_inserter(line), "{}", value); }
-  void operator()(double value) const { fmt::format_to(std::back_inserter(line), "{}", value); }
+  void operator()(int64_t value) const {
+    const fmt::format_int digits(value);
+    line.append(digits.data(), digits.size());
+  }
+  void operator()(double value) const {
+    fmt::format_to(std::back_inserter(line), FMT_COMPILE("{}"), value);
+  }
   void operator()(bool value) const { line.append(value ? "true" : "false"); }
   void operator()(std::string_view text) const { AppendCsvField(text, line); }
 };

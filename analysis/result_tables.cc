@@ -18,7 +18,7 @@ Cell Integer(uint64_t value) { return static_cast<int64_t>(value); }
 Cell Time(int64_t time_ps) { return time_ps == kNeverPs ? Cell() : Cell(time_ps); }
 // For times that say "never" with -1.
 Cell TimeOrNegative(int64_t time_ps) { return time_ps < 0 ? Cell() : Cell(time_ps); }
-Cell Text(const std::string& text) { return std::string_view(text); }
+Cell Text(std::string_view text) { return text; }
 Cell Real(std::optional<double> value) { return value ? Cell(*value) : Cell(); }
 
 void AppendCollective(const RunResult& result, size_t row, std::vector<Cell>& cells) {

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/on_off_load.h"
+#include "analysis/text_pool.h"
 #include "analysis/traffic_result.h"
 
 namespace railyard {
@@ -26,17 +29,18 @@ struct AddedTime {
   int64_t other_ps = 0;           // what is left
 };
 
-// One collective, every rank of it together.
+// One collective, every rank of it together. Its texts are RunResult::texts' or literals: there may
+// be millions of rows.
 struct CollectiveResult {
+  std::string_view kind;  // "AllReduce", "SendRecv", …
+  std::string_view communicator;
   uint32_t job = 0;  // into RunResult::jobs
-  std::string kind;  // "AllReduce", "SendRecv", …
-  std::string communicator;
   uint32_t rank_count = 0;
-  uint64_t bytes = 0;       // nccl-tests' size
-  double busbw_factor = 1;  // 2(n-1)/n, (n-1)/n or 1
-  std::string logged;       // "TREE/LL", or "" where the log does not say
-  std::string replayed;     // "RING/SIMPLE"
-  std::string source;       // "file:line" of the first call, or ""
+  uint64_t bytes = 0;         // nccl-tests' size
+  double busbw_factor = 1;    // 2(n-1)/n, (n-1)/n or 1
+  std::string_view logged;    // "TREE/LL", or "" where the log does not say
+  std::string_view replayed;  // "RING/SIMPLE"
+  std::string_view source;    // "file:line" of the first call, or ""
   // kNeverPs: the run ended before that.
   int64_t first_start_ps = 0;
   int64_t last_start_ps = 0;
@@ -216,6 +220,8 @@ struct RunResult {
   uint64_t payload_left_server_bytes = 0;
   uint64_t payload_reached_spine_bytes = 0;
   std::vector<JobResult> jobs;  // one or more
+  // Of the rows of `collectives`; copies of the result share it.
+  std::shared_ptr<TextPool> texts = std::make_shared<TextPool>();
   std::vector<CollectiveResult> collectives;
   std::vector<LinkResult> links;
   std::vector<PairResult> pairs;

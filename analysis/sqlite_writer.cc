@@ -41,7 +41,9 @@ class Database {
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
     handle_.reset(opened);
     Check(code);
-    // Nobody sees the file before it is complete, so it needs no journal of its own.
+    // Nobody sees the file before it is complete, so it needs no journal of its own, and no locks.
+    Run("PRAGMA page_size=32768");
+    Run("PRAGMA locking_mode=EXCLUSIVE");
     Run("PRAGMA journal_mode=OFF");
     Run("PRAGMA synchronous=OFF");
   }
@@ -83,11 +85,15 @@ class Database {
     const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement(prepared,
                                                                           sqlite3_finalize);
     std::vector<Cell> cells;
+    std::vector<Cell> bound(table.columns.size());  // so far; nothing is bound to begin with
     for (size_t row = 0; row < table.row_count; ++row) {
       cells.clear();
       table.append_row(row, cells);
-      int index = 0;
-      for (const Cell& cell : cells) Check(std::visit(Binder{prepared, ++index}, cell));
+      for (size_t i = 0; i < cells.size(); ++i) {
+        if (cells[i] == bound[i]) continue;  // stays bound from row to row
+        Check(std::visit(Binder{prepared, static_cast<int>(i) + 1}, cells[i]));
+        bound[i] = cells[i];
+      }
       const int stepped = sqlite3_step(prepared);
       if (stepped != SQLITE_DONE) Check(stepped);
       Check(sqlite3_reset(prepared));

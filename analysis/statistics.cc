@@ -2,6 +2,7 @@
 #include "analysis/statistics.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 
 #include "simulator/diagnostics/check.h"
@@ -16,39 +17,58 @@ size_t NearestRankIndex(size_t count, uint32_t permille) {
 
 namespace {
 
+// Of values that are not sorted; to be asked for in ascending order.
 template <typename T>
-T Percentile(const std::vector<T>& sorted, uint32_t permille) {
-  return sorted[NearestRankIndex(sorted.size(), permille)];
-}
+class Percentiles {
+ public:
+  explicit Percentiles(std::vector<T>& values) : values_(values) {}
+
+  T At(uint32_t permille) {
+    const auto nth =
+        values_.begin() + static_cast<std::ptrdiff_t>(NearestRankIndex(values_.size(), permille));
+    std::nth_element(in_place_until_, nth, values_.end());
+    in_place_until_ = nth;
+    return *nth;
+  }
+
+ private:
+  std::vector<T>& values_;
+  typename std::vector<T>::iterator in_place_until_ = values_.begin();
+};
 
 }  // namespace
 
 std::optional<DurationStatistics> SummarizeDurations(std::vector<int64_t> durations_ps) {
   if (durations_ps.empty()) return std::nullopt;
-  std::sort(durations_ps.begin(), durations_ps.end());
-  return DurationStatistics{.min_ps = durations_ps.front(),
-                            .p50_ps = Percentile(durations_ps, 500),
-                            .p90_ps = Percentile(durations_ps, 900),
-                            .p99_ps = Percentile(durations_ps, 990),
-                            .p999_ps = Percentile(durations_ps, 999),
-                            .max_ps = durations_ps.back()};
+  const auto [min, max] = std::ranges::minmax(durations_ps);
+  Percentiles percentiles(durations_ps);
+  DurationStatistics statistics{.min_ps = min, .max_ps = max};
+  statistics.p50_ps = percentiles.At(500);
+  statistics.p90_ps = percentiles.At(900);
+  statistics.p99_ps = percentiles.At(990);
+  statistics.p999_ps = percentiles.At(999);
+  return statistics;
 }
 
 std::optional<StretchStatistics> SummarizeStretches(std::vector<double> stretches) {
   if (stretches.empty()) return std::nullopt;
-  std::sort(stretches.begin(), stretches.end());
+  // Without faults all are 1.
+  if (!std::ranges::is_sorted(stretches)) std::ranges::sort(stretches);
   const double sum = std::accumulate(stretches.begin(), stretches.end(), 0.0);
+  const auto percentile = [&](uint32_t permille) {
+    return stretches[NearestRankIndex(stretches.size(), permille)];
+  };
   return StretchStatistics{.mean = sum / static_cast<double>(stretches.size()),
-                           .p50 = Percentile(stretches, 500),
-                           .p99 = Percentile(stretches, 990),
-                           .p999 = Percentile(stretches, 999),
+                           .p50 = percentile(500),
+                           .p99 = percentile(990),
+                           .p999 = percentile(999),
                            .max = stretches.back()};
 }
 
 std::optional<RateStatistics> SummarizeRates(std::vector<double> rates) {
   if (rates.empty()) return std::nullopt;
-  std::sort(rates.begin(), rates.end());
-  return RateStatistics{.min = rates.front(), .p50 = Percentile(rates, 500), .max = rates.back()};
+  const auto [min, max] = std::ranges::minmax(rates);
+  return RateStatistics{.min = min, .p50 = Percentiles(rates).At(500), .max = max};
 }
 
 }  // namespace railyard

@@ -143,7 +143,8 @@ class JobBuilder {
         operation_of[i] = p2p_matcher_.Add(call, rank, operations);
         if (operations.size() > count_before) {
           operations.back().after = after;
-          operations.back().loss_tolerance_ppm = call.loss_tolerance_ppm;
+          operations.back().loss_tolerance_ppm =
+              call.loss_tolerance_ppm & JobOperation::kLossToleranceMask;
         }
         continue;
       }
@@ -151,7 +152,7 @@ class JobBuilder {
       operation.collective = collective_matcher_.Match(call, rank);
       operation.stream = call.stream;
       operation.after = after;
-      operation.loss_tolerance_ppm = call.loss_tolerance_ppm;
+      operation.loss_tolerance_ppm = call.loss_tolerance_ppm & JobOperation::kLossToleranceMask;
       operation.compute_before_ps = call.compute_before_ps;
       operation.in_place = call.in_place;
       if (job_.collectives[operation.collective].is_p2p()) {

@@ -54,20 +54,23 @@ struct JobCollective {
 // for compute_before_ps.
 struct JobOperation {
   static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kLossToleranceMask = (1u << 31) - 1;  // it is 1,000,000 at most
 
   uint32_t collective = 0;  // kNone: computation
   uint32_t stream = 0;
   // An earlier operation of the rank that it waits for, beside those before it on its stream and of
   // its communicator; kNone: none.
   uint32_t after = kNone;
-  uint32_t loss_tolerance_ppm = 0;  // as TraceOperation's, of what it sends
+  uint32_t loss_tolerance_ppm : 31 = 0;  // as TraceOperation's, of what it sends
+  bool in_place : 1 = false;  // as TraceOperation's: its calls of the rank to itself are none
   int64_t compute_before_ps = 0;
   uint32_t p2p_first = 0;  // into Job::p2p_calls
   uint32_t p2p_count = 0;
-  bool in_place = false;  // as TraceOperation's: its calls of the rank to itself are none
 
   bool is_compute() const { return collective == kNone; }
 };
+// Long jobs have hundreds of millions of them.
+static_assert(sizeof(JobOperation) == 32);
 
 // One of the jobs that share a fabric, as a part of the Job they are together.
 struct JobPart {

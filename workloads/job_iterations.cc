@@ -5,8 +5,10 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace railyard {
 namespace {
@@ -18,13 +20,16 @@ class Iterations {
   Iterations(const Job& job, uint32_t part) : job_(job), part_(part) {
     for (const uint32_t rank : job.parts[part].global_ranks) {
       const uint32_t program = job.operations.program_of_rank(rank);
-      auto [calls, is_new] = calls_.try_emplace(program);
+      auto [it, is_new] = calls_.try_emplace(program);
       if (!is_new) continue;
-      for (const JobOperation& operation : job.operations.program(program)) {
-        if (!operation.is_compute()) calls->second.push_back(&operation);
+      Calls& calls = it->second;
+      calls.operations = job.operations.program(program);
+      calls.indices.reserve(calls.operations.size());
+      for (uint32_t i = 0; i < calls.operations.size(); ++i) {
+        if (!calls.operations[i].is_compute()) calls.indices.push_back(i);
       }
-      if (calls->second.empty()) continue;
-      count_ = std::gcd(count_, calls->second.size() / PeriodOf(calls->second));
+      if (calls.size() == 0) continue;
+      count_ = std::gcd(count_, calls.size() / PeriodOf(calls));
     }
   }
 
@@ -32,11 +37,9 @@ class Iterations {
     IterationBegins begins{.count = std::max<uint64_t>(1, count_), .of_program = {}};
     begins.of_program.resize(job_.operations.program_count());
     for (const auto& [program, calls] : calls_) {
-      const JobOperation* const first = job_.operations.program(program).data();
       const size_t each = calls.size() / begins.count;
       for (uint64_t i = 0; i < begins.count && each > 0; ++i) {
-        begins.of_program[program].push_back(
-            i == 0 ? 0 : static_cast<uint32_t>(calls[i * each] - first));
+        begins.of_program[program].push_back(i == 0 ? 0 : calls.indices[i * each]);
       }
     }
     return begins;
@@ -51,7 +54,13 @@ class Iterations {
   }
 
  private:
-  using Calls = std::vector<const JobOperation*>;
+  // A program but for its computation.
+  struct Calls {
+    std::span<const JobOperation> operations;
+    std::vector<uint32_t> indices;  // into them
+    size_t size() const { return indices.size(); }
+    const JobOperation& operator[](size_t i) const { return operations[indices[i]]; }
+  };
 
   std::tuple<CollectiveKind, uint32_t, uint32_t, bool, uint64_t> ShapeOf(
       const JobOperation& call) const {
@@ -66,10 +75,10 @@ class Iterations {
     std::vector<uint32_t> border(calls.size());
     for (size_t i = 1; i < calls.size(); ++i) {
       uint32_t length = border[i - 1];
-      while (length > 0 && ShapeOf(*calls[i]) != ShapeOf(*calls[length])) {
+      while (length > 0 && ShapeOf(calls[i]) != ShapeOf(calls[length])) {
         length = border[length - 1];
       }
-      border[i] = length + (ShapeOf(*calls[i]) == ShapeOf(*calls[length]) ? 1 : 0);
+      border[i] = length + (ShapeOf(calls[i]) == ShapeOf(calls[length]) ? 1 : 0);
     }
     const size_t period = calls.size() - border.back();
     return calls.size() % period == 0 ? period : calls.size();
@@ -78,7 +87,7 @@ class Iterations {
   template <typename Visit>
   void ForEachCall(const Calls& calls, uint64_t iteration, Visit visit) const {
     const size_t each = calls.size() / count_;
-    for (size_t i = 0; i < each; ++i) visit(*calls[iteration * each + i], i);
+    for (size_t i = 0; i < each; ++i) visit(calls[iteration * each + i], i);
   }
 
   bool SendsTheSame(uint64_t before, uint64_t iteration) const {
@@ -86,7 +95,7 @@ class Iterations {
       bool is_same = true;
       const size_t each = calls.size() / count_;
       ForEachCall(calls, iteration, [&](const JobOperation& call, size_t i) {
-        const JobOperation& other = *calls[before * each + i];
+        const JobOperation& other = calls[before * each + i];
         const auto begin = job_.p2p_calls.begin();
         const auto alike = [](const P2pCall& a, const P2pCall& b) {
           return a.is_send == b.is_send && a.peer == b.peer && a.bytes == b.bytes;

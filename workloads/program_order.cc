@@ -12,7 +12,8 @@ ProgramOrder::ProgramOrder(const Job& job)
       part_of_rank_(job.PartsOfRanks()),
       links_(job.operations.program_count()),
       partly_released_(job.rank_count),
-      computed_until_ps_(job.parts.size()) {
+      computed_until_ps_(job.parts.size()),
+      trial_of_rank_(job.rank_count) {
   for (uint32_t program = 0; program < links_.size(); ++program) {
     links_[program] = LinksOfProgram(job, job.operations.program(program));
   }
@@ -71,7 +72,7 @@ std::vector<ProgramOrder::PartlyReleased> ProgramOrder::ReleasedBy(uint32_t prog
   std::map<uint32_t, PartlyReleased> released;  // by operation
   const auto release = [&](uint32_t index, uint8_t count, bool with_gap) {
     PartlyReleased& part =
-        released.try_emplace(index, PartlyReleased{index, links.of[index].waits_for, now_ps})
+        released.try_emplace(index, PartlyReleased{index, WaitsFor(links, index), now_ps})
             .first->second;
     part.waits_for = static_cast<uint8_t>(part.waits_for - count);
     if (with_gap) part.earliest_ps = now_ps + program[index].compute_before_ps;
@@ -100,11 +101,8 @@ std::vector<ProgramOrder::PartlyReleased> ProgramOrder::ReleasedBy(uint32_t prog
 
 void ProgramOrder::EndTrial(bool keep) {
   in_trial_ = false;
-  // The first copy of a rank's is that from before the trial.
   if (!keep) {
-    for (auto it = before_trial_.rbegin(); it != before_trial_.rend(); ++it) {
-      partly_released_[it->first] = std::move(it->second);
-    }
+    for (auto& [rank, waiting] : before_trial_) partly_released_[rank] = std::move(waiting);
     computed_until_ps_ = computed_before_trial_ps_;
   }
   before_trial_.clear();

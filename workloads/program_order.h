@@ -114,6 +114,7 @@ class ProgramOrder {
 
   void BeginTrial() {
     in_trial_ = true;
+    ++trial_;
     computed_before_trial_ps_ = computed_until_ps_;
   }
   void EndTrial(bool keep);
@@ -125,8 +126,8 @@ class ProgramOrder {
     uint32_t next_in_stream = kNone;
     uint32_t next_in_communicator = kNone;  // where that is not next_in_stream
     uint32_t first_follower = 0;            // into followers, of those that name it
-    uint8_t waits_for = 0;
-    bool first_of_stream = false;
+    uint32_t waits_for : 2 = 0;             // the one before on its stream, of its communicator…
+    bool first_of_stream : 1 = false;
   };
   struct Links {
     std::vector<Link> of;  // by operation, and one more that ends the last followers
@@ -143,6 +144,9 @@ class ProgramOrder {
     int64_t end_ps = 0;
   };
 
+  static uint8_t WaitsFor(const Links& links, uint32_t index) {
+    return static_cast<uint8_t>(links.of[index].waits_for);
+  }
   static Links LinksOfProgram(const Job& job, const std::vector<JobOperation>& operations);
   const Links& LinksOf(uint32_t rank) const {
     return links_[job_.operations.program_of_rank(rank)];
@@ -180,10 +184,13 @@ class ProgramOrder {
 
   template <typename MayBegin>
   void Release(uint32_t rank, uint32_t index, int64_t earliest_ps, MayBegin& may_begin) {
-    const uint8_t waits_for = LinksOf(rank).of[index].waits_for;
+    const uint8_t waits_for = WaitsFor(LinksOf(rank), index);
     if (waits_for > 1) {
       std::vector<PartlyReleased>& waiting = partly_released_[rank];
-      if (in_trial_) before_trial_.emplace_back(rank, waiting);
+      if (in_trial_ && trial_of_rank_[rank] != trial_) {
+        trial_of_rank_[rank] = trial_;
+        before_trial_.emplace_back(rank, waiting);
+      }
       const auto it = std::find_if(waiting.begin(), waiting.end(),
                                    [&](const PartlyReleased& part) { return part.index == index; });
       if (it == waiting.end()) {
@@ -230,6 +237,8 @@ class ProgramOrder {
   std::vector<int64_t> computed_until_ps_;                    // by part
   bool in_trial_ = false;
   std::vector<int64_t> computed_before_trial_ps_;
+  uint64_t trial_ = 0;                   // its number
+  std::vector<uint64_t> trial_of_rank_;  // the last in which partly_released_ was copied
   std::vector<std::pair<uint32_t, std::vector<PartlyReleased>>> before_trial_;
 };
 

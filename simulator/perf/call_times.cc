@@ -60,12 +60,12 @@ CallTimes::CallTimes(const Trace& trace, const FabricGraph& fabric,
   }
   for (const std::vector<uint32_t>& ranks : trace.operations.RanksOfPrograms()) {
     if (ranks.empty()) continue;
-    for (const PlannedCall& call : CallsOf(trace.operations[ranks.front()], trace.communicators)) {
+    ForEachCall(trace.operations[ranks.front()], trace.communicators, [&](const PlannedCall& call) {
       const auto [below, above] = Around(call.bytes);
       auto& times = times_ps_[KeyOf(call)];
       times.try_emplace(below, 0);
       times.try_emplace(above, 0);
-    }
+    });
   }
   const TemporaryDirectory directory;
   std::vector<PerfPoint> points;

@@ -35,9 +35,10 @@ int64_t TransferPs(const Trace& trace, const CallTimes& times) {
   int64_t longest_ps = 0;
   for (const std::vector<uint32_t>& ranks : trace.operations.RanksOfPrograms()) {
     if (ranks.empty()) continue;
-    for (const PlannedCall& call : CallsOf(trace.operations[ranks.front()], trace.communicators)) {
-      if (call.kind == CollectiveKind::kSend) longest_ps = std::max(longest_ps, times.TimePs(call));
-    }
+    ForEachCall(trace.operations[ranks.front()], trace.communicators, [&](const PlannedCall& call) {
+      if (call.kind != CollectiveKind::kSend) return;
+      longest_ps = std::max(longest_ps, times.TimePs(call));
+    });
   }
   return longest_ps;
 }

@@ -237,7 +237,11 @@ ReplayChoice ReplayEngine::ChoiceOf(const JobCollective& collective) const {
 
 std::string ReplayEngine::ReplayNameOf(uint32_t id) const {
   const JobCollective& collective = job_.collectives[id];
-  return collective.is_p2p() ? std::string(kP2pReplayName) : ReplayName(ChoiceOf(collective));
+  if (collective.is_p2p()) return std::string(kP2pReplayName);
+  const std::map<PlanKey, Plan>& plans = communicators_[collective.communicator].plans;
+  const auto plan = plans.find(KeyOf(collective));
+  const bool is_planned = plan != plans.end() && plan->second.schedule != nullptr;
+  return ReplayName(is_planned ? plan->second.choice : ChoiceOf(collective));
 }
 
 ReplayEngine::PlanKey ReplayEngine::KeyOf(const JobCollective& collective) const {
@@ -251,9 +255,9 @@ ReplayEngine::Plan& ReplayEngine::PlanOf(const JobCollective& collective) {
   Communicator& communicator = communicators_[collective.communicator];
   Plan& plan = communicator.plans[KeyOf(collective)];
   if (plan.schedule) return plan;
-  const ReplayChoice choice = ChoiceOf(collective);
-  plan.schedule = communicator.planner->Plan(collective, choice);
-  plan.costs = rules_.gpu.Of(communicator.planner->layout(), choice);
+  plan.choice = ChoiceOf(collective);
+  plan.schedule = communicator.planner->Plan(collective, plan.choice);
+  plan.costs = rules_.gpu.Of(communicator.planner->layout(), plan.choice);
   return plan;
 }
 

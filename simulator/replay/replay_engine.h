@@ -230,6 +230,7 @@ class ReplayEngine final : private LaneObserver {
   using PlanKey = std::array<uint64_t, 5>;
   struct Plan {
     std::shared_ptr<const CollectiveSchedule> schedule;
+    ReplayChoice choice;
     StepCosts costs;
     int64_t bound_ps = -1;         // not computed yet
     uint64_t bound_failovers = 0;  // of the executor when it was

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,11 +20,10 @@
 namespace railyard {
 namespace {
 
-std::string KindName(const JobCollective& collective) {
+std::string_view KindName(const JobCollective& collective) {
   if (collective.is_all_to_all_v) return "AllToAllv";
-  return collective.kind == CollectiveKind::kSend
-             ? "SendRecv"
-             : std::string(CollectiveKindName(collective.kind));
+  return collective.kind == CollectiveKind::kSend ? "SendRecv"
+                                                  : CollectiveKindName(collective.kind);
 }
 
 // busbw over algbw, as nccl-tests defines it (src/*.cu, GetBw). An AllToAllv's is the mean of its
@@ -122,24 +123,28 @@ class Recorder {
 
   void RecordCollectives() {
     const Job& job = job_;
+    std::vector<std::string_view> communicators;
+    for (const TraceCommunicator& communicator : job.communicators) {
+      communicators.push_back(Keep(communicator.name));
+    }
     result_.collectives.reserve(job.collectives.size());
-    for (size_t i = 0; i < job.collectives.size(); ++i) {
+    for (uint32_t i = 0; i < job.collectives.size(); ++i) {
       const JobCollective& collective = job.collectives[i];
       const CollectiveTimes& times = replay_.times()[i];
       CollectiveResult row;
       row.job = job.PartOf(collective.communicator);
       row.kind = KindName(collective);
-      row.communicator = job.communicators[collective.communicator].name;
+      row.communicator = communicators[collective.communicator];
       row.rank_count = collective.rank_count;
       row.bytes = collective.bytes;
       row.busbw_factor = BusbwFactor(collective);
       if (collective.logged_algorithm != Algorithm::kUnstated) {
-        row.logged = ReplayName({collective.logged_algorithm, collective.logged_protocol});
+        row.logged = Keep(ReplayName({collective.logged_algorithm, collective.logged_protocol}));
       }
-      row.replayed = replay_.ReplayNameOf(static_cast<uint32_t>(i));
+      row.replayed = Keep(replay_.ReplayNameOf(i));
       if (collective.source_line > 0) {
-        row.source =
-            fmt::format("{}:{}", job.source_files[collective.source_file], collective.source_line);
+        row.source = Keep(
+            fmt::format("{}:{}", job.source_files[collective.source_file], collective.source_line));
       }
       row.first_start_ps = times.first_start_ps;
       row.last_start_ps = times.last_start_ps;
@@ -154,9 +159,11 @@ class Recorder {
       if (row.completed) {
         ++(times.replayed ? result_.replayed_collectives : result_.simulated_collectives);
       }
-      result_.collectives.push_back(std::move(row));
+      result_.collectives.push_back(row);
     }
   }
+
+  std::string_view Keep(std::string_view text) { return result_.texts->Keep(text); }
 
   void RecordLinks() {
     const FabricGraph& graph = scenario_.fabric;

@@ -216,9 +216,9 @@ TEST(RunTableTest, FitsTheTerminalWhateverTheNamesHold) {
   run.links[0].tier = std::string(300, 't');
   run.seed = UINT64_MAX;
   for (CollectiveResult& collective : run.collectives) {
-    collective.kind = "ReduceScatter" + std::string(300, 'k');
-    collective.communicator = std::string(300, 'c');
-    collective.logged = std::string(300, 'l');
+    collective.kind = run.texts->Keep("ReduceScatter" + std::string(300, 'k'));
+    collective.communicator = run.texts->Keep(std::string(300, 'c'));
+    collective.logged = run.texts->Keep(std::string(300, 'l'));
     collective.bytes = uint64_t{1} << 50;
     collective.baseline_duration_ps = 3;
   }

@@ -44,7 +44,8 @@ TEST(RankTimelineTest, AGroupIsOneAllToAllOfItsMeanSize) {
       Call(CollectiveKind::kSend, 40, 0, 7), Call(CollectiveKind::kRecv, 10, 0, 0),
       Call(CollectiveKind::kSend, 80, 0, 0), Call(CollectiveKind::kRecv, 20, 0, 0)};
   for (TraceOperation& operation : program) operation.group = 1;
-  const std::vector<PlannedCall> calls = CallsOf(program, kCommunicators);
+  std::vector<PlannedCall> calls;
+  ForEachCall(program, kCommunicators, [&](const PlannedCall& call) { calls.push_back(call); });
   ASSERT_EQ(calls.size(), 1u);
   EXPECT_EQ(calls[0].kind, CollectiveKind::kAllToAll);
   EXPECT_EQ(calls[0].bytes, 120u / 4);

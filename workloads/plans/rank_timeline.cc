@@ -49,15 +49,19 @@ std::string GroupNameOf(const TraceCommunicator& communicator) {
   return communicator.name.substr(0, communicator.name.find(' '));
 }
 
-std::vector<PlannedCall> CallsOf(const std::vector<TraceOperation>& program,
-                                 const std::vector<TraceCommunicator>& communicators) {
-  std::vector<PlannedCall> calls;
+void ForEachCall(const std::vector<TraceOperation>& program,
+                 const std::vector<TraceCommunicator>& communicators,
+                 const std::function<void(const PlannedCall&)>& visit) {
+  std::optional<PlannedCall> last;
   for (size_t first = 0; first < program.size();) {
     const size_t end = GroupEnd(program, first);
-    if (const auto call = CallAt(program, first, end, communicators)) calls.push_back(*call);
+    const auto call = CallAt(program, first, end, communicators);
+    if (call && call != last) {
+      visit(*call);
+      last = call;
+    }
     first = end;
   }
-  return calls;
 }
 
 RankTimeline TimelineOf(const std::vector<TraceOperation>& program,

@@ -18,6 +18,7 @@ struct PlannedCall {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   uint32_t communicator = 0;
   uint64_t bytes = 0;  // of the call's count; kAllToAll: to each rank
+  bool operator==(const PlannedCall&) const = default;
 };
 
 struct RankTimeline {
@@ -27,9 +28,11 @@ struct RankTimeline {
   int64_t total_ps() const { return compute_ps + blocking_ps + exposed_ps; }
 };
 
-// In the order of the program. A group is one call; what receives only is left out.
-std::vector<PlannedCall> CallsOf(const std::vector<TraceOperation>& program,
-                                 const std::vector<TraceCommunicator>& communicators);
+// In the order of the program. A group is one call; what receives only is left out, and of equal
+// calls in a row all but the first.
+void ForEachCall(const std::vector<TraceOperation>& program,
+                 const std::vector<TraceCommunicator>& communicators,
+                 const std::function<void(const PlannedCall&)>& visit);
 
 // `time_ps` of a call. Operations wait as the trace says, for those before them on their stream and
 // for one other. Sends and receives of a pipeline take no time here.
