@@ -80,7 +80,7 @@ struct TraceCommunicator {
 
 struct TraceOperation {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  uint32_t communicator = 0;  // index into Trace::communicators
+  uint32_t communicator = 0;  // number of a communicator (Trace::CommunicatorOf)
   uint64_t count = 0;  // elements, as the API's count (see nccl rules: AllGather per rank, …)
   Datatype datatype = Datatype::kFloat32;
   uint32_t root = 0;    // root of Broadcast/Reduce/Gather/Scatter, communicator rank
@@ -118,6 +118,18 @@ struct Trace {
   std::vector<std::string> source_files;
   std::vector<TraceCommunicator> communicators;
   RankPrograms<TraceOperation> operations;  // by global rank
+  // By global rank, or empty: what the numbers of communicators in its program stand for, as
+  // indices into `communicators`, so that ranks of different groups share a program. An empty list:
+  // the numbers are such indices.
+  std::vector<std::vector<uint32_t>> communicators_of_rank{};
+
+  // The index of the communicator that a rank's program gives this number.
+  uint32_t CommunicatorOf(uint32_t rank, uint32_t number) const {
+    return NumbersAreIndices(rank) ? number : communicators_of_rank[rank][number];
+  }
+  bool NumbersAreIndices(uint32_t rank) const {
+    return communicators_of_rank.empty() || communicators_of_rank[rank].empty();
+  }
 };
 
 // Payload of one call in bytes as NCCL's tuner and nccl-tests count it: the larger of the send and

@@ -26,6 +26,7 @@ class TraceChecker {
     CheckSizes();
     // Indices below are only meaningful once the tables have their right sizes.
     if (error_count_ == 0) CheckCommunicators();
+    if (error_count_ == 0) CheckNumbers();
     if (error_count_ == 0) CheckOperations();
     if (error_count_ > kErrorsShownMax) {
       diagnostics_.Error(
@@ -50,6 +51,11 @@ class TraceChecker {
     if (trace_.operations.size() != trace_.rank_count) {
       Error("operations", fmt::format("{} lists of operations for {} ranks (one per rank)",
                                       trace_.operations.size(), trace_.rank_count));
+    }
+    const size_t lists = trace_.communicators_of_rank.size();
+    if (lists != 0 && lists != trace_.rank_count) {
+      Error("communicators_of_rank",
+            fmt::format("{} lists for {} ranks (none, or one per rank)", lists, trace_.rank_count));
     }
     if (trace_.communicators.size() > kTraceCommunicatorsMax) {
       Error("communicators", fmt::format("{} communicators are too many (at most {})",
@@ -101,31 +107,57 @@ class TraceChecker {
     }
   }
 
+  void CheckNumbers() {
+    for (size_t rank = 0; rank < trace_.communicators_of_rank.size(); ++rank) {
+      const std::vector<uint32_t>& of_rank = trace_.communicators_of_rank[rank];
+      for (size_t i = 0; i < of_rank.size(); ++i) {
+        if (of_rank[i] < trace_.communicators.size()) continue;
+        Error(fmt::format("ranks[{}].communicators[{}]", rank, i),
+              fmt::format("{} does not exist (there are {})", of_rank[i],
+                          trace_.communicators.size()));
+      }
+    }
+  }
+
+  // Ranks that share a program and what its numbers of communicators stand for.
+  std::vector<std::vector<uint32_t>> AlikeRanks() const {
+    std::vector<std::vector<uint32_t>> alike;
+    for (std::vector<uint32_t>& ranks : trace_.operations.RanksOfPrograms()) {
+      const auto own = std::stable_partition(ranks.begin(), ranks.end(), [&](uint32_t rank) {
+        return trace_.NumbersAreIndices(rank);
+      });
+      for (auto rank = own; rank != ranks.end(); ++rank) alike.push_back({*rank});
+      ranks.erase(own, ranks.end());
+      if (!ranks.empty()) alike.push_back(std::move(ranks));
+    }
+    return alike;
+  }
+
   void CheckOperations() {
-    // A program that ranks share is looked at once, and named as that of the first.
-    const std::vector<std::vector<uint32_t>> ranks = trace_.operations.RanksOfPrograms();
-    // By communicator, who calls on it: programs and the first operation of each that does.
-    std::vector<std::vector<std::pair<uint32_t, size_t>>> callers(trace_.communicators.size());
-    for (uint32_t program = 0; program < ranks.size(); ++program) {
-      if (ranks[program].empty()) continue;
-      const std::vector<TraceOperation>& operations = trace_.operations.program(program);
+    // What alike ranks do is looked at once, and named as that of the first.
+    const std::vector<std::vector<uint32_t>> ranks = AlikeRanks();
+    // By communicator, who calls on it: alike ranks and the first operation of each that does.
+    std::vector<std::vector<std::pair<size_t, size_t>>> callers(trace_.communicators.size());
+    for (size_t alike = 0; alike < ranks.size(); ++alike) {
+      const uint32_t rank = ranks[alike].front();
+      const std::vector<TraceOperation>& operations = trace_.operations[rank];
       for (size_t i = 0; i < operations.size(); ++i) {
-        CheckOperation(ranks[program].front(), i, operations[i]);
+        CheckOperation(rank, i, operations[i]);
         if (operations[i].kind == CollectiveKind::kCompute) continue;
-        const uint32_t c = operations[i].communicator;
-        if (c >= callers.size()) continue;
-        if (callers[c].empty() || callers[c].back().first != program) {
-          callers[c].emplace_back(program, i);
+        const std::optional<uint32_t> c = CommunicatorOf(rank, operations[i]);
+        if (!c) continue;
+        if (callers[*c].empty() || callers[*c].back().first != alike) {
+          callers[*c].emplace_back(alike, i);
         }
       }
     }
-    CheckIterations(ranks);
+    CheckIterations(trace_.operations.RanksOfPrograms());
     // Membership, communicator by communicator, so that it needs one mark per rank only.
     std::vector<size_t> member_of(trace_.rank_count, 0);
     for (size_t c = 0; c < callers.size(); ++c) {
       for (const uint32_t rank : trace_.communicators[c].ranks) member_of[rank] = c + 1;
-      for (const auto& [program, i] : callers[c]) {
-        for (const uint32_t rank : ranks[program]) {
+      for (const auto& [alike, i] : callers[c]) {
+        for (const uint32_t rank : ranks[alike]) {
           if (member_of[rank] == c + 1) continue;
           Error(Field(rank, i, "communicator"),
                 fmt::format("rank {} is not in communicator {}", rank, c));
@@ -155,6 +187,17 @@ class TraceChecker {
     return fmt::format("ranks[{}].operations[{}].{}", rank, index, name);
   }
 
+  // nullopt: there is none of that number.
+  std::optional<uint32_t> CommunicatorOf(uint32_t rank, const TraceOperation& operation) const {
+    const uint32_t number = operation.communicator;
+    if (number >= NumbersOf(rank)) return std::nullopt;
+    return trace_.CommunicatorOf(rank, number);
+  }
+  size_t NumbersOf(uint32_t rank) const {
+    return trace_.NumbersAreIndices(rank) ? trace_.communicators.size()
+                                          : trace_.communicators_of_rank[rank].size();
+  }
+
   void CheckOperation(uint32_t rank, size_t i, const TraceOperation& operation) {
     CheckOrder(rank, i, operation);
     if (operation.kind == CollectiveKind::kCompute) {
@@ -163,14 +206,13 @@ class TraceChecker {
       }
       return;
     }
-    if (operation.communicator >= trace_.communicators.size()) {
-      Error(Field(rank, i, "communicator"),
-            fmt::format("{} does not exist (there are {})", operation.communicator,
-                        trace_.communicators.size()));
+    const std::optional<uint32_t> communicator = CommunicatorOf(rank, operation);
+    if (!communicator) {
+      Error(Field(rank, i, "communicator"), fmt::format("{} does not exist (there are {})",
+                                                        operation.communicator, NumbersOf(rank)));
       return;
     }
-    const auto size =
-        static_cast<uint32_t>(trace_.communicators[operation.communicator].ranks.size());
+    const auto size = static_cast<uint32_t>(trace_.communicators[*communicator].ranks.size());
     if (operation.count == 0) {
       Error(Field(rank, i, "count"), "is 0 (operations that transfer nothing are left out)");
     }

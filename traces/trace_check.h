@@ -23,10 +23,11 @@ inline constexpr uint64_t kTraceMembersMax = 64'000'000;  // communicator ranks,
 inline constexpr uint64_t kOperationBytesMax = uint64_t{1} << 50;
 inline constexpr uint32_t kStreamsPerRankMax = 65'536;
 
-// Indices in range, ranks below rank_count, no rank twice in a communicator, callers members of
-// theirs, roots and peers in range, sizes within kOperationBytesMax, gaps not negative. Errors name
-// `file` (line and column 0) and the rank and operation; after 20 only a count of the rest follows.
-// Whether calls of different ranks fit together is BuildJob's to say. True without errors.
+// Indices and numbers of communicators in range, ranks below rank_count, no rank twice in a
+// communicator, callers members of theirs, roots and peers in range, sizes within
+// kOperationBytesMax, gaps not negative. Errors name `file` (line and column 0) and the rank and
+// operation; after 20 only a count of the rest follows. Whether calls of different ranks fit
+// together is BuildJob's to say. True without errors.
 bool CheckTrace(const Trace& trace, const std::string& file, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -21,7 +21,8 @@
 namespace railyard {
 namespace {
 
-constexpr uint32_t kSchemaVersion = 1;
+constexpr uint32_t kSchemaVersionMin = 1;
+constexpr uint32_t kSchemaVersion = 2;
 // Operations per TraceRank message: some 2 MiB. A message is parsed as a whole, so its size bounds
 // what reading needs beside the trace itself.
 constexpr size_t kOperationsPerMessage = 65'536;
@@ -172,9 +173,9 @@ class TraceFileReader {
       case Next::kMessage:
         break;
     }
-    if (header.schema_version() != kSchemaVersion) {
-      return Error(fmt::format("schema version {} is not known (version {} is)",
-                               header.schema_version(), kSchemaVersion));
+    if (header.schema_version() < kSchemaVersionMin || header.schema_version() > kSchemaVersion) {
+      return Error(fmt::format("schema version {} is not known (versions {} to {} are)",
+                               header.schema_version(), kSchemaVersionMin, kSchemaVersion));
     }
     if (header.rank_count() < 1 || header.rank_count() > kTraceRanksMax) {
       return Error(fmt::format("rank_count {} is out of range (1 to {})", header.rank_count(),
@@ -214,6 +215,7 @@ class TraceFileReader {
     if (operation_count_ > kTraceOperationsMax) {
       return Error(fmt::format("more than {} operations", kTraceOperationsMax));
     }
+    if (rank_message_.communicators_size() > 0 && !AddCommunicators(rank)) return false;
     if (rank_message_.has_same_as()) return ShareProgram(rank);
     std::vector<TraceOperation>& operations = trace_.operations[rank];
     for (const protos::TraceOperation& in : rank_message_.operations()) {
@@ -224,6 +226,24 @@ class TraceFileReader {
       }
       operations.push_back(operation);
     }
+    return true;
+  }
+
+  bool AddCommunicators(uint32_t rank) {
+    const auto& communicators = rank_message_.communicators();
+    trace_.communicators_of_rank.resize(trace_.rank_count);
+    std::vector<uint32_t>& of_rank = trace_.communicators_of_rank[rank];
+    if (!of_rank.empty() || !trace_.operations[rank].empty()) {
+      return Error(fmt::format(
+          "rank {} says what its communicators are again, or late (its first message was expected "
+          "to)",
+          rank));
+    }
+    numbers_count_ += static_cast<uint64_t>(communicators.size());
+    if (numbers_count_ > kTraceMembersMax) {
+      return Error(fmt::format("more than {} communicators of ranks", kTraceMembersMax));
+    }
+    of_rank.assign(communicators.begin(), communicators.end());
     return true;
   }
 
@@ -256,6 +276,7 @@ class TraceFileReader {
   uint32_t rank_ = 0;
   uint64_t operation_count_ = 0;
   uint64_t operations_expected_ = 0;
+  uint64_t numbers_count_ = 0;  // of communicators, in the lists of ranks
 };
 
 bool StartsAsGzip(std::istream& stream) {
@@ -272,7 +293,8 @@ void WriteTrace(const std::string& path, const Trace& trace) {
   CompleteFile file(path);
   std::string bytes;
   protos::TraceHeader header;
-  header.set_schema_version(kSchemaVersion);
+  header.set_schema_version(trace.communicators_of_rank.empty() ? kSchemaVersionMin
+                                                                : kSchemaVersion);
   header.set_origin(trace.origin);
   header.set_nccl_version(trace.nccl_version);
   header.set_rank_count(trace.rank_count);
@@ -292,6 +314,11 @@ void WriteTrace(const std::string& path, const Trace& trace) {
   AppendDelimited(header, bytes);
   file.Write(bytes);
   protos::TraceRank message;
+  const auto add_communicators = [&](uint32_t rank) {
+    if (trace.NumbersAreIndices(rank)) return;
+    const std::vector<uint32_t>& of_rank = trace.communicators_of_rank[rank];
+    message.mutable_communicators()->Add(of_rank.begin(), of_rank.end());
+  };
   std::vector<std::optional<uint32_t>> first_of_program(trace.operations.program_count());
   for (uint32_t rank = 0; rank < trace.operations.size(); ++rank) {
     const std::vector<TraceOperation>& operations = trace.operations[rank];
@@ -300,6 +327,7 @@ void WriteTrace(const std::string& path, const Trace& trace) {
       message.Clear();
       message.set_rank(rank);
       message.set_same_as(*first);
+      add_communicators(rank);
       bytes.clear();
       AppendDelimited(message, bytes);
       file.Write(bytes);
@@ -310,6 +338,7 @@ void WriteTrace(const std::string& path, const Trace& trace) {
       message.Clear();
       message.set_rank(rank);
       const size_t end = std::min(operations.size(), begin + kOperationsPerMessage);
+      if (begin == 0) add_communicators(rank);
       for (size_t i = begin; i < end; ++i) ToProto(operations[i], message.add_operations());
       bytes.clear();
       AppendDelimited(message, bytes);

@@ -86,7 +86,7 @@ class JobBuilder {
     for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
       const uint32_t program = trace_.operations.program_of_rank(rank);
       std::optional<uint32_t>& first = first_of_program[program];
-      if (first) {
+      if (first && trace_.NumbersAreIndices(rank) && trace_.NumbersAreIndices(*first)) {
         ShareProgram(rank, *first);
         continue;
       }
@@ -126,7 +126,7 @@ class JobBuilder {
     operations.reserve(calls.size());
     std::vector<uint32_t> operation_of(calls.size());  // by call
     for (size_t i = 0; i < calls.size(); ++i) {
-      const TraceOperation& call = calls[i];
+      TraceOperation call = calls[i];
       const uint32_t after = call.after == 0 ? JobOperation::kNone : operation_of[call.after - 1];
       operation_of[i] = static_cast<uint32_t>(operations.size());
       if (call.kind == CollectiveKind::kCompute) {
@@ -136,6 +136,7 @@ class JobBuilder {
                               .compute_before_ps = call.compute_before_ps});
         continue;
       }
+      call.communicator = trace_.CommunicatorOf(global_rank, call.communicator);
       const uint32_t rank = rank_in_[call.communicator];
       SIM_CHECK(rank != kNotAMember, "a call on a communicator the rank is not in");
       if (IsSendOrRecv(call.kind)) {

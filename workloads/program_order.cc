@@ -3,9 +3,31 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 namespace railyard {
+namespace {
+
+// The last operation of each key so far. Many in a row have one key.
+class LastOf {
+ public:
+  // The one before.
+  std::optional<uint32_t> Replace(uint32_t key, uint32_t operation) {
+    if (last_ != nullptr && last_->first == key) return std::exchange(last_->second, operation);
+    const auto [it, is_new] = last_of_.try_emplace(key, operation);
+    last_ = &*it;
+    if (is_new) return std::nullopt;
+    return std::exchange(last_->second, operation);
+  }
+
+ private:
+  std::unordered_map<uint32_t, uint32_t> last_of_;
+  std::pair<const uint32_t, uint32_t>* last_ = nullptr;
+};
+
+}  // namespace
 
 ProgramOrder::ProgramOrder(const Job& job)
     : job_(job),
@@ -23,15 +45,15 @@ ProgramOrder::Links ProgramOrder::LinksOfProgram(const Job& job,
                                                  const std::vector<JobOperation>& operations) {
   Links links;
   links.of.resize(operations.size() + 1);
-  std::unordered_map<uint32_t, uint32_t> last_in_stream;
-  std::unordered_map<uint32_t, uint32_t> last_in_communicator;
+  LastOf last_in_stream;
+  LastOf last_in_communicator;
   for (uint32_t index = 0; index < operations.size(); ++index) {
     const JobOperation& operation = operations[index];
     Link& link = links.of[index];
-    const auto [in_stream, first_of_stream] = last_in_stream.try_emplace(operation.stream, index);
-    link.first_of_stream = first_of_stream;
-    if (!first_of_stream) {
-      links.of[in_stream->second].next_in_stream = index;
+    const std::optional<uint32_t> in_stream = last_in_stream.Replace(operation.stream, index);
+    link.first_of_stream = !in_stream;
+    if (in_stream) {
+      links.of[*in_stream].next_in_stream = index;
       ++link.waits_for;
     }
     if (operation.after != JobOperation::kNone) {
@@ -40,16 +62,12 @@ ProgramOrder::Links ProgramOrder::LinksOfProgram(const Job& job,
     }
     if (!operation.is_compute()) {
       const uint32_t communicator = job.collectives[operation.collective].communicator;
-      const auto [in_communicator, first_of_communicator] =
-          last_in_communicator.try_emplace(communicator, index);
-      if (!first_of_communicator &&
-          (first_of_stream || in_communicator->second != in_stream->second)) {
-        links.of[in_communicator->second].next_in_communicator = index;
+      const auto in_communicator = last_in_communicator.Replace(communicator, index);
+      if (in_communicator && in_communicator != in_stream) {
+        links.of[*in_communicator].next_in_communicator = index;
         ++link.waits_for;
       }
-      in_communicator->second = index;
     }
-    in_stream->second = index;
   }
   for (size_t i = 1; i < links.of.size(); ++i) {
     links.of[i].first_follower += links.of[i - 1].first_follower;

@@ -121,6 +121,7 @@ class ProgramOrder {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kPrefetched = 6;  // operations ahead
 
   struct Link {
     uint32_t next_in_stream = kNone;
@@ -160,6 +161,10 @@ class ProgramOrder {
   void ReleaseFollowers(uint32_t rank, uint32_t index, int64_t now_ps, MayBegin& may_begin) {
     const Links& links = LinksOf(rank);
     const std::vector<JobOperation>& program = job_.operations[rank];
+    // Many ranks go through their programs side by side, too many for the processor to see.
+    const size_t ahead = std::min<size_t>(index + kPrefetched, program.size() - 1);
+    __builtin_prefetch(&program[ahead]);
+    __builtin_prefetch(&links.of[ahead]);
     const Link& link = links.of[index];
     if (link.next_in_stream != kNone) {
       Release(rank, link.next_in_stream, now_ps + program[link.next_in_stream].compute_before_ps,

@@ -60,7 +60,7 @@ CallTimes::CallTimes(const Trace& trace, const FabricGraph& fabric,
   }
   for (const std::vector<uint32_t>& ranks : trace.operations.RanksOfPrograms()) {
     if (ranks.empty()) continue;
-    ForEachCall(trace.operations[ranks.front()], trace.communicators, [&](const PlannedCall& call) {
+    ForEachCall(trace, ranks.front(), [&](const PlannedCall& call) {
       const auto [below, above] = Around(call.bytes);
       auto& times = times_ps_[KeyOf(call)];
       times.try_emplace(below, 0);

@@ -22,9 +22,8 @@ StageTimeline LongestOf(const Trace& trace, const CallTimes& times) {
   StageTimeline longest;
   for (const std::vector<uint32_t>& ranks : trace.operations.RanksOfPrograms()) {
     if (ranks.empty()) continue;
-    const RankTimeline timeline =
-        TimelineOf(trace.operations[ranks.front()], trace.communicators,
-                   [&](const PlannedCall& call) { return times.TimePs(call); });
+    const RankTimeline timeline = TimelineOf(
+        trace, ranks.front(), [&](const PlannedCall& call) { return times.TimePs(call); });
     if (timeline.total_ps() > longest.timeline.total_ps()) longest = {timeline, ranks.front()};
   }
   return longest;
@@ -35,7 +34,7 @@ int64_t TransferPs(const Trace& trace, const CallTimes& times) {
   int64_t longest_ps = 0;
   for (const std::vector<uint32_t>& ranks : trace.operations.RanksOfPrograms()) {
     if (ranks.empty()) continue;
-    ForEachCall(trace.operations[ranks.front()], trace.communicators, [&](const PlannedCall& call) {
+    ForEachCall(trace, ranks.front(), [&](const PlannedCall& call) {
       if (call.kind != CollectiveKind::kSend) return;
       longest_ps = std::max(longest_ps, times.TimePs(call));
     });

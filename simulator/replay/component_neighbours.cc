@@ -166,8 +166,10 @@ bool ReplayEngine::MayTouchSoon(const Component& component, std::span<const Near
   const uint32_t rank = near.front().rank;
   const uint32_t first = near.front().index;
   const std::vector<JobOperation>& program = job_.operations[rank];
-  std::vector<int64_t> ends_ps;                             // from `first` on, at the earliest
-  std::vector<std::pair<uint32_t, int64_t>> end_of_stream;  // of its last one so far
+  std::vector<int64_t>& ends_ps = scratch_ends_ps_;  // from `first` on, at the earliest
+  auto& end_of_stream = scratch_end_of_stream_;      // of its last one so far
+  ends_ps.clear();
+  end_of_stream.clear();
   uint32_t last = near.back().index;
   for (uint32_t index = first; index <= last; ++index) {
     const JobOperation& operation = program[index];

@@ -21,6 +21,9 @@ constexpr uint32_t kMissesMax = 4096;
 // last.
 constexpr uint32_t kGapsMax = 1024;
 
+// Calls ahead of the one that is replayed.
+constexpr size_t kPrefetched = 8;
+
 }  // namespace
 
 // Only beginnings, and what passes without effect or is known to be due, are on the wheel.
@@ -170,9 +173,17 @@ bool ReplayEngine::Try(const Episode& episode) {
     return matches;
   }
   for (size_t i = 0; i < tried_.size(); ++i) {
+    if (i + 2 * kPrefetched < tried_.size()) {
+      __builtin_prefetch(&CallOf(tried_[i + 2 * kPrefetched]));
+      __builtin_prefetch(&times_[CallOf(tried_[i + kPrefetched]).collective], 1);
+    }
     NoteBegin(tried_[i], start_ps + episode.operations[i].begin_ps);
   }
-  for (const uint32_t i : episode.end_order) {
+  for (size_t next = 0; next < episode.end_order.size(); ++next) {
+    const uint32_t i = episode.end_order[next];
+    if (next + kPrefetched < episode.end_order.size()) {
+      __builtin_prefetch(&CallOf(tried_[episode.end_order[next + kPrefetched]]));
+    }
     const EpisodeOperation& operation = episode.operations[i];
     times_[CallOf(tried_[i]).collective].replayed = true;
     CriticalPath path;

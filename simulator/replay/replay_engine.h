@@ -440,7 +440,10 @@ class ReplayEngine final : private LaneObserver {
   AsideEpisode* aside_ = nullptr;     // now
   int64_t least_launch_ps_ = 0;
   std::vector<uint32_t> scratch_gpus_;  // GpusOnNetworkOf's
-  std::vector<bool> has_begun_;         // by number, where there are components of NICs
+  // MayTouchSoon's.
+  std::vector<int64_t> scratch_ends_ps_;
+  std::vector<std::pair<uint32_t, int64_t>> scratch_end_of_stream_;
+  std::vector<bool> has_begun_;  // by number, where there are components of NICs
   // Equal for calls that do the same, on whichever server: by collective, and by program and index
   // for point-to-point.
   std::vector<uint32_t> plan_of_collective_;

@@ -222,7 +222,8 @@ TEST(ExpertPlanTest, ExpertsAreReducedAmongThoseThatHoldThem) {
   std::map<std::string, std::set<size_t>> sizes;
   for (const TraceOperation& operation : trace.operations[6]) {
     if (operation.kind != CollectiveKind::kAllReduce) continue;
-    const TraceCommunicator& communicator = trace.communicators[operation.communicator];
+    const TraceCommunicator& communicator =
+        trace.communicators[trace.CommunicatorOf(6, operation.communicator)];
     const std::string name = communicator.name.substr(0, communicator.name.find(' '));
     elements[name] += operation.count;
     sizes[name].insert(communicator.ranks.size());

@@ -11,8 +11,18 @@ constexpr CollectiveKind kAllReduce = CollectiveKind::kAllReduce;
 const std::vector<TraceCommunicator> kCommunicators = {{"tensor 0", {0, 1, 2, 3}},
                                                        {"data 0", {0, 4}}};
 
+// Of one rank that has this program.
+Trace TraceOf(const std::vector<TraceOperation>& program) {
+  Trace trace;
+  trace.communicators = kCommunicators;
+  trace.rank_count = 1;
+  trace.operations.resize(1);
+  trace.operations[0] = program;
+  return trace;
+}
+
 RankTimeline TimelineWhereBytesArePs(const std::vector<TraceOperation>& program) {
-  return TimelineOf(program, kCommunicators,
+  return TimelineOf(TraceOf(program), 0,
                     [](const PlannedCall& call) { return static_cast<int64_t>(call.bytes); });
 }
 
@@ -45,7 +55,7 @@ TEST(RankTimelineTest, AGroupIsOneAllToAllOfItsMeanSize) {
       Call(CollectiveKind::kSend, 80, 0, 0), Call(CollectiveKind::kRecv, 20, 0, 0)};
   for (TraceOperation& operation : program) operation.group = 1;
   std::vector<PlannedCall> calls;
-  ForEachCall(program, kCommunicators, [&](const PlannedCall& call) { calls.push_back(call); });
+  ForEachCall(TraceOf(program), 0, [&](const PlannedCall& call) { calls.push_back(call); });
   ASSERT_EQ(calls.size(), 1u);
   EXPECT_EQ(calls[0].kind, CollectiveKind::kAllToAll);
   EXPECT_EQ(calls[0].bytes, 120u / 4);

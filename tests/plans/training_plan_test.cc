@@ -39,7 +39,8 @@ Calls CallsOf(const Trace& trace, uint32_t rank, CollectiveKind kind, const std:
   Calls calls;
   for (const TraceOperation& operation : trace.operations[rank]) {
     if (operation.kind != kind) continue;
-    if (!trace.communicators[operation.communicator].name.starts_with(group + " ")) continue;
+    const uint32_t communicator = trace.CommunicatorOf(rank, operation.communicator);
+    if (!trace.communicators[communicator].name.starts_with(group + " ")) continue;
     ++calls.count;
     calls.elements += operation.count;
   }
@@ -95,7 +96,8 @@ TEST(TrainingPlanTest, DataParallelismAllReducesEveryGradientOnce) {
   EXPECT_EQ(calls.elements, ElementsOf(plan));
   // A bucket closes with the weight that fills it.
   for (const TraceOperation& operation : trace.operations[3]) {
-    if (trace.communicators[operation.communicator].name.starts_with("data") &&
+    const uint32_t communicator = trace.CommunicatorOf(3, operation.communicator);
+    if (trace.communicators[communicator].name.starts_with("data") &&
         operation.kind == CollectiveKind::kAllReduce) {
       EXPECT_GT(operation.after, 0u);
     }
@@ -245,7 +247,8 @@ TEST(TrainingPlanTest, AllRanksWaitForOneAnotherEverySoManyIterations) {
     for (const TraceOperation& operation : trace.operations[rank]) {
       iteration += operation.begins_iteration ? 1 : 0;
       if (operation.kind == CollectiveKind::kCompute) continue;
-      const TraceCommunicator& communicator = trace.communicators[operation.communicator];
+      const TraceCommunicator& communicator =
+          trace.communicators[trace.CommunicatorOf(rank, operation.communicator)];
       if (!communicator.name.starts_with("all ")) continue;
       EXPECT_EQ(communicator.ranks.size(), 8u);
       EXPECT_EQ(operation.kind, CollectiveKind::kAllReduce);
@@ -325,6 +328,7 @@ TEST(TrainingPlanTest, EveryFieldOfTrainingChangesTheOperations) {
     for (uint32_t rank = 0; same && rank < reference.rank_count; ++rank) {
       same = changed.operations[rank] == reference.operations[rank];
     }
+    same = same && changed.communicators_of_rank == reference.communicators_of_rank;
     for (size_t i = 0; same && i < reference.communicators.size(); ++i) {
       same = changed.communicators[i].ranks == reference.communicators[i].ranks;
     }

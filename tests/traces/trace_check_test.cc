@@ -59,6 +59,43 @@ TEST(TraceCheckTest, CommunicatorsHoldExistingRanksOnce) {
   EXPECT_THAT(Findings(trace), HasSubstr("communicators[0].ranks: is empty"));
 }
 
+TEST(TraceCheckTest, NumbersOfCommunicatorsStandForSome) {
+  Trace trace = TwoRanks();
+  trace.communicators = {{.name = "a", .ranks = {0}}, {.name = "b", .ranks = {1}}};
+  trace.operations.SetProgram(1, trace.operations.program_of_rank(0));
+  trace.communicators_of_rank = {{0}, {1}};
+  EXPECT_EQ(Findings(trace), "");
+  trace.operations[0][0].communicator = 1;
+  EXPECT_THAT(Findings(trace),
+              HasSubstr("ranks[1].operations[0].communicator: 1 does not exist (there are 1)"));
+  trace.operations[0][0].communicator = 0;
+  trace.communicators_of_rank[1] = {0};
+  EXPECT_THAT(Findings(trace), HasSubstr("ranks[1].operations[0].communicator: rank 1 is not in "
+                                         "communicator 0"));
+  trace.communicators_of_rank[1] = {2};
+  EXPECT_THAT(Findings(trace),
+              HasSubstr("ranks[1].communicators[0]: 2 does not exist (there are 2)"));
+  trace.communicators_of_rank = {{0}};
+  EXPECT_THAT(Findings(trace), HasSubstr("communicators_of_rank: 1 lists for 2 ranks"));
+}
+
+// Each of them is held against the size of its own group.
+TEST(TraceCheckTest, RanksThatShareAProgramAreLookedAtInTheirGroups) {
+  Trace trace = TwoRanks();
+  trace.rank_count = 3;
+  trace.communicators = {{.name = "a", .ranks = {0, 1}}, {.name = "b", .ranks = {2}}};
+  trace.operations.resize(3);
+  trace.operations[0][0].kind = CollectiveKind::kBroadcast;
+  trace.operations[0][0].root = 1;
+  for (const uint32_t rank : {1u, 2u}) {
+    trace.operations.SetProgram(rank, trace.operations.program_of_rank(0));
+  }
+  trace.communicators_of_rank = {{0}, {0}, {1}};
+  EXPECT_EQ(Findings(trace),
+            "t.trace: error: ranks[2].operations[0].root: 1 is outside the communicator (0 to "
+            "0)\n");
+}
+
 TEST(TraceCheckTest, CallersAreMembersOfTheirCommunicator) {
   Trace trace = TwoRanks();
   trace.communicators[0].ranks = {0};

@@ -161,6 +161,32 @@ TEST_F(TraceFileTest, RanksThatShareAProgramStillShareIt) {
   EXPECT_EQ(read->operations.OperationCount(), 50'000u + 50'000u + 3u);
 }
 
+TEST_F(TraceFileTest, RanksOfDifferentGroupsShareAProgram) {
+  Trace trace = ExampleOfOneIteration();
+  trace.communicators = {{.name = "a", .ranks = {0, 2}}, {.name = "b", .ranks = {1}}};
+  trace.operations.SetProgram(1, trace.operations.program_of_rank(0));
+  trace.communicators_of_rank = {{0}, {1}, {}};
+  trace.operations[2].resize(1);
+  WriteTrace(path_, trace);
+  Diagnostics diagnostics;
+  const auto read = ReadTrace(path_, diagnostics);
+  ASSERT_TRUE(read) << diagnostics.ToString();
+  ExpectEqual(*read, trace);
+  EXPECT_EQ(read->communicators_of_rank, trace.communicators_of_rank);
+  EXPECT_EQ(read->operations.program_of_rank(1), read->operations.program_of_rank(0));
+  // Whoever knows version 1 alone would take the numbers for indices.
+  EXPECT_EQ(Bytes().substr(1, 2), "\x08\x02");
+  WriteTrace(path_, Example());
+  EXPECT_EQ(Bytes().substr(1, 2), "\x08\x01");
+}
+
+TEST_F(TraceFileTest, ARankSaysOnceWhatItsCommunicatorsAre) {
+  // schema_version 2, rank_count 1; rank 0, communicators [0]; the same again.
+  Put(std::string("\x04\x08\x02\x20\x01\x05\x08\x00\x22\x01\x00\x05\x08\x00\x22\x01\x00", 17));
+  EXPECT_THAT(Findings(), HasSubstr("rank 0 says what its communicators are again, or late (its "
+                                    "first message was expected to)"));
+}
+
 TEST_F(TraceFileTest, ARankThatSharesAHigherOnesProgramIsAFinding) {
   // schema_version 1, rank_count 2; rank 1, same_as 1.
   Put(std::string("\x04\x08\x01\x20\x02\x04\x08\x01\x18\x01", 10));
@@ -240,7 +266,7 @@ TEST_F(TraceFileTest, AFileThatIsNotATraceIsAFinding) {
 TEST_F(TraceFileTest, AnUnknownSchemaVersionIsAFinding) {
   // Field 1 = 99.
   Put("\x02\x08\x63");
-  EXPECT_THAT(Findings(), HasSubstr("schema version 99 is not known (version 1 is)"));
+  EXPECT_THAT(Findings(), HasSubstr("schema version 99 is not known (versions 1 to 2 are)"));
 }
 
 TEST_F(TraceFileTest, AnAbsurdRankCountIsAFinding) {

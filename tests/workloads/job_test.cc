@@ -72,6 +72,27 @@ TEST_F(BuildJobTest, RanksOfOneProgramShareTheirOperations) {
   EXPECT_EQ(job.CommunicatorRank(1, 3), 0u);
 }
 
+TEST_F(BuildJobTest, RanksOfDifferentGroupsShareAProgramAndCallOnTheirOwn) {
+  trace_.communicators = {{"a", {0, 1}}, {"b", {3, 2}}};
+  Add(0, CollectiveKind::kAllReduce, 100);
+  AddP2p(0, CollectiveKind::kSend, 1, 5, 0);
+  Add(1, CollectiveKind::kAllReduce, 100);
+  AddP2p(1, CollectiveKind::kRecv, 0, 5, 0);
+  trace_.operations.SetProgram(3, trace_.operations.program_of_rank(0));
+  trace_.operations.SetProgram(2, trace_.operations.program_of_rank(1));
+  trace_.communicators_of_rank = {{0}, {}, {1}, {1}};
+  const Job job = Build();
+  ASSERT_EQ(job.collectives.size(), 4u);
+  for (uint32_t index = 0; index < 2; ++index) {
+    const auto collective = [&](uint32_t rank) { return job.operations[rank][index].collective; };
+    EXPECT_EQ(collective(0), collective(1));
+    EXPECT_EQ(collective(2), collective(3));
+    EXPECT_EQ(job.collectives[collective(0)].communicator, 0u);
+    EXPECT_EQ(job.collectives[collective(3)].communicator, 1u);
+  }
+  EXPECT_TRUE(job.p2p_calls[job.operations[3][1].p2p_first].is_send);
+}
+
 TEST_F(BuildJobTest, ASharedProgramWithoutACallOfTheOthersIsAnError) {
   Add(0, CollectiveKind::kAllReduce, 100);
   trace_.operations.SetProgram(1, trace_.operations.program_of_rank(0));

@@ -10,12 +10,13 @@
 namespace railyard {
 namespace {
 
-// Calls of a program that are alike: communicator, kind, peer, bytes of the call's count.
+// Calls of a program that are alike: number of the communicator, kind, peer, bytes of the call's
+// count.
 using CallKey = std::tuple<uint32_t, CollectiveKind, uint32_t, uint64_t>;
 
 struct ProgramCalls {
   std::map<CallKey, uint64_t> counts;
-  std::map<uint32_t, uint64_t> calls;  // by communicator; those of a group are one
+  std::map<uint32_t, uint64_t> calls;  // by communicator's number; those of a group are one
   int64_t compute_ps = 0;
 };
 
@@ -61,11 +62,13 @@ PlanVolume VolumeOf(const Trace& trace) {
     for (const uint32_t rank : ranks[program]) {
       std::map<std::string, uint64_t> sent;
       for (const auto& [number, count] : calls.calls) {
-        volume.groups[GroupNameOf(trace.communicators[number])].calls += count;
+        const uint32_t communicator = trace.CommunicatorOf(rank, number);
+        volume.groups[GroupNameOf(trace.communicators[communicator])].calls += count;
       }
       for (const auto& [key, count] : calls.counts) {
         const auto& [number, kind, peer, bytes] = key;
-        const TraceCommunicator& communicator = trace.communicators[number];
+        const TraceCommunicator& communicator =
+            trace.communicators[trace.CommunicatorOf(rank, number)];
         GroupVolume& group = volume.groups[GroupNameOf(communicator)];
         const auto place = static_cast<size_t>(
             std::find(communicator.ranks.begin(), communicator.ranks.end(), rank) -

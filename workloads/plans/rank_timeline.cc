@@ -20,12 +20,12 @@ size_t GroupEnd(const std::vector<TraceOperation>& program, size_t first) {
 }
 
 // nullopt for what is no call, or takes no time.
-std::optional<PlannedCall> CallAt(const std::vector<TraceOperation>& program, size_t first,
-                                  size_t end, const std::vector<TraceCommunicator>& communicators) {
+std::optional<PlannedCall> CallAt(const Trace& trace, uint32_t rank, size_t first, size_t end) {
+  const std::vector<TraceOperation>& program = trace.operations[rank];
   const TraceOperation& operation = program[first];
   if (operation.kind == CollectiveKind::kCompute) return std::nullopt;
   PlannedCall call{.kind = operation.kind,
-                   .communicator = operation.communicator,
+                   .communicator = trace.CommunicatorOf(rank, operation.communicator),
                    .bytes = operation.count * DatatypeBytes(operation.datatype)};
   if (operation.group == 0) {
     if (call.kind == CollectiveKind::kRecv) return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<PlannedCall> CallAt(const std::vector<TraceOperation>& program, si
         program[i].count * DatatypeBytes(program[i].datatype);
   }
   call.kind = CollectiveKind::kAllToAll;
-  call.bytes = std::max(sent, received) / communicators[operation.communicator].ranks.size();
+  call.bytes = std::max(sent, received) / trace.communicators[call.communicator].ranks.size();
   if (call.bytes == 0) return std::nullopt;
   return call;
 }
@@ -49,13 +49,13 @@ std::string GroupNameOf(const TraceCommunicator& communicator) {
   return communicator.name.substr(0, communicator.name.find(' '));
 }
 
-void ForEachCall(const std::vector<TraceOperation>& program,
-                 const std::vector<TraceCommunicator>& communicators,
+void ForEachCall(const Trace& trace, uint32_t rank,
                  const std::function<void(const PlannedCall&)>& visit) {
+  const std::vector<TraceOperation>& program = trace.operations[rank];
   std::optional<PlannedCall> last;
   for (size_t first = 0; first < program.size();) {
     const size_t end = GroupEnd(program, first);
-    const auto call = CallAt(program, first, end, communicators);
+    const auto call = CallAt(trace, rank, first, end);
     if (call && call != last) {
       visit(*call);
       last = call;
@@ -64,9 +64,9 @@ void ForEachCall(const std::vector<TraceOperation>& program,
   }
 }
 
-RankTimeline TimelineOf(const std::vector<TraceOperation>& program,
-                        const std::vector<TraceCommunicator>& communicators,
+RankTimeline TimelineOf(const Trace& trace, uint32_t rank,
                         const std::function<int64_t(const PlannedCall&)>& time_ps) {
+  const std::vector<TraceOperation>& program = trace.operations[rank];
   RankTimeline timeline;
   std::vector<int64_t> end_ps(program.size());
   std::map<uint32_t, int64_t> stream_ps;
@@ -77,7 +77,7 @@ RankTimeline TimelineOf(const std::vector<TraceOperation>& program,
     const int64_t after_ps = operation.after == 0 ? 0 : end_ps[operation.after - 1];
     int64_t taken_ps = operation.compute_before_ps;
     if (operation.stream == 0) timeline.compute_ps += taken_ps;
-    const auto call = CallAt(program, first, end, communicators);
+    const auto call = CallAt(trace, rank, first, end);
     if (call && call->kind != CollectiveKind::kSend) {
       const int64_t call_ps = time_ps(*call);
       if (operation.stream == 0) timeline.blocking_ps += call_ps;

@@ -16,8 +16,8 @@ namespace railyard {
 // size. Equal calls of one rank's program take equally long.
 struct PlannedCall {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  uint32_t communicator = 0;
-  uint64_t bytes = 0;  // of the call's count; kAllToAll: to each rank
+  uint32_t communicator = 0;  // index into Trace::communicators
+  uint64_t bytes = 0;         // of the call's count; kAllToAll: to each rank
   bool operator==(const PlannedCall&) const = default;
 };
 
@@ -30,14 +30,12 @@ struct RankTimeline {
 
 // In the order of the program. A group is one call; what receives only is left out, and of equal
 // calls in a row all but the first.
-void ForEachCall(const std::vector<TraceOperation>& program,
-                 const std::vector<TraceCommunicator>& communicators,
+void ForEachCall(const Trace& trace, uint32_t rank,
                  const std::function<void(const PlannedCall&)>& visit);
 
 // `time_ps` of a call. Operations wait as the trace says, for those before them on their stream and
 // for one other. Sends and receives of a pipeline take no time here.
-RankTimeline TimelineOf(const std::vector<TraceOperation>& program,
-                        const std::vector<TraceCommunicator>& communicators,
+RankTimeline TimelineOf(const Trace& trace, uint32_t rank,
                         const std::function<int64_t(const PlannedCall&)>& time_ps);
 
 // "tensor" of a communicator that is called "tensor 3".

@@ -32,6 +32,11 @@ uint32_t TraceBuilder::AddCommunicator(std::string name, std::vector<uint32_t> r
   return static_cast<uint32_t>(trace_.communicators.size()) - 1;
 }
 
+void TraceBuilder::SetCommunicators(uint32_t rank, std::vector<uint32_t> communicators) {
+  trace_.communicators_of_rank.resize(trace_.rank_count);
+  trace_.communicators_of_rank[rank] = std::move(communicators);
+}
+
 void TraceBuilder::SetProgram(uint32_t rank, std::vector<TraceOperation> operations) {
   const uint64_t hash = HashOf(operations);
   const auto [first, last] = first_rank_by_hash_.equal_range(hash);

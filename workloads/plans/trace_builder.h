@@ -17,6 +17,8 @@ class TraceBuilder {
 
   // The communicator's number.
   uint32_t AddCommunicator(std::string name, std::vector<uint32_t> ranks);
+  // What numbers of communicators in the rank's program stand for (Trace::communicators_of_rank).
+  void SetCommunicators(uint32_t rank, std::vector<uint32_t> communicators);
   // At most once for each rank, in any order.
   void SetProgram(uint32_t rank, std::vector<TraceOperation> operations);
   // The same for all of them, without looking whether another rank does it too.

@@ -33,11 +33,15 @@ class TrainingSynthesis {
         SetExpertPrograms(stage);
         continue;
       }
-      const std::vector<TraceOperation> program = StageProgram(plan_, stage);
+      std::vector<TraceOperation> program = StageProgram(plan_, stage);
+      const std::vector<StageGroup> groups = NumberGroups(program);
+      std::vector<uint32_t> ranks;
       for (uint32_t rank = 0; rank < groups_.rank_count(); ++rank) {
-        const PlanPlace& place = groups_.PlaceOf(rank);
-        if (place[static_cast<size_t>(Dimension::kPipeline)] == stage) SetProgram(place, program);
+        if (StageOf(groups_.PlaceOf(rank)) != stage) continue;
+        ranks.push_back(rank);
+        SetCommunicators(rank, groups);
       }
+      builder_.SetProgram(ranks, std::move(program));
     }
     return builder_.Take("plan");
   }
@@ -51,23 +55,36 @@ class TrainingSynthesis {
         const PlanPlace& place = groups_.PlaceOf(rank);
         const RankGroups::ExpertPlace expert = groups_.ExpertPlaceOf(place);
         if (StageOf(place) != stage || expert.group != group) continue;
-        SetProgram(place, StageProgram(plan_, stage, &exchanges, expert.place));
+        std::vector<TraceOperation> program = StageProgram(plan_, stage, &exchanges, expert.place);
+        SetCommunicators(rank, NumberGroups(program));
+        builder_.SetProgram(rank, std::move(program));
       }
     }
   }
 
-  void SetProgram(const PlanPlace& place, std::vector<TraceOperation> program) {
-    std::array<uint32_t, kStageGroupCount> communicators;
-    communicators.fill(kUnknown);
+  // Numbers the groups of a stage's program in the order of their first calls.
+  static std::vector<StageGroup> NumberGroups(std::vector<TraceOperation>& program) {
+    std::vector<StageGroup> groups;
+    std::array<uint32_t, kStageGroupCount> number;
+    number.fill(kUnknown);
     for (TraceOperation& operation : program) {
       if (operation.kind == CollectiveKind::kCompute) continue;
-      uint32_t& communicator = communicators[operation.communicator];
-      if (communicator == kUnknown) {
-        communicator = CommunicatorOf(static_cast<StageGroup>(operation.communicator), place);
+      uint32_t& of_group = number[operation.communicator];
+      if (of_group == kUnknown) {
+        of_group = static_cast<uint32_t>(groups.size());
+        groups.push_back(static_cast<StageGroup>(operation.communicator));
       }
-      operation.communicator = communicator;
+      operation.communicator = of_group;
     }
-    builder_.SetProgram(groups_.RankAt(place), std::move(program));
+    return groups;
+  }
+
+  void SetCommunicators(uint32_t rank, const std::vector<StageGroup>& groups) {
+    std::vector<uint32_t> communicators;
+    for (const StageGroup group : groups) {
+      communicators.push_back(CommunicatorOf(group, groups_.PlaceOf(rank)));
+    }
+    builder_.SetCommunicators(rank, std::move(communicators));
   }
 
   uint32_t CommunicatorOf(StageGroup group, const PlanPlace& place) {
