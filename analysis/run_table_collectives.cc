@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -77,16 +79,17 @@ void PrintAlgorithms(const RunResult& result, TerminalText& text) {
 }
 
 std::vector<size_t> SlowestFirst(const RunResult& result) {
-  std::vector<std::tuple<double, int64_t, size_t>> order;
+  std::set<std::tuple<double, int64_t, size_t>> order;  // of the slowest so far
   for (size_t i = 0; i < result.collectives.size(); ++i) {
     const CollectiveResult& collective = result.collectives[i];
     if (!collective.completed) continue;
-    order.emplace_back(-Stretch(result, collective).value_or(0), -collective.duration_ps(), i);
+    const std::tuple place(-Stretch(result, collective).value_or(0), -collective.duration_ps(), i);
+    if (order.size() == kSlowestShown && *order.rbegin() < place) continue;
+    order.insert(place);
+    if (order.size() > kSlowestShown) order.erase(std::prev(order.end()));
   }
-  const size_t shown = std::min(order.size(), kSlowestShown);
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end());
   std::vector<size_t> indices;
-  for (size_t i = 0; i < shown; ++i) indices.push_back(std::get<2>(order[i]));
+  for (const auto& place : order) indices.push_back(std::get<2>(place));
   return indices;
 }
 

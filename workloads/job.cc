@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
@@ -82,6 +83,7 @@ class JobBuilder {
         job_.memberships[ranks[rank]].emplace_back(i, rank);
       }
     }
+    Reserve();
     std::vector<std::optional<uint32_t>> first_of_program(trace_.operations.program_count());
     for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
       const uint32_t program = trace_.operations.program_of_rank(rank);
@@ -106,6 +108,51 @@ class JobBuilder {
       return IsSendOrRecv(operation.kind) || operation.kind == CollectiveKind::kGather ||
              operation.kind == CollectiveKind::kScatter;
     });
+  }
+
+  struct CallCounts {
+    std::unordered_map<uint32_t, uint64_t> collectives;  // by number of the communicator
+    uint64_t groups = 0;                                 // of Send and Recv; about
+    uint64_t sends = 0;
+    uint64_t recvs = 0;
+  };
+  static CallCounts CountCalls(const std::vector<TraceOperation>& program) {
+    CallCounts counts;
+    const TraceOperation* before = nullptr;
+    for (const TraceOperation& call : program) {
+      if (IsSendOrRecv(call.kind)) {
+        ++(call.kind == CollectiveKind::kSend ? counts.sends : counts.recvs);
+        const bool goes_on = before != nullptr && call.group != 0 && before->group == call.group &&
+                             before->communicator == call.communicator;
+        if (!goes_on) ++counts.groups;
+      } else if (call.kind != CollectiveKind::kCompute) {
+        ++counts.collectives[call.communicator];
+      }
+      before = &call;
+    }
+    return counts;
+  }
+
+  // Room for what the calls become: a long job's lists would be moved again and again.
+  void Reserve() {
+    std::vector<uint64_t> collectives(trace_.communicators.size());
+    CallCounts total;
+    const std::vector<std::vector<uint32_t>> ranks = trace_.operations.RanksOfPrograms();
+    for (uint32_t program = 0; program < ranks.size(); ++program) {
+      if (ranks[program].empty()) continue;
+      const CallCounts counts = CountCalls(trace_.operations.program(program));
+      for (const uint32_t rank : ranks[program]) {
+        for (const auto& [number, calls] : counts.collectives) {
+          uint64_t& most = collectives[trace_.CommunicatorOf(rank, number)];
+          most = std::max(most, calls);
+        }
+      }
+      total.groups += counts.groups * ranks[program].size();
+      total.sends += counts.sends * ranks[program].size();
+      total.recvs += counts.recvs * ranks[program].size();
+    }
+    job_.collectives.reserve(std::accumulate(collectives.begin(), collectives.end(), total.groups));
+    p2p_matcher_.Reserve(total.groups, total.sends, total.recvs);
   }
 
   void ShareProgram(uint32_t global_rank, uint32_t with) {

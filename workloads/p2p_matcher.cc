@@ -31,6 +31,14 @@ P2pMatcher::P2pMatcher(const Trace& trace, std::vector<JobCollective>& collectiv
   seen_.resize(size_max, kNone);
 }
 
+void P2pMatcher::Reserve(size_t groups, size_t sends, size_t recvs) {
+  groups_.reserve(groups);
+  parent_.reserve(groups);
+  sends_.reserve(sends);
+  recvs_.reserve(recvs);
+  calls_.reserve(sends + recvs);
+}
+
 uint32_t P2pMatcher::Add(const TraceOperation& operation, uint32_t rank,
                          std::vector<JobOperation>& operations) {
   uint32_t index = static_cast<uint32_t>(groups_.size());

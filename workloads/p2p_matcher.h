@@ -20,6 +20,8 @@ class P2pMatcher {
   P2pMatcher(const Trace& trace, std::vector<JobCollective>& collectives,
              std::vector<P2pCall>& calls, Diagnostics& diagnostics);
 
+  // Room for so many of what Add() will be told of.
+  void Reserve(size_t groups, size_t sends, size_t recvs);
   // A Send or Recv of `rank`. The calls of one ncclGroup on one communicator are one operation,
   // which stands where its first call stands, on that call's stream, after the compute of all.
   // Appends to `operations` where the call begins a new one; returns the call's.
