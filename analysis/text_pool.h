@@ -2,9 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 
 namespace railyard {
 
@@ -17,10 +17,7 @@ class TextPool {
   }
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  std::unordered_set<std::string, Hash, std::equal_to<>> texts_;
+  std::set<std::string, std::less<>> texts_;
 };
 
 }  // namespace railyard
