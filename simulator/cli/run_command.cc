@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <charconv>
-#include <malloc.h>
 #include <optional>
 #include <string>
 #include <vector>
@@ -101,9 +100,7 @@ class RunCommand : public Command {
     // Measured in processes of its own, before this one simulates.
     std::string no_estimate_reason;
     const auto estimate = Estimate(*scenario, sets, no_estimate_reason);
-    // The job is all that is run; a long trace is larger than all that follows.
-    scenario->trace = {};
-    malloc_trim(0);
+    scenario->trace = {};  // the job is all that is run
     RunResult result =
         RunScenario(*scenario, {.baseline = !no_baseline_, .replay_cache = CacheMode()});
     result.estimate = estimate;
