@@ -37,6 +37,7 @@ class RankPrograms {
     return program_count() - 1;
   }
   void SetProgram(size_t rank, uint32_t program) { program_of_rank_[rank] = program; }
+  void SwapPrograms(size_t a, size_t b) { std::swap(program_of_rank_[a], program_of_rank_[b]); }
   // By program, the ranks that run it, in order.
   std::vector<std::vector<uint32_t>> RanksOfPrograms() const {
     std::vector<std::vector<uint32_t>> ranks(programs_.size());

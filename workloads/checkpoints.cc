@@ -45,10 +45,7 @@ class CheckpointWriter {
   }
 
   uint32_t Compute(int64_t ps, uint32_t after) {
-    return Append({.collective = JobOperation::kNone,
-                   .stream = kSaveStream,
-                   .after = after,
-                   .compute_before_ps = ps});
+    return Append({.stream = kSaveStream, .after = after, .compute_before_ps = ps});
   }
 
   void Copy(uint32_t index) {
@@ -93,14 +90,16 @@ CheckpointPlaces AddCheckpoints(const IterationBegins& iterations, uint64_t ever
 std::optional<uint32_t> CollectiveAcross(const CheckpointPlaces& places, const Job& job) {
   constexpr size_t kNone = SIZE_MAX;
   std::vector<size_t> checkpoints_before(job.collectives.size(), kNone);
-  for (uint32_t program = 0; program < places.size(); ++program) {
-    const std::vector<JobOperation>& operations = job.operations.program(program);
+  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+    const std::vector<JobOperation>& operations = job.operations[rank];
+    const std::vector<uint32_t>& of_rank = places[job.operations.program_of_rank(rank)];
     size_t passed = 0;
     for (uint32_t i = 0; i < operations.size(); ++i) {
-      while (passed < places[program].size() && places[program][passed] <= i) ++passed;
+      while (passed < of_rank.size() && of_rank[passed] <= i) ++passed;
       if (operations[i].is_compute()) continue;
-      size_t& before = checkpoints_before[operations[i].collective];
-      if (before != kNone && before != passed) return operations[i].collective;
+      const uint32_t collective = job.CollectiveOf(rank, operations[i]);
+      size_t& before = checkpoints_before[collective];
+      if (before != kNone && before != passed) return collective;
       before = passed;
     }
   }

@@ -34,18 +34,17 @@ CollectiveMatcher::CollectiveMatcher(const Trace& trace, std::vector<JobCollecti
   }
 }
 
-uint32_t CollectiveMatcher::Match(const TraceOperation& operation, uint32_t rank) {
-  Communicator& communicator = communicators_[operation.communicator];
+uint32_t CollectiveMatcher::Match(const TraceOperation& operation, uint32_t number, uint32_t rank) {
+  Communicator& communicator = communicators_[number];
   const uint32_t call = communicator.call_counts[rank]++;
   if (call < communicator.collectives.size()) {
-    CheckSame(operation, rank, call, communicator);
+    CheckSame(operation, number, rank, call);
     return communicator.collectives[call];
   }
-  const uint32_t size =
-      static_cast<uint32_t>(trace_.communicators[operation.communicator].ranks.size());
+  const uint32_t size = static_cast<uint32_t>(trace_.communicators[number].ranks.size());
   JobCollective collective;
   collective.kind = operation.kind;
-  collective.communicator = operation.communicator;
+  collective.communicator = number;
   collective.count = operation.count;
   collective.datatype = operation.datatype;
   collective.root = HasRoot(operation.kind) ? operation.root : 0;
@@ -62,8 +61,9 @@ uint32_t CollectiveMatcher::Match(const TraceOperation& operation, uint32_t rank
   return index;
 }
 
-void CollectiveMatcher::CheckSame(const TraceOperation& operation, uint32_t rank, uint64_t call,
-                                  Communicator& communicator) {
+void CollectiveMatcher::CheckSame(const TraceOperation& operation, uint32_t number, uint32_t rank,
+                                  uint64_t call) {
+  Communicator& communicator = communicators_[number];
   JobCollective& first = collectives_[communicator.collectives[call]];
   const char* differs = nullptr;
   if (operation.kind != first.kind) {
@@ -102,13 +102,13 @@ void CollectiveMatcher::CheckSame(const TraceOperation& operation, uint32_t rank
       PlaceOf(trace_, operation.source_file, operation.source_line), "",
       fmt::format("call {} of rank {} on communicator {} is {}{}, that of rank {} is {}{}: the {} "
                   "differs (all ranks of a communicator make the same calls in the same order)",
-                  call + 1, rank, trace_.communicators[operation.communicator].name,
-                  DescribeCall(operation), choice(operation.algorithm, operation.protocol),
-                  first_rank, DescribeCall(first_call),
-                  choice(first.logged_algorithm, first.logged_protocol), differs));
+                  call + 1, rank, trace_.communicators[number].name, DescribeCall(operation),
+                  choice(operation.algorithm, operation.protocol), first_rank,
+                  DescribeCall(first_call), choice(first.logged_algorithm, first.logged_protocol),
+                  differs));
   diagnostics_.Note(PlaceOf(trace_, first.source_file, first.source_line), "",
                     fmt::format("call {} of rank {} on communicator {} is this one", call + 1,
-                                first_rank, trace_.communicators[operation.communicator].name));
+                                first_rank, trace_.communicators[number].name));
 }
 
 void CollectiveMatcher::CheckCounts() {

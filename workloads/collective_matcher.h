@@ -18,9 +18,9 @@ class CollectiveMatcher {
   CollectiveMatcher(const Trace& trace, std::vector<JobCollective>& collectives,
                     Diagnostics& diagnostics);
 
-  // The collective of `rank`'s next call on its communicator. A call that differs from that of the
-  // rank seen first is an error with a note, once for each communicator.
-  uint32_t Match(const TraceOperation& operation, uint32_t rank);
+  // The collective of `rank`'s next call on the communicator with that index. A call that differs
+  // from that of the rank seen first is an error with a note, once for each communicator.
+  uint32_t Match(const TraceOperation& operation, uint32_t communicator, uint32_t rank);
   // Calls `rank` has made so far; and as many more of it, which are those of another rank.
   uint32_t CallsOf(uint32_t communicator, uint32_t rank) const {
     return communicators_[communicator].call_counts[rank];
@@ -38,8 +38,8 @@ class CollectiveMatcher {
     std::vector<uint32_t> call_counts;  // by communicator rank
     bool mismatched = false;
   };
-  void CheckSame(const TraceOperation& operation, uint32_t rank, uint64_t call,
-                 Communicator& communicator);
+  void CheckSame(const TraceOperation& operation, uint32_t communicator, uint32_t rank,
+                 uint64_t call);
 
   const Trace& trace_;
   std::vector<JobCollective>& collectives_;

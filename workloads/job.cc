@@ -75,6 +75,7 @@ class JobBuilder {
     job_.parts[0].global_ranks.resize(trace_.rank_count);
     std::iota(job_.parts[0].global_ranks.begin(), job_.parts[0].global_ranks.end(), 0u);
     job_.operations.resize(trace_.rank_count);
+    job_.called.resize(trace_.rank_count);
     job_.iteration_begins.resize(job_.operations.program_count());
     job_.memberships.resize(trace_.rank_count);
     for (uint32_t i = 0; i < trace_.communicators.size(); ++i) {
@@ -88,12 +89,13 @@ class JobBuilder {
     for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
       const uint32_t program = trace_.operations.program_of_rank(rank);
       std::optional<uint32_t>& first = first_of_program[program];
-      if (first && trace_.NumbersAreIndices(rank) && trace_.NumbersAreIndices(*first)) {
-        ShareProgram(rank, *first);
+      if (first && trace_.NumbersAreIndices(rank) && trace_.NumbersAreIndices(*first) &&
+          MeansTheSameForAll(trace_.operations.program(program))) {
+        ShareCalls(rank, *first);
         continue;
       }
-      AddRank(rank);
-      if (MeansTheSameForAll(trace_.operations.program(program))) first = rank;
+      AddRank(rank, first);
+      if (!first) first = rank;
     }
     collective_matcher_.CheckCounts();
     Renumber(p2p_matcher_.Match());
@@ -155,8 +157,10 @@ class JobBuilder {
     p2p_matcher_.Reserve(total.groups, total.sends, total.recvs);
   }
 
-  void ShareProgram(uint32_t global_rank, uint32_t with) {
+  // The calls of both are of the same collectives.
+  void ShareCalls(uint32_t global_rank, uint32_t with) {
     job_.operations.SetProgram(global_rank, job_.operations.program_of_rank(with));
+    job_.called.SetProgram(global_rank, job_.called.program_of_rank(with));
     for (const auto& [communicator, rank] : job_.memberships[with]) {
       const uint32_t calls = collective_matcher_.CallsOf(communicator, rank);
       if (calls == 0) continue;
@@ -165,30 +169,32 @@ class JobBuilder {
     }
   }
 
-  void AddRank(uint32_t global_rank) {
+  // `alike`: a rank that has the same program in the trace.
+  void AddRank(uint32_t global_rank, std::optional<uint32_t> alike) {
     for (const auto& [communicator, rank] : job_.memberships[global_rank])
       rank_in_[communicator] = rank;
     const auto& calls = trace_.operations[global_rank];
-    auto& operations = job_.operations[global_rank];
+    std::vector<JobOperation>& operations = operations_;
+    operations.clear();
     operations.reserve(calls.size());
+    std::vector<uint32_t>& called = job_.called[global_rank];
+    called.reserve(calls.size());
     std::vector<uint32_t> operation_of(calls.size());  // by call
     for (size_t i = 0; i < calls.size(); ++i) {
-      TraceOperation call = calls[i];
+      const TraceOperation& call = calls[i];
       const uint32_t after = call.after == 0 ? JobOperation::kNone : operation_of[call.after - 1];
       operation_of[i] = static_cast<uint32_t>(operations.size());
       if (call.kind == CollectiveKind::kCompute) {
-        operations.push_back({.collective = JobOperation::kNone,
-                              .stream = call.stream,
-                              .after = after,
-                              .compute_before_ps = call.compute_before_ps});
+        operations.push_back(
+            {.stream = call.stream, .after = after, .compute_before_ps = call.compute_before_ps});
         continue;
       }
-      call.communicator = trace_.CommunicatorOf(global_rank, call.communicator);
-      const uint32_t rank = rank_in_[call.communicator];
+      const uint32_t communicator = trace_.CommunicatorOf(global_rank, call.communicator);
+      const uint32_t rank = rank_in_[communicator];
       SIM_CHECK(rank != kNotAMember, "a call on a communicator the rank is not in");
       if (IsSendOrRecv(call.kind)) {
         const size_t count_before = operations.size();
-        operation_of[i] = p2p_matcher_.Add(call, rank, operations);
+        operation_of[i] = p2p_matcher_.Add(call, communicator, rank, operations, called);
         if (operations.size() > count_before) {
           operations.back().after = after;
           operations.back().loss_tolerance_ppm =
@@ -197,23 +203,41 @@ class JobBuilder {
         continue;
       }
       JobOperation operation;
-      operation.collective = collective_matcher_.Match(call, rank);
+      operation.call = static_cast<uint32_t>(called.size());
+      operation.communicator = call.communicator;
       operation.stream = call.stream;
       operation.after = after;
       operation.loss_tolerance_ppm = call.loss_tolerance_ppm & JobOperation::kLossToleranceMask;
       operation.compute_before_ps = call.compute_before_ps;
       operation.in_place = call.in_place;
-      if (job_.collectives[operation.collective].is_p2p()) {
-        const size_t size = trace_.communicators[call.communicator].ranks.size();
+      called.push_back(collective_matcher_.Match(call, communicator, rank));
+      if (job_.collectives[called.back()].is_p2p()) {
+        const size_t size = trace_.communicators[communicator].ranks.size();
+        operation.is_p2p = true;
         expander_.Expand(call, rank, static_cast<uint32_t>(size), operation);
       }
       operations.push_back(operation);
     }
     p2p_matcher_.FinishRank(operations);
-    NoteIterations(global_rank, calls, operation_of);
+    if (alike && operations == job_.operations[*alike] && AreAsLarge(global_rank, *alike)) {
+      job_.operations.SetProgram(global_rank, job_.operations.program_of_rank(*alike));
+    } else {
+      job_.operations[global_rank].assign(operations.begin(), operations.end());
+      NoteIterations(global_rank, calls, operation_of);
+    }
     for (const auto& membership : job_.memberships[global_rank]) {
       rank_in_[membership.first] = kNotAMember;
     }
+  }
+
+  // Whether the communicators that two ranks' calls are on have as many ranks.
+  bool AreAsLarge(uint32_t a, uint32_t b) const {
+    const std::vector<uint32_t>& of_a = job_.called[a];
+    const std::vector<uint32_t>& of_b = job_.called[b];
+    const auto size = [this](uint32_t collective) {
+      return job_.communicators[job_.collectives[collective].communicator].ranks.size();
+    };
+    return std::ranges::equal(of_a, of_b, {}, size, size);
   }
 
   void NoteIterations(uint32_t global_rank, const std::vector<TraceOperation>& calls,
@@ -237,10 +261,9 @@ class JobBuilder {
     }
     if (count == merged_into.size()) return;
     job_.collectives.resize(count);
-    for (uint32_t program = 0; program < job_.operations.program_count(); ++program) {
-      for (JobOperation& operation : job_.operations.program(program)) {
-        if (operation.is_compute()) continue;
-        operation.collective = number[merged_into[operation.collective]];
+    for (uint32_t list = 0; list < job_.called.program_count(); ++list) {
+      for (uint32_t& collective : job_.called.program(list)) {
+        collective = number[merged_into[collective]];
       }
     }
   }
@@ -251,7 +274,9 @@ class JobBuilder {
   CollectiveMatcher collective_matcher_;
   P2pMatcher p2p_matcher_;
   P2pExpander expander_;
-  std::vector<uint32_t> rank_in_;  // by communicator: of the global rank being added
+  // Of the global rank being added: its rank by communicator, its operations.
+  std::vector<uint32_t> rank_in_;
+  std::vector<JobOperation> operations_;
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ struct P2pCall {
   bool is_send = false;
   uint32_t peer = 0;  // communicator rank; may be the rank itself (a local copy, no traffic)
   uint64_t bytes = 0;
+  bool operator==(const P2pCall&) const = default;
 };
 
 // One collective as the network sees it: every rank's call of it together. Grouped Send/Recv whose
@@ -50,27 +51,31 @@ struct JobCollective {
   }
 };
 
-// A rank's part in a collective, in one of its streams; or computation, which keeps the stream busy
-// for compute_before_ps.
+// A rank's part in a collective, in one of its streams: its call; or computation, which keeps the
+// stream busy for compute_before_ps. Ranks whose calls are alike but for the collectives that they
+// are of share their operations.
 struct JobOperation {
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr uint32_t kLossToleranceMask = (1u << 31) - 1;  // it is 1,000,000 at most
+  static constexpr uint32_t kLossToleranceMask = (1u << 30) - 1;  // it is 1,000,000 at most
 
-  uint32_t collective = 0;  // kNone: computation
+  uint32_t call = kNone;      // its place among the rank's calls (Job::called); kNone: computation
+  uint32_t communicator = 0;  // equal within a program for calls on one
   uint32_t stream = 0;
   // An earlier operation of the rank that it waits for, beside those before it on its stream and of
   // its communicator; kNone: none.
   uint32_t after = kNone;
-  uint32_t loss_tolerance_ppm : 31 = 0;  // as TraceOperation's, of what it sends
+  uint32_t loss_tolerance_ppm : 30 = 0;  // as TraceOperation's, of what it sends
   bool in_place : 1 = false;  // as TraceOperation's: its calls of the rank to itself are none
-  int64_t compute_before_ps = 0;
-  uint32_t p2p_first = 0;  // into Job::p2p_calls
+  bool is_p2p : 1 = false;    // as its collective's
+  uint32_t p2p_first = 0;     // into Job::p2p_calls; equal lists are there once
   uint32_t p2p_count = 0;
+  int64_t compute_before_ps = 0;
 
-  bool is_compute() const { return collective == kNone; }
+  bool is_compute() const { return call == kNone; }
+  bool operator==(const JobOperation&) const = default;
 };
-// Long jobs have hundreds of millions of them.
-static_assert(sizeof(JobOperation) == 32);
+// Long jobs whose ranks differ have millions of them.
+static_assert(sizeof(JobOperation) == 40);
 
 // One of the jobs that share a fabric, as a part of the Job they are together.
 struct JobPart {
@@ -88,6 +93,7 @@ struct Job {
   std::vector<TraceCommunicator> communicators;
   std::vector<JobCollective> collectives;  // in the order of first appearance
   RankPrograms<JobOperation> operations;   // by global rank
+  RankPrograms<uint32_t> called;           // by global rank: the collective of each of its calls
   std::vector<P2pCall> p2p_calls;
   // By program: its first operation of each iteration but the first, as the trace says; ascending.
   std::vector<std::vector<uint32_t>> iteration_begins;
@@ -103,6 +109,11 @@ struct Job {
   // By global rank: its part; kNoPart: none.
   static constexpr uint32_t kNoPart = UINT32_MAX;
   std::vector<uint32_t> PartsOfRanks() const;
+
+  // Precondition: `call` is one of the rank's operations, and no computation.
+  uint32_t CollectiveOf(uint32_t rank, const JobOperation& call) const {
+    return called[rank][call.call];
+  }
 
   // Precondition: the global rank is in the communicator.
   uint32_t CommunicatorRank(uint32_t communicator, uint32_t rank) const;

@@ -23,6 +23,7 @@ class Iterations {
       auto [it, is_new] = calls_.try_emplace(program);
       if (!is_new) continue;
       Calls& calls = it->second;
+      calls.rank = rank;
       calls.operations = job.operations.program(program);
       calls.indices.reserve(calls.operations.size());
       for (uint32_t i = 0; i < calls.operations.size(); ++i) {
@@ -54,18 +55,21 @@ class Iterations {
   }
 
  private:
-  // A program but for its computation.
+  // A program but for its computation. Its ranks' calls are alike, and the first one's stand for
+  // all.
   struct Calls {
+    uint32_t rank = 0;
     std::span<const JobOperation> operations;
     std::vector<uint32_t> indices;  // into them
     size_t size() const { return indices.size(); }
     const JobOperation& operator[](size_t i) const { return operations[indices[i]]; }
   };
 
-  std::tuple<CollectiveKind, uint32_t, uint32_t, bool, uint64_t> ShapeOf(
-      const JobOperation& call) const {
-    const JobCollective& c = job_.collectives[call.collective];
-    return {c.kind, c.communicator, call.stream, c.is_all_to_all_v,
+  std::tuple<CollectiveKind, uint32_t, uint32_t, bool, uint64_t> ShapeOf(const Calls& calls,
+                                                                         size_t i) const {
+    const JobOperation& call = calls[i];
+    const JobCollective& c = job_.collectives[job_.CollectiveOf(calls.rank, call)];
+    return {c.kind, call.communicator, call.stream, c.is_all_to_all_v,
             c.kind == CollectiveKind::kSend ? 0 : c.bytes};
   }
 
@@ -75,10 +79,9 @@ class Iterations {
     std::vector<uint32_t> border(calls.size());
     for (size_t i = 1; i < calls.size(); ++i) {
       uint32_t length = border[i - 1];
-      while (length > 0 && ShapeOf(calls[i]) != ShapeOf(calls[length])) {
-        length = border[length - 1];
-      }
-      border[i] = length + (ShapeOf(calls[i]) == ShapeOf(calls[length]) ? 1 : 0);
+      const auto shape = ShapeOf(calls, i);
+      while (length > 0 && shape != ShapeOf(calls, length)) length = border[length - 1];
+      border[i] = length + (shape == ShapeOf(calls, length) ? 1 : 0);
     }
     const size_t period = calls.size() - border.back();
     return calls.size() % period == 0 ? period : calls.size();
@@ -121,7 +124,7 @@ class Iterations {
   }
 
   void Add(uint32_t rank, const JobOperation& call, PairBytes& bytes) const {
-    const JobCollective& collective = job_.collectives[call.collective];
+    const JobCollective& collective = job_.collectives[job_.CollectiveOf(rank, call)];
     const std::vector<uint32_t>& ranks = job_.communicators[collective.communicator].ranks;
     const uint32_t place = job_.CommunicatorRank(collective.communicator, rank);
     if (!collective.is_p2p()) {

@@ -28,24 +28,31 @@ void AddCommunicators(const JobPart& part, std::vector<TraceCommunicator> added,
   Append(std::move(added), joined.communicators);
 }
 
-void AddPrograms(const JobPart& part, const Offsets& offsets, Job& job, Job& joined) {
-  RankPrograms<JobOperation>& added = job.operations;
-  std::vector<uint32_t> program_in_joined(added.program_count());
+// Those of a part's ranks, which keep sharing them.
+template <typename Item>
+void AddPrograms(const JobPart& part, RankPrograms<Item> added, RankPrograms<Item>& joined) {
+  const uint32_t first = joined.program_count();
   for (uint32_t program = 0; program < added.program_count(); ++program) {
-    std::vector<JobOperation> operations = std::move(added.program(program));
-    for (JobOperation& operation : operations) {
-      if (operation.is_compute()) continue;
-      operation.collective += offsets.collectives;
-      operation.p2p_first += offsets.p2p_calls;
-    }
-    program_in_joined[program] = joined.operations.AddProgram(std::move(operations));
-    joined.iteration_begins.resize(joined.operations.program_count());
-    joined.iteration_begins.back() = std::move(job.iteration_begins[program]);
+    joined.AddProgram(std::move(added.program(program)));
   }
   for (uint32_t rank = 0; rank < part.global_ranks.size(); ++rank) {
-    joined.operations.SetProgram(part.global_ranks[rank],
-                                 program_in_joined[added.program_of_rank(rank)]);
+    joined.SetProgram(part.global_ranks[rank], first + added.program_of_rank(rank));
   }
+}
+
+void AddCalls(const JobPart& part, const Offsets& offsets, Job job, Job& joined) {
+  for (uint32_t program = 0; program < job.operations.program_count(); ++program) {
+    for (JobOperation& operation : job.operations.program(program)) {
+      operation.p2p_first += offsets.p2p_calls;
+    }
+  }
+  for (uint32_t list = 0; list < job.called.program_count(); ++list) {
+    for (uint32_t& collective : job.called.program(list)) collective += offsets.collectives;
+  }
+  joined.iteration_begins.resize(joined.operations.program_count());
+  Append(std::move(job.iteration_begins), joined.iteration_begins);
+  AddPrograms(part, std::move(job.operations), joined.operations);
+  AddPrograms(part, std::move(job.called), joined.called);
 }
 
 void Add(Job job, Job& joined) {
@@ -64,13 +71,13 @@ void Add(Job job, Job& joined) {
   Append(std::move(job.collectives), joined.collectives);
   Append(std::move(job.p2p_calls), joined.p2p_calls);
   Append(std::move(job.source_files), joined.source_files);
-  AddPrograms(part, offsets, job, joined);
   for (uint32_t rank = 0; rank < part.global_ranks.size(); ++rank) {
     auto& memberships = joined.memberships[part.global_ranks[rank]];
     memberships = std::move(job.memberships[rank]);
     for (auto& membership : memberships) membership.first += offsets.communicators;
   }
   if (joined.nccl_version.empty()) joined.nccl_version = job.nccl_version;
+  AddCalls(part, offsets, std::move(job), joined);
   joined.parts.push_back(std::move(part));
 }
 
@@ -84,6 +91,7 @@ Job JoinJobs(std::vector<Job> jobs) {
     }
   }
   joined.operations.resize(joined.rank_count);
+  joined.called.resize(joined.rank_count);
   joined.memberships.resize(joined.rank_count);
   for (Job& job : jobs) Add(std::move(job), joined);
   return joined;
@@ -95,9 +103,8 @@ void SwapRanks(uint32_t a, uint32_t b, Job& job) {
       if (rank == a || rank == b) rank = rank == a ? b : a;
     }
   };
-  const uint32_t program_of_a = job.operations.program_of_rank(a);
-  job.operations.SetProgram(a, job.operations.program_of_rank(b));
-  job.operations.SetProgram(b, program_of_a);
+  job.operations.SwapPrograms(a, b);
+  job.called.SwapPrograms(a, b);
   std::swap(job.memberships[a], job.memberships[b]);
   for (const uint32_t rank : {a, b}) {
     for (const auto& [communicator, place] : job.memberships[rank]) {
@@ -110,6 +117,7 @@ void SwapRanks(uint32_t a, uint32_t b, Job& job) {
 void GrowTo(uint32_t rank_count, Job& job) {
   job.rank_count = std::max(job.rank_count, rank_count);
   job.operations.resize(job.rank_count);
+  job.called.resize(job.rank_count);
   job.iteration_begins.resize(job.operations.program_count());
   job.memberships.resize(job.rank_count);
 }
@@ -138,7 +146,9 @@ Job AloneOf(const Job& job, uint32_t part) {
   const std::vector<uint32_t> part_of_rank = job.PartsOfRanks();
   for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
     // Parts share no program.
-    if (part_of_rank[rank] != part) alone.operations[rank].clear();
+    if (part_of_rank[rank] == part) continue;
+    alone.operations[rank].clear();
+    alone.called[rank].clear();
   }
   return alone;
 }

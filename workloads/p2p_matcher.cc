@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/mix64.h"
 #include "workloads/call_place.h"
 
 namespace railyard {
@@ -36,34 +37,36 @@ void P2pMatcher::Reserve(size_t groups, size_t sends, size_t recvs) {
   parent_.reserve(groups);
   sends_.reserve(sends);
   recvs_.reserve(recvs);
-  calls_.reserve(sends + recvs);
 }
 
-uint32_t P2pMatcher::Add(const TraceOperation& operation, uint32_t rank,
-                         std::vector<JobOperation>& operations) {
+uint32_t P2pMatcher::Add(const TraceOperation& operation, uint32_t communicator, uint32_t rank,
+                         std::vector<JobOperation>& operations, std::vector<uint32_t>& called) {
   uint32_t index = static_cast<uint32_t>(groups_.size());
   if (operation.group != 0) {
-    const uint64_t key = uint64_t{operation.group} << 32 | operation.communicator;
+    const uint64_t key = uint64_t{operation.group} << 32 | communicator;
     index = open_groups_.try_emplace(key, index).first->second;
   }
   if (index == groups_.size()) {
     groups_.push_back({.collective = static_cast<uint32_t>(collectives_.size()),
-                       .communicator = operation.communicator,
+                       .communicator = communicator,
                        .rank = rank,
                        .all_to_all = operation.all_to_all});
     parent_.push_back(index);
     JobCollective collective;
     collective.kind = CollectiveKind::kSend;
-    collective.communicator = operation.communicator;
+    collective.communicator = communicator;
     collective.datatype = operation.datatype;
     collective.source_file = operation.source_file;
     collective.source_line = operation.source_line;
     collectives_.push_back(collective);
     group_operations_.push_back(static_cast<uint32_t>(operations.size()));
     JobOperation entry;
-    entry.collective = groups_.back().collective;
+    entry.call = static_cast<uint32_t>(called.size());
+    entry.communicator = operation.communicator;
     entry.stream = operation.stream;
+    entry.is_p2p = true;
     operations.push_back(entry);
+    called.push_back(groups_.back().collective);
   }
   const uint32_t added_to = group_operations_[index - first_group_];
   operations[added_to].compute_before_ps += operation.compute_before_ps;
@@ -72,7 +75,7 @@ uint32_t P2pMatcher::Add(const TraceOperation& operation, uint32_t rank,
   const bool is_send = operation.kind == CollectiveKind::kSend;
   pending_.push_back({index, {is_send, operation.peer, bytes}});
   Endpoint endpoint;
-  endpoint.communicator = operation.communicator;
+  endpoint.communicator = communicator;
   endpoint.source = is_send ? rank : operation.peer;
   endpoint.target = is_send ? operation.peer : rank;
   endpoint.group = index;
@@ -94,18 +97,36 @@ void P2pMatcher::FinishRank(std::vector<JobOperation>& operations) {
   for (size_t i = 0; i < pending_.size();) {
     Group& group = groups_[pending_[i].group];
     JobOperation& operation = operations[group_operations_[pending_[i].group - first_group_]];
-    operation.p2p_first = static_cast<uint32_t>(calls_.size());
-    const uint32_t index = pending_[i].group;
-    for (; i < pending_.size() && pending_[i].group == index; ++i) {
-      calls_.push_back(pending_[i].call);
-    }
-    operation.p2p_count = static_cast<uint32_t>(calls_.size()) - operation.p2p_first;
+    const size_t first = i;
+    while (i < pending_.size() && pending_[i].group == pending_[first].group) ++i;
+    operation.p2p_first = Keep(std::span(pending_).subspan(first, i - first));
+    operation.p2p_count = static_cast<uint32_t>(i - first);
     Summarize(group, calls_.data() + operation.p2p_first, operation.p2p_count);
   }
   pending_.clear();
   open_groups_.clear();
   group_operations_.clear();
   first_group_ = static_cast<uint32_t>(groups_.size());
+}
+
+// Where in calls_ the list is: many are equal.
+uint32_t P2pMatcher::Keep(std::span<const PendingCall> list) {
+  uint64_t hash = list.size();
+  for (const PendingCall& pending : list) {
+    hash = Mix64(hash ^ (uint64_t{pending.call.peer} << 1 | (pending.call.is_send ? 1 : 0)));
+    hash = Mix64(hash ^ pending.call.bytes);
+  }
+  const auto [begin, end] = kept_.equal_range(hash);
+  const auto known = std::find_if(begin, end, [&](const auto& entry) {
+    const auto first = calls_.begin() + entry.second.first;
+    return std::equal(first, first + entry.second.count, list.begin(), list.end(),
+                      [](const P2pCall& a, const PendingCall& b) { return a == b.call; });
+  });
+  if (known != end) return known->second.first;
+  const auto first = static_cast<uint32_t>(calls_.size());
+  for (const PendingCall& pending : list) calls_.push_back(pending.call);
+  kept_.emplace(hash, KeptList{first, static_cast<uint32_t>(list.size())});
+  return first;
 }
 
 void P2pMatcher::Summarize(Group& group, const P2pCall* calls, uint32_t call_count) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -22,11 +23,12 @@ class P2pMatcher {
 
   // Room for so many of what Add() will be told of.
   void Reserve(size_t groups, size_t sends, size_t recvs);
-  // A Send or Recv of `rank`. The calls of one ncclGroup on one communicator are one operation,
-  // which stands where its first call stands, on that call's stream, after the compute of all.
-  // Appends to `operations` where the call begins a new one; returns the call's.
-  uint32_t Add(const TraceOperation& operation, uint32_t rank,
-               std::vector<JobOperation>& operations);
+  // A Send or Recv of `rank` on the communicator with that index. The calls of one ncclGroup on one
+  // communicator are one operation, which stands where its first call stands, on that call's
+  // stream, after the compute of all. Appends to `operations`, and its collective to `called`,
+  // where the call begins a new one; returns the call's.
+  uint32_t Add(const TraceOperation& operation, uint32_t communicator, uint32_t rank,
+               std::vector<JobOperation>& operations, std::vector<uint32_t>& called);
   // Ends a global rank: its operations get their calls.
   void FinishRank(std::vector<JobOperation>& operations);
   // Matches the k-th Send from a to b with the k-th Recv of b from a and merges the collectives of
@@ -58,6 +60,7 @@ class P2pMatcher {
     uint32_t group = 0;
     P2pCall call;
   };
+  uint32_t Keep(std::span<const PendingCall> list);
   void Summarize(Group& group, const P2pCall* calls, uint32_t call_count);
   void Unmatched(const Endpoint& endpoint, bool is_send, size_t index);
   void Join(const Endpoint& send, const Endpoint& recv);
@@ -81,6 +84,12 @@ class P2pMatcher {
   std::vector<uint32_t> group_operations_;              // index into its operations
   std::unordered_map<uint64_t, uint32_t> open_groups_;  // by (ncclGroup, communicator)
   std::vector<uint32_t> seen_;  // by communicator rank: the last group that sent to it
+  // Where in calls_ lists are kept, by a hash of what they hold.
+  struct KeptList {
+    uint32_t first = 0;
+    uint32_t count = 0;
+  };
+  std::unordered_multimap<uint64_t, KeptList> kept_;
 };
 
 }  // namespace railyard

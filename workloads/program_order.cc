@@ -37,12 +37,11 @@ ProgramOrder::ProgramOrder(const Job& job)
       computed_until_ps_(job.parts.size()),
       trial_of_rank_(job.rank_count) {
   for (uint32_t program = 0; program < links_.size(); ++program) {
-    links_[program] = LinksOfProgram(job, job.operations.program(program));
+    links_[program] = LinksOfProgram(job.operations.program(program));
   }
 }
 
-ProgramOrder::Links ProgramOrder::LinksOfProgram(const Job& job,
-                                                 const std::vector<JobOperation>& operations) {
+ProgramOrder::Links ProgramOrder::LinksOfProgram(const std::vector<JobOperation>& operations) {
   Links links;
   links.of.resize(operations.size() + 1);
   LastOf last_in_stream;
@@ -61,8 +60,7 @@ ProgramOrder::Links ProgramOrder::LinksOfProgram(const Job& job,
       ++link.waits_for;
     }
     if (!operation.is_compute()) {
-      const uint32_t communicator = job.collectives[operation.collective].communicator;
-      const auto in_communicator = last_in_communicator.Replace(communicator, index);
+      const auto in_communicator = last_in_communicator.Replace(operation.communicator, index);
       if (in_communicator && in_communicator != in_stream) {
         links.of[*in_communicator].next_in_communicator = index;
         ++link.waits_for;

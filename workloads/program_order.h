@@ -19,15 +19,13 @@ namespace railyard {
 // Whether each of the operations of a rank's program that `is_one` names, none of them computation,
 // waits for the end of the one of them before it.
 template <typename IsOne>
-bool AreInTurn(const Job& job, const std::vector<JobOperation>& program, IsOne is_one) {
+bool AreInTurn(const std::vector<JobOperation>& program, IsOne is_one) {
   uint32_t before = JobOperation::kNone;
   for (uint32_t index = 0; index < program.size(); ++index) {
     const JobOperation& operation = program[index];
     if (!is_one(operation)) continue;
     if (before != JobOperation::kNone && operation.stream != program[before].stream &&
-        operation.after != before &&
-        job.collectives[operation.collective].communicator !=
-            job.collectives[program[before].collective].communicator) {
+        operation.after != before && operation.communicator != program[before].communicator) {
       return false;
     }
     before = index;
@@ -148,7 +146,7 @@ class ProgramOrder {
   static uint8_t WaitsFor(const Links& links, uint32_t index) {
     return static_cast<uint8_t>(links.of[index].waits_for);
   }
-  static Links LinksOfProgram(const Job& job, const std::vector<JobOperation>& operations);
+  static Links LinksOfProgram(const std::vector<JobOperation>& operations);
   const Links& LinksOf(uint32_t rank) const {
     return links_[job_.operations.program_of_rank(rank)];
   }

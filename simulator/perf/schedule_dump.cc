@@ -125,8 +125,7 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
   planned.name = kP2pReplayName;
   for (uint32_t global_rank = 0; global_rank < job.rank_count; ++global_rank) {
     for (const JobOperation& operation : job.operations[global_rank]) {
-      if (operation.is_compute()) continue;
-      if (operation.collective != 0) continue;
+      if (operation.is_compute() || job.CollectiveOf(global_rank, operation) != 0) continue;
       const uint32_t rank = job.CommunicatorRank(collective.communicator, global_rank);
       planned.in_place = operation.in_place;
       planned.schedules[rank] = planner.PlanP2p(rank, job.p2p_calls.data() + operation.p2p_first,

@@ -76,7 +76,7 @@ uint32_t ReplayEngine::RecordAside(const Component& component,
       episode.operations.push_back({.rank = PlaceOf(component, call.rank),
                                     .plan = PlanNumberOf(call.rank, call.number),
                                     .begin_ps = call.begin_ps - aside.begin_ps});
-      const JobCollective& collective = job_.collectives[CallOf(running_[id]).collective];
+      const JobCollective& collective = job_.collectives[CollectiveOf(running_[id])];
       Schedule(id, call.begin_ps + CostsOf(collective).launch_latency_ps);
     }
   });

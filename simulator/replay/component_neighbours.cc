@@ -35,11 +35,11 @@ bool ReplayEngine::CanReplay(const Component& component, const std::vector<Compo
       episode.duration_ps + component_cache_.state(episode.end_state).instants_ahead_ps;
   // Aborts are known so long ahead.
   if (settled_ps >= kAbortNoticePs) return false;
-  const auto is_of_component = [&](const JobOperation& call) {
-    return component.of_nics ? UsesNics(call) : UsesNvlinks(call);
-  };
   for (size_t i = 0; i < calls.size(); ++i) {
     const uint32_t rank = calls[i].rank;
+    const auto is_of_component = [&](const JobOperation& call) {
+      return component.of_nics ? UsesNics(rank, call) : UsesNvlinks(rank, call);
+    };
     const int64_t gap_ps =
         LeastGapPs(job_.operations[rank], calls[i].number - first_number_[rank], is_of_component);
     if (gap_ps == kNeverPs) continue;
@@ -66,7 +66,7 @@ int64_t ReplayEngine::NextDisturbancePs(bool by_faults) const {
 // GPUs whose NICs what a rank's call sends crosses, or what is sent to the rank.
 const std::vector<uint32_t>& ReplayEngine::GpusOnNetworkOf(uint32_t rank, uint32_t index) {
   const JobOperation& call = job_.operations[rank][index];
-  const JobCollective& collective = job_.collectives[call.collective];
+  const JobCollective& collective = job_.collectives[job_.CollectiveOf(rank, call)];
   const Communicator& communicator = communicators_[collective.communicator];
   const uint32_t own = job_.CommunicatorRank(collective.communicator, rank);
   std::vector<uint32_t>* found = &scratch_gpus_;
@@ -111,9 +111,9 @@ const std::vector<uint32_t>& ReplayEngine::GpusOnNetworkOf(uint32_t rank, uint32
 
 bool ReplayEngine::Touches(uint32_t rank, uint32_t index, const Component& component) {
   const JobOperation& call = job_.operations[rank][index];
-  if (call.is_compute() || !component.may_touch[job_.collectives[call.collective].communicator]) {
-    return false;
-  }
+  if (call.is_compute()) return false;
+  const JobCollective& collective = job_.collectives[job_.CollectiveOf(rank, call)];
+  if (!component.may_touch[collective.communicator]) return false;
   const std::vector<uint32_t>& gpus = GpusOnNetworkOf(rank, index);
   return std::ranges::any_of(component.gpus, [&](uint32_t gpu) {
     const DeviceId nic = graph_.NicOfGpu(graph_.gpus()[gpu]).value();
@@ -204,7 +204,7 @@ bool ReplayEngine::MayTouchSoon(const Component& component, std::span<const Near
 
 // A call that is simulated begins to use the network.
 void ReplayEngine::CheckIsApart(const Running& running) {
-  if (replayed_components_ == 0 || !UsesNics(CallOf(running))) return;
+  if (replayed_components_ == 0 || !UsesNics(running.rank, CallOf(running))) return;
   for (const Component& component : components_) {
     if (component.of_nics && component.episode && component.episode->is_replayed &&
         Touches(running.rank, running.index, component)) {

@@ -29,7 +29,7 @@ bool ReplayEngine::BeginInComponent(uint32_t id) {
   Component& component = components_[running.component];
   component.calls.push_back(id);
   const std::optional<ComponentEpisode>& episode = component.episode;
-  if (!episode || !episode->is_replayed || episode->collective != CallOf(running).collective) {
+  if (!episode || !episode->is_replayed || episode->collective != CollectiveOf(running)) {
     return false;
   }
   Follow(id);
@@ -65,7 +65,7 @@ bool ReplayEngine::LaunchInComponent(uint32_t id) {
   }
   Component& component = components_[number];
   std::optional<ComponentEpisode>& episode = component.episode;
-  const uint32_t collective = CallOf(running_[id]).collective;
+  const uint32_t collective = CollectiveOf(running_[id]);
   if (episode && episode->collective != collective) {
     if (episode->is_replayed) throw FabricNetwork::NotApart();
     episode.reset();
@@ -136,12 +136,12 @@ std::vector<ComponentCall> ReplayEngine::CallsOf(const Component& component,
   std::vector<ComponentCall> calls;
   for (const uint32_t id : component.calls) {
     const Running& running = running_[id];
-    if (CallOf(running).collective != collective) return {};
+    if (CollectiveOf(running) != collective) return {};
     calls.push_back({running.start_ps, NumberOf(running), running.rank, id});
   }
   for (const Pending& pending : pending_) {
     const uint32_t index = pending.number - first_number_[pending.rank];
-    if (job_.operations[pending.rank][index].collective != collective) continue;
+    if (CollectiveOf(Call{pending.rank, index}) != collective) continue;
     calls.push_back({pending.begin_ps, pending.number, pending.rank, kNone});
   }
   std::unordered_set<uint32_t> places;
@@ -190,7 +190,7 @@ void ReplayEngine::EndInComponent(uint32_t id) {
     component.made.insert(
         MadeKey(PlanNumberOf(running.rank, NumberOf(running)), PlaceOf(component, running.rank)));
   }
-  if (!component.episode || component.episode->collective != CallOf(running).collective) return;
+  if (!component.episode || component.episode->collective != CollectiveOf(running)) return;
   ComponentEpisode& episode = *component.episode;
   ++episode.calls_ended;
   if (!episode.is_replayed) {

@@ -21,16 +21,22 @@ void ReplayEngine::BuildComponents() {
 }
 
 void ReplayEngine::AddComponentsOfNvlinks() {
-  const auto uses_nvlinks = [this](const JobOperation& call) { return UsesNvlinks(call); };
-  std::vector<bool> is_in_turn;
-  for (uint32_t program = 0; program < job_.operations.program_count(); ++program) {
-    is_in_turn.push_back(AreInTurn(job_, job_.operations.program(program), uses_nvlinks));
-  }
+  // By operations and the collectives they are of: many ranks may share both.
+  std::map<std::pair<uint32_t, uint32_t>, bool> is_in_turn;
+  const auto are_in_turn = [&](uint32_t rank) {
+    const auto [it, is_new] = is_in_turn.try_emplace(
+        {job_.operations.program_of_rank(rank), job_.called.program_of_rank(rank)});
+    if (is_new) {
+      it->second = AreInTurn(job_.operations[rank], [this, rank](const JobOperation& call) {
+        return UsesNvlinks(rank, call);
+      });
+    }
+    return it->second;
+  };
   for (const NvlinkComponent& nvlinks : nvlinks_->components()) {
     Component component{.gpus = nvlinks.gpus, .links = nvlinks.links, .shape = nvlinks.shape};
-    component.is_in_turn = std::ranges::all_of(nvlinks.gpus, [&](uint32_t gpu) {
-      return gpu >= job_.rank_count || is_in_turn[job_.operations.program_of_rank(gpu)];
-    });
+    component.is_in_turn = std::ranges::all_of(
+        nvlinks.gpus, [&](uint32_t gpu) { return gpu >= job_.rank_count || are_in_turn(gpu); });
     component.is_faulty = MayFail(nvlinks.links, nvlinks.gpus);
     components_.push_back(std::move(component));
   }
@@ -95,14 +101,16 @@ void ReplayEngine::AddComponentsOfNics() {
   }
 }
 
-bool ReplayEngine::UsesNvlinks(const JobOperation& operation) const {
-  return !operation.is_compute() &&
-         nvlinks_->UseOf(job_.collectives[operation.collective].communicator) != NvlinkUse::kNone;
+bool ReplayEngine::UsesNvlinks(uint32_t rank, const JobOperation& operation) const {
+  if (operation.is_compute()) return false;
+  const JobCollective& collective = job_.collectives[job_.CollectiveOf(rank, operation)];
+  return nvlinks_->UseOf(collective.communicator) != NvlinkUse::kNone;
 }
 
-bool ReplayEngine::UsesNics(const JobOperation& operation) const {
-  return !operation.is_compute() &&
-         nvlinks_->UseOf(job_.collectives[operation.collective].communicator) != NvlinkUse::kOnly;
+bool ReplayEngine::UsesNics(uint32_t rank, const JobOperation& operation) const {
+  if (operation.is_compute()) return false;
+  const JobCollective& collective = job_.collectives[job_.CollectiveOf(rank, operation)];
+  return nvlinks_->UseOf(collective.communicator) != NvlinkUse::kOnly;
 }
 
 // Equal numbers: what their collectives of one kind and size do is the same but for the servers, or
@@ -142,10 +150,9 @@ std::vector<uint32_t> ReplayEngine::ClassesOfCommunicators() const {
 // A rank of the communicator may be alone in its server.
 uint32_t ReplayEngine::ComponentOf(const Running& running) const {
   if (!nvlinks_) return kNone;
-  const JobOperation& call = CallOf(running);
-  if (UsesNvlinks(call)) return nvlinks_->OfGpu(running.rank);
+  if (UsesNvlinks(running.rank, CallOf(running))) return nvlinks_->OfGpu(running.rank);
   if (nic_component_of_communicator_.empty()) return kNone;
-  return nic_component_of_communicator_[job_.collectives[call.collective].communicator];
+  return nic_component_of_communicator_[job_.collectives[CollectiveOf(running)].communicator];
 }
 
 bool ReplayEngine::IsOfComponentAlone(uint32_t number, uint32_t collective) const {

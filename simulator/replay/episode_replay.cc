@@ -164,7 +164,7 @@ bool ReplayEngine::Try(const Episode& episode) {
   const bool matches = FollowEpisode(episode, start_ps) &&
                        (pending_.empty() || pending_.front().begin_ps >= rest_ps) &&
                        std::none_of(tried_.begin(), tried_.end(), [this](const Call& call) {
-                         return watched_.contains(CallOf(call).collective);
+                         return watched_.contains(CollectiveOf(call));
                        });
   const bool keep = matches && cache_mode_ != ReplayCacheMode::kVerify;
   order_.EndTrial(keep);
@@ -175,7 +175,7 @@ bool ReplayEngine::Try(const Episode& episode) {
   for (size_t i = 0; i < tried_.size(); ++i) {
     if (i + 2 * kPrefetched < tried_.size()) {
       __builtin_prefetch(&CallOf(tried_[i + 2 * kPrefetched]));
-      __builtin_prefetch(&times_[CallOf(tried_[i + kPrefetched]).collective], 1);
+      __builtin_prefetch(&times_[CollectiveOf(tried_[i + kPrefetched])], 1);
     }
     NoteBegin(tried_[i], start_ps + episode.operations[i].begin_ps);
   }
@@ -185,7 +185,7 @@ bool ReplayEngine::Try(const Episode& episode) {
       __builtin_prefetch(&CallOf(tried_[episode.end_order[next + kPrefetched]]));
     }
     const EpisodeOperation& operation = episode.operations[i];
-    times_[CallOf(tried_[i]).collective].replayed = true;
+    times_[CollectiveOf(tried_[i])].replayed = true;
     CriticalPath path;
     if (rules_.keep_paths) {
       path = episode.paths[i];

@@ -26,10 +26,11 @@ struct ReplayEngine::WaitChain {
   std::string cause;
 };
 
-std::string ReplayEngine::NameOf(const JobOperation& call) const {
-  const JobCollective& collective = job_.collectives[call.collective];
-  return fmt::format("{} #{} of communicator {}", CollectiveKindName(collective.kind),
-                     call.collective, job_.communicators[collective.communicator].name);
+std::string ReplayEngine::NameOf(const Call& call) const {
+  const uint32_t id = CollectiveOf(call);
+  const JobCollective& collective = job_.collectives[id];
+  return fmt::format("{} #{} of communicator {}", CollectiveKindName(collective.kind), id,
+                     job_.communicators[collective.communicator].name);
 }
 
 const ReplayEngine::Pending* ReplayEngine::PendingOf(uint32_t rank) const {
@@ -74,8 +75,7 @@ ReplayEngine::WaitChain ReplayEngine::FollowWait(
         chain.cause = fmt::format("rank {}, which waits for nobody", peer);
       } else {
         const uint32_t index = pending->number - first_number_[peer];
-        chain.cause =
-            fmt::format("rank {} has not begun {}", peer, NameOf(job_.operations[peer][index]));
+        chain.cause = fmt::format("rank {} has not begun {}", peer, NameOf({peer, index}));
       }
       return chain;
     }
@@ -114,7 +114,8 @@ std::string ReplayEngine::ExplainChains(const std::vector<LaneExecutor::Waiting>
   for (const auto& [cause, entry] : longest) {
     if (++chains > kChainsMax) break;
     const auto& [first, chain] = entry;
-    text += "in " + NameOf(CallOf(running_[waiting[first].operation])) + ": ";
+    const Running& running = running_[waiting[first].operation];
+    text += "in " + NameOf({running.rank, running.index}) + ": ";
     for (size_t i = 0; i < chain.waits.size(); ++i) {
       const size_t behind = chain.waits.size() - i;
       if (i == kChainEnds && behind > kChainEnds) {
@@ -139,8 +140,9 @@ std::string ReplayEngine::ExplainWaiting() const {
     const Running& running = running_[wait.operation];
     const uint32_t peer = communicators_[wait.communicator].gpus[wait.peer];
     text += fmt::format("rank {} in {} waits for {} rank {} on channel {}{}{}\n", running.rank,
-                        NameOf(CallOf(running)), wait.for_data ? "data from" : "a free slot of",
-                        peer, wait.channel, wait.transport.empty() ? "" : "; ", wait.transport);
+                        NameOf({running.rank, running.index}),
+                        wait.for_data ? "data from" : "a free slot of", peer, wait.channel,
+                        wait.transport.empty() ? "" : "; ", wait.transport);
   }
   for (uint32_t gpu = 0; gpu < graph_.gpus().size(); ++gpu) {
     if (!executor_->StandsStillNow(gpu)) continue;
@@ -154,8 +156,8 @@ std::string ReplayEngine::ExplainWaiting() const {
     if (lines >= 2 * kListedMax) break;
     ++lines;
     const uint32_t index = operation.number - first_number_[operation.rank];
-    text += fmt::format("rank {} has not begun {}\n", operation.rank,
-                        NameOf(job_.operations[operation.rank][index]));
+    text +=
+        fmt::format("rank {} has not begun {}\n", operation.rank, NameOf({operation.rank, index}));
   }
   return text;
 }

@@ -169,14 +169,14 @@ void ReplayEngine::Begin(const Pending& pending) {
     if (rules_.keep_paths) recording_->episode.paths.emplace_back();
   }
   if (BeginInComponent(id)) return;
-  const JobCollective& collective = job_.collectives[CallOf(running).collective];
+  const JobCollective& collective = job_.collectives[CollectiveOf(running)];
   Schedule(id, running.start_ps + CostsOf(collective).launch_latency_ps);
 }
 
 void ReplayEngine::NoteBegin(const Call& call, int64_t begin_ps) {
   ++calls_started_;
   if (!has_begun_.empty()) has_begun_[NumberOf(call)] = true;
-  const uint32_t collective = CallOf(call).collective;
+  const uint32_t collective = CollectiveOf(call);
   CollectiveTimes& times = times_[collective];
   if (times.calls_started == 0) times.first_start_ps = begin_ps;
   if (times.calls_started == 0 && watched_.contains(collective)) BeginWatched(collective);
@@ -187,7 +187,7 @@ void ReplayEngine::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps,
                            const CriticalPath& path) {
   AddToHash(call, begin_ps, end_ps, ended_hash_);
   if (rules_.keep_paths) NotePath(call, begin_ps, end_ps, path);
-  const uint32_t collective = CallOf(call).collective;
+  const uint32_t collective = CollectiveOf(call);
   if (++times_[collective].calls_ended == call_count_[collective]) {
     FinishCollective(collective, end_ps);
   }
@@ -199,7 +199,7 @@ void ReplayEngine::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps,
 }
 
 void ReplayEngine::NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, CriticalPath path) {
-  const uint32_t id = CallOf(call).collective;
+  const uint32_t id = CollectiveOf(call);
   // Paths begin as kernels run; a rank that has nothing to do has none.
   const int64_t launch_ps = CostsOf(job_.collectives[id]).launch_latency_ps;
   if (path.origin_gpu == CriticalPath::kNobody) path.origin_ps = begin_ps + launch_ps;
@@ -269,7 +269,7 @@ StepCosts ReplayEngine::CostsOf(const JobCollective& collective) {
 
 std::shared_ptr<const CollectiveSchedule> ReplayEngine::ScheduleOf(const Running& running) {
   const JobOperation& call = CallOf(running);
-  const JobCollective& collective = job_.collectives[call.collective];
+  const JobCollective& collective = job_.collectives[CollectiveOf(running)];
   if (!collective.is_p2p()) return PlanOf(collective).schedule;
   return communicators_[collective.communicator].planner->PlanP2p(
       job_.CommunicatorRank(collective.communicator, running.rank),
@@ -279,7 +279,8 @@ std::shared_ptr<const CollectiveSchedule> ReplayEngine::ScheduleOf(const Running
 void ReplayEngine::Launch(uint32_t id) {
   Running& running = running_[id];
   const JobOperation& call = CallOf(running);
-  const JobCollective& collective = job_.collectives[call.collective];
+  const uint32_t number = CollectiveOf(running);
+  const JobCollective& collective = job_.collectives[number];
   running.schedule = ScheduleOf(running);
   running.end_ps = engine_.NowPs();
   const uint8_t costs = executor_->AddCosts(CostsOf(collective), running.schedule->message_rule());
@@ -291,7 +292,7 @@ void ReplayEngine::Launch(uint32_t id) {
       executor_->Start({.operation = id,
                         .communicator = collective.communicator,
                         .rank = job_.CommunicatorRank(collective.communicator, running.rank),
-                        .collective = call.collective,
+                        .collective = number,
                         .loss_tolerance_ppm = call.loss_tolerance_ppm,
                         .costs = costs,
                         .line_costs = line_costs,

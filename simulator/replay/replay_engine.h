@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -263,9 +264,16 @@ class ReplayEngine final : private LaneObserver {
   void FindP2pCalls();
   void DrawSkews();
   void NumberPlans();
+  void NumberP2pLists();
+  uint64_t P2pPlanKey(const Call& call) const;
   template <typename Place>
   const JobOperation& CallOf(const Place& place) const {
     return job_.operations[place.rank][place.index];
+  }
+  // Of a call at a place.
+  template <typename Place>
+  uint32_t CollectiveOf(const Place& place) const {
+    return job_.CollectiveOf(place.rank, CallOf(place));
   }
   template <typename Place>
   uint32_t NumberOf(const Place& place) const {
@@ -315,8 +323,9 @@ class ReplayEngine final : private LaneObserver {
   void AddComponentsOfNics();
   bool MayFail(const std::vector<LinkId>& links, const std::vector<uint32_t>& gpus) const;
   std::vector<uint32_t> ClassesOfCommunicators() const;
-  bool UsesNvlinks(const JobOperation& operation) const;
-  bool UsesNics(const JobOperation& operation) const;
+  // Whether a rank's operation does.
+  bool UsesNvlinks(uint32_t rank, const JobOperation& operation) const;
+  bool UsesNics(uint32_t rank, const JobOperation& operation) const;
   uint32_t ComponentOf(const Running& running) const;
   bool IsOfComponentAlone(uint32_t component, uint32_t collective) const;
   static uint32_t PlaceOf(const Component& component, uint32_t gpu);
@@ -371,7 +380,7 @@ class ReplayEngine final : private LaneObserver {
 
   // Explanations (explain_waiting.cc).
   struct WaitChain;
-  std::string NameOf(const JobOperation& call) const;
+  std::string NameOf(const Call& call) const;
   const Pending* PendingOf(uint32_t rank) const;  // the first, or null
   WaitChain FollowWait(const std::vector<LaneExecutor::Waiting>& waiting,
                        const std::map<uint32_t, std::vector<size_t>>& waits_of_rank,
@@ -444,10 +453,12 @@ class ReplayEngine final : private LaneObserver {
   std::vector<int64_t> scratch_ends_ps_;
   std::vector<std::pair<uint32_t, int64_t>> scratch_end_of_stream_;
   std::vector<bool> has_begun_;  // by number, where there are components of NICs
-  // Equal for calls that do the same, on whichever server: by collective, and by program and index
-  // for point-to-point.
+  // Equal for calls that do the same, on whichever server: by collective, and for point-to-point by
+  // what a call sends and receives and its communicator's class (P2pPlanKey).
   std::vector<uint32_t> plan_of_collective_;
-  std::vector<std::vector<uint32_t>> plan_of_p2p_;
+  std::unordered_map<uint64_t, uint32_t> plan_of_p2p_;
+  std::vector<std::vector<uint32_t>> p2p_lists_;  // by program and index
+  std::vector<uint32_t> class_of_communicator_;
   // What FollowEpisode() let begin, and what was pending before.
   std::vector<Call> tried_;
   std::vector<Pending> pending_before_;

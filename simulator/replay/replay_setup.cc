@@ -39,16 +39,14 @@ void ReplayEngine::BuildExecutor() {
 void ReplayEngine::CountCalls() {
   call_count_.resize(job_.collectives.size());
   first_number_.resize(job_.rank_count);
-  const auto ranks = job_.operations.RanksOfPrograms();
-  for (uint32_t program = 0; program < ranks.size(); ++program) {
-    if (ranks[program].empty()) continue;
-    const auto& operations = job_.operations.program(program);
-    for (uint32_t index = 0; index < operations.size(); ++index) {
-      if (operations[index].is_compute()) continue;
-      const uint32_t collective = operations[index].collective;
-      call_count_[collective] += static_cast<uint32_t>(ranks[program].size());
-      for (const uint32_t rank : ranks[program]) ++parts_[part_of_rank_[rank]].calls_left;
+  const auto ranks = job_.called.RanksOfPrograms();
+  for (uint32_t list = 0; list < ranks.size(); ++list) {
+    const std::vector<uint32_t>& called = job_.called.program(list);
+    for (const uint32_t collective : called) {
+      call_count_[collective] += static_cast<uint32_t>(ranks[list].size());
     }
+    if (called.empty()) continue;
+    for (const uint32_t rank : ranks[list]) parts_[part_of_rank_[rank]].calls_left += called.size();
   }
   uint64_t numbered = 0;
   for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
@@ -61,14 +59,11 @@ void ReplayEngine::CountCalls() {
 
 void ReplayEngine::FindP2pCalls() {
   p2p_calls_.assign(job_.collectives.size(), {});
-  const auto ranks = job_.operations.RanksOfPrograms();
-  for (uint32_t program = 0; program < ranks.size(); ++program) {
-    const auto& operations = job_.operations.program(program);
-    for (uint32_t index = 0; index < operations.size() && !ranks[program].empty(); ++index) {
-      if (operations[index].is_compute()) continue;
-      const uint32_t collective = operations[index].collective;
-      if (!job_.collectives[collective].is_p2p()) continue;
-      for (const uint32_t rank : ranks[program]) p2p_calls_[collective].emplace_back(rank, index);
+  for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+    const std::vector<JobOperation>& operations = job_.operations[rank];
+    for (uint32_t index = 0; index < operations.size(); ++index) {
+      if (!operations[index].is_p2p) continue;
+      p2p_calls_[job_.CollectiveOf(rank, operations[index])].emplace_back(rank, index);
     }
   }
 }
@@ -89,7 +84,7 @@ void ReplayEngine::DrawSkews() {
 // Calls with one number make the same transfers at the same costs, of a rank or of ranks that are
 // alike.
 void ReplayEngine::NumberPlans() {
-  const std::vector<uint32_t> classes = ClassesOfCommunicators();
+  class_of_communicator_ = ClassesOfCommunicators();
   std::map<std::pair<uint32_t, PlanKey>, uint32_t> of_collectives;
   uint32_t plans = 0;
   plan_of_collective_.reserve(job_.collectives.size());
@@ -98,40 +93,53 @@ void ReplayEngine::NumberPlans() {
       plan_of_collective_.push_back(kNone);
       continue;
     }
-    const auto [it, is_new] =
-        of_collectives.try_emplace({classes[collective.communicator], KeyOf(collective)}, plans);
+    const auto [it, is_new] = of_collectives.try_emplace(
+        {class_of_communicator_[collective.communicator], KeyOf(collective)}, plans);
     if (is_new) ++plans;
     plan_of_collective_.push_back(it->second);
   }
-  // The communicator's class, whether in place, then for each call its peer and signed bytes.
-  std::map<std::vector<uint64_t>, uint32_t> of_calls;
-  plan_of_p2p_.resize(job_.operations.program_count());
-  for (uint32_t program = 0; program < plan_of_p2p_.size(); ++program) {
-    const std::vector<JobOperation>& operations = job_.operations.program(program);
-    for (uint32_t index = 0; index < operations.size(); ++index) {
-      const JobOperation& operation = operations[index];
-      if (operation.is_compute()) continue;
-      const JobCollective& collective = job_.collectives[operation.collective];
-      if (!collective.is_p2p()) continue;
-      std::vector<uint64_t> calls = {classes[collective.communicator],
-                                     operation.in_place ? 1u : 0u};
-      for (uint32_t i = 0; i < operation.p2p_count; ++i) {
-        const P2pCall& call = job_.p2p_calls[operation.p2p_first + i];
-        calls.push_back(uint64_t{call.peer} << 1 | (call.is_send ? 1 : 0));
-        calls.push_back(call.bytes);
-      }
-      const auto [it, is_new] = of_calls.try_emplace(std::move(calls), plans);
-      if (is_new) ++plans;
-      plan_of_p2p_[program].resize(operations.size());
-      plan_of_p2p_[program][index] = it->second;
+  NumberP2pLists();
+  for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+    const std::vector<uint32_t>& lists = p2p_lists_[job_.operations.program_of_rank(rank)];
+    for (uint32_t index = 0; index < lists.size(); ++index) {
+      if (!job_.operations[rank][index].is_p2p) continue;
+      if (plan_of_p2p_.try_emplace(P2pPlanKey({rank, index}), plans).second) ++plans;
     }
   }
 }
 
+// What operations send and receive, and whether in place.
+void ReplayEngine::NumberP2pLists() {
+  std::map<std::vector<uint64_t>, uint32_t> numbers;  // by each call's peer and signed bytes
+  p2p_lists_.resize(job_.operations.program_count());
+  for (uint32_t program = 0; program < p2p_lists_.size(); ++program) {
+    const std::vector<JobOperation>& operations = job_.operations.program(program);
+    for (uint32_t index = 0; index < operations.size(); ++index) {
+      const JobOperation& operation = operations[index];
+      if (!operation.is_p2p) continue;
+      std::vector<uint64_t> list = {operation.in_place ? 1u : 0u};
+      for (uint32_t i = 0; i < operation.p2p_count; ++i) {
+        const P2pCall& call = job_.p2p_calls[operation.p2p_first + i];
+        list.push_back(uint64_t{call.peer} << 1 | (call.is_send ? 1 : 0));
+        list.push_back(call.bytes);
+      }
+      p2p_lists_[program].resize(operations.size());
+      p2p_lists_[program][index] =
+          numbers.try_emplace(std::move(list), static_cast<uint32_t>(numbers.size())).first->second;
+    }
+  }
+}
+
+uint64_t ReplayEngine::P2pPlanKey(const Call& call) const {
+  const JobCollective& collective = job_.collectives[CollectiveOf(call)];
+  const uint32_t list = p2p_lists_[job_.operations.program_of_rank(call.rank)][call.index];
+  return uint64_t{list} << 32 | class_of_communicator_[collective.communicator];
+}
+
 uint32_t ReplayEngine::PlanNumberOf(uint32_t rank, uint32_t number) const {
-  const uint32_t index = number - first_number_[rank];
-  const uint32_t plan = plan_of_collective_[job_.operations[rank][index].collective];
-  return plan != kNone ? plan : plan_of_p2p_[job_.operations.program_of_rank(rank)][index];
+  const Call call{rank, number - first_number_[rank]};
+  const uint32_t plan = plan_of_collective_[CollectiveOf(call)];
+  return plan != kNone ? plan : plan_of_p2p_.at(P2pPlanKey(call));
 }
 
 }  // namespace railyard

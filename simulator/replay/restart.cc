@@ -101,8 +101,9 @@ void ReplayEngine::RestartAt(uint32_t id, const std::vector<uint32_t>& first_of_
     const std::vector<JobOperation>& program = job_.operations[rank];
     for (uint32_t index = first_of_rank[rank]; index < program.size(); ++index) {
       if (program[index].is_compute()) continue;
-      times_[program[index].collective] = {};
-      if (rules_.keep_paths) paths_[program[index].collective] = {};
+      const uint32_t collective = job_.CollectiveOf(rank, program[index]);
+      times_[collective] = {};
+      if (rules_.keep_paths) paths_[collective] = {};
       ++part.calls_left;
     }
   }

@@ -25,11 +25,12 @@ int64_t JobRestarter::SavedPs(uint64_t checkpoint) const {
   const CheckpointPlaces& places = settings_.checkpoints;
   int64_t saved_ps = progress_ps_;
   std::vector<int64_t> ends_ps;
-  for (uint32_t program = 0; program < places.size(); ++program) {
-    if (places[program].empty()) continue;
-    const std::vector<JobOperation>& operations = run_.job.operations.program(program);
-    const uint32_t first = checkpoint == 0 ? 0 : places[program][checkpoint - 1];
-    const uint32_t end = places[program][checkpoint];
+  for (const uint32_t rank : run_.job.parts[part_].global_ranks) {
+    const std::vector<uint32_t>& of_rank = places[run_.job.operations.program_of_rank(rank)];
+    if (of_rank.empty()) continue;
+    const std::vector<JobOperation>& operations = run_.job.operations[rank];
+    const uint32_t first = checkpoint == 0 ? 0 : of_rank[checkpoint - 1];
+    const uint32_t end = of_rank[checkpoint];
     std::map<uint32_t, int64_t> stream_ps;
     ends_ps.assign(end - first, progress_ps_);
     for (uint32_t i = first; i < end; ++i) {
@@ -40,7 +41,8 @@ int64_t JobRestarter::SavedPs(uint64_t checkpoint) const {
         of_stream_ps = std::max(of_stream_ps, waits ? ends_ps[operation.after - first] : 0) +
                        operation.compute_before_ps;
       } else {
-        of_stream_ps = run_.replay.times()[operation.collective].last_end_ps;
+        const uint32_t collective = run_.job.CollectiveOf(rank, operation);
+        of_stream_ps = run_.replay.times()[collective].last_end_ps;
         if (of_stream_ps == kNeverPs) return kNeverPs;
       }
       ends_ps[i - first] = of_stream_ps;

@@ -32,9 +32,10 @@ void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResul
   std::map<std::pair<P2pList, uint32_t>, uint64_t> count_of_list;
   for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
     for (const JobOperation& call : job.operations[rank]) {
-      if (call.is_compute() || call.p2p_count == 0 || !has_ended(call.collective)) continue;
-      const uint32_t own =
-          job.CommunicatorRank(job.collectives[call.collective].communicator, rank);
+      if (call.p2p_count == 0) continue;
+      const uint32_t collective = job.CollectiveOf(rank, call);
+      if (!has_ended(collective)) continue;
+      const uint32_t own = job.CommunicatorRank(job.collectives[collective].communicator, rank);
       ++count_of_list[{{call.p2p_first, call.p2p_count}, own}];
     }
   }
@@ -82,9 +83,10 @@ void TrafficLedger::Record(const Job& job, const ReplayEngine& replay, RunResult
   }
   for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
     for (const JobOperation& call : job.operations[rank]) {
-      if (call.is_compute() || call.p2p_count == 0) continue;
-      const auto it = running.find({job.collectives[call.collective].communicator, rank});
-      if (it != running.end()) it->second.push_back(RunningOf(replay.times()[call.collective]));
+      if (call.p2p_count == 0) continue;
+      const uint32_t collective = job.CollectiveOf(rank, call);
+      const auto it = running.find({job.collectives[collective].communicator, rank});
+      if (it != running.end()) it->second.push_back(RunningOf(replay.times()[collective]));
     }
   }
   std::map<std::set<User>, OnOffLoad> load_of_users;  // many links have the same

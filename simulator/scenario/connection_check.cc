@@ -46,9 +46,8 @@ std::vector<Use> UsesOf(const Job& job) {
   }
   for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
     for (const JobOperation& operation : job.operations[rank]) {
-      if (operation.is_compute()) continue;
-      const JobCollective& collective = job.collectives[operation.collective];
-      if (!collective.is_p2p()) continue;
+      if (!operation.is_p2p) continue;
+      const JobCollective& collective = job.collectives[job.CollectiveOf(rank, operation)];
       const uint32_t from = job.CommunicatorRank(collective.communicator, rank);
       for (uint32_t i = 0; i < operation.p2p_count; ++i) {
         const P2pCall& call = job.p2p_calls[operation.p2p_first + i];

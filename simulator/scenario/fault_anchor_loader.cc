@@ -103,7 +103,7 @@ class AnchorLoader {
                (operation.after == JobOperation::kNone || operation.after >= begin);
       };
       const auto call = std::find_if(operations.begin() + begin, operations.end(), is_call);
-      if (call != operations.end()) first_calls.insert(call->collective);
+      if (call != operations.end()) first_calls.insert(job_->CollectiveOf(rank, *call));
     }
     anchor.collectives.assign(first_calls.begin(), first_calls.end());
   }

@@ -21,17 +21,19 @@ Job OneRank(uint32_t iterations) {
   job.rank_count = 1;
   job.parts = {{.name = "job", .global_ranks = {0}}};
   job.operations.resize(1);
+  job.called.resize(1);
   job.iteration_begins.resize(1);
   for (uint32_t i = 0; i < iterations; ++i) {
     auto& program = job.operations[0];
     const auto first = static_cast<uint32_t>(program.size());
     if (i > 0) job.iteration_begins[0].push_back(first);
-    program.push_back({.collective = JobOperation::kNone, .compute_before_ps = 10});
+    program.push_back({.compute_before_ps = 10});
     for (const uint32_t stream : {1u, 0u}) {
       JobCollective collective;
       collective.communicator = stream;
-      program.push_back(
-          {.collective = static_cast<uint32_t>(job.collectives.size()), .stream = stream});
+      const auto number = static_cast<uint32_t>(job.collectives.size());
+      program.push_back({.call = number, .communicator = stream, .stream = stream});
+      job.called[0].push_back(number);
       job.collectives.push_back(collective);
     }
   }
@@ -65,8 +67,12 @@ TEST(CheckpointsTest, ThereIsNoneAfterTheLastIteration) {
 
 TEST(CheckpointsTest, ACollectiveThatIsOnBothSidesIsNamed) {
   Job job = OneRank(3);
-  CheckpointPlaces places = {{3}, {6}};
-  job.operations.AddProgram(job.operations[0]);
+  const CheckpointPlaces places = {{3}, {6}};
+  job.rank_count = 2;
+  job.operations.resize(2);
+  job.operations[1] = job.operations[0];
+  job.called.resize(2);
+  job.called.SetProgram(1, job.called.program_of_rank(0));
   EXPECT_EQ(CollectiveAcross(places, job), std::optional<uint32_t>(2));
 }
 

@@ -22,6 +22,7 @@ Job Exchanges(const std::vector<std::pair<uint64_t, uint64_t>>& sent, uint64_t a
   job.parts = {{.name = "job", .global_ranks = {0, 1}}};
   job.memberships = {{{0, 0}}, {{0, 1}}};
   job.operations.resize(2);
+  job.called.resize(2);
   job.iteration_begins.resize(2);
   for (const auto& [from_0, from_1] : sent) {
     for (const bool is_exchange : {false, true}) {
@@ -32,14 +33,16 @@ Job Exchanges(const std::vector<std::pair<uint64_t, uint64_t>>& sent, uint64_t a
       const auto number = static_cast<uint32_t>(job.collectives.size());
       job.collectives.push_back(collective);
       for (const uint32_t rank : {0u, 1u}) {
-        JobOperation call{.collective = number};
+        JobOperation call{.call = static_cast<uint32_t>(job.called[rank].size())};
+        job.called[rank].push_back(number);
         if (is_exchange) {
+          call.is_p2p = true;
           call.p2p_first = static_cast<uint32_t>(job.p2p_calls.size());
           call.p2p_count = 2;
           job.p2p_calls.push_back({true, 1 - rank, rank == 0 ? from_0 : from_1});
           job.p2p_calls.push_back({false, 1 - rank, rank == 0 ? from_1 : from_0});
         }
-        job.operations[rank].push_back({.collective = JobOperation::kNone});
+        job.operations[rank].push_back({});
         job.operations[rank].push_back(call);
       }
     }

@@ -22,9 +22,11 @@ Job TwoRanks(const char* name, std::vector<uint32_t> global_ranks) {
   job.collectives[0].rank_count = 2;
   job.source_files = {std::string(name) + ".log"};
   job.operations.resize(2);
-  job.operations[0] = {{.collective = JobOperation::kNone, .compute_before_ps = 5},
-                       {.collective = 0}};
+  job.operations[0] = {{.compute_before_ps = 5}, {.call = 0}};
   job.operations.SetProgram(1, job.operations.program_of_rank(0));
+  job.called.resize(2);
+  job.called[0] = {0};
+  job.called.SetProgram(1, job.called.program_of_rank(0));
   job.iteration_begins = {{1}, {}};
   job.memberships = {{{0, 0}}, {{0, 1}}};
   job.parts = {{.name = name, .global_ranks = std::move(global_ranks)}};
@@ -42,7 +44,7 @@ TEST(JobPartsTest, JoinedJobsAreWhereTheyArePut) {
   EXPECT_THAT(job.communicators[1].ranks, ElementsAre(0, 4));
   EXPECT_EQ(job.collectives[1].communicator, 1u);
   EXPECT_EQ(job.source_files[job.collectives[1].source_file], "b.log");
-  EXPECT_EQ(job.operations[4][1].collective, 1u);
+  EXPECT_EQ(job.CollectiveOf(4, job.operations[4][1]), 1u);
   EXPECT_TRUE(job.operations[4][0].is_compute());
   EXPECT_EQ(job.operations.program_of_rank(0), job.operations.program_of_rank(4));
   EXPECT_THAT(job.operations[2], IsEmpty());
@@ -58,8 +60,10 @@ TEST(JobPartsTest, ARankThatMovesTakesAllWithIt) {
   Job job = TwoRanks("a", {0, 1});
   GrowTo(4, job);
   const uint32_t program = job.operations.program_of_rank(1);
+  const uint32_t called = job.called.program_of_rank(1);
   SwapRanks(1, 3, job);
   EXPECT_EQ(job.operations.program_of_rank(3), program);
+  EXPECT_EQ(job.called.program_of_rank(3), called);
   EXPECT_THAT(job.operations[1], IsEmpty());
   EXPECT_THAT(job.communicators[0].ranks, ElementsAre(0, 3));
   EXPECT_THAT(job.parts[0].global_ranks, ElementsAre(0, 3));
@@ -83,7 +87,7 @@ TEST(JobPartsTest, AloneTheOthersHaveNothingToDoAndNumbersStay) {
   EXPECT_THAT(alone.operations[3], IsEmpty());
   EXPECT_THAT(alone.operations[1], IsEmpty());
   EXPECT_EQ(alone.operations[0].size(), 2u);
-  EXPECT_EQ(alone.operations[4][1].collective, 1u);
+  EXPECT_EQ(alone.CollectiveOf(4, alone.operations[4][1]), 1u);
   EXPECT_EQ(alone.collectives.size(), 2u);
 }
 

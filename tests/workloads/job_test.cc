@@ -84,13 +84,31 @@ TEST_F(BuildJobTest, RanksOfDifferentGroupsShareAProgramAndCallOnTheirOwn) {
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 4u);
   for (uint32_t index = 0; index < 2; ++index) {
-    const auto collective = [&](uint32_t rank) { return job.operations[rank][index].collective; };
+    const auto collective = [&](uint32_t rank) {
+      return job.CollectiveOf(rank, job.operations[rank][index]);
+    };
     EXPECT_EQ(collective(0), collective(1));
     EXPECT_EQ(collective(2), collective(3));
     EXPECT_EQ(job.collectives[collective(0)].communicator, 0u);
     EXPECT_EQ(job.collectives[collective(3)].communicator, 1u);
   }
   EXPECT_TRUE(job.p2p_calls[job.operations[3][1].p2p_first].is_send);
+  EXPECT_EQ(job.operations.program_of_rank(3), job.operations.program_of_rank(0));
+  EXPECT_EQ(job.operations.program_of_rank(2), job.operations.program_of_rank(1));
+  EXPECT_NE(job.operations.program_of_rank(1), job.operations.program_of_rank(0));
+  EXPECT_EQ(job.p2p_calls.size(), 2u);  // each list once
+}
+
+TEST_F(BuildJobTest, RanksOfGroupsThatAreNotAsLargeHaveOperationsOfTheirOwn) {
+  trace_.communicators = {{"three", {0, 1, 2}}, {"one", {3}}};
+  Add(0, CollectiveKind::kAllReduce, 100);
+  for (const uint32_t rank : {1u, 2u, 3u}) {
+    trace_.operations.SetProgram(rank, trace_.operations.program_of_rank(0));
+  }
+  trace_.communicators_of_rank = {{0}, {0}, {0}, {1}};
+  const Job job = Build();
+  EXPECT_EQ(job.operations.program_of_rank(2), job.operations.program_of_rank(0));
+  EXPECT_NE(job.operations.program_of_rank(3), job.operations.program_of_rank(0));
 }
 
 TEST_F(BuildJobTest, ASharedProgramWithoutACallOfTheOthersIsAnError) {
@@ -108,7 +126,7 @@ TEST_F(BuildJobTest, SendsOfOneProgramAreEachRanksOwn) {
   AddP2p(0, CollectiveKind::kSend, 2, 5, 0);
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 2u);
-  EXPECT_NE(job.operations[1][0].collective, job.operations[2][0].collective);
+  EXPECT_NE(job.CollectiveOf(1, job.operations[1][0]), job.CollectiveOf(2, job.operations[2][0]));
 }
 
 TEST_F(BuildJobTest, MatchesCallsByOrderOnEachCommunicator) {
@@ -129,9 +147,10 @@ TEST_F(BuildJobTest, MatchesCallsByOrderOnEachCommunicator) {
   EXPECT_EQ(job.collectives[2].kind, CollectiveKind::kAllGather);
   EXPECT_EQ(job.collectives[2].bytes, 2u * 7 * 4);
   ASSERT_EQ(job.operations[2].size(), 3u);
-  EXPECT_EQ(job.operations[2][1].collective, 2u);
+  EXPECT_EQ(job.CollectiveOf(2, job.operations[2][1]), 2u);
   EXPECT_EQ(job.CommunicatorRank(job.collectives[2].communicator, 2), 0u);
-  EXPECT_EQ(job.CommunicatorRank(job.collectives[job.operations[0][2].collective].communicator, 0),
+  EXPECT_EQ(job.CommunicatorRank(
+                job.collectives[job.CollectiveOf(0, job.operations[0][2])].communicator, 0),
             1u);
   EXPECT_EQ(job.operations[1][1].compute_before_ps, 5);
   EXPECT_EQ(job.operations[1][1].stream, 3u);
@@ -229,8 +248,8 @@ TEST_F(BuildJobTest, KeepsMessagesOfOnePairInOrder) {
   AddP2p(1, CollectiveKind::kRecv, 0, 2, 0);
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 2u);
-  EXPECT_EQ(job.operations[0][1].collective, job.operations[1][1].collective);
-  EXPECT_EQ(job.collectives[job.operations[1][1].collective].bytes, 8u);
+  EXPECT_EQ(job.CollectiveOf(0, job.operations[0][1]), job.CollectiveOf(1, job.operations[1][1]));
+  EXPECT_EQ(job.collectives[job.CollectiveOf(1, job.operations[1][1])].bytes, 8u);
 }
 
 TEST_F(BuildJobTest, JoinsGroupsThatTalkToOneAnother) {
@@ -247,7 +266,7 @@ TEST_F(BuildJobTest, JoinsGroupsThatTalkToOneAnother) {
   EXPECT_EQ(job.collectives[0].rank_count, 3u);
   EXPECT_EQ(job.operations[1].size(), 2u);
   EXPECT_EQ(job.operations[1][0].p2p_count, 2u);
-  EXPECT_EQ(job.operations[3][0].collective, 1u);
+  EXPECT_EQ(job.CollectiveOf(3, job.operations[3][0]), 1u);
 }
 
 TEST_F(BuildJobTest, AddsTheComputeOfAGroup) {

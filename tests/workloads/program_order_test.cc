@@ -16,29 +16,28 @@ using ::testing::UnorderedElementsAre;
 
 using Begins = std::vector<std::pair<uint32_t, int64_t>>;  // operation, when it may begin
 
-// One rank; every collective on a communicator of its own.
+// One rank.
 Job JobOf(std::vector<JobOperation> operations, int64_t start_ps) {
   Job job;
   job.rank_count = 1;
   job.parts = {{.name = "job", .global_ranks = {0}, .start_ps = start_ps}};
   job.operations.resize(1);
-  for (const JobOperation& operation : operations) {
-    if (operation.is_compute()) continue;
-    job.collectives.resize(operation.collective + 1);
-    job.collectives.back().communicator = operation.collective;
-  }
   job.operations[0] = std::move(operations);
   return job;
 }
 
 JobOperation Compute(uint32_t stream, int64_t ps, uint32_t after = JobOperation::kNone) {
-  return {
-      .collective = JobOperation::kNone, .stream = stream, .after = after, .compute_before_ps = ps};
+  return {.stream = stream, .after = after, .compute_before_ps = ps};
 }
 
+// On a communicator of its own.
 JobOperation Collective(uint32_t number, uint32_t stream, int64_t gap_ps,
                         uint32_t after = JobOperation::kNone) {
-  return {.collective = number, .stream = stream, .after = after, .compute_before_ps = gap_ps};
+  return {.call = number,
+          .communicator = number,
+          .stream = stream,
+          .after = after,
+          .compute_before_ps = gap_ps};
 }
 
 class OrderOfOneRank {
@@ -146,7 +145,7 @@ constexpr auto kIsCollective = [](const JobOperation& operation) {
 };
 
 bool CollectivesAreInTurn(const std::vector<JobOperation>& program) {
-  return AreInTurn(JobOf(program, 0), program, kIsCollective);
+  return AreInTurn(program, kIsCollective);
 }
 
 TEST(ProgramOrderTest, OperationsOfAStreamAreInTurn) {
