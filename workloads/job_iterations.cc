@@ -94,19 +94,16 @@ class Iterations {
   }
 
   bool SendsTheSame(uint64_t before, uint64_t iteration) const {
-    for (const auto& [program, calls] : calls_) {
+    for (const auto& entry : calls_) {
+      const Calls& calls = entry.second;
       bool is_same = true;
       const size_t each = calls.size() / count_;
       ForEachCall(calls, iteration, [&](const JobOperation& call, size_t i) {
         const JobOperation& other = calls[before * each + i];
         const auto begin = job_.p2p_calls.begin();
-        const auto alike = [](const P2pCall& a, const P2pCall& b) {
-          return a.is_send == b.is_send && a.peer == b.peer && a.bytes == b.bytes;
-        };
-        is_same =
-            is_same &&
-            std::equal(begin + call.p2p_first, begin + call.p2p_first + call.p2p_count,
-                       begin + other.p2p_first, begin + other.p2p_first + other.p2p_count, alike);
+        is_same = is_same &&
+                  std::equal(begin + call.p2p_first, begin + call.p2p_first + call.p2p_count,
+                             begin + other.p2p_first, begin + other.p2p_first + other.p2p_count);
       });
       if (!is_same) return false;
     }

@@ -74,7 +74,8 @@ bool JobRestarter::OnJobFailed(const std::string& why) {
   result_.last_failure = why;
   run_.replay.Halt(part_);
   const int64_t back_ps = gone_ps + settings_.requeue_ps + settings_.load_ps;
-  ns3::Simulator::Schedule(ns3::PicoSeconds(back_ps - now_ps), &JobRestarter::Restart, this);
+  ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(back_ps - now_ps)),
+                           &JobRestarter::Restart, this);
   return true;
 }
 
