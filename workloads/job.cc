@@ -85,17 +85,19 @@ class JobBuilder {
       }
     }
     Reserve();
-    std::vector<std::optional<uint32_t>> first_of_program(trace_.operations.program_count());
+    std::vector<std::optional<FirstOfProgram>> firsts(trace_.operations.program_count());
     for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
       const uint32_t program = trace_.operations.program_of_rank(rank);
-      std::optional<uint32_t>& first = first_of_program[program];
-      if (first && trace_.NumbersAreIndices(rank) && trace_.NumbersAreIndices(*first) &&
-          MeansTheSameForAll(trace_.operations.program(program))) {
-        ShareCalls(rank, *first);
-        continue;
+      std::optional<FirstOfProgram>& first = firsts[program];
+      if (!first) {
+        AddRank(rank, std::nullopt);
+        first = {rank, MeansTheSameForAll(trace_.operations.program(program))};
+      } else if (first->means_the_same && trace_.NumbersAreIndices(rank) &&
+                 trace_.NumbersAreIndices(first->rank)) {
+        ShareCalls(rank, first->rank);
+      } else {
+        AddRank(rank, first->rank);
       }
-      AddRank(rank, first);
-      if (!first) first = rank;
     }
     collective_matcher_.CheckCounts();
     Renumber(p2p_matcher_.Match());
@@ -104,6 +106,10 @@ class JobBuilder {
   }
 
  private:
+  struct FirstOfProgram {
+    uint32_t rank = 0;
+    bool means_the_same = false;
+  };
   // Whether its operations are the same for every rank that runs it.
   static bool MeansTheSameForAll(const std::vector<TraceOperation>& program) {
     return std::none_of(program.begin(), program.end(), [](const TraceOperation& operation) {
