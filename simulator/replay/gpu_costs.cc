@@ -65,7 +65,9 @@ constexpr double kNvlinkWireUs = 0.5;
 constexpr double kPcieWireUs = 1.0;
 constexpr double kNetworkWireUs = 1.5;
 
-// An arrival takes half of what a post does (ADR 0096).
+// An arrival takes half of what a post does: NCCL's tuner counts three overheads for a ring's step
+// of Simple, whose two slices are posted and arrive (ncclTopoTuneModel, src/graph/tuning.cc; ADR
+// 0096).
 constexpr double kArrivalShare = 0.5;
 // And what the proxies of both sides take, where nothing is stated: what is stated comes in its
 // place, so that slower proxies are slower. NCCL's latencies are the same for all CPUs.
@@ -74,14 +76,16 @@ double ProxiesUs(CommunicatorCpu cpu) { return (1 + kArrivalShare) * NetOverhead
 // What one CTA carries through, in GB/s of payload.
 // LL: llMaxBws for one server over the CTAs of a full one: 12, 24, 24 and 32; LL128: a
 // channel of NCCL's search is two CTAs once it is duplicated, so halves of perChMaxRingLL128Bws;
-// Simple: likewise of perChMaxTreeBws, for one server, but Hopper's as measured: 8 CTAs send 128
-// MiB in 826 us (SendRecv on 8 H100), less the overhead of its chunks. Another table gives 21 (ADR
-// 0041).
+// Simple: likewise of perChMaxTreeBws, for one server, before Hopper. From Hopper on NCCL says
+// itself what a CTA of 16 warps copies, where it weighs its kernels of symmetric memory (smBw for
+// AllGather and ReduceScatter, src/symmetric.cc, 2.27.3): 44 and 55 GiB/s. Half of the warps move
+// data each way (ADR 0102).
+constexpr double kGiB = 1.073741824;
 constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
     {39.0 / 12, 10.0, 26.5 / 2},
     {87.7 / 24, 10.0, 24.0 / 2},
-    {141.0 / 24, 36.7 / 2, 24.0},
-    {282.0 / 32, 40.0 / 2, 70.0 / 2},
+    {141.0 / 24, 36.7 / 2, 44 * kGiB / 2},
+    {282.0 / 32, 40.0 / 2, 55 * kGiB / 2},
 }};
 
 // LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS, src/device/prims_ll.h). LL128: 20 warps

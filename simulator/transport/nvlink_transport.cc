@@ -143,15 +143,16 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
   return AddFlow(flow, first_path);
 }
 
-uint32_t NvlinkTransport::AddFlow(Flow flow, uint32_t first_path) {
+uint32_t NvlinkTransport::AddFlow(const Flow& flow, uint32_t first_path) {
+  const auto id = static_cast<uint32_t>(flows_.size());
   std::vector<uint32_t>& of_gpu = flows_of_gpu_[flow.port % flows_of_gpu_.size()];
   const size_t positions = interleaves_[flow.interleave].plane_of_position.size();
-  flow.start = static_cast<uint8_t>(of_gpu.size() % std::min<size_t>(positions, UINT8_MAX + 1));
-  flow.position = flow.start;
   flows_.push_back(flow);
   flows_base_ = reinterpret_cast<const char*>(flows_.data());
+  Flow& added = flows_.back();
+  added.start = static_cast<uint8_t>(of_gpu.size() % std::min<size_t>(positions, UINT8_MAX + 1));
+  added.position = added.start;
   first_paths_.push_back(first_path);
-  const auto id = static_cast<uint32_t>(flows_.size() - 1);
   of_gpu.push_back(id);
   return id;
 }

@@ -183,7 +183,7 @@ class NvlinkTransport {
   [[gnu::noinline]] void OnGroupArrival(uint32_t packet);
   uint32_t ConnectionOf(const Packet& packet) const;
 
-  uint32_t AddFlow(Flow flow, uint32_t first_path);
+  uint32_t AddFlow(const Flow& flow, uint32_t first_path);
   uint32_t AddPcieFlow(uint32_t connection, uint32_t port, const std::vector<LinkId>& links);
   void AddPorts(Tier tier);
   void AnswerRead(uint32_t request);
