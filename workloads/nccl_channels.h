@@ -70,7 +70,7 @@ struct CommunicatorLayout {
   GpuGeneration generation = GpuGeneration::kHopper;
   bool nvlink = true;        // joins the GPUs of a server; else PCIe
   bool peer_access = true;   // over PCIe
-  bool shares_nics = false;  // some GPUs of a server, with each other
+  uint32_t gpus_per_nic = 1;  // the most of its own that share a NIC
   CommunicatorCpu cpu = CommunicatorCpu::kIntel;
   bool nvswitch = true;  // by switches that can add up and copy (NVLink SHARP), from Hopper on
   // Where NVLinks lead from GPU to GPU: how many from the a-th of the first node's GPUs that take

@@ -2,6 +2,8 @@
 #include "workloads/nccl_graph.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <vector>
 
 namespace railyard {
@@ -33,6 +35,37 @@ constexpr double kMeshLinkGbPerS = 20;
 double NicGbPerS(const CommunicatorLayout& layout) {
   // Even without a NIC something is chosen; that there is no path is another matter.
   return std::clamp(static_cast<double>(layout.nic_bps) / 8e9 * 0.96, 0.1, 48.0);
+}
+
+// What the search tries between servers, in GB/s (speedArrayInter, src/graph/search.cc).
+constexpr std::array kSpeeds = {0.12, 0.24, 1.2, 2.4, 3.0,  4.0,  5.0,  6.0,  7.0, 9.0,
+                                10.0, 12.0, 15., 18., 20.0, 24.0, 28.0, 30.0, 48.0};
+constexpr std::array kHopperSpeeds = {0.12, 0.24, 1.2,  2.4,  3.0,  6.0,  12.0, 15.0, 17.5,
+                                      20.0, 22.0, 24.0, 30.0, 40.0, 42.0, 45.0, 48.0};
+constexpr std::array kBlackwellSpeeds = {0.12, 0.24, 1.2,  2.4,  3.0,  6.0,  12.0, 15.0, 17.5, 20.0,
+                                         22.0, 24.0, 30.0, 40.0, 42.0, 45.1, 48.0, 80.0, 96.0};
+std::span<const double> SpeedsOf(GpuGeneration generation) {
+  if (generation == GpuGeneration::kBlackwell) return kBlackwellSpeeds;
+  if (generation == GpuGeneration::kHopper) return kHopperSpeeds;
+  return kSpeeds;
+}
+
+// Of all a GPU's NVLinks to NVSwitches (src/graph/topo.h): 6, 12, 18, 18.
+constexpr std::array<double, kGpuGenerationCount> kNvlinkGbPerS = {6 * 20.0, 12 * 20.0, 18 * 20.6,
+                                                                   18 * 40.1};
+
+// Up and down a tree goes what its NIC carries in and out: inside a server the search raises its
+// speed as far as twice the NICs', speed by speed, while NVLinks carry it (ncclTopoCompute,
+// src/graph/search.cc: "See if we can increase bwIntra for trees").
+SearchedGraph TreesAlong(const SearchedGraph& rings, GpuGeneration generation) {
+  SearchedGraph trees = rings;
+  for (const double speed : SpeedsOf(generation)) {
+    if (speed <= trees.intra_gb_per_s) continue;
+    if (trees.intra_gb_per_s >= 2 * trees.inter_gb_per_s) break;
+    if (speed * trees.channel_count > kNvlinkGbPerS[static_cast<size_t>(generation)]) break;
+    trees.intra_gb_per_s = speed;
+  }
+  return trees;
 }
 
 uint32_t FewestGpusPerNode(const CommunicatorLayout& layout) {
@@ -77,12 +110,18 @@ TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_r
     platform.same_rings = true;
   } else {
     // Eight rings; two share a NIC where there are four.
-    const double gb_per_s = nic_gb_per_s * std::min(1.0, gpus / 8.0);
+    const double nics = std::max(1.0, static_cast<double>(gpus) / layout.gpus_per_nic);
+    const double gb_per_s = nic_gb_per_s * std::min(1.0, nics / 8.0);
     platform.ring = {8, gb_per_s, gb_per_s};
   }
   if (mesh_rings > 0) platform.ring.channel_count = mesh_rings;
   platform.tree = platform.ring;
-  if (has_nvls && gpus > 1) platform.nvls = {gpus, nvls_gb_per_s, nic_gb_per_s};
+  if (layout.nvlink && layout.nvswitch && gpus > 1) {
+    platform.tree = TreesAlong(platform.ring, layout.generation);
+  }
+  if (has_nvls && gpus > 1) {
+    platform.nvls = {gpus, nvls_gb_per_s, nic_gb_per_s / layout.gpus_per_nic};
+  }
   // Ampere's trees meet the NICs on two GPUs of a server (BALANCED_TREE).
   platform.tree_meets_nic_on_one = layout.generation >= GpuGeneration::kHopper;
   return platform;

@@ -287,7 +287,7 @@ bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
       // "if not on an NVSwitch system" it is disabled (ncclTopoTuneModel, src/graph/tuning.cc).
       return HasCollnet() && layout_.nvswitch && heads_->heads() <= kCollnetHeadsMax &&
              (kind == CollectiveKind::kAllReduce ||
-              (settings_.version >= kFirstCollnetBlocksVersion && !layout_.shares_nics &&
+              (settings_.version >= kFirstCollnetBlocksVersion && layout_.gpus_per_nic == 1 &&
                (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter)));
     case Algorithm::kCollnetChain:
       return HasCollnet() && heads_->heads() <= kCollnetHeadsMax &&

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace railyard {
 namespace {
@@ -96,12 +95,14 @@ std::vector<DeviceId> NeighboursOfFirst(const FabricGraph& graph,
   return neighbours;
 }
 
-bool ShareNics(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
-  std::set<DeviceId> taken;
-  return std::ranges::any_of(gpus, [&](uint32_t gpu) {
+uint32_t MostGpusPerNic(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+  std::map<DeviceId, uint32_t> gpus_of_nic;
+  uint32_t most = 1;
+  for (const uint32_t gpu : gpus) {
     const auto nic = graph.NicOfGpu(graph.gpus()[gpu]);
-    return nic && !taken.insert(*nic).second;
-  });
+    if (nic) most = std::max(most, ++gpus_of_nic[*nic]);
+  }
+  return most;
 }
 
 // As NCCL calls CPUs that differ (initTransportsRank, src/init.cc).
@@ -149,7 +150,7 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t
                             : GenerationOfCapability(first.compute_capability);
     layout.peer_access = first.peer_access;
     layout.cpu = CpuOfAll(graph, gpus);
-    layout.shares_nics = ShareNics(graph, gpus);
+    layout.gpus_per_nic = MostGpusPerNic(graph, gpus);
     if (nvlink_bps > 0 && !layout.nvswitch) {
       layout.mesh_lanes = MeshLanes(graph, NeighboursOfFirst(graph, gpus));
     }

@@ -42,9 +42,9 @@ TEST(CommunicatorLayoutTest, NicsAreSharedByTheRanksThatHaveTheSame) {
   spec.mixed_servers.resize(2);
   for (ServerSpec& server : spec.mixed_servers) server.nics = 4;
   const FabricGraph graph = MakeRailOptimized(spec);
-  EXPECT_TRUE(LayoutOf(graph, {0, 1, 2, 3, 4, 8, 9, 10, 11, 12}).shares_nics);
-  EXPECT_FALSE(LayoutOf(graph, {0, 1, 2, 3, 8, 9, 10, 11}).shares_nics);
-  EXPECT_FALSE(LayoutOf(ServersWith({CpuVendor::kIntel}), {0, 1, 7}).shares_nics);
+  EXPECT_EQ(LayoutOf(graph, {0, 1, 2, 3, 4, 8, 9, 10, 11, 12}).gpus_per_nic, 2u);
+  EXPECT_EQ(LayoutOf(graph, {0, 1, 2, 3, 8, 9, 10, 11}).gpus_per_nic, 1u);
+  EXPECT_EQ(LayoutOf(ServersWith({CpuVendor::kIntel}), {0, 1, 7}).gpus_per_nic, 1u);
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ TEST(CheckSchedule, LooksAtTheAlgorithmsOfTheNetwork) {
   EXPECT_FALSE(suits_direct(CollectiveKind::kBroadcast));
   // These want a NIC for every GPU.
   CommunicatorLayout sharing_nics = Nodes(2, 8);
-  sharing_nics.shares_nics = true;
+  sharing_nics.gpus_per_nic = 2;
   const ReplayChoice direct = {Algorithm::kCollnetDirect, Protocol::kSimple};
   const NcclPlanner sharing(sharing_nics, settings);
   EXPECT_FALSE(sharing.Choose(Collective(CollectiveKind::kAllGather, 1), direct));
