@@ -254,7 +254,8 @@ TEST(NcclPlanner, TakesTreesOnTwoServersWithFewNics) {
   layout.generation = GpuGeneration::kAmpere;
   layout.nic_bps = 100'000'000'000;
   layout.gpus_per_nic = 2;
-  const JobCollective large = Collective(CollectiveKind::kAllReduce, 1 << 30);
+  JobCollective large = Collective(CollectiveKind::kAllReduce, 1 << 28, Datatype::kFloat32);
+  large.bytes = 1 << 30;
   EXPECT_EQ(NcclPlanner(layout, {}).Choose(large, {})->algorithm, Algorithm::kTree);
   layout.gpus_per_nic = 1;
   layout.nic_bps = 200'000'000'000;
