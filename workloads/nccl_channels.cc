@@ -122,7 +122,7 @@ RingPlan ChooseRings(const CommunicatorLayout& layout, const NcclSettings& setti
                                       layout.nic_bps > k200Gbps ? 400 : 200));
   }
   // At 200 Gb/s per NIC the detour over PXN costs a ring nothing, and crossNic 0 is tried first.
-  const bool pxn_is_free = layout.nic_bps <= k200Gbps && settings.gpu_direct;
+  const bool pxn_is_free = layout.nic_bps <= k200Gbps && settings.gpu_direct();
   if (uniform && gpus == 8 && layout.gpus_per_server == 8) {
     plan.ring_count = kRingsNetwork;
     if (pxn_is_free && plan.pattern == RingPattern::kPairs) plan.pattern = RingPattern::kOneRail;
@@ -381,7 +381,7 @@ CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclS
   if (nodes.size() > 1 && plan.pattern == RingPattern::kOneRail && !pxn &&
       rank_count > nodes.size()) {
     channels.assumptions.push_back(
-        settings.gpu_direct
+        settings.gpu_direct()
             ? "NCCL_PXN_DISABLE=1 where rings enter and leave on one rail through PXN: same rings, "
               "each GPU sends by its own NIC"
             : "TCP sockets where rings enter and leave on one rail through PXN: same rings, each "

@@ -68,8 +68,8 @@ struct CommunicatorLayout {
   uint32_t gpus_per_server = 8;           // of the platform, not of the communicator
   uint64_t nic_bps = 400'000'000'000ULL;  // of each GPU's NIC
   GpuGeneration generation = GpuGeneration::kHopper;
-  bool nvlink = true;        // joins the GPUs of a server; else PCIe
-  bool peer_access = true;   // over PCIe
+  bool nvlink = true;         // joins the GPUs of a server; else PCIe
+  bool peer_access = true;    // over PCIe
   uint32_t gpus_per_nic = 1;  // the most of its own that share a NIC
   CommunicatorCpu cpu = CommunicatorCpu::kIntel;
   bool nvswitch = true;  // by switches that can add up and copy (NVLink SHARP), from Hopper on
@@ -85,6 +85,9 @@ struct CommunicatorLayout {
 // Ranks of each node in the order of their GPUs.
 std::vector<std::vector<uint32_t>> RanksByNode(const CommunicatorLayout& layout);
 
+// By which NCCL reaches other servers (NCCL_NET).
+enum class NetPlugin : uint8_t { kIb, kSocket, kAwsLibfabric };
+
 // NCCL's variables, by its own names (without NCCL_), with the defaults of the stated version.
 struct NcclSettings {
   uint32_t version = 22705;  // as ncclGetVersion: 2.27.5
@@ -93,8 +96,9 @@ struct NcclSettings {
   uint32_t min_nchannels = 0;  // 0: not set
   uint32_t max_nchannels = 0;
   bool pxn_disable = false;
-  // NICs reach GPU memory, which they do not over TCP sockets.
-  bool gpu_direct = true;
+  NetPlugin net = NetPlugin::kIb;
+  // OFI_NCCL_NET_LATENCY; not set: the plug-in's own (AwsLibfabricNetLatencyUs).
+  std::optional<double> ofi_net_latency_us;
   uint64_t p2p_net_chunksize_bytes = 128u << 10;
   uint64_t p2p_nvl_chunksize_bytes = 512u << 10;
   uint64_t p2p_pci_chunksize_bytes = 128u << 10;
@@ -105,6 +109,8 @@ struct NcclSettings {
   bool shm_disable = false;
   bool nvls_enable = true;
   uint64_t nvls_chunksize_bytes = 128u << 10;
+  // Not set: 64 KiB from four nodes on, else NVLS_CHUNKSIZE.
+  std::optional<uint64_t> nvlstree_max_chunksize_bytes;
   uint32_t pat_enable = 2;      // 0: never; 1: wherever it can be; 2: where every node has one rank
   bool collnet_enable = false;  // the network's switches add up (SHARP)
   uint32_t nchannels_per_net_peer = 0;  // 0: not set
@@ -117,11 +123,13 @@ struct NcclSettings {
   // What collectives of its kind, number of ranks and root run by, whatever NCCL would; or nullptr.
   std::shared_ptr<const ExplicitAlgorithm> algorithm;
 
+  // NICs reach GPU memory, which they do not over TCP sockets.
+  bool gpu_direct() const { return net != NetPlugin::kSocket; }
   // A GPU's data may leave by the NIC of another (ncclTopoComputePaths, src/graph/paths.cc).
-  bool UsesPxn() const { return gpu_direct && !pxn_disable; }
+  bool UsesPxn() const { return gpu_direct() && !pxn_disable; }
   // Between servers LL128 wants a NIC behind the GPU's own PCIe switches, and without GPU Direct
   // the path leads through the CPU, unless PROTO names it (ncclTopoTuneModel, src/graph/tuning.cc).
-  bool AllowsLl128BetweenServers() const { return gpu_direct || protocols != UINT32_MAX; }
+  bool AllowsLl128BetweenServers() const { return gpu_direct() || protocols != UINT32_MAX; }
 };
 // As NCCL encodes versions since 2.9: "2.27.5" → 22705; "2.7.8" → 2708 before. A build suffix
 // ("2.27.5-1", "2.27.5+cuda12.9") is passed over. nullopt if the text is not a version of NCCL 2.

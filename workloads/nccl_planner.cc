@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "workloads/aws_libfabric.h"
 #include "workloads/channel_split.h"
 #include "workloads/collnet_blocks_schedule.h"
 #include "workloads/collnet_chain_schedule.h"
@@ -187,8 +188,9 @@ uint64_t NvlsChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads) {
   if (bytes < 2 * heads * chunk_bytes && chunk_bytes > 16u << 10) chunk_bytes = 16u << 10;
   return chunk_bytes;
 }
-uint64_t NvlsTreeChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads, uint32_t nodes) {
-  chunk_bytes = std::min<uint64_t>(chunk_bytes, nodes >= 4 ? 64u << 10 : 128u << 10);
+uint64_t NvlsTreeChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads) {
+  if (bytes < 32 * heads * chunk_bytes && chunk_bytes > 256u << 10) chunk_bytes = 256u << 10;
+  if (bytes < 16 * heads * chunk_bytes && chunk_bytes > 128u << 10) chunk_bytes = 128u << 10;
   if (bytes < 4 * heads * chunk_bytes && chunk_bytes > 64u << 10) chunk_bytes = 64u << 10;
   if (bytes < heads * chunk_bytes && chunk_bytes > 32u << 10) chunk_bytes = 32u << 10;
   return chunk_bytes;
@@ -247,6 +249,14 @@ NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
         BuildChains(layout_, channels_.graph_channel_count, channel_count, channels_.mesh_rings));
   }
   platform.ll128_between_servers = settings_.AllowsLl128BetweenServers();
+  if (settings_.net == NetPlugin::kAwsLibfabric) {
+    platform.net_latency_us =
+        settings_.ofi_net_latency_us.value_or(AwsLibfabricNetLatencyUs(layout_.generation));
+    // The plug-in sets NCCL_PROTO for all communicators of its process.
+    if (settings_.protocols == UINT32_MAX) {
+      settings_.protocols = AwsLibfabricProtocols(layout_.generation);
+    }
+  }
   tuner_.emplace(platform, TunedCommunicator{rank_count, layout_.node_count(), channel_count},
                  settings_.version, settings_.pat_enable);
 }
@@ -433,9 +443,11 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollect
     }
     parameters.chunk_bytes = NvlsChunkBytes(settings_.nvls_chunksize_bytes, share_bytes, heads);
   } else {
+    const uint64_t chunk_bytes_max = settings_.nvlstree_max_chunksize_bytes.value_or(
+        layout_.node_count() >= 4 ? 64u << 10 : settings_.nvls_chunksize_bytes);
     parameters.chunk_bytes =
-        NvlsTreeChunkBytes(settings_.nvls_chunksize_bytes, parameters.block_bytes,
-                           heads * parameters.channel_count, layout_.node_count());
+        NvlsTreeChunkBytes(std::min(settings_.nvls_chunksize_bytes, chunk_bytes_max),
+                           parameters.block_bytes, heads * parameters.channel_count);
   }
   parameters.chunk_bytes = std::min(parameters.chunk_bytes, settings_.buffsize_bytes / kSteps);
   return std::make_shared<NvlsSchedule>(heads_, std::move(parameters));

@@ -213,25 +213,33 @@ double NcclTuner::LatencyUs(CollectiveKind kind, Algorithm algorithm, int protoc
     return protocol == kSimple && version_ < 22200 ? kTreeSimpleBefore222Us : hardware.tree[p];
   };
   const double levels = Log2(communicator_.node_count);
+  // What the plug-in says comes on top, with Simple twice, for the flush.
+  const double plugin_us = platform_.net_latency_us * (protocol == kSimple ? 2 : 1);
   switch (algorithm) {
     case Algorithm::kTree: {
       const double base_us = protocol == kSimple && version_ < 22200 ? 0 : kTreeBaseUs[p];
-      return base_us + 2 * ((ranks_per_node_ - 1) * tree_us(local) + levels * tree_us(kNetworkUs));
+      const double network_us = tree_us(kNetworkUs) + plugin_us;
+      return base_us + 2 * ((ranks_per_node_ - 1) * tree_us(local) + levels * network_us);
     }
     case Algorithm::kNvls:
-      return (version_ < 22100 ? kNvlsBefore221Us : kNvlsUs) + (one_node ? 0 : kNvlsNetworkUs);
+      return (version_ < 22100 ? kNvlsBefore221Us : kNvlsUs) +
+             (one_node ? 0 : kNvlsNetworkUs + plugin_us);
     case Algorithm::kCollnetDirect: {
       const double others = ranks_per_node_ - 1.0;
       return 2 * (std::min(1.0, others) * kCollnetDirectLocalUs + others * kCollnetDirectGpuUs) +
-             kCollnetDirectNetworkUs;
+             kCollnetDirectNetworkUs + plugin_us;
     }
     case Algorithm::kCollnetChain:
-      return 2 * (ranks_per_node_ - 1.0) * kCollnetChainLocalUs + kCollnetChainNetworkUs;
+      return 2 * (ranks_per_node_ - 1.0) * kCollnetChainLocalUs + kCollnetChainNetworkUs +
+             plugin_us;
     case Algorithm::kNvlsTree:
       return (version_ < 22100 ? kNvlsBefore221Us : kNvlsUs) +
-             2 * levels * (version_ < 22800 ? kNvlsTreeNetworkBefore228Us : kNvlsTreeNetworkUs);
+             2 * levels *
+                 ((version_ < 22800 ? kNvlsTreeNetworkBefore228Us : kNvlsTreeNetworkUs) +
+                  plugin_us);
     case Algorithm::kPat:
-      return kPatBaseUs + levels * kPatNetworkUs / 3.5 + 2.8 * communicator_.rank_count;
+      return kPatBaseUs + levels * (kPatNetworkUs + plugin_us) / 3.5 +
+             2.8 * communicator_.rank_count;
     default:
       break;
   }
@@ -242,7 +250,8 @@ double NcclTuner::LatencyUs(CollectiveKind kind, Algorithm algorithm, int protoc
   }
   const double overhead_us =
       one_node ? 0 : NetOverheadUs(platform_.cpu) * (protocol == kSimple ? 3 : 1);
-  const double network_us = ranks_per_node_ == 1 ? tree_us(kNetworkUs) : kNetworkUs.ring[p];
+  const double network_us =
+      (ranks_per_node_ == 1 ? tree_us(kNetworkUs) : kNetworkUs.ring[p]) + plugin_us;
   const double network_steps =
       one_node ? 0 : (kind == CollectiveKind::kAllReduce ? 2 : 1) * (nodes - 1);
   return kRingBaseUs[p] + (StepCount(kind) - network_steps) * std::max(local.ring[p], overhead_us) +

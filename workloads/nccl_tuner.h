@@ -30,7 +30,8 @@ struct TunerPlatform {
   SearchedGraph ring;
   SearchedGraph tree;
   SearchedGraph nvls;
-  SearchedGraph collnet;  // none: the network's switches do not add up
+  SearchedGraph collnet;      // none: the network's switches do not add up
+  double net_latency_us = 0;  // what the network's plug-in says of its NICs
   bool ll128_between_servers = true;
   bool same_rings = false;             // every server has the same order of GPUs
   bool tree_meets_nic_on_one = false;  // NCCL_TOPO_PATTERN_TREE: one GPU has all of a channel's NIC

@@ -55,11 +55,13 @@ std::optional<FabricOption> OptionOfPlatform(const std::string& fabric, uint32_t
 }  // namespace
 
 NetworkKind NetworkOf(const std::string& net) {
-  constexpr std::string_view kSocket = "socket";
-  const bool is_socket =
-      std::equal(net.begin(), net.end(), kSocket.begin(), kSocket.end(),
-                 [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
-  return is_socket ? NetworkKind::kSocket : NetworkKind::kRoce;
+  const auto is = [&](std::string_view lower) {
+    return std::equal(net.begin(), net.end(), lower.begin(), lower.end(),
+                      [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
+  };
+  return is("socket")          ? NetworkKind::kSocket
+         : is("aws libfabric") ? NetworkKind::kEfa
+                               : NetworkKind::kRoce;
 }
 
 void PrintNote(const std::string& note) {

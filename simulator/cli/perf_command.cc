@@ -39,7 +39,8 @@ class PerfCommand : public Command {
     parser()->add_option("--algo", algorithm_, kAlgorithmHelp);
     parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple");
     parser()->add_option("--nccl-version", version_, "e.g. 2.27.5");
-    parser()->add_option("--net", net_, "As NCCL_NET: IB (RDMA) or Socket (TCP; default: IB)");
+    parser()->add_option(
+        "--net", net_, "As NCCL_NET: IB (RDMA), Socket (TCP) or AWS Libfabric (EFA; default: IB)");
     parser()->add_option("--schedule", schedule_, "The file of a user's own algorithm to run");
     parser()
         ->add_option("-J,--json", json_,

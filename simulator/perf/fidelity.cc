@@ -147,6 +147,7 @@ FidelityPoint PointOf(const MeasuredRow& row) {
     if (!nics) network += ", NICs not stated: the platform's";
   }
   Hint hint = ParseHint(row.algorithm_hint);
+  if (fabric.network == NetworkKind::kEfa) hint.nccl += " NET: \"AWS Libfabric\"";
   if (Contains(row.algorithm_hint, "SHARP") && fabric.nodes > 1) {
     if (fabric.network != NetworkKind::kInfiniBand) {
       return refuse("SHARP over a network that is not InfiniBand");

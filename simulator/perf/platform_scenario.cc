@@ -23,15 +23,8 @@ std::string ScenarioOf(const PlatformFabric& fabric) {
     case NetworkKind::kRoce:
       text += "nic { congestion_control { dcqcn {} } }\n";
       break;
-    case NetworkKind::kSocket:  // TCP, which `nccl` asks for
-      break;
     case NetworkKind::kEfa:
-      // SRD: packets over all paths, placed in memory as they come, and repeated one by one (Shalev
-      // et al.: "A Cloud-Optimized Transport Protocol for Elastic and Scalable HPC", IEEE Micro
-      // 40(6), 2020). How it controls congestion is not public.
-      text +=
-          "network { load_balancing: SPRAYING }\n"
-          "nic { recovery: SELECTIVE_REPEAT reorder_tolerance_packets: 63 }\n";
+    case NetworkKind::kSocket:
       break;
   }
   return text;

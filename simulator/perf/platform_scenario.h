@@ -21,7 +21,8 @@ struct PlatformFabric {
   NetworkKind network = NetworkKind::kRoce;
 };
 
-// The blocks `fabric`, `nic` and `network`.
+// The blocks `fabric`, `nic` and `network`. TCP sockets and EFA are what `nccl` says (NET), with
+// the defaults of both.
 std::string ScenarioOf(const PlatformFabric& fabric);
 
 }  // namespace railyard

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "simulator/diagnostics/check.h"
+#include "workloads/aws_libfabric.h"
 #include "workloads/nccl_tuner.h"
 
 namespace railyard {
@@ -156,7 +157,8 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
                                           : std::max(0.0, latencies.pcie[p] - kPcieWireUs);
   costs.nvlink_step_latency_ps = nvlink_step_latency_ps.value_or(Ps(local_us * step_latency_scale));
   costs.slice_overhead_ps = choice.protocol == Protocol::kSimple ? costs.nvlink_step_latency_ps : 0;
-  const double network_us = choice.algorithm == Algorithm::kNvls       ? kNvlsNetworkUs
+  const double network_us = net == NetPlugin::kAwsLibfabric ? AwsLibfabricStepUs(choice.protocol)
+                            : choice.algorithm == Algorithm::kNvls     ? kNvlsNetworkUs
                             : choice.algorithm == Algorithm::kNvlsTree ? kNvlsTreeNetworkUs
                                                                        : latencies.network[p];
   costs.network_step_latency_ps = network_step_latency_ps.value_or(

@@ -62,6 +62,8 @@ struct GpuCosts {
   // The same with each that arrives, for which it posts the next clear-to-send; not stated: half of
   // a post's (ADR 0096).
   std::optional<int64_t> proxy_arrival_latency_ps;
+  // Amazon's plug-in has latencies of its own between servers.
+  NetPlugin net = NetPlugin::kIb;
   // Whose row of the tables holds; from the fabric where it is not stated.
   std::optional<GpuGeneration> generation;
 

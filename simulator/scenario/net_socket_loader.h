@@ -6,8 +6,9 @@
 
 namespace railyard {
 
-// Of `nccl` and `gpu`: whether servers are joined by TCP sockets, and how. Refuses what has no
-// effect beside them, or without them. Takes a cursor on the whole scenario.
-NetSocketSettings LoadNetSocket(const ProtoCursor& scenario, Diagnostics& diagnostics);
+// Of `nccl` and `gpu`: how TCP sockets join servers, if `is_enabled`. Refuses what has no effect
+// with them, or without them. Takes a cursor on the whole scenario.
+NetSocketSettings LoadNetSocket(const ProtoCursor& scenario, bool is_enabled,
+                                Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -119,8 +119,8 @@ void LoadNicFailover(const ProtoCursor& scenario, const FabricGraph& fabric,
       message.policy() == protos::NicFailover::REPLAN ? NicPolicy::kReplan : NicPolicy::kPxn;
   if (!nccl.UsesPxn()) {
     cursor.Error(diagnostics, "policy",
-                 nccl.gpu_direct ? "needs PXN (expected nccl.PXN_DISABLE: false)"
-                                 : "needs PXN, which TCP sockets have not (expected RDMA)");
+                 nccl.gpu_direct() ? "needs PXN (expected nccl.PXN_DISABLE: false)"
+                                   : "needs PXN, which TCP sockets have not (expected RDMA)");
   }
   if (cursor.Size("unusable") > 0) {
     LoadUnusable(cursor, fabric, workload.job, nccl, diagnostics);

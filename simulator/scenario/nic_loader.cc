@@ -6,6 +6,7 @@
 #include <cctype>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -107,14 +108,30 @@ NicSettings LoadTcpNic(const ProtoCursor& scenario, Diagnostics& diagnostics) {
   return settings;
 }
 
+// SRD places packets in memory as they come and repeats them one by one (Shalev et al.: "A
+// Cloud-Optimized Transport Protocol for Elastic and Scalable HPC", IEEE Micro 40(6), 2020). How it
+// controls congestion is not public.
+std::vector<ModelAttribute> DefaultsOf(NetPlugin net) {
+  if (net != NetPlugin::kAwsLibfabric) return {};
+  return {{"railyard::Nic", "Recovery", "SELECTIVE_REPEAT"},
+          {"railyard::Nic", "ReorderTolerancePackets", "63"}};
+}
+
 }  // namespace
 
-NicSettings LoadNic(const ProtoCursor& scenario, bool is_tcp, Diagnostics& diagnostics) {
-  if (is_tcp) return LoadTcpNic(scenario, diagnostics);
-  if (!scenario.Has("nic")) return {};
+NicSettings LoadNic(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics) {
+  if (net == NetPlugin::kSocket) return LoadTcpNic(scenario, diagnostics);
+  std::vector<ModelAttribute> attributes = DefaultsOf(net);
+  if (!scenario.Has("nic")) return MakeModel<Nic>(attributes)->settings();
   const ProtoCursor nic = scenario.Child("nic");
-  NicSettings settings =
-      MakeModel<Nic>(LoadModelAttributes(nic, "railyard::Nic", diagnostics))->settings();
+  const auto stated = LoadModelAttributes(nic, "railyard::Nic", diagnostics);
+  attributes.insert(attributes.end(), stated.begin(), stated.end());
+  NicSettings settings = MakeModel<Nic>(attributes)->settings();
+  if (net == NetPlugin::kAwsLibfabric && !settings.link_aggregation) {
+    nic.Error(diagnostics, "link_aggregation",
+              "false is of NCCL's own plug-in, which merges ports (expected true with EFA)");
+    settings.link_aggregation = true;
+  }
   if (const auto control = LoadCongestionControl(nic, false, diagnostics)) {
     settings.congestion_control = *control;
   }

@@ -3,11 +3,13 @@
 
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/transport/nic_settings.h"
+#include "workloads/nccl_channels.h"
 
 namespace railyard {
 
-// The block `nic`: all but the retransmission, which `nccl` says. `is_tcp`: of TCP streams. Takes a
-// cursor on the whole scenario; an absent block means the defaults.
-NicSettings LoadNic(const ProtoCursor& scenario, bool is_tcp, Diagnostics& diagnostics);
+// The block `nic`: all but the retransmission, which `nccl` says. `net` is LoadNet's: TCP streams
+// and EFA have defaults of their own. Takes a cursor on the whole scenario; an absent block means
+// the defaults.
+NicSettings LoadNic(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics);
 
 }  // namespace railyard

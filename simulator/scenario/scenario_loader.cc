@@ -13,6 +13,7 @@
 #include "simulator/scenario/fault_loader.h"
 #include "simulator/scenario/jobs_loader.h"
 #include "simulator/scenario/net_ib_loader.h"
+#include "simulator/scenario/net_loader.h"
 #include "simulator/scenario/net_socket_loader.h"
 #include "simulator/scenario/nic_failover_loader.h"
 #include "simulator/scenario/nic_loader.h"
@@ -55,13 +56,14 @@ void AddNotes(const ImportReport& report, std::vector<std::string>& notes) {
 }
 
 // Where packets overtake one another a gap is no loss.
-void CheckLossTolerance(const ProtoCursor& scenario, const Job& job, bool is_tcp,
+void CheckLossTolerance(const ProtoCursor& scenario, const Job& job, NetPlugin net,
                         Diagnostics& diagnostics) {
   if (!ToleratesLoss(job)) return;
-  if (is_tcp) {
+  if (net != NetPlugin::kIb) {
     const ProtoCursor nccl = scenario.Child("nccl");
     nccl.Error(diagnostics, nccl.Has("NET") ? "NET" : "IB_DISABLE",
-               "TCP delivers every byte (expected RDMA, or no loss_tolerance)");
+               fmt::format("{} delivers every byte (expected RDMA, or no loss_tolerance)",
+                           net == NetPlugin::kSocket ? "TCP" : "EFA"));
   }
   const auto& message = static_cast<const protos::Scenario&>(scenario.message());
   if (message.nic().reorder_tolerance_packets() > 0) {
@@ -147,15 +149,15 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   }
   std::optional<LoadedWorkload> workload =
       LoadWorkloadOrJobs(cursor, fabric ? &*fabric : nullptr, *scenario, diagnostics);
-  scenario->net_socket = LoadNetSocket(cursor, diagnostics);
-  const bool is_tcp = scenario->net_socket.enabled;
-  scenario->nic = LoadNic(cursor, is_tcp, diagnostics);
+  const NetPlugin net = LoadNet(cursor, diagnostics);
+  scenario->net_socket = LoadNetSocket(cursor, net == NetPlugin::kSocket, diagnostics);
+  scenario->nic = LoadNic(cursor, net, diagnostics);
   scenario->nic.is_infiniband = IsInfiniband(cursor);
   const int errors_before_nccl = diagnostics.error_count();
   NcclBlock nccl =
-      LoadNccl(cursor, workload ? workload->job.nccl_version : std::string(), diagnostics);
-  nccl.planner.gpu_direct = !is_tcp;
-  if (!is_tcp) CheckCollnet(cursor, nccl.planner, fabric ? &*fabric : nullptr, diagnostics);
+      LoadNccl(cursor, net, workload ? workload->job.nccl_version : std::string(), diagnostics);
+  if (net == NetPlugin::kIb)
+    CheckCollnet(cursor, nccl.planner, fabric ? &*fabric : nullptr, diagnostics);
   scenario->net_ib = LoadNetIb(cursor, nccl.planner.version, scenario->nic,
                                fabric ? &*fabric : nullptr, diagnostics);
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
@@ -170,12 +172,13 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
     }
   }
   scenario->gpu = LoadGpu(cursor, diagnostics);
+  scenario->gpu.net = net;
   ApplyCalibration(cursor, scenario->gpu, scenario->notes, diagnostics);
-  scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, is_tcp, diagnostics);
+  scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, net, diagnostics);
   scenario->routing = LoadRouting(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);
   if (workload) {
-    CheckLossTolerance(cursor, workload->job, is_tcp, diagnostics);
+    CheckLossTolerance(cursor, workload->job, net, diagnostics);
     scenario->restarts = LoadRestarts(cursor, fabric ? &*fabric : nullptr, *workload, diagnostics);
   }
   scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr,

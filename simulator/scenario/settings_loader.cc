@@ -21,6 +21,7 @@
 #include "topologies/deadlock.h"
 #include "topologies/lossless_classes.h"
 #include "topologies/platform.h"
+#include "workloads/aws_libfabric.h"
 
 namespace railyard {
 namespace {
@@ -36,14 +37,16 @@ constexpr uint64_t kBuffsizeBytesMax = 1u << 30;
 // NCCL_PXN_DISABLE came with PXN itself.
 constexpr uint32_t kFirstPxnVersion = 21200;
 // First versions that have NCCL_P2P_NET_CHUNKSIZE, NCCL_P2P_NVL_CHUNKSIZE and _PCI_,
-// NCCL_PAT_ENABLE.
+// NCCL_NVLSTREE_MAX_CHUNKSIZE, NCCL_PAT_ENABLE.
 constexpr uint32_t kFirstP2pNetVersion = 21400;
 constexpr uint32_t kFirstP2pNvlVersion = 21600;
+constexpr uint32_t kFirstNvlsTreeChunkVersion = 22000;
 constexpr uint32_t kFirstPatVersion = 22300;
 // Parts of Send and Recv are multiples of 4 KiB (addP2pToPlan, src/enqueue.cc).
 constexpr uint64_t kP2pChunkBytesMin = 4096;
 constexpr uint64_t kP2pLlThresholdBytesMax = 1ULL << 30;
 constexpr uint64_t kNvlsChunkBytesMin = 16u << 10;
+constexpr double kNetLatencyUsMax = 1e6;
 
 uint32_t LoadVersion(const ProtoCursor* nccl, const std::string& trace_version,
                      uint32_t default_version, Diagnostics& diagnostics) {
@@ -206,6 +209,18 @@ void LoadChunkSize(const ProtoCursor& nccl, const char* field, uint64_t min_byte
                          FormatBytes(min_bytes), FormatBytes(max_bytes)));
 }
 
+void LoadOfiNetLatency(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
+  static constexpr const char* kField = "OFI_NCCL_NET_LATENCY";
+  if (!nccl.Has(kField)) return;
+  const double us = static_cast<const protos::Nccl&>(nccl.message()).ofi_nccl_net_latency();
+  if (us >= 0 && us <= kNetLatencyUsMax) {
+    settings.ofi_net_latency_us = us;
+  } else {
+    nccl.Error(diagnostics, kField,
+               fmt::format("{} is out of range (expected 0 to {:.0f} us)", us, kNetLatencyUsMax));
+  }
+}
+
 // A variable that the job's version does not have yet.
 void RefuseBefore(const ProtoCursor& nccl, const char* field, uint32_t first_version,
                   uint32_t version, const std::string& version_text, Diagnostics& diagnostics) {
@@ -262,14 +277,16 @@ uint32_t DefaultIbTimeout(uint32_t nccl_version) {
   return nccl_version < 21400 ? 14 : nccl_version < 22300 ? 18 : 20;
 }
 
-NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version,
+NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string& trace_version,
                    Diagnostics& diagnostics) {
   NcclBlock block;
   NcclSettings& planner = block.planner;
+  planner.net = net;
   std::optional<ProtoCursor> nccl;
   if (scenario.Has("nccl")) nccl = scenario.Child("nccl");
   planner.version =
       LoadVersion(nccl ? &*nccl : nullptr, trace_version, planner.version, diagnostics);
+  if (net == NetPlugin::kAwsLibfabric) ApplyAwsLibfabric(planner);
   block.ib_timeout = DefaultIbTimeout(planner.version);
   block.ib_retry_cnt = 7;  // NCCL_PARAM(IbRetryCnt, "IB_RETRY_CNT", 7)
   if (!nccl) return block;
@@ -307,6 +324,12 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
   LoadP2pLevel(*nccl, planner, diagnostics);
   planner.shm_disable = nccl->Flag("SHM_DISABLE", planner.shm_disable);
   chunk_size("NVLS_CHUNKSIZE", kNvlsChunkBytesMin, planner.nvls_chunksize_bytes);
+  if (nccl->Has("NVLSTREE_MAX_CHUNKSIZE")) {
+    uint64_t bytes = planner.nvls_chunksize_bytes;
+    chunk_size("NVLSTREE_MAX_CHUNKSIZE", kNvlsChunkBytesMin, bytes);
+    planner.nvlstree_max_chunksize_bytes = bytes;
+  }
+  LoadOfiNetLatency(*nccl, planner, diagnostics);
   planner.nvls_enable = nccl->Flag("NVLS_ENABLE", planner.nvls_enable);
   planner.pat_enable = number("PAT_ENABLE", planner.pat_enable, 0, 2);
   planner.collnet_enable = number("COLLNET_ENABLE", 0, 0, 1) == 1;
@@ -323,6 +346,7 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version
   refuse_before("P2P_NET_CHUNKSIZE", kFirstP2pNetVersion);
   refuse_before("P2P_NVL_CHUNKSIZE", kFirstP2pNvlVersion);
   refuse_before("P2P_PCI_CHUNKSIZE", kFirstP2pNvlVersion);
+  refuse_before("NVLSTREE_MAX_CHUNKSIZE", kFirstNvlsTreeChunkVersion);
   refuse_before("PAT_ENABLE", kFirstPatVersion);
   return block;
 }
@@ -361,9 +385,13 @@ GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics) {
 }
 
 std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
-                                             bool is_tcp, Diagnostics& diagnostics) {
+                                             NetPlugin net, Diagnostics& diagnostics) {
+  const bool is_tcp = net == NetPlugin::kSocket;
   std::vector<ModelAttribute> models;
   if (is_tcp) models.push_back({"railyard::FabricNetwork", "NetworkFlowControl", "NONE"});
+  if (net == NetPlugin::kAwsLibfabric) {
+    models.push_back({"railyard::FabricNetwork", "LoadBalancing", "SPRAYING"});
+  }
   if (scenario.Has("network")) {
     const auto stated =
         LoadModelAttributes(scenario.Child("network"), "railyard::FabricNetwork", diagnostics);
@@ -389,11 +417,14 @@ std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const 
   }
   if (fabric != nullptr && IsValiant(fabric->routing) &&
       balancing.Get() != static_cast<int>(LoadBalancing::kEcmp)) {
-    scenario.Child("network").Error(
-        diagnostics, "load_balancing",
-        fmt::format("switches cannot balance {} routes, on which each flow draws its own way "
-                    "(expected ECMP, or a fabric with other routes)",
-                    RoutingPolicyName(fabric->routing)));
+    const bool is_stated =
+        scenario.Has("network") && scenario.Child("network").Has("load_balancing");
+    scenario.Child(is_stated ? "network" : "nccl")
+        .Error(diagnostics, is_stated ? "load_balancing" : "NET",
+               fmt::format("switches cannot balance {} routes, on which each flow draws its own "
+                           "way (expected {}ECMP, or a fabric with other routes)",
+                           RoutingPolicyName(fabric->routing),
+                           is_stated ? "" : "network.load_balancing: "));
   }
   std::vector<ModelAttribute> of_switch;
   if (is_tcp) of_switch.push_back({"railyard::Switch", "EcnEnabled", "false"});

@@ -23,14 +23,16 @@ struct NcclBlock {
   uint32_t ib_retry_cnt = 0;
 };
 
-// `trace_version` is the version a log states, used where the scenario states none; may be empty.
-NcclBlock LoadNccl(const ProtoCursor& scenario, const std::string& trace_version,
+// `net` is LoadNet's. `trace_version` is the version a log states, used where the scenario states
+// none; may be empty.
+NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string& trace_version,
                    Diagnostics& diagnostics);
 GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics);
 // Attributes of the fabric's models: `switch` and `network`; `fabric` is what they are for, nullptr
-// if it could not be loaded. TCP is in a class that loses what has no room, and without ECN.
+// if it could not be loaded, `net` LoadNet's. TCP is in a class that loses what has no room, and
+// without ECN; EFA sprays packets over all paths.
 std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
-                                             bool is_tcp, Diagnostics& diagnostics);
+                                             NetPlugin net, Diagnostics& diagnostics);
 WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
 // NCCL's default of NCCL_IB_TIMEOUT in a version (as ncclGetVersion).

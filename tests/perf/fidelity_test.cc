@@ -90,15 +90,14 @@ TEST(FidelityTest, NicsThatAreNotStatedAreThePlatforms) {
   EXPECT_THAT(point.point.scenario, Not(HasSubstr("nic_rate")));
 }
 
-TEST(FidelityTest, EfaSpraysPacketsAndRepeatsThemOneByOne) {
+TEST(FidelityTest, EfaIsAmazonsPlugIn) {
   MeasuredRow row = Row();
   row.nics = "32x100";
   EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("dcqcn"));
   row.notes = "out-of-place; float; EFA (SRD) transport";
   const FidelityPoint point = PointOf(row);
   EXPECT_EQ(point.modelled_as, "dgx-h100, 2 x 8 GPUs, EFA");
-  EXPECT_THAT(point.point.scenario, HasSubstr("load_balancing: SPRAYING"));
-  EXPECT_THAT(point.point.scenario, HasSubstr("recovery: SELECTIVE_REPEAT"));
+  EXPECT_THAT(point.point.scenario, HasSubstr("NET: \"AWS Libfabric\""));
   // EC2's P5 and P4 instances.
   EXPECT_THAT(point.point.scenario, HasSubstr("cpu: \"AMD\""));
   row.gpu = "A100-SXM4-80GB";

@@ -46,5 +46,25 @@ TEST(GpuCostsTest, ProxiesAndTheStepMakeUpNcclsLatency) {
   }
 }
 
+// nccl_ofi_tuner_compute_cost (aws-ofi-nccl, src/tuner/nccl_ofi_model.c): 20 us, with Simple 3
+// more, whatever the algorithm. 1.5 us of them pass on the wire.
+TEST(GpuCostsTest, OverEfaAStepTakesWhatAmazonsTunerCounts) {
+  GpuCosts costs;
+  costs.net = NetPlugin::kAwsLibfabric;
+  CommunicatorLayout layout;
+  for (const CommunicatorCpu cpu : {CommunicatorCpu::kIntel, CommunicatorCpu::kAmd}) {
+    layout.cpu = cpu;
+    const ProxyCosts proxy = costs.OfProxy(cpu);
+    const auto step_ps = [&](Algorithm algorithm, Protocol protocol) {
+      const StepCosts step = costs.Of(layout, {algorithm, protocol});
+      return step.network_step_latency_ps + proxy.post_ps + proxy.arrival_ps;
+    };
+    EXPECT_EQ(step_ps(Algorithm::kTree, Protocol::kLl), 18'500'000);
+    EXPECT_EQ(step_ps(Algorithm::kRing, Protocol::kLl128), 18'500'000);
+    EXPECT_EQ(step_ps(Algorithm::kRing, Protocol::kSimple), 21'500'000);
+    EXPECT_EQ(step_ps(Algorithm::kNvlsTree, Protocol::kSimple), 21'500'000);
+  }
+}
+
 }  // namespace
 }  // namespace railyard

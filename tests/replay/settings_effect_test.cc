@@ -52,6 +52,12 @@ const char* const kAllToAllInOneServer =
 const char* const kNvls =
     "fabric { rail_optimized { servers: 1 } }\n"
     "workload { program { collectives { kind: ALL_REDUCE bytes: \"64MiB\" } } algorithm: NVLS }\n";
+const char* const kNvlsTree =
+    "fabric { rail_optimized { servers: 2 } }\n"
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"64MiB\" } } algorithm: NVLS_TREE "
+    "}\n";
+// Without latency of the NICs NCCL takes Tree or NVLSTree.
+const std::string kOverEfa = std::string(kTuned) + "nccl { NET: \"AWS Libfabric\" }\n";
 const char* const kInfiniBand =
     "fabric { rail_optimized { servers: 2 } }\n"
     "workload { program { collectives { kind: ALL_REDUCE bytes: \"16MiB\" } } }\n"
@@ -227,6 +233,8 @@ const std::vector<Setting> kSettings = {
     {"gpu.socket_send_rate", "\"10Gbps\"", kSockets},
     {"gpu.socket_receive_rate", "\"10Gbps\"", kSockets},
     {"nccl.NET", "\"Socket\"", kAllReduce},
+    {"nccl.NET", "\"AWS Libfabric\"", kAllReduce},
+    {"nccl.OFI_NCCL_NET_LATENCY", "0", kOverEfa},
     {"nccl.IB_DISABLE", "true", kAllReduce},
     {"nccl.SOCKET_NTHREADS", "4", kSockets},
     {"nccl.NSOCKS_PERTHREAD", "2", kLossySockets},
@@ -249,6 +257,7 @@ const std::vector<Setting> kSettings = {
     {"nccl.P2P_DISABLE", "true", OverPcie("ALL_REDUCE")},
     {"nccl.NVLS_ENABLE", "false", kTuned},
     {"nccl.NVLS_CHUNKSIZE", "\"32KiB\"", kNvls},
+    {"nccl.NVLSTREE_MAX_CHUNKSIZE", "\"64KiB\"", kNvlsTree},
     {"nccl.COLLNET_ENABLE", "1", kInfiniBand},
     {"nccl.PAT_ENABLE", "0", kPat},
     {"network.network_flow_control", "NONE", kPaused},
@@ -305,7 +314,9 @@ TEST_P(SettingsEffectTest, TheFieldChangesTheFingerprint) {
 std::string TestName(const ::testing::TestParamInfo<Setting>& setting) {
   std::string name = setting.param.field;
   const std::string value = setting.param.value;
-  if (setting.param.field == "network.load_balancing") name.append("_").append(value);
+  if (setting.param.field == "network.load_balancing" || setting.param.field == "nccl.NET") {
+    name.append("_").append(value);
+  }
   if (value.starts_with("{ ")) name.append("_").append(value, 2, value.find(' ', 2) - 2);
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');

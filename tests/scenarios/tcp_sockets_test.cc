@@ -105,8 +105,9 @@ TEST_F(TcpSocketsTest, PerfTakesThemByNcclsName) {
   const ProgramExit unknown = Railyard({"perf", "--collective", "all_reduce", "--fabric",
                                         "dgx-h100", "--nodes", "2", "--net", "TCP"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.errors, HasSubstr("nccl.NET: \"TCP\" is no network of NCCL's own (expected "
-                                        "\"IB\" or \"Socket\")"));
+  EXPECT_THAT(unknown.errors, HasSubstr("nccl.NET: \"TCP\" is no network of NCCL's own or "
+                                        "Amazon's (expected \"IB\", \"Socket\" or \"AWS "
+                                        "Libfabric\")"));
 }
 
 // What --algo assumes of the fabric is said.

@@ -103,6 +103,26 @@ TEST(NcclTuner, HasNcclsTableForTwoServersOfEightH100) {
   ExpectModel(tuner, kAllGather, kRing, kSimple, 70, 409.6);
 }
 
+// 75 us for each step between servers and, with Simple, for its flush: two of a tree's and of a
+// ring's steps on two servers, one of AllGather's.
+TEST(NcclTuner, AddsWhatAPlugInSaysOfItsNics) {
+  TunerPlatform platform;
+  platform.ring = platform.tree = {8, 48, 48};
+  platform.nvls = {8, 40, 48};
+  platform.tree_meets_nic_on_one = true;
+  platform.net_latency_us = 75;
+  const NcclTuner tuner(platform, {16, 2, 16}, kVersion);
+  ExpectModel(tuner, kAllReduce, kTree, kLl, 25.2 + 150, 16.58);
+  ExpectModel(tuner, kAllReduce, kTree, kSimple, 92.4 + 300, 140.76);
+  ExpectModel(tuner, kAllReduce, kRing, kLl128, 75.2 + 150, 156.59);
+  ExpectModel(tuner, kAllReduce, kRing, kSimple, 131.6 + 300, 204.8);
+  ExpectModel(tuner, kAllReduce, kNvlsTree, kSimple, 66.8 + 300, 246.19);
+  ExpectModel(tuner, kAllGather, kRing, kLl, 23.3 + 75, 41.6);
+  // Of Broadcast NCCL leaves it out.
+  ExpectModel(tuner, kBroadcast, kRing, kLl, DgxH100(2).ModelOf(kBroadcast, kRing, kLl).latency_us,
+              DgxH100(2).ModelOf(kBroadcast, kRing, kLl).gb_per_s);
+}
+
 TEST(NcclTuner, HasNcclsTableForOneServerOfEightH100) {
   const NcclTuner tuner = DgxH100(1);
   ExpectModel(tuner, kAllReduce, kRing, kLl, 15, 80.57);
