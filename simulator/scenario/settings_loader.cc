@@ -209,6 +209,29 @@ void LoadChunkSize(const ProtoCursor& nccl, const char* field, uint64_t min_byte
                          FormatBytes(min_bytes), FormatBytes(max_bytes)));
 }
 
+// A connection's buffer, and chunks, which have an eighth of it at most.
+void LoadBufferSizes(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
+  const uint64_t buffsize_bytes = nccl.Bytes(diagnostics, "BUFFSIZE", settings.buffsize_bytes);
+  if (buffsize_bytes < kBuffsizeBytesMin || buffsize_bytes > kBuffsizeBytesMax) {
+    nccl.Error(diagnostics, "BUFFSIZE",
+               fmt::format("{} is out of range (expected {} to {})", FormatBytes(buffsize_bytes),
+                           FormatBytes(kBuffsizeBytesMin), FormatBytes(kBuffsizeBytesMax)));
+  } else {
+    settings.buffsize_bytes = buffsize_bytes;
+  }
+  const auto chunk_size = [&](const char* field, uint64_t min_bytes, uint64_t& bytes) {
+    LoadChunkSize(nccl, field, min_bytes, settings.buffsize_bytes / 8, bytes, diagnostics);
+  };
+  chunk_size("P2P_NET_CHUNKSIZE", kP2pChunkBytesMin, settings.p2p_net_chunksize_bytes);
+  chunk_size("P2P_NVL_CHUNKSIZE", kP2pChunkBytesMin, settings.p2p_nvl_chunksize_bytes);
+  chunk_size("P2P_PCI_CHUNKSIZE", kP2pChunkBytesMin, settings.p2p_pci_chunksize_bytes);
+  chunk_size("NVLS_CHUNKSIZE", kNvlsChunkBytesMin, settings.nvls_chunksize_bytes);
+  if (!nccl.Has("NVLSTREE_MAX_CHUNKSIZE")) return;
+  uint64_t bytes = settings.nvls_chunksize_bytes;
+  chunk_size("NVLSTREE_MAX_CHUNKSIZE", kNvlsChunkBytesMin, bytes);
+  settings.nvlstree_max_chunksize_bytes = bytes;
+}
+
 void LoadOfiNetLatency(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
   static constexpr const char* kField = "OFI_NCCL_NET_LATENCY";
   if (!nccl.Has(kField)) return;
@@ -298,20 +321,7 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string
   block.ib_retry_cnt = number("IB_RETRY_CNT", block.ib_retry_cnt, 0, kIbRetryCntMax);
   planner.cross_nic = number("CROSS_NIC", planner.cross_nic, 0, 2);
   LoadChannelLimits(*nccl, planner, diagnostics);
-  const uint64_t buffsize_bytes = nccl->Bytes(diagnostics, "BUFFSIZE", planner.buffsize_bytes);
-  if (buffsize_bytes < kBuffsizeBytesMin || buffsize_bytes > kBuffsizeBytesMax) {
-    nccl->Error(diagnostics, "BUFFSIZE",
-                fmt::format("{} is out of range (expected {} to {})", FormatBytes(buffsize_bytes),
-                            FormatBytes(kBuffsizeBytesMin), FormatBytes(kBuffsizeBytesMax)));
-  } else {
-    planner.buffsize_bytes = buffsize_bytes;
-  }
-  const auto chunk_size = [&](const char* field, uint64_t min_bytes, uint64_t& bytes) {
-    LoadChunkSize(*nccl, field, min_bytes, planner.buffsize_bytes / 8, bytes, diagnostics);
-  };
-  chunk_size("P2P_NET_CHUNKSIZE", kP2pChunkBytesMin, planner.p2p_net_chunksize_bytes);
-  chunk_size("P2P_NVL_CHUNKSIZE", kP2pChunkBytesMin, planner.p2p_nvl_chunksize_bytes);
-  chunk_size("P2P_PCI_CHUNKSIZE", kP2pChunkBytesMin, planner.p2p_pci_chunksize_bytes);
+  LoadBufferSizes(*nccl, planner, diagnostics);
   const uint64_t ll_threshold_bytes =
       nccl->Bytes(diagnostics, "P2P_LL_THRESHOLD", planner.p2p_ll_threshold_bytes);
   if (ll_threshold_bytes > kP2pLlThresholdBytesMax) {
@@ -323,12 +333,6 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string
   }
   LoadP2pLevel(*nccl, planner, diagnostics);
   planner.shm_disable = nccl->Flag("SHM_DISABLE", planner.shm_disable);
-  chunk_size("NVLS_CHUNKSIZE", kNvlsChunkBytesMin, planner.nvls_chunksize_bytes);
-  if (nccl->Has("NVLSTREE_MAX_CHUNKSIZE")) {
-    uint64_t bytes = planner.nvls_chunksize_bytes;
-    chunk_size("NVLSTREE_MAX_CHUNKSIZE", kNvlsChunkBytesMin, bytes);
-    planner.nvlstree_max_chunksize_bytes = bytes;
-  }
   LoadOfiNetLatency(*nccl, planner, diagnostics);
   planner.nvls_enable = nccl->Flag("NVLS_ENABLE", planner.nvls_enable);
   planner.pat_enable = number("PAT_ENABLE", planner.pat_enable, 0, 2);
