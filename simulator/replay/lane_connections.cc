@@ -73,19 +73,20 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t
     connection.flow = kNone;
     if (connection.from_gpu == connection.to_gpu) return;
     // For a flag's latency.
-    slots.flag_latency_ps = FlagLatencyPs(nvlink_.Open(id, connection.from_gpu, connection.to_gpu));
+    slots.flag_latency_ps =
+        FlagLatencyPs(load_store_.Open(id, connection.from_gpu, connection.to_gpu));
     return;
   }
   connection.network = slots.network = route.network;
   if (!route.network) {
     nvlink_connections_[connection.from_gpu].push_back(id);
     if (route.over_host_memory) {
-      connection.flow = nvlink_.OpenHostStore(id, connection.from_gpu, connection.to_gpu);
-      connection.load_flow = nvlink_.OpenHostLoad(id | kLoadLeg, connection.to_gpu);
+      connection.flow = load_store_.OpenHostStore(id, connection.from_gpu, connection.to_gpu);
+      connection.load_flow = load_store_.OpenHostLoad(id | kLoadLeg, connection.to_gpu);
       slots.flag_latency_ps = FlagLatencyPs(connection.flow) + FlagLatencyPs(connection.load_flow);
       return;
     }
-    connection.flow = nvlink_.Open(id, connection.from_gpu, connection.to_gpu);
+    connection.flow = load_store_.Open(id, connection.from_gpu, connection.to_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.flow);
     return;
   }
@@ -98,7 +99,7 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t
     connection.is_relayed = true;
     connection.injecting_gpu = GpuOfServer(connection.from_gpu, route.sending_local_index);
     connection.relay_flow =
-        nvlink_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
+        load_store_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
   }
   if (is_socket_) {
@@ -151,8 +152,8 @@ RecoveryTimes LaneExecutor::RecoveryOf(const Connection& connection, bool of_dat
   return rdma_.RecoveryOf(connection.flow, of_data);
 }
 
-int64_t LaneExecutor::FlagLatencyPs(uint32_t nvlink_flow) const {
-  return network_.PathLatencyPs(nvlink_.PathsOf(nvlink_flow).front().path, 0);
+int64_t LaneExecutor::FlagLatencyPs(uint32_t flow) const {
+  return network_.PathLatencyPs(load_store_.PathsOf(flow).front().path, 0);
 }
 
 uint32_t LaneExecutor::GpuOfServer(uint32_t gpu, uint32_t local_index) const {
@@ -170,14 +171,14 @@ std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
   if (connection.is_network_sum) {
     return connection.flow == kNone ? links : aggregation_.LinksOf(connection.flow);
   }
-  if (!connection.network) append(nvlink_.PathsOf(connection.flow).front().path);
-  if (connection.load_flow != kNone) append(nvlink_.PathsOf(connection.load_flow).front().path);
-  if (connection.is_relayed) append(nvlink_.PathsOf(connection.relay_flow).front().path);
+  if (!connection.network) append(load_store_.PathsOf(connection.flow).front().path);
+  if (connection.load_flow != kNone) append(load_store_.PathsOf(connection.load_flow).front().path);
+  if (connection.is_relayed) append(load_store_.PathsOf(connection.relay_flow).front().path);
   if (connection.is_detoured) {
     const NicDetours::Legs legs = detours_.LegsOf(connection.flow).front();
-    if (legs.to_sender != kNone) append(nvlink_.PathsOf(legs.to_sender).front().path);
+    if (legs.to_sender != kNone) append(load_store_.PathsOf(legs.to_sender).front().path);
     append(rdma_.DataPath(legs.queue_pair));
-    if (legs.from_receiver != kNone) append(nvlink_.PathsOf(legs.from_receiver).front().path);
+    if (legs.from_receiver != kNone) append(load_store_.PathsOf(legs.from_receiver).front().path);
   } else if (connection.network) {
     append(rdma_.DataPath(QueuePairsOf(connection).front()));
   }
@@ -192,7 +193,7 @@ std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) 
     }
   };
   const auto append_planes = [&](uint32_t flow, double share) {
-    const auto paths = nvlink_.PathsOf(flow);
+    const auto paths = load_store_.PathsOf(flow);
     double weights = 0;
     for (const auto& plane : paths) weights += plane.weight;
     for (const auto& plane : paths) append(plane.path, share * plane.weight / weights);

@@ -22,13 +22,14 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       network_(network),
       engine_(network.engine()),
       observer_(observer),
-      nvlink_(graph, network, *this),
-      rdma_(graph, network, routing, nic, nvlink_.port_count(), *this),
+      load_store_(graph, network, *this),
+      rdma_(graph, network, routing, nic, load_store_.port_count(), *this),
       striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
       sockets_(rdma_, engine_, nic.mtu_bytes, net_socket, kFirstStriped, proxy_free_ps_, *this),
       is_socket_(net_socket.enabled),
-      detours_(graph, nvlink_, rdma_, kFirstDetour, *this),
-      aggregation_(graph, network, routing, nic, nvlink_.port_count() + rdma_.port_count(), *this),
+      detours_(graph, load_store_, rdma_, kFirstDetour, *this),
+      aggregation_(graph, network, routing, nic, load_store_.port_count() + rdma_.port_count(),
+                   *this),
       nvlink_connections_(graph.gpus().size()),
       network_connections_(graph.gpus().size()),
       communicator_counts_(graph.gpus().size()),
@@ -48,7 +49,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
   static_assert(sizeof(MessageSlots) % (1u << kPostPhaseBits) == 0);
   const TimingWheel::PrefetchTable slots = {&slots_base_, sizeof(MessageSlots),
                                             offsetof(MessageSlots, time_ps)};
-  const TimingWheel::PrefetchTable flows = nvlink_.FlowTable();
+  const TimingWheel::PrefetchTable flows = load_store_.FlowTable();
   engine_.SetPrefetch(EventClass::kChannel,
                       {.records = {&lanes_base_, sizeof(Lane)},
                        .fields = {{{.offset = offsetof(Lane, receive_connection), .table = slots},
@@ -64,14 +65,14 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
 
 void LaneExecutor::HandlePort(void* self, uint32_t port) {
   auto& executor = *static_cast<LaneExecutor*>(self);
-  const uint32_t nvlink_ports = executor.nvlink_.port_count();
-  if (port < nvlink_ports) {
-    executor.nvlink_.Serve(port);
+  const uint32_t load_store_ports = executor.load_store_.port_count();
+  if (port < load_store_ports) {
+    executor.load_store_.Serve(port);
     executor.RunWoken();
-  } else if (port - nvlink_ports < executor.rdma_.port_count()) {
-    executor.rdma_.Serve(port - nvlink_ports);
+  } else if (port - load_store_ports < executor.rdma_.port_count()) {
+    executor.rdma_.Serve(port - load_store_ports);
   } else {
-    executor.aggregation_.Serve(port - nvlink_ports - executor.rdma_.port_count());
+    executor.aggregation_.Serve(port - load_store_ports - executor.rdma_.port_count());
   }
 }
 
@@ -89,7 +90,7 @@ void LaneExecutor::HandleChannel(void* self, uint32_t lane) {
   auto& executor = *static_cast<LaneExecutor*>(self);
   const Lane& woken = executor.lanes_[lane];
   if (woken.peers == kNone && woken.sends_over_nvlink) {
-    executor.nvlink_.FetchLinks(woken.send_flow);
+    executor.load_store_.FetchLinks(woken.send_flow);
   }
   executor.Wake(lane);
   executor.RunWoken();
@@ -106,7 +107,7 @@ void LaneExecutor::OnPacketAtNic(uint32_t packet) {
 void LaneExecutor::OnPacketInMemory(uint32_t packet) {
   const PacketKind kind = network_.packet(packet).kind;
   if (IsInServer(kind)) {
-    nvlink_.OnArrival(packet);
+    load_store_.OnArrival(packet);
   } else if (IsAggregate(kind)) [[unlikely]] {
     aggregation_.OnPacketInMemory(packet);
   } else {
@@ -122,7 +123,7 @@ void LaneExecutor::OnPacketInMemory(uint32_t packet) {
 void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId link) {
   const Packet& packet = network_.packet(index);
   if (IsInServer(packet.kind)) {
-    nvlink_.OnDropped(packet, link);
+    load_store_.OnDropped(packet, link);
   } else if (IsAggregate(packet.kind)) {
     aggregation_.OnDropped(packet, link);
   } else {
@@ -208,7 +209,7 @@ void LaneExecutor::RunWoken() {
   do {
     for (size_t i = 0; i < woken_.size(); ++i) Advance(woken_[i]);
     woken_.clear();
-    nvlink_.ServeDue();  // may wake lanes whose messages have left
+    load_store_.ServeDue();  // may wake lanes whose messages have left
   } while (!woken_.empty());
   running_woken_ = false;
 }
@@ -382,7 +383,7 @@ bool LaneExecutor::PostLoads(Lane& lane) {
   const auto post = [&](uint32_t connection) {
     const uint32_t flow = connections_[connection].load_flow;
     if (flow == kNone) return;
-    nvlink_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
+    load_store_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
     SIM_CHECK(++lane.loading > 0, "a lane that loads from too many at a time");
   };
   if (lane.peers != kNone) {
@@ -462,7 +463,7 @@ void LaneExecutor::Send(Lane& lane, uint32_t connection, int64_t done_ps) {
   if (lane.peers != kNone) {
     const Connection& used = connections_[connection];
     if (used.is_switch_operand) {
-      OnNvlinkArrival(connection);  // a flag says that the data is there
+      OnStoreArrival(connection);  // a flag says that the data is there
       return;
     }
     if (used.is_network_sum) {
@@ -476,10 +477,10 @@ void LaneExecutor::Send(Lane& lane, uint32_t connection, int64_t done_ps) {
     SchedulePost(done_ps + costs_[lane.costs].costs.LatencyBeforePostPs(), connection,
                  PostPhase::kStaged);
   } else if (lane.slice_bytes != 0) {
-    nvlink_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
+    load_store_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
     ++lane.awaits;
   } else if (Ahead(to.posted, to.network ? to.progress.relayed : to.delivered) == 1) {
-    OnNvlinkArrival(connection);
+    OnStoreArrival(connection);
   }
 }
 

@@ -33,8 +33,8 @@
 #include "simulator/replay/lane_paths.h"
 #include "simulator/replay/nic_group.h"
 #include "simulator/transport/aggregation_transport.h"
+#include "simulator/transport/load_store_transport.h"
 #include "simulator/transport/nic_detours.h"
-#include "simulator/transport/nvlink_transport.h"
 #include "simulator/transport/rdma_transport.h"
 #include "simulator/transport/socket_connections.h"
 #include "simulator/transport/striped_connections.h"
@@ -183,7 +183,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   bool IsClosed(uint32_t connection) const { return slots_[connection].is_closed; }
   // Payload that the receiver of a connection has taken.
   uint64_t PayloadBytesOf(uint32_t connection) const { return taken_bytes_[connection]; }
-  const NvlinkTransport& nvlink() const { return nvlink_; }
+  const LoadStoreTransport& load_store() const { return load_store_; }
   const RdmaTransport& rdma() const { return rdma_; }
   const PortCounters& port_counters() const { return striped_.counters(); }
   // Which links a connection's payload crosses, first to last; NVLink by one of its planes.
@@ -386,7 +386,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   uint64_t IdentityOf(const NicGroup& group) const;
   // Of a connection, or a leg or sum of one.
   uint64_t LocalTieOf(uint32_t connection) const;
-  int64_t FlagLatencyPs(uint32_t nvlink_flow) const;
+  int64_t FlagLatencyPs(uint32_t flow) const;
   // Of a network connection, those that carry data.
   std::vector<uint32_t> QueuePairsOf(const Connection& connection) const;
   RecoveryTimes RecoveryOf(const Connection& connection, bool of_data) const;
@@ -443,7 +443,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void WakeReceiver(MessageSlots& slots, int64_t seen_ps);
   void WakeSender(MessageSlots& slots);
   void Advance(uint32_t lane);
-  void OnNvlinkArrival(uint32_t connection);
+  void OnStoreArrival(uint32_t connection);
   // Hands to the proxy what is staged and granted.
   void QueueAtProxy(uint32_t connection);
   void SchedulePost(int64_t time_ps, uint32_t connection, PostPhase phase);
@@ -499,7 +499,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<CostClass> costs_;
   std::vector<ProxyCosts> proxy_costs_;  // by GPU
   LaneObserver& observer_;
-  NvlinkTransport nvlink_;
+  LoadStoreTransport load_store_;
   RdmaTransport rdma_;
   StripedConnections striped_;
   SocketConnections sockets_;

@@ -39,7 +39,7 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
   } else if (!slots.network && (id & kLoadLeg) != 0) {
     OnLoaded(connection);
   } else {
-    OnNvlinkArrival(connection);
+    OnStoreArrival(connection);
   }
   RunWoken();
 }
@@ -54,7 +54,7 @@ void LaneExecutor::OnMessageUnderWay(uint32_t id) {
 
 // A message is in the memory of the receiver, or of the GPU that relays it; the sender's copy may
 // still be at work. The flags that follow it alone are seen behind it.
-void LaneExecutor::OnNvlinkArrival(uint32_t id) {
+void LaneExecutor::OnStoreArrival(uint32_t id) {
   MessageSlots& slots = slots_[id];
   const StepCosts& costs = costs_[slots.costs].costs;
   // With Simple a flag follows the data; lines of LL and LL128 carry theirs and are taken as they

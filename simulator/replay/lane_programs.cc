@@ -137,16 +137,16 @@ void LaneExecutor::StartFlowsOver(const Connection& connection, bool is_send) {
   if (connection.is_switch_operand || connection.is_switch_result) {
     // Whoever takes a sum asks for it.
     const bool is_users = is_send == connection.is_switch_result;
-    if (is_users && connection.flow != kNone) nvlink_.StartGroupOver(connection.flow);
+    if (is_users && connection.flow != kNone) load_store_.StartGroupOver(connection.flow);
     return;
   }
   if (!is_send || connection.is_network_sum) return;
-  if (!connection.network) nvlink_.StartOver(connection.flow);
-  if (connection.is_relayed) nvlink_.StartOver(connection.relay_flow);
+  if (!connection.network) load_store_.StartOver(connection.flow);
+  if (connection.is_relayed) load_store_.StartOver(connection.relay_flow);
   if (!connection.is_detoured) return;
   for (const NicDetours::Legs& legs : detours_.LegsOf(connection.flow)) {
-    if (legs.to_sender != kNone) nvlink_.StartOver(legs.to_sender);
-    if (legs.from_receiver != kNone) nvlink_.StartOver(legs.from_receiver);
+    if (legs.to_sender != kNone) load_store_.StartOver(legs.to_sender);
+    if (legs.from_receiver != kNone) load_store_.StartOver(legs.from_receiver);
   }
 }
 

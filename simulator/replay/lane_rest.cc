@@ -16,7 +16,7 @@ void LaneExecutor::Visit(StateArchive& archive) {
   for (int64_t& free_ps : proxy_free_ps_) archive.Instant(free_ps);
   archive.Constant(gpu_speeds_.size());
   for (const double speed : gpu_speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));
-  nvlink_.Visit(archive);
+  load_store_.Visit(archive);
   rdma_.Visit(archive);
   striped_.Visit(archive);
   detours_.Visit(archive);
@@ -28,7 +28,7 @@ void LaneExecutor::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archi
     for (const uint32_t id : nvlink_connections_[gpu]) VisitConnection(id, archive);
     archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
   }
-  nvlink_.VisitGpus(gpus, archive);
+  load_store_.VisitGpus(gpus, archive);
 }
 
 uint64_t LaneExecutor::IdentityOfGpus(std::span<const uint32_t> gpus) const {
@@ -37,8 +37,8 @@ uint64_t LaneExecutor::IdentityOfGpus(std::span<const uint32_t> gpus) const {
   for (const uint32_t gpu : gpus) {
     add(nvlink_connections_[gpu].size());
     for (const uint32_t id : nvlink_connections_[gpu]) add(LocalTieOf(id));
-    for (const uint32_t flow : nvlink_.FlowsOf(gpu)) {
-      add(LocalTieOf(nvlink_.FirstReceiverOf(flow)));
+    for (const uint32_t flow : load_store_.FlowsOf(gpu)) {
+      add(LocalTieOf(load_store_.FirstReceiverOf(flow)));
     }
   }
   return identity;

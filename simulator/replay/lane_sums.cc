@@ -13,11 +13,11 @@ void LaneExecutor::RequestSum(Lane& lane, int64_t done_ps) {
   if (first.flow == kNone) {
     std::vector<uint32_t> members;
     for (const uint32_t operand : operands) members.push_back(connections_[operand].from_gpu);
-    first.flow = nvlink_.OpenReduce(operands.front() | kSwitchSum, first.to_gpu, members);
+    first.flow = load_store_.OpenReduce(operands.front() | kSwitchSum, first.to_gpu, members);
   }
   lane.awaits = 1;
   lane.free_ps = done_ps;  // sums are sent on as they come
-  nvlink_.PostReduce(first.flow, WireBytesOf(lane.costs, lane.slice_bytes));
+  load_store_.PostReduce(first.flow, WireBytesOf(lane.costs, lane.slice_bytes));
 }
 
 void LaneExecutor::OnSwitchSum(uint32_t connection) {
@@ -35,11 +35,12 @@ void LaneExecutor::OnSwitchSum(uint32_t connection) {
 void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results,
                                 int64_t done_ps) {
   if (connections_[results.front()].flow == kNone) {
-    std::vector<NvlinkTransport::GroupMember> members;
+    std::vector<LoadStoreTransport::GroupMember> members;
     for (const uint32_t result : results) {
       members.push_back({.gpu = connections_[result].to_gpu, .connection = result});
     }
-    const uint32_t group = nvlink_.OpenMulticast(connections_[results.front()].from_gpu, members);
+    const uint32_t group =
+        load_store_.OpenMulticast(connections_[results.front()].from_gpu, members);
     for (const uint32_t result : results) connections_[result].flow = group;
   }
   for (const uint32_t result : results) {
@@ -50,11 +51,11 @@ void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& r
     to.costs = lane.costs;
     if (paths_) [[unlikely]]
       TraceSend(lane, result, slot);
-    if (lane.slice_bytes == 0 && Ahead(to.posted, to.delivered) == 1) OnNvlinkArrival(result);
+    if (lane.slice_bytes == 0 && Ahead(to.posted, to.delivered) == 1) OnStoreArrival(result);
   }
   if (lane.slice_bytes == 0) return;
-  nvlink_.PostMulticast(connections_[results.front()].flow,
-                        WireBytesOf(lane.costs, lane.slice_bytes));
+  load_store_.PostMulticast(connections_[results.front()].flow,
+                            WireBytesOf(lane.costs, lane.slice_bytes));
 }
 
 void LaneExecutor::SetAggregation(Peers& peers, uint32_t rank, const Step& step) {

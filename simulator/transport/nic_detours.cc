@@ -12,11 +12,11 @@ constexpr uint32_t kNoFlow = UINT32_MAX;
 
 }  // namespace
 
-NicDetours::NicDetours(const FabricGraph& graph, NvlinkTransport& nvlink, RdmaTransport& rdma,
-                       uint32_t first_number, TransportListener& listener)
+NicDetours::NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store,
+                       RdmaTransport& rdma, uint32_t first_number, TransportListener& listener)
     : PartsListener(listener),
       graph_(graph),
-      nvlink_(nvlink),
+      load_store_(load_store),
       rdma_(rdma),
       first_number_(first_number) {}
 
@@ -40,13 +40,13 @@ uint32_t NicDetours::Open(uint32_t connection, uint32_t source_gpu, uint32_t des
     Lane& lane = lanes_.emplace_back(Lane{.detour = id, .way = way});
     if (way.sending_gpu != source_gpu) {
       lane.legs.to_sender =
-          nvlink_.Open(NumberOf(number, Leg::kToSender), source_gpu, way.sending_gpu);
+          load_store_.Open(NumberOf(number, Leg::kToSender), source_gpu, way.sending_gpu);
     }
     lane.legs.queue_pair = rdma_.Open(NumberOf(number, Leg::kNetwork), way.sending_gpu,
                                       way.receiving_gpu, Mix64(entropy ^ way.sending_gpu));
     if (way.receiving_gpu != destination_gpu) {
-      lane.legs.from_receiver =
-          nvlink_.Open(NumberOf(number, Leg::kFromReceiver), way.receiving_gpu, destination_gpu);
+      lane.legs.from_receiver = load_store_.Open(NumberOf(number, Leg::kFromReceiver),
+                                                 way.receiving_gpu, destination_gpu);
     }
   }
   return id;
@@ -78,8 +78,8 @@ void NicDetours::Post(uint32_t id, uint64_t bytes, uint32_t tolerance_ppm) {
 }
 
 void NicDetours::StoreOver(uint32_t flow, uint64_t bytes) {
-  nvlink_.Post(flow, bytes);
-  nvlink_.ServeDue();
+  load_store_.Post(flow, bytes);
+  load_store_.ServeDue();
 }
 
 void NicDetours::SendOn(Lane& lane, uint64_t number) {

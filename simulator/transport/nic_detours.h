@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/transport/nvlink_transport.h"
+#include "simulator/transport/load_store_transport.h"
 #include "simulator/transport/parts_listener.h"
 #include "simulator/transport/rdma_transport.h"
 
@@ -30,7 +30,7 @@ class NicDetours final : public PartsListener {
 
   // Its flows and queue pairs are called `first_number` and on to the transports. `listener` is
   // told of connections. All references must outlive this.
-  NicDetours(const FabricGraph& graph, NvlinkTransport& nvlink, RdmaTransport& rdma,
+  NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store, RdmaTransport& rdma,
              uint32_t first_number, TransportListener& listener);
 
   // Whether NVLinks lead to the way's NICs and from there.
@@ -126,7 +126,7 @@ class NicDetours final : public PartsListener {
   void Report(uint32_t detour);
 
   const FabricGraph& graph_;
-  NvlinkTransport& nvlink_;
+  LoadStoreTransport& load_store_;
   RdmaTransport& rdma_;
   uint32_t first_number_;
   // Both stay in place as others are added.

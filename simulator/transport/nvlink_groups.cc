@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/transport/nvlink_transport.h"
+#include "simulator/transport/load_store_transport.h"
 
 namespace railyard {
 namespace {
@@ -15,7 +15,7 @@ constexpr uint16_t kReadRequestWireBytes = 32;
 
 }  // namespace
 
-std::vector<NvlinkTransport::GroupPlane> NvlinkTransport::PlanesOf(
+std::vector<LoadStoreTransport::GroupPlane> LoadStoreTransport::PlanesOf(
     std::span<const uint32_t> gpus) const {
   std::vector<GroupPlane> planes;
   if (gpus.size() < 2) return planes;
@@ -35,20 +35,20 @@ std::vector<NvlinkTransport::GroupPlane> NvlinkTransport::PlanesOf(
   return planes;
 }
 
-bool NvlinkTransport::CanGroup(std::span<const uint32_t> gpus) const {
+bool LoadStoreTransport::CanGroup(std::span<const uint32_t> gpus) const {
   return !PlanesOf(gpus).empty();
 }
 
-LinkId NvlinkTransport::UpLink(uint32_t gpu, const GroupPlane& plane) const {
+LinkId LoadStoreTransport::UpLink(uint32_t gpu, const GroupPlane& plane) const {
   const DeviceId nvswitch = graph_.link_source(plane.down_links.front());
   const auto link = graph_.FindLink(graph_.gpus()[gpu], nvswitch);
   SIM_CHECK(link.has_value(), "a GPU that uses a group of another island");
   return *link;
 }
 
-uint32_t NvlinkTransport::AddGroup(PacketKind kind, uint32_t head_gpu,
-                                   std::vector<Receiver> receivers,
-                                   const std::vector<GroupPlane>& planes) {
+uint32_t LoadStoreTransport::AddGroup(PacketKind kind, uint32_t head_gpu,
+                                      std::vector<Receiver> receivers,
+                                      const std::vector<GroupPlane>& planes) {
   SIM_CHECK(!planes.empty(), "a group of GPUs that no NVSwitch joins");
   std::vector<LinkId> up_links;
   for (const GroupPlane& plane : planes) {
@@ -65,8 +65,9 @@ uint32_t NvlinkTransport::AddGroup(PacketKind kind, uint32_t head_gpu,
   return id;
 }
 
-uint32_t NvlinkTransport::AddGroupFlow(uint32_t group, uint32_t gpu, uint32_t first_path,
-                                       uint8_t path_links, const std::vector<GroupPlane>& planes) {
+uint32_t LoadStoreTransport::AddGroupFlow(uint32_t group, uint32_t gpu, uint32_t first_path,
+                                          uint8_t path_links,
+                                          const std::vector<GroupPlane>& planes) {
   std::vector<uint32_t> weights;
   for (const GroupPlane& plane : planes) weights.push_back(plane.lanes);
   Flow flow;
@@ -80,7 +81,7 @@ uint32_t NvlinkTransport::AddGroupFlow(uint32_t group, uint32_t gpu, uint32_t fi
 }
 
 // For each plane the way up, then all the ways down.
-uint32_t NvlinkTransport::AddFanOut(uint32_t head_gpu, const std::vector<GroupPlane>& planes) {
+uint32_t LoadStoreTransport::AddFanOut(uint32_t head_gpu, const std::vector<GroupPlane>& planes) {
   uint32_t first = 0;
   for (const GroupPlane& plane : planes) {
     std::vector<LinkId> links = {UpLink(head_gpu, plane)};
@@ -91,8 +92,8 @@ uint32_t NvlinkTransport::AddFanOut(uint32_t head_gpu, const std::vector<GroupPl
   return first;
 }
 
-uint32_t NvlinkTransport::OpenMulticast(uint32_t head_gpu,
-                                        const std::vector<GroupMember>& members) {
+uint32_t LoadStoreTransport::OpenMulticast(uint32_t head_gpu,
+                                           const std::vector<GroupMember>& members) {
   std::vector<uint32_t> gpus;
   std::vector<Receiver> receivers;
   for (const GroupMember& member : members) {
@@ -107,8 +108,8 @@ uint32_t NvlinkTransport::OpenMulticast(uint32_t head_gpu,
   return id;
 }
 
-uint32_t NvlinkTransport::OpenReduce(uint32_t connection, uint32_t head_gpu,
-                                     const std::vector<uint32_t>& members) {
+uint32_t LoadStoreTransport::OpenReduce(uint32_t connection, uint32_t head_gpu,
+                                        const std::vector<uint32_t>& members) {
   const auto planes = PlanesOf(members);
   const uint32_t id =
       AddGroup(PacketKind::kNvlinkOperand, head_gpu, {Receiver{.connection = connection}}, planes);
@@ -127,13 +128,13 @@ uint32_t NvlinkTransport::OpenReduce(uint32_t connection, uint32_t head_gpu,
   return id;
 }
 
-void NvlinkTransport::StartGroupOver(uint32_t id) {
+void LoadStoreTransport::StartGroupOver(uint32_t id) {
   const Group& group = groups_[id];
   const size_t flows = std::max<size_t>(1, group.pieces_sent.size());
   for (uint32_t i = 0; i < flows; ++i) StartOver(group.first_flow + i);
 }
 
-uint32_t NvlinkTransport::TakeSlot(Group& group, uint64_t bytes) {
+uint32_t LoadStoreTransport::TakeSlot(Group& group, uint64_t bytes) {
   for (const Receiver& receiver : group.receivers) {
     SIM_CHECK(static_cast<uint8_t>(group.posted - receiver.delivered) < kMessageSlots,
               "more messages than slots on an NVLink group");
@@ -147,12 +148,12 @@ uint32_t NvlinkTransport::TakeSlot(Group& group, uint64_t bytes) {
   return slot;
 }
 
-void NvlinkTransport::PostMulticast(uint32_t id, uint64_t bytes) {
+void LoadStoreTransport::PostMulticast(uint32_t id, uint64_t bytes) {
   TakeSlot(groups_[id], bytes);
   Enqueue(groups_[id].first_flow, static_cast<uint32_t>(bytes));
 }
 
-void NvlinkTransport::PostReduce(uint32_t id, uint64_t bytes) {
+void LoadStoreTransport::PostReduce(uint32_t id, uint64_t bytes) {
   const uint32_t slot = TakeSlot(groups_[id], bytes);
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
@@ -165,7 +166,7 @@ void NvlinkTransport::PostReduce(uint32_t id, uint64_t bytes) {
   network_.Inject(index);
 }
 
-void NvlinkTransport::AddressToGroup(Packet& packet, uint32_t flow_id, uint32_t slot) {
+void LoadStoreTransport::AddressToGroup(Packet& packet, uint32_t flow_id, uint32_t slot) {
   packet.flow = flows_[flow_id].connection;
   packet.hop_count = 2;
   if (packet.kind != PacketKind::kNvlinkOperand) return;
@@ -174,7 +175,7 @@ void NvlinkTransport::AddressToGroup(Packet& packet, uint32_t flow_id, uint32_t 
   packet.tag = static_cast<uint16_t>(slot);
 }
 
-void NvlinkTransport::OnGroupArrival(uint32_t index) {
+void LoadStoreTransport::OnGroupArrival(uint32_t index) {
   const Packet& packet = network_.packet(index);
   const uint32_t id = packet.flow;
   if (packet.kind == PacketKind::kNvlinkReadRequest) {
@@ -205,7 +206,7 @@ void NvlinkTransport::OnGroupArrival(uint32_t index) {
   }
 }
 
-uint32_t NvlinkTransport::ConnectionOf(const Packet& packet) const {
+uint32_t LoadStoreTransport::ConnectionOf(const Packet& packet) const {
   if (packet.kind == PacketKind::kNvlinkWrite || packet.kind == PacketKind::kHostRead ||
       packet.kind == PacketKind::kHostReadRequest) {
     return flows_[packet.flow].connection;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Flows over PCIe: stores to GPUs and into hosts' memories, and loads from there.
 #include "simulator/diagnostics/check.h"
-#include "simulator/transport/nvlink_transport.h"
+#include "simulator/transport/load_store_transport.h"
 
 namespace railyard {
 
-uint32_t NvlinkTransport::OpenHostStore(uint32_t connection, uint32_t source_gpu,
-                                        uint32_t owner_gpu) {
+uint32_t LoadStoreTransport::OpenHostStore(uint32_t connection, uint32_t source_gpu,
+                                           uint32_t owner_gpu) {
   const DeviceId bridge = graph_.HostBridgeOf(graph_.gpus()[owner_gpu]).value();
   const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
   return AddPcieFlow(connection, gpus + source_gpu,
                      graph_.HostPath(graph_.gpus()[source_gpu], bridge));
 }
 
-uint32_t NvlinkTransport::OpenHostLoad(uint32_t connection, uint32_t gpu) {
+uint32_t LoadStoreTransport::OpenHostLoad(uint32_t connection, uint32_t gpu) {
   const DeviceId device = graph_.gpus()[gpu];
   const DeviceId bridge = graph_.HostBridgeOf(device).value();
   const PathRef answer = network_.AddPath(graph_.HostPath(bridge, device));
@@ -24,8 +24,8 @@ uint32_t NvlinkTransport::OpenHostLoad(uint32_t connection, uint32_t gpu) {
   return flow;
 }
 
-uint32_t NvlinkTransport::AddPcieFlow(uint32_t connection, uint32_t port,
-                                      const std::vector<LinkId>& links) {
+uint32_t LoadStoreTransport::AddPcieFlow(uint32_t connection, uint32_t port,
+                                         const std::vector<LinkId>& links) {
   SIM_CHECK(!links.empty(), "a connection in a server between what neither NVLink nor PCIe joins");
   const PathRef path = network_.AddPath(links);
   Flow flow;
@@ -39,7 +39,7 @@ uint32_t NvlinkTransport::AddPcieFlow(uint32_t connection, uint32_t port,
 }
 
 // What memory answers with.
-void NvlinkTransport::AnswerRead(uint32_t request) {
+void LoadStoreTransport::AnswerRead(uint32_t request) {
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   const Packet& asked = network_.packet(request);

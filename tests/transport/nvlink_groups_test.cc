@@ -61,13 +61,13 @@ class NvlinkGroupsTest : public testing::TransportFixture {
   }
   // Member g's messages are of connection `first_connection` + g.
   uint32_t OpenMulticast(uint32_t head, uint32_t first_connection = 0) {
-    std::vector<NvlinkTransport::GroupMember> members;
+    std::vector<LoadStoreTransport::GroupMember> members;
     for (const uint32_t gpu : AllGpus()) members.push_back({gpu, first_connection + gpu});
-    return nvlink_->OpenMulticast(head, members);
+    return load_store_->OpenMulticast(head, members);
   }
   void PostMulticast(uint32_t group, uint64_t bytes) {
-    nvlink_->PostMulticast(group, bytes);
-    nvlink_->ServeDue();
+    load_store_->PostMulticast(group, bytes);
+    load_store_->ServeDue();
   }
   LinkId Up(uint32_t gpu, int plane) const { return Link(Gpu(gpu), Plane(plane)); }
   LinkId DownTo(uint32_t gpu, int plane) const { return Link(Plane(plane), Gpu(gpu)); }
@@ -99,7 +99,7 @@ class NvlinkGroupsTest : public testing::TransportFixture {
     std::vector<uint32_t> loads;
     std::vector<uint32_t> stores;
     for (const uint32_t gpu : AllGpus()) {
-      loads.push_back(nvlink_->OpenReduce(kLoads + gpu, gpu, AllGpus()));
+      loads.push_back(load_store_->OpenReduce(kLoads + gpu, gpu, AllGpus()));
       stores.push_back(OpenMulticast(gpu, 100 * gpu));
     }
     on_delivered_ = [&, stores](uint32_t connection) {
@@ -107,7 +107,7 @@ class NvlinkGroupsTest : public testing::TransportFixture {
       PostMulticast(stores[connection - kLoads], share_bytes);
     };
     for (int i = 0; i < messages; ++i) {
-      for (const uint32_t load : loads) nvlink_->PostReduce(load, share_bytes);
+      for (const uint32_t load : loads) load_store_->PostReduce(load, share_bytes);
     }
     engine().Run();
     EXPECT_THAT(delivered_,
@@ -137,7 +137,7 @@ TEST_F(NvlinkGroupsTest, AStoreReachesEveryMemberAtOnce) {
 
 TEST_F(NvlinkGroupsTest, ALoadTakesARequestThereAndBackAndOnePacketsWay) {
   Build(4);
-  nvlink_->PostReduce(nvlink_->OpenReduce(7, 2, AllGpus()), kPayload);
+  load_store_->PostReduce(load_store_->OpenReduce(7, 2, AllGpus()), kPayload);
   engine().Run();
   EXPECT_THAT(delivered_,
               ElementsAre(Told{2 * kRequestPs + kOneWayPs + 2 * kPacketPs + kOneWayPs, 7}));
@@ -155,8 +155,8 @@ TEST_F(NvlinkGroupsTest, ALoadTakesARequestThereAndBackAndOnePacketsWay) {
 TEST_F(NvlinkGroupsTest, ALoadWaitsForTheMemberWhoseOperandComesLast) {
   Build(3);
   // GPU 1's port is taken for 50 rounds by another connection, in turns of four packets.
-  PostNvlink(nvlink_->Open(8, 1, 0), 50 * kRound * kPayload);
-  nvlink_->PostReduce(nvlink_->OpenReduce(7, 2, AllGpus()), kRound * kPayload);
+  PostNvlink(load_store_->Open(8, 1, 0), 50 * kRound * kPayload);
+  load_store_->PostReduce(load_store_->OpenReduce(7, 2, AllGpus()), kRound * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
   EXPECT_EQ(delivered_[0].connection, 7u);
@@ -169,7 +169,7 @@ TEST_F(NvlinkGroupsTest, ALoadWaitsForTheMemberWhoseOperandComesLast) {
 TEST_F(NvlinkGroupsTest, WholeRoundsCrossThePlanesInTheRatioOfTheirLinks) {
   Build(4);
   PostMulticast(OpenMulticast(0), 10 * kRound * kPayload);
-  nvlink_->PostReduce(nvlink_->OpenReduce(70, 3, AllGpus()), 10 * kRound * kPayload);
+  load_store_->PostReduce(load_store_->OpenReduce(70, 3, AllGpus()), 10 * kRound * kPayload);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
     const uint64_t bytes = 10 * uint64_t{kLinks[static_cast<size_t>(plane)]} * kPayload;
@@ -205,31 +205,31 @@ TEST_F(NvlinkGroupsTest, AnAllReduceTakesItsSizeAndAnNthOfItEachWay) {
 
 TEST_F(NvlinkGroupsTest, MessagesUnderWayArePipelinedUpToEight) {
   Build(4);
-  const uint32_t load = nvlink_->OpenReduce(7, 0, AllGpus());
+  const uint32_t load = load_store_->OpenReduce(7, 0, AllGpus());
   const uint32_t store = OpenMulticast(0, 10);
   for (int i = 0; i < 8; ++i) {
-    nvlink_->PostReduce(load, kPayload * static_cast<uint64_t>(1 + i));
+    load_store_->PostReduce(load, kPayload * static_cast<uint64_t>(1 + i));
     PostMulticast(store, 1'000);
   }
-  EXPECT_DEATH(nvlink_->PostReduce(load, 1), "more messages than slots");
-  EXPECT_DEATH(nvlink_->PostMulticast(store, 1), "more messages than slots");
+  EXPECT_DEATH(load_store_->PostReduce(load, 1), "more messages than slots");
+  EXPECT_DEATH(load_store_->PostMulticast(store, 1), "more messages than slots");
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(8 + 4 * 8));
   PostMulticast(store, 1);
-  nvlink_->PostReduce(load, 1);
+  load_store_->PostReduce(load, 1);
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(9 + 4 * 9));
 }
 
 TEST_F(NvlinkGroupsTest, PiecesAreCountedForTensOfThousandsOfMessages) {
   Build(3);
-  const uint32_t load = nvlink_->OpenReduce(7, 1, AllGpus());
+  const uint32_t load = load_store_->OpenReduce(7, 1, AllGpus());
   uint64_t posted = 0;
   uint64_t bytes = 0;
   const auto post = [&] {
     const uint64_t of_message = 1 + posted++ * 7'919 % 30'000;
     bytes += of_message;
-    nvlink_->PostReduce(load, of_message);
+    load_store_->PostReduce(load, of_message);
   };
   on_delivered_ = [&](uint32_t) {
     if (posted < 20'000) post();
@@ -248,9 +248,9 @@ TEST_F(NvlinkGroupsTest, CreditsHoldStoresBackWhereTheyMeet) {
   constexpr uint32_t kCredit = 16 << 10;
   Build(6, kCredit);
   for (const uint32_t gpu : AllGpus()) {
-    nvlink_->PostMulticast(OpenMulticast(gpu, 10 * gpu), 20 * kRound * kPayload);
+    load_store_->PostMulticast(OpenMulticast(gpu, 10 * gpu), 20 * kRound * kPayload);
   }
-  nvlink_->ServeDue();
+  load_store_->ServeDue();
   for (int64_t time_ps = 0; time_ps < 6 * (20 * kRoundPs); time_ps += 100'000) {
     At(time_ps, [this] {
       for (const uint32_t gpu : AllGpus()) {
@@ -307,10 +307,10 @@ TEST_F(NvlinkGroupsTest, ALostCopyBreaksItsMembersConnection) {
 
 TEST_F(NvlinkGroupsTest, ALostOperandRequestOrStoreBreaksTheLoadAndTheRunEnds) {
   Build(3);
-  const uint32_t load = nvlink_->OpenReduce(7, 0, AllGpus());
+  const uint32_t load = load_store_->OpenReduce(7, 0, AllGpus());
   const uint32_t store = OpenMulticast(0, 20);
   // An operand of GPU 2, on the way up.
-  nvlink_->PostReduce(load, kRound * kPayload);
+  load_store_->PostReduce(load, kRound * kPayload);
   Down(Up(2, 1), 100'000, 2'000'000);
   engine().Run();
   EXPECT_THAT(errors_, SizeIs(4));  // its four packets on that plane
@@ -319,7 +319,7 @@ TEST_F(NvlinkGroupsTest, ALostOperandRequestOrStoreBreaksTheLoadAndTheRunEnds) {
   // The request and, of a round of stores, those of that plane, on the way up.
   errors_.clear();
   network().SetLinkUp(Up(0, 0), false);
-  nvlink_->PostReduce(load, kPayload);
+  load_store_->PostReduce(load, kPayload);
   PostMulticast(store, kRound * kPayload);
   engine().Run();
   ASSERT_THAT(errors_, SizeIs(1 + 5));
@@ -334,19 +334,19 @@ TEST_F(NvlinkGroupsTest, AGroupNeedsAnNvSwitchThatAllItsGpusShare) {
   Build(3);
   const DeviceId elsewhere = AddInServer(DeviceKind::kGpu, 1, 0);
   ASSERT_EQ(graph_.gpus().back(), elsewhere);
-  EXPECT_TRUE(nvlink_->CanGroup(std::vector<uint32_t>{0, 1, 2}));
-  EXPECT_TRUE(nvlink_->CanGroup(std::vector<uint32_t>{2, 1}));
-  EXPECT_FALSE(nvlink_->CanGroup(std::vector<uint32_t>{0, 3}));
-  EXPECT_FALSE(nvlink_->CanGroup(std::vector<uint32_t>{0, 1, 3}));
-  EXPECT_FALSE(nvlink_->CanGroup(std::vector<uint32_t>{0}));
-  EXPECT_DEATH(nvlink_->OpenReduce(7, 0, {0, 1, 3}), "no NVSwitch joins");
+  EXPECT_TRUE(load_store_->CanGroup(std::vector<uint32_t>{0, 1, 2}));
+  EXPECT_TRUE(load_store_->CanGroup(std::vector<uint32_t>{2, 1}));
+  EXPECT_FALSE(load_store_->CanGroup(std::vector<uint32_t>{0, 3}));
+  EXPECT_FALSE(load_store_->CanGroup(std::vector<uint32_t>{0, 1, 3}));
+  EXPECT_FALSE(load_store_->CanGroup(std::vector<uint32_t>{0}));
+  EXPECT_DEATH(load_store_->OpenReduce(7, 0, {0, 1, 3}), "no NVSwitch joins");
 }
 
 // Unicast shares the links of groups.
 TEST_F(NvlinkGroupsTest, OtherPacketsPassTheSameSwitchesUnchanged) {
   Build(3);
   OpenMulticast(0);
-  PostNvlink(nvlink_->Open(7, 0, 1), kPayload);
+  PostNvlink(load_store_->Open(7, 0, 1), kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{2 * kPacketPs + kOneWayPs, 7}));
   EXPECT_EQ(network().counters().replicated_bytes, 0u);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/transport/nvlink_transport.h"
+#include "simulator/transport/load_store_transport.h"
 #include "simulator/transport/rdma_transport.h"
 #include "simulator/transport/transport_listener.h"
 #include "tests/fabric/network_fixture.h"
@@ -41,15 +41,15 @@ class TransportFixture : public NetworkFixture, public TransportListener {
   void BuildTransports(const NicSettings& nic = {}) {
     BuildNetwork();
     routing_.emplace(graph_, 1);
-    nvlink_.emplace(graph_, network(), *this);
-    rdma_.emplace(graph_, network(), *routing_, nic, nvlink_->port_count(), *this);
+    load_store_.emplace(graph_, network(), *this);
+    rdma_.emplace(graph_, network(), *routing_, nic, load_store_->port_count(), *this);
     engine().SetHandler(EventClass::kPort, &TransportFixture::HandlePort, this);
     engine().SetHandler(EventClass::kTimer, &TransportFixture::HandleTimer, this);
   }
 
   void PostNvlink(uint32_t flow, uint64_t bytes) {
-    nvlink_->Post(flow, bytes);
-    nvlink_->ServeDue();
+    load_store_->Post(flow, bytes);
+    load_store_->ServeDue();
   }
 
   // A queue pair whose receiver has posted receives for whatever will come.
@@ -67,7 +67,7 @@ class TransportFixture : public NetworkFixture, public TransportListener {
   void OnPacketAtNic(uint32_t packet) override { rdma_->OnPacketAtNic(packet); }
   void OnPacketInMemory(uint32_t packet) override {
     if (IsInServer(network().packet(packet).kind)) {
-      nvlink_->OnArrival(packet);
+      load_store_->OnArrival(packet);
     } else {
       rdma_->OnPacketInMemory(packet);
     }
@@ -77,7 +77,7 @@ class TransportFixture : public NetworkFixture, public TransportListener {
     NetworkFixture::OnPacketDropped(index, reason, link);
     const Packet& packet = network().packet(index);
     if (IsInServer(packet.kind)) {
-      nvlink_->OnDropped(packet, link);
+      load_store_->OnDropped(packet, link);
     } else {
       rdma_->OnDropped(packet, reason, link);
     }
@@ -108,7 +108,7 @@ class TransportFixture : public NetworkFixture, public TransportListener {
   }
 
   std::optional<EcmpRouting> routing_;
-  std::optional<NvlinkTransport> nvlink_;
+  std::optional<LoadStoreTransport> load_store_;
   std::optional<RdmaTransport> rdma_;
   std::function<void(uint32_t connection)> on_delivered_;
   std::function<void(uint32_t connection)> on_completed_;
@@ -123,9 +123,9 @@ class TransportFixture : public NetworkFixture, public TransportListener {
  private:
   static void HandlePort(void* self, uint32_t port) {
     auto& fixture = *static_cast<TransportFixture*>(self);
-    const uint32_t nvlink_ports = fixture.nvlink_->port_count();
+    const uint32_t nvlink_ports = fixture.load_store_->port_count();
     if (port < nvlink_ports) {
-      fixture.nvlink_->Serve(port);
+      fixture.load_store_->Serve(port);
     } else {
       fixture.rdma_->Serve(port - nvlink_ports);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/transport/nvlink_transport.h"
+#include "simulator/transport/load_store_transport.h"
 
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ constexpr std::array<int64_t, 4> kPacketPs = {39'768, 49'710, 49'710, 39'768};
 constexpr int64_t kRoundPs = 5 * kPacketPs[0];  // and 4 x 49,710: every plane is busy as long
 constexpr int64_t kBurstPs = 44'187;  // ceil(4 x 4,971 x 8,000 / 3,600): what a port paces
 
-class NvlinkTransportTest : public testing::TransportFixture {
+class LoadStoreTransportTest : public testing::TransportFixture {
  protected:
   // `slow_plane` has cables of 10 us.
   void Build(int slow_plane = -1, int32_t gpus = 3) {
@@ -77,29 +77,29 @@ class NvlinkTransportTest : public testing::TransportFixture {
   static std::string Plane(int plane) { return "server0/nvswitch" + std::to_string(plane); }
 };
 
-TEST_F(NvlinkTransportTest, WireBytesArePayloadOverEfficiencyRoundedUp) {
+TEST_F(LoadStoreTransportTest, WireBytesArePayloadOverEfficiencyRoundedUp) {
   Build();
-  EXPECT_EQ(nvlink_->WireBytes(kPayload), kWire);
-  EXPECT_EQ(nvlink_->WireBytes(824), 1'000u);
-  EXPECT_EQ(nvlink_->WireBytes(825), 1'002u);
-  EXPECT_EQ(nvlink_->WireBytes(1), 2u);
-  EXPECT_EQ(nvlink_->port_count(), 3u);
+  EXPECT_EQ(load_store_->WireBytes(kPayload), kWire);
+  EXPECT_EQ(load_store_->WireBytes(824), 1'000u);
+  EXPECT_EQ(load_store_->WireBytes(825), 1'002u);
+  EXPECT_EQ(load_store_->WireBytes(1), 2u);
+  EXPECT_EQ(load_store_->port_count(), 3u);
 }
 
-TEST_F(NvlinkTransportTest, OnePacketCrossesOnePlane) {
+TEST_F(LoadStoreTransportTest, OnePacketCrossesOnePlane) {
   Build();
-  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  const uint32_t flow = load_store_->Open(7, 0, 1);
   PostNvlink(flow, kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{2 * (39'768 + 20'000) + 300'000, 7}));
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).payload_bytes, kPayload);
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, kWire - kPayload);
-  EXPECT_EQ(nvlink_->connection_of(flow), 7u);
+  EXPECT_EQ(load_store_->connection_of(flow), 7u);
 }
 
-TEST_F(NvlinkTransportTest, AMessageOfOneByteIsOnePacket) {
+TEST_F(LoadStoreTransportTest, AMessageOfOneByteIsOnePacket) {
   Build();
-  PostNvlink(nvlink_->Open(7, 0, 1), 1);
+  PostNvlink(load_store_->Open(7, 0, 1), 1);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{AlonePs(2), 7}));
   EXPECT_EQ(network().counters().packets, 1u);
@@ -107,9 +107,9 @@ TEST_F(NvlinkTransportTest, AMessageOfOneByteIsOnePacket) {
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, 1u);
 }
 
-TEST_F(NvlinkTransportTest, ALongMessageEndsWhenEveryPlaneHasCarriedItsShare) {
+TEST_F(LoadStoreTransportTest, ALongMessageEndsWhenEveryPlaneHasCarriedItsShare) {
   Build();
-  PostNvlink(nvlink_->Open(7, 0, 1), 100 * kRound * kPayload);
+  PostNvlink(load_store_->Open(7, 0, 1), 100 * kRound * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(1));
   ExpectEndOfRounds(delivered_[0].time_ps, 100);
@@ -117,9 +117,9 @@ TEST_F(NvlinkTransportTest, ALongMessageEndsWhenEveryPlaneHasCarriedItsShare) {
   EXPECT_EQ(network().live_packets(), 0u);
 }
 
-TEST_F(NvlinkTransportTest, WholeRoundsCrossThePlanesExactlyInTheRatioOfTheirLinks) {
+TEST_F(LoadStoreTransportTest, WholeRoundsCrossThePlanesExactlyInTheRatioOfTheirLinks) {
   Build();
-  PostNvlink(nvlink_->Open(7, 0, 1), 10 * kRound * kPayload);
+  PostNvlink(load_store_->Open(7, 0, 1), 10 * kRound * kPayload);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
     const uint64_t share = 10 * uint64_t{kLinks[static_cast<size_t>(plane)]};
@@ -130,9 +130,9 @@ TEST_F(NvlinkTransportTest, WholeRoundsCrossThePlanesExactlyInTheRatioOfTheirLin
   }
 }
 
-TEST_F(NvlinkTransportTest, ShortMessagesGoOnInTheRoundWhereTheLastOneStopped) {
+TEST_F(LoadStoreTransportTest, ShortMessagesGoOnInTheRoundWhereTheLastOneStopped) {
   Build();
-  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  const uint32_t flow = load_store_->Open(7, 0, 1);
   on_delivered_ = [&](uint32_t) {
     if (delivered_.size() < 2 * kRound) PostNvlink(flow, 100);
   };
@@ -144,11 +144,11 @@ TEST_F(NvlinkTransportTest, ShortMessagesGoOnInTheRoundWhereTheLastOneStopped) {
   }
 }
 
-TEST_F(NvlinkTransportTest, EveryProgramsFirstPacketTakesTheConnectionsFirstPlane) {
+TEST_F(LoadStoreTransportTest, EveryProgramsFirstPacketTakesTheConnectionsFirstPlane) {
   Build();
-  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  const uint32_t flow = load_store_->Open(7, 0, 1);
   on_delivered_ = [&](uint32_t) {
-    nvlink_->StartOver(flow);
+    load_store_->StartOver(flow);
     if (delivered_.size() < 2 * kRound) PostNvlink(flow, 100);
   };
   PostNvlink(flow, 100);
@@ -156,9 +156,9 @@ TEST_F(NvlinkTransportTest, EveryProgramsFirstPacketTakesTheConnectionsFirstPlan
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).packets, 2 * kRound);
 }
 
-TEST_F(NvlinkTransportTest, ConnectionsOfAGpuStartAtThePlanesInTheRatioOfTheirLinks) {
+TEST_F(LoadStoreTransportTest, ConnectionsOfAGpuStartAtThePlanesInTheRatioOfTheirLinks) {
   Build();
-  for (uint32_t i = 0; i < 2 * kRound; ++i) PostNvlink(nvlink_->Open(i, 0, 1 + i % 2), 100);
+  for (uint32_t i = 0; i < 2 * kRound; ++i) PostNvlink(load_store_->Open(i, 0, 1 + i % 2), 100);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
     EXPECT_EQ(network().CountersOfLink(Up(0, plane)).packets,
@@ -166,9 +166,9 @@ TEST_F(NvlinkTransportTest, ConnectionsOfAGpuStartAtThePlanesInTheRatioOfTheirLi
   }
 }
 
-TEST_F(NvlinkTransportTest, AnyPartOfARoundIsWithinOnePacketOfItsShare) {
+TEST_F(LoadStoreTransportTest, AnyPartOfARoundIsWithinOnePacketOfItsShare) {
   Build();
-  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  const uint32_t flow = load_store_->Open(7, 0, 1);
   constexpr int64_t kPackets = kRound;
   on_delivered_ = [&](uint32_t) {
     const auto sent = static_cast<int64_t>(delivered_.size());
@@ -183,10 +183,10 @@ TEST_F(NvlinkTransportTest, AnyPartOfARoundIsWithinOnePacketOfItsShare) {
   EXPECT_THAT(delivered_, SizeIs(3 * kRound));
 }
 
-TEST_F(NvlinkTransportTest, TwoConnectionsOfAGpuShareItsPortFairly) {
+TEST_F(LoadStoreTransportTest, TwoConnectionsOfAGpuShareItsPortFairly) {
   Build();
-  nvlink_->Post(nvlink_->Open(7, 0, 1), 50 * kRound * kPayload);
-  PostNvlink(nvlink_->Open(8, 0, 2), 50 * kRound * kPayload);
+  load_store_->Post(load_store_->Open(7, 0, 1), 50 * kRound * kPayload);
+  PostNvlink(load_store_->Open(8, 0, 2), 50 * kRound * kPayload);
   for (int64_t time_ps = 0; time_ps < 100 * kRoundPs; time_ps += 50'000) {
     At(time_ps, [this] {
       const auto to_1 = static_cast<int64_t>(PacketsTo(1));
@@ -200,20 +200,20 @@ TEST_F(NvlinkTransportTest, TwoConnectionsOfAGpuShareItsPortFairly) {
   EXPECT_LE(delivered_[1].time_ps - delivered_[0].time_ps, 2 * kBurstPs + kPacketPs[1]);
 }
 
-TEST_F(NvlinkTransportTest, ConnectionsOfDifferentGpusDoNotShareAPort) {
+TEST_F(LoadStoreTransportTest, ConnectionsOfDifferentGpusDoNotShareAPort) {
   Build();
-  PostNvlink(nvlink_->Open(7, 0, 2), 50 * kRound * kPayload);
-  PostNvlink(nvlink_->Open(8, 2, 1), 50 * kRound * kPayload);
-  PostNvlink(nvlink_->Open(9, 1, 0), 50 * kRound * kPayload);
+  PostNvlink(load_store_->Open(7, 0, 2), 50 * kRound * kPayload);
+  PostNvlink(load_store_->Open(8, 2, 1), 50 * kRound * kPayload);
+  PostNvlink(load_store_->Open(9, 1, 0), 50 * kRound * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(3));
   for (const Told& told : delivered_) ExpectEndOfRounds(told.time_ps, 50);
 }
 
-TEST_F(NvlinkTransportTest, TwoSendersToOneGpuHalveItsLinks) {
+TEST_F(LoadStoreTransportTest, TwoSendersToOneGpuHalveItsLinks) {
   Build();
-  PostNvlink(nvlink_->Open(7, 0, 2), 50 * kRound * kPayload);
-  PostNvlink(nvlink_->Open(8, 1, 2), 50 * kRound * kPayload);
+  PostNvlink(load_store_->Open(7, 0, 2), 50 * kRound * kPayload);
+  PostNvlink(load_store_->Open(8, 1, 2), 50 * kRound * kPayload);
   engine().Run();
   // They queue in the planes instead of at a port: 100 rounds arrive, after the first packet's way.
   ASSERT_THAT(delivered_, SizeIs(2));
@@ -222,17 +222,17 @@ TEST_F(NvlinkTransportTest, TwoSendersToOneGpuHalveItsLinks) {
 
 // Every GPU sends to every other one: all links into and out of all GPUs are full until the end, so
 // the NVSwitches pass half of what all links carry from any half of the GPUs to the other.
-TEST_F(NvlinkTransportTest, AllToAllRunsAtFullBisection) {
+TEST_F(LoadStoreTransportTest, AllToAllRunsAtFullBisection) {
   constexpr uint32_t kGpus = 8;
   constexpr uint64_t kRounds = 20;
   Build(-1, kGpus);
   for (uint32_t step = 1; step < kGpus; ++step) {
     for (uint32_t gpu = 0; gpu < kGpus; ++gpu) {
       const uint32_t to = (gpu + step) % kGpus;
-      nvlink_->Post(nvlink_->Open(gpu * kGpus + to, gpu, to), kRounds * kRound * kPayload);
+      load_store_->Post(load_store_->Open(gpu * kGpus + to, gpu, to), kRounds * kRound * kPayload);
     }
   }
-  nvlink_->ServeDue();
+  load_store_->ServeDue();
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(kGpus * (kGpus - 1)));
   constexpr int64_t kBoundPs = (kGpus - 1) * kRounds * kRoundPs;
@@ -243,9 +243,9 @@ TEST_F(NvlinkTransportTest, AllToAllRunsAtFullBisection) {
   }
 }
 
-TEST_F(NvlinkTransportTest, MessagesAreDeliveredInTheirOrderThoughPlanesDifferInDelay) {
+TEST_F(LoadStoreTransportTest, MessagesAreDeliveredInTheirOrderThoughPlanesDifferInDelay) {
   Build(0);
-  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  const uint32_t flow = load_store_->Open(7, 0, 1);
   // The first packet of a round takes plane 0, which is slow; the second one plane 3.
   PostNvlink(flow, kPayload);
   PostNvlink(flow, kPayload);
@@ -255,16 +255,16 @@ TEST_F(NvlinkTransportTest, MessagesAreDeliveredInTheirOrderThoughPlanesDifferIn
   EXPECT_EQ(network().CountersOfLink(Up(0, 3)).packets, 1u);
 }
 
-TEST_F(NvlinkTransportTest, AMessageIsDeliveredWithItsLatestPacketNotItsLast) {
+TEST_F(LoadStoreTransportTest, AMessageIsDeliveredWithItsLatestPacketNotItsLast) {
   Build(0);
-  PostNvlink(nvlink_->Open(7, 0, 1), 2 * kPayload);
+  PostNvlink(load_store_->Open(7, 0, 1), 2 * kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{2 * (39'768 + 10'000'000) + 300'000, 7}));
 }
 
-TEST_F(NvlinkTransportTest, AConnectionHasEightMessagesUnderWayAtMost) {
+TEST_F(LoadStoreTransportTest, AConnectionHasEightMessagesUnderWayAtMost) {
   Build();
-  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  const uint32_t flow = load_store_->Open(7, 0, 1);
   for (int i = 0; i < 8; ++i) PostNvlink(flow, kPayload);
   EXPECT_DEATH(PostNvlink(flow, kPayload), "more messages than slots");
   engine().Run();
@@ -274,9 +274,9 @@ TEST_F(NvlinkTransportTest, AConnectionHasEightMessagesUnderWayAtMost) {
   EXPECT_THAT(delivered_, SizeIs(9));
 }
 
-TEST_F(NvlinkTransportTest, SlotsAreReusedForTensOfThousandsOfMessages) {
+TEST_F(LoadStoreTransportTest, SlotsAreReusedForTensOfThousandsOfMessages) {
   Build();
-  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  const uint32_t flow = load_store_->Open(7, 0, 1);
   constexpr size_t kMessages = 20'000;
   size_t posted = 8;
   on_delivered_ = [&](uint32_t) {
@@ -291,10 +291,10 @@ TEST_F(NvlinkTransportTest, SlotsAreReusedForTensOfThousandsOfMessages) {
   EXPECT_EQ(network().live_packets(), 0u);
 }
 
-TEST_F(NvlinkTransportTest, APacketLostBreaksItsConnectionAsXid74) {
+TEST_F(LoadStoreTransportTest, APacketLostBreaksItsConnectionAsXid74) {
   Build();
   Down(Up(0, 0), 10'000, 10'001);
-  PostNvlink(nvlink_->Open(7, 0, 1), kPayload);
+  PostNvlink(load_store_->Open(7, 0, 1), kPayload);
   engine().Run();
   const int64_t lost_ps = 39'768 + kCableDelayPs + kForwardPs;
   EXPECT_THAT(lost_, ElementsAre(ToldLost{lost_ps, 7, Up(0, 0)}));
@@ -306,18 +306,18 @@ TEST_F(NvlinkTransportTest, APacketLostBreaksItsConnectionAsXid74) {
   ExpectConservation();
 }
 
-TEST_F(NvlinkTransportTest, ALinkThatCarriesNothingOfAConnectionDoesNotBreakIt) {
+TEST_F(LoadStoreTransportTest, ALinkThatCarriesNothingOfAConnectionDoesNotBreakIt) {
   Build();
   for (int plane = 0; plane < 4; ++plane) Down(Up(2, plane), 0, kNeverPs);
-  PostNvlink(nvlink_->Open(7, 0, 1), kRound * kPayload);
+  PostNvlink(load_store_->Open(7, 0, 1), kRound * kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(1));
   EXPECT_THAT(errors_, IsEmpty());
 }
 
-TEST_F(NvlinkTransportTest, APairsPathsAreItsPlanesWithTheirLinksAsWeights) {
+TEST_F(LoadStoreTransportTest, APairsPathsAreItsPlanesWithTheirLinksAsWeights) {
   Build();
-  const auto paths = nvlink_->PathsOf(nvlink_->Open(7, 0, 1));
+  const auto paths = load_store_->PathsOf(load_store_->Open(7, 0, 1));
   ASSERT_EQ(paths.size(), 4u);
   for (int plane = 0; plane < 4; ++plane) {
     const auto& of_plane = paths[static_cast<size_t>(plane)];
@@ -330,7 +330,7 @@ TEST_F(NvlinkTransportTest, APairsPathsAreItsPlanesWithTheirLinksAsWeights) {
 
 // Two GPUs and no NVSwitch: cables of two lanes and of one. Three packets are a round, and each
 // cable carries its share in equal time; a packet takes its serialisation and the cable.
-TEST_F(NvlinkTransportTest, GpusWithoutAnNvSwitchUseTheCablesBetweenThem) {
+TEST_F(LoadStoreTransportTest, GpusWithoutAnNvSwitchUseTheCablesBetweenThem) {
   AddInServer(DeviceKind::kGpu, 0, 0);
   AddInServer(DeviceKind::kGpu, 0, 1);
   for (const uint32_t lanes : {2u, 1u}) {
@@ -338,14 +338,14 @@ TEST_F(NvlinkTransportTest, GpusWithoutAnNvSwitchUseTheCablesBetweenThem) {
                     {Tier::kNvlink, lanes * uint64_t{200'000'000'000}, kCableDelayPs, lanes});
   }
   BuildTransports();
-  const uint32_t flow = nvlink_->Open(7, 0, 1);
+  const uint32_t flow = load_store_->Open(7, 0, 1);
   PostNvlink(flow, 30 * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(1));
   constexpr int64_t kOnTwoLanesPs = 99'420;  // 4,971 B at 400 Gb/s
   EXPECT_GE(delivered_[0].time_ps, 20 * kOnTwoLanesPs + kCableDelayPs);
   EXPECT_LE(delivered_[0].time_ps, 22 * kOnTwoLanesPs + kCableDelayPs);
-  const auto paths = nvlink_->PathsOf(flow);
+  const auto paths = load_store_->PathsOf(flow);
   ASSERT_THAT(paths, SizeIs(2));
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(paths[i].path.hop_count, 1);
@@ -354,20 +354,20 @@ TEST_F(NvlinkTransportTest, GpusWithoutAnNvSwitchUseTheCablesBetweenThem) {
   }
 }
 
-TEST_F(NvlinkTransportTest, PacketSizeAndEfficiencyAreTheFabrics) {
+TEST_F(LoadStoreTransportTest, PacketSizeAndEfficiencyAreTheFabrics) {
   graph_.nvlink = {.packet_payload_bytes = 1'000, .efficiency_per_mille = 500};
   Build();
-  PostNvlink(nvlink_->Open(7, 0, 1), 18'000);
+  PostNvlink(load_store_->Open(7, 0, 1), 18'000);
   engine().Run();
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).packets, 5u);
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, 5'000u);
 }
 
-TEST_F(NvlinkTransportTest, GpusOfDifferentIslandsAndMessagesOfNothingOr4GiBAreProgramErrors) {
+TEST_F(LoadStoreTransportTest, GpusOfDifferentIslandsAndMessagesOfNothingOr4GiBAreProgramErrors) {
   AddInServer(DeviceKind::kGpu, 1, 0);
   Build();
-  EXPECT_DEATH(nvlink_->Open(7, 0, 1), "neither NVLink nor PCIe joins");
-  const uint32_t flow = nvlink_->Open(7, 1, 2);
+  EXPECT_DEATH(load_store_->Open(7, 0, 1), "neither NVLink nor PCIe joins");
+  const uint32_t flow = load_store_->Open(7, 1, 2);
   EXPECT_DEATH(PostNvlink(flow, 0), "of no bytes");
   EXPECT_DEATH(PostNvlink(flow, uint64_t{1} << 32), "of 4 GiB or more");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/transport/nvlink_transport.h"
+#include "simulator/transport/load_store_transport.h"
 
 #include <algorithm>
 #include <numeric>
@@ -41,8 +41,8 @@ bool HasPcieBetweenGpus(const FabricGraph& graph) {
 
 }  // namespace
 
-NvlinkTransport::NvlinkTransport(const FabricGraph& graph, FabricNetwork& network,
-                                 TransportListener& listener)
+LoadStoreTransport::LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network,
+                                       TransportListener& listener)
     : graph_(graph),
       network_(network),
       listener_(listener),
@@ -57,7 +57,7 @@ NvlinkTransport::NvlinkTransport(const FabricGraph& graph, FabricNetwork& networ
   FindPlanes();
 }
 
-void NvlinkTransport::AddPorts(Tier tier) {
+void LoadStoreTransport::AddPorts(Tier tier) {
   for (const DeviceId gpu : graph_.gpus()) {
     Port port;
     for (const auto edge : boost::make_iterator_range(boost::out_edges(gpu, graph_.graph()))) {
@@ -68,7 +68,7 @@ void NvlinkTransport::AddPorts(Tier tier) {
   }
 }
 
-void NvlinkTransport::FindPlanes() {
+void LoadStoreTransport::FindPlanes() {
   std::vector<std::vector<DeviceId>> planes;  // by GPU
   for (const DeviceId gpu : graph_.gpus()) {
     std::set<DeviceId> of_gpu;
@@ -91,8 +91,8 @@ void NvlinkTransport::FindPlanes() {
   }
 }
 
-bool NvlinkTransport::AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu,
-                                   const std::vector<FabricGraph::NvlinkPath>& paths) const {
+bool LoadStoreTransport::AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu,
+                                      const std::vector<FabricGraph::NvlinkPath>& paths) const {
   for (uint32_t plane = 0; plane < planes_max_; ++plane) {
     const LinkId up = up_links_[source_gpu * planes_max_ + plane];
     const LinkId down = down_links_[destination_gpu * planes_max_ + plane];
@@ -105,19 +105,20 @@ bool NvlinkTransport::AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu
   return paths.size() <= planes_max_;
 }
 
-uint64_t NvlinkTransport::WireBytes(uint64_t payload_bytes) const {
+uint64_t LoadStoreTransport::WireBytes(uint64_t payload_bytes) const {
   const uint64_t efficiency = graph_.nvlink.efficiency_per_mille;
   return (payload_bytes * 1000 + efficiency - 1) / efficiency;
 }
 
-uint16_t NvlinkTransport::InterleaveOf(const std::vector<uint32_t>& weights) {
+uint16_t LoadStoreTransport::InterleaveOf(const std::vector<uint32_t>& weights) {
   const auto [it, is_new] =
       interleave_of_weights_.try_emplace(weights, static_cast<uint16_t>(interleaves_.size()));
   if (is_new) interleaves_.push_back({SpreadByWeight(weights), weights});
   return it->second;
 }
 
-uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu) {
+uint32_t LoadStoreTransport::Open(uint32_t connection, uint32_t source_gpu,
+                                  uint32_t destination_gpu) {
   const DeviceId source = graph_.gpus()[source_gpu];
   const DeviceId destination = graph_.gpus()[destination_gpu];
   Flow flow;
@@ -143,7 +144,7 @@ uint32_t NvlinkTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_
   return AddFlow(flow, first_path);
 }
 
-uint32_t NvlinkTransport::AddFlow(const Flow& flow, uint32_t first_path) {
+uint32_t LoadStoreTransport::AddFlow(const Flow& flow, uint32_t first_path) {
   const auto id = static_cast<uint32_t>(flows_.size());
   std::vector<uint32_t>& of_gpu = flows_of_gpu_[flow.port % flows_of_gpu_.size()];
   const size_t positions = interleaves_[flow.interleave].plane_of_position.size();
@@ -157,7 +158,7 @@ uint32_t NvlinkTransport::AddFlow(const Flow& flow, uint32_t first_path) {
   return id;
 }
 
-void NvlinkTransport::Append(Port& port, uint32_t flow_id) {
+void LoadStoreTransport::Append(Port& port, uint32_t flow_id) {
   flows_[flow_id].next_active = kNone;
   if (port.first_active == kNone) {
     port.first_active = flow_id;
@@ -167,7 +168,7 @@ void NvlinkTransport::Append(Port& port, uint32_t flow_id) {
   port.last_active = flow_id;
 }
 
-void NvlinkTransport::Post(uint32_t flow_id, uint64_t bytes) {
+void LoadStoreTransport::Post(uint32_t flow_id, uint64_t bytes) {
   Flow& flow = flows_[flow_id];
   SIM_CHECK(static_cast<uint8_t>(flow.posted - flow.delivered) < kMessageSlots,
             "more messages than slots on an NVLink connection");
@@ -175,7 +176,7 @@ void NvlinkTransport::Post(uint32_t flow_id, uint64_t bytes) {
   Enqueue(flow_id, static_cast<uint32_t>(bytes));
 }
 
-void NvlinkTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
+void LoadStoreTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
   Flow& flow = flows_[flow_id];
   const uint32_t slot = flow.posted++ % kMessageSlots;
   flow.missing_bytes[slot] = bytes;
@@ -193,7 +194,7 @@ void NvlinkTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
   }
 }
 
-void NvlinkTransport::FetchLinks(uint32_t flow_id) const {
+void LoadStoreTransport::FetchLinks(uint32_t flow_id) const {
   const Flow& flow = flows_[flow_id];
   if (flow.way != Way::kAllPlanes) return;
   const std::vector<uint8_t>& planes = interleaves_[flow.interleave].plane_of_position;
@@ -204,12 +205,12 @@ void NvlinkTransport::FetchLinks(uint32_t flow_id) const {
   }
 }
 
-void NvlinkTransport::ServeDue() {
+void LoadStoreTransport::ServeDue() {
   for (const uint32_t port : due_ports_) Serve(port);
   due_ports_.clear();
 }
 
-uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
+uint32_t LoadStoreTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   const uint32_t slot = flow.sent % kMessageSlots;
   // Before its first packet all of a message is missing.
   if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
@@ -250,7 +251,7 @@ uint32_t NvlinkTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   return wire_bytes;
 }
 
-void NvlinkTransport::Serve(uint32_t port_id) {
+void LoadStoreTransport::Serve(uint32_t port_id) {
   Port& port = ports_[port_id];
   const uint32_t flow_id = port.first_active;
   Flow& flow = flows_[flow_id];
@@ -280,7 +281,7 @@ void NvlinkTransport::Serve(uint32_t port_id) {
   }
 }
 
-void NvlinkTransport::OnArrival(uint32_t index) {
+void LoadStoreTransport::OnArrival(uint32_t index) {
   const Packet& packet = network_.packet(index);
   if (packet.kind == PacketKind::kHostReadRequest) {
     AnswerRead(index);
@@ -311,7 +312,7 @@ void NvlinkTransport::OnArrival(uint32_t index) {
   }
 }
 
-void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
+void LoadStoreTransport::OnDropped(const Packet& packet, LinkId link) {
   const uint32_t connection = ConnectionOf(packet);
   listener_.OnPacketLost(connection, link);
   const bool is_nvlink = link < graph_.link_count() && graph_.link(link).tier == Tier::kNvlink;
@@ -321,14 +322,14 @@ void NvlinkTransport::OnDropped(const Packet& packet, LinkId link) {
                 : "a PCIe link lost a packet; the GPU has fallen off the bus (Xid 79)");
 }
 
-void NvlinkTransport::Visit(StateArchive& archive) {
+void LoadStoreTransport::Visit(StateArchive& archive) {
   archive.Constant(flows_.size());
   archive.Constant(groups_.size());
   for (const Flow& flow : flows_) Visit(flow, archive);
   for (Port& port : ports_) Visit(port, archive);
 }
 
-void NvlinkTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
+void LoadStoreTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
   for (const uint32_t gpu : gpus) {
     for (const uint32_t flow : flows_of_gpu_[gpu]) Visit(flows_[flow], archive);
     for (size_t port = gpu; port < ports_.size(); port += flows_of_gpu_.size()) {
@@ -337,23 +338,23 @@ void NvlinkTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& ar
   }
 }
 
-void NvlinkTransport::Visit(const Flow& flow, StateArchive& archive) {
+void LoadStoreTransport::Visit(const Flow& flow, StateArchive& archive) {
   archive.Require(!flow.active && flow.sent == flow.posted);
 }
 
-void NvlinkTransport::Visit(Port& port, StateArchive& archive) {
+void LoadStoreTransport::Visit(Port& port, StateArchive& archive) {
   archive.Require(!port.event_pending);
   archive.Instant(port.free_ps);
 }
 
-uint32_t NvlinkTransport::FirstReceiverOf(uint32_t flow_id) const {
+uint32_t LoadStoreTransport::FirstReceiverOf(uint32_t flow_id) const {
   const Flow& flow = flows_[flow_id];
   const bool is_of_group =
       flow.kind == PacketKind::kNvlinkMulticast || flow.kind == PacketKind::kNvlinkOperand;
   return is_of_group ? groups_[flow.connection].receivers.front().connection : flow.connection;
 }
 
-std::vector<NvlinkTransport::PlanePath> NvlinkTransport::PathsOf(uint32_t flow_id) const {
+std::vector<LoadStoreTransport::PlanePath> LoadStoreTransport::PathsOf(uint32_t flow_id) const {
   const Flow& flow = flows_[flow_id];
   std::vector<PlanePath> paths;
   uint32_t first = first_paths_[flow_id];

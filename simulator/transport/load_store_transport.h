@@ -30,14 +30,14 @@
 
 namespace railyard {
 
-class NvlinkTransport {
+class LoadStoreTransport {
  public:
   // Messages one connection may have under way; NCCL's slots (NCCL_STEPS).
   static constexpr uint32_t kMessageSlots = 8;
 
   // Ports are numbered 0.. by GPU number, where there is PCIe between GPUs once for NVLink, stores
   // and loads each, and use EventClass::kPort ids from 0.
-  NvlinkTransport(const FabricGraph& graph, FabricNetwork& network, TransportListener& listener);
+  LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network, TransportListener& listener);
 
   // Stores between two GPUs (by number) that NVLink or else PCIe joins. Returns a flow number,
   // dense from 0.
