@@ -14,6 +14,7 @@
 #include "workloads/direct_schedule.h"
 #include "workloads/explicit_schedule.h"
 #include "workloads/halving_doubling_schedule.h"
+#include "workloads/nccl_chunking.h"
 #include "workloads/nccl_graph.h"
 #include "workloads/p2p_schedule.h"
 #include "workloads/pat_schedule.h"
@@ -21,31 +22,10 @@
 namespace railyard {
 namespace {
 
-constexpr uint64_t kSteps = 8;  // NCCL_STEPS: slots of a connection
 constexpr uint32_t kFirstPatVersion = 22300;
 // Of the plugin interface that has the network gather and scatter (ncclCollNet_v8_t).
 constexpr uint32_t kFirstCollnetBlocksVersion = 22000;
 constexpr uint32_t kCollnetHeadsMax = 8;  // NCCL_MAX_DIRECT_ARITY + 1
-
-// Of one slot of a connection, by protocol (src/init.cc, DEFAULT_LL_BUFFSIZE,
-// DEFAULT_LL128_BUFFSIZE; Simple: NCCL_BUFFSIZE), how much is payload, and what a chunk is a
-// multiple of (ncclProtoGrainSize).
-struct SlotRule {
-  uint64_t payload_bytes = 0;
-  uint64_t grain_bytes = 0;
-  uint32_t line_payload_bytes = 1;
-  uint32_t line_wire_bytes = 1;
-};
-SlotRule SlotRuleOf(Protocol protocol, const NcclSettings& settings) {
-  switch (protocol) {
-    case Protocol::kLl:
-      return {32u << 10, 16, 8, 16};
-    case Protocol::kLl128:
-      return {576'000, 1'920, 120, 128};
-    default:
-      return {settings.buffsize_bytes / kSteps, 512, 1, 1};
-  }
-}
 
 // A communicator of one rank copies locally (ncclLaunchOneRank): no channels, no steps.
 class LocalSchedule final : public CollectiveSchedule {
@@ -63,20 +43,6 @@ class LocalSchedule final : public CollectiveSchedule {
   MessageRule message_rule_;
 };
 
-// chunkSteps and sliceSteps (src/include/collectives.h): 4 and 2 for AllReduce, AllGather and
-// ReduceScatter on rings with Simple, so two slices of two slots; else 1 and 1.
-struct StepsRule {
-  uint64_t slots_per_chunk = 1;
-  uint64_t slots_per_slice = 1;
-};
-StepsRule StepsRuleOf(CollectiveKind kind, const ReplayChoice& choice) {
-  if (choice.algorithm != Algorithm::kRing || choice.protocol != Protocol::kSimple ||
-      kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce) {
-    return {1, 1};
-  }
-  return {4, 2};
-}
-
 // collTaskAppend (src/enqueue.cc) turns what is only copied into bytes.
 struct Elements {
   uint64_t count = 0;
@@ -89,44 +55,6 @@ Elements ElementsOf(const JobCollective& collective) {
     return {collective.count * bytes, 1};
   }
   return {collective.count, bytes};
-}
-
-MessageRule MessageRuleOf(const StepsRule& steps, const SlotRule& slot, uint32_t element_bytes) {
-  MessageRule rule;
-  rule.slices_per_chunk = static_cast<uint32_t>(steps.slots_per_chunk / steps.slots_per_slice);
-  if (slot.line_payload_bytes == 1) {
-    // src/device/prims_simple.h: slices of 16 elements' multiples, at least a 32nd of a slot's.
-    rule.slice_bytes_min = steps.slots_per_slice * slot.payload_bytes / 32;
-    rule.slice_grain_bytes = 16ULL * element_bytes;
-  }
-  rule.in_flight_messages = static_cast<uint32_t>(kSteps / steps.slots_per_slice);
-  rule.line_payload_bytes = slot.line_payload_bytes;
-  rule.line_wire_bytes = slot.line_wire_bytes;
-  return rule;
-}
-
-// calcCollChunking (src/enqueue.cc): LL128 trees take smaller chunks while there are too few to
-// fill the tree's levels.
-uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, Protocol protocol,
-                        double ranks_per_node, double nodes) {
-  uint64_t chunk_bytes = slot_bytes;
-  if (protocol != Protocol::kLl128) return chunk_bytes;
-  const double levels = 1 + std::floor(std::log2(nodes)) + 0.1 * ranks_per_node;
-  const auto chunks = [&] {
-    return static_cast<double>(share_bytes) / static_cast<double>(chunk_bytes);
-  };
-  while (chunks() < levels * 64 / ranks_per_node && chunk_bytes > 128u << 10) chunk_bytes /= 2;
-  while (chunks() < levels * 16 / ranks_per_node && chunk_bytes > 32u << 10) chunk_bytes /= 2;
-  return chunk_bytes;
-}
-
-// calcCollChunking, PAT: half as long while there are fewer than 32 chunks of a channel's data over
-// all ranks (16 of ReduceScatter).
-uint64_t PatChunkBytes(uint64_t slot_bytes, uint64_t all_bytes, CollectiveKind kind) {
-  const uint64_t chunks = kind == CollectiveKind::kAllGather ? 32 : 16;
-  uint64_t chunk_bytes = slot_bytes;
-  while (chunk_bytes * chunks > all_bytes && chunk_bytes > 64u << 10) chunk_bytes /= 2;
-  return chunk_bytes;
 }
 
 // By the scenario's demand alone: NCCL has no such algorithm, or would not take it here. Each has
@@ -167,33 +95,6 @@ std::shared_ptr<const HeadTable> MakeHeadTable(const CommunicatorLayout& layout)
   const auto is_equal = [&](const auto& ranks) { return ranks.size() == nodes.front().size(); };
   if (!std::all_of(nodes.begin(), nodes.end(), is_equal)) return nullptr;
   return std::make_shared<HeadTable>(std::move(nodes));
-}
-
-// calcCollChunking (src/enqueue.cc), CollNetDirect and CollNetChain: smaller chunks while there are
-// too few for the depth of what they go through. `chunks`: worked on at a time.
-uint64_t CollnetChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t chunks, uint64_t depth,
-                           uint64_t fewest) {
-  const auto loops = [&] { return bytes / (chunks * chunk_bytes); };
-  while (loops() < depth * 64 && chunk_bytes > 128u << 10) chunk_bytes /= 2;
-  while (loops() < depth * 8 && chunk_bytes > 64u << 10) chunk_bytes /= 2;
-  while (loops() < fewest && chunk_bytes > 32u << 10) chunk_bytes /= 2;
-  return chunk_bytes;
-}
-
-// calcCollChunking (src/enqueue.cc), NVLS and NVLSTree: smaller chunks for smaller messages.
-// `heads`: slices worked on at a time, over all channels that share `bytes`.
-uint64_t NvlsChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads) {
-  if (bytes < 64 * heads * chunk_bytes && chunk_bytes > 64u << 10) chunk_bytes = 64u << 10;
-  if (bytes < 8 * heads * chunk_bytes && chunk_bytes > 32u << 10) chunk_bytes = 32u << 10;
-  if (bytes < 2 * heads * chunk_bytes && chunk_bytes > 16u << 10) chunk_bytes = 16u << 10;
-  return chunk_bytes;
-}
-uint64_t NvlsTreeChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads) {
-  if (bytes < 32 * heads * chunk_bytes && chunk_bytes > 256u << 10) chunk_bytes = 256u << 10;
-  if (bytes < 16 * heads * chunk_bytes && chunk_bytes > 128u << 10) chunk_bytes = 128u << 10;
-  if (bytes < 4 * heads * chunk_bytes && chunk_bytes > 64u << 10) chunk_bytes = 64u << 10;
-  if (bytes < heads * chunk_bytes && chunk_bytes > 32u << 10) chunk_bytes = 32u << 10;
-  return chunk_bytes;
 }
 
 // Without NVLink where P2P_LEVEL leaves it unused.
@@ -449,7 +350,7 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollect
         NvlsTreeChunkBytes(std::min(settings_.nvls_chunksize_bytes, chunk_bytes_max),
                            parameters.block_bytes, heads * parameters.channel_count);
   }
-  parameters.chunk_bytes = std::min(parameters.chunk_bytes, settings_.buffsize_bytes / kSteps);
+  parameters.chunk_bytes = std::min(parameters.chunk_bytes, settings_.buffsize_bytes / kSlots);
   return std::make_shared<NvlsSchedule>(heads_, std::move(parameters));
 }
 

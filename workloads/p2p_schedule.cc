@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "workloads/nccl_chunking.h"
+
 namespace railyard {
 namespace {
 
-constexpr uint32_t kSteps = 8;          // NCCL_STEPS: slots of a connection
 constexpr uint32_t kWorksPerBatch = 8;  // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
 constexpr uint64_t kPartGrainBytes = 4096;
 constexpr uint64_t kLlChunkBytes = 32u << 10;  // payload of a slot: NCCL_LL_LINES_PER_THREAD, …
@@ -112,7 +113,7 @@ P2pSchedule::PartRule P2pSchedule::PartRuleOf(const CommunicatorLayout& layout,
   rule.step_bytes = std::min(rule.many_nodes ? settings.p2p_net_chunksize_bytes
                              : layout.nvlink ? settings.p2p_nvl_chunksize_bytes
                                              : settings.p2p_pci_chunksize_bytes,
-                             settings.buffsize_bytes / kSteps);
+                             settings.buffsize_bytes / kSlots);
   rule.parts_max = channels.p2p_channels_per_peer;
   rule.parts_first = rule.parts_max;
   while (rule.parts_first > 1 &&
@@ -216,7 +217,7 @@ void P2pSchedule::Tabulate(const std::vector<PlacedLane>& placed, uint32_t chann
   }
   // sendProxyProgress and recvProxyProgress (src/transport/net.cc): the ops that share a channel
   // share twice the slots of one.
-  network_rule_.in_flight_messages = std::min(kSteps, 2 * kSteps / subs_max);
+  network_rule_.in_flight_messages = std::min(kSlots, 2 * kSlots / subs_max);
 }
 
 uint32_t P2pSchedule::BatchCount(uint32_t rank, uint32_t channel) const {
