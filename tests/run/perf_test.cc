@@ -4,7 +4,10 @@
 #include <cmath>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -193,35 +196,50 @@ TEST_F(PerfTest, WhatGoalCannotSayIsRefused) {
       "file or a platform file of one's own that states them)\n");
 }
 
-// Healthy machines of one kind agree with each other within 1 to 9 per cent in these tables; sizes
-// up to 64 MiB are where latencies and chunks show most. What is reached is in docs/validation.md.
-TEST_F(PerfTest, TimesUpTo64MiBAreNearThoseMeasured) {
+double Quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+// The core set of docs/validation.md, whose other tables are of 1 GiB and more. Limits are a little
+// above what is reached at these sizes, where latencies and chunks show most.
+TEST_F(PerfTest, TimesOfTheCoreSetUpTo64MiBAreNearThoseMeasured) {
   RAILYARD_REQUIRE_REFERENCE_DIR();
   const std::string tables = reference_dir + "/measured/";
   const std::string json = scratch_.Path("fidelity.json");
   const ProgramExit run = Railyard(
       {"fidelity", tables + "h100-cluster01-1node-5collectives.csv",
        tables + "nvidia-dgxh100-1node-allreduce.csv", tables + "h100-ndr-2and8node-allreduce.csv",
-       tables + "gcp-h200-2node-allgather.csv", "--max-bytes", "64M", "--json", json});
+       tables + "gcp-h200-2node-allgather.csv", tables + "stas-a100-h200-allreduce.csv",
+       tables + "oci-2node-allreduce.csv", "--max-bytes", "64M", "--json", json});
   ASSERT_EQ(run.status, 0) << run.errors;
   rapidjson::Document result;
   result.Parse(ReadText(json).c_str());
   ASSERT_FALSE(result.HasParseError());
+  static const std::set<std::string> kCoreSet = {
+      "nvidia-dgxc-h100-1n", "xxrjun-c01-1n8g", "xxrjun-c01-1n4g", "nccl-tests-309b",
+      "gcp-a3ultra-doc",     "stas-a100-1n",    "stas-h200-1n"};
+  std::set<std::string> seen;
   std::vector<double> errors;
+  std::vector<double> errors_below_1mib;
   for (const auto& row : result["rows"].GetArray()) {
     const std::string source = row["source_id"].GetString();
+    if (!kCoreSet.contains(source)) continue;
+    seen.insert(source);
     const uint64_t bytes = row["bytes"].GetUint64();
-    if (source == "gcp-gke-rdma-doc" || source == "dranet-h200-1gpu" || bytes < 1 << 20) continue;
-    errors.push_back(std::abs(row["error"].GetDouble()));
+    const double error = std::abs(row["error"].GetDouble());
+    (bytes < 1 << 20 ? errors_below_1mib : errors).push_back(error);
     // No time without packets.
     EXPECT_GE(row["packet_hops"].GetUint64(), bytes / 8192) << source;
     EXPECT_NEAR(row["simulated_us"].GetDouble() / row["measured_us"].GetDouble() - 1,
                 row["error"].GetDouble(), 1e-9);
   }
-  ASSERT_GT(errors.size(), 60u);
-  std::sort(errors.begin(), errors.end());
-  EXPECT_LT(errors[errors.size() / 2], 0.10);
-  EXPECT_EQ(result["skipped"].Size(), 0u);
+  EXPECT_EQ(seen, kCoreSet);
+  ASSERT_GT(errors.size(), 100u);
+  ASSERT_GT(errors_below_1mib.size(), 50u);
+  EXPECT_LT(Quantile(errors, 0.5), 0.06);
+  EXPECT_LT(Quantile(errors, 0.9), 0.23);
+  EXPECT_LT(Quantile(errors_below_1mib, 0.5), 0.09);
   EXPECT_GT(result["not_run"].Size(), 0u);
   EXPECT_TRUE(result["summary"].HasMember("p90_abs_error"));
 }
