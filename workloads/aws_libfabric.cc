@@ -5,7 +5,8 @@ namespace railyard {
 
 namespace {
 
-// NCCL of February 2024, as pull requests 332 and 372 of the plug-in; of June 2025, as its 1.16.
+// NCCL 2.20 made what the plug-in's pull requests 332 and 372 set a variable (spring of 2024). The
+// plug-in's 1.16 is of June 2025, and used beside NCCL 2.27 (awsome-distributed-training).
 constexpr uint32_t kFirstWithNvlsChunks = 22000;
 constexpr uint32_t kFirstWithBuffers = 22700;
 

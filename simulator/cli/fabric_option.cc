@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/cli/fabric_option.h"
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +10,7 @@
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/diagnostics/text_proto.h"
+#include "simulator/scenario/net_loader.h"
 #include "topologies/fabric_argument_loader.h"
 #include "topologies/fabric_file_loader.h"
 #include "topologies/platform.h"
@@ -55,13 +53,15 @@ std::optional<FabricOption> OptionOfPlatform(const std::string& fabric, uint32_t
 }  // namespace
 
 NetworkKind NetworkOf(const std::string& net) {
-  const auto is = [&](std::string_view lower) {
-    return std::equal(net.begin(), net.end(), lower.begin(), lower.end(),
-                      [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
-  };
-  return is("socket")          ? NetworkKind::kSocket
-         : is("aws libfabric") ? NetworkKind::kEfa
-                               : NetworkKind::kRoce;
+  switch (NetNamed(net).value_or(NetPlugin::kIb)) {
+    case NetPlugin::kSocket:
+      return NetworkKind::kSocket;
+    case NetPlugin::kAwsLibfabric:
+      return NetworkKind::kEfa;
+    case NetPlugin::kIb:
+      break;
+  }
+  return NetworkKind::kRoce;
 }
 
 void PrintNote(const std::string& note) {

@@ -3,7 +3,6 @@
 
 #include <cctype>
 #include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
@@ -17,29 +16,23 @@ constexpr const char* kNet = "NET";
 constexpr const char* kIbDisable = "IB_DISABLE";
 constexpr const char* kOfiNetLatency = "OFI_NCCL_NET_LATENCY";
 
-// NCCL compares without regard to case.
-bool IsNet(std::string name, std::string_view net) {
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name == net;
-}
-
 // NCCL_NET, or what is left when NCCL_IB_DISABLE takes InfiniBand and RoCE away.
 NetPlugin NetOf(const ProtoCursor& nccl, Diagnostics& diagnostics) {
   const bool has_ib = !nccl.Flag(kIbDisable, false);
   const NetPlugin left = has_ib ? NetPlugin::kIb : NetPlugin::kSocket;
   if (!nccl.Has(kNet)) return left;
-  const std::string net = nccl.Text(kNet, "");
-  if (IsNet(net, "socket")) return NetPlugin::kSocket;
-  if (IsNet(net, "aws libfabric")) return NetPlugin::kAwsLibfabric;
-  if (!IsNet(net, "ib")) {
+  const std::string name = nccl.Text(kNet, "");
+  const std::optional<NetPlugin> net = NetNamed(name);
+  if (!net) {
     nccl.Error(diagnostics, kNet,
                fmt::format("{} is no network of NCCL's own or Amazon's (expected \"IB\", "
                            "\"Socket\" or \"AWS Libfabric\")",
-                           net.empty() ? "\"\"" : '"' + net + '"'));
-  } else if (!has_ib) {
+                           name.empty() ? "\"\"" : '"' + name + '"'));
+  } else if (*net == NetPlugin::kIb && !has_ib) {
     nccl.Error(diagnostics, kNet, "\"IB\" contradicts IB_DISABLE: true (expected \"Socket\")");
+    return left;
   }
-  return left;
+  return net.value_or(left);
 }
 
 // What is of NCCL's plug-in for InfiniBand and RoCE. `exempt`: of those fields whether one has an
@@ -63,6 +56,14 @@ void RefuseOfInfiniband(const ProtoCursor& nccl, const char* network, const Exem
 }
 
 }  // namespace
+
+std::optional<NetPlugin> NetNamed(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (name == "ib") return NetPlugin::kIb;
+  if (name == "socket") return NetPlugin::kSocket;
+  if (name == "aws libfabric") return NetPlugin::kAwsLibfabric;
+  return std::nullopt;
+}
 
 NetPlugin LoadNet(const ProtoCursor& scenario, Diagnostics& diagnostics) {
   if (!scenario.Has("nccl")) return NetPlugin::kIb;

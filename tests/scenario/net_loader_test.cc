@@ -9,12 +9,6 @@
 namespace railyard {
 namespace {
 
-std::unique_ptr<Scenario> LoadBeside(const std::string& lines) {
-  LoadedScenario loaded(std::string(kFabric) + kWorkload + lines);
-  EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
-  return std::move(loaded.scenario);
-}
-
 TEST(NetLoaderTest, NamesAreNccls) {
   for (const char* text : {"nccl { NET: \"AWS Libfabric\" }", "nccl { NET: \"aws libfabric\" }",
                            "nccl { NET: \"AWS Libfabric\" IB_DISABLE: true }"}) {
@@ -65,13 +59,6 @@ TEST(NetLoaderTest, AmazonsPlugInSetsNcclsVariablesWhereTheUserHasNot) {
   EXPECT_EQ(stated->nccl.nvlstree_max_chunksize_bytes, 64u << 10);
   EXPECT_EQ(stated->nccl.ofi_net_latency_us, 35.5);
   EXPECT_EQ(stated->nic.ib_timeout, 14u);  // SRD's own is not public
-}
-
-std::string AttributeOf(const Scenario& scenario, const std::string& name) {
-  for (auto model = scenario.models.rbegin(); model != scenario.models.rend(); ++model) {
-    if (model->name == name) return model->value;
-  }
-  return "";
 }
 
 // SRD: Shalev et al., IEEE Micro 40(6), 2020.

@@ -11,18 +11,6 @@ namespace {
 
 const std::string kSocket = "nccl { NET: \"Socket\" }\n";
 
-std::unique_ptr<Scenario> LoadBeside(const std::string& lines) {
-  LoadedScenario loaded(std::string(kFabric) + kWorkload + lines);
-  EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
-  return std::move(loaded.scenario);
-}
-std::string AttributeOf(const Scenario& scenario, const std::string& name) {
-  for (const ModelAttribute& model : scenario.models) {
-    if (model.name == name) return model.value;
-  }
-  return "";
-}
-
 // ncclNetSocketGetNsockNthread of src/transport/net_socket.cc, NCCL 2.30, for a NIC of a vendor it
 // does not know: no helper threads.
 TEST(NetSocketLoaderTest, DefaultsAreNcclsAndLinuxs) {

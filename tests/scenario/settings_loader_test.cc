@@ -12,12 +12,6 @@
 namespace railyard {
 namespace {
 
-std::unique_ptr<Scenario> LoadBeside(const std::string& lines) {
-  LoadedScenario loaded(std::string(kFabric) + kWorkload + lines);
-  EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
-  return std::move(loaded.scenario);
-}
-
 // NCCL_PARAM(IbTimeout, "IB_TIMEOUT", …) of src/transport/net_ib.cc in these releases.
 TEST(SettingsLoaderTest, TheIbTimeoutDefaultsToThatOfTheVersion) {
   const auto timeout_of = [](const std::string& version) {
