@@ -5,6 +5,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,32 @@ FabricGraph LoneServer(ServerSpec server, const std::string& path) {
   return std::move(builder).Take();
 }
 
+// Whether a field of that name stands outside of all brackets, comments and strings.
+bool HasOuterField(const std::string& head, std::string_view name) {
+  int depth = 0;
+  char quote = 0;
+  std::string word;
+  for (size_t i = 0; i < head.size(); ++i) {
+    const char c = head[i];
+    if (quote != 0) {
+      if (c == '\\') ++i;
+      if (c == quote) quote = 0;
+      continue;
+    }
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
+      word += c;
+      continue;
+    }
+    if (depth == 0 && word == name) return true;
+    word.clear();
+    if (c == '"' || c == '\'') quote = c;
+    if (c == '#') i = std::min(head.find('\n', i), head.size());
+    if (c == '{' || c == '[' || c == '<') ++depth;
+    if (c == '}' || c == ']' || c == '>') --depth;
+  }
+  return false;
+}
+
 bool BeginsWithFieldOf(const google::protobuf::Descriptor& message, const std::string& head) {
   const std::vector<std::string> fields = FieldNames(message);
   return std::find(fields.begin(), fields.end(), FirstField(head)) != fields.end();
@@ -83,6 +110,7 @@ FabricFileFormat FormatOfFabricFile(const std::string& path) {
   if (head[first] == '/' || word == "graph" || word == "digraph" || word == "strict") {
     return FabricFileFormat::kGraphviz;
   }
+  if (HasOuterField(head, "fabric")) return FabricFileFormat::kScenarioText;
   if (BeginsWithFieldOf(*protos::Topology::descriptor(), head)) {
     return FabricFileFormat::kTopologyText;
   }
@@ -121,6 +149,11 @@ std::optional<FabricGraph> LoadFabricFile(const std::string& path, FabricFileFor
       if (file == nullptr) return std::nullopt;
       return LoadTopology(ProtoCursor(*file), diagnostics);
     }
+    case FabricFileFormat::kScenarioText:
+      diagnostics.Error({.file = path}, "",
+                        "is a scenario (expected a fabric: a file with what stands in the "
+                        "scenario's fabric { })");
+      return std::nullopt;
     case FabricFileFormat::kFabricText:
       break;
   }

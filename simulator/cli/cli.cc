@@ -38,15 +38,10 @@ struct Program {
     commands.push_back(MakeScheduleCommand(parser));
     commands.push_back(MakePerfCommand(parser));
     commands.push_back(MakeFidelityCommand(parser));
+    commands.push_back(MakeListCommand(parser));
     commands.push_back(MakeHelpCommand(parser));
     for (const auto& command : commands) command->parser()->group("Commands");
     parser.footer("railyard COMMAND --help says more about one of them.");
-  }
-
-  std::vector<std::string> CommandNames() const {
-    std::vector<std::string> names;
-    for (const auto& command : commands) names.push_back(command->parser()->get_name());
-    return names;
   }
 
   Command* Given() const {
@@ -67,24 +62,63 @@ std::vector<std::string> OptionNames(const CLI::App& parser) {
   return names;
 }
 
-// What CLI11 could not place, each with a guess at what was meant.
-void PrintLeftOver(const CLI::App& parser) {
+std::vector<std::string> SubcommandNames(const CLI::App& parser) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : parser.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+// The program's parser, that of the given command, and that of its own subcommand if it has one:
+// `railyard`, `topo`, `show`.
+std::vector<const CLI::App*> GivenParsers(const CLI::App& program) {
+  std::vector<const CLI::App*> parsers = {&program};
+  while (!parsers.back()->get_subcommands().empty()) {
+    parsers.push_back(parsers.back()->get_subcommands().front());
+  }
+  return parsers;
+}
+
+// What CLI11 could not place, each with a guess at what was meant. Returns whether a command was
+// among it.
+bool PrintLeftOver(const CLI::App& program) {
   bool has_unknown_option = false;
-  for (const std::string& argument : parser.remaining()) {
-    if (!argument.starts_with('-') || argument == "-") continue;
-    has_unknown_option = true;
-    PrintError(UnknownName("option", argument.substr(0, argument.find('=')), OptionNames(parser)));
+  bool has_unknown_command = false;
+  std::vector<std::string> words;  // messages about what is no option
+  for (const CLI::App* parser : GivenParsers(program)) {
+    const bool lacks_subcommand =
+        parser->get_subcommands().empty() && !SubcommandNames(*parser).empty();
+    for (const std::string& argument : parser->remaining()) {
+      if (argument.starts_with('-') && argument != "-") {
+        has_unknown_option = true;
+        PrintError(
+            UnknownName("option", argument.substr(0, argument.find('=')), OptionNames(*parser)));
+      } else if (lacks_subcommand && words.empty()) {
+        has_unknown_command = true;
+        words.push_back(UnknownName("command", argument, SubcommandNames(*parser)));
+      } else {
+        words.push_back(fmt::format("unexpected argument {}", Quote(argument)));
+      }
+    }
   }
-  if (has_unknown_option) return;  // what follows one may be its value
-  for (const std::string& argument : parser.remaining()) {
-    PrintError(fmt::format("unexpected argument {}", Quote(argument)));
-  }
+  if (has_unknown_option) return false;  // what follows one may be its value
+  for (const std::string& word : words) PrintError(word);
+  return has_unknown_command;
+}
+
+// What is required and not there: CLI11 says the name of an option, but not which commands there
+// are.
+std::string MissingText(const CLI::App& program, const CLI::RequiredError& error) {
+  const CLI::App* const parser = GivenParsers(program).back();
+  const std::vector<std::string> commands = SubcommandNames(*parser);
+  return commands.empty()
+             ? error.what()
+             : fmt::format("a command is missing (expected {})", JoinAlternatives(commands));
 }
 
 // A first word that is no verb: CLI11 would only say that one is missing.
 bool PrintUnknownCommand(const Program& program, const char* word) {
   if (word[0] == '-') return false;
-  const std::vector<std::string> names = program.CommandNames();
+  const std::vector<std::string> names = SubcommandNames(program.parser);
   for (const std::string& name : names) {
     if (name == word) return false;
   }
@@ -108,13 +142,11 @@ int Parse(Program& program, int argc, const char* const* argv) {
     fmt::print("{}\n", version.what());
     return kExitDone;
   } catch (const CLI::ExtrasError&) {
-    const Command* const given = program.Given();
-    PrintLeftOver(given != nullptr ? *given->parser() : program.parser);
+    PrintLeftOver(program.parser);
     return kExitInput;
   } catch (const CLI::RequiredError& error) {
-    PrintError(program.Given() != nullptr ? error.what()
-                                          : fmt::format("a command is missing (expected {})",
-                                                        JoinAlternatives(program.CommandNames())));
+    // A required argument may be missing because another word was mistyped.
+    if (!PrintLeftOver(program.parser)) PrintError(MissingText(program.parser, error));
     return kExitInput;
   } catch (const CLI::ParseError& error) {
     PrintError(error.what());

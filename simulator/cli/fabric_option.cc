@@ -11,10 +11,12 @@
 #include "simulator/diagnostics/names.h"
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/scenario/net_loader.h"
+#include "simulator/scenario/scenario.pb.h"
 #include "topologies/fabric_argument_loader.h"
 #include "topologies/fabric_file_loader.h"
 #include "topologies/platform.h"
 #include "topologies/preset.h"
+#include "topologies/topology_loader.h"
 
 namespace railyard {
 namespace {
@@ -23,10 +25,15 @@ constexpr uint32_t kNodesMax = 4096;
 
 void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
 
-bool IsOfPlatform(const std::string& fabric) {
-  if (FindPlatform(fabric) != nullptr) return true;
-  return IsPlatformFile(fabric) && WhyNotAFile(fabric).empty() &&
-         FormatOfFabricFile(fabric) == FabricFileFormat::kPlatformText;
+// Empty where the number of servers may be asked for.
+std::string WhyNotNodes(const std::string& fabric, uint32_t nodes) {
+  if (nodes < 1 || nodes > kNodesMax) {
+    return fmt::format("{} (expected 1 to {})", nodes, kNodesMax);
+  }
+  if (nodes == 1 || IsPlatformArgument(fabric)) return {};
+  return fmt::format(
+      "means something for a platform only (expected {} or a platform file as the fabric)",
+      JoinAlternatives(PlatformNames()));
 }
 
 std::optional<FabricOption> OptionOfPlatform(const std::string& fabric, uint32_t nodes,
@@ -70,22 +77,15 @@ void PrintNote(const std::string& note) {
 
 std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t nodes,
                                              NetworkKind network) {
-  if (nodes < 1 || nodes > kNodesMax) {
-    PrintError(fmt::format("--nodes: {} (expected 1 to {})", nodes, kNodesMax));
+  if (const std::string why = WhyNotNodes(fabric, nodes); !why.empty()) {
+    PrintError("--nodes: " + why);
     return std::nullopt;
   }
   Diagnostics diagnostics;
-  if (IsOfPlatform(fabric)) {
+  if (IsPlatformArgument(fabric)) {
     auto option = OptionOfPlatform(fabric, nodes, network, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     return option;
-  }
-  if (nodes != 1) {
-    PrintError(
-        fmt::format("--nodes: means something for a platform only (expected {} or a platform "
-                    "file as --fabric)",
-                    JoinAlternatives(PlatformNames())));
-    return std::nullopt;
   }
   const auto graph = LoadFabricArgument(fabric, diagnostics);
   fmt::print(stderr, "{}", diagnostics.ToString());
@@ -100,6 +100,21 @@ std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t
       option.scenario = fmt::format("fabric {{ preset: \"{}\" }}\n", fabric);
   }
   return option;
+}
+
+std::optional<FabricGraph> LoadShownFabric(const std::string& fabric, uint32_t nodes,
+                                           Diagnostics& diagnostics) {
+  if (const std::string why = WhyNotNodes(fabric, nodes); !why.empty()) {
+    diagnostics.Error({.file = "--nodes"}, "", why);
+    return std::nullopt;
+  }
+  if (!WhyNotAFile(fabric).empty() ||
+      FormatOfFabricFile(fabric) != FabricFileFormat::kScenarioText) {
+    return LoadFabricArgument(fabric, diagnostics, nodes);
+  }
+  const auto file = LoadTextProto(fabric, protos::Scenario(), {}, diagnostics);
+  if (file == nullptr) return std::nullopt;
+  return LoadFabric(ProtoCursor(*file).Child("fabric"), diagnostics, FabricUse::kShow);
 }
 
 }  // namespace railyard

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "simulator/diagnostics/diagnostics.h"
 #include "simulator/perf/platform_scenario.h"
+#include "topologies/fabric_graph.h"
 
 namespace railyard {
 
@@ -26,5 +28,11 @@ void PrintNote(const std::string& note);
 // `network`), a preset or a file. nullopt after an error, which has been printed.
 std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t nodes,
                                              NetworkKind network = NetworkKind::kRoce);
+
+// A fabric to look at, which need not be one that can run: a preset, a platform (its reference
+// fabric of `nodes` servers), a file, or a scenario, whose `fabric` is meant. nullopt after an
+// error, which is a finding.
+std::optional<FabricGraph> LoadShownFabric(const std::string& fabric, uint32_t nodes,
+                                           Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "simulator/cli/command.h"
+#include "simulator/cli/listings.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/text_proto.h"
 #include "traces/nccl_log_reader.h"
@@ -58,7 +60,10 @@ class ImportCommand : public Command {
  public:
   explicit ImportCommand(CLI::App& program)
       : Command(program.add_subcommand("import", "Turn captured logs into a trace")) {
-    parser()->add_option("--format", format_, "Of the files: nccl-log")->required();
+    parser()
+        ->add_option("--format", format_,
+                     fmt::format("Of the files: {}", fmt::join(ImportFormatNames(), ", ")))
+        ->required();
     parser()->add_option("FILE", files_, "The logs of one job")->required();
     parser()->add_option("-o,--output", trace_, "The trace to write")->required();
     parser()->add_option("--report", report_, "The import report (default: TRACE.report.txt)");
@@ -94,7 +99,7 @@ class ImportCommand : public Command {
     NcclLogOptions options;
     options.files = files_;
     if (format_ != "nccl-log") {
-      diagnostics.Error({"--format"}, "", UnknownName("format", format_, {"nccl-log"}));
+      diagnostics.Error({"--format"}, "", UnknownName("format", format_, ImportFormatNames()));
     }
     if (missing_ranks_ == "reconstruct") {
       options.missing_ranks = NcclLogOptions::MissingRanks::kReconstruct;

@@ -11,10 +11,13 @@
 
 #include "analysis/output_file.h"
 #include "simulator/cli/command.h"
+#include "simulator/cli/fabric_option.h"
+#include "simulator/cli/listings.h"
 #include "simulator/cli/topo_comparison.h"
 #include "simulator/cli/topo_description.h"
 #include "simulator/cli/topo_picture.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/diagnostics/text_proto.h"
 #include "topologies/circuit_schedule.h"
 #include "topologies/fabric_argument_loader.h"
 #include "topologies/graph_writer.h"
@@ -50,8 +53,9 @@ class TopoCommand : public Command {
     show_
         ->add_option(
             "FABRIC", fabric_,
-            "A preset, or a file: GraphML, Graphviz, an ns-3 topology.txt, NCCL's topology XML, or "
-            "protobuf text: a Topology or what a scenario's fabric { } holds")
+            "A preset, a platform (its reference fabric), or a file: GraphML, Graphviz, an ns-3 "
+            "topology.txt, NCCL's topology XML, or protobuf text: a Topology, what a scenario's "
+            "fabric { } holds, or a scenario")
         ->required();
     compare_ = parser()->add_subcommand("compare", "The same job on each fabric, side by side");
     compare_->add_option("FABRIC", fabrics_, "As of show; at least two")
@@ -62,7 +66,13 @@ class TopoCommand : public Command {
                      "A scenario, whose fabric is replaced by each of these")
         ->required()
         ->type_name("SCENARIO");
+    compare_
+        ->add_option("--set", sets_,
+                     "Set one field of the scenario, as for run; may be given again")
+        ->type_name("FIELD=VALUE")
+        ->allow_extra_args(false);
     for (CLI::App* command : {show_, compare_}) {
+      command->add_option("--nodes", nodes_, "Servers of a platform (default: 1)");
       command
           ->add_option("--prices", prices_,
                        "A price file (topologies/prices.proto); default: public-2024")
@@ -98,23 +108,17 @@ class TopoCommand : public Command {
   }
 
   ExitStatus Run() override {
-    if (list_->parsed()) return List();
+    if (list_->parsed()) {
+      PrintListing(ListedPresets());
+      return kExitDone;
+    }
     return show_->parsed() ? Show() : Compare();
   }
 
  private:
-  static ExitStatus List() {
-    size_t width = 0;
-    for (const Preset& preset : Presets()) width = std::max(width, preset.name.size());
-    for (const Preset& preset : Presets()) {
-      fmt::print("{:<{}}  {}\n", preset.name, width, preset.description);
-    }
-    return kExitDone;
-  }
-
   ExitStatus Show() const {
     Diagnostics diagnostics;
-    const auto fabric = LoadFabricArgument(fabric_, diagnostics);
+    const auto fabric = LoadShownFabric(fabric_, nodes_, diagnostics);
     const auto prices = ReadPrices(diagnostics);
     const auto flow = fabric ? AskFlow(*fabric, diagnostics) : std::nullopt;
     std::string ns3;
@@ -139,7 +143,11 @@ class TopoCommand : public Command {
     if (!picture_.empty()) Put(picture_, PictureJson(*fabric));
     if (!ns3_.empty()) Put(ns3_, ns3);
     if (!nccl_.empty()) Put(nccl_, nccl);
-    return kExitDone;
+    // What no job can run on, or may hang on, is wrong however well it is described.
+    const bool is_wrong = std::any_of(
+        description.preflight.begin(), description.preflight.end(),
+        [](const auto& finding) { return finding.severity == PreflightSeverity::kError; });
+    return is_wrong ? kExitInput : kExitDone;
   }
 
   std::optional<Prices> ReadPrices(Diagnostics& diagnostics) const {
@@ -206,18 +214,26 @@ class TopoCommand : public Command {
   ExitStatus Compare() const {
     Diagnostics diagnostics;
     std::vector<FabricGraph> fabrics;
+    const bool has_platform = std::any_of(fabrics_.begin(), fabrics_.end(), &IsPlatformArgument);
     for (const std::string& argument : fabrics_) {
-      if (auto fabric = LoadFabricArgument(argument, diagnostics)) {
+      const uint32_t nodes = has_platform && !IsPlatformArgument(argument) ? 1 : nodes_;
+      if (auto fabric = LoadShownFabric(argument, nodes, diagnostics)) {
         fabrics.push_back(std::move(*fabric));
       }
     }
     const auto prices = ReadPrices(diagnostics);
+    for (const std::string& set : sets_) {
+      if (set.substr(0, set.find_first_of(".=")) != "fabric") continue;
+      diagnostics.Error(SetLocation(set), "fabric",
+                        "has no effect, for every row is of a fabric of its own (expected another "
+                        "field)");
+    }
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (diagnostics.HasErrors()) return kExitInput;
     ExitStatus status = kExitDone;
     std::vector<ComparedRun> runs;
     for (const FabricGraph& fabric : fabrics) {
-      runs.push_back(RunOnFabric(fabric, workload_, *prices));
+      runs.push_back(RunOnFabric(fabric, workload_, sets_, *prices));
       status = std::max(status, runs.back().exit_status);
     }
     if (json_ != "-") fmt::print("{}", ComparisonTable(runs));
@@ -241,6 +257,8 @@ class TopoCommand : public Command {
   std::string flow_to_;
   std::vector<std::string> fabrics_;
   std::string workload_;
+  std::vector<std::string> sets_;
+  uint32_t nodes_ = 1;
 };
 
 }  // namespace

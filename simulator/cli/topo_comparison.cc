@@ -128,7 +128,7 @@ std::string TierTable(const std::vector<ComparedRun>& runs) {
 }  // namespace
 
 ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
-                        const Prices& prices) {
+                        const std::vector<std::string>& sets, const Prices& prices) {
   const NetworkCost cost = CostOf(fabric, prices);
   ComparedRun run = {.fabric = fabric.name,
                      .gpus = static_cast<uint32_t>(fabric.gpus().size()),
@@ -148,9 +148,12 @@ ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
   OutputFile file(directory.File("fabric.textproto"));
   file.Write(ToTopologyText(fabric));
   file.Close();
-  const int status = RunProcess(
-      {"railyard", "run", scenario, "--quiet", "--out", directory.File("result"), "--set",
-       fmt::format("fabric={{file: \"{}\"}}", directory.File("fabric.textproto"))});
+  std::vector<std::string> arguments = {"railyard", "run",   scenario,
+                                        "--quiet",  "--out", directory.File("result")};
+  for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
+  arguments.insert(arguments.end(), {"--set", fmt::format("fabric={{file: \"{}\"}}",
+                                                          directory.File("fabric.textproto"))});
+  const int status = RunProcess(std::move(arguments));
   run.exit_status = static_cast<ExitStatus>(status);
   ReadSummary(directory.File("result/summary.json"), run);
   return run;

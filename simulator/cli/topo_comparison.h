@@ -35,10 +35,11 @@ struct ComparedRun {
   std::vector<TierBytes> tiers;
 };
 
-// Runs `scenario` with its fabric replaced, its faults included; its findings go to standard error.
+// Runs `scenario` with the fields of `sets` and with its fabric replaced, its faults included; its
+// findings go to standard error.
 // EnvironmentError where no process can be started or its result not be read.
 ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
-                        const Prices& prices);
+                        const std::vector<std::string>& sets, const Prices& prices);
 
 std::string ComparisonTable(const std::vector<ComparedRun>& runs);
 std::string ComparisonJson(const std::vector<ComparedRun>& runs);

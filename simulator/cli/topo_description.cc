@@ -64,6 +64,11 @@ void WritePreflight(JsonWriter& json, const std::vector<PreflightFinding>& findi
   json.EndArray();
 }
 
+// "1 server", "4 servers": of things whose plural adds an s.
+std::string Counted(uint64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
 // "5 m" as far as a delay tells: what is over an FEC's 120 ns, at 5 ns a metre.
 std::string LengthOf(int64_t delay_ps) {
   return delay_ps < kFecDelayPs
@@ -199,12 +204,14 @@ TopoDescription DescribeFabric(const FabricGraph& fabric, const Prices& prices) 
 
 std::string ToText(const TopoDescription& description) {
   const FabricMeasures& m = description.measures;
-  std::string text =
-      fmt::format("{}: {} GPUs in {} servers, {} NVSwitches, {} NICs, {} switches\n",
-                  description.name, m.gpus, m.servers, m.nvswitches, m.nics, m.switches);
+  std::string text = fmt::format("{}: {} in {}, {} NVSwitch{}, {}, {} switch{}\n", description.name,
+                                 Counted(m.gpus, "GPU"), Counted(m.servers, "server"), m.nvswitches,
+                                 m.nvswitches == 1 ? "" : "es", Counted(m.nics, "NIC"), m.switches,
+                                 m.switches == 1 ? "" : "es");
   for (const TierMeasures& tier : m.tiers) text += TierLine(tier);
   for (const RadixCount& radix : m.radices) {
-    text += fmt::format("  {} switches with {} ports\n", radix.switches, radix.ports);
+    text += fmt::format("  {} switch{} with {}\n", radix.switches, radix.switches == 1 ? "" : "es",
+                        Counted(radix.ports, "port"));
   }
   for (const Oversubscription& rung : m.oversubscription) {
     text += fmt::format("  {} over {}: at most {:.3g}:1\n", TierName(rung.lower),

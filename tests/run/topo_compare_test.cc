@@ -40,6 +40,24 @@ TEST_F(TopoCompareTest, RowsAreTheRunsThemselves) {
   EXPECT_GT(rows[1]["simulated_time_ps"].GetInt64(), rows[0]["simulated_time_ps"].GetInt64());
 }
 
+TEST_F(TopoCompareTest, FieldsOfTheScenarioMayBeSet) {
+  const std::string scenario = scratch_.Write("job.textproto", RailOptimized(2) + job_);
+  const std::string json = scratch_.Path("table.json");
+  const std::string set = "workload.program.collectives[0].bytes=1MiB";
+  const ProgramExit exit = Railyard({"topo", "compare", "h100-2x8-rail-optimized", scenario,
+                                     "--workload", scenario, "--set", set, "--json", json});
+  ASSERT_EQ(exit.status, 0) << exit.errors;
+  rapidjson::Document rows;
+  rows.Parse(ReadText(json).c_str());
+  const EndedRun alone = RunFile(scenario, {"--set", set});
+  EXPECT_EQ(rows[1]["simulated_time_ps"].GetInt64(), alone.Integer("simulated_time_ps"));
+  const ProgramExit refused = Railyard({"topo", "compare", "h100-1x8", "h100-1x8", "--workload",
+                                        scenario, "--set", "fabric.preset=h100-1x8"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.errors,
+              HasSubstr("--set fabric.preset=h100-1x8: error: fabric: has no effect"));
+}
+
 TEST_F(TopoCompareTest, MistakesInAnyFabricOrTheScenarioAreFound) {
   const std::string good = scratch_.Write("good.textproto", "rail_optimized { servers: 2 }");
   const std::string bad = scratch_.Write("bad.textproto", "rail_optimized { servers: 0 }");

@@ -83,7 +83,7 @@ TEST_F(TopoTest, ShowWritesFilesThatShowReads) {
   EXPECT_THAT(fabric.output, HasSubstr("32 GPUs in 4 servers, 16 NVSwitches, 32 NICs, 8 switches"));
   const ProgramExit server = Railyard({"topo", "show", nccl});
   EXPECT_EQ(server.status, 0);
-  EXPECT_THAT(server.output, HasSubstr("8 GPUs in 1 servers"));
+  EXPECT_THAT(server.output, HasSubstr("8 GPUs in 1 server"));
 }
 
 TEST_F(TopoTest, APictureHasEveryDeviceAndCableInLayers) {

@@ -86,11 +86,12 @@ TEST_F(CliTest, NoCommandAndUnknownOnesAreMistakes) {
   EXPECT_EQ(
       errors_,
       "railyard: error: unknown command \"dance\" (expected run, validate, import, study, synth, "
-      "estimate, topo, schedule, perf, fidelity or help)\n");
+      "estimate, topo, schedule, perf, fidelity, list or help)\n");
   EXPECT_EQ(Railyard({"--quiet"}), kExitInput);
   EXPECT_EQ(errors_,
+            "railyard: error: unknown option \"--quiet\" (expected --version or --help)\n"
             "railyard: error: a command is missing (expected run, validate, import, study, synth, "
-            "estimate, topo, schedule, perf, fidelity or help)\n");
+            "estimate, topo, schedule, perf, fidelity, list or help)\n");
 }
 
 TEST_F(CliTest, HelpListsModelsWithUnitsDefaultsAndFields) {
@@ -125,6 +126,89 @@ TEST_F(CliTest, UnknownOptionsAndArgumentsAreMistakes) {
   EXPECT_EQ(Railyard({"run", "a", "--seed", "-3"}), kExitInput);
   EXPECT_EQ(errors_,
             "railyard: error: --seed: \"-3\" is not a whole number, 0 to 18446744073709551615\n");
+}
+
+// Wherever a mistyped word stands, it is named, with what its own command would take.
+TEST_F(CliTest, MistakesBehindSubcommandsAreNamed) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"topo", "show", "h100-1x8", "--foo"},
+        {"topo", "list", "--foo"},
+        {"topo", "compare", "h100-1x8", "h100-1x8", "--workload", "w", "--foo"},
+        {"help", "models", "--foo"},
+        {"list", "models", "--foo"},
+        {"topo", "--foo"},
+        {"--foo", "topo", "list"}}) {
+    EXPECT_EQ(Railyard(arguments), kExitInput);
+    EXPECT_THAT(errors_, StartsWith("railyard: error: unknown option \"--foo\" ("));
+  }
+  EXPECT_EQ(Railyard({"topo", "show", "h100-1x8", "--jsn=-"}), kExitInput);
+  EXPECT_EQ(errors_, "railyard: error: unknown option \"--jsn\" (did you mean \"--json\"?)\n");
+  EXPECT_EQ(Railyard({"topo", "list", "all"}), kExitInput);
+  EXPECT_EQ(errors_, "railyard: error: unexpected argument \"all\"\n");
+  EXPECT_EQ(Railyard({"help", "modles"}), kExitInput);
+  EXPECT_EQ(errors_, "railyard: error: unknown command \"modles\" (did you mean \"models\"?)\n");
+  EXPECT_EQ(Railyard({"topo", "shwo", "h100-1x8"}), kExitInput);
+  EXPECT_THAT(errors_, StartsWith("railyard: error: unknown command \"shwo\" (did you mean "));
+  EXPECT_EQ(Railyard({"topo"}), kExitInput);
+  EXPECT_EQ(errors_, "railyard: error: a command is missing (expected list, show or compare)\n");
+  EXPECT_EQ(Railyard({"run", "--qiet"}), kExitInput);
+  EXPECT_EQ(errors_,
+            "railyard: error: unknown option \"--qiet\" (did you mean \"--quiet\"?)\n"
+            "railyard: error: SCENARIO is required\n");
+}
+
+TEST_F(CliTest, WhatHasANameIsListed) {
+  const std::vector<std::pair<std::string, std::string>> kListed = {
+      {"platforms", "dgx-1-v100 "},
+      {"presets", "h100-1x8 "},
+      {"models", "gpt-2-xl "},
+      {"formats", "nccl-log "},
+      {"scenarios", "/fault_flap.textproto "}};
+  for (const auto& [what, name] : kListed) {
+    EXPECT_EQ(Railyard({"list", what}), kExitDone) << errors_;
+    EXPECT_THAT(output_, HasSubstr(name));
+    EXPECT_EQ(errors_, "");
+  }
+  // A scenario's name is what the other commands take.
+  for (std::string rest = output_; !rest.empty(); rest.erase(0, rest.find('\n') + 1)) {
+    EXPECT_TRUE(std::filesystem::is_regular_file(rest.substr(0, rest.find("  ")))) << rest;
+  }
+  EXPECT_EQ(Railyard({"list", "platform"}), kExitInput);
+  EXPECT_THAT(errors_, HasSubstr("(did you mean \"platforms\"?)"));
+}
+
+TEST_F(CliTest, TopoShowTakesWhateverNamesAFabric) {
+  EXPECT_EQ(Railyard({"topo", "show", "dgx-1-v100"}), kExitDone) << errors_;
+  EXPECT_THAT(output_, HasSubstr(" 8 GPUs in 1 server, 0 NVSwitches, 4 NICs, "));
+  // Full bisection: 8 x 400 Gb/s of two servers to those of the others.
+  EXPECT_EQ(Railyard({"topo", "show", "dgx-h100", "--nodes", "4"}), kExitDone) << errors_;
+  EXPECT_THAT(output_, HasSubstr(" 32 GPUs in 4 servers, "));
+  EXPECT_THAT(output_,
+              HasSubstr("Bisection (maximum flow, first half of the servers to the other): "
+                        "800 GB/s"));
+  EXPECT_EQ(Railyard({"topo", "show", Write("ok.textproto", kScenario)}), kExitDone) << errors_;
+  EXPECT_THAT(output_, HasSubstr(" 16 GPUs in 2 servers, "));
+  EXPECT_EQ(Railyard({"topo", "show", "h100-1x8", "--nodes", "2"}), kExitInput);
+  EXPECT_THAT(errors_, StartsWith("--nodes: error: means something for a platform only"));
+  EXPECT_EQ(Railyard({"topo", "show", "generic"}), kExitInput);
+  EXPECT_THAT(errors_, StartsWith("generic: error: leaves gpus, "));
+  EXPECT_EQ(Railyard({"perf", "--collective", "all_reduce", "--fabric", Path("ok.textproto")}),
+            kExitInput);
+  EXPECT_THAT(errors_, HasSubstr("ok.textproto: error: is a scenario (expected a fabric"));
+}
+
+// Without the second class behind its wrap-around cables a torus can deadlock (Dally and Seitz).
+TEST_F(CliTest, AFabricWithAnErrorIsDescribedAndRefused) {
+  EXPECT_EQ(Railyard({"topo", "show", "torus-2d-8x8", "--text", Path("torus.textproto")}),
+            kExitDone);
+  std::string text = Read(Path("torus.textproto"));
+  const std::string kAvoidance = "deadlock_avoidance: DATELINE";
+  ASSERT_THAT(text, HasSubstr(kAvoidance));
+  text.erase(text.find(kAvoidance), kAvoidance.size());
+  const std::string circular = Write("circular.textproto", text);
+  EXPECT_EQ(Railyard({"topo", "show", circular, "--json", Path("f.json")}), kExitInput);
+  EXPECT_THAT(output_, HasSubstr("error: PFC_DEADLOCK: "));
+  EXPECT_THAT(Read(Path("f.json")), HasSubstr("PFC_DEADLOCK"));
 }
 
 TEST_F(CliTest, ValidateSaysWhatIsThere) {

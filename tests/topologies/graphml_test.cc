@@ -207,9 +207,10 @@ TEST_F(GraphMlTest, EntitiesDoNotExpand) {
 TEST(FabricArgumentTest, AnUnknownNameIsComparedWithThePresets) {
   Diagnostics diagnostics;
   EXPECT_FALSE(LoadFabricArgument("torus-2d-8x9", diagnostics).has_value());
-  EXPECT_EQ(diagnostics.ToString(),
-            "torus-2d-8x9: error: neither a preset nor a file: there is no such file (did you mean "
-            "\"torus-2d-8x8\"?)\n");
+  EXPECT_EQ(
+      diagnostics.ToString(),
+      "torus-2d-8x9: error: neither a preset, a platform nor a file: there is no such file (did "
+      "you mean \"torus-2d-8x8\"?)\n");
 }
 
 }  // namespace
