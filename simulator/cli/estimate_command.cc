@@ -12,6 +12,7 @@
 #include "simulator/cli/command.h"
 #include "simulator/cli/fabric_option.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/perf/fabric_volume.h"
 #include "simulator/perf/plan_estimate.h"
 #include "simulator/perf/temporary_directory.h"
 #include "simulator/scenario/scenario_loader.h"
@@ -39,8 +40,8 @@ class EstimateCommand : public Command {
         ->add_option("--pairs", pairs_, "Write the bytes of each pair as CSV; - is standard output")
         ->type_name("FILE");
     parser()->add_option("--fabric", fabric_,
-                         "Estimate times too: a platform (its reference rail-optimized fabric), a "
-                         "preset or a file");
+                         "Estimate pairs as a run on it has them, and times: a platform (its "
+                         "reference rail-optimized fabric), a preset or a file");
     parser()->add_option("--nodes", nodes_, "Servers of a platform (default: 1)");
   }
 
@@ -50,13 +51,20 @@ class EstimateCommand : public Command {
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (!plan) return kExitInput;
     const Trace trace = Synthesize(*plan);
-    const PlanVolume volume = VolumeOf(trace);
-    if (pairs_ != "-") fmt::print("{}{}", Describe(*plan, volume), Table(volume, trace.rank_count));
-    WritePairs(volume);
-    return fabric_.empty() ? kExitDone : EstimateTimes(*plan, trace);
+    if (fabric_.empty()) {
+      Report(*plan, VolumeOf(trace), trace.rank_count);
+      return kExitDone;
+    }
+    return EstimateOnFabric(*plan, trace);
   }
 
  private:
+  // `gpus`: among which there may be pairs.
+  void Report(const Plan& plan, const PlanVolume& volume, uint64_t gpus) const {
+    if (pairs_ != "-") fmt::print("{}{}", Describe(plan, volume), Table(volume, gpus));
+    WritePairs(volume);
+  }
+
   static std::string Describe(const Plan& plan, const PlanVolume& volume) {
     const Parallelism& parts = plan.parallelism;
     const bool is_layered = plan.layered.has_value();
@@ -95,18 +103,20 @@ class EstimateCommand : public Command {
     return text;
   }
 
-  static std::string Table(const PlanVolume& volume, uint64_t ranks) {
+  std::string Table(const PlanVolume& volume, uint64_t gpus) const {
     std::string text =
         fmt::format("\n{:<12} {:>12} {:>12} {:>16}\n", "group", "calls", "sent", "most by one GPU");
     for (const auto& [name, group] : volume.groups) {
       text += fmt::format("{:<12} {:>12} {:>12} {:>16}\n", name, group.calls,
                           FormatBytes(group.bytes), FormatBytes(group.largest_bytes));
     }
-    return text + fmt::format("{} of {} possible pairs of GPUs talk.\n", volume.pairs.size(),
-                              ranks * (ranks - 1));
+    return text + fmt::format("{} of {} possible pairs of GPUs talk, {}.\n", volume.pairs.size(),
+                              gpus * (gpus - 1),
+                              fabric_.empty() ? "every collective as one ring"
+                                              : "by the algorithms that a run chooses");
   }
 
-  ExitStatus EstimateTimes(const Plan& plan, const Trace& trace) const {
+  ExitStatus EstimateOnFabric(const Plan& plan, const Trace& trace) const {
     const std::optional<FabricOption> option = ReadFabricOption(fabric_, nodes_);
     if (!option) return kExitInput;
     if (option->gpus < trace.rank_count) {
@@ -127,6 +137,8 @@ class EstimateCommand : public Command {
     const auto scenario = LoadScenario(path, {}, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (!scenario) return kExitInput;
+    Report(plan, VolumeOnFabric(*scenario), option->gpus);
+    if (pairs_ == "-") return kExitDone;  // standard output is the table's
     const CallTimes times(trace, scenario->fabric, {.file = path, .sets = {}});
     if (!times.error().empty()) {
       fmt::print(stderr, "railyard: error: {}\n", times.error());
@@ -163,7 +175,7 @@ class EstimateCommand : public Command {
 
   void WritePairs(const PlanVolume& volume) const {
     if (pairs_.empty()) return;
-    std::string text = "source,destination,payload_bytes\n";
+    std::string text = "source_gpu,destination_gpu,payload_bytes\n";
     for (const auto& [pair, bytes] : volume.pairs) {
       text += fmt::format("{},{},{}\n", pair.first, pair.second, bytes);
     }

@@ -13,11 +13,15 @@ namespace {
 
 using PairBytes = std::map<std::pair<int64_t, int64_t>, int64_t>;
 
-PairBytes PairsOf(const Table& table, const char* source, const char* destination) {
+// Between different GPUs.
+PairBytes PairsOf(const Table& table) {
   PairBytes pairs;
   for (size_t row = 0; row < table.size(); ++row) {
-    pairs[{table.Integer(row, source), table.Integer(row, destination)}] =
-        table.Integer(row, "payload_bytes");
+    const int64_t source = table.Integer(row, "source_gpu");
+    const int64_t destination = table.Integer(row, "destination_gpu");
+    if (source != destination) {
+      pairs[{source, destination}] += table.Integer(row, "payload_bytes");
+    }
   }
   return pairs;
 }
@@ -39,16 +43,32 @@ class PlanProgramTest : public ProgramTest {
     scratch_.Write("plan.textproto", plan);
     return RunText(RailOptimized(2) + "workload { plan: \"plan.textproto\" algorithm: RING }\n");
   }
-  PairBytes Estimate() {
-    const ProgramExit exit =
-        Railyard({"estimate", scratch_.Path("plan.textproto"), "--pairs", scratch_.Path("e.csv")});
+  // With `fabric` as a run has them, else as rings. Leaves the matrix in e.csv.
+  PairBytes Estimate(const std::vector<std::string>& fabric = {}) {
+    std::vector<std::string> arguments = {"estimate", scratch_.Path("plan.textproto"), "--pairs",
+                                          "-"};
+    arguments.insert(arguments.end(), fabric.begin(), fabric.end());
+    const ProgramExit exit = Railyard(arguments);
     EXPECT_EQ(exit.status, 0) << exit.errors;
-    return PairsOf(ReadCsv(scratch_.Path("e.csv")), "source", "destination");
+    scratch_.Write("e.csv", exit.output);
+    return PairsOf(ReadCsv(scratch_.Path("e.csv")));
+  }
+  void ExpectPredicted(const std::string& platform, uint32_t servers, const std::string& plan) {
+    scratch_.Write("plan.textproto", plan);
+    const std::string count = std::to_string(servers);
+    const EndedRun run =
+        RunText("fabric { rail_optimized { mixed_servers { count: " + count + " platform: \"" +
+                    platform + "\" } } }\n" + "workload { plan: \"plan.textproto\" }\n",
+                {"--no-estimate", "--no-baseline"});
+    ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+    const PairBytes predicted = Estimate({"--fabric", platform, "--nodes", count});
+    EXPECT_EQ(PairsOf(run.pairs), predicted) << platform << "\n" << plan;
+    EXPECT_EQ(run.Integer("pairs.active"), static_cast<int64_t>(predicted.size()));
   }
   void ExpectClosedForm(const std::string& parallelism, const std::string& training) {
     const EndedRun run = RunPlan(Plan(parallelism, training));
     ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
-    EXPECT_EQ(PairsOf(run.pairs, "source_gpu", "destination_gpu"), Estimate()) << parallelism;
+    EXPECT_EQ(PairsOf(run.pairs), Estimate()) << parallelism;
   }
 };
 
@@ -61,6 +81,66 @@ TEST_F(PlanProgramTest, BytesPerPairAreTheClosedForms) {
   ExpectClosedForm("tensor: 4 pipeline: 2 context: 2", "");
 }
 
+// A plan for any number of GPUs whose run is short.
+std::string SmallPlan(const std::string& parallelism, const std::string& compute,
+                      const std::string& more = "") {
+  return "model { layers: 4 hidden: 256 heads: 8 feed_forward: 1024 vocabulary: 8192 " + more +
+         "}\n"
+         "parallelism { " +
+         parallelism + " }\ncompute { accelerator: \"" + compute +
+         "\" utilisation: 0.4 memory_utilisation: 0.8 }\n"
+         "training { sequence: 256 micro_batch: 1 micro_batches: 4 }\n";
+}
+
+// The second study's (p, t, d) = (4, 4, 4): NVLS and NVLSTree are chosen for its larger AllReduces,
+// its data groups have two GPUs in each of their servers, and no ring goes there in rank order.
+TEST_F(PlanProgramTest, WhatIsPredictedOnAFabricIsCarried) {
+  ExpectPredicted("dgx-h100", 8, SmallPlan("tensor: 4 pipeline: 4 data: 4", "h100-sxm"));
+  ExpectPredicted("dgx-h100", 4, SmallPlan("data: 32", "h100-sxm"));
+  ExpectPredicted(
+      "dgx-h100", 2,
+      SmallPlan("data: 16 expert: 8", "h100-sxm",
+                "experts { count: 16 per_token: 2 feed_forward: 256 dense_layers: 1 }"));
+  ExpectPredicted("pcie-8x3090", 2, SmallPlan("tensor: 2 pipeline: 2 data: 4", "rtx-3090"));
+  ExpectPredicted("dgx-1-v100", 1, SmallPlan("tensor: 4 data: 2", "v100-sxm2", "precision: FP16"));
+}
+
+// NVLS inside a server: every GPU gets operands from, and sums to, each other, and a ring would
+// have 8 pairs.
+TEST_F(PlanProgramTest, APredictionSaysWhoseAlgorithmsItCounts) {
+  scratch_.Write("plan.textproto", SmallPlan("tensor: 8", "h100-sxm"));
+  const std::string plan = scratch_.Path("plan.textproto");
+  const ProgramExit as_rings = Railyard({"estimate", plan});
+  EXPECT_NE(as_rings.output.find(
+                "\n8 of 56 possible pairs of GPUs talk, every collective as one ring.\n"),
+            std::string::npos)
+      << as_rings.output;
+  const ProgramExit as_run = Railyard({"estimate", plan, "--fabric", "dgx-h100", "--nodes", "2"});
+  EXPECT_NE(as_run.output.find(" of 240 possible pairs of GPUs talk, by the algorithms that a run "
+                               "chooses.\n"),
+            std::string::npos)
+      << as_run.output;
+}
+
+// A predicted matrix is read by whatever reads a run's: an AllToAllv that carries it, and a fabric
+// that is cabled for it.
+TEST_F(PlanProgramTest, AFabricIsDesignedFromAPrediction) {
+  scratch_.Write("plan.textproto", SmallPlan("tensor: 8 data: 4", "h100-sxm"));
+  const PairBytes predicted = Estimate({"--fabric", "dgx-h100", "--nodes", "4"});
+  const std::string fabric =
+      "fabric { direct_connect { servers { count: 4 } traffic: \"e.csv\" } }\n";
+  const EndedRun carried =
+      RunText(fabric +
+                  "workload { program { collectives { kind: ALL_TO_ALL_V pair_bytes: \"e.csv\" } } "
+                  "}\n",
+              {"--no-baseline"});
+  ASSERT_EQ(carried.exit.status, 0) << carried.exit.errors;
+  EXPECT_EQ(PairsOf(carried.pairs), predicted);
+  const EndedRun planned = RunText(fabric + "workload { plan: \"plan.textproto\" }\n",
+                                   {"--no-baseline", "--no-estimate"});
+  EXPECT_EQ(planned.exit.status, 0) << planned.exit.errors;
+}
+
 // What tokens their experts get, too: the AllToAllvs' payload is what was routed.
 TEST_F(PlanProgramTest, RoutedTokensArriveByteForByte) {
   const EndedRun run = RunPlan(
@@ -71,7 +151,7 @@ TEST_F(PlanProgramTest, RoutedTokensArriveByteForByte) {
       "training { sequence: 512 micro_batch: 1 micro_batches: 2 }\n"
       "expert_routing { gate: DIRICHLET capacity_factor: 1.5 }\n");
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
-  EXPECT_EQ(PairsOf(run.pairs, "source_gpu", "destination_gpu"), Estimate());
+  EXPECT_EQ(PairsOf(run.pairs), Estimate());
   size_t all_to_alls = 0;
   for (size_t row = 0; row < run.collectives.size(); ++row) {
     all_to_alls += run.collectives.Text(row, "kind") == "AllToAllv" ? 1 : 0;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/perf/fabric_volume.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/replay/communicator_layout.h"
+#include "workloads/nccl_planner.h"
+#include "workloads/plans/rank_timeline.h"
+#include "workloads/replayable.h"
+
+namespace railyard {
+namespace {
+
+using PairBytes = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
+
+// Adds what one lane receives from each of its peers, by communicator ranks.
+void AddLane(const CollectiveSchedule& schedule, const LaneId& lane, PairBytes& bytes) {
+  const std::vector<LanePeer> listed = schedule.PeersOf(lane).recv_from;
+  const auto add = [&](const LanePeer& peer, uint64_t received) {
+    if (peer.use == ConnectionUse::kNetworkSum || peer.rank == lane.rank) return;
+    bytes[{peer.rank, lane.rank}] += received;
+  };
+  const uint64_t steps = schedule.StepCount(lane);
+  for (uint64_t i = 0; i < steps;) {
+    const uint64_t alike = std::min(schedule.AlikeFrom(lane, i), steps - i);
+    const Step step = schedule.StepAt(lane, i);
+    i += alike;
+    if (step.recv_from == kNoPeer || step.bytes == 0) continue;
+    for (const LanePeer& peer : listed) {
+      if (step.recv_from != kAllPeers && static_cast<uint32_t>(step.recv_from) != peer.rank) {
+        continue;
+      }
+      add(peer, alike * step.bytes);
+      if (step.recv_from != kAllPeers) break;
+    }
+  }
+}
+
+PairBytes BytesOf(const CollectiveSchedule& schedule) {
+  PairBytes bytes;
+  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+    for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
+      for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
+        for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
+          AddLane(schedule, {rank, channel, batch, lane}, bytes);
+        }
+      }
+    }
+  }
+  return bytes;
+}
+
+class Counting {
+ public:
+  explicit Counting(const Scenario& scenario) : scenario_(scenario), job_(scenario.job) {
+    bytes_.resize(job_.communicators.size());
+  }
+
+  // By communicator, the bytes between its ranks.
+  std::vector<PairBytes> Take() {
+    CountCollectives();
+    CountSends();
+    return std::move(bytes_);
+  }
+
+ private:
+  // Collectives of one communicator that differ in none of these have one schedule.
+  using Key = std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, uint32_t, ReplayChoice>;
+
+  void CountCollectives() {
+    std::map<Key, std::pair<const JobCollective*, uint64_t>> counts;
+    for (const JobCollective& collective : job_.collectives) {
+      if (collective.is_p2p()) continue;
+      auto& [example, count] =
+          counts[{collective.communicator, collective.kind, collective.count, collective.datatype,
+                  collective.root, StatedChoice(collective)}];
+      example = &collective;
+      ++count;
+    }
+    std::optional<NcclPlanner> planner;
+    uint32_t planned = UINT32_MAX;  // keys are in the order of communicators
+    for (const auto& [key, entry] : counts) {
+      const auto& [collective, count] = entry;
+      if (collective->communicator != planned) {
+        planned = collective->communicator;
+        planner.emplace(LayoutOf(scenario_.fabric, job_.communicators[planned]), scenario_.nccl);
+      }
+      const auto choice = planner->Choose(*collective, StatedChoice(*collective));
+      SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
+      for (const auto& [pair, bytes] : BytesOf(*planner->Plan(*collective, *choice))) {
+        bytes_[planned][pair] += count * bytes;
+      }
+    }
+  }
+
+  void CountSends() {
+    for (uint32_t global_rank = 0; global_rank < job_.rank_count; ++global_rank) {
+      for (const JobOperation& call : job_.operations[global_rank]) {
+        if (call.p2p_count == 0) continue;
+        const JobCollective& collective = job_.collectives[job_.CollectiveOf(global_rank, call)];
+        const uint32_t own = job_.CommunicatorRank(collective.communicator, global_rank);
+        for (uint32_t i = 0; i < call.p2p_count; ++i) {
+          const P2pCall& p2p = job_.p2p_calls[call.p2p_first + i];
+          if (!p2p.is_send || p2p.peer == own || p2p.bytes == 0) continue;
+          bytes_[collective.communicator][{own, p2p.peer}] += p2p.bytes;
+        }
+      }
+    }
+  }
+
+  const Scenario& scenario_;
+  const Job& job_;
+  std::vector<PairBytes> bytes_;
+};
+
+}  // namespace
+
+PlanVolume VolumeOnFabric(const Scenario& scenario) {
+  PlanVolume volume = VolumeOf(scenario.trace);
+  volume.pairs.clear();
+  for (auto& [name, group] : volume.groups) group.bytes = group.largest_bytes = 0;
+  std::map<std::pair<std::string, uint32_t>, uint64_t> sent;  // by group's name and GPU
+  const std::vector<PairBytes> bytes = Counting(scenario).Take();
+  for (uint32_t i = 0; i < bytes.size(); ++i) {
+    const TraceCommunicator& communicator = scenario.job.communicators[i];
+    const std::string name = GroupNameOf(communicator);
+    for (const auto& [pair, of_pair] : bytes[i]) {
+      const uint32_t from = communicator.ranks[pair.first];
+      volume.pairs[{from, communicator.ranks[pair.second]}] += of_pair;
+      volume.groups[name].bytes += of_pair;
+      uint64_t& of_gpu = sent[{name, from}];
+      of_gpu += of_pair;
+      volume.groups[name].largest_bytes = std::max(volume.groups[name].largest_bytes, of_gpu);
+    }
+  }
+  return volume;
+}
+
+}  // namespace railyard
