@@ -137,6 +137,23 @@ ResultTable PairsTable(const RunResult& result) {
           }};
 }
 
+ResultTable InNetworkTable(const RunResult& result) {
+  return {.name = "in_network",
+          .columns = {{"gpu", ColumnType::kInteger},
+                      {"switches", ColumnType::kText},
+                      {"operation", ColumnType::kText},
+                      {"tiers_crossed", ColumnType::kText},
+                      {"sent_bytes", ColumnType::kInteger},
+                      {"received_bytes", ColumnType::kInteger}},
+          .row_count = result.in_network.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const InNetworkResult& of_gpu = result.in_network[row];
+            cells.insert(cells.end(), {Integer(of_gpu.gpu), Text(of_gpu.switches),
+                                       Text(of_gpu.operation), Text(of_gpu.tiers),
+                                       Integer(of_gpu.sent_bytes), Integer(of_gpu.received_bytes)});
+          }};
+}
+
 ResultTable LinksTable(const RunResult& result) {
   return {.name = "links",
           .columns = {{"link", ColumnType::kText},

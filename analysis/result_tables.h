@@ -37,6 +37,7 @@ struct ResultTable {
 ResultTable CollectivesTable(const RunResult& result);
 ResultTable JobsTable(const RunResult& result);
 ResultTable PairsTable(const RunResult& result);
+ResultTable InNetworkTable(const RunResult& result);
 ResultTable LinksTable(const RunResult& result);
 // What kind of traffic it was: each link's flows and bursts, sizes of messages, drift between
 // iterations.

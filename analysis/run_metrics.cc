@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "simulator/units/units.h"
@@ -117,18 +116,28 @@ std::vector<TierTotals> TotalsByTier(const RunResult& result) {
 }
 
 PairCounts CountPairs(const RunResult& result) {
-  // A pair has a row for each kind of way between its two.
-  std::set<std::pair<uint32_t, uint32_t>> active;
-  for (const PairResult& pair : result.pairs) {
-    if (pair.payload_bytes > 0 && pair.source_gpu != pair.destination_gpu) {
-      active.emplace(pair.source_gpu, pair.destination_gpu);
-    }
-  }
   PairCounts counts;
-  counts.active = active.size();
+  counts.active = static_cast<uint64_t>(
+      std::count_if(result.pairs.begin(), result.pairs.end(),
+                    [](const PairResult& pair) { return pair.payload_bytes > 0; }));
   const uint64_t gpus = result.gpu_count;
   counts.possible = gpus < 2 ? 0 : gpus * (gpus - 1);
   return counts;
+}
+
+std::vector<InNetworkTotals> TotalsInNetwork(const RunResult& result) {
+  std::vector<InNetworkTotals> totals;
+  for (const InNetworkResult& row : result.in_network) {
+    auto total = std::find_if(totals.begin(), totals.end(), [&](const InNetworkTotals& known) {
+      return known.switches == row.switches && known.operation == row.operation;
+    });
+    if (total == totals.end()) {
+      total = totals.insert(total, {.switches = row.switches, .operation = row.operation});
+    }
+    total->sent_bytes += row.sent_bytes;
+    total->received_bytes += row.received_bytes;
+  }
+  return totals;
 }
 
 StretchesAroundFault StretchesAround(const RunResult& result, const FaultResult& fault) {

@@ -62,6 +62,16 @@ struct PairCounts {
 };
 PairCounts CountPairs(const RunResult& result);
 
+// What all GPUs gave to, and got from, one kind of switches that did one operation.
+struct InNetworkTotals {
+  std::string_view switches;
+  std::string_view operation;
+  uint64_t sent_bytes = 0;
+  uint64_t received_bytes = 0;
+};
+// In the order of the rows; empty where no switch reduced or multicast anything.
+std::vector<InNetworkTotals> TotalsInNetwork(const RunResult& result);
+
 // Stretches of the collectives that were over before a fault began, that were under way while it
 // held, at least for a moment, and that began when it had ended for the last time. nullopt: there
 // are none with a stretch.

@@ -74,11 +74,24 @@ struct LinkResult {
   OnOffLoad load{};              // while collectives run that use it
 };
 
+// An ordered pair of different GPUs; each pair has one row.
 struct PairResult {
   uint32_t source_gpu = 0;
   uint32_t destination_gpu = 0;
-  std::string tiers;  // tiers crossed, in order, e.g. "HOST+NIC_LEAF"
+  // Tiers crossed, in order, e.g. "HOST+NIC_LEAF"; of several ways that of most bytes first,
+  // separated by "|".
+  std::string tiers;
   uint64_t payload_bytes = 0;
+};
+
+// What one GPU gave to switches that reduce or multicast, and what it got from them.
+struct InNetworkResult {
+  uint32_t gpu = 0;
+  std::string_view switches;   // a literal: "NVSWITCH", or "NETWORK" of those behind the NICs
+  std::string_view operation;  // a literal: "REDUCE" or "MULTICAST"
+  std::string tiers;           // as a pair's
+  uint64_t sent_bytes = 0;
+  uint64_t received_bytes = 0;
 };
 
 struct DropResult {
@@ -216,7 +229,8 @@ struct RunResult {
   uint64_t calls = 0;            // one per rank
   uint64_t simulated_collectives = 0;
   uint64_t replayed_collectives = 0;
-  uint64_t payload_bytes = 0;  // delivered between different GPUs
+  // Delivered between different GPUs: the pairs', and what the network's switches handed out.
+  uint64_t payload_bytes = 0;
   uint64_t payload_left_server_bytes = 0;
   uint64_t payload_reached_spine_bytes = 0;
   std::vector<JobResult> jobs;  // one or more
@@ -225,6 +239,7 @@ struct RunResult {
   std::vector<CollectiveResult> collectives;
   std::vector<LinkResult> links;
   std::vector<PairResult> pairs;
+  std::vector<InNetworkResult> in_network;
   std::vector<DropResult> drops;
   std::vector<FaultResult> faults;
   std::vector<WaitResult> waits;

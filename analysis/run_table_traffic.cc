@@ -17,6 +17,13 @@
 namespace railyard {
 namespace {
 
+std::string InNetworkText(const InNetworkTotals& total) {
+  return fmt::format("{} {} {} that GPUs sent, and handed out {}.",
+                     total.switches == "NVSWITCH" ? "NVSwitches" : "The network's switches",
+                     total.operation == "REDUCE" ? "reduced" : "multicast",
+                     FormatBytes(total.sent_bytes), FormatBytes(total.received_bytes));
+}
+
 void PrintTiers(const RunResult& result, TerminalText& text) {
   text.Section("Bytes per tier, counted once per link crossed");
   TextTable table({{"tier", Align::kLeft},
@@ -36,6 +43,9 @@ void PrintTiers(const RunResult& result, TerminalText& text) {
                   FormatBytes(result.payload_bytes),
                   PercentText(Share(result.payload_left_server_bytes, result.payload_bytes)),
                   PercentText(Share(result.payload_reached_spine_bytes, result.payload_bytes))));
+  for (const InNetworkTotals& total : TotalsInNetwork(result)) {
+    text.Paragraph(InNetworkText(total));
+  }
   const PairCounts pairs = CountPairs(result);
   text.Paragraph(fmt::format("{} of {} possible pairs of GPUs talked ({}).",
                              CountText(pairs.active), CountText(pairs.possible),

@@ -33,6 +33,7 @@ class SummaryWriter {
     WriteConservation();
     WriteEstimate();
     WriteTraffic();
+    WriteInNetwork();
     json_.EndObject();
     return json_.Take();
   }
@@ -141,6 +142,19 @@ class SummaryWriter {
     json_.Number("active", pairs.active);
     json_.Number("possible", pairs.possible);
     json_.EndObject();
+  }
+
+  void WriteInNetwork() {
+    json_.StartArray("in_network");
+    for (const InNetworkTotals& total : TotalsInNetwork(result_)) {
+      json_.StartObject();
+      json_.Text("switches", total.switches);
+      json_.Text("operation", total.operation);
+      json_.Number("sent_bytes", total.sent_bytes);
+      json_.Number("received_bytes", total.received_bytes);
+      json_.EndObject();
+    }
+    json_.EndArray();
   }
 
   void WriteDrops() {

@@ -2,7 +2,6 @@
 #include "analysis/traffic_metrics.h"
 
 #include <cmath>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -13,14 +12,8 @@ namespace railyard {
 namespace {
 
 double PairEntropyBits(const RunResult& result) {
-  // A pair has a row for each kind of way between its two.
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> bytes;
-  for (const PairResult& pair : result.pairs) {
-    if (pair.source_gpu == pair.destination_gpu) continue;
-    bytes[{pair.source_gpu, pair.destination_gpu}] += pair.payload_bytes;
-  }
   EntropySum sum;
-  for (const auto& [pair, of_pair] : bytes) sum.Add(static_cast<double>(of_pair));
+  for (const PairResult& pair : result.pairs) sum.Add(static_cast<double>(pair.payload_bytes));
   return sum.Bits();
 }
 

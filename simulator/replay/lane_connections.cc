@@ -56,6 +56,7 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
     staged_.emplace_back();
     connections_[id].aggregations = static_cast<uint32_t>(aggregations_.size());
     aggregations_.emplace_back();
+    aggregated_.emplace_back();
   } else {
     const uint64_t entropy =
         HashOf(uint64_t{program.communicator} << 8 | channel,

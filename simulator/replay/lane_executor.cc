@@ -430,7 +430,7 @@ void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_p
   const uint32_t slot = from.consumed++ % kConnectionSlots;
   SIM_CHECK(from.sizes[slot] == MarkOf(lane.slice_bytes),
             "a slice was received that is not the one that was sent");
-  taken_bytes_[connection] += lane.peers == kNone ? lane.slice_bytes : TakenBytes(lane, connection);
+  taken_bytes_[connection] += lane.peers == kNone ? lane.slice_bytes : CountTaken(lane, connection);
   if (paths_) [[unlikely]]
     TraceTake(lane, connection, slot);
   if (!watched_.empty() && watched_.contains(connections_[connection].collective)) [[unlikely]] {

@@ -183,6 +183,19 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   bool IsClosed(uint32_t connection) const { return slots_[connection].is_closed; }
   // Payload that the receiver of a connection has taken.
   uint64_t PayloadBytesOf(uint32_t connection) const { return taken_bytes_[connection]; }
+  // Data that the rank of an `is_network_sum` connection has given to the network's switches, and
+  // has got from them, by what they did with it.
+  struct AggregatedBytes {
+    uint64_t sent = 0;
+    uint64_t received = 0;
+  };
+  struct Aggregated {
+    AggregatedBytes reduced;
+    AggregatedBytes gathered;  // every block is one rank's, and all get it
+  };
+  const Aggregated& AggregatedBy(const Connection& connection) const {
+    return aggregated_[connection.aggregations];
+  }
   const LoadStoreTransport& load_store() const { return load_store_; }
   const RdmaTransport& rdma() const { return rdma_; }
   const PortCounters& port_counters() const { return striped_.counters(); }
@@ -431,8 +444,10 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void JoinTree(const Lane& lane, Connection& connection, uint32_t id);
   // What the step at hand has the network's switches do.
   void SetAggregation(Peers& peers, uint32_t rank, const Step& step);
-  // What a lane with several peers gets of the slice at hand.
-  uint32_t TakenBytes(const Lane& lane, uint32_t connection) const;
+  // What the network's switches do with the slice at hand counts here.
+  AggregatedBytes& AggregatedIn(const Lane& lane, uint32_t connection);
+  // Counts, and returns, what a lane with several peers gets of the slice at hand.
+  uint32_t CountTaken(const Lane& lane, uint32_t connection);
   void OnNetworkSum(uint32_t connection);
   void Consume(const Lane& lane, uint32_t connection, int64_t done_ps);
   void Send(Lane& lane, uint32_t connection, int64_t done_ps);
@@ -515,6 +530,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   uint64_t network_version_ = 0;
   std::vector<StagedMessages> staged_;
   std::vector<std::array<Aggregation, kConnectionSlots>> aggregations_;
+  std::vector<Aggregated> aggregated_;  // the same connections
   std::vector<ActiveChannel> active_channels_;
   std::vector<Lane> lanes_;
   const char* lanes_base_ = nullptr;  // of lanes_ and slots_, for the engine's prefetches

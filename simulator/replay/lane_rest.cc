@@ -64,6 +64,12 @@ void LaneExecutor::VisitConnection(uint32_t id, StateArchive& archive) {
   archive.Constant(connection.is_detoured ? 1 : 0);
   archive.Constant(connection.flow == kNone ? 1 : 0);  // groups are opened when first used
   archive.Count(taken_bytes_[id]);
+  if (!connection.is_network_sum) return;
+  Aggregated& aggregated = aggregated_[connection.aggregations];
+  for (AggregatedBytes* const bytes : {&aggregated.reduced, &aggregated.gathered}) {
+    archive.Count(bytes->sent);
+    archive.Count(bytes->received);
+  }
 }
 
 }  // namespace railyard

@@ -73,11 +73,19 @@ void LaneExecutor::SetAggregation(Peers& peers, uint32_t rank, const Step& step)
   peers.own_bytes = static_cast<uint32_t>(OwnedPieceOf(step, members, rank).bytes);
 }
 
-uint32_t LaneExecutor::TakenBytes(const Lane& lane, uint32_t connection) const {
+LaneExecutor::AggregatedBytes& LaneExecutor::AggregatedIn(const Lane& lane, uint32_t connection) {
+  Aggregated& aggregated = aggregated_[connections_[connection].aggregations];
+  const bool gathers = lane_peers_[lane.peers].aggregation.kind == Aggregation::Kind::kGather;
+  return gathers ? aggregated.gathered : aggregated.reduced;
+}
+
+uint32_t LaneExecutor::CountTaken(const Lane& lane, uint32_t connection) {
   if (!connections_[connection].is_network_sum) return lane.slice_bytes;
   const Peers& peers = lane_peers_[lane.peers];
-  if (peers.aggregation.kind != Aggregation::Kind::kScatter) return lane.slice_bytes;
-  return peers.own_bytes;
+  const bool scatters = peers.aggregation.kind == Aggregation::Kind::kScatter;
+  const uint32_t bytes = scatters ? peers.own_bytes : lane.slice_bytes;
+  AggregatedIn(lane, connection).received += bytes;
+  return bytes;
 }
 
 // Its slot is free, so there is room for the sum as well: the receive is posted with the operand
@@ -90,6 +98,8 @@ void LaneExecutor::SendToTree(const Lane& lane, uint32_t id, int64_t done_ps) {
   Aggregation& aggregation = aggregations_[connection.aggregations][slot];
   aggregation = lane_peers_[lane.peers].aggregation;
   aggregation.bytes = WireBytesOf(lane.costs, lane.slice_bytes);
+  const bool gathers = aggregation.kind == Aggregation::Kind::kGather;
+  AggregatedIn(lane, id).sent += gathers ? lane_peers_[lane.peers].own_bytes : lane.slice_bytes;
   SchedulePost(done_ps + costs_[lane.costs].costs.LatencyBeforePostPs(), id, PostPhase::kStaged);
 }
 

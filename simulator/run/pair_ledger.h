@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Payload between pairs of GPUs, by the tiers it crossed.
+// Payload between pairs of GPUs, by the tiers it crossed, and payload that went to switches which
+// reduce or multicast.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "analysis/run_result.h"
@@ -15,13 +18,27 @@ namespace railyard {
 
 class PairLedger {
  public:
-  // Of what the executor's connections have carried.
+  // The ledger of what the executor's connections have carried.
   PairLedger(const FabricGraph& fabric, const LaneExecutor& executor);
-  // Puts pairs and sums of payload into a result.
+  // Puts pairs, bytes in switches and sums of payload into a result.
   void Record(RunResult& result) const;
 
  private:
-  std::map<std::pair<std::pair<uint32_t, uint32_t>, std::string>, uint64_t> bytes_;  // ends, tiers
+  using Pair = std::pair<uint32_t, uint32_t>;  // source and destination GPU
+  // Switches, operation and GPU, as an InNetworkResult has them.
+  using SwitchUse = std::tuple<std::string_view, std::string_view, uint32_t>;
+  struct SwitchBytes {
+    std::string tiers;
+    uint64_t sent = 0;
+    uint64_t received = 0;
+  };
+
+  void AddSwitchConnection(const Connection& connection, uint64_t payload_bytes);
+  void AddNetworkSum(const Connection& connection, const LaneExecutor::Aggregated& aggregated,
+                     const std::string& tiers);
+
+  std::map<Pair, std::map<std::string, uint64_t>> bytes_;  // by tiers
+  std::map<SwitchUse, SwitchBytes> in_network_;
   uint64_t payload_bytes_ = 0;
   uint64_t left_server_bytes_ = 0;
   uint64_t reached_spine_bytes_ = 0;

@@ -79,6 +79,18 @@ RunResult MadeUpRunWithoutFaults() {
       {.source_gpu = 0, .destination_gpu = 1, .tiers = "NVLINK", .payload_bytes = 3000},
       {.source_gpu = 1, .destination_gpu = 2, .tiers = "HOST+NIC_LEAF", .payload_bytes = 1000},
       {.source_gpu = 2, .destination_gpu = 3, .tiers = "NVLINK", .payload_bytes = 0}};
+  run.in_network = {{.gpu = 1,
+                     .switches = "NVSWITCH",
+                     .operation = "REDUCE",
+                     .tiers = "NVLINK",
+                     .sent_bytes = 80,
+                     .received_bytes = 10},
+                    {.gpu = 2,
+                     .switches = "NVSWITCH",
+                     .operation = "REDUCE",
+                     .tiers = "NVLINK",
+                     .sent_bytes = 40,
+                     .received_bytes = 5}};
   run.conservation = {.injected_bytes = 4300, .delivered_bytes = 4000, .dropped_bytes = 300};
   return run;
 }

@@ -33,13 +33,13 @@ std::vector<std::string> Keys(const rapidjson::Value& object) {
 
 TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
   const auto summary = Parse(MadeUpRun());
-  EXPECT_THAT(
-      Keys(summary),
-      ElementsAre("schema_version", "scenario", "seed", "fingerprint", "status",
-                  "simulated_time_ps", "wall_seconds", "cpu_seconds", "baseline_cpu_seconds",
-                  "peak_rss_bytes", "events", "packet_hops", "control_hops", "short_form_share",
-                  "packets", "collectives", "by_kind", "tiers", "pairs", "drops", "transport",
-                  "faults", "jobs", "payload", "conservation", "estimate", "traffic"));
+  EXPECT_THAT(Keys(summary),
+              ElementsAre("schema_version", "scenario", "seed", "fingerprint", "status",
+                          "simulated_time_ps", "wall_seconds", "cpu_seconds",
+                          "baseline_cpu_seconds", "peak_rss_bytes", "events", "packet_hops",
+                          "control_hops", "short_form_share", "packets", "collectives", "by_kind",
+                          "tiers", "pairs", "drops", "transport", "faults", "jobs", "payload",
+                          "conservation", "estimate", "traffic", "in_network"));
   EXPECT_THAT(Keys(summary["collectives"]),
               ElementsAre("count", "calls", "simulated", "replayed", "duration_ps", "stretch"));
   EXPECT_THAT(Keys(summary["collectives"]["duration_ps"]),
@@ -103,6 +103,11 @@ TEST(SummaryJsonTest, HasTheFiguresOfTheRun) {
   EXPECT_EQ(summary["jobs"][0]["goodput"].GetDouble(), 0.75);
   EXPECT_EQ(summary["payload"]["left_server_share"].GetDouble(), 0.25);
   EXPECT_EQ(summary["payload"]["reached_spine_share"].GetDouble(), 0.125);
+  ASSERT_EQ(summary["in_network"].Size(), 1u);
+  EXPECT_STREQ(summary["in_network"][0]["switches"].GetString(), "NVSWITCH");
+  EXPECT_STREQ(summary["in_network"][0]["operation"].GetString(), "REDUCE");
+  EXPECT_EQ(summary["in_network"][0]["sent_bytes"].GetInt(), 120);
+  EXPECT_EQ(summary["in_network"][0]["received_bytes"].GetInt(), 15);
   EXPECT_TRUE(summary["conservation"]["ok"].GetBool());
 }
 

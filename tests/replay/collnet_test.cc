@@ -44,6 +44,23 @@ TEST_P(CollnetTest, NicsCarryTheirRailsBlocks) {
         << run.links.Text(row, "link");
   }
   EXPECT_EQ(nic_wires, 2 * (8 * kServers));
+  // The same as a GPU sees it, which no pair of GPUs can be named for.
+  const Table in_network = run.Query("SELECT * FROM in_network WHERE switches = 'NETWORK'");
+  ASSERT_EQ(in_network.size(), 8 * kServers);
+  uint64_t received = 0;
+  for (size_t row = 0; row < in_network.size(); ++row) {
+    EXPECT_EQ(in_network.Text(row, "operation"), gathers ? "MULTICAST" : "REDUCE");
+    EXPECT_EQ(in_network.Text(row, "tiers_crossed").substr(0, 13), "HOST+NIC_LEAF");
+    EXPECT_EQ(static_cast<uint64_t>(in_network.Integer(row, "sent_bytes")),
+              block_bytes * (gathers ? 1 : kServers));
+    EXPECT_EQ(static_cast<uint64_t>(in_network.Integer(row, "received_bytes")),
+              block_bytes * (gathers ? kServers : 1));
+    received += static_cast<uint64_t>(in_network.Integer(row, "received_bytes"));
+  }
+  const auto total = static_cast<uint64_t>(run.Integer("payload.total_bytes"));
+  EXPECT_EQ(static_cast<uint64_t>(run.pairs.Sum("payload_bytes")) + received, total);
+  EXPECT_EQ(run.Real("payload.left_server_share"),
+            static_cast<double>(received) / static_cast<double>(total));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, CollnetTest,

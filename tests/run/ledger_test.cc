@@ -68,13 +68,42 @@ class LedgerTest : public ProgramTest {
     EXPECT_EQ(run.Integer("pairs.active"), static_cast<int64_t>(active.size()));
   }
 
+  // Each pair of different GPUs has one row, which names the tiers on its way.
   static PairBytes PairsOf(const EndedRun& run) {
     PairBytes pairs;
     for (size_t row = 0; row < run.pairs.size(); ++row) {
-      pairs[{run.pairs.Integer(row, "source_gpu"), run.pairs.Integer(row, "destination_gpu")}] +=
-          run.pairs.Integer(row, "payload_bytes");
+      const std::pair pair(run.pairs.Integer(row, "source_gpu"),
+                           run.pairs.Integer(row, "destination_gpu"));
+      EXPECT_NE(pair.first, pair.second);
+      EXPECT_NE(run.pairs.Text(row, "tiers_crossed"), "");
+      const auto [at, is_new] = pairs.emplace(pair, run.pairs.Integer(row, "payload_bytes"));
+      EXPECT_TRUE(is_new) << pair.first << " to " << pair.second;
     }
     return pairs;
+  }
+
+  // One kind of switches and one operation: what they got from each GPU and what each got of them.
+  static void ExpectInNetwork(const EndedRun& run, const std::string& switches,
+                              const std::string& operation, int64_t sent, int64_t received) {
+    SCOPED_TRACE(switches + " " + operation);
+    const Table rows = run.Query("SELECT * FROM in_network WHERE switches = '" + switches +
+                                 "' AND operation = '" + operation + "' ORDER BY gpu");
+    for (size_t row = 0; row < rows.size(); ++row) {
+      EXPECT_EQ(rows.Integer(row, "gpu"), static_cast<int64_t>(row));
+      EXPECT_EQ(rows.Integer(row, "sent_bytes"), sent);
+      EXPECT_EQ(rows.Integer(row, "received_bytes"), received);
+    }
+    const auto gpus = static_cast<int64_t>(rows.size());
+    EXPECT_EQ(ReadCsv(run.directory + "/in_network.csv").Sum("sent_bytes", "operation", operation),
+              gpus * sent);
+    for (const auto& total : run.At("in_network").GetArray()) {
+      if (total["switches"].GetString() != switches) continue;
+      if (total["operation"].GetString() != operation) continue;
+      EXPECT_EQ(total["sent_bytes"].GetInt64(), gpus * sent);
+      EXPECT_EQ(total["received_bytes"].GetInt64(), gpus * received);
+      return;
+    }
+    ADD_FAILURE() << "not in summary.json";
   }
 
   // Payload counts once per link: two NVLinks, or two PCIe links, two NIC cables and, where the
@@ -232,6 +261,86 @@ TEST_F(LedgerTest, OneServersRingIsItsGpusInOrder) {
     EXPECT_EQ(PairsOf(run), expected);
     ExpectTiers(run, expected, false);
     EXPECT_EQ(run.Real("payload.left_server_share"), 0.0);
+  }
+}
+
+// NVLS: every GPU is the head of an eighth of the data, S/8. It gets that part of each other GPU as
+// an operand, and gives each its sum: 2 S/8 from each to each, as much in all as a ring's 2(n-1) S.
+// A GPU hands its switches all of its data, and gets all of the sums. An AllToAll in the same job
+// adds its blocks to the same pairs.
+TEST_F(LedgerTest, WhatNvSwitchesAddUpAndCopyCountsBetweenDifferentGpusAndApart) {
+  const EndedRun run = RunText(RailOptimized(1) +
+                               "workload { algorithm: NVLS program {\n"
+                               "  collectives { kind: ALL_REDUCE bytes: \"12MiB\" }\n"
+                               "  collectives { kind: ALL_TO_ALL bytes: \"12MiB\" } } }\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  ExpectLedgersAgree(run);
+  PairBytes expected;
+  for (int64_t from = 0; from < kGpusPerServer; ++from) {
+    for (int64_t to = 0; to < kGpusPerServer; ++to) {
+      if (from != to) expected[{from, to}] = 3 * kBytes / kGpusPerServer;
+    }
+  }
+  EXPECT_EQ(PairsOf(run), expected);
+  for (size_t row = 0; row < run.pairs.size(); ++row) {
+    EXPECT_EQ(run.pairs.Text(row, "tiers_crossed"), "NVLINK");
+  }
+  EXPECT_EQ(run.Integer("payload.total_bytes"), 3 * (kGpusPerServer - 1) * kBytes);
+  ExpectInNetwork(run, "NVSWITCH", "REDUCE", kBytes, kBytes / kGpusPerServer);
+  ExpectInNetwork(run, "NVSWITCH", "MULTICAST", kBytes / kGpusPerServer, kBytes);
+  EXPECT_THAT(run.exit.output,
+              ::testing::HasSubstr("NVSwitches reduced 96 MiB that GPUs sent, and handed out 12 "
+                                   "MiB.\n"));
+}
+
+// NVLSTree over two servers: inside each as above, and between the heads of a slice its sum once up
+// and once down.
+TEST_F(LedgerTest, NvlsTreeSendsEachSumOnceUpAndOnceDown) {
+  const EndedRun run = RunText(RailOptimized(2) +
+                               "workload { algorithm: NVLS_TREE program { collectives { kind: "
+                               "ALL_REDUCE bytes: \"12MiB\" } } }\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  ExpectLedgersAgree(run);
+  const int64_t inside = 2 * 2 * (kGpusPerServer - 1) * kBytes;
+  const int64_t between = 2 * kBytes;
+  EXPECT_EQ(run.Integer("payload.total_bytes"), inside + between);
+  EXPECT_EQ(run.Real("payload.left_server_share"),
+            static_cast<double>(between) / static_cast<double>(inside + between));
+  PairsOf(run);
+}
+
+// A ring's edge that changes rails crosses the spine, an AllToAll's block between the same two GPUs
+// goes to the rail over NVLink: one pair, with both ways.
+TEST_F(LedgerTest, APairWithTwoWaysHasOneRowThatNamesBoth) {
+  const EndedRun run = RunText(RailOptimized(3) +
+                               "workload { algorithm: RING program {\n"
+                               "  collectives { kind: ALL_REDUCE bytes: \"12MiB\" }\n"
+                               "  collectives { kind: ALL_TO_ALL bytes: \"12MiB\" } } }\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  ExpectLedgersAgree(run);
+  PairBytes expected;
+  std::set<std::pair<int64_t, int64_t>> of_ring;
+  for (int64_t channel = 0; channel < kChannels; ++channel) {
+    for (const auto& edge : EdgesOf(channel, 3)) {
+      expected[edge] += 2 * 23 * (kBytes / kChannels) / 24;
+      of_ring.insert(edge);
+    }
+  }
+  for (int64_t from = 0; from < 24; ++from) {
+    for (int64_t to = 0; to < 24; ++to) {
+      if (from != to) expected[{from, to}] += kBytes / 24;
+    }
+  }
+  EXPECT_EQ(PairsOf(run), expected);
+  for (size_t row = 0; row < run.pairs.size(); ++row) {
+    const std::pair pair(run.pairs.Integer(row, "source_gpu"),
+                         run.pairs.Integer(row, "destination_gpu"));
+    if (!of_ring.contains(pair) || SameServer(pair.first, pair.second) ||
+        SameRail(pair.first, pair.second)) {
+      continue;
+    }
+    EXPECT_EQ(run.pairs.Text(row, "tiers_crossed"),
+              "HOST+NIC_LEAF+LEAF_SPINE|NVLINK+HOST+NIC_LEAF");
   }
 }
 
