@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/output_file.h"
 #include "analysis/result_tables.h"
+#include "simulator/files/output_file.h"
 
 namespace railyard {
 

@@ -18,12 +18,12 @@
 #include <rapidjson/istreamwrapper.h>
 
 #include "analysis/csv_writer.h"
-#include "analysis/output_file.h"
 #include "analysis/result_tables.h"
 #include "analysis/sqlite_writer.h"
 #include "analysis/summary_json.h"
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/files/output_file.h"
 
 namespace railyard {
 
@@ -78,20 +78,6 @@ fs::path Resolve(const std::string& directory) {
   return resolved;
 }
 
-// The directory's parent, or the ancestor of it that exists, can take a new entry.
-void CheckParentIsWritable(const fs::path& directory) {
-  fs::path ancestor = directory.parent_path();
-  std::error_code error;
-  while (!fs::exists(fs::symlink_status(ancestor, error)) && ancestor.has_relative_path()) {
-    ancestor = ancestor.parent_path();
-  }
-  if (!fs::is_directory(ancestor, error)) {
-    errno = ENOTDIR;
-    ThrowErrno("create", directory.string());
-  }
-  if (access(ancestor.c_str(), W_OK | X_OK) != 0) ThrowErrno("create", directory.string());
-}
-
 // A rename cannot replace the root of a mounted file system.
 bool IsMountPoint(const fs::path& directory) {
   struct stat own = {};
@@ -104,7 +90,10 @@ bool IsMountPoint(const fs::path& directory) {
 std::optional<std::string> WhyRefused(const fs::path& directory) {
   std::error_code error;
   const fs::file_status status = fs::status(directory, error);
-  if (status.type() == fs::file_type::not_found) return std::nullopt;
+  if (status.type() == fs::file_type::not_found) {
+    if (!fs::is_symlink(fs::symlink_status(directory, error))) return std::nullopt;
+    return "it is a symbolic link to nothing";
+  }
   if (!fs::is_directory(status)) return "it is not a directory";
   const std::vector<std::string> names = EntryNames(directory);
   const auto foreign = std::find_if_not(names.begin(), names.end(), IsResultFileName);
@@ -143,12 +132,20 @@ class Attempt {
     parents_.push_back(directory);
   }
 
-  // A new directory beside `directory`, hidden and named after it.
+  // Whether `directory`, whose parent is there, can have its name.
+  static void TryName(const fs::path& directory) {
+    std::error_code error;
+    if (fs::is_directory(directory, error)) return;
+    if (mkdir(directory.c_str(), 0777) != 0 || rmdir(directory.c_str()) != 0) {
+      ThrowErrno("create", directory.string());
+    }
+  }
+
+  // A new directory beside `directory`, hidden.
   fs::path MakeStaging(const fs::path& directory) {
     for (int attempt = 0;; ++attempt) {
       const fs::path staging =
-          directory.parent_path() /
-          fmt::format(".{}.{}.{}", directory.filename().string(), getpid(), attempt);
+          directory.parent_path() / fmt::format(".railyard-{}-{}", getpid(), attempt);
       if (mkdir(staging.c_str(), 0777) == 0) return staging_ = staging;
       if (errno != EEXIST) ThrowErrno("create", directory.string());
     }
@@ -162,11 +159,7 @@ class Attempt {
   bool kept_ = false;
 };
 
-void WriteText(const fs::path& path, std::string_view text) {
-  OutputFile file(path.string());
-  file.Write(text);
-  file.Close();
-}
+void WriteText(const fs::path& path, std::string_view text) { WriteOutput(path.string(), text); }
 
 void WriteCsvFile(const fs::path& path, const ResultTable& table) {
   OutputFile file(path.string());
@@ -221,7 +214,11 @@ void Publish(const fs::path& staging, const fs::path& directory) {
 std::optional<std::string> PrepareResultDirectory(const std::string& directory) {
   const fs::path resolved = Resolve(directory);
   if (const auto why = WhyRefused(resolved)) return RefusalText(directory, *why);
-  CheckParentIsWritable(resolved);
+  // Nobody knows better than the file system what it will take, and nothing is left of it.
+  Attempt attempt;
+  attempt.MakeParents(resolved.parent_path());
+  Attempt::TryName(resolved);
+  attempt.MakeStaging(resolved);
   return std::nullopt;
 }
 

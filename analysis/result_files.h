@@ -20,8 +20,8 @@ struct ExtraFile {
 
 // Whether a result may be written to `directory`: it is absent, empty, or holds an earlier result
 // of Railyard and nothing else, which WriteResults will replace. Returns nullopt if so, else
-// "refusing to …", a mistake of the user's. Writes nothing. EnvironmentError where the directory
-// could not be created or read.
+// "refusing to …", a mistake of the user's. Leaves nothing behind. EnvironmentError where the
+// directory cannot be created, which is tried, or read.
 std::optional<std::string> PrepareResultDirectory(const std::string& directory);
 
 // Writes the result, creating parent directories. EnvironmentError with path and reason if it

@@ -17,6 +17,8 @@ std::string_view RunStatusName(RunStatus status) {
       return "JOB_ABORTED";
     case RunStatus::kStalled:
       return "STALLED";
+    case RunStatus::kInterrupted:
+      return "INTERRUPTED";
   }
   return "UNKNOWN";
 }

@@ -14,7 +14,8 @@
 
 namespace railyard {
 
-std::string_view RunStatusName(RunStatus status);  // "COMPLETED", "JOB_ABORTED", "STALLED"
+std::string_view RunStatusName(RunStatus status);  // "COMPLETED", "JOB_ABORTED", "STALLED",
+                                                   // "INTERRUPTED"
 
 // 0 where `whole` is 0.
 double Share(uint64_t part, uint64_t whole);

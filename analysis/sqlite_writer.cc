@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include "analysis/output_file.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/files/output_file.h"
 
 namespace railyard {
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "traces/complete_file.h"
+#include "simulator/files/output_file.h"
 
 namespace railyard {
 namespace {
@@ -121,9 +121,9 @@ std::string ImportReport::ToString() const {
 }
 
 void WriteImportReport(const std::string& path, const ImportReport& report) {
-  CompleteFile file(path);
+  OutputFile file(path);
   file.Write(report.ToString());
-  file.Commit();
+  file.Close();
 }
 
 }  // namespace railyard

@@ -14,7 +14,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include "traces/complete_file.h"
+#include "simulator/files/output_file.h"
 #include "traces/trace.pb.h"
 #include "traces/trace_check.h"
 
@@ -290,7 +290,7 @@ bool StartsAsGzip(std::istream& stream) {
 }  // namespace
 
 void WriteTrace(const std::string& path, const Trace& trace) {
-  CompleteFile file(path);
+  OutputFile file(path);
   std::string bytes;
   protos::TraceHeader header;
   header.set_schema_version(trace.communicators_of_rank.empty() ? kSchemaVersionMin
@@ -345,7 +345,7 @@ void WriteTrace(const std::string& path, const Trace& trace) {
       file.Write(bytes);
     }
   }
-  file.Commit();
+  file.Close();
 }
 
 std::optional<Trace> ReadTrace(const std::string& path, Diagnostics& diagnostics) {

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/output_file.h"
 #include "simulator/cli/fabric_option.h"
 #include "simulator/diagnostics/names.h"
+#include "simulator/files/output_file.h"
 #include "simulator/perf/nccl_tests_reader.h"
 #include "simulator/perf/platform_calibration.h"
 #include "topologies/platform.h"
@@ -111,10 +111,7 @@ ExitStatus CalibrationOptions::Run(const std::vector<std::string>& files, uint64
   const CalibrationResult result = RunCalibration(plan);
   const std::string source =
       fmt::format("{} on {}: {}", collective_, fabric->name, fmt::join(files, ", "));
-  OutputFile file(output);
-  file.Write(*text);
-  file.Write(CalibrationBlock(result, source));
-  file.Close();
+  WriteOutput(output, *text + CalibrationBlock(result, source));
   fmt::print("{}Written to {}.\n", CalibrationTable(plan, result), output);
   return kExitDone;
 }

@@ -7,12 +7,14 @@
 #include <filesystem>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "simulator/cli/command.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/processes/interruption.h"
 
 namespace railyard {
 namespace {
@@ -52,7 +54,10 @@ struct Program {
   }
 };
 
-void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
+// Where not even that can be printed the exit status has to do.
+void PrintError(const std::string& what) {
+  std::fputs(fmt::format("railyard: error: {}\n", what).c_str(), stderr);
+}
 
 std::vector<std::string> OptionNames(const CLI::App& parser) {
   std::vector<std::string> names;
@@ -172,10 +177,16 @@ int RunCli(int argc, const char* const* argv) {
     if (status < 0) status = program.Given()->Run();
     FlushStandardOutput();
     return status;
+  } catch (const Interrupted& interrupted) {
+    PrintError(interrupted.what());
+    return kExitStalled;
   } catch (const EnvironmentError& error) {
     PrintError(error.what());
   } catch (const std::filesystem::filesystem_error& error) {
     PrintError(error.what());
+  } catch (const std::system_error& error) {
+    // fmt's, of what it prints; all else has its own error.
+    PrintError(fmt::format("standard output: {}", error.code().message()));
   } catch (const std::bad_alloc&) {
     PrintError("not enough memory");
   }

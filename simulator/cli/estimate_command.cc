@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,13 +7,14 @@
 
 #include <fmt/format.h>
 
-#include "analysis/output_file.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/fabric_option.h"
+#include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/files/output_file.h"
 #include "simulator/perf/fabric_volume.h"
 #include "simulator/perf/plan_estimate.h"
-#include "simulator/perf/temporary_directory.h"
+#include "simulator/processes/temporary_directory.h"
 #include "simulator/scenario/scenario_loader.h"
 #include "simulator/units/units.h"
 #include "traces/trace_file.h"
@@ -48,8 +48,9 @@ class EstimateCommand : public Command {
   ExitStatus Run() override {
     Diagnostics diagnostics;
     const auto plan = LoadPlanFile(plan_, sets_, diagnostics);
+    CheckOutputs({{"--pairs", pairs_}}, {plan_}, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
-    if (!plan) return kExitInput;
+    if (!plan || diagnostics.HasErrors()) return kExitInput;
     const Trace trace = Synthesize(*plan);
     if (fabric_.empty()) {
       Report(*plan, VolumeOf(trace), trace.rank_count);
@@ -130,9 +131,7 @@ class EstimateCommand : public Command {
     const TemporaryDirectory directory;
     WriteTrace(directory.File("job.trace"), trace);
     const std::string path = directory.File("scenario.textproto");
-    OutputFile file(path);
-    file.Write(option->scenario + "workload { trace: \"job.trace\" }\n");
-    file.Close();
+    WriteOutput(path, option->scenario + "workload { trace: \"job.trace\" }\n");
     Diagnostics diagnostics;
     const auto scenario = LoadScenario(path, {}, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
@@ -179,15 +178,7 @@ class EstimateCommand : public Command {
     for (const auto& [pair, bytes] : volume.pairs) {
       text += fmt::format("{},{},{}\n", pair.first, pair.second, bytes);
     }
-    if (pairs_ == "-") {
-      fmt::print("{}", text);
-      return;
-    }
-    const std::string unfinished = pairs_ + ".part";
-    OutputFile file(unfinished);
-    file.Write(text);
-    file.Close();
-    std::filesystem::rename(unfinished, pairs_);
+    WriteOutput(pairs_, text);
   }
 
   std::string plan_;

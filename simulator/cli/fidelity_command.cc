@@ -5,9 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "analysis/output_file.h"
 #include "simulator/cli/calibration_options.h"
 #include "simulator/cli/command.h"
+#include "simulator/cli/output_options.h"
+#include "simulator/files/output_file.h"
 #include "simulator/perf/fidelity.h"
 #include "simulator/units/units.h"
 
@@ -62,6 +63,7 @@ class FidelityCommand : public Command {
       std::vector<MeasuredRow> of_file = ReadMeasuredTable(file, diagnostics);
       rows.insert(rows.end(), of_file.begin(), of_file.end());
     }
+    CheckOutputs({{"--json", json_}}, files_, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (diagnostics.HasErrors() || !bytes_max) return kExitInput;
     const bool shows_progress = ::isatty(STDERR_FILENO) != 0;
@@ -69,16 +71,8 @@ class FidelityCommand : public Command {
       if (shows_progress)
         fmt::print(stderr, "\r{} of {} points{}", done, of, done == of ? "\n" : "");
     });
-    if (json_ == "-") {
-      fmt::print("{}", FidelityJson(result));
-      return kExitDone;
-    }
-    if (!json_.empty()) {
-      OutputFile file(json_);
-      file.Write(FidelityJson(result));
-      file.Close();
-    }
-    fmt::print("{}", FidelityTable(result));
+    if (!json_.empty()) WriteOutput(json_, FidelityJson(result));
+    if (json_ != "-") fmt::print("{}", FidelityTable(result));
     return kExitDone;
   }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <charconv>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "simulator/cli/command.h"
 #include "simulator/cli/listings.h"
+#include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/text_proto.h"
 #include "traces/nccl_log_reader.h"
@@ -45,15 +45,6 @@ std::optional<NcclLogOptions::RankOf> ParseRankOf(std::string_view text) {
   }
   if (!ParseNumber(process.substr(0, second), entry.pid)) return std::nullopt;
   return entry;
-}
-
-// Whether two paths would be the same file, existing or not.
-bool IsSameFile(const std::string& a, const std::string& b) {
-  std::error_code error;
-  const std::filesystem::path canonical_a = std::filesystem::weakly_canonical(a, error);
-  if (error) return a == b;
-  const std::filesystem::path canonical_b = std::filesystem::weakly_canonical(b, error);
-  return error ? a == b : canonical_a == canonical_b;
 }
 
 class ImportCommand : public Command {
@@ -120,24 +111,8 @@ class ImportCommand : public Command {
       const std::string problem = WhyNotAFile(file);
       if (!problem.empty()) diagnostics.Error({file}, "", problem);
     }
-    CheckOutputs(diagnostics);
+    CheckOutputs({{"--output", trace_}, {"--report", ReportPath()}}, files_, diagnostics);
     return options;
-  }
-
-  // Nothing the user gave may be overwritten by what is written.
-  void CheckOutputs(Diagnostics& diagnostics) const {
-    for (const std::string& file : files_) {
-      if (IsSameFile(file, trace_)) {
-        diagnostics.Error({"--output"}, "", fmt::format("{} is one of the logs", Quote(trace_)));
-      }
-      if (IsSameFile(file, ReportPath())) {
-        diagnostics.Error({"--report"}, "",
-                          fmt::format("{} is one of the logs", Quote(ReportPath())));
-      }
-    }
-    if (IsSameFile(trace_, ReportPath())) {
-      diagnostics.Error({"--report"}, "", fmt::format("{} is the trace", Quote(ReportPath())));
-    }
   }
 
   std::string Summary(const NcclLogImport& import) const {

@@ -7,10 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "analysis/output_file.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/fabric_option.h"
+#include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/names.h"
+#include "simulator/files/output_file.h"
 #include "simulator/perf/nccl_tests_table.h"
 #include "simulator/units/units.h"
 
@@ -52,6 +53,10 @@ class PerfCommand : public Command {
   ExitStatus Run() override {
     PerfReport report;
     if (!ReadArguments(report)) return kExitInput;
+    Diagnostics diagnostics;
+    CheckOutputs({{"--json", json_}}, {fabric_, schedule_}, diagnostics);
+    fmt::print(stderr, "{}", diagnostics.ToString());
+    if (diagnostics.HasErrors()) return kExitInput;
     const std::optional<FabricOption> fabric = ReadFabricOption(fabric_, nodes_, NetworkOf(net_));
     if (!fabric) return kExitInput;
     report.fabric = fabric->name;
@@ -103,13 +108,7 @@ class PerfCommand : public Command {
     });
     if (!all_ran) return kExitInput;
     if (shows_table) fmt::print("{}", PerfFooter(report));
-    if (json_ == "-") {
-      fmt::print("{}", PerfJson(report));
-    } else if (!json_.empty()) {
-      OutputFile file(json_);
-      file.Write(PerfJson(report));
-      file.Close();
-    }
+    if (!json_.empty()) WriteOutput(json_, PerfJson(report));
     return kExitDone;
   }
 

@@ -9,10 +9,12 @@
 #include "analysis/result_files.h"
 #include "analysis/run_table.h"
 #include "simulator/cli/command.h"
+#include "simulator/cli/progress_line.h"
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/perf/plan_estimate.h"
+#include "simulator/processes/interruption.h"
 #include "simulator/run/run_scenario.h"
 #include "simulator/scenario/scenario_loader.h"
 
@@ -34,6 +36,7 @@ ExitStatus StatusOf(const RunResult& result) {
     case RunStatus::kJobAborted:
       return kExitJobAborted;
     case RunStatus::kStalled:
+    case RunStatus::kInterrupted:
       return kExitStalled;
   }
   return kExitStalled;
@@ -97,12 +100,17 @@ class RunCommand : public Command {
     }
     SetCheckContext({.replay_command = ReplayCommand(directory),
                      .virtual_time_ps = [] { return FabricSimulatorImpl::Get().NowPs(); }});
+    // From here on a signal ends the run in order, and what it has is written.
+    const Interruptible interruptible;
     // Measured in processes of its own, before this one simulates.
     std::string no_estimate_reason;
     const auto estimate = Estimate(*scenario, sets, no_estimate_reason);
     scenario->trace = {};  // the job is all that is run
-    RunResult result =
-        RunScenario(*scenario, {.baseline = !no_baseline_, .replay_cache = CacheMode()});
+    ProgressLine progress(quiet_);
+    RunResult result = RunScenario(
+        *scenario,
+        {.baseline = !no_baseline_, .replay_cache = CacheMode(), .progress = progress.Options()});
+    progress.Clear();
     result.estimate = estimate;
     if (!no_estimate_reason.empty()) result.notes.push_back(no_estimate_reason);
     std::vector<ExtraFile> extra_files;
@@ -110,6 +118,10 @@ class RunCommand : public Command {
     for (const ImportReport& report : scenario->import_reports) import_report += report.ToString();
     if (!import_report.empty()) extra_files.push_back({"import_report.txt", import_report});
     WriteResults(directory, result, extra_files);
+    if (result.status == RunStatus::kInterrupted) {
+      fmt::print(stderr, "railyard: {}\nrailyard: what there was by then is in {}\n",
+                 result.status_detail, directory);
+    }
     if (!quiet_) fmt::print("{}results: {}\n", PrintRunTable(result), directory);
     return StatusOf(result);
   }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,12 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "analysis/output_file.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/fabric_option.h"
+#include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/diagnostics/text_proto.h"
+#include "simulator/files/output_file.h"
 #include "simulator/perf/perf_point.h"
 #include "simulator/perf/schedule_dump.h"
 #include "simulator/scenario/schedule_file_loader.h"
@@ -57,6 +57,10 @@ class ScheduleCommand : public Command {
   }
 
   ExitStatus Run() override {
+    Diagnostics diagnostics;
+    CheckOutputs({{"--json", json_}, {"--goal", goal_}}, {file_, fabric_}, diagnostics);
+    fmt::print(stderr, "{}", diagnostics.ToString());
+    if (diagnostics.HasErrors()) return kExitInput;
     const std::optional<PlannedCollective> plan = file_.empty() ? PlanOfNccl() : PlanOfFile();
     if (!plan) return kExitInput;
     const PlannedCollective& planned = *plan;
@@ -161,15 +165,9 @@ class ScheduleCommand : public Command {
   template <typename Writer>
   static void WriteTo(const std::string& path, const Writer& writer) {
     if (path.empty()) return;
-    if (path == "-") {
-      writer([](const std::string& text) { fmt::print("{}", text); });
-      return;
-    }
-    const std::string unfinished = path + ".part";
-    OutputFile file(unfinished);
+    OutputFile file(path);
     writer([&](const std::string& text) { file.Write(text); });
     file.Close();
-    std::filesystem::rename(unfinished, path);
   }
 
   std::string file_;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "simulator/cli/command.h"
+#include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "traces/trace_file.h"
 #include "workloads/plans/plan_loader.h"
@@ -28,8 +29,9 @@ class SynthCommand : public Command {
   ExitStatus Run() override {
     Diagnostics diagnostics;
     const auto plan = LoadPlanFile(plan_, sets_, diagnostics);
+    CheckOutputs({{"--output", trace_}}, {plan_}, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
-    if (!plan) return kExitInput;
+    if (!plan || diagnostics.HasErrors()) return kExitInput;
     const Trace trace = Synthesize(*plan);
     WriteTrace(trace_, trace);
     fmt::print("trace: {} ({} ranks, {} communicators, {} operations)\n", trace_, trace.rank_count,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -9,15 +8,16 @@
 
 #include <fmt/format.h>
 
-#include "analysis/output_file.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/fabric_option.h"
 #include "simulator/cli/listings.h"
+#include "simulator/cli/output_options.h"
 #include "simulator/cli/topo_comparison.h"
 #include "simulator/cli/topo_description.h"
 #include "simulator/cli/topo_picture.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/text_proto.h"
+#include "simulator/files/output_file.h"
 #include "topologies/circuit_schedule.h"
 #include "topologies/fabric_argument_loader.h"
 #include "topologies/graph_writer.h"
@@ -29,19 +29,6 @@
 
 namespace railyard {
 namespace {
-
-// To standard output for "-"; else the file is there complete or not at all.
-void Put(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    fmt::print("{}", text);
-    return;
-  }
-  const std::string unfinished = path + ".part";
-  OutputFile file(unfinished);
-  file.Write(text);
-  file.Close();
-  std::filesystem::rename(unfinished, path);
-}
 
 class TopoCommand : public Command {
  public:
@@ -129,6 +116,14 @@ class TopoCommand : public Command {
     if (fabric && !nccl_.empty()) {
       Refuse("--nccl", "NCCL's topology XML", ToNcclTopology(*fabric, 0, nccl), diagnostics);
     }
+    CheckOutputs({{"--json", json_},
+                  {"--graphml", graphml_},
+                  {"--text", text_},
+                  {"--dot", dot_},
+                  {"--picture", picture_},
+                  {"--ns3", ns3_},
+                  {"--nccl", nccl_}},
+                 {fabric_, prices_}, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (!fabric || !prices || diagnostics.HasErrors()) return kExitInput;
     TopoDescription description = DescribeFabric(*fabric, *prices);
@@ -136,13 +131,13 @@ class TopoCommand : public Command {
     const bool is_stdout_taken = json_ == "-" || graphml_ == "-" || text_ == "-" || dot_ == "-" ||
                                  ns3_ == "-" || nccl_ == "-" || picture_ == "-";
     if (!is_stdout_taken) fmt::print("{}", ToText(description));
-    if (!json_.empty()) Put(json_, ToJson(description));
-    if (!graphml_.empty()) Put(graphml_, ToGraphMl(*fabric));
-    if (!text_.empty()) Put(text_, ToTopologyText(*fabric));
-    if (!dot_.empty()) Put(dot_, ToDot(*fabric));
-    if (!picture_.empty()) Put(picture_, PictureJson(*fabric));
-    if (!ns3_.empty()) Put(ns3_, ns3);
-    if (!nccl_.empty()) Put(nccl_, nccl);
+    if (!json_.empty()) WriteOutput(json_, ToJson(description));
+    if (!graphml_.empty()) WriteOutput(graphml_, ToGraphMl(*fabric));
+    if (!text_.empty()) WriteOutput(text_, ToTopologyText(*fabric));
+    if (!dot_.empty()) WriteOutput(dot_, ToDot(*fabric));
+    if (!picture_.empty()) WriteOutput(picture_, PictureJson(*fabric));
+    if (!ns3_.empty()) WriteOutput(ns3_, ns3);
+    if (!nccl_.empty()) WriteOutput(nccl_, nccl);
     // What no job can run on, or may hang on, is wrong however well it is described.
     const bool is_wrong = std::any_of(
         description.preflight.begin(), description.preflight.end(),
@@ -228,6 +223,9 @@ class TopoCommand : public Command {
                         "has no effect, for every row is of a fabric of its own (expected another "
                         "field)");
     }
+    std::vector<std::string> inputs = fabrics_;
+    inputs.insert(inputs.end(), {workload_, prices_});
+    CheckOutputs({{"--json", json_}}, inputs, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (diagnostics.HasErrors()) return kExitInput;
     ExitStatus status = kExitDone;
@@ -237,7 +235,7 @@ class TopoCommand : public Command {
       status = std::max(status, runs.back().exit_status);
     }
     if (json_ != "-") fmt::print("{}", ComparisonTable(runs));
-    if (!json_.empty()) Put(json_, ComparisonJson(runs));
+    if (!json_.empty()) WriteOutput(json_, ComparisonJson(runs));
     return status;
   }
 

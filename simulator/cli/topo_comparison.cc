@@ -2,25 +2,19 @@
 #include "simulator/cli/topo_comparison.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <spawn.h>
 #include <sstream>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
 #include "analysis/json_writer.h"
-#include "analysis/output_file.h"
 #include "analysis/text_table.h"
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/perf/temporary_directory.h"
+#include "simulator/files/output_file.h"
+#include "simulator/processes/child_process.h"
+#include "simulator/processes/temporary_directory.h"
 #include "simulator/units/units.h"
 #include "topologies/circuit_schedule.h"
 #include "topologies/graph_writer.h"
@@ -31,21 +25,12 @@ namespace railyard {
 namespace {
 
 // This program with other arguments; its exit status, kExitEnvironment where a signal ended it.
-int RunProcess(std::vector<std::string> arguments) {
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  const int failure =
-      ::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ);
-  if (failure != 0) {
-    throw EnvironmentError(fmt::format("cannot start a run: {}", std::strerror(failure)));
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) ThrowErrno("wait for", "a run");
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : kExitEnvironment;
+int RunProcess(const std::vector<std::string>& arguments) {
+  ChildProcess process;
+  process.Start(arguments);
+  const auto status = process.Wait();
+  if (!status) throw Interrupted(TakeInterruption());
+  return *status < 128 ? *status : kExitEnvironment;
 }
 
 const rapidjson::Value& Find(const rapidjson::Value& object, const char* key) {
@@ -145,15 +130,13 @@ ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
     if (!IsInServer(fabric.link(cable.forward).tier)) ++run.network_cables;
   }
   const TemporaryDirectory directory;
-  OutputFile file(directory.File("fabric.textproto"));
-  file.Write(ToTopologyText(fabric));
-  file.Close();
-  std::vector<std::string> arguments = {"railyard", "run",   scenario,
-                                        "--quiet",  "--out", directory.File("result")};
+  WriteOutput(directory.File("fabric.textproto"), ToTopologyText(fabric));
+  std::vector<std::string> arguments = {"run", scenario, "--quiet", "--out",
+                                        directory.File("result")};
   for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
   arguments.insert(arguments.end(), {"--set", fmt::format("fabric={{file: \"{}\"}}",
                                                           directory.File("fabric.textproto"))});
-  const int status = RunProcess(std::move(arguments));
+  const int status = RunProcess(arguments);
   run.exit_status = static_cast<ExitStatus>(status);
   ReadSummary(directory.File("result/summary.json"), run);
   return run;

@@ -17,13 +17,17 @@ class ValidateCommand : public Command {
       : Command(program.add_subcommand("validate",
                                        "Check scenarios exactly as run does before time zero")) {
     parser()->add_option("FILE", files_, "Scenarios, protobuf text")->required();
+    parser()
+        ->add_option("--set", sets_, "Set one field of each, as for run; may be given again")
+        ->type_name("FIELD=VALUE")
+        ->allow_extra_args(false);
   }
 
   ExitStatus Run() override {
     ExitStatus status = kExitDone;
     for (const std::string& file : files_) {
       Diagnostics diagnostics;
-      const auto scenario = LoadScenario(file, {}, diagnostics);
+      const auto scenario = LoadScenario(file, sets_, diagnostics);
       fmt::print(stderr, "{}", diagnostics.ToString());
       if (!scenario) {
         status = kExitInput;
@@ -38,6 +42,7 @@ class ValidateCommand : public Command {
 
  private:
   std::vector<std::string> files_;
+  std::vector<std::string> sets_;
 };
 
 }  // namespace

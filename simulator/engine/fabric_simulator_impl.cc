@@ -2,12 +2,15 @@
 #include "simulator/engine/fabric_simulator_impl.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
+#include <utility>
 
 #include <ns3/make-event.h>
 #include <ns3/uinteger.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/engine/look.h"
 
 namespace railyard {
 namespace {
@@ -17,11 +20,30 @@ constexpr uint32_t kNoSlot = UINT32_MAX;
 constexpr uint64_t kUidCount = (uint64_t{1} << 32) - ns3::EventId::VALID;
 constexpr uint64_t kIdMask = (uint64_t{1} << FabricSimulatorImpl::kIdBits) - 1;
 
+std::atomic<bool> is_look_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "signal handlers set it");
+
+std::function<bool()>& Look() {
+  static std::function<bool()> look;
+  return look;
+}
+
 void NoHandler(void* /*context*/, uint32_t target) {
   SIM_CHECK(false, "fabric event of a class without a handler, target " + std::to_string(target));
 }
 
 }  // namespace
+
+void SetLook(std::function<bool()> look) { Look() = std::move(look); }
+
+void RequestLook() { is_look_requested.store(true, std::memory_order_relaxed); }
+
+bool LookIfRequested() {
+  if (!is_look_requested.load(std::memory_order_relaxed)) [[likely]]
+    return false;
+  is_look_requested.store(false, std::memory_order_relaxed);
+  return Look() && Look()();
+}
 
 ns3::TypeId FabricSimulatorImpl::GetTypeId() {
   static ns3::TypeId type =
@@ -75,6 +97,7 @@ void FabricSimulatorImpl::Run() {
   attention_.fetch_and(~kStopRequested, std::memory_order_relaxed);
   TimingWheel::Event event;
   while (true) {
+    LookIfRequested();
     const uint32_t attention = attention_.load(std::memory_order_relaxed);
     if (attention != 0) [[unlikely]] {
       if ((attention & kForeignEventsWaiting) != 0) {
@@ -132,6 +155,7 @@ void FabricSimulatorImpl::RunAside(const std::function<void()>& begin) {
   begin();
   TimingWheel::Event event;
   while (wheel_.PopEarliest(event)) {
+    LookIfRequested();
     const uint64_t event_class = event.tie >> kIdBits;
     SIM_CHECK(event_class != static_cast<uint64_t>(EventClass::kNs3), "an ns-3 event aside");
     now_ps_ = event.time_ps;

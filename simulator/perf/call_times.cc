@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "simulator/perf/perf_point.h"
-#include "simulator/perf/temporary_directory.h"
+#include "simulator/processes/temporary_directory.h"
 #include "traces/trace_file.h"
 
 namespace railyard {

@@ -5,21 +5,19 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <map>
-#include <sys/prctl.h>
-#include <sys/wait.h>
+#include <memory>
 #include <thread>
 #include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "analysis/output_file.h"
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/perf/temporary_directory.h"
+#include "simulator/files/output_file.h"
+#include "simulator/processes/child_process.h"
+#include "simulator/processes/temporary_directory.h"
 #include "simulator/run/run_scenario.h"
 #include "simulator/scenario/scenario_loader.h"
 
@@ -103,30 +101,34 @@ std::string WithoutPlace(const Diagnostics& diagnostics, const std::string& path
 }
 
 // A child and the end of the pipe it writes to.
-struct Child {
+struct RunningPoint {
   size_t point = 0;
   int descriptor = -1;
+  ChildProcess process{};
+
+  RunningPoint() = default;
+  RunningPoint(const RunningPoint&) = delete;
+  RunningPoint& operator=(const RunningPoint&) = delete;
+  ~RunningPoint() {
+    if (descriptor >= 0) close(descriptor);
+  }
 };
 
-Child StartChild(const std::string& path, const std::vector<std::string>& sets, size_t point,
-                 pid_t& id) {
+std::unique_ptr<RunningPoint> StartPoint(const std::string& path,
+                                         const std::vector<std::string>& sets, size_t point) {
   int ends[2];
   if (pipe(ends) != 0) {
     throw EnvironmentError(fmt::format("no pipe for a run: {}", std::strerror(errno)));
   }
-  std::fflush(nullptr);
-  const pid_t parent = getpid();
-  id = fork();
-  if (id < 0)
-    throw EnvironmentError(fmt::format("a run cannot be forked: {}", std::strerror(errno)));
-  if (id == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
+  auto started = std::make_unique<RunningPoint>();
+  started->point = point;
+  started->descriptor = ends[0];
+  if (started->process.Fork("a run")) {
     close(ends[0]);
     RunInChild(path, sets, ends[1]);
   }
   close(ends[1]);
-  return {point, ends[0]};
+  return started;
 }
 
 std::string ReadAll(int descriptor) {
@@ -138,16 +140,14 @@ std::string ReadAll(int descriptor) {
     if (count <= 0) break;
     text.append(buffer.data(), static_cast<size_t>(count));
   }
-  close(descriptor);
   return text;
 }
 
 PerfOutcome OutcomeOf(const std::string& text, int status) {
   PerfOutcome outcome;
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || text.empty()) {
-    outcome.error = WIFSIGNALED(status)
-                        ? fmt::format("the run was killed by signal {}", WTERMSIG(status))
-                        : "the run ended without a result";
+  if (status != 0 || text.empty()) {
+    outcome.error = status > 128 ? "the run was killed by " + SignalName(status - 128)
+                                 : "the run ended without a result";
     return outcome;
   }
   std::array<char, 64> replayed{};
@@ -195,9 +195,7 @@ double BusbwFactorOf(PerfCollective collective, uint32_t ranks) {
 std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& findings) {
   const TemporaryDirectory directory;
   const std::string path = directory.File("point.textproto");
-  OutputFile file(path);
-  file.Write(ScenarioText(point));
-  file.Close();
+  WriteOutput(path, ScenarioText(point));
   Diagnostics diagnostics;
   auto scenario = LoadScenario(path, {}, diagnostics);
   if (!scenario) findings = WithoutPlace(diagnostics, path);
@@ -246,7 +244,7 @@ std::vector<PerfOutcome> RunPoints(const std::vector<PerfPoint>& points,
                                    const std::function<void(size_t, const PerfOutcome&)>& done) {
   std::vector<PerfOutcome> outcomes(points.size());
   const TemporaryDirectory directory;
-  std::map<pid_t, Child> running;
+  std::vector<std::unique_ptr<RunningPoint>> running;
   const size_t at_once = std::max(1u, std::thread::hardware_concurrency());
   size_t next = 0;
   while (next < points.size() || !running.empty()) {
@@ -254,27 +252,20 @@ std::vector<PerfOutcome> RunPoints(const std::vector<PerfPoint>& points,
       std::string path = points[next].file;
       if (path.empty()) {
         path = directory.File(fmt::format("point{}.textproto", next));
-        OutputFile file(path);
-        file.Write(ScenarioText(points[next]));
-        file.Close();
+        WriteOutput(path, ScenarioText(points[next]));
       }
-      pid_t id = 0;
-      const Child child = StartChild(path, points[next].sets, next, id);
-      running[id] = child;
+      running.push_back(StartPoint(path, points[next].sets, next));
       ++next;
     }
-    int status = 0;
-    const pid_t ended = waitpid(-1, &status, 0);
-    if (ended < 0) {
-      if (errno == EINTR) continue;
-      throw EnvironmentError(fmt::format("cannot wait for a run: {}", std::strerror(errno)));
-    }
-    const auto at = running.find(ended);
-    if (at == running.end()) continue;
-    PerfOutcome& outcome = outcomes[at->second.point];
-    outcome = OutcomeOf(ReadAll(at->second.descriptor), status);
-    done(at->second.point, outcome);
-    running.erase(at);
+    std::vector<ChildProcess*> processes;
+    for (const auto& entry : running) processes.push_back(&entry->process);
+    const auto ended = ChildProcess::WaitForAny(processes);
+    if (!ended) throw Interrupted(TakeInterruption());
+    const RunningPoint& at = *running[ended->index];
+    PerfOutcome& outcome = outcomes[at.point];
+    outcome = OutcomeOf(ReadAll(at.descriptor), ended->status);
+    done(at.point, outcome);
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(ended->index));
   }
   return outcomes;
 }

@@ -9,6 +9,7 @@
 #include <ns3/simulator.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/engine/look.h"
 #include "simulator/replay/replay_engine.h"
 
 namespace railyard {
@@ -91,6 +92,8 @@ bool ReplayEngine::ReplayEpisodes() {
     if (operations_left_ == 0) break;
     rest_ps = begin_ps + episode.duration_ps;
     state = episode.end_state;
+    // A job that repeats itself for long is here for long.
+    if (LookIfRequested()) break;
   }
   if (replayed.empty()) {
     NoteMiss();

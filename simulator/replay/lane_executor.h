@@ -217,7 +217,9 @@ class LaneExecutor final : public PacketSink, private TransportListener {
     bool is_under_way = false;           // the queue pair has something to be acknowledged
     std::vector<std::string> obstacles;  // RdmaTransport::ObstaclesOf
   };
-  std::vector<Waiting> WaitingLanes() const;  // lane_waiting.cc
+  std::vector<Waiting> WaitingLanes() const;
+  // What part of the steps of all lanes that run has been made: 0 to 1.
+  double ShareOfSteps() const;  // lane_waiting.cc
 
   // PacketSink.
   void OnPacketAtNic(uint32_t packet) override;

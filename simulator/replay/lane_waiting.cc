@@ -7,6 +7,18 @@
 
 namespace railyard {
 
+double LaneExecutor::ShareOfSteps() const {
+  uint64_t done = 0;
+  uint64_t all = 0;
+  for (uint32_t id = 0; id < lanes_.size(); ++id) {
+    if (!lanes_[id].in_use) continue;
+    const LaneProgram& program = lane_programs_[id];
+    done += program.next_step - std::min<uint64_t>(lanes_[id].steps_left, program.next_step);
+    all += program.step_count;
+  }
+  return all == 0 ? 0 : static_cast<double>(done) / static_cast<double>(all);
+}
+
 std::vector<LaneExecutor::Waiting> LaneExecutor::WaitingLanes() const {
   std::vector<Waiting> waiting;
   for (uint32_t id = 0; id < lanes_.size(); ++id) {

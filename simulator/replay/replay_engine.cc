@@ -381,10 +381,19 @@ void ReplayEngine::OnPayloadTaken(uint32_t collective, uint64_t bytes) {
 void ReplayEngine::FinishCollective(uint32_t collective, int64_t end_ps) {
   CollectiveTimes& times = times_[collective];
   times.last_end_ps = end_ps;
+  ++collectives_ended_;
   times.bound_ps = BoundOf(collective);
   SIM_CHECK(times.last_end_ps - times.first_start_ps >= times.bound_ps,
             fmt::format("collective {} took {} ps, less than its bound of {} ps", collective,
                         times.last_end_ps - times.first_start_ps, times.bound_ps));
+}
+
+double ReplayEngine::ShareDone() const {
+  if (operations_left_ == 0) return 1;
+  const double done =
+      static_cast<double>(calls_ended_) +
+      static_cast<double>(calls_started_ - calls_ended_) * executor_->ShareOfSteps();
+  return std::min(1.0, done / static_cast<double>(calls_ended_ + operations_left_));
 }
 
 int64_t ReplayEngine::BoundOf(uint32_t id) {

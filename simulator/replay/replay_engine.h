@@ -165,6 +165,10 @@ class ReplayEngine final : private LaneObserver {
   bool has_ended_in_replay() const { return has_ended_in_replay_; }
   // Operations that ended so far; whether any runs.
   uint64_t calls_left() const { return operations_left_; }
+  uint64_t collectives_ended() const { return collectives_ended_; }
+  // What part of all calls has ended, where those that run count as what part of their steps has
+  // been made: 0 to 1.
+  double ShareDone() const;
   bool is_in_collective() const { return calls_started_ > calls_ended_; }
   // Whether some GPU stands still in the middle of its computation.
   bool has_stopped_computation() const { return !stopped_.empty(); }
@@ -466,6 +470,7 @@ class ReplayEngine final : private LaneObserver {
   std::map<uint32_t, Watched> watched_;  // by collective
   uint64_t calls_started_ = 0;
   uint64_t calls_ended_ = 0;
+  uint64_t collectives_ended_ = 0;
   uint64_t operations_left_ = 0;
   std::vector<PartProgress> parts_;
   std::vector<uint32_t> part_of_rank_;

@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "simulator/diagnostics/diagnostics.h"
 
@@ -30,10 +28,7 @@ Baseline::Baseline(std::string name, size_t collective_count, size_t job_count)
 }
 
 Baseline::~Baseline() {
-  if (is_forked()) {
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-  }
+  child_.End();
   munmap(memory_, bytes_);
 }
 
@@ -42,19 +37,8 @@ CollectiveOutcome* Baseline::collectives() const {
 }
 
 bool Baseline::Fork() {
-  std::fflush(nullptr);
-  const pid_t parent = getpid();
-  child_ = fork();
-  if (child_ < 0) {
-    child_ = 0;
-    throw EnvironmentError(name_ + " cannot be forked: " + std::strerror(errno));
-  }
-  if (child_ > 0) return false;
-  is_child_ = true;
-  // A parent that is killed takes the child along.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);
-  return true;
+  is_child_ = child_.Fork(name_);
+  return is_child_;
 }
 
 void Baseline::Finish(const Outcome& outcome) {
@@ -67,15 +51,16 @@ void Baseline::Finish(const Outcome& outcome) {
   _exit(0);
 }
 
-Baseline::Outcome Baseline::Wait() {
-  int status = 0;
-  while (waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+std::optional<Baseline::Outcome> Baseline::Wait(const std::function<void()>& on_wake) {
+  const std::optional<int> status = child_.Wait(on_wake);
+  if (!status) {
+    child_.End();
+    return std::nullopt;
   }
-  child_ = 0;
   if (header()->finished != 1) {
-    throw EnvironmentError(
-        WIFSIGNALED(status) ? name_ + " was killed by signal " + std::to_string(WTERMSIG(status))
-                            : name_ + " ended with status " + std::to_string(WEXITSTATUS(status)));
+    throw EnvironmentError(*status > 128
+                               ? fmt::format("{} was killed by signal {}", name_, *status - 128)
+                               : fmt::format("{} ended with status {}", name_, *status));
   }
   Outcome outcome;
   outcome.collectives.assign(collectives(), collectives() + count_);
@@ -83,6 +68,15 @@ Baseline::Outcome Baseline::Wait() {
   outcome.simulated_time_ps = header()->simulated_time_ps;
   outcome.cpu_seconds = header()->cpu_seconds;
   return outcome;
+}
+
+void Baseline::TellProgress(const Progress& progress) {
+  header()->progress_time_ps = progress.simulated_time_ps;
+  header()->progress_share = progress.share_done;
+}
+
+Baseline::Progress Baseline::progress() const {
+  return {.simulated_time_ps = header()->progress_time_ps, .share_done = header()->progress_share};
 }
 
 }  // namespace railyard

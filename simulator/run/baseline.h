@@ -3,12 +3,15 @@
 // one table with its parent.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
+#include "simulator/processes/child_process.h"
 #include "simulator/replay/critical_path.h"
 
 namespace railyard {
@@ -37,20 +40,33 @@ class Baseline {
 
   // True in the child. Throws EnvironmentError if it cannot be forked.
   bool Fork();
-  bool is_forked() const { return child_ > 0; }
+  bool is_running() const { return child_.is_running(); }
   bool is_child() const { return is_child_; }
 
   // In the child: hands the outcome over and ends the process.
   [[noreturn]] void Finish(const Outcome& outcome);
-  // In the parent: waits for the child. Throws EnvironmentError if it did not finish.
-  Outcome Wait();
+  // In the parent: waits for the child; `on_wake` as for ChildProcess. nullopt: a signal was noted,
+  // and the child is ended. Throws EnvironmentError if it did not finish.
+  std::optional<Outcome> Wait(const std::function<void()>& on_wake);
+
+  // How far the child is, as it last said.
+  struct Progress {
+    int64_t simulated_time_ps = 0;
+    double share_done = 0;
+  };
+  void TellProgress(const Progress& progress);  // in the child
+  Progress progress() const;
+  const std::string& name() const { return name_; }
 
  private:
   struct Header {
     uint64_t finished;
     int64_t simulated_time_ps;
     double cpu_seconds;
+    std::atomic<int64_t> progress_time_ps;
+    std::atomic<double> progress_share;
   };
+  static_assert(std::atomic<double>::is_always_lock_free, "two processes share it");
   Header* header() const { return static_cast<Header*>(memory_); }
   CollectiveOutcome* collectives() const;
   int64_t* job_ends() const { return reinterpret_cast<int64_t*>(collectives() + count_); }
@@ -60,7 +76,7 @@ class Baseline {
   size_t job_count_;
   size_t bytes_;
   void* memory_ = nullptr;
-  pid_t child_ = 0;
+  ChildProcess child_;
   bool is_child_ = false;
 };
 

@@ -53,7 +53,8 @@ class Recorder {
         network_(simulation.network),
         replay_(simulation.replay),
         losses_(simulation.losses),
-        faults_(simulation.faults) {}
+        faults_(simulation.faults),
+        interruption_(simulation.interruption) {}
 
   RunResult Record() {
     RecordRun();
@@ -91,12 +92,13 @@ class Recorder {
     }
   }
 
-  // The run's status is that of the job that fared worst: one that was aborted, else stalled.
+  // The run's status is that of the job that fared worst: one that was aborted, else stalled; of
+  // a run that was interrupted nobody knows how its jobs would have fared.
   void RecordJobs() {
     const std::vector<JobPart>& parts = job_.parts;
     if (!replay_.is_complete()) {
-      result_.status = RunStatus::kStalled;
-      result_.status_detail = replay_.ExplainWaiting();
+      result_.status = StatusOfUnfinished();
+      result_.status_detail = interruption_.empty() ? replay_.ExplainWaiting() : interruption_;
     }
     std::string aborts;
     for (uint32_t i = 0; i < parts.size(); ++i) {
@@ -106,7 +108,7 @@ class Recorder {
       job.gpu_count = static_cast<uint32_t>(parts[i].global_ranks.size());
       job.start_ps = parts[i].start_ps;
       job.end_ps = replay_.EndOfPartPs(i);
-      if (progress.calls_left > 0) job.status = RunStatus::kStalled;
+      if (progress.calls_left > 0) job.status = StatusOfUnfinished();
       if (!progress.abort_reason.empty()) {
         job.status = RunStatus::kJobAborted;
         aborts += aborts.empty() ? "" : "\n";
@@ -116,9 +118,13 @@ class Recorder {
       result_.jobs.push_back(std::move(job));
     }
     if (aborts.empty()) return;
-    result_.status = RunStatus::kJobAborted;
+    if (result_.status != RunStatus::kInterrupted) result_.status = RunStatus::kJobAborted;
     if (!result_.status_detail.empty()) aborts += "\n" + result_.status_detail;
     result_.status_detail = aborts;
+  }
+
+  RunStatus StatusOfUnfinished() const {
+    return interruption_.empty() ? RunStatus::kStalled : RunStatus::kInterrupted;
   }
 
   void RecordCollectives() {
@@ -308,6 +314,7 @@ class Recorder {
   const ReplayEngine& replay_;
   const LossRecorder& losses_;
   const FaultInjector& faults_;
+  const std::string& interruption_;
   RunResult result_;
 };
 

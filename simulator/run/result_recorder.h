@@ -2,6 +2,8 @@
 // From the state a simulation ended in to plain numbers.
 #pragma once
 
+#include <string>
+
 #include "analysis/run_result.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/faults/fault_injector.h"
@@ -18,6 +20,7 @@ struct EndedSimulation {
   const ReplayEngine& replay;
   const LossRecorder& losses;
   const FaultInjector& faults;
+  std::string interruption{};  // why it was ended before its end; empty: it was not
 };
 
 // All of a result but what the process used and the baseline. Checks that bytes are conserved.

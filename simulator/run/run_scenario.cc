@@ -17,6 +17,7 @@
 #include <ns3/string.h>
 #include <ns3/uinteger.h>
 
+#include "analysis/run_metrics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/faults/background_load.h"
@@ -29,6 +30,7 @@
 #include "simulator/run/job_restarter.h"
 #include "simulator/run/loss_recorder.h"
 #include "simulator/run/result_recorder.h"
+#include "simulator/run/run_monitor.h"
 #include "simulator/run/watchdog.h"
 #include "simulator/units/units.h"
 #include "topologies/routing.h"
@@ -96,8 +98,10 @@ ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
 class Simulation {
  public:
   // `job`: the scenario's, or one of its parts alone.
-  Simulation(const Scenario& scenario, const Job& job, const RunOptions& options)
+  Simulation(const Scenario& scenario, const Job& job, const RunOptions& options,
+             RunMonitor& monitor)
       : scenario_(scenario),
+        monitor_(monitor),
         moving_(MayRestart(scenario) ? std::make_unique<Job>(job) : nullptr),
         job_(moving_ ? *moving_ : job),
         engine_(FabricSimulatorImpl::Get()),
@@ -187,7 +191,8 @@ class Simulation {
                                      .network = *network_,
                                      .replay = *replay_,
                                      .losses = losses_,
-                                     .faults = *faults_});
+                                     .faults = *faults_,
+                                     .interruption = monitor_.interruption()});
     for (uint32_t part = 0; part < result.jobs.size(); ++part) {
       JobResult& job = result.jobs[part];
       job.abort = aborters_[part].result();
@@ -195,7 +200,9 @@ class Simulation {
       job.restart.save_ps = SavePs(scenario_.restarts[part]);
     }
     result.events = engine_.EventCount();
-    if (!replay_->is_complete()) result.simulated_time_ps = engine_.NowPs();
+    if (!replay_->is_complete()) {
+      result.simulated_time_ps = std::max(engine_.NowPs(), replay_->end_ps());
+    }
     if (watchdog_ && watchdog_->has_barked() && result.status == RunStatus::kStalled) {
       result.status_detail = watchdog_->why() + "\n" + result.status_detail;
     }
@@ -216,7 +223,7 @@ class Simulation {
   void RunToEnd() {
     replay_->Start();
     if (watchdog_) watchdog_->Start();
-    ns3::Simulator::Run();
+    monitor_.Run(engine_, *network_, *replay_);
   }
 
   // Nothing has gone on for long. Ranks that hang since an error and jobs that wait for their
@@ -240,7 +247,12 @@ class Simulation {
   void ForkBaseline() {
     baseline_ = std::make_unique<Baseline>("the fault-free run", job_.collectives.size(),
                                            job_.parts.size());
-    if (baseline_->Fork()) faults_->Disarm();
+    if (baseline_->Fork()) {
+      monitor_.BecomeChild(*baseline_);
+      faults_->Disarm();
+    } else {
+      monitor_.AddPaired(*baseline_);
+    }
   }
 
   std::vector<CollectiveOutcome> Outcomes() const {
@@ -274,10 +286,12 @@ class Simulation {
   }
 
   void PairWithBaseline(RunResult& result) const {
-    if (scenario_.faults.empty()) return;
+    if (scenario_.faults.empty() || result.status == RunStatus::kInterrupted) return;
     Baseline::Outcome outcome;
     if (baseline_) {
-      outcome = baseline_->Wait();
+      auto ended = monitor_.WaitFor(*baseline_);
+      if (!ended) return;
+      outcome = std::move(*ended);
     } else if (!faults_->has_begun()) {
       // This run is the fault-free one.
       result.notes.push_back(
@@ -307,6 +321,7 @@ class Simulation {
   }
 
   const Scenario& scenario_;
+  RunMonitor& monitor_;
   const std::unique_ptr<Job> moving_;  // whose ranks may be swapped
   const Job& job_;
   FabricSimulatorImpl& engine_;
@@ -326,10 +341,11 @@ class Simulation {
 // Calls run(simulation). Where parts of the network that were simulated apart turn out not to be,
 // begins anew, and simulates all of it together. Returns whether it did.
 template <typename Run>
-bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, Run run) {
+bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, RunMonitor& monitor,
+              Run run) {
   std::unique_ptr<Baseline> of_child;
   {
-    Simulation simulation(scenario, job, options);
+    Simulation simulation(scenario, job, options, monitor);
     bool was_apart = true;
     try {
       run(simulation);
@@ -342,8 +358,8 @@ bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, Run 
     of_child = simulation.TakeBaselineOfChild();
   }
   options.component_episodes = false;
-  if (of_child) Simulation(scenario, job, options).RunPaired(*of_child, false);
-  Simulation simulation(scenario, job, options);
+  if (of_child) Simulation(scenario, job, options, monitor).RunPaired(*of_child, false);
+  Simulation simulation(scenario, job, options, monitor);
   run(simulation);
   ns3::Simulator::Destroy();
   return true;
@@ -352,25 +368,32 @@ bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, Run 
 // Each of several jobs alone, in processes of their own, as many at a time as there are processors.
 class AloneRuns {
  public:
-  AloneRuns(const Scenario& scenario, const RunOptions& options) {
+  AloneRuns(const Scenario& scenario, const RunOptions& options, RunMonitor& monitor)
+      : monitor_(monitor) {
     const Job& job = scenario.job;
     if (!options.baseline || job.parts.size() < 2) return;
     const size_t at_once = std::max(1u, std::thread::hardware_concurrency());
     for (uint32_t part = 0; part < job.parts.size(); ++part) {
-      if (part >= at_once) outcomes_.push_back(runs_[outcomes_.size()]->Wait());
+      if (part >= at_once && !WaitForNext()) return;
       runs_.push_back(
           std::make_unique<Baseline>(fmt::format("the run of job {} alone", job.parts[part].name),
                                      job.collectives.size(), job.parts.size()));
-      if (!runs_.back()->Fork()) continue;
+      if (!runs_.back()->Fork()) {
+        monitor_.AddPaired(*runs_.back());
+        continue;
+      }
+      monitor_.BecomeChild(*runs_.back());
       const Job alone = AloneOf(job, part);
-      Simulate(scenario, alone, {.baseline = false, .replay_cache = options.replay_cache},
+      Simulate(scenario, alone, {.baseline = false, .replay_cache = options.replay_cache}, monitor_,
                [&](Simulation& simulation) { simulation.RunPaired(*runs_.back(), false); });
     }
   }
 
   // Waits for those that have not ended.
   void Pair(const Job& job, RunResult& result) {
-    while (outcomes_.size() < runs_.size()) outcomes_.push_back(runs_[outcomes_.size()]->Wait());
+    while (outcomes_.size() < runs_.size()) {
+      if (!WaitForNext()) return;
+    }
     for (uint32_t part = 0; part < outcomes_.size(); ++part) {
       result.jobs[part].alone_end_ps = outcomes_[part].job_end_ps[part];
       result.baseline_cpu_seconds += outcomes_[part].cpu_seconds;
@@ -382,6 +405,15 @@ class AloneRuns {
   }
 
  private:
+  // False: the run is to end.
+  bool WaitForNext() {
+    auto outcome = monitor_.WaitFor(*runs_[outcomes_.size()]);
+    if (!outcome) return false;
+    outcomes_.push_back(std::move(*outcome));
+    return true;
+  }
+
+  RunMonitor& monitor_;
   std::vector<std::unique_ptr<Baseline>> runs_;  // by part
   std::vector<Baseline::Outcome> outcomes_;      // of the first of them
 };
@@ -389,39 +421,58 @@ class AloneRuns {
 // The same with every byte sent again, where receivers would do without some.
 class ReliableRun {
  public:
-  ReliableRun(const Scenario& scenario, const RunOptions& options) {
+  ReliableRun(const Scenario& scenario, const RunOptions& options, RunMonitor& monitor)
+      : monitor_(monitor) {
     if (!options.baseline || !ToleratesLoss(scenario.job)) return;
     const Job reliable = ReliableOf(scenario.job);
     run_ = std::make_unique<Baseline>("the run without tolerated loss", reliable.collectives.size(),
                                       reliable.parts.size());
-    if (!run_->Fork()) return;
+    if (!run_->Fork()) {
+      monitor_.AddPaired(*run_);
+      return;
+    }
+    monitor_.BecomeChild(*run_);
     Simulate(scenario, reliable, {.baseline = false, .replay_cache = options.replay_cache},
-             [this](Simulation& simulation) { simulation.RunPaired(*run_, true); });
+             monitor_, [this](Simulation& simulation) { simulation.RunPaired(*run_, true); });
   }
 
   // A run that is cut short has no time to compare.
   void Pair(RunResult& result) {
     if (!run_) return;
-    const Baseline::Outcome outcome = run_->Wait();
-    result.baseline_cpu_seconds += outcome.cpu_seconds;
-    const bool is_whole = std::all_of(outcome.job_end_ps.begin(), outcome.job_end_ps.end(),
+    const auto outcome = monitor_.WaitFor(*run_);
+    if (!outcome) return;
+    result.baseline_cpu_seconds += outcome->cpu_seconds;
+    const bool is_whole = std::all_of(outcome->job_end_ps.begin(), outcome->job_end_ps.end(),
                                       [](int64_t end_ps) { return end_ps != 0; });
     if (is_whole && result.status == RunStatus::kCompleted) {
-      result.reliable_simulated_time_ps = outcome.simulated_time_ps;
+      result.reliable_simulated_time_ps = outcome->simulated_time_ps;
     }
   }
 
  private:
+  RunMonitor& monitor_;
   std::unique_ptr<Baseline> run_;
 };
+
+// A run that has come to its end, but not all that it was to be paired with.
+void MarkCutShort(const RunMonitor& monitor, RunResult& result) {
+  if (!monitor.has_given_up() || result.status == RunStatus::kInterrupted) return;
+  std::string detail = fmt::format(
+      "{}, before the runs that this one is paired with had ended; this one had ended as {}",
+      monitor.interruption(), RunStatusName(result.status));
+  if (!result.status_detail.empty()) detail += ":\n" + result.status_detail;
+  result.status = RunStatus::kInterrupted;
+  result.status_detail = std::move(detail);
+}
 
 }  // namespace
 
 RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
-  AloneRuns alone_runs(scenario, options);
-  ReliableRun reliable_run(scenario, options);
+  RunMonitor monitor(options.progress);
+  AloneRuns alone_runs(scenario, options, monitor);
+  ReliableRun reliable_run(scenario, options, monitor);
   RunResult result;
-  if (Simulate(scenario, scenario.job, options,
+  if (Simulate(scenario, scenario.job, options, monitor,
                [&](Simulation& simulation) { result = simulation.Run(); })) {
     result.notes.push_back(
         "simulated twice: rails that were simulated apart turned out to share a switch's buffer or "
@@ -429,6 +480,7 @@ RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
   }
   alone_runs.Pair(scenario.job, result);
   reliable_run.Pair(result);
+  MarkCutShort(monitor, result);
   return result;
 }
 

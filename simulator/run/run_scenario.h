@@ -3,6 +3,7 @@
 
 #include "analysis/run_result.h"
 #include "simulator/replay/replay_engine.h"
+#include "simulator/run/run_monitor.h"
 #include "simulator/scenario/scenario.h"
 
 namespace railyard {
@@ -14,9 +15,12 @@ struct RunOptions {
   bool baseline = true;
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
   bool component_episodes = true;  // ReplayRules
+  ProgressOptions progress{};
 };
 
-// Simulates a scenario to its end: COMPLETED, JOB_ABORTED or STALLED. One call per process, after
+// Simulates a scenario to its end: COMPLETED, JOB_ABORTED or STALLED; or, where a signal interrupts
+// it, until then: INTERRUPTED, with what there is by then and, if the paired run was cut short,
+// without stretch. One call per process, after
 // InitVirtualTime(). Throws EnvironmentError if the baseline cannot be forked or dies.
 RunResult RunScenario(const Scenario& scenario, const RunOptions& options);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <utility>
 
 #include <fmt/format.h>
@@ -96,6 +97,10 @@ void Watchdog::Bark(int64_t limit_ps, const char* which) {
 }
 
 void Watchdog::AskForLooks() {
+  // They are for the thread that waits for them.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
   const auto look = std::chrono::nanoseconds(
       std::max<int64_t>(1, settings_.no_progress_real_ps / kLooks / kPsPerNs));
   std::unique_lock lock(mutex_);

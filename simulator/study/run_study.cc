@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/study/run_study.h"
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
+#include "simulator/diagnostics/text_proto.h"
+#include "simulator/files/output_file.h"
+#include "simulator/processes/interruption.h"
+#include "simulator/processes/temporary_directory.h"
 #include "simulator/study/process_pool.h"
 #include "simulator/study/sample_statistics.h"
 
 namespace railyard {
 namespace {
-
-std::string RunPath(const std::string& directory, size_t run) {
-  return fmt::format("{}/runs/{:06}", directory, run);
-}
 
 // By path: names of members and numbers of elements, with dots between.
 const rapidjson::Value* Find(const rapidjson::Value& root, const std::string& path) {
@@ -68,13 +69,32 @@ std::string Number(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-void WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) {
-    throw EnvironmentError(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A line that `validate` prints about a --set, as a finding at the axis's value that it comes from;
+// any other line as one of the study's point.
+void AddFinding(const Study& study, const StudyRun& run, const std::string& line,
+                Diagnostics& diagnostics) {
+  constexpr std::string_view kError = "error: ";
+  const size_t error = line.find(kError);
+  if (error == std::string::npos) return;
+  const std::string what = line.substr(error + kError.size());
+  for (size_t i = 0; i < study.axes.size(); ++i) {
+    const std::vector<std::string>& values = study.axes[i].values;
+    const auto number = static_cast<size_t>(std::find(values.begin(), values.end(), run.values[i]) -
+                                            values.begin());
+    for (const std::string& field : study.axes[i].fields) {
+      const std::string place = SetLocation(field + "=" + run.values[i]).file + ": ";
+      if (!line.starts_with(place)) continue;
+      diagnostics.Error(study.axes[i].where[number], fmt::format("axes[{}].values[{}]", i, number),
+                        what);
+      return;
+    }
   }
+  diagnostics.Error({.file = line.substr(0, line.rfind(": ", error))}, "", what);
 }
 
 std::string AxisNames(const Study& study) {
@@ -139,6 +159,61 @@ std::string StatisticsCsv(const Study& study, const StudyResult& result,
 
 }  // namespace
 
+std::string RunPath(const std::string& directory, size_t run) {
+  return fmt::format("{}/runs/{:06}", directory, run);
+}
+
+std::vector<size_t> StudyResult::Failed() const {
+  std::vector<size_t> failed;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].exit >= 0 && runs[i].status.empty()) failed.push_back(i);
+  }
+  return failed;
+}
+
+std::vector<std::string> StudyResult::Absent(const Study& study) const {
+  std::vector<std::string> absent;
+  for (size_t i = 0; i < study.figures.size(); ++i) {
+    const bool is_somewhere = std::any_of(runs.begin(), runs.end(), [i](const auto& run) {
+      return !run.status.empty() && run.figures[i].has_value();
+    });
+    if (!is_somewhere) absent.push_back(study.figures[i]);
+  }
+  return absent;
+}
+
+void CheckRuns(const Study& study, uint32_t jobs, Diagnostics& diagnostics) {
+  std::vector<StudyRun> points = RunsOf(study);
+  std::erase_if(points, [&](const StudyRun& run) { return run.seed != study.first_seed; });
+  const TemporaryDirectory directory;
+  std::vector<std::vector<std::string>> commands;
+  std::vector<std::string> logs;
+  for (const StudyRun& point : points) {
+    commands.push_back({"validate", study.scenario});
+    for (const std::string& set : SetsOf(study, point)) {
+      commands.back().insert(commands.back().end(), {"--set", set});
+    }
+    logs.push_back(directory.File(fmt::format("{}.log", logs.size())));
+  }
+  std::vector<int> exits(points.size());
+  RunProcesses(commands, logs, jobs, [&](size_t index, int status) { exits[index] = status; });
+  std::set<std::string> seen;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (exits[i] == 0) continue;
+    const int errors_before = diagnostics.error_count();
+    bool is_known = false;
+    std::istringstream lines(TextOf(logs[i]));
+    for (std::string line; std::getline(lines, line);) {
+      is_known |= seen.contains(line);
+      if (seen.insert(line).second) AddFinding(study, points[i], line, diagnostics);
+    }
+    if (is_known || diagnostics.error_count() > errors_before) continue;
+    diagnostics.Error({.file = study.scenario}, "",
+                      fmt::format("cannot be read with {}: validate ended with status {}",
+                                  PointName(study, points[i]), exits[i]));
+  }
+}
+
 StudyResult RunStudy(const Study& study, const std::string& directory, uint32_t jobs) {
   const std::vector<StudyRun> runs = RunsOf(study);
   std::error_code error;
@@ -149,26 +224,29 @@ StudyResult RunStudy(const Study& study, const std::string& directory, uint32_t 
   std::vector<std::vector<std::string>> commands;
   std::vector<std::string> logs;
   for (size_t i = 0; i < runs.size(); ++i) {
-    commands.push_back(ArgumentsOf(study, runs[i]));
-    commands.back().push_back("--out");
-    commands.back().push_back(RunPath(directory, i));
+    commands.push_back({"run", study.scenario, "--quiet", "--out", RunPath(directory, i)});
+    if (study.no_baseline) commands.back().emplace_back("--no-baseline");
+    for (const std::string& set : SetsOf(study, runs[i])) {
+      commands.back().insert(commands.back().end(), {"--set", set});
+    }
     logs.push_back(RunPath(directory, i) + ".log");
   }
   StudyResult result;
   result.runs.resize(runs.size());
-  RunProcesses(commands, logs, jobs, [&](size_t index, int status) {
-    result.runs[index] = ReadRun(study, RunPath(directory, index), status);
-    const bool is_failed = result.runs[index].status.empty();
-    if (is_failed && (!result.failed || index < *result.failed)) result.failed = index;
-    return !is_failed;
-  });
+  try {
+    RunProcesses(commands, logs, jobs, [&](size_t index, int status) {
+      result.runs[index] = ReadRun(study, RunPath(directory, index), status);
+    });
+  } catch (const Interrupted& interrupted) {
+    result.interruption = interrupted.what();
+  }
   return result;
 }
 
 void WriteStudy(const Study& study, const StudyResult& result, const std::string& directory) {
   const std::vector<StudyRun> runs = RunsOf(study);
-  WriteFile(directory + "/points.csv", PointsCsv(study, result, runs));
-  WriteFile(directory + "/statistics.csv", StatisticsCsv(study, result, runs));
+  WriteOutput(directory + "/points.csv", PointsCsv(study, result, runs));
+  WriteOutput(directory + "/statistics.csv", StatisticsCsv(study, result, runs));
 }
 
 }  // namespace railyard

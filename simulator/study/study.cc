@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/study/study.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 
+#include "analysis/summary_figures.h"
+#include "simulator/diagnostics/names.h"
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/study/study.pb.h"
 
@@ -23,13 +27,42 @@ void LoadAxes(const ProtoCursor& cursor, Study& study, Diagnostics& diagnostics)
     if (axis.Size("fields") == 0) continue;
     StudyAxis loaded{.name = axis.Text("name", message.fields(0)),
                      .fields = {message.fields().begin(), message.fields().end()},
-                     .values = {message.values().begin(), message.values().end()}};
+                     .values = {message.values().begin(), message.values().end()},
+                     .where = {}};
+    for (int j = 0; j < axis.Size("values"); ++j) loaded.where.push_back(axis.Where("values", j));
     if (!names.insert(loaded.name).second) {
       axis.Error(diagnostics, "name",
                  fmt::format("another column is called {} as well (expected another name)",
                              Quote(loaded.name)));
     }
     study.axes.push_back(std::move(loaded));
+  }
+}
+
+// "faults.0.begins" as "faults.N.begins".
+std::string WithoutNumbers(const std::string& path) {
+  std::string text;
+  std::istringstream parts(path);
+  for (std::string part; std::getline(parts, part, '.');) {
+    const bool is_number =
+        !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+    text += (text.empty() ? "" : ".") + (is_number ? "N" : part);
+  }
+  return text;
+}
+
+void CheckFigures(const ProtoCursor& cursor, const Study& study, Diagnostics& diagnostics) {
+  const std::vector<std::string> known = SummaryFigures();
+  for (size_t i = 0; i < study.figures.size(); ++i) {
+    const std::string figure = WithoutNumbers(study.figures[i]);
+    if (std::binary_search(known.begin(), known.end(), figure)) continue;
+    const std::string closest = ClosestName(figure, known);
+    cursor.Error(diagnostics, "figures",
+                 fmt::format("{} is no number of a summary.json ({}; docs/results.md has all)",
+                             Quote(study.figures[i]),
+                             closest.empty() ? "expected e.g. \"collectives.stretch.max\""
+                                             : fmt::format("did you mean {}?", Quote(closest))),
+                 static_cast<int>(i));
   }
 }
 
@@ -62,6 +95,7 @@ std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics
     cursor.Missing(diagnostics, "figures",
                    R"(paths in summary.json, e.g. "collectives.stretch.max")");
   }
+  CheckFigures(cursor, study, diagnostics);
   LoadAxes(cursor, study, diagnostics);
   uint64_t runs = study.seeds;
   for (const StudyAxis& axis : study.axes) {
@@ -95,19 +129,23 @@ std::vector<StudyRun> RunsOf(const Study& study) {
   return runs;
 }
 
-std::vector<std::string> ArgumentsOf(const Study& study, const StudyRun& run) {
-  std::vector<std::string> arguments = {"run", study.scenario, "--quiet", "--seed",
-                                        std::to_string(run.seed)};
-  const auto set = [&arguments](const std::string& what) {
-    arguments.push_back("--set");
-    arguments.push_back(what);
-  };
-  for (const std::string& what : study.sets) set(what);
+std::vector<std::string> SetsOf(const Study& study, const StudyRun& run) {
+  std::vector<std::string> sets = {fmt::format("seed={}", run.seed)};
+  sets.insert(sets.end(), study.sets.begin(), study.sets.end());
   for (size_t i = 0; i < study.axes.size(); ++i) {
-    for (const std::string& field : study.axes[i].fields) set(field + "=" + run.values[i]);
+    for (const std::string& field : study.axes[i].fields) {
+      sets.push_back(field + "=" + run.values[i]);
+    }
   }
-  if (study.no_baseline) arguments.push_back("--no-baseline");
-  return arguments;
+  return sets;
+}
+
+std::string PointName(const Study& study, const StudyRun& run) {
+  std::string name;
+  for (size_t i = 0; i < study.axes.size(); ++i) {
+    name += fmt::format("{}{}={}", i == 0 ? "" : ", ", study.axes[i].name, run.values[i]);
+  }
+  return name;
 }
 
 }  // namespace railyard

@@ -14,9 +14,11 @@ struct StudyAxis {
   std::string name;
   std::vector<std::string> fields;
   std::vector<std::string> values;
+  std::vector<SourceLocation> where;  // of each value
 };
 
-// Checked: there is a scenario, every axis has fields and values, and the figures are named.
+// Checked: there is a scenario, every axis has fields and values, and the figures are named as a
+// summary.json names them. Whether the scenario takes the values: CheckRuns (run_study.h).
 struct Study {
   std::string name;
   std::string scenario;  // a path
@@ -43,7 +45,10 @@ std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics
 // All of a study, the last axis fastest, seeds within a point.
 std::vector<StudyRun> RunsOf(const Study& study);
 
-// What `railyard run` is to be given for it, but for where results go.
-std::vector<std::string> ArgumentsOf(const Study& study, const StudyRun& run);
+// The fields that are set for it, "FIELD=VALUE", its seed first.
+std::vector<std::string> SetsOf(const Study& study, const StudyRun& run);
+
+// "loss=0.02, window=7": the point's values, for people; empty without axes.
+std::string PointName(const Study& study, const StudyRun& run);
 
 }  // namespace railyard

@@ -136,6 +136,7 @@ TEST(RunStatusNameTest, IsWhatTheSummarySays) {
   EXPECT_EQ(RunStatusName(RunStatus::kCompleted), "COMPLETED");
   EXPECT_EQ(RunStatusName(RunStatus::kJobAborted), "JOB_ABORTED");
   EXPECT_EQ(RunStatusName(RunStatus::kStalled), "STALLED");
+  EXPECT_EQ(RunStatusName(RunStatus::kInterrupted), "INTERRUPTED");
 }
 
 TEST(AddedByFaultsTest, SumsTheCollectivesThatEndedAfterItBegan) {

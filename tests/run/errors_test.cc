@@ -126,7 +126,7 @@ TEST_F(RunErrorsTest, AnEarlierResultIsReplacedWhole) {
   second.insert(second.end(), {"--set", "workload.program.collectives[0].repeat=3"});
   ASSERT_EQ(Railyard(second).status, 0);
   EXPECT_EQ(ReadCsv(scratch_.Path("result/collectives.csv")).size(), 3u);
-  EXPECT_THAT(scratch_.Entries(), Not(Contains(StartsWith(".result"))));
+  EXPECT_THAT(scratch_.Entries(), Not(Contains(StartsWith("."))));
 }
 
 // Whenever it comes, a kill leaves no result or a complete one; and no fault-free run goes on.

@@ -105,7 +105,9 @@ RunningProgram::~RunningProgram() {
   waitpid(child_, nullptr, 0);
 }
 
-void RunningProgram::Kill() const { kill(child_, SIGKILL); }
+void RunningProgram::Kill() const { Send(SIGKILL); }
+
+void RunningProgram::Send(int signal) const { kill(child_, signal); }
 
 ProgramExit RunningProgram::Wait(int seconds_max) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds_max);

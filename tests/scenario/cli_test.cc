@@ -293,7 +293,7 @@ TEST_F(CliTest, ImportRefusesWhatItDoesNotUnderstand) {
             "--rank-map node0:x=1: error: expected HOST:PID=RANK or HOST:PID:DEVICE=RANK\n"
             "--rank-map node0:1:2:3=4: error: expected HOST:PID=RANK or HOST:PID:DEVICE=RANK\n"
             "--output: error: \"" +
-                log + "\" is one of the logs\n");
+                log + "\" is read by this command (expected another file)\n");
   EXPECT_EQ(Read(log), kLog);
 }
 

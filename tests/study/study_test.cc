@@ -67,6 +67,41 @@ TEST_F(StudyTest, WhatIsWrongIsFoundAllAtOnce) {
   EXPECT_FALSE(std::filesystem::exists(scratch_.Path("study")));
 }
 
+TEST_F(StudyTest, AMistypedFigureIsRefused) {
+  const ProgramExit exit = Study(
+      "scenario: \"base.textproto\"\n"
+      "figures: [\"collectives.stretch.maxx\", \"faults.0.ranks_hit\"]\n");
+  EXPECT_EQ(exit.status, 2);
+  EXPECT_THAT(exit.errors, HasSubstr("s.textproto:2:"));
+  EXPECT_THAT(exit.errors, HasSubstr("\"collectives.stretch.maxx\" is no number of a summary.json "
+                                     "(did you mean \"collectives.stretch.max\"?"));
+  EXPECT_THAT(exit.errors, ::testing::Not(HasSubstr("ranks_hit")));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.Path("study")));
+}
+
+// Nothing has run and nothing is in the way of the next try.
+TEST_F(StudyTest, AValueThatTheScenarioDoesNotTakeIsFoundFirst) {
+  const ProgramExit exit = Study(
+      "scenario: \"base.textproto\"\n"
+      "axes { fields: \"nic.window\" values: [\"128KiB\", \"wide\"] }\n"
+      "figures: \"collectives.stretch.max\"\n");
+  EXPECT_EQ(exit.status, 2);
+  EXPECT_THAT(exit.errors, HasSubstr("s.textproto:2:"));
+  EXPECT_THAT(exit.errors, HasSubstr(": error: axes[0].values[1]: nic.window: "));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.Path("study")));
+}
+
+TEST_F(StudyTest, WhatItFoundIsPrinted) {
+  const ProgramExit exit = Study(
+      "scenario: \"base.textproto\"\n"
+      "axes { name: \"window\" fields: \"nic.window\" values: [\"128KiB\", \"512KiB\"] }\n"
+      "figures: \"collectives.count\"\n");
+  EXPECT_EQ(exit.status, 0) << exit.errors;
+  EXPECT_THAT(exit.output, HasSubstr("window  status     figure             value\n"));
+  EXPECT_THAT(exit.output, HasSubstr("128KiB  COMPLETED  collectives.count  "));
+  EXPECT_THAT(exit.output, HasSubstr("512KiB  COMPLETED  collectives.count  "));
+}
+
 TEST_F(StudyTest, ARunThatCannotBeEndsTheStudyAndIsShown) {
   const ProgramExit exit = Study(
       "scenario: \"base.textproto\"\n"

@@ -3,9 +3,12 @@
 
 #include <string>
 
+#include "simulator/processes/interruption.h"
+
 namespace railyard {
 
-// A directory of its own; removed with all that is in it. EnvironmentError where it cannot be made.
+// A directory of its own; removed with all that is in it, also where a signal interrupts the
+// program. EnvironmentError where it cannot be made.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -16,6 +19,7 @@ class TemporaryDirectory {
   std::string File(const std::string& name) const { return path_ + "/" + name; }
 
  private:
+  Interruptible interruptible_;
   std::string path_;
 };
 

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/perf/temporary_directory.h"
+#include "simulator/processes/temporary_directory.h"
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
-#include "analysis/output_file.h"
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/diagnostics.h"
 
 namespace railyard {
 
 TemporaryDirectory::TemporaryDirectory() {
   path_ = (std::filesystem::temp_directory_path() / "railyard-XXXXXX").string();
-  if (::mkdtemp(path_.data()) == nullptr) ThrowErrno("create", path_);
+  if (::mkdtemp(path_.data()) == nullptr) {
+    throw EnvironmentError(fmt::format("cannot create {}: {}", path_, std::strerror(errno)));
+  }
 }
 
 TemporaryDirectory::~TemporaryDirectory() {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a run hears from outside while it goes on: that it is to end (interruption.h), and that
+// somebody wants to know how far it is, every so often or for a SIGUSR1. Signal handlers request
+// a look between two events (engine/look.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/processes/interruption.h"
+#include "simulator/replay/replay_engine.h"
+#include "simulator/run/baseline.h"
+
+namespace railyard {
+
+// How far a run is.
+struct RunProgress {
+  struct Paired {
+    std::string name;
+    int64_t simulated_time_ps = 0;
+    double share_done = 0;
+  };
+  int64_t simulated_time_ps = 0;
+  double wall_seconds = 0;  // since the monitor was made
+  double share_done = 0;    // of the calls, and within those that run of their steps
+  uint64_t collectives = 0;
+  uint64_t hops = 0;  // of data and control packets
+  uint64_t rss_bytes = 0;
+  std::vector<Paired> paired{};  // runs of other processes that it will be paired with
+};
+
+struct ProgressOptions {
+  std::function<void(const RunProgress&)> show{};  // null: nobody wants to know
+  std::chrono::milliseconds interval{0};           // 0: only for SIGUSR1
+};
+
+// One at a time.
+class RunMonitor {
+ public:
+  explicit RunMonitor(ProgressOptions options);
+  RunMonitor(const RunMonitor&) = delete;
+  RunMonitor& operator=(const RunMonitor&) = delete;
+  ~RunMonitor();
+
+  // ns3::Simulator::Run(), unless the run is to end already.
+  void Run(FabricSimulatorImpl& engine, const FabricNetwork& network, const ReplayEngine& replay);
+  // Waits for a run of another process; nullopt: this one is to end.
+  std::optional<Baseline::Outcome> WaitFor(Baseline& baseline);
+
+  void AddPaired(const Baseline& baseline) { paired_.push_back(&baseline); }
+  // In a forked child: what it is asked it tells its parent.
+  void BecomeChild(Baseline& baseline);
+
+  // "interrupted by SIGTERM after 6.0 s"; empty: nobody wants it to end.
+  const std::string& interruption() const { return interruption_; }
+  // Whether a run of another process was given up for it.
+  bool has_given_up() const { return has_given_up_; }
+
+ private:
+  bool Look(FabricSimulatorImpl& engine, const FabricNetwork& network, const ReplayEngine& replay);
+  void NoteInterruption();
+  void ShowIfDue();
+
+  const Interruptible interruptible_;
+  const ProgressOptions options_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  RunProgress progress_;
+  std::vector<const Baseline*> paired_;
+  Baseline* child_of_ = nullptr;
+  std::string interruption_;
+  bool has_given_up_ = false;
+};
+
+}  // namespace railyard
