@@ -109,13 +109,15 @@ SourceLocation SetLocation(const std::string& set) {
 std::unique_ptr<TextProtoFile> LoadTextProto(const std::string& path,
                                              const google::protobuf::Message& prototype,
                                              const std::vector<std::string>& sets,
-                                             Diagnostics& diagnostics) {
+                                             Diagnostics& diagnostics,
+                                             const TextProtoReach& reach) {
   const std::optional<std::string> text = ReadText(path, diagnostics);
   if (!text || !CheckIsText(path, *text, diagnostics)) return nullptr;
   auto file = std::make_unique<TextProtoFile>();
   file->path = path;
   file->message.reset(prototype.New());
   file->sets = sets;
+  file->reach = reach;
   const TextProtoCheck check{
       .text = *text, .type = prototype.GetDescriptor(), .locate = [&file](const FieldPlace& place) {
         return file->Locate(place);

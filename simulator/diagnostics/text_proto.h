@@ -36,11 +36,22 @@ enum class FieldMistake {
 };
 using FieldMistakes = std::map<std::string, FieldMistake, std::less<>>;
 
+// How far paths of sets reach from one file into another: `workload.plan.training.iterations` is a
+// field of the file that the string field `workload.plan` names.
+struct TextProtoReach {
+  std::vector<std::string_view> fields;  // of that kind, by full names, e.g. "railyard.protos.X.y"
+  std::string prefix;  // of all sets of this file: how it was reached, e.g. "workload.plan."
+};
+
 // A parsed file: the message, where each of its fields was written, and what in it was wrong.
 struct TextProtoFile {
   std::string path;
   std::unique_ptr<google::protobuf::Message> message;
   std::vector<std::string> sets;
+  TextProtoReach reach{};
+  // By the path of one of reach.fields: the sets that go on into the file it names, in order. A
+  // later set of the field itself, or of its alternative, drops them.
+  std::map<std::string, std::vector<std::string>, std::less<>> sets_of_files{};
   FieldPlaces places;
   FieldMistakes mistakes;
 
@@ -66,7 +77,8 @@ SourceLocation SetLocation(const std::string& set);
 std::unique_ptr<TextProtoFile> LoadTextProto(const std::string& path,
                                              const google::protobuf::Message& prototype,
                                              const std::vector<std::string>& sets,
-                                             Diagnostics& diagnostics);
+                                             Diagnostics& diagnostics,
+                                             const TextProtoReach& reach = {});
 
 inline constexpr size_t kTextProtoBytesMax = size_t{64} << 20;
 inline constexpr int kTextProtoDepthMax = 100;

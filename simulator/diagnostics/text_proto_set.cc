@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/diagnostics/text_proto_set.h"
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -82,7 +83,8 @@ class Edit {
     if (equals == std::string_view::npos) {
       return Fail("", "expected FIELD=VALUE, e.g. seed=7");
     }
-    const std::string_view path = Trim(set.substr(0, equals));
+    std::string_view path = Trim(set.substr(0, equals));
+    if (path.starts_with(file_.reach.prefix)) path.remove_prefix(file_.reach.prefix.size());
     const auto steps = ParsePath(path);
     if (!steps) {
       return Fail("", fmt::format("{} is not the path of a field (expected e.g. faults[0].until)",
@@ -99,6 +101,7 @@ class Edit {
     for (const std::string& replaced : replaced_) {
       EraseBelow(file_.places, replaced);
       EraseBelow(file_.mistakes, replaced);
+      EraseBelow(file_.sets_of_files, replaced);
     }
     for (const std::string& given : given_) file_.places.try_emplace(given, Place());
     return true;
@@ -136,6 +139,10 @@ class Edit {
       if (i + 1 == steps.size()) {
         return value.empty() ? RemoveField(*message, *field, step, path)
                              : SetField(*message, *field, step, parent, path, value);
+      }
+      if (std::ranges::count(file_.reach.fields, std::string_view(field->full_name())) > 0) {
+        file_.sets_of_files[path].push_back(file_.sets[static_cast<size_t>(set_index_)]);
+        return true;
       }
       if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
         return Fail(path,

@@ -132,7 +132,8 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
                                        const std::vector<std::string>& sets,
                                        Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();
-  const auto file = LoadTextProto(path, protos::Scenario(), sets, diagnostics);
+  const auto file = LoadTextProto(path, protos::Scenario(), sets, diagnostics,
+                                  {.fields = {"railyard.protos.Workload.plan"}, .prefix = {}});
   if (!file) return nullptr;
   const ProtoCursor cursor(*file);
 

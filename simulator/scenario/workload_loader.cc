@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -82,6 +83,13 @@ std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::vector<ImportRepor
   return std::move(import.trace);
 }
 
+// Those that reach into the plan's file.
+std::vector<std::string> SetsOfPlan(const ProtoCursor& workload) {
+  const auto& sets = workload.file().sets_of_files;
+  const auto of_plan = sets.find(workload.Path("plan"));
+  return of_plan == sets.end() ? std::vector<std::string>() : of_plan->second;
+}
+
 std::optional<Trace> TraceOf(std::optional<Plan> plan, LoadedWorkload& loaded) {
   if (!plan) return std::nullopt;
   loaded.plan = std::make_shared<const Plan>(*std::move(plan));
@@ -116,7 +124,9 @@ std::optional<Trace> LoadTrace(const ProtoCursor& workload, const char* source, 
   }
   if (!IsFile(workload, source, -1, diagnostics)) return std::nullopt;
   if (name == "plan") {
-    return TraceOf(LoadPlanFile(workload.FilePath(source), {}, diagnostics), loaded);
+    return TraceOf(LoadPlanFile(workload.FilePath(source), SetsOfPlan(workload), diagnostics,
+                                workload.Path("plan") + "."),
+                   loaded);
   }
   return ReadTrace(workload.FilePath(source), diagnostics);
 }
@@ -234,6 +244,13 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
       workload.Missing(diagnostics, "nccl_log", "nccl_log, trace, program, plan or inline_plan");
     }
     return std::nullopt;
+  }
+  if (source != std::string_view("plan")) {
+    for (const std::string& set : SetsOfPlan(workload)) {
+      diagnostics.Error(SetLocation(set), workload.Path("plan"),
+                        "the workload names no plan (expected workload.plan, or the fields of "
+                        "inline_plan)");
+    }
   }
   LoadedWorkload loaded;
   const ReplayChoice forced =

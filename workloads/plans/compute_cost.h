@@ -38,6 +38,9 @@ struct Work {
 // Rounded to the picosecond, and at most kComputePsMax.
 int64_t ComputeTimePs(const ComputeSettings& compute, Precision precision, const Work& work);
 // A day: sums over any plan fit 63 bits.
+// Of all that a rank computes, and of the last arrival of a request: both together, and what calls
+// take, are within simulated time (2^63 ps).
+inline constexpr int64_t kPlanPsMax = int64_t{1} << 61;
 inline constexpr int64_t kComputePsMax = int64_t{86'400} * 1'000'000'000'000;
 
 }  // namespace railyard

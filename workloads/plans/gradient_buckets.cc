@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace railyard {
+namespace {
+
+// torch/nn/parallel/distributed.py: DistributedDataParallel.broadcast_bucket_size.
+constexpr uint64_t kBroadcastBucketBytes = uint64_t{250} << 20;
+
+}  // namespace
 
 GradientBuckets::GradientBuckets(const Training& training, Precision parameter_precision,
                                  PlanStream stream, uint32_t communicator, uint32_t group_size,
@@ -18,6 +24,25 @@ GradientBuckets::GradientBuckets(const Training& training, Precision parameter_p
 
 bool GradientBuckets::Reduces(uint32_t micro_batch) const {
   return group_size_ > 1 && (training_.zero >= 2 || micro_batch + 1 == training_.micro_batches);
+}
+
+void GradientBuckets::Broadcast(const std::vector<uint64_t>& weights) {
+  uint64_t elements = 0;
+  for (const uint64_t weight : weights) {
+    elements += weight;
+    if (elements * DatatypeBytes(parameter_) >= kBroadcastBucketBytes) {
+      BroadcastBuffers(std::exchange(elements, 0), parameter_);
+    }
+  }
+  BroadcastBuffers(elements, parameter_);
+}
+
+void GradientBuckets::BroadcastBuffers(uint64_t elements, Datatype datatype) {
+  if (elements == 0 || group_size_ == 1) return;
+  writer_.Collective({.kind = CollectiveKind::kBroadcast,
+                      .communicator = communicator_,
+                      .count = elements,
+                      .datatype = datatype});
 }
 
 void GradientBuckets::Ready(uint64_t elements) {

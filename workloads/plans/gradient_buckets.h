@@ -18,6 +18,11 @@ class GradientBuckets {
   GradientBuckets(const Training& training, Precision parameter_precision, PlanStream stream,
                   uint32_t communicator, uint32_t group_size, ProgramWriter& writer);
 
+  // DistributedDataParallel's start (_sync_module_states): rank 0 sends the weights, by their
+  // elements, in buckets that are closed when one fills them to 250 MiB. Computation waits.
+  void Broadcast(const std::vector<uint64_t>& weights);
+  // The same of other tensors, of 4 or 8 bytes.
+  void BroadcastBuffers(uint64_t elements, Datatype datatype);
   // Whether a backward pass of that micro-batch ends in reductions.
   bool Reduces(uint32_t micro_batch) const;
   // So many elements of gradients are computed once what has been written is done. A bucket that is

@@ -65,6 +65,14 @@ void LoadArrivals(const PlanReader& reader, Inference& inference, Diagnostics& d
   const Request& alike = inference.requests.front();
   inference.requests = PoissonRequests(static_cast<uint32_t>(inference.requests.size()),
                                        alike.prompt_tokens, alike.output_tokens, per_second, seed);
+  if (inference.requests.back().arrival_ps < kPlanPsMax) return;
+  // Gaps are 1 / rate on average; twice that is room enough for chance.
+  const double least = 2.0 * static_cast<double>(inference.requests.size()) /
+                       (static_cast<double>(kPlanPsMax) / kPsPerSecond);
+  arrivals.Error(
+      "queries_per_second",
+      fmt::format("the {} queries take more than {} to arrive (expected at least {:.2g})",
+                  inference.requests.size(), FormatDuration(kPlanPsMax), least));
 }
 
 // The tensor group of prefill and that of decoding share the model's heads as parallelism.tensor

@@ -36,7 +36,7 @@ class SlotPlanner {
       }
       std::erase_if(running, [](const Running& sequence) { return sequence.left == 0; });
       if (step.tokens() == 0) continue;  // prefill has made all they wanted
-      clock_ps += cost_.StepPs(step);
+      clock_ps = std::min(clock_ps + cost_.StepPs(step), kPlanPsMax);
       steps.push_back(std::move(step));
     }
     return steps;
@@ -164,7 +164,7 @@ InferenceSchedule ScheduleInference(const Plan& plan) {
         step.joined.push_back(i);
         clock_ps = std::max(clock_ps, request.arrival_ps);
       }
-      clock_ps += cost.StepPs(step);
+      clock_ps = std::min(clock_ps + cost.StepPs(step), kPlanPsMax);
       for (const uint32_t request : step.joined) waiting[request].ready_ps = clock_ps;
       schedule.prefills.push_back(std::move(step));
     }

@@ -29,6 +29,7 @@ class LayeredSynthesis {
   std::vector<TraceOperation> Write() {
     for (uint32_t i = 0; i < training_.iterations; ++i) {
       if (i > 0) writer_.BeginIteration();
+      if (training_.ddp_broadcasts) Broadcasts(i == 0);
       for (uint32_t micro_batch = 0; micro_batch < training_.micro_batches; ++micro_batch) {
         reduces_ = data_.Reduces(micro_batch);
         MicroBatch();
@@ -41,6 +42,33 @@ class LayeredSynthesis {
   }
 
  private:
+  // DistributedDataParallel: parameters and buffers at its start, and buffers before the first
+  // forward pass of each iteration (broadcast_buffers). A batch norm has a running mean and
+  // variance for each channel, and counts its batches. Buckets hold one type each, of buffers and
+  // parameters alike.
+  void Broadcasts(bool is_start) {
+    std::vector<uint64_t> weights;
+    uint64_t statistics = 0;
+    uint64_t counters = 0;
+    for (const auto* const layers : {&model_.bottom, &model_.layers}) {
+      for (const ConvolutionalLayer& layer : *layers) {
+        for (const uint64_t elements : layer.Weights()) weights.push_back(elements);
+        if (!layer.batch_norm) continue;
+        statistics += 2 * uint64_t{layer.out_channels};
+        ++counters;
+      }
+    }
+    if (is_start) {
+      const bool is_one_type = model_.precision == Precision::kFp32;
+      if (is_one_type) weights.push_back(statistics);
+      data_.Broadcast(weights);
+      if (!is_one_type) data_.BroadcastBuffers(statistics, Datatype::kFloat32);
+      data_.BroadcastBuffers(counters, Datatype::kInt64);
+    }
+    data_.BroadcastBuffers(statistics, Datatype::kFloat32);
+    data_.BroadcastBuffers(counters, Datatype::kInt64);
+  }
+
   void MicroBatch() {
     uint32_t rows = ProgramWriter::kNone;
     if (model_.tables) {
@@ -54,24 +82,25 @@ class LayeredSynthesis {
     }
     for (const ConvolutionalLayer& layer : model_.layers) Compute(WorkOf(layer, 1));
 
-    Backward(model_.layers);
+    Backward(model_.layers, training_.fine_tuning.frozen_layers);
     if (model_.tables) {
       Compute(Interaction(2));
       rows = ExchangeRows(false);
     }
-    Backward(model_.bottom);
+    Backward(model_.bottom, 0);
     if (!model_.tables) return;
     writer_.WaitFor(rows);
     // The rows are read and written.
     Compute({.flops = 0, .memory_bytes = 2 * LookUpBytes()});
   }
 
-  // Gradients of inputs and of weights, one forward pass's work each.
-  void Backward(const std::vector<ConvolutionalLayer>& layers) {
-    for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-      Compute(WorkOf(*layer, 2));
+  // Gradients of inputs and of weights, one forward pass's work each; not of the first `frozen`
+  // layers, nor of the inputs that they would be for.
+  void Backward(const std::vector<ConvolutionalLayer>& layers, size_t frozen) {
+    for (size_t layer = layers.size(); layer-- > frozen;) {
+      Compute(WorkOf(layers[layer], frozen > 0 && layer == frozen ? 1 : 2));
       if (!reduces_) continue;
-      const std::vector<uint64_t> weights = layer->Weights();
+      const std::vector<uint64_t> weights = layers[layer].Weights();
       for (auto elements = weights.rbegin(); elements != weights.rend(); ++elements) {
         data_.Ready(*elements);
       }
@@ -82,9 +111,17 @@ class LayeredSynthesis {
     data_.EndBackward(true);
     if (data_.last() != ProgramWriter::kNone) writer_.WaitFor(data_.last());
     const double shared_by = training_.zero > 0 ? ranks_ : 1;
-    Compute(OptimizerWork(static_cast<double>(DenseParameterCount(model_)) / shared_by,
+    Compute(OptimizerWork(static_cast<double>(TrainedParameterCount()) / shared_by,
                           training_.gradient_precision, model_.precision));
     data_.GatherParameters();
+  }
+
+  uint64_t TrainedParameterCount() const {
+    uint64_t count = DenseParameterCount(model_);
+    for (uint32_t layer = 0; layer < training_.fine_tuning.frozen_layers; ++layer) {
+      for (const uint64_t elements : model_.layers[layer].Weights()) count -= elements;
+    }
+    return count;
   }
 
   Work WorkOf(const ConvolutionalLayer& layer, double passes) const {
@@ -157,8 +194,9 @@ uint64_t LayeredOperationCount(const Plan& plan) {
   const auto& training = std::get<Training>(plan.job);
   const LayeredModel& model = *plan.layered;
   const uint64_t layers = model.layers.size() + model.bottom.size();
-  constexpr uint64_t kPerLayer = 8;        // computation and reduction of four weights at most
-  constexpr uint64_t kPerMicroBatch = 16;  // what is between
+  constexpr uint64_t kPerLayer = 8;  // computation and reduction of four weights at most
+  // What is between, broadcasts included.
+  constexpr uint64_t kPerMicroBatch = 24;
   const uint64_t calls = model.tables ? 4 * uint64_t{plan.parallelism.data()} : 0;
   return plan.parallelism.data() * uint64_t{training.iterations} *
          (training.micro_batches * (2 * layers * kPerLayer + kPerMicroBatch + calls) +

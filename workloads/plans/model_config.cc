@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/plans/model_config.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace railyard {
@@ -92,6 +93,45 @@ std::vector<Weight> LayerWeights(const ModelConfig& model, uint32_t layer) {
   }
   list.Use(WeightUse::kRoutedExpert);
   for (uint32_t i = 0; i < experts.count; ++i) list.Add(ExpertElements(model), true, true);
+  return list.Take();
+}
+
+bool Lora::IsOfAttention() const {
+  return std::any_of(matrices.begin(), matrices.end(),
+                     [](LoraMatrix matrix) { return matrix <= LoraMatrix::kAttentionOutput; });
+}
+
+std::vector<Weight> AdapterWeights(const ModelConfig& model, const Lora& lora) {
+  const uint64_t hidden = model.hidden;
+  const uint64_t heads_width = uint64_t{model.heads} * model.head_dim;
+  const uint64_t kv_width = uint64_t{model.kv_heads} * model.head_dim;
+  WeightList list(model, WeightUse::kAttention);
+  const auto add = [&](WeightUse use, uint64_t in, uint64_t out, bool divides_outputs) {
+    list.Use(use);
+    list.Matrix(in, lora.rank, !divides_outputs, false);
+    list.Matrix(lora.rank, out, divides_outputs, false);
+  };
+  for (const LoraMatrix matrix : lora.matrices) {
+    switch (matrix) {
+      case LoraMatrix::kQuery:
+        add(WeightUse::kAttention, hidden, heads_width, true);
+        break;
+      case LoraMatrix::kKey:
+      case LoraMatrix::kValue:
+        add(WeightUse::kAttention, hidden, kv_width, true);
+        break;
+      case LoraMatrix::kAttentionOutput:
+        add(WeightUse::kAttention, heads_width, hidden, false);
+        break;
+      case LoraMatrix::kGate:
+      case LoraMatrix::kUp:
+        add(WeightUse::kFeedForward, hidden, model.feed_forward, true);
+        break;
+      case LoraMatrix::kDown:
+        add(WeightUse::kFeedForward, model.feed_forward, hidden, false);
+        break;
+    }
+  }
   return list.Take();
 }
 

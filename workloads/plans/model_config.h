@@ -78,6 +78,19 @@ struct Weight {
   bool matrix = false;  // multiplies the activations: counts in operations
 };
 
+// Adapters of matrices (Hu et al., arXiv 2106.09685).
+enum class LoraMatrix : uint8_t { kQuery, kKey, kValue, kAttentionOutput, kGate, kUp, kDown };
+struct Lora {
+  uint32_t rank = 0;
+  std::vector<LoraMatrix> matrices;  // each once
+
+  bool IsOfAttention() const;  // any of them is
+};
+// Of one layer. Precondition: a model without latent attention, and without experts where a matrix
+// of the feed-forward network is adapted. Where tensor parallelism divides a matrix by its outputs,
+// the adapter's first matrix is whole on each rank, where by its inputs, the second.
+std::vector<Weight> AdapterWeights(const ModelConfig& model, const Lora& lora);
+
 // In the order of the forward pass.
 std::vector<Weight> LayerWeights(const ModelConfig& model, uint32_t layer);
 std::vector<Weight> EmbeddingWeights(const ModelConfig& model);

@@ -42,6 +42,17 @@ struct Parallelism {
 enum class PipelineScheduleKind : uint8_t { kOneFOneB, kInterleaved, kZeroBubble };
 enum class Recompute : uint8_t { kNone, kFull };
 
+// What is trained; by default all.
+struct FineTuning {
+  uint32_t frozen_layers = 0;  // from the bottom; with any, the embeddings are frozen too
+  std::optional<Lora> lora;    // all is frozen but its adapters
+
+  bool FreezesAny() const { return frozen_layers > 0 || lora; }
+  bool TrainsBase(uint32_t layer) const { return !lora && layer >= frozen_layers; }
+  bool TrainsEnds() const { return !lora; }  // the output layer, unless it is the embedding
+  bool HasAdapters(uint32_t layer) const { return lora && layer >= frozen_layers; }
+};
+
 struct Training {
   uint32_t sequence = 0;
   uint32_t micro_batch = 0;
@@ -56,6 +67,8 @@ struct Training {
   Recompute recompute = Recompute::kNone;
   bool gradient_clipping = false;
   uint32_t log_interval = 0;  // iterations between barriers; 0: there are none
+  FineTuning fine_tuning;
+  bool ddp_broadcasts = false;
 };
 
 struct Request {

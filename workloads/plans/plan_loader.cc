@@ -10,6 +10,7 @@
 #include "workloads/plans/job_loader.h"
 #include "workloads/plans/model_loader.h"
 #include "workloads/plans/parallelism_loader.h"
+#include "workloads/plans/plan_time_check.h"
 #include "workloads/plans/routing_loader.h"
 #include "workloads/plans/synthesize.h"
 #include "workloads/workload.pb.h"
@@ -172,14 +173,19 @@ std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics
     cursor.Missing(diagnostics, "training", "training or inference");
   }
   if (diagnostics.error_count() > errors_before || cursor.IsDoubtfulSelf()) return std::nullopt;
+  CheckPassTime(cursor, plan, diagnostics);
+  if (diagnostics.error_count() > errors_before) return std::nullopt;
   CheckSize(cursor, plan, diagnostics);
+  if (diagnostics.error_count() > errors_before) return std::nullopt;
+  CheckJobTime(cursor, plan, diagnostics);
   if (diagnostics.error_count() > errors_before) return std::nullopt;
   return plan;
 }
 
 std::optional<Plan> LoadPlanFile(const std::string& path, const std::vector<std::string>& sets,
-                                 Diagnostics& diagnostics) {
-  const auto file = LoadTextProto(path, protos::Plan(), sets, diagnostics);
+                                 Diagnostics& diagnostics, const std::string& set_prefix) {
+  const auto file =
+      LoadTextProto(path, protos::Plan(), sets, diagnostics, {.fields = {}, .prefix = set_prefix});
   if (!file) return std::nullopt;
   return LoadPlan(ProtoCursor(*file), diagnostics);
 }

@@ -15,8 +15,8 @@ namespace railyard {
 // range, fields without effect, parts that do not divide what they divide.
 std::optional<Plan> LoadPlan(const ProtoCursor& cursor, Diagnostics& diagnostics);
 
-// Reads the file first. `sets` as LoadTextProto's.
+// Reads the file first. `sets` as LoadTextProto's; `set_prefix` is that of a TextProtoReach.
 std::optional<Plan> LoadPlanFile(const std::string& path, const std::vector<std::string>& sets,
-                                 Diagnostics& diagnostics);
+                                 Diagnostics& diagnostics, const std::string& set_prefix = "");
 
 }  // namespace railyard

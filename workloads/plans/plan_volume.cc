@@ -44,6 +44,7 @@ uint64_t SentBytes(CollectiveKind kind, uint64_t bytes, uint64_t size) {
     case CollectiveKind::kReduceScatter:
       return bytes * (size - 1);
     case CollectiveKind::kSend:
+    case CollectiveKind::kBroadcast:
       return bytes;
     default:
       return 0;  // Recv; plans have no others
@@ -77,6 +78,8 @@ PlanVolume VolumeOf(const Trace& trace) {
             kind == CollectiveKind::kSend ? peer : (place + 1) % communicator.ranks.size();
         const uint64_t total = count * SentBytes(kind, bytes, communicator.ranks.size());
         if (total == 0 || next == place) continue;  // a rank's sends to itself cross no link
+        // Plans' roots are rank 0.
+        if (kind == CollectiveKind::kBroadcast && next == 0) continue;
         volume.pairs[{rank, communicator.ranks[next]}] += total;
         sent[GroupNameOf(communicator)] += total;
         group.bytes += total;

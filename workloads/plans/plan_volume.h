@@ -3,6 +3,7 @@
 // ranks is one ring in the order of its communicator; each rank sends to the next
 //   AllReduce               2 (n - 1) / n of the buffer,
 //   AllGather, ReduceScatter  (n - 1) times a rank's share,
+//   Broadcast               the buffer, but for the rank before the root,
 // and a Send, alone or of an AllToAllv, its bytes to its peer. What a collective rounds is rounded
 // down.
 #pragma once

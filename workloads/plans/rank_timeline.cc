@@ -43,7 +43,81 @@ std::optional<PlannedCall> CallAt(const Trace& trace, uint32_t rank, size_t firs
   return call;
 }
 
+// An AllToAllv of a rank.
+struct ExpertEvent {
+  uint32_t number = 0;    // of it, on its communicator
+  int64_t before_ps = 0;  // what the rank computes and waits for since the one before
+  int64_t alone_ps = 0;
+};
+
+std::vector<ExpertEvent> ExpertEventsOf(const Trace& trace, uint32_t rank,
+                                        const std::function<int64_t(const PlannedCall&)>& time_ps) {
+  const std::vector<TraceOperation>& program = trace.operations[rank];
+  std::vector<ExpertEvent> events;
+  int64_t before_ps = 0;
+  for (size_t first = 0; first < program.size();) {
+    const size_t end = GroupEnd(program, first);
+    const TraceOperation& operation = program[first];
+    const auto call = operation.stream == 0 ? CallAt(trace, rank, first, end) : std::nullopt;
+    if (operation.stream == 0) before_ps += operation.compute_before_ps;
+    if (call && operation.all_to_all > 0) {
+      events.push_back({operation.all_to_all, before_ps, time_ps(*call)});
+      before_ps = 0;
+    } else if (call && call->kind != CollectiveKind::kSend) {
+      before_ps += time_ps(*call);
+    }
+    first = end;
+  }
+  return events;
+}
+
+// Ranks come to their AllToAllvs in the order of the numbers.
+void AddExpertTimes(const std::vector<uint32_t>& ranks,
+                    const std::vector<std::vector<ExpertEvent>>& events,
+                    std::vector<ExpertTime>& times) {
+  std::vector<size_t> next(ranks.size());
+  std::vector<int64_t> clock_ps(ranks.size());
+  while (true) {
+    uint32_t number = UINT32_MAX;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      if (next[i] < events[i].size()) number = std::min(number, events[i][next[i]].number);
+    }
+    if (number == UINT32_MAX) return;
+    int64_t begin_ps = 0;
+    int64_t exchange_ps = 0;
+    std::vector<size_t> taking_part;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      if (next[i] == events[i].size() || events[i][next[i]].number != number) continue;
+      const ExpertEvent& event = events[i][next[i]++];
+      taking_part.push_back(i);
+      clock_ps[i] += event.before_ps;
+      begin_ps = std::max(begin_ps, clock_ps[i]);
+      exchange_ps = std::max(exchange_ps, event.alone_ps);
+      times[ranks[i]].alone_ps += event.alone_ps;
+    }
+    for (const size_t i : taking_part) {
+      times[ranks[i]].wait_ps += begin_ps - clock_ps[i];
+      times[ranks[i]].exchange_ps += exchange_ps;
+      clock_ps[i] = begin_ps + exchange_ps;
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<ExpertTime> ExpertTimesOf(const Trace& trace,
+                                      const std::function<int64_t(const PlannedCall&)>& time_ps) {
+  std::vector<ExpertTime> times(trace.rank_count);
+  for (const TraceCommunicator& communicator : trace.communicators) {
+    if (GroupNameOf(communicator) != "expert") continue;
+    std::vector<std::vector<ExpertEvent>> events;
+    for (const uint32_t rank : communicator.ranks) {
+      events.push_back(ExpertEventsOf(trace, rank, time_ps));
+    }
+    AddExpertTimes(communicator.ranks, events, times);
+  }
+  return times;
+}
 
 std::string GroupNameOf(const TraceCommunicator& communicator) {
   return communicator.name.substr(0, communicator.name.find(' '));
@@ -80,7 +154,11 @@ RankTimeline TimelineOf(const Trace& trace, uint32_t rank,
     const auto call = CallAt(trace, rank, first, end);
     if (call && call->kind != CollectiveKind::kSend) {
       const int64_t call_ps = time_ps(*call);
-      if (operation.stream == 0) timeline.blocking_ps += call_ps;
+      (operation.stream == 0 ? timeline.blocking_ps : timeline.beside_ps) += call_ps;
+      if (operation.stream == 0 &&
+          GroupNameOf(trace.communicators[call->communicator]) == "expert") {
+        timeline.expert_ps += call_ps;
+      }
       taken_ps += call_ps;
     }
     int64_t& stream = stream_ps[operation.stream];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/plans/requests.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -24,9 +25,10 @@ std::vector<Request> PoissonRequests(uint32_t count, uint32_t prompt_tokens, uin
   std::vector<Request> requests;
   double arrival_ps = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    requests.push_back({.arrival_ps = std::llround(arrival_ps),
-                        .prompt_tokens = prompt_tokens,
-                        .output_tokens = output_tokens});
+    requests.push_back(
+        {.arrival_ps = std::llround(std::min(arrival_ps, static_cast<double>(kPlanPsMax))),
+         .prompt_tokens = prompt_tokens,
+         .output_tokens = output_tokens});
     arrival_ps += random.Exponential() / per_second * kPsPerSecondReal;
   }
   return requests;

@@ -14,7 +14,8 @@ namespace railyard {
 inline constexpr uint32_t kRequestsMax = 1'000'000;
 inline constexpr uint32_t kRequestTokensMax = 16'777'216;
 
-// Alike, the first at time 0, the others after exponential gaps of that mean rate.
+// Alike, the first at time 0, the others after exponential gaps of that mean rate; at kPlanPsMax
+// those that would come after it.
 std::vector<Request> PoissonRequests(uint32_t count, uint32_t prompt_tokens, uint32_t output_tokens,
                                      double per_second, uint64_t seed);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/plans/stage_program.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "workloads/plans/activation_calls.h"
@@ -24,6 +25,7 @@ class StageSynthesis {
         model_(plan.model),
         training_(std::get<Training>(plan.job)),
         parts_(plan.parallelism),
+        tuning_(training_.fine_tuning),
         stage_(stage),
         shape_{training_.schedule, parts_.pipeline(), training_.virtual_stages,
                training_.micro_batches},
@@ -43,6 +45,11 @@ class StageSynthesis {
     const std::vector<StageTask> tasks = StageTasks(shape_, stage_);
     for (iteration_ = 0; iteration_ < training_.iterations; ++iteration_) {
       BeginIteration();
+      if (iteration_ == 0 && training_.ddp_broadcasts) {
+        data_.Broadcast(weights_.Parameters(false));
+        expert_data_.Broadcast(weights_.Parameters(true));
+        before_last_end_ = last_end_ = writer_.Mark();
+      }
       for (const StageTask& task : tasks) {
         WriteTask(task);
         before_last_end_ = std::exchange(last_end_, writer_.Mark());
@@ -75,6 +82,7 @@ class StageSynthesis {
       if (!IsLast(task)) Send(PlanStream::kSendActivation, StageGroup::kActivationOut);
       return;
     }
+    if (!HasBackward(task)) return;
     const bool has_inputs = task.work == StageWork::kBackward;
     const bool has_weights = !has_inputs || !SplitsBackward();
     const bool reduces = has_weights && data_.Reduces(task.micro_batch);
@@ -83,16 +91,31 @@ class StageSynthesis {
       Receive(PlanStream::kReceiveGradient, StageGroup::kGradientIn);
     }
     if (IsLast(task)) OutputBackward(has_inputs, has_weights, reduces);
-    for (uint32_t layer = end_layer; layer-- > first_layer;) {
+    const uint32_t last_layer = std::max(first_layer, tuning_.frozen_layers);
+    for (uint32_t layer = end_layer; layer-- > last_layer;) {
       if (has_inputs) GatherLayer(layer);
       LayerBackward(layer, has_inputs, has_weights, reduces);
     }
-    if (IsFirst(task)) EmbeddingBackward(has_inputs, has_weights, reduces);
+    if (IsFirst(task) && !tuning_.FreezesAny()) EmbeddingBackward(has_inputs, has_weights, reduces);
     if (reduces) data_.EndBackward(false);
     if (expert_reduces_) expert_data_.EndBackward(false);
-    if (has_inputs && !IsFirst(task)) {
+    if (has_inputs && PassesGradientsOn(task)) {
       Send(PlanStream::kSendGradient, StageGroup::kGradientOut);
     }
+  }
+
+  // Whether anything of a task's part of the model is trained, or below it.
+  bool HasBackward(const StageTask& task) const {
+    return IsLast(task) || LayersOf(plan_, VirtualStage(task)).second > tuning_.frozen_layers;
+  }
+  bool PassesGradientsOn(const StageTask& task) const {
+    if (IsFirst(task)) return false;
+    return !tuning_.FreezesAny() ||
+           LayersOf(plan_, VirtualStage(task)).first > tuning_.frozen_layers;
+  }
+  // The lowest layer that is trained, below which nobody needs gradients.
+  bool IsLowest(uint32_t layer) const {
+    return tuning_.FreezesAny() && layer == tuning_.frozen_layers;
   }
 
   // --- The passes through the parts of the model.
@@ -106,14 +129,14 @@ class StageSynthesis {
   void LayerForward(uint32_t layer) {
     activations_.GatherInput();
     activations_.GatherContext();
-    writer_.Compute(times_.attention_ps());
+    writer_.Compute(times_.attention_ps() + times_.AdapterPs(layer, WeightUse::kAttention));
     activations_.ReduceOutput();
     if (HasDividedExperts(layer)) {
       ExpertForward(layer);
       return;
     }
     activations_.GatherInput();
-    writer_.Compute(times_.FeedForwardPs(layer));
+    writer_.Compute(times_.FeedForwardPs(layer) + times_.AdapterPs(layer, WeightUse::kFeedForward));
     activations_.ReduceOutput();
   }
 
@@ -147,7 +170,7 @@ class StageSynthesis {
     }
     if (has_inputs) expert_calls_.Combine(exchange);
     if (HasSharedExpert()) {
-      PartBackward(times_.SharedPs(), has_inputs, has_weights, true);
+      PartBackward(times_.SharedPs(), {has_inputs, has_weights});
     } else {
       ComputeBackward(times_.SharedPs(), has_inputs, has_weights);
     }
@@ -156,9 +179,7 @@ class StageSynthesis {
   void GatherLayer(uint32_t layer) {
     data_.GatherUnit(weights_.Layer(layer).elements);
     if (!HasDividedExperts(layer)) return;
-    uint64_t elements = 0;
-    for (const uint64_t expert : weights_.Layer(layer).experts) elements += expert;
-    expert_data_.GatherUnit(elements);
+    expert_data_.GatherUnit(weights_.Layer(layer).expert_elements);
   }
 
   void OutputForward() {
@@ -168,13 +189,25 @@ class StageSynthesis {
     activations_.ReduceLoss();
   }
 
+  // What a part's backward pass is of.
+  struct Gradients {
+    bool has_inputs = false;
+    bool has_weights = false;  // of the model's own
+    int64_t adapter_ps = 0;    // forward time of its adapters, which are trained in both cases
+    bool has_adapters = false;
+    bool output_is_divided = true;
+    bool is_passed_on = true;  // a part before it needs its input's gradient
+  };
+
   // `ps` is the forward time. Tensor parallelism: gradients come in divided (sequence parallel) and
   // go out reduced; the weights' gradients need the whole input again.
-  void PartBackward(int64_t ps, bool has_inputs, bool has_weights, bool output_is_divided) {
-    if (has_inputs && output_is_divided) activations_.GatherInput();
-    if (has_weights) activations_.GatherInput();
-    ComputeBackward(ps, has_inputs, has_weights);
-    if (has_inputs) activations_.ReduceOutput();
+  void PartBackward(int64_t ps, const Gradients& gradients) {
+    const bool has_inputs = gradients.has_inputs;
+    if (has_inputs && gradients.output_is_divided) activations_.GatherInput();
+    if (gradients.has_weights || gradients.has_adapters) activations_.GatherInput();
+    ComputeBackward(ps, has_inputs, gradients.has_weights);
+    ComputeBackward(gradients.adapter_ps, has_inputs, gradients.has_adapters);
+    if (has_inputs && gradients.is_passed_on) activations_.ReduceOutput();
   }
 
   void ComputeBackward(int64_t ps, bool has_inputs, bool has_weights) {
@@ -185,26 +218,53 @@ class StageSynthesis {
   void LayerBackward(uint32_t layer, bool has_inputs, bool has_weights, bool reduces) {
     if (has_inputs && training_.recompute == Recompute::kFull) LayerForward(layer);
     const LayerUnit& unit = weights_.Layer(layer);
+    const bool trains_base = has_weights && tuning_.TrainsBase(layer);
+    const bool needs_attention = !IsLowest(layer) || !tuning_.lora || tuning_.lora->IsOfAttention();
     if (HasDividedExperts(layer)) {
-      ExpertBackward(layer, has_inputs, has_weights);
+      ExpertBackward(layer, has_inputs, trains_base);
     } else {
-      PartBackward(times_.FeedForwardPs(layer), has_inputs, has_weights, true);
+      PartBackward(times_.FeedForwardPs(layer),
+                   {.has_inputs = has_inputs,
+                    .has_weights = trains_base,
+                    .adapter_ps = times_.AdapterPs(layer, WeightUse::kFeedForward),
+                    .has_adapters = has_weights && tuning_.lora && !unit.feed_forward.empty(),
+                    .is_passed_on = needs_attention});
     }
     if (reduces) Ready(unit.feed_forward);
+    if (needs_attention) {
+      AttentionBackward(layer, has_inputs, has_weights);
+      if (reduces) Ready(unit.attention);
+    }
+    if (reduces) CloseUnit();
+  }
+
+  void AttentionBackward(uint32_t layer, bool has_inputs, bool has_weights) {
     if (has_inputs) activations_.GatherContext();
-    PartBackward(times_.attention_ps(), has_inputs, has_weights, true);
+    PartBackward(
+        times_.attention_ps(),
+        {.has_inputs = has_inputs,
+         .has_weights = has_weights && tuning_.TrainsBase(layer),
+         .adapter_ps = times_.AdapterPs(layer, WeightUse::kAttention),
+         .has_adapters = has_weights && tuning_.lora && !weights_.Layer(layer).attention.empty(),
+         .is_passed_on = !IsLowest(layer)});
     if (has_inputs) activations_.ReduceContext();
-    if (!reduces) return;
-    Ready(unit.attention);
+  }
+
+  // ZeRO 3 reduces what it gathers together.
+  void CloseUnit() {
     if (training_.zero == 3) data_.CloseBucket();
   }
 
   void OutputBackward(bool has_inputs, bool has_weights, bool reduces) {
     if (has_inputs) data_.GatherUnit(weights_.output().elements);
-    PartBackward(times_.output_ps(), has_inputs, has_weights, false);
+    const bool is_frozen = tuning_.FreezesAny() && (tuning_.lora || model_.tied_embeddings);
+    PartBackward(times_.output_ps(),
+                 {.has_inputs = has_inputs && tuning_.frozen_layers < model_.layers,
+                  .has_weights = has_weights && !is_frozen,
+                  .output_is_divided = false});
     if (!reduces) return;
     Ready(weights_.output().weights);
-    if (training_.zero == 3) data_.CloseBucket();
+    CloseUnit();
   }
 
   void EmbeddingBackward(bool has_inputs, bool has_weights, bool reduces) {
@@ -256,7 +316,7 @@ class StageSynthesis {
       if (data->last() != ProgramWriter::kNone) writer_.WaitFor(data->last());
     }
     activations_.ReduceWholeGradients(weights_.whole_elements());
-    if (weights_.HasTiedEmbedding()) {
+    if (weights_.TrainsTiedEmbedding()) {
       writer_.Collective({.kind = CollectiveKind::kAllReduce,
                           .communicator = static_cast<uint32_t>(StageGroup::kEmbedding),
                           .count = VocabularyShare(model_, parts_.tensor()) * model_.hidden,
@@ -286,6 +346,7 @@ class StageSynthesis {
   const ModelConfig& model_;
   const Training& training_;
   const Parallelism& parts_;
+  const FineTuning& tuning_;
   const uint32_t stage_;
   const PipelineShape shape_;
   const TrainingTimes times_;
@@ -318,18 +379,19 @@ uint64_t StageOperationsBound(const Plan& plan) {
   const ModelConfig& model = plan.model;
   constexpr uint64_t kPerLayer = 40;       // collectives and computation, both passes, done twice
   constexpr uint64_t kPerMicroBatch = 32;  // of a chunk: its ends and the pipeline
-  constexpr uint64_t kWeightsPerLayer = 32;
+  const uint64_t weights_per_layer = training.fine_tuning.lora ? 48 : 32;
   const uint64_t stage_layers = model.layers / plan.parallelism.pipeline() + 1;
   const uint64_t weights =
-      (stage_layers + 1) * (kWeightsPerLayer + (model.experts ? model.experts->count : 0));
+      (stage_layers + 1) * (weights_per_layer + (model.experts ? model.experts->count : 0));
   const uint64_t reductions = training.zero >= 2 ? training.micro_batches : 1;
   // A layer's AllToAllvs: two forward, two backward, two where it is done again.
   constexpr uint64_t kAllToAlls = 6;
   const uint64_t peers = plan.parallelism.expert > 1 ? plan.parallelism.expert : 0;
   return uint64_t{training.iterations} *
-         (training.micro_batches * (stage_layers * (kPerLayer + kAllToAlls * 2 * peers) +
-                                    training.virtual_stages * kPerMicroBatch) +
-          2 * weights * reductions);
+             (training.micro_batches * (stage_layers * (kPerLayer + kAllToAlls * 2 * peers) +
+                                        training.virtual_stages * kPerMicroBatch) +
+              2 * weights * reductions) +
+         (training.ddp_broadcasts ? weights : 0);
 }
 
 }  // namespace railyard

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The weights that a rank of a pipeline stage holds, in elements: its share of those that tensor
-// parallelism divides, all of the others, and the experts that are its own.
+// parallelism divides, all of the others, and the experts that are its own; and which are trained.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "workloads/plans/plan.h"
@@ -15,15 +16,19 @@ namespace railyard {
 // Weights that are gathered together with ZeRO 3.
 struct WeightUnit {
   uint64_t elements = 0;
-  uint64_t whole_elements = 0;  // that the tensor group does not divide
+  uint64_t trained_elements = 0;
+  uint64_t whole_elements = 0;  // of these, that the tensor group does not divide
 };
+// Lists are of what is trained, by weight in the order of the backward pass.
 struct LayerUnit : WeightUnit {
-  std::vector<uint64_t> attention;  // by weight, in the order of the backward pass
+  std::vector<uint64_t> attention;
   std::vector<uint64_t> feed_forward;
-  std::vector<uint64_t> experts;  // of this rank, with expert parallelism; not in `elements`
+  // Of this rank, with expert parallelism; in none of the sums above.
+  std::vector<uint64_t> experts;
+  uint64_t expert_elements = 0;  // frozen or not
 };
 struct EndUnit : WeightUnit {
-  std::vector<uint64_t> weights;  // likewise
+  std::vector<uint64_t> weights;
 };
 
 class StageWeights {
@@ -31,36 +36,55 @@ class StageWeights {
   // `plan` must outlive this.
   StageWeights(const Plan& plan, uint32_t stage);
 
-  const LayerUnit& Layer(uint32_t layer) const { return layers_[Kind(layer)]; }
+  const LayerUnit& Layer(uint32_t layer) const { return *layers_[Kind(layer)]; }
   const EndUnit& embedding() const { return embedding_; }
   const EndUnit& output() const { return output_; }
 
-  // Of all that the stage holds, but divided experts.
-  uint64_t elements() const { return elements_; }
-  uint64_t expert_elements() const { return expert_elements_; }  // of these
+  // What the stage trains, but divided experts; and of these.
+  uint64_t trained_elements() const { return trained_elements_; }
+  uint64_t trained_expert_elements() const { return trained_expert_elements_; }
   uint64_t whole_elements() const { return whole_elements_; }
 
-  // Whether the stage has one of the two copies of a tied embedding.
-  bool HasTiedEmbedding() const { return IsTied() && (stage_ == 0 || IsLastStage()); }
+  // All weights of the stage, frozen or not, in the order of the forward pass: those of experts
+  // that are divided, or the others.
+  std::vector<uint64_t> Parameters(bool of_experts) const;
+
+  // Whether the stage trains one of the two copies of a tied embedding.
+  bool TrainsTiedEmbedding() const {
+    return IsTied() && !tuning_.FreezesAny() && (stage_ == 0 || IsLastStage());
+  }
 
  private:
   bool IsLastStage() const { return stage_ + 1 == parts_.pipeline(); }
   bool IsTied() const { return model_.tied_embeddings && parts_.pipeline() > 1; }
-  size_t Kind(uint32_t layer) const { return model_.HasExperts(layer) ? 1 : 0; }
+  // Layers of one kind have equal weights.
+  size_t Kind(uint32_t layer) const {
+    return (model_.HasExperts(layer) ? 1 : 0) + (layer >= tuning_.frozen_layers ? 2 : 0);
+  }
+  bool IsDividedExpert(const Weight& weight) const {
+    return parts_.expert > 1 && weight.use == WeightUse::kRoutedExpert;
+  }
+  uint64_t ShareOf(const Weight& weight) const;
+  std::vector<Weight> WeightsOf(uint32_t layer) const;  // adapters behind the others
+  std::vector<Weight> WeightsOfOutput() const;
 
-  void Add(const Weight& weight, std::vector<uint64_t>& part, WeightUnit& unit) const;
+  void Add(const Weight& weight, bool is_trained, std::vector<uint64_t>& trained,
+           WeightUnit& unit) const;
   LayerUnit UnitOf(uint32_t layer) const;
   void FillEnds();
   void AddToStage(const WeightUnit& unit);
 
+  const Training& training_;
   const ModelConfig& model_;
   const Parallelism& parts_;
+  const FineTuning& tuning_;
   const uint32_t stage_;
-  std::array<LayerUnit, 2> layers_;  // by Kind
+  const Plan& plan_;
+  std::array<std::optional<LayerUnit>, 4> layers_;  // by Kind
   EndUnit embedding_;
   EndUnit output_;
-  uint64_t elements_ = 0;
-  uint64_t expert_elements_ = 0;
+  uint64_t trained_elements_ = 0;
+  uint64_t trained_expert_elements_ = 0;
   uint64_t whole_elements_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include "simulator/units/units.h"
 #include "traces/trace_check.h"
+#include "workloads/plans/fine_tuning_loader.h"
 #include "workloads/plans/job_loader.h"
 #include "workloads/plans/plan_reader.h"
 
@@ -76,8 +77,10 @@ void LoadData(const PlanReader& reader, const Parallelism& parallelism, Training
   training.gradient_bucket_bytes = reader.cursor().Bytes(reader.diagnostics(), "gradient_bucket",
                                                          training.gradient_bucket_bytes);
   reader.Flag("overlap_gradients", training.overlap_gradients);
+  reader.Flag("ddp_broadcasts", training.ddp_broadcasts);
   if (parallelism.data() * parallelism.context() == 1) {
-    for (const char* const field : {"zero", "gradient_bucket", "overlap_gradients"}) {
+    for (const char* const field :
+         {"zero", "gradient_bucket", "overlap_gradients", "ddp_broadcasts"}) {
       if (reader.Has(field)) {
         reader.Error(field, "there is one replica (expected parallelism.data: 2 or more)");
       }
@@ -159,6 +162,7 @@ Training LoadTraining(const ProtoCursor& cursor, const Plan& plan, Diagnostics& 
       message.recompute() == protos::Training::FULL ? Recompute::kFull : Recompute::kNone;
   if (!plan.layered) LoadPipeline(reader, plan.model, plan.parallelism, training);
   LoadData(reader, plan.parallelism, training);
+  training.fine_tuning = LoadFineTuning(reader, plan);
   if (!plan.layered) {
     LoadClipping(reader, plan.parallelism, training);
     LoadLogInterval(reader, plan.parallelism, training);

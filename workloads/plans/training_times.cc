@@ -29,6 +29,19 @@ TrainingTimes::TrainingTimes(const Plan& plan)
                          plan.parallelism.context()}));
   feed_forward_ps_ = {TimeOf(first_layer.FeedForward(tokens)),
                       TimeOf(last_layer_.FeedForward(tokens))};
+  if (training.fine_tuning.lora) {
+    std::array<Work, 2> work{};
+    for (const Weight& weight : AdapterWeights(model, *training.fine_tuning.lora)) {
+      Work& of_part = work[weight.use == WeightUse::kAttention ? 0 : 1];
+      const double elements =
+          static_cast<double>(weight.elements) / (weight.split ? static_cast<double>(tensor) : 1);
+      of_part.flops += 2 * elements * static_cast<double>(tokens);
+      of_part.memory_bytes += elements * PrecisionBytes(model.precision);
+    }
+    for (size_t part = 0; part < work.size(); ++part) {
+      if (work[part].flops > 0) adapter_ps_[part] = TimeOf(work[part]);
+    }
+  }
   embedding_ps_ = TimeOf(EmbeddingWork(model, tokens));
   output_ps_ = TimeOf(OutputWork(model, tokens, tensor));
 }
@@ -53,18 +66,24 @@ int64_t TrainingTimes::RoutedPs(const ExpertExchange& exchange, uint32_t place) 
   return TimeOf(last_layer_.RoutedFeedForward(received, exchange.ActiveOn(place)));
 }
 
+int64_t TrainingTimes::AdapterPs(uint32_t layer, WeightUse use) const {
+  if (!std::get<Training>(plan_.job).fine_tuning.HasAdapters(layer)) return 0;
+  return adapter_ps_[use == WeightUse::kAttention ? 0 : 1];
+}
+
 int64_t TrainingTimes::GradientPs(int64_t forward_ps) const {
   return std::llround(static_cast<double>(forward_ps) * backward_ratio_ / 2);
 }
 
 int64_t TrainingTimes::OptimizerPs(const StageWeights& weights) const {
+  if (weights.trained_elements() + weights.trained_expert_elements() == 0) return 0;
   if (plan_.compute.given) return plan_.compute.given->optimizer_ps;
   const auto& training = std::get<Training>(plan_.job);
   const Parallelism& parts = plan_.parallelism;
   const double dense_ranks = training.zero > 0 ? parts.data() * parts.context() : 1;
   const double expert_ranks = training.zero > 0 ? parts.ExpertGroups() : 1;
-  const double elements = static_cast<double>(weights.elements()) / dense_ranks +
-                          static_cast<double>(weights.expert_elements()) / expert_ranks;
+  const double elements = static_cast<double>(weights.trained_elements()) / dense_ranks +
+                          static_cast<double>(weights.trained_expert_elements()) / expert_ranks;
   return TimeOf(OptimizerWork(elements, training.gradient_precision, plan_.model.precision));
 }
 
@@ -72,7 +91,8 @@ int64_t TrainingTimes::OptimizerPs(const StageWeights& weights) const {
 int64_t TrainingTimes::ZeroGradientsPs(const StageWeights& weights) const {
   const auto& training = std::get<Training>(plan_.job);
   if (plan_.compute.given || training.zero >= 2) return 0;
-  const auto elements = static_cast<double>(weights.elements() + weights.expert_elements());
+  const auto elements =
+      static_cast<double>(weights.trained_elements() + weights.trained_expert_elements());
   return TimeOf(
       {.flops = 0, .memory_bytes = elements * PrecisionBytes(training.gradient_precision)});
 }

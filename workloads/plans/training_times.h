@@ -18,7 +18,7 @@ class TrainingTimes {
   // `plan` must outlive this.
   explicit TrainingTimes(const Plan& plan);
 
-  // Of the forward pass.
+  // Of the forward pass, adapters aside.
   int64_t attention_ps() const { return attention_ps_; }
   int64_t embedding_ps() const { return embedding_ps_; }
   int64_t output_ps() const { return output_ps_; }
@@ -34,6 +34,10 @@ class TrainingTimes {
   // The gradients of a part's inputs, or those of its weights.
   int64_t GradientPs(int64_t forward_ps) const;
 
+  // Of a layer's adapters in its attention or its feed-forward network, forward. None where the
+  // layer has none, or times are given, which include them.
+  int64_t AdapterPs(uint32_t layer, WeightUse use) const;
+
   // Of a rank that holds these weights, once per iteration; before it, zeroing its gradients.
   int64_t OptimizerPs(const StageWeights& weights) const;
   int64_t ZeroGradientsPs(const StageWeights& weights) const;
@@ -45,6 +49,7 @@ class TrainingTimes {
   const LayerWork last_layer_;  // which has experts if any has
   int64_t attention_ps_ = 0;
   std::array<int64_t, 2> feed_forward_ps_{};  // of layers without experts, and with
+  std::array<int64_t, 2> adapter_ps_{};       // of attention, of the feed-forward network
   int64_t embedding_ps_ = 0;
   int64_t output_ps_ = 0;
   double backward_ratio_ = 2;  // gradients of inputs and of weights, one forward's each
