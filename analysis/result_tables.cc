@@ -218,6 +218,29 @@ ResultTable IterationsTable(const RunResult& result) {
           }};
 }
 
+ResultTable BreakdownTable(const RunResult& result) {
+  return {.name = "breakdown",
+          .columns = {{"iteration", ColumnType::kInteger},
+                      {"total_ps", ColumnType::kInteger},
+                      {"compute_ps", ColumnType::kInteger},
+                      {"tensor_ps", ColumnType::kInteger},
+                      {"expert_ps", ColumnType::kInteger},
+                      {"pipeline_ps", ColumnType::kInteger},
+                      {"data_ps", ColumnType::kInteger},
+                      {"wait_ps", ColumnType::kInteger},
+                      {"bubble_ps", ColumnType::kInteger},
+                      {"overlap_ps", ColumnType::kInteger},
+                      {"communication_share", ColumnType::kReal}},
+          .row_count = result.estimate ? result.estimate->simulated.size() : 0,
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const TimeBreakdown& parts = result.estimate->simulated[row];
+            cells.insert(cells.end(),
+                         {Integer(row + 1), parts.total_ps(), parts.compute_ps, parts.tensor_ps,
+                          parts.expert_ps, parts.pipeline_ps, parts.data_ps, parts.wait_ps,
+                          parts.bubble_ps, parts.overlap_ps, parts.CommunicationShare()});
+          }};
+}
+
 ResultTable DropsTable(const RunResult& result) {
   return {
       .name = "drops",

@@ -44,6 +44,8 @@ ResultTable LinksTable(const RunResult& result);
 ResultTable TrafficTable(const RunResult& result);
 ResultTable MessageSizesTable(const RunResult& result);
 ResultTable IterationsTable(const RunResult& result);
+// What the time of the estimated rank went to, by iteration; no rows without an estimate.
+ResultTable BreakdownTable(const RunResult& result);
 ResultTable DropsTable(const RunResult& result);
 ResultTable FaultsTable(const RunResult& result);
 ResultTable WaitsTable(const RunResult& result);

@@ -244,13 +244,21 @@ std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultRes
   return last_slow_end_ps - fault.from_ps;
 }
 
+TimeBreakdown SimulatedParts(const EstimateResult& estimate) {
+  TimeBreakdown sum;
+  for (const TimeBreakdown& iteration : estimate.simulated) sum += iteration;
+  return sum;
+}
+
 std::optional<double> EstimateDifference(const RunResult& result) {
   const bool is_clean = result.faults.empty() && result.status == RunStatus::kCompleted;
   const int64_t simulated_ps = result.has_baseline ? result.baseline_simulated_time_ps
                                : is_clean          ? result.simulated_time_ps
                                                    : 0;
   if (!result.estimate || simulated_ps <= 0) return std::nullopt;
-  return static_cast<double>(result.estimate->total_ps()) / static_cast<double>(simulated_ps) - 1;
+  return static_cast<double>(result.estimate->parts.total_ps()) /
+             static_cast<double>(simulated_ps) -
+         1;
 }
 
 }  // namespace railyard

@@ -99,5 +99,7 @@ std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultRes
 // The estimate over the simulated time of the fault-free job, less 1; nullopt where there is no
 // estimate, or no completed run without faults.
 std::optional<double> EstimateDifference(const RunResult& result);
+// The simulated iterations of the estimate's rank together.
+TimeBreakdown SimulatedParts(const EstimateResult& estimate);
 
 }  // namespace railyard

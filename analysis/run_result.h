@@ -157,15 +157,44 @@ struct Conservation {
   }
 };
 
-// What the job takes by its closed forms, without being run (docs/workloads.md); the sum is the
-// estimate.
-struct EstimateResult {
+// What one rank's time goes to (docs/workloads.md), estimated by closed forms or simulated.
+struct TimeBreakdown {
   int64_t compute_ps = 0;
-  int64_t tensor_ps = 0;    // calls that computation waits for: tensor, context, expert parallel
+  int64_t tensor_ps = 0;    // calls that computation waits for in its own stream, but experts'
+  int64_t expert_ps = 0;    // those of expert parallelism
   int64_t pipeline_ps = 0;  // transfers between stages that are waited for
   int64_t data_ps = 0;      // calls beside computation, as far as they outlast it
-  int64_t bubble_ps = 0;
-  int64_t total_ps() const { return compute_ps + tensor_ps + pipeline_ps + data_ps + bubble_ps; }
+  int64_t wait_ps = 0;      // in such calls, for ranks that come later
+  int64_t bubble_ps = 0;    // until another stage begins to send
+  int64_t overlap_ps = 0;   // calls beside computation, as far as they do not outlast it; in no sum
+  int64_t communication_ps() const { return tensor_ps + expert_ps + pipeline_ps + data_ps; }
+  int64_t total_ps() const { return compute_ps + communication_ps() + wait_ps + bubble_ps; }
+  // Of the time, what communication that nothing hides takes: R_comm.
+  double CommunicationShare() const {
+    return total_ps() == 0
+               ? 0
+               : static_cast<double>(communication_ps()) / static_cast<double>(total_ps());
+  }
+  TimeBreakdown& operator+=(const TimeBreakdown& other) {
+    compute_ps += other.compute_ps;
+    tensor_ps += other.tensor_ps;
+    expert_ps += other.expert_ps;
+    pipeline_ps += other.pipeline_ps;
+    data_ps += other.data_ps;
+    wait_ps += other.wait_ps;
+    bubble_ps += other.bubble_ps;
+    overlap_ps += other.overlap_ps;
+    return *this;
+  }
+};
+
+// A plan's job: what its closed forms say, of all iterations, and of the same rank what was
+// simulated, by iteration; empty where the job did not run through, or began again.
+struct EstimateResult {
+  TimeBreakdown parts;
+  uint32_t rank = 0;
+  uint64_t iterations = 1;
+  std::vector<TimeBreakdown> simulated{};
 };
 
 // What became of a job that may begin again.

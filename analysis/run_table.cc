@@ -91,17 +91,52 @@ class RunTable {
 
   void PrintEstimate() {
     if (!result_.estimate) return;
-    const EstimateResult& e = *result_.estimate;
-    std::string text = fmt::format(
-        "Estimated {}: {} of computation, {} of calls it waits for, {} of pipeline transfers, {} "
-        "of other calls that outlast it, {} of bubble.",
-        FormatDuration(e.total_ps()), FormatDuration(e.compute_ps), FormatDuration(e.tensor_ps),
-        FormatDuration(e.pipeline_ps), FormatDuration(e.data_ps), FormatDuration(e.bubble_ps));
+    const EstimateResult& estimate = *result_.estimate;
+    std::string text = fmt::format("Estimated {}.", FormatDuration(estimate.parts.total_ps()));
     if (const auto difference = EstimateDifference(result_)) {
       text += fmt::format(" That is {:.1f} % {} than simulated.", 100 * std::abs(*difference),
                           *difference < 0 ? "less" : "more");
     }
     text_.Paragraph(text);
+    PrintBreakdown(estimate);
+  }
+
+  // Per iteration, of the rank that is estimated.
+  void PrintBreakdown(const EstimateResult& estimate) {
+    const uint64_t iterations = estimate.iterations;
+    text_.Section(
+        fmt::format("Where the time of rank {} goes{}", estimate.rank,
+                    iterations == 1 ? "" : fmt::format(", mean of {} iterations", iterations)));
+    const bool is_simulated = !estimate.simulated.empty();
+    const TimeBreakdown simulated = SimulatedParts(estimate);
+    std::vector<TextColumn> columns = {{"part", Align::kLeft}, {"estimated"}};
+    if (is_simulated) columns.push_back({"simulated"});
+    TextTable table(columns);
+    const auto add = [&](const char* name, const auto& text_of) {
+      std::vector<std::string> cells = {name, text_of(estimate.parts)};
+      if (is_simulated) cells.push_back(text_of(simulated));
+      table.AddRow(std::move(cells));
+    };
+    const auto add_time = [&](const char* name, int64_t TimeBreakdown::*part) {
+      if (estimate.parts.*part == 0 && simulated.*part == 0) return;
+      add(name, [&](const TimeBreakdown& parts) {
+        return FormatDuration(parts.*part / static_cast<int64_t>(iterations));
+      });
+    };
+    add_time("computation", &TimeBreakdown::compute_ps);
+    add_time("calls it waits for", &TimeBreakdown::tensor_ps);
+    add_time("experts' exchanges", &TimeBreakdown::expert_ps);
+    add_time("pipeline transfers", &TimeBreakdown::pipeline_ps);
+    add_time("other calls, exposed", &TimeBreakdown::data_ps);
+    add_time("late ranks", &TimeBreakdown::wait_ps);
+    add_time("bubble", &TimeBreakdown::bubble_ps);
+    add("together", [&](const TimeBreakdown& parts) {
+      return FormatDuration(parts.total_ps() / static_cast<int64_t>(iterations));
+    });
+    add_time("other calls, hidden", &TimeBreakdown::overlap_ps);
+    add("exposed communication",
+        [](const TimeBreakdown& parts) { return PercentText(parts.CommunicationShare()); });
+    text_.Table(table);
   }
 
   std::string_view StretchMeaning() const {

@@ -297,14 +297,31 @@ class SummaryWriter {
     }
     const EstimateResult& estimate = *result_.estimate;
     json_.StartObject("estimate");
-    json_.Signed("total_ps", estimate.total_ps());
-    json_.Signed("compute_ps", estimate.compute_ps);
-    json_.Signed("tensor_ps", estimate.tensor_ps);
-    json_.Signed("pipeline_ps", estimate.pipeline_ps);
-    json_.Signed("data_ps", estimate.data_ps);
-    json_.Signed("bubble_ps", estimate.bubble_ps);
+    WriteParts(estimate.parts);
     json_.Real("difference", EstimateDifference(result_));
+    json_.Number("rank", estimate.rank);
+    if (estimate.simulated.empty()) {
+      json_.Null("simulated");
+    } else {
+      json_.StartObject("simulated");
+      WriteParts(SimulatedParts(estimate));
+      json_.Number("iterations", estimate.simulated.size());
+      json_.EndObject();
+    }
     json_.EndObject();
+  }
+
+  void WriteParts(const TimeBreakdown& parts) {
+    json_.Signed("total_ps", parts.total_ps());
+    json_.Signed("compute_ps", parts.compute_ps);
+    json_.Signed("tensor_ps", parts.tensor_ps);
+    json_.Signed("expert_ps", parts.expert_ps);
+    json_.Signed("pipeline_ps", parts.pipeline_ps);
+    json_.Signed("data_ps", parts.data_ps);
+    json_.Signed("wait_ps", parts.wait_ps);
+    json_.Signed("bubble_ps", parts.bubble_ps);
+    json_.Signed("overlap_ps", parts.overlap_ps);
+    json_.Real("communication_share", parts.CommunicationShare());
   }
 
   void WriteTraffic() {

@@ -158,18 +158,23 @@ class EstimateCommand : public Command {
                           CollectiveKindName(call.kind), call.ranks, FormatBytes(call.bytes),
                           FormatDuration(call.time_ps), gbytes_per_second);
     }
-    const auto* const training = std::get_if<Training>(&plan.job);
-    const int64_t iterations = training != nullptr ? training->iterations : 1;
-    text += fmt::format("\nTime of {}\n", training != nullptr ? "an iteration" : "the job");
-    for (const auto& [name, ps] : {std::pair{"computation", estimate.compute_ps},
-                                   {"calls computation waits for", estimate.tensor_ps},
-                                   {"pipeline transfers", estimate.pipeline_ps},
-                                   {"other calls, exposed", estimate.data_ps},
-                                   {"bubble", estimate.bubble_ps},
-                                   {"together", estimate.total_ps()}}) {
-      text += fmt::format("{:<28} {:>12}\n", name, FormatDuration(ps / iterations));
+    const TimeBreakdown& parts = estimate.parts;
+    text += fmt::format("\nTime of {}\n",
+                        std::holds_alternative<Training>(plan.job) ? "an iteration" : "the job");
+    for (const auto& [name, ps] : {std::pair{"computation", parts.compute_ps},
+                                   {"calls computation waits for", parts.tensor_ps},
+                                   {"experts' exchanges", parts.expert_ps},
+                                   {"pipeline transfers", parts.pipeline_ps},
+                                   {"other calls, exposed", parts.data_ps},
+                                   {"late ranks", parts.wait_ps},
+                                   {"bubble", parts.bubble_ps},
+                                   {"together", parts.total_ps()},
+                                   {"other calls, hidden", parts.overlap_ps}}) {
+      text += fmt::format("{:<28} {:>12}\n", name,
+                          FormatDuration(ps / static_cast<int64_t>(estimate.iterations)));
     }
-    return text;
+    return text + fmt::format("{:<28} {:>10.1f} %\n", "exposed communication",
+                              100 * parts.CommunicationShare());
   }
 
   void WritePairs(const PlanVolume& volume) const {

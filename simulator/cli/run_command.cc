@@ -2,6 +2,7 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -64,8 +65,9 @@ class RunCommand : public Command {
         "replaced (default: out/NAME)");
     parser()
         ->add_option("--set", sets_,
-                     "Set one field, e.g. faults[0].until=5ms; nothing after the = removes it; may "
-                     "be given again")
+                     "Set one field, e.g. faults[0].until=5ms or, of the plan's file, "
+                     "workload.plan.training.iterations=5; nothing after the = removes it; may be "
+                     "given again")
         ->type_name("FIELD=VALUE")
         ->allow_extra_args(false);
     parser()
@@ -104,14 +106,14 @@ class RunCommand : public Command {
     const Interruptible interruptible;
     // Measured in processes of its own, before this one simulates.
     std::string no_estimate_reason;
-    const auto estimate = Estimate(*scenario, sets, no_estimate_reason);
+    auto estimate = Estimate(*scenario, sets, no_estimate_reason);
     scenario->trace = {};  // the job is all that is run
     ProgressLine progress(quiet_);
-    RunResult result = RunScenario(
-        *scenario,
-        {.baseline = !no_baseline_, .replay_cache = CacheMode(), .progress = progress.Options()});
+    RunResult result = RunScenario(*scenario, {.baseline = !no_baseline_,
+                                               .replay_cache = CacheMode(),
+                                               .estimate = std::move(estimate),
+                                               .progress = progress.Options()});
     progress.Clear();
-    result.estimate = estimate;
     if (!no_estimate_reason.empty()) result.notes.push_back(no_estimate_reason);
     std::vector<ExtraFile> extra_files;
     std::string import_report;

@@ -79,7 +79,7 @@ CallTimes::CallTimes(const Trace& trace, const FabricGraph& fabric,
       point.sets = scenario.sets;
       for (const char* const field :
            {"workload.plan=", "workload.inline_plan=", "workload.rank_skew_max=",
-            "workload.operations_max=", "faults=[]", "fault_domains=[]"}) {
+            "workload.operations_max=", "faults=[]", "fault_domains=[]", "restart="}) {
         point.sets.emplace_back(field);
       }
       point.sets.push_back(fmt::format("workload.trace=\"{}\"", path));

@@ -14,17 +14,27 @@ namespace railyard {
 namespace {
 
 struct StageTimeline {
-  RankTimeline timeline;
+  TimeBreakdown parts;
   uint32_t rank = 0;
 };
 
 StageTimeline LongestOf(const Trace& trace, const CallTimes& times) {
+  const auto time_ps = [&](const PlannedCall& call) { return times.TimePs(call); };
+  const std::vector<ExpertTime> experts = ExpertTimesOf(trace, time_ps);
   StageTimeline longest;
   for (const std::vector<uint32_t>& ranks : trace.operations.RanksOfPrograms()) {
     if (ranks.empty()) continue;
-    const RankTimeline timeline = TimelineOf(
-        trace, ranks.front(), [&](const PlannedCall& call) { return times.TimePs(call); });
-    if (timeline.total_ps() > longest.timeline.total_ps()) longest = {timeline, ranks.front()};
+    const uint32_t rank = ranks.front();
+    const RankTimeline timeline = TimelineOf(trace, rank, time_ps);
+    const ExpertTime& of_experts = experts[rank];
+    const TimeBreakdown parts{
+        .compute_ps = timeline.compute_ps,
+        .tensor_ps = timeline.blocking_ps - timeline.expert_ps,
+        .expert_ps = timeline.expert_ps - of_experts.alone_ps + of_experts.exchange_ps,
+        .data_ps = timeline.exposed_ps,
+        .wait_ps = of_experts.wait_ps,
+        .overlap_ps = timeline.beside_ps - timeline.exposed_ps};
+    if (parts.total_ps() > longest.parts.total_ps()) longest = {parts, rank};
   }
   return longest;
 }
@@ -45,11 +55,10 @@ int64_t TransferPs(const Trace& trace, const CallTimes& times) {
 }  // namespace
 
 EstimateResult EstimatePlan(const Plan& plan, const Trace& trace, const CallTimes& times) {
-  const auto [timeline, rank] = LongestOf(trace, times);
-  EstimateResult estimate{.compute_ps = timeline.compute_ps,
-                          .tensor_ps = timeline.blocking_ps,
-                          .data_ps = timeline.exposed_ps};
+  const auto [parts, rank] = LongestOf(trace, times);
+  EstimateResult estimate{.parts = parts, .rank = rank};
   const auto* const training = std::get_if<Training>(&plan.job);
+  if (training != nullptr) estimate.iterations = training->iterations;
   const int64_t stages = plan.parallelism.pipeline();
   if (training == nullptr || plan.layered || stages == 1) return estimate;
 
@@ -62,13 +71,14 @@ EstimateResult EstimatePlan(const Plan& plan, const Trace& trace, const CallTime
   const StageWeights weights(plan, stage);
   const int64_t once_ps =
       times_of_plan.ZeroGradientsPs(weights) + times_of_plan.OptimizerPs(weights);
-  const int64_t passes_ps = timeline.compute_ps + timeline.blocking_ps - iterations * once_ps;
+  const int64_t passes_ps =
+      parts.compute_ps + parts.tensor_ps + parts.expert_ps + parts.wait_ps - iterations * once_ps;
   const int64_t share = training->schedule == PipelineScheduleKind::kZeroBubble ? 3 : chunks;
-  estimate.bubble_ps = (stages - 1) * passes_ps / micro_batches / share;
+  estimate.parts.bubble_ps = (stages - 1) * passes_ps / micro_batches / share;
   const int64_t transfers = training->schedule == PipelineScheduleKind::kInterleaved
                                 ? 2 * (stages * chunks - 1)
                                 : 2 * (stages - 1) * ((micro_batches + stages - 1) / stages);
-  estimate.pipeline_ps = iterations * transfers * TransferPs(trace, times);
+  estimate.parts.pipeline_ps = iterations * transfers * TransferPs(trace, times);
   return estimate;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// T = T_comp + T_tp + T_pp + T_dp + T_bubble of a plan, with the times of its calls measured on the
-// fabric. In training with m micro-batches on p stages (1 without pipeline), of the stage whose
-// computation, blocking calls and exposed data-parallel calls take longest together:
+// T = T_comp + T_tp + T_ep + T_pp + T_dp + T_wait + T_bubble of a plan, with the times of its calls
+// measured on the fabric. In training with m micro-batches on p stages (1 without pipeline), of the
+// stage whose computation, blocking calls and exposed data-parallel calls take longest together:
 //   T_comp, T_tp, T_dp  that stage's rank by itself (RankTimeline)
+//   T_ep, T_wait        experts' exchanges and what ranks wait for before them (ExpertTime)
 //   T_bubble  (p - 1) / m of what it computes and waits for in its own stream, without the
 //   optimizer
 //             (Narayanan et al., arXiv 2104.04473, section 2.2.1); over the chunks with

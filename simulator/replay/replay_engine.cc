@@ -187,6 +187,7 @@ void ReplayEngine::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps,
                            const CriticalPath& path) {
   AddToHash(call, begin_ps, end_ps, ended_hash_);
   if (rules_.keep_paths) NotePath(call, begin_ps, end_ps, path);
+  if (call.rank == kept_rank_) calls_kept_[call.index] = {begin_ps, end_ps};
   const uint32_t collective = CollectiveOf(call);
   if (++times_[collective].calls_ended == call_count_[collective]) {
     FinishCollective(collective, end_ps);

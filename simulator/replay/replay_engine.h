@@ -118,6 +118,12 @@ class ReplayEngine final : private LaneObserver {
   // planned as a whole.
   void WatchProgress(uint32_t collective) { watched_[collective] = {}; }
 
+  // Keeps when each call of that rank begins and ends (calls_kept()). Before Start().
+  void KeepCallsOf(uint32_t rank) {
+    kept_rank_ = rank;
+    calls_kept_.assign(job_.operations[rank].size(), {kNeverPs, kNeverPs});
+  }
+
   // Schedules the first operation of every stream.
   void Start();
 
@@ -156,6 +162,12 @@ class ReplayEngine final : private LaneObserver {
   LaneExecutor& executor() { return *executor_; }
   const LaneExecutor& executor() const { return *executor_; }
   const std::vector<CollectiveTimes>& times() const { return times_; }
+  // By operation of the kept rank; kNeverPs for computation and for what has not ended.
+  struct CallSpan {
+    int64_t begin_ps = 0;
+    int64_t end_ps = 0;
+  };
+  const std::vector<CallSpan>& calls_kept() const { return calls_kept_; }
   // By collective, where paths are kept: of its last rank's end, from its first rank's start on.
   const std::vector<CriticalPath>& paths() const { return paths_; }
   const std::map<RankWait, RankWaitTotals>& waits() const { return waits_; }
@@ -469,6 +481,8 @@ class ReplayEngine final : private LaneObserver {
 
   std::map<uint32_t, Watched> watched_;  // by collective
   uint64_t calls_started_ = 0;
+  uint32_t kept_rank_ = kNone;
+  std::vector<CallSpan> calls_kept_;
   uint64_t calls_ended_ = 0;
   uint64_t collectives_ended_ = 0;
   uint64_t operations_left_ = 0;

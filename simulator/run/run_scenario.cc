@@ -31,6 +31,7 @@
 #include "simulator/run/loss_recorder.h"
 #include "simulator/run/result_recorder.h"
 #include "simulator/run/run_monitor.h"
+#include "simulator/run/time_breakdown.h"
 #include "simulator/run/watchdog.h"
 #include "simulator/units/units.h"
 #include "topologies/routing.h"
@@ -104,12 +105,14 @@ class Simulation {
         monitor_(monitor),
         moving_(MayRestart(scenario) ? std::make_unique<Job>(job) : nullptr),
         job_(moving_ ? *moving_ : job),
+        estimate_(options.estimate),
         engine_(FabricSimulatorImpl::Get()),
         network_(BuildNetwork(scenario, engine_)),
         routing_(scenario.fabric, scenario.seed),
         losses_(scenario.faults.size()) {
     replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_,
                                              RulesOf(scenario, options), scenario.nic, losses_);
+    if (options.estimate) replay_->KeepCallsOf(options.estimate->rank);
     network_->SetSink(replay_->executor());
     network_->SetRouting(routing_);
     faults_ = std::make_unique<FaultInjector>(
@@ -198,6 +201,10 @@ class Simulation {
       job.abort = aborters_[part].result();
       if (restarters_[part]) job.restart = restarters_[part]->result();
       job.restart.save_ps = SavePs(scenario_.restarts[part]);
+    }
+    result.estimate = estimate_;
+    if (estimate_ && result.jobs.front().restart.restarts == 0) {
+      result.estimate->simulated = BreakdownOf(job_, *replay_, estimate_->rank);
     }
     result.events = engine_.EventCount();
     if (!replay_->is_complete()) {
@@ -324,6 +331,7 @@ class Simulation {
   RunMonitor& monitor_;
   const std::unique_ptr<Job> moving_;  // whose ranks may be swapped
   const Job& job_;
+  const std::optional<EstimateResult> estimate_;
   FabricSimulatorImpl& engine_;
   ns3::Ptr<FabricNetwork> network_;
   EcmpRouting routing_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <optional>
+
 #include "analysis/run_result.h"
 #include "simulator/replay/replay_engine.h"
 #include "simulator/run/run_monitor.h"
@@ -15,6 +17,8 @@ struct RunOptions {
   bool baseline = true;
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
   bool component_episodes = true;  // ReplayRules
+  // Of a plan's job: the result says beside it what the time of its rank went to.
+  std::optional<EstimateResult> estimate{};
   ProgressOptions progress{};
 };
 

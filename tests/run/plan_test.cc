@@ -186,6 +186,77 @@ TEST_F(PlanProgramTest, APipelineTakesItsBubble) {
   EXPECT_LE(run.Integer("simulated_time_ps"), 6 * (2 * 90'000'000ll) + 200'000'000);
 }
 
+// --set goes on into the file that `workload.plan` names; findings are at that --set.
+TEST_F(PlanProgramTest, FieldsOfAScenariosPlanAreSet) {
+  scratch_.Write("plan.textproto", SmallPlan("data: 16", "h100-sxm"));
+  const std::string scenario =
+      scratch_.Write("s.textproto", RailOptimized(2) + "workload { plan: \"plan.textproto\" }\n");
+  const auto iterations = [&](const std::vector<std::string>& arguments) {
+    const EndedRun run = RunFile(scenario, arguments);
+    EXPECT_EQ(run.exit.status, 0) << run.exit.errors;
+    return run.Integer("estimate.simulated.iterations");
+  };
+  EXPECT_EQ(iterations({}), 1);
+  EXPECT_EQ(iterations({"--set", "workload.plan.training.iterations=3"}), 3);
+  const ProgramExit valid =
+      Railyard({"validate", scenario, "--set", "workload.plan.parallelism.data=8"});
+  EXPECT_EQ(valid.status, 0) << valid.errors;
+  EXPECT_NE(valid.output.find("valid: 8 ranks on 16 GPUs"), std::string::npos) << valid.output;
+  const auto expect_error = [&](const std::vector<std::string>& sets, const std::string& error) {
+    std::vector<std::string> arguments = {"validate", scenario};
+    for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
+    const ProgramExit exit = Railyard(arguments);
+    EXPECT_EQ(exit.status, 2);
+    EXPECT_NE(exit.errors.find(error), std::string::npos) << exit.errors;
+  };
+  expect_error({"workload.plan.training.iteration=3"},
+               "--set workload.plan.training.iteration=3: error: training.iteration: unknown field "
+               "\"iteration\"");
+  expect_error({"workload.plan.training.iterations=0"},
+               "--set workload.plan.training.iterations=0: error: training.iterations: 0 ");
+  expect_error(
+      {"workload.program.collectives=[{ kind: ALL_REDUCE bytes: \"1MiB\" }]",
+       "workload.plan.training.iterations=3"},
+      "--set workload.plan.training.iterations=3: error: workload.plan: the workload names "
+      "no plan");
+  // What names another workload drops what was set in the plan before.
+  const ProgramExit other =
+      Railyard({"validate", scenario, "--set", "workload.plan.training.iterations=3", "--set",
+                "workload.program.collectives=[{ kind: ALL_REDUCE bytes: \"1MiB\" }]"});
+  EXPECT_EQ(other.status, 0) << other.errors;
+}
+
+// 2^63 ps are 106 days. What would take longer is refused where it is stated.
+TEST_F(PlanProgramTest, TimesThatDoNotFitAreRefused) {
+  const auto expect_error = [&](const std::string& plan, const std::string& set,
+                                const std::string& error) {
+    scratch_.Write("plan.textproto", plan);
+    const ProgramExit exit = Railyard({"estimate", scratch_.Path("plan.textproto"), "--set", set});
+    EXPECT_EQ(exit.status, 2) << set;
+    EXPECT_EQ(exit.output, "");
+    EXPECT_NE(exit.errors.find("--set " + set + ": error: " + error), std::string::npos)
+        << exit.errors;
+  };
+  const std::string training = SmallPlan("data: 2", "h100-sxm");
+  expect_error(training, "compute.utilisation=1e-15",
+               "compute.utilisation: a part of the model takes a GPU ");
+  // Computed for a day in each, 50 iterations take 50 days.
+  expect_error(
+      "model { layers: 2 hidden: 64 heads: 4 feed_forward: 64 vocabulary: 64 }\n"
+      "parallelism { data: 2 }\n"
+      "compute { given { attention: \"4h\" feed_forward: \"4h\" embedding: \"0s\" "
+      "output_layer: \"0s\" backward_ratio: 2 optimizer: \"0s\" } }\n"
+      "training { sequence: 16 micro_batch: 1 micro_batches: 1 }\n",
+      "training.iterations=50", "training.iterations: a GPU may compute for ");
+  const std::string serving =
+      "model { preset: \"gpt-2\" }\nparallelism { tensor: 2 }\n"
+      "compute { accelerator: \"h100-sxm\" utilisation: 0.4 memory_utilisation: 0.8 }\n"
+      "inference { queries: 8 batch: 2 prompt_tokens: 32 output_tokens: 4\n"
+      "  arrivals { queries_per_second: 10 } }\n";
+  expect_error(serving, "inference.arrivals.queries_per_second=1e-8",
+               "inference.arrivals.queries_per_second: the 8 queries take more than ");
+}
+
 TEST_F(PlanProgramTest, PlansThatCannotBeEndWithStatusTwo) {
   scratch_.Write("plan.textproto", Plan("tensor: 3 pipeline: 2 data: 2", ""));
   for (const char* const command : {"synth", "estimate"}) {

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the time of one rank went to in a run: from when its calls began and ended.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/run_result.h"
+#include "simulator/replay/replay_engine.h"
+#include "workloads/job.h"
+
+namespace railyard {
+
+// By iteration of the rank's program (Job::iteration_begins). The rank's own stream, 0, is followed
+// from the beginning to its last operation; each stretch of it is of one part, so that the sums are
+// that time. `replay` has kept the calls of `rank`. Empty unless they have all ended.
+std::vector<TimeBreakdown> BreakdownOf(const Job& job, const ReplayEngine& replay, uint32_t rank);
+
+}  // namespace railyard
