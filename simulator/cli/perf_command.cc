@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -21,6 +22,22 @@ namespace {
 constexpr uint64_t kPointsMax = 1000;
 
 void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
+
+ExitStatus StatusOf(const PerfOutcome& outcome) {
+  switch (outcome.end) {
+    case PerfEnd::kDone:
+      return kExitDone;
+    case PerfEnd::kEnvironmentFailed:
+      return kExitEnvironment;
+    case PerfEnd::kInputWrong:
+      return kExitInput;
+    case PerfEnd::kJobAborted:
+      return kExitJobAborted;
+    case PerfEnd::kStalled:
+      return kExitStalled;
+  }
+  return kExitEnvironment;
+}
 
 class PerfCommand : public Command {
  public:
@@ -89,7 +106,7 @@ class PerfCommand : public Command {
     // Lines appear in order, each as soon as those before it have.
     std::vector<size_t> done(report.rows.size());
     size_t shown = 0;
-    bool all_ran = true;
+    ExitStatus worst = kExitDone;
     RunPoints(points, [&](size_t index, const PerfOutcome& outcome) {
       PerfRow& ended = report.rows[index / halves];
       if (index % halves == 0) ended.out_of_place = outcome;
@@ -99,17 +116,17 @@ class PerfCommand : public Command {
         const PerfRow& row = report.rows[shown];
         if (!row.ran()) {
           fmt::print(stderr, "{} B: {}\n", row.bytes, row.error());
-          all_ran = false;
+          worst = std::max({worst, StatusOf(row.out_of_place), StatusOf(row.in_place)});
         } else if (shows_table) {
           fmt::print("{}", PerfLine(report, row));
           std::fflush(stdout);
         }
       }
     });
-    if (!all_ran) return kExitInput;
+    if (worst == kExitEnvironment || worst == kExitInput) return worst;
     if (shows_table) fmt::print("{}", PerfFooter(report));
     if (!json_.empty()) WriteOutput(json_, PerfJson(report));
-    return kExitDone;
+    return worst;
   }
 
  private:

@@ -50,32 +50,49 @@ bool FabricNetwork::AdmitToLossless(uint32_t index) {
   return true;
 }
 
+// Whether a lossy buffer has room for so many bytes more that leave by `egress`.
+bool FabricNetwork::HasLossyRoom(LinkId egress, uint32_t bytes) {
+  const uint32_t id = buffer_of_source_[egress];
+  const SharedBuffer& buffer = buffers_[id];
+  const auto has_room = [&] {
+    const int64_t pool_bytes = pools_[id].bytes;
+    return !buffer.IsAbove(int64_t{egress_bytes_[egress]} + bytes, pool_bytes) &&
+           pool_bytes + bytes <= buffer.bytes_max;
+  };
+  if (has_room()) return true;
+  if (IsEventful(id)) return false;
+  Settle(id);
+  if (!has_room()) return false;
+  NoteVainSettle(id);
+  return true;
+}
+
 bool FabricNetwork::AdmitToLossy(uint32_t index) {
   const Packet& packet = packets_[index];
   if (!IsInLossyBuffer(packet)) return true;
   const LinkId egress = packet.link;
   const uint32_t bytes = packet.wire_bytes;
-  const uint32_t id = buffer_of_source_[egress];
-  SharedBuffer& buffer = buffers_[id];
-  const auto finds_no_room = [&] {
-    const int64_t pool_bytes = pools_[id].bytes;
-    return buffer.IsAbove(int64_t{egress_bytes_[egress]} + bytes, pool_bytes) ||
-           pool_bytes + bytes > buffer.bytes_max;
-  };
-  if (finds_no_room()) {
-    if (!IsEventful(id)) {
-      Settle(id);
-      if (!finds_no_room()) NoteVainSettle(id);
-    }
-    if (finds_no_room()) {
-      ++buffer.dropped_packets;
-      Drop(index, DropReason::kBufferFull, egress);
-      return false;
-    }
+  if (!HasLossyRoom(egress, bytes)) {
+    DropForLackOfRoom(index, egress);
+    return false;
   }
   egress_bytes_[egress] += bytes;
-  if (IsEventful(id) && IsShort(egress)) LeaveShortForm(egress);
+  if (IsEventful(buffer_of_source_[egress]) && IsShort(egress)) LeaveShortForm(egress);
   return true;
+}
+
+bool FabricNetwork::FindsRoomAtNic(uint32_t index) {
+  const Packet& packet = packets_[index];
+  if (packet.hop == packet.hop_count || ClassOf(packet.kind) == TrafficClass::kControl) return true;
+  const LinkId egress = packet.next_link;
+  if (HasLossyRoom(egress, packet.wire_bytes)) return true;
+  DropForLackOfRoom(index, egress);
+  return false;
+}
+
+void FabricNetwork::DropForLackOfRoom(uint32_t index, LinkId egress) {
+  ++buffers_[buffer_of_source_[egress]].dropped_packets;
+  Drop(index, DropReason::kBufferFull, egress);
 }
 
 bool FabricNetwork::IsInLossyBuffer(const Packet& packet) const {

@@ -115,6 +115,8 @@ void FabricNetwork::ConfigureLink(LinkId id) {
     credit_bytes = credit_bytes_;
   } else if (IsNetwork(properties.tier)) {
     account.set_buffer_or_limit(buffer_of_device_[target_id]);
+    const bool may_drop = !buffers_[account.buffer()].is_lossless;
+    if (link.arrival == Link::Arrival::kNic && may_drop) link.arrival = Link::Arrival::kLossyNic;
   }
   if (credit_bytes != 0) {
     account.has_credits = 1;

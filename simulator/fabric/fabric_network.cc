@@ -267,6 +267,9 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
       if (credit_bytes != 0) ReturnCredit(id, credit_bytes);
       break;
     }
+    case Link::Arrival::kLossyNic:
+      if (!FindsRoomAtNic(index)) break;
+      [[fallthrough]];
     case Link::Arrival::kNic: {
       const uint32_t credit_bytes = CreditBytesOf(packet);
       was_sent_on_ = false;

@@ -483,6 +483,12 @@ class FabricNetwork : public ns3::Object {
   bool AdmitToLossless(uint32_t index);
   // Before the packet is in any account. False if it dropped the packet.
   bool AdmitToLossy(uint32_t index);
+  // A packet has arrived at a NIC whose receive buffer may drop. Whether what of it goes on to the
+  // host finds room there; where it does not, the packet is dropped before the NIC takes it in, for
+  // a transport acknowledges nothing that may still be lost in a full buffer.
+  bool FindsRoomAtNic(uint32_t index);
+  bool HasLossyRoom(LinkId egress, uint32_t bytes);
+  void DropForLackOfRoom(uint32_t index, LinkId egress);
   bool IsInLossyBuffer(const Packet& packet) const;
   void LeaveLossyBuffer(const Packet& packet) {
     if (IsInLossyBuffer(packet)) egress_bytes_[packet.link] -= packet.wire_bytes;

@@ -14,6 +14,7 @@ struct alignas(64) LinkRecord {
   enum class Arrival : uint8_t {
     kForward,
     kNic,
+    kLossyNic,  // a NIC that drops what its receive buffer has no room for
     kGpu,
     kCombining,
     kHostBridge,  // its memory, where the path ends there; else kForward

@@ -67,6 +67,11 @@ std::string WithoutPlace(const Diagnostics& diagnostics, const std::string& path
   return text;
 }
 
+// Of a point that did not complete, as OutcomeOf() reads it.
+std::string FailureText(PerfEnd end, std::string_view why) {
+  return fmt::format("failed\n{}\n{}", static_cast<int>(end), why);
+}
+
 // In the child: runs the scenario, writes the outcome to `descriptor`, one field a line.
 [[noreturn]] void RunInChild(const std::string& path, const std::vector<std::string>& sets,
                              int descriptor) {
@@ -75,7 +80,7 @@ std::string WithoutPlace(const Diagnostics& diagnostics, const std::string& path
     Diagnostics diagnostics;
     const auto scenario = LoadScenario(path, sets, diagnostics);
     if (!scenario) {
-      text = "error\n" + WithoutPlace(diagnostics, path);
+      text = FailureText(PerfEnd::kInputWrong, WithoutPlace(diagnostics, path));
     } else {
       const RunResult result = RunScenario(*scenario, {.baseline = false});
       int64_t first_start_ps = INT64_MAX;
@@ -87,10 +92,12 @@ std::string WithoutPlace(const Diagnostics& diagnostics, const std::string& path
       text = result.status == RunStatus::kCompleted
                  ? fmt::format("done\n{}\n{}\n{}\n", last_end_ps - first_start_ps,
                                result.packet_hops, result.collectives.front().replayed)
-                 : "error\n" + result.status_detail;
+                 : FailureText(result.status == RunStatus::kJobAborted ? PerfEnd::kJobAborted
+                                                                       : PerfEnd::kStalled,
+                               result.status_detail);
     }
   } catch (const std::exception& error) {
-    text = std::string("error\n") + error.what();
+    text = FailureText(PerfEnd::kEnvironmentFailed, error.what());
   }
   for (size_t written = 0; written < text.size();) {
     const ssize_t count = write(descriptor, text.data() + written, text.size() - written);
@@ -146,16 +153,20 @@ std::string ReadAll(int descriptor) {
 PerfOutcome OutcomeOf(const std::string& text, int status) {
   PerfOutcome outcome;
   if (status != 0 || text.empty()) {
+    outcome.end = PerfEnd::kEnvironmentFailed;
     outcome.error = status > 128 ? "the run was killed by " + SignalName(status - 128)
                                  : "the run ended without a result";
     return outcome;
   }
   std::array<char, 64> replayed{};
+  int end = 0;
+  int error_at = 0;
   if (std::sscanf(text.c_str(), "done\n%ld\n%lu\n%63s", &outcome.time_ps, &outcome.packet_hops,
                   replayed.data()) == 3) {
     outcome.replayed = replayed.data();
-  } else {
-    outcome.error = text.substr(std::min(text.size(), std::strlen("error\n")));
+  } else if (std::sscanf(text.c_str(), "failed\n%d%n", &end, &error_at) == 1) {
+    outcome.end = static_cast<PerfEnd>(end);
+    outcome.error = text.substr(static_cast<size_t>(error_at) + 1);
   }
   return outcome;
 }

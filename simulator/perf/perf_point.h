@@ -66,7 +66,15 @@ inline constexpr const char* kAlgorithmHelp =
 std::string SetChoice(const std::string& algorithm, const std::string& protocol,
                       const std::string& version, const std::string& net, PerfPoint& point);
 
+enum class PerfEnd : uint8_t {
+  kDone,
+  kEnvironmentFailed,  // the process that ran it, too
+  kInputWrong,
+  kJobAborted,
+  kStalled,
+};
 struct PerfOutcome {
+  PerfEnd end = PerfEnd::kDone;
   std::string error;  // empty: the point ran; else the findings, or what became of the process
   int64_t time_ps = 0;
   uint64_t packet_hops = 0;

@@ -14,10 +14,6 @@ void RdmaTransport::OnWrite(uint32_t index) {
     Refuse(index, DropReason::kQueuePairError);
     return;
   }
-  if (settings_.is_tcp) [[unlikely]] {
-    OnSegment(index);
-    return;
-  }
   if ((network_.packet(index).flags & Packet::kEcnMarked) != 0) [[unlikely]]
     OnMarked(queue_id);
   const Packet& packet = network_.packet(index);
@@ -203,12 +199,18 @@ void RdmaTransport::OnMarked(uint32_t queue_id) {
 }
 
 void RdmaTransport::OnPacketInMemory(uint32_t index) {
-  const Packet& packet = network_.packet(index);
-  const uint32_t queue_id = packet.flow;
-  uint32_t completed = packet.echo;
-  network_.Deliver(index);
+  if (settings_.is_tcp) [[unlikely]] {
+    OnPacketAtHost(index);
+    return;
+  }
   // The packets of a queue pair reach memory in the order in which the NIC accepted them, so with
   // the one that completed a message, all of it is there.
+  Deliver(index, network_.packet(index).echo);
+}
+
+void RdmaTransport::Deliver(uint32_t index, uint32_t completed) {
+  const uint32_t queue_id = network_.packet(index).flow;
+  network_.Deliver(index);
   for (; completed > 0; --completed) {
     ReceiveQueue& queue = receive_queues_[queue_id];
     SIM_CHECK(queue.receives > 0,

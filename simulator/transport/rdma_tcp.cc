@@ -160,6 +160,19 @@ void RdmaTransport::ProbeWindow(uint32_t queue_id) {
 
 // --- Receiving end -------------------------------------------------------------------------------
 
+// NICs pass on what comes; the host's kernel takes it from memory, so that nothing it has
+// acknowledged can be lost any more.
+void RdmaTransport::OnPacketAtHost(uint32_t index) {
+  const Packet& packet = network_.packet(index);
+  if (packet.kind == PacketKind::kAck) {
+    OnTcpAcknowledgement(index);
+  } else if (receive_queues_[packet.flow].is_broken) {
+    Refuse(index, DropReason::kQueuePairError);
+  } else {
+    OnSegment(index);
+  }
+}
+
 void RdmaTransport::OnSegment(uint32_t index) {
   const Packet& packet = network_.packet(index);
   const uint32_t queue_id = packet.flow;
@@ -187,7 +200,7 @@ void RdmaTransport::OnSegment(uint32_t index) {
                                        : TcpReassembly::Block{});
   }
   if (taken.is_new) {
-    Accept(index, taken.completed);
+    Deliver(index, taken.completed);
   } else {
     Refuse(index, DropReason::kDuplicate);
   }

@@ -81,16 +81,18 @@ uint32_t RdmaTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_t 
 void RdmaTransport::OpenControl(uint32_t queue_pair) {
   const uint32_t data = 2 * queue_pair;
   const SendQueue& queue = send_queues_[data];
-  const PathRef path = queue.path();
+  // A queue pair's packets are answered by the NIC, a stream's segments by the host behind it.
+  PathRef path = queue.path();
+  const uint32_t links_to_nic = network_.LinksToNic(path);
+  if (!settings_.is_tcp) path.hop_count = static_cast<uint8_t>(links_to_nic);
   ControlledQueuePair controlled;
   controlled.line_rate_bps = graph_.link(ports_[queue.port].wire).rate_bps;
   controlled.window_bytes = settings_.window_bytes;
   controlled.mtu_bytes = settings_.mtu_bytes;
   controlled.full_packet_wire_bytes = settings_.mtu_bytes + header_bytes_;
-  controlled.hop_count = network_.LinksToNic(path);
+  controlled.hop_count = links_to_nic;
   controlled.base_rtt_ps =
-      network_.PathLatencyPs({path.first, static_cast<uint8_t>(controlled.hop_count)},
-                             controlled.full_packet_wire_bytes) +
+      network_.PathLatencyPs(path, controlled.full_packet_wire_bytes) +
       network_.PathLatencyPs(receive_queues_[data].ack_path(),
                              header_bytes_ + (settings_.is_tcp ? 0 : kAethBytes));
   pacers_.emplace_back();
@@ -159,7 +161,10 @@ void RdmaTransport::Resolve(uint32_t queue_id) {
     break;
   }
   ReceiveQueue& receiver = receive_queues_[queue_id];
-  const PathRef ack_path = PathTo(destination_nic, source_nic, pair, !is_data, receiver.ack_path());
+  const bool is_stream = settings_.is_tcp && is_data;
+  const PathRef ack_path =
+      PathTo(is_stream ? pair.destination_gpu : destination_nic,
+             is_stream ? pair.source_gpu : source_nic, pair, !is_data, receiver.ack_path());
   receiver.ack_first_link = ack_path.first;
   receiver.ack_hop_count = ack_path.hop_count;
 }
@@ -181,6 +186,10 @@ void RdmaTransport::ResolvePaths() {
 }
 
 void RdmaTransport::OnPacketAtNic(uint32_t index) {
+  if (settings_.is_tcp) [[unlikely]] {
+    network_.SendOn(index);
+    return;
+  }
   const Packet& packet = network_.packet(index);
   if (packet.kind == PacketKind::kAck || packet.kind == PacketKind::kNack) {
     OnAcknowledgement(index);

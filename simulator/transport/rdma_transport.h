@@ -17,8 +17,10 @@
 // ACK says how many packets came in marked since the last one and when the one that caused it was
 // sent.
 //
-// With NicSettings::is_tcp a queue pair is a TCP stream: its data queue keeps whatever comes beyond
-// a gap, and is acknowledged, repeated and timed as tcp_stream.h says (rdma_tcp.cc).
+// With NicSettings::is_tcp a queue pair is a TCP stream between hosts: its data queue keeps
+// whatever comes beyond a gap, and is acknowledged, repeated and timed as tcp_stream.h says
+// (rdma_tcp.cc). Its ACKs go from the receiver's memory to the sender's, for kernels send and read
+// them; NICs pass on what comes.
 //
 // Not modelled: receiver-not-ready (NCCL posts its receives before it sends clear-to-send, so it
 // cannot meet it; a message without a receive is a program error), PCIe reads of the payload
@@ -218,6 +220,8 @@ class RdmaTransport {
   bool DoWithout(uint32_t packet, uint32_t distance);
   bool ReportGaps(ReceiveQueue& queue, uint32_t distance) const;
   void Accept(uint32_t packet, uint32_t completed);
+  // A packet is in memory, and with it all of so many messages.
+  void Deliver(uint32_t packet, uint32_t completed_messages);
   void Refuse(uint32_t packet, DropReason reason);
   void Acknowledge(uint32_t queue, PacketKind kind, uint32_t cause);
   void OnMarked(uint32_t queue);
@@ -231,6 +235,7 @@ class RdmaTransport {
   void ArmTcpTimer(uint32_t queue);
   void OnTcpTimer(uint32_t queue);
   void ProbeWindow(uint32_t queue);
+  void OnPacketAtHost(uint32_t packet);
   void OnSegment(uint32_t packet);
   void AcknowledgeTcp(uint32_t queue, const TcpReassembly::Block& block);
 

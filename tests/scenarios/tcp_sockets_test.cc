@@ -97,6 +97,37 @@ TEST_F(TcpSocketsTest, ABufferThatOverflowsLosesSegmentsAndNothingElse) {
   EXPECT_GE(run.Integer("transport.retransmitted_packets"), run.Drops()["BUFFER_FULL"] / 2);
 }
 
+// A NIC of 100 Gb/s before a PCIe switch that eight GPUs share: what comes faster than it goes on
+// is dropped at the NIC before the host has seen it, and sent again. No stream breaks.
+TEST_F(TcpSocketsTest, WhatANicDropsOnItsWayToTheHostIsSentAgain) {
+  const std::string pcie =
+      "fabric { rail_optimized { mixed_servers { count: 2 platform: \"pcie-8x3090\" } } }\n";
+  for (const char* const kind : {"ALL_REDUCE", "ALL_TO_ALL"}) {
+    const EndedRun run = RunText(pcie + "workload { program { collectives { kind: " + kind +
+                                     " bytes: \"16MiB\" } } }\n" + "nccl { NET: \"Socket\" }\n",
+                                 {"--no-baseline"});
+    ASSERT_EQ(run.exit.status, 0) << run.exit.output << run.exit.errors;
+    // The ring's one sender keeps within what the NIC can buffer; eight at once do not.
+    const bool may_drop = std::string(kind) == "ALL_TO_ALL";
+    EXPECT_EQ(run.Drops()["BUFFER_FULL"] > 0, may_drop) << kind;
+    EXPECT_EQ(run.Integer("transport.retransmitted_packets") > 0, may_drop) << kind;
+    EXPECT_EQ(run.Integer("transport.qp_errors"), 0) << kind;
+    EXPECT_TRUE(run.At("conservation.ok").GetBool()) << kind;
+  }
+}
+
+TEST_F(TcpSocketsTest, SoItIsForQueuePairsOnANetworkThatDrops) {
+  const EndedRun run = RunText(
+      "fabric { rail_optimized { mixed_servers { count: 2 platform: \"pcie-8x3090\" } } }\n"
+      "workload { program { collectives { kind: ALL_TO_ALL bytes: \"128MiB\" } } }\n"
+      "network { network_flow_control: NONE }\n",
+      {"--no-baseline"});
+  ASSERT_EQ(run.exit.status, 0) << run.exit.output << run.exit.errors;
+  EXPECT_GT(run.Drops()["BUFFER_FULL"], 0);
+  EXPECT_EQ(run.Integer("transport.qp_errors"), 0);
+  EXPECT_TRUE(run.At("conservation.ok").GetBool());
+}
+
 TEST_F(TcpSocketsTest, PerfTakesThemByNcclsName) {
   const ProgramExit run = Railyard({"perf", "--collective", "all_reduce", "--fabric", "dgx-h100",
                                     "--nodes", "2", "--net", "Socket", "-b", "1M", "-e", "1M"});

@@ -13,6 +13,7 @@ namespace railyard::testing {
 class TcpFixture : public TransportFixture {
  protected:
   static constexpr int64_t kWireBytePs = 80;
+  static constexpr int64_t kHostBytePs = 16;
   static constexpr int64_t kWireDelayPs = 5'000'000;
   static constexpr uint32_t kSegment = 1'448;  // MTU 1,500
   static constexpr int64_t kSegmentWireBytes = int64_t{kSegment} + 90;
@@ -39,11 +40,10 @@ class TcpFixture : public TransportFixture {
     nic.congestion_control = CongestionControlNamed("CUBIC").value();
     return nic;
   }
-  // From a segment being read until its ACK is back, on idle links.
+  // From a segment being read until its ACK is back, on idle links: from memory to memory.
   static int64_t RoundTripPs() {
-    const int64_t there_ps = kSegmentWireBytes * (16 + 2 * kWireBytePs) + 2 * kWireDelayPs;
-    const int64_t back_ps = 90 * (2 * kWireBytePs) + 2 * kWireDelayPs;
-    return there_ps + back_ps;
+    constexpr int64_t kBytePs = 2 * kHostBytePs + 2 * kWireBytePs;
+    return (kSegmentWireBytes + 90) * kBytePs + 4 * kWireDelayPs;
   }
 
   LinkId out_ = 0;

@@ -124,6 +124,18 @@ TEST_F(TcpTransportTest, WhatComesAfterASilenceIsAnsweredAtOnce) {
   EXPECT_LT(delivered_.back().time_ps, timeouts_[0] + 50 * RoundTripPs());
 }
 
+// The host acknowledges, not its NIC: what is lost between the two is a loss like any other.
+TEST_F(TcpTransportTest, WhatIsLostBetweenNicAndMemoryIsSentAgain) {
+  Connect();
+  Post(100);
+  const int64_t cut_ps = 400 * kPsPerUs;
+  Down(Link("server1/nic0", "server1/gpu0"), cut_ps, cut_ps + 20 * kPsPerUs);
+  engine().Run();
+  ExpectAllDelivered(100);
+  EXPECT_THAT(lost_, ::testing::Not(IsEmpty()));
+  EXPECT_EQ(rdma_->counters().retransmitted_packets, lost_.size());
+}
+
 // Linux gives up when it has been sending again for 924.6 s (tcp_retries2 = 15): the tries are 0.2,
 // 0.4, ... 102.4 s apart, then 120 s.
 TEST_F(TcpTransportTest, ACutEndsTheStreamAsLinuxDoesAfterFifteenBackOffs) {
