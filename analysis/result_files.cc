@@ -122,15 +122,18 @@ class Attempt {
     for (auto made = parents_.rbegin(); made != parents_.rend(); ++made) fs::remove(*made, ignored);
   }
 
-  void MakeParents(const fs::path& directory) {
+  void MakeParentsOf(const fs::path& directory) {
+    const fs::path parent = directory.parent_path();
     std::error_code error;
-    if (fs::is_directory(directory, error)) return;
-    if (directory.has_relative_path()) MakeParents(directory.parent_path());
-    if (mkdir(directory.c_str(), 0777) != 0) {
-      if (errno == EEXIST && fs::is_directory(directory, error)) return;  // made by another run
+    if (fs::is_directory(parent, error)) return;
+    if (parent.has_relative_path()) MakeParentsOf(parent);
+    if (mkdir(parent.c_str(), 0777) != 0) {
+      if (errno != EEXIST) ThrowErrno("create", parent.string());
+      if (fs::is_directory(parent, error)) return;  // made by another run
+      errno = ENOTDIR;
       ThrowErrno("create", directory.string());
     }
-    parents_.push_back(directory);
+    parents_.push_back(parent);
   }
 
   // Whether `directory`, whose parent is there, can have its name.
@@ -219,7 +222,7 @@ std::optional<std::string> PrepareResultDirectory(const std::string& directory) 
   if (const auto why = WhyRefused(resolved)) return RefusalText(directory, *why);
   // Nobody knows better than the file system what it will take, and nothing is left of it.
   Attempt attempt;
-  attempt.MakeParents(resolved.parent_path());
+  attempt.MakeParentsOf(resolved);
   Attempt::TryName(resolved);
   attempt.MakeStaging(resolved);
   return std::nullopt;
@@ -230,7 +233,7 @@ void WriteResults(const std::string& directory, const RunResult& result,
   const fs::path resolved = Resolve(directory);
   if (const auto why = WhyRefused(resolved)) throw EnvironmentError(RefusalText(directory, *why));
   Attempt attempt;
-  attempt.MakeParents(resolved.parent_path());
+  attempt.MakeParentsOf(resolved);
   const fs::path staging = attempt.MakeStaging(resolved);
   WriteFiles(staging, result, extra_files);
   Publish(staging, resolved);

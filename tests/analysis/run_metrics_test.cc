@@ -123,9 +123,6 @@ TEST(PairCountsTest, CountOrderedPairsThatExchangedPayload) {
   EXPECT_EQ(pairs.active, 2u);  // the third has no payload
   EXPECT_EQ(pairs.possible, 12u);
   EXPECT_EQ(CountPairs(RunResult()).possible, 0u);
-  RunResult two_ways;
-  two_ways.pairs = {{0, 1, "NIC_LEAF", 10}, {0, 1, "NIC_LEAF+LOCAL", 20}};
-  EXPECT_EQ(CountPairs(two_ways).active, 1u);
 }
 
 TEST(ShortFormShareTest, IsOfAllHops) { EXPECT_EQ(ShortFormShare(MadeUpRun()), 0.25); }

@@ -117,16 +117,20 @@ nvlink {
 }
 )";
 
+// One server of it, in the reference fabric of its number of NICs.
 TEST_F(PlatformFileTest, AServerOfOnesOwnIsBuiltAsItsFileSays) {
   const auto fabric = Load("mine.textproto", kMine);
   ASSERT_TRUE(fabric.has_value()) << findings_;
-  EXPECT_EQ(fabric->name, "mine");
+  EXPECT_EQ(fabric->name, "1x-mine");
   EXPECT_EQ(CablesOf(*fabric),
             "server0/gpu0--server0/nvswitch0 NVLINK 600000000000 20000 3\n"
             "server0/gpu1--server0/nvswitch0 NVLINK 600000000000 20000 3\n"
             "server0/gpu0--server0/nic0 HOST 100000000000 1000000 1\n"
             "server0/gpu1--server0/nic0 HOST 100000000000 1000000 1\n"
-            "server0/gpu0 0\nserver0/gpu1 0\nserver0/nvswitch0 30000\nserver0/nic0 0\n");
+            "server0/nic0--leaf0 NIC_LEAF 100000000000 145000 1\n"
+            "leaf0--spine0 LEAF_SPINE 400000000000 270000 1\n"
+            "server0/gpu0 0\nserver0/gpu1 0\nserver0/nvswitch0 30000\nserver0/nic0 0\n"
+            "leaf0 300000\nspine0 300000\n");
 }
 
 TEST_F(PlatformFileTest, TheCpuIsThePlatformsOrWhatServersGive) {
@@ -198,8 +202,8 @@ TEST_F(PlatformFileTest, NumbersThatAFileLeavesOpenAreGivenWhereItIsUsed) {
   }
   Load("open.textproto", "gpus { value: 2 source: \"counted\" }\n");
   EXPECT_EQ(findings_,
-            "open.textproto: error: leaves nic_rate, host_rate or host_delay open (expected all "
-            "numbers, or servers { } that give them)\n");
+            "open.textproto: error: leaves nic_rate, host_rate, host_delay to its user (expected a "
+            "platform file or a fabric with servers { } that states them)\n");
 }
 
 TEST_F(PlatformFileTest, MistakesAreAtTheirFields) {
