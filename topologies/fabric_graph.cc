@@ -264,6 +264,15 @@ std::vector<DeviceId> FabricGraph::SharedNvSwitches(DeviceId gpu_a, DeviceId gpu
   return shared;
 }
 
+std::vector<DeviceId> FabricGraph::SharedNvSwitches(std::span<const DeviceId> gpus) const {
+  std::vector<DeviceId> shared = SharedNvSwitches(gpus[0], gpus[1]);
+  std::erase_if(shared, [&](DeviceId nvswitch) {
+    return !std::ranges::all_of(gpus.subspan(2),
+                                [&](DeviceId gpu) { return FindLink(nvswitch, gpu).has_value(); });
+  });
+  return shared;
+}
+
 std::vector<FabricGraph::NvlinkPath> FabricGraph::NvlinkPaths(DeviceId gpu_a,
                                                               DeviceId gpu_b) const {
   std::vector<NvlinkPath> paths;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -174,6 +175,8 @@ class FabricGraph {
   std::vector<LinkId> WiresOfNic(DeviceId nic) const;
   // NVSwitches cabled to both GPUs, in order; empty if they share no island.
   std::vector<DeviceId> SharedNvSwitches(DeviceId gpu_a, DeviceId gpu_b) const;
+  // NVSwitches cabled to every one of two or more GPUs, in order.
+  std::vector<DeviceId> SharedNvSwitches(std::span<const DeviceId> gpus) const;
   // By what NVLink joins two GPUs: over each NVSwitch cabled to both, or, where there is none, over
   // each NVLINK cable from one to the other. In order; empty if nothing does.
   struct NvlinkPath {

@@ -43,6 +43,7 @@ class Checker {
     CheckReachable();
     CheckDeadlock();
     CheckRails();
+    CheckNvSwitches();
     CheckBundles();
     CheckOversubscription();
     CheckSinglePoints();
@@ -144,6 +145,30 @@ class Checker {
           fmt::format("servers lack a rail that others with as many GPUs have: {}",
                       Listed(missing)));
     }
+  }
+
+  // Multicast and sums in NVSwitches (NVLS) are of GPUs that one NVSwitch reaches.
+  void CheckNvSwitches() {
+    std::vector<std::vector<DeviceId>> gpus(fabric_.server_count());
+    std::vector<bool> has_nvswitch(fabric_.server_count());
+    for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+      const Device& device = fabric_.device(id);
+      const auto server = static_cast<size_t>(device.server);
+      if (device.kind == DeviceKind::kGpu) gpus[server].push_back(id);
+      if (device.kind == DeviceKind::kNvSwitch) has_nvswitch[server] = true;
+    }
+    std::vector<std::string> servers;
+    for (size_t server = 0; server < gpus.size(); ++server) {
+      if (!has_nvswitch[server] || gpus[server].size() < 2) continue;
+      if (fabric_.SharedNvSwitches(gpus[server]).empty()) {
+        servers.push_back(fmt::format("server{}", server));
+      }
+    }
+    if (servers.empty()) return;
+    Add(PreflightSeverity::kWarning, "NO_COMMON_NVSWITCH",
+        fmt::format("no NVSwitch is cabled to all GPUs of its server, and NVLS needs one "
+                    "(nccl.NVLS_ENABLE: false runs without): {}",
+                    Listed(servers)));
   }
 
   void CheckBundles() {

@@ -25,8 +25,9 @@ struct PreflightFinding {
   std::string what;
 };
 
-// Codes: UNREACHABLE, PFC_DEADLOCK (errors); MISSING_RAIL, UNEQUAL_BUNDLE, OVERSUBSCRIBED,
-// SINGLE_POINT_OF_FAILURE (warnings); RELAYED_PAIRS, LOSSLESS_CLASSES (info). The worst first.
+// Codes: UNREACHABLE, PFC_DEADLOCK (errors); MISSING_RAIL, NO_COMMON_NVSWITCH, UNEQUAL_BUNDLE,
+// OVERSUBSCRIBED, SINGLE_POINT_OF_FAILURE (warnings); RELAYED_PAIRS, LOSSLESS_CLASSES (info). The
+// worst first.
 std::vector<PreflightFinding> Preflight(const FabricGraph& fabric, const FabricMeasures& measures);
 
 }  // namespace railyard

@@ -97,9 +97,7 @@ class ConnectionChecker {
       for (const JobCollective* collective : uses[id].collectives) {
         const auto choice = planner.Choose(*collective, StatedChoice(*collective));
         if (!choice || !algorithms.insert(choice->algorithm).second) continue;
-        const auto schedule = planner.Plan(*collective, *choice);
-        CheckExchanges(planner, *schedule);
-        if (planner.HasCollnet()) CheckSums(planner, *schedule);
+        CheckPeers(planner, *planner.Plan(*collective, *choice), choice->algorithm);
       }
       if (algorithms.contains(Algorithm::kRing)) CheckRings(planner);
       if (algorithms.contains(Algorithm::kTree)) CheckTrees(planner);
@@ -134,31 +132,56 @@ class ConnectionChecker {
     }
   }
 
-  // Those that a schedule's ranks meet in pairs by; they are the same on every channel.
-  void CheckExchanges(const NcclPlanner& planner, const CollectiveSchedule& schedule) {
+  // Rings and trees count as a whole, as NCCL connects them; of all others, what a schedule's lanes
+  // send to.
+  void CheckPeers(const NcclPlanner& planner, const CollectiveSchedule& schedule,
+                  Algorithm algorithm) {
+    const uint32_t channels = std::min(schedule.channel_count(), ChannelsThatDiffer(algorithm));
     for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
-      for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+      for (uint32_t channel = 0; channel < channels; ++channel) {
         if (schedule.BatchCount(rank, channel) == 0) continue;
-        for (const LanePeer& peer : schedule.PeersOf({rank, channel, 0, 0}).send_to) {
-          if (peer.use != ConnectionUse::kExchange) return;
-          CheckConnection(planner, channel, rank, peer.rank, peer.use);
+        for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, 0); ++lane) {
+          CheckLane(planner, channel, rank, schedule.PeersOf({rank, channel, 0, lane}).send_to);
         }
-        break;
       }
     }
   }
 
-  // The NICs that the network adds up for, each with the first of its tree.
-  void CheckSums(const NcclPlanner& planner, const CollectiveSchedule& schedule) {
-    for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
-      for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
-        if (schedule.BatchCount(rank, channel) == 0) continue;
-        for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, 0); ++lane) {
-          const std::vector<LanePeer> peers = schedule.PeersOf({rank, channel, 0, lane}).send_to;
-          if (peers.empty() || peers.front().use != ConnectionUse::kNetworkSum) continue;
-          if (peers.front().rank == rank) continue;
-          CheckConnection(planner, channel, rank, peers.front().rank, peers.front().use);
-        }
+  // How many of the first channels show every connection that an algorithm's ranks open. NVLSTree
+  // has one tree on even channels and one on odd ones.
+  static uint32_t ChannelsThatDiffer(Algorithm algorithm) {
+    switch (algorithm) {
+      case Algorithm::kRing:
+      case Algorithm::kTree:
+        return 0;
+      case Algorithm::kPat:
+      case Algorithm::kDirect:
+      case Algorithm::kHalvingDoubling:
+        return 1;
+      case Algorithm::kNvls:
+      case Algorithm::kNvlsTree:
+        return 2;
+      default:
+        return UINT32_MAX;
+    }
+  }
+
+  void CheckLane(const NcclPlanner& planner, uint32_t channel, uint32_t rank,
+                 const std::vector<LanePeer>& peers) {
+    for (const LanePeer& peer : peers) {
+      switch (peer.use) {
+        case ConnectionUse::kSwitchOperand:
+        case ConnectionUse::kSwitchResult:
+          RequireSharedNvSwitch(rank);
+          break;
+        case ConnectionUse::kNetworkSum:
+          // The NICs that the network adds up for, each with the first of its tree.
+          if (&peer == &peers.front() && peer.rank != rank) {
+            CheckConnection(planner, channel, rank, peer.rank, peer.use);
+          }
+          break;
+        default:
+          CheckConnection(planner, channel, rank, peer.rank, peer.use);
       }
     }
   }
@@ -228,12 +251,38 @@ class ConnectionChecker {
     }
   }
 
+  // What NVSwitches add up and copy passes through one that all of the communicator's GPUs on the
+  // rank's server are cabled to.
+  void RequireSharedNvSwitch(uint32_t rank) {
+    const int32_t server = graph_.device(graph_.gpus()[communicator_->ranks[rank]]).server;
+    if (!islands_.emplace(communicator_, server).second) return;
+    std::vector<DeviceId> gpus;
+    for (const uint32_t gpu : communicator_->ranks) {
+      if (graph_.device(graph_.gpus()[gpu]).server == server) gpus.push_back(graph_.gpus()[gpu]);
+    }
+    if (!graph_.SharedNvSwitches(gpus).empty()) return;
+    Report(
+        gpus.front(), gpus.back(),
+        fmt::format("no NVSWITCH is cabled to all {} GPUs that communicator {} has in the server "
+                    "of {}, and NVLS needs one (expected such an NVSWITCH, or "
+                    "nccl.NVLS_ENABLE: false)",
+                    gpus.size(), Quote(communicator_->name), NameOf(gpus.front())));
+  }
+
   bool RequireNic(DeviceId gpu) {
-    if (graph_.NicOfGpu(gpu)) return true;
-    Report(gpu, gpu,
-           fmt::format("{} has no NIC, and communicator {} reaches other servers by it (expected "
-                       "one that is cabled to it)",
-                       NameOf(gpu), Quote(communicator_->name)));
+    const auto nic = graph_.NicOfGpu(gpu);
+    if (!nic) {
+      Report(gpu, gpu,
+             fmt::format("{} has no NIC, and communicator {} reaches other servers by it (expected "
+                         "one that is cabled to it)",
+                         NameOf(gpu), Quote(communicator_->name)));
+      return false;
+    }
+    if (!graph_.WiresOfNic(*nic).empty()) return true;
+    Report(*nic, *nic,
+           fmt::format("{} has no cable to the network, and communicator {} reaches other servers "
+                       "by it (expected a link to a SWITCH)",
+                       NameOf(*nic), Quote(communicator_->name)));
     return false;
   }
 
@@ -312,6 +361,7 @@ class ConnectionChecker {
   std::map<std::pair<int32_t, uint32_t>, DeviceId> gpu_at_;  // by server and local index
   const TraceCommunicator* communicator_ = nullptr;          // that is looked at
   std::set<std::tuple<DeviceId, DeviceId, DeviceId>> looked_at_;
+  std::set<std::pair<const TraceCommunicator*, int32_t>> islands_;  // with a server, looked at
   std::set<std::pair<DeviceId, DeviceId>> reported_;
   size_t unjoined_ = 0;
 };

@@ -19,18 +19,18 @@ std::vector<LoadStoreTransport::GroupPlane> LoadStoreTransport::PlanesOf(
     std::span<const uint32_t> gpus) const {
   std::vector<GroupPlane> planes;
   if (gpus.size() < 2) return planes;
-  const DeviceId first = graph_.gpus()[gpus.front()];
-  for (const DeviceId nvswitch : graph_.SharedNvSwitches(first, graph_.gpus()[gpus[1]])) {
+  std::vector<DeviceId> devices;
+  for (const uint32_t gpu : gpus) devices.push_back(graph_.gpus()[gpu]);
+  for (const DeviceId nvswitch : graph_.SharedNvSwitches(devices)) {
     GroupPlane plane{.up_links = {}, .down_links = {}, .lanes = UINT32_MAX};
-    for (const uint32_t gpu : gpus) {
-      const auto up = graph_.FindLink(graph_.gpus()[gpu], nvswitch);
-      const auto down = graph_.FindLink(nvswitch, graph_.gpus()[gpu]);
-      if (!up || !down) break;
-      plane.up_links.push_back(*up);
-      plane.down_links.push_back(*down);
-      plane.lanes = std::min({plane.lanes, graph_.link(*up).lanes, graph_.link(*down).lanes});
+    for (const DeviceId gpu : devices) {
+      const LinkId up = graph_.FindLink(gpu, nvswitch).value();
+      const LinkId down = graph_.FindLink(nvswitch, gpu).value();
+      plane.up_links.push_back(up);
+      plane.down_links.push_back(down);
+      plane.lanes = std::min({plane.lanes, graph_.link(up).lanes, graph_.link(down).lanes});
     }
-    if (plane.up_links.size() == gpus.size()) planes.push_back(std::move(plane));
+    planes.push_back(std::move(plane));
   }
   return planes;
 }

@@ -117,7 +117,9 @@ TEST(ConnectionCheckTest, NicsThatReachOneAnotherByNoSwitchAreRefused) {
 TEST(ConnectionCheckTest, ANicThatOnlyAGpuHangsOnLeadsNowhere) {
   const std::string fabric = Gpu(0, 0) + Nic(0, 0) + Link("s0/gpu0", "s0/nic0", "HOST") +
                              Gpu(1, 0) + Nic(1, 0) + Link("s1/gpu0", "s1/nic0", "HOST");
-  EXPECT_THAT(FindingsOn(fabric, ""), HasSubstr("no path joins s0/nic0 and s1/nic0"));
+  EXPECT_THAT(FindingsOn(fabric, ""),
+              HasSubstr("s0/nic0 has no cable to the network, and communicator \"world\" reaches "
+                        "other servers by it (expected a link to a SWITCH)\n"));
 }
 
 // Rings of crossNic 2 come back to their rail after every second server: of three, one hop crosses.
@@ -165,6 +167,65 @@ TEST(ConnectionCheckTest, APathHasAtMost255Links) {
   EXPECT_EQ(FindingsOn(fabric + chain + Link("x252", "s1/nic0", "NIC_LEAF"), ""),
             ":1:10: error: fabric.file: the shortest path of s0/nic0 and s1/nic0 has 256 links "
             "(expected at most 255)\n");
+}
+
+// Three GPUs, of which every two share an NVSwitch and all three none.
+TEST(ConnectionCheckTest, NvlsNeedsAnNvSwitchOfAllGpus) {
+  std::string pairs;
+  for (int i = 0; i < 3; ++i) pairs += Gpu(0, i) + NvSwitch(0, i);
+  for (int i = 0; i < 3; ++i) {
+    for (const int nvswitch : {i, (i + 1) % 3}) {
+      pairs += Link(fmt::format("s0/gpu{}", i), fmt::format("s0/sw{}", nvswitch), "NVLINK");
+    }
+  }
+  const char* const refused =
+      ":1:10: error: fabric.file: no NVSWITCH is cabled to all 3 GPUs that communicator \"world\" "
+      "has in the server of s0/gpu0, and NVLS needs one (expected such an NVSWITCH, or "
+      "nccl.NVLS_ENABLE: false)\n";
+  for (const char* kind : {"ALL_REDUCE", "ALL_GATHER", "REDUCE_SCATTER"}) {
+    const std::string collective = fmt::format("kind: {} bytes: \"24KiB\"", kind);
+    EXPECT_EQ(FindingsOn(pairs, "", collective, "algorithm: NVLS"), refused) << kind;
+    EXPECT_EQ(FindingsOn(pairs, "", collective, "algorithm: RING"), "") << kind;
+  }
+  const std::string large = "kind: ALL_REDUCE bytes: \"64MiB\"";
+  EXPECT_EQ(FindingsOn(pairs, "", large, ""), refused) << "the tuner chooses NVLS";
+  EXPECT_EQ(FindingsOn(pairs, "nccl { NVLS_ENABLE: false }\n", large, ""), "");
+  const std::string all = Gpu(0, 0) + Gpu(0, 1) + Gpu(0, 2) + NvSwitch(0, 0) +
+                          Link("s0/gpu0", "s0/sw0", "NVLINK") +
+                          Link("s0/gpu1", "s0/sw0", "NVLINK") + Link("s0/gpu2", "s0/sw0", "NVLINK");
+  EXPECT_EQ(FindingsOn(all, "", large, "algorithm: NVLS"), "");
+}
+
+// Heads of one slice meet in trees over the servers, by the NICs of their rail.
+TEST(ConnectionCheckTest, NvlsTreeNeedsTheCablesOfAllRails) {
+  std::string fabric = RailOnly(4);
+  const std::string cable = Link("s2/nic1", "leaf1", "NIC_LEAF");
+  fabric.erase(fabric.find(cable), cable.size());
+  const std::string collective = "kind: ALL_REDUCE bytes: \"1MiB\"";
+  EXPECT_EQ(FindingsOn(RailOnly(4), "", collective, "algorithm: NVLS_TREE"), "");
+  EXPECT_EQ(FindingsOn(fabric, "", collective, "algorithm: NVLS_TREE"),
+            ":1:10: error: fabric.file: s2/nic1 has no cable to the network, and communicator "
+            "\"world\" reaches other servers by it (expected a link to a SWITCH)\n");
+}
+
+// With CollNet, GPUs hand their slices to the GPU whose NIC adds them up: of a server and of rails.
+TEST(ConnectionCheckTest, CollnetNeedsAllPairsOfAServerAndAllRails) {
+  std::string fabric = RailOnly(2);
+  const std::string sums =
+      "network { network_flow_control: CREDITS }\nnccl { COLLNET_ENABLE: true }\n";
+  const std::string collective = "kind: ALL_REDUCE bytes: \"1MiB\"";
+  for (const char* choice :
+       {"algorithm: COLLNET_DIRECT", "algorithm: COLLNET_CHAIN", "algorithm: NVLS"}) {
+    EXPECT_EQ(FindingsOn(fabric, sums, collective, choice), "") << choice;
+  }
+  const std::string cable = Link("s1/nic0", "leaf0", "NIC_LEAF");
+  fabric.erase(fabric.find(cable), cable.size());
+  for (const char* choice :
+       {"algorithm: COLLNET_DIRECT", "algorithm: COLLNET_CHAIN", "algorithm: NVLS"}) {
+    EXPECT_THAT(FindingsOn(fabric, sums, collective, choice),
+                HasSubstr("s1/nic0 has no cable to the network"))
+        << choice;
+  }
 }
 
 TEST(ConnectionCheckTest, ManyAreCountedRatherThanListed) {

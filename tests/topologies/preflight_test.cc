@@ -96,6 +96,41 @@ TEST(PreflightTest, AServerWithoutARailThatItsLikeHaveIsNamed) {
                                   "many GPUs have: server1 rail 1"));
 }
 
+DeviceId AddDevice(FabricGraph& graph, std::string name, DeviceKind kind, int32_t local_index) {
+  Device device;
+  device.name = std::move(name);
+  device.kind = kind;
+  device.server = 0;
+  device.local_index = local_index;
+  return graph.AddDevice(std::move(device));
+}
+
+// Three GPUs, of which every two share an NVSwitch and all three none.
+TEST(PreflightTest, AServerWhoseGpusShareNoNvSwitchIsNamed) {
+  const auto warned = ::testing::Contains(
+      "warning: NO_COMMON_NVSWITCH: no NVSwitch is cabled to all GPUs of its "
+      "server, and NVLS needs one (nccl.NVLS_ENABLE: false runs without): "
+      "server0");
+  FabricGraph graph;
+  std::vector<DeviceId> gpus;
+  std::vector<DeviceId> nvswitches;
+  for (int i = 0; i < 3; ++i) {
+    gpus.push_back(AddDevice(graph, fmt::format("s0/gpu{}", i), DeviceKind::kGpu, i));
+    nvswitches.push_back(AddDevice(graph, fmt::format("s0/sw{}", i), DeviceKind::kNvSwitch, i));
+  }
+  const auto cable = [&](size_t gpu, size_t nvswitch) {
+    graph.AddCable(gpus[gpu], nvswitches[nvswitch],
+                   {.tier = Tier::kNvlink, .rate_bps = 400'000'000'000});
+  };
+  for (size_t i = 0; i < 3; ++i) {
+    cable(i, i);
+    cable(i, (i + 1) % 3);
+  }
+  EXPECT_THAT(Lines(graph), warned);
+  cable(0, 2);
+  EXPECT_THAT(Lines(graph), ::testing::Not(warned)) << "all on sw2";
+}
+
 TEST(PreflightTest, ABundleOfUnequalCablesIsNamed) {
   SmallFabric small;
   small.Cable(small.nics[3], 200);
