@@ -433,28 +433,34 @@ class ProgramLoader {
     }
   }
 
-  // `count(from, to)`: elements that one rank sends another.
+  // `count(from, to)`: elements that one rank sends another. A rank computes once, before the first
+  // of its calls; one without calls computes all the same.
   template <typename Count>
   void AppendAllToAllV(const TraceOperation& operation, const Count& count, Trace& trace) {
     ++all_to_alls_;
     for (uint32_t rank = 0; rank < rank_count_; ++rank) {
       std::vector<TraceOperation>& calls = trace.operations[rank];
-      const auto group = static_cast<uint32_t>(calls.size()) + 1;
-      for (uint32_t peer = 0; peer < rank_count_; ++peer) {
-        TraceOperation call = operation;
-        call.group = group;
-        call.all_to_all = all_to_alls_;
-        call.peer = peer;
+      const size_t first = calls.size();
+      TraceOperation call = operation;
+      call.group = static_cast<uint32_t>(first) + 1;
+      call.all_to_all = all_to_alls_;
+      for (call.peer = 0; call.peer < rank_count_; ++call.peer) {
         for (const bool is_send : {true, false}) {
           call.kind = is_send ? CollectiveKind::kSend : CollectiveKind::kRecv;
-          call.count = is_send ? count(rank, peer) : count(peer, rank);
-          if (call.count > 0) calls.push_back(call);
+          call.count = is_send ? count(rank, call.peer) : count(call.peer, rank);
+          if (call.count == 0) continue;
+          calls.push_back(call);
+          call.compute_before_ps = 0;
         }
+      }
+      if (calls.size() == first && operation.compute_before_ps > 0) {
+        calls.push_back(
+            {.kind = CollectiveKind::kCompute, .compute_before_ps = operation.compute_before_ps});
       }
     }
   }
 
-  // Each rank's Send and Recv in one group.
+  // Each rank's Send and Recv in one group, which computes once.
   void AppendSends(const Entry& entry, Trace& trace) const {
     std::vector<uint32_t> sources(rank_count_);
     for (uint32_t rank = 0; rank < rank_count_; ++rank) {
@@ -469,6 +475,7 @@ class ProgramLoader {
         call.peer = entry.destinations[rank];
         calls.push_back(call);
         call.kind = CollectiveKind::kRecv;
+        call.compute_before_ps = 0;
         call.peer = sources[rank];
         calls.push_back(call);
       }

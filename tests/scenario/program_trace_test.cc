@@ -106,6 +106,28 @@ TEST(ProgramTraceTest, APermutationIsOneCycleThatTheSeedDraws) {
   EXPECT_NE(destinations("2"), peers);
 }
 
+// The calls of a group begin together: what is computed before them is computed once.
+TEST(ProgramTraceTest, AGroupComputesOnce) {
+  for (const char* collective :
+       {"kind: SEND_RECV bytes: \"1MiB\"", "kind: PERMUTATION bytes: \"1MiB\"",
+        "kind: ALL_TO_ALL bytes: \"1MiB\"",
+        "kind: ALL_TO_ALL bytes: \"1MiB\" hierarchical_groups_of: 8",
+        "kind: ALL_REDUCE bytes: \"1MiB\""}) {
+    const auto loaded = LoadProgram("collectives { " + std::string(collective) +
+                                    " compute_before: \"1ms\" repeat: 2 }");
+    ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+    const Job& job = loaded.scenario->job;
+    for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+      int64_t computed_ps = 0;
+      for (const JobOperation& operation : job.operations[rank]) {
+        computed_ps += operation.compute_before_ps;
+      }
+      EXPECT_EQ(computed_ps, 2 * kPsPerMs) << collective << ", rank " << rank;
+      EXPECT_EQ(job.operations[rank][0].compute_before_ps, kPsPerMs) << collective;
+    }
+  }
+}
+
 TEST(ProgramTraceTest, OneGpuCannotSendToAnother) {
   EXPECT_EQ(
       LoadedScenario("fabric { rail_optimized { servers: 1 gpus_per_server: 1 } }\n"
@@ -212,6 +234,17 @@ TEST_F(AllToAllVTest, EachPairHasItsOwnBytes) {
       {{0, 1}, 2000}, {{0, 9}, 20}, {{9, 0}, 2}};
   EXPECT_EQ(sent, expected);
   EXPECT_TRUE(trace.operations[3].empty());
+}
+
+// Ranks that neither send nor receive compute as long as the others.
+TEST_F(AllToAllVTest, ARankComputesOnceWhateverItSends) {
+  const auto loaded = Load("0,1,1000\n0,9,7\n9,0,1\n", "compute_before: \"1ms\" ");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  const Job& job = loaded.scenario->job;
+  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+    ASSERT_EQ(job.operations[rank].size(), 1u) << rank;
+    EXPECT_EQ(job.operations[rank][0].compute_before_ps, kPsPerMs) << rank;
+  }
 }
 
 // Servers of 8: what 0 has for 9 goes by way of 1, in whose place 9 is.
