@@ -2,6 +2,7 @@
 #include "simulator/diagnostics/text_proto_value.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -39,6 +40,14 @@ bool FitsInteger(const FieldDescriptor& field, const TextProtoWord& word,
                          field.cpp_type() == FieldDescriptor::CPPTYPE_INT64;
   uint64_t value = 0;
   return (is_signed || !word.negative) && Tokenizer::ParseInteger(digits, limit, &value);
+}
+
+// Protobuf's own parser reads what is too large as infinity.
+bool FitsFloat(const FieldDescriptor& field, const std::string& digits) {
+  const double value = Tokenizer::ParseFloat(digits);
+  return std::isfinite(field.cpp_type() == FieldDescriptor::CPPTYPE_FLOAT
+                           ? static_cast<double>(static_cast<float>(value))
+                           : value);
 }
 
 std::string WhyNotAnEnumValue(const TextProtoWord& word, const EnumDescriptor& type) {
@@ -90,6 +99,11 @@ std::string WhyNotAValue(const TextProtoWord& word, const FieldDescriptor& field
       is_right = word.token_count == 1 &&
                  (word.type == Tokenizer::TYPE_FLOAT ||
                   (is_integer && digits.find_first_of("xX") == std::string::npos));
+      if (is_right && !FitsFloat(field, digits)) {
+        return fmt::format(
+            "{} is out of range (expected a number whose size is at most {})", Quote(word.text),
+            field.cpp_type() == FieldDescriptor::CPPTYPE_FLOAT ? "3.4e38" : "1.79e308");
+      }
       break;
     case FieldDescriptor::CPPTYPE_BOOL:
       is_right = word.text == "true" || word.text == "false";

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Every number and quantity that a file may state, with values that no field of its type holds and
+// with the largest and smallest that it does: the loader refuses them at their place or takes them.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <vector>
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/diagnostics/text_proto.h"
+#include "simulator/scenario/scenario.pb.h"
+#include "simulator/scenario/scenario_loader.h"
+#include "simulator/study/study.h"
+#include "simulator/study/study.pb.h"
+#include "tests/diagnostics/text_file.h"
+#include "topologies/topology.pb.h"
+#include "topologies/topology_file_loader.h"
+#include "workloads/plans/plan_loader.h"
+#include "workloads/workload.pb.h"
+
+namespace railyard {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+struct Value {
+  const char* text;
+  bool fits;  // the type, if not the field
+};
+
+// Of a field's type; empty for types that are no numbers.
+std::vector<Value> ValuesFor(const FieldDescriptor& field) {
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return {{"nan", false},   {"-nan", false},   {"inf", false},     {"-inf", false},
+              {"1e309", false}, {"-1e309", false}, {"1.79e308", true}, {"-1.79e308", true},
+              {"5e-324", true}, {"1e-400", true},  {"0", true},        {"-1", true}};
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return {{"-1", false},  {"4294967296", false}, {"1e400", false},
+              {"nan", false}, {"0", true},           {"4294967295", true}};
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return {{"-1", false}, {"18446744073709551616", false}, {"1e400", false}, {"nan", false},
+              {"0", true},   {"18446744073709551615", true}};
+    case FieldDescriptor::CPPTYPE_INT32:
+      return {{"2147483648", false},
+              {"-2147483649", false},
+              {"nan", false},
+              {"2147483647", true},
+              {"-2147483648", true}};
+    case FieldDescriptor::CPPTYPE_INT64:
+      return {{"9223372036854775808", false},
+              {"-9223372036854775809", false},
+              {"nan", false},
+              {"9223372036854775807", true},
+              {"-9223372036854775808", true}};
+    case FieldDescriptor::CPPTYPE_STRING:
+      // Durations, rates and sizes; of other texts, names that nothing has.
+      return {{"\"nan\"", true},
+              {"\"-1s\"", true},
+              {"\"1e309s\"", true},
+              {"\"9223372s\"", true},
+              {"\"1e-30s\"", true},
+              {"\"9223373s\"", true},
+              {"\"0bps\"", true},
+              {"\"18446744073.7Gbps\"", true},
+              {"\"18446744074Gbps\"", true},
+              {"\"0B\"", true},
+              {"\"17179869183GiB\"", true},
+              {"\"17179869184GiB\"", true}};
+    default:
+      return {};
+  }
+}
+
+// What stands for the value in the text that protobuf prints.
+constexpr uint32_t kMark = 1234567891;
+std::string PutMark(Message& message, const FieldDescriptor& field) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  const auto put = [&](auto set, auto add, auto value) {
+    if (field.is_repeated()) {
+      reflection.ClearField(&message, &field);
+      (reflection.*add)(&message, &field, value);
+    } else {
+      (reflection.*set)(&message, &field, value);
+    }
+  };
+  using Reflection = google::protobuf::Reflection;
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      put(&Reflection::SetDouble, &Reflection::AddDouble, double{kMark});
+      break;
+    case FieldDescriptor::CPPTYPE_UINT32:
+      put(&Reflection::SetUInt32, &Reflection::AddUInt32, kMark);
+      break;
+    case FieldDescriptor::CPPTYPE_UINT64:
+      put(&Reflection::SetUInt64, &Reflection::AddUInt64, uint64_t{kMark});
+      break;
+    case FieldDescriptor::CPPTYPE_INT32:
+      put(&Reflection::SetInt32, &Reflection::AddInt32, static_cast<int32_t>(kMark));
+      break;
+    case FieldDescriptor::CPPTYPE_INT64:
+      put(&Reflection::SetInt64, &Reflection::AddInt64, int64_t{kMark});
+      break;
+    default:
+      put(&Reflection::SetString, &Reflection::AddString, std::to_string(kMark));
+      return "\"" + std::to_string(kMark) + "\"";
+  }
+  return std::to_string(kMark);
+}
+
+using Load = std::function<bool(const std::string& path, Diagnostics& diagnostics)>;
+
+class HostileNumbersTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> left_alone_;  // messages
+  std::string only_;                     // the message that is looked at; empty: all
+
+  // Every field of every message that `base` has, and of those that it might have.
+  void Try(const Message& base, const Load& load) {
+    load_ = load;
+    root_.reset(base.New());
+    root_->CopyFrom(base);
+    ASSERT_TRUE(Loads(Printed(), "")) << findings_ << Printed();
+    Walk(*root_, base.GetDescriptor()->name(), 0);
+    EXPECT_GT(fields_, 0u);
+  }
+
+ private:
+  static constexpr int kDepthMax = 6;
+
+  bool IsLeftAlone(const std::string& path) const {
+    for (const std::string& left : left_alone_) {
+      if (path == left) return true;
+    }
+    // What leads to `only_`, or is in it.
+    const size_t common = std::min(path.size(), only_.size());
+    return path.compare(0, common, only_, 0, common) != 0;
+  }
+
+  std::string Printed() const {
+    std::string text;
+    google::protobuf::TextFormat::PrintToString(*root_, &text);
+    return text;
+  }
+
+  bool Loads(const std::string& text, const std::string& mark) {
+    const TextFile file(text);
+    Diagnostics diagnostics;
+    const bool is_loaded = load_(file.path(), diagnostics);
+    findings_ = diagnostics.ToString();
+    EXPECT_EQ(is_loaded, !diagnostics.HasErrors()) << mark << "\n" << findings_ << text;
+    return is_loaded;
+  }
+
+  void Walk(Message& message, const std::string& path, int depth) {
+    const google::protobuf::Reflection& reflection = *message.GetReflection();
+    for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+      const FieldDescriptor& field = *message.GetDescriptor()->field(i);
+      const std::string at = path + "." + field.name();
+      if (IsLeftAlone(at)) continue;
+      // Another alternative in place of this one.
+      const std::unique_ptr<Message> before(message.New());
+      before->CopyFrom(message);
+      if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+        if (!ValuesFor(field).empty()) TryField(message, field, at);
+      } else if (depth < kDepthMax) {
+        if (!field.is_repeated()) {
+          Walk(*reflection.MutableMessage(&message, &field), at, depth + 1);
+        } else if (reflection.FieldSize(message, &field) > 0) {
+          for (int n = 0; n < reflection.FieldSize(message, &field); ++n) {
+            Walk(*reflection.MutableRepeatedMessage(&message, &field, n), at, depth + 1);
+          }
+        } else {
+          Walk(*reflection.AddMessage(&message, &field), at, depth + 1);
+        }
+      }
+      message.CopyFrom(*before);
+    }
+  }
+
+  // In a process of its own: a signal names the field, and no field takes all memory or time.
+  void TryField(Message& message, const FieldDescriptor& field, const std::string& at) {
+    ++fields_;
+    const std::string mark = PutMark(message, field);
+    const std::string text = Printed();
+    const size_t begin = text.find(mark);
+    ASSERT_NE(begin, std::string::npos) << at;
+    EXPECT_EXIT(
+        {
+          const rlimit memory = {uint64_t{4} << 30, uint64_t{4} << 30};
+          setrlimit(RLIMIT_AS, &memory);
+          alarm(20);
+          for (const Value& value : ValuesFor(field)) {
+            std::string stated = text;
+            stated.replace(begin, mark.size(), value.text);
+            std::fprintf(stderr, "\n%s: %s\n", at.c_str(), value.text);
+            const bool is_loaded = Loads(stated, at + ": " + value.text);
+            EXPECT_FALSE(is_loaded && !value.fits) << at << ": " << value.text;
+          }
+          std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
+        },
+        ::testing::ExitedWithCode(0), "")
+        << at;
+  }
+
+  Load load_;
+  std::unique_ptr<Message> root_;
+  std::string findings_;
+  size_t fields_ = 0;
+};
+
+template <typename Proto>
+Proto Parsed(const std::string& text) {
+  Proto proto;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
+  return proto;
+}
+
+constexpr const char* kSmall = "fabric { rail_optimized { servers: 2 gpus_per_server: 2 } }\n";
+constexpr const char* kOne =
+    "workload { program { collectives { kind: ALL_REDUCE bytes: \"64KiB\" } } algorithm: RING }\n";
+
+bool LoadsScenario(const std::string& path, Diagnostics& diagnostics) {
+  return LoadScenario(path, {}, diagnostics) != nullptr;
+}
+
+// Of the scenario's own fields and blocks, whose fabric and workload have tests of their own.
+TEST_F(HostileNumbersTest, Settings) {
+  left_alone_ = {"Scenario.fabric", "Scenario.workload", "Scenario.jobs", "Scenario.faults"};
+  Try(Parsed<protos::Scenario>(std::string(kSmall) + kOne), LoadsScenario);
+}
+
+TEST_F(HostileNumbersTest, Programs) {
+  left_alone_ = {"Scenario.workload.inline_plan"};
+  only_ = "Scenario.workload";
+  Try(Parsed<protos::Scenario>(
+          std::string(kSmall) +
+          "workload { program { collectives { kind: ALL_TO_ALL bytes: \"64KiB\" } } }\n"),
+      LoadsScenario);
+}
+
+TEST_F(HostileNumbersTest, Jobs) {
+  left_alone_ = {"Scenario.jobs.workload.inline_plan"};
+  only_ = "Scenario.jobs";
+  Try(Parsed<protos::Scenario>(std::string(kSmall) + "jobs { " + kOne + "}\n"), LoadsScenario);
+}
+
+class HostileFaultsTest : public HostileNumbersTest,
+                          public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(HostileFaultsTest, AreRefusedOrTaken) {
+  only_ = "Scenario.faults";
+  Try(Parsed<protos::Scenario>(std::string(kSmall) + kOne + "faults { name: \"x\" " + GetParam() +
+                               " }\n"),
+      LoadsScenario);
+}
+
+constexpr const char* kFaults[] = {
+    "kind: LINK_DOWN link: \"server1/nic1--leaf1\" at: \"1us\" until: \"2us\" "
+    "repeat { period: \"5us\" count: 3 }",
+    "kind: LINK_DOWN link: \"server1/nic1--leaf1\" at: \"1us\" until: \"1s\" "
+    "by_chance { mean_between: \"1ms\" mean_repair: \"1us\" }",
+    "kind: DEGRADE link: \"server1/nic1--leaf1\" at: \"1us\" rate_share: 0.5",
+    "kind: LOSS link: \"server1/nic1--leaf1\" at: \"1us\" loss { probability: 0.01 }",
+    "kind: DELAY link: \"server1/nic1--leaf1\" at: \"1us\" delay: \"1us\"",
+    "kind: STRAGGLER device: \"server1/gpu1\" at: \"1us\" speed: 0.5",
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, HostileFaultsTest, ::testing::ValuesIn(kFaults));
+
+class HostileFabricsTest : public HostileNumbersTest,
+                           public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(HostileFabricsTest, AreRefusedOrTaken) {
+  only_ = std::string("Scenario.fabric.") +
+          std::string(GetParam()).substr(0, std::string_view(GetParam()).find(' '));
+  Try(Parsed<protos::Scenario>("fabric { " + std::string(GetParam()) + " }\n" + kOne),
+      LoadsScenario);
+}
+
+constexpr const char* kFabrics[] = {
+    "rail_optimized { servers: 2 gpus_per_server: 2 }",
+    "fat_tree { servers { count: 2 } }",
+    "leaf_spine { servers { count: 2 } }",
+    "torus { servers { count: 2 gpus: 2 } dimensions: [2, 2] }",
+    "hyperx { servers { count: 2 } dimensions: [2, 2] }",
+    "jellyfish { servers { count: 2 } }",
+};
+INSTANTIATE_TEST_SUITE_P(Families, HostileFabricsTest, ::testing::ValuesIn(kFabrics));
+
+TEST_F(HostileNumbersTest, Plans) {
+  Try(Parsed<protos::Plan>("model { preset: \"gpt-2\" }\n"
+                           "parallelism { tensor: 2 data: 2 }\n"
+                           "compute { accelerator: \"h100-sxm\" utilisation: 0.4 "
+                           "memory_utilisation: 0.8 }\n"
+                           "training { sequence: 128 micro_batch: 1 micro_batches: 1 }\n"),
+      [](const std::string& path, Diagnostics& diagnostics) {
+        return LoadPlanFile(path, {}, diagnostics).has_value();
+      });
+}
+
+TEST_F(HostileNumbersTest, Studies) {
+  Try(Parsed<protos::Study>("scenario: \"s.textproto\"\n"
+                            "axes { name: \"t\" fields: \"nccl.IB_TIMEOUT\" values: \"18\" }\n"
+                            "figures: \"collectives.stretch.max\"\n"),
+      [](const std::string& path, Diagnostics& diagnostics) {
+        return LoadStudy(path, diagnostics).has_value();
+      });
+}
+
+TEST_F(HostileNumbersTest, Topologies) {
+  Try(Parsed<protos::Topology>(
+          "devices { name: \"s0/gpu0\" kind: GPU server: 0 local_index: 0 }\n"
+          "devices { name: \"s0/gpu1\" kind: GPU server: 0 local_index: 1 }\n"
+          "links { from: \"s0/gpu0\" to: \"s0/gpu1\" tier: NVLINK rate: \"100Gbps\" }\n"),
+      [](const std::string& path, Diagnostics& diagnostics) {
+        const auto file = LoadTextProto(path, protos::Topology(), {}, diagnostics);
+        return file && LoadTopology(ProtoCursor(*file), diagnostics).has_value();
+      });
+}
+
+}  // namespace
+}  // namespace railyard
