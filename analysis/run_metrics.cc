@@ -19,6 +19,8 @@ std::string_view RunStatusName(RunStatus status) {
       return "STALLED";
     case RunStatus::kInterrupted:
       return "INTERRUPTED";
+    case RunStatus::kTimeEnded:
+      return "TIME_ENDED";
   }
   return "UNKNOWN";
 }

@@ -14,8 +14,8 @@
 
 namespace railyard {
 
-std::string_view RunStatusName(RunStatus status);  // "COMPLETED", "JOB_ABORTED", "STALLED",
-                                                   // "INTERRUPTED"
+// "COMPLETED", "JOB_ABORTED", "STALLED", "INTERRUPTED", "TIME_ENDED"
+std::string_view RunStatusName(RunStatus status);
 
 // 0 where `whole` is 0.
 double Share(uint64_t part, uint64_t whole);

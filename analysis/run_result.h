@@ -16,7 +16,7 @@
 
 namespace railyard {
 
-enum class RunStatus : uint8_t { kCompleted, kJobAborted, kStalled, kInterrupted };
+enum class RunStatus : uint8_t { kCompleted, kJobAborted, kStalled, kInterrupted, kTimeEnded };
 
 // By how much longer a collective took than in the paired fault-free run, by what its critical path
 // spent more time on (docs/results.md). Parts may be negative.

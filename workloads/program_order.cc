@@ -91,7 +91,7 @@ std::vector<ProgramOrder::PartlyReleased> ProgramOrder::ReleasedBy(uint32_t prog
         released.try_emplace(index, PartlyReleased{index, WaitsFor(links, index), now_ps})
             .first->second;
     part.waits_for = static_cast<uint8_t>(part.waits_for - count);
-    if (with_gap) part.earliest_ps = now_ps + program[index].compute_before_ps;
+    if (with_gap) part.earliest_ps = SumPs(now_ps, program[index].compute_before_ps);
   };
   for (uint32_t index = 0; index < first; ++index) {
     const Link& link = links.of[index];

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 #include "workloads/job.h"
 
@@ -41,7 +42,7 @@ int64_t LeastGapPs(const std::vector<JobOperation>& program, uint32_t index, IsO
   int64_t gap_ps = 0;
   for (uint32_t next = index + 1; next < program.size(); ++next) {
     const JobOperation& operation = program[next];
-    if (operation.stream == stream) gap_ps += operation.compute_before_ps;
+    if (operation.stream == stream) gap_ps = SumPs(gap_ps, operation.compute_before_ps);
     if (is_one(operation)) return operation.stream == stream ? gap_ps : 0;
   }
   return kNeverPs;
@@ -64,7 +65,7 @@ class ProgramOrder {
       const Links& links = LinksOf(rank);
       for (uint32_t index = 0; index < program.size(); ++index) {
         if (links.of[index].waits_for > 0) continue;
-        Begin(rank, index, StartOf(rank) + program[index].compute_before_ps, may_begin);
+        Begin(rank, index, SumPs(StartOf(rank), program[index].compute_before_ps), may_begin);
         EndComputation(rank, may_begin);
       }
     }
@@ -165,8 +166,8 @@ class ProgramOrder {
     __builtin_prefetch(&links.of[ahead]);
     const Link& link = links.of[index];
     if (link.next_in_stream != kNone) {
-      Release(rank, link.next_in_stream, now_ps + program[link.next_in_stream].compute_before_ps,
-              may_begin);
+      Release(rank, link.next_in_stream,
+              SumPs(now_ps, program[link.next_in_stream].compute_before_ps), may_begin);
     }
     if (link.next_in_communicator != kNone) {
       // The first operation of its stream that names none follows upon nothing else: its gap began
@@ -174,14 +175,14 @@ class ProgramOrder {
       const uint32_t next = link.next_in_communicator;
       const bool gap_is_free =
           links.of[next].first_of_stream && program[next].after == JobOperation::kNone;
-      Release(
-          rank, next,
-          gap_is_free ? std::max(now_ps, StartOf(rank) + program[next].compute_before_ps) : now_ps,
-          may_begin);
+      Release(rank, next,
+              gap_is_free ? std::max(now_ps, SumPs(StartOf(rank), program[next].compute_before_ps))
+                          : now_ps,
+              may_begin);
     }
     for (uint32_t i = link.first_follower; i < links.of[index + 1].first_follower; ++i) {
       const uint32_t follower = links.followers[i];
-      Release(rank, follower, now_ps + program[follower].compute_before_ps, may_begin);
+      Release(rank, follower, SumPs(now_ps, program[follower].compute_before_ps), may_begin);
     }
   }
 

@@ -10,8 +10,8 @@ enum ExitStatus : int {
   kExitEnvironment = 1,  // a file, a disk or memory failed
   kExitInput = 2,        // the input or the command line is wrong; nothing was written
   kExitJobAborted = 3,   // the simulated job was aborted; results are written
-  // The simulated job stalled, or a signal interrupted the command; what there was by then is
-  // written.
+  // The simulated job stalled, simulated time ended before it, or a signal interrupted the command;
+  // what there was by then is written.
   kExitStalled = 4,
 };
 

@@ -38,6 +38,7 @@ ExitStatus StatusOf(const RunResult& result) {
       return kExitJobAborted;
     case RunStatus::kStalled:
     case RunStatus::kInterrupted:
+    case RunStatus::kTimeEnded:
       return kExitStalled;
   }
   return kExitStalled;

@@ -113,6 +113,10 @@ void FabricSimulatorImpl::Run() {
       }
       continue;
     }
+    if (event.time_ps > time_end_ps_) [[unlikely]] {
+      EndTime(event);
+      return;
+    }
     const uint64_t event_class = event.tie >> kIdBits;
     if (event_class == static_cast<uint64_t>(EventClass::kNs3)) {
       RunNs3Event(event);
@@ -124,6 +128,13 @@ void FabricSimulatorImpl::Run() {
     const Handler& handler = handlers_[event_class];
     handler.function(handler.context, event.target);
   }
+}
+
+// What comes next stays pending.
+void FabricSimulatorImpl::EndTime(const TimingWheel::Event& next) {
+  wheel_.Insert(next.time_ps, next.tie, next.target);
+  has_reached_time_end_ = true;
+  Stop();
 }
 
 // While it lives, time and events are others.

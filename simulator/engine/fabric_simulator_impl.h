@@ -74,6 +74,9 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   // everything else that is pending waits; then it is now again. What runs must not touch what the
   // rest does, and schedules fabric events only. One at a time. An exception ends it, too.
   void RunAside(const std::function<void()>& begin);
+  // Run() stops before the first event later than that. Without: it runs them all.
+  void SetTimeEnd(int64_t time_ps) { time_end_ps_ = time_ps; }
+  bool HasReachedTimeEnd() const { return has_reached_time_end_; }
   // Fabric and ns-3 events run so far.
   uint64_t EventCount() const { return event_count_; }
 
@@ -132,6 +135,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
 
   void DoDispose() override;
   [[noreturn]] void RefuseFabricEvent(int64_t time_ps, EventClass event_class, uint64_t id) const;
+  void EndTime(const TimingWheel::Event& next);
   void RunNs3Event(const TimingWheel::Event& event);
   int64_t TimeAfter(int64_t delay_ps) const;
   // Returns the event's uid.
@@ -143,6 +147,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   uint64_t SequenceOf(uint32_t uid) const;
 
   int64_t now_ps_ = 0;
+  int64_t time_end_ps_ = INT64_MAX;
+  bool has_reached_time_end_ = false;
   uint64_t event_count_ = 0;
   // What Run() must look at before the next event: one relaxed load per event.
   std::atomic<uint32_t> attention_{0};

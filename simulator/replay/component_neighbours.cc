@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "simulator/replay/replay_engine.h"
+#include "simulator/units/time_end.h"
 
 namespace railyard {
 namespace {
@@ -50,9 +51,10 @@ bool ReplayEngine::CanReplay(const Component& component, const std::vector<Compo
          !MayBeTouched(component, calls, settled_at_ps);
 }
 
-// When the next event is that may end the job or, where faults are to be considered, bring one.
+// When the next event is that may end the job, or simulated time, or, where faults are to be
+// considered, bring one.
 int64_t ReplayEngine::NextDisturbancePs(bool by_faults) const {
-  int64_t next_ps = kNeverPs;
+  int64_t next_ps = kTimeEndPs;
   engine_.ForEachPending([&](int64_t time_ps, EventClass event_class) {
     const bool is_fault = event_class == EventClass::kFault || event_class == EventClass::kRouting;
     if (event_class == EventClass::kNs3 || event_class == EventClass::kLook ||
@@ -189,7 +191,7 @@ bool ReplayEngine::MayTouchSoon(const Component& component, std::span<const Near
       const bool waits = operation.after != JobOperation::kNone && operation.after >= first;
       end_ps = std::max(stream->second, waits ? ends_ps[operation.after - first] : kEnded);
       // It may have begun to compute long since.
-      end_ps = end_ps == kEnded ? engine_.NowPs() : end_ps + operation.compute_before_ps;
+      end_ps = end_ps == kEnded ? engine_.NowPs() : SumPs(end_ps, operation.compute_before_ps);
       may_touch = !operation.is_compute() && end_ps + least_launch_ps_ < until_ps;
     }
     if (may_touch && Touches(rank, index, component)) return true;

@@ -9,6 +9,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/replay/replay_engine.h"
+#include "simulator/units/time_end.h"
 
 namespace railyard {
 namespace {
@@ -85,7 +86,8 @@ void ReplayEngine::BeginComponentEpisode(uint32_t number, uint32_t collective) {
   }
   const std::vector<ComponentCall> calls = CallsOf(component, collective);
   const int64_t least_end_ps = calls.empty() ? 0 : calls.front().begin_ps + BoundOf(collective);
-  if (calls.empty() || least_end_ps >= NextDisturbancePs(component.is_faulty) ||
+  if (calls.empty() || calls.back().begin_ps > kTimeEndPs ||
+      least_end_ps >= NextDisturbancePs(component.is_faulty) ||
       least_end_ps >= calls.front().begin_ps + kAbortNoticePs ||
       MayBeTouched(component, calls, least_end_ps)) {
     return;

@@ -11,6 +11,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/engine/look.h"
 #include "simulator/replay/replay_engine.h"
+#include "simulator/units/time_end.h"
 
 namespace railyard {
 namespace {
@@ -30,7 +31,7 @@ constexpr size_t kPrefetched = 8;
 // Only beginnings, and what passes without effect or is known to be due, are on the wheel.
 bool ReplayEngine::IsQuiet() {
   bool is_quiet = true;
-  next_disturbance_ps_ = kNeverPs;
+  next_disturbance_ps_ = kTimeEndPs;
   engine_.ForEachPending([&](int64_t time_ps, EventClass event_class) {
     switch (event_class) {
       case EventClass::kOperation:
@@ -155,11 +156,12 @@ std::optional<uint32_t> ReplayEngine::TryKnown(uint32_t state) {
 
 bool ReplayEngine::Try(const Episode& episode) {
   const int64_t start_ps = pending_.front().begin_ps;
-  const int64_t rest_ps = start_ps + episode.duration_ps;
+  const int64_t rest_ps = SumPs(start_ps, episode.duration_ps);
   if (episode.operations.size() > operations_left_) return false;
   const bool is_last = episode.operations.size() == operations_left_;
   if (is_last && !episode.can_be_last) return false;
-  if ((is_last ? start_ps + episode.LastEndPs() : rest_ps) >= next_disturbance_ps_) return false;
+  if ((is_last ? SumPs(start_ps, episode.LastEndPs()) : rest_ps) >= next_disturbance_ps_)
+    return false;
   pending_before_ = pending_;
   tried_.clear();
   order_.BeginTrial();

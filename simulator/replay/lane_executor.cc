@@ -11,6 +11,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/replay/communicator_layout.h"
 #include "simulator/units/mix64.h"
+#include "simulator/units/time_end.h"
 
 namespace railyard {
 
@@ -240,7 +241,7 @@ void LaneExecutor::Advance(uint32_t id) {
       return;
     }
     if (lane.peers != kNone && !lane_peers_[lane.peers].operands.empty() && lane.slice_bytes != 0) {
-      const int64_t done_ps = start_ps + AtSpeedPs(lane, SlicePs(lane));
+      const int64_t done_ps = SumPs(start_ps, AtSpeedPs(lane, SlicePs(lane)));
       if (paths_) [[unlikely]]
         TraceSlice(lane, start_ps, done_ps);
       RequestSum(lane, done_ps);
@@ -248,7 +249,7 @@ void LaneExecutor::Advance(uint32_t id) {
     }
     if (lane.loads && !lane.is_loaded && lane.slice_bytes != 0 && PostLoads(lane)) return;
     lane.is_loaded = false;
-    const int64_t done_ps = start_ps + AtSpeedPs(lane, SlicePs(lane));
+    const int64_t done_ps = SumPs(start_ps, AtSpeedPs(lane, SlicePs(lane)));
     if (paths_) [[unlikely]]
       TraceSlice(lane, start_ps, done_ps);
     RunSlice(lane, done_ps);
@@ -258,7 +259,7 @@ void LaneExecutor::Advance(uint32_t id) {
 
 int64_t LaneExecutor::EarliestStartPs(const Lane& lane) {
   int64_t start_ps = lane.free_ps;
-  if (lane.slice_bytes != 0) start_ps += OverheadPs(lane);
+  if (lane.slice_bytes != 0) start_ps = SumPs(start_ps, OverheadPs(lane));
   start_ps = std::max(engine_.NowPs(), start_ps);
   if (lane.peers == kNone) [[likely]] {
     if (lane.receives) start_ps = std::max(start_ps, ReceivablePs(lane, lane.receive_connection));
@@ -325,7 +326,7 @@ int64_t LaneExecutor::SlowedPs(const Lane& lane, int64_t time_ps) const {
 
 int64_t LaneExecutor::AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const {
   const double speed = gpu_speeds_.empty() ? 1 : gpu_speeds_[gpu];
-  return speed == 0 ? time_ps : std::llround(static_cast<double>(time_ps) / speed);
+  return speed == 0 ? time_ps : AtShareOfSpeedPs(time_ps, speed);
 }
 
 bool LaneExecutor::StandsStill(uint32_t id) {

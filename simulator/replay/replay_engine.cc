@@ -10,6 +10,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/units/mix64.h"
+#include "simulator/units/time_end.h"
 #include "workloads/p2p_schedule.h"
 
 namespace railyard {
@@ -74,7 +75,7 @@ void ReplayEngine::Start() {
 }
 
 void ReplayEngine::MayBegin(uint32_t rank, uint32_t index, int64_t begin_ps) {
-  if (!skew_ps_.empty()) begin_ps += skew_ps_[rank];
+  if (!skew_ps_.empty()) begin_ps = SumPs(begin_ps, skew_ps_[rank]);
   pending_.push_back({.begin_ps = begin_ps, .number = first_number_[rank] + index, .rank = rank});
   std::push_heap(pending_.begin(), pending_.end());
 }
@@ -348,7 +349,11 @@ void ReplayEngine::MayBeginAfter(int64_t end_ps, uint32_t rank, uint32_t index, 
     Stop(rank, first_number_[rank] + index, compute_ps);
     return;
   }
-  MayBegin(rank, index, end_ps + executor_->AtSpeedOfGpuPs(rank, compute_ps));
+  const int64_t slowed_ps = executor_->AtSpeedOfGpuPs(rank, compute_ps);
+  if (slowed_ps > kTimeEndPs - end_ps || !late_.empty()) [[unlikely]] {
+    NoteLate(first_number_[rank] + index, end_ps, compute_ps, slowed_ps);
+  }
+  MayBegin(rank, index, SumPs(end_ps, slowed_ps));
 }
 
 void ReplayEngine::BeginWatched(uint32_t id) {

@@ -25,6 +25,7 @@
 #include "simulator/replay/episode_recording.h"
 #include "simulator/replay/lane_executor.h"
 #include "simulator/replay/nvlink_components.h"
+#include "simulator/units/time_end.h"
 #include "workloads/job.h"
 #include "workloads/nccl_planner.h"
 #include "workloads/program_order.h"
@@ -183,6 +184,8 @@ class ReplayEngine final : private LaneObserver {
   double ShareDone() const;
   bool is_in_collective() const { return calls_started_ > calls_ended_; }
   // Whether some GPU stands still in the middle of its computation.
+  // The run has stopped at the end of simulated time, or computes beyond it.
+  bool HasReachedTimeEnd() const { return engine_.HasReachedTimeEnd() || end_ps() > kTimeEndPs; }
   bool has_stopped_computation() const { return !stopped_.empty(); }
   // Whether ranks of the part are in a collective, or stand still so.
   bool IsHeldUp(uint32_t part) const {
@@ -300,6 +303,7 @@ class ReplayEngine final : private LaneObserver {
   void MayBegin(uint32_t rank, uint32_t index, int64_t begin_ps);
   // An operation's computation waits for its GPU to go on.
   void Stop(uint32_t rank, uint32_t number, int64_t left_ps);
+  void NoteLate(uint32_t number, int64_t since_ps, int64_t left_ps, int64_t slowed_ps);
   // Puts the first of `pending_` on the wheel.
   void ScheduleFirst();
   void Schedule(uint32_t running, int64_t time_ps);
@@ -438,6 +442,13 @@ class ReplayEngine final : private LaneObserver {
   std::vector<Pending> pending_;        // heap
   // Pending, of GPUs that stand still: what is left of their computation is their begin.
   std::vector<Pending> stopped_;
+  // Pending operations of slow GPUs that compute beyond the end of time, by number: since when, and
+  // what was left then at the GPU's own speed.
+  struct Late {
+    int64_t since_ps = 0;
+    int64_t left_ps = 0;
+  };
+  std::unordered_map<uint32_t, Late> late_;
   Pending scheduled_{.begin_ps = -1};  // the last of `pending_` put on the wheel
   std::vector<Running> running_;
   uint32_t free_running_ = kNone;

@@ -6,6 +6,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/replay/replay_engine.h"
+#include "simulator/units/time_end.h"
 
 namespace railyard {
 
@@ -13,6 +14,15 @@ namespace railyard {
 
 void ReplayEngine::Stop(uint32_t rank, uint32_t number, int64_t left_ps) {
   stopped_.push_back({.begin_ps = left_ps, .number = number, .rank = rank});
+}
+
+// When it would begin at this speed does not fit; another speed may come in time.
+void ReplayEngine::NoteLate(uint32_t number, int64_t since_ps, int64_t left_ps, int64_t slowed_ps) {
+  if (slowed_ps > kTimeEndPs - since_ps) {
+    late_[number] = {.since_ps = since_ps, .left_ps = left_ps};
+  } else {
+    late_.erase(number);
+  }
 }
 
 void ReplayEngine::SetGpuSpeed(uint32_t gpu, double speed) {
@@ -25,8 +35,16 @@ void ReplayEngine::SetGpuSpeed(uint32_t gpu, double speed) {
   };
   for (Pending pending : pending_) {
     if (!is_computing(pending)) continue;
-    pending.begin_ps =
-        std::llround(static_cast<double>(pending.begin_ps - now_ps) * (before == 0 ? 1 : before));
+    const auto at_full_speed_ps = [&](int64_t ps) {
+      return std::llround(static_cast<double>(ps) * (before == 0 ? 1 : before));
+    };
+    const auto late = late_.find(pending.number);
+    if (late != late_.end()) {
+      pending.begin_ps = late->second.left_ps - at_full_speed_ps(now_ps - late->second.since_ps);
+      late_.erase(late);
+    } else {
+      pending.begin_ps = at_full_speed_ps(pending.begin_ps - now_ps);
+    }
     computing.push_back(pending);
   }
   std::erase_if(pending_, is_computing);
@@ -38,7 +56,9 @@ void ReplayEngine::SetGpuSpeed(uint32_t gpu, double speed) {
       Stop(gpu, pending.number, pending.begin_ps);
       continue;
     }
-    pending.begin_ps = now_ps + std::llround(static_cast<double>(pending.begin_ps) / speed);
+    const int64_t slowed_ps = AtShareOfSpeedPs(pending.begin_ps, speed);
+    NoteLate(pending.number, now_ps, pending.begin_ps, slowed_ps);
+    pending.begin_ps = SumPs(now_ps, slowed_ps);
     pending_.push_back(pending);
   }
   std::make_heap(pending_.begin(), pending_.end());

@@ -10,6 +10,7 @@
 #include <ns3/simulator.h>
 
 #include "simulator/run/job_aborter.h"
+#include "simulator/units/time_end.h"
 #include "workloads/job_parts.h"
 
 namespace railyard {
@@ -38,8 +39,8 @@ int64_t JobRestarter::SavedPs(uint64_t checkpoint) const {
       int64_t& of_stream_ps = stream_ps.try_emplace(operation.stream, progress_ps_).first->second;
       if (operation.is_compute()) {
         const bool waits = operation.after != JobOperation::kNone && operation.after >= first;
-        of_stream_ps = std::max(of_stream_ps, waits ? ends_ps[operation.after - first] : 0) +
-                       operation.compute_before_ps;
+        of_stream_ps = SumPs(std::max(of_stream_ps, waits ? ends_ps[operation.after - first] : 0),
+                             operation.compute_before_ps);
       } else {
         const uint32_t collective = run_.job.CollectiveOf(rank, operation);
         of_stream_ps = run_.replay.times()[collective].last_end_ps;

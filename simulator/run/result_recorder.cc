@@ -15,6 +15,7 @@
 #include "simulator/run/pair_ledger.h"
 #include "simulator/run/traffic_ledger.h"
 #include "simulator/units/mix64.h"
+#include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -76,7 +77,7 @@ class Recorder {
     result_.fabric = scenario_.fabric.name;
     result_.server_count = scenario_.fabric.server_count();
     result_.gpu_count = static_cast<uint32_t>(scenario_.fabric.gpus().size());
-    result_.simulated_time_ps = replay_.end_ps();
+    result_.simulated_time_ps = std::min(replay_.end_ps(), kTimeEndPs);
     result_.calls = replay_.calls_started();
     result_.notes = scenario_.notes;
     for (std::string& note : replay_.Assumptions()) result_.notes.push_back(std::move(note));
@@ -96,9 +97,9 @@ class Recorder {
   // a run that was interrupted nobody knows how its jobs would have fared.
   void RecordJobs() {
     const std::vector<JobPart>& parts = job_.parts;
-    if (!replay_.is_complete()) {
+    if (!replay_.is_complete() || replay_.HasReachedTimeEnd()) {
       result_.status = StatusOfUnfinished();
-      result_.status_detail = interruption_.empty() ? replay_.ExplainWaiting() : interruption_;
+      result_.status_detail = WhyUnfinished();
     }
     std::string aborts;
     for (uint32_t i = 0; i < parts.size(); ++i) {
@@ -107,8 +108,9 @@ class Recorder {
       job.name = parts[i].name;
       job.gpu_count = static_cast<uint32_t>(parts[i].global_ranks.size());
       job.start_ps = parts[i].start_ps;
-      job.end_ps = replay_.EndOfPartPs(i);
-      if (progress.calls_left > 0) job.status = StatusOfUnfinished();
+      const int64_t end_ps = replay_.EndOfPartPs(i);
+      job.end_ps = std::min(end_ps, kTimeEndPs);
+      if (progress.calls_left > 0 || end_ps > kTimeEndPs) job.status = StatusOfUnfinished();
       if (!progress.abort_reason.empty()) {
         job.status = RunStatus::kJobAborted;
         aborts += aborts.empty() ? "" : "\n";
@@ -124,7 +126,15 @@ class Recorder {
   }
 
   RunStatus StatusOfUnfinished() const {
-    return interruption_.empty() ? RunStatus::kStalled : RunStatus::kInterrupted;
+    if (!interruption_.empty()) return RunStatus::kInterrupted;
+    return replay_.HasReachedTimeEnd() ? RunStatus::kTimeEnded : RunStatus::kStalled;
+  }
+
+  std::string WhyUnfinished() const {
+    if (!interruption_.empty()) return interruption_;
+    if (!replay_.HasReachedTimeEnd()) return replay_.ExplainWaiting();
+    return fmt::format("simulated time ends after {}, before the job does",
+                       FormatDuration(kTimeEndPs));
   }
 
   void RecordCollectives() {

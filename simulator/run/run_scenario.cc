@@ -33,6 +33,7 @@
 #include "simulator/run/run_monitor.h"
 #include "simulator/run/time_breakdown.h"
 #include "simulator/run/watchdog.h"
+#include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 #include "topologies/routing.h"
 #include "workloads/job_parts.h"
@@ -208,7 +209,9 @@ class Simulation {
     }
     result.events = engine_.EventCount();
     if (!replay_->is_complete()) {
-      result.simulated_time_ps = std::max(engine_.NowPs(), replay_->end_ps());
+      result.simulated_time_ps = result.status == RunStatus::kTimeEnded
+                                     ? kTimeEndPs
+                                     : std::max(engine_.NowPs(), replay_->end_ps());
     }
     if (watchdog_ && watchdog_->has_barked() && result.status == RunStatus::kStalled) {
       result.status_detail = watchdog_->why() + "\n" + result.status_detail;
@@ -228,6 +231,7 @@ class Simulation {
 
  private:
   void RunToEnd() {
+    engine_.SetTimeEnd(kTimeEndPs);
     replay_->Start();
     if (watchdog_) watchdog_->Start();
     monitor_.Run(engine_, *network_, *replay_);
@@ -280,7 +284,8 @@ class Simulation {
     for (uint32_t part = 0; part < ends_ps.size(); ++part) {
       const ReplayEngine::PartProgress& progress = replay_->parts()[part];
       if (progress.calls_left > 0 || !progress.abort_reason.empty()) continue;
-      ends_ps[part] = replay_->EndOfPartPs(part);
+      const int64_t end_ps = replay_->EndOfPartPs(part);
+      if (end_ps <= kTimeEndPs) ends_ps[part] = end_ps;
     }
     return ends_ps;
   }
@@ -288,7 +293,7 @@ class Simulation {
   [[noreturn]] void FinishBaseline(Baseline& baseline) const {
     baseline.Finish({.collectives = Outcomes(),
                      .job_end_ps = JobEndsPs(),
-                     .simulated_time_ps = replay_->end_ps(),
+                     .simulated_time_ps = std::min(replay_->end_ps(), kTimeEndPs),
                      .cpu_seconds = CpuSeconds()});
   }
 

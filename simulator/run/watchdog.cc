@@ -11,6 +11,7 @@
 #include <ns3/nstime.h>
 #include <ns3/simulator.h>
 
+#include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -60,7 +61,7 @@ bool Watchdog::SeesNothing(Sight& sight) const {
 
 void Watchdog::ScheduleLook() {
   const int64_t look_ps = std::max<int64_t>(1, settings_.no_progress_ps / kLooks);
-  engine_.ScheduleFabric(engine_.NowPs() + look_ps, EventClass::kLook, 0, 0);
+  engine_.ScheduleFabric(SumPs(engine_.NowPs(), look_ps), EventClass::kLook, 0, 0);
 }
 
 void Watchdog::HandleLook(void* self, uint32_t /*target*/) { static_cast<Watchdog*>(self)->Look(); }

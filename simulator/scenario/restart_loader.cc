@@ -12,6 +12,8 @@
 
 #include "simulator/scenario/fault_targets.h"
 #include "simulator/scenario/scenario.pb.h"
+#include "simulator/scenario/time_check.h"
+#include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 #include "workloads/job_parts.h"
 
@@ -72,7 +74,15 @@ void LoadCheckpoints(const ProtoCursor& cursor, uint32_t part, RestartSettings& 
   }
   if (diagnostics.error_count() > errors_before) return;
   settings.checkpoint_count = (iterations.count - 1) / every;
+  const bool ends_in_time = LeastTimePs(job, part) <= kTimeEndPs;
   settings.checkpoints = AddCheckpoints(iterations, every, settings.save_ps, job);
+  if (ends_in_time && LeastTimePs(job, part) > kTimeEndPs) {
+    cursor.Error(diagnostics, "save",
+                 fmt::format("{} checkpoints of {} take longer than simulated time lasts (expected "
+                             "less than {} with what is computed)",
+                             settings.checkpoint_count, FormatDuration(settings.save_ps),
+                             FormatDuration(kTimeEndPs)));
+  }
   if (const auto across = CollectiveAcross(settings.checkpoints, job)) {
     cursor.Error(diagnostics, "checkpoint_every",
                  fmt::format("collective {} is before a checkpoint on some ranks and after it on "

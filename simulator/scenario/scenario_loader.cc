@@ -21,6 +21,7 @@
 #include "simulator/scenario/routing_loader.h"
 #include "simulator/scenario/scenario.pb.h"
 #include "simulator/scenario/settings_loader.h"
+#include "simulator/scenario/time_check.h"
 #include "simulator/scenario/workload_loader.h"
 #include "topologies/topology_loader.h"
 #include "workloads/job_parts.h"
@@ -179,6 +180,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->routing = LoadRouting(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);
   if (workload) {
+    CheckTimes(cursor, workload->job, diagnostics);
     CheckLossTolerance(cursor, workload->job, net, diagnostics);
     scenario->restarts = LoadRestarts(cursor, fabric ? &*fabric : nullptr, *workload, diagnostics);
   }

@@ -134,6 +134,7 @@ TEST(RunStatusNameTest, IsWhatTheSummarySays) {
   EXPECT_EQ(RunStatusName(RunStatus::kJobAborted), "JOB_ABORTED");
   EXPECT_EQ(RunStatusName(RunStatus::kStalled), "STALLED");
   EXPECT_EQ(RunStatusName(RunStatus::kInterrupted), "INTERRUPTED");
+  EXPECT_EQ(RunStatusName(RunStatus::kTimeEnded), "TIME_ENDED");
 }
 
 TEST(AddedByFaultsTest, SumsTheCollectivesThatEndedAfterItBegan) {
