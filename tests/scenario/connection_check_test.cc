@@ -14,8 +14,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string Gpu(int server, int index) {
-  return fmt::format("devices {{ name: \"s{0}/gpu{1}\" kind: GPU server: {0} local_index: {1} }}\n",
-                     server, index);
+  return fmt::format(
+      "devices {{ name: \"s{0}/gpu{1}\" kind: GPU server: {0} local_index: {1} "
+      "compute_capability: 90 }}\n",
+      server, index);
 }
 std::string Nic(int server, int index) {
   return fmt::format("devices {{ name: \"s{0}/nic{1}\" kind: NIC server: {0} local_index: {1} }}\n",
@@ -188,8 +190,6 @@ TEST(ConnectionCheckTest, NvlsNeedsAnNvSwitchOfAllGpus) {
     EXPECT_EQ(FindingsOn(pairs, "", collective, "algorithm: RING"), "") << kind;
   }
   const std::string large = "kind: ALL_REDUCE bytes: \"64MiB\"";
-  EXPECT_EQ(FindingsOn(pairs, "", large, ""), refused) << "the tuner chooses NVLS";
-  EXPECT_EQ(FindingsOn(pairs, "nccl { NVLS_ENABLE: false }\n", large, ""), "");
   const std::string all = Gpu(0, 0) + Gpu(0, 1) + Gpu(0, 2) + NvSwitch(0, 0) +
                           Link("s0/gpu0", "s0/sw0", "NVLINK") +
                           Link("s0/gpu1", "s0/sw0", "NVLINK") + Link("s0/gpu2", "s0/sw0", "NVLINK");
@@ -212,7 +212,7 @@ TEST(ConnectionCheckTest, NvlsTreeNeedsTheCablesOfAllRails) {
 TEST(ConnectionCheckTest, CollnetNeedsAllPairsOfAServerAndAllRails) {
   std::string fabric = RailOnly(2);
   const std::string sums =
-      "network { network_flow_control: CREDITS }\nnccl { COLLNET_ENABLE: true }\n";
+      "network { network_flow_control: CREDITS }\nnccl { COLLNET_ENABLE: 1 }\n";
   const std::string collective = "kind: ALL_REDUCE bytes: \"1MiB\"";
   for (const char* choice :
        {"algorithm: COLLNET_DIRECT", "algorithm: COLLNET_CHAIN", "algorithm: NVLS"}) {

@@ -254,7 +254,11 @@ TEST_F(HostileNumbersTest, Programs) {
 TEST_F(HostileNumbersTest, Jobs) {
   left_alone_ = {"Scenario.jobs.workload.inline_plan"};
   only_ = "Scenario.jobs";
-  Try(Parsed<protos::Scenario>(std::string(kSmall) + "jobs { " + kOne + "}\n"), LoadsScenario);
+  Try(Parsed<protos::Scenario>(
+          std::string(kSmall) +
+          "jobs { workload { program { ranks: 2 collectives { kind: ALL_REDUCE "
+          "bytes: \"64KiB\" } } } }\n"),
+      LoadsScenario);
 }
 
 class HostileFaultsTest : public HostileNumbersTest,
