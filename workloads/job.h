@@ -24,7 +24,8 @@ struct P2pCall {
 
 // One collective as the network sees it: every rank's call of it together. Grouped Send/Recv whose
 // calls match one another are one collective: ALLTOALL if every rank of the communicator sends the
-// same bytes to every other, each in one group, else SENDRECV (kind kSend). In a SENDRECV a rank
+// same bytes to every other, each in one group, else SENDRECV (kind kSend). Two ranks that swap
+// data are an ALLTOALL only if they send to themselves as well. In a SENDRECV a rank
 // may have several operations (two groups of it that one group of another rank answers). Groups
 // that the trace says are of one AllToAllv are one SENDRECV whether all its pairs talk or not.
 struct JobCollective {
@@ -33,8 +34,9 @@ struct JobCollective {
   uint64_t count = 0;  // elements, the API's count; SENDRECV: 0
   Datatype datatype = Datatype::kFloat32;
   uint32_t root = 0;
-  uint64_t bytes =
-      0;  // as nccl-tests count it (OperationBytes); SENDRECV: sum over its sends to others
+  // As nccl-tests count it (OperationBytes); SENDRECV: the most that one rank sends to others or
+  // receives from them; AllToAllv: the sum over its sends to others.
+  uint64_t bytes = 0;
   uint32_t rank_count = 0;  // ranks that take part
   bool is_all_to_all_v = false;
   Algorithm logged_algorithm = Algorithm::kUnstated;

@@ -136,14 +136,24 @@ void P2pMatcher::Summarize(Group& group, const P2pCall* calls, uint32_t call_cou
   group.exchange = true;
   for (uint32_t i = 0; i < call_count; ++i) {
     const P2pCall& call = calls[i];
-    if (!call.is_send || call.peer == group.rank) continue;
+    if (call.peer == group.rank) {
+      group.sends_to_itself |= call.is_send;
+      continue;
+    }
+    if (!call.is_send) {
+      group.received_bytes += call.bytes;
+      continue;
+    }
     if (peer_count == 0) group.exchanged_bytes = call.bytes;
     if (seen_[call.peer] == index || call.bytes != group.exchanged_bytes) group.exchange = false;
     seen_[call.peer] = index;
     ++peer_count;
     group.sent_bytes += call.bytes;
   }
-  group.exchange = group.exchange && size > 1 && peer_count == size - 1;
+  // Two ranks that send each other something are a SendRecv; those of an AllToAll send to
+  // themselves as well (nccl-tests, PyTorch).
+  const bool is_all_to_all = size > 2 || (size == 2 && group.sends_to_itself);
+  group.exchange = group.exchange && is_all_to_all && peer_count == size - 1;
 }
 
 std::vector<uint32_t> P2pMatcher::Match() {
@@ -244,28 +254,41 @@ uint32_t P2pMatcher::FindRoot(uint32_t group) {
   return group;
 }
 
-// Sums over the groups of each collective, and whether it is an AllToAll: one group on every rank
-// of the communicator, each with the same bytes for every other rank.
+// The size of each collective, and whether it is an AllToAll: one group on every rank of the
+// communicator, each with the same bytes for every other rank.
 void P2pMatcher::DescribeCollectives() {
   struct Sums {
     uint32_t group_count = 0;
     bool exchange = true;
   };
   std::vector<Sums> sums(groups_.size());
-  std::vector<std::pair<uint32_t, uint32_t>> members;  // (root, communicator rank)
+  std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> members;  // root, communicator rank, group
   members.reserve(groups_.size());
   for (uint32_t i = 0; i < groups_.size(); ++i) {
     const uint32_t root = FindRoot(i);
     const Group& group = groups_[i];
-    collectives_[groups_[root].collective].bytes += group.sent_bytes;
     ++sums[root].group_count;
     sums[root].exchange = sums[root].exchange && group.exchange &&
                           group.exchanged_bytes == groups_[root].exchanged_bytes;
-    members.emplace_back(root, group.rank);
+    members.emplace_back(root, group.rank, i);
   }
   std::sort(members.begin(), members.end());
-  members.erase(std::unique(members.begin(), members.end()), members.end());
-  for (const auto& [root, rank] : members) ++collectives_[groups_[root].collective].rank_count;
+  for (size_t i = 0; i < members.size();) {
+    const uint32_t root = std::get<0>(members[i]);
+    const uint32_t rank = std::get<1>(members[i]);
+    uint64_t sent_bytes = 0;
+    uint64_t received_bytes = 0;
+    for (; i < members.size() && std::get<0>(members[i]) == root && std::get<1>(members[i]) == rank;
+         ++i) {
+      sent_bytes += groups_[std::get<2>(members[i])].sent_bytes;
+      received_bytes += groups_[std::get<2>(members[i])].received_bytes;
+    }
+    JobCollective& collective = collectives_[groups_[root].collective];
+    ++collective.rank_count;
+    collective.bytes = groups_[root].all_to_all != 0
+                           ? collective.bytes + sent_bytes
+                           : std::max({collective.bytes, sent_bytes, received_bytes});
+  }
   for (uint32_t i = 0; i < groups_.size(); ++i) {
     if (parent_[i] != i) continue;
     const Group& group = groups_[i];

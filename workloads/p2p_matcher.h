@@ -43,8 +43,10 @@ class P2pMatcher {
     uint32_t communicator = 0;
     uint32_t rank = 0;
     uint64_t sent_bytes = 0;       // to others
+    uint64_t received_bytes = 0;   // from others
     uint64_t exchanged_bytes = 0;  // same bytes sent to every other rank, where `exchange`
     bool exchange = false;
+    bool sends_to_itself = false;
     uint32_t all_to_all = 0;  // as TraceOperation's
   };
   struct Endpoint {

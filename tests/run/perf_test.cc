@@ -55,6 +55,42 @@ TEST_F(PerfTest, PrintsNcclTestsRowsWithBandwidthsThatAgreeWithTheTime) {
   EXPECT_EQ(expected_bytes, uint64_t{8} << 20);
 }
 
+// `run` and `perf` name one bus bandwidth for nccl-tests' sendrecv: each rank's, of the bytes that
+// it sends. Every ring edge between servers is one NIC's, so it is below a NIC's 50 GB/s.
+TEST_F(PerfTest, ARunsSendRecvHasTheBusbwAndSizeThatPerfPrints) {
+  constexpr int64_t kBytes = 4 << 20;
+  const ProgramExit perf =
+      Railyard({"perf", "--collective", "sendrecv", "--fabric", "h100-4x8-rail-optimized", "-b",
+                "4M", "-e", "4M", "-J", scratch_.Path("perf.json")});
+  ASSERT_EQ(perf.status, 0) << perf.errors;
+  rapidjson::Document table;
+  table.Parse(ReadText(scratch_.Path("perf.json")).c_str());
+  const EndedRun run = RunText(
+      "fabric { preset: \"h100-4x8-rail-optimized\" }\n"
+      "workload { program { collectives { kind: SEND_RECV bytes: \"4MiB\" } } }\n"
+      "nccl { version: \"2.27.5\" }\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.Integer("by_kind.0.bytes"), kBytes);
+  EXPECT_EQ(run.Integer("payload.total_bytes"), 32 * kBytes);
+  EXPECT_EQ(run.collectives.Integer(0, "bytes"), kBytes);
+  const double busbw = run.collectives.Real(0, "busbw_GBps");
+  EXPECT_NEAR(busbw, kBytes * 1e3 / static_cast<double>(run.collectives.Integer(0, "duration_ps")),
+              1e-6 * busbw);
+  EXPECT_LT(busbw, 50);
+  EXPECT_NEAR(busbw, table["results"][0]["out_of_place"]["bus_bw"].GetDouble(), 0.01 * busbw);
+}
+
+// Two ranks that swap data are a SendRecv, and neither an AllToAll nor of twice the bytes.
+TEST_F(PerfTest, ASendRecvOfTwoRanksIsOne) {
+  const EndedRun run = RunText("fabric { rail_optimized { servers: 2 gpus_per_server: 1 } }\n" +
+                               Program("SEND_RECV", "4MiB"));
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.collectives.Text(0, "kind"), "SendRecv");
+  EXPECT_EQ(run.collectives.Integer(0, "bytes"), 4 << 20);
+  EXPECT_EQ(run.pairs.size(), 2u);
+  EXPECT_EQ(run.pairs.Sum("payload_bytes"), 8 << 20);
+}
+
 // Two GPUs on two servers: out of place, each copies half of the size and sends half to the other.
 // Both works are on the same four CTAs, so that the Send has half of the warps that send, a quarter
 // of the 44 GiB/s that NCCL counts for 16 warps (src/symmetric.cc), and 2.9 us between two chunks

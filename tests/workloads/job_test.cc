@@ -262,7 +262,7 @@ TEST_F(BuildJobTest, JoinsGroupsThatTalkToOneAnother) {
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 2u);
   EXPECT_EQ(job.collectives[0].kind, CollectiveKind::kSend);
-  EXPECT_EQ(job.collectives[0].bytes, 120u);
+  EXPECT_EQ(job.collectives[0].bytes, 20u * 4);  // what rank 1 sends is most
   EXPECT_EQ(job.collectives[0].rank_count, 3u);
   EXPECT_EQ(job.operations[1].size(), 2u);
   EXPECT_EQ(job.operations[1][0].p2p_count, 2u);
@@ -305,8 +305,36 @@ TEST_F(BuildJobTest, CallsAnUnequalExchangeSendRecv) {
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 1u);
   EXPECT_EQ(job.collectives[0].kind, CollectiveKind::kSend);
-  // Sum over rank != peer of 4 B x (rank + 2 peer): 4 x 3 x (6 + 12).
-  EXPECT_EQ(job.collectives[0].bytes, 216u);
+  // Rank 3 receives most: 4 B x (rank + 2 x 3) from each other rank.
+  EXPECT_EQ(job.collectives[0].bytes, 4u * (6 + 7 + 8));
+}
+
+// nccl-tests' sendrecv_perf on two ranks: each sends S to the other, and S is the size.
+TEST_F(BuildJobTest, TwoRanksThatSwapAreASendRecv) {
+  for (const uint32_t rank : {0u, 1u}) {
+    AddP2p(rank, CollectiveKind::kSend, 1 - rank, 16, 1);
+    AddP2p(rank, CollectiveKind::kRecv, 1 - rank, 16, 1);
+  }
+  trace_.communicators[0].ranks = {0, 1};
+  const Job job = Build();
+  ASSERT_EQ(job.collectives.size(), 1u);
+  EXPECT_EQ(job.collectives[0].kind, CollectiveKind::kSend);
+  EXPECT_EQ(job.collectives[0].bytes, 16u * 4);
+}
+
+// Its alltoall_perf: each sends half of S to itself as well.
+TEST_F(BuildJobTest, TwoRanksThatSendToThemselvesTooAreAnAllToAll) {
+  for (const uint32_t rank : {0u, 1u}) {
+    for (const uint32_t peer : {0u, 1u}) {
+      AddP2p(rank, CollectiveKind::kSend, peer, 16, 1);
+      AddP2p(rank, CollectiveKind::kRecv, peer, 16, 1);
+    }
+  }
+  trace_.communicators[0].ranks = {0, 1};
+  const Job job = Build();
+  ASSERT_EQ(job.collectives.size(), 1u);
+  EXPECT_EQ(job.collectives[0].kind, CollectiveKind::kAllToAll);
+  EXPECT_EQ(job.collectives[0].bytes, 2u * 16 * 4);
 }
 
 // Ranks 0 and 1 talk, 2 and 3 do, in the first; nobody but 1 and 2 in the second.
