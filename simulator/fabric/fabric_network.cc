@@ -77,7 +77,7 @@ void FabricNetwork::Inject(uint32_t index) {
   Packet& packet = packets_[index];
   if (IsData(packet.kind)) {
     ++counters_.packets;
-    counters_.injected_bytes += packet.payload_bytes;
+    counters_.injected_bytes += DataBytes(packet);
     if (telemetry_enabled_) ClearTelemetry(index);
   }
   if (packet.hop_count == 0) [[unlikely]] {
@@ -113,7 +113,7 @@ inline bool FabricNetwork::EntersCalmly(const Packet& packet) {
 void FabricNetwork::InjectOver(uint32_t index, LinkId first, LinkId second) {
   Packet& packet = packets_[index];
   ++counters_.packets;
-  counters_.injected_bytes += packet.payload_bytes;
+  counters_.injected_bytes += DataBytes(packet);
   if (telemetry_enabled_) ClearTelemetry(index);
   packet.next_link = second;
   ForwardOn(index, first);
@@ -240,9 +240,9 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
   if (IsData(packet.kind)) {
     ++counters_.packet_hops;
     if ((packet.flags & Packet::kRetransmitted) == 0) [[likely]] {
-      link.payload_bytes += packet.payload_bytes;
+      link.payload_bytes += DataBytes(packet);
     } else {
-      cold_links_[id].retransmitted_bytes += packet.payload_bytes;
+      cold_links_[id].retransmitted_bytes += DataBytes(packet);
     }
   } else {
     ++counters_.control_hops;
@@ -340,7 +340,7 @@ void FabricNetwork::Drop(uint32_t index, DropReason reason, LinkId link) {
   const Packet& packet = packets_[index];
   const auto slot = static_cast<size_t>(reason);
   ++counters_.dropped_packets[slot];
-  if (IsData(packet.kind)) counters_.dropped_bytes[slot] += packet.payload_bytes;
+  if (IsData(packet.kind)) counters_.dropped_bytes[slot] += DataBytes(packet);
   packet_dropped_({engine_->NowPs(), &packet, reason, link});
   sink_->OnPacketDropped(index, reason, link);
   FreePacket(index);

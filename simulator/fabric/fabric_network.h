@@ -220,7 +220,7 @@ class FabricNetwork : public ns3::Object {
   }
   // A data packet reached its receiver; frees it.
   void Deliver(uint32_t index) {
-    counters_.delivered_bytes += packets_[index].payload_bytes;
+    counters_.delivered_bytes += DataBytes(packets_[index]);
     FreePacket(index);
   }
   // The sink will not take a packet; frees it.

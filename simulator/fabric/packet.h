@@ -58,8 +58,8 @@ struct alignas(64) Packet {
   int64_t timestamp_ps = 0;  // when its NIC sent it; an ACK echoes that of the packet it answers
   // NACK, selective repeat: bit i, packet `sequence` + 1 + i was received. RDMA data of a message
   // with a tolerated loss: how many packets of it are dispensable, and below them in the lower half
-  // its own number in it. Of an aggregation: a member of its tree, the one that gives or gets a
-  // payload where there is one.
+  // its own number in it; from the receiver's NIC to memory, how many messages it completes. Of an
+  // aggregation: a member of its tree, the one that gives or gets a payload where there is one.
   uint64_t acknowledged = 0;
   uint32_t flow = 0;         // queue or NVLink connection of the transport, or NVLink group; node
                              // of an aggregation tree
@@ -72,18 +72,25 @@ struct alignas(64) Packet {
   uint32_t ingress = kNone;  // virtual channel that it came in by; none at its sender
   uint32_t next = 0;         // in the pool's free list or a port's queue; on a link, the one before
   uint16_t wire_bytes = 0;
-  uint16_t payload_bytes = 0;
+  uint16_t payload_bytes = 0;  // of its message: data, and flags between them
   PacketKind kind = PacketKind::kNvlinkWrite;
   uint8_t hop = 0;        // links crossed so far
   uint8_t hop_count = 0;  // links of the path
   uint8_t flags = 0;
   uint16_t echo = 0;  // ACK: packets that came in marked since the last one.
-                      // Of an aggregation: payload where it is not empty
+                      // Of an aggregation: payload where it is not empty.
+                      // Other data, and a host read's request: of the payload, what is flags
   uint16_t tag = 0;   // NVLink groups: which of its GPUs a copy is for; an operand's message slot.
                       // A host read's request: the bytes it is for.
                       // On the network: the lossless class it is in
 };
 static_assert(sizeof(Packet) == 64);
+
+// What a data packet has of a collective's data. Flags count as headers.
+inline uint32_t DataBytes(const Packet& packet) {
+  return IsAggregate(packet.kind) ? packet.payload_bytes
+                                  : static_cast<uint32_t>(packet.payload_bytes - packet.echo);
+}
 
 // Why a packet was lost. Closed: every path that loses one reports one of these.
 enum class DropReason : uint8_t {

@@ -35,7 +35,7 @@ uint64_t PacketPool::PayloadBytes() const {
   for (size_t i = 0; i < packets_.size(); ++i) {
     const Packet& packet = packets_[i];
     const bool is_tombstone = (packet.flags & Packet::kTombstone) != 0;
-    if (is_packet[i] && !is_tombstone && IsData(packet.kind)) bytes += packet.payload_bytes;
+    if (is_packet[i] && !is_tombstone && IsData(packet.kind)) bytes += DataBytes(packet);
   }
   return bytes;
 }

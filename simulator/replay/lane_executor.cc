@@ -358,11 +358,11 @@ int64_t LaneExecutor::ProxyDonePs(uint32_t gpu, int64_t latency_ps) {
   return free_ps;
 }
 
-uint64_t LaneExecutor::WireBytesOf(uint8_t costs, uint64_t payload_bytes) const {
+MessageSize LaneExecutor::SizeOf(uint8_t costs, uint64_t data_bytes) const {
   const CostClass& lines = costs_[costs];
-  if (lines.line_payload_bytes == 1) return payload_bytes;
-  return (payload_bytes + lines.line_payload_bytes - 1) / lines.line_payload_bytes *
-         lines.line_wire_bytes;
+  if (lines.line_payload_bytes == 1) return MessageSize::OfData(data_bytes);
+  const uint64_t count = (data_bytes + lines.line_payload_bytes - 1) / lines.line_payload_bytes;
+  return {count * lines.line_wire_bytes, data_bytes};
 }
 
 void LaneExecutor::RunSlice(Lane& lane, int64_t done_ps) {
@@ -384,7 +384,7 @@ bool LaneExecutor::PostLoads(Lane& lane) {
   const auto post = [&](uint32_t connection) {
     const uint32_t flow = connections_[connection].load_flow;
     if (flow == kNone) return;
-    load_store_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
+    load_store_.Post(flow, SizeOf(lane.costs, lane.slice_bytes));
     SIM_CHECK(++lane.loading > 0, "a lane that loads from too many at a time");
   };
   if (lane.peers != kNone) {
@@ -478,7 +478,7 @@ void LaneExecutor::Send(Lane& lane, uint32_t connection, int64_t done_ps) {
     SchedulePost(done_ps + costs_[lane.costs].costs.LatencyBeforePostPs(), connection,
                  PostPhase::kStaged);
   } else if (lane.slice_bytes != 0) {
-    load_store_.Post(flow, WireBytesOf(lane.costs, lane.slice_bytes));
+    load_store_.Post(flow, SizeOf(lane.costs, lane.slice_bytes));
     ++lane.awaits;
   } else if (Ahead(to.posted, to.network ? to.progress.relayed : to.delivered) == 1) {
     OnStoreArrival(connection);
@@ -519,15 +519,15 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
       if (paths_) [[unlikely]]
         TracePost(id, slot);
       const Connection& connection = connections_[id];
-      const uint64_t wire_bytes = WireBytesOf(slots.costs, bytes);
+      const MessageSize size = SizeOf(slots.costs, bytes);
       if (is_socket_) [[unlikely]] {
-        sockets_.Post(connection.flow, wire_bytes, MarkOf(bytes));
+        sockets_.Post(connection.flow, size, MarkOf(bytes));
       } else if (connection.is_striped) [[unlikely]] {
-        striped_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
+        striped_.Post(connection.flow, size, connection.loss_tolerance_ppm);
       } else if (connection.is_detoured) [[unlikely]] {
-        detours_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
+        detours_.Post(connection.flow, size, connection.loss_tolerance_ppm);
       } else {
-        rdma_.Post(connection.flow, wire_bytes, connection.loss_tolerance_ppm);
+        rdma_.Post(connection.flow, size, connection.loss_tolerance_ppm);
       }
       break;
     }

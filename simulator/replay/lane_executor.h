@@ -34,6 +34,7 @@
 #include "simulator/replay/nic_group.h"
 #include "simulator/transport/aggregation_transport.h"
 #include "simulator/transport/load_store_transport.h"
+#include "simulator/transport/message_size.h"
 #include "simulator/transport/nic_detours.h"
 #include "simulator/transport/rdma_transport.h"
 #include "simulator/transport/socket_connections.h"
@@ -453,7 +454,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   void OnNetworkSum(uint32_t connection);
   void Consume(const Lane& lane, uint32_t connection, int64_t done_ps);
   void Send(Lane& lane, uint32_t connection, int64_t done_ps);
-  uint64_t WireBytesOf(uint8_t costs, uint64_t payload_bytes) const;
+  MessageSize SizeOf(uint8_t costs, uint64_t data_bytes) const;
   // Puts a lane on the list of those to be looked at before the event ends.
   void Wake(uint32_t lane) { woken_.push_back(lane); }
   void RunWoken();

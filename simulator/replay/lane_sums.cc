@@ -17,7 +17,7 @@ void LaneExecutor::RequestSum(Lane& lane, int64_t done_ps) {
   }
   lane.awaits = 1;
   lane.free_ps = done_ps;  // sums are sent on as they come
-  load_store_.PostReduce(first.flow, WireBytesOf(lane.costs, lane.slice_bytes));
+  load_store_.PostReduce(first.flow, SizeOf(lane.costs, lane.slice_bytes).bytes);
 }
 
 void LaneExecutor::OnSwitchSum(uint32_t connection) {
@@ -55,7 +55,7 @@ void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& r
   }
   if (lane.slice_bytes == 0) return;
   load_store_.PostMulticast(connections_[results.front()].flow,
-                            WireBytesOf(lane.costs, lane.slice_bytes));
+                            SizeOf(lane.costs, lane.slice_bytes).bytes);
 }
 
 void LaneExecutor::SetAggregation(Peers& peers, uint32_t rank, const Step& step) {
@@ -97,7 +97,7 @@ void LaneExecutor::SendToTree(const Lane& lane, uint32_t id, int64_t done_ps) {
   staged_[connection.staged].bytes[slot] = lane.slice_bytes;
   Aggregation& aggregation = aggregations_[connection.aggregations][slot];
   aggregation = lane_peers_[lane.peers].aggregation;
-  aggregation.bytes = WireBytesOf(lane.costs, lane.slice_bytes);
+  aggregation.bytes = SizeOf(lane.costs, lane.slice_bytes).bytes;
   const bool gathers = aggregation.kind == Aggregation::Kind::kGather;
   AggregatedIn(lane, id).sent += gathers ? lane_peers_[lane.peers].own_bytes : lane.slice_bytes;
   SchedulePost(done_ps + costs_[lane.costs].costs.LatencyBeforePostPs(), id, PostPhase::kStaged);

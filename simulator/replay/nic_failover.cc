@@ -140,7 +140,7 @@ void LaneExecutor::Move(uint32_t id, std::span<const NicDetours::Way> ways) {
     const uint32_t bytes = staged_[connection.staged].bytes[i % kConnectionSlots];
     observer_.OnRetransmission(id);
     observer_.OnPacketRepeated(id, bytes);
-    detours_.Post(connection.flow, WireBytesOf(slots.costs, bytes), connection.loss_tolerance_ppm);
+    detours_.Post(connection.flow, SizeOf(slots.costs, bytes), connection.loss_tolerance_ppm);
   }
   detours_.MarkRepeated(connection.flow);
   for (; progress.completed != slots.delivered; ++progress.completed) {

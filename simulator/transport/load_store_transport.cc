@@ -168,12 +168,35 @@ void LoadStoreTransport::Append(Port& port, uint32_t flow_id) {
   port.last_active = flow_id;
 }
 
-void LoadStoreTransport::Post(uint32_t flow_id, uint64_t bytes) {
+void LoadStoreTransport::Post(uint32_t flow_id, const MessageSize& size) {
   Flow& flow = flows_[flow_id];
+  const uint64_t bytes = size.bytes;
   SIM_CHECK(static_cast<uint8_t>(flow.posted - flow.delivered) < kMessageSlots,
             "more messages than slots on an NVLink connection");
   SIM_CHECK(bytes > 0 && bytes <= UINT32_MAX, "an NVLink message of no bytes, or of 4 GiB or more");
+  if (size.has_flags() || flow.has_sizes) [[unlikely]]
+    SetSize(flow_id, size);
   Enqueue(flow_id, static_cast<uint32_t>(bytes));
+}
+
+// Of the next message to be posted. What was posted before and is under way has no flags.
+void LoadStoreTransport::SetSize(uint32_t flow_id, const MessageSize& size) {
+  Flow& flow = flows_[flow_id];
+  if (sizes_.size() <= flow_id) sizes_.resize(flows_.size());
+  if (!flow.has_sizes) {
+    sizes_[flow_id].fill({});
+    flow.has_sizes = true;
+  }
+  sizes_[flow_id][flow.posted % kMessageSlots] = size;
+}
+
+// Of the packet of a message of which so much is unsent, this packet included.
+uint16_t LoadStoreTransport::FlagBytes(uint32_t flow_id, uint32_t slot, uint32_t unsent_bytes,
+                                       uint32_t payload_bytes) const {
+  const MessageSize& size = sizes_[flow_id][slot];
+  if (!size.has_flags()) return 0;
+  const uint64_t begin = size.bytes - unsent_bytes;
+  return static_cast<uint16_t>(payload_bytes - size.Part(begin, begin + payload_bytes).data_bytes);
 }
 
 void LoadStoreTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
@@ -214,7 +237,8 @@ uint32_t LoadStoreTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   const uint32_t slot = flow.sent % kMessageSlots;
   // Before its first packet all of a message is missing.
   if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
-  const uint32_t payload = std::min(flow.unsent_bytes, packet_payload_bytes_);
+  const uint32_t unsent_bytes = flow.unsent_bytes;
+  const uint32_t payload = std::min(unsent_bytes, packet_payload_bytes_);
   flow.unsent_bytes -= payload;
   if (flow.unsent_bytes == 0) ++flow.sent;
   const auto wire_bytes =
@@ -229,6 +253,8 @@ uint32_t LoadStoreTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   const uint32_t plane = interleave.plane_of_position[flow.position];
   if (++flow.position == interleave.plane_of_position.size()) flow.position = 0;
   packet.payload_bytes = static_cast<uint16_t>(payload);
+  if (flow.has_sizes) [[unlikely]]
+    packet.echo = FlagBytes(flow_id, slot, unsent_bytes, payload);
   packet.wire_bytes = wire_bytes;
   packet.kind = flow.kind;
   packet.hop_count = flow.path_links;

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/message_size.h"
 #include "simulator/transport/transport_listener.h"
 
 namespace railyard {
@@ -48,7 +49,7 @@ class LoadStoreTransport {
   uint32_t OpenHostLoad(uint32_t connection, uint32_t gpu);
   // Preconditions: fewer than kMessageSlots messages of the flow are undelivered; 0 < bytes < 4
   // GiB. An idle port sends at the next ServeDue(), which must come within the same event.
-  void Post(uint32_t flow, uint64_t bytes);
+  void Post(uint32_t flow, const MessageSize& size);
   void ServeDue();
   // A program begins to use the flow, or group, of which all has been sent.
   void StartOver(uint32_t flow) { flows_[flow].position = flows_[flow].start; }
@@ -128,7 +129,8 @@ class LoadStoreTransport {
     uint8_t posted = 0;     // message counters modulo 256
     uint8_t sent = 0;
     uint8_t delivered = 0;
-    bool active = false;
+    bool active : 1 = false;
+    bool has_sizes : 1 = false;  // its messages are in sizes_
     uint8_t path_links = 2;  // 1: a cable from GPU to GPU; a group's: one up and all down. A load's
                              // are those of the request; those of its answer precede them
     PacketKind kind = PacketKind::kNvlinkWrite;
@@ -196,6 +198,9 @@ class LoadStoreTransport {
   bool AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu,
                     const std::vector<FabricGraph::NvlinkPath>& paths) const;
   uint16_t InterleaveOf(const std::vector<uint32_t>& weights);
+  [[gnu::noinline]] void SetSize(uint32_t flow, const MessageSize& size);
+  [[gnu::noinline]] uint16_t FlagBytes(uint32_t flow, uint32_t slot, uint32_t unsent_bytes,
+                                       uint32_t payload_bytes) const;
   // Returns the packet's wire bytes.
   uint32_t SendPacket(Flow& flow, uint32_t flow_id);
   void Append(Port& port, uint32_t flow_id);
@@ -206,6 +211,8 @@ class LoadStoreTransport {
   std::vector<Flow> flows_;
   const char* flows_base_ = nullptr;   // where they are, for the engine's prefetches
   std::vector<uint32_t> first_paths_;  // by flow: over plane 0
+  // By flow, of those that have had a message with flags: the sizes of messages by slot.
+  std::vector<std::array<MessageSize, kMessageSlots>> sizes_;
   std::vector<std::vector<uint32_t>> flows_of_gpu_;
   // By GPU, to and from its NVSwitches in the order of their numbers: what paths are made of, where
   // two GPUs have the same NVSwitches. A few bytes of them are used where paths would take many.

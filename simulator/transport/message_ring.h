@@ -23,27 +23,34 @@ class MessageRing {
   uint32_t first() const { return first_; }  // position of the oldest
   uint32_t end() const { return end_; }      // one past that of the newest
   // Precondition: first() <= position < end().
-  const Message& at(uint32_t position) const { return slots_[position & (slots_.size() - 1)]; }
+  const Message& at(uint32_t position) const { return SlotOf(position).message; }
+  uint32_t data_bytes_at(uint32_t position) const { return SlotOf(position).data_bytes; }
 
-  void PushBack(const Message& message) {
+  // `data_bytes`: of the message's, a collective's data.
+  void PushBack(const Message& message, uint32_t data_bytes) {
     if (end_ - first_ == slots_.size()) Grow();
-    slots_[end_++ & (slots_.size() - 1)] = message;
+    slots_[end_++ & (slots_.size() - 1)] = {message, data_bytes};
   }
   void PopFront() { ++first_; }
 
  private:
+  struct Slot {
+    Message message;
+    uint32_t data_bytes = 0;
+  };
   static constexpr size_t kFirstSize =
       8;  // NCCL_STEPS: messages NCCL has under way on a connection
 
+  const Slot& SlotOf(uint32_t position) const { return slots_[position & (slots_.size() - 1)]; }
   void Grow() {
-    std::vector<Message> grown(slots_.empty() ? kFirstSize : 2 * slots_.size());
+    std::vector<Slot> grown(slots_.empty() ? kFirstSize : 2 * slots_.size());
     for (uint32_t position = first_; position != end_; ++position) {
-      grown[position & (grown.size() - 1)] = at(position);
+      grown[position & (grown.size() - 1)] = SlotOf(position);
     }
     slots_.swap(grown);
   }
 
-  std::vector<Message> slots_;
+  std::vector<Slot> slots_;
   uint32_t first_ = 0;
   uint32_t end_ = 0;
 };

@@ -64,21 +64,21 @@ void NicDetours::Close(uint32_t id) {
 
 // --- Messages ------------------------------------------------------------------------------------
 
-void NicDetours::Post(uint32_t id, uint64_t bytes, uint32_t tolerance_ppm) {
+void NicDetours::Post(uint32_t id, const MessageSize& size, uint32_t tolerance_ppm) {
   Detour& detour = detours_[id];
   const uint64_t number = detour.first_message + detour.messages.size();
-  detour.messages.push_back({.bytes = bytes, .tolerance_ppm = tolerance_ppm});
+  detour.messages.push_back({.size = size, .tolerance_ppm = tolerance_ppm});
   Lane& lane = TakeLane(detour, detour.next_lane);
-  if (lane.legs.to_sender == kNoFlow || (bytes == 0 && lane.to_sender.empty())) {
+  if (lane.legs.to_sender == kNoFlow || (size.bytes == 0 && lane.to_sender.empty())) {
     SendOn(lane, number);
     return;
   }
   lane.to_sender.push_back(number);
-  if (bytes != 0) StoreOver(lane.legs.to_sender, bytes);
+  if (size.bytes != 0) StoreOver(lane.legs.to_sender, size);
 }
 
-void NicDetours::StoreOver(uint32_t flow, uint64_t bytes) {
-  load_store_.Post(flow, bytes);
+void NicDetours::StoreOver(uint32_t flow, const MessageSize& size) {
+  load_store_.Post(flow, size);
   load_store_.ServeDue();
 }
 
@@ -86,18 +86,19 @@ void NicDetours::SendOn(Lane& lane, uint64_t number) {
   const Message& message = MessageOf(detours_[lane.detour], number);
   lane.arriving.push_back(number);
   lane.completing.push_back(number);
-  rdma_.Post(lane.legs.queue_pair, message.bytes, message.tolerance_ppm);
+  rdma_.Post(lane.legs.queue_pair, message.size, message.tolerance_ppm);
 }
 
 // It is in the memory of the GPU whose NIC received it.
 void NicDetours::Land(Lane& lane, uint64_t number) {
   Message& message = MessageOf(detours_[lane.detour], number);
-  if (lane.legs.from_receiver == kNoFlow || (message.bytes == 0 && lane.from_receiver.empty())) {
+  if (lane.legs.from_receiver == kNoFlow ||
+      (message.size.bytes == 0 && lane.from_receiver.empty())) {
     message.is_delivered = true;
     return;
   }
   lane.from_receiver.push_back(number);
-  if (message.bytes != 0) StoreOver(lane.legs.from_receiver, message.bytes);
+  if (message.size.bytes != 0) StoreOver(lane.legs.from_receiver, message.size);
 }
 
 void NicDetours::PostClearToSend(uint32_t id) {
@@ -165,7 +166,7 @@ void NicDetours::OnMessageDelivered(uint32_t number) {
       } else {
         MessageOf(detour, message).is_delivered = true;
       }
-    } while (!under_way.empty() && MessageOf(detour, under_way.front()).bytes == 0);
+    } while (!under_way.empty() && MessageOf(detour, under_way.front()).size.bytes == 0);
   }
   Report(lane.detour);
 }

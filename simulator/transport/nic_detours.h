@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "simulator/transport/load_store_transport.h"
+#include "simulator/transport/message_size.h"
 #include "simulator/transport/parts_listener.h"
 #include "simulator/transport/rdma_transport.h"
 
@@ -39,7 +40,7 @@ class NicDetours final : public PartsListener {
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
                 uint64_t entropy, std::span<const Way> ways);
   // As RdmaTransport's.
-  void Post(uint32_t detour, uint64_t bytes, uint32_t tolerance_ppm);
+  void Post(uint32_t detour, const MessageSize& size, uint32_t tolerance_ppm);
   void PostClearToSend(uint32_t detour);
   // The receiver grants a message that its sender knows to be granted. Before any
   // PostClearToSend().
@@ -83,7 +84,7 @@ class NicDetours final : public PartsListener {
     std::deque<uint64_t> granting{};
   };
   struct Message {
-    uint64_t bytes = 0;
+    MessageSize size;
     uint32_t tolerance_ppm = 0;
     bool is_delivered = false;
     bool is_completed = false;
@@ -120,7 +121,7 @@ class NicDetours final : public PartsListener {
   Message& MessageOf(Detour& detour, uint64_t number) {
     return detour.messages[number - detour.first_message];
   }
-  void StoreOver(uint32_t flow, uint64_t bytes);
+  void StoreOver(uint32_t flow, const MessageSize& size);
   void SendOn(Lane& lane, uint64_t message);
   void Land(Lane& lane, uint64_t message);
   void Report(uint32_t detour);

@@ -47,6 +47,7 @@ void LoadStoreTransport::AnswerRead(uint32_t request) {
   packet.sequence = asked.sequence;
   packet.path = first_paths_[asked.flow];
   packet.payload_bytes = asked.tag;
+  packet.echo = asked.echo;
   packet.wire_bytes = asked.tag;
   packet.kind = PacketKind::kHostRead;
   packet.hop_count = flows_[asked.flow].path_links;

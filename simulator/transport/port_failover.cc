@@ -136,7 +136,7 @@ void StripedConnections::OnProbeAnswer(Use& use, uint64_t number) {
       part.is_acknowledged = true;
     } else {
       if (!std::exchange(part.is_repair, true)) ++stripe.repairs;
-      listener_.OnPacketRepeated(stripe.connection, part.bytes);
+      listener_.OnPacketRepeated(stripe.connection, static_cast<uint32_t>(part.size.data_bytes));
       SendPart(stripe, number, index);
     }
   }

@@ -29,6 +29,7 @@ struct alignas(64) SendQueue {
   static constexpr uint8_t kHasRepeated = 16;  // something since that loss
   static constexpr uint8_t kPaced = 32;        // its rate is limited: see Pacer
   static constexpr uint8_t kHasRepairs = 64;   // packets to be sent again out of turn: see Repair
+  static constexpr uint8_t kHasFlags = 128;    // in lines of some message's payload
 
   bool Is(uint8_t flag) const { return (flags & flag) != 0; }
   void Set(uint8_t flag) { flags |= flag; }

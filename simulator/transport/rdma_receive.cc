@@ -144,7 +144,7 @@ void RdmaTransport::Accept(uint32_t index, uint32_t completed) {
   const uint32_t queue_id = packet.flow;
   if (IsData(queue_id)) {
     packet.flags |= Packet::kAccepted;
-    packet.echo = static_cast<uint16_t>(completed);  // from here to memory: for OnPacketInMemory()
+    packet.acknowledged = completed;  // for OnPacketInMemory()
     network_.SendOn(index);
     return;
   }
@@ -205,10 +205,10 @@ void RdmaTransport::OnPacketInMemory(uint32_t index) {
   }
   // The packets of a queue pair reach memory in the order in which the NIC accepted them, so with
   // the one that completed a message, all of it is there.
-  Deliver(index, network_.packet(index).echo);
+  Deliver(index, network_.packet(index).acknowledged);
 }
 
-void RdmaTransport::Deliver(uint32_t index, uint32_t completed) {
+void RdmaTransport::Deliver(uint32_t index, uint64_t completed) {
   const uint32_t queue_id = network_.packet(index).flow;
   network_.Deliver(index);
   for (; completed > 0; --completed) {

@@ -12,8 +12,8 @@ namespace railyard {
 
 // --- Messages ------------------------------------------------------------------------------------
 
-void RdmaTransport::Post(uint32_t queue_pair, uint64_t bytes, uint32_t tolerance_ppm) {
-  PostMessage(2 * queue_pair, bytes, tolerance_ppm);
+void RdmaTransport::Post(uint32_t queue_pair, const MessageSize& size, uint32_t tolerance_ppm) {
+  PostMessage(2 * queue_pair, size, tolerance_ppm);
 }
 
 void RdmaTransport::PostReceives(uint32_t queue_pair, uint32_t count) {
@@ -26,7 +26,7 @@ void RdmaTransport::PostClearToSend(uint32_t queue_pair) {
 }
 
 void RdmaTransport::PostToSender(uint32_t queue_pair, uint32_t bytes) {
-  PostMessage(2 * queue_pair + 1, bytes, 0);
+  PostMessage(2 * queue_pair + 1, MessageSize::OfData(bytes), 0);
 }
 
 void RdmaTransport::SendUnreliable(uint32_t queue_pair, bool to_receiver, uint32_t immediate) {
@@ -44,7 +44,9 @@ void RdmaTransport::SendUnreliable(uint32_t queue_pair, bool to_receiver, uint32
   network_.Inject(index);
 }
 
-void RdmaTransport::PostMessage(uint32_t queue_id, uint64_t bytes, uint32_t tolerance_ppm) {
+void RdmaTransport::PostMessage(uint32_t queue_id, const MessageSize& size,
+                                uint32_t tolerance_ppm) {
+  const uint64_t bytes = size.bytes;
   SIM_CHECK(bytes < UINT32_MAX, "an RDMA message of 4 GiB or more");
   SendQueue& queue = send_queues_[queue_id];
   MessageRing& messages = backlogs_[queue_id].messages;
@@ -57,7 +59,10 @@ void RdmaTransport::PostMessage(uint32_t queue_id, uint64_t bytes, uint32_t tole
       {.first_sequence = first_sequence,
        .end_sequence = queue.posted_end,
        .bytes = static_cast<uint32_t>(bytes),
-       .dispensable = static_cast<uint32_t>(uint64_t{packets} * tolerance_ppm / kMillion)});
+       .dispensable = static_cast<uint32_t>(uint64_t{packets} * tolerance_ppm / kMillion)},
+      static_cast<uint32_t>(size.data_bytes));
+  if (size.has_flags()) [[unlikely]]
+    queue.Set(SendQueue::kHasFlags);
   Activate(queue_id);
 }
 
@@ -131,12 +136,14 @@ inline int64_t RdmaTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
       static_cast<uint16_t>(std::min(message.bytes - offset, settings_.mtu_bytes));
   packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + header_bytes_ +
                                             (offset == 0 && !settings_.is_tcp ? kRethBytes : 0));
+  if (queue.Is(SendQueue::kHasFlags)) [[unlikely]]
+    packet.echo = FlagBytes(queue_id, sequence, offset, packet.payload_bytes);
   if (message.dispensable > 0) [[unlikely]]
     packet.acknowledged = uint64_t{message.dispensable} << 32 | (sequence - message.first_sequence);
   if (sequence + 1 == message.end_sequence) packet.flags = Packet::kLastOfMessage;
   if (SequenceDistance(sequence, queue.sent_end) < 0) [[unlikely]] {
     packet.flags |= Packet::kRetransmitted;
-    MarkRepeated(queue_id, IsData(queue_id) ? packet.payload_bytes : 0);
+    MarkRepeated(queue_id, IsData(queue_id) ? DataBytes(packet) : 0);
   } else {
     queue.sent_end = sequence + 1;
     if (settings_.is_tcp) [[unlikely]]
@@ -152,6 +159,16 @@ inline int64_t RdmaTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
     Pace(queue_id, packet.wire_bytes);
   network_.Inject(index);
   return wire_ps;
+}
+
+// Of a packet of a message that is not acknowledged as a whole.
+uint16_t RdmaTransport::FlagBytes(uint32_t queue_id, uint32_t sequence, uint32_t offset,
+                                  uint32_t payload_bytes) const {
+  const MessageRing& messages = backlogs_[queue_id].messages;
+  const uint32_t position = FindMessage(messages, sequence);
+  const MessageSize size = {messages.at(position).bytes, messages.data_bytes_at(position)};
+  return static_cast<uint16_t>(payload_bytes -
+                               size.Part(offset, offset + payload_bytes).data_bytes);
 }
 
 void RdmaTransport::MarkRepeated(uint32_t queue_id, uint32_t payload_bytes) {

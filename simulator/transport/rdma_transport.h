@@ -34,6 +34,7 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/transport/congestion_control.h"
+#include "simulator/transport/message_size.h"
 #include "simulator/transport/nic.h"
 #include "simulator/transport/nic_port.h"
 #include "simulator/transport/nic_settings.h"
@@ -79,7 +80,10 @@ class RdmaTransport {
   // Appends a message to the data queue (RDMA write with immediate; 0 bytes: the immediate alone).
   // Of its packets the receiver does without up to `tolerance_ppm` millionths, rounded down, but
   // never without the last: bounded loss.
-  void Post(uint32_t queue_pair, uint64_t bytes, uint32_t tolerance_ppm = 0);
+  void Post(uint32_t queue_pair, const MessageSize& size, uint32_t tolerance_ppm = 0);
+  void Post(uint32_t queue_pair, uint64_t data_bytes, uint32_t tolerance_ppm = 0) {
+    Post(queue_pair, MessageSize::OfData(data_bytes), tolerance_ppm);
+  }
   // Posts receives for so many messages more. Precondition: 2^32 or more are never open at once.
   void PostReceives(uint32_t queue_pair, uint32_t count);
   // The receiver grants one message, as NCCL does: posts a receive and appends an element to the
@@ -189,13 +193,15 @@ class RdmaTransport {
   void ScheduleNextTurn(uint32_t port);
 
   // Sending ends (rdma_send.cc). Those that send return the time the packet takes on the wire.
-  void PostMessage(uint32_t queue, uint64_t bytes, uint32_t tolerance_ppm);
+  void PostMessage(uint32_t queue, const MessageSize& size, uint32_t tolerance_ppm);
   static void TakeMessage(SendQueue& queue, SendBacklog& backlog);
   static uint32_t FindMessage(const MessageRing& messages, uint32_t sequence);
   void Seek(uint32_t queue, uint32_t sequence);
   int64_t SendPacket(uint32_t queue);
   int64_t SendRepair(uint32_t queue);
   int64_t SendPacketOf(uint32_t queue, uint32_t sequence, const MessageRing::Message& message);
+  [[gnu::noinline]] uint16_t FlagBytes(uint32_t queue, uint32_t sequence, uint32_t offset,
+                                       uint32_t payload_bytes) const;
   void MarkRepeated(uint32_t queue, uint32_t payload_bytes);
   void Pace(uint32_t queue, uint32_t wire_bytes);
   void ApplyLimits(uint32_t queue);
@@ -221,7 +227,7 @@ class RdmaTransport {
   bool ReportGaps(ReceiveQueue& queue, uint32_t distance) const;
   void Accept(uint32_t packet, uint32_t completed);
   // A packet is in memory, and with it all of so many messages.
-  void Deliver(uint32_t packet, uint32_t completed_messages);
+  void Deliver(uint32_t packet, uint64_t completed_messages);
   void Refuse(uint32_t packet, DropReason reason);
   void Acknowledge(uint32_t queue, PacketKind kind, uint32_t cause);
   void OnMarked(uint32_t queue);

@@ -83,33 +83,33 @@ void SocketConnections::AddStream(uint32_t id, uint64_t entropy, uint32_t send_t
 
 // --- Sending -------------------------------------------------------------------------------------
 
-void SocketConnections::Post(uint32_t id, uint64_t bytes, uint16_t label) {
+void SocketConnections::Post(uint32_t id, const MessageSize& size, uint16_t label) {
   SocketConnection& of = connections_[id];
   const uint64_t number = of.first_message + of.messages.size();
   of.messages.push_back({.unsent = 1, .unread = 1, .label = label});
-  streams_[of.first_stream].unsent.push_back({number, kSizeBytes, true});
+  streams_[of.first_stream].unsent.push_back({number, {kSizeBytes, 0}, true});
   CopyIn(of.first_stream);
   const uint32_t sockets = settings_.data_sockets();
   if (sockets == 0) {
-    Append(of.first_stream, number, bytes);
+    Append(of.first_stream, number, size);
     return;
   }
-  const uint64_t task_bytes = std::max(kTaskBytesMin, (bytes + sockets - 1) / sockets);
-  for (uint64_t begin = 0; begin < bytes; begin += task_bytes) {
-    Append(of.first_stream + 1 + of.next_socket, number, std::min(task_bytes, bytes - begin));
+  const uint64_t task_bytes = std::max(kTaskBytesMin, (size.bytes + sockets - 1) / sockets);
+  for (uint64_t begin = 0; begin < size.bytes; begin += task_bytes) {
+    Append(of.first_stream + 1 + of.next_socket, number,
+           size.Part(begin, std::min(begin + task_bytes, size.bytes)));
     of.next_socket = (of.next_socket + 1) % sockets;
   }
 }
 
-void SocketConnections::Append(uint32_t id, uint64_t number, uint64_t bytes) {
+void SocketConnections::Append(uint32_t id, uint64_t number, const MessageSize& size) {
   Stream& stream = streams_[id];
   Message& message = MessageOf(connections_[stream.connection], number);
-  while (bytes > 0) {
-    const auto piece = static_cast<uint32_t>(std::min<uint64_t>(bytes, piece_bytes_max_));
-    stream.unsent.push_back({number, piece, false});
+  for (uint64_t begin = 0; begin < size.bytes; begin += piece_bytes_max_) {
+    const uint64_t end = std::min(begin + piece_bytes_max_, size.bytes);
+    stream.unsent.push_back({number, size.Part(begin, end), false});
     ++message.unsent;
     ++message.unread;
-    bytes -= piece;
   }
   CopyIn(id);
 }
@@ -147,7 +147,7 @@ void SocketConnections::HandleCopy(void* self, uint32_t target) {
 void SocketConnections::CopyIn(uint32_t id) {
   Stream& stream = streams_[id];
   if (IsClosed(stream) || stream.copies_in || stream.unsent.empty()) return;
-  const uint32_t bytes = stream.unsent.front().bytes;
+  const uint32_t bytes = static_cast<uint32_t>(stream.unsent.front().size.bytes);
   if (stream.buffered_bytes + bytes > kTcpSendBufferBytes) return;  // until some is acknowledged
   stream.copies_in = true;
   StartCopy(id, Direction::kIn, bytes);
@@ -159,10 +159,10 @@ void SocketConnections::OnCopiedIn(uint32_t id) {
   stream.copies_in = false;
   stream.unsent.pop_front();
   stream.sent.push_back(piece);
-  stream.buffered.push_back(piece.bytes);
-  stream.buffered_bytes += piece.bytes;
+  stream.buffered.push_back(static_cast<uint32_t>(piece.size.bytes));
+  stream.buffered_bytes += piece.size.bytes;
   tcp_.PostReceives(stream.queue_pair, 1);
-  tcp_.Post(stream.queue_pair, piece.bytes);
+  tcp_.Post(stream.queue_pair, piece.size);
   CopyIn(id);
   if (--MessageOf(connections_[stream.connection], piece.message).unsent > 0) return;
   ReportSent(stream.connection);
@@ -210,7 +210,7 @@ void SocketConnections::CopyOut(uint32_t id) {
   Stream& stream = streams_[id];
   if (IsClosed(stream) || stream.copies_out || stream.arrived == 0 || !IsReadable(stream)) return;
   stream.copies_out = true;
-  StartCopy(id, Direction::kOut, stream.sent.front().bytes);
+  StartCopy(id, Direction::kOut, static_cast<uint32_t>(stream.sent.front().size.bytes));
 }
 
 void SocketConnections::OnCopiedOut(uint32_t id) {
@@ -220,7 +220,7 @@ void SocketConnections::OnCopiedOut(uint32_t id) {
   stream.copies_out = false;
   stream.sent.pop_front();
   --stream.arrived;
-  tcp_.Read(stream.queue_pair, piece.bytes);
+  tcp_.Read(stream.queue_pair, static_cast<uint32_t>(piece.size.bytes));
   Message& message = MessageOf(of, piece.message);
   if (piece.is_size) {
     message.size_is_read = true;

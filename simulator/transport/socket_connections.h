@@ -21,6 +21,7 @@
 #include <deque>
 #include <vector>
 
+#include "simulator/transport/message_size.h"
 #include "simulator/transport/net_socket_settings.h"
 #include "simulator/transport/parts_listener.h"
 #include "simulator/transport/rdma_transport.h"
@@ -40,7 +41,7 @@ class SocketConnections final : public PartsListener {
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
                 uint64_t entropy);
   // Sends a message; `label` is for its receiver.
-  void Post(uint32_t socket_connection, uint64_t bytes, uint16_t label);
+  void Post(uint32_t socket_connection, const MessageSize& size, uint16_t label);
   // The receiver takes one message more.
   void PostReceive(uint32_t socket_connection);
   // Of the message whose delivery is being told.
@@ -64,7 +65,7 @@ class SocketConnections final : public PartsListener {
   // What a thread copies at once.
   struct Piece {
     uint64_t message = 0;
-    uint32_t bytes = 0;
+    MessageSize size;
     bool is_size = false;
   };
   struct Stream {
@@ -106,7 +107,7 @@ class SocketConnections final : public PartsListener {
   int64_t& FreePs(uint32_t thread);
   void AddStream(uint32_t socket_connection, uint64_t entropy, uint32_t send_thread,
                  uint32_t receive_thread, uint32_t source_gpu, uint32_t destination_gpu);
-  void Append(uint32_t stream, uint64_t message, uint64_t bytes);
+  void Append(uint32_t stream, uint64_t message, const MessageSize& size);
   void StartCopy(uint32_t stream, Direction direction, uint32_t bytes);
   void CopyIn(uint32_t stream);
   void OnCopiedIn(uint32_t stream);

@@ -86,18 +86,19 @@ uint32_t StripedConnections::OpenUse(uint32_t id, uint32_t device, uint64_t entr
 
 // --- Messages ------------------------------------------------------------------------------------
 
-void StripedConnections::Post(uint32_t id, uint64_t bytes, uint32_t tolerance_ppm) {
+void StripedConnections::Post(uint32_t id, const MessageSize& size, uint32_t tolerance_ppm) {
   Stripe& stripe = stripes_[id];
-  const uint64_t share = (bytes + stripe.per_message - 1) / stripe.per_message;
+  const uint64_t share = (size.bytes + stripe.per_message - 1) / stripe.per_message;
   const uint64_t part_bytes = (share + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
   Message message;
+  uint64_t begin = 0;
   // Where there is too little for all, the last parts are immediates alone.
   for (uint32_t part = 0; part < stripe.per_message; ++part) {
-    const uint64_t sent = std::min(bytes, part_bytes);
-    message.push_back({.bytes = static_cast<uint32_t>(sent),
+    const uint64_t end = std::min(size.bytes, begin + part_bytes);
+    message.push_back({.size = size.Part(begin, end),
                        .tolerance_ppm = tolerance_ppm,
                        .place = stripe.next_place});
-    bytes -= sent;
+    begin = end;
     stripe.next_place = (stripe.next_place + 1) % static_cast<uint32_t>(stripe.uses.size());
   }
   const uint64_t number = stripe.first_message + stripe.messages.size();
@@ -114,7 +115,7 @@ void StripedConnections::SendPart(Stripe& stripe, uint64_t number, uint32_t inde
   use.arriving.push_back(ref);
   // NCCL posts receives ahead of the clear-to-send that lets the message be sent.
   rdma_.PostReceives(use.queue_pair, 1);
-  rdma_.Post(use.queue_pair, part.bytes, part.tolerance_ppm);
+  rdma_.Post(use.queue_pair, part.size, part.tolerance_ppm);
 }
 
 void StripedConnections::PostClearToSend(uint32_t id) {

@@ -29,6 +29,7 @@
 
 #include <ns3/event-id.h>
 
+#include "simulator/transport/message_size.h"
 #include "simulator/transport/net_ib_settings.h"
 #include "simulator/transport/parts_listener.h"
 #include "simulator/transport/port_recovery.h"
@@ -56,7 +57,7 @@ class StripedConnections final : public PartsListener {
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
                 uint64_t entropy);
   // `tolerance_ppm` as RdmaTransport::Post's, of each part.
-  void Post(uint32_t stripe, uint64_t bytes, uint32_t tolerance_ppm = 0);
+  void Post(uint32_t stripe, const MessageSize& size, uint32_t tolerance_ppm = 0);
   // The receiver grants one message.
   void PostClearToSend(uint32_t stripe);
   // Its queue pairs are closed, and nothing is begun any more.
@@ -96,7 +97,7 @@ class StripedConnections final : public PartsListener {
     std::deque<uint64_t> granting;  // clear-to-send not there yet; of a probe, answers
   };
   struct Part {
-    uint32_t bytes = 0;
+    MessageSize size;
     uint32_t tolerance_ppm = 0;
     uint32_t place = 0;  // of the connection's queue pairs
     uint32_t use = 0;    // that it was sent on last

@@ -389,13 +389,40 @@ TEST_F(LedgerTest, GroupedSendsAndReceivesOfALogGoFromPeerToPeer) {
     expected[{rank, (rank + 1) % kRanks}] += 4L * kNearElements;
   }
   EXPECT_EQ(PairsOf(run), expected);
-  // Inside a server 12,000 B go as LL: half of every line are flags.
-  PairBytes on_links = expected;
-  for (auto& [pair, bytes] : on_links) {
-    if (SameServer(pair.first, pair.second)) bytes *= 2;
-  }
-  ExpectTiers(run, on_links, true);
+  // Inside a server 12,000 B go as LL. The flags, half of every line, are no payload.
+  ExpectTiers(run, expected, true);
 }
+
+class LineProtocolTest : public LedgerTest, public ::testing::WithParamInterface<const char*> {};
+
+// Of LL half of every line are flags, of LL128 a sixteenth: they count as headers, on
+// links, in tiers and in the conservation of bytes, whatever carries them. A size that does not
+// fill the last lines shows that what is left over in them is no payload either.
+TEST_P(LineProtocolTest, FlagsAreHeaders) {
+  const std::string protocol = GetParam();
+  for (const char* network : {"", "NET: \"Socket\" ", "IB_QPS_PER_CONNECTION: 2 "}) {
+    SCOPED_TRACE(network);
+    const auto run_with = [&](const std::string& of_protocol) {
+      return RunText(RailOptimized(2) + "workload { algorithm: RING protocol: " + of_protocol +
+                     " program { collectives { kind: ALL_REDUCE bytes: \"1000004\" } } }\n" +
+                     "nccl { version: \"2.27.5\" " + network + "}\n");
+    };
+    const EndedRun lines = run_with(protocol);
+    ASSERT_EQ(lines.exit.status, 0) << lines.exit.errors;
+    ExpectLedgersAgree(lines);
+    const PairBytes pairs = PairsOf(lines);
+    ExpectTiers(lines, pairs, false);
+    EXPECT_EQ(lines.Integer("payload.total_bytes"), 2 * 15 * 1'000'004);
+    EXPECT_EQ(lines.Integer("conservation.injected_bytes"), 2 * 15 * 1'000'004);
+    // The flags are where they belong: on NVLink at least as many as the lines have.
+    const double data_of_line = protocol == "LL" ? 8.0 / 16 : 120.0 / 128;
+    const auto payload = static_cast<double>(lines.OfTier("NVLINK", "payload_bytes"));
+    EXPECT_GE(static_cast<double>(lines.OfTier("NVLINK", "header_bytes")),
+              payload / data_of_line - payload);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Protocols, LineProtocolTest, ::testing::Values("LL", "LL128"));
 
 }  // namespace
 }  // namespace railyard::testing

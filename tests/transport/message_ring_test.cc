@@ -9,7 +9,7 @@ namespace {
 TEST(MessageRingTest, IsEmptyAtFirstAndAfterTheLastIsTaken) {
   MessageRing ring;
   EXPECT_TRUE(ring.empty());
-  ring.PushBack({0, 1, 10});
+  ring.PushBack({0, 1, 10}, 9);
   EXPECT_FALSE(ring.empty());
   ring.PopFront();
   EXPECT_TRUE(ring.empty());
@@ -20,7 +20,7 @@ TEST(MessageRingTest, APositionNamesItsMessageWhileOthersComeAndGoAndTheRingGrow
   // Always one more pushed than popped: up to 1,000 are open, over many sizes of the ring.
   uint32_t popped = 0;
   for (uint32_t pushed = 0; pushed < 2'000; ++pushed) {
-    ring.PushBack({pushed, pushed + 1, 3 * pushed});
+    ring.PushBack({pushed, pushed + 1, 3 * pushed}, 2 * pushed);
     if (pushed % 2 == 1) {
       ring.PopFront();
       ++popped;
