@@ -305,6 +305,17 @@ NextHops EcmpRouting::NextHopsTo(DeviceId at, DeviceId nic) const {
   return next;
 }
 
+std::vector<uint32_t> EcmpRouting::SwitchHopsTo(DeviceId to) const {
+  std::vector<uint32_t> hops(graph_.device_count(), kUnreachable);
+  const SwitchIndex at = switch_of_device_[to];
+  if (at == kNoSwitch) return hops;
+  const std::vector<uint32_t> coded = CodedDistancesTo(at, settled_);
+  for (SwitchIndex from = 0; from < coded.size(); ++from) {
+    if (coded[from] != kUnreachable) hops[device_of_switch_[from]] = coded[from] / 2;
+  }
+  return hops;
+}
+
 void EcmpRouting::ResolveAll() const {
   for (const SwitchIndex attachment : attachments_) DistancesTo(attachment, settled_);
 }
@@ -361,15 +372,19 @@ EcmpRouting::Destination EcmpRouting::FindDestination(DeviceId device, const Vie
 const EcmpRouting::Distances& EcmpRouting::DistancesTo(SwitchIndex attachment,
                                                        const View& view) const {
   const auto [entry, is_new] = view.distances_to->try_emplace(attachment);
-  if (!is_new) return entry->second;
+  if (is_new) entry->second = Distances(CodedDistancesTo(attachment, view));
+  return entry->second;
+}
+
+std::vector<uint32_t> EcmpRouting::CodedDistancesTo(SwitchIndex attachment,
+                                                    const View& view) const {
   std::vector<uint32_t> coded(device_of_switch_.size(), kUnreachable);
   if (graph_.routing == RoutingPolicy::kUpDown) {
     FindUpDown(attachment, view, coded);
   } else {
     FindShortest(attachment, view, coded);
   }
-  entry->second = Distances(coded);
-  return entry->second;
+  return coded;
 }
 
 void EcmpRouting::FindShortest(SwitchIndex attachment, const View& view,

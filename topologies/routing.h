@@ -91,6 +91,11 @@ class EcmpRouting {
   // itself.
   uint32_t FarthestFrom(LinkId link) const;
 
+  // By device, how many links between switches a path from there to a switch has; kUnreachable for
+  // what is no switch or has no path. Without Valiant's detours, as those know it whom no news has
+  // reached; keeps nothing, so that all pairs of a large fabric can be looked at.
+  std::vector<uint32_t> SwitchHopsTo(DeviceId to) const;
+
   // Works out the routes of all switches to all NICs now, rather than when they are asked for; as
   // those have them whom no news has reached.
   void ResolveAll() const;
@@ -152,6 +157,7 @@ class EcmpRouting {
   std::vector<uint32_t> HopsFrom(LinkId link) const;  // from both its ends
   Destination FindDestination(DeviceId device, const View& view) const;
   const Distances& DistancesTo(SwitchIndex attachment, const View& view) const;
+  std::vector<uint32_t> CodedDistancesTo(SwitchIndex attachment, const View& view) const;
   void FindShortest(SwitchIndex attachment, const View& view, std::vector<uint32_t>& coded) const;
   void FindUpDown(SwitchIndex attachment, const View& view, std::vector<uint32_t>& coded) const;
   // Appends the links to a NIC or switch, one choice at each device, by its view; false if there is

@@ -9,7 +9,8 @@
 
 namespace railyard {
 
-inline constexpr uint32_t kConnectionSlots = 8;  // NCCL_STEPS
+inline constexpr uint32_t kConnectionSlots = 8;        // NCCL_STEPS
+inline constexpr uint32_t kConnectionsMax = 1u << 26;  // of a run; higher bits of numbers are flags
 
 // What a connection joins and has carried.
 struct Connection {

@@ -240,7 +240,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Marks the sums of a switch, in what the transport knows an operand's connection by.
   static constexpr uint32_t kSwitchSum = 1u << 30;
   // Marks what a detour tells of a connection.
-  static constexpr uint32_t kDetoured = 1u << 26;
+  static constexpr uint32_t kDetoured = kConnectionsMax;
   // Results of sums by the network's switches, of the self's connection.
   static constexpr uint32_t kNetworkSum = kRelayLeg | kSwitchSum;
   // Whom queue pairs belong to that are not a connection's own; null: none.

@@ -33,6 +33,7 @@
 #include "simulator/run/run_monitor.h"
 #include "simulator/run/time_breakdown.h"
 #include "simulator/run/watchdog.h"
+#include "simulator/scenario/run_size.h"
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 #include "topologies/routing.h"
@@ -481,6 +482,9 @@ void MarkCutShort(const RunMonitor& monitor, RunResult& result) {
 }  // namespace
 
 RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
+  if (const std::string why = WhyTooLarge(scenario.exchange_connections); !why.empty()) {
+    throw EnvironmentError(fmt::format("{}: {}", scenario.path, why));
+  }
   RunMonitor monitor(options.progress);
   AloneRuns alone_runs(scenario, options, monitor);
   ReliableRun reliable_run(scenario, options, monitor);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/replay/communicator_layout.h"
+#include "topologies/nic_reach.h"
 #include "topologies/routing.h"
 #include "workloads/nccl_planner.h"
 
@@ -30,13 +32,17 @@ constexpr size_t kSwitchedPathLinks = 4;
 // What a communicator's calls open connections for.
 struct Use {
   std::vector<const JobCollective*> collectives;  // that NCCL chooses for, one of each kind of them
-  std::unordered_set<uint64_t> sends;             // communicator ranks, from << 32 | to
+  bool all_to_all = false;                        // every rank sends to every other
+  std::unordered_set<uint64_t> sends;             // communicator ranks, from << 32 | to; else
 };
 
 std::vector<Use> UsesOf(const Job& job) {
   std::vector<Use> uses(job.communicators.size());
   std::set<std::tuple<uint32_t, CollectiveKind, uint64_t, Algorithm, Protocol>> seen;
   for (const JobCollective& collective : job.collectives) {
+    if (collective.kind == CollectiveKind::kAllToAll) {
+      uses[collective.communicator].all_to_all = true;
+    }
     if (collective.is_p2p() || collective.bytes == 0) continue;
     if (seen.emplace(collective.communicator, collective.kind, collective.bytes,
                      collective.logged_algorithm, collective.logged_protocol)
@@ -48,6 +54,7 @@ std::vector<Use> UsesOf(const Job& job) {
     for (const JobOperation& operation : job.operations[rank]) {
       if (!operation.is_p2p) continue;
       const JobCollective& collective = job.collectives[job.CollectiveOf(rank, operation)];
+      if (uses[collective.communicator].all_to_all) continue;
       const uint32_t from = job.CommunicatorRank(collective.communicator, rank);
       for (uint32_t i = 0; i < operation.p2p_count; ++i) {
         const P2pCall& call = job.p2p_calls[operation.p2p_first + i];
@@ -80,35 +87,66 @@ class ConnectionChecker {
         nccl_(nccl),
         link_aggregation_(nic.link_aggregation),
         diagnostics_(diagnostics),
-        routing_(graph, 0) {
+        routing_(graph, 0),
+        reach_(graph, routing_, SwitchHopsMax(graph)) {
     for (const DeviceId gpu : graph.gpus()) {
       const Device& device = graph.device(gpu);
       gpu_at_[{device.server, static_cast<uint32_t>(device.local_index)}] = gpu;
     }
   }
 
-  void Check() {
+  uint64_t Check() {
     const std::vector<Use> uses = UsesOf(job_);
-    for (size_t id = 0; id < uses.size(); ++id) {
-      if (uses[id].collectives.empty() && uses[id].sends.empty()) continue;
+    for (size_t id = 0; id < uses.size() && !IsEnough(); ++id) {
+      if (uses[id].collectives.empty() && uses[id].sends.empty() && !uses[id].all_to_all) continue;
       communicator_ = &job_.communicators[id];
-      const NcclPlanner planner(LayoutOf(graph_, *communicator_), nccl_);
-      std::set<Algorithm> algorithms;
-      for (const JobCollective* collective : uses[id].collectives) {
-        const auto choice = planner.Choose(*collective, StatedChoice(*collective));
-        if (!choice || !algorithms.insert(choice->algorithm).second) continue;
-        CheckPeers(planner, *planner.Plan(*collective, *choice), choice->algorithm);
-      }
-      if (algorithms.contains(Algorithm::kRing)) CheckRings(planner);
-      if (algorithms.contains(Algorithm::kTree)) CheckTrees(planner);
-      CheckSends(planner, uses[id].sends);
+      CheckCommunicator(uses[id]);
     }
-    if (unjoined_ <= kUnjoinedReportedMax) return;
-    fabric_.Error(diagnostics_, source_,
-                  fmt::format("{} more like these", unjoined_ - kUnjoinedReportedMax));
+    if (unjoined_ > kUnjoinedReportedMax) {
+      fabric_.Error(diagnostics_, source_,
+                    fmt::format("{}{} more like these", IsEnough() ? "at least " : "",
+                                unjoined_ - kUnjoinedReportedMax));
+    }
+    return exchange_connections_;
   }
 
  private:
+  // What a path between two NICs has left for links between switches, whatever GPUs these are of.
+  static uint32_t SwitchHopsMax(const FabricGraph& graph) {
+    constexpr size_t kNicWires = 2;
+    size_t host_links_max = 0;
+    for (const DeviceId gpu : graph.gpus()) {
+      const auto nic = graph.NicOfGpu(gpu);
+      if (nic) host_links_max = std::max(host_links_max, graph.HostPath(gpu, *nic).size());
+    }
+    const size_t ends = kNicWires + 2 * host_links_max;
+    return static_cast<uint32_t>(kPathLinksMax - std::min(ends, kPathLinksMax));
+  }
+
+  bool IsEnough() const { return unjoined_ >= kUnjoinedCountedMax; }
+
+  void CheckCommunicator(const Use& use) {
+    const NcclPlanner planner(LayoutOf(graph_, *communicator_), nccl_);
+    std::set<Algorithm> algorithms;
+    for (const JobCollective* collective : use.collectives) {
+      const auto choice = planner.Choose(*collective, StatedChoice(*collective));
+      if (!choice || !algorithms.insert(choice->algorithm).second) continue;
+      const auto schedule = planner.Plan(*collective, *choice);
+      if (choice->algorithm == Algorithm::kDirect) {
+        CheckAllPairs(planner, ConnectionUse::kExchange);
+      } else {
+        CheckPeers(planner, *schedule, choice->algorithm);
+      }
+    }
+    if (algorithms.contains(Algorithm::kRing)) CheckRings(planner);
+    if (algorithms.contains(Algorithm::kTree)) CheckTrees(planner);
+    if (use.all_to_all) {
+      CheckAllPairs(planner, ConnectionUse::kPointToPoint);
+    } else {
+      CheckSends(planner, use.sends);
+    }
+  }
+
   void CheckRings(const NcclPlanner& planner) {
     const auto& rings = planner.channels().rings;
     for (uint32_t channel = 0; channel < rings.size(); ++channel) {
@@ -132,7 +170,7 @@ class ConnectionChecker {
     }
   }
 
-  // Rings and trees count as a whole, as NCCL connects them; of all others, what a schedule's lanes
+  // Rings, trees and exchanges of all with all count as a whole; of all others, what a schedule's lanes
   // send to.
   void CheckPeers(const NcclPlanner& planner, const CollectiveSchedule& schedule,
                   Algorithm algorithm) {
@@ -153,9 +191,9 @@ class ConnectionChecker {
     switch (algorithm) {
       case Algorithm::kRing:
       case Algorithm::kTree:
+      case Algorithm::kDirect:
         return 0;
       case Algorithm::kPat:
-      case Algorithm::kDirect:
       case Algorithm::kHalvingDoubling:
         return 1;
       case Algorithm::kNvls:
@@ -186,7 +224,74 @@ class ConnectionChecker {
     }
   }
 
+  // Those of every rank to every other: within servers pair by pair; between them, where GPUs
+  // relay, by the local index of the GPU they lead to, which alone tells their routes apart.
+  void CheckAllPairs(const NcclPlanner& planner, ConnectionUse use) {
+    const std::vector<RankPlace>& ranks = planner.layout().ranks;
+    exchange_connections_ += uint64_t{ranks.size()} * (ranks.size() - 1);
+    for (const std::vector<uint32_t>& node : RanksByNode(planner.layout())) {
+      for (const uint32_t from : node) {
+        for (const uint32_t to : node) {
+          if (IsEnough()) return;
+          if (from != to) CheckConnection(planner, 0, from, to, use);
+        }
+      }
+    }
+    const bool may_relay = use == ConnectionUse::kPointToPoint;
+    std::map<uint32_t, std::vector<uint32_t>> ranks_of_index;
+    for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+      ranks_of_index[may_relay ? ranks[rank].local_index : 0].push_back(rank);
+    }
+    for (const auto& [index, targets] : ranks_of_index) CheckAllTo(planner, targets, use);
+  }
+
+  // The connections to these ranks, which others reach alike, from all that are on other servers.
+  void CheckAllTo(const NcclPlanner& planner, const std::vector<uint32_t>& targets,
+                  ConnectionUse use) {
+    const std::vector<RankPlace>& ranks = planner.layout().ranks;
+    const auto not_of = [&](uint32_t node) {
+      return std::find_if(targets.begin(), targets.end(),
+                          [&](uint32_t rank) { return ranks[rank].node != node; });
+    };
+    std::vector<DeviceId> injecting;
+    for (uint32_t from = 0; from < ranks.size(); ++from) {
+      const auto to = not_of(ranks[from].node);
+      if (to == targets.end()) continue;
+      const DeviceId source = GpuOf(from);
+      const DeviceId sender = InjectingGpu(from, planner.RouteOf(0, from, *to, use));
+      if (sender != source && joined_by_nvlink_.insert({source, sender}).second) {
+        RequireNvlink(source, sender);
+      }
+      injecting.push_back(sender);
+    }
+    std::sort(injecting.begin(), injecting.end());
+    injecting.erase(std::unique(injecting.begin(), injecting.end()), injecting.end());
+    std::erase_if(injecting, [&](DeviceId gpu) { return !RequireNic(gpu); });
+    if (injecting.empty()) return;
+    std::vector<DeviceId> receiving;
+    for (const uint32_t rank : targets) {
+      if (RequireNic(GpuOf(rank))) receiving.push_back(GpuOf(rank));
+    }
+    RequirePaths(injecting, receiving, use);
+  }
+
+  // Between all of them that are on different servers.
+  void RequirePaths(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to,
+                    ConnectionUse use) {
+    std::vector<DeviceId> nics;
+    for (const DeviceId gpu : from) nics.push_back(*graph_.NicOfGpu(gpu));
+    for (const DeviceId gpu : to) nics.push_back(*graph_.NicOfGpu(gpu));
+    if (!RequireShortDetours() || reach_.AllJoined(nics)) return;
+    for (size_t i = 0; i < from.size(); ++i) {
+      for (size_t j = 0; j < to.size() && !IsEnough(); ++j) {
+        if (graph_.device(from[i]).server == graph_.device(to[j]).server) continue;
+        if (!reach_.Joined(nics[i], nics[from.size() + j])) RequirePath(from[i], to[j], use);
+      }
+    }
+  }
+
   void CheckSends(const NcclPlanner& planner, const std::unordered_set<uint64_t>& sends) {
+    exchange_connections_ += sends.size();
     std::vector<uint64_t> in_order(sends.begin(), sends.end());
     std::sort(in_order.begin(), in_order.end());
     for (const uint64_t send : in_order) {
@@ -195,22 +300,60 @@ class ConnectionChecker {
     }
   }
 
+  DeviceId GpuOf(uint32_t rank) const { return graph_.gpus()[communicator_->ranks[rank]]; }
+  DeviceId InjectingGpu(uint32_t from, const ConnectionRoute& route) const {
+    return gpu_at_.at({graph_.device(GpuOf(from)).server, route.sending_local_index});
+  }
+
   void CheckConnection(const NcclPlanner& planner, uint32_t channel, uint32_t from, uint32_t to,
                        ConnectionUse use) {
+    if (IsEnough()) return;
     const ConnectionRoute route = planner.RouteOf(channel, from, to, use);
-    const DeviceId source = graph_.gpus()[communicator_->ranks[from]];
-    const DeviceId target = graph_.gpus()[communicator_->ranks[to]];
-    const DeviceId injecting =
-        route.network ? gpu_at_.at({graph_.device(source).server, route.sending_local_index})
-                      : source;
-    if (!looked_at_.emplace(source, injecting, target).second) return;
+    const DeviceId source = GpuOf(from);
+    const DeviceId target = GpuOf(to);
     if (!route.network) {
-      RequireInServer(planner, from, to);
+      if (joined_in_server_.insert({source, target}).second) RequireInServer(planner, from, to);
       return;
     }
-    if (injecting != source) RequireNvlink(source, injecting);
+    const DeviceId injecting = InjectingGpu(from, route);
+    if (injecting != source && joined_by_nvlink_.insert({source, injecting}).second) {
+      RequireNvlink(source, injecting);
+    }
     const bool has_nics = RequireNic(injecting) && RequireNic(target);
-    if (has_nics) RequirePath(injecting, target, use);
+    if (!has_nics || (use != ConnectionUse::kNetworkSum && HasAllPaths())) return;
+    if (RequireShortDetours() && joined_by_paths_.insert({injecting, target}).second) {
+      RequirePath(injecting, target, use);
+    }
+  }
+
+  // Whether there are paths between all GPUs of the fabric.
+  bool HasAllPaths() {
+    if (!has_all_paths_) {
+      std::vector<DeviceId> nics;
+      for (const DeviceId gpu : graph_.gpus()) {
+        if (const auto nic = graph_.NicOfGpu(gpu)) nics.push_back(*nic);
+      }
+      has_all_paths_ = RequireShortDetours() && reach_.AllJoined(nics);
+    }
+    return *has_all_paths_;
+  }
+
+  // Whether a packet that goes to a switch first, wherever that is, has a path of kPathLinksMax.
+  bool RequireShortDetours() {
+    if (!IsValiant(graph_.routing)) return true;
+    if (!has_short_detours_) {
+      const uint32_t hops_max = reach_.switch_hops_max();
+      const uint32_t hops = 2 * reach_.LongestHops(hops_max / 2);
+      has_short_detours_ = hops <= hops_max;
+      if (!*has_short_detours_) {
+        fabric_.Error(
+            diagnostics_, source_,
+            fmt::format("paths over a switch that flows draw have up to {} links (expected at most "
+                        "{}, or valiant: false)",
+                        hops + kPathLinksMax - hops_max, kPathLinksMax));
+      }
+    }
+    return *has_short_detours_;
   }
 
   void RequireNvlink(DeviceId a, DeviceId b) {
@@ -358,20 +501,27 @@ class ConnectionChecker {
   const bool link_aggregation_;
   Diagnostics& diagnostics_;
   const EcmpRouting routing_;
+  NicReach reach_;
   std::map<std::pair<int32_t, uint32_t>, DeviceId> gpu_at_;  // by server and local index
   const TraceCommunicator* communicator_ = nullptr;          // that is looked at
-  std::set<std::tuple<DeviceId, DeviceId, DeviceId>> looked_at_;
   std::set<std::pair<const TraceCommunicator*, int32_t>> islands_;  // with a server, looked at
+  // What was looked at, by the GPUs at both ends.
+  std::set<std::pair<DeviceId, DeviceId>> joined_in_server_;
+  std::set<std::pair<DeviceId, DeviceId>> joined_by_nvlink_;
+  std::set<std::pair<DeviceId, DeviceId>> joined_by_paths_;
+  std::optional<bool> has_all_paths_;
+  std::optional<bool> has_short_detours_;
   std::set<std::pair<DeviceId, DeviceId>> reported_;
   size_t unjoined_ = 0;
+  uint64_t exchange_connections_ = 0;
 };
 
 }  // namespace
 
-void CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph,
-                      const LoadedWorkload& workload, const NcclSettings& nccl,
-                      const NicSettings& nic, Diagnostics& diagnostics) {
-  ConnectionChecker(scenario, graph, workload, nccl, nic, diagnostics).Check();
+uint64_t CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph,
+                          const LoadedWorkload& workload, const NcclSettings& nccl,
+                          const NicSettings& nic, Diagnostics& diagnostics) {
+  return ConnectionChecker(scenario, graph, workload, nccl, nic, diagnostics).Check();
 }
 
 }  // namespace railyard

@@ -19,6 +19,7 @@
 #include "simulator/scenario/nic_loader.h"
 #include "simulator/scenario/restart_loader.h"
 #include "simulator/scenario/routing_loader.h"
+#include "simulator/scenario/run_size.h"
 #include "simulator/scenario/scenario.pb.h"
 #include "simulator/scenario/settings_loader.h"
 #include "simulator/scenario/time_check.h"
@@ -105,6 +106,14 @@ void CheckCollnet(const ProtoCursor& scenario, const NcclSettings& settings,
   }
 }
 
+void WarnOfSize(const ProtoCursor& scenario, uint64_t exchange_connections,
+                Diagnostics& diagnostics) {
+  const std::string why = WhyTooLarge(exchange_connections);
+  if (why.empty()) return;
+  const char* const field = scenario.Has("workload") ? "workload" : "jobs";
+  diagnostics.Warning(scenario.Where(field), scenario.Path(field), "run will refuse it: " + why);
+}
+
 std::optional<LoadedWorkload> LoadWorkloadOrJobs(const ProtoCursor& cursor,
                                                  const FabricGraph* fabric,
                                                  const Scenario& scenario,
@@ -170,7 +179,9 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
                     diagnostics);
     CheckChoices(cursor, *fabric, *workload, nccl.planner, diagnostics);
     if (diagnostics.error_count() == errors_before_choices) {
-      CheckConnections(cursor, *fabric, *workload, nccl.planner, scenario->nic, diagnostics);
+      scenario->exchange_connections =
+          CheckConnections(cursor, *fabric, *workload, nccl.planner, scenario->nic, diagnostics);
+      WarnOfSize(cursor, scenario->exchange_connections, diagnostics);
     }
   }
   scenario->gpu = LoadGpu(cursor, diagnostics);

@@ -129,6 +129,16 @@ TEST_F(RunErrorsTest, AnEarlierResultIsReplacedWhole) {
   EXPECT_THAT(scratch_.Entries(), Not(Contains(StartsWith("."))));
 }
 
+// 8,200 x 8,199 pairs: no machine has room for the connections, and they have numbers below 2^26.
+TEST_F(RunErrorsTest, ARunThatCannotFitIsRefusedBeforeItBegins) {
+  const EndedRun run = RunText(RailOptimized(1025) + Program("ALL_TO_ALL", "64MiB"));
+  EXPECT_EQ(run.exit.status, 1);
+  EXPECT_THAT(run.exit.errors,
+              HasSubstr("open 67231800 connections between GPUs or more (a run has "
+                        "at most 67108864)"));
+  EXPECT_FALSE(run.has_result());
+}
+
 // Whenever it comes, a kill leaves no result or a complete one; and no fault-free run goes on.
 TEST_F(RunErrorsTest, AKillLeavesNoPartialResult) {
   const std::string scenario = scratch_.Write(

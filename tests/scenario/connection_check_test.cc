@@ -240,6 +240,43 @@ TEST(ConnectionCheckTest, ManyAreCountedRatherThanListed) {
   EXPECT_THAT(findings, HasSubstr(":1:10: error: fabric.file: 4 more like these\n"));
 }
 
+// Pairs grow with the square of the ranks, what is looked at with their number.
+TEST(ConnectionCheckTest, ThousandsOfRanksThatExchangeAreCheckedAtOnce) {
+  const auto findings_of = [](const char* fabric, const char* workload) {
+    return LoadedScenario(fmt::format("fabric {{ {} }}\nworkload {{ {} }}\n", fabric, workload))
+        .findings;
+  };
+  constexpr const char* kServers = "rail_optimized { servers: 1025 }";
+  // 8,200 ranks: 8,200 x 8,199 ordered pairs are more than 2^26.
+  constexpr const char* kTooMany =
+      ":2:1: warning: workload: run will refuse it: its Sends, Recvs and exchanges open 67231800 "
+      "connections between GPUs or more (a run has at most 67108864)\n";
+  EXPECT_EQ(findings_of(kServers, "program { collectives { kind: ALL_TO_ALL bytes: \"64MiB\" } }"),
+            kTooMany);
+  EXPECT_EQ(findings_of(kServers,
+                        "program { collectives { kind: ALL_REDUCE bytes: \"64MiB\" } } algorithm: "
+                        "DIRECT"),
+            kTooMany);
+}
+
+// Over a switch that it draws, a flow crosses a ring of 260 routers up to twice half-way round, 260
+// links, and 4 more at its ends; straight it is 130.
+TEST(ConnectionCheckTest, DrawnDetoursHaveAtMost255Links) {
+  const auto findings_of = [](int routers, bool valiant) {
+    return LoadedScenario(
+               fmt::format("fabric {{ torus {{ servers {{ count: {0} gpus: 1 }} dimensions: [{0}] "
+                           "valiant: {1} }} }}\nworkload {{ program {{ collectives {{ kind: "
+                           "ALL_TO_ALL bytes: \"1040KiB\" }} }} }}\n",
+                           routers, valiant))
+        .findings;
+  };
+  EXPECT_EQ(findings_of(260, false), "");
+  EXPECT_EQ(findings_of(250, true), "");
+  EXPECT_EQ(findings_of(260, true),
+            ":1:10: error: fabric.torus: paths over a switch that flows draw have up to 264 links "
+            "(expected at most 255, or valiant: false)\n");
+}
+
 TEST(ConnectionCheckTest, GeneratedFabricsJoinWhatAJobConnects) {
   for (const char* collective : {"kind: ALL_REDUCE bytes: \"24KiB\"", kAllToAll}) {
     const LoadedScenario loaded(
