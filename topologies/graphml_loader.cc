@@ -38,7 +38,7 @@ class GraphMlReader {
     for (; status == 1 && !is_over_; status = xmlTextReaderRead(reader_.get())) ReadNode();
     if (status < 0 && xml_error_.empty()) xml_error_ = "not readable as XML";
     if (!xml_error_.empty())
-      Error(xml_error_line_, fmt::format("{} (expected GraphML)", xml_error_));
+      Error(xml_error_line_, fmt::format("{} (expected GraphML)", xml_error_), xml_error_column_);
     if (xml_error_.empty() && !is_over_ && graphs_ == 0) {
       Error(1, "there is no graph (expected <graphml> with a <graph>)");
     }
@@ -63,6 +63,7 @@ class GraphMlReader {
       reader.xml_error_.pop_back();
     }
     reader.xml_error_line_ = error->line;
+    reader.xml_error_column_ = error->int2;
   }
 
   // Of the element that is being read, or was when its end is.
@@ -70,8 +71,8 @@ class GraphMlReader {
     return static_cast<int>(xmlGetLineNo(xmlTextReaderCurrentNode(reader_.get())));
   }
 
-  void Error(int line, std::string what) {
-    diagnostics_.Error({.file = path_, .line = line, .column = 0}, "", std::move(what));
+  void Error(int line, std::string what, int column = 0) {
+    diagnostics_.Error({.file = path_, .line = line, .column = column}, "", std::move(what));
     if (++errors_ >= kMostFindings) is_over_ = true;
   }
 
@@ -216,7 +217,8 @@ class GraphMlReader {
   TopologyMessage message_;
   std::unique_ptr<xmlTextReader, decltype(&xmlFreeTextReader)> reader_{nullptr, xmlFreeTextReader};
   std::string xml_error_;
-  int xml_error_line_ = 0;
+  int xml_error_line_ = 1;
+  int xml_error_column_ = 0;
   int errors_ = 0;
   bool is_over_ = false;
   int graphs_ = 0;
@@ -235,7 +237,7 @@ std::optional<FabricGraph> LoadGraphMl(const std::string& path, Diagnostics& dia
   std::error_code failure;
   const uint64_t bytes = std::filesystem::file_size(path, failure);
   if (!failure && bytes > kGraphFileBytesMax) {
-    diagnostics.Error({.file = path}, "",
+    diagnostics.Error({.file = path, .line = 1, .column = 1}, "",
                       fmt::format("{} bytes (expected at most {})", bytes, kGraphFileBytesMax));
     return std::nullopt;
   }

@@ -263,7 +263,7 @@ std::optional<ServerLayout> LoadNcclTopology(const std::string& path, Diagnostic
   std::error_code failure;
   const uint64_t bytes = std::filesystem::file_size(path, failure);
   if (!failure && bytes > kFileBytesMax) {
-    diagnostics.Error({.file = path}, "",
+    diagnostics.Error({.file = path, .line = 1, .column = 1}, "",
                       fmt::format("{} bytes (expected at most {})", bytes, kFileBytesMax));
     return std::nullopt;
   }

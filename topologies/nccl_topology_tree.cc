@@ -26,7 +26,7 @@ class Reader {
   std::optional<NcclTopologyTree> Read() {
     ReadElements();
     if (!xml_.error().empty()) {
-      findings_.Error(xml_.error_line(),
+      findings_.Error(xml_.error_line(), xml_.error_column(),
                       fmt::format("{} (expected NCCL's topology XML)", xml_.error()));
     } else if (!findings_.HasErrors() && !has_system_) {
       findings_.Error(1, "there is no system (expected <system version=\"1\">)");

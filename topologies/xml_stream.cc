@@ -28,6 +28,7 @@ void XmlStream::OnError(void* self, xmlErrorPtr error) {
                       : error->message;
   while (!stream.error_.empty() && stream.error_.back() == '\n') stream.error_.pop_back();
   stream.error_line_ = error->line;
+  stream.error_column_ = error->int2;
 }
 
 XmlStream::Kind XmlStream::Next() {

@@ -28,6 +28,7 @@ class XmlStream {
   // What is wrong with the XML; empty if nothing was so far.
   const std::string& error() const { return error_; }
   int error_line() const { return error_line_; }
+  int error_column() const { return error_column_; }  // 0: not known
 
  private:
   static void OnError(void* self, xmlErrorPtr error);
@@ -36,7 +37,8 @@ class XmlStream {
   std::string name_;
   bool is_end_due_ = false;  // of an empty element
   std::string error_;
-  int error_line_ = 0;
+  int error_line_ = 1;
+  int error_column_ = 0;
 };
 
 }  // namespace railyard

@@ -209,7 +209,7 @@ class Members {
       members += group.size;
       if (members > kTraceMembersMax) {
         draft_.diagnostics.Error(
-            {.file = draft_.report.files.front().path}, "",
+            {.file = draft_.report.files.front().path, .line = 1, .column = 1}, "",
             fmt::format("the communicators have more than {} ranks in all (import a "
                         "part of the log)",
                         kTraceMembersMax));

@@ -68,7 +68,8 @@ std::string PlacedCalls::PlaceText(const LoggedCall& call) const {
 }
 
 SourceLocation PlacedCalls::FirstFile() const {
-  return {.file = report_.files.empty() ? std::string() : report_.files.front().path};
+  if (report_.files.empty()) return {};
+  return {.file = report_.files.front().path, .line = 1, .column = 1};
 }
 
 void PlacedCalls::FindMissing() {

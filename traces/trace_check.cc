@@ -30,7 +30,7 @@ class TraceChecker {
     if (error_count_ == 0) CheckOperations();
     if (error_count_ > kErrorsShownMax) {
       diagnostics_.Error(
-          {.file = file_}, "",
+          {.file = file_, .line = 1, .column = 1}, "",
           fmt::format("{} more errors of this kind in the trace", error_count_ - kErrorsShownMax));
     }
     return error_count_ == 0;
@@ -39,7 +39,8 @@ class TraceChecker {
  private:
   void Error(std::string field, std::string what) {
     if (++error_count_ <= kErrorsShownMax) {
-      diagnostics_.Error({.file = file_}, std::move(field), std::move(what));
+      diagnostics_.Error({.file = file_, .line = 1, .column = 1}, std::move(field),
+                         std::move(what));
     }
   }
 

@@ -13,6 +13,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/stubs/logging.h>
 
 #include "simulator/files/output_file.h"
 #include "traces/trace.pb.h"
@@ -130,7 +131,9 @@ class TraceFileReader {
   enum class Next { kMessage, kEnd, kError };
 
   bool Error(const std::string& what) {
-    diagnostics_.Error({.file = path_}, "",
+    // All of it is one line, of bytes.
+    const auto column = static_cast<int>(std::min<int64_t>(message_begin_, INT32_MAX - 1)) + 1;
+    diagnostics_.Error({.file = path_, .line = 1, .column = column}, "",
                        fmt::format("byte {}: {} (a trace written by railyard import was expected)",
                                    message_begin_, what));
     return false;
@@ -154,9 +157,12 @@ class TraceFileReader {
       return Next::kError;
     }
     const auto limit = coded.PushLimit(static_cast<int>(bytes));
+    // It prints what it thinks of text that is not UTF-8; the finding says so.
+    const google::protobuf::LogSilencer silent;
     if (!message.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage() ||
         coded.BytesUntilLimit() != 0) {
-      Error(fmt::format("the {} message is cut off or malformed", name));
+      Error(
+          fmt::format("the {} message is cut off, malformed, or has text that is not UTF-8", name));
       return Next::kError;
     }
     coded.PopLimit(limit);

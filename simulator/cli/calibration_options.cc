@@ -51,7 +51,7 @@ std::vector<MeasuredTime> ReadTables(const std::vector<std::string>& files, uint
   }
   if (!diagnostics.HasErrors() && measured.size() < 2) {
     diagnostics.Error(
-        {.file = files.front()}, "",
+        {.file = files.front(), .line = 1, .column = 1}, "",
         fmt::format("{} rows of at most {} B (expected two or more)", measured.size(), bytes_max));
   }
   return measured;

@@ -15,6 +15,7 @@
 #include "simulator/files/output_file.h"
 #include "simulator/perf/nccl_tests_table.h"
 #include "simulator/units/units.h"
+#include "traces/trace_check.h"
 
 namespace railyard {
 namespace {
@@ -144,7 +145,10 @@ class PerfCommand : public Command {
     }
     const auto size = [&](const char* option, const std::string& text, uint64_t& bytes) {
       const auto parsed = ParseBytes(text);
-      if (parsed && *parsed > 0) {
+      if (parsed && *parsed > kOperationBytesMax) {
+        wrong(fmt::format("{}: {} is out of range (expected at most {})", option, Quote(text),
+                          FormatBytes(kOperationBytesMax)));
+      } else if (parsed && *parsed > 0) {
         bytes = *parsed;
       } else {
         wrong(fmt::format("{}: {} is not a size (expected e.g. 64M)", option, Quote(text)));

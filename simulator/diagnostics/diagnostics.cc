@@ -33,10 +33,7 @@ struct Group {
 
 std::string Finding::ToString() const {
   std::string text = where.file;
-  if (where.line > 0) {
-    text += fmt::format(":{}", where.line);
-    if (where.column > 0) text += fmt::format(":{}", where.column);
-  }
+  if (where.line > 0) text += fmt::format(":{}:{}", where.line, std::max(where.column, 1));
   if (!text.empty()) text += ": ";
   text += fmt::format("{}: ", SeverityName(severity));
   if (!field.empty()) text += fmt::format("{}: ", field);

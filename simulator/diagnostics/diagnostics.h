@@ -12,7 +12,7 @@
 
 namespace railyard {
 
-// Lines and columns count from 1; 0 means "the whole file".
+// Lines and columns count from 1; column 0: a whole line; line 0: a path or an option, no text.
 struct SourceLocation {
   std::string file;
   int line = 0;
@@ -27,8 +27,8 @@ struct Finding {
   std::string field;  // as the user would --set it, e.g. "faults[0].until"; may be empty
   std::string what;   // what is wrong, and in parentheses what would be right
 
-  // "FILE:LINE:COL: error: FIELD: WHAT"; without ":LINE:COL" for the whole file, without "FIELD: "
-  // where there is none.
+  // "FILE:LINE:COL: error: FIELD: WHAT", a whole line at its first column; without ":LINE:COL" or
+  // "FIELD: " where there is none.
   std::string ToString() const;
 };
 

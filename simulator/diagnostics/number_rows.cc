@@ -66,6 +66,12 @@ class RowReader {
                              column.name, header_));
         return false;
       }
+      const auto again = std::ranges::find(found + 1, cells.end(), column.name, &CsvCell::text);
+      if (again != cells.end()) {
+        Error(again->column,
+              fmt::format("column {} is given twice (expected it once)", column.name));
+        return false;
+      }
       cell_of_column_.push_back(static_cast<size_t>(found - cells.begin()));
     }
     return true;
@@ -92,7 +98,8 @@ class RowReader {
 
   void Error(int column, std::string what) {
     ++findings_;
-    diagnostics_.Error({.file = path_, .line = line_, .column = column}, "", std::move(what));
+    diagnostics_.Error({.file = path_, .line = std::max(line_, 1), .column = column}, "",
+                       std::move(what));
   }
 
   const std::string& path_;

@@ -33,7 +33,8 @@ std::optional<std::string> ReadText(const std::string& path, Diagnostics& diagno
   while (const size_t count = std::fread(block.data(), 1, block.size(), file.get())) {
     text.append(block, 0, count);
     if (text.size() > kTextProtoBytesMax) {
-      diagnostics.Error({path}, "", fmt::format("larger than {} MiB", kTextProtoBytesMax >> 20));
+      diagnostics.Error({path, 1, 1}, "",
+                        fmt::format("larger than {} MiB", kTextProtoBytesMax >> 20));
       return std::nullopt;
     }
   }

@@ -60,7 +60,7 @@ std::vector<NcclTestsRow> ReadNcclTests(const std::string& path, Diagnostics& di
     }
   }
   if (!has_row) {
-    diagnostics.Error({.file = path}, "",
+    diagnostics.Error({.file = path, .line = 1, .column = 1}, "",
                       "no row of an nccl-tests table (expected lines that begin with a size and a "
                       "count and have 13 columns)");
   }

@@ -52,19 +52,48 @@ std::string ScenarioText(const PerfPoint& point) {
       point.in_place ? " in_place: true" : "", point.workload);
 }
 
-// Findings without the place in a file that no user wrote.
-std::string WithoutPlace(const Diagnostics& diagnostics, const std::string& path) {
-  std::string text = diagnostics.ToString();
-  for (size_t at = text.find(path); at != std::string::npos; at = text.find(path, at)) {
-    const size_t error = text.find("error: ", at);
-    const size_t line_end = text.find('\n', at);
-    if (error == std::string::npos || error > line_end) {
-      at += path.size();
-      continue;
+// The option of the command line that a field of ScenarioText() comes from; the field where none
+// is.
+std::string OptionOf(const std::string& field) {
+  struct FieldOption {
+    std::string_view prefix;
+    std::string_view option;
+  };
+  static constexpr std::array<FieldOption, 9> kOptions = {{
+      {"nccl.ALGO", "--algo"},
+      {"nccl.COLLNET_ENABLE", "--algo"},
+      {"nccl.PROTO", "--proto"},
+      {"nccl.version", "--nccl-version"},
+      {"nccl.NET", "--net"},
+      {"workload.algorithm", "--algo"},
+      {"workload.schedule", "--schedule"},
+      {"workload.program.collectives[0].bytes", "size"},
+      {"fabric", "--fabric"},
+  }};
+  const auto found = std::ranges::find_if(kOptions, [&](const FieldOption& entry) {
+    return field.starts_with(entry.prefix) &&
+           (field.size() == entry.prefix.size() || field[entry.prefix.size()] == '.');
+  });
+  return found == kOptions.end() ? field : std::string(found->option);
+}
+
+// Findings without the place in a file that no user wrote, and with options in place of its fields.
+std::string AsOptions(const Diagnostics& diagnostics, const std::string& path) {
+  Diagnostics findings;
+  for (Finding finding : diagnostics.findings()) {
+    if (finding.where.file == path) {
+      finding.where = {"railyard"};
+      finding.field = OptionOf(finding.field);
     }
-    text.erase(at, error - at);
+    if (finding.severity == Severity::kError) {
+      findings.Error(finding.where, finding.field, finding.what);
+    } else if (finding.severity == Severity::kNote) {
+      findings.Note(finding.where, finding.field, finding.what);
+    } else {
+      findings.Warning(finding.where, finding.field, finding.what);
+    }
   }
-  return text;
+  return findings.ToString();
 }
 
 // Of a point that did not complete, as OutcomeOf() reads it.
@@ -80,7 +109,7 @@ std::string FailureText(PerfEnd end, std::string_view why) {
     Diagnostics diagnostics;
     const auto scenario = LoadScenario(path, sets, diagnostics);
     if (!scenario) {
-      text = FailureText(PerfEnd::kInputWrong, WithoutPlace(diagnostics, path));
+      text = FailureText(PerfEnd::kInputWrong, AsOptions(diagnostics, path));
     } else {
       const RunResult result = RunScenario(*scenario, {.baseline = false});
       int64_t first_start_ps = INT64_MAX;
@@ -209,7 +238,7 @@ std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& finding
   WriteOutput(path, ScenarioText(point));
   Diagnostics diagnostics;
   auto scenario = LoadScenario(path, {}, diagnostics);
-  if (!scenario) findings = WithoutPlace(diagnostics, path);
+  if (!scenario) findings = AsOptions(diagnostics, path);
   return scenario;
 }
 

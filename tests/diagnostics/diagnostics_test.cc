@@ -22,7 +22,7 @@ TEST(DiagnosticsTest, WhatIsNotKnownOfThePlaceIsLeftOut) {
   diagnostics.Error({}, "", "no file");
   EXPECT_EQ(diagnostics.ToString(),
             "a: error: whole file\n"
-            "a:4: error: whole line\n"
+            "a:4:1: error: whole line\n"
             "error: no file\n");
 }
 

@@ -75,7 +75,7 @@ TEST(HostileTextProtoTest, AFileThatIsTooLargeIsNotRead) {
   TextFile file("");
   std::filesystem::resize_file(file.path(), kTextProtoBytesMax + 1);  // a hole, no disk space
   EXPECT_EQ(file.Load(), nullptr);
-  EXPECT_EQ(file.Findings(), ": error: larger than 64 MiB\n");
+  EXPECT_EQ(file.Findings(), ":1:1: error: larger than 64 MiB\n");
 }
 
 TEST(HostileTextProtoTest, EveryTruncationAndEveryChangedByteIsReadOrRefused) {

@@ -52,7 +52,8 @@ TEST_F(NumberRowsTest, ColumnsAreFoundByTheirNames) {
 }
 
 TEST_F(NumberRowsTest, MistakesAreWhereTheyAre) {
-  EXPECT_EQ(Read(""), ": error: the file is empty (expected a first line \"x,y\")\n");
+  EXPECT_EQ(Read("x,y,x\n1,2,3\n"), ":1:5: error: column x is given twice (expected it once)\n");
+  EXPECT_EQ(Read(""), ":1:1: error: the file is empty (expected a first line \"x,y\")\n");
   EXPECT_EQ(Read("x,z\n"),
             ":1:1: error: there is no column y (expected \"x,y\", among others or not)\n");
   EXPECT_EQ(Read("x,y\n1\n1,-1\n100,1\n13,1\n99999999999999999999,1\n\"1,1\n"),

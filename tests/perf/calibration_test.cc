@@ -112,9 +112,10 @@ TEST_F(NcclTestsReaderTest, TimesThatAreNoneAndFilesWithoutRowsAreErrors) {
   EXPECT_EQ(findings_,
             ":2:1: error: time: \"0.00\" is not a time (expected microseconds above 0)\n");
   Read("# nothing\n");
-  EXPECT_EQ(findings_,
-            ": error: no row of an nccl-tests table (expected lines that begin with a size and a "
-            "count and have 13 columns)\n");
+  EXPECT_EQ(
+      findings_,
+      ":1:1: error: no row of an nccl-tests table (expected lines that begin with a size and a "
+      "count and have 13 columns)\n");
   Diagnostics diagnostics;
   ReadNcclTests("/none/at/all", diagnostics);
   EXPECT_THAT(diagnostics.ToString(),

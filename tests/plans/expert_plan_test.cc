@@ -412,14 +412,15 @@ TEST(ExpertPlanTest, CapturedRoutingThatCannotBeIsRefused) {
       findings("layer,expert\n"),
       ":1:1: error: there is no column iteration (expected \"iteration,layer,expert,tokens\", "
       "among others or not)\n");
-  EXPECT_EQ(findings(header), ": error: has no rows (expected one or more)\n");
+  EXPECT_EQ(findings(header), ":1:1: error: has no rows (expected one or more)\n");
   EXPECT_EQ(findings(header + "0,0,1,2\n0,0,1\n0,3,0,1\n0,0,16,1\n"),
             ":3:1: error: 3 cells (expected 4, as in the first line)\n"
             ":4:3: error: layer: \"3\" (expected a whole number, 0 to 2)\n"
             ":5:5: error: expert: \"16\" (expected a whole number, 0 to 15)\n");
-  EXPECT_EQ(findings(header + "0,0,1,2\n0,2,1,2\n"),
-            ": error: layer 1 of iteration 0 has no tokens (expected rows for each of the 3 layers "
-            "with experts)\n");
+  EXPECT_EQ(
+      findings(header + "0,0,1,2\n0,2,1,2\n"),
+      ":1:1: error: layer 1 of iteration 0 has no tokens (expected rows for each of the 3 layers "
+      "with experts)\n");
   const std::string rows = "0,0,1,2\n0,1,1,2\n0,2,1,2\n1,0,1,2\n1,1,1,2\n1,2,1,2\n";
   EXPECT_NE(findings(header + rows, {"training.iterations=3"})
                 .find("error: expert_routing.captured: 2 iterations of 3 (expected one for all, or "

@@ -37,11 +37,11 @@ TEST(PlanLoaderTest, ARightPlanIsWhatItSays) {
 
 TEST(PlanLoaderTest, WhatIsMissingIsNamedAllAtOnce) {
   EXPECT_EQ(LoadedPlan("name: \"empty\"\n").findings,
-            ": error: model: missing (expected e.g. model { preset: \"llama-2-70b\" })\n"
-            ": error: parallelism: missing (expected e.g. parallelism { tensor: 8 data: 4 })\n"
-            ": error: compute: missing (expected e.g. compute { accelerator: \"h100-sxm\" "
+            ":1:1: error: model: missing (expected e.g. model { preset: \"llama-2-70b\" })\n"
+            ":1:1: error: parallelism: missing (expected e.g. parallelism { tensor: 8 data: 4 })\n"
+            ":1:1: error: compute: missing (expected e.g. compute { accelerator: \"h100-sxm\" "
             "utilisation: 0.4 memory_utilisation: 0.8 })\n"
-            ": error: training: missing (expected training or inference)\n");
+            ":1:1: error: training: missing (expected training or inference)\n");
 }
 
 TEST(PlanLoaderTest, FindingsStandWhereTheyWereWritten) {

@@ -295,7 +295,7 @@ TEST(ServingPlanTest, RequestsThatCannotBeAreRefused) {
     }
     return found;
   };
-  EXPECT_EQ(findings(""), ": error: has no rows (expected one or more)\n");
+  EXPECT_EQ(findings(""), ":1:1: error: has no rows (expected one or more)\n");
   EXPECT_EQ(findings("0,1,2\n5,0,1\n"),
             ":3:1: error: a request without tokens (expected 1 or more of each)\n");
   EXPECT_EQ(findings("7,1,2\n5,2,1\n"),

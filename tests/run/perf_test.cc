@@ -122,7 +122,12 @@ TEST_F(PerfTest, SaysEveryMistakeBeforeItRuns) {
   EXPECT_EQ(algorithm.status, 2);
   EXPECT_EQ(algorithm.output, "");
   EXPECT_THAT(algorithm.errors,
-              HasSubstr("nccl.ALGO: unknown name \"Rng\" (did you mean \"Ring\"?)"));
+              HasSubstr("railyard: error: --algo: unknown name \"Rng\" (did you mean \"Ring\"?)"));
+  const ProgramExit large = Railyard(
+      {"perf", "--collective", "all_reduce", "--fabric", "dgx-h100", "-e", "18446744073709551615"});
+  EXPECT_EQ(large.status, 2);
+  EXPECT_THAT(large.errors, HasSubstr("-e: \"18446744073709551615\" is out of range (expected at "
+                                      "most 1 PiB)"));
 }
 
 TEST_F(PerfTest, ASchedulesTransfersAreWhatTheAlgorithmSends) {
@@ -357,8 +362,9 @@ TEST_F(PerfTest, WhatCannotBeCalibratedIsRefused) {
               HasSubstr("--json: error: has no effect with --calibrate (expected one of the two)"));
   EXPECT_THAT(errors({"--calibrate", out, "--collective", "all_reduc", "--fabric", "dgx-h100"}),
               HasSubstr("--collective: unknown collective \"all_reduc\""));
-  EXPECT_THAT(errors({"--calibrate", out, "--collective", "all_reduce", "--fabric", "dgx-h100"}),
-              HasSubstr("table.txt: error: 1 rows of at most 1073741824 B (expected two or more)"));
+  EXPECT_THAT(
+      errors({"--calibrate", out, "--collective", "all_reduce", "--fabric", "dgx-h100"}),
+      HasSubstr("table.txt:1:1: error: 1 rows of at most 1073741824 B (expected two or more)"));
   scratch_.Write("table.txt",
                  "8 2 float sum -1 10 1 1 0 10 1 1 0\n16 4 float sum -1 10 1 1 0 10 1 1 0\n");
   EXPECT_THAT(errors({"--calibrate", out, "--collective", "all_reduce", "--fabric", "dgx-h10"}),

@@ -314,7 +314,7 @@ TEST(FaultLoaderTest, TooManyFaultsAreNotLookedAt) {
   std::string faults;
   for (int i = 0; i < 100'001; ++i) faults += "faults{}\n";
   EXPECT_EQ(FindingsBeside(faults),
-            ": error: faults: there are 100001 (expected at most 100000)\n");
+            ":1:1: error: faults: there are 100001 (expected at most 100000)\n");
 }
 
 // 128 servers have at least 128 x 8 x 6 cables: a million comparisons are up with 163 unknown

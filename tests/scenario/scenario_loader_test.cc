@@ -36,11 +36,11 @@ TEST(ScenarioLoaderTest, SetsAreAppliedBeforeAnythingIsChecked) {
 }
 
 TEST(ScenarioLoaderTest, AnEmptyScenarioSaysWhatItNeeds) {
-  EXPECT_EQ(
-      LoadedScenario("").findings,
-      ": error: fabric: missing (expected e.g. fabric { preset: "
-      "\"h100-4x8-rail-optimized\" })\n"
-      ": error: workload: missing (expected nccl_log, trace, program or plan in it; or jobs)\n");
+  EXPECT_EQ(LoadedScenario("").findings,
+            ":1:1: error: fabric: missing (expected e.g. fabric { preset: "
+            "\"h100-4x8-rail-optimized\" })\n"
+            ":1:1: error: workload: missing (expected nccl_log, trace, program or plan in it; or "
+            "jobs)\n");
 }
 
 TEST(ScenarioLoaderTest, ANameThatIsNoFileNameIsRefused) {

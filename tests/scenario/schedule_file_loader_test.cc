@@ -117,7 +117,7 @@ TEST(ScheduleFileLoaderTest, WhatStallsForLackOfSlotsIsSaidAtTheStepThatWaits) {
 
 TEST(ScheduleFileLoaderTest, EveryMistakeIsSaidAtItsPlace) {
   EXPECT_EQ(FindingsOf("ranks: 1 root: 0"),
-            ": error: collective: missing (expected ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, "
+            ":1:1: error: collective: missing (expected ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, "
             "BROADCAST or REDUCE)\n"
             ":1:1: error: ranks: 1 is out of range (expected 2 to 1024)\n"
             ":1:10: error: root: AllReduce has none (expected no root, or BROADCAST or REDUCE)\n");
@@ -129,7 +129,7 @@ TEST(ScheduleFileLoaderTest, EveryMistakeIsSaidAtItsPlace) {
             ":3:1: error: lanes[1].steps: missing (expected one or more)\n"
             ":3:9: error: lanes[1].channel: 64 is out of range (expected 0 to 63)\n");
   EXPECT_EQ(FindingsOf("collective: REDUCE ranks: 2"),
-            ": error: lanes: missing (expected those of every rank)\n");
+            ":1:1: error: lanes: missing (expected those of every rank)\n");
   EXPECT_EQ(FindingsOf("collective: REDUCE ranks: 2\n"
                        "lanes { rank: 1 steps { send_to: 0 load_local: true } }\n"
                        "lanes { rank: 1 steps { send_to: 0 load_local: true } }\n"),

@@ -82,7 +82,7 @@ TEST_F(WorkloadLoaderTest, WhatCannotBeReplayedIsRefusedAndSaysWhatToDo) {
             ":2:12: error: workload.nccl_log: 1 AllReduce ran as COLLNET_CHAIN/SIMPLE, which "
             "cannot be replayed here (expected " +
                 ReplayableNames() + "; workload.algorithm: RING replays them so)\n" + log_ +
-                ":4: note: the first of them\n");
+                ":4:1: note: the first of them\n");
 }
 
 TEST_F(WorkloadLoaderTest, WhatALogStatesIsReplayed) {

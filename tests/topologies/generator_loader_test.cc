@@ -167,7 +167,7 @@ TEST_F(GeneratorLoaderTest, ValiantIsAskedForByName) {
 TEST_F(GeneratorLoaderTest, NicsThatNoGpuUsesCannotRun) {
   Load("leaf_spine { servers { count: 2 gpus: 4 nics: 6 } }");
   EXPECT_EQ(findings_,
-            "fabric.textproto: error: 4 NICs that no GPU uses, the first of them server0/nic4 "
+            "fabric.textproto:1:1: error: 4 NICs that no GPU uses, the first of them server0/nic4 "
             "(expected at most one NIC per GPU)\n");
 }
 
@@ -178,9 +178,10 @@ devices { name: "b" kind: GPU server: 1 local_index: 0 }
 links { from: "a" to: "b" tier: DIRECT rate: "1Gbps" }
 )");
   EXPECT_TRUE(Load("file: \"direct.textproto\"").has_value());
-  EXPECT_EQ(findings_,
-            "fabric.textproto: warning: 1 cables between GPUs, the first of them a--b, which a run "
-            "does not use (expected NVSWITCHes)\n");
+  EXPECT_EQ(
+      findings_,
+      "fabric.textproto:1:1: warning: 1 cables between GPUs, the first of them a--b, which a run "
+      "does not use (expected NVSWITCHes)\n");
 }
 
 }  // namespace

@@ -119,37 +119,37 @@ TEST_F(GraphMlTest, ForeignAttributesAreNamedAndLeftOut) {
       "<key id='c' for='node' attr.name='colour'/>\n<graph>\n" +
       Gpu("a", 0) + Gpu("b", 1) + Edge("a", "b", "1Gbps") + kTail);
   EXPECT_TRUE(fabric.has_value());
-  EXPECT_EQ(findings_, "f.graphml:2: warning: attribute \"colour\" of \"node\" is not used\n");
+  EXPECT_EQ(findings_, "f.graphml:2:1: warning: attribute \"colour\" of \"node\" is not used\n");
 }
 
 TEST_F(GraphMlTest, MistakesOfTheGraphAreAtTheirLines) {
   EXPECT_THAT(FindingsOf(Gpu("a", 0) + Gpu("a", 1)),
-              HasSubstr("f.graphml:5: error: there is already a node \"a\", at line 4\n"));
+              HasSubstr("f.graphml:5:1: error: there is already a node \"a\", at line 4\n"));
   EXPECT_THAT(
       FindingsOf(Gpu("a", 0) + Edge("a", "z", "1Gbps")),
-      HasSubstr("f.graphml:5: error: target \"z\" is no node above (expected a node's id)"));
+      HasSubstr("f.graphml:5:1: error: target \"z\" is no node above (expected a node's id)"));
   EXPECT_THAT(FindingsOf("<node><data key='k'>GPU</data></node>\n"),
-              HasSubstr("f.graphml:4: error: a node without an id\n"));
+              HasSubstr("f.graphml:4:1: error: a node without an id\n"));
   EXPECT_THAT(FindingsOf("<node id='a'><data key='q'>1</data></node>\n"),
-              HasSubstr("f.graphml:4: error: data of key \"q\", which is not declared\n"));
+              HasSubstr("f.graphml:4:1: error: data of key \"q\", which is not declared\n"));
   EXPECT_THAT(FindingsOf("<node id='a'><data key='t'>HOST</data></node>\n"),
-              HasSubstr("f.graphml:4: error: key \"t\" is for \"edge\", not for node\n"));
+              HasSubstr("f.graphml:4:1: error: key \"t\" is for \"edge\", not for node\n"));
   EXPECT_THAT(FindingsOf("<node id='a'><data key='k'>GUP</data></node>\n"),
-              HasSubstr("f.graphml:4: error: unknown kind \"GUP\""));
+              HasSubstr("f.graphml:4:1: error: unknown kind \"GUP\""));
   EXPECT_THAT(FindingsOf("<node id='a'><data key='s'>one</data></node>\n"),
-              HasSubstr("f.graphml:4: error: server \"one\" is not a number (expected 0 to "
+              HasSubstr("f.graphml:4:1: error: server \"one\" is not a number (expected 0 to "
                         "4294967295)\n"));
   EXPECT_THAT(FindingsOf("<node id='a'><data key='s'>1</data><data key='s'>1</data></node>\n"),
-              HasSubstr("f.graphml:4: error: server is given twice\n"));
+              HasSubstr("f.graphml:4:1: error: server is given twice\n"));
   EXPECT_THAT(FindingsOf("<node id='a'><port name='p'/></node>\n"),
-              HasSubstr("f.graphml:4: error: a port (expected nodes and edges only)\n"));
+              HasSubstr("f.graphml:4:1: error: a port (expected nodes and edges only)\n"));
   EXPECT_THAT(FindingsOf("<hyperedge/>\n"),
-              HasSubstr("f.graphml:4: error: a hyperedge (expected nodes and edges only)\n"));
+              HasSubstr("f.graphml:4:1: error: a hyperedge (expected nodes and edges only)\n"));
   EXPECT_THAT(FindingsOf("<node id='a'><graph/></node>\n"),
-              HasSubstr("f.graphml:4: error: a second graph (expected one, not nested)\n"));
+              HasSubstr("f.graphml:4:1: error: a second graph (expected one, not nested)\n"));
   EXPECT_THAT(
       FindingsOf("<node id='a'><data key='n'>" + std::string(5'000, 'x') + "</data></node>\n"),
-      HasSubstr("f.graphml:4: error: a value of more than 4096 bytes\n"));
+      HasSubstr("f.graphml:4:1: error: a value of more than 4096 bytes\n"));
 }
 
 TEST_F(GraphMlTest, MistakesOfTheFabricAreAtTheirLines) {
@@ -185,7 +185,7 @@ TEST_F(GraphMlTest, KeysAreUnique) {
       "<graphml>\n<key id='k' for='node' attr.name='kind'/>\n<key id='k' for='node' "
       "attr.name='name'/>\n<graph>" +
       Gpu("a", 0) + kTail);
-  EXPECT_THAT(findings_, HasSubstr("f.graphml:3: error: there is already a key \"k\"\n"));
+  EXPECT_THAT(findings_, HasSubstr("f.graphml:3:1: error: there is already a key \"k\"\n"));
 }
 
 TEST_F(GraphMlTest, EntitiesDoNotExpand) {

@@ -94,7 +94,7 @@ TEST_F(NcclTopologyTest, GpusWithoutANicOfTheirOwnShareAndStorageNicsAreLeftOut)
   // Two GPUs, the NIC, and the switch to its host bridge.
   EXPECT_EQ(CablesOf(*fabric, Tier::kHost), 4u);
   EXPECT_EQ(fabric->NicOfGpu(fabric->gpus()[1]), fabric->FindDevice("server0/nic0"));
-  EXPECT_THAT(findings_, HasSubstr("dump.xml:1: warning: NICs that are nearest to no GPU are left "
+  EXPECT_THAT(findings_, HasSubstr("dump.xml:1:1: warning: NICs that are nearest to no GPU are left "
                                    "out: mlx5_9\n"));
 }
 
@@ -124,7 +124,7 @@ TEST_F(NcclTopologyTest, GpusWithoutNvlinkMeetOverTheTreeThatTheDumpShows) {
   const auto uplink = fabric->FindCable("server0/pcieswitch1--server0/hostbridge0");
   ASSERT_TRUE(uplink.has_value());
   EXPECT_EQ(fabric->link(fabric->cables()[*uplink].forward).rate_bps, 220'000'000'000u);
-  EXPECT_THAT(findings_, HasSubstr("dump.xml:1: warning: whether the driver lets GPUs access each "
+  EXPECT_THAT(findings_, HasSubstr("dump.xml:1:1: warning: whether the driver lets GPUs access each "
                                    "other over PCIe is not in the file: taken for yes (otherwise "
                                    "nccl { P2P_DISABLE: true })\n"));
   std::string text;
@@ -143,7 +143,7 @@ TEST_F(NcclTopologyTest, LinksOfUnknownSpeedAreThoseThatNcclTakes) {
       fabric->cables()[fabric->FindCable("server0/gpu0--server0/nic0").value()].forward;
   EXPECT_EQ(fabric->link(host).rate_bps, 110'000'000'000u);
   EXPECT_EQ(findings_,
-            "dump.xml:3: warning: link_speed \"Unknown\" and link_width \"255\" are taken for PCIe "
+            "dump.xml:3:1: warning: link_speed \"Unknown\" and link_width \"255\" are taken for PCIe "
             "3.0 x16 (expected e.g. \"32.0 GT/s PCIe\" and \"16\")\n");
 }
 
@@ -256,13 +256,13 @@ TEST_F(NcclTopologyTest, WhatTheFormatCannotSayIsRefused) {
 TEST_F(NcclTopologyTest, MistakesAreAtTheirLines) {
   const std::string gpu = Gpu("0000:17:00.0", 0);  // lines 3 to 6
   EXPECT_THAT(FindingsOf(gpu + Gpu("0000:17:00.0", 1)),
-              HasSubstr("dump.xml:7: error: there is already a pci \"0000:17:00.0\", at line 3\n"));
-  EXPECT_THAT(FindingsOf(Pci("", "0x030200", "")), HasSubstr("dump.xml:3: error: a pci without a "
+              HasSubstr("dump.xml:7:1: error: there is already a pci \"0000:17:00.0\", at line 3\n"));
+  EXPECT_THAT(FindingsOf(Pci("", "0x030200", "")), HasSubstr("dump.xml:3:1: error: a pci without a "
                                                              "busid"));
   EXPECT_THAT(FindingsOf(Gpu("a", 0, Nvlink("a", 2, "0x030200"))),
-              HasSubstr("dump.xml:5: error: an nvlink from \"a\" to itself"));
+              HasSubstr("dump.xml:5:1: error: an nvlink from \"a\" to itself"));
   EXPECT_THAT(FindingsOf(Gpu("a", 0, Nvlink("b", 2, "0x030200"))),
-              HasSubstr("dump.xml:5: error: nvlink target \"b\" is no GPU of this file"));
+              HasSubstr("dump.xml:5:1: error: nvlink target \"b\" is no GPU of this file"));
   EXPECT_THAT(FindingsOf(Gpu("a", 0, Nvlink("b", 0))),
               HasSubstr("error: count \"0\" of nvlink (expected a number from 1 to 1024)"));
   EXPECT_THAT(FindingsOf(Gpu("a", 0, Nvlink("b", 1'000'000'000))),
@@ -279,7 +279,7 @@ TEST_F(NcclTopologyTest, MistakesAreAtTheirLines) {
   EXPECT_THAT(FindingsOf(Nic("b", "mlx5_0", "1000")), HasSubstr("error: there is no GPU"));
   EXPECT_THAT(FindingsOf("<gpu dev=\"0\" sm=\"90\"/>"), HasSubstr("a gpu that is not in a pci"));
   EXPECT_THAT(FindingsOf(Pci("b", "0x060400", Nvlink("a", 2))),
-              HasSubstr("dump.xml:4: error: an nvlink outside of a gpu"));
+              HasSubstr("dump.xml:4:1: error: an nvlink outside of a gpu"));
   EXPECT_THAT(FindingsOf(Gpu("a", 0, Nvlink("", 2))),
               HasSubstr("error: an nvlink without target or tclass"));
   EXPECT_THAT(FindingsOf(Gpu("a", 0, Nvlink("b", 2, ""))),
@@ -297,9 +297,9 @@ TEST_F(NcclTopologyTest, DevicesOutsideOfACpuAreMistakes) {
     return findings_;
   };
   EXPECT_THAT(findings_of(Pci("b", "0x060400", "")),
-              HasSubstr("dump.xml:2: error: a pci outside of a cpu (expected <cpu> around it)"));
+              HasSubstr("dump.xml:2:1: error: a pci outside of a cpu (expected <cpu> around it)"));
   EXPECT_THAT(findings_of("<net name=\"a\" speed=\"1\"/>\n"),
-              HasSubstr("dump.xml:2: error: a net outside of a cpu"));
+              HasSubstr("dump.xml:2:1: error: a net outside of a cpu"));
 }
 
 TEST_F(NcclTopologyTest, AServerWithoutANicIsAWarningAndInNoFabric) {

@@ -172,7 +172,7 @@ TEST_F(Ns3TopologyTest, MistakesAreAtTheirPlaces) {
   EXPECT_THAT(FindingsOf("4 2 1 1 3 X\n2 3\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n2 3 1Gbps 1us 0\n"),
               HasSubstr("t.txt:5:1: error: NVSwitch 2 is cabled to node 3 (expected GPUs only)"));
   EXPECT_THAT(FindingsOf("3 1 2\n2 " + std::string(size_t{17} << 20, ' ')),
-              HasSubstr("t.txt:2: error: a line of more than"));
+              HasSubstr("t.txt:2:1: error: a line of more than"));
   EXPECT_THAT(FindingsOf("3 2 1 0 2 X\n2\n0 1 1Gbps 1us 0\n0 1 1Gbps 1us 0\n"),
               HasSubstr("NVSwitch 2 has no link"));
 }

@@ -178,11 +178,12 @@ TEST_F(TopologyFileLoaderTest, ADeviceWithoutALinkIsRefused) {
 
 TEST_F(TopologyFileLoaderTest, AFabricNeedsAGpu) {
   LoadFile("");
-  EXPECT_EQ(findings_, "mine.textproto: error: devices: missing (expected at least one GPU)\n");
+  EXPECT_EQ(findings_, "mine.textproto:1:1: error: devices: missing (expected at least one GPU)\n");
   LoadFile(R"(devices { name: "a" kind: SWITCH }
               devices { name: "b" kind: SWITCH }
               links { from: "a" to: "b" tier: LEAF_SPINE rate: "1Gbps" })");
-  EXPECT_EQ(findings_, "mine.textproto: error: devices: there is no GPU (expected at least one)\n");
+  EXPECT_EQ(findings_,
+            "mine.textproto:1:1: error: devices: there is no GPU (expected at least one)\n");
 }
 
 TEST_F(TopologyFileLoaderTest, ALinkWithoutItsFieldsIsRefused) {

@@ -112,7 +112,7 @@ TEST_F(TopologyLoaderTest, AFabricOfNothingIsRefused) {
   Load("");
   EXPECT_EQ(
       findings_,
-      "fabric.textproto: error: empty (expected preset, file, rail_optimized, fat_tree, "
+      "fabric.textproto:1:1: error: empty (expected preset, file, rail_optimized, fat_tree, "
       "leaf_spine, dual_tor, torus, hyperx, dragonfly, slim_fly, jellyfish, direct_connect or "
       "optical)\n");
 }

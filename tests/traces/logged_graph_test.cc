@@ -191,9 +191,9 @@ TEST(LoggedGraphTest, ATraceWithOthersIsRefused) {
   EXPECT_FALSE(CheckTrace(trace, "a.trace", diagnostics));
   EXPECT_EQ(
       diagnostics.ToString(),
-      "a.trace: error: communicators[0].rings[1]: is no ring of 4 ranks (each of them once, 0 "
+      "a.trace:1:1: error: communicators[0].rings[1]: is no ring of 4 ranks (each of them once, 0 "
       "first)\n"
-      "a.trace: error: communicators[0].trees[0]: is no tree of 4 ranks (one root, at most 3 "
+      "a.trace:1:1: error: communicators[0].trees[0]: is no tree of 4 ranks (one root, at most 3 "
       "children each)\n");
 }
 

@@ -92,7 +92,7 @@ TEST(TraceCheckTest, RanksThatShareAProgramAreLookedAtInTheirGroups) {
   }
   trace.communicators_of_rank = {{0}, {0}, {1}};
   EXPECT_EQ(Findings(trace),
-            "t.trace: error: ranks[2].operations[0].root: 1 is outside the communicator (0 to "
+            "t.trace:1:1: error: ranks[2].operations[0].root: 1 is outside the communicator (0 to "
             "0)\n");
 }
 

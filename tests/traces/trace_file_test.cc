@@ -260,7 +260,17 @@ TEST_F(TraceFileTest, AFileThatIsNotATraceIsAFinding) {
   Put("\xff\xff\xff\xff\x0f hello");
   EXPECT_THAT(Findings(), HasSubstr("is too large"));
   Put(std::string("\x05\x08\x63\x20\x01", 5) + '\0');
-  EXPECT_THAT(Findings(), HasSubstr("header message is cut off or malformed"));
+  EXPECT_THAT(Findings(), HasSubstr("header message is cut off, malformed"));
+}
+
+TEST_F(TraceFileTest, TextThatIsNotUtf8IsAFindingAndNothingElseIsPrinted) {
+  // Field 2, origin: one byte that begins no character.
+  Put(std::string("\x05\x08\x01\x12\x01\xff", 6));
+  ::testing::internal::CaptureStderr();
+  EXPECT_THAT(Findings(),
+              HasSubstr(":1:1: error: byte 0: the header message is cut off, malformed, "
+                        "or has text that is not UTF-8"));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
 TEST_F(TraceFileTest, AnUnknownSchemaVersionIsAFinding) {

@@ -363,7 +363,7 @@ TEST_F(BuildJobTest, ReportsASendWithoutARecv) {
   AddP2p(0, CollectiveKind::kSend, 1, 10, 0);
   AddP2p(0, CollectiveKind::kSend, 1, 10, 0);
   AddP2p(1, CollectiveKind::kRecv, 0, 10, 0);
-  EXPECT_THAT(BuildErrors(), HasSubstr("job.log:2: error: Send 2 from rank 0 to rank 1 of "
+  EXPECT_THAT(BuildErrors(), HasSubstr("job.log:2:1: error: Send 2 from rank 0 to rank 1 of "
                                        "communicator world has no Recv"));
 }
 

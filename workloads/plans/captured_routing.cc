@@ -17,7 +17,8 @@ constexpr uint64_t kValuesMax = 100'000'000;        // of all experts, layers an
 // Every layer of every iteration has routed a token.
 void CheckComplete(const std::string& path, const CapturedRouting& captured,
                    Diagnostics& diagnostics) {
-  if (captured.empty()) diagnostics.Error({.file = path}, "", "has no rows (expected one or more)");
+  const SourceLocation where = {.file = path, .line = 1, .column = 1};
+  if (captured.empty()) diagnostics.Error(where, "", "has no rows (expected one or more)");
   int findings = 0;
   for (size_t iteration = 0; iteration < captured.size(); ++iteration) {
     for (size_t layer = 0; layer < captured[iteration].size(); ++layer) {
@@ -27,7 +28,7 @@ void CheckComplete(const std::string& path, const CapturedRouting& captured,
       }
       ++findings;
       diagnostics.Error(
-          {.file = path}, "",
+          where, "",
           fmt::format("layer {} of iteration {} has no tokens (expected rows for each of the {} "
                       "layers with experts)",
                       layer, iteration, captured[iteration].size()));

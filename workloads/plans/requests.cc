@@ -54,7 +54,8 @@ std::vector<Request> LoadRequests(const std::string& path, Diagnostics& diagnost
                                              {"prompt_tokens", kRequestTokensMax},
                                              {"output_tokens", kRequestTokensMax}};
   if (ReadNumberRows(path, columns, add, diagnostics) && requests.empty()) {
-    diagnostics.Error({.file = path}, "", "has no rows (expected one or more)");
+    diagnostics.Error({.file = path, .line = 1, .column = 1}, "",
+                      "has no rows (expected one or more)");
   }
   return requests;
 }
