@@ -5,10 +5,9 @@
 #include <array>
 #include <map>
 #include <set>
-#include <unordered_set>
 #include <utility>
 
-#include <boost/graph/biconnected_components.hpp>
+#include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/connected_components.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,9 +32,9 @@ class Checker {
  public:
   Checker(const FabricGraph& fabric, const FabricMeasures& measures)
       : fabric_(fabric), measures_(measures), undirected_(fabric.device_count()) {
-    for (uint32_t i = 0; i < fabric.cables().size(); ++i) {
-      const LinkId link = fabric.cables()[i].forward;
-      boost::add_edge(fabric.link_source(link), fabric.link_target(link), i, undirected_);
+    for (const Cable& cable : fabric.cables()) {
+      const LinkId link = cable.forward;
+      boost::add_edge(fabric.link_source(link), fabric.link_target(link), undirected_);
     }
   }
 
@@ -54,10 +53,7 @@ class Checker {
   }
 
  private:
-  // Edges are numbered as the cables.
-  using Undirected =
-      boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, boost::no_property,
-                            boost::property<boost::edge_index_t, uint32_t>>;
+  using Undirected = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS>;
 
   void Add(PreflightSeverity severity, const char* code, std::string what) {
     findings_.push_back({severity, code, std::move(what)});
@@ -200,24 +196,21 @@ class Checker {
     }
   }
 
-  // Devices other than GPUs whose loss parts GPUs: articulation points with GPUs in more than one
-  // of the biconnected components around them.
+  // Devices other than GPUs whose loss parts GPUs: what lies behind a device falls apart into the
+  // branches of a depth-first search that lead back to nothing before it, and the rest.
   void CheckSinglePoints() {
-    std::vector<uint32_t> component(boost::num_edges(undirected_));
-    std::vector<DeviceId> points;
-    boost::biconnected_components(
-        undirected_,
-        boost::make_iterator_property_map(component.begin(),
-                                          boost::get(boost::edge_index, undirected_)),
-        std::back_inserter(points));
-    std::sort(points.begin(), points.end());
-    points.erase(std::unique(points.begin(), points.end()), points.end());
+    std::vector<Visit> visits(fabric_.device_count());
     std::map<DeviceKind, std::vector<std::string>> names;
-    for (const DeviceId id : points) {
-      const DeviceKind kind = fabric_.device(id).kind;
-      if (kind != DeviceKind::kGpu && PartsGpus(id, component)) {
-        names[kind].push_back(fabric_.device(id).name);
-      }
+    for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+      if (visits[id].number == 0) Search(id, visits);
+    }
+    for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+      const Device& device = fabric_.device(id);
+      const Visit& visit = visits[id];
+      // A side without GPUs is, for instance, a spine that hangs on one cable.
+      const uint32_t rest = visits[visit.root].gpus - visit.gpus_apart;
+      const uint32_t sides = visit.sides + (rest > 0 ? 1 : 0);
+      if (device.kind != DeviceKind::kGpu && sides > 1) names[device.kind].push_back(device.name);
     }
     for (const auto& [kind, of_kind] : names) {
       Add(PreflightSeverity::kWarning, "SINGLE_POINT_OF_FAILURE",
@@ -226,33 +219,52 @@ class Checker {
     }
   }
 
-  // A side without GPUs is, for instance, a spine that hangs on one cable.
-  bool PartsGpus(DeviceId point, const std::vector<uint32_t>& component) const {
-    std::set<uint32_t> seen;
-    int sides = 0;
-    for (const auto& edge : boost::make_iterator_range(boost::out_edges(point, undirected_))) {
-      if (!seen.insert(component[boost::get(boost::edge_index, undirected_, edge)]).second)
-        continue;
-      const auto neighbour = static_cast<DeviceId>(boost::target(edge, undirected_));
-      if (HasGpuBehind(point, neighbour) && ++sides == 2) return true;
-    }
-    return false;
-  }
+  // What a depth-first search learns of a device (Hopcroft and Tarjan: "Algorithm 447", 1973).
+  struct Visit {
+    uint32_t number = 0;    // order of the visits, from 1; 0: not visited
+    uint32_t earliest = 0;  // visit that its branch leads back to by one cable
+    DeviceId root = 0;
+    uint32_t gpus = 0;        // of its branch, itself included
+    uint32_t gpus_apart = 0;  // of those in branches that only it joins to the rest
+    uint32_t sides = 0;       // such branches that have GPUs
+  };
 
-  // Whether a search from `start` that does not enter `point` meets a GPU; it ends at the first.
-  bool HasGpuBehind(DeviceId point, DeviceId start) const {
-    std::unordered_set<DeviceId> seen = {point, start};
-    // Breadth first: the nearest GPU is near, while a search in depth may see a whole torus first.
-    std::vector<DeviceId> queue = {start};
-    for (size_t i = 0; i < queue.size(); ++i) {
-      const DeviceId at = queue[i];
-      if (fabric_.device(at).kind == DeviceKind::kGpu) return true;
-      for (const auto& edge : boost::make_iterator_range(boost::out_edges(at, undirected_))) {
-        const auto next = static_cast<DeviceId>(boost::target(edge, undirected_));
-        if (seen.insert(next).second) queue.push_back(next);
+  void Search(DeviceId root, std::vector<Visit>& visits) {
+    using Edges = boost::graph_traits<Undirected>::out_edge_iterator;
+    struct Step {
+      DeviceId at = 0;
+      Edges next;
+      Edges end;
+    };
+    std::vector<Step> path;
+    const auto enter = [&](DeviceId at) {
+      visits[at] = {.number = ++visited_, .earliest = visited_, .root = root};
+      if (fabric_.device(at).kind == DeviceKind::kGpu) visits[at].gpus = 1;
+      const auto [begin, end] = boost::out_edges(at, undirected_);
+      path.push_back({at, begin, end});
+    };
+    enter(root);
+    while (!path.empty()) {
+      Step& step = path.back();
+      Visit& visit = visits[step.at];
+      if (step.next != step.end) {
+        const auto neighbour = static_cast<DeviceId>(boost::target(*step.next++, undirected_));
+        if (visits[neighbour].number == 0) {
+          enter(neighbour);
+        } else {
+          visit.earliest = std::min(visit.earliest, visits[neighbour].number);
+        }
+        continue;
       }
+      path.pop_back();
+      if (path.empty()) break;
+      Visit& before = visits[path.back().at];
+      before.earliest = std::min(before.earliest, visit.earliest);
+      before.gpus += visit.gpus;
+      if (visit.earliest < before.number) continue;
+      before.gpus_apart += visit.gpus;
+      if (visit.gpus > 0) ++before.sides;
     }
-    return false;
   }
 
   void CheckRelays() {
@@ -265,6 +277,7 @@ class Checker {
   const FabricGraph& fabric_;
   const FabricMeasures& measures_;
   Undirected undirected_;
+  uint32_t visited_ = 0;  // devices
   std::vector<PreflightFinding> findings_;
 };
 

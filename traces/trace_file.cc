@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
 
 #include "simulator/files/output_file.h"
@@ -33,11 +32,12 @@ constexpr uint32_t kHeaderBytesMax = 512U << 20;
 // Decompression must not turn a small file into more than a trace of this size.
 constexpr uint64_t kTraceOperationsMax = 200'000'000;
 
+// Not over a stream: one clears all that the text ever had room for, message by message.
 void AppendDelimited(const google::protobuf::Message& message, std::string& out) {
-  google::protobuf::io::StringOutputStream stream(&out);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.WriteVarint32(static_cast<uint32_t>(message.ByteSizeLong()));
-  message.SerializeWithCachedSizes(&coded);
+  size_t bytes = message.ByteSizeLong();
+  for (; bytes >= 0x80; bytes >>= 7) out += static_cast<char>(0x80 | (bytes & 0x7f));
+  out += static_cast<char>(bytes);
+  message.AppendToString(&out);
 }
 
 void ToProto(const TraceOperation& operation, protos::TraceOperation* out) {

@@ -460,6 +460,8 @@ WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnost
   // PyTorch's process groups over NCCL give up a collective after 10 minutes
   // (torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp, kProcessGroupNCCLDefaultTimeout).
   constexpr int64_t kDefaultPs = 600 * kPsPerSecond;
+  // It looks several times within the limit, however long ranks compute.
+  constexpr int64_t kMinPs = kPsPerSecond / 1000;
   constexpr int64_t kMaxPs = 90LL * 24 * 3600 * kPsPerSecond;
   // Whatever comes without faults ends by itself.
   WatchdogSettings settings;
@@ -479,9 +481,9 @@ WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnost
   for (const char* field : {"no_progress", "no_progress_real"}) {
     if (!cursor.Has(field)) continue;
     const int64_t limit_ps = cursor.DurationPs(diagnostics, field, 1);
-    if (limit_ps >= 1000 && limit_ps <= kMaxPs) continue;
+    if (limit_ps >= kMinPs && limit_ps <= kMaxPs) continue;
     cursor.Error(diagnostics, field,
-                 fmt::format("{} is out of range (expected 1 ns to 90 days)",
+                 fmt::format("{} is out of range (expected 1 ms to 90 days)",
                              Quote(cursor.Text(field, ""))));
   }
   return settings;
