@@ -145,13 +145,14 @@ std::vector<InNetworkTotals> TotalsInNetwork(const RunResult& result) {
 }
 
 StretchesAroundFault StretchesAround(const RunResult& result, const FaultResult& fault) {
+  if (fault.begins == 0) return {};
   std::vector<double> before;
   std::vector<double> during;
   std::vector<double> after;
   for (const CollectiveResult& collective : result.collectives) {
     const auto stretch = Stretch(result, collective);
     if (!stretch) continue;
-    const bool is_before = fault.from_ps == kNeverPs || collective.last_end_ps < fault.from_ps;
+    const bool is_before = collective.last_end_ps < fault.from_ps;
     const bool is_after = fault.until_ps != kNeverPs && collective.first_start_ps >= fault.until_ps;
     (is_before ? before : is_after ? after : during).push_back(*stretch);
   }
@@ -227,7 +228,7 @@ std::vector<AddedTime> AddedByFaults(const RunResult& result) {
 
 std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultResult& fault) {
   constexpr double kFullShare = 0.99;
-  if (!result.has_baseline || fault.from_ps == kNeverPs) return std::nullopt;
+  if (!result.has_baseline || fault.begins == 0) return std::nullopt;
   int64_t last_slow_end_ps = fault.from_ps;
   int64_t last_full_start_ps = -1;
   for (const CollectiveResult& collective : result.collectives) {

@@ -75,7 +75,7 @@ std::vector<InNetworkTotals> TotalsInNetwork(const RunResult& result);
 
 // Stretches of the collectives that were over before a fault began, that were under way while it
 // held, at least for a moment, and that began when it had ended for the last time. nullopt: there
-// are none with a stretch.
+// are none with a stretch, or the fault never began.
 struct StretchesAroundFault {
   std::optional<StretchStatistics> before;
   std::optional<StretchStatistics> during;

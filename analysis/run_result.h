@@ -104,7 +104,7 @@ struct FaultResult {
   std::string name;
   std::string kind;
   std::string target;
-  int64_t from_ps = 0;   // its first begin; kNeverPs: it never began
+  int64_t from_ps = 0;   // its first begin, or when it was to begin; kNeverPs: nobody knows
   int64_t until_ps = 0;  // its last end; kNeverPs: for good, or until the run's end
   uint64_t begins = 0;   // how often it began
   uint64_t dropped_packets = 0;

@@ -16,6 +16,7 @@
 #include "analysis/run_metrics.h"
 #include "analysis/run_table_collectives.h"
 #include "analysis/run_table_faults.h"
+#include "analysis/run_table_restarts.h"
 #include "analysis/run_table_traffic.h"
 #include "analysis/terminal_text.h"
 #include "analysis/text_table.h"
@@ -36,6 +37,7 @@ class RunTable {
   std::string Print() {
     PrintHeader();
     PrintJobs();
+    PrintRestarts(result_, text_);
     PrintCollectives(result_, text_);
     PrintTraffic(result_, text_);
     PrintFaults(result_, text_);

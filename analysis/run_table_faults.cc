@@ -2,10 +2,10 @@
 #include "analysis/run_table_faults.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -19,11 +19,13 @@ namespace railyard {
 namespace {
 
 constexpr size_t kFaultsShown = 16;
+constexpr size_t kNamesShown = 3;
 constexpr double kShareShown = 0.01;
-constexpr size_t kPartsShown = 3;
 
+bool HasBegun(const FaultResult& fault) { return fault.begins > 0; }
+
+// Precondition: it has begun.
 std::string WhenText(const FaultResult& fault) {
-  if (fault.from_ps == kNeverPs) return "which never began";
   const std::string from = FormatDuration(fault.from_ps);
   if (fault.begins > 1) {
     return fmt::format("{} times from {} on", CountText(fault.begins), from);
@@ -72,17 +74,44 @@ void PrintAdded(const AddedTime& added, TerminalText& text) {
                              {"other", added.other_ps}};
   int64_t sum_ps = 0;
   for (const Part& part : parts) sum_ps += part.time_ps;
-  if (sum_ps <= 0) return;
+  if (sum_ps == 0) return;
+  if (sum_ps < 0) {
+    text.Detail("collectives took " + FormatDuration(-sum_ps) + " less");
+    return;
+  }
   std::sort(parts.begin(), parts.end(),
             [](const Part& a, const Part& b) { return a.time_ps > b.time_ps; });
   std::string line = "collectives took " + FormatDuration(sum_ps) + " longer:";
-  // What matters most is enough here; all parts are in the files.
-  for (const Part& part : std::span(parts).first(kPartsShown)) {
+  // The parts that are shown add up to the whole but for those too small to matter.
+  for (const Part& part : parts) {
     const double share = static_cast<double>(part.time_ps) / static_cast<double>(sum_ps);
-    if (share < kShareShown) break;
-    line += fmt::format("{} {} {}", line.back() == ':' ? "" : ",", part.name, PercentText(share));
+    if (std::abs(share) < kShareShown) continue;
+    line += fmt::format("{} {}{} {}", line.back() == ':' ? "" : ",", share < 0 ? "less " : "",
+                        part.name, PercentText(std::abs(share)));
   }
   text.Detail(line);
+}
+
+void PrintFault(const RunResult& result, const FaultResult& fault, TerminalText& text) {
+  text.Item(fmt::format("{}: {} on {}, {}", fault.name, fault.kind, fault.target, WhenText(fault)));
+  text.Detail(fmt::format("lost {}, hit {} and {}", PluralText(fault.dropped_packets, "packet"),
+                          PluralText(fault.collectives.size(), "collective"),
+                          PluralText(fault.ranks_hit, "rank")));
+  text.Detail(RecoveryText(fault));
+  PrintStretches(result, fault, text);
+}
+
+// Faults that never began have nothing to say but that.
+void PrintUnbegun(const RunResult& result, TerminalText& text) {
+  std::vector<std::string> names;
+  size_t count = 0;
+  for (const FaultResult& fault : result.faults) {
+    if (HasBegun(fault)) continue;
+    if (count++ < kNamesShown) names.push_back(fault.name);
+  }
+  if (count == 0) return;
+  text.Item(fmt::format("{} never began: {}{}", PluralText(count, "fault"), fmt::join(names, ", "),
+                        count > kNamesShown ? ", …" : ""));
 }
 
 }  // namespace
@@ -90,20 +119,15 @@ void PrintAdded(const AddedTime& added, TerminalText& text) {
 void PrintFaults(const RunResult& result, TerminalText& text) {
   if (result.faults.empty() && result.drops.empty()) return;
   text.Section("Faults and losses");
-  const size_t shown = std::min(result.faults.size(), kFaultsShown);
   const std::vector<AddedTime> added = AddedByFaults(result);
-  for (size_t i = 0; i < shown; ++i) {
-    const FaultResult& fault = result.faults[i];
-    text.Item(
-        fmt::format("{}: {} on {}, {}", fault.name, fault.kind, fault.target, WhenText(fault)));
-    text.Detail(fmt::format("lost {}, hit {} and {}", PluralText(fault.dropped_packets, "packet"),
-                            PluralText(fault.collectives.size(), "collective"),
-                            PluralText(fault.ranks_hit, "rank")));
-    text.Detail(RecoveryText(fault));
-    PrintStretches(result, fault, text);
+  size_t begun = 0;
+  for (size_t i = 0; i < result.faults.size(); ++i) {
+    if (!HasBegun(result.faults[i]) || ++begun > kFaultsShown) continue;
+    PrintFault(result, result.faults[i], text);
     if (!added.empty()) PrintAdded(added[i], text);
   }
-  text.AndMore(result.faults.size() - shown, "fault");
+  text.AndMore(begun - std::min(begun, kFaultsShown), "fault");
+  PrintUnbegun(result, text);
   for (const DropResult& drop : result.drops) {
     text.Item(fmt::format("dropped for {}: {} ({})", drop.reason,
                           PluralText(drop.packets, "packet"), FormatBytes(drop.bytes)));

@@ -41,7 +41,7 @@ void TerminalText::Paragraph(std::string_view text) { text_ += Wrap(text, "", " 
 
 void TerminalText::Item(std::string_view text) { text_ += Wrap(text, "  ", "    "); }
 
-void TerminalText::Detail(std::string_view line) { text_ += fmt::format("    {}\n", line); }
+void TerminalText::Detail(std::string_view text) { text_ += Wrap(text, "    ", "      "); }
 
 void TerminalText::Table(const TextTable& table) { text_ += table.ToString(); }
 

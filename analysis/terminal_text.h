@@ -15,11 +15,11 @@ inline constexpr size_t kTerminalColumns = 100;
 class TerminalText {
  public:
   void Section(std::string_view title);
-  // Lines of both break at spaces so that they fit; control characters are replaced.
+  // Lines break at spaces so that they fit; control characters are replaced.
   void Paragraph(std::string_view text);
   void Item(std::string_view text);
-  // A line below an item. It must fit, as a table must.
-  void Detail(std::string_view line);
+  void Detail(std::string_view text);  // below an item
+  // It must fit.
   void Table(const TextTable& table);
   // That a list goes on in a file. Nothing if it was shown whole.
   void AndMore(size_t left_out, std::string_view noun, std::string_view file = "results.sqlite");

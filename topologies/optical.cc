@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "topologies/circuit_schedule.h"
 #include "topologies/fabric_builder.h"
 
 namespace railyard {
@@ -47,7 +48,11 @@ std::vector<SpecProblem> CheckOptical(const OpticalSpec& spec) {
   }
   // Two are left while one is dark.
   check.Count("circuit_switches", spec.circuit_switches, 3, racks - 2);
-  if (spec.dark_ps + spec.drain_ps >= spec.slot_ps) {
+  if (spec.slot_ps < kSlotPsMin) {
+    check.Add("slot_duration",
+              fmt::format("{} is out of range (expected {} to 1s)", FormatDuration(spec.slot_ps),
+                          FormatDuration(kSlotPsMin)));
+  } else if (spec.dark_ps + spec.drain_ps >= spec.slot_ps) {
     check.Add("slot_duration",
               fmt::format("{} leave no time between dark_time and drain_time (expected more than "
                           "the two together)",

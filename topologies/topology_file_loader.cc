@@ -15,6 +15,7 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/units/units.h"
+#include "topologies/circuit_schedule.h"
 #include "topologies/cpu_vendor_reader.h"
 #include "topologies/lattice.h"
 #include "topologies/spec_check.h"
@@ -135,8 +136,12 @@ class TopologyReader {
     circuits.slot_ps = ReadDelay(topology_, "slot_duration");
     circuits.dark_ps = ReadDelay(topology_, "dark_time");
     circuits.drain_ps = ReadDelay(topology_, "drain_time");
-    if (topology_.Has("slot_duration") &&
-        circuits.dark_ps + circuits.drain_ps >= circuits.slot_ps) {
+    if (topology_.Has("slot_duration") && circuits.slot_ps < kSlotPsMin) {
+      Error(topology_, "slot_duration",
+            fmt::format("{} is out of range (expected {} to 1s)", FormatDuration(circuits.slot_ps),
+                        FormatDuration(kSlotPsMin)));
+    } else if (topology_.Has("slot_duration") &&
+               circuits.dark_ps + circuits.drain_ps >= circuits.slot_ps) {
       Error(topology_, "slot_duration",
             fmt::format("{} leave no time between dark_time and drain_time (expected more than the "
                         "two together)",

@@ -541,6 +541,7 @@ class FabricNetwork : public ns3::Object {
   // Drops the packet that arrives if its link loses it.
   bool IsLost(uint32_t index);
   void Lose(uint32_t index, DropReason reason);
+  void ForgetPast(LinkId id);
   bool WasDown(const Packet& packet, const ColdLink& cold) const;
 
   // Apart (apart.cc).

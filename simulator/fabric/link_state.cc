@@ -10,13 +10,29 @@ void FabricNetwork::SetLinkUp(LinkId id, bool up) {
   if (is_up_[id] == up) return;
   is_up_[id] = up;
   links_[id].arrival_flags |= Link::kMayLose;
-  auto& downtimes = cold_links_[id].downtimes;
   if (up) {
-    downtimes.back().until_ps = engine_->NowPs();
+    cold_links_[id].downtimes.back().until_ps = engine_->NowPs();
   } else {
-    downtimes.push_back({engine_->NowPs(), kNeverPs});
+    ForgetPast(id);
+    cold_links_[id].downtimes.push_back({engine_->NowPs(), kNeverPs});
   }
   link_state_changed_({engine_->NowPs(), id, up});
+}
+
+// Of what a link was, that which no packet met that has still to arrive: it departed no earlier
+// than the link's delay ago.
+void FabricNetwork::ForgetPast(LinkId id) {
+  ColdLink& cold = cold_links_[id];
+  const int64_t departure_ps = engine_->NowPs() - links_[id].delay_ps;
+  uint64_t rate_bps = rates_bps_[id];
+  for (const RateChange& change : cold.rate_changes) {
+    rate_bps = std::min(rate_bps, change.rate_before_bps);
+  }
+  const int64_t first_bit_ps = departure_ps - TransferTimePs(UINT16_MAX, rate_bps);
+  std::erase_if(cold.rate_changes,
+                [&](const RateChange& change) { return change.departure_ps < departure_ps; });
+  std::erase_if(cold.downtimes,
+                [&](const Downtime& down) { return down.until_ps <= first_bit_ps; });
 }
 
 void FabricNetwork::SetLossFilter(LinkId id, LossFilter is_lost) {
@@ -29,6 +45,7 @@ void FabricNetwork::SetLinkRate(LinkId id, uint64_t rate_bps) {
   if (IsShort(id)) LeaveShortForm(id);
   Link& link = links_[id];
   Port& port = PortOf(id);
+  ForgetPast(id);
   cold_links_[id].rate_changes.push_back(
       {std::max(link.busy_until_ps, engine_->NowPs()), rates_bps_[id]});
   rates_bps_[id] = rate_bps;

@@ -4,11 +4,14 @@
 // change without detection: away from a circuit a drain time before it ends, to a new one when it
 // carries. Not modelled: senders that hold back for a circuit, and clock error; a packet that is
 // still queued for, or on, a circuit that ends is lost as on a cable that fails.
+//
+// While no packet is under way, steps before the next event of anything else are passed over:
+// nobody would see them.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <vector>
+#include <optional>
 
 #include "simulator/fabric/fabric_network.h"
 #include "topologies/routing.h"
@@ -25,19 +28,33 @@ class CircuitScheduler {
 
  private:
   // Of a slot, in this order: routes leave what ends with it, its successor's beginning, light.
-  enum class Step : uint8_t { kDrain, kTurn, kLight };
+  enum class Phase : uint8_t { kDrain, kTurn, kLight };
+  struct Step {
+    uint64_t slot = 0;
+    Phase phase = Phase::kDrain;
+    Step Next() const;
+    Step Before() const;  // precondition: not the first
+    auto operator<=>(const Step&) const = default;
+  };
 
-  void ScheduleNext(Step step, uint64_t slot);
-  void Take(Step step, uint64_t slot);
-  // The cables that configuration `from` has and `to` has not.
-  std::vector<uint32_t> Lost(uint64_t from, uint64_t to) const;
-  void SetRoutes(const std::vector<uint32_t>& cables, bool is_up);
-  void SetLight(const std::vector<uint32_t>& cables, bool is_up);
+  int64_t TimePs(const Step& step) const;
+  // The last step that nobody sees the steps from `next` to it of, if there is any, or `next`.
+  Step PassOver(const Step& next) const;
+  void Schedule(const Step& step);
+  void Take(Step step);
+  // Whether the cable has light, or is routed over, when the step has been taken.
+  bool HasLight(uint32_t cable, const Step& after) const;
+  bool IsRouted(uint32_t cable, const Step& after) const;
+  bool IsThere(uint32_t cable, uint64_t slot) const;
+  void SetLight(const Step& step);
+  void SetRoutes(const Step& step);
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
   EcmpRouting& routing_;
   std::function<void()> on_routes_changed_;
+  // The last step that was taken. At the beginning it is as after the light of slot 0.
+  std::optional<Step> taken_;
 };
 
 }  // namespace railyard

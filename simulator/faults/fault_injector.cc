@@ -181,7 +181,7 @@ bool FaultInjector::TakesLinksDown(const FaultSpec& fault) {
 
 void FaultInjector::ScheduleNews(uint32_t news, int64_t time_ps) {
   network_.engine().ScheduleFabric(time_ps, EventClass::kRouting,
-                                   (news_[news].up ? 0 : kBeginnings) + news, news);
+                                   (news_[news].up ? 0 : kBeginnings) + news_[news].order, news);
 }
 
 void FaultInjector::Announce(uint32_t fault, bool up) {
@@ -190,9 +190,18 @@ void FaultInjector::Announce(uint32_t fault, bool up) {
     detection_ps = std::min(detection_ps, FirstDetectionPs(graph_, delays_, link));
   }
   const int64_t now_ps = network_.engine().NowPs();
-  news_.push_back(
-      {.fault = fault, .up = up, .number = states_[fault].number, .changed_ps = now_ps});
-  ScheduleNews(static_cast<uint32_t>(news_.size() - 1), now_ps + detection_ps);
+  if (free_news_.empty()) {
+    free_news_.push_back(static_cast<uint32_t>(news_.size()));
+    news_.emplace_back();
+  }
+  const uint32_t index = free_news_.back();
+  free_news_.pop_back();
+  news_[index] = {.order = announced_++,
+                  .fault = fault,
+                  .up = up,
+                  .number = states_[fault].number,
+                  .changed_ps = now_ps};
+  ScheduleNews(index, now_ps + detection_ps);
 }
 
 // What is over before it is detected changes no route. Both ends know of a direction that fails:
@@ -236,7 +245,7 @@ void FaultInjector::Spread(uint32_t index) {
   if (next_ps != kNeverPs) {
     ScheduleNews(index, next_ps);
   } else {
-    news.links.clear();
+    free_news_.push_back(index);
   }
   last_routed_fault_ = static_cast<int32_t>(news.fault);
   routes_have_changed_ = true;
@@ -251,6 +260,8 @@ void FaultInjector::HandleRouting(void* self, uint32_t index) {
     injector.Spread(index);
   } else if (injector.Detect(news)) {
     injector.ScheduleNews(index, injector.NextWavePs(news));
+  } else {
+    injector.free_news_.push_back(index);
   }
 }
 

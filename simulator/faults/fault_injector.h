@@ -71,6 +71,7 @@ class FaultInjector {
   };
   // That links went down or came back, on its way to those who route.
   struct News {
+    uint32_t order = 0;  // among the news of an instant: as they were announced
     uint32_t fault = 0;
     bool up = false;
     bool is_detected = false;
@@ -105,6 +106,8 @@ class FaultInjector {
   LinkEffects effects_;
   std::vector<State> states_;
   std::vector<News> news_;
+  std::vector<uint32_t> free_news_;  // of `news_`: those that all know, or nobody will
+  uint32_t announced_ = 0;           // ever, modulo 2^32
   std::unordered_map<LinkId, uint32_t> known_down_;  // by how many faults
   uint64_t conditions_ = 0;                          // of those that hold
   int32_t last_routed_fault_ = -1;

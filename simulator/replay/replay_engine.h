@@ -57,6 +57,8 @@ class ReplayObserver {
   virtual void OnRankError(uint32_t rank, const std::string& why) = 0;
   // The programs that used it have been ended: what it has lost is not made good any more.
   virtual void OnConnectionClosed(uint32_t /*connection*/) {}
+  // A part of the job that was halted begins again.
+  virtual void OnPartRestarted(uint32_t /*part*/) {}
   // A watched collective begins, or so much of its payload has been taken in; 1: all.
   virtual void OnCollectiveProgress(uint32_t /*collective*/, double /*progress*/) {}
 };

@@ -132,6 +132,7 @@ void ReplayEngine::RestartAt(uint32_t id, const std::vector<uint32_t>& first_of_
     if (job_.PartOf(job_.collectives[collective].communicator) == id) watched = {};
   }
   const int64_t now_ps = engine_.NowPs();
+  observer_.OnPartRestarted(id);
   order_.RestartAt(id, first_of_rank, now_ps,
                    [this, now_ps](uint32_t rank, uint32_t index, int64_t begin_ps) {
                      MayBeginAfter(now_ps, rank, index, begin_ps);

@@ -43,10 +43,19 @@ void LossRecorder::OnRetransmission(uint32_t id) {
   }
 }
 
-// What it lost is not made good: it is lost work.
+// What it lost is not sent again: the work is done again when its part of the job begins again.
 void LossRecorder::OnConnectionClosed(uint32_t id) {
   hits_.erase(id);
-  for (FaultLosses& losses : losses_) losses.unrecovered.erase(id);
+  const uint32_t part = replay_->PartOfRank(replay_->executor().connections()[id].from_gpu);
+  for (FaultLosses& losses : losses_) {
+    if (losses.unrecovered.erase(id) > 0) losses.halted_parts.insert(part);
+  }
+}
+
+void LossRecorder::OnPartRestarted(uint32_t part) {
+  for (FaultLosses& losses : losses_) {
+    if (losses.halted_parts.erase(part) > 0) losses.last_recovery_ps = engine_->NowPs();
+  }
 }
 
 void LossRecorder::OnLossRecovered(uint32_t id) {

@@ -23,6 +23,9 @@ class LossRecorder final : public ReplayObserver {
     std::set<uint32_t> collectives;
     std::set<uint32_t> gpus;
     std::set<uint32_t> unrecovered;  // connections
+    // Parts of the job whose connections had lost something to it when the part was halted: what
+    // that cost is made good when the part begins again.
+    std::set<uint32_t> halted_parts;
     int64_t first_retransmission_ps = -1;
     int64_t last_recovery_ps = -1;
     // Payload sent again by connections that have lost something to it since they were last in
@@ -46,6 +49,7 @@ class LossRecorder final : public ReplayObserver {
   void OnLossRecovered(uint32_t connection) override;
   void OnRankError(uint32_t rank, const std::string& why) override { on_rank_error_(rank, why); }
   void OnConnectionClosed(uint32_t connection) override;
+  void OnPartRestarted(uint32_t part) override;
   // Faults may wait for it.
   void OnCollectiveProgress(uint32_t collective, double progress) override {
     faults_->OnCollectiveProgress(collective, progress);

@@ -243,7 +243,8 @@ class Recorder {
         row.time_to_detect_ps = history.first_detection_ps - history.first_begin_ps;
       }
       row.first_retransmission_ps = losses.first_retransmission_ps;
-      if (losses.last_recovery_ps >= 0 && losses.unrecovered.empty()) {
+      const bool is_recovered = losses.unrecovered.empty() && losses.halted_parts.empty();
+      if (losses.last_recovery_ps >= 0 && is_recovered) {
         row.time_to_recover_ps = losses.last_recovery_ps - row.from_ps;
       }
       result_.faults.push_back(std::move(row));

@@ -7,6 +7,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/transport/no_congestion_control.h"
+#include "simulator/units/mix64.h"
 
 namespace railyard {
 RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
@@ -140,7 +141,28 @@ PathRef RdmaTransport::PathTo(DeviceId from, DeviceId to, const QueuePair& pair,
   for (uint32_t hop = 0; is_same && hop < last.hop_count; ++hop) {
     is_same = path[hop] == network_.LinkOfPath(last, hop);
   }
-  return is_same ? last : network_.AddPath(path, detour_hop);
+  if (is_same) return last;
+  return routes_have_changed_ ? FindOrAddPath(path, detour_hop)
+                              : network_.AddPath(path, detour_hop);
+}
+
+// Routes that change again and again, as those over circuits or over a link that flaps, come back
+// to the same paths.
+PathRef RdmaTransport::FindOrAddPath(const Path& path, std::optional<uint32_t> detour_hop) {
+  uint64_t hash = Mix64(detour_hop.value_or(UINT32_MAX));
+  for (const LinkId link : path) hash = Mix64(hash ^ link);
+  const auto [first, last] = later_paths_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    const LaterPath& known = it->second;
+    bool is_same = known.detour_hop == detour_hop && known.path.hop_count == path.size();
+    for (uint32_t hop = 0; is_same && hop < path.size(); ++hop) {
+      is_same = path[hop] == network_.LinkOfPath(known.path, hop);
+    }
+    if (is_same) return known.path;
+  }
+  const PathRef added = network_.AddPath(path, detour_hop);
+  later_paths_.emplace(hash, LaterPath{.path = added, .detour_hop = detour_hop});
+  return added;
 }
 
 void RdmaTransport::Resolve(uint32_t queue_id) {
@@ -182,6 +204,7 @@ void RdmaTransport::SetError(uint32_t queue_pair, bool at_sender) {
 }
 
 void RdmaTransport::ResolvePaths() {
+  routes_have_changed_ = true;
   for (uint32_t id = 0; id < send_queues_.size(); ++id) Resolve(id);
 }
 

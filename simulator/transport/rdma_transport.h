@@ -29,7 +29,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
@@ -161,6 +163,7 @@ class RdmaTransport {
   void Resolve(uint32_t queue);
   // `is_forward`: the way that data goes.
   PathRef PathTo(DeviceId from, DeviceId to, const QueuePair& pair, bool is_forward, PathRef last);
+  PathRef FindOrAddPath(const Path& path, std::optional<uint32_t> detour_hop);
   void AddObstacles(PathRef path, std::vector<std::string>& obstacles) const;
   std::string WhyNoRoute(const QueuePair& pair) const;
   static bool IsData(uint32_t queue) { return queue % 2 == 0; }
@@ -269,6 +272,13 @@ class RdmaTransport {
   std::vector<uint32_t> port_of_link_;          // by wire
   std::vector<uint32_t> first_port_of_device_;  // by NIC
   RdmaCounters counters_;
+  // Paths that were resolved when routes had changed, by a hash over their links.
+  struct LaterPath {
+    PathRef path;
+    std::optional<uint32_t> detour_hop;
+  };
+  std::unordered_multimap<uint64_t, LaterPath> later_paths_;
+  bool routes_have_changed_ = false;
 };
 
 }  // namespace railyard

@@ -198,8 +198,16 @@ TEST(TimeToFullBusbwTest, IsTheEndOfTheLastSlowCollective) {
   EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), 9 * kPsPerMs);
   run.collectives[1].baseline_duration_ps = 10 * kPsPerMs;
   EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), 0);
-  run.faults[0].from_ps = kNeverPs;
+  run.faults[0].begins = 0;
   EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), std::nullopt);
+}
+
+TEST(StretchesAroundTest, AFaultThatNeverBeganHasNone) {
+  RunResult run = MadeUpRun();
+  EXPECT_TRUE(StretchesAround(run, run.faults[0]).before);
+  run.faults[0].begins = 0;
+  const StretchesAroundFault around = StretchesAround(run, run.faults[0]);
+  EXPECT_FALSE(around.before || around.during || around.after);
 }
 
 }  // namespace

@@ -134,7 +134,8 @@ TEST(RunTableTest, TellsTheStoryOfAFault) {
                 "    largest stretch before it 1, during 4.000, after 1\n"
                 "    collectives took " +
                 FormatDuration(15 * kPsPerMs / 2) +
-                " longer: time-outs 66.7 %, other 16.7 %, retransmission 13.3 %\n"
+                " longer: time-outs 66.7 %, other 16.7 %, retransmission 13.3 %, slow\n"
+                "      or late peers 6.7 %, rerouting 3.3 %, less queueing 6.7 %\n"
                 "  dropped for LINK_DOWN: 3 packets (300 B)\n");
 }
 
@@ -149,6 +150,54 @@ TEST(RunTableTest, TellsOfAFaultThatNeverEndsAndOfOneThatDidNothing) {
   EXPECT_THAT(PrintRunTable(run), HasSubstr("nothing to recover from\n    largest stretch before "
                                             "it 1, during 4.000\n"));
   EXPECT_THAT(PrintRunTable(run), HasSubstr("  no packet was dropped\n"));
+}
+
+// A run that ended before one began knows when it was to begin.
+TEST(RunTableTest, FaultsThatNeverBeganAreCountedAndNoMore) {
+  RunResult run = MadeUpRun();
+  for (const char* const name : {"a", "b", "c", "d"}) {
+    run.faults.push_back({.name = name,
+                          .kind = "LINK_DOWN",
+                          .target = "leaf0--spine0",
+                          .from_ps = name[0] == 'a' ? 30 * kPsPerMs : kNeverPs,
+                          .until_ps = kNeverPs});
+  }
+  const std::string section = Section(PrintRunTable(run), "Faults and losses");
+  EXPECT_THAT(section, HasSubstr("  4 faults never began: a, b, c, …\n"));
+  EXPECT_THAT(section, Not(HasSubstr("leaf0--spine0")));
+  EXPECT_THAT(section, HasSubstr("  flap: LINK_DOWN on server0/nic0--leaf0, from "));
+}
+
+TEST(RunTableTest, WhatCollectivesTookLessIsSaidToo) {
+  RunResult run = MadeUpRun();
+  run.collectives[1].added = {.queueing_ps = -kPsPerMs};
+  EXPECT_THAT(PrintRunTable(run),
+              HasSubstr("    collectives took " + FormatDuration(kPsPerMs) + " less\n"));
+}
+
+TEST(RunTableTest, SaysWhatRestartsCost) {
+  RunResult run = MadeUpRun();
+  run.jobs[0].restart = {.restarts = 2,
+                         .rework_ps = 3 * kPsPerMs,
+                         .detection_ps = kPsPerMs,
+                         .requeue_ps = 4 * kPsPerMs,
+                         .load_ps = 2 * kPsPerMs,
+                         .save_ps = 3 * kPsPerMs,
+                         .servers_replaced = 1,
+                         .last_failure = "rank 1 gave up\nmore"};
+  // 15 ms without faults, of which 3 ms save checkpoints, in 20 ms.
+  EXPECT_EQ(Section(PrintRunTable(run), "Restarts"),
+            "Restarts\n"
+            "  " +
+                run.jobs[0].name +
+                " restarted 2 times; goodput 75.0 %, effective training time 60.0 %\n"
+                "    restarts took 10 ms: 3 ms of rework since the last checkpoint, 1 ms until all "
+                "ranks had\n"
+                "      ended, 4 ms in the queue, 2 ms of loading checkpoints\n"
+                "    saving checkpoints takes 3 ms without any failure\n"
+                "    1 server replaced by spares\n"
+                "    last failure: rank 1 gave up\n");
+  EXPECT_THAT(PrintRunTable(MadeUpRun()), Not(HasSubstr("Restarts")));
 }
 
 TEST(RunTableTest, ShowsOnlyTransportCountersThatCounted) {

@@ -11,6 +11,8 @@
 namespace railyard::testing {
 namespace {
 
+using ::testing::HasSubstr;
+
 constexpr int64_t kPsPerS = 1'000'000'000'000;
 constexpr int64_t kDetectionPs = kPsPerS / 10;
 // Error 12 takes 8 x 67 ms from the collective's first lost packet.
@@ -59,6 +61,12 @@ TEST_F(JobsRestartTest, OneBeginsAgainAndTheOtherGoesOn) {
   EXPECT_NEAR(run.Real("jobs.0.goodput"), 1 - lost_ps / time_ps, 1e-6);
   EXPECT_NEAR(run.Real("jobs.0.effective_training_time_ratio"),
               1 - (lost_ps + 18.0 * kPsPerS) / time_ps, 1e-6);
+  // From 263 s on; the collective that is lost begins at 264 s.
+  EXPECT_NEAR(run.Real("faults.0.time_to_recover_ps"),
+              static_cast<double>(48 * kPsPerS + kError12Ps + kDetectionPs),
+              static_cast<double>(kPsPerS) / 100);
+  EXPECT_THAT(run.exit.output, HasSubstr("\nRestarts\n  a restarted once; goodput "));
+  EXPECT_THAT(run.exit.output, HasSubstr(", recovered 48."));
   EXPECT_EQ(run.Real("jobs.1.goodput"), 1);
   EXPECT_EQ(run.Integer("jobs.1.end_ps"), run.Integer("jobs.1.alone_time_ps"));
   EXPECT_EQ(run.Integer("jobs.1.save_ps"), 0);

@@ -126,6 +126,8 @@ links { from: "a" to: "b" tier: DIRECT rate: "1Gbps" slots: ")" +
               HasSubstr("dark_time: has no effect without circuit_slots"));
   EXPECT_THAT(findings("circuit_slots: 4", "1"), HasSubstr("slot_duration: missing"));
   EXPECT_THAT(findings("circuit_slots: 1 slot_duration: \"1us\"", "0"), HasSubstr("circuit_slots"));
+  EXPECT_THAT(findings("circuit_slots: 4 slot_duration: \"1ps\"", "1"),
+              HasSubstr("slot_duration: 1 ps is out of range (expected 10 ns to 1s)"));
   EXPECT_THAT(findings(good + " dark_time: \"1us\"", "1"),
               HasSubstr("slot_duration: 1 us leave no time between dark_time and drain_time"));
 }
@@ -151,6 +153,8 @@ TEST(OpticalTest, EachInvalidParameterHasItsMessage) {
   EXPECT_THAT(check([](auto& s) { s.circuit.rate_bps = 0; }),
               ElementsAre("circuit.rate: 0 bps is out of range (expected 1Mbps to 100Tbps)"));
   EXPECT_THAT(check([](auto& s) { s.slot_ps = -1; }), SizeIs(1));
+  EXPECT_THAT(check([](auto& s) { s.slot_ps = 1; }),
+              ElementsAre("slot_duration: 1 ps is out of range (expected 10 ns to 1s)"));
   EXPECT_THAT(check([](auto& s) { s.slot_ps = 50 * kPsPerUs; }),
               ElementsAre("slot_duration: 50 us leave no time between dark_time and drain_time "
                           "(expected more than the two together)"));
