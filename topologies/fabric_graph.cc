@@ -47,6 +47,15 @@ bool IsInDimensionOrder(RoutingPolicy policy) {
          policy == RoutingPolicy::kValiantDimensionOrder;
 }
 
+std::string JoinTiers(std::span<const Tier> tiers, std::string_view separator) {
+  std::string names;
+  for (const Tier tier : tiers) {
+    if (!names.empty()) names += separator;
+    names += TierName(tier);
+  }
+  return names;
+}
+
 std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance) {
   static constexpr std::array<std::string_view, kDeadlockAvoidanceCount> kNames = {
       "ROUTES", "HOP_CLASSES", "DATELINE", "LOSSY"};
@@ -287,6 +296,28 @@ std::vector<FabricGraph::NvlinkPath> FabricGraph::NvlinkPaths(DeviceId gpu_a,
     if (properties.tier != Tier::kNvlink || boost::target(edge, *graph_) != gpu_b) continue;
     paths.push_back({.links = {link_of_edge(edge)}, .lanes = properties.lanes});
   }
+  return paths;
+}
+
+std::vector<FabricGraph::NvlinkPath> FabricGraph::NvlinkRoutes(DeviceId gpu_a,
+                                                               DeviceId gpu_b) const {
+  std::vector<NvlinkPath> paths = NvlinkPaths(gpu_a, gpu_b);
+  if (!paths.empty() || gpu_a == gpu_b) return paths;
+  NvlinkPath best;
+  std::pair<uint32_t, uint32_t> best_lanes = {0, 0};  // all the way, to gpu_b
+  for (const auto& edge : boost::make_iterator_range(boost::out_edges(gpu_a, *graph_))) {
+    const auto relay = static_cast<DeviceId>(boost::target(edge, *graph_));
+    const LinkProperties& first = (*graph_)[edge];
+    if (first.tier != Tier::kNvlink || device(relay).kind != DeviceKind::kGpu) continue;
+    const std::optional<LinkId> second = FindLink(relay, gpu_b);
+    if (!second || link(*second).tier != Tier::kNvlink) continue;
+    const uint32_t to_b = link(*second).lanes;
+    const std::pair<uint32_t, uint32_t> lanes = {std::min(first.lanes, to_b), to_b};
+    if (lanes <= best_lanes) continue;
+    best_lanes = lanes;
+    best = {.links = {link_of_edge(edge), *second}, .lanes = lanes.first};
+  }
+  if (best_lanes.first > 0) paths.push_back(std::move(best));
   return paths;
 }
 

@@ -115,6 +115,7 @@ enum class DeadlockAvoidance : uint8_t {
   kLossy,       // no pauses
 };
 inline constexpr int kDeadlockAvoidanceCount = 4;
+std::string JoinTiers(std::span<const Tier> tiers, std::string_view separator);  // "LOCAL+GLOBAL"
 std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance);  // "ROUTES", "HOP_CLASSES", …
 
 // Cables over optical circuit switches, which are there by a timetable: the same configurations in
@@ -184,6 +185,11 @@ class FabricGraph {
     uint32_t lanes = 1;
   };
   std::vector<NvlinkPath> NvlinkPaths(DeviceId gpu_a, DeviceId gpu_b) const;
+  // NvlinkPaths(), or, where there is none, the path over one GPU that NVLINK cables join to both:
+  // the one with the most lanes all the way, of those the one with the most lanes to gpu_b, of
+  // those the first (ncclTopoSetPaths, src/graph/paths.cc, which calls such a path NVB). Empty if
+  // there is no such GPU.
+  std::vector<NvlinkPath> NvlinkRoutes(DeviceId gpu_a, DeviceId gpu_b) const;
   // The single link between two adjacent devices, if there is one (the first of a bundle).
   std::optional<LinkId> FindLink(DeviceId from, DeviceId to) const;
 

@@ -65,7 +65,7 @@ std::vector<LengthCount> MeasureLengths(const FabricGraph& fabric) {
 
 struct Rung {
   Tier lower;
-  Tier upper;
+  std::vector<Tier> uppers;
   double ratio;
 };
 
@@ -80,20 +80,24 @@ std::vector<Rung> RungsOf(const std::map<Tier, uint64_t>& rate_bps) {
   const Tier highest = rate_bps.rbegin()->first;
   if (rate_bps.begin()->first == Tier::kNicLeaf && highest >= Tier::kDirect) {
     uint64_t network_bps = 0;
-    for (const auto& [tier, bps] : rate_bps) network_bps += tier == Tier::kNicLeaf ? 0 : bps;
-    rungs.push_back({Tier::kNicLeaf, highest, ratio(rate_bps.at(Tier::kNicLeaf), network_bps)});
+    std::vector<Tier> uppers;
+    for (auto upper = std::next(rate_bps.begin()); upper != rate_bps.end(); ++upper) {
+      network_bps += upper->second;
+      uppers.push_back(upper->first);
+    }
+    rungs.push_back({Tier::kNicLeaf, uppers, ratio(rate_bps.at(Tier::kNicLeaf), network_bps)});
     return rungs;
   }
   for (auto upper = std::next(rate_bps.begin()); upper != rate_bps.end(); ++upper) {
     const auto lower = std::prev(upper);
-    rungs.push_back({lower->first, upper->first, ratio(lower->second, upper->second)});
+    rungs.push_back({lower->first, {upper->first}, ratio(lower->second, upper->second)});
   }
   return rungs;
 }
 
 void MeasureSwitches(const FabricGraph& fabric, FabricMeasures& measures) {
   std::map<uint32_t, uint32_t> switches_by_ports;
-  std::map<std::pair<Tier, Tier>, Oversubscription> ladder;
+  std::map<std::pair<Tier, std::vector<Tier>>, Oversubscription> ladder;
   for (DeviceId id = 0; id < fabric.device_count(); ++id) {
     if (fabric.device(id).kind != DeviceKind::kSwitch) continue;
     ++switches_by_ports[static_cast<uint32_t>(boost::out_degree(id, fabric.graph()))];
@@ -101,11 +105,11 @@ void MeasureSwitches(const FabricGraph& fabric, FabricMeasures& measures) {
     for (const auto& edge : boost::make_iterator_range(boost::out_edges(id, fabric.graph()))) {
       rate_bps[fabric.graph()[edge].tier] += fabric.graph()[edge].rate_bps;
     }
-    for (const auto& [lower, upper, ratio] : RungsOf(rate_bps)) {
-      Oversubscription& rung = ladder[{lower, upper}];
+    for (const auto& [lower, uppers, ratio] : RungsOf(rate_bps)) {
+      Oversubscription& rung = ladder[{lower, uppers}];
       if (ratio <= rung.worst) continue;
       rung = {
-          .lower = lower, .upper = upper, .worst = ratio, .worst_switch = fabric.device(id).name};
+          .lower = lower, .uppers = uppers, .worst = ratio, .worst_switch = fabric.device(id).name};
     }
   }
   for (const auto& [ports, switches] : switches_by_ports) {

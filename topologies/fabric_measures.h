@@ -27,7 +27,7 @@ struct TierMeasures {
 // cables: NICs over all of these, and `upper` is the highest of them.
 struct Oversubscription {
   Tier lower = Tier::kNicLeaf;
-  Tier upper = Tier::kLeafSpine;
+  std::vector<Tier> uppers;  // that what comes from `lower` leaves by, ascending
   double worst = 0;
   std::string worst_switch;
 };

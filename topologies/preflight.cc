@@ -192,7 +192,8 @@ class Checker {
       if (rung.worst <= 1.0 + 1e-9) continue;
       Add(PreflightSeverity::kWarning, "OVERSUBSCRIBED",
           fmt::format("{} takes {:.3g} times as much from {} as it passes on to {}",
-                      rung.worst_switch, rung.worst, TierName(rung.lower), TierName(rung.upper)));
+                      rung.worst_switch, rung.worst, TierName(rung.lower),
+                      JoinTiers(rung.uppers, " and ")));
     }
   }
 

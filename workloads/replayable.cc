@@ -3,11 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include <fmt/format.h>
-
-#include "simulator/diagnostics/names.h"
 
 namespace railyard {
 namespace {
@@ -48,12 +45,6 @@ std::string ReplayName(const ReplayChoice& choice) {
   if (choice.protocol == Protocol::kUnstated) return std::string(AlgorithmName(choice.algorithm));
   if (choice.algorithm == Algorithm::kUnstated) return std::string(ProtocolName(choice.protocol));
   return fmt::format("{}/{}", AlgorithmName(choice.algorithm), ProtocolName(choice.protocol));
-}
-
-std::string ReplayableNames() {
-  std::vector<std::string> names;
-  for (const ReplayChoice& choice : kReplayable) names.push_back(ReplayName(choice));
-  return JoinAlternatives(names);
 }
 
 }  // namespace railyard

@@ -29,7 +29,6 @@ ReplayChoice StatedChoice(const JobCollective& collective);
 
 // "RING/SIMPLE"; "RING" or "SIMPLE" where only one is stated; "-" where none is.
 std::string ReplayName(const ReplayChoice& choice);
-std::string ReplayableNames();  // of the whole list: "RING/SIMPLE or …"
 // Of collectives made of Send and Recv, which NCCL does not choose an algorithm for; each message
 // has its protocol, LL or Simple.
 inline constexpr std::string_view kP2pReplayName = "P2P";

@@ -12,6 +12,7 @@
 #include "simulator/cli/listings.h"
 #include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/diagnostics/names.h"
 #include "simulator/diagnostics/text_proto.h"
 #include "traces/nccl_log_reader.h"
 #include "traces/trace_file.h"
@@ -139,8 +140,9 @@ class ImportCommand : public Command {
       text += fmt::format("{} assumption{} made, see the report.\n", report.assumed.size(),
                           report.assumed.size() == 1 ? " was" : "s were");
     }
-    text += import.trace ? fmt::format("trace: {} ({} ranks)\n", trace_, import.trace->rank_count)
-                         : std::string("No trace is written: no call can be imported.\n");
+    text += import.trace
+                ? fmt::format("trace: {} ({})\n", trace_, Counted(import.trace->rank_count, "rank"))
+                : std::string("No trace is written: no call can be imported.\n");
     return text + fmt::format("report: {}\n", ReportPath());
   }
 

@@ -153,10 +153,10 @@ class ScheduleCommand : public Command {
 
   void PrintTable(const PlannedCollective& planned, uint64_t steps) const {
     fmt::print(
-        "# {} of {} B on {}, {} ranks: {}, {} steps; every rank ends with every contribution "
+        "# {} of {} B on {}, {}: {}, {}; every rank ends with every contribution "
         "once\n",
-        collective_, planned.collective.bytes, fabric_name_, planned.schedules.size(), planned.name,
-        steps);
+        collective_, planned.collective.bytes, fabric_name_,
+        Counted(planned.schedules.size(), "rank"), planned.name, Counted(steps, "step"));
     for (const std::string& assumption : planned.assumptions)
       fmt::print("# assumed: {}\n", assumption);
     WriteScheduleTable(planned, rows_, [](const std::string& text) { fmt::print("{}", text); });

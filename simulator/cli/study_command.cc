@@ -52,9 +52,9 @@ class StudyCommand : public Command {
     }
     const StudyResult result = RunStudy(*study, directory, jobs);
     WriteStudy(*study, result, directory);
-    fmt::print("{}{} runs of {}\nresults: {}/points.csv and {}/statistics.csv\n",
-               StudyTable(*study, result, kRowsMax), result.runs.size(), study->scenario, directory,
-               directory);
+    fmt::print("{}{} of {}\nresults: {}/points.csv and {}/statistics.csv\n",
+               StudyTable(*study, result, kRowsMax), Counted(result.runs.size(), "run"),
+               study->scenario, directory, directory);
     return Judge(*study, result, directory);
   }
 

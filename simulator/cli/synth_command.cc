@@ -7,6 +7,7 @@
 #include "simulator/cli/command.h"
 #include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/diagnostics/names.h"
 #include "traces/trace_file.h"
 #include "workloads/plans/plan_loader.h"
 #include "workloads/plans/synthesize.h"
@@ -34,8 +35,9 @@ class SynthCommand : public Command {
     if (!plan || diagnostics.HasErrors()) return kExitInput;
     const Trace trace = Synthesize(*plan);
     WriteTrace(trace_, trace);
-    fmt::print("trace: {} ({} ranks, {} communicators, {} operations)\n", trace_, trace.rank_count,
-               trace.communicators.size(), trace.operations.OperationCount());
+    fmt::print("trace: {} ({}, {}, {})\n", trace_, Counted(trace.rank_count, "rank"),
+               Counted(trace.communicators.size(), "communicator"),
+               Counted(trace.operations.OperationCount(), "operation"));
     return kExitDone;
   }
 

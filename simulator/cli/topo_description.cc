@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analysis/json_writer.h"
+#include "simulator/diagnostics/names.h"
 #include "simulator/units/units.h"
 #include "topologies/circuit_schedule.h"
 #include "topologies/hop_counts.h"
@@ -44,7 +45,7 @@ void WriteSwitches(JsonWriter& json, const FabricMeasures& measures) {
   for (const Oversubscription& rung : measures.oversubscription) {
     json.StartObject();
     json.Text("lower", TierName(rung.lower));
-    json.Text("upper", TierName(rung.upper));
+    json.Text("upper", JoinTiers(rung.uppers, "+"));
     json.Real("worst", rung.worst);
     json.Text("switch", rung.worst_switch);
     json.EndObject();
@@ -62,11 +63,6 @@ void WritePreflight(JsonWriter& json, const std::vector<PreflightFinding>& findi
     json.EndObject();
   }
   json.EndArray();
-}
-
-// "1 server", "4 servers": of things whose plural adds an s.
-std::string Counted(uint64_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
 // "5 m" as far as a delay tells: what is over an FEC's 120 ns, at 5 ns a metre.
@@ -215,7 +211,7 @@ std::string ToText(const TopoDescription& description) {
   }
   for (const Oversubscription& rung : m.oversubscription) {
     text += fmt::format("  {} over {}: at most {:.3g}:1\n", TierName(rung.lower),
-                        TierName(rung.upper), rung.worst);
+                        JoinTiers(rung.uppers, " and "), rung.worst);
   }
   if (!m.lengths.empty()) {
     text += "  cables by length:";
@@ -243,8 +239,9 @@ std::string ToText(const TopoDescription& description) {
     text += fmt::format("Maximum flow from servers {} to {}: {}\n", description.flow->from,
                         description.flow->to, FormatRate(description.flow->bps));
   }
-  text += fmt::format("Diameter: {} links, mean {:.3g}, from {} GPUs{}\n", m.diameter_hops,
-                      m.mean_hops, m.hop_sources, m.hop_sources < m.gpus ? " (sampled)" : "");
+  text += fmt::format("Diameter: {}, mean {:.3g}, from {}{}\n", Counted(m.diameter_hops, "link"),
+                      m.mean_hops, Counted(m.hop_sources, "GPU"),
+                      m.hop_sources < m.gpus ? " (sampled)" : "");
   if (m.path_pairs > 0) {
     text += fmt::format("Shortest paths between NICs: {} to {}, median {}, of {} pairs\n",
                         m.paths_min, m.paths_max, m.paths_median, m.path_pairs);

@@ -6,6 +6,7 @@
 
 #include "simulator/cli/command.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/diagnostics/names.h"
 #include "simulator/scenario/scenario_loader.h"
 
 namespace railyard {
@@ -33,9 +34,10 @@ class ValidateCommand : public Command {
         status = kExitInput;
         continue;
       }
-      fmt::print("{}: valid: {} ranks on {} GPUs, {} collectives, {} faults\n", file,
-                 scenario->job.rank_count, scenario->fabric.gpus().size(),
-                 scenario->job.collectives.size(), scenario->faults.size());
+      fmt::print("{}: valid: {} on {}, {}, {}\n", file, Counted(scenario->job.rank_count, "rank"),
+                 Counted(scenario->fabric.gpus().size(), "GPU"),
+                 Counted(scenario->job.collectives.size(), "collective"),
+                 Counted(scenario->faults.size(), "fault"));
     }
     return status;
   }

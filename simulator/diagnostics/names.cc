@@ -95,6 +95,10 @@ std::string UnknownName(std::string_view what, std::string_view text,
   return message;
 }
 
+std::string Counted(uint64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
 std::string JoinAlternatives(const std::vector<std::string>& names) {
   std::string joined;
   for (size_t i = 0; i < names.size(); ++i) {

@@ -3,6 +3,7 @@
 // at what was meant.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ std::string DidYouMean(std::string_view text, const std::vector<std::string>& ca
 // they are few enough to be listed. `what` may be empty.
 std::string UnknownName(std::string_view what, std::string_view text,
                         const std::vector<std::string>& candidates);
+
+// "1 server", "4 servers": of things whose plural adds an s.
+std::string Counted(uint64_t count, std::string_view thing);
 
 // "A, B or C".
 std::string JoinAlternatives(const std::vector<std::string>& names);

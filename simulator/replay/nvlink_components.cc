@@ -10,7 +10,7 @@ namespace {
 
 // Whether all packets between two GPUs of a server cross NVLinks alone.
 bool AreJoined(const FabricGraph& graph, uint32_t a, uint32_t b) {
-  const auto paths = graph.NvlinkPaths(graph.gpus()[a], graph.gpus()[b]);
+  const auto paths = graph.NvlinkRoutes(graph.gpus()[a], graph.gpus()[b]);
   const auto is_nvlink = [&](LinkId link) { return graph.link(link).tier == Tier::kNvlink; };
   return !paths.empty() && std::ranges::all_of(paths, [&](const FabricGraph::NvlinkPath& path) {
     return std::ranges::all_of(path.links, is_nvlink);

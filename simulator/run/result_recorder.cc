@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/names.h"
 #include "simulator/run/pair_ledger.h"
 #include "simulator/run/traffic_ledger.h"
 #include "simulator/units/mix64.h"
@@ -263,6 +264,12 @@ class Recorder {
     result_.transport.nic_failovers = replay_.executor().nic_failovers();
     result_.transport.missing_packets = rdma.missing_packets;
     result_.transport.missing_bytes = rdma.missing_bytes;
+    if (rdma.tolerant_messages > 0 && rdma.dispensable_packets == 0) {
+      result_.notes.push_back(
+          fmt::format("loss_tolerance had no effect: it is rounded down to whole packets of a "
+                      "message, and was less than one in each of {}",
+                      Counted(rdma.tolerant_messages, "message")));
+    }
   }
 
   void RecordConservation() {

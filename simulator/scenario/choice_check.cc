@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/names.h"
 #include "simulator/replay/communicator_layout.h"
 #include "simulator/scenario/scenario.pb.h"
 #include "workloads/nccl_planner.h"
@@ -22,8 +23,17 @@ namespace {
 struct Refused {
   uint64_t count = 0;
   const JobCollective* first = nullptr;
+  std::string suitable;  // what the first could run as
 };
 using RefusedKey = std::tuple<uint32_t, CollectiveKind, ReplayChoice>;  // part of the job first
+
+std::string SuitableNames(const NcclPlanner& planner, const JobCollective& collective) {
+  std::vector<std::string> names;
+  for (const ReplayChoice& choice : ReplayableChoices()) {
+    if (planner.Choose(collective, choice)) names.push_back(ReplayName(choice));
+  }
+  return names.empty() ? "another kind of collective" : JoinAlternatives(names);
+}
 
 std::map<RefusedKey, Refused> RefusedOf(const FabricGraph& graph, const LoadedWorkload& workload,
                                         const NcclSettings& nccl) {
@@ -48,7 +58,9 @@ std::map<RefusedKey, Refused> RefusedOf(const FabricGraph& graph, const LoadedWo
     if (at->second) continue;
     Refused& entry =
         refused[{workload.job.PartOf(collective.communicator), collective.kind, stated}];
-    if (entry.count++ == 0) entry.first = &collective;
+    if (entry.count++ > 0) continue;
+    entry.first = &collective;
+    entry.suitable = SuitableNames(*planners[collective.communicator], collective);
   }
   return refused;
 }
@@ -66,24 +78,22 @@ void CheckChoices(const ProtoCursor& scenario, const FabricGraph& graph,
     const std::string which =
         fmt::format("{} {}{}", entry.count, CollectiveKindName(kind), entry.count == 1 ? "" : "s");
     if (message.has_algorithm() || message.has_protocol()) {
-      cursor.Error(
-          diagnostics, message.has_algorithm() ? "algorithm" : "protocol",
-          fmt::format("{} cannot run as {} on {} ranks of this fabric (expected {})", which,
-                      ReplayName(stated), entry.first->rank_count, ReplayableNames()));
+      cursor.Error(diagnostics, message.has_algorithm() ? "algorithm" : "protocol",
+                   fmt::format("{} cannot run as {} on {} ranks of this fabric (expected {})",
+                               which, ReplayName(stated), entry.first->rank_count, entry.suitable));
       continue;
     }
     if (stated == ReplayChoice{}) {
       scenario.Child("nccl").Error(
           diagnostics, scenario.Child("nccl").Has("ALGO") ? "ALGO" : "PROTO",
           fmt::format("leaves {} no algorithm and protocol to run as (expected {} among them)",
-                      which, ReplayableNames()));
+                      which, entry.suitable));
       continue;
     }
-    cursor.Error(
-        diagnostics, WorkloadSourceOf(cursor),
-        fmt::format("{} ran as {}, which cannot be replayed here (expected {}; "
-                    "{}: RING replays them so)",
-                    which, ReplayName(stated), ReplayableNames(), cursor.Path("algorithm")));
+    cursor.Error(diagnostics, WorkloadSourceOf(cursor),
+                 fmt::format("{} ran as {}, which cannot be replayed here (expected {}; "
+                             "{}: RING replays them so)",
+                             which, ReplayName(stated), entry.suitable, cursor.Path("algorithm")));
     const std::vector<std::string>& files = workload.job.source_files;
     if (entry.first->source_file < files.size() && entry.first->source_line > 0) {
       diagnostics.Note(

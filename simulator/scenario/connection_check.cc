@@ -170,8 +170,8 @@ class ConnectionChecker {
     }
   }
 
-  // Rings, trees and exchanges of all with all count as a whole; of all others, what a schedule's lanes
-  // send to.
+  // Rings, trees and exchanges of all with all count as a whole; of all others, what a schedule's
+  // lanes send to.
   void CheckPeers(const NcclPlanner& planner, const CollectiveSchedule& schedule,
                   Algorithm algorithm) {
     const uint32_t channels = std::min(schedule.channel_count(), ChannelsThatDiffer(algorithm));
@@ -356,19 +356,22 @@ class ConnectionChecker {
     return *has_short_detours_;
   }
 
+  // NCCL_P2P_LEVEL=NVL leaves out what goes over a GPU between the two.
   void RequireNvlink(DeviceId a, DeviceId b) {
-    if (!graph_.NvlinkPaths(a, b).empty()) return;
-    Report(a, b,
-           fmt::format("no NVLink joins {} and {}, and communicator {} does (expected an NVSWITCH "
-                       "cabled to both, or an NVLINK cable between them)",
-                       NameOf(a), NameOf(b), Quote(communicator_->name)));
+    const bool may_relay = nccl_.p2p_level.value_or(PathType::kSys) > PathType::kNvl;
+    if (!(may_relay ? graph_.NvlinkRoutes(a, b) : graph_.NvlinkPaths(a, b)).empty()) return;
+    Report(
+        a, b,
+        fmt::format("no NVLink joins {} and {}, and communicator {} does (expected an NVSWITCH "
+                    "cabled to both, or an NVLINK cable between them or from both to a third GPU)",
+                    NameOf(a), NameOf(b), Quote(communicator_->name)));
   }
 
   void RequireInServer(const NcclPlanner& planner, uint32_t from, uint32_t to) {
     const DeviceId a = graph_.gpus()[communicator_->ranks[from]];
     const DeviceId b = graph_.gpus()[communicator_->ranks[to]];
     const bool has_bridges = graph_.HostBridgeOf(a) && !graph_.HostPath(a, b).empty();
-    const bool is_nvlink = !graph_.NvlinkPaths(a, b).empty();
+    const bool is_nvlink = !graph_.NvlinkRoutes(a, b).empty();
     switch (planner.TransportBetween(from, to)) {
       case LocalTransport::kNvlink:
         if (!has_bridges) RequireNvlink(a, b);
@@ -502,8 +505,8 @@ class ConnectionChecker {
   Diagnostics& diagnostics_;
   const EcmpRouting routing_;
   NicReach reach_;
-  std::map<std::pair<int32_t, uint32_t>, DeviceId> gpu_at_;  // by server and local index
-  const TraceCommunicator* communicator_ = nullptr;          // that is looked at
+  std::map<std::pair<int32_t, uint32_t>, DeviceId> gpu_at_;         // by server and local index
+  const TraceCommunicator* communicator_ = nullptr;                 // that is looked at
   std::set<std::pair<const TraceCommunicator*, int32_t>> islands_;  // with a server, looked at
   // What was looked at, by the GPUs at both ends.
   std::set<std::pair<DeviceId, DeviceId>> joined_in_server_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/scenario/calibration_loader.h"
@@ -24,6 +25,7 @@
 #include "simulator/scenario/settings_loader.h"
 #include "simulator/scenario/time_check.h"
 #include "simulator/scenario/workload_loader.h"
+#include "topologies/deadlock.h"
 #include "topologies/topology_loader.h"
 #include "workloads/job_parts.h"
 
@@ -114,6 +116,20 @@ void WarnOfSize(const ProtoCursor& scenario, uint64_t exchange_connections,
   diagnostics.Warning(scenario.Where(field), scenario.Path(field), "run will refuse it: " + why);
 }
 
+// What pauses or credits may do to a run, before it does.
+void WarnOfDeadlock(const ProtoCursor& scenario, const FabricGraph& fabric,
+                    std::vector<std::string>& notes, Diagnostics& diagnostics) {
+  const auto& message = static_cast<const protos::Scenario&>(scenario.message());
+  if (message.network().network_flow_control() == protos::Network::NONE) return;
+  const DeadlockReport report = FindDeadlock(fabric);
+  if (report.cycle.empty()) return;
+  const std::string what =
+      fmt::format("packets can wait for each other in a circle, which ends no more: {} > {}",
+                  fmt::join(report.cycle, " > "), report.cycle.front());
+  diagnostics.Warning(scenario.Where("fabric"), scenario.Path("fabric"), what);
+  notes.push_back("the fabric can deadlock: " + what);
+}
+
 std::optional<LoadedWorkload> LoadWorkloadOrJobs(const ProtoCursor& cursor,
                                                  const FabricGraph* fabric,
                                                  const Scenario& scenario,
@@ -199,6 +215,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
                                 workload ? &workload->job : nullptr, scenario->seed, diagnostics);
   if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;
 
+  WarnOfDeadlock(cursor, *fabric, scenario->notes, diagnostics);
   scenario->fabric = std::move(*fabric);
   scenario->trace = std::move(workload->trace);
   scenario->job = std::move(workload->job);

@@ -125,7 +125,7 @@ uint32_t LoadStoreTransport::Open(uint32_t connection, uint32_t source_gpu,
   flow.port = source_gpu;
   flow.connection = connection;
   std::vector<uint32_t> weights;
-  const std::vector<FabricGraph::NvlinkPath> paths = graph_.NvlinkPaths(source, destination);
+  const std::vector<FabricGraph::NvlinkPath> paths = graph_.NvlinkRoutes(source, destination);
   if (paths.empty()) {
     const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
     return AddPcieFlow(connection, gpus + source_gpu, graph_.HostPath(source, destination));

@@ -56,6 +56,8 @@ void RdmaTransport::VisitCounters(StateArchive& archive) {
   archive.Count(counters_.nacks);
   archive.Count(counters_.ecn_marked);
   archive.Count(counters_.cnp);
+  archive.Count(counters_.tolerant_messages);
+  archive.Count(counters_.dispensable_packets);
   archive.Unrepeatable(counters_.missing_packets);
   archive.Unrepeatable(counters_.retransmitted_packets);
   archive.Unrepeatable(counters_.timeouts);

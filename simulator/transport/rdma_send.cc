@@ -55,12 +55,16 @@ void RdmaTransport::PostMessage(uint32_t queue_id, const MessageSize& size,
   queue.posted_end += packets;
   if (messages.empty()) queue.oldest_end = queue.posted_end;
   constexpr uint64_t kMillion = 1'000'000;
-  messages.PushBack(
-      {.first_sequence = first_sequence,
-       .end_sequence = queue.posted_end,
-       .bytes = static_cast<uint32_t>(bytes),
-       .dispensable = static_cast<uint32_t>(uint64_t{packets} * tolerance_ppm / kMillion)},
-      static_cast<uint32_t>(size.data_bytes));
+  const uint64_t dispensable = uint64_t{packets} * tolerance_ppm / kMillion;
+  if (tolerance_ppm > 0) [[unlikely]] {
+    ++counters_.tolerant_messages;
+    counters_.dispensable_packets += dispensable;
+  }
+  messages.PushBack({.first_sequence = first_sequence,
+                     .end_sequence = queue.posted_end,
+                     .bytes = static_cast<uint32_t>(bytes),
+                     .dispensable = static_cast<uint32_t>(dispensable)},
+                    static_cast<uint32_t>(size.data_bytes));
   if (size.has_flags()) [[unlikely]]
     queue.Set(SendQueue::kHasFlags);
   Activate(queue_id);

@@ -59,7 +59,10 @@ struct RdmaCounters {
   uint64_t queue_pair_errors = 0;
   uint64_t ecn_marked = 0;  // data packets that came in marked
   uint64_t cnp = 0;         // sent
-  // That receivers did without, of messages with a tolerated loss.
+  // Messages with a tolerated loss, and how many of their packets may be lost.
+  uint64_t tolerant_messages = 0;
+  uint64_t dispensable_packets = 0;
+  // What receivers did without.
   uint64_t missing_packets = 0;
   uint64_t missing_bytes = 0;
 };

@@ -26,11 +26,11 @@ ns3::TypeId Timely::GetTypeId() {
                         ns3::DoubleValue(0.8), ns3::MakeDoubleAccessor(&Timely::beta_),
                         ns3::MakeDoubleChecker<double>(0, 1))
           .AddAttribute("DeltaBps",
-                        "Additive increase in bit/s (SIGCOMM 2015, section 5: 10 Mb/s, for 10 Gb/s "
-                        "ports).",
-                        ns3::UintegerValue(10'000'000),
-                        ns3::MakeUintegerAccessor(&Timely::delta_bps_),
-                        ns3::MakeUintegerChecker<uint64_t>(1))
+                        "Additive increase in bit/s; 0 is a thousandth of line rate (SIGCOMM 2015, "
+                        "section 5: 10 Mb/s of 10 Gb/s; simulation/run.py of "
+                        "alibaba-edu/High-Precision-Congestion-Control scales it so).",
+                        ns3::UintegerValue(0), ns3::MakeUintegerAccessor(&Timely::delta_bps_),
+                        ns3::MakeUintegerChecker<uint64_t>())
           .AddAttribute("HyperSamples",
                         "Falling samples in a row, and factor of the increase, of hyperactive "
                         "increase (SIGCOMM 2015, section 4.3: 5).",
@@ -43,11 +43,11 @@ ns3::TypeId Timely::GetTypeId() {
                         ns3::TimeValue(ns3::MicroSeconds(500)),
                         ns3::MakeTimeAccessor(&Timely::high_), ns3::MakeTimeChecker(ns3::Time(0)))
           .AddAttribute("MinRateBps",
-                        "The rate falls no lower, in bit/s (100 Mb/s in the configuration of "
+                        "The rate falls no lower, in bit/s; 0 is a hundredth of line rate (1 of "
+                        "100 Gb/s in simulation/run.py of "
                         "alibaba-edu/High-Precision-Congestion-Control).",
-                        ns3::UintegerValue(100'000'000),
-                        ns3::MakeUintegerAccessor(&Timely::min_rate_bps_),
-                        ns3::MakeUintegerChecker<uint64_t>(1));
+                        ns3::UintegerValue(0), ns3::MakeUintegerAccessor(&Timely::min_rate_bps_),
+                        ns3::MakeUintegerChecker<uint64_t>());
   return type_id;
 }
 
@@ -64,7 +64,10 @@ void Timely::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
                         difference_weight_ * static_cast<double>(ack.rtt_ps - previous_ps);
   const double gradient =
       state.difference_ps / static_cast<double>(std::max<int64_t>(1, own.base_rtt_ps));
-  const auto delta_bps = static_cast<double>(delta_bps_);
+  const auto line_bps = static_cast<double>(own.line_rate_bps);
+  const double delta_bps = delta_bps_ > 0 ? static_cast<double>(delta_bps_) : line_bps / 1'000;
+  const double least_bps =
+      min_rate_bps_ > 0 ? std::min(static_cast<double>(min_rate_bps_), line_bps) : line_bps / 100;
   state.falling_samples = gradient <= 0 ? state.falling_samples + 1 : 0;
   if (ack.rtt_ps < low_.GetPicoSeconds()) {
     state.rate_bps += delta_bps;
@@ -77,9 +80,7 @@ void Timely::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
   } else {
     state.rate_bps *= std::max(0.0, 1 - beta_ * gradient);
   }
-  const auto line_bps = static_cast<double>(own.line_rate_bps);
-  state.rate_bps =
-      std::clamp(state.rate_bps, std::min(static_cast<double>(min_rate_bps_), line_bps), line_bps);
+  state.rate_bps = std::clamp(state.rate_bps, least_bps, line_bps);
   const bool is_limited = state.rate_bps < line_bps;
   SetLimits(queue_pair, is_limited ? SendLimits{.rate_bps = static_cast<uint64_t>(state.rate_bps)}
                                    : SendLimits{});

@@ -21,7 +21,8 @@ namespace railyard {
 //
 // A queue pair starts at line rate and is without limit whenever it is there. The round trip is
 // counted from reading the packet from memory, so PCIe is in it; the min rtt is that of an idle
-// fabric. A rate never falls below MinRateBps.
+// fabric. By default delta and the least rate are shares of line
+// rate.
 class Timely final : public CongestionControl {
  public:
   static ns3::TypeId GetTypeId();

@@ -160,7 +160,8 @@ TEST(RunTableTest, FaultsThatNeverBeganAreCountedAndNoMore) {
                           .kind = "LINK_DOWN",
                           .target = "leaf0--spine0",
                           .from_ps = name[0] == 'a' ? 30 * kPsPerMs : kNeverPs,
-                          .until_ps = kNeverPs});
+                          .until_ps = kNeverPs,
+                          .collectives = {}});
   }
   const std::string section = Section(PrintRunTable(run), "Faults and losses");
   EXPECT_THAT(section, HasSubstr("  4 faults never began: a, b, c, …\n"));

@@ -264,6 +264,25 @@ TEST_F(LedgerTest, OneServersRingIsItsGpusInOrder) {
   }
 }
 
+// A DGX-1's hybrid cube mesh joins 16 of its 28 pairs of GPUs. The other 12 exchange over a third
+// GPU, which NCCL calls NVB, so that what they send crosses two NVLinks.
+TEST_F(LedgerTest, GpusThatNoNvlinkJoinsExchangeOverAThird) {
+  const EndedRun run = RunText(
+      "fabric { rail_optimized { mixed_servers { count: 1 platform: \"dgx-1-v100\" } } }\n"
+      "workload { program { collectives { kind: ALL_TO_ALL bytes: \"8MiB\" } } }\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  ExpectLedgersAgree(run);
+  constexpr int64_t kPart = 8 << 20;
+  PairBytes expected;
+  for (int64_t from = 0; from < 8; ++from) {
+    for (int64_t to = 0; to < 8; ++to) {
+      if (from != to) expected[{from, to}] = kPart / 8;
+    }
+  }
+  EXPECT_EQ(PairsOf(run), expected);
+  EXPECT_EQ(run.OfTier("NVLINK", "payload_bytes"), (2 * 16 + 2 * 2 * 12) * kPart / 8);
+}
+
 // NVLS: every GPU is the head of an eighth of the data, S/8. It gets that part of each other GPU as
 // an operand, and gives each its sum: 2 S/8 from each to each, as much in all as a ring's 2(n-1) S.
 // A GPU hands its switches all of its data, and gets all of the sums. An AllToAll in the same job

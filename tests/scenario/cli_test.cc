@@ -209,12 +209,28 @@ TEST_F(CliTest, AFabricWithAnErrorIsDescribedAndRefused) {
   EXPECT_EQ(Railyard({"topo", "show", circular, "--json", Path("f.json")}), kExitInput);
   EXPECT_THAT(output_, HasSubstr("error: PFC_DEADLOCK: "));
   EXPECT_THAT(Read(Path("f.json")), HasSubstr("PFC_DEADLOCK"));
+
+  const auto validate = [&](const std::string& network) {
+    const std::string scenario =
+        "fabric { file: \"circular.textproto\" }\n" + network +
+        "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } }\n";
+    EXPECT_EQ(Railyard({"validate", Write("s.textproto", scenario)}), kExitDone) << errors_;
+    return errors_;
+  };
+  EXPECT_THAT(validate(""), HasSubstr("s.textproto:1:1: warning: fabric: packets can wait for each "
+                                      "other in a circle, which ends no more: "));
+  EXPECT_EQ(validate("network { network_flow_control: NONE }\n"), "");
+}
+
+TEST_F(CliTest, NicsOverWhatADragonflysSwitchesHaveCountsBothOfTheirTiers) {
+  EXPECT_EQ(Railyard({"topo", "show", "h100-9x8-dragonfly"}), kExitDone) << errors_;
+  EXPECT_THAT(output_, HasSubstr("  NIC_LEAF over LOCAL and GLOBAL: at most "));
 }
 
 TEST_F(CliTest, ValidateSaysWhatIsThere) {
   const std::string path = Write("ok.textproto", kScenario);
   EXPECT_EQ(Railyard({"validate", path}), kExitDone);
-  EXPECT_EQ(output_, path + ": valid: 16 ranks on 16 GPUs, 1 collectives, 0 faults\n");
+  EXPECT_EQ(output_, path + ": valid: 16 ranks on 16 GPUs, 1 collective, 0 faults\n");
   EXPECT_EQ(errors_, "");
 }
 

@@ -79,8 +79,20 @@ TEST(ConnectionCheckTest, GpusOfAServerThatNoNvlinkJoinsAreRefused) {
   EXPECT_EQ(FindingsOn(apart, ""),
             ":1:10: error: fabric.file: no NVLink joins s0/gpu0 and s0/gpu1, and communicator "
             "\"world\" does (expected an NVSWITCH cabled to both, or an NVLINK cable between "
-            "them)\n");
+            "them or from both to a third GPU)\n");
   EXPECT_EQ(FindingsOn(Gpu(0, 0) + Gpu(0, 1) + Link("s0/gpu0", "s0/gpu1", "NVLINK"), ""), "");
+}
+
+// PATH_NVB of NCCL's graph: one GPU between the two, no more.
+TEST(ConnectionCheckTest, AThirdGpuJoinsTwoThatNoNvlinkJoins) {
+  const std::string chain = Gpu(0, 0) + Gpu(0, 1) + Gpu(0, 2) +
+                            Link("s0/gpu0", "s0/gpu1", "NVLINK") +
+                            Link("s0/gpu1", "s0/gpu2", "NVLINK");
+  EXPECT_EQ(FindingsOn(chain, "", kAllToAll), "");
+  EXPECT_THAT(FindingsOn(chain, "nccl { P2P_LEVEL: \"NVL\" }", kAllToAll),
+              HasSubstr("no NVLink joins s0/gpu0 and s0/gpu2"));
+  const std::string longer = chain + Gpu(0, 3) + Link("s0/gpu2", "s0/gpu3", "NVLINK");
+  EXPECT_THAT(FindingsOn(longer, "", kAllToAll), HasSubstr("no NVLink joins s0/gpu0 and s0/gpu3"));
 }
 
 TEST(ConnectionCheckTest, AChainOfNvSwitchesIsNoIsland) {

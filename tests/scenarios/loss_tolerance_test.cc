@@ -12,6 +12,7 @@ namespace railyard::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int64_t kMtu = 4096;
 
@@ -64,6 +65,14 @@ TEST_F(LossToleranceTest, WhatIsBeyondTheToleranceIsSentAgain) {
   EXPECT_GT(run.Integer("transport.retransmitted_packets"), 0);
   EXPECT_EQ(run.Integer("transport.saved_ps"), 0);
   EXPECT_EQ(run.Text("fingerprint"), Lose(3, "").Text("fingerprint"));
+}
+
+// Of 256 packets a hundredth of a percent is none, which the run says; 10 % are some.
+TEST_F(LossToleranceTest, AToleranceOfNoWholePacketIsToldOf) {
+  const std::string note = "loss_tolerance had no effect: it is rounded down to whole packets";
+  EXPECT_THAT(Lose(3, "loss_tolerance: 0.0001").exit.output, HasSubstr(note));
+  EXPECT_THAT(Lose(3, "loss_tolerance: 0.1").exit.output, Not(HasSubstr(note)));
+  EXPECT_THAT(Lose(3, "").exit.output, Not(HasSubstr(note)));
 }
 
 // A share p of packets is lost at random. With a tolerance far above it, all but the ends of

@@ -142,6 +142,43 @@ TEST_F(FabricGraphTest, NvlinkGoesOverNvSwitchesElseOverItsOwnCables) {
   EXPECT_THAT(graph_.NvlinkPaths(gpu0_, gpu0_), IsEmpty());
 }
 
+// NCCL's: the widest path, of those the one with the widest link into the destination.
+TEST_F(FabricGraphTest, NvlinkRoutesGoOverAThirdGpuWhereNoNvlinkJoinsTwo) {
+  const auto add_gpu = [&](int index) {
+    return graph_.AddDevice({.name = "other" + std::to_string(index),
+                             .kind = DeviceKind::kGpu,
+                             .server = 0,
+                             .local_index = 2 + index});
+  };
+  const DeviceId narrow = add_gpu(0);
+  const DeviceId wide_first = add_gpu(1);
+  const DeviceId wide_last = add_gpu(2);
+  const auto join = [&](DeviceId a, DeviceId b, uint32_t lanes) {
+    graph_.AddCable(a, b, {.tier = Tier::kNvlink, .rate_bps = 200'000'000'000, .lanes = lanes});
+  };
+  EXPECT_THAT(graph_.NvlinkRoutes(gpu0_, gpu1_), IsEmpty());
+  join(gpu0_, narrow, 1);
+  join(narrow, gpu1_, 1);
+  EXPECT_THAT(graph_.NvlinkPaths(gpu0_, gpu1_), IsEmpty());
+  const auto relay = [&](DeviceId from, DeviceId to) {
+    const auto routes = graph_.NvlinkRoutes(from, to);
+    EXPECT_EQ(routes.size(), 1u);
+    EXPECT_EQ(routes[0].links.size(), 2u);
+    EXPECT_EQ(graph_.link_source(routes[0].links[0]), from);
+    EXPECT_EQ(graph_.link_target(routes[0].links[1]), to);
+    return graph_.link_target(routes[0].links[0]);
+  };
+  EXPECT_EQ(relay(gpu0_, gpu1_), narrow);
+  join(gpu0_, wide_first, 2);
+  join(wide_first, gpu1_, 1);
+  join(gpu0_, wide_last, 1);
+  join(wide_last, gpu1_, 2);
+  EXPECT_EQ(relay(gpu0_, gpu1_), wide_last);
+  EXPECT_EQ(relay(gpu1_, gpu0_), wide_first);
+  join(gpu0_, gpu1_, 1);
+  EXPECT_EQ(graph_.NvlinkRoutes(gpu0_, gpu1_).at(0).links.size(), 1u);
+}
+
 TEST_F(FabricGraphTest, AGpuWithoutItsOwnNicSharesOne) {
   EXPECT_EQ(graph_.NicOfGpu(gpu0_), std::nullopt) << "no cable yet";
   graph_.AddCable(gpu0_, nic0_, host_);

@@ -185,7 +185,7 @@ TEST_F(LoadStoreTransportTest, AnyPartOfARoundIsWithinOnePacketOfItsShare) {
 
 TEST_F(LoadStoreTransportTest, TwoConnectionsOfAGpuShareItsPortFairly) {
   Build();
-  load_store_->Post(load_store_->Open(7, 0, 1), 50 * kRound * kPayload);
+  load_store_->Post(load_store_->Open(7, 0, 1), MessageSize::OfData(50 * kRound * kPayload));
   PostNvlink(load_store_->Open(8, 0, 2), 50 * kRound * kPayload);
   for (int64_t time_ps = 0; time_ps < 100 * kRoundPs; time_ps += 50'000) {
     At(time_ps, [this] {
@@ -229,7 +229,8 @@ TEST_F(LoadStoreTransportTest, AllToAllRunsAtFullBisection) {
   for (uint32_t step = 1; step < kGpus; ++step) {
     for (uint32_t gpu = 0; gpu < kGpus; ++gpu) {
       const uint32_t to = (gpu + step) % kGpus;
-      load_store_->Post(load_store_->Open(gpu * kGpus + to, gpu, to), kRounds * kRound * kPayload);
+      load_store_->Post(load_store_->Open(gpu * kGpus + to, gpu, to),
+                        MessageSize::OfData(kRounds * kRound * kPayload));
     }
   }
   load_store_->ServeDue();

@@ -75,7 +75,7 @@ class RdmaGoodputTest : public testing::TransportFixture {
         });
   }
   int64_t TimeOf(uint32_t packets) {
-    rdma_->Post(queue_pair_, uint64_t{packets} * kMtu);
+    rdma_->Post(queue_pair_, MessageSize::OfData(uint64_t{packets} * kMtu));
     engine().Run();
     EXPECT_THAT(delivered_, SizeIs(1));
     EXPECT_THAT(errors_, IsEmpty());

@@ -85,7 +85,7 @@ class RdmaPropertyTest : public testing::TransportFixture,
       for (uint64_t m = 0; m < count; ++m) {
         const uint64_t bytes = Draw(0, 3) == 0 ? Draw(0, 100'000) : Draw(0, 5'000);
         At(RandomTime(), [this, &connection, bytes] {
-          rdma_->Post(connection.queue_pair, bytes);
+          rdma_->Post(connection.queue_pair, MessageSize::OfData(bytes));
           if (Draw(0, 1) == 0) {
             rdma_->PostClearToSend(connection.queue_pair);
             ++connection.clear_to_send;

@@ -43,7 +43,9 @@ class RdmaSelectiveTest : public testing::RdmaFixture {
       return packet.kind == kind && seen++ == n;
     });
   }
-  void Post(int64_t packets) { rdma_->Post(queue_pair_, static_cast<uint64_t>(packets) * kMtu); }
+  void Post(int64_t packets) {
+    rdma_->Post(queue_pair_, MessageSize::OfData(static_cast<uint64_t>(packets) * kMtu));
+  }
   void ExpectAllDelivered(uint64_t retransmitted, uint64_t timeouts) {
     EXPECT_THAT(delivered_, SizeIs(1));
     EXPECT_THAT(completed_, SizeIs(1));
@@ -82,7 +84,8 @@ TEST_F(RdmaSelectiveTest, EveryGapOfAWindowIsFilledOnce) {
 TEST_F(RdmaSelectiveTest, MessagesThatCompleteTogetherAreDeliveredTogetherInOrder) {
   Connect(Selective());
   LoseFirst({2});
-  for (int message = 0; message < 10; ++message) rdma_->Post(queue_pair_, 3'000);  // 3 packets each
+  for (int message = 0; message < 10; ++message)
+    rdma_->Post(queue_pair_, MessageSize::OfData(3'000));  // 3 packets each
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(10));
   EXPECT_THAT(completed_, SizeIs(10));

@@ -40,7 +40,7 @@ class SocketConnectionsTest : public testing::TcpFixture {
   double Goodput(int messages) {
     for (int i = 0; i < messages; ++i) {
       sockets_->PostReceive(connection_);
-      sockets_->Post(connection_, kMessage, 0);
+      sockets_->Post(connection_, MessageSize::OfData(kMessage), 0);
     }
     engine().Run();
     EXPECT_THAT(told_.delivered, SizeIs(messages));
@@ -121,7 +121,7 @@ TEST_F(SocketConnectionsTest, TasksTakeTheSocketsInTurn) {
   Connect({.nthreads = 2, .nsocks_per_thread = 4});
   for (int i = 0; i < 2; ++i) {
     sockets_->PostReceive(connection_);
-    sockets_->Post(connection_, 100'000, 0);
+    sockets_->Post(connection_, MessageSize::OfData(100'000), 0);
   }
   std::vector<bool> used;
   // Thread 0 has copied 64 KiB of either message by now, and nothing is acknowledged yet.
@@ -141,7 +141,7 @@ TEST_F(SocketConnectionsTest, TasksTakeTheSocketsInTurn) {
 // ready leaves it in the kernel's buffers.
 TEST_F(SocketConnectionsTest, KernelsHoldWhatNobodyReceives) {
   Connect({});
-  for (uint16_t i = 0; i < 10; ++i) sockets_->Post(connection_, kMessage, i);
+  for (uint16_t i = 0; i < 10; ++i) sockets_->Post(connection_, MessageSize::OfData(kMessage), i);
   At(10 * kPsPerMs, [this] {
     EXPECT_THAT(told_.delivered, IsEmpty());
     // Of 10 MiB, 3 MiB in the receive buffer and 4 MiB in the send buffer.
@@ -157,7 +157,7 @@ TEST_F(SocketConnectionsTest, KernelsHoldWhatNobodyReceives) {
 TEST_F(SocketConnectionsTest, AMessageWithoutBytesIsItsSize) {
   Connect({.nthreads = 2});
   sockets_->PostReceive(connection_);
-  sockets_->Post(connection_, 0, 5);
+  sockets_->Post(connection_, MessageSize::OfData(0), 5);
   engine().Run();
   EXPECT_THAT(told_.labels, ::testing::ElementsAre(5));
   EXPECT_EQ(network().counters().delivered_bytes, 4u);

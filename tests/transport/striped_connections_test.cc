@@ -118,13 +118,13 @@ class StripedConnectionsTest : public testing::TransportFixture {
 
 TEST_F(StripedConnectionsTest, AMessageGoesOverBothPortsInPartsOf128Bytes) {
   Connect({});
-  striped_->Post(stripe_, 1'000);
+  striped_->Post(stripe_, MessageSize::OfData(1'000));
   engine().Run();
   // ceil(1000 / 2) to a multiple of 128, and the rest.
   EXPECT_EQ(PayloadOver("leaf0"), 512u);
   EXPECT_EQ(PayloadOver("leaf1"), 488u);
   // With 0 bytes both ports carry an immediate.
-  striped_->Post(stripe_, 0);
+  striped_->Post(stripe_, MessageSize::OfData(0));
   engine().Run();
   EXPECT_EQ(network().CountersOfLink(Link("server0/nic0", "leaf1")).packets, 2u);
   EXPECT_THAT(delivered_, SizeIs(2));
@@ -134,7 +134,7 @@ TEST_F(StripedConnectionsTest, AMessageGoesOverBothPortsInPartsOf128Bytes) {
 
 TEST_F(StripedConnectionsTest, TwoPortsTakeHalfTheTime) {
   Connect({});
-  striped_->Post(stripe_, 200 * kMtu);
+  striped_->Post(stripe_, MessageSize::OfData(200 * kMtu));
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(1));
   EXPECT_GE(delivered_[0].time_ps, AlonePs(100));
@@ -151,7 +151,7 @@ TEST_F(StripedConnectionsTest, AMessageTakesAQueuePairOfEachPortInTurnOrAllOfThe
       return false;
     });
     for (int i = 0; i < 4; ++i) {
-      striped_->Post(stripe_, 256);
+      striped_->Post(stripe_, MessageSize::OfData(256));
       engine().Run();
     }
     // Queue pairs 0 and 2 are of the first port.
@@ -183,8 +183,9 @@ TEST_F(StripedConnectionsTest, MessagesAreReportedInTheirOrder) {
     return packet.kind == PacketKind::kRdmaWrite && packet.flow / 2 == 0 &&
            !std::exchange(lost, true);
   });
-  striped_->Post(stripe_, 256);  // queue pairs 0 and 1, and the former loses it
-  striped_->Post(stripe_, 256);  // 2 and 3
+  striped_->Post(stripe_,
+                 MessageSize::OfData(256));  // queue pairs 0 and 1, and the former loses it
+  striped_->Post(stripe_, MessageSize::OfData(256));  // 2 and 3
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
   EXPECT_GE(delivered_[0].time_ps, kTimeoutPs);
@@ -199,7 +200,7 @@ constexpr NetIbSettings kFailover = {.port_failover = true};
 TEST_F(StripedConnectionsTest, WithoutFailoverTheConnectionFailsWithThePort) {
   Connect({});
   Down(Link("server0/nic0", "leaf0"), 0, kNeverPs);
-  At(1, [&] { striped_->Post(stripe_, 8 * kMtu); });
+  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
   engine().Run();
   ASSERT_THAT(errors_, SizeIs(1));
   EXPECT_EQ(errors_[0].time_ps, 1 + kBudgetPs);
@@ -212,7 +213,7 @@ TEST_F(StripedConnectionsTest,
        AFailedPortsPartIsSentOverTheOtherAfterTheBudgetTheDelayAndTheProbe) {
   Connect(kFailover);
   Down(Link("server0/nic0", "leaf0"), 0, kNeverPs);
-  At(1, [&] { striped_->Post(stripe_, 8 * kMtu); });
+  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
   engine().Run();
   EXPECT_THAT(errors_, IsEmpty());
   const int64_t failed_ps = 1 + kBudgetPs;
@@ -229,7 +230,7 @@ TEST_F(StripedConnectionsTest,
   EXPECT_THAT(recovered_, ElementsAre(Told{completed_[0].time_ps, kConnection}));
   // From here on both halves go over the port that is left.
   const int64_t now_ps = engine().NowPs();
-  striped_->Post(stripe_, 8 * kMtu);
+  striped_->Post(stripe_, MessageSize::OfData(8 * kMtu));
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
   EXPECT_NEAR(static_cast<double>(delivered_[1].time_ps - now_ps), static_cast<double>(AlonePs(8)),
@@ -242,7 +243,7 @@ TEST_F(StripedConnectionsTest, WhatTheReceiverHasIsNotSentAgain) {
   Connect(kFailover);
   network().SetLossFilter(Link("server1/nic0", "leaf0"),
                           [](const Packet& packet) { return packet.kind == PacketKind::kAck; });
-  striped_->Post(stripe_, 8 * kMtu);
+  striped_->Post(stripe_, MessageSize::OfData(8 * kMtu));
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(1));
   EXPECT_LT(delivered_[0].time_ps, kTimeoutPs);
@@ -275,7 +276,7 @@ TEST_F(StripedConnectionsTest, TheOtherEndNoticesByItsOwnTimer) {
   Connect(kFailover);
   const LinkId wire = Link("server0/nic0", "leaf0");
   Down(wire, 0, kBudgetPs + kTimeoutPs);
-  At(1, [&] { striped_->Post(stripe_, 8 * kMtu); });
+  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
   // The port works again, and the sender's queue pair does not.
   const int64_t granted_ps = kBudgetPs + 2 * kTimeoutPs;
   At(granted_ps, [&] { striped_->PostClearToSend(stripe_); });
@@ -291,7 +292,7 @@ TEST_F(StripedConnectionsTest, WithoutAPortThatWorksTheConnectionFails) {
   Connect(kFailover);
   Down(Link("server0/nic0", "leaf0"), 0, kNeverPs);
   Down(Link("server0/nic0", "leaf1"), kBudgetPs + kProbeDelayPs / 2, kNeverPs);
-  At(1, [&] { striped_->Post(stripe_, 8 * kMtu); });
+  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
   engine().Run();
   // The probe's own retries.
   ASSERT_THAT(errors_, SizeIs(1));
@@ -302,7 +303,7 @@ TEST_F(StripedConnectionsTest, WithoutAPortThatWorksTheConnectionFails) {
 TEST_F(StripedConnectionsTest, NothingIsBegunOnceItIsClosed) {
   Connect(kFailover);
   Down(Link("server0/nic0", "leaf0"), 0, kNeverPs);
-  At(1, [&] { striped_->Post(stripe_, 8 * kMtu); });
+  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
   At(kBudgetPs + kProbeDelayPs / 2, [&] { striped_->Close(stripe_); });
   engine().Run();
   // Four packets and their ACKs before it, and no probe after it.
@@ -327,7 +328,7 @@ class PortRecoveryTest : public StripedConnectionsTest {
     Down(Link("server0/nic0", "leaf0"), 0, until_ps);
     Down(Link("leaf0", "server0/nic0"), 0, until_ps);
     At(1, [this] {
-      striped_->Post(stripe_, 8 * kMtu);
+      striped_->Post(stripe_, MessageSize::OfData(8 * kMtu));
       striped_->PostClearToSend(stripe_);
     });
   }
@@ -335,7 +336,7 @@ class PortRecoveryTest : public StripedConnectionsTest {
   // What of a message goes over the first port.
   uint64_t OverFirstPort() {
     const uint64_t before = PayloadOver("leaf0");
-    striped_->Post(stripe_, 8 * kMtu);
+    striped_->Post(stripe_, MessageSize::OfData(8 * kMtu));
     engine().Run();
     return PayloadOver("leaf0") - before;
   }
@@ -398,7 +399,7 @@ TEST_F(PortRecoveryTest, APortThatStaysDownIsGivenUp) {
 TEST_F(PortRecoveryTest, OneEndAloneDoesNotRecover) {
   Connect(kRecovery);
   Down(Link("server0/nic0", "leaf0"), 0, 2 * kMsPs);
-  At(1, [&] { striped_->Post(stripe_, 8 * kMtu); });
+  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
   engine().Run();
   EXPECT_EQ(striped_->counters().failovers, 1u);
   EXPECT_EQ(striped_->counters().recoveries, 0u);
@@ -411,7 +412,7 @@ TEST_F(PortRecoveryTest, ARecoveredPortMayFailAgain) {
   engine().Run();
   const int64_t again_ps = engine().NowPs() + kMsPs;
   Down(Link("server0/nic0", "leaf0"), again_ps, kNeverPs);
-  At(again_ps + 1, [&] { striped_->Post(stripe_, 8 * kMtu); });
+  At(again_ps + 1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
   engine().Run();
   EXPECT_EQ(striped_->counters().failovers, 3u);
   EXPECT_THAT(delivered_, SizeIs(2));

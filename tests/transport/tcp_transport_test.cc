@@ -32,7 +32,7 @@ class TcpTransportTest : public testing::TcpFixture {
     rdma_->nic().TraceConnectWithoutContext("Timeout", ns3::MakeCallback(&NoteTimeout));
   }
   void Post(uint64_t pieces) {
-    for (uint64_t i = 0; i < pieces; ++i) rdma_->Post(stream_, kPiece);
+    for (uint64_t i = 0; i < pieces; ++i) rdma_->Post(stream_, MessageSize::OfData(kPiece));
   }
   void ExpectAllDelivered(uint64_t pieces) {
     EXPECT_THAT(delivered_, SizeIs(pieces));
@@ -63,7 +63,7 @@ TEST_F(TcpTransportTest, GoodputIsThePayloadsShareOfTheWire) {
 TEST_F(TcpTransportTest, SlowStartDoublesWhatIsUnderWayEachRoundTrip) {
   Connect();
   // Messages of a segment each, so that every one says when it was acknowledged.
-  for (int i = 0; i < 400; ++i) rdma_->Post(stream_, kSegment);
+  for (int i = 0; i < 400; ++i) rdma_->Post(stream_, MessageSize::OfData(kSegment));
   engine().Run();
   ASSERT_THAT(completed_, SizeIs(400));
   // 10, 20, 40, 80 segments: what an ACK lets go comes back a round trip later.

@@ -63,6 +63,15 @@ TEST_F(TimelyTest, AFallingGradientAddsAndFromTheFifthOnFiveTimesAsMuch) {
   }
 }
 
+// The paper's 10 Mb/s are a thousandth of its ports' 10 Gb/s.
+TEST_F(TimelyTest, TheIncreaseIsAShareOfLineRate) {
+  control_->Open({.line_rate_bps = 400'000'000'000, .base_rtt_ps = kBaseRttUs * kPsPerUs});
+  control_->OnAcknowledged(1, {.rtt_ps = 1'000 * kPsPerUs});
+  const double rate_bps = control_->state(1).rate_bps;
+  control_->OnAcknowledged(1, {.rtt_ps = 30 * kPsPerUs});
+  EXPECT_NEAR(control_->state(1).rate_bps, rate_bps + 40 * kDeltaBps, 1);
+}
+
 TEST_F(TimelyTest, TheRateStaysBetweenItsLeastAndTheLine) {
   for (int i = 0; i < 100; ++i) Sample(100'000);
   EXPECT_EQ(control_->limits(0).rate_bps, 100'000'000u);

@@ -48,7 +48,7 @@ class TransportFixture : public NetworkFixture, public TransportListener {
   }
 
   void PostNvlink(uint32_t flow, uint64_t bytes) {
-    load_store_->Post(flow, bytes);
+    load_store_->Post(flow, MessageSize::OfData(bytes));
     load_store_->ServeDue();
   }
 

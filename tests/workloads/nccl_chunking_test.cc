@@ -50,6 +50,21 @@ TEST(NcclChunkingTest, TreesWithLl128FillTheirLevels) {
   EXPECT_EQ(TreeChunkBytes(8, 512 * kKiB, Protocol::kSimple, 8, 2), 512 * kKiB);
 }
 
+// With one GPU on each of three servers it takes 34 chunks, more than 16 x 2.1, of a channel's share
+// to keep 36,000 bytes: a quarter of 4.5 MiB has 32, of 4,800 KiB 34. So many fewer messages are
+// why the larger AllReduce is faster.
+TEST(NcclChunkingTest, ATreesChunksDoubleWhereAShareHasEnoughOfThem) {
+  const auto chunk = [](uint64_t bytes) {
+    return TreeChunkBytes(bytes / 4, 576'000, Protocol::kLl128, 1, 3);
+  };
+  EXPECT_EQ(chunk(4'608 * kKiB), 18'000u);
+  EXPECT_EQ(chunk(4 * 34 * 36'000 - 4), 18'000u);
+  EXPECT_EQ(chunk(4 * 34 * 36'000), 36'000u);
+  EXPECT_EQ(chunk(4'800 * kKiB), 36'000u);
+  EXPECT_EQ(chunk(9 * kMiB), 36'000u);
+  EXPECT_EQ(chunk(10 * kMiB), 72'000u);
+}
+
 TEST(NcclChunkingTest, PatHas32ChunksOrSixteen) {
   EXPECT_EQ(PatChunkBytes(512 * kKiB, 8 * kMiB, CollectiveKind::kAllGather), 256 * kKiB);
   EXPECT_EQ(PatChunkBytes(512 * kKiB, 8 * kMiB, CollectiveKind::kReduceScatter), 512 * kKiB);
