@@ -80,6 +80,9 @@ void FabricNetwork::ConfigureLink(LinkId id) {
   const Device& target = graph_->device(target_id);
   Link& link = links_[id];
   ConfigureArrival(properties, target, link);
+  if (source.kind == DeviceKind::kGpu && target.kind == DeviceKind::kGpu) {
+    link.arrival = Link::Arrival::kGpuOfMesh;
+  }
   if (hashes_trajectory_) link.arrival_flags |= Link::kHashed;
   if (form_ == PortForm::kGeneral) {
     link.send_flags |= Link::kGeneralForm;

@@ -257,6 +257,14 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
     case Link::Arrival::kGpu:
       sink_->OnPacketInMemory(index);
       break;
+    case Link::Arrival::kGpuOfMesh:
+      if (packet.hop == packet.hop_count) {
+        sink_->OnPacketInMemory(index);
+        break;
+      }
+      packet.ingress = Packet::kNone;  // in memory it is in no link's buffer
+      Forward(index);
+      break;
     case Link::Arrival::kHostBridge: {
       if (packet.hop < packet.hop_count) {
         Forward(index);

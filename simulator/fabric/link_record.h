@@ -16,6 +16,7 @@ struct alignas(64) LinkRecord {
     kNic,
     kLossyNic,  // a NIC that drops what its receive buffer has no room for
     kGpu,
+    kGpuOfMesh,  // from another GPU; its memory, from where the next link may be crossed
     kCombining,
     kHostBridge,  // its memory, where the path ends there; else kForward
   };

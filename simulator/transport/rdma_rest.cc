@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The state of queue pairs that wait for nothing. Sequence numbers, positions in the rings of
 // messages and the events of timers that have nothing to wait for are left out: only differences of
-// the former count, and the latter pass without effect.
+// the former count, and the latter pass without effect. Whether a message had flags says where to
+// look for the sizes of the next, and nothing else.
 #include "simulator/transport/rdma_transport.h"
 #include "simulator/units/mix64.h"
 
@@ -83,7 +84,7 @@ void RdmaTransport::VisitEnds(uint32_t id, StateArchive& archive) {
   archive.Require(sender.unacknowledged == sender.posted_end &&
                   sender.next_sequence == sender.posted_end &&
                   sender.sent_end == sender.posted_end && receiver.expected == sender.posted_end &&
-                  (sender.flags & ~SendQueue::kTimerPending) == 0);
+                  (sender.flags & ~(SendQueue::kTimerPending | SendQueue::kHasFlags)) == 0);
   archive.Require(!receiver.nack_sent && !receiver.refused && receiver.beyond == 0);
   archive.Constant(sender.window_packets);
   archive.Value(sender.retries);

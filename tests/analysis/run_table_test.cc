@@ -134,8 +134,8 @@ TEST(RunTableTest, TellsTheStoryOfAFault) {
                 "    largest stretch before it 1, during 4.000, after 1\n"
                 "    collectives took " +
                 FormatDuration(15 * kPsPerMs / 2) +
-                " longer: time-outs 66.7 %, other 16.7 %, retransmission 13.3 %, slow\n"
-                "      or late peers 6.7 %, rerouting 3.3 %, less queueing 6.7 %\n"
+                " longer: time-outs 66.7 %, other 16.7 %, retransmission 13.3 %, slow or\n"
+                "      late peers 6.7 %, rerouting 3.3 %, less queueing 6.7 %\n"
                 "  dropped for LINK_DOWN: 3 packets (300 B)\n");
 }
 
@@ -193,8 +193,8 @@ TEST(RunTableTest, SaysWhatRestartsCost) {
                 run.jobs[0].name +
                 " restarted 2 times; goodput 75.0 %, effective training time 60.0 %\n"
                 "    restarts took 10 ms: 3 ms of rework since the last checkpoint, 1 ms until all "
-                "ranks had\n"
-                "      ended, 4 ms in the queue, 2 ms of loading checkpoints\n"
+                "ranks had ended, 4\n"
+                "      ms in the queue, 2 ms of loading checkpoints\n"
                 "    saving checkpoints takes 3 ms without any failure\n"
                 "    1 server replaced by spares\n"
                 "    last failure: rank 1 gave up\n");

@@ -101,12 +101,22 @@ TEST_F(AlgorithmsTest, ExchangesCrossTheNetworkAsOftenAsBlocksHaveReceivers) {
 // LL: 8 bytes of flags for 8 of data. LL128: 8 for 120.
 TEST_F(AlgorithmsTest, FlagsOfLlAndLl128TravelToo) {
   for (const char* algorithm : {"RING", "TREE"}) {
-    const int64_t simple = Run(2, algorithm, "SIMPLE").OfTier("NVLINK", "payload_bytes");
-    EXPECT_EQ(Run(2, algorithm, "LL").OfTier("NVLINK", "payload_bytes"), 2 * simple) << algorithm;
+    SCOPED_TRACE(algorithm);
+    const EndedRun simple = Run(2, algorithm, "SIMPLE");
+    const EndedRun ll = Run(2, algorithm, "LL");
+    const EndedRun ll128 = Run(2, algorithm, "LL128");
+    const int64_t data = simple.OfTier("NVLINK", "payload_bytes");
+    EXPECT_EQ(ll.OfTier("NVLINK", "payload_bytes"), data);
+    EXPECT_EQ(ll128.OfTier("NVLINK", "payload_bytes"), data);
+    // What carries flags has headers in the same proportion as what carries data.
+    const double header_share =
+        static_cast<double>(simple.OfTier("NVLINK", "header_bytes")) / static_cast<double>(data);
+    const auto overhead = [&](const EndedRun& run) {
+      return static_cast<double>(run.OfTier("NVLINK", "header_bytes")) / static_cast<double>(data);
+    };
+    EXPECT_NEAR(overhead(ll), 2 * (1 + header_share) - 1, 0.01);
     // Lines at the end of chunks are not full.
-    const int64_t ll128 = Run(2, algorithm, "LL128").OfTier("NVLINK", "payload_bytes");
-    EXPECT_GE(15 * ll128, 16 * simple) << algorithm;
-    EXPECT_LE(15 * ll128, 16 * simple + simple / 25) << algorithm;
+    EXPECT_NEAR(overhead(ll128), 16.0 / 15 * (1 + header_share) - 1, 0.01);
   }
 }
 

@@ -131,7 +131,7 @@ TEST_F(RunErrorsTest, AnEarlierResultIsReplacedWhole) {
 
 // 8,200 x 8,199 pairs: no machine has room for the connections, and they have numbers below 2^26.
 TEST_F(RunErrorsTest, ARunThatCannotFitIsRefusedBeforeItBegins) {
-  const EndedRun run = RunText(RailOptimized(1025) + Program("ALL_TO_ALL", "64MiB"));
+  const EndedRun run = RunText(RailOptimized(1025) + Program("ALL_TO_ALL", "65600000"));
   EXPECT_EQ(run.exit.status, 1);
   EXPECT_THAT(run.exit.errors,
               HasSubstr("open 67231800 connections between GPUs or more (a run has "

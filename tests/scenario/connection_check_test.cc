@@ -263,8 +263,9 @@ TEST(ConnectionCheckTest, ThousandsOfRanksThatExchangeAreCheckedAtOnce) {
   constexpr const char* kTooMany =
       ":2:1: warning: workload: run will refuse it: its Sends, Recvs and exchanges open 67231800 "
       "connections between GPUs or more (a run has at most 67108864)\n";
-  EXPECT_EQ(findings_of(kServers, "program { collectives { kind: ALL_TO_ALL bytes: \"64MiB\" } }"),
-            kTooMany);
+  EXPECT_EQ(
+      findings_of(kServers, "program { collectives { kind: ALL_TO_ALL bytes: \"65600000\" } }"),
+      kTooMany);
   EXPECT_EQ(findings_of(kServers,
                         "program { collectives { kind: ALL_REDUCE bytes: \"64MiB\" } } algorithm: "
                         "DIRECT"),
@@ -278,7 +279,7 @@ TEST(ConnectionCheckTest, DrawnDetoursHaveAtMost255Links) {
     return LoadedScenario(
                fmt::format("fabric {{ torus {{ servers {{ count: {0} gpus: 1 }} dimensions: [{0}] "
                            "valiant: {1} }} }}\nworkload {{ program {{ collectives {{ kind: "
-                           "ALL_TO_ALL bytes: \"1040KiB\" }} }} }}\n",
+                           "ALL_TO_ALL bytes: \"1040000\" }} }} }}\n",
                            routers, valiant))
         .findings;
   };

@@ -81,9 +81,10 @@ TEST_F(WorkloadLoaderTest, ALogBesideTheScenarioIsReadWithItsReport) {
 TEST_F(WorkloadLoaderTest, WhatCannotBeReplayedIsRefusedAndSaysWhatToDo) {
   Load("nccl_log { files: \"job.log\" }", Log("COLLNET_CHAIN proto SIMPLE"));
   EXPECT_EQ(scenario_, nullptr);
-  EXPECT_THAT(findings_,
-              StartsWith(":2:12: error: workload.nccl_log: 1 AllReduce ran as "
-                         "COLLNET_CHAIN/SIMPLE, which cannot be replayed here (expected RING/LL, "));
+  EXPECT_THAT(
+      findings_,
+      StartsWith(":2:12: error: workload.nccl_log: 1 AllReduce ran as "
+                 "COLLNET_CHAIN/SIMPLE, which cannot be replayed here (expected RING/LL, "));
   EXPECT_THAT(findings_, EndsWith("; workload.algorithm: RING replays them so)\n" + log_ +
                                   ":4:1: note: the first of them\n"));
 }

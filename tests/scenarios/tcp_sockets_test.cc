@@ -136,7 +136,7 @@ TEST_F(TcpSocketsTest, PerfTakesThemByNcclsName) {
   const ProgramExit unknown = Railyard({"perf", "--collective", "all_reduce", "--fabric",
                                         "dgx-h100", "--nodes", "2", "--net", "TCP"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.errors, HasSubstr("nccl.NET: \"TCP\" is no network of NCCL's own or "
+  EXPECT_THAT(unknown.errors, HasSubstr("--net: \"TCP\" is no network of NCCL's own or "
                                         "Amazon's (expected \"IB\", \"Socket\" or \"AWS "
                                         "Libfabric\")"));
 }

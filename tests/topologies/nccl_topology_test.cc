@@ -94,8 +94,9 @@ TEST_F(NcclTopologyTest, GpusWithoutANicOfTheirOwnShareAndStorageNicsAreLeftOut)
   // Two GPUs, the NIC, and the switch to its host bridge.
   EXPECT_EQ(CablesOf(*fabric, Tier::kHost), 4u);
   EXPECT_EQ(fabric->NicOfGpu(fabric->gpus()[1]), fabric->FindDevice("server0/nic0"));
-  EXPECT_THAT(findings_, HasSubstr("dump.xml:1:1: warning: NICs that are nearest to no GPU are left "
-                                   "out: mlx5_9\n"));
+  EXPECT_THAT(findings_,
+              HasSubstr("dump.xml:1:1: warning: NICs that are nearest to no GPU are left "
+                        "out: mlx5_9\n"));
 }
 
 // Two sockets with two GPUs each, of which those of the first are two switches away from their host
@@ -124,9 +125,10 @@ TEST_F(NcclTopologyTest, GpusWithoutNvlinkMeetOverTheTreeThatTheDumpShows) {
   const auto uplink = fabric->FindCable("server0/pcieswitch1--server0/hostbridge0");
   ASSERT_TRUE(uplink.has_value());
   EXPECT_EQ(fabric->link(fabric->cables()[*uplink].forward).rate_bps, 220'000'000'000u);
-  EXPECT_THAT(findings_, HasSubstr("dump.xml:1:1: warning: whether the driver lets GPUs access each "
-                                   "other over PCIe is not in the file: taken for yes (otherwise "
-                                   "nccl { P2P_DISABLE: true })\n"));
+  EXPECT_THAT(findings_,
+              HasSubstr("dump.xml:1:1: warning: whether the driver lets GPUs access each "
+                        "other over PCIe is not in the file: taken for yes (otherwise "
+                        "nccl { P2P_DISABLE: true })\n"));
   std::string text;
   EXPECT_EQ(ToNcclTopology(*fabric, 0, text),
             "server0/gpu0 meets its NIC over PCIe switches or host bridges");
@@ -142,9 +144,10 @@ TEST_F(NcclTopologyTest, LinksOfUnknownSpeedAreThoseThatNcclTakes) {
   const LinkId host =
       fabric->cables()[fabric->FindCable("server0/gpu0--server0/nic0").value()].forward;
   EXPECT_EQ(fabric->link(host).rate_bps, 110'000'000'000u);
-  EXPECT_EQ(findings_,
-            "dump.xml:3:1: warning: link_speed \"Unknown\" and link_width \"255\" are taken for PCIe "
-            "3.0 x16 (expected e.g. \"32.0 GT/s PCIe\" and \"16\")\n");
+  EXPECT_EQ(
+      findings_,
+      "dump.xml:3:1: warning: link_speed \"Unknown\" and link_width \"255\" are taken for PCIe "
+      "3.0 x16 (expected e.g. \"32.0 GT/s PCIe\" and \"16\")\n");
 }
 
 TEST_F(NcclTopologyTest, TwoGpusMayBeCabledToEachOther) {
@@ -255,8 +258,9 @@ TEST_F(NcclTopologyTest, WhatTheFormatCannotSayIsRefused) {
 
 TEST_F(NcclTopologyTest, MistakesAreAtTheirLines) {
   const std::string gpu = Gpu("0000:17:00.0", 0);  // lines 3 to 6
-  EXPECT_THAT(FindingsOf(gpu + Gpu("0000:17:00.0", 1)),
-              HasSubstr("dump.xml:7:1: error: there is already a pci \"0000:17:00.0\", at line 3\n"));
+  EXPECT_THAT(
+      FindingsOf(gpu + Gpu("0000:17:00.0", 1)),
+      HasSubstr("dump.xml:7:1: error: there is already a pci \"0000:17:00.0\", at line 3\n"));
   EXPECT_THAT(FindingsOf(Pci("", "0x030200", "")), HasSubstr("dump.xml:3:1: error: a pci without a "
                                                              "busid"));
   EXPECT_THAT(FindingsOf(Gpu("a", 0, Nvlink("a", 2, "0x030200"))),

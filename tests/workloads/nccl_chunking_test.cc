@@ -50,9 +50,9 @@ TEST(NcclChunkingTest, TreesWithLl128FillTheirLevels) {
   EXPECT_EQ(TreeChunkBytes(8, 512 * kKiB, Protocol::kSimple, 8, 2), 512 * kKiB);
 }
 
-// With one GPU on each of three servers it takes 34 chunks, more than 16 x 2.1, of a channel's share
-// to keep 36,000 bytes: a quarter of 4.5 MiB has 32, of 4,800 KiB 34. So many fewer messages are
-// why the larger AllReduce is faster.
+// With one GPU on each of three servers it takes 34 chunks, more than 16 x 2.1, of a channel's
+// share to keep 36,000 bytes: a quarter of 4.5 MiB has 32, of 4,800 KiB 34. So many fewer messages
+// are why the larger AllReduce is faster.
 TEST(NcclChunkingTest, ATreesChunksDoubleWhereAShareHasEnoughOfThem) {
   const auto chunk = [](uint64_t bytes) {
     return TreeChunkBytes(bytes / 4, 576'000, Protocol::kLl128, 1, 3);
