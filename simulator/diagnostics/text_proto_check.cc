@@ -113,9 +113,12 @@ class Checker {
     const FieldPlace place = tokens_.place();
     const size_t begin = tokens_.offset();
     const std::string name = tokens_.token().text;
-    const std::string path = PathIn(parent, name);
-    tokens_.Next();
     const FieldDescriptor* field = type.FindFieldByName(name);
+    // A finding names an unknown field, however long, in a line that people can read.
+    constexpr size_t kShownBytesMax = 80;
+    const bool is_long = field == nullptr && name.size() > kShownBytesMax;
+    const std::string path = PathIn(parent, is_long ? name.substr(0, kShownBytesMax) + "…" : name);
+    tokens_.Next();
     if (field == nullptr) {
       const std::vector<std::string> names = FieldNames(type);
       findings_.Error(place, path, UnknownName("field", name, names));

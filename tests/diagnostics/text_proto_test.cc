@@ -59,6 +59,16 @@ TEST(TextProtoTest, ATabIsOneColumnAndSoIsACharacterOfSeveralBytes) {
             ":1:12: error: sede: unknown field \"sede\" (did you mean \"seed\"?)\n");
 }
 
+TEST(TextProtoTest, AnUnknownFieldIsShownInPartIfItIsLong) {
+  const std::string name(100'000, 'x');
+  const std::string findings = FindingsIn("faults { " + name + " { y: 1 } }");
+  EXPECT_EQ(findings.find(":1:10: error: faults[0]." + name.substr(0, 80) + "…: unknown field \"" +
+                          name.substr(0, 80) + "…\""),
+            0u)
+      << findings.substr(0, 1000);
+  EXPECT_LT(findings.size(), 1000u);
+}
+
 TEST(TextProtoTest, AnUnknownFieldIsNamedWithAGuessOrTheChoice) {
   EXPECT_EQ(FindingsIn("faults { untill: \"2ms\" }"),
             ":1:10: error: faults[0].untill: unknown field \"untill\" (did you mean \"until\"?)\n");
