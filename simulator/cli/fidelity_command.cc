@@ -10,6 +10,7 @@
 #include "simulator/cli/output_options.h"
 #include "simulator/files/output_file.h"
 #include "simulator/perf/fidelity.h"
+#include "simulator/processes/interruption.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -40,6 +41,14 @@ class FidelityCommand : public Command {
   }
 
   ExitStatus Run() override {
+    const Interruptible interruptible;  // between two runs, too
+    const ExitStatus status = RunToItsEnd();
+    TakeInterruption();  // one that came after the last run changes nothing
+    return status;
+  }
+
+ private:
+  ExitStatus RunToItsEnd() {
     const auto bytes_max = ParseBytes(bytes_max_);
     if (bytes_max && !calibrated_.empty()) {
       if (json_.empty()) return calibration_.Run(files_, *bytes_max, calibrated_);
@@ -76,7 +85,6 @@ class FidelityCommand : public Command {
     return kExitDone;
   }
 
- private:
   std::vector<std::string> files_;
   std::string bytes_max_ = "1G";
   std::string json_;

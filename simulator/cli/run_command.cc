@@ -126,6 +126,7 @@ class RunCommand : public Command {
                  result.status_detail, directory);
     }
     if (!quiet_) fmt::print("{}results: {}\n", PrintRunTable(result), directory);
+    TakeInterruption();  // one that came after the simulation's end changes nothing
     return StatusOf(result);
   }
 

@@ -10,6 +10,7 @@
 #include "simulator/cli/command.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
+#include "simulator/processes/interruption.h"
 #include "simulator/study/run_study.h"
 #include "simulator/study/study_table.h"
 
@@ -44,6 +45,7 @@ class StudyCommand : public Command {
       return kExitInput;
     }
     const uint32_t jobs = jobs_ > 0 ? jobs_ : std::max(1u, std::thread::hardware_concurrency());
+    const Interruptible interruptible;  // between two runs and while results are written, too
     // Before anything is made: what the scenario does not take is an axis's mistake.
     CheckRuns(*study, jobs, diagnostics);
     if (diagnostics.HasErrors()) {
@@ -52,6 +54,7 @@ class StudyCommand : public Command {
     }
     const StudyResult result = RunStudy(*study, directory, jobs);
     WriteStudy(*study, result, directory);
+    TakeInterruption();  // one that came after the last run changes nothing
     fmt::print("{}{} of {}\nresults: {}/points.csv and {}/statistics.csv\n",
                StudyTable(*study, result, kRowsMax), Counted(result.runs.size(), "run"),
                study->scenario, directory, directory);

@@ -69,6 +69,7 @@ void OutputFile::OpenUnfinished() {
     target = target.parent_path() / fs::read_symlink(target, error);
   }
   target_ = target.string();
+  interruptible_.emplace();
   std::string pattern = (target.parent_path() / ".railyard-XXXXXX").string();
   descriptor_ = mkostemp(pattern.data(), O_CLOEXEC);
   if (descriptor_ < 0) ThrowErrno("create", path_);

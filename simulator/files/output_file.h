@@ -3,15 +3,19 @@
 // EnvironmentError that names the file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "simulator/processes/interruption.h"
 
 namespace railyard {
 
 // Buffered. A regular file appears complete or not at all: it is written under another name beside
 // its final place (that of its target for a symbolic link), forced to disk, then renamed over it.
 // "-" is standard output; what is no regular file, a device or a pipe, is written to and never
-// replaced, and so are the files behind standard output and standard error (/dev/stdout).
+// replaced, and so are the files behind standard output and standard error (/dev/stdout). A signal that
+// interrupts the program while a regular file is unfinished has its effect when the file is gone.
 class OutputFile {
  public:
   explicit OutputFile(std::string path);
@@ -28,6 +32,7 @@ class OutputFile {
   void OpenUnfinished();
   void Flush();
 
+  std::optional<Interruptible> interruptible_;  // of a regular file; ends after all else
   std::string path_;
   std::string target_;      // where a regular file goes
   std::string unfinished_;  // its name until Close(); empty: it is no regular file

@@ -208,7 +208,7 @@ void CheckRuns(const Study& study, uint32_t jobs, Diagnostics& diagnostics) {
       if (seen.insert(line).second) AddFinding(study, points[i], line, diagnostics);
     }
     if (is_known || diagnostics.error_count() > errors_before) continue;
-    diagnostics.Error({.file = study.scenario}, "",
+    diagnostics.Error(study.where, "scenario",
                       fmt::format("cannot be read with {}: validate ended with status {}",
                                   PointName(study, points[i]), exits[i]));
   }

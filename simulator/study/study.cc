@@ -39,6 +39,18 @@ void LoadAxes(const ProtoCursor& cursor, Study& study, Diagnostics& diagnostics)
   }
 }
 
+// The bytes of the longest settings of a run.
+size_t LongestSets(const Study& study) {
+  size_t bytes = 0;
+  for (const std::string& set : study.sets) bytes += set.size();
+  for (const StudyAxis& axis : study.axes) {
+    size_t longest = 0;
+    for (const std::string& value : axis.values) longest = std::max(longest, value.size());
+    for (const std::string& field : axis.fields) bytes += field.size() + 1 + longest;
+  }
+  return bytes;
+}
+
 // "faults.0.begins" as "faults.N.begins".
 std::string WithoutNumbers(const std::string& path) {
   std::string text;
@@ -80,6 +92,7 @@ std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics
     cursor.Missing(diagnostics, "scenario", R"(a file, e.g. "flap.textproto")");
   } else {
     study.scenario = cursor.FilePath("scenario");
+    study.where = cursor.Where("scenario");
     if (const std::string why = WhyNotAFile(study.scenario); !why.empty()) {
       cursor.Error(diagnostics, "scenario",
                    fmt::format("{}: {} (expected a scenario)",
@@ -105,6 +118,12 @@ std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics
     cursor.Error(
         diagnostics, "axes",
         fmt::format("with all seeds these are more than {} runs (expected fewer)", kStudyRunsMax));
+  }
+  if (const size_t bytes = LongestSets(study); bytes > kStudySetsBytesMax) {
+    cursor.Error(diagnostics, study.axes.empty() ? "sets" : "axes",
+                 fmt::format("a run sets fields to {} B of text (expected at most {} B)", bytes,
+                             kStudySetsBytesMax),
+                 0);
   }
   if (diagnostics.error_count() > errors_before || !file->mistakes.empty()) return std::nullopt;
   return study;

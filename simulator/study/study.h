@@ -22,6 +22,7 @@ struct StudyAxis {
 struct Study {
   std::string name;
   std::string scenario;  // a path
+  SourceLocation where;  // where it is named
   std::vector<std::string> sets;
   std::vector<StudyAxis> axes;
   uint32_t seeds = 1;
@@ -38,6 +39,8 @@ struct StudyRun {
 };
 
 inline constexpr uint64_t kStudyRunsMax = 1'000'000;
+// Of all that a run sets, which is passed on a command line.
+inline constexpr size_t kStudySetsBytesMax = 64 << 10;
 
 // nullopt after an error.
 std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics);

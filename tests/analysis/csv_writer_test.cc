@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "analysis/csv_writer.h"
 
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -202,6 +205,30 @@ TEST(OutputFileTest, WritesAllOfALongText) {
   for (int i = 0; i < 20; ++i) file.Write(part);
   file.Close();
   EXPECT_EQ(ReadFile(scratch / "long").size(), 2'000'000u);
+}
+
+// A signal that comes while a file is being written: the file is there whole, or an earlier one
+// still is, and no unfinished one.
+TEST(OutputFileTest, ASignalLeavesNoUnfinishedFile) {
+  const ScratchDirectory scratch;
+  const auto write = [&](const std::string& name, bool is_closed) {
+    {
+      OutputFile file(scratch / name);
+      file.Write("all of it");
+      raise(SIGINT);
+      if (is_closed) file.Close();
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(write("whole", true), ::testing::KilledBySignal(SIGINT), "");
+  EXPECT_EQ(ReadFile(scratch / "whole"), "all of it");
+  EXPECT_EXIT(write("whole", false), ::testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(write("none", false), ::testing::KilledBySignal(SIGINT), "");
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch / "")) {
+    names.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(names, ElementsAre("whole"));
 }
 
 }  // namespace

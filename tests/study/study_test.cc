@@ -91,6 +91,22 @@ TEST_F(StudyTest, AValueThatTheScenarioDoesNotTakeIsFoundFirst) {
   EXPECT_FALSE(std::filesystem::exists(scratch_.Path("study")));
 }
 
+// Runs get their values on a command line, which has no room for it.
+TEST_F(StudyTest, AValueThatIsTooLongIsRefused) {
+  const ProgramExit exit = Study(
+      "scenario: \"base.textproto\"\n"
+      "axes { fields: \"nic.window\" values: [\"128KiB\", \"" +
+      std::string(1'000'000, '1') +
+      "\"] }\n"
+      "figures: \"collectives.stretch.max\"\n");
+  EXPECT_EQ(exit.status, 2);
+  EXPECT_EQ(exit.errors,
+            scratch_.Path("s.textproto") +
+                ":2:1: error: axes[0]: a run sets fields to 1000011 B of text (expected "
+                "at most 65536 B)\n");
+  EXPECT_FALSE(std::filesystem::exists(scratch_.Path("study")));
+}
+
 TEST_F(StudyTest, WhatItFoundIsPrinted) {
   const ProgramExit exit = Study(
       "scenario: \"base.textproto\"\n"
