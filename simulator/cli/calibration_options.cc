@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -41,12 +42,12 @@ std::optional<std::string> UncalibratedText(const std::string& platform) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-std::vector<MeasuredTime> ReadTables(const std::vector<std::string>& files, uint64_t bytes_max,
+std::vector<NcclTestsRow> ReadTables(const std::vector<std::string>& files, uint64_t bytes_max,
                                      Diagnostics& diagnostics) {
-  std::vector<MeasuredTime> measured;
+  std::vector<NcclTestsRow> measured;
   for (const std::string& file : files) {
     for (const NcclTestsRow& row : ReadNcclTests(file, diagnostics)) {
-      if (row.bytes <= bytes_max) measured.push_back({row.bytes, row.time_us});
+      if (row.bytes <= bytes_max) measured.push_back(row);
     }
   }
   if (!diagnostics.HasErrors() && measured.size() < 2) {
@@ -55,6 +56,23 @@ std::vector<MeasuredTime> ReadTables(const std::vector<std::string>& files, uint
         fmt::format("{} rows of at most {} B (expected two or more)", measured.size(), bytes_max));
   }
   return measured;
+}
+
+// Sizes that cannot be simulated are errors at their rows.
+void CheckSizes(const std::vector<NcclTestsRow>& rows, PerfPoint point, Diagnostics& diagnostics) {
+  std::set<uint64_t> checked;
+  for (const NcclTestsRow& row : rows) {
+    if (!checked.insert(row.bytes).second) continue;
+    point.bytes = row.bytes;
+    Diagnostics of_point;
+    if (LoadPoint(point, of_point)) continue;
+    for (const Finding& finding : of_point.findings()) {
+      if (finding.severity != Severity::kError) continue;
+      const bool is_of_row = finding.field == "size";
+      diagnostics.Error(is_of_row ? row.where : finding.where, finding.field, finding.what);
+      if (!is_of_row) return;  // what is wrong whatever the size
+    }
+  }
 }
 
 }  // namespace
@@ -78,8 +96,7 @@ ExitStatus CalibrationOptions::Run(const std::vector<std::string>& files, uint64
     PrintError("--collective: " + UnknownName("collective", collective_, PerfCollectiveNames()));
   }
   Diagnostics diagnostics;
-  CalibrationPlan plan;
-  plan.measured = ReadTables(files, bytes_max, diagnostics);
+  const std::vector<NcclTestsRow> rows = ReadTables(files, bytes_max, diagnostics);
   fmt::print(stderr, "{}", diagnostics.ToString());
   if (!collective || diagnostics.HasErrors()) return kExitInput;
   if (FindPlatform(fabric_) == nullptr && !IsPlatformFile(fabric_)) {
@@ -99,15 +116,17 @@ ExitStatus CalibrationOptions::Run(const std::vector<std::string>& files, uint64
   if (!text) return kExitInput;
   const auto fabric = ReadFabricOption(fabric_, std::max(1u, nodes_));
   if (!fabric) return kExitInput;
+  CalibrationPlan plan;
   plan.point = {.collective = *collective,
-                .bytes = plan.measured.front().bytes,
+                .bytes = rows.front().bytes,
                 .scenario = fabric->scenario,
                 .workload = {}};
-  std::string findings;
-  if (!LoadPoint(plan.point, findings)) {
-    fmt::print(stderr, "{}", findings);
+  CheckSizes(rows, plan.point, diagnostics);
+  if (diagnostics.HasErrors()) {
+    fmt::print(stderr, "{}", diagnostics.ToString());
     return kExitInput;
   }
+  for (const NcclTestsRow& row : rows) plan.measured.push_back({row.bytes, row.time_us});
   const CalibrationResult result = RunCalibration(plan);
   const std::string source =
       fmt::format("{} on {}: {}", collective_, fabric->name, fmt::join(files, ", "));

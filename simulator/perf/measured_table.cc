@@ -104,8 +104,8 @@ class TableReader {
       row.bytes = *bytes;
     }
     const auto time_us = ParseNumber<double>((*fields)[kTime].text);
-    if (!time_us || !(*time_us > 0) || *time_us > 1e12) {
-      Wrong((*fields)[kTime], kTime, "expected microseconds, more than 0");
+    if (!time_us || !(*time_us >= kMeasuredUsMin) || *time_us > kMeasuredUsMax) {
+      Wrong((*fields)[kTime], kTime, "expected microseconds, 0.001 to 1e12");
     } else {
       row.time_us = *time_us;
     }

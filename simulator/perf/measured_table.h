@@ -29,6 +29,10 @@ struct MeasuredRow {
 
 // Larger files are refused.
 inline constexpr uint64_t kMeasuredFileBytesMax = 256u << 20;
+// Of times that tables may state: nothing is done in less than a nanosecond, and errors relative to
+// a time stay numbers.
+inline constexpr double kMeasuredUsMin = 1e-3;
+inline constexpr double kMeasuredUsMax = 1e12;
 
 // Every mistake is a finding at its line; rows that have one are left out.
 std::vector<MeasuredRow> ReadMeasuredTable(const std::string& path, Diagnostics& diagnostics);

@@ -11,13 +11,13 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/diagnostics/text_proto.h"
+#include "simulator/perf/measured_table.h"
 
 namespace railyard {
 namespace {
 
 constexpr size_t kColumns = 13;  // size count type redop root, then time algbw busbw #wrong twice
 constexpr size_t kTimeColumn = 5;
-constexpr double kTimeUsMax = 1e12;
 
 std::vector<std::string> Words(const std::string& line) {
   std::istringstream stream(line);
@@ -47,14 +47,16 @@ std::vector<NcclTestsRow> ReadNcclTests(const std::string& path, Diagnostics& di
   for (int number = 1; std::getline(file, line); ++number) {
     const std::vector<std::string> words = Words(line);
     NcclTestsRow row;
+    row.where = {path, number, 1};
     uint64_t count = 0;
     if (words.size() < kColumns || !Parse(words[0], row.bytes) || !Parse(words[1], count)) continue;
     has_row = true;
     const std::string& time = words[kTimeColumn];
-    if (!Parse(time, row.time_us) || !(row.time_us > 0) || row.time_us > kTimeUsMax) {
+    if (!Parse(time, row.time_us) || !(row.time_us >= kMeasuredUsMin) ||
+        row.time_us > kMeasuredUsMax) {
       diagnostics.Error(
-          {path, number, 1}, "time",
-          fmt::format("{} is not a time (expected microseconds above 0)", Quote(time)));
+          row.where, "time",
+          fmt::format("{} is not a time (expected microseconds, 0.001 to 1e12)", Quote(time)));
     } else if (row.bytes > 0) {
       rows.push_back(row);
     }

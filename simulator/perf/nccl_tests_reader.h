@@ -14,6 +14,7 @@ namespace railyard {
 struct NcclTestsRow {
   uint64_t bytes = 0;
   double time_us = 0;  // out of place
+  SourceLocation where;
 };
 
 // The rows of one or more tables, in order. A row begins with its size and has NCCL's thirteen

@@ -78,7 +78,7 @@ std::string OptionOf(const std::string& field) {
 }
 
 // Findings without the place in a file that no user wrote, and with options in place of its fields.
-std::string AsOptions(const Diagnostics& diagnostics, const std::string& path) {
+Diagnostics AsOptions(const Diagnostics& diagnostics, const std::string& path) {
   Diagnostics findings;
   for (Finding finding : diagnostics.findings()) {
     if (finding.where.file == path) {
@@ -93,7 +93,7 @@ std::string AsOptions(const Diagnostics& diagnostics, const std::string& path) {
       findings.Warning(finding.where, finding.field, finding.what);
     }
   }
-  return findings.ToString();
+  return findings;
 }
 
 // Of a point that did not complete, as OutcomeOf() reads it.
@@ -109,7 +109,7 @@ std::string FailureText(PerfEnd end, std::string_view why) {
     Diagnostics diagnostics;
     const auto scenario = LoadScenario(path, sets, diagnostics);
     if (!scenario) {
-      text = FailureText(PerfEnd::kInputWrong, AsOptions(diagnostics, path));
+      text = FailureText(PerfEnd::kInputWrong, AsOptions(diagnostics, path).ToString());
     } else {
       const RunResult result = RunScenario(*scenario, {.baseline = false});
       int64_t first_start_ps = INT64_MAX;
@@ -232,13 +232,20 @@ double BusbwFactorOf(PerfCollective collective, uint32_t ranks) {
   return RowOf(collective).has_blocks ? (n - 1) / n : 1;
 }
 
-std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& findings) {
+std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, Diagnostics& diagnostics) {
   const TemporaryDirectory directory;
   const std::string path = directory.File("point.textproto");
   WriteOutput(path, ScenarioText(point));
+  Diagnostics of_file;
+  auto scenario = LoadScenario(path, {}, of_file);
+  diagnostics = AsOptions(of_file, path);
+  return scenario;
+}
+
+std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& findings) {
   Diagnostics diagnostics;
-  auto scenario = LoadScenario(path, {}, diagnostics);
-  if (!scenario) findings = AsOptions(diagnostics, path);
+  auto scenario = LoadPoint(point, diagnostics);
+  if (!scenario) findings = diagnostics.ToString();
   return scenario;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "simulator/diagnostics/diagnostics.h"
 #include "simulator/scenario/scenario.h"
 
 namespace railyard {
@@ -55,6 +56,8 @@ struct PerfPoint {
 
 // A point's scenario, checked; nullptr after findings, which are in `findings`, one a line.
 std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& findings);
+// The same; findings are about the file "railyard", and name options ("size", "--algo") as fields.
+std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, Diagnostics& diagnostics);
 
 inline constexpr const char* kAlgorithmHelp =
     "As NCCL_ALGO, e.g. Ring (default: NCCL's choice); or Direct, HalvingDoubling, which NCCL does "

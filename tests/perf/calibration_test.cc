@@ -110,7 +110,7 @@ TEST_F(NcclTestsReaderTest, RowsAreTakenAndWhatIsBetweenThemIsNot) {
 TEST_F(NcclTestsReaderTest, TimesThatAreNoneAndFilesWithoutRowsAreErrors) {
   Read("\n 8 2 float sum -1 0.00 1 1 0 1 1 1 0\n");
   EXPECT_EQ(findings_,
-            ":2:1: error: time: \"0.00\" is not a time (expected microseconds above 0)\n");
+            ":2:1: error: time: \"0.00\" is not a time (expected microseconds, 0.001 to 1e12)\n");
   Read("# nothing\n");
   EXPECT_EQ(
       findings_,

@@ -61,14 +61,16 @@ TEST_F(MeasuredTableTest, MistakesAreFoundWhereTheyAre) {
                          "a,all_reduce,0,8,H100,,,,1024,12.5,0,0,\n"
                          "a,all_reduce,1,8,H100,,,,many,-1,0,0,\n"
                          "a,all_reduce,1\n"
+                         "a,all_reduce,1,8,H100,,,,1024,5e-324,0,0,\n"
                          "a,\"all_reduce\n");
   EXPECT_TRUE(rows.empty());
   EXPECT_EQ(findings_,
             path_ + ":2:14: error: nodes: \"0\" (expected a whole number, 1 or more)\n" + path_ +
                 ":3:26: error: bytes: \"many\" (expected a whole number of bytes)\n" + path_ +
-                ":3:31: error: time_us: \"-1\" (expected microseconds, more than 0)\n" + path_ +
+                ":3:31: error: time_us: \"-1\" (expected microseconds, 0.001 to 1e12)\n" + path_ +
                 ":4:1: error: 3 fields (expected 13)\n" + path_ +
-                ":5:1: error: a quote is not closed\n");
+                ":5:31: error: time_us: \"5e-324\" (expected microseconds, 0.001 to 1e12)\n" +
+                path_ + ":6:1: error: a quote is not closed\n");
 }
 
 TEST_F(MeasuredTableTest, WhatIsNoTableIsRefusedOnce) {

@@ -367,6 +367,18 @@ TEST_F(PerfTest, WhatCannotBeCalibratedIsRefused) {
       HasSubstr("table.txt:1:1: error: 1 rows of at most 1073741824 B (expected two or more)"));
   scratch_.Write("table.txt",
                  "8 2 float sum -1 10 1 1 0 10 1 1 0\n16 4 float sum -1 10 1 1 0 10 1 1 0\n");
+  // Of three sizes one is no number of float32 elements.
+  scratch_.Write("odd.txt",
+                 "8 2 float sum -1 10 1 1 0 10 1 1 0\n"
+                 "2 1 half sum -1 10 1 1 0 10 1 1 0\n"
+                 "16 4 float sum -1 10 1 1 0 10 1 1 0\n");
+  const ProgramExit odd = Railyard({"fidelity", scratch_.Path("odd.txt"), "--calibrate", out,
+                                    "--collective", "all_reduce", "--fabric", "dgx-h100"});
+  EXPECT_EQ(odd.status, 2);
+  EXPECT_EQ(odd.errors, scratch_.Path("odd.txt") +
+                            ":2:1: error: size: 2 bytes are not a whole number of float32 elements "
+                            "(expected a multiple of 4)\n");
+  EXPECT_FALSE(std::filesystem::exists(out));
   EXPECT_THAT(errors({"--calibrate", out, "--collective", "all_reduce", "--fabric", "dgx-h10"}),
               HasSubstr("--fabric: unknown platform \"dgx-h10\""));
   EXPECT_THAT(errors({"--calibrate", "mine", "--collective", "all_reduce", "--fabric", "dgx-h100"}),
