@@ -24,8 +24,10 @@ std::optional<FabricGraph> ReferenceFabric(const std::string& argument, uint32_t
   const std::optional<Platform> platform =
       shipped != nullptr ? *shipped : LoadPlatform(argument, diagnostics);
   if (!platform) return std::nullopt;
+  SourceLocation where = {.file = argument};
+  if (shipped == nullptr) where = {.file = argument, .line = 1, .column = 1};
   if (!platform->open_fields.empty()) {
-    diagnostics.Error({.file = argument}, "",
+    diagnostics.Error(where, "",
                       fmt::format("leaves {} to its user (expected a platform file or a fabric "
                                   "with servers {{ }} that states them)",
                                   fmt::join(platform->open_fields, ", ")));
@@ -36,7 +38,7 @@ std::optional<FabricGraph> ReferenceFabric(const std::string& argument, uint32_t
   spec.mixed_servers.assign(servers, platform->server);
   const std::vector<SpecProblem> problems = CheckRailOptimized(spec);
   for (const SpecProblem& problem : problems) {
-    diagnostics.Error({.file = argument}, "", problem.what);
+    diagnostics.Error(where, "", problem.what);
   }
   if (!problems.empty()) return std::nullopt;
   return MakeRailOptimized(spec);

@@ -136,7 +136,7 @@ std::optional<FabricGraph> LoadFabricFile(const std::string& path, FabricFileFor
       const auto platform = LoadPlatform(path, diagnostics);
       if (!platform) return std::nullopt;
       if (!platform->open_fields.empty()) {
-        diagnostics.Error({.file = path}, "",
+        diagnostics.Error({.file = path, .line = 1, .column = 1}, "",
                           fmt::format("leaves {} open (expected all numbers, or servers {{ }} that "
                                       "give them)",
                                       JoinAlternatives(platform->open_fields)));
@@ -150,7 +150,7 @@ std::optional<FabricGraph> LoadFabricFile(const std::string& path, FabricFileFor
       return LoadTopology(ProtoCursor(*file), diagnostics);
     }
     case FabricFileFormat::kScenarioText:
-      diagnostics.Error({.file = path}, "",
+      diagnostics.Error({.file = path, .line = 1, .column = 1}, "",
                         "is a scenario (expected a fabric: a file with what stands in the "
                         "scenario's fabric { })");
       return std::nullopt;

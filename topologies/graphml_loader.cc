@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/graphml_loader.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <libxml/xmlreader.h>
 #include <map>
@@ -59,9 +60,8 @@ class GraphMlReader {
     reader.xml_error_ = error->code == XML_ERR_DOCUMENT_END || error->message == nullptr
                             ? "the document ends too early or goes on after its end"
                             : error->message;
-    while (!reader.xml_error_.empty() && reader.xml_error_.back() == '\n') {
-      reader.xml_error_.pop_back();
-    }
+    // A second line would show bytes that are no text.
+    reader.xml_error_.resize(std::min(reader.xml_error_.find('\n'), reader.xml_error_.size()));
     reader.xml_error_line_ = error->line;
     reader.xml_error_column_ = error->int2;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/xml_stream.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/diagnostics.h"
@@ -26,7 +28,8 @@ void XmlStream::OnError(void* self, xmlErrorPtr error) {
   stream.error_ = error->code == XML_ERR_DOCUMENT_END || error->message == nullptr
                       ? "the document ends too early or goes on after its end"
                       : error->message;
-  while (!stream.error_.empty() && stream.error_.back() == '\n') stream.error_.pop_back();
+  // A second line would show bytes that are no text.
+  stream.error_.resize(std::min(stream.error_.find('\n'), stream.error_.size()));
   stream.error_line_ = error->line;
   stream.error_column_ = error->int2;
 }

@@ -122,6 +122,7 @@ struct Trace {
   // indices into `communicators`, so that ranks of different groups share a program. An empty list:
   // the numbers are such indices.
   std::vector<std::vector<uint32_t>> communicators_of_rank{};
+  std::string file{};  // the trace file that it was read from; empty: none
 
   // The index of the communicator that a rank's program gives this number.
   uint32_t CommunicatorOf(uint32_t rank, uint32_t number) const {

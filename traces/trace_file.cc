@@ -363,12 +363,16 @@ std::optional<Trace> ReadTrace(const std::string& path, Diagnostics& diagnostics
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) throw EnvironmentError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  if (!StartsAsGzip(file)) return TraceFileReader(path, file, diagnostics).Read();
+  const auto from_file = [&](std::optional<Trace> trace) {
+    if (trace) trace->file = path;
+    return trace;
+  };
+  if (!StartsAsGzip(file)) return from_file(TraceFileReader(path, file, diagnostics).Read());
   // A stream that is not gzip after all ends early, as a truncated one does.
   boost::iostreams::filtering_istream decompressed;
   decompressed.push(boost::iostreams::gzip_decompressor());
   decompressed.push(file);
-  return TraceFileReader(path, decompressed, diagnostics).Read();
+  return from_file(TraceFileReader(path, decompressed, diagnostics).Read());
 }
 
 }  // namespace railyard

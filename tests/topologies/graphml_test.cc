@@ -180,6 +180,14 @@ TEST_F(GraphMlTest, WhatIsNoGraphMlIsRefused) {
   EXPECT_THAT(findings_, HasSubstr("(expected GraphML)"));
 }
 
+// libxml2 shows the bytes in a second line.
+TEST_F(GraphMlTest, BytesThatAreNotTextAreOneFinding) {
+  Load("<graphml>\n<graph>\n<node id='\xa3'/>\n");
+  EXPECT_THAT(findings_, HasSubstr("f.graphml:3:"));
+  EXPECT_THAT(findings_, HasSubstr(": error: Input is not proper UTF-8"));
+  EXPECT_EQ(std::count(findings_.begin(), findings_.end(), '\n'), 1) << findings_;
+}
+
 TEST_F(GraphMlTest, KeysAreUnique) {
   Load(
       "<graphml>\n<key id='k' for='node' attr.name='kind'/>\n<key id='k' for='node' "

@@ -201,9 +201,10 @@ TEST_F(PlatformFileTest, NumbersThatAFileLeavesOpenAreGivenWhereItIsUsed) {
                                       field)));
   }
   Load("open.textproto", "gpus { value: 2 source: \"counted\" }\n");
-  EXPECT_EQ(findings_,
-            "open.textproto: error: leaves nic_rate, host_rate, host_delay to its user (expected a "
-            "platform file or a fabric with servers { } that states them)\n");
+  EXPECT_EQ(
+      findings_,
+      "open.textproto:1:1: error: leaves nic_rate, host_rate, host_delay to its user (expected a "
+      "platform file or a fabric with servers { } that states them)\n");
 }
 
 TEST_F(PlatformFileTest, MistakesAreAtTheirFields) {

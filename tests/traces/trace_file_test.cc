@@ -135,6 +135,7 @@ TEST_F(TraceFileTest, ReadsBackWhatWasWritten) {
   const auto trace = ReadTrace(path_, diagnostics);
   ASSERT_TRUE(trace) << diagnostics.ToString();
   ExpectEqual(*trace, Example());
+  EXPECT_EQ(trace->file, path_);
 }
 
 TEST_F(TraceFileTest, ARanksOperationsMaySpanSeveralMessages) {

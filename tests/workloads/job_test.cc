@@ -111,6 +111,19 @@ TEST_F(BuildJobTest, RanksOfGroupsThatAreNotAsLargeHaveOperationsOfTheirOwn) {
   EXPECT_NE(job.operations.program_of_rank(3), job.operations.program_of_rank(0));
 }
 
+// Of a trace file, whose log need not be there, and which may be of no log.
+TEST_F(BuildJobTest, CallsWithoutALineAreFoundInTheTraceFile) {
+  trace_.file = "job.trace";
+  AddOnAll(CollectiveKind::kAllReduce, 100);
+  for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+    trace_.operations[rank].front().source_line = 0;
+  }
+  trace_.operations[2].front().count = 99;
+  EXPECT_THAT(BuildErrors(), HasSubstr("job.trace:1:1: error: call 1 of rank 2 on "));
+  trace_.operations[2].front().source_line = 7;
+  EXPECT_THAT(BuildErrors(), HasSubstr("job.log:7:1: error: call 1 of rank 2 on "));
+}
+
 TEST_F(BuildJobTest, ASharedProgramWithoutACallOfTheOthersIsAnError) {
   Add(0, CollectiveKind::kAllReduce, 100);
   trace_.operations.SetProgram(1, trace_.operations.program_of_rank(0));
