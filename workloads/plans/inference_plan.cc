@@ -83,8 +83,18 @@ class PlanBuilder {
     InferenceCommunicators of;
     const PlanPlace place = PlaceOf(rank.stage, rank.replica, rank.tensor);
     const auto at = [&](uint32_t stage) { return RankAt(stage, rank.replica, rank.tensor); };
-    of.tensor = Find("tensor", groups_.GroupOf(place, Dimension::kTensor));
-    if (parts_.expert > 1) of.expert = Find("expert", groups_.ExpertGroupOf(place));
+    // Lists a group's ranks once, not once for each of them.
+    const auto [tensor, is_new_tensor] = tensor_groups_.try_emplace({rank.stage, rank.replica}, 0);
+    if (is_new_tensor) {
+      tensor->second = Find("tensor", groups_.GroupOf(place, Dimension::kTensor));
+    }
+    of.tensor = tensor->second;
+    if (parts_.expert > 1) {
+      const auto [expert, is_new_expert] =
+          expert_groups_.try_emplace({rank.stage, groups_.ExpertPlaceOf(place).group}, 0);
+      if (is_new_expert) expert->second = Find("expert", groups_.ExpertGroupOf(place));
+      of.expert = expert->second;
+    }
     const uint32_t last = parts_.pipeline() - 1;
     if (rank.stage > 0)
       of.activation_in = Find("activations", {at(rank.stage - 1), at(rank.stage)});
@@ -158,6 +168,8 @@ class PlanBuilder {
   const RankGroups groups_;
   const InferenceSchedule schedule_;
   TraceBuilder builder_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> tensor_groups_;  // by stage and replica
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> expert_groups_;  // by stage and group
   std::map<std::pair<std::string, std::vector<uint32_t>>, uint32_t> communicators_;
   std::map<std::string, uint32_t> numbers_;
 };

@@ -2,6 +2,7 @@
 #include "workloads/plans/training_plan.h"
 
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <numeric>
 #include <string>
@@ -82,9 +83,50 @@ class TrainingSynthesis {
   void SetCommunicators(uint32_t rank, const std::vector<StageGroup>& groups) {
     std::vector<uint32_t> communicators;
     for (const StageGroup group : groups) {
-      communicators.push_back(CommunicatorOf(group, groups_.PlaceOf(rank)));
+      communicators.push_back(KnownCommunicatorOf(group, groups_.PlaceOf(rank)));
     }
     builder_.SetCommunicators(rank, std::move(communicators));
+  }
+
+  // Lists a group's ranks once, not once for each of them.
+  uint32_t KnownCommunicatorOf(StageGroup group, const PlanPlace& place) {
+    const auto [it, is_new] = known_.try_emplace({group, WhatMembersShare(group, place)}, 0);
+    if (is_new) it->second = CommunicatorOf(group, place);
+    return it->second;
+  }
+
+  // Equal for the members of a group, different for other groups of its kind.
+  PlanPlace WhatMembersShare(StageGroup group, PlanPlace place) const {
+    const auto without = [&](std::initializer_list<Dimension> dimensions) {
+      for (const Dimension dimension : dimensions) place[static_cast<size_t>(dimension)] = 0;
+    };
+    const RankGroups::ExpertPlace expert = groups_.ExpertPlaceOf(place);
+    switch (group) {
+      case StageGroup::kTensor:
+        without({Dimension::kTensor});
+        break;
+      case StageGroup::kContext:
+        without({Dimension::kContext});
+        break;
+      case StageGroup::kData:
+        without({Dimension::kContext, Dimension::kData});
+        break;
+      case StageGroup::kExpert:
+      case StageGroup::kExpertData:
+        without({Dimension::kTensor, Dimension::kContext});
+        place[static_cast<size_t>(Dimension::kData)] =
+            group == StageGroup::kExpert ? expert.group : expert.place;
+        break;
+      case StageGroup::kNorm:
+        if (NormIsOverAllRanks()) return {};
+        without({Dimension::kTensor, Dimension::kPipeline});
+        break;
+      case StageGroup::kAll:
+        return {};
+      default:  // two ranks, found as quickly
+        break;
+    }
+    return place;
   }
 
   uint32_t CommunicatorOf(StageGroup group, const PlanPlace& place) {
@@ -122,10 +164,11 @@ class TrainingSynthesis {
   // The ranks that hold a replica's gradients between them, as Megatron-LM's model-parallel group;
   // all ranks where replicas hold different ones (its distributed optimizer, FSDP, experts).
   std::vector<uint32_t> NormGroupOf(const PlanPlace& place) const {
-    if (std::get<Training>(plan_.job).zero == 0 && plan_.parallelism.expert == 1) {
-      return groups_.GroupOf(place, Dimension::kTensor, Dimension::kPipeline);
-    }
-    return AllRanks();
+    if (NormIsOverAllRanks()) return AllRanks();
+    return groups_.GroupOf(place, Dimension::kTensor, Dimension::kPipeline);
+  }
+  bool NormIsOverAllRanks() const {
+    return std::get<Training>(plan_.job).zero != 0 || plan_.parallelism.expert > 1;
   }
   std::vector<uint32_t> AllRanks() const {
     std::vector<uint32_t> all(groups_.rank_count());
@@ -160,6 +203,7 @@ class TrainingSynthesis {
   TraceBuilder builder_;
   std::map<std::pair<std::string, uint64_t>, uint32_t> communicators_;
   std::map<std::string, uint32_t> numbers_;
+  std::map<std::pair<StageGroup, PlanPlace>, uint32_t> known_;  // communicators
 };
 
 }  // namespace
