@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,12 +23,18 @@
 #include "simulator/diagnostics/text_proto.h"
 #include "simulator/scenario/scenario.pb.h"
 #include "simulator/scenario/scenario_loader.h"
+#include "simulator/scenario/schedule_file_loader.h"
 #include "simulator/study/study.h"
 #include "simulator/study/study.pb.h"
 #include "tests/diagnostics/text_file.h"
+#include "topologies/fabric_argument_loader.h"
+#include "topologies/platform.pb.h"
+#include "topologies/prices.h"
+#include "topologies/prices.pb.h"
 #include "topologies/topology.pb.h"
 #include "topologies/topology_file_loader.h"
 #include "workloads/plans/plan_loader.h"
+#include "workloads/schedule.pb.h"
 #include "workloads/workload.pb.h"
 
 namespace railyard {
@@ -280,6 +288,19 @@ constexpr const char* kFaults[] = {
     "kind: LOSS link: \"server1/nic1--leaf1\" at: \"1us\" loss { probability: 0.01 }",
     "kind: DELAY link: \"server1/nic1--leaf1\" at: \"1us\" delay: \"1us\"",
     "kind: STRAGGLER device: \"server1/gpu1\" at: \"1us\" speed: 0.5",
+    "kind: LINK_DOWN link: \"server1/nic1--leaf1\" until: \"20us\" "
+    "when { number: 1 kind: ALL_REDUCE progress: 0.5 }",
+    "kind: LINK_DOWN link: \"server*/nic*--leaf*\" draw { count: 1 } at: \"1us\" until: \"2us\"",
+    "kind: SWITCH_REBOOT device: \"leaf1\" at: \"1us\" until: \"1ms\" training: \"100us\"",
+    "kind: DEGRADE link: \"server0/gpu1--server0/nvswitch0\" lanes: 2 at: \"1us\"",
+    "kind: LOSS link: \"server1/nic1--leaf1\" loss { bit_error_ratio: 3e-8 } at: \"1us\"",
+    "kind: LOSS link: \"server1/nic1--leaf1\" at: \"1us\" "
+    "loss { gilbert_elliott { to_bad: 0.001 to_good: 0.2 } }",
+    "kind: LOSS link: \"server1/nic1--leaf1\" direction: FORWARD at: \"1us\" "
+    "loss { packets { kind: DATA number: 100 } }",
+    "kind: PAUSE_STORM device: \"server1/nic1\" at: \"1us\" until: \"2us\"",
+    "kind: BACKGROUND_LOAD at: \"1us\" until: \"2us\" "
+    "load { from: \"server0/gpu*\" to: \"server1/gpu0\" rate: \"50Gbps\" message: \"256KiB\" }",
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, HostileFaultsTest, ::testing::ValuesIn(kFaults));
 
@@ -300,8 +321,26 @@ constexpr const char* kFabrics[] = {
     "torus { servers { count: 2 gpus: 2 } dimensions: [2, 2] }",
     "hyperx { servers { count: 2 } dimensions: [2, 2] }",
     "jellyfish { servers { count: 2 } }",
+    "dual_tor { servers { count: 2 gpus: 2 } }",
+    "dragonfly { servers { count: 2 gpus: 2 } }",
+    "slim_fly { servers { count: 2 gpus: 2 } }",
+    "direct_connect { servers { count: 4 gpus: 2 } degree: 2 "
+    "demands { from: 0 to: 1 bytes: \"1MiB\" } }",
+    "optical { servers { count: 6 gpus: 1 } nics_per_switch: 1 }",
 };
+TEST(HostileFabricFamilies, AreAllTried) {
+  const auto& fabric = *protos::Fabric::descriptor();
+  int families = 0;
+  for (int i = 0; i < fabric.field_count(); ++i) {
+    if (fabric.field(i)->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) ++families;
+  }
+  EXPECT_EQ(static_cast<size_t>(families), std::size(kFabrics));
+}
 INSTANTIATE_TEST_SUITE_P(Families, HostileFabricsTest, ::testing::ValuesIn(kFabrics));
+
+bool LoadsPlan(const std::string& path, Diagnostics& diagnostics) {
+  return LoadPlanFile(path, {}, diagnostics).has_value();
+}
 
 TEST_F(HostileNumbersTest, Plans) {
   Try(Parsed<protos::Plan>("model { preset: \"gpt-2\" }\n"
@@ -309,8 +348,74 @@ TEST_F(HostileNumbersTest, Plans) {
                            "compute { accelerator: \"h100-sxm\" utilisation: 0.4 "
                            "memory_utilisation: 0.8 }\n"
                            "training { sequence: 128 micro_batch: 1 micro_batches: 1 }\n"),
+      LoadsPlan);
+}
+
+TEST_F(HostileNumbersTest, PlansOfInference) {
+  Try(Parsed<protos::Plan>("model { preset: \"gpt-2\" }\n"
+                           "parallelism { tensor: 2 }\n"
+                           "compute { accelerator: \"h100-sxm\" utilisation: 0.4 "
+                           "memory_utilisation: 0.8 }\n"
+                           "inference { queries: 4 batch: 2 prompt_tokens: 16 output_tokens: 2 "
+                           "arrivals { queries_per_second: 100 } }\n"),
+      LoadsPlan);
+}
+
+// A model stated field by field, with experts, and times that are given.
+TEST_F(HostileNumbersTest, PlansOfExperts) {
+  Try(Parsed<protos::Plan>(
+          "model { layers: 2 hidden: 64 heads: 4 vocabulary: 128\n"
+          "  experts { count: 4 per_token: 2 feed_forward: 64 } }\n"
+          "parallelism { data: 4 expert: 4 }\n"
+          "compute { given { attention: \"1us\" feed_forward: \"1us\" embedding: \"1us\"\n"
+          "  output_layer: \"1us\" backward_ratio: 2 optimizer: \"1us\" } }\n"
+          "training { sequence: 64 micro_batch: 1 micro_batches: 1 }\n"
+          "expert_routing { gate: ZIPF }\n"),
+      LoadsPlan);
+}
+
+template <typename Proto>
+Proto ParsedFile(const std::string& path) {
+  std::ifstream file(std::string(RAILYARD_SOURCE_DIR) + path);
+  return Parsed<Proto>({std::istreambuf_iterator<char>(file), {}});
+}
+
+class HostilePlatformsTest : public HostileNumbersTest,
+                             public ::testing::WithParamInterface<const char*> {};
+
+// Loaded, and two servers of it built.
+TEST_P(HostilePlatformsTest, AreRefusedOrTaken) {
+  Try(ParsedFile<protos::Platform>(std::string("/topologies/platforms/") + GetParam() +
+                                   ".textproto"),
       [](const std::string& path, Diagnostics& diagnostics) {
-        return LoadPlanFile(path, {}, diagnostics).has_value();
+        return LoadFabricArgument(path, diagnostics, 2).has_value();
+      });
+}
+INSTANTIATE_TEST_SUITE_P(Shipped, HostilePlatformsTest,
+                         ::testing::Values("dgx-h100", "dgx-1-v100", "pcie-8x3090"));
+
+TEST_F(HostileNumbersTest, Prices) {
+  Try(ParsedFile<protos::Prices>("/topologies/prices/public-2024.textproto"),
+      [](const std::string& path, Diagnostics& diagnostics) {
+        return LoadPrices(path, diagnostics).has_value();
+      });
+}
+
+TEST_F(HostileNumbersTest, Algorithms) {
+  Try(Parsed<protos::Schedule>(
+          "collective: ALL_REDUCE ranks: 2 chunks: 2\n"
+          "lanes { rank: 0\n"
+          "  steps { chunk: 1 send_to: 1 load_local: true }\n"
+          "  steps { chunk: 0 recv_from: 1 load_local: true reduce: true keep: true store: true }\n"
+          "  steps { chunk: 0 send_to: 1 load_kept: true }\n"
+          "  steps { chunk: 1 recv_from: 1 store: true } }\n"
+          "lanes { rank: 1\n"
+          "  steps { chunk: 0 send_to: 0 load_local: true }\n"
+          "  steps { chunk: 1 recv_from: 0 load_local: true reduce: true keep: true store: true }\n"
+          "  steps { chunk: 1 send_to: 0 load_kept: true }\n"
+          "  steps { chunk: 0 recv_from: 0 store: true } }\n"),
+      [](const std::string& path, Diagnostics& diagnostics) {
+        return LoadScheduleFile(path, diagnostics) != nullptr;
       });
 }
 
