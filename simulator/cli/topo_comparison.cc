@@ -29,7 +29,8 @@ int RunProcess(const std::vector<std::string>& arguments) {
   ChildProcess process;
   process.Start(arguments);
   const auto status = process.Wait();
-  if (!status) throw Interrupted(TakeInterruption());
+  // The signal may have ended that process, too.
+  if (!status || NotedInterruption() != 0) throw Interrupted(TakeInterruption());
   return *status < 128 ? *status : kExitEnvironment;
 }
 

@@ -307,7 +307,8 @@ std::vector<PerfOutcome> RunPoints(const std::vector<PerfPoint>& points,
     std::vector<ChildProcess*> processes;
     for (const auto& entry : running) processes.push_back(&entry->process);
     const auto ended = ChildProcess::WaitForAny(processes);
-    if (!ended) throw Interrupted(TakeInterruption());
+    // The signal may have ended that run, too.
+    if (!ended || NotedInterruption() != 0) throw Interrupted(TakeInterruption());
     const RunningPoint& at = *running[ended->index];
     PerfOutcome& outcome = outcomes[at.point];
     outcome = OutcomeOf(ReadAll(at.descriptor), ended->status);

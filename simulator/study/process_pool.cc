@@ -26,7 +26,8 @@ void RunProcesses(const std::vector<std::vector<std::string>>& commands,
     std::vector<ChildProcess*> processes;
     for (const auto& entry : running) processes.push_back(&entry->process);
     const auto ended = ChildProcess::WaitForAny(processes);
-    if (!ended) throw Interrupted(TakeInterruption());
+    // The signal may have ended that process, too.
+    if (!ended || NotedInterruption() != 0) throw Interrupted(TakeInterruption());
     const size_t index = running[ended->index]->index;
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(ended->index));
     on_ended(index, ended->status);

@@ -168,6 +168,38 @@ TEST_F(InterruptionTest, AComparisonEndsItsRunAndItsDirectory) {
   EXPECT_TRUE(std::filesystem::is_empty(temporary_));
 }
 
+// A terminal sends the signal to all processes, and a run may end before the study hears of it.
+TEST_F(InterruptionTest, AStudyWhoseLastRunGetsTheSignalTooIsInterrupted) {
+  Long();
+  const std::string out = scratch_.Path("out");
+  RunningProgram program(scratch_,
+                         {"study",
+                          scratch_.Write("s.textproto",
+                                         "scenario: \"long.textproto\"\nno_baseline: true\n"
+                                         "figures: \"simulated_time_ps\"\n"),
+                          "--out", out});
+  for (int i = 0; i < 2'000 && !std::filesystem::exists(out + "/runs/000000.log"); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  WaitForChild(program);
+  const std::string children = ChildrenOf(program.id());
+  ASSERT_THAT(children, Not(IsEmpty()));
+  const int child = std::stoi(children);
+  program.Send(SIGSTOP);
+  program.Send(SIGINT);
+  kill(child, SIGINT);
+  const auto has_ended = [&] {
+    return ReadText(fmt::format("/proc/{}/stat", child)).find(") Z ") != std::string::npos;
+  };
+  for (int i = 0; i < 2'000 && !has_ended(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  program.Send(SIGCONT);
+  const ProgramExit exit = program.Wait();
+  EXPECT_EQ(exit.status, 4);
+  EXPECT_EQ(exit.errors, "railyard: interrupted by SIGINT: 1 of 1 runs are missing\n");
+}
+
 TEST_F(InterruptionTest, APerfTableEndsItsRunsAndItsDirectory) {
   RunningProgram program(scratch_, {"perf", "--collective", "all_reduce", "--fabric", "dgx-h100",
                                     "--nodes", "4", "-b", "4G", "-e", "8G", "--algo", "Ring"});
