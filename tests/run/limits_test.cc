@@ -169,7 +169,7 @@ TEST_F(LargeTest, APlanOf65536ReplicasBecomesATrace) {
       "training { sequence: 128 micro_batch: 1 micro_batches: 1 }\n");
   const ProgramExit exit = Quickly({"synth", path, "-o", scratch_.Path("job.trace")});
   EXPECT_EQ(exit.status, 0) << exit.errors;
-  EXPECT_THAT(exit.output, HasSubstr("65536 ranks, 1 communicators, "));
+  EXPECT_THAT(exit.output, HasSubstr("65536 ranks, 1 communicator, "));
 }
 
 }  // namespace
