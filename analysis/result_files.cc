@@ -32,10 +32,10 @@ namespace fs = std::filesystem;
 namespace {
 
 // All that a result directory may hold. Anything else in it is somebody's, and is not deleted.
-constexpr std::array<std::string_view, 11> kResultFileNames = {
-    "summary.json",      "results.sqlite", "collectives.csv",     "pairs.csv",
-    "in_network.csv",    "links.csv",      "traffic.csv",         "breakdown.csv",
-    "import_report.txt", "report.html",    "trace.perfetto-trace"};
+constexpr std::array<std::string_view, 12> kResultFileNames = {
+    "summary.json",        "results.sqlite",    "collectives.csv", "pairs.csv",
+    "in_network.csv",      "links.csv",         "traffic.csv",     "breakdown.csv",
+    "iteration_pairs.csv", "import_report.txt", "report.html",     "trace.perfetto-trace"};
 
 bool IsResultFileName(std::string_view name) {
   return std::find(kResultFileNames.begin(), kResultFileNames.end(), name) !=
@@ -180,12 +180,13 @@ void WriteFiles(const fs::path& directory, const RunResult& result,
   WriteCsvFile(directory / "links.csv", LinksTable(result));
   WriteCsvFile(directory / "traffic.csv", TrafficTable(result));
   WriteCsvFile(directory / "breakdown.csv", BreakdownTable(result));
+  WriteCsvFile(directory / "iteration_pairs.csv", IterationPairsTable(result));
   WriteDatabase(
       (directory / "results.sqlite").string(),
       {RunFiguresTable(result), JobsTable(result), CollectivesTable(result), PairsTable(result),
        InNetworkTable(result), LinksTable(result), TrafficTable(result), MessageSizesTable(result),
-       IterationsTable(result), BreakdownTable(result), DropsTable(result), FaultsTable(result),
-       WaitsTable(result), NotesTable(result)});
+       IterationsTable(result), IterationPairsTable(result), BreakdownTable(result),
+       DropsTable(result), FaultsTable(result), WaitsTable(result), NotesTable(result)});
   for (const ExtraFile& extra : extra_files) {
     SIM_CHECK(IsResultFileName(extra.name), "not a file of a result: " + extra.name);
     WriteText(directory / extra.name, extra.content);

@@ -209,12 +209,36 @@ ResultTable IterationsTable(const RunResult& result) {
   return {.name = "iterations",
           .columns = {{"job", ColumnType::kText},
                       {"iteration", ColumnType::kInteger},
-                      {"drift", ColumnType::kReal}},
-          .row_count = result.traffic.drifts.size(),
+                      {"drift", ColumnType::kReal},
+                      {"all_to_all_drift", ColumnType::kReal},
+                      {"all_to_all_imbalance", ColumnType::kReal}},
+          .row_count = result.traffic.iterations.size(),
           .append_row = [&result](size_t row, std::vector<Cell>& cells) {
-            const DriftResult& drift = result.traffic.drifts[row];
-            cells.insert(cells.end(), {Text(result.jobs[drift.job].name), Integer(drift.iteration),
-                                       drift.drift});
+            const IterationResult& iteration = result.traffic.iterations[row];
+            cells.insert(cells.end(),
+                         {Text(result.jobs[iteration.job].name), Integer(iteration.iteration),
+                          Real(iteration.drift), Real(iteration.all_to_all_drift),
+                          Real(iteration.all_to_all_imbalance)});
+          }};
+}
+
+ResultTable IterationPairsTable(const RunResult& result) {
+  return {.name = "iteration_pairs",
+          .columns = {{"job", ColumnType::kText},
+                      {"iteration", ColumnType::kInteger},
+                      {"kind", ColumnType::kText},
+                      {"layer", ColumnType::kInteger},
+                      {"source_gpu", ColumnType::kInteger},
+                      {"destination_gpu", ColumnType::kInteger},
+                      {"payload_bytes", ColumnType::kInteger}},
+          .row_count = result.traffic.iteration_pairs.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const IterationPairResult& pair = result.traffic.iteration_pairs[row];
+            const bool has_layer = pair.layer != IterationPairResult::kNoLayer;
+            cells.insert(cells.end(), {Text(result.jobs[pair.job].name), Integer(pair.iteration),
+                                       Text(pair.kind), has_layer ? Integer(pair.layer) : Cell(),
+                                       Integer(pair.source_gpu), Integer(pair.destination_gpu),
+                                       Integer(pair.payload_bytes)});
           }};
 }
 

@@ -39,11 +39,12 @@ ResultTable JobsTable(const RunResult& result);
 ResultTable PairsTable(const RunResult& result);
 ResultTable InNetworkTable(const RunResult& result);
 ResultTable LinksTable(const RunResult& result);
-// What kind of traffic it was: each link's flows and bursts, sizes of messages, drift between
-// iterations.
+// What kind of traffic it was: each link's flows and bursts, sizes of messages, iterations and
+// their matrices.
 ResultTable TrafficTable(const RunResult& result);
 ResultTable MessageSizesTable(const RunResult& result);
 ResultTable IterationsTable(const RunResult& result);
+ResultTable IterationPairsTable(const RunResult& result);
 // What the time of the estimated rank went to, by iteration; no rows without an estimate.
 ResultTable BreakdownTable(const RunResult& result);
 ResultTable DropsTable(const RunResult& result);

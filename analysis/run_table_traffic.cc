@@ -83,6 +83,17 @@ void PrintFigures(const RunResult& result, TerminalText& text) {
                     PluralText(traffic.iterations, "iteration"), PercentText(traffic.drift->mean),
                     PercentText(traffic.drift->max)));
   }
+  if (traffic.all_to_all_imbalance) {
+    const auto& imbalance = *traffic.all_to_all_imbalance;
+    std::string text_of = fmt::format(
+        "The busiest rank of an AllToAll has {:.2f} times the mean rank's bytes", imbalance.mean);
+    if (traffic.all_to_all_drift) {
+      text_of += fmt::format(
+          "; from one iteration to the next the AllToAlls' matrix drifted by {}, at most by {}",
+          PercentText(traffic.all_to_all_drift->mean), PercentText(traffic.all_to_all_drift->max));
+    }
+    text.Paragraph(text_of + ".");
+  }
 }
 
 }  // namespace

@@ -336,6 +336,8 @@ class SummaryWriter {
     PutSizes(traffic.message_sizes);
     json_.Number("iterations", traffic.iterations);
     PutStretches(traffic.drift, "drift");
+    PutStretches(traffic.all_to_all_drift, "all_to_all_drift");
+    PutStretches(traffic.all_to_all_imbalance, "all_to_all_imbalance");
     json_.EndObject();
   }
 

@@ -66,10 +66,17 @@ TrafficFigures TrafficOf(const RunResult& result) {
   figures.link_periods = SummarizeDurations(std::move(periods_ps));
   figures.link_duty = SummarizeStretches(std::move(duties));
   figures.message_sizes = SummarizeSizes(result.traffic.message_sizes);
-  std::vector<double> drifts;
-  for (const DriftResult& drift : result.traffic.drifts) drifts.push_back(drift.drift);
-  figures.iterations = drifts.size() + result.jobs.size();
-  figures.drift = SummarizeStretches(std::move(drifts));
+  figures.iterations = result.traffic.iterations.size();
+  const auto summarize = [&](std::optional<double> IterationResult::*figure) {
+    std::vector<double> values;
+    for (const IterationResult& iteration : result.traffic.iterations) {
+      if (iteration.*figure) values.push_back(*(iteration.*figure));
+    }
+    return SummarizeStretches(std::move(values));
+  };
+  figures.drift = summarize(&IterationResult::drift);
+  figures.all_to_all_drift = summarize(&IterationResult::all_to_all_drift);
+  figures.all_to_all_imbalance = summarize(&IterationResult::all_to_all_imbalance);
   return figures;
 }
 

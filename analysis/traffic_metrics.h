@@ -31,8 +31,10 @@ struct TrafficFigures {
   std::optional<DurationStatistics> link_periods;
   std::optional<StretchStatistics> link_duty;
   std::optional<SizeStatistics> message_sizes;
-  uint64_t iterations = 0;  // of all jobs
+  uint64_t iterations = 0;  // of all jobs, that ended
   std::optional<StretchStatistics> drift;
+  std::optional<StretchStatistics> all_to_all_drift;
+  std::optional<StretchStatistics> all_to_all_imbalance;
 };
 TrafficFigures TrafficOf(const RunResult& result);
 

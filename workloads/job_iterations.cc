@@ -2,22 +2,18 @@
 #include "workloads/job_iterations.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <span>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace railyard {
 namespace {
 
-using PairBytes = std::map<std::pair<uint32_t, uint32_t>, double>;
-
 class Iterations {
  public:
-  Iterations(const Job& job, uint32_t part) : job_(job), part_(part) {
+  Iterations(const Job& job, uint32_t part) : job_(job) {
     for (const uint32_t rank : job.parts[part].global_ranks) {
       const uint32_t program = job.operations.program_of_rank(rank);
       auto [it, is_new] = calls_.try_emplace(program);
@@ -44,14 +40,6 @@ class Iterations {
       }
     }
     return begins;
-  }
-
-  std::vector<double> Drift() const {
-    std::vector<double> drift;
-    for (uint64_t i = 1; i < count_; ++i) {
-      drift.push_back(SendsTheSame(i - 1, i) ? 0 : Distance(BytesOf(i - 1), BytesOf(i)));
-    }
-    return drift;
   }
 
  private:
@@ -87,78 +75,7 @@ class Iterations {
     return calls.size() % period == 0 ? period : calls.size();
   }
 
-  template <typename Visit>
-  void ForEachCall(const Calls& calls, uint64_t iteration, Visit visit) const {
-    const size_t each = calls.size() / count_;
-    for (size_t i = 0; i < each; ++i) visit(calls[iteration * each + i], i);
-  }
-
-  bool SendsTheSame(uint64_t before, uint64_t iteration) const {
-    for (const auto& entry : calls_) {
-      const Calls& calls = entry.second;
-      bool is_same = true;
-      const size_t each = calls.size() / count_;
-      ForEachCall(calls, iteration, [&](const JobOperation& call, size_t i) {
-        const JobOperation& other = calls[before * each + i];
-        const auto begin = job_.p2p_calls.begin();
-        is_same = is_same &&
-                  std::equal(begin + call.p2p_first, begin + call.p2p_first + call.p2p_count,
-                             begin + other.p2p_first, begin + other.p2p_first + other.p2p_count);
-      });
-      if (!is_same) return false;
-    }
-    return true;
-  }
-
-  PairBytes BytesOf(uint64_t iteration) const {
-    PairBytes bytes;
-    for (const uint32_t rank : job_.parts[part_].global_ranks) {
-      const Calls& calls = calls_.at(job_.operations.program_of_rank(rank));
-      ForEachCall(calls, iteration,
-                  [&](const JobOperation& call, size_t) { Add(rank, call, bytes); });
-    }
-    return bytes;
-  }
-
-  void Add(uint32_t rank, const JobOperation& call, PairBytes& bytes) const {
-    const JobCollective& collective = job_.collectives[job_.CollectiveOf(rank, call)];
-    const std::vector<uint32_t>& ranks = job_.communicators[collective.communicator].ranks;
-    const uint32_t place = job_.CommunicatorRank(collective.communicator, rank);
-    if (!collective.is_p2p()) {
-      const auto n = static_cast<double>(ranks.size());
-      const double rounds = collective.kind == CollectiveKind::kAllReduce ? 2 : 1;
-      const double sent = rounds * (n - 1) / n * static_cast<double>(collective.bytes);
-      if (sent > 0) bytes[{rank, ranks[(place + 1) % ranks.size()]}] += sent;
-      return;
-    }
-    for (uint32_t i = 0; i < call.p2p_count; ++i) {
-      const P2pCall& p2p = job_.p2p_calls[call.p2p_first + i];
-      if (!p2p.is_send || p2p.peer == place || p2p.bytes == 0) continue;
-      bytes[{rank, ranks[p2p.peer]}] += static_cast<double>(p2p.bytes);
-    }
-  }
-
-  static double Distance(const PairBytes& a, const PairBytes& b) {
-    const auto sum = [](const PairBytes& bytes) {
-      return std::accumulate(bytes.begin(), bytes.end(), 0.0,
-                             [](double total, const auto& pair) { return total + pair.second; });
-    };
-    const double sum_a = sum(a);
-    const double sum_b = sum(b);
-    if (sum_a == 0 || sum_b == 0) return sum_a == sum_b ? 0 : 1;
-    double difference = 0;
-    for (const auto& [pair, bytes] : a) {
-      const auto other = b.find(pair);
-      difference += std::abs(bytes / sum_a - (other == b.end() ? 0 : other->second / sum_b));
-    }
-    for (const auto& [pair, bytes] : b) {
-      if (!a.contains(pair)) difference += bytes / sum_b;
-    }
-    return difference / 2;
-  }
-
   const Job& job_;
-  uint32_t part_;
   std::map<uint32_t, Calls> calls_;  // by program
   uint64_t count_ = 0;
 };
@@ -187,10 +104,6 @@ IterationBegins FindIterations(const Job& job, uint32_t part) {
     return !job.iteration_begins[job.operations.program_of_rank(rank)].empty();
   });
   return is_stated ? StatedIterations(job, part) : Iterations(job, part).Begins();
-}
-
-std::vector<double> DriftOfIterations(const Job& job, uint32_t part) {
-  return Iterations(job, part).Drift();
 }
 
 }  // namespace railyard

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/perf/fabric_volume.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,48 +13,10 @@
 #include "workloads/nccl_planner.h"
 #include "workloads/plans/rank_timeline.h"
 #include "workloads/replayable.h"
+#include "workloads/schedule_pairs.h"
 
 namespace railyard {
 namespace {
-
-using PairBytes = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
-
-// Adds what one lane receives from each of its peers, by communicator ranks.
-void AddLane(const CollectiveSchedule& schedule, const LaneId& lane, PairBytes& bytes) {
-  const std::vector<LanePeer> listed = schedule.PeersOf(lane).recv_from;
-  const auto add = [&](const LanePeer& peer, uint64_t received) {
-    if (peer.use == ConnectionUse::kNetworkSum || peer.rank == lane.rank) return;
-    bytes[{peer.rank, lane.rank}] += received;
-  };
-  const uint64_t steps = schedule.StepCount(lane);
-  for (uint64_t i = 0; i < steps;) {
-    const uint64_t alike = std::min(schedule.AlikeFrom(lane, i), steps - i);
-    const Step step = schedule.StepAt(lane, i);
-    i += alike;
-    if (step.recv_from == kNoPeer || step.bytes == 0) continue;
-    for (const LanePeer& peer : listed) {
-      if (step.recv_from != kAllPeers && static_cast<uint32_t>(step.recv_from) != peer.rank) {
-        continue;
-      }
-      add(peer, alike * step.bytes);
-      if (step.recv_from != kAllPeers) break;
-    }
-  }
-}
-
-PairBytes BytesOf(const CollectiveSchedule& schedule) {
-  PairBytes bytes;
-  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
-    for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
-      for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
-        for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
-          AddLane(schedule, {rank, channel, batch, lane}, bytes);
-        }
-      }
-    }
-  }
-  return bytes;
-}
 
 class Counting {
  public:
@@ -64,7 +25,7 @@ class Counting {
   }
 
   // By communicator, the bytes between its ranks.
-  std::vector<PairBytes> Take() {
+  std::vector<RankPairBytes> Take() {
     CountCollectives();
     CountSends();
     return std::move(bytes_);
@@ -94,7 +55,7 @@ class Counting {
       }
       const auto choice = planner->Choose(*collective, StatedChoice(*collective));
       SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
-      for (const auto& [pair, bytes] : BytesOf(*planner->Plan(*collective, *choice))) {
+      for (const auto& [pair, bytes] : PairBytesOf(*planner->Plan(*collective, *choice))) {
         bytes_[planned][pair] += count * bytes;
       }
     }
@@ -117,7 +78,7 @@ class Counting {
 
   const Scenario& scenario_;
   const Job& job_;
-  std::vector<PairBytes> bytes_;
+  std::vector<RankPairBytes> bytes_;
 };
 
 }  // namespace
@@ -127,7 +88,7 @@ PlanVolume VolumeOnFabric(const Scenario& scenario) {
   volume.pairs.clear();
   for (auto& [name, group] : volume.groups) group.bytes = group.largest_bytes = 0;
   std::map<std::pair<std::string, uint32_t>, uint64_t> sent;  // by group's name and GPU
-  const std::vector<PairBytes> bytes = Counting(scenario).Take();
+  const std::vector<RankPairBytes> bytes = Counting(scenario).Take();
   for (uint32_t i = 0; i < bytes.size(); ++i) {
     const TraceCommunicator& communicator = scenario.job.communicators[i];
     const std::string name = GroupNameOf(communicator);

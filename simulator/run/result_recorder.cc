@@ -13,6 +13,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/names.h"
+#include "simulator/run/iteration_recorder.h"
 #include "simulator/run/pair_ledger.h"
 #include "simulator/run/traffic_ledger.h"
 #include "simulator/units/mix64.h"
@@ -64,6 +65,7 @@ class Recorder {
     RecordLinks();
     PairLedger(scenario_.fabric, replay_.executor()).Record(result_);
     TrafficLedger(job_, replay_.executor()).Record(job_, replay_, result_);
+    IterationRecorder(scenario_, job_, replay_, result_).Record();
     RecordWaits();
     RecordDropsAndFaults();
     RecordConservation();

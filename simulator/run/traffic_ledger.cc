@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "simulator/units/units.h"
-#include "workloads/job_iterations.h"
 
 namespace railyard {
 namespace {
@@ -107,12 +106,6 @@ void TrafficLedger::Record(const Job& job, const ReplayEngine& replay, RunResult
     row.load = load->second;
   }
   RecordMessageSizes(job, replay, result.traffic);
-  for (uint32_t part = 0; part < job.parts.size(); ++part) {
-    uint64_t iteration = 0;
-    for (const double drift : DriftOfIterations(job, part)) {
-      result.traffic.drifts.push_back({.job = part, .iteration = ++iteration, .drift = drift});
-    }
-  }
 }
 
 }  // namespace railyard

@@ -107,10 +107,10 @@ TEST(WriteResultsTest, WritesEveryFileAndNothingBeside) {
   WriteResults(scratch / "a/b/out", MadeUpRun(),
                {{.name = "import_report.txt", .content = "calls seen 12\n"}});
   EXPECT_THAT(Entries(scratch / "a/b"), ElementsAre("out"));
-  EXPECT_THAT(
-      Entries(scratch / "a/b/out"),
-      ElementsAre("breakdown.csv", "collectives.csv", "import_report.txt", "in_network.csv",
-                  "links.csv", "pairs.csv", "results.sqlite", "summary.json", "traffic.csv"));
+  EXPECT_THAT(Entries(scratch / "a/b/out"),
+              ElementsAre("breakdown.csv", "collectives.csv", "import_report.txt", "in_network.csv",
+                          "iteration_pairs.csv", "links.csv", "pairs.csv", "results.sqlite",
+                          "summary.json", "traffic.csv"));
   EXPECT_EQ(ReadFile(scratch / "a/b/out/summary.json"), SummaryJson(MadeUpRun()));
   EXPECT_EQ(ReadFile(scratch / "a/b/out/import_report.txt"), "calls seen 12\n");
 }

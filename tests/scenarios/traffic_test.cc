@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What kind of traffic runs say they had, against closed forms.
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -16,17 +18,17 @@ using ::testing::HasSubstr;
 
 class TrafficTest : public ProgramTest {
  protected:
-  static std::string Plan(const std::string& expert, const std::string& routing, int iterations) {
+  static std::string Plan(const std::string& expert, const std::string& routing, int iterations,
+                          int sequence = 128) {
     return fmt::format(
         "fabric {{ rail_optimized {{ servers: 1 }} }}\n"
         "workload {{ inline_plan {{ model {{ layers: 2 hidden: 256 heads: 4 "
         "vocabulary: 512 experts {{ count: 8 per_token: 2 feed_forward: 256 }} }} parallelism {{ "
         "data: 8 expert: {} }} {} compute {{ given {{ attention: \"9us\" feed_forward: \"9us\" "
         "embedding: \"1us\" "
-        "output_layer: \"1us\" backward_ratio: 2 optimizer: \"1us\" }} }} training {{ sequence: "
-        "128 "
+        "output_layer: \"1us\" backward_ratio: 2 optimizer: \"1us\" }} }} training {{ sequence: {} "
         "micro_batch: 1 micro_batches: 1 iterations: {} }} }} }}\n",
-        expert, routing, iterations);
+        expert, routing, sequence, iterations);
   }
 };
 
@@ -93,23 +95,140 @@ TEST_F(TrafficTest, PeriodAndDutyAreThoseOfComputationAndCommunication) {
             ReadText(run.directory + "/traffic.csv"));
 }
 
-// Routed tokens go elsewhere in each iteration; gradients go where they always go.
-TEST_F(TrafficTest, RoutedTokensDrift) {
-  const EndedRun routed =
-      RunText(Plan("8", "expert_routing { gate: ZIPF drift_iterations: 2 }", 3), {"--no-estimate"});
-  ASSERT_EQ(routed.exit.status, 0) << routed.exit.errors;
-  EXPECT_EQ(routed.Integer("traffic.iterations"), 3);
-  EXPECT_GT(routed.Real("traffic.drift.mean"), 0);
-  EXPECT_LT(routed.Real("traffic.drift.max"), 1);
-  const Table drifts = routed.Query("SELECT * FROM iterations");
-  ASSERT_EQ(drifts.size(), 2u);
-  EXPECT_EQ(drifts.Integer(1, "iteration"), 2);
-  EXPECT_EQ(drifts.Real(1, "drift") > 0, true);
-  // The same model with its experts in one piece.
+// Tokens of ranks alike, routed to 8 experts on 8 ranks by Zipf's law that becomes even in two
+// iterations. In iteration i the r-th most popular expert has the share
+// (1 - i/2) / (r H_8) + i/2 / 8, H_8 = 761/280.
+class RoutedIterationsTest : public TrafficTest {
+ protected:
+  static constexpr int kRanks = 8;
+  static std::vector<double> SharesIn(int iteration) {
+    std::vector<double> shares;
+    for (int r = 1; r <= kRanks; ++r) {
+      const double even = std::min(1.0, iteration / 2.0);
+      shares.push_back((1 - even) * 280 / 761 / r + even / kRanks);
+    }
+    return shares;
+  }
+  // A rank gets (n - 1) share of what it would get in the mean ((n - 1) / n): n times its share.
+  static double ImbalanceOf(const std::vector<double>& shares) { return kRanks * shares[0]; }
+  // There and back a pair exchanges in proportion to both shares; the sum over pairs is 2 (n - 1).
+  static double DriftOf(const std::vector<double>& before, const std::vector<double>& after) {
+    double difference = 0;
+    for (int a = 0; a < kRanks; ++a) {
+      for (int b = 0; b < kRanks; ++b) {
+        if (a != b) difference += std::abs(before[a] + before[b] - after[a] - after[b]);
+      }
+    }
+    return difference / (2 * (kRanks - 1)) / 2;
+  }
+};
+
+TEST_F(RoutedIterationsTest, DriftAndImbalanceAreThoseOfTheGate) {
+  // 2,048 choices of each of 7 other ranks: a mean column has 1,792, and the largest of 16 rows and
+  // columns is within three standard deviations (its square root) of what the gate says.
+  const double relative = 3 / std::sqrt(1792.0);
+  const EndedRun run = RunText(
+      Plan("8", "expert_routing { gate: ZIPF drift_iterations: 2 }", 3, 1024), {"--no-estimate"});
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.Integer("traffic.iterations"), 3);
+  const Table iterations = run.Query("SELECT * FROM iterations");
+  ASSERT_EQ(iterations.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(iterations.Integer(i, "iteration"), i + 1);
+    EXPECT_NEAR(iterations.Real(i, "all_to_all_imbalance"), ImbalanceOf(SharesIn(i)),
+                relative * ImbalanceOf(SharesIn(i)))
+        << i;
+    if (i == 0) continue;
+    EXPECT_NEAR(iterations.Real(i, "all_to_all_drift"), DriftOf(SharesIn(i - 1), SharesIn(i)), 0.01)
+        << i;
+    EXPECT_LT(iterations.Real(i, "drift"), iterations.Real(i, "all_to_all_drift"));
+  }
+  EXPECT_EQ(iterations.Text(0, "drift"), "");
+  EXPECT_EQ(iterations.Text(0, "all_to_all_drift"), "");
+  EXPECT_NEAR(run.Real("traffic.all_to_all_imbalance.max"), ImbalanceOf(SharesIn(0)),
+              relative * ImbalanceOf(SharesIn(0)));
+  EXPECT_THAT(run.exit.output, HasSubstr("The busiest rank of an AllToAll has"));
+}
+
+// Both layers exchange, each there and back, forward and backward: 2 x 2 times the 128 x 2 choices
+// of each rank, of 256 elements of 2 bytes, that are not for itself; with no more tokens dropped
+// than none, what does not leave the rank is what is missing.
+TEST_F(RoutedIterationsTest, MatricesAreByIterationAndLayerAndSumUpToPairs) {
+  const std::string plan = Plan("8", "expert_routing { gate: ZIPF drift_iterations: 2 }", 3);
+  const EndedRun run = RunText(plan, {"--no-estimate"});
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  const Table sums = run.Query(
+      "SELECT COUNT(*) AS different FROM (SELECT source_gpu AS s, destination_gpu AS d, "
+      "SUM(payload_bytes) AS b FROM iteration_pairs GROUP BY 1, 2) JOIN pairs ON s = source_gpu "
+      "AND d = destination_gpu AND b = payload_bytes");
+  EXPECT_EQ(sums.Integer(0, "different"), static_cast<int64_t>(run.pairs.size()));
+  const Table layers = run.Query(
+      "SELECT iteration, layer, SUM(payload_bytes) AS bytes FROM iteration_pairs WHERE kind = "
+      "'AllToAllv' GROUP BY 1, 2");
+  ASSERT_EQ(layers.size(), 3u * 2);
+  const int64_t all = int64_t{kRanks} * 128 * 2 * 256 * 2 * 4;
+  for (size_t row = 0; row < layers.size(); ++row) {
+    EXPECT_EQ(layers.Integer(row, "layer"), static_cast<int64_t>(row % 2));
+    // Each expert's rank keeps its share of its own tokens; the shares sum to 1 over the ranks.
+    EXPECT_NEAR(layers.Real(row, "bytes"), static_cast<double>(all) * (kRanks - 1) / kRanks,
+                0.01 * static_cast<double>(all));
+  }
+  EXPECT_EQ(run.Query("SELECT * FROM iteration_pairs WHERE kind <> 'AllToAllv' AND layer IS NOT "
+                      "NULL")
+                .size(),
+            0u);
+  // What the replay cache knew counts as what was simulated.
+  const EndedRun uncached = RunText(plan, {"--no-estimate", "--no-replay-cache"});
+  EXPECT_EQ(ReadText(uncached.directory + "/iteration_pairs.csv"),
+            ReadText(run.directory + "/iteration_pairs.csv"));
+}
+
+// The same model with its experts in one piece.
+TEST_F(RoutedIterationsTest, DenseModelsDoNotDrift) {
   const EndedRun dense = RunText(Plan("1", "", 3), {"--no-estimate"});
   ASSERT_EQ(dense.exit.status, 0) << dense.exit.errors;
   EXPECT_EQ(dense.Integer("traffic.iterations"), 3);
   EXPECT_EQ(dense.Real("traffic.drift.max"), 0);
+  EXPECT_TRUE(dense.At("traffic.all_to_all_drift.max").IsNull());
+  EXPECT_TRUE(dense.At("traffic.all_to_all_imbalance.max").IsNull());
+}
+
+// 56 pairs in 4,000 iterations are 224,000 rows, more than a result holds: every second iteration
+// is there, and a note says so. Recorded from the cache, each is as the first.
+TEST_F(TrafficTest, MatricesOfManyIterationsAreThinned) {
+  const EndedRun run =
+      RunText(RailOptimized(1) + Program("ALL_TO_ALL", "64KiB", "repeat: 4000"), {"--no-baseline"});
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.Integer("traffic.iterations"), 4000);
+  EXPECT_EQ(run.Real("traffic.all_to_all_imbalance.max"), 1);
+  const Table kept = run.Query(
+      "SELECT COUNT(*) AS n, COUNT(DISTINCT iteration) AS iterations, MIN(iteration) AS first, "
+      "MIN(iteration % 2) AS odd, MIN(payload_bytes) AS least, MAX(payload_bytes) AS most FROM "
+      "iteration_pairs");
+  EXPECT_EQ(kept.Integer(0, "n"), 56 * 2000);
+  EXPECT_EQ(kept.Integer(0, "iterations"), 2000);
+  EXPECT_EQ(kept.Integer(0, "first"), 1);
+  EXPECT_EQ(kept.Integer(0, "odd"), 1);
+  EXPECT_EQ(kept.Integer(0, "least"), 64 * 1024 / 8);
+  EXPECT_EQ(kept.Integer(0, "most"), 64 * 1024 / 8);
+  EXPECT_EQ(
+      run.Query("SELECT * FROM notes WHERE note LIKE 'iteration_pairs has one iteration in 2, %'")
+          .size(),
+      1u);
+}
+
+// With one NVLink switch that sums (NVLS) and with rings, the matrix is the one that ran.
+TEST_F(TrafficTest, MatricesAreOfTheAlgorithmThatRan) {
+  for (const char* algorithm : {"RING", "NVLS"}) {
+    const EndedRun run =
+        RunText(RailOptimized(1) + Program("ALL_REDUCE", "8MiB", "repeat: 3") + "\n",
+                {"--no-baseline", "--set", std::string("workload.algorithm=") + algorithm});
+    ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+    const Table total = run.Query("SELECT SUM(payload_bytes) AS bytes FROM iteration_pairs");
+    EXPECT_EQ(total.Text(0, "bytes"),
+              run.pairs.size() == 0 ? "" : std::to_string(run.pairs.Sum("payload_bytes")))
+        << algorithm;
+  }
 }
 
 // Gupta et al. (arXiv 2507.07117) on DeepSeek V3's inference: few pairs of GPUs talk, and little

@@ -28,6 +28,8 @@ class ExpertCalls {
   void Dispatch(const ExpertExchange& exchange);
   // Back again.
   void Combine(const ExpertExchange& exchange);
+  // AllToAllvs so far.
+  uint32_t count() const { return count_; }
 
  private:
   // `tokens(from, to)`.
@@ -43,7 +45,7 @@ class ExpertCalls {
   const uint32_t communicator_;
   const uint32_t place_;
   ProgramWriter& writer_;
-  uint32_t count_ = 0;  // AllToAllvs so far
+  uint32_t count_ = 0;
 };
 
 }  // namespace railyard

@@ -59,6 +59,8 @@ class StageSynthesis {
     writer_.Mark();
     return writer_.Take();
   }
+  // Of each AllToAllv written.
+  std::vector<uint32_t> TakeExchangedLayers() { return std::move(exchanged_layers_); }
 
  private:
   uint32_t VirtualStage(const StageTask& task) const { return task.chunk * shape_.stages + stage_; }
@@ -158,6 +160,7 @@ class StageSynthesis {
     expert_calls_.Dispatch(exchange);
     writer_.Compute(times_.RoutedPs(exchange, expert_place_));
     expert_calls_.Combine(exchange);
+    exchanged_layers_.resize(expert_calls_.count(), layer);
   }
 
   void ExpertBackward(uint32_t layer, bool has_inputs, bool has_weights) {
@@ -169,6 +172,7 @@ class StageSynthesis {
       if (training_.zero == 3) expert_data_.CloseBucket();
     }
     if (has_inputs) expert_calls_.Combine(exchange);
+    exchanged_layers_.resize(expert_calls_.count(), layer);
     if (HasSharedExpert()) {
       PartBackward(times_.SharedPs(), {has_inputs, has_weights});
     } else {
@@ -358,6 +362,7 @@ class StageSynthesis {
   GradientBuckets data_;
   GradientBuckets expert_data_;
   ExpertCalls expert_calls_;
+  std::vector<uint32_t> exchanged_layers_;
   // Of what is being written:
   uint32_t iteration_ = 0;
   uint32_t micro_batch_ = 0;
@@ -372,6 +377,15 @@ class StageSynthesis {
 std::vector<TraceOperation> StageProgram(const Plan& plan, uint32_t stage,
                                          const StageExchanges* exchanges, uint32_t expert_place) {
   return StageSynthesis(plan, stage, exchanges, expert_place).Write();
+}
+
+std::vector<uint32_t> ExchangedLayers(const Plan& plan, uint32_t stage) {
+  Plan one_iteration = plan;
+  std::get<Training>(one_iteration.job).iterations = 1;
+  const StageExchanges exchanges(one_iteration, stage, 0);
+  StageSynthesis synthesis(one_iteration, stage, &exchanges, 0);
+  synthesis.Write();
+  return synthesis.TakeExchangedLayers();
 }
 
 uint64_t StageOperationsBound(const Plan& plan) {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The traffic matrix of each iteration, and how far it is from the one before. Made of the
+// schedules of the collectives that ended, so that replayed iterations count as simulated ones do.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "analysis/run_result.h"
+#include "simulator/replay/replay_engine.h"
+#include "simulator/scenario/scenario.h"
+#include "workloads/job.h"
+#include "workloads/nccl_planner.h"
+#include "workloads/replayable.h"
+#include "workloads/schedule_pairs.h"
+
+namespace railyard {
+
+class IterationRecorder {
+ public:
+  // Rows of `iteration_pairs` that a result holds at most.
+  static constexpr size_t kRowsMax = 200'000;
+
+  // All must outlive this. `result` has its collectives, jobs and pairs.
+  IterationRecorder(const Scenario& scenario, const Job& job, const ReplayEngine& replay,
+                    RunResult& result);
+  // Into the result's `traffic` and, where not all matrices are kept, `notes`.
+  void Record();
+
+ private:
+  // Bytes of a kind of collective, and of a layer, from one GPU to another.
+  struct Cell {
+    std::string_view kind;
+    uint32_t layer = IterationPairResult::kNoLayer;
+    uint32_t source = 0;
+    uint32_t destination = 0;
+    uint64_t bytes = 0;
+    auto Place() const { return std::tie(kind, layer, source, destination); }
+  };
+  using Matrix = std::vector<Cell>;  // ascending by place, each once
+  struct Call {
+    uint32_t rank = 0;
+    uint32_t operation = 0;
+  };
+  struct Iteration {
+    std::vector<uint32_t> collectives;
+    std::vector<Call> p2p_calls;
+  };
+  // What a rank of an AllToAll sends to others and receives from them.
+  struct Load {
+    uint64_t sent = 0;
+    uint64_t received = 0;
+  };
+  // Collectives of one communicator that differ in none of these have one schedule.
+  using Key = std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, uint32_t, ReplayChoice>;
+
+  void RecordPart(uint32_t part);
+  void FindLayers(uint32_t part);
+  std::vector<Iteration> IterationsOf(uint32_t part) const;
+  bool HasEnded(const Iteration& iteration) const;
+  Matrix MatrixOf(const Iteration& iteration);
+  void AddCollectives(const Iteration& iteration, Matrix& matrix);
+  void AddP2pCalls(const Iteration& iteration, Matrix& matrix) const;
+  const RankPairBytes& ScheduleOf(const Key& key, const JobCollective& collective);
+  std::optional<double> ImbalanceOf(const Iteration& iteration) const;
+  static void Merge(Matrix& matrix);
+  // As drift sees it: by pair only; or the AllToAlls' part, by layer.
+  static Matrix PairsOf(const Matrix& matrix);
+  static Matrix AllToAllsOf(const Matrix& matrix);
+  static std::optional<double> Distance(const Matrix& before, const Matrix& after);
+
+  const Scenario& scenario_;
+  const Job& job_;
+  const ReplayEngine& replay_;
+  RunResult& result_;
+  std::vector<uint32_t> layer_of_;  // by collective
+  std::map<uint32_t, NcclPlanner> planners_;
+  std::map<Key, RankPairBytes> schedules_;
+};
+
+}  // namespace railyard
