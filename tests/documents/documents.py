@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Compares output shown in README.md and docs/*.md with what the program prints.
+
+usage: documents.py RAILYARD SOURCE_DIR fast|slow
+
+A block ```console holds lines "$ railyard ..." with what they print (standard output and error)
+beneath, and lines "$ cat FILE" with the file that later commands of the block read. Blocks of a
+document share no files. A line "..." stands for any lines, "..." within a line for any text. What
+depends on the machine (run time, CPU time, memory) is masked on both sides. Commands run in a
+directory that looks like the clone. ```console slow is left to "slow".
+
+A line "$ railyard" anywhere but in such a block, or with nothing beneath, is an error.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+MACHINE = [(re.compile(pattern), text) for pattern, text in (
+    (r"[\d.,]+ (?:ns|us|ms|s|min|h) of run time", "TIME of run time"),
+    (r"CPU [\d.,]+ (?:us|ms|s|min|h)\b", "CPU TIME"),
+    (r"fault-free run [\d.,]+ (?:us|ms|s|min|h) more", "fault-free run TIME more"),
+    (r"memory [\d.,]+ [KMG]?i?B", "memory SIZE"))]
+LINKED = ("docs", "simulator", "topologies", "traces", "workloads")
+TIMEOUT_S = 240
+
+
+class Command:
+    def __init__(self, place, text):
+        self.place = place
+        self.text = text
+        self.shown = []
+
+
+class Block:
+    def __init__(self, place, is_slow):
+        self.place = place
+        self.is_slow = is_slow
+        self.commands = []
+
+
+def read_blocks(name, text):
+    """The console blocks of a document, and what is wrong with it."""
+    blocks, errors, block, in_fence = [], [], None, False
+    for number, line in enumerate(text.splitlines(), 1):
+        place = f"{name}:{number}"
+        if line.lstrip().startswith("```"):
+            info = line.lstrip()[3:].split()
+            block = None
+            if not in_fence and info[:1] == ["console"]:
+                block = Block(place, "slow" in info[1:])
+                blocks.append(block)
+            in_fence = not in_fence
+        elif block is None:
+            if re.match(r"\s*\$ railyard\b", line):
+                errors.append(f"{place}: a command outside of a block ```console is not checked")
+        elif line.startswith("$ "):
+            block.commands.append(Command(place, line[2:]))
+        elif block.commands:
+            block.commands[-1].shown.append(line.rstrip())
+        else:
+            errors.append(f"{place}: output of no command (expected a line \"$ railyard ...\")")
+    for block in blocks:
+        for command in block.commands:
+            if not command.shown:
+                errors.append(f"{command.place}: no output is shown beneath the command")
+            if command.text.split()[0] not in ("railyard", "cat"):
+                errors.append(f"{command.place}: only railyard and cat FILE can be checked")
+    return blocks, errors
+
+
+def mask(line):
+    for pattern, text in MACHINE:
+        line = pattern.sub(text, line)
+    return line.rstrip()
+
+
+def line_matches(shown, printed):
+    parts = [re.escape(part) for part in mask(shown).split("...")]
+    return re.fullmatch(".*".join(parts), mask(printed)) is not None
+
+
+def first_difference(shown, printed):
+    """None if `printed` is as shown; else the index of the shown line that is not printed there."""
+    reachable = {0}
+    for index, line in enumerate(shown):
+        if line.strip() == "...":
+            reachable = set(range(min(reachable), len(printed) + 1))
+            continue
+        reachable = {at + 1 for at in reachable
+                     if at < len(printed) and line_matches(line, printed[at])}
+        if not reachable:
+            return index
+    return None if len(printed) in reachable else len(shown)
+
+
+def run_block(program, block):
+    errors = []
+    for command in block.commands:
+        words = shlex.split(command.text)
+        if words[0] == "cat":
+            with open(words[1], "w", encoding="utf-8") as file:
+                file.write("\n".join(command.shown) + "\n")
+            continue
+        done = subprocess.run([program] + words[1:], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_S, check=False)
+        printed = done.stdout.rstrip("\n").split("\n")
+        while command.shown and not command.shown[-1]:
+            command.shown.pop()
+        if done.returncode < 0:
+            errors.append(f"{command.place}: signal {-done.returncode}")
+        at = first_difference(command.shown, printed)
+        if at is not None:
+            line = command.shown[at] if at < len(command.shown) else "the end of the output"
+            errors.append(f"{command.place}: \"{command.text}\" does not print what is shown, from "
+                          f"\"{line}\" on; it prints:\n  " + "\n  ".join(printed))
+    return errors
+
+
+def check_accuracy(documents):
+    """README's figures of accuracy are those of validation.md."""
+    readme = " ".join(documents["README.md"].split())
+    validation = documents["docs/validation.md"]
+    core = re.search(r"Core set: .*median \|error\| ([\d.]+) %, p90 ([\d.]+) %", validation)
+    said = re.search(r"median error from 1 MiB up is ([\d.]+) %; one row in ten is off by more "
+                     r"than ([\d.]+) %", readme)
+    if not core or not said:
+        return ["README.md, docs/validation.md: the sentence with the median error is missing"]
+    if core.groups() != said.groups():
+        return [f"README.md: median and p90 of {said.groups()} % are not docs/validation.md's "
+                f"{core.groups()} %"]
+    return []
+
+
+def main():
+    program, source, which = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
+    names = ["README.md"] + sorted(
+        "docs/" + name for name in os.listdir(os.path.join(source, "docs")) if name.endswith(".md"))
+    documents = {}
+    for name in names:
+        with open(os.path.join(source, name), encoding="utf-8") as file:
+            documents[name] = file.read()
+    errors = check_accuracy(documents)
+    ran = left = 0
+    for name in names:
+        blocks, wrong = read_blocks(name, documents[name])
+        errors += wrong
+        for block in blocks:
+            if block.is_slow != (which == "slow"):
+                left += 1
+                continue
+            ran += 1
+            with tempfile.TemporaryDirectory() as directory:
+                for linked in LINKED:
+                    os.symlink(os.path.join(source, linked), os.path.join(directory, linked))
+                os.chdir(directory)
+                errors += run_block(program, block)
+                os.chdir(source)
+    for error in errors:
+        print(error)
+    other = "fast" if which == "slow" else "slow"
+    print(f"{ran} blocks compared, {left} left to documents.{other}, {len(errors)} errors")
+    return 1 if errors or ran == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The comparison of documents, tested."""
+
+import unittest
+
+import documents
+
+
+class FirstDifference(unittest.TestCase):
+    def test_any_other_figure_differs(self):
+        self.assertIsNone(documents.first_difference(["a  1", "b"], ["a  1", "b"]))
+        self.assertEqual(documents.first_difference(["a  1", "b"], ["a  2", "b"]), 0)
+        self.assertEqual(documents.first_difference(["a"], ["a", "b"]), 1)
+        self.assertEqual(documents.first_difference(["a", "b"], ["a"]), 1)
+
+    def test_dots_stand_for_lines_or_text(self):
+        self.assertIsNone(documents.first_difference(["a", "...", "d"], ["a", "b", "c", "d"]))
+        self.assertIsNone(documents.first_difference(["a", "..."], ["a"]))
+        self.assertEqual(documents.first_difference(["...", "d"], ["a", "c"]), 1)
+        self.assertIsNone(documents.first_difference(["a ... z"], ["a 17 z"]))
+
+    def test_only_what_the_machine_says_is_masked(self):
+        shown = "Simulated 4 s in 2.35 s of run time (CPU 2.37 s; memory 21.1 MiB)."
+        self.assertTrue(documents.line_matches(
+            shown, "Simulated 4 s in 11 s of run time (CPU 9 s; memory 3 GiB)."))
+        self.assertFalse(documents.line_matches(
+            shown, "Simulated 5 s in 11 s of run time (CPU 9 s; memory 3 GiB)."))
+
+
+class ReadBlocks(unittest.TestCase):
+    def test_no_command_is_skipped(self):
+        _, errors = documents.read_blocks("a.md", "```\n$ railyard x\ny\n```\n")
+        self.assertEqual(errors,
+                         ["a.md:2: a command outside of a block ```console is not checked"])
+        _, errors = documents.read_blocks("a.md", "```console\n$ railyard x\n```\n")
+        self.assertEqual(errors, ["a.md:2: no output is shown beneath the command"])
+
+    def test_commands_have_what_is_beneath(self):
+        blocks, errors = documents.read_blocks(
+            "a.md", "```console slow\n$ cat f\na: 1\n$ railyard run f\nb\n```\n```\nother\n```\n")
+        self.assertEqual(errors, [])
+        self.assertEqual(len(blocks), 1)
+        self.assertTrue(blocks[0].is_slow)
+        self.assertEqual([c.shown for c in blocks[0].commands], [["a: 1"], ["b"]])
+
+
+if __name__ == "__main__":
+    unittest.main()
