@@ -113,8 +113,10 @@ class EstimateCommand : public Command {
     }
     return text + fmt::format("{} of {} possible pairs of GPUs talk, {}.\n", volume.pairs.size(),
                               gpus * (gpus - 1),
-                              fabric_.empty() ? "every collective as one ring"
-                                              : "by the algorithms that a run chooses");
+                              fabric_.empty()
+                                  ? "every collective as one ring"
+                                  : "by the algorithms that a run with NCCL's default settings "
+                                    "chooses");
   }
 
   ExitStatus EstimateOnFabric(const Plan& plan, const Trace& trace) const {
