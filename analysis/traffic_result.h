@@ -15,7 +15,8 @@ struct MessageSizeResult {
   uint64_t count = 0;  // collectives, or Sends
 };
 
-// An iteration of a job (workloads/job_iterations.h) that ended. docs/results.md defines the figures.
+// An iteration of a job (workloads/job_iterations.h) that ended. docs/results.md defines the
+// figures.
 struct IterationResult {
   uint32_t job = 0;        // into RunResult::jobs
   uint64_t iteration = 0;  // from 1, the first
