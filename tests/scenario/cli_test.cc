@@ -194,7 +194,7 @@ TEST_F(CliTest, TopoShowTakesWhateverNamesAFabric) {
   EXPECT_THAT(errors_, StartsWith("generic: error: leaves gpus, "));
   EXPECT_EQ(Railyard({"perf", "--collective", "all_reduce", "--fabric", Path("ok.textproto")}),
             kExitInput);
-  EXPECT_THAT(errors_, HasSubstr("ok.textproto: error: is a scenario (expected a fabric"));
+  EXPECT_THAT(errors_, HasSubstr("ok.textproto:1:1: error: is a scenario (expected a fabric"));
 }
 
 // Without the second class behind its wrap-around cables a torus can deadlock (Dally and Seitz).
