@@ -266,6 +266,7 @@ class FabricNetwork : public ns3::Object {
   void NoteDraw() { ++counters_.draws; }
   // Which faults hold, as one number: what is at rest under others is in another state.
   void SetConditions(uint64_t conditions) { conditions_ = conditions; }
+  uint64_t conditions() const { return conditions_; }
 
   // The device at the link's far end sends pause frames without pause, from now on or no more: the
   // link's data waits, whatever its buffers say. Not counted among pause frames.

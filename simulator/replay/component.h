@@ -40,6 +40,7 @@ struct Component {
   std::vector<bool> is_near{};    // by GPU: some such communicator has it
   bool is_in_turn = true;         // each rank uses its NVLinks in one operation after the other
   bool is_faulty = false;         // some fault may do something to it
+  bool is_on_detour = false;      // connections that were moved to other NICs cross it
   std::vector<uint32_t> calls{};  // running, that use it
   uint32_t launched = 0;          // of those, what is simulated
   std::unordered_set<uint64_t> made{};  // calls simulated so far: MadeKey()

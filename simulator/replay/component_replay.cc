@@ -80,10 +80,13 @@ bool ReplayEngine::LaunchInComponent(uint32_t id) {
 
 void ReplayEngine::BeginComponentEpisode(uint32_t number, uint32_t collective) {
   Component& component = components_[number];
-  if (!IsOfComponentAlone(number, collective) || !component.is_in_turn ||
-      component.misses > kMissesMax || IsProgressWatched()) {
+  if (!IsOfComponentAlone(number, collective) || !component.is_in_turn || component.is_on_detour ||
+      component.misses > kMissesMax || IsProgressWatched() || executor_->MayFailOver()) {
     return;
   }
+  // What a GPU that stands still has begun does not end.
+  const auto stands_still = [this](uint32_t gpu) { return executor_->SpeedOfGpu(gpu) == 0; };
+  if (std::ranges::any_of(component.gpus, stands_still)) return;
   const std::vector<ComponentCall> calls = CallsOf(component, collective);
   const int64_t least_end_ps = calls.empty() ? 0 : calls.front().begin_ps + BoundOf(collective);
   if (calls.empty() || calls.back().begin_ps > kTimeEndPs ||
@@ -216,6 +219,19 @@ void ReplayEngine::FinishReplay(Component& component) {
   VisitCountersOf(component, add);
   --replayed_components_;
   if (component.of_nics) network_.EndApart(component.apart_at);
+}
+
+// The part is halted: none of its calls runs any more, and its connections are closed.
+void ReplayEngine::ForgetCallsOf(uint32_t part) {
+  for (Component& component : components_) {
+    if (part_of_rank_[component.gpus.front()] != part) continue;
+    // Only what is not known ahead halts a part so: a limit in real time.
+    if (component.episode && component.episode->is_replayed) throw FabricNetwork::NotApart();
+    component.episode.reset();
+    component.calls.clear();
+    component.launched = 0;
+    component.made.clear();
+  }
 }
 
 void ReplayEngine::ForgetEpisodesOf(uint32_t part) {

@@ -4,13 +4,13 @@
 #include <map>
 #include <utility>
 
+#include "simulator/diagnostics/check.h"
 #include "simulator/replay/replay_engine.h"
 
 namespace railyard {
 
 void ReplayEngine::BuildComponents() {
-  // What had been replayed could not be halted halfway; nor could what goes around a NIC come in.
-  if (!rules_.component_episodes || rules_.may_halt || rules_.nccl.nic_policy) return;
+  if (!rules_.component_episodes) return;
   least_launch_ps_ = kNeverPs;
   for (const JobCollective& collective : job_.collectives) {
     least_launch_ps_ = std::min(least_launch_ps_, CostsOf(collective).launch_latency_ps);
@@ -38,6 +38,7 @@ void ReplayEngine::AddComponentsOfNvlinks() {
     component.is_in_turn = std::ranges::all_of(
         nvlinks.gpus, [&](uint32_t gpu) { return gpu >= job_.rank_count || are_in_turn(gpu); });
     component.is_faulty = MayFail(nvlinks.links, nvlinks.gpus);
+    component.is_on_detour = IsOnDetour(component);
     components_.push_back(std::move(component));
   }
 }
@@ -75,6 +76,7 @@ void ReplayEngine::AddComponentsOfNics() {
       }
     }
     component.is_faulty = MayFail(links, gpus);
+    component.is_on_detour = IsOnDetour(component);
     components_.push_back(std::move(component));
   }
   if (numbers.empty()) return;
@@ -99,6 +101,47 @@ void ReplayEngine::AddComponentsOfNics() {
       }
     }
   }
+}
+
+// After ranks have moved: which GPUs communicators join is another matter, and what was known of
+// the components before is forgotten.
+void ReplayEngine::RebuildComponents() {
+  if (!nvlinks_) return;
+  SIM_CHECK(replayed_components_ == 0, "ranks move while a component is replayed");
+  components_.clear();
+  component_cache_ = {};
+  BuildComponents();
+  for (uint32_t id = 0; id < running_.size(); ++id) {
+    Running& running = running_[id];
+    if (running.rank == kNone) continue;
+    running.component = ComponentOf(running);
+    if (running.component == kNone) continue;
+    components_[running.component].calls.push_back(id);
+    if (running.launched) ++components_[running.component].launched;
+  }
+}
+
+// Traffic of other rails crosses what these GPUs' components consist of from now on.
+void ReplayEngine::OnDetour(std::span<const uint32_t> gpus) {
+  CheckNothingFailsAside();
+  gpus_on_detours_.insert(gpus.begin(), gpus.end());
+  for (Component& component : components_) {
+    if (component.is_on_detour || !IsOnDetour(component)) continue;
+    component.is_on_detour = true;
+    if (!component.episode) continue;
+    if (component.episode->is_replayed) throw FabricNetwork::NotApart();
+    component.episode.reset();
+  }
+}
+
+bool ReplayEngine::IsOnDetour(const Component& component) const {
+  return std::ranges::any_of(gpus_on_detours_, [&](uint32_t gpu) {
+    const auto is_met = [&](uint32_t other) {
+      if (!component.of_nics) return other == gpu;
+      return graph_.NicOfGpu(graph_.gpus()[other]) == graph_.NicOfGpu(graph_.gpus()[gpu]);
+    };
+    return std::ranges::any_of(component.gpus, is_met);
+  });
 }
 
 bool ReplayEngine::UsesNvlinks(uint32_t rank, const JobOperation& operation) const {

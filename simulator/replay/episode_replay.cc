@@ -273,11 +273,10 @@ void ReplayEngine::FinishRecording(const NetworkRest& rest) {
   Episode episode = recording.episode;
   episode.end_state = rest.state;
   episode.duration_ps = rest.time_ps - recording.begin.time_ps;
-  const bool is_repeatable = rest.unrepeatable == recording.begin.unrepeatable &&
-                             recording.disturbance_ps > rest.time_ps &&
+  const bool is_comparable = rest.unrepeatable == recording.begin.unrepeatable &&
                              HasPlacesOf(recording.begin.counts, recording.end_counts) &&
                              HasPlacesOf(recording.end_counts, rest.counts);
-  if (is_repeatable) {
+  if (is_comparable) {
     episode.changes = ChangesBetween(recording.begin.counts, rest.counts);
     episode.changes_after_end = ChangesBetween(recording.end_counts, rest.counts);
   }
@@ -285,12 +284,13 @@ void ReplayEngine::FinishRecording(const NetworkRest& rest) {
     const Episode& expected = cache_.episode(*recording.expected);
     const bool same_end = episode.end_state == expected.end_state ||
                           episode.duration_ps != expected.duration_ps;  // seen at another instant
-    CheckIsAsTold(recording, is_repeatable && same_end &&
+    CheckIsAsTold(recording, is_comparable && same_end &&
                                  episode.operations == expected.operations &&
                                  episode.changes == expected.changes);
     return;
   }
-  if (!is_repeatable || rest.state == EpisodeCache::kStateUnknown) return;
+  const bool is_undisturbed = recording.disturbance_ps > rest.time_ps;
+  if (!is_comparable || !is_undisturbed || rest.state == EpisodeCache::kStateUnknown) return;
   if (!HasPlacesOf(rest.counts, recording.begin.counts)) {
     episode.begin_state = StateWithWhatIsNew(rest, recording.begin.state);
     if (episode.begin_state == EpisodeCache::kStateUnknown) return;

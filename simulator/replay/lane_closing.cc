@@ -17,6 +17,11 @@ std::vector<uint32_t> LaneExecutor::Close(uint32_t part) {
   }
   dead_nics_.erase(part);
   for (const uint32_t id : closed) CloseConnection(id);
+  // They take no part in what their GPUs do later.
+  const auto is_closed = [this](uint32_t id) { return slots_[id].is_closed; };
+  for (std::vector<uint32_t>& of_gpu : nvlink_connections_) std::erase_if(of_gpu, is_closed);
+  for (std::vector<uint32_t>& of_gpu : network_connections_) std::erase_if(of_gpu, is_closed);
+  ++network_version_;
   for (uint32_t id = 0; id < lanes_.size(); ++id) {
     const Program& program = active_channels_[lane_programs_[id].channel].program;
     if (communicators_[program.communicator].executed.part == part) lanes_[id].in_use = false;

@@ -71,6 +71,8 @@ class LaneObserver {
   virtual void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) = 0;
   // A GPU took in payload of a collective that is watched.
   virtual void OnPayloadTaken(uint32_t /*collective*/, uint64_t /*bytes*/) {}
+  // A connection goes over NICs of other GPUs from now on: these, its ends and in between.
+  virtual void OnDetour(std::span<const uint32_t> /*gpus*/) {}
 };
 
 class LaneExecutor final : public PacketSink, private TransportListener {
@@ -96,6 +98,8 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // A connection whose queue pair has used up its retries because its NIC does not answer goes on
   // over other NICs (nic_failover.cc).
   void FailOver(NicPolicy policy) { nic_policy_ = policy; }
+  // Whether some connection's NIC does not answer: it may be moved once its retries are used up.
+  bool MayFailOver();
   // Connections that were moved or opened so.
   uint64_t nic_failovers() const { return nic_failovers_; }
   bool IsDetoured(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
@@ -556,6 +560,13 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   TransportListener* foreign_ = nullptr;
   uint64_t foreign_bytes_ = 0;
   std::optional<NicPolicy> nic_policy_;
+  // What MayFailOver() found, and as of which conditions and version of the network.
+  struct FailoverLook {
+    uint64_t conditions = 0;
+    uint64_t version = 0;
+    bool may_fail_over = false;
+  };
+  std::optional<FailoverLook> failover_look_;
   std::unordered_map<uint32_t, std::set<DeviceId>> dead_nics_;  // that a part knows of
   uint64_t nic_failovers_ = 0;
   std::unique_ptr<LanePaths> paths_;

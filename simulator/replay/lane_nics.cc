@@ -26,10 +26,9 @@ NicGroup LaneExecutor::NicGroupOf(std::span<const uint32_t> gpus) const {
   group.version = network_version_;
   const bool are_plain = std::ranges::all_of(group.connections, [this](uint32_t id) {
     const Connection& connection = connections_[id];
-    return !connection.is_striped && !connection.is_detoured && !connection.is_relayed &&
-           !slots_[id].is_closed;
+    return !connection.is_striped && !connection.is_detoured && !connection.is_relayed;
   });
-  if (is_socket_ || nic_policy_ || !are_plain) return group;
+  if (is_socket_ || !are_plain) return group;
   std::vector<uint32_t> queue_pairs;
   for (const uint32_t id : group.connections) queue_pairs.push_back(connections_[id].flow);
   group.links = LinksOf(queue_pairs);

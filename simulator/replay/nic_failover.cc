@@ -22,6 +22,28 @@ bool LaneExecutor::Answers(DeviceId nic) const {
   });
 }
 
+bool LaneExecutor::MayFailOver() {
+  if (!nic_policy_) return false;
+  if (failover_look_ && failover_look_->conditions == network_.conditions() &&
+      failover_look_->version == network_version_) {
+    return failover_look_->may_fail_over;
+  }
+  std::set<DeviceId> silent;
+  for (const DeviceId gpu : graph_.gpus()) {
+    const auto nic = graph_.NicOfGpu(gpu);
+    if (nic && !Answers(*nic)) silent.insert(*nic);
+  }
+  const auto may_be_moved = [&](uint32_t id) {
+    return !connections_[id].is_striped && UsesAny(connections_[id], silent);
+  };
+  const bool may_fail_over =
+      !silent.empty() && std::ranges::any_of(network_connections_, [&](const auto& of_gpu) {
+        return std::ranges::any_of(of_gpu, may_be_moved);
+      });
+  failover_look_ = {network_.conditions(), network_version_, may_fail_over};
+  return may_fail_over;
+}
+
 std::set<DeviceId>& LaneExecutor::DeadNicsOf(const Connection& connection) {
   return dead_nics_[communicators_[connection.communicator].executed.part];
 }
@@ -111,6 +133,13 @@ bool LaneExecutor::TryToFailOver(uint32_t id) {
 
 void LaneExecutor::OpenDetour(uint32_t id, std::span<const NicDetours::Way> ways) {
   Connection& connection = connections_[id];
+  std::vector<uint32_t> gpus = {connection.from_gpu, connection.injecting_gpu, connection.to_gpu};
+  for (const NicDetours::Way& way : ways) {
+    gpus.push_back(way.sending_gpu);
+    gpus.push_back(way.receiving_gpu);
+  }
+  observer_.OnDetour(gpus);
+  ++network_version_;
   connection.flow = detours_.Open(id | kDetoured, connection.injecting_gpu, connection.to_gpu,
                                   connection.tie, ways);
   connection.is_detoured = true;

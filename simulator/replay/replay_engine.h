@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -79,9 +80,7 @@ struct ReplayRules {
   ReplayCacheMode cache = ReplayCacheMode::kOn;
   bool component_episodes = true;  // parts of the network have episodes of their own
   uint64_t seed = 1;               // of the ranks' skews
-  // A part of the job may be halted at any moment, for it restarts.
-  bool may_halt = false;
-  bool has_load = false;  // some fault has GPUs send what is no operation's
+  bool has_load = false;           // some fault has GPUs send what is no operation's
   // What faults may ever do something to.
   std::vector<LinkId> faulty_links{};
   std::vector<uint32_t> faulty_gpus{};
@@ -388,6 +387,9 @@ class ReplayEngine final : private LaneObserver {
   void FinishReplay(Component& component);
   void CheckEpisode(Component& component);
   void ForgetEpisodesOf(uint32_t part);
+  void ForgetCallsOf(uint32_t part);
+  void RebuildComponents();
+  bool IsOnDetour(const Component& component) const;
 
   ReplayChoice ChoiceOf(const JobCollective& collective) const;
   PlanKey KeyOf(const JobCollective& collective) const;
@@ -417,6 +419,7 @@ class ReplayEngine final : private LaneObserver {
   void OnLossRecovered(uint32_t connection) override;
   void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
   void OnPayloadTaken(uint32_t collective, uint64_t bytes) override;
+  void OnDetour(std::span<const uint32_t> gpus) override;
 
   struct Watched {
     uint64_t total_bytes = 0;
@@ -476,6 +479,7 @@ class ReplayEngine final : private LaneObserver {
   EpisodeCache component_cache_;
   uint32_t replayed_components_ = 0;  // now
   AsideEpisode* aside_ = nullptr;     // now
+  std::set<uint32_t> gpus_on_detours_;
   int64_t least_launch_ps_ = 0;
   std::vector<uint32_t> scratch_gpus_;  // GpusOnNetworkOf's
   // MayTouchSoon's.

@@ -84,7 +84,10 @@ void ReplayEngine::DrawSkews() {
 // Calls with one number make the same transfers at the same costs, of a rank or of ranks that are
 // alike.
 void ReplayEngine::NumberPlans() {
+  if (rules_.cache == ReplayCacheMode::kOff) return;
   class_of_communicator_ = ClassesOfCommunicators();
+  plan_of_collective_.clear();
+  plan_of_p2p_.clear();
   std::map<std::pair<uint32_t, PlanKey>, uint32_t> of_collectives;
   uint32_t plans = 0;
   plan_of_collective_.reserve(job_.collectives.size());

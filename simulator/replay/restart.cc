@@ -80,6 +80,7 @@ void ReplayEngine::Halt(uint32_t id) {
     --running_count_;
     ++calls_ended_;
   }
+  ForgetCallsOf(id);
   std::erase_if(pending_, is_of_part);
   std::make_heap(pending_.begin(), pending_.end());
   std::erase_if(stopped_, is_of_part);
@@ -107,6 +108,8 @@ void ReplayEngine::Relocate(uint32_t part, const SwappedRanks& swapped) {
   FindP2pCalls();
   DrawSkews();
   cache_ = {};
+  RebuildComponents();
+  NumberPlans();
 }
 
 void ReplayEngine::RestartAt(uint32_t id, const std::vector<uint32_t>& first_of_rank,
@@ -120,6 +123,7 @@ void ReplayEngine::RestartAt(uint32_t id, const std::vector<uint32_t>& first_of_
   for (const uint32_t rank : job_.parts[id].global_ranks) {
     const std::vector<JobOperation>& program = job_.operations[rank];
     for (uint32_t index = first_of_rank[rank]; index < program.size(); ++index) {
+      if (!has_begun_.empty()) has_begun_[first_number_[rank] + index] = false;
       if (program[index].is_compute()) continue;
       const uint32_t collective = job_.CollectiveOf(rank, program[index]);
       times_[collective] = {};
@@ -128,6 +132,9 @@ void ReplayEngine::RestartAt(uint32_t id, const std::vector<uint32_t>& first_of_
     }
   }
   operations_left_ += part.calls_left;
+  // What did not repeat itself before may do so now.
+  cache_mode_ = rules_.cache;
+  misses_ = 0;
   for (auto& [collective, watched] : watched_) {
     if (job_.PartOf(job_.collectives[collective].communicator) == id) watched = {};
   }

@@ -63,24 +63,38 @@ void JobRestarter::FindLastCheckpoint() {
 }
 
 bool JobRestarter::OnJobFailed(const std::string& why) {
+  if (failed_ps_) return true;
   if (result_.restarts == settings_.restarts_max) return false;
-  const int64_t now_ps = run_.engine.NowPs();
+  failed_ps_ = run_.engine.NowPs();
+  why_ = why;
   FindLastCheckpoint();
-  result_.rework_ps += now_ps - progress_ps_;
-  const int64_t gone_ps = AllRanksGonePs(settings_.detection, now_ps, run_.replay, part_);
-  result_.detection_ps += gone_ps - now_ps;
-  result_.requeue_ps += settings_.requeue_ps;
-  result_.load_ps += settings_.load_ps;
-  ++result_.restarts;
-  result_.last_failure = why;
-  run_.replay.Halt(part_);
-  const int64_t back_ps = gone_ps + settings_.requeue_ps + settings_.load_ps;
-  ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(back_ps - now_ps)),
-                           &JobRestarter::Restart, this);
+  TryToEnd();
   return true;
 }
 
+// Without a launcher a rank may begin another collective meanwhile, and hang in that.
+void JobRestarter::TryToEnd() {
+  const int64_t now_ps = run_.engine.NowPs();
+  const int64_t gone_ps = AllRanksGonePs(settings_.detection, *failed_ps_, run_.replay, part_);
+  if (gone_ps > now_ps) {
+    ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(gone_ps - now_ps)),
+                             &JobRestarter::TryToEnd, this);
+    return;
+  }
+  result_.rework_ps += *failed_ps_ - progress_ps_;
+  result_.detection_ps += now_ps - *failed_ps_;
+  result_.requeue_ps += settings_.requeue_ps;
+  result_.load_ps += settings_.load_ps;
+  ++result_.restarts;
+  result_.last_failure = why_;
+  run_.replay.Halt(part_);
+  ns3::Simulator::Schedule(
+      ns3::PicoSeconds(static_cast<uint64_t>(settings_.requeue_ps + settings_.load_ps)),
+      &JobRestarter::Restart, this);
+}
+
 void JobRestarter::Restart() {
+  failed_ps_.reset();
   progress_ps_ = run_.engine.NowPs();
   const ReplayEngine::SwappedRanks swapped = MoveToSpares();
   std::vector<uint32_t> first_of_rank(run_.job.rank_count);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,10 @@ class JobRestarter {
   };
   JobRestarter(const RestartSettings& settings, uint32_t part, const Run& run);
 
-  // The job failed, now. True: it will begin again.
+  // The job failed, now: what goes on goes on until its ranks are gone. True: it will begin again.
   bool OnJobFailed(const std::string& why);
   // It failed, and has not begun again yet.
-  bool is_down() const { return run_.replay.parts()[part_].is_halted; }
+  bool is_down() const { return failed_ps_.has_value(); }
 
   const RestartResult& result() const { return result_; }
 
@@ -44,6 +45,7 @@ class JobRestarter {
   // kNeverPs: it is not reached.
   int64_t SavedPs(uint64_t checkpoint) const;
   void FindLastCheckpoint();
+  void TryToEnd();
   void Restart();
   // The job's ranks on servers that are broken move to spares that are not, rank by rank; the
   // broken ones are the spares then.
@@ -52,9 +54,11 @@ class JobRestarter {
   const RestartSettings& settings_;
   uint32_t part_;
   Run run_;
-  uint64_t checkpoint_ = 0;      // how many are saved
-  int64_t progress_ps_;          // when the last was, or when the job began, again or first
-  std::vector<int32_t> spares_;  // servers
+  uint64_t checkpoint_ = 0;           // how many are saved
+  int64_t progress_ps_;               // when the last was, or when the job began, again or first
+  std::vector<int32_t> spares_;       // servers
+  std::optional<int64_t> failed_ps_;  // until it begins again
+  std::string why_;                   // the same
   RestartResult result_;
 };
 

@@ -87,7 +87,6 @@ ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
                     .cache = options.replay_cache,
                     .component_episodes = options.component_episodes,
                     .seed = scenario.seed,
-                    .may_halt = MayRestart(scenario),
                     .keep_paths = !scenario.faults.empty()};
   for (const FaultSpec& fault : scenario.faults) {
     rules.has_load |= fault.kind == FaultKind::kBackgroundLoad;

@@ -2,6 +2,7 @@
 // The replay cache changes no result: random jobs that repeat themselves, with faults and
 // congestion controls, with it and without it, and with every hit simulated as well.
 #include <algorithm>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -32,8 +33,9 @@ class RandomJob {
     if (!control.empty()) text += "nic { congestion_control { " + control + " } }\n";
     static const char* const kFlowControls[] = {"PFC", "CREDITS", "NONE"};
     text += fmt::format("network {{ network_flow_control: {} }}\n", kFlowControls[Below(3)]);
-    text += fmt::format("nccl {{ IB_TIMEOUT: {} PXN_DISABLE: {} }}\n", 7 + Below(3), Below(2) == 1);
     text += "routing { detection_delay: \"20us\" convergence_delay: \"50us\" }\n";
+    if (Below(3) == 0) return text + Failure();
+    text += fmt::format("nccl {{ IB_TIMEOUT: {} PXN_DISABLE: {} }}\n", 7 + Below(3), Below(2) == 1);
     for (uint32_t i = Below(3); i > 0; --i) text += Fault();
     return text;
   }
@@ -79,6 +81,21 @@ class RandomJob {
       default:
         return fault("LINK_DOWN");
     }
+  }
+
+  // A NIC that fails for longer than its queue pairs try, and what becomes of the job.
+  std::string Failure() {
+    static const char* const kWhatNext[] = {
+        "nic_failover { policy: REPLAN }", "nic_failover { policy: PXN }",
+        "restart { load: \"1ms\" requeue: \"2ms\" restarts_max: 3 }"};
+    const uint32_t gpu = Below(8);
+    const uint32_t at_us = 50 + Below(2000);
+    std::string text = fmt::format(
+        "nccl {{ IB_TIMEOUT: 5 IB_RETRY_CNT: {} }}\n{}\n"
+        "faults {{ link: \"server{}/nic{}--leaf{}\" kind: LINK_DOWN at: \"{}us\"",
+        1 + Below(2), kWhatNext[Below(3)], Below(servers_), gpu, gpu, at_us);
+    if (Below(2) == 0) text += fmt::format(" until: \"{}us\"", at_us + 1000 + Below(20'000));
+    return text + " }\n";
   }
 
   std::mt19937 random_;
@@ -451,6 +468,7 @@ class ServersInStepTest : public ReplayCacheTest {
   static constexpr int64_t kCalls = 300;  // of a server, and of a rail
   static constexpr int64_t kGroups = 10;
   static constexpr int64_t kWaysMax = 15;  // in which what is alike goes on, all of them
+  uint32_t servers_ = 2;
   int64_t second_calls_ = kCalls;
   int64_t second_from_ps_ = 0;
 
@@ -485,9 +503,10 @@ class ServersInStepTest : public ReplayCacheTest {
       trace.operations[rank].insert(trace.operations[rank].end(), kCalls, on_rail);
     }
     WriteTrace(scratch_.Path("job.trace"), trace);
-    return RunFile(scratch_.Write("job.textproto",
-                                  RailOptimized(2) + "workload { trace: \"job.trace\" }\n" + fault),
-                   arguments);
+    return RunFile(
+        scratch_.Write("job.textproto",
+                       RailOptimized(servers_) + "workload { trace: \"job.trace\" }\n" + fault),
+        arguments);
   }
 };
 
@@ -535,6 +554,59 @@ TEST_F(ServersInStepTest, ANvlinkThatIsSlowerForAWhileConcernsItsServer) {
   // The ways in which it goes on while the link is slow, and again afterwards.
   EXPECT_LE(run.Integer("collectives.simulated"), kGroups + 3 * kWaysMax + kGroups);
   EXPECT_EQ(Results(run), Results(Run(slow, {"--no-replay-cache"})));
+}
+
+// What is opened anew, and the ways in which all goes on, are simulated in each of its lives.
+TEST_F(ServersInStepTest, AJobThatRestartsRepeatsItselfAgain) {
+  const std::string cut =
+      "nccl { IB_TIMEOUT: 5 IB_RETRY_CNT: 1 }\n"
+      "restart { load: \"1ms\" requeue: \"2ms\" }\n"
+      "faults { link: \"server0/nic3--leaf3\" kind: LINK_DOWN at: \"10ms\" until: \"20ms\" }\n";
+  const EndedRun run = Run(cut);
+  ASSERT_TRUE(run.has_result()) << run.exit.errors;
+  EXPECT_EQ(run.Text("status"), "COMPLETED");
+  EXPECT_EQ(run.At("jobs")[0]["restarts"].GetInt64(), 1);
+  EXPECT_LE(run.Integer("collectives.simulated"), kGroups + kWaysMax + kGroups);
+  EXPECT_EQ(Results(run), Results(Run(cut, {"--no-replay-cache"})));
+  EXPECT_TRUE(Run(cut, {"--verify-replay-cache"}).has_result());
+}
+
+TEST_F(ServersInStepTest, AJobThatMovesToASpareServerRepeatsItselfThere) {
+  servers_ = 3;
+  const std::string cut =
+      "nccl { IB_TIMEOUT: 5 IB_RETRY_CNT: 1 }\n"
+      "restart { load: \"1ms\" requeue: \"2ms\" spare_servers: \"server2\" }\n"
+      "faults { link: \"server0/nic3--leaf3\" kind: LINK_DOWN at: \"10ms\" }\n";
+  const EndedRun run = Run(cut);
+  ASSERT_TRUE(run.has_result()) << run.exit.errors;
+  EXPECT_EQ(run.Text("status"), "COMPLETED");
+  EXPECT_EQ(run.At("jobs")[0]["servers_replaced"].GetInt64(), 1);
+  EXPECT_LE(run.Integer("collectives.simulated"), kGroups + kWaysMax + kGroups);
+  EXPECT_EQ(Results(run), Results(Run(cut, {"--no-replay-cache"})));
+  EXPECT_TRUE(Run(cut, {"--verify-replay-cache"}).has_result());
+}
+
+// What goes around the NIC of rail 3 with PXN crosses rail 4 and both servers' NVLinks; six rails
+// have nothing to do with it. With REPLAN it crosses all of them.
+TEST_F(ServersInStepTest, RailsBesideANicThatFailedOverRepeatThemselves) {
+  std::map<std::string, int64_t> replayed;
+  for (const std::string policy : {"PXN", "REPLAN"}) {
+    SCOPED_TRACE(policy);
+    const std::string fault = fmt::format(
+        "nccl {{ IB_TIMEOUT: 5 IB_RETRY_CNT: 1 }}\n"
+        "nic_failover {{ policy: {} }}\n"
+        "faults {{ link: \"server0/nic3--leaf3\" kind: LINK_DOWN at: \"10ms\" }}\n",
+        policy);
+    const EndedRun run = Run(fault);
+    ASSERT_TRUE(run.has_result()) << run.exit.errors;
+    EXPECT_EQ(run.Text("status"), "COMPLETED");
+    EXPECT_GT(run.Integer("transport.nic_failovers"), 0);
+    replayed[policy] = run.Integer("collectives.replayed");
+    EXPECT_EQ(Results(run), Results(Run(fault, {"--no-replay-cache"})));
+    EXPECT_TRUE(Run(fault, {"--verify-replay-cache"}).has_result());
+  }
+  EXPECT_GT(replayed["PXN"], 6 * kCalls * 9 / 10);
+  EXPECT_GT(replayed["REPLAN"], 0);
 }
 
 // Faults that begin and end within a collective leave the links as they were, but not its times.
