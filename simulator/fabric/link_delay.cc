@@ -16,10 +16,7 @@ bool FabricNetwork::IsHeldBack(uint32_t index) {
   ColdLink& cold = cold_links_.at(packet.link);
   const int64_t now_ps = engine_->NowPs();
   int64_t release_ps = now_ps;
-  if (cold.extra_delay_ps) {
-    ++counters_.draws;
-    release_ps += cold.extra_delay_ps(packet);
-  }
+  if (cold.extra_delay_ps) release_ps += cold.extra_delay_ps(packet);
   if (!cold.late.empty()) release_ps = std::max(release_ps, cold.late.back().release_ps);
   if (release_ps == now_ps && cold.late.empty()) return false;
   // One event lets go of all that is due.

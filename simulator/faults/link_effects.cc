@@ -125,12 +125,16 @@ void LinkEffects::SetDelayed(LinkId link, uint32_t fault, bool delayed) {
   } else {
     std::erase(on_link.delaying, fault);
   }
+  if (on_link.delaying.empty()) {
+    network_.SetDelayFilter(link, {});
+    return;
+  }
   network_.SetDelayFilter(link, [this, link](const Packet&) { return ExtraDelayPs(link); });
 }
 
 int64_t LinkEffects::ExtraDelayPs(LinkId link) {
   OnLink& on_link = on_link_.at(link);
-  if (on_link.delaying.empty()) return 0;
+  network_.NoteDraw();
   const uint64_t number = on_link.delayed_packets++;
   int64_t delay_ps = 0;
   for (const uint32_t fault : on_link.delaying) {

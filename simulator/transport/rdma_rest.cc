@@ -86,6 +86,17 @@ void RdmaTransport::VisitEnds(uint32_t id, StateArchive& archive) {
                   sender.sent_end == sender.posted_end && receiver.expected == sender.posted_end &&
                   (sender.flags & ~(SendQueue::kTimerPending | SendQueue::kHasFlags)) == 0);
   archive.Require(!receiver.nack_sent && !receiver.refused && receiver.beyond == 0);
+  // Where in its stream a queue is counts for nothing but draws, which packets have by their
+  // sequence numbers.
+  const uint32_t before = sender.posted_end;
+  archive.Count(sender.posted_end);
+  if (const uint32_t passed = sender.posted_end - before; passed != 0) {
+    for (uint32_t* const sequence :
+         {&sender.next_sequence, &sender.unacknowledged, &sender.sent_end,
+          &sender.message.first_sequence, &sender.message.end_sequence, &receiver.expected}) {
+      *sequence += passed;
+    }
+  }
   archive.Constant(sender.window_packets);
   archive.Value(sender.retries);
   archive.Value(receiver.unreported);
