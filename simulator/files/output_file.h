@@ -14,8 +14,9 @@ namespace railyard {
 // Buffered. A regular file appears complete or not at all: it is written under another name beside
 // its final place (that of its target for a symbolic link), forced to disk, then renamed over it.
 // "-" is standard output; what is no regular file, a device or a pipe, is written to and never
-// replaced, and so are the files behind standard output and standard error (/dev/stdout). A signal that
-// interrupts the program while a regular file is unfinished has its effect when the file is gone.
+// replaced, and so are the files behind standard output and standard error (/dev/stdout). A signal
+// that interrupts the program while a regular file is unfinished has its effect when the file is
+// gone.
 class OutputFile {
  public:
   explicit OutputFile(std::string path);

@@ -125,11 +125,11 @@ void IterationRecorder::FindLayers(uint32_t part) {
       const uint32_t collective = job_.CollectiveOf(rank, call);
       if (job_.collectives[collective].is_all_to_all_v) exchanges.push_back(collective);
     }
-    const std::vector<uint32_t>& of_rank = layers.OfRank(rank);
+    const ExchangeLayers::OfRank of_rank = layers.Of(rank);
     // A rank that has nothing to do with some AllToAllv leaves it to the others to say.
-    if (exchanges.size() != of_rank.size() * layers.iterations()) continue;
+    if (exchanges.size() != of_rank.count) continue;
     for (size_t i = 0; i < exchanges.size(); ++i) {
-      layer_of_[exchanges[i]] = of_rank[i % of_rank.size()];
+      layer_of_[exchanges[i]] = of_rank.layers[i % of_rank.layers.size()];
     }
   }
 }

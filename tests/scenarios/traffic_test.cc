@@ -183,6 +183,29 @@ TEST_F(RoutedIterationsTest, MatricesAreByIterationAndLayerAndSumUpToPairs) {
             ReadText(run.directory + "/iteration_pairs.csv"));
 }
 
+// Eight queries of 128 tokens that answer with one, one on each rank: of three layers the second
+// and third dispatch and combine 128 x 2 choices of each rank.
+TEST_F(RoutedIterationsTest, MatricesOfAnInferenceAreByLayer) {
+  const EndedRun run = RunText(
+      "fabric { rail_optimized { servers: 1 } }\n"
+      "workload { inline_plan { model { layers: 3 hidden: 256 heads: 4 vocabulary: 512 "
+      "feed_forward: 512 experts { count: 8 per_token: 2 feed_forward: 256 dense_layers: 1 } } "
+      "parallelism { data: 8 expert: 8 } compute { accelerator: \"h100-sxm\" utilisation: 0.4 "
+      "memory_utilisation: 0.8 part_overhead: \"1us\" } inference { prompt_tokens: 128 "
+      "output_tokens: 1 queries: 8 batch: 1 } } }\n",
+      {"--no-estimate"});
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  const Table layers = run.Query(
+      "SELECT layer, SUM(payload_bytes) AS bytes FROM iteration_pairs WHERE kind = 'AllToAllv' "
+      "GROUP BY 1");
+  ASSERT_EQ(layers.size(), 2u);
+  const double all = kRanks * 128.0 * 2 * 256 * 2 * 2;
+  for (size_t row = 0; row < layers.size(); ++row) {
+    EXPECT_EQ(layers.Integer(row, "layer"), static_cast<int64_t>(row) + 1);
+    EXPECT_NEAR(layers.Real(row, "bytes"), all * (kRanks - 1) / kRanks, 0.05 * all);
+  }
+}
+
 // The same model with its experts in one piece.
 TEST_F(RoutedIterationsTest, DenseModelsDoNotDrift) {
   const EndedRun dense = RunText(Plan("1", "", 3), {"--no-estimate"});

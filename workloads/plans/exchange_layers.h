@@ -2,6 +2,7 @@
 // Which layer of a plan's model each AllToAllv is of.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -11,21 +12,25 @@ namespace railyard {
 
 class ExchangeLayers {
  public:
-  // It knows layers only where the plan is a training of a transformer with expert parallelism.
+  // It knows layers where the plan is of a transformer with expert parallelism.
   explicit ExchangeLayers(const Plan& plan);
   bool is_known() const { return !of_stage_.empty(); }
-  uint32_t iterations() const { return iterations_; }
-  // The layer of the model, from 0, of each of a rank's AllToAllvs in an iteration, in the order of
-  // its program; its trace lacks those in which the rank sends and receives nothing. Precondition:
-  // layers are known.
-  const std::vector<uint32_t>& OfRank(uint32_t rank) const {
-    return of_stage_[stage_of_rank_[rank]];
-  }
+  // A rank's AllToAllvs go through a list of layers again and again, in the order of its program;
+  // its trace lacks those in which the rank sends and receives nothing.
+  struct OfRank {
+    const std::vector<uint32_t>& layers;  // of the model, from 0
+    size_t count = 0;                     // of AllToAllvs, in all
+  };
+  // Precondition: layers are known. No AllToAllv: the rank is of no expert-parallel group.
+  OfRank Of(uint32_t rank) const;
 
  private:
-  uint32_t iterations_ = 0;
+  void AddTraining(const Plan& plan);
+  void AddInference(const Plan& plan);
+
   std::vector<std::vector<uint32_t>> of_stage_;
   std::vector<uint32_t> stage_of_rank_;
+  std::vector<size_t> count_of_rank_;
 };
 
 }  // namespace railyard

@@ -296,24 +296,31 @@ uint64_t TokensOfPlace(uint64_t tokens, uint32_t place, uint32_t places) {
   return tokens * (place + 1) / places - tokens * place / places;
 }
 
+std::vector<uint64_t> InferenceExchanges::TokensOf(const Plan& plan,
+                                                   const InferenceSchedule& schedule,
+                                                   uint32_t group, uint32_t pass) {
+  const Parallelism& parts = plan.parallelism;
+  std::vector<uint64_t> tokens_of(parts.expert);
+  for (uint32_t place = 0; place < parts.expert; ++place) {
+    const uint32_t index = group * parts.expert + place;
+    const auto& slots = schedule.slots[index / parts.tensor()];
+    const auto& slot = slots[pass % slots.size()];
+    if (pass / slots.size() >= slot.size()) continue;
+    tokens_of[place] =
+        TokensOfPlace(slot[pass / slots.size()].tokens(), index % parts.tensor(), parts.tensor());
+  }
+  return tokens_of;
+}
+
 InferenceExchanges::InferenceExchanges(const Plan& plan, const InferenceSchedule& schedule,
                                        uint32_t stage, uint32_t group) {
-  const Parallelism& parts = plan.parallelism;
   const auto [first, end] = InferenceLayersOf(plan, stage);
   first_layer_ = std::clamp(plan.model.experts->dense_layers, first, end);
   layers_ = end - first_layer_;
   for (uint32_t pass = 0; pass < PassCount(schedule); ++pass) {
-    std::vector<uint64_t> tokens_of(parts.expert);
-    bool has_tokens = false;
-    for (uint32_t place = 0; place < parts.expert; ++place) {
-      const uint32_t index = group * parts.expert + place;
-      const auto& slots = schedule.slots[index / parts.tensor()];
-      const auto& slot = slots[pass % slots.size()];
-      if (pass / slots.size() >= slot.size()) continue;
-      tokens_of[place] =
-          TokensOfPlace(slot[pass / slots.size()].tokens(), index % parts.tensor(), parts.tensor());
-      has_tokens = has_tokens || tokens_of[place] > 0;
-    }
+    const std::vector<uint64_t> tokens_of = TokensOf(plan, schedule, group, pass);
+    const bool has_tokens =
+        std::ranges::any_of(tokens_of, [](uint64_t tokens) { return tokens > 0; });
     has_tokens_.push_back(has_tokens);
     for (uint32_t layer = first_layer_; layer < end; ++layer) {
       exchanges_.push_back(

@@ -41,6 +41,9 @@ class InferenceExchanges {
  public:
   InferenceExchanges(const Plan& plan, const InferenceSchedule& schedule, uint32_t stage,
                      uint32_t group);
+  // The tokens of each place of an expert-parallel group in a pass.
+  static std::vector<uint64_t> TokensOf(const Plan& plan, const InferenceSchedule& schedule,
+                                        uint32_t group, uint32_t pass);
   // Tokens that the group has in a step.
   bool HasTokens(uint32_t pass) const { return has_tokens_[pass]; }
   const ExpertExchange& At(uint32_t pass, uint32_t layer) const;
