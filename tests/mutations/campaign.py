@@ -37,6 +37,27 @@ MUTANT_BYTES_MAX = 2 << 20
 STDERR_BYTES_MAX = 256 << 10
 INTERRUPT_SECONDS = 0.5
 WALL_SECONDS = 60.0  # for a command that waits instead of computing
+ORPHAN_SECONDS = 5.0  # until what was killed with its parent is gone
+
+
+def has_members(group):
+    """Whether a process of the group lives; one that has ended and was not waited for does not."""
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            state, _, of = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(of) == group and state not in "ZX":
+                return True
+    return False
+
+
+def outlives(group, seconds):
+    """Whether a process of the group still lives after so long."""
+    end = time.monotonic() + seconds
+    while has_members(group):
+        if time.monotonic() > end:
+            return True
+        time.sleep(0.02)
+    return False
 
 
 # ---- Mutants -------------------------------------------------------------------------------------
@@ -504,11 +525,9 @@ class Runner:
         signal.setitimer(signal.ITIMER_REAL, INTERRUPT_SECONDS if simulates else WALL_SECONDS)
         _, wait_status, usage = os.wait4(pid, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        try:
+        orphans = outlives(pid, ORPHAN_SECONDS)
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
-            orphans = True
-        except ProcessLookupError:
-            orphans = False
         with open(stderr_path, "rb") as file:
             said = file.read(STDERR_BYTES_MAX + 1).decode("utf-8", "backslashreplace")
         with open(stdout_path, "rb") as file:
