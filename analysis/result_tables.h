@@ -39,7 +39,7 @@ ResultTable JobsTable(const RunResult& result);
 ResultTable PairsTable(const RunResult& result);
 ResultTable InNetworkTable(const RunResult& result);
 ResultTable LinksTable(const RunResult& result);
-// What kind of traffic it was: each link's flows and bursts, sizes of messages, iterations and
+// The kind of traffic that it was: each link's flows and bursts, sizes of messages, iterations and
 // their matrices.
 ResultTable TrafficTable(const RunResult& result);
 ResultTable MessageSizesTable(const RunResult& result);

@@ -20,14 +20,14 @@ struct MessageSizeResult {
 struct IterationResult {
   uint32_t job = 0;        // into RunResult::jobs
   uint64_t iteration = 0;  // from 1, the first
-  // Of its matrix from that of the iteration before, 0 to 1; absent in the first.
+  // How far its matrix is from that of the iteration before, 0 to 1; absent in the first.
   std::optional<double> drift{};
-  // Of its AllToAlls only, by layer. Absent where there are none.
+  // The same for its AllToAlls only, by layer; absent where there are none.
   std::optional<double> all_to_all_drift{};
   std::optional<double> all_to_all_imbalance{};  // busiest rank over mean, 1 or more
 };
 
-// What one GPU sent another in an iteration, in collectives of one kind and layer.
+// One GPU sent another so much in an iteration, in collectives of one kind and layer.
 struct IterationPairResult {
   static constexpr uint32_t kNoLayer = UINT32_MAX;
 

@@ -84,7 +84,7 @@ void ReplayEngine::BeginComponentEpisode(uint32_t number, uint32_t collective) {
       component.misses > kMissesMax || IsProgressWatched() || executor_->MayFailOver()) {
     return;
   }
-  // What a GPU that stands still has begun does not end.
+  // A GPU that stands still does not end what it has begun.
   const auto stands_still = [this](uint32_t gpu) { return executor_->SpeedOfGpu(gpu) == 0; };
   if (std::ranges::any_of(component.gpus, stands_still)) return;
   const std::vector<ComponentCall> calls = CallsOf(component, collective);

@@ -560,7 +560,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   TransportListener* foreign_ = nullptr;
   uint64_t foreign_bytes_ = 0;
   std::optional<NicPolicy> nic_policy_;
-  // What MayFailOver() found, and as of which conditions and version of the network.
+  // MayFailOver()'s last answer, which holds for these conditions and this version of the network.
   struct FailoverLook {
     uint64_t conditions = 0;
     uint64_t version = 0;

@@ -132,7 +132,7 @@ void ReplayEngine::RestartAt(uint32_t id, const std::vector<uint32_t>& first_of_
     }
   }
   operations_left_ += part.calls_left;
-  // What did not repeat itself before may do so now.
+  // The job may repeat itself now even if it did not before.
   cache_mode_ = rules_.cache;
   misses_ = 0;
   for (auto& [collective, watched] : watched_) {

@@ -68,7 +68,7 @@ void IterationRecorder::Record() {
 void IterationRecorder::RecordPart(uint32_t part) {
   FindLayers(part);
   const std::vector<Iteration> iterations = IterationsOf(part);
-  // Of one iteration there is nothing to compare, and its matrix would not be kept.
+  // One iteration alone has nothing to be compared with, and its matrix would not be kept.
   const bool is_skipped =
       iterations.size() == 1 && job_.parts.size() == 1 && result_.pairs.size() > kRowsMax;
   KeptRows kept(kRowsMax / job_.parts.size());
@@ -234,7 +234,7 @@ void IterationRecorder::AddP2pCalls(const Iteration& iteration, Matrix& matrix) 
   }
 }
 
-// Of all AllToAlls, the busiest rank's bytes over the mean rank's.
+// The busiest rank's bytes over the mean rank's, summed over all AllToAlls.
 std::optional<double> IterationRecorder::ImbalanceOf(const Iteration& iteration) const {
   std::unordered_map<uint32_t, std::vector<Load>> loads;  // by collective, then its ranks
   for (const Call& call : iteration.p2p_calls) {

@@ -50,7 +50,7 @@ class IterationRecorder {
     std::vector<uint32_t> collectives;
     std::vector<Call> p2p_calls;
   };
-  // What a rank of an AllToAll sends to others and receives from them.
+  // A rank of an AllToAll sends so much to others and receives so much from them.
   struct Load {
     uint64_t sent = 0;
     uint64_t received = 0;

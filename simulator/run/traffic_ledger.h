@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What kind of traffic a job was: flows on each link, when each link was in use, sizes of messages.
-// Made from what connections carried and when collectives ran, so it is
-// the same for what the replay cache knew.
+// The kind of traffic that a job was: flows on each link, when each link was in use, sizes of
+// messages. Made from what connections carried and when collectives ran, so it is the same for what
+// the replay cache knew.
 #pragma once
 
 #include <compare>
