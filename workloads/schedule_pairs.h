@@ -11,7 +11,7 @@
 namespace railyard {
 
 // By (sender, receiver), communicator ranks that differ: what the receiver takes from the sender.
-// What the network's switches add up is of no pair.
+// Sums that the network's switches make belong to no pair.
 using RankPairBytes = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
 RankPairBytes PairBytesOf(const CollectiveSchedule& schedule);
 

@@ -29,8 +29,8 @@ struct MeasuredRow {
 
 // Larger files are refused.
 inline constexpr uint64_t kMeasuredFileBytesMax = 256u << 20;
-// Of times that tables may state: nothing is done in less than a nanosecond, and errors relative to
-// a time stay numbers.
+// Times that tables may state are no less: nothing is done in less than a nanosecond, and errors
+// relative to a time stay numbers.
 inline constexpr double kMeasuredUsMin = 1e-3;
 inline constexpr double kMeasuredUsMax = 1e12;
 

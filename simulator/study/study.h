@@ -39,7 +39,7 @@ struct StudyRun {
 };
 
 inline constexpr uint64_t kStudyRunsMax = 1'000'000;
-// Of all that a run sets, which is passed on a command line.
+// All that a run sets takes at most so much, for it is passed on a command line.
 inline constexpr size_t kStudySetsBytesMax = 64 << 10;
 
 // nullopt after an error.

@@ -86,7 +86,7 @@ void RdmaTransport::VisitEnds(uint32_t id, StateArchive& archive) {
                   sender.sent_end == sender.posted_end && receiver.expected == sender.posted_end &&
                   (sender.flags & ~(SendQueue::kTimerPending | SendQueue::kHasFlags)) == 0);
   archive.Require(!receiver.nack_sent && !receiver.refused && receiver.beyond == 0);
-  // Where in its stream a queue is counts for nothing but draws, which packets have by their
+  // A queue's place in its stream counts for nothing but draws, which packets have by their
   // sequence numbers.
   const uint32_t before = sender.posted_end;
   archive.Count(sender.posted_end);

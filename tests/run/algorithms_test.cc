@@ -108,7 +108,7 @@ TEST_F(AlgorithmsTest, FlagsOfLlAndLl128TravelToo) {
     const int64_t data = simple.OfTier("NVLINK", "payload_bytes");
     EXPECT_EQ(ll.OfTier("NVLINK", "payload_bytes"), data);
     EXPECT_EQ(ll128.OfTier("NVLINK", "payload_bytes"), data);
-    // What carries flags has headers in the same proportion as what carries data.
+    // Packets with flags have headers in the same proportion as those with data.
     const double header_share =
         static_cast<double>(simple.OfTier("NVLINK", "header_bytes")) / static_cast<double>(data);
     const auto overhead = [&](const EndedRun& run) {

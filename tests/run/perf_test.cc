@@ -367,7 +367,7 @@ TEST_F(PerfTest, WhatCannotBeCalibratedIsRefused) {
       HasSubstr("table.txt:1:1: error: 1 rows of at most 1073741824 B (expected two or more)"));
   scratch_.Write("table.txt",
                  "8 2 float sum -1 10 1 1 0 10 1 1 0\n16 4 float sum -1 10 1 1 0 10 1 1 0\n");
-  // Of three sizes one is no number of float32 elements.
+  // One of three sizes is no number of float32 elements.
   scratch_.Write("odd.txt",
                  "8 2 float sum -1 10 1 1 0 10 1 1 0\n"
                  "2 1 half sum -1 10 1 1 0 10 1 1 0\n"

@@ -558,7 +558,7 @@ TEST_F(ServersInStepTest, ANvlinkThatIsSlowerForAWhileConcernsItsServer) {
   EXPECT_EQ(Results(run), Results(Run(slow, {"--no-replay-cache"})));
 }
 
-// What is opened anew, and the ways in which all goes on, are simulated in each of its lives.
+// Each of its lives simulates the opening of connections and the ways in which all goes on.
 TEST_F(ServersInStepTest, AJobThatRestartsRepeatsItselfAgain) {
   calls_ = second_calls_ = 80;
   const std::string cut =
@@ -590,7 +590,7 @@ TEST_F(ServersInStepTest, AJobThatMovesToASpareServerRepeatsItselfThere) {
   EXPECT_TRUE(Run(cut, {"--verify-replay-cache"}).has_result());
 }
 
-// What goes around the NIC of rail 3 with PXN crosses rail 4 and both servers' NVLinks; six rails
+// Traffic around the NIC of rail 3 crosses rail 4 and both servers' NVLinks with PXN; six rails
 // have nothing to do with it. With REPLAN it crosses all of them.
 TEST_F(ServersInStepTest, RailsBesideANicThatFailedOverRepeatThemselves) {
   calls_ = second_calls_ = 80;

@@ -177,7 +177,7 @@ TEST_F(RoutedIterationsTest, MatricesAreByIterationAndLayerAndSumUpToPairs) {
                       "NULL")
                 .size(),
             0u);
-  // What the replay cache knew counts as what was simulated.
+  // Collectives from the replay cache count as simulated ones do.
   const EndedRun uncached = RunText(plan, {"--no-estimate", "--no-replay-cache"});
   EXPECT_EQ(ReadText(uncached.directory + "/iteration_pairs.csv"),
             ReadText(run.directory + "/iteration_pairs.csv"));

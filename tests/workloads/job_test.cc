@@ -111,7 +111,7 @@ TEST_F(BuildJobTest, RanksOfGroupsThatAreNotAsLargeHaveOperationsOfTheirOwn) {
   EXPECT_NE(job.operations.program_of_rank(3), job.operations.program_of_rank(0));
 }
 
-// Of a trace file, whose log need not be there, and which may be of no log.
+// Describes a trace file, whose log need not be there, and which may be of no log.
 TEST_F(BuildJobTest, CallsWithoutALineAreFoundInTheTraceFile) {
   trace_.file = "job.trace";
   AddOnAll(CollectiveKind::kAllReduce, 100);

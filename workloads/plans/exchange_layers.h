@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which layer of a plan's model each AllToAllv is of.
+// Tells which layer of a plan's model each AllToAllv is of.
 #pragma once
 
 #include <cstddef>

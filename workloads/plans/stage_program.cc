@@ -59,7 +59,7 @@ class StageSynthesis {
     writer_.Mark();
     return writer_.Take();
   }
-  // Of each AllToAllv written.
+  // Each AllToAllv written has its layer here.
   std::vector<uint32_t> TakeExchangedLayers() { return std::move(exchanged_layers_); }
 
  private:
