@@ -14,10 +14,10 @@
 #include "simulator/cli/fabric_option.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
-#include "simulator/perf/nccl_tests_reader.h"
-#include "simulator/perf/platform_calibration.h"
-#include "topologies/platform.h"
-#include "topologies/shipped_platforms.h"
+#include "simulator/measure/nccl_tests_reader.h"
+#include "simulator/measure/platform_calibration.h"
+#include "topologies/platforms/platform.h"
+#include "topologies/platforms/shipped_platforms.h"
 
 namespace railyard {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/perf/platform_scenario.h"
-#include "topologies/fabric_graph.h"
+#include "simulator/measure/platform_scenario.h"
+#include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
 

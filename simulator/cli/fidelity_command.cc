@@ -9,7 +9,7 @@
 #include "simulator/cli/command.h"
 #include "simulator/cli/output_options.h"
 #include "simulator/files/output_file.h"
-#include "simulator/perf/fidelity.h"
+#include "simulator/measure/fidelity.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/units/units.h"
 

@@ -13,9 +13,9 @@
 #include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
-#include "simulator/diagnostics/text_proto.h"
-#include "traces/nccl_log_reader.h"
-#include "traces/trace_file.h"
+#include "simulator/text_proto/text_proto.h"
+#include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/trace/trace_file.h"
 
 namespace railyard {
 namespace {

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "topologies/platform.h"
-#include "topologies/preset.h"
-#include "workloads/plans/model_presets.h"
+#include "topologies/platforms/platform.h"
+#include "topologies/platforms/preset.h"
+#include "workloads/plans/model/model_presets.h"
 
 namespace railyard {
 namespace {

@@ -13,9 +13,9 @@
 #include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
-#include "simulator/perf/nccl_tests_table.h"
+#include "simulator/measure/nccl_tests_table.h"
 #include "simulator/units/units.h"
-#include "traces/trace_check.h"
+#include "traces/trace/trace_check.h"
 
 namespace railyard {
 namespace {

@@ -7,17 +7,17 @@
 
 #include <fmt/format.h>
 
-#include "analysis/result_files.h"
-#include "analysis/run_table.h"
+#include "analysis/writers/result_files.h"
+#include "analysis/tables/run_table.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/progress_line.h"
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
-#include "simulator/perf/plan_estimate.h"
+#include "simulator/measure/plan_estimate.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/run/run_scenario.h"
-#include "simulator/scenario/scenario_loader.h"
+#include "simulator/scenario/load/scenario_loader.h"
 
 namespace railyard {
 namespace {

@@ -8,7 +8,7 @@
 #include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
-#include "traces/trace_file.h"
+#include "traces/trace/trace_file.h"
 #include "workloads/plans/plan_loader.h"
 #include "workloads/plans/synthesize.h"
 

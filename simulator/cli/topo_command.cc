@@ -16,16 +16,16 @@
 #include "simulator/cli/topo_description.h"
 #include "simulator/cli/topo_picture.h"
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/diagnostics/text_proto.h"
+#include "simulator/text_proto/text_proto.h"
 #include "simulator/files/output_file.h"
-#include "topologies/circuit_schedule.h"
-#include "topologies/fabric_argument_loader.h"
-#include "topologies/graph_writer.h"
-#include "topologies/nccl_topology_writer.h"
-#include "topologies/network_flow.h"
-#include "topologies/ns3_topology_writer.h"
-#include "topologies/preset.h"
-#include "topologies/prices.h"
+#include "topologies/generators/circuit_schedule.h"
+#include "topologies/formats/fabric_argument_loader.h"
+#include "topologies/formats/graph_writer.h"
+#include "topologies/formats/nccl_topology_writer.h"
+#include "topologies/measures/network_flow.h"
+#include "topologies/formats/ns3_topology_writer.h"
+#include "topologies/platforms/preset.h"
+#include "topologies/prices/prices.h"
 
 namespace railyard {
 namespace {
@@ -62,7 +62,7 @@ class TopoCommand : public Command {
       command->add_option("--nodes", nodes_, "Servers of a platform (default: 1)");
       command
           ->add_option("--prices", prices_,
-                       "A price file (topologies/prices.proto); default: public-2024")
+                       "A price file (topologies/prices/prices.proto); default: public-2024")
           ->type_name("FILE");
     }
     compare_->add_option("--json", json_, "Write the table as JSON; '-': to standard output")

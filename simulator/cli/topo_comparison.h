@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "simulator/cli/cli.h"
-#include "topologies/fabric_graph.h"
-#include "topologies/prices.h"
+#include "topologies/graph/fabric_graph.h"
+#include "topologies/prices/prices.h"
 
 namespace railyard {
 

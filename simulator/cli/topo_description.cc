@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "analysis/json_writer.h"
+#include "analysis/writers/json_writer.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/units/units.h"
-#include "topologies/circuit_schedule.h"
-#include "topologies/hop_counts.h"
+#include "topologies/generators/circuit_schedule.h"
+#include "topologies/routing/hop_counts.h"
 
 namespace railyard {
 namespace {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "topologies/fabric_graph.h"
-#include "topologies/fabric_measures.h"
-#include "topologies/network_cost.h"
-#include "topologies/preflight.h"
-#include "topologies/prices.h"
+#include "topologies/graph/fabric_graph.h"
+#include "topologies/measures/fabric_measures.h"
+#include "topologies/prices/network_cost.h"
+#include "topologies/measures/preflight.h"
+#include "topologies/prices/prices.h"
 
 namespace railyard {
 

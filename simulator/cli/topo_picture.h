@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "topologies/fabric_graph.h"
+#include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
 

@@ -7,7 +7,7 @@
 #include "simulator/cli/command.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
-#include "simulator/scenario/scenario_loader.h"
+#include "simulator/scenario/load/scenario_loader.h"
 
 namespace railyard {
 namespace {

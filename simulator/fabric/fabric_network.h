@@ -34,21 +34,21 @@
 #include <ns3/traced-callback.h>
 
 #include "simulator/engine/fabric_simulator_impl.h"
-#include "simulator/engine/state_archive.h"
-#include "simulator/fabric/buffer_settings.h"
-#include "simulator/fabric/hold_report.h"
-#include "simulator/fabric/link_record.h"
-#include "simulator/fabric/load_balancer.h"
+#include "simulator/state/state_archive.h"
+#include "simulator/fabric/buffer/buffer_settings.h"
+#include "simulator/fabric/link/hold_report.h"
+#include "simulator/fabric/link/link_record.h"
+#include "simulator/fabric/port/load_balancer.h"
 #include "simulator/fabric/packet.h"
 #include "simulator/fabric/packet_pool.h"
-#include "simulator/fabric/port.h"
-#include "simulator/fabric/shared_buffer.h"
-#include "simulator/fabric/switch.h"
-#include "simulator/fabric/switch_group.h"
+#include "simulator/fabric/port/port.h"
+#include "simulator/fabric/buffer/shared_buffer.h"
+#include "simulator/fabric/port/switch.h"
+#include "simulator/fabric/port/switch_group.h"
 #include "simulator/fabric/telemetry.h"
 #include "simulator/units/units.h"
-#include "topologies/fabric_graph.h"
-#include "topologies/lossless_classes.h"
+#include "topologies/graph/fabric_graph.h"
+#include "topologies/routing/lossless_classes.h"
 
 namespace railyard {
 

@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "simulator/fabric/fabric_network.h"
-#include "topologies/routing.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard {
 

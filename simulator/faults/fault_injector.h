@@ -16,7 +16,7 @@
 #include "simulator/faults/fault_spec.h"
 #include "simulator/faults/link_effects.h"
 #include "simulator/faults/link_news.h"
-#include "topologies/routing.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard {
 

@@ -10,7 +10,7 @@
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/fabric/packet.h"
 #include "simulator/faults/fault_timeline.h"
-#include "topologies/fabric_graph.h"
+#include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "simulator/fabric/routing_delays.h"
-#include "topologies/routing.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard {
 

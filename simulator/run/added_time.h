@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "analysis/run_result.h"
-#include "simulator/replay/critical_path.h"
+#include "analysis/result/run_result.h"
+#include "simulator/execution/lanes/critical_path.h"
 
 namespace railyard {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "simulator/processes/child_process.h"
-#include "simulator/replay/critical_path.h"
+#include "simulator/execution/lanes/critical_path.h"
 
 namespace railyard {
 

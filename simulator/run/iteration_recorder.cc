@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/replay/communicator_layout.h"
+#include "simulator/execution/paths/communicator_layout.h"
 #include "simulator/units/units.h"
-#include "workloads/job_iterations.h"
+#include "workloads/job/job_iterations.h"
 #include "workloads/plans/exchange_layers.h"
 
 namespace railyard {

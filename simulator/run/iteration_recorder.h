@@ -10,13 +10,13 @@
 #include <tuple>
 #include <vector>
 
-#include "analysis/run_result.h"
-#include "simulator/replay/replay_engine.h"
-#include "simulator/scenario/scenario.h"
-#include "workloads/job.h"
-#include "workloads/nccl_planner.h"
-#include "workloads/replayable.h"
-#include "workloads/schedule_pairs.h"
+#include "analysis/result/run_result.h"
+#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/scenario/schema/scenario.h"
+#include "workloads/job/job.h"
+#include "workloads/nccl/nccl_planner.h"
+#include "workloads/collectives/replayable.h"
+#include "workloads/collectives/schedule_pairs.h"
 
 namespace railyard {
 

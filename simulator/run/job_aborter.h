@@ -7,10 +7,10 @@
 #include <set>
 #include <string>
 
-#include "analysis/run_result.h"
+#include "analysis/result/run_result.h"
 #include "simulator/engine/fabric_simulator_impl.h"
-#include "simulator/replay/replay_engine.h"
-#include "simulator/scenario/restart_settings.h"
+#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/scenario/schema/restart_settings.h"
 
 namespace railyard {
 

@@ -11,7 +11,7 @@
 
 #include "simulator/run/job_aborter.h"
 #include "simulator/units/time_end.h"
-#include "workloads/job_parts.h"
+#include "workloads/job/job_parts.h"
 
 namespace railyard {
 

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run_result.h"
+#include "analysis/result/run_result.h"
 #include "simulator/engine/fabric_simulator_impl.h"
-#include "simulator/faults/background_load.h"
+#include "simulator/traffic/background_load.h"
 #include "simulator/faults/fault_injector.h"
-#include "simulator/replay/replay_engine.h"
-#include "simulator/scenario/restart_settings.h"
-#include "topologies/fabric_graph.h"
+#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/scenario/schema/restart_settings.h"
+#include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
 

@@ -10,9 +10,9 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/run_result.h"
-#include "simulator/replay/lane_executor.h"
-#include "topologies/fabric_graph.h"
+#include "analysis/result/run_result.h"
+#include "simulator/execution/lanes/lane_executor.h"
+#include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
 

@@ -4,12 +4,12 @@
 
 #include <string>
 
-#include "analysis/run_result.h"
+#include "analysis/result/run_result.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/faults/fault_injector.h"
-#include "simulator/replay/replay_engine.h"
+#include "simulator/replay/streams/replay_engine.h"
 #include "simulator/run/loss_recorder.h"
-#include "simulator/scenario/scenario.h"
+#include "simulator/scenario/schema/scenario.h"
 
 namespace railyard {
 

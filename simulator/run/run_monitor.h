@@ -14,7 +14,7 @@
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/processes/interruption.h"
-#include "simulator/replay/replay_engine.h"
+#include "simulator/replay/streams/replay_engine.h"
 #include "simulator/run/baseline.h"
 
 namespace railyard {

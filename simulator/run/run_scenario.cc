@@ -17,13 +17,13 @@
 #include <ns3/string.h>
 #include <ns3/uinteger.h>
 
-#include "analysis/run_metrics.h"
+#include "analysis/metrics/run_metrics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/faults/background_load.h"
+#include "simulator/traffic/background_load.h"
 #include "simulator/faults/circuit_scheduler.h"
 #include "simulator/faults/fault_injector.h"
-#include "simulator/replay/replay_engine.h"
+#include "simulator/replay/streams/replay_engine.h"
 #include "simulator/run/added_time.h"
 #include "simulator/run/baseline.h"
 #include "simulator/run/job_aborter.h"
@@ -33,11 +33,11 @@
 #include "simulator/run/run_monitor.h"
 #include "simulator/run/time_breakdown.h"
 #include "simulator/run/watchdog.h"
-#include "simulator/scenario/run_size.h"
+#include "simulator/scenario/check/run_size.h"
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
-#include "topologies/routing.h"
-#include "workloads/job_parts.h"
+#include "topologies/routing/routing.h"
+#include "workloads/job/job_parts.h"
 
 namespace railyard {
 namespace {

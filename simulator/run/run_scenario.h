@@ -3,10 +3,10 @@
 
 #include <optional>
 
-#include "analysis/run_result.h"
-#include "simulator/replay/replay_engine.h"
+#include "analysis/result/run_result.h"
+#include "simulator/replay/streams/replay_engine.h"
 #include "simulator/run/run_monitor.h"
-#include "simulator/scenario/scenario.h"
+#include "simulator/scenario/schema/scenario.h"
 
 namespace railyard {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/run_result.h"
-#include "simulator/replay/replay_engine.h"
-#include "workloads/job.h"
+#include "analysis/result/run_result.h"
+#include "simulator/replay/streams/replay_engine.h"
+#include "workloads/job/job.h"
 
 namespace railyard {
 

@@ -9,11 +9,11 @@
 #include <set>
 #include <vector>
 
-#include "analysis/entropy.h"
-#include "analysis/run_result.h"
-#include "simulator/replay/replay_engine.h"
-#include "topologies/fabric_graph.h"
-#include "workloads/job.h"
+#include "analysis/metrics/entropy.h"
+#include "analysis/result/run_result.h"
+#include "simulator/replay/streams/replay_engine.h"
+#include "topologies/graph/fabric_graph.h"
+#include "workloads/job/job.h"
 
 namespace railyard {
 

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/replay/replay_engine.h"
-#include "simulator/scenario/scenario.h"
+#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/scenario/schema/scenario.h"
 
 namespace railyard {
 

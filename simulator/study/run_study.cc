@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
-#include "simulator/diagnostics/text_proto.h"
+#include "simulator/text_proto/text_proto.h"
 #include "simulator/files/output_file.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/processes/temporary_directory.h"

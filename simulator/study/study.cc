@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/summary_figures.h"
+#include "analysis/writers/summary_figures.h"
 #include "simulator/diagnostics/names.h"
-#include "simulator/diagnostics/text_proto.h"
+#include "simulator/text_proto/text_proto.h"
 #include "simulator/study/study.pb.h"
 
 namespace railyard {

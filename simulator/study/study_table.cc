@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/text_table.h"
-#include "analysis/utf8.h"
+#include "analysis/tables/text_table.h"
+#include "analysis/tables/utf8.h"
 #include "simulator/study/sample_statistics.h"
 
 namespace railyard {

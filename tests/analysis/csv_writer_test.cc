@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analysis/csv_writer.h"
+#include "analysis/writers/csv_writer.h"
 
 #include <csignal>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/run_metrics.h"
+#include "analysis/metrics/run_metrics.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/units/units.h"
 #include "tests/analysis/made_up_run.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analysis/job_metrics.h"
+#include "analysis/metrics/job_metrics.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "analysis/run_result.h"
+#include "analysis/result/run_result.h"
 
 namespace railyard::testing {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analysis/result_files.h"
+#include "analysis/writers/result_files.h"
 
 #include <algorithm>
 #include <csignal>
@@ -13,7 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/summary_json.h"
+#include "analysis/writers/summary_json.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "tests/analysis/made_up_run.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analysis/run_metrics.h"
+#include "analysis/metrics/run_metrics.h"
 
 #include <optional>
 

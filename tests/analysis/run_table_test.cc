@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analysis/run_table.h"
+#include "analysis/tables/run_table.h"
 
 #include <sstream>
 #include <string>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/text_table.h"
+#include "analysis/tables/text_table.h"
 #include "simulator/units/units.h"
 #include "tests/analysis/made_up_run.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analysis/sqlite_writer.h"
+#include "analysis/writers/sqlite_writer.h"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analysis/statistics.h"
+#include "analysis/metrics/statistics.h"
 
 #include <numeric>
 

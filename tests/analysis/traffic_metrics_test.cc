@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analysis/traffic_metrics.h"
+#include "analysis/metrics/traffic_metrics.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "analysis/entropy.h"
-#include "analysis/on_off_load.h"
+#include "analysis/metrics/entropy.h"
+#include "analysis/result/on_off_load.h"
 
 namespace railyard {
 namespace {

@@ -30,7 +30,7 @@
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/engine/huge_pages.h"
 #include "simulator/run/run_scenario.h"
-#include "simulator/scenario/scenario_loader.h"
+#include "simulator/scenario/load/scenario_loader.h"
 
 namespace railyard {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <benchmark/benchmark.h>
 
-#include "topologies/fabric_measures.h"
-#include "topologies/preflight.h"
-#include "topologies/preset.h"
-#include "topologies/routing.h"
+#include "topologies/measures/fabric_measures.h"
+#include "topologies/measures/preflight.h"
+#include "topologies/platforms/preset.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard {
 namespace {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "simulator/diagnostics/csv_line.h"
-#include "tests/diagnostics/text_file.h"
+#include "tests/text_proto/text_file.h"
 
 namespace railyard {
 namespace {

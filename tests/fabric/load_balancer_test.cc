@@ -9,7 +9,7 @@
 #include <ns3/string.h>
 
 #include "tests/fabric/network_fixture.h"
-#include "topologies/routing.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard::testing {
 namespace {

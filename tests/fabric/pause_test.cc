@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/fabric/shared_buffer.h"
+#include "simulator/fabric/buffer/shared_buffer.h"
 #include "tests/fabric/star_fixture.h"
 
 namespace railyard {

@@ -11,9 +11,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/scenario/scenario.pb.h"
+#include "simulator/scenario/schema/scenario.pb.h"
 #include "tests/run/program.h"
-#include "topologies/topology.pb.h"
+#include "topologies/formats/topology.pb.h"
 
 namespace railyard::testing {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/run/program.h"
-#include "workloads/plans/layered_presets.h"
-#include "workloads/plans/model_presets.h"
+#include "workloads/plans/model/layered_presets.h"
+#include "workloads/plans/model/model_presets.h"
 
 namespace railyard::testing {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/connection_check.h"
+#include "simulator/scenario/check/connection_check.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

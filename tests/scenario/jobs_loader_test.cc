@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/jobs_loader.h"
+#include "simulator/scenario/load/jobs_loader.h"
 
 #include <string>
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "simulator/scenario/scenario_loader.h"
-#include "tests/diagnostics/text_file.h"
+#include "simulator/scenario/load/scenario_loader.h"
+#include "tests/text_proto/text_file.h"
 
 namespace railyard {
 

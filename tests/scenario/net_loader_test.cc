@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What joins servers: names, what a plug-in sets, what is refused with it or without it.
-#include "simulator/scenario/net_loader.h"
+#include "simulator/scenario/load/net_loader.h"
 
 #include <gtest/gtest.h>
 

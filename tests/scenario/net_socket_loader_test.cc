@@ -2,7 +2,7 @@
 // TCP sockets between servers: defaults, and what is refused beside them or without them.
 #include <gtest/gtest.h>
 
-#include "simulator/transport/tcp_stream.h"
+#include "simulator/transport/tcp/tcp_stream.h"
 #include "simulator/units/units.h"
 #include "tests/scenario/loaded_scenario.h"
 

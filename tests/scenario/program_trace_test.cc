@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/program_trace.h"
+#include "simulator/scenario/load/program_trace.h"
 
 #include <map>
 #include <optional>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/diagnostics/text_file.h"
+#include "tests/text_proto/text_file.h"
 #include "tests/scenario/loaded_scenario.h"
 
 namespace railyard {

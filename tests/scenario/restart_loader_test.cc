@@ -7,7 +7,7 @@
 
 #include "simulator/units/units.h"
 #include "tests/scenario/loaded_scenario.h"
-#include "traces/trace_file.h"
+#include "traces/trace/trace_file.h"
 
 namespace railyard {
 namespace {

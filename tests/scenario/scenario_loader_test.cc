@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/scenario_loader.h"
+#include "simulator/scenario/load/scenario_loader.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/scenario/loaded_scenario.h"
-#include "workloads/replayable.h"
+#include "workloads/collectives/replayable.h"
 
 namespace railyard {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/schedule_file_loader.h"
+#include "simulator/scenario/load/schedule_file_loader.h"
 
 #include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/diagnostics/text_file.h"
+#include "tests/text_proto/text_file.h"
 #include "tests/scenario/loaded_scenario.h"
 
 namespace railyard {

@@ -2,10 +2,10 @@
 // Every scenario the project ships is valid, and says what its name promises.
 #include <gtest/gtest.h>
 
-#include "simulator/scenario/scenario_loader.h"
+#include "simulator/scenario/load/scenario_loader.h"
 #include "simulator/units/units.h"
 #include "tests/support/reference_dir.h"
-#include "workloads/replayable.h"
+#include "workloads/collectives/replayable.h"
 
 namespace railyard {
 namespace {

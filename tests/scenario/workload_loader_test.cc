@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/workload_loader.h"
+#include "simulator/scenario/load/workload_loader.h"
 
 #include <algorithm>
 
@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/scenario/loaded_scenario.h"
-#include "traces/trace_file.h"
-#include "workloads/replayable.h"
+#include "traces/trace/trace_file.h"
+#include "workloads/collectives/replayable.h"
 
 namespace railyard {
 namespace {

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/run/program.h"
-#include "traces/trace_file.h"
+#include "traces/trace/trace_file.h"
 
 namespace railyard::testing {
 namespace {

@@ -64,8 +64,8 @@ class TidyTest(unittest.TestCase):
         self.expect("analysis/a.cc", SPDX + "#include <ns3/simulator.h>\n",
                     "analysis/a.cc:2: error: ns3/simulator.h is banned in the library analysis, use "
                     "only what its LINKS name (Ns3::core is not among them)")
-        self.expect("analysis/a.cc", SPDX + '#include "traces/trace.pb.h"\n',
-                    "analysis/a.cc:2: error: traces/trace.pb.h is banned in the library analysis, "
+        self.expect("analysis/a.cc", SPDX + '#include "traces/trace/trace.pb.h"\n',
+                    "analysis/a.cc:2: error: traces/trace/trace.pb.h is banned in the library analysis, "
                     "use only what its LINKS name (railyard_protos is not among them)")
 
     def test_an_include_that_does_not_exist(self):

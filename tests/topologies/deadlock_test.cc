@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/deadlock.h"
+#include "topologies/routing/deadlock.h"
 
 #include <algorithm>
 #include <set>
@@ -7,12 +7,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "topologies/fat_tree.h"
-#include "topologies/hyperx.h"
-#include "topologies/jellyfish.h"
-#include "topologies/preset.h"
-#include "topologies/rail_optimized.h"
-#include "topologies/torus.h"
+#include "topologies/generators/fat_tree.h"
+#include "topologies/generators/hyperx.h"
+#include "topologies/generators/jellyfish.h"
+#include "topologies/platforms/preset.h"
+#include "topologies/generators/rail_optimized.h"
+#include "topologies/generators/torus.h"
 
 namespace railyard {
 namespace {

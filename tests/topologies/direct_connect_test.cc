@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/direct_connect.h"
+#include "topologies/generators/direct_connect.h"
 
 #include <string>
 
@@ -8,8 +8,8 @@
 
 #include "tests/topologies/fabric_facts.h"
 #include "tests/topologies/format_test.h"
-#include "topologies/deadlock.h"
-#include "topologies/fabric_measures.h"
+#include "topologies/routing/deadlock.h"
+#include "topologies/measures/fabric_measures.h"
 
 namespace railyard {
 namespace {

@@ -10,12 +10,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/topologies/fabric_facts.h"
-#include "topologies/dragonfly.h"
-#include "topologies/hyperx.h"
-#include "topologies/jellyfish.h"
-#include "topologies/routing.h"
-#include "topologies/slim_fly.h"
-#include "topologies/torus.h"
+#include "topologies/generators/dragonfly.h"
+#include "topologies/generators/hyperx.h"
+#include "topologies/generators/jellyfish.h"
+#include "topologies/routing/routing.h"
+#include "topologies/generators/slim_fly.h"
+#include "topologies/generators/torus.h"
 
 namespace railyard {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/dual_tor.h"
+#include "topologies/generators/dual_tor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/topologies/fabric_facts.h"
-#include "topologies/platform.h"
-#include "topologies/routing.h"
+#include "topologies/platforms/platform.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard {
 namespace {

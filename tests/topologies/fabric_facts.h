@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "topologies/fabric_graph.h"
-#include "topologies/spec_check.h"
+#include "topologies/graph/fabric_graph.h"
+#include "topologies/graph/spec_check.h"
 
 namespace railyard::testing {
 

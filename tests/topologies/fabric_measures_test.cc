@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/fabric_measures.h"
+#include "topologies/measures/fabric_measures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "topologies/dual_tor.h"
-#include "topologies/fat_tree.h"
-#include "topologies/hop_counts.h"
-#include "topologies/hyperx.h"
-#include "topologies/network_flow.h"
-#include "topologies/preset.h"
-#include "topologies/rail_optimized.h"
-#include "topologies/torus.h"
+#include "topologies/generators/dual_tor.h"
+#include "topologies/generators/fat_tree.h"
+#include "topologies/routing/hop_counts.h"
+#include "topologies/generators/hyperx.h"
+#include "topologies/measures/network_flow.h"
+#include "topologies/platforms/preset.h"
+#include "topologies/generators/rail_optimized.h"
+#include "topologies/generators/torus.h"
 
 namespace railyard {
 namespace {

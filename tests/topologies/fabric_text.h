@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
-#include "simulator/diagnostics/text_proto.h"
-#include "topologies/topology.pb.h"
-#include "topologies/topology_loader.h"
+#include "simulator/text_proto/text_proto.h"
+#include "topologies/formats/topology.pb.h"
+#include "topologies/formats/topology_loader.h"
 
 namespace railyard::testing {
 

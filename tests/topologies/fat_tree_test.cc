@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/fat_tree.h"
+#include "topologies/generators/fat_tree.h"
 
 #include <utility>
 
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/topologies/fabric_facts.h"
-#include "topologies/routing.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "topologies/fabric_argument_loader.h"
+#include "topologies/formats/fabric_argument_loader.h"
 
 namespace railyard::testing {
 

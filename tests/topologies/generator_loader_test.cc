@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/generator_loader.h"
+#include "topologies/formats/generator_loader.h"
 
 #include <gtest/gtest.h>
 

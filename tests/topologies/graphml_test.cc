@@ -6,11 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "topologies/fabric_argument_loader.h"
-#include "topologies/fabric_attributes.h"
-#include "topologies/graph_writer.h"
-#include "topologies/graphml_loader.h"
-#include "topologies/preset.h"
+#include "topologies/formats/fabric_argument_loader.h"
+#include "topologies/formats/fabric_attributes.h"
+#include "topologies/formats/graph_writer.h"
+#include "topologies/formats/graphml_loader.h"
+#include "topologies/platforms/preset.h"
 
 namespace railyard {
 namespace {

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/topologies/format_test.h"
-#include "topologies/graph_writer.h"
-#include "topologies/graphviz_loader.h"
-#include "topologies/preset.h"
+#include "topologies/formats/graph_writer.h"
+#include "topologies/formats/graphviz_loader.h"
+#include "topologies/platforms/preset.h"
 
 namespace railyard {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/leaf_spine.h"
+#include "topologies/generators/leaf_spine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/topologies/fabric_facts.h"
-#include "topologies/routing.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard {
 namespace {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/lossless_classes.h"
+#include "topologies/routing/lossless_classes.h"
 
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "topologies/dragonfly.h"
-#include "topologies/hyperx.h"
-#include "topologies/leaf_spine.h"
-#include "topologies/torus.h"
+#include "topologies/generators/dragonfly.h"
+#include "topologies/generators/hyperx.h"
+#include "topologies/generators/leaf_spine.h"
+#include "topologies/generators/torus.h"
 
 namespace railyard {
 namespace {

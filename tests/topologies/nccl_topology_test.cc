@@ -8,10 +8,10 @@
 #include "simulator/units/units.h"
 #include "tests/topologies/fabric_facts.h"
 #include "tests/topologies/format_test.h"
-#include "topologies/fabric_builder.h"
-#include "topologies/nccl_topology_writer.h"
-#include "topologies/platform.h"
-#include "topologies/preset.h"
+#include "topologies/graph/fabric_builder.h"
+#include "topologies/formats/nccl_topology_writer.h"
+#include "topologies/platforms/platform.h"
+#include "topologies/platforms/preset.h"
 
 namespace railyard {
 namespace {

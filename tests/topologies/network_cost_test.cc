@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/network_cost.h"
+#include "topologies/prices/network_cost.h"
 
 #include <fstream>
 #include <string>
@@ -8,12 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/topologies/format_test.h"
-#include "topologies/dual_tor.h"
-#include "topologies/fat_tree.h"
-#include "topologies/optical.h"
-#include "topologies/platform.h"
-#include "topologies/prices.h"
-#include "topologies/rail_optimized.h"
+#include "topologies/generators/dual_tor.h"
+#include "topologies/generators/fat_tree.h"
+#include "topologies/generators/optical.h"
+#include "topologies/platforms/platform.h"
+#include "topologies/prices/prices.h"
+#include "topologies/generators/rail_optimized.h"
 
 namespace railyard {
 namespace {

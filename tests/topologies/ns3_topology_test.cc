@@ -7,10 +7,10 @@
 #include "simulator/units/units.h"
 #include "tests/topologies/fabric_facts.h"
 #include "tests/topologies/format_test.h"
-#include "topologies/graph_writer.h"
-#include "topologies/ns3_topology_loader.h"
-#include "topologies/ns3_topology_writer.h"
-#include "topologies/preset.h"
+#include "topologies/formats/graph_writer.h"
+#include "topologies/formats/ns3_topology_loader.h"
+#include "topologies/formats/ns3_topology_writer.h"
+#include "topologies/platforms/preset.h"
 
 namespace railyard {
 namespace {

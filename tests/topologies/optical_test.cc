@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/optical.h"
+#include "topologies/generators/optical.h"
 
 #include <set>
 #include <string>
@@ -9,10 +9,10 @@
 
 #include "tests/topologies/fabric_facts.h"
 #include "tests/topologies/format_test.h"
-#include "topologies/circuit_schedule.h"
-#include "topologies/graph_writer.h"
-#include "topologies/preset.h"
-#include "topologies/routing.h"
+#include "topologies/generators/circuit_schedule.h"
+#include "topologies/formats/graph_writer.h"
+#include "topologies/platforms/preset.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard {
 namespace {

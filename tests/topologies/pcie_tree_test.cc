@@ -9,10 +9,10 @@
 
 #include "tests/topologies/fabric_facts.h"
 #include "tests/topologies/format_test.h"
-#include "topologies/graph_writer.h"
-#include "topologies/platform.h"
-#include "topologies/rail_optimized.h"
-#include "topologies/routing.h"
+#include "topologies/formats/graph_writer.h"
+#include "topologies/platforms/platform.h"
+#include "topologies/generators/rail_optimized.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/platform.h"
+#include "topologies/platforms/platform.h"
 
 #include <filesystem>
 #include <set>
@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/topologies/format_test.h"
-#include "topologies/fabric_builder.h"
-#include "topologies/rail_optimized.h"
+#include "topologies/graph/fabric_builder.h"
+#include "topologies/generators/rail_optimized.h"
 
 namespace railyard {
 namespace {

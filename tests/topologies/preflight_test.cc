@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/preflight.h"
+#include "topologies/measures/preflight.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "topologies/leaf_spine.h"
-#include "topologies/preset.h"
-#include "topologies/rail_optimized.h"
-#include "topologies/torus.h"
+#include "topologies/generators/leaf_spine.h"
+#include "topologies/platforms/preset.h"
+#include "topologies/generators/rail_optimized.h"
+#include "topologies/generators/torus.h"
 
 namespace railyard {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/preset.h"
+#include "topologies/platforms/preset.h"
 
 #include <gtest/gtest.h>
 

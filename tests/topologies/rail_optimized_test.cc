@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/rail_optimized.h"
+#include "topologies/generators/rail_optimized.h"
 
 #include <array>
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/routing.h"
+#include "topologies/routing/routing.h"
 
 #include <cmath>
 #include <map>
@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "topologies/rail_optimized.h"
+#include "topologies/generators/rail_optimized.h"
 
 namespace railyard {
 namespace {

@@ -9,10 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "topologies/hyperx.h"
-#include "topologies/platform.h"
-#include "topologies/rail_optimized.h"
-#include "topologies/routing.h"
+#include "topologies/generators/hyperx.h"
+#include "topologies/platforms/platform.h"
+#include "topologies/generators/rail_optimized.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard {
 namespace {

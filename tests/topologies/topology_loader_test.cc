@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "topologies/topology_loader.h"
+#include "topologies/formats/topology_loader.h"
 
 #include <string>
 

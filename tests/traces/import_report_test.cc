@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "traces/import_report.h"
+#include "traces/trace/import_report.h"
 
 #include <filesystem>
 #include <fstream>

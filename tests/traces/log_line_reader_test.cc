@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "traces/log_line_reader.h"
+#include "traces/nccl_log/log_line_reader.h"
 
 #include <filesystem>
 #include <fstream>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "traces/nccl_log_reader.h"
+#include "traces/nccl_log/nccl_log_reader.h"
 
 namespace railyard::testing {
 

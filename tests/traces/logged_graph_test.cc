@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rings and trees as a log's lines state them. The lines' forms are NCCL's: src/init.cc ("Channel",
 // "Trees") and src/graph/connect.cc ("Ring").
-#include "traces/logged_graph.h"
+#include "traces/trace/logged_graph.h"
 
 #include <algorithm>
 #include <string>
@@ -12,10 +12,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/traces/log_text.h"
-#include "traces/nccl_log_line.h"
-#include "traces/nccl_log_reader.h"
-#include "traces/trace_check.h"
-#include "traces/trace_file.h"
+#include "traces/nccl_log/nccl_log_line.h"
+#include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/trace/trace_check.h"
+#include "traces/trace/trace_file.h"
 
 namespace railyard {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "traces/nccl_log_line.h"
+#include "traces/nccl_log/nccl_log_line.h"
 
 #include <string>
 #include <variant>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "traces/nccl_log_call_record.h"
+#include "traces/nccl_log/nccl_log_call_record.h"
 
 namespace railyard {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "traces/nccl_log_reader.h"
+#include "traces/nccl_log/nccl_log_reader.h"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "traces/trace_file.h"
+#include "traces/trace/trace_file.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Reduction in the network's switches: what crosses which link, when, and what loss does.
-#include "simulator/transport/aggregation_transport.h"
+#include "simulator/transport/aggregation/aggregation_transport.h"
 
 #include <cstdint>
 #include <numeric>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/transport/congestion_controls.h"
+#include "simulator/transport/congestion/congestion_controls.h"
 
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/transport/congestion_control.h"
+#include "simulator/transport/congestion/congestion_control.h"
 
 namespace railyard {
 namespace {

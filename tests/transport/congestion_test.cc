@@ -14,8 +14,8 @@
 #include <ns3/simulator.h>
 #include <ns3/uinteger.h>
 
-#include "simulator/transport/congestion_controls.h"
-#include "simulator/transport/rdma_transport.h"
+#include "simulator/transport/congestion/congestion_controls.h"
+#include "simulator/transport/rdma/rdma_transport.h"
 #include "tests/transport/transport_fixture.h"
 
 namespace railyard {

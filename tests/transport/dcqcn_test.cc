@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // DCQCN's rate machine against its paper (Zhu et al., SIGCOMM 2015, section 3.1), driven by hand.
-#include "simulator/transport/dcqcn.h"
+#include "simulator/transport/congestion/dcqcn.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // DCTCP against RFC 8257, section 3.3.
-#include "simulator/transport/dctcp.h"
+#include "simulator/transport/congestion/dctcp.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // HPCC against algorithm 1 of its paper (Li et al., SIGCOMM 2019).
-#include "simulator/transport/hpcc.h"
+#include "simulator/transport/congestion/hpcc.h"
 
 #include <vector>
 

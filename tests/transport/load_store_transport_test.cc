@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/transport/load_store_transport.h"
+#include "simulator/transport/load_store/load_store_transport.h"
 
 #include <algorithm>
 #include <array>

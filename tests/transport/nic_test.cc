@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/transport/nic.h"
+#include "simulator/transport/rdma/nic.h"
 
 #include <string>
 
@@ -9,7 +9,7 @@
 #include <ns3/string.h>
 #include <ns3/uinteger.h>
 
-#include "simulator/transport/congestion_control.h"
+#include "simulator/transport/congestion/congestion_control.h"
 
 namespace railyard {
 namespace {

@@ -14,7 +14,7 @@
 
 #include <ns3/nstime.h>
 
-#include "simulator/transport/rdma_transport.h"
+#include "simulator/transport/rdma/rdma_transport.h"
 #include "tests/transport/transport_fixture.h"
 
 namespace railyard {

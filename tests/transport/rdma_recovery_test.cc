@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/transport/rdma_transport.h"
+#include "simulator/transport/rdma/rdma_transport.h"
 #include "tests/transport/rdma_fixture.h"
 
 namespace railyard {

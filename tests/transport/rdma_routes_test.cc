@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/transport/rdma_transport.h"
+#include "simulator/transport/rdma/rdma_transport.h"
 #include "tests/transport/transport_fixture.h"
 
 namespace railyard {

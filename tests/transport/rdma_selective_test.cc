@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/transport/rdma_transport.h"
+#include "simulator/transport/rdma/rdma_transport.h"
 #include "simulator/units/mix64.h"
 #include "tests/transport/rdma_fixture.h"
 

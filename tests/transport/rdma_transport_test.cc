@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Queue pairs on a fabric that loses nothing: times, ACKs, windows, turns.
-#include "simulator/transport/rdma_transport.h"
+#include "simulator/transport/rdma/rdma_transport.h"
 
 #include <algorithm>
 #include <string>

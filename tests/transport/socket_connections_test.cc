@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // NCCL's sockets: what their threads carry, how messages are divided, who waits for whom.
-#include "simulator/transport/socket_connections.h"
+#include "simulator/transport/connections/socket_connections.h"
 
 #include <algorithm>
 #include <optional>

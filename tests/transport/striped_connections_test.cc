@@ -2,7 +2,7 @@
 // Connections over the two ports of NICs: how messages are divided, what becomes of them when a
 // port fails, and when it is used again. All instants follow from the local ACK timer and the
 // delays of NCCL 2.30 (src/transport/net_ib/p2p_resiliency.cc, p2p_resiliency_recovery.cc).
-#include "simulator/transport/striped_connections.h"
+#include "simulator/transport/connections/striped_connections.h"
 
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Swift against section 3 and algorithm 1 of its paper (Kumar et al., SIGCOMM 2020).
-#include "simulator/transport/swift.h"
+#include "simulator/transport/congestion/swift.h"
 
 #include <cmath>
 

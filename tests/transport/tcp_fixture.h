@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "simulator/transport/congestion_controls.h"
-#include "simulator/transport/tcp_stream.h"
+#include "simulator/transport/congestion/congestion_controls.h"
+#include "simulator/transport/tcp/tcp_stream.h"
 #include "tests/transport/transport_fixture.h"
 
 namespace railyard::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The parts of a TCP stream against the RFCs they are from.
-#include "simulator/transport/tcp_stream.h"
+#include "simulator/transport/tcp/tcp_stream.h"
 
 #include <gtest/gtest.h>
 

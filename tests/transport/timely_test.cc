@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TIMELY against algorithm 1 of its paper (Mittal et al., SIGCOMM 2015).
-#include "simulator/transport/timely.h"
+#include "simulator/transport/congestion/timely.h"
 
 #include <gtest/gtest.h>
 

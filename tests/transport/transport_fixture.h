@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "simulator/transport/load_store_transport.h"
-#include "simulator/transport/rdma_transport.h"
-#include "simulator/transport/transport_listener.h"
+#include "simulator/transport/load_store/load_store_transport.h"
+#include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/contract/transport_listener.h"
 #include "tests/fabric/network_fixture.h"
-#include "topologies/routing.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard::testing {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Expected values: aws-ofi-nccl (src/platform-aws.cpp, src/tuner/nccl_ofi_model.c) and NCCL's
 // calcCollChunking (src/enqueue.cc).
-#include "workloads/aws_libfabric.h"
+#include "workloads/nccl/aws_libfabric.h"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
 #include "tests/workloads/layouts.h"
-#include "workloads/nccl_planner.h"
+#include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/channel_split.h"
+#include "workloads/collectives/channel_split.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

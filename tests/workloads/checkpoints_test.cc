@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/checkpoints.h"
+#include "workloads/programs/checkpoints.h"
 
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "workloads/program_order.h"
+#include "workloads/programs/program_order.h"
 
 namespace railyard {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/layouts.h"
-#include "workloads/nccl_planner.h"
+#include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/layouts.h"
-#include "workloads/exchange_order.h"
-#include "workloads/nccl_planner.h"
+#include "workloads/collectives/exchange_order.h"
+#include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
 namespace {

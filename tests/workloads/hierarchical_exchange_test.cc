@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/hierarchical_exchange.h"
+#include "workloads/collectives/hierarchical_exchange.h"
 
 #include <map>
 #include <vector>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/job_cut.h"
+#include "workloads/job/job_cut.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "workloads/job.h"
+#include "workloads/job/job.h"
 
 namespace railyard {
 namespace {

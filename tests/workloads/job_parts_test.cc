@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/job_parts.h"
+#include "workloads/job/job_parts.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/job.h"
+#include "workloads/job/job.h"
 
 #include <chrono>
 #include <numeric>

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "workloads/nccl_channels.h"
-#include "workloads/nccl_planner.h"
+#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/nccl_planner.h"
 
 namespace railyard::testing {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Expected rings: those NCCL 2.27.5 prints on 8 V100 in a hybrid cube mesh, twelve channels: twice
 // four of the wide cycle in each direction, twice two of the narrow one.
-#include "workloads/mesh_rings.h"
+#include "workloads/nccl/mesh_rings.h"
 
 #include <map>
 #include <tuple>
@@ -10,9 +10,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "workloads/nccl_channels.h"
-#include "workloads/nccl_graph.h"
-#include "workloads/nccl_trees.h"
+#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/nccl_graph.h"
+#include "workloads/nccl/nccl_trees.h"
 
 namespace railyard {
 namespace {

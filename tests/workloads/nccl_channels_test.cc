@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Expected rings and counts are those NCCL's own graph search gives for DGX H100.
-#include "workloads/nccl_channels.h"
+#include "workloads/nccl/nccl_channels.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/layouts.h"
-#include "workloads/nccl_graph.h"
+#include "workloads/nccl/nccl_graph.h"
 
 namespace railyard {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Expected values: NCCL's constants, and calcCollChunking (src/enqueue.cc) followed by hand.
-#include "workloads/nccl_chunking.h"
+#include "workloads/nccl/nccl_chunking.h"
 
 #include <gtest/gtest.h>
 

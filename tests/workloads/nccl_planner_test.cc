@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Expected volumes are the closed forms of ring collectives.
-#include "workloads/nccl_planner.h"
+#include "workloads/nccl/nccl_planner.h"
 
 #include <map>
 

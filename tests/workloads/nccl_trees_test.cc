@@ -2,7 +2,7 @@
 // Expected values: the Trees lines NCCL prints for 2 x 8 H100, and what makes two binary trees a
 // double binary tree (Sanders, Speck, Träff: "Two-tree algorithms for full bandwidth broadcast,
 // reduction and scan", 2009).
-#include "workloads/nccl_trees.h"
+#include "workloads/nccl/nccl_trees.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Expected values: the tables NCCL 2.30.7's own tuning code prints for a DGX H100 topology (Intel
 // CPU, 400 Gb/s NICs), and the sizes at which its choice changes.
-#include "workloads/nccl_tuner.h"
+#include "workloads/nccl/nccl_tuner.h"
 
 #include <cstdint>
 #include <utility>

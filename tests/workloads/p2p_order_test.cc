@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/p2p_order.h"
+#include "workloads/nccl/p2p_order.h"
 
 #include <set>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/p2p_schedule.h"
+#include "workloads/nccl/p2p_schedule.h"
 
 #include <map>
 #include <memory>
@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/layouts.h"
-#include "workloads/nccl_planner.h"
+#include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/pcie_paths.h"
+#include "workloads/nccl/pcie_paths.h"
 
 #include <numeric>
 #include <vector>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "workloads/nccl_planner.h"
+#include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
 namespace {

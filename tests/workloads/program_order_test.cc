@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/program_order.h"
+#include "workloads/programs/program_order.h"
 
 #include <tuple>
 #include <utility>

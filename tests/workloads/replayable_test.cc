@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/replayable.h"
+#include "workloads/collectives/replayable.h"
 
 #include <gtest/gtest.h>
 

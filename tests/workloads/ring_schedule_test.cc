@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/ring_schedule.h"
+#include "workloads/collectives/ring_schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/schedule_check.h"
+#include "workloads/collectives/schedule_check.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/layouts.h"
-#include "workloads/nccl_planner.h"
+#include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/schedule.h"
+#include "workloads/collectives/schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <variant>
 
-#include "workloads/plans/inference_schedule.h"
-#include "workloads/plans/inference_stage.h"
-#include "workloads/plans/rank_groups.h"
-#include "workloads/plans/stage_program.h"
+#include "workloads/plans/inference/inference_schedule.h"
+#include "workloads/plans/inference/inference_stage.h"
+#include "workloads/plans/parallelism/rank_groups.h"
+#include "workloads/plans/training/stage_program.h"
 
 namespace railyard {
 

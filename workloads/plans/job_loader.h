@@ -2,7 +2,7 @@
 // What is done with the model: the fields `training` and `inference` of a plan.
 #pragma once
 
-#include "simulator/diagnostics/text_proto.h"
+#include "simulator/text_proto/text_proto.h"
 #include "workloads/plans/plan.h"
 
 namespace railyard {

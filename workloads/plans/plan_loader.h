@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/diagnostics/text_proto.h"
+#include "simulator/text_proto/text_proto.h"
 #include "workloads/plans/plan.h"
 
 namespace railyard {

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "simulator/diagnostics/text_proto.h"
-#include "workloads/plans/precision.h"
-#include "workloads/workload.pb.h"
+#include "simulator/text_proto/text_proto.h"
+#include "workloads/plans/model/precision.h"
+#include "workloads/plans/workload.pb.h"
 
 namespace railyard {
 

@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include "simulator/units/units.h"
-#include "workloads/plans/inference_schedule.h"
-#include "workloads/plans/layer_work.h"
-#include "workloads/plans/optimizer.h"
-#include "workloads/plans/stage_weights.h"
-#include "workloads/plans/training_times.h"
+#include "workloads/plans/inference/inference_schedule.h"
+#include "workloads/plans/model/layer_work.h"
+#include "workloads/plans/training/optimizer.h"
+#include "workloads/plans/training/stage_weights.h"
+#include "workloads/plans/training/training_times.h"
 
 namespace railyard {
 namespace {

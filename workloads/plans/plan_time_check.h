@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "simulator/diagnostics/text_proto.h"
+#include "simulator/text_proto/text_proto.h"
 #include "workloads/plans/plan.h"
 
 namespace railyard {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 
 namespace railyard {
 

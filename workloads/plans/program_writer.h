@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 
 namespace railyard {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 
 namespace railyard {
 

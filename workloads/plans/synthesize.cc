@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/plans/synthesize.h"
 
-#include "workloads/plans/inference_plan.h"
-#include "workloads/plans/layered_plan.h"
-#include "workloads/plans/training_plan.h"
+#include "workloads/plans/inference/inference_plan.h"
+#include "workloads/plans/training/layered_plan.h"
+#include "workloads/plans/training/training_plan.h"
 
 namespace railyard {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 #include "workloads/plans/plan.h"
 
 namespace railyard {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 
 namespace railyard {
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The figures that say what kind of traffic a run had. docs/results.md defines them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "analysis/result/run_result.h"
+#include "analysis/metrics/statistics.h"
+
+namespace railyard {
+
+// Of sizes in bytes, each counted as often as it occurs.
+struct SizeStatistics {
+  uint64_t count = 0;
+  double mean = 0;
+  uint64_t min = 0;
+  uint64_t p50 = 0;
+  uint64_t p90 = 0;
+  uint64_t p99 = 0;
+  uint64_t p999 = 0;
+  uint64_t max = 0;
+};
+
+struct TrafficFigures {
+  double pair_entropy_bits = 0;              // of how the payload divides over ordered pairs
+  std::optional<double> pair_entropy_share;  // of that of an even matrix over all pairs
+  uint64_t links_used = 0;
+  // Over the links with payload; the latter two over those with two bursts or more.
+  std::optional<StretchStatistics> flow_entropy_bits;
+  std::optional<DurationStatistics> link_periods;
+  std::optional<StretchStatistics> link_duty;
+  std::optional<SizeStatistics> message_sizes;
+  uint64_t iterations = 0;  // of all jobs, that ended
+  std::optional<StretchStatistics> drift;
+  std::optional<StretchStatistics> all_to_all_drift;
+  std::optional<StretchStatistics> all_to_all_imbalance;
+};
+TrafficFigures TrafficOf(const RunResult& result);
+
+}  // namespace railyard

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What one run measured, as plain numbers: written by the replay's recorders, read by every report.
+// Knows no model. Units are in the names; indices are dense.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/result/on_off_load.h"
+#include "analysis/result/text_pool.h"
+#include "analysis/result/traffic_result.h"
+
+namespace railyard {
+
+enum class RunStatus : uint8_t { kCompleted, kJobAborted, kStalled, kInterrupted, kTimeEnded };
+
+// By how much longer a collective took than in the paired fault-free run, by what its critical path
+// spent more time on (docs/results.md). Parts may be negative.
+struct AddedTime {
+  int64_t queueing_ps = 0;        // messages were longer on their way
+  int64_t retransmission_ps = 0;  // asking for what was lost, and sending it again
+  int64_t timeout_ps = 0;         // waiting for a retransmission timer
+  int64_t rerouting_ps = 0;       // messages were longer on ways that they did not take at first
+  int64_t slow_peer_ps = 0;       // a GPU was slow, stood still or began later
+  int64_t other_ps = 0;           // what is left
+};
+
+// One collective, every rank of it together. Its texts are RunResult::texts' or literals: there may
+// be millions of rows.
+struct CollectiveResult {
+  std::string_view kind;  // "AllReduce", "SendRecv", …
+  std::string_view communicator;
+  uint32_t job = 0;  // into RunResult::jobs
+  uint32_t rank_count = 0;
+  uint64_t bytes = 0;         // nccl-tests' size
+  double busbw_factor = 1;    // 2(n-1)/n, (n-1)/n or 1
+  std::string_view logged;    // "TREE/LL", or "" where the log does not say
+  std::string_view replayed;  // "RING/SIMPLE"
+  std::string_view source;    // "file:line" of the first call, or ""
+  // kNeverPs: the run ended before that.
+  int64_t first_start_ps = 0;
+  int64_t last_start_ps = 0;
+  int64_t last_end_ps = 0;
+  int64_t bound_ps = 0;  // no schedule of these bytes on these links can be faster
+  bool completed = false;
+  bool hit_by_fault = false;         // lost a packet to a fault
+  int64_t baseline_duration_ps = 0;  // of the paired fault-free run; 0 where there is none
+  int64_t baseline_wait_ps = 0;      // of that run
+  int64_t alone_duration_ps = 0;     // with its job alone on the fabric; 0: no such run
+  AddedTime added{};                 // where there is one
+  // Whose transfer or, where both are one, whose lateness held it up most.
+  uint32_t held_up_by_source = UINT32_MAX;
+  uint32_t held_up_by_destination = UINT32_MAX;
+  // Preconditions: completed; every rank started.
+  int64_t duration_ps() const { return last_end_ps - first_start_ps; }
+  int64_t wait_ps() const { return last_start_ps - first_start_ps; }
+};
+
+struct LinkResult {
+  std::string name;
+  std::string tier;
+  uint64_t rate_bps = 0;
+  uint64_t payload_bytes = 0;        // first transmissions of data
+  uint64_t header_bytes = 0;         // headers, ACKs, credits, cell overhead
+  uint64_t retransmitted_bytes = 0;  // payload sent again
+  uint64_t packets = 0;              // of any kind
+  uint64_t dropped_packets = 0;
+  uint64_t flows = 0;            // of the job's connections: those with payload over it
+  double flow_entropy_bits = 0;  // of how its payload is divided over them
+  OnOffLoad load{};              // while collectives run that use it
+};
+
+// An ordered pair of different GPUs; each pair has one row.
+struct PairResult {
+  uint32_t source_gpu = 0;
+  uint32_t destination_gpu = 0;
+  // Tiers crossed, in order, e.g. "HOST+NIC_LEAF"; of several ways that of most bytes first,
+  // separated by "|".
+  std::string tiers;
+  uint64_t payload_bytes = 0;
+};
+
+// What one GPU gave to switches that reduce or multicast, and what it got from them.
+struct InNetworkResult {
+  uint32_t gpu = 0;
+  std::string_view switches;   // a literal: "NVSWITCH", or "NETWORK" of those behind the NICs
+  std::string_view operation;  // a literal: "REDUCE" or "MULTICAST"
+  std::string tiers;           // as a pair's
+  uint64_t sent_bytes = 0;
+  uint64_t received_bytes = 0;
+};
+
+struct DropResult {
+  std::string reason;
+  uint64_t packets = 0;
+  uint64_t bytes = 0;
+};
+
+struct FaultResult {
+  std::string name;
+  std::string kind;
+  std::string target;
+  int64_t from_ps = 0;   // its first begin, or when it was to begin; kNeverPs: nobody knows
+  int64_t until_ps = 0;  // its last end; kNeverPs: for good, or until the run's end
+  uint64_t begins = 0;   // how often it began
+  uint64_t dropped_packets = 0;
+  uint64_t retransmitted_bytes = 0;      // payload sent again by who had lost something to it
+  std::vector<uint32_t> collectives;     // that lost a packet to it, ascending
+  uint32_t ranks_hit = 0;                // that sent or were to receive such a packet
+  uint64_t bytes_hit = 0;                // sizes of the collectives that were
+  int64_t time_to_detect_ps = -1;        // that links are down, since from_ps; -1: nobody did
+  int64_t first_retransmission_ps = -1;  // since time zero; -1: none
+  int64_t time_to_recover_ps = -1;  // first delivery after the last loss, since from_ps; -1: never
+};
+
+// In all of a rank's calls: what it waited for beyond the time they take. Only waits of at least 1
+// % of a call count.
+struct WaitResult {
+  uint32_t rank = 0;
+  uint32_t source_rank = 0;       // of the transfer that was lost or late
+  uint32_t destination_rank = 0;  // equal to the source: of what that rank did
+  uint64_t calls = 0;
+  int64_t waited_ps = 0;
+};
+
+struct TransportCounters {
+  uint64_t retransmitted_packets = 0;
+  uint64_t timeouts = 0;
+  uint64_t nacks = 0;
+  uint64_t ecn_marked = 0;
+  uint64_t cnp = 0;
+  uint64_t pfc_pause_ps = 0;
+  uint64_t qp_errors = 0;
+  uint64_t port_failovers = 0;
+  uint64_t port_recoveries = 0;
+  uint64_t nic_failovers = 0;
+  // Of messages with a tolerated loss: what receivers did without.
+  uint64_t missing_packets = 0;
+  uint64_t missing_bytes = 0;
+};
+
+// Payload bytes of data packets (headers not counted), over the whole run.
+struct Conservation {
+  uint64_t injected_bytes = 0;  // every transmission, repeats included
+  uint64_t replicated_bytes = 0;
+  uint64_t delivered_bytes = 0;
+  uint64_t reduced_bytes = 0;
+  uint64_t dropped_bytes = 0;
+  uint64_t in_flight_bytes = 0;
+  bool Holds() const {
+    return injected_bytes + replicated_bytes ==
+           delivered_bytes + reduced_bytes + dropped_bytes + in_flight_bytes;
+  }
+};
+
+// What one rank's time goes to (docs/workloads.md), estimated by closed forms or simulated.
+struct TimeBreakdown {
+  int64_t compute_ps = 0;
+  int64_t tensor_ps = 0;    // calls that computation waits for in its own stream, but experts'
+  int64_t expert_ps = 0;    // those of expert parallelism
+  int64_t pipeline_ps = 0;  // transfers between stages that are waited for
+  int64_t data_ps = 0;      // calls beside computation, as far as they outlast it
+  int64_t wait_ps = 0;      // in such calls, for ranks that come later
+  int64_t bubble_ps = 0;    // until another stage begins to send
+  int64_t overlap_ps = 0;   // calls beside computation, as far as they do not outlast it; in no sum
+  int64_t communication_ps() const { return tensor_ps + expert_ps + pipeline_ps + data_ps; }
+  int64_t total_ps() const { return compute_ps + communication_ps() + wait_ps + bubble_ps; }
+  // Of the time, what communication that nothing hides takes: R_comm.
+  double CommunicationShare() const {
+    return total_ps() == 0
+               ? 0
+               : static_cast<double>(communication_ps()) / static_cast<double>(total_ps());
+  }
+  TimeBreakdown& operator+=(const TimeBreakdown& other) {
+    compute_ps += other.compute_ps;
+    tensor_ps += other.tensor_ps;
+    expert_ps += other.expert_ps;
+    pipeline_ps += other.pipeline_ps;
+    data_ps += other.data_ps;
+    wait_ps += other.wait_ps;
+    bubble_ps += other.bubble_ps;
+    overlap_ps += other.overlap_ps;
+    return *this;
+  }
+};
+
+// A plan's job: what its closed forms say, of all iterations, and of the same rank what was
+// simulated, by iteration; empty where the job did not run through, or began again.
+struct EstimateResult {
+  TimeBreakdown parts;
+  uint32_t rank = 0;
+  uint64_t iterations = 1;
+  std::vector<TimeBreakdown> simulated{};
+};
+
+// What became of a job that may begin again.
+struct RestartResult {
+  uint32_t restarts = 0;
+  // Time that was lost: work since the last checkpoint, until all ranks had ended, until processes
+  // ran again, for loading the checkpoint; and what checkpoints take without any failure.
+  int64_t rework_ps = 0;
+  int64_t detection_ps = 0;
+  int64_t requeue_ps = 0;
+  int64_t load_ps = 0;
+  int64_t save_ps = 0;
+  uint32_t servers_replaced = 0;  // by spares
+  std::string last_failure;
+};
+
+// Of a job that was aborted for an error.
+struct AbortResult {
+  int64_t first_error_ps = -1;  // when the first rank was told of one; -1: there was none
+  uint32_t ranks_with_error = 0;
+  uint32_t ranks_hung = 0;   // in a collective, and told of none
+  int64_t detection_ps = 0;  // from the first error until the last of these had been ended
+};
+
+// One of the jobs of a run. Its end is that of its last operation, or when it was aborted.
+struct JobResult {
+  std::string name;
+  RunStatus status = RunStatus::kCompleted;
+  uint32_t gpu_count = 0;
+  int64_t start_ps = 0;
+  int64_t end_ps = 0;
+  int64_t baseline_end_ps = 0;  // of the paired fault-free run; 0 where there is none
+  int64_t alone_end_ps = 0;     // alone on the same GPUs and fabric, without faults; 0: no such run
+  AbortResult abort{};
+  RestartResult restart{};
+};
+
+struct RunResult {
+  std::string scenario;
+  uint64_t seed = 0;
+  RunStatus status = RunStatus::kCompleted;
+  std::string status_detail;  // why aborted or who waits for whom; one or several lines
+  std::string fingerprint;    // 32 hex digits
+  int64_t simulated_time_ps = 0;
+  double wall_seconds = 0;
+  double cpu_seconds = 0;
+  double baseline_cpu_seconds = 0;  // of all paired runs
+  uint64_t peak_rss_bytes = 0;
+  bool has_baseline = false;
+  int64_t baseline_simulated_time_ps = 0;  // of the paired fault-free run
+  // Of the paired run with the same faults in which receivers get everything; 0: there was none.
+  int64_t reliable_simulated_time_ps = 0;
+  std::string fabric;  // preset, file or generator
+  uint32_t server_count = 0;
+  uint32_t gpu_count = 0;
+  uint64_t events = 0;
+  uint64_t packets = 0;
+  uint64_t packet_hops = 0;
+  uint64_t control_hops = 0;
+  uint64_t short_form_hops = 0;  // hops that took one event
+  uint64_t calls = 0;            // one per rank
+  uint64_t simulated_collectives = 0;
+  uint64_t replayed_collectives = 0;
+  // Delivered between different GPUs: the pairs', and what the network's switches handed out.
+  uint64_t payload_bytes = 0;
+  uint64_t payload_left_server_bytes = 0;
+  uint64_t payload_reached_spine_bytes = 0;
+  std::vector<JobResult> jobs;  // one or more
+  // Of the rows of `collectives`; copies of the result share it.
+  std::shared_ptr<TextPool> texts = std::make_shared<TextPool>();
+  std::vector<CollectiveResult> collectives;
+  std::vector<LinkResult> links;
+  std::vector<PairResult> pairs;
+  std::vector<InNetworkResult> in_network;
+  std::vector<DropResult> drops;
+  std::vector<FaultResult> faults;
+  std::vector<WaitResult> waits;
+  TransportCounters transport;
+  TrafficResult traffic;
+  Conservation conservation;
+  std::optional<EstimateResult> estimate;  // of a plan's job
+  std::vector<std::string> notes;  // what a reader must know (assumed, reconstructed, no effect)
+};
+
+}  // namespace railyard

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What kind of traffic a run had, as plain numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railyard {
+
+// A part of the calls' sizes: what one call of a collective, or one Send, is of.
+struct MessageSizeResult {
+  uint64_t bytes = 0;  // nccl-tests' size; of a Send what it sends
+  uint64_t count = 0;  // collectives, or Sends
+};
+
+// An iteration of a job (workloads/job/job_iterations.h) that ended. docs/results.md defines the
+// figures.
+struct IterationResult {
+  uint32_t job = 0;        // into RunResult::jobs
+  uint64_t iteration = 0;  // from 1, the first
+  // How far its matrix is from that of the iteration before, 0 to 1; absent in the first.
+  std::optional<double> drift{};
+  // The same for its AllToAlls only, by layer; absent where there are none.
+  std::optional<double> all_to_all_drift{};
+  std::optional<double> all_to_all_imbalance{};  // busiest rank over mean, 1 or more
+};
+
+// One GPU sent another so much in an iteration, in collectives of one kind and layer.
+struct IterationPairResult {
+  static constexpr uint32_t kNoLayer = UINT32_MAX;
+
+  uint32_t job = 0;
+  uint64_t iteration = 0;
+  std::string kind;           // as CollectiveResult's
+  uint32_t layer = kNoLayer;  // of the plan's model, from 0; AllToAllvs of experts have one
+  uint32_t source_gpu = 0;
+  uint32_t destination_gpu = 0;
+  uint64_t payload_bytes = 0;
+};
+
+struct TrafficResult {
+  std::vector<MessageSizeResult> message_sizes;  // ascending
+  std::vector<IterationResult> iterations;
+  std::vector<IterationPairResult> iteration_pairs;  // not all where a note says so
+};
+
+}  // namespace railyard

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The part of the printed table that says what jobs lost to restarts and checkpoints.
+#pragma once
+
+#include "analysis/result/run_result.h"
+#include "analysis/tables/terminal_text.h"
+
+namespace railyard {
+
+// Nothing where no job restarted or saved checkpoints.
+void PrintRestarts(const RunResult& result, TerminalText& text);
+
+}  // namespace railyard

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analysis/writers/result_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+#include <rapidjson/istreamwrapper.h>
+
+#include "analysis/writers/csv_writer.h"
+#include "analysis/writers/result_tables.h"
+#include "analysis/writers/sqlite_writer.h"
+#include "analysis/writers/summary_json.h"
+#include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/files/output_file.h"
+
+namespace railyard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// All that a result directory may hold. Anything else in it is somebody's, and is not deleted.
+constexpr std::array<std::string_view, 12> kResultFileNames = {
+    "summary.json",        "results.sqlite",    "collectives.csv", "pairs.csv",
+    "in_network.csv",      "links.csv",         "traffic.csv",     "breakdown.csv",
+    "iteration_pairs.csv", "import_report.txt", "report.html",     "trace.perfetto-trace"};
+
+bool IsResultFileName(std::string_view name) {
+  return std::find(kResultFileNames.begin(), kResultFileNames.end(), name) !=
+         kResultFileNames.end();
+}
+
+// Names of the directory's entries, sorted.
+std::vector<std::string> EntryNames(const fs::path& directory) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (error) {
+    throw EnvironmentError(fmt::format("cannot read {}: {}", directory.string(), error.message()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool IsOurSummary(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  rapidjson::IStreamWrapper stream(file);
+  rapidjson::Document summary;
+  summary.ParseStream<rapidjson::kParseIterativeFlag>(stream);
+  if (summary.HasParseError() || !summary.IsObject()) return false;
+  return summary.HasMember("schema_version") && summary["schema_version"].IsUint() &&
+         summary.HasMember("scenario") && summary.HasMember("fingerprint");
+}
+
+// Without "." and ".." and with symbolic links resolved, so that its parent is where it really
+// lies.
+fs::path Resolve(const std::string& directory) {
+  std::error_code error;
+  fs::path resolved = fs::weakly_canonical(fs::absolute(directory), error);
+  if (error) {
+    throw EnvironmentError(fmt::format("cannot write {}: {}", directory, error.message()));
+  }
+  if (!resolved.has_filename()) resolved = resolved.parent_path();  // "out/" is "out"
+  return resolved;
+}
+
+// A rename cannot replace the root of a mounted file system.
+bool IsMountPoint(const fs::path& directory) {
+  struct stat own = {};
+  struct stat parent = {};
+  return stat(directory.c_str(), &own) == 0 &&
+         stat(directory.parent_path().c_str(), &parent) == 0 &&
+         (own.st_dev != parent.st_dev || own.st_ino == parent.st_ino);
+}
+
+std::optional<std::string> WhyRefused(const fs::path& directory) {
+  std::error_code error;
+  const fs::file_status status = fs::status(directory, error);
+  if (status.type() == fs::file_type::not_found) {
+    if (!fs::is_symlink(fs::symlink_status(directory, error))) return std::nullopt;
+    return "it is a symbolic link to nothing";
+  }
+  if (!fs::is_directory(status)) return "it is not a directory";
+  const std::vector<std::string> names = EntryNames(directory);
+  const auto foreign = std::find_if_not(names.begin(), names.end(), IsResultFileName);
+  if (foreign != names.end()) {
+    return fmt::format("it holds {}, which is not a result of railyard", *foreign);
+  }
+  if (!names.empty() && !IsOurSummary(directory / "summary.json")) {
+    return "it is not empty and holds no complete result of railyard";
+  }
+  if (IsMountPoint(directory)) return "it is a mount point; name a directory below it";
+  return std::nullopt;
+}
+
+std::string RefusalText(const std::string& directory, const std::string& why) {
+  return fmt::format("refusing to replace {}: {}", directory, why);
+}
+
+// Directories made on the way, removed again unless kept.
+class Attempt {
+ public:
+  ~Attempt() {
+    if (kept_) return;
+    std::error_code ignored;
+    if (!staging_.empty()) fs::remove_all(staging_, ignored);
+    for (auto made = parents_.rbegin(); made != parents_.rend(); ++made) fs::remove(*made, ignored);
+  }
+
+  void MakeParentsOf(const fs::path& directory) {
+    const fs::path parent = directory.parent_path();
+    std::error_code error;
+    if (fs::is_directory(parent, error)) return;
+    if (parent.has_relative_path()) MakeParentsOf(parent);
+    if (mkdir(parent.c_str(), 0777) != 0) {
+      if (errno != EEXIST) ThrowErrno("create", parent.string());
+      if (fs::is_directory(parent, error)) return;  // made by another run
+      errno = ENOTDIR;
+      ThrowErrno("create", directory.string());
+    }
+    parents_.push_back(parent);
+  }
+
+  // Whether `directory`, whose parent is there, can have its name.
+  static void TryName(const fs::path& directory) {
+    std::error_code error;
+    if (fs::is_directory(directory, error)) return;
+    if (mkdir(directory.c_str(), 0777) != 0 || rmdir(directory.c_str()) != 0) {
+      ThrowErrno("create", directory.string());
+    }
+  }
+
+  // A new directory beside `directory`, hidden.
+  fs::path MakeStaging(const fs::path& directory) {
+    for (int attempt = 0;; ++attempt) {
+      const fs::path staging =
+          directory.parent_path() / fmt::format(".railyard-{}-{}", getpid(), attempt);
+      if (mkdir(staging.c_str(), 0777) == 0) return staging_ = staging;
+      if (errno != EEXIST) ThrowErrno("create", directory.string());
+    }
+  }
+
+  void Keep() { kept_ = true; }
+
+ private:
+  fs::path staging_;
+  std::vector<fs::path> parents_;
+  bool kept_ = false;
+};
+
+void WriteText(const fs::path& path, std::string_view text) { WriteOutput(path.string(), text); }
+
+void WriteCsvFile(const fs::path& path, const ResultTable& table) {
+  OutputFile file(path.string());
+  WriteCsv(table, file);
+  file.Close();
+}
+
+void WriteFiles(const fs::path& directory, const RunResult& result,
+                const std::vector<ExtraFile>& extra_files) {
+  WriteText(directory / "summary.json", SummaryJson(result));
+  WriteCsvFile(directory / "collectives.csv", CollectivesTable(result));
+  WriteCsvFile(directory / "pairs.csv", PairsTable(result));
+  WriteCsvFile(directory / "in_network.csv", InNetworkTable(result));
+  WriteCsvFile(directory / "links.csv", LinksTable(result));
+  WriteCsvFile(directory / "traffic.csv", TrafficTable(result));
+  WriteCsvFile(directory / "breakdown.csv", BreakdownTable(result));
+  WriteCsvFile(directory / "iteration_pairs.csv", IterationPairsTable(result));
+  WriteDatabase(
+      (directory / "results.sqlite").string(),
+      {RunFiguresTable(result), JobsTable(result), CollectivesTable(result), PairsTable(result),
+       InNetworkTable(result), LinksTable(result), TrafficTable(result), MessageSizesTable(result),
+       IterationsTable(result), IterationPairsTable(result), BreakdownTable(result),
+       DropsTable(result), FaultsTable(result), WaitsTable(result), NotesTable(result)});
+  for (const ExtraFile& extra : extra_files) {
+    SIM_CHECK(IsResultFileName(extra.name), "not a file of a result: " + extra.name);
+    WriteText(directory / extra.name, extra.content);
+  }
+  SyncPath(directory.string());
+}
+
+// Puts `staging` in the place of `directory`. Where the kernel or the file system cannot exchange
+// two names in one step, the earlier result is out of the way for an instant.
+void Publish(const fs::path& staging, const fs::path& directory) {
+  std::error_code ignored;
+  if (rename(staging.c_str(), directory.c_str()) == 0) return;  // absent or empty
+  if (errno != EEXIST && errno != ENOTEMPTY) ThrowErrno("replace", directory.string());
+  if (renameat2(AT_FDCWD, staging.c_str(), AT_FDCWD, directory.c_str(), RENAME_EXCHANGE) == 0) {
+    fs::remove_all(staging, ignored);
+    return;
+  }
+  if (errno != EINVAL && errno != ENOSYS) ThrowErrno("replace", directory.string());
+  const fs::path earlier = staging.string() + ".earlier";
+  if (rename(directory.c_str(), earlier.c_str()) != 0) ThrowErrno("replace", directory.string());
+  if (rename(staging.c_str(), directory.c_str()) != 0) {
+    const int error = errno;
+    rename(earlier.c_str(), directory.c_str());
+    errno = error;
+    ThrowErrno("replace", directory.string());
+  }
+  fs::remove_all(earlier, ignored);
+}
+
+}  // namespace
+
+std::optional<std::string> PrepareResultDirectory(const std::string& directory) {
+  const fs::path resolved = Resolve(directory);
+  if (const auto why = WhyRefused(resolved)) return RefusalText(directory, *why);
+  // Nobody knows better than the file system what it will take, and nothing is left of it.
+  Attempt attempt;
+  attempt.MakeParentsOf(resolved);
+  Attempt::TryName(resolved);
+  attempt.MakeStaging(resolved);
+  return std::nullopt;
+}
+
+void WriteResults(const std::string& directory, const RunResult& result,
+                  const std::vector<ExtraFile>& extra_files) {
+  const fs::path resolved = Resolve(directory);
+  if (const auto why = WhyRefused(resolved)) throw EnvironmentError(RefusalText(directory, *why));
+  Attempt attempt;
+  attempt.MakeParentsOf(resolved);
+  const fs::path staging = attempt.MakeStaging(resolved);
+  WriteFiles(staging, result, extra_files);
+  Publish(staging, resolved);
+  attempt.Keep();
+  SyncPath(resolved.parent_path().string());
+}
+
+}  // namespace railyard

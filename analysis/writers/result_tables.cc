@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analysis/writers/result_tables.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "analysis/metrics/job_metrics.h"
+#include "analysis/metrics/run_metrics.h"
+#include "analysis/writers/summary_json.h"
+#include "simulator/units/units.h"
+
+namespace railyard {
+
+namespace {
+
+Cell Integer(uint64_t value) { return static_cast<int64_t>(value); }
+Cell Time(int64_t time_ps) { return time_ps == kNeverPs ? Cell() : Cell(time_ps); }
+// For times that say "never" with -1.
+Cell TimeOrNegative(int64_t time_ps) { return time_ps < 0 ? Cell() : Cell(time_ps); }
+Cell Text(std::string_view text) { return text; }
+Cell Real(std::optional<double> value) { return value ? Cell(*value) : Cell(); }
+
+void AppendCollective(const RunResult& result, size_t row, std::vector<Cell>& cells) {
+  const CollectiveResult& c = result.collectives[row];
+  const bool started = c.last_start_ps != kNeverPs;
+  const bool has_baseline = result.has_baseline && c.baseline_duration_ps != 0;
+  const auto added = [&](int64_t AddedTime::*part) {
+    return has_baseline && c.completed ? Cell(c.added.*part) : Cell();
+  };
+  const auto rank = [](uint32_t number) { return number == UINT32_MAX ? Cell() : Integer(number); };
+  cells.insert(cells.end(), {Integer(row),
+                             Text(c.kind),
+                             Text(c.communicator),
+                             Integer(c.rank_count),
+                             Integer(c.bytes),
+                             Text(c.logged),
+                             Text(c.replayed),
+                             Time(c.first_start_ps),
+                             Time(c.last_start_ps),
+                             c.completed ? Cell(c.last_end_ps) : Cell(),
+                             c.completed ? Cell(c.duration_ps()) : Cell(),
+                             started ? Cell(c.wait_ps()) : Cell(),
+                             c.bound_ps,
+                             Real(Slowdown(c)),
+                             Real(BusbwGBps(c)),
+                             has_baseline ? Cell(c.baseline_duration_ps) : Cell(),
+                             Real(Stretch(result, c)),
+                             c.completed,
+                             c.hit_by_fault,
+                             added(&AddedTime::queueing_ps),
+                             added(&AddedTime::retransmission_ps),
+                             added(&AddedTime::timeout_ps),
+                             added(&AddedTime::rerouting_ps),
+                             added(&AddedTime::slow_peer_ps),
+                             added(&AddedTime::other_ps),
+                             rank(c.held_up_by_source),
+                             rank(c.held_up_by_destination),
+                             Text(c.source),
+                             Text(result.jobs[c.job].name),
+                             c.alone_duration_ps != 0 ? Cell(c.alone_duration_ps) : Cell(),
+                             Real(Interference(result, c))});
+}
+
+}  // namespace
+
+ResultTable CollectivesTable(const RunResult& result) {
+  return {.name = "collectives",
+          .columns = {{"collective_index", ColumnType::kInteger},
+                      {"kind", ColumnType::kText},
+                      {"communicator", ColumnType::kText},
+                      {"ranks", ColumnType::kInteger},
+                      {"bytes", ColumnType::kInteger},
+                      {"logged", ColumnType::kText},
+                      {"replayed", ColumnType::kText},
+                      {"start_ps", ColumnType::kInteger},
+                      {"last_start_ps", ColumnType::kInteger},
+                      {"end_ps", ColumnType::kInteger},
+                      {"duration_ps", ColumnType::kInteger},
+                      {"wait_ps", ColumnType::kInteger},
+                      {"bound_ps", ColumnType::kInteger},
+                      {"slowdown", ColumnType::kReal},
+                      {"busbw_GBps", ColumnType::kReal},
+                      {"baseline_duration_ps", ColumnType::kInteger},
+                      {"stretch", ColumnType::kReal},
+                      {"completed", ColumnType::kBoolean},
+                      {"hit_by_fault", ColumnType::kBoolean},
+                      {"added_queueing_ps", ColumnType::kInteger},
+                      {"added_retransmission_ps", ColumnType::kInteger},
+                      {"added_timeout_ps", ColumnType::kInteger},
+                      {"added_rerouting_ps", ColumnType::kInteger},
+                      {"added_slow_peer_ps", ColumnType::kInteger},
+                      {"added_other_ps", ColumnType::kInteger},
+                      {"held_up_by_source", ColumnType::kInteger},
+                      {"held_up_by_destination", ColumnType::kInteger},
+                      {"source", ColumnType::kText},
+                      {"job", ColumnType::kText},
+                      {"alone_duration_ps", ColumnType::kInteger},
+                      {"interference", ColumnType::kReal}},
+          .row_count = result.collectives.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            AppendCollective(result, row, cells);
+          }};
+}
+
+ResultTable JobsTable(const RunResult& result) {
+  return {.name = "jobs",
+          .columns = {{"job", ColumnType::kText},
+                      {"status", ColumnType::kText},
+                      {"gpus", ColumnType::kInteger},
+                      {"start_ps", ColumnType::kInteger},
+                      {"end_ps", ColumnType::kInteger},
+                      {"alone_time_ps", ColumnType::kInteger},
+                      {"interference", ColumnType::kReal}},
+          .row_count = result.jobs.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const JobResult& job = result.jobs[row];
+            const std::optional<int64_t> alone_ps = AloneTimePs(job);
+            cells.insert(
+                cells.end(),
+                {Text(job.name), RunStatusName(job.status), Integer(job.gpu_count), job.start_ps,
+                 job.end_ps, alone_ps ? Cell(*alone_ps) : Cell(), Real(Interference(result, job))});
+          }};
+}
+
+ResultTable PairsTable(const RunResult& result) {
+  return {.name = "pairs",
+          .columns = {{"source_gpu", ColumnType::kInteger},
+                      {"destination_gpu", ColumnType::kInteger},
+                      {"tiers_crossed", ColumnType::kText},
+                      {"payload_bytes", ColumnType::kInteger}},
+          .row_count = result.pairs.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const PairResult& pair = result.pairs[row];
+            cells.insert(cells.end(), {Integer(pair.source_gpu), Integer(pair.destination_gpu),
+                                       Text(pair.tiers), Integer(pair.payload_bytes)});
+          }};
+}
+
+ResultTable InNetworkTable(const RunResult& result) {
+  return {.name = "in_network",
+          .columns = {{"gpu", ColumnType::kInteger},
+                      {"switches", ColumnType::kText},
+                      {"operation", ColumnType::kText},
+                      {"tiers_crossed", ColumnType::kText},
+                      {"sent_bytes", ColumnType::kInteger},
+                      {"received_bytes", ColumnType::kInteger}},
+          .row_count = result.in_network.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const InNetworkResult& of_gpu = result.in_network[row];
+            cells.insert(cells.end(), {Integer(of_gpu.gpu), Text(of_gpu.switches),
+                                       Text(of_gpu.operation), Text(of_gpu.tiers),
+                                       Integer(of_gpu.sent_bytes), Integer(of_gpu.received_bytes)});
+          }};
+}
+
+ResultTable LinksTable(const RunResult& result) {
+  return {.name = "links",
+          .columns = {{"link", ColumnType::kText},
+                      {"tier", ColumnType::kText},
+                      {"rate_bps", ColumnType::kInteger},
+                      {"payload_bytes", ColumnType::kInteger},
+                      {"header_bytes", ColumnType::kInteger},
+                      {"retransmitted_bytes", ColumnType::kInteger},
+                      {"packets", ColumnType::kInteger},
+                      {"dropped_packets", ColumnType::kInteger}},
+          .row_count = result.links.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const LinkResult& link = result.links[row];
+            cells.insert(cells.end(), {Text(link.name), Text(link.tier), Integer(link.rate_bps),
+                                       Integer(link.payload_bytes), Integer(link.header_bytes),
+                                       Integer(link.retransmitted_bytes), Integer(link.packets),
+                                       Integer(link.dropped_packets)});
+          }};
+}
+
+ResultTable TrafficTable(const RunResult& result) {
+  return {.name = "traffic",
+          .columns = {{"link", ColumnType::kText},
+                      {"tier", ColumnType::kText},
+                      {"flows", ColumnType::kInteger},
+                      {"flow_entropy_bits", ColumnType::kReal},
+                      {"bursts", ColumnType::kInteger},
+                      {"on_ps", ColumnType::kInteger},
+                      {"period_ps", ColumnType::kInteger},
+                      {"duty", ColumnType::kReal}},
+          .row_count = result.links.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const LinkResult& link = result.links[row];
+            cells.insert(
+                cells.end(),
+                {Text(link.name), Text(link.tier), Integer(link.flows), link.flow_entropy_bits,
+                 Integer(link.load.bursts), link.load.on_ps,
+                 link.load.period_ps ? Cell(*link.load.period_ps) : Cell(), Real(link.load.duty)});
+          }};
+}
+
+ResultTable MessageSizesTable(const RunResult& result) {
+  return {.name = "message_sizes",
+          .columns = {{"bytes", ColumnType::kInteger}, {"messages", ColumnType::kInteger}},
+          .row_count = result.traffic.message_sizes.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const MessageSizeResult& size = result.traffic.message_sizes[row];
+            cells.insert(cells.end(), {Integer(size.bytes), Integer(size.count)});
+          }};
+}
+
+ResultTable IterationsTable(const RunResult& result) {
+  return {.name = "iterations",
+          .columns = {{"job", ColumnType::kText},
+                      {"iteration", ColumnType::kInteger},
+                      {"drift", ColumnType::kReal},
+                      {"all_to_all_drift", ColumnType::kReal},
+                      {"all_to_all_imbalance", ColumnType::kReal}},
+          .row_count = result.traffic.iterations.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const IterationResult& iteration = result.traffic.iterations[row];
+            cells.insert(cells.end(),
+                         {Text(result.jobs[iteration.job].name), Integer(iteration.iteration),
+                          Real(iteration.drift), Real(iteration.all_to_all_drift),
+                          Real(iteration.all_to_all_imbalance)});
+          }};
+}
+
+ResultTable IterationPairsTable(const RunResult& result) {
+  return {.name = "iteration_pairs",
+          .columns = {{"job", ColumnType::kText},
+                      {"iteration", ColumnType::kInteger},
+                      {"kind", ColumnType::kText},
+                      {"layer", ColumnType::kInteger},
+                      {"source_gpu", ColumnType::kInteger},
+                      {"destination_gpu", ColumnType::kInteger},
+                      {"payload_bytes", ColumnType::kInteger}},
+          .row_count = result.traffic.iteration_pairs.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const IterationPairResult& pair = result.traffic.iteration_pairs[row];
+            const bool has_layer = pair.layer != IterationPairResult::kNoLayer;
+            cells.insert(cells.end(), {Text(result.jobs[pair.job].name), Integer(pair.iteration),
+                                       Text(pair.kind), has_layer ? Integer(pair.layer) : Cell(),
+                                       Integer(pair.source_gpu), Integer(pair.destination_gpu),
+                                       Integer(pair.payload_bytes)});
+          }};
+}
+
+ResultTable BreakdownTable(const RunResult& result) {
+  return {.name = "breakdown",
+          .columns = {{"iteration", ColumnType::kInteger},
+                      {"total_ps", ColumnType::kInteger},
+                      {"compute_ps", ColumnType::kInteger},
+                      {"tensor_ps", ColumnType::kInteger},
+                      {"expert_ps", ColumnType::kInteger},
+                      {"pipeline_ps", ColumnType::kInteger},
+                      {"data_ps", ColumnType::kInteger},
+                      {"wait_ps", ColumnType::kInteger},
+                      {"bubble_ps", ColumnType::kInteger},
+                      {"overlap_ps", ColumnType::kInteger},
+                      {"communication_share", ColumnType::kReal}},
+          .row_count = result.estimate ? result.estimate->simulated.size() : 0,
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const TimeBreakdown& parts = result.estimate->simulated[row];
+            cells.insert(cells.end(),
+                         {Integer(row + 1), parts.total_ps(), parts.compute_ps, parts.tensor_ps,
+                          parts.expert_ps, parts.pipeline_ps, parts.data_ps, parts.wait_ps,
+                          parts.bubble_ps, parts.overlap_ps, parts.CommunicationShare()});
+          }};
+}
+
+ResultTable DropsTable(const RunResult& result) {
+  return {
+      .name = "drops",
+      .columns = {{"reason", ColumnType::kText},
+                  {"packets", ColumnType::kInteger},
+                  {"bytes", ColumnType::kInteger}},
+      .row_count = result.drops.size(),
+      .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+        const DropResult& drop = result.drops[row];
+        cells.insert(cells.end(), {Text(drop.reason), Integer(drop.packets), Integer(drop.bytes)});
+      }};
+}
+
+ResultTable WaitsTable(const RunResult& result) {
+  return {.name = "waits",
+          .columns = {{"rank", ColumnType::kInteger},
+                      {"source_rank", ColumnType::kInteger},
+                      {"destination_rank", ColumnType::kInteger},
+                      {"calls", ColumnType::kInteger},
+                      {"waited_ps", ColumnType::kInteger}},
+          .row_count = result.waits.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const WaitResult& wait = result.waits[row];
+            cells.insert(cells.end(),
+                         {Integer(wait.rank), Integer(wait.source_rank),
+                          Integer(wait.destination_rank), Integer(wait.calls), wait.waited_ps});
+          }};
+}
+
+ResultTable FaultsTable(const RunResult& result) {
+  return {.name = "faults",
+          .columns = {{"name", ColumnType::kText},
+                      {"kind", ColumnType::kText},
+                      {"target", ColumnType::kText},
+                      {"from_ps", ColumnType::kInteger},
+                      {"until_ps", ColumnType::kInteger},
+                      {"begins", ColumnType::kInteger},
+                      {"dropped_packets", ColumnType::kInteger},
+                      {"retransmitted_bytes", ColumnType::kInteger},
+                      {"collectives_hit", ColumnType::kInteger},
+                      {"ranks_hit", ColumnType::kInteger},
+                      {"bytes_hit", ColumnType::kInteger},
+                      {"time_to_detect_ps", ColumnType::kInteger},
+                      {"first_retransmission_ps", ColumnType::kInteger},
+                      {"time_to_recover_ps", ColumnType::kInteger},
+                      {"time_to_full_busbw_ps", ColumnType::kInteger}},
+          .row_count = result.faults.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const FaultResult& fault = result.faults[row];
+            const std::optional<int64_t> full_busbw_ps = TimeToFullBusbwPs(result, fault);
+            cells.insert(cells.end(),
+                         {Text(fault.name), Text(fault.kind), Text(fault.target),
+                          Time(fault.from_ps), Time(fault.until_ps), Integer(fault.begins),
+                          Integer(fault.dropped_packets), Integer(fault.retransmitted_bytes),
+                          Integer(fault.collectives.size()), Integer(fault.ranks_hit),
+                          Integer(fault.bytes_hit), TimeOrNegative(fault.time_to_detect_ps),
+                          TimeOrNegative(fault.first_retransmission_ps),
+                          TimeOrNegative(fault.time_to_recover_ps),
+                          full_busbw_ps ? Cell(*full_busbw_ps) : Cell()});
+          }};
+}
+
+ResultTable NotesTable(const RunResult& result) {
+  return {.name = "notes",
+          .columns = {{"note", ColumnType::kText}},
+          .row_count = result.notes.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            cells.push_back(Text(result.notes[row]));
+          }};
+}
+
+namespace {
+
+struct Figure {
+  const char* key;
+  Cell value;
+};
+
+std::vector<Figure> FiguresOfRun(const RunResult& r) {
+  return {
+      {"schema_version", int64_t{kSummarySchemaVersion}},
+      {"scenario", Text(r.scenario)},
+      {"fingerprint", Text(r.fingerprint)},
+      {"status", RunStatusName(r.status)},
+      {"status_detail", Text(r.status_detail)},
+      {"fabric", Text(r.fabric)},
+      {"servers", Integer(r.server_count)},
+      {"gpus", Integer(r.gpu_count)},
+      {"simulated_time_ps", r.simulated_time_ps},
+      {"baseline_simulated_time_ps", r.has_baseline ? Cell(r.baseline_simulated_time_ps) : Cell()},
+      {"wall_seconds", r.wall_seconds},
+      {"cpu_seconds", r.cpu_seconds},
+      {"baseline_cpu_seconds", r.baseline_cpu_seconds},
+      {"peak_rss_bytes", Integer(r.peak_rss_bytes)},
+      {"events", Integer(r.events)},
+      {"packets", Integer(r.packets)},
+      {"packet_hops", Integer(r.packet_hops)},
+      {"control_hops", Integer(r.control_hops)},
+      {"short_form_hops", Integer(r.short_form_hops)},
+      {"calls", Integer(r.calls)},
+      {"simulated_collectives", Integer(r.simulated_collectives)},
+      {"replayed_collectives", Integer(r.replayed_collectives)},
+      {"payload_bytes", Integer(r.payload_bytes)},
+      {"payload_left_server_bytes", Integer(r.payload_left_server_bytes)},
+      {"payload_reached_spine_bytes", Integer(r.payload_reached_spine_bytes)},
+      {"retransmitted_packets", Integer(r.transport.retransmitted_packets)},
+      {"timeouts", Integer(r.transport.timeouts)},
+      {"nacks", Integer(r.transport.nacks)},
+      {"ecn_marked", Integer(r.transport.ecn_marked)},
+      {"cnp", Integer(r.transport.cnp)},
+      {"pfc_pause_ps", Integer(r.transport.pfc_pause_ps)},
+      {"qp_errors", Integer(r.transport.qp_errors)},
+      {"port_failovers", Integer(r.transport.port_failovers)},
+      {"port_recoveries", Integer(r.transport.port_recoveries)},
+      {"nic_failovers", Integer(r.transport.nic_failovers)},
+      {"missing_packets", Integer(r.transport.missing_packets)},
+      {"missing_bytes", Integer(r.transport.missing_bytes)},
+      {"reliable_simulated_time_ps",
+       r.reliable_simulated_time_ps != 0 ? Cell(r.reliable_simulated_time_ps) : Cell()},
+      {"injected_bytes", Integer(r.conservation.injected_bytes)},
+      {"replicated_bytes", Integer(r.conservation.replicated_bytes)},
+      {"delivered_bytes", Integer(r.conservation.delivered_bytes)},
+      {"reduced_bytes", Integer(r.conservation.reduced_bytes)},
+      {"dropped_bytes", Integer(r.conservation.dropped_bytes)},
+      {"in_flight_bytes", Integer(r.conservation.in_flight_bytes)},
+      {"conservation_ok", r.conservation.Holds()}};
+}
+
+}  // namespace
+
+ResultTable RunFiguresTable(const RunResult& result) {
+  // A seed may need the 64th bit, which the database's integers do not have.
+  auto seed = std::make_shared<const std::string>(std::to_string(result.seed));
+  auto figures = std::make_shared<std::vector<Figure>>(FiguresOfRun(result));
+  figures->push_back({"seed", Text(*seed)});
+  return {.name = "run",
+          .columns = {{"key", ColumnType::kText}, {"value", ColumnType::kAny}},
+          .row_count = figures->size(),
+          .append_row = [seed, figures](size_t row, std::vector<Cell>& cells) {
+            const Figure& figure = (*figures)[row];
+            cells.insert(cells.end(), {std::string_view(figure.key), figure.value});
+          }};
+}
+
+}  // namespace railyard

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/execution/lanes/gpu_costs.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "simulator/diagnostics/check.h"
+#include "workloads/nccl/aws_libfabric.h"
+#include "workloads/nccl/nccl_tuner.h"
+
+namespace railyard {
+namespace {
+
+using ByProtocol = std::array<double, 3>;  // LL, LL128, Simple
+
+// baseLatencies and hwLatencies, in microseconds.
+struct LatenciesUs {
+  ByProtocol base;
+  ByProtocol nvlink;
+  ByProtocol pcie;
+  ByProtocol network;
+};
+constexpr LatenciesUs kRing = {
+    {6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}};
+constexpr LatenciesUs kTree = {
+    {6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}};
+// Of PAT there is Simple alone. What NCCL does not have takes Ring's: the primitives are the same.
+constexpr LatenciesUs kPat = {
+    {8.0, 8.0, 8.0}, {4.0, 4.0, 4.0}, {4.0, 4.0, 4.0}, {14.0, 14.0, 14.0}};
+
+// CollNet has no base: the launch is taken out of what is between servers.
+constexpr double kCollnetLaunchUs = 8.4;
+constexpr LatenciesUs kCollnetDirect = {{kCollnetLaunchUs, kCollnetLaunchUs, kCollnetLaunchUs},
+                                        {3.7, 3.7, 3.7},
+                                        {3.7, 3.7, 3.7},
+                                        {22.6, 22.6, 22.6}};
+constexpr LatenciesUs kCollnetChain = {{kCollnetLaunchUs, kCollnetLaunchUs, kCollnetLaunchUs},
+                                       {2.8, 2.8, 2.8},
+                                       {2.8, 2.8, 2.8},
+                                       {21.6, 21.6, 21.6}};
+
+const LatenciesUs& LatenciesOf(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kTree:
+      return kTree;
+    case Algorithm::kPat:
+      return kPat;
+    case Algorithm::kCollnetDirect:
+      return kCollnetDirect;
+    case Algorithm::kCollnetChain:
+      return kCollnetChain;
+    default:
+      return kRing;
+  }
+}
+
+// What a step over NVLink takes longer before Hopper, where NCCL's table has one row for all: on a
+// DGX A100 an AllReduce of some bytes on one channel takes 10.0, 13.8, 16.9, 20.8, 25.2, 29.5
+// and 33.7 us with 2 to 8 GPUs, so LL's step 1.98 us and not 0.6 (NVIDIA/nccl-tests issue 123).
+constexpr double kStepBeforeHopperUs = (33.7 - 10.0) / 12 - 0.6;
+
+// Of those, what passes on the wire here: two NVLinks and the NVSwitch; over PCIe a switch and a
+// host bridge, there and with SHM back; a NIC's way over one switch.
+constexpr double kNvlinkWireUs = 0.5;
+constexpr double kPcieWireUs = 1.0;
+constexpr double kNetworkWireUs = 1.5;
+
+// An arrival takes half of what a post does: NCCL's tuner counts three overheads for a ring's step
+// of Simple, whose two slices are posted and arrive (ncclTopoTuneModel, src/graph/tuning.cc; ADR
+// 0096).
+constexpr double kArrivalShare = 0.5;
+// And what the proxies of both sides take, where nothing is stated: what is stated comes in its
+// place, so that slower proxies are slower. NCCL's latencies are the same for all CPUs.
+double ProxiesUs(CommunicatorCpu cpu) { return (1 + kArrivalShare) * NetOverheadUs(cpu); }
+
+// What one CTA carries through, in GB/s of payload.
+// LL: llMaxBws for one server over the CTAs of a full one: 12, 24, 24 and 32; LL128: a
+// channel of NCCL's search is two CTAs once it is duplicated, so halves of perChMaxRingLL128Bws;
+// Simple: likewise of perChMaxTreeBws, for one server, before Hopper. From Hopper on NCCL says
+// itself what a CTA of 16 warps copies, where it weighs its kernels of symmetric memory (smBw for
+// AllGather and ReduceScatter, src/symmetric.cc, 2.27.3): 44 and 55 GiB/s. Half of the warps move
+// data each way (ADR 0102).
+constexpr double kGiB = 1.073741824;
+constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
+    {39.0 / 12, 10.0, 26.5 / 2},
+    {87.7 / 24, 10.0, 24.0 / 2},
+    {141.0 / 24, 36.7 / 2, 44 * kGiB / 2},
+    {282.0 / 32, 40.0 / 2, 55 * kGiB / 2},
+}};
+
+// LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS, src/device/prims_ll.h). LL128: 20 warps
+// with 16 lines, of whose 128 bytes 120 are payload (NCCL_LL128_MAX_NTHREADS,
+// NCCL_LL128_SHMEM_ELEMS_PER_THREAD, src/device/prims_ll128.h).
+constexpr std::array<uint64_t, 3> kIterationBytes = {512ULL * 8, 20ULL * 16 * 120, 0};
+
+// NVLS: 25 us through one server and 20.9 us for each hop between servers, both without a base
+// (hwLat, Simple; 2.28). Of the 25, the launch is taken to be that of the other algorithms, four
+// flags and transfers pass on the wire, and the rest is equal at the two hand-overs: to the warps
+// that have the switch add up, and to those that take the result.
+constexpr double kNvlsUs = 25.0;
+constexpr double kNvlsLaunchUs = 8.4;
+constexpr double kNvlsTreeNetworkUs = 20.9;
+constexpr double kNvlsNetworkUs = 18.0;  // with CollNet
+constexpr double kNvlsHandOverUs = (kNvlsUs - kNvlsLaunchUs - 4 * kNvlinkWireUs) / 2;
+// What NVLS's channels carry at most, in GB/s of a rank's data: nvlsEfficiency x 40 GB/s (80) x 2 x
+// 7/8 of each of 8 channels found; NVLSTree's: perChMaxNVLSTreeBws, for two nodes and for more.
+// n / 2 (n - 1) of it is AllReduce's data; 16 CTAs (24; 32 between servers) share it.
+struct NvlsGbPerS {
+  double one_node = 0;
+  double two_nodes = 0;
+  double more_nodes = 0;
+  double ctas = 1;
+  double ctas_between_nodes = 1;
+};
+constexpr std::array<NvlsGbPerS, kGpuGenerationCount> kNvlsGbPerS = {{
+    {},
+    {},
+    {40 * 0.85 * 2 * 7 / 8, 57.7, 45.5, 16, 16},
+    {80 * 0.74 * 2 * 7 / 8, 96.0, 80.0, 24, 32},
+}};
+constexpr double kNvlsGraphChannels = 8;
+// The largest round of a channel: 8 heads' chunks of 128 KiB. NCCL's figures have the overhead of
+// rounds in them, which here comes on top.
+constexpr double kNvlsRoundBytes = 8 * 128 * 1024;
+
+double NvlsCtaGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout, Algorithm algorithm) {
+  const double n = static_cast<double>(layout.ranks.size());
+  const uint32_t nodes = layout.node_count();
+  const double tree = nodes == 2 ? row.two_nodes : row.more_nodes;
+  const double channel = algorithm == Algorithm::kNvls ? row.one_node : tree;
+  const double ctas = nodes == 1 ? row.ctas : row.ctas_between_nodes;
+  const double gb_per_s = channel * kNvlsGraphChannels * n / (2 * (n - 1)) / ctas;
+  return kNvlsRoundBytes / (kNvlsRoundBytes / gb_per_s - kNvlsHandOverUs * 1e3);
+}
+
+int64_t Ps(double us) { return std::llround(us * 1e6); }
+
+}  // namespace
+
+StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& choice) const {
+  SIM_CHECK(choice.algorithm != Algorithm::kUnstated && choice.protocol != Protocol::kUnstated,
+            "the costs of an open choice");
+  const auto p = static_cast<size_t>(choice.protocol) - static_cast<size_t>(Protocol::kLl);
+  const auto row = static_cast<size_t>(generation.value_or(layout.generation));
+  const LatenciesUs& latencies = LatenciesOf(choice.algorithm);
+  const bool by_switch =
+      choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree;
+  StepCosts costs;
+  costs.launch_latency_ps = launch_latency_ps.value_or(
+      Ps((by_switch ? kNvlsLaunchUs : latencies.base[p]) * launch_latency_scale));
+  // LL and LL128 carry their flags with the data: no fence, nothing between two slices.
+  const double older_us =
+      row < static_cast<size_t>(GpuGeneration::kHopper) ? kStepBeforeHopperUs : 0;
+  const double local_us = by_switch       ? kNvlsHandOverUs
+                          : layout.nvlink ? latencies.nvlink[p] - kNvlinkWireUs + older_us
+                                          : std::max(0.0, latencies.pcie[p] - kPcieWireUs);
+  costs.nvlink_step_latency_ps = nvlink_step_latency_ps.value_or(Ps(local_us * step_latency_scale));
+  costs.slice_overhead_ps = choice.protocol == Protocol::kSimple ? costs.nvlink_step_latency_ps : 0;
+  const double network_us = net == NetPlugin::kAwsLibfabric ? AwsLibfabricStepUs(choice.protocol)
+                            : choice.algorithm == Algorithm::kNvls     ? kNvlsNetworkUs
+                            : choice.algorithm == Algorithm::kNvlsTree ? kNvlsTreeNetworkUs
+                                                                       : latencies.network[p];
+  costs.network_step_latency_ps = network_step_latency_ps.value_or(
+      Ps(std::max(0.0, network_us - kNetworkWireUs - ProxiesUs(layout.cpu)) * step_latency_scale));
+  const double rate =
+      by_switch ? NvlsCtaGbPerS(kNvlsGbPerS[row], layout, choice.algorithm) : kCtaGbPerS[row][p];
+  costs.iteration_bytes = kIterationBytes[p];
+  costs.channel_rate_bps = channel_rate_bps.value_or(
+      static_cast<uint64_t>(std::llround(rate * channel_rate_scale * 8e9)));
+  return costs;
+}
+
+ProxyCosts GpuCosts::OfProxy(CommunicatorCpu cpu) const {
+  const int64_t post_ps = proxy_post_latency_ps.value_or(Ps(NetOverheadUs(cpu)));
+  const auto arrival_ps = static_cast<int64_t>(static_cast<double>(post_ps) * kArrivalShare);
+  return {.post_ps = post_ps, .arrival_ps = proxy_arrival_latency_ps.value_or(arrival_ps)};
+}
+
+}  // namespace railyard

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/execution/lanes/lane_executor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/execution/paths/communicator_layout.h"
+#include "simulator/units/mix64.h"
+#include "simulator/units/time_end.h"
+
+namespace railyard {
+
+LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
+                           const GpuCosts& costs, const NicSettings& nic,
+                           const NetIbSettings& net_ib, const NetSocketSettings& net_socket,
+                           LaneObserver& observer)
+    : graph_(graph),
+      network_(network),
+      engine_(network.engine()),
+      observer_(observer),
+      load_store_(graph, network, *this),
+      rdma_(graph, network, routing, nic, load_store_.port_count(), *this),
+      striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
+      sockets_(rdma_, engine_, nic.mtu_bytes, net_socket, kFirstStriped, proxy_free_ps_, *this),
+      is_socket_(net_socket.enabled),
+      detours_(graph, load_store_, rdma_, kFirstDetour, *this),
+      aggregation_(graph, network, routing, nic, load_store_.port_count() + rdma_.port_count(),
+                   *this),
+      nvlink_connections_(graph.gpus().size()),
+      network_connections_(graph.gpus().size()),
+      communicator_counts_(graph.gpus().size()),
+      proxy_free_ps_(graph.gpus().size()) {
+  for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
+    const Device& device = graph.device(graph.gpus()[gpu]);
+    const GpuPlace place = {static_cast<uint32_t>(device.server),
+                            static_cast<uint32_t>(device.local_index)};
+    places_.push_back(place);
+    proxy_costs_.push_back(costs.OfProxy(CpuOf(device.cpu)));
+    gpu_at_[ServerAndIndex(device.server, place.local_index)] = gpu;
+  }
+  engine_.SetHandler(EventClass::kPort, &LaneExecutor::HandlePort, this);
+  engine_.SetHandler(EventClass::kTimer, &LaneExecutor::HandleTimer, this);
+  engine_.SetHandler(EventClass::kPost, &LaneExecutor::HandlePost, this);
+  engine_.SetHandler(EventClass::kChannel, &LaneExecutor::HandleChannel, this);
+  static_assert(sizeof(MessageSlots) % (1u << kPostPhaseBits) == 0);
+  const TimingWheel::PrefetchTable slots = {&slots_base_, sizeof(MessageSlots),
+                                            offsetof(MessageSlots, time_ps)};
+  const TimingWheel::PrefetchTable flows = load_store_.FlowTable();
+  engine_.SetPrefetch(EventClass::kChannel,
+                      {.records = {&lanes_base_, sizeof(Lane)},
+                       .fields = {{{.offset = offsetof(Lane, receive_connection), .table = slots},
+                                   {.offset = offsetof(Lane, send_connection), .table = slots},
+                                   {.offset = offsetof(Lane, send_flow), .table = flows}}}});
+  network_.FetchFlowsAhead(flows);
+  engine_.SetPrefetch(
+      EventClass::kPost,
+      {.records = {&slots_base_, sizeof(MessageSlots) >> kPostPhaseBits}, .fields = {}});
+}
+
+// --- Events --------------------------------------------------------------------------------------
+
+void LaneExecutor::HandlePort(void* self, uint32_t port) {
+  auto& executor = *static_cast<LaneExecutor*>(self);
+  const uint32_t load_store_ports = executor.load_store_.port_count();
+  if (port < load_store_ports) {
+    executor.load_store_.Serve(port);
+    executor.RunWoken();
+  } else if (port - load_store_ports < executor.rdma_.port_count()) {
+    executor.rdma_.Serve(port - load_store_ports);
+  } else {
+    executor.aggregation_.Serve(port - load_store_ports - executor.rdma_.port_count());
+  }
+}
+
+void LaneExecutor::HandleTimer(void* self, uint32_t queue) {
+  static_cast<LaneExecutor*>(self)->rdma_.OnTimer(queue);
+}
+
+void LaneExecutor::HandlePost(void* self, uint32_t target) {
+  auto& executor = *static_cast<LaneExecutor*>(self);
+  constexpr uint32_t kPhaseMask = (1u << kPostPhaseBits) - 1;
+  executor.OnPost(target >> kPostPhaseBits, static_cast<PostPhase>(target & kPhaseMask));
+}
+
+void LaneExecutor::HandleChannel(void* self, uint32_t lane) {
+  auto& executor = *static_cast<LaneExecutor*>(self);
+  const Lane& woken = executor.lanes_[lane];
+  if (woken.peers == kNone && woken.sends_over_nvlink) {
+    executor.load_store_.FetchLinks(woken.send_flow);
+  }
+  executor.Wake(lane);
+  executor.RunWoken();
+}
+
+void LaneExecutor::OnPacketAtNic(uint32_t packet) {
+  if (IsAggregate(network_.packet(packet).kind)) [[unlikely]] {
+    aggregation_.OnPacketAtNic(packet);
+  } else {
+    rdma_.OnPacketAtNic(packet);
+  }
+}
+
+void LaneExecutor::OnPacketInMemory(uint32_t packet) {
+  const PacketKind kind = network_.packet(packet).kind;
+  if (IsInServer(kind)) {
+    load_store_.OnArrival(packet);
+  } else if (IsAggregate(kind)) [[unlikely]] {
+    aggregation_.OnPacketInMemory(packet);
+  } else {
+    if (foreign_ != nullptr) [[unlikely]] {
+      const Packet& arrived = network_.packet(packet);
+      const bool is_foreign = rdma_.connection_of_queue(arrived.flow) >= kFirstForeign;
+      if (is_foreign) foreign_bytes_ += arrived.payload_bytes;
+    }
+    rdma_.OnPacketInMemory(packet);
+  }
+}
+
+void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId link) {
+  const Packet& packet = network_.packet(index);
+  if (IsInServer(packet.kind)) {
+    load_store_.OnDropped(packet, link);
+  } else if (IsAggregate(packet.kind)) {
+    aggregation_.OnDropped(packet, link);
+  } else {
+    rdma_.OnDropped(packet, reason, link);
+  }
+}
+
+// --- Communicators -------------------------------------------------------------------------------
+
+bool LaneExecutor::AreOnServersOfTheirOwn(std::span<const uint32_t> gpus) const {
+  std::unordered_set<uint32_t> servers;
+  for (const uint32_t gpu : gpus) servers.insert(places_[gpu].server);
+  return servers.size() == gpus.size();
+}
+
+uint32_t LaneExecutor::AddCommunicator(ExecutedCommunicator communicator) {
+  std::vector<uint32_t> local_numbers;
+  for (const uint32_t gpu : communicator.gpus) {
+    local_numbers.push_back(communicator_counts_[gpu]++);
+  }
+  const bool is_on_rails = AreOnServersOfTheirOwn(communicator.gpus);
+  communicators_.push_back({.executed = std::move(communicator),
+                            .local_numbers = std::move(local_numbers),
+                            .is_on_rails = is_on_rails,
+                            .connections = {}});
+  return static_cast<uint32_t>(communicators_.size() - 1);
+}
+
+uint8_t LaneExecutor::AddCosts(const StepCosts& costs, const MessageRule& rule) {
+  const CostClass added = {costs, rule.line_payload_bytes, rule.line_wire_bytes};
+  const auto found = std::find(costs_.begin(), costs_.end(), added);
+  const auto number = static_cast<size_t>(found - costs_.begin());
+  SIM_CHECK(number <= UINT8_MAX, "too many kinds of costs");
+  if (found == costs_.end()) costs_.push_back(added);
+  return static_cast<uint8_t>(number);
+}
+
+// --- Steps and slices ----------------------------------------------------------------------------
+
+void LaneExecutor::LoadSteps(uint32_t id) {
+  Lane& lane = lanes_[id];
+  LaneProgram& program = lane_programs_[id];
+  lane.steps_left = 0;
+  if (program.next_step == program.step_count) return;
+  const Step step = program.schedule->StepAt(program.id, program.next_step);
+  SIM_CHECK(step.bytes <= UINT32_MAX, "a chunk of 4 GiB or more");
+  const uint64_t alike =
+      std::min<uint64_t>({program.schedule->AlikeFrom(program.id, program.next_step),
+                          program.step_count - program.next_step, UINT32_MAX});
+  program.next_step += alike;
+  lane.steps_left = static_cast<uint32_t>(alike);
+  lane.step_bytes = static_cast<uint32_t>(step.bytes);
+  lane.first_bytes = static_cast<uint32_t>(
+      SliceOf(program.schedule->MessageRuleOf(program.id), step.bytes, 0).bytes);
+  lane.receives = step.recv_from != kNoPeer;
+  lane.sends = step.send_to != kNoPeer;
+  if (lane.peers != kNone && lane.has_claimed) SetStepPeers(id);
+  BeginStep(lane);
+}
+
+void LaneExecutor::BeginStep(Lane& lane) {
+  lane.slices_left = lane.slices_per_chunk;
+  lane.slice_bytes = lane.first_bytes;
+  lane.rest_bytes = lane.step_bytes - lane.first_bytes;
+}
+
+void LaneExecutor::NextSlice(uint32_t id) {
+  Lane& lane = lanes_[id];
+  if (--lane.slices_left > 0) {
+    // All slices of a chunk are as long as the first, until it ends.
+    lane.slice_bytes = std::min(lane.first_bytes, lane.rest_bytes);
+    lane.rest_bytes -= lane.slice_bytes;
+  } else if (--lane.steps_left > 0) {
+    BeginStep(lane);
+  } else {
+    LoadSteps(id);
+  }
+}
+
+void LaneExecutor::RunWoken() {
+  if (running_woken_) return;  // further down the stack
+  running_woken_ = true;
+  do {
+    for (size_t i = 0; i < woken_.size(); ++i) Advance(woken_[i]);
+    woken_.clear();
+    load_store_.ServeDue();  // may wake lanes whose messages have left
+  } while (!woken_.empty());
+  running_woken_ = false;
+}
+
+void LaneExecutor::Advance(uint32_t id) {
+  if (!lanes_[id].in_use) [[unlikely]]
+    return;
+  for (;;) {
+    if (lanes_[id].awaits > 0) {
+      if (lanes_[id].loads) PostLoadsAhead(lanes_[id]);
+      return;
+    }
+    if (lanes_[id].loading > 0) return;
+    if (lanes_[id].steps_left == 0) {
+      FinishLane(id);
+      return;
+    }
+    if (!gpu_speeds_.empty() && StandsStill(id)) [[unlikely]]
+      return;
+    if (!lanes_[id].has_claimed && !ClaimConnections(id)) return;
+    Lane& lane = lanes_[id];
+    const int64_t start_ps = EarliestStartPs(lane);
+    if (start_ps == kNeverPs) return;
+    // A slice without bytes that follows upon the one before is part of the same event.
+    const bool is_next = lane.slice_bytes == 0 && start_ps == lane.free_ps;
+    if (start_ps > engine_.NowPs() && !is_next) {
+      engine_.ScheduleFabric(start_ps, EventClass::kChannel, lane.tie, id);
+      return;
+    }
+    if (lane.peers != kNone && !lane_peers_[lane.peers].operands.empty() && lane.slice_bytes != 0) {
+      const int64_t done_ps = SumPs(start_ps, AtSpeedPs(lane, SlicePs(lane)));
+      if (paths_) [[unlikely]]
+        TraceSlice(lane, start_ps, done_ps);
+      RequestSum(lane, done_ps);
+      return;
+    }
+    if (lane.loads && !lane.is_loaded && lane.slice_bytes != 0 && PostLoads(lane)) return;
+    lane.is_loaded = false;
+    const int64_t done_ps = SumPs(start_ps, AtSpeedPs(lane, SlicePs(lane)));
+    if (paths_) [[unlikely]]
+      TraceSlice(lane, start_ps, done_ps);
+    RunSlice(lane, done_ps);
+    NextSlice(id);
+  }
+}
+
+int64_t LaneExecutor::EarliestStartPs(const Lane& lane) {
+  int64_t start_ps = lane.free_ps;
+  if (lane.slice_bytes != 0) start_ps = SumPs(start_ps, OverheadPs(lane));
+  start_ps = std::max(engine_.NowPs(), start_ps);
+  if (lane.peers == kNone) [[likely]] {
+    if (lane.receives) start_ps = std::max(start_ps, ReceivablePs(lane, lane.receive_connection));
+    if (!lane.sends || start_ps == kNeverPs) return start_ps;
+    return std::max(start_ps, SendablePs(lane, lane.send_connection));
+  }
+  const Peers& peers = lane_peers_[lane.peers];
+  for (const uint32_t connection : peers.receives) {
+    if (start_ps != kNeverPs) start_ps = std::max(start_ps, ReceivablePs(lane, connection));
+  }
+  for (const uint32_t connection : peers.sends) {
+    if (start_ps != kNeverPs) start_ps = std::max(start_ps, SendablePs(lane, connection));
+  }
+  return start_ps;
+}
+
+int64_t LaneExecutor::ReceivablePs(const Lane& lane, uint32_t connection) {
+  MessageSlots& from = slots_[connection];
+  if (from.delivered == from.consumed) {
+    from.receiver_waits = true;
+    from.receiver_free_ps = lane.free_ps;
+    from.receiver_tie = lane.tie;
+    return kNeverPs;
+  }
+  return from.time_ps[from.consumed % kConnectionSlots];
+}
+
+int64_t LaneExecutor::SendablePs(const Lane& lane, uint32_t connection) {
+  MessageSlots& to = slots_[connection];
+  const uint8_t limit = lane.in_flight_messages;
+  if (Ahead(to.posted, to.network ? to.progress.completed : to.consumed) >= limit) {
+    to.sender_waits = true;
+    return kNeverPs;
+  }
+  return to.network ? 0 : to.time_ps[Ahead(to.posted, limit) % kConnectionSlots];
+}
+
+int64_t LaneExecutor::SlicePs(const Lane& lane) {
+  if (lane.slice_bytes == 0) return 0;
+  const uint64_t key = uint64_t{lane.costs} << 48 | uint64_t{lane.warp_parts} << 40 |
+                       uint64_t{lane.warps_of} << 32 | lane.slice_bytes;
+  if (key != last_slice_key_) {
+    const StepCosts& costs = costs_[lane.costs].costs;
+    last_slice_key_ = key;
+    uint64_t bytes = uint64_t{lane.slice_bytes} * lane.warps_of / lane.warp_parts;
+    if (costs.iteration_bytes != 0 && bytes > costs.iteration_bytes) {
+      bytes = (bytes + costs.iteration_bytes - 1) / costs.iteration_bytes * costs.iteration_bytes;
+    }
+    last_slice_ps_ =
+        costs.channel_rate_bps == 0 ? 0 : TransferTimePs(bytes, costs.channel_rate_bps);
+  }
+  return last_slice_ps_;
+}
+
+uint32_t LaneExecutor::GpuOf(const Lane& lane) const {
+  const auto id = static_cast<size_t>(&lane - lanes_.data());
+  const Program& program = active_channels_[lane_programs_[id].channel].program;
+  return communicators_[program.communicator].executed.gpus[program.rank];
+}
+
+int64_t LaneExecutor::SlowedPs(const Lane& lane, int64_t time_ps) const {
+  return AtSpeedOfGpuPs(GpuOf(lane), time_ps);
+}
+
+int64_t LaneExecutor::AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const {
+  const double speed = gpu_speeds_.empty() ? 1 : gpu_speeds_[gpu];
+  return speed == 0 ? time_ps : AtShareOfSpeedPs(time_ps, speed);
+}
+
+bool LaneExecutor::StandsStill(uint32_t id) {
+  if (gpu_speeds_[GpuOf(lanes_[id])] != 0) return false;
+  if (paths_ && paths_->lanes[id].still_since_ps < 0) {
+    paths_->lanes[id].still_since_ps = engine_.NowPs();
+  }
+  if (std::find(still_lanes_.begin(), still_lanes_.end(), id) == still_lanes_.end()) {
+    still_lanes_.push_back(id);
+  }
+  return true;
+}
+
+void LaneExecutor::SetGpuSpeed(uint32_t gpu, double speed) {
+  if (gpu_speeds_.empty()) gpu_speeds_.assign(graph_.gpus().size(), 1);
+  gpu_speeds_[gpu] = speed;
+  if (speed == 0) return;
+  const auto goes_on = [&](uint32_t id) { return GpuOf(lanes_[id]) == gpu; };
+  for (const uint32_t id : still_lanes_) {
+    if (goes_on(id)) Wake(id);
+  }
+  std::erase_if(still_lanes_, goes_on);
+  RunWoken();
+}
+
+int64_t LaneExecutor::ProxyDonePs(uint32_t gpu, int64_t latency_ps) {
+  int64_t& free_ps = proxy_free_ps_[gpu];
+  free_ps = std::max(free_ps, engine_.NowPs()) + latency_ps;
+  return free_ps;
+}
+
+MessageSize LaneExecutor::SizeOf(uint8_t costs, uint64_t data_bytes) const {
+  const CostClass& lines = costs_[costs];
+  if (lines.line_payload_bytes == 1) return MessageSize::OfData(data_bytes);
+  const uint64_t count = (data_bytes + lines.line_payload_bytes - 1) / lines.line_payload_bytes;
+  return {count * lines.line_wire_bytes, data_bytes};
+}
+
+void LaneExecutor::RunSlice(Lane& lane, int64_t done_ps) {
+  lane.free_ps = done_ps;
+  if (lane.peers == kNone) [[likely]] {
+    if (lane.receives) Consume(lane, lane.receive_connection, done_ps);
+    if (lane.sends) Send(lane, lane.send_connection, done_ps);
+    return;
+  }
+  const Peers& peers = lane_peers_[lane.peers];
+  for (const uint32_t connection : peers.receives) Consume(lane, connection, done_ps);
+  if (!peers.results.empty()) SendBySwitch(lane, peers.results, done_ps);
+  for (const uint32_t connection : peers.sends) {
+    if (!connections_[connection].is_switch_result) Send(lane, connection, done_ps);
+  }
+}
+
+bool LaneExecutor::PostLoads(Lane& lane) {
+  const auto post = [&](uint32_t connection) {
+    const uint32_t flow = connections_[connection].load_flow;
+    if (flow == kNone) return;
+    load_store_.Post(flow, SizeOf(lane.costs, lane.slice_bytes));
+    SIM_CHECK(++lane.loading > 0, "a lane that loads from too many at a time");
+  };
+  if (lane.peers != kNone) {
+    for (const uint32_t connection : lane_peers_[lane.peers].receives) post(connection);
+  } else if (lane.receives) {
+    post(lane.receive_connection);
+  }
+  return lane.loading > 0;
+}
+
+void LaneExecutor::PostLoadsAhead(Lane& lane) {
+  if (lane.is_loaded || lane.loading > 0 || lane.steps_left == 0 || lane.slice_bytes == 0) return;
+  const auto is_seen = [&](uint32_t connection) {
+    const MessageSlots& from = slots_[connection];
+    return from.delivered != from.consumed &&
+           from.time_ps[from.consumed % kConnectionSlots] <= engine_.NowPs();
+  };
+  if (lane.peers == kNone) {
+    if (!lane.receives || !is_seen(lane.receive_connection)) return;
+  } else {
+    const std::vector<uint32_t>& receives = lane_peers_[lane.peers].receives;
+    if (!std::all_of(receives.begin(), receives.end(), is_seen)) return;
+  }
+  PostLoads(lane);
+}
+
+void LaneExecutor::OnLoaded(uint32_t connection) {
+  if (slots_[connection].is_closed) [[unlikely]]
+    return;
+  const MessageSlots& slots = slots_[connection];
+  if (paths_) [[unlikely]] {
+    PathsOf(connection)
+        .arrived[slots.consumed % kConnectionSlots]
+        .ExtendTo(engine_.NowPs(), PathCause::kTransit);
+  }
+  Lane& lane = lanes_[slots.receiver];
+  if (--lane.loading > 0) return;
+  lane.is_loaded = true;
+  Wake(slots.receiver);
+}
+
+void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_ps) {
+  MessageSlots& from = slots_[connection];
+  const uint32_t slot = from.consumed++ % kConnectionSlots;
+  SIM_CHECK(from.sizes[slot] == MarkOf(lane.slice_bytes),
+            "a slice was received that is not the one that was sent");
+  taken_bytes_[connection] += lane.peers == kNone ? lane.slice_bytes : CountTaken(lane, connection);
+  if (paths_) [[unlikely]]
+    TraceTake(lane, connection, slot);
+  if (!watched_.empty() && watched_.contains(connections_[connection].collective)) [[unlikely]] {
+    observer_.OnPayloadTaken(connections_[connection].collective, lane.slice_bytes);
+  }
+  if (from.network) {
+    SchedulePost(done_ps, connection, PostPhase::kGranted);
+  } else {
+    from.time_ps[slot] = done_ps + from.flag_latency_ps;
+    WakeSender(from);
+  }
+}
+
+void LaneExecutor::Send(Lane& lane, uint32_t connection, int64_t done_ps) {
+  MessageSlots& to = slots_[connection];
+  const uint32_t slot = to.posted++ % kConnectionSlots;
+  if (to.network) {
+    StagedMessages& staged = staged_[connections_[connection].staged];
+    staged.bytes[slot] = lane.slice_bytes;
+    staged.time_ps[slot] = done_ps;
+  } else {
+    to.sizes[slot] = MarkOf(lane.slice_bytes);
+    to.time_ps[slot] = done_ps;
+  }
+  to.costs = lane.costs;
+  if (paths_) [[unlikely]]
+    TraceSend(lane, connection, slot);
+  bool over_nvlink = lane.sends_over_nvlink;
+  uint32_t flow = lane.send_flow;
+  if (lane.peers != kNone) {
+    const Connection& used = connections_[connection];
+    if (used.is_switch_operand) {
+      OnStoreArrival(connection);  // a flag says that the data is there
+      return;
+    }
+    if (used.is_network_sum) {
+      SendToTree(lane, connection, done_ps);
+      return;
+    }
+    over_nvlink = !used.network || used.is_relayed;
+    flow = used.is_relayed ? used.relay_flow : used.flow;
+  }
+  if (!over_nvlink) {
+    SchedulePost(done_ps + costs_[lane.costs].costs.LatencyBeforePostPs(), connection,
+                 PostPhase::kStaged);
+  } else if (lane.slice_bytes != 0) {
+    load_store_.Post(flow, SizeOf(lane.costs, lane.slice_bytes));
+    ++lane.awaits;
+  } else if (Ahead(to.posted, to.network ? to.progress.relayed : to.delivered) == 1) {
+    OnStoreArrival(connection);
+  }
+}
+
+void LaneExecutor::SchedulePost(int64_t time_ps, uint32_t id, PostPhase phase) {
+  if (time_ps == engine_.NowPs()) {
+    OnPost(id, phase);
+    return;
+  }
+  engine_.ScheduleFabric(time_ps, EventClass::kPost, connections_[id].tie,
+                         id << kPostPhaseBits | static_cast<uint32_t>(phase));
+}
+
+void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
+  MessageSlots& slots = slots_[id];
+  if (slots.is_closed) [[unlikely]]
+    return;
+  switch (phase) {
+    case PostPhase::kStaged:
+      if (!slots.network) [[unlikely]] {
+        SchedulePost(ProxyPostedPs(connections_[id].from_gpu), id, PostPhase::kPosted);
+        break;
+      }
+      ++slots.progress.staged;
+      QueueAtProxy(id);
+      break;
+    case PostPhase::kPosted: {
+      const uint32_t slot = slots.progress.sent++ % kConnectionSlots;
+      const uint32_t bytes = staged_[connections_[id].staged].bytes[slot];
+      if (!slots.network) [[unlikely]] {
+        const Connection& connection = connections_[id];
+        aggregation_.Post(connection.flow, aggregations_[connection.aggregations][slot]);
+        break;
+      }
+      slots.sizes[slot] = MarkOf(bytes);
+      if (paths_) [[unlikely]]
+        TracePost(id, slot);
+      const Connection& connection = connections_[id];
+      const MessageSize size = SizeOf(slots.costs, bytes);
+      if (is_socket_) [[unlikely]] {
+        sockets_.Post(connection.flow, size, MarkOf(bytes));
+      } else if (connection.is_striped) [[unlikely]] {
+        striped_.Post(connection.flow, size, connection.loss_tolerance_ppm);
+      } else if (connection.is_detoured) [[unlikely]] {
+        detours_.Post(connection.flow, size, connection.loss_tolerance_ppm);
+      } else {
+        rdma_.Post(connection.flow, size, connection.loss_tolerance_ppm);
+      }
+      break;
+    }
+    case PostPhase::kGranted:
+      if (slots.receiver != kNone) GrantMessages(slots.receiver, id);
+      break;
+  }
+}
+
+void LaneExecutor::QueueAtProxy(uint32_t id) {
+  NetworkProgress& progress = slots_[id].progress;
+  while (progress.queued != progress.staged &&
+         (is_socket_ || progress.queued != progress.clear_to_send)) {
+    if (paths_ && !is_socket_) [[unlikely]]
+      TraceQueued(id, progress.queued % kConnectionSlots);
+    ++progress.queued;
+    SchedulePost(ProxyPostedPs(connections_[id].injecting_gpu), id, PostPhase::kPosted);
+  }
+}
+
+}  // namespace railyard

@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Runs the programs of channels: a lane takes its schedule's steps slice by slice, each when its
+// data has arrived, the slot to send it into is free, and the CTA is done with the one before.
+//
+// The CTA's copy or reduction of a slice takes bytes / channel_rate. Over NVLink its stores are the
+// transfer: packets leave while it works, its warps wait where the port does not take them, and the
+// slice is complete when both the last packet has arrived and the CTA is done. A slice without
+// bytes is a flag behind the slice before it, and a slot becomes free by a flag the other way;
+// flags are the wire's latency without a packet.
+//
+// Where the sender's slot is in a host's memory (NCCL's SHM), the receiving CTA loads the slice
+// from there before it goes on with it.
+//
+// Over the network the CTA only needs a slot to stage a slice in. The proxy posts it when it has
+// seen it and the receiver's clear-to-send is there (sendProxyProgress, src/transport/net.cc); over
+// sockets, where there is none, when it has seen it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/execution/paths/connection.h"
+#include "simulator/execution/lanes/critical_path.h"
+#include "simulator/execution/lanes/gpu_costs.h"
+#include "simulator/execution/paths/lane_paths.h"
+#include "simulator/execution/paths/nic_group.h"
+#include "simulator/transport/aggregation/aggregation_transport.h"
+#include "simulator/transport/load_store/load_store_transport.h"
+#include "simulator/transport/message_size.h"
+#include "simulator/transport/connections/nic_detours.h"
+#include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/connections/socket_connections.h"
+#include "simulator/transport/connections/striped_connections.h"
+#include "workloads/nccl/nccl_planner.h"
+#include "workloads/collectives/schedule.h"
+
+namespace railyard {
+
+// A link and what part of a connection's payload crosses it.
+struct LinkShare {
+  LinkId link = 0;
+  double share = 1;
+};
+
+// A communicator as the executor sees it.
+struct ExecutedCommunicator {
+  std::vector<uint32_t> gpus;  // GPU number of each communicator rank
+  const NcclPlanner* planner = nullptr;
+  uint32_t part = 0;  // of the job
+};
+
+// What becomes of lanes and connections, for the replay engine and the recorders.
+class LaneObserver {
+ public:
+  virtual ~LaneObserver() = default;
+  // The last lane of a channel's last batch is done at `end_ps`, now or soon; how that came about,
+  // or null where paths are not kept.
+  virtual void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) = 0;
+  virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
+  virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
+  virtual void OnRetransmission(uint32_t connection) = 0;
+  virtual void OnLossRecovered(uint32_t connection) = 0;
+  virtual void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) = 0;
+  // A GPU took in payload of a collective that is watched.
+  virtual void OnPayloadTaken(uint32_t /*collective*/, uint64_t /*bytes*/) {}
+  // A connection goes over NICs of other GPUs from now on: these, its ends and in between.
+  virtual void OnDetour(std::span<const uint32_t> /*gpus*/) {}
+};
+
+class LaneExecutor final : public PacketSink, private TransportListener {
+ public:
+  LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
+               const GpuCosts& costs, const NicSettings& nic, const NetIbSettings& net_ib,
+               const NetSocketSettings& net_socket, LaneObserver& observer);
+
+  uint32_t AddCommunicator(ExecutedCommunicator communicator);
+  // Whether no two of them are of one server.
+  bool AreOnServersOfTheirOwn(std::span<const uint32_t> gpus) const;
+  // The communicator's number among those that its rank's GPU is in.
+  uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const {
+    return communicators_[communicator].local_numbers[rank];
+  }
+  // Its ranks are elsewhere now. Precondition: it has no connections, or they are closed.
+  void Relocate(uint32_t communicator, ExecutedCommunicator relocated);
+  // Costs for programs to name: a number, the same for the same costs and lines.
+  uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule);
+  // Keeps critical paths from now on, which take time and memory. Before the first Start().
+  void KeepPaths() { paths_ = std::make_unique<LanePaths>(); }
+
+  // A connection whose queue pair has used up its retries because its NIC does not answer goes on
+  // over other NICs (nic_failover.cc).
+  void FailOver(NicPolicy policy) { nic_policy_ = policy; }
+  // Whether some connection's NIC does not answer: it may be moved once its retries are used up.
+  bool MayFailOver();
+  // Connections that were moved or opened so.
+  uint64_t nic_failovers() const { return nic_failovers_; }
+  bool IsDetoured(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                  ConnectionUse use) const;
+
+  // Starts one rank's program of a collective, now, on every channel it has a part in. `operation`
+  // names it to the observer. `schedule` must live until the last OnChannelFinished. Returns the
+  // number of channels.
+  struct Program {
+    uint32_t operation = 0;
+    uint32_t communicator = 0;
+    uint32_t rank = 0;  // of the communicator
+    uint32_t collective = 0;
+    uint32_t loss_tolerance_ppm = 0;  // of what it sends over the network
+    uint8_t costs = 0;                // AddCosts
+    uint8_t line_costs = 0;           // the same of lanes whose messages go by lines
+    const CollectiveSchedule* schedule = nullptr;
+  };
+  uint32_t Start(const Program& program);
+
+  // The fabric's routes changed.
+  void ResolvePaths() {
+    ++network_version_;
+    rdma_.ResolvePaths();
+    if (paths_) TraceRoutes();
+  }
+
+  // A part's programs are ended where they are: nothing of them begins any more, their connections
+  // are closed and those queue pairs send nothing. What is on its way arrives. Programs that are
+  // started later open connections of their own. Returns the connections (lane_closing.cc).
+  std::vector<uint32_t> Close(uint32_t part);
+
+  // What decides what comes once no program runs, and what was counted (lane_rest.cc).
+  void Visit(StateArchive& archive);
+  // The same of what these GPUs send one another over NVLink: equal for GPUs of two servers that
+  // are alike, have IdentityOfGpus() in common and did the same.
+  void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
+
+  // Which connections and NVLink flows these GPUs send by, but for the server they are on.
+  uint64_t IdentityOfGpus(std::span<const uint32_t> gpus) const;
+
+  NicGroup NicGroupOf(std::span<const uint32_t> gpus) const;
+  // Another one since connections were opened over the network, or routes changed.
+  uint64_t network_version() const { return network_version_; }
+  // What decides what comes there, and what was counted there (lane_nics.cc): equal for groups that
+  // have their identity in common and did the same.
+  void VisitNics(const NicGroup& group, StateArchive& archive);
+  // What the network and all NICs counted: what these have a part in.
+  void VisitCountersOfNics(StateArchive& archive);
+  // Their queue pairs' ACK timers are not on the wheel, until they are again (RdmaTransport).
+  std::vector<uint8_t> TakeTimers(const NicGroup& group);
+  void PutTimers(const NicGroup& group, const std::vector<uint8_t>& timers);
+
+  // What is kept of paths while these GPUs send one another nothing, where paths are kept at all.
+  std::vector<LanePaths::Kept> PathsAmong(std::span<const uint32_t> gpus);
+  void PutPathsAmong(std::span<const uint32_t> gpus, const std::vector<LanePaths::Kept>& paths);
+
+  // From now on OnPayloadTaken() tells of that collective.
+  void WatchPayload(uint32_t collective) { watched_.insert(collective); }
+
+  // From now on what a GPU's CTAs do takes 1 / `speed` as long; with 0 they begin nothing. What has
+  // begun ends as it would have.
+  void SetGpuSpeed(uint32_t gpu, double speed);
+
+  // Queue pairs that are not of connections, opened with numbers from kFirstForeign on: whom to
+  // tell of them.
+  static constexpr uint32_t kFirstForeign = 1u << 29;
+  // Those of striped connections, and of sockets.
+  static constexpr uint32_t kFirstStriped = 1u << 28;
+  // Those of detours, and their NVLink flows.
+  static constexpr uint32_t kFirstDetour = 1u << 27;
+  void SetForeignListener(TransportListener& listener) { foreign_ = &listener; }
+  // Payload that has come in over these.
+  uint64_t foreign_bytes() const { return foreign_bytes_; }
+  RdmaTransport& rdma() { return rdma_; }
+
+  // How long a GPU takes now for what takes one at its own speed so long; the same for one that
+  // stands still.
+  int64_t AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const;
+  double SpeedOfGpu(uint32_t gpu) const { return gpu_speeds_.empty() ? 1 : gpu_speeds_[gpu]; }
+  bool StandsStillNow(uint32_t gpu) const { return !gpu_speeds_.empty() && gpu_speeds_[gpu] == 0; }
+
+  // The GPU of the same server with another local index.
+  uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const;
+  const std::vector<Connection>& connections() const { return connections_; }
+  bool IsClosed(uint32_t connection) const { return slots_[connection].is_closed; }
+  // Payload that the receiver of a connection has taken.
+  uint64_t PayloadBytesOf(uint32_t connection) const { return taken_bytes_[connection]; }
+  // Data that the rank of an `is_network_sum` connection has given to the network's switches, and
+  // has got from them, by what they did with it.
+  struct AggregatedBytes {
+    uint64_t sent = 0;
+    uint64_t received = 0;
+  };
+  struct Aggregated {
+    AggregatedBytes reduced;
+    AggregatedBytes gathered;  // every block is one rank's, and all get it
+  };
+  const Aggregated& AggregatedBy(const Connection& connection) const {
+    return aggregated_[connection.aggregations];
+  }
+  const LoadStoreTransport& load_store() const { return load_store_; }
+  const RdmaTransport& rdma() const { return rdma_; }
+  const PortCounters& port_counters() const { return striped_.counters(); }
+  // Which links a connection's payload crosses, first to last; NVLink by one of its planes.
+  std::vector<LinkId> LinksOf(const Connection& connection) const;
+  // The same over all of its planes, each with its share of the payload.
+  std::vector<LinkShare> LinkSharesOf(const Connection& connection) const;
+
+  // For explanations: what a program that has not finished waits for.
+  struct Waiting {
+    uint32_t operation = 0;
+    uint32_t communicator = 0;
+    uint32_t rank = 0;
+    uint32_t peer = 0;  // communicator rank
+    uint32_t channel = 0;
+    bool for_data = false;  // else for a credit
+    // Of a network connection.
+    std::string transport;
+    bool is_under_way = false;           // the queue pair has something to be acknowledged
+    std::vector<std::string> obstacles;  // RdmaTransport::ObstaclesOf
+  };
+  std::vector<Waiting> WaitingLanes() const;
+  // What part of the steps of all lanes that run has been made: 0 to 1.
+  double ShareOfSteps() const;  // lane_waiting.cc
+
+  // PacketSink.
+  void OnPacketAtNic(uint32_t packet) override;
+  void OnPacketInMemory(uint32_t packet) override;
+  void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
+  void OnLinkReleased(LinkId link) override {
+    rdma_.OnLinkReleased(link);
+    aggregation_.OnLinkReleased(link);
+  }
+
+ private:
+  static constexpr uint32_t kNone = Connection::kNone;
+  // Marks the NVLink leg of a relayed connection in what the transport knows it by.
+  static constexpr uint32_t kRelayLeg = 1u << 31;
+  // The same of the loads of one inside a server.
+  static constexpr uint32_t kLoadLeg = kRelayLeg;
+  // Marks the sums of a switch, in what the transport knows an operand's connection by.
+  static constexpr uint32_t kSwitchSum = 1u << 30;
+  // Marks what a detour tells of a connection.
+  static constexpr uint32_t kDetoured = kConnectionsMax;
+  // Results of sums by the network's switches, of the self's connection.
+  static constexpr uint32_t kNetworkSum = kRelayLeg | kSwitchSum;
+  // Whom queue pairs belong to that are not a connection's own; null: none.
+  TransportListener* OwnerOf(uint32_t connection) {
+    if ((connection & (kRelayLeg | kSwitchSum)) != 0 || connection < kFirstDetour) [[likely]]
+      return nullptr;
+    if (connection < kFirstStriped) return &detours_;
+    if (connection >= kFirstForeign) return foreign_;
+    return is_socket_ ? static_cast<TransportListener*>(&sockets_) : &striped_;
+  }
+  static uint32_t ConnectionOf(uint32_t number) {
+    return number & ~(kRelayLeg | kSwitchSum | kDetoured);
+  }
+  // Whether the queue pair or detour that tells of the connection is not out of use since.
+  bool IsInUse(uint32_t number) const {
+    return connections_[ConnectionOf(number)].is_detoured == ((number & kDetoured) != 0);
+  }
+
+  // A channel of a program: its batches one after the other.
+  struct ActiveChannel {
+    Program program;
+    uint32_t channel = 0;
+    uint32_t batch = 0;
+    uint32_t lanes_left = 0;
+    int64_t end_ps = 0;
+    uint32_t next_free = kNone;
+  };
+  // What every slice of a lane touches.
+  struct alignas(64) Lane {
+    int64_t free_ps = 0;  // when the CTA has moved the slice before
+    uint64_t tie = 0;     // orders its events; a function of what it is
+    uint32_t receive_connection = kNone;
+    uint32_t send_connection = kNone;
+    uint32_t send_flow = 0;    // NVLink flow of its messages' first leg
+    uint32_t steps_left = 0;   // of a row of steps with equal peers and bytes, this one included
+    uint32_t step_bytes = 0;   // of each
+    uint32_t first_bytes = 0;  // their first slice
+    uint32_t slice_bytes = 0;  // the slice at hand
+    uint32_t rest_bytes = 0;   // of the step, behind the slice at hand
+    uint32_t peers = kNone;    // into lane_peers_, of a lane with several in a direction
+    uint8_t slices_left = 0;   // of the step, the slice at hand included
+    uint8_t slices_per_chunk = 0;
+    uint8_t in_flight_messages = 0;
+    uint8_t costs = 0;
+    uint8_t warp_parts = 1;  // WarpShare's
+    uint8_t warps_of = 1;
+    uint8_t steps_at_once = 1;
+    bool receives = false;  // in the step at hand
+    bool sends = false;
+    bool sends_over_nvlink = false;  // at least the first leg
+    // Else it was ended: events that are left of it say nothing.
+    bool in_use : 1 = false;
+    bool has_claimed : 1 = false;  // its connections
+    bool loads : 1 = false;        // from a host's memory, of one of them
+    bool is_loaded : 1 = false;    // what it loads of the slice at hand is there
+    uint8_t loading : 4 = 0;       // connections of which it is not
+    uint8_t awaits = 0;            // messages to be injected, or the switch's sum
+  };
+  static_assert(sizeof(Lane) == 64);
+  // Which messages of a receiving side the sender has been granted, ahead of those being received.
+  struct Grants {
+    uint64_t step = 0;  // the first behind those looked at
+    uint64_t left = 0;  // of those
+  };
+  // The connections of a lane that has several in a direction, and those the step at hand uses.
+  struct Peers {
+    LanePeers listed;
+    std::vector<uint32_t> receive_connections;
+    std::vector<uint32_t> send_connections;
+    std::vector<Grants> grants;  // by receive connection
+    std::vector<uint32_t> receives;
+    std::vector<uint32_t> sends;
+    std::vector<uint32_t> operands;  // of `receives`, those the switch adds up
+    std::vector<uint32_t> results;   // of `sends`, those the switch copies to
+    Aggregation aggregation{};       // of a step over kNetworkSum
+    uint32_t own_bytes = 0;          // of those the step scatters
+    uint32_t next_free = kNone;
+  };
+  // The rest of a lane.
+  struct LaneProgram {
+    const CollectiveSchedule* schedule = nullptr;
+    LaneId id;
+    uint64_t step_count = 0;
+    uint64_t next_step = 0;  // the first behind those the lane has loaded
+    Grants grants{};         // to the sender of receive_connection
+    uint32_t channel = 0;    // index into active_channels_
+    uint32_t next_free = kNone;
+  };
+  struct GpuPlace {
+    uint32_t server = 0;
+    uint32_t local_index = 0;
+  };
+  struct Communicator {
+    ExecutedCommunicator executed;
+    // By rank: how many of the communicators added before its GPU is in.
+    std::vector<uint32_t> local_numbers;
+    bool is_on_rails = false;  // each rank is alone in its server
+    // First member of each aggregation tree, by channel and the tree's first rank.
+    std::unordered_map<uint64_t, uint32_t> trees{};
+    std::unordered_map<uint64_t, uint32_t> connections;  // by channel, ends and purpose
+  };
+
+  static void HandlePort(void* self, uint32_t port);
+  static void HandleTimer(void* self, uint32_t queue);
+  static void HandlePost(void* self, uint32_t connection);
+  static void HandleChannel(void* self, uint32_t lane);
+
+  // TransportListener.
+  void OnMessageDelivered(uint32_t connection) override;
+  void OnMessageUnderWay(uint32_t connection) override;
+  void OnMessageInjected(uint32_t connection, int64_t left_ps) override;
+  void OnSendCompleted(uint32_t connection) override;
+  void OnClearToSend(uint32_t connection) override;
+  void OnPacketLost(uint32_t connection, LinkId link) override;
+  void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
+  void OnRetransmission(uint32_t connection) override;
+  void OnLossRecovered(uint32_t connection) override;
+  void OnUnreliableSend(uint32_t connection, bool at_receiver, uint32_t immediate) override;
+  void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
+
+  uint32_t ConnectionBetween(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
+                             ConnectionUse use);
+  uint32_t OpenConnection(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
+                          ConnectionUse use);
+  // `entropy` is what ECMP spreads its queue pairs by.
+  void OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy);
+  uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                           ConnectionUse use) const;
+  void CloseConnection(uint32_t connection);
+  static uint64_t ServerAndIndex(int32_t server, uint32_t local_index) {
+    return static_cast<uint64_t>(server) << 32 | local_index;
+  }
+  static uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c);
+  // Of ties: what tells servers apart is above these, what tells a server's GPUs apart below.
+  static constexpr int kLocalTieBits = 36;
+  static constexpr uint64_t kLocalTieMask = (uint64_t{1} << kLocalTieBits) - 1;
+  static constexpr uint64_t kGpuTieMask = 0xff;
+  static uint64_t TieOf(const GpuPlace& place, uint64_t a, uint64_t b, uint64_t c);
+  static uint64_t KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use);
+  // Failover to other NICs (nic_failover.cc). False: it is the job's error.
+  bool TryToFailOver(uint32_t connection);
+  bool Answers(DeviceId nic) const;
+  DeviceId NicOf(uint32_t gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]).value(); }
+  std::set<DeviceId>& DeadNicsOf(const Connection& connection);
+  bool UsesAny(const Connection& connection, const std::set<DeviceId>& nics) const;
+  // Ways for the connection's messages over none of these NICs, as the policy has it.
+  std::vector<NicDetours::Way> WaysAround(const Connection& connection,
+                                          const std::set<DeviceId>& nics) const;
+  void OpenDetour(uint32_t connection, std::span<const NicDetours::Way> ways);
+  void Move(uint32_t connection, std::span<const NicDetours::Way> ways);
+  void TraceMove(uint32_t connection);
+  void VisitConnection(uint32_t connection, StateArchive& archive);
+  // Over the network, between two of the GPUs, in the order of their ties.
+  std::vector<uint32_t> ConnectionsAmong(std::span<const uint32_t> gpus) const;
+  // And all that they send within their servers.
+  std::vector<uint32_t> AllConnectionsAmong(std::span<const uint32_t> gpus) const;
+  std::vector<LinkId> LinksOf(std::span<const uint32_t> queue_pairs) const;
+  std::optional<DeviceId> SwitchOf(std::span<const LinkId> links) const;
+  uint64_t IdentityOf(const NicGroup& group) const;
+  // Of a connection, or a leg or sum of one.
+  uint64_t LocalTieOf(uint32_t connection) const;
+  int64_t FlagLatencyPs(uint32_t flow) const;
+  // Of a network connection, those that carry data.
+  std::vector<uint32_t> QueuePairsOf(const Connection& connection) const;
+  RecoveryTimes RecoveryOf(const Connection& connection, bool of_data) const;
+  // Starts the channel's current batch, or ends the channel after its last.
+  void StartBatch(uint32_t active_channel);
+  void StartLane(uint32_t active_channel, uint32_t lane_index);
+  // Makes the lane the owner of the sides of connections it uses; false: another lane has one
+  // still.
+  bool ClaimConnections(uint32_t lane);
+  bool Claim(uint32_t lane, uint32_t connection, bool is_send);
+  void StartFlowsOver(const Connection& connection, bool is_send);
+  void TakePeers(uint32_t lane, const LanePeers& peers);
+  // Which connections the step at hand receives from and sends to, of a lane with several.
+  void SetStepPeers(uint32_t lane);
+  void GrantMessages(uint32_t lane, uint32_t connection);
+  void FinishLane(uint32_t lane);
+  // What a kPost event is for; in the low bits of its target.
+  enum class PostPhase : uint8_t { kStaged, kPosted, kGranted };
+  static constexpr uint32_t kPostPhaseBits = 2;
+
+  void NextSlice(uint32_t lane);
+  // Loads the next row of steps; leaves steps_left 0 behind the last.
+  void LoadSteps(uint32_t lane);
+  void BeginStep(Lane& lane);
+  // When the slice may start; kNeverPs: something it needs has not happened.
+  int64_t EarliestStartPs(const Lane& lane);
+  int64_t ReceivablePs(const Lane& lane, uint32_t connection);
+  int64_t SendablePs(const Lane& lane, uint32_t connection);
+  // The slice at hand, which the CTA has moved at `done_ps`.
+  void RunSlice(Lane& lane, int64_t done_ps);
+  // Has the switch add up the operands of the slice at hand; OnSwitchSum runs it.
+  void RequestSum(Lane& lane, int64_t done_ps);
+  void OnSwitchSum(uint32_t connection);
+  // Loads the slice at hand from where its senders left it in host memory; false: nothing to load.
+  bool PostLoads(Lane& lane);
+  // The same while the slice before is being sent, if the lane has seen all of it.
+  void PostLoadsAhead(Lane& lane);
+  void OnLoaded(uint32_t connection);
+  void SendBySwitch(const Lane& lane, const std::vector<uint32_t>& results, int64_t done_ps);
+  // The network's switches are to add up the slice at hand; OnNetworkSum hears of the sum.
+  void SendToTree(const Lane& lane, uint32_t connection, int64_t done_ps);
+  void JoinTree(const Lane& lane, Connection& connection, uint32_t id);
+  // What the step at hand has the network's switches do.
+  void SetAggregation(Peers& peers, uint32_t rank, const Step& step);
+  // What the network's switches do with the slice at hand counts here.
+  AggregatedBytes& AggregatedIn(const Lane& lane, uint32_t connection);
+  // Counts, and returns, what a lane with several peers gets of the slice at hand.
+  uint32_t CountTaken(const Lane& lane, uint32_t connection);
+  void OnNetworkSum(uint32_t connection);
+  void Consume(const Lane& lane, uint32_t connection, int64_t done_ps);
+  void Send(Lane& lane, uint32_t connection, int64_t done_ps);
+  MessageSize SizeOf(uint8_t costs, uint64_t data_bytes) const;
+  // Puts a lane on the list of those to be looked at before the event ends.
+  void Wake(uint32_t lane) { woken_.push_back(lane); }
+  void RunWoken();
+  void WakeReceiver(MessageSlots& slots, int64_t seen_ps);
+  void WakeSender(MessageSlots& slots);
+  void Advance(uint32_t lane);
+  void OnStoreArrival(uint32_t connection);
+  // Hands to the proxy what is staged and granted.
+  void QueueAtProxy(uint32_t connection);
+  void SchedulePost(int64_t time_ps, uint32_t connection, PostPhase phase);
+  void OnPost(uint32_t connection, PostPhase phase);
+  // What the CTA takes to move the slice at hand, and what it spends between two slices.
+  int64_t SlicePs(const Lane& lane);
+  int64_t OverheadPs(const Lane& lane) const {
+    return AtSpeedPs(lane, costs_[lane.costs].costs.slice_overhead_ps / lane.steps_at_once);
+  }
+  // What takes a GPU at its own speed so long.
+  int64_t AtSpeedPs(const Lane& lane, int64_t time_ps) const {
+    return gpu_speeds_.empty() ? time_ps : SlowedPs(lane, time_ps);
+  }
+  int64_t SlowedPs(const Lane& lane, int64_t time_ps) const;
+  uint32_t GpuOf(const Lane& lane) const;
+  // The GPU stands still: the lane is woken when it goes on.
+  bool StandsStill(uint32_t lane);
+  // Critical paths, where they are kept (lane_paths.cc).
+  CriticalPath& PathOfLane(const Lane& lane);
+  LanePaths::OfConnection& PathsOf(uint32_t connection);
+  void TraceChannelStart(uint32_t channel);
+  void TraceLaneStart(uint32_t lane);
+  void TraceLaneEnd(uint32_t lane);
+  // Before its messages are taken and sent.
+  void TraceSlice(const Lane& lane, int64_t start_ps, int64_t done_ps);
+  void TraceTake(const Lane& lane, uint32_t connection, uint32_t slot);
+  void TraceSend(const Lane& lane, uint32_t connection, uint32_t slot);
+  void TraceGrant(uint32_t connection);
+  void TraceArrivedGrant(uint32_t connection, uint32_t slot);
+  void TraceQueued(uint32_t connection, uint32_t slot);
+  void TracePost(uint32_t connection, uint32_t slot);
+  void TraceCompletion(uint32_t connection, uint32_t slot);
+  void TraceNetworkArrival(uint32_t connection, uint32_t slot, int64_t seen_ps);
+  void TraceRoutes();
+  // The path of a message or grant from when it was posted until now.
+  void TraceWay(uint32_t connection, bool is_data, const RecoveryTimes& before, CriticalPath& path);
+  // When the GPU's proxy is done with what takes it so long, with one message more to post, or with
+  // one more that arrived.
+  int64_t ProxyDonePs(uint32_t gpu, int64_t latency_ps);
+  int64_t ProxyPostedPs(uint32_t gpu) { return ProxyDonePs(gpu, proxy_costs_[gpu].post_ps); }
+  int64_t ProxySeenPs(uint32_t gpu) { return ProxyDonePs(gpu, proxy_costs_[gpu].arrival_ps); }
+
+  const FabricGraph& graph_;
+  FabricNetwork& network_;
+  FabricSimulatorImpl& engine_;
+  // By number.
+  struct CostClass {
+    StepCosts costs;
+    uint32_t line_payload_bytes = 1;
+    uint32_t line_wire_bytes = 1;
+    bool operator==(const CostClass&) const = default;
+  };
+  std::vector<CostClass> costs_;
+  std::vector<ProxyCosts> proxy_costs_;  // by GPU
+  LaneObserver& observer_;
+  LoadStoreTransport load_store_;
+  RdmaTransport rdma_;
+  StripedConnections striped_;
+  SocketConnections sockets_;
+  const bool is_socket_;  // what network connections go over
+  NicDetours detours_;
+  AggregationTransport aggregation_;
+  std::vector<Communicator> communicators_;
+  std::vector<Connection> connections_;
+  std::vector<MessageSlots> slots_;                         // by connection
+  std::vector<uint64_t> taken_bytes_;                       // by connection
+  std::vector<std::vector<uint32_t>> nvlink_connections_;   // by sending GPU
+  std::vector<std::vector<uint32_t>> network_connections_;  // the same
+  uint64_t network_version_ = 0;
+  std::vector<StagedMessages> staged_;
+  std::vector<std::array<Aggregation, kConnectionSlots>> aggregations_;
+  std::vector<Aggregated> aggregated_;  // the same connections
+  std::vector<ActiveChannel> active_channels_;
+  std::vector<Lane> lanes_;
+  const char* lanes_base_ = nullptr;  // of lanes_ and slots_, for the engine's prefetches
+  const char* slots_base_ = nullptr;
+  std::vector<LaneProgram> lane_programs_;  // by lane
+  std::vector<Peers> lane_peers_;
+  uint32_t free_peers_ = kNone;
+  std::vector<uint32_t> woken_;
+  // Lanes that found a connection's side taken, by connection.
+  std::unordered_map<uint32_t, std::vector<uint32_t>> claimants_;
+  std::vector<GpuPlace> places_;                   // by GPU
+  std::vector<uint32_t> communicator_counts_;      // by GPU: those it is in
+  std::vector<int64_t> proxy_free_ps_;             // by GPU
+  std::unordered_map<uint64_t, uint32_t> gpu_at_;  // by server and local index
+  uint64_t last_slice_key_ = 0;                    // of last_slice_ps_: what it depends on
+  int64_t last_slice_ps_ = 0;
+  std::vector<double> gpu_speeds_;     // by GPU; empty: all at their own
+  std::vector<uint32_t> still_lanes_;  // of GPUs that stand still
+  std::set<uint32_t> watched_;         // collectives
+  TransportListener* foreign_ = nullptr;
+  uint64_t foreign_bytes_ = 0;
+  std::optional<NicPolicy> nic_policy_;
+  // MayFailOver()'s last answer, which holds for these conditions and this version of the network.
+  struct FailoverLook {
+    uint64_t conditions = 0;
+    uint64_t version = 0;
+    bool may_fail_over = false;
+  };
+  std::optional<FailoverLook> failover_look_;
+  std::unordered_map<uint32_t, std::set<DeviceId>> dead_nics_;  // that a part knows of
+  uint64_t nic_failovers_ = 0;
+  std::unique_ptr<LanePaths> paths_;
+  uint32_t free_channel_ = kNone;
+  uint32_t free_lane_ = kNone;
+  bool running_woken_ = false;
+};
+
+}  // namespace railyard

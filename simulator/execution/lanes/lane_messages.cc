@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the transports say of messages, and which lane that concerns.
+#include <algorithm>
+#include <string>
+
+#include "simulator/execution/lanes/lane_executor.h"
+
+namespace railyard {
+
+void LaneExecutor::OnMessageDelivered(uint32_t id) {
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnMessageDelivered(id);
+    return;
+  }
+  const uint32_t connection = ConnectionOf(id);
+  MessageSlots& slots = slots_[connection];
+  if (slots.is_closed) [[unlikely]]
+    return;
+  if ((id & kSwitchSum) != 0) {
+    if ((id & kRelayLeg) != 0) {
+      OnNetworkSum(connection);
+    } else {
+      OnSwitchSum(connection);
+    }
+  } else if (slots.network && (id & kRelayLeg) == 0) {
+    if (!IsInUse(id)) [[unlikely]]
+      return;
+    const int64_t seen_ps = ProxySeenPs(connections_[connection].to_gpu) +
+                            costs_[slots.costs].costs.LatencyAfterArrivalPs();
+    if (paths_) [[unlikely]]
+      TraceNetworkArrival(connection, slots.delivered % kConnectionSlots, seen_ps);
+    // Kernel buffers may hold more messages than there are slots: the size comes with each.
+    if (is_socket_) [[unlikely]] {
+      slots.sizes[slots.delivered % kConnectionSlots] =
+          sockets_.DeliveredLabel(connections_[connection].flow);
+    }
+    slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
+    WakeReceiver(slots, seen_ps);
+  } else if (!slots.network && (id & kLoadLeg) != 0) {
+    OnLoaded(connection);
+  } else {
+    OnStoreArrival(connection);
+  }
+  RunWoken();
+}
+
+void LaneExecutor::OnMessageUnderWay(uint32_t id) {
+  if (OwnerOf(id) != nullptr) [[unlikely]]
+    return;
+  const MessageSlots& slots = slots_[id & ~kRelayLeg];
+  __builtin_prefetch(&slots, 1);
+  __builtin_prefetch(&slots.time_ps, 1);
+}
+
+// A message is in the memory of the receiver, or of the GPU that relays it; the sender's copy may
+// still be at work. The flags that follow it alone are seen behind it.
+void LaneExecutor::OnStoreArrival(uint32_t id) {
+  MessageSlots& slots = slots_[id];
+  const StepCosts& costs = costs_[slots.costs].costs;
+  // With Simple a flag follows the data; lines of LL and LL128 carry theirs and are taken as they
+  // come. Operands for a switch stay where they are: nothing but the flag moves.
+  const bool has_flag =
+      costs_[slots.costs].line_payload_bytes == 1 || connections_[id].is_switch_operand;
+  const auto here_after = [&](int64_t here_ps, int64_t written_ps, bool is_empty) {
+    const int64_t seen_ps = written_ps + (is_empty || has_flag ? slots.flag_latency_ps : 0);
+    return std::max({here_ps, seen_ps, engine_.NowPs()});
+  };
+  int64_t here_ps = 0;
+  if (slots.network) {
+    const StagedMessages& staged = staged_[connections_[id].staged];
+    uint8_t& relayed = slots.progress.relayed;
+    do {
+      const uint32_t slot = relayed++ % kConnectionSlots;
+      here_ps = here_after(here_ps, staged.time_ps[slot], staged.bytes[slot] == 0);
+      if (paths_) [[unlikely]]
+        PathsOf(id).sent[slot].ExtendTo(here_ps, PathCause::kTransit);
+      SchedulePost(here_ps + costs.LatencyBeforePostPs(), id, PostPhase::kStaged);
+    } while (relayed != slots.posted && staged.bytes[relayed % kConnectionSlots] == 0);
+    return;
+  }
+  int64_t first_seen_ps = kNeverPs;
+  do {
+    const uint32_t slot = slots.delivered++ % kConnectionSlots;
+    here_ps = here_after(here_ps, slots.time_ps[slot], slots.sizes[slot] == 0);
+    slots.time_ps[slot] = here_ps + costs.nvlink_step_latency_ps;
+    if (paths_) [[unlikely]] {
+      LanePaths::OfConnection& paths = PathsOf(id);
+      paths.arrived[slot] = paths.sent[slot];
+      paths.arrived[slot].ExtendTo(slots.time_ps[slot], PathCause::kTransit);
+    }
+    first_seen_ps = std::min(first_seen_ps, slots.time_ps[slot]);
+  } while (slots.delivered != slots.posted && slots.sizes[slots.delivered % kConnectionSlots] == 0);
+  WakeReceiver(slots, first_seen_ps);
+}
+
+// A lane that waits for data cannot start before it is seen; whether it can send then is looked at
+// then.
+void LaneExecutor::WakeReceiver(MessageSlots& slots, int64_t seen_ps) {
+  if (!slots.receiver_waits) return;
+  slots.receiver_waits = false;
+  const int64_t start_ps = std::max(seen_ps, slots.receiver_free_ps);
+  if (start_ps > engine_.NowPs()) {
+    engine_.ScheduleFabric(start_ps, EventClass::kChannel, slots.receiver_tie, slots.receiver);
+  } else {
+    Wake(slots.receiver);
+  }
+}
+
+void LaneExecutor::WakeSender(MessageSlots& slots) {
+  if (!slots.sender_waits) return;
+  slots.sender_waits = false;
+  Wake(slots.sender);
+}
+
+void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
+  if (OwnerOf(id) != nullptr) [[unlikely]]
+    return;
+  const uint32_t sender = slots_[id & ~kRelayLeg].sender;
+  Lane& lane = lanes_[sender];
+  lane.free_ps = std::max(lane.free_ps, left_ps);
+  if (paths_) [[unlikely]]
+    PathOfLane(lane).ExtendTo(left_ps, PathCause::kTransit);
+  if (--lane.awaits == 0) Wake(sender);
+}
+
+void LaneExecutor::OnSendCompleted(uint32_t number) {
+  if (TransportListener* const owner = OwnerOf(number)) {
+    owner->OnSendCompleted(number);
+    return;
+  }
+  const uint32_t id = ConnectionOf(number);
+  if (slots_[id].is_closed || !IsInUse(number)) [[unlikely]]
+    return;
+  if (paths_) [[unlikely]]
+    TraceCompletion(id, slots_[id].progress.completed % kConnectionSlots);
+  ++slots_[id].progress.completed;
+  WakeSender(slots_[id]);
+  RunWoken();
+}
+
+void LaneExecutor::OnClearToSend(uint32_t number) {
+  if (TransportListener* const owner = OwnerOf(number)) {
+    owner->OnClearToSend(number);
+    return;
+  }
+  const uint32_t id = ConnectionOf(number);
+  if (slots_[id].is_closed || !IsInUse(number)) [[unlikely]]
+    return;
+  if (paths_) [[unlikely]]
+    TraceArrivedGrant(id, slots_[id].progress.clear_to_send % kConnectionSlots);
+  ++slots_[id].progress.clear_to_send;
+  QueueAtProxy(id);
+}
+
+void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnPacketLost(id, link);
+    return;
+  }
+  observer_.OnPacketLost(ConnectionOf(id), link);
+}
+
+void LaneExecutor::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnPacketRepeated(id, payload_bytes);
+    return;
+  }
+  observer_.OnPacketRepeated(ConnectionOf(id), payload_bytes);
+}
+
+void LaneExecutor::OnUnreliableSend(uint32_t id, bool at_receiver, uint32_t immediate) {
+  OwnerOf(id)->OnUnreliableSend(id, at_receiver, immediate);
+}
+
+void LaneExecutor::OnRetransmission(uint32_t id) {
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnRetransmission(id);
+    return;
+  }
+  observer_.OnRetransmission(ConnectionOf(id));
+}
+
+void LaneExecutor::OnLossRecovered(uint32_t id) {
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnLossRecovered(id);
+    return;
+  }
+  observer_.OnLossRecovered(ConnectionOf(id));
+}
+
+void LaneExecutor::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
+  if (TransportListener* const owner = OwnerOf(id)) {
+    owner->OnConnectionError(id, at_sender, why);
+    return;
+  }
+  const uint32_t connection = ConnectionOf(id);
+  if (slots_[connection].is_closed) return;
+  const bool may_fail_over = nic_policy_ && why.starts_with(kRetryExceeded);
+  if (may_fail_over && (!IsInUse(id) || TryToFailOver(connection))) return;
+  observer_.OnConnectionError(connection, at_sender, why);
+}
+
+}  // namespace railyard

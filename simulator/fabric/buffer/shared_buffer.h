@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The accounts of packet buffers, in bytes on the wire. A packet is in a device's buffer from its
+// arrival to its departure, and counts for the link it came in by.
+//
+// In the short form nobody is there when a packet departs. It is counted out when it arrives at the
+// next device, so an account is an upper bound; before a decision it is made exact.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/fabric/buffer/buffer_settings.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+// The number of none, among a network's.
+constexpr uint32_t kNoBuffer = 0;
+
+// A link in one lossless class; of class 0 it has the link's number. In one wire may be several
+// (Dally: "Virtual-channel flow control", 1992).
+using VirtualChannelId = uint32_t;
+
+// Of one virtual channel, for the device at its end. 8 bytes, for every packet's arrival touches
+// two.
+struct IngressAccount {
+  static constexpr int kLimitBits = 30;
+  static constexpr uint64_t kCreditBytesMax = (uint64_t{1} << kLimitBits) - 1;
+
+  // Buffer: of its packets there, headroom included. Credits: sent and not yet given back.
+  uint32_t bytes = 0;
+  uint32_t has_credits : 1 = 0;
+  uint32_t is_waited_for : 1 = 0;  // the sender lacks credit
+  uint32_t buffer_or_limit : kLimitBits = 0;
+
+  uint32_t buffer() const { return buffer_or_limit; }  // index
+  uint32_t credit_limit() const { return buffer_or_limit; }
+  void set_buffer_or_limit(uint64_t value) {
+    buffer_or_limit = static_cast<uint32_t>(value) & kCreditBytesMax;
+  }
+};
+static_assert(sizeof(IngressAccount) == 8);
+
+// Of one buffer, what every packet touches.
+struct Pool {
+  int64_t bytes = 0;  // in the shared part
+  // Up to here nothing is to be decided: whatever single account stands behind it, it is within its
+  // share.
+  int64_t calm_bytes = INT64_MAX;
+};
+
+// Of one virtual channel that ends in a lossless buffer, what is touched when the buffer fills.
+struct IngressPause {
+  uint32_t headroom_bytes = 0;
+  uint32_t headroom_bytes_max = 0;
+  bool is_xoff = false;
+  int64_t last_frame_end_ps = 0;  // of its pause frames at the port that sends them
+};
+
+// A buffer: the settings in the form the decisions take, and who uses it.
+struct SharedBuffer {
+  static constexpr int64_t kAlphaOne = 128;
+
+  DeviceId device = 0;
+  bool is_lossless = true;
+  int64_t bytes_max = 0;
+  int64_t alpha_128ths = 0;
+  int64_t calm_bytes = 0;
+  int64_t xon_offset_bytes = 0;
+  std::vector<LinkId> egress;
+  std::vector<VirtualChannelId> xoff;  // whose senders are paused
+  // Settling again and again for nothing costs more than departure events do.
+  int64_t eventful_until_ps = 0;
+  uint32_t vain_settles = 0;
+  uint64_t dropped_packets = 0;
+  uint32_t apart = 0;  // who wants all to stay within their shares (FabricNetwork::BeginApart)
+  std::vector<LinkId> aside;  // of `egress`, what is simulated aside now
+
+  // Whether an account of `bytes` is above its share when the pool holds `pool_bytes`.
+  bool IsAbove(int64_t bytes, int64_t pool_bytes) const {
+    return bytes * kAlphaOne > alpha_128ths * (bytes_max - pool_bytes);
+  }
+  // Whether an ingress of `bytes` may go on.
+  bool MayXon(int64_t bytes, int64_t pool_bytes) const {
+    const int64_t threshold = alpha_128ths * (bytes_max - pool_bytes) / kAlphaOne;
+    return bytes == 0 || bytes <= threshold - xon_offset_bytes;
+  }
+  bool IsEventful(int64_t now_ps) const { return !xoff.empty() || now_ps < eventful_until_ps; }
+};
+SharedBuffer MakeSharedBuffer(DeviceId device, const BufferSettings& settings, bool is_lossless);
+
+// What an ingress port must keep free so that nothing is lost after it sent XOFF, in the worst case
+// of every phase:
+//  - the frame waits until the largest packet has left the reverse link, and behind two frames sent
+//    before;
+//  - it travels, and is acted upon after `pause_response_ps`;
+//  - the sender has just begun the largest packet;
+//  - all that is on the cable, and in the pipeline behind it, arrives.
+struct HeadroomCase {
+  uint64_t rate_bps = 0;
+  uint64_t reverse_rate_bps = 0;
+  int64_t delay_ps = 0;                // of the link, forwarding at its end included
+  int64_t reverse_propagation_ps = 0;  // of the pause frame
+  int64_t pause_response_ps = 0;
+  uint32_t mtu_bytes = 0;
+};
+uint64_t HeadroomBytes(const HeadroomCase& hop);
+
+// A pause frame on the wire: 64 B, preamble and gap (IEEE 802.3 annex 31B).
+inline constexpr uint32_t kPauseFrameBytes = 84;
+
+}  // namespace railyard

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// By which of its equal-cost links a switch sends a packet on, where it decides for each packet
+// anew: flowlets, the least queued link, spraying. RDMA writes are balanced; ACKs, clear-to-sends
+// and CNPs keep the path that their queue pair's hash gave them, as NICs mark only writes to be
+// routed adaptively.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/fabric/packet.h"
+#include "topologies/graph/fabric_graph.h"
+#include "topologies/routing/routing.h"
+
+namespace railyard {
+
+enum class LoadBalancing : uint8_t {
+  kEcmp,      // a hash of switch and queue pair, for all of its packets
+  kFlowlet,   // drawn anew after a pause of the flow (LetFlow: Vanini et al., NSDI 2017)
+  kAdaptive,  // the link with the least queued, a drawn one among equals
+  kSpraying,  // drawn for each packet (Dixit et al., INFOCOM 2013)
+};
+
+class LoadBalancer {
+ public:
+  struct Settings {
+    LoadBalancing policy = LoadBalancing::kEcmp;
+    int64_t flowlet_gap_ps = 0;
+    uint64_t seed = 0;
+  };
+  // What the port of a link has to send, in time.
+  using BacklogPs = std::function<int64_t(LinkId)>;
+
+  LoadBalancer() = default;
+  // `routing` must outlive this; ForgetRoutes() is told when its links change.
+  LoadBalancer(const EcmpRouting& routing, const Settings& settings, BacklogPs backlog_ps);
+  void ForgetRoutes() { next_hops_.clear(); }
+
+  static constexpr LinkId kNoLink = UINT32_MAX;
+  // The link from `at` to `nic` for the packet, which has `hops` links to go to there. kNoLink
+  // where no shortest path is so long: the fabric has changed since the packet was sent.
+  LinkId Choose(DeviceId at, DeviceId nic, uint32_t hops, const Packet& packet, int64_t now_ps);
+
+ private:
+  struct Flowlet {
+    int64_t last_ps = 0;
+    LinkId link = kNoLink;
+  };
+
+  const NextHops& NextHopsOf(DeviceId at, DeviceId nic);
+  LinkId ChooseLeastQueued(const std::vector<LinkId>& links, uint64_t draw) const;
+  LinkId ChooseFlowlet(DeviceId at, const std::vector<LinkId>& links, const Packet& packet,
+                       uint64_t draw, int64_t now_ps);
+
+  const EcmpRouting* routing_ = nullptr;
+  Settings settings_;
+  BacklogPs backlog_ps_;
+  std::unordered_map<uint64_t, NextHops> next_hops_;  // by switch and NIC
+  std::unordered_map<uint64_t, Flowlet> flowlets_;    // by switch and flow
+};
+
+}  // namespace railyard

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "simulator/fabric/packet.h"
+#include "simulator/fabric/packet_pool.h"
+#include "topologies/routing/lossless_classes.h"
+
+namespace railyard {
+
+// Packets in order, through Packet::next.
+struct PacketQueue {
+  uint32_t first = Packet::kNone;
+  uint32_t last = Packet::kNone;
+
+  bool empty() const { return first == Packet::kNone; }
+  void Append(PacketPool& packets, uint32_t index) {
+    packets[index].next = Packet::kNone;
+    if (empty()) {
+      first = index;
+    } else {
+      packets[last].next = index;
+    }
+    last = index;
+  }
+  uint32_t Pop(PacketPool& packets) {
+    const uint32_t index = first;
+    first = packets[index].next;
+    return index;
+  }
+};
+
+// What waits at a port in one lossless class.
+struct DataQueue : PacketQueue {
+  bool check_pending = false;
+  int64_t held_since_ps = 0;
+};
+
+// A port in the general form, and what is remembered of one that was: control and data wait, one
+// packet is in service. The packet in service is the last of its link's timed ones. Data that is
+// not held leaves in the order it came, whatever its class: so a port that nothing holds is a FIFO.
+struct Port {
+  PacketQueue control;
+  std::array<DataQueue, LosslessClasses::kMax> data;
+  uint8_t waiting_classes = 0;  // a bit each: has packets
+  uint8_t paused_by_frame = 0;
+  uint8_t paused_classes = 0;   // by pause frames or a storm
+  uint8_t starved_classes = 0;  // lack credit for the packet that is first
+  bool is_serving = false;      // its departure is on the wheel
+  bool is_in_storm = false;
+  uint32_t waiting_packets = 0;
+  int64_t waiting_ps = 0;  // to send all that waits
+  uint64_t waiting_data_bytes = 0;
+  int64_t joined = 0;     // data packets ever; a waiting one's arrival_ps holds its number
+  int64_t paused_ps = 0;  // in pauses that are over, of all classes
+  uint64_t general_hops = 0;
+
+  static constexpr uint8_t BitOf(uint32_t lossless_class) {
+    return static_cast<uint8_t>(1u << lossless_class);
+  }
+  bool is_idle() const { return !is_serving && waiting_packets == 0; }
+  uint8_t held_classes() const { return paused_classes | starved_classes; }
+  // The class of the data packet that came first among those of `classes`, of which one has any.
+  uint32_t FirstOf(const PacketPool& packets, uint8_t classes) const {
+    auto left = static_cast<uint32_t>(waiting_classes & classes);
+    auto first = static_cast<uint32_t>(std::countr_zero(left));
+    for (left &= left - 1; left != 0; left &= left - 1) {
+      const auto other = static_cast<uint32_t>(std::countr_zero(left));
+      if (packets[data[other].first].arrival_ps < packets[data[first].first].arrival_ps) {
+        first = other;
+      }
+    }
+    return first;
+  }
+};
+
+}  // namespace railyard

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <ns3/object.h>
+
+#include "simulator/fabric/buffer/buffer_settings.h"
+
+namespace railyard {
+
+// A packet switch: output queues in one shared buffer, pause frames, marking. FabricNetwork makes
+// one for every switch of a fabric and keeps its state in plain records; this object is where its
+// attributes are set. They are read when the network is built and by FabricNetwork::Configure().
+class Switch : public ns3::Object {
+ public:
+  static ns3::TypeId GetTypeId();
+
+  const BufferSettings& buffer_settings() const { return buffer_; }
+  void SetBufferSettings(const BufferSettings& settings) { buffer_ = settings; }
+
+ private:
+  // What ns-3's attributes are bound to.
+  template <auto kField, typename T>
+  void Set(T value) {
+    buffer_.*kField = value;
+  }
+  template <auto kField, typename T>
+  T Get() const {
+    return buffer_.*kField;
+  }
+
+  BufferSettings buffer_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/measure/fabric_volume.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/execution/paths/communicator_layout.h"
+#include "workloads/nccl/nccl_planner.h"
+#include "workloads/plans/rank_timeline.h"
+#include "workloads/collectives/replayable.h"
+#include "workloads/collectives/schedule_pairs.h"
+
+namespace railyard {
+namespace {
+
+class Counting {
+ public:
+  explicit Counting(const Scenario& scenario) : scenario_(scenario), job_(scenario.job) {
+    bytes_.resize(job_.communicators.size());
+  }
+
+  // By communicator, the bytes between its ranks.
+  std::vector<RankPairBytes> Take() {
+    CountCollectives();
+    CountSends();
+    return std::move(bytes_);
+  }
+
+ private:
+  // Collectives of one communicator that differ in none of these have one schedule.
+  using Key = std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, uint32_t, ReplayChoice>;
+
+  void CountCollectives() {
+    std::map<Key, std::pair<const JobCollective*, uint64_t>> counts;
+    for (const JobCollective& collective : job_.collectives) {
+      if (collective.is_p2p()) continue;
+      auto& [example, count] =
+          counts[{collective.communicator, collective.kind, collective.count, collective.datatype,
+                  collective.root, StatedChoice(collective)}];
+      example = &collective;
+      ++count;
+    }
+    std::optional<NcclPlanner> planner;
+    uint32_t planned = UINT32_MAX;  // keys are in the order of communicators
+    for (const auto& [key, entry] : counts) {
+      const auto& [collective, count] = entry;
+      if (collective->communicator != planned) {
+        planned = collective->communicator;
+        planner.emplace(LayoutOf(scenario_.fabric, job_.communicators[planned]), scenario_.nccl);
+      }
+      const auto choice = planner->Choose(*collective, StatedChoice(*collective));
+      SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
+      for (const auto& [pair, bytes] : PairBytesOf(*planner->Plan(*collective, *choice))) {
+        bytes_[planned][pair] += count * bytes;
+      }
+    }
+  }
+
+  void CountSends() {
+    for (uint32_t global_rank = 0; global_rank < job_.rank_count; ++global_rank) {
+      for (const JobOperation& call : job_.operations[global_rank]) {
+        if (call.p2p_count == 0) continue;
+        const JobCollective& collective = job_.collectives[job_.CollectiveOf(global_rank, call)];
+        const uint32_t own = job_.CommunicatorRank(collective.communicator, global_rank);
+        for (uint32_t i = 0; i < call.p2p_count; ++i) {
+          const P2pCall& p2p = job_.p2p_calls[call.p2p_first + i];
+          if (!p2p.is_send || p2p.peer == own || p2p.bytes == 0) continue;
+          bytes_[collective.communicator][{own, p2p.peer}] += p2p.bytes;
+        }
+      }
+    }
+  }
+
+  const Scenario& scenario_;
+  const Job& job_;
+  std::vector<RankPairBytes> bytes_;
+};
+
+}  // namespace
+
+PlanVolume VolumeOnFabric(const Scenario& scenario) {
+  PlanVolume volume = VolumeOf(scenario.trace);
+  volume.pairs.clear();
+  for (auto& [name, group] : volume.groups) group.bytes = group.largest_bytes = 0;
+  std::map<std::pair<std::string, uint32_t>, uint64_t> sent;  // by group's name and GPU
+  const std::vector<RankPairBytes> bytes = Counting(scenario).Take();
+  for (uint32_t i = 0; i < bytes.size(); ++i) {
+    const TraceCommunicator& communicator = scenario.job.communicators[i];
+    const std::string name = GroupNameOf(communicator);
+    for (const auto& [pair, of_pair] : bytes[i]) {
+      const uint32_t from = communicator.ranks[pair.first];
+      volume.pairs[{from, communicator.ranks[pair.second]}] += of_pair;
+      volume.groups[name].bytes += of_pair;
+      uint64_t& of_gpu = sent[{name, from}];
+      of_gpu += of_pair;
+      volume.groups[name].largest_bytes = std::max(volume.groups[name].largest_bytes, of_gpu);
+    }
+  }
+  return volume;
+}
+
+}  // namespace railyard

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/measure/fidelity.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "simulator/measure/platform_scenario.h"
+#include "workloads/nccl/nccl_channels.h"
+
+namespace railyard {
+namespace {
+
+bool Contains(std::string_view text, std::string_view part) {
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [](unsigned char a, unsigned char b) {
+                       return std::tolower(a) == std::tolower(b);
+                     }) != text.end();
+}
+
+struct GpuRow {
+  std::string_view gpu;  // part of the column's text, the longest first
+  std::string_view platform;
+};
+constexpr std::array kGpus = {
+    GpuRow{"GB200", "gb200-nvl72"}, GpuRow{"B200", "dgx-b200"}, GpuRow{"H200", "dgx-h200"},
+    GpuRow{"H100", "dgx-h100"},     GpuRow{"A100", "dgx-a100"},
+};
+
+std::optional<std::string> PlatformOf(const std::string& gpu) {
+  for (const GpuRow& row : kGpus) {
+    if (Contains(gpu, row.gpu)) return std::string(row.platform);
+  }
+  return std::nullopt;
+}
+
+// EFA is Amazon's network: its P4 instances have Xeon Scalable of the second generation, its P5
+// instances with H100 EPYC of the third (Amazon EC2 accelerated computing instances).
+std::string CpuOfAmazon(std::string_view platform) {
+  if (platform == "dgx-a100") return "INTEL";
+  return platform == "dgx-h100" ? "AMD" : "";
+}
+
+// "8x400 IB": so many NICs of so many Gb/s in a node.
+struct Nics {
+  uint32_t count = 0;
+  uint32_t gbps = 0;
+};
+std::optional<Nics> ParseNics(const std::string& text) {
+  Nics nics;
+  if (std::sscanf(text.c_str(), "%ux%u", &nics.count, &nics.gbps) != 2) return std::nullopt;
+  if (nics.count == 0 || nics.count > 1024 || nics.gbps == 0 || nics.gbps > 100'000) {
+    return std::nullopt;
+  }
+  return nics;
+}
+
+// nccl-tests enqueues calls one after the other: a launch is hidden behind the call before. What
+// calls one by one from PyTorch and waits for each measures the launch too: some 20 us from the
+// beginning of the launch to that of the kernel (on a V100; NVIDIA, "Understanding the
+// Visualization of Overhead and Latency in NVIDIA Nsight Systems", 2020, figure 1).
+constexpr int64_t kOpenLaunchPs = 20 * kPsPerUs;
+
+// What a hint forces: "Ring forced; NCCL_MIN_CTAS=24; 2 QPs per connection".
+struct Hint {
+  std::string workload;  // algorithm and protocol
+  std::string nccl;
+};
+Hint ParseHint(const std::string& text) {
+  Hint hint;
+  for (const std::string_view name : {"Ring", "Tree", "NVLSTree", "NVLS"}) {
+    if (!Contains(text, fmt::format("{} forced", name))) continue;
+    const std::string_view field = name == "NVLSTree" ? "NVLS_TREE" : name;
+    hint.workload = "algorithm: ";
+    for (const char c : field) hint.workload += static_cast<char>(std::toupper(c));
+  }
+  const size_t at = text.find("NCCL_MIN_CTAS=");
+  uint32_t channels = 0;
+  if (at != std::string::npos &&
+      std::sscanf(text.c_str() + at, "NCCL_MIN_CTAS=%u", &channels) == 1 && channels >= 1 &&
+      channels <= 64) {
+    hint.nccl += fmt::format(" MIN_NCHANNELS: {}", channels);
+  }
+  const size_t unit = text.find(" QPs per connection");
+  const size_t number = unit == std::string::npos ? unit : text.rfind(' ', unit - 1) + 1;
+  uint32_t queue_pairs = 0;
+  if (number < unit && std::sscanf(text.c_str() + number, "%u", &queue_pairs) == 1) {
+    hint.nccl += fmt::format(" IB_QPS_PER_CONNECTION: {}", queue_pairs);
+  }
+  return hint;
+}
+
+}  // namespace
+
+FidelityPoint PointOf(const MeasuredRow& row) {
+  FidelityPoint result;
+  const auto refuse = [&](std::string reason) {
+    result.reason = std::move(reason);
+    return result;
+  };
+  const auto collective = FindPerfCollective(row.collective);
+  if (!collective) return refuse(fmt::format("no collective {}", Quote(row.collective)));
+  const auto platform = PlatformOf(row.gpu);
+  if (!platform) return refuse(fmt::format("no platform with {}", Quote(row.gpu)));
+  if (Contains(row.notes, "degraded") || Contains(row.source_id, "degraded")) {
+    return refuse("a machine said to be degraded");
+  }
+
+  PlatformFabric fabric;
+  fabric.platform = *platform;
+  fabric.nodes = row.nodes;
+  fabric.gpus_per_node = row.gpus_per_node;
+  std::string network = "NVLink only";
+  if (*platform == "gb200-nvl72") {
+    // One NVLink island is one node to NCCL, whatever the number of hosts.
+    const uint64_t gpus = uint64_t{row.nodes} * row.gpus_per_node;
+    if (gpus > 72 && gpus % 72 != 0) return refuse("racks of NVL72 that are not filled");
+    fabric.nodes = static_cast<uint32_t>(std::max<uint64_t>(1, gpus / 72));
+    fabric.gpus_per_node = static_cast<uint32_t>(std::min<uint64_t>(gpus, 72));
+  }
+  if (fabric.nodes > 1) {
+    const auto nics = ParseNics(row.nics);
+    // The column tells of a whole server, of which a row may use some GPUs; several NICs of a GPU
+    // count as one of their sum (NCCL merges the ports of a NIC, and stripes over them).
+    const uint32_t server_gpus = *platform == "gb200-nvl72" ? 4 : 8;
+    const uint64_t total_bps = nics ? uint64_t{nics->count} * nics->gbps * 1'000'000'000 : 0;
+    if (nics && nics->count < server_gpus) {
+      if (server_gpus % nics->count != 0) return refuse("NICs that GPUs do not share evenly");
+      fabric.nics_per_node = std::max(1u, fabric.gpus_per_node / (server_gpus / nics->count));
+      fabric.nic_rate_bps = uint64_t{nics->gbps} * 1'000'000'000;
+    } else {
+      fabric.nic_rate_bps = total_bps / server_gpus;
+    }
+    const bool efa = Contains(row.notes, "EFA");
+    const bool infiniband = Contains(row.nics, "IB") || Contains(row.nics, "InfiniBand");
+    fabric.network = infiniband ? NetworkKind::kInfiniBand
+                     : efa      ? NetworkKind::kEfa
+                                : NetworkKind::kRoce;
+    if (efa) fabric.cpu = CpuOfAmazon(*platform);
+    network = infiniband ? "InfiniBand" : efa ? "EFA" : "RoCE";
+    if (!nics) network += ", NICs not stated: the platform's";
+  }
+  Hint hint = ParseHint(row.algorithm_hint);
+  if (fabric.network == NetworkKind::kEfa) hint.nccl += " NET: \"AWS Libfabric\"";
+  if (Contains(row.algorithm_hint, "SHARP") && fabric.nodes > 1) {
+    if (fabric.network != NetworkKind::kInfiniBand) {
+      return refuse("SHARP over a network that is not InfiniBand");
+    }
+    hint.nccl += " COLLNET_ENABLE: 1";
+    network += " with SHARP";
+  }
+  std::string nccl = hint.nccl;
+  if (ParseNcclVersion(row.nccl_version)) nccl += fmt::format(" version: \"{}\"", row.nccl_version);
+  result.point = {.collective = *collective,
+                  .bytes = row.bytes,
+                  .in_place = CopiesWithinRank(*collective) && Contains(row.notes, "in-place"),
+                  .scenario = ScenarioOf(fabric) + (nccl.empty() ? "" : "nccl {" + nccl + " }\n"),
+                  .workload = hint.workload};
+  const bool launch_is_open = Contains(row.notes, "torch.distributed");
+  if (launch_is_open) result.harness_ps = kOpenLaunchPs;
+  result.modelled_as =
+      fmt::format("{}, {} x {} GPUs, {}{}", *platform, fabric.nodes, fabric.gpus_per_node, network,
+                  launch_is_open ? ", launches not hidden" : "");
+  return result;
+}
+
+FidelityResult RunFidelity(const std::vector<MeasuredRow>& rows, uint64_t bytes_max,
+                           const std::function<void(size_t, size_t)>& progress) {
+  FidelityResult result;
+  std::vector<PerfPoint> points;
+  std::map<std::string, size_t> known;  // by all that a point is
+  struct Use {
+    const MeasuredRow* row = nullptr;
+    size_t point = 0;
+    int64_t harness_ps = 0;
+  };
+  std::vector<Use> uses;
+  for (const MeasuredRow& row : rows) {
+    FidelityPoint mapped = PointOf(row);
+    if (!mapped.reason.empty()) {
+      result.skipped.push_back({row, std::move(mapped.reason)});
+    } else if (row.bytes > bytes_max) {
+      result.not_run.push_back(row);
+    } else {
+      const PerfPoint& point = mapped.point;
+      const auto [at, is_new] = known.try_emplace(
+          fmt::format("{} {} {}\n{}\n{}", PerfCollectiveName(point.collective), point.bytes,
+                      point.in_place, point.scenario, point.workload),
+          points.size());
+      if (is_new) points.push_back(point);
+      uses.push_back({&row, at->second, mapped.harness_ps});
+    }
+  }
+  // The longest first, so that none is left for the end.
+  std::vector<size_t> order(points.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return points[a].bytes > points[b].bytes; });
+  std::vector<PerfPoint> sorted;
+  std::vector<size_t> place(points.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = i;
+    sorted.push_back(points[order[i]]);
+  }
+  size_t ended = 0;
+  const std::vector<PerfOutcome> outcomes =
+      RunPoints(sorted, [&](size_t, const PerfOutcome&) { progress(++ended, sorted.size()); });
+  for (const Use& use : uses) {
+    const PerfOutcome& outcome = outcomes[place[use.point]];
+    if (!outcome.error.empty()) {
+      result.skipped.push_back({*use.row, outcome.error});
+      continue;
+    }
+    result.rows.push_back(
+        {.measured = *use.row,
+         .simulated_us = static_cast<double>(outcome.time_ps + use.harness_ps) * 1e-6,
+         .packet_hops = outcome.packet_hops,
+         .replayed = outcome.replayed});
+  }
+  return result;
+}
+
+double ErrorQuantile(const std::vector<double>& errors, double quantile) {
+  std::vector<double> sorted;
+  for (const double error : errors) sorted.push_back(std::abs(error));
+  std::sort(sorted.begin(), sorted.end());
+  const auto index = static_cast<size_t>(quantile * static_cast<double>(sorted.size()));
+  return sorted[std::min(index, sorted.size() - 1)];
+}
+
+}  // namespace railyard

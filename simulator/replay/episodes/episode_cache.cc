@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/replay/episodes/episode_cache.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "simulator/units/mix64.h"
+
+namespace railyard {
+
+uint32_t EpisodeCache::NumberOf(RestState state) {
+  const auto [first, last] = numbers_.equal_range(state.hash);
+  for (auto it = first; it != last; ++it) {
+    if (states_[it->second] == state) return it->second;
+  }
+  bytes_ += state.values.size() * sizeof(state.values.front());
+  if (bytes_ > kBytesMax) return kStateUnknown;
+  const auto number = static_cast<uint32_t>(states_.size());
+  numbers_.emplace(state.hash, number);
+  state.values.shrink_to_fit();
+  states_.push_back(std::move(state));
+  return number;
+}
+
+uint32_t EpisodeCache::Add(Episode episode) {
+  bytes_ += episode.operations.size() * (sizeof(EpisodeOperation) + sizeof(uint32_t)) +
+            (episode.changes.size() + episode.changes_after_end.size()) *
+                sizeof(episode.changes.front()) +
+            episode.paths.size() * sizeof(CriticalPath);
+  if (bytes_ > kBytesMax) return kStateUnknown;
+  episode.end_order.resize(episode.operations.size());
+  std::iota(episode.end_order.begin(), episode.end_order.end(), 0u);
+  std::stable_sort(episode.end_order.begin(), episode.end_order.end(), [&](uint32_t a, uint32_t b) {
+    return episode.operations[a].end_ps < episode.operations[b].end_ps;
+  });
+  const EpisodeOperation& first = episode.operations.front();
+  by_key_[KeyOf(episode.begin_state, first.rank, first.plan)].push_back(
+      static_cast<uint32_t>(episodes_.size()));
+  episodes_.push_back(std::move(episode));
+  return static_cast<uint32_t>(episodes_.size() - 1);
+}
+
+std::vector<uint32_t>& EpisodeCache::Find(uint32_t state, uint32_t rank, uint32_t plan) {
+  return by_key_[KeyOf(state, rank, plan)];
+}
+
+uint64_t EpisodeCache::KeyOf(uint32_t state, uint32_t rank, uint32_t plan) {
+  // Two that share a key are told apart by what they hold.
+  return Mix64(Mix64(uint64_t{state} << 32 | rank) ^ plan);
+}
+
+}  // namespace railyard

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/replay/partitions/nvlink_partitions.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace railyard {
+namespace {
+
+// Whether all packets between two GPUs of a server cross NVLinks alone.
+bool AreJoined(const FabricGraph& graph, uint32_t a, uint32_t b) {
+  const auto paths = graph.NvlinkRoutes(graph.gpus()[a], graph.gpus()[b]);
+  const auto is_nvlink = [&](LinkId link) { return graph.link(link).tier == Tier::kNvlink; };
+  return !paths.empty() && std::ranges::all_of(paths, [&](const FabricGraph::NvlinkPath& path) {
+    return std::ranges::all_of(path.links, is_nvlink);
+  });
+}
+
+// The same of all pairs; GPUs on the same NVSwitches need not be looked at one by one.
+bool AreAllJoined(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+  // Over PCIe too they may talk, whose links are no component's.
+  if (graph.HostBridgeOf(graph.gpus()[gpus.front()])) return false;
+  const auto shared_with_first = [&](uint32_t gpu) {
+    return graph.SharedNvSwitches(graph.gpus()[gpus.front()], graph.gpus()[gpu]);
+  };
+  const std::vector<DeviceId> nvswitches = shared_with_first(gpus.back());
+  const bool share_nvswitches =
+      !nvswitches.empty() && std::all_of(gpus.begin() + 1, gpus.end(), [&](uint32_t gpu) {
+        return shared_with_first(gpu) == nvswitches;
+      });
+  const size_t rows = share_nvswitches ? 1 : gpus.size();
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = i + 1; j < gpus.size(); ++j) {
+      if (!AreJoined(graph, gpus[i], gpus[j])) return false;
+    }
+  }
+  return true;
+}
+
+void AddLinks(const FabricGraph& graph, uint32_t gpu, std::vector<LinkId>& links) {
+  for (const auto edge :
+       boost::make_iterator_range(boost::out_edges(graph.gpus()[gpu], graph.graph()))) {
+    if (graph.graph()[edge].tier != Tier::kNvlink) continue;
+    const LinkId link = graph.link_of_edge(edge);
+    links.push_back(link);
+    links.push_back(graph.ReverseLink(link));
+  }
+}
+
+// What its GPUs and links are, but for which server they are of.
+std::vector<uint64_t> PropertiesOf(const FabricGraph& graph, const NvlinkComponent& component) {
+  std::vector<uint64_t> properties = {component.gpus.size()};
+  const auto add_device = [&](DeviceId id) {
+    const Device& device = graph.device(id);
+    properties.push_back(static_cast<uint64_t>(device.kind) << 32 |
+                         static_cast<uint32_t>(device.local_index));
+    properties.push_back(static_cast<uint64_t>(device.forwarding_latency_ps));
+    properties.push_back(device.compute_capability);
+    properties.push_back(static_cast<uint64_t>(device.cpu));
+  };
+  for (const uint32_t gpu : component.gpus) add_device(graph.gpus()[gpu]);
+  for (const LinkId id : component.links) {
+    const LinkProperties& link = graph.link(id);
+    add_device(graph.link_source(id));
+    add_device(graph.link_target(id));
+    properties.insert(properties.end(),
+                      {link.rate_bps, static_cast<uint64_t>(link.propagation_ps), link.lanes});
+  }
+  return properties;
+}
+
+}  // namespace
+
+NvlinkComponents::NvlinkComponents(const FabricGraph& graph,
+                                   std::span<const TraceCommunicator> communicators)
+    : parents_(graph.gpus().size()),
+      is_joined_(parents_.size()),
+      of_gpu_(graph.gpus().size(), kNone),
+      place_of_gpu_(graph.gpus().size()) {
+  std::iota(parents_.begin(), parents_.end(), 0u);
+  for (const TraceCommunicator& communicator : communicators) {
+    uses_.push_back(Join(graph, communicator.ranks));
+  }
+  std::vector<uint32_t> of_root(parents_.size(), kNone);
+  for (uint32_t gpu = 0; gpu < parents_.size(); ++gpu) {
+    if (!is_joined_[gpu]) continue;
+    uint32_t& component = of_root[RootOf(gpu)];
+    if (component == kNone) {
+      component = static_cast<uint32_t>(components_.size());
+      components_.emplace_back();
+    }
+    of_gpu_[gpu] = component;
+    place_of_gpu_[gpu] = static_cast<uint32_t>(components_[component].gpus.size());
+    components_[component].gpus.push_back(gpu);
+    AddLinks(graph, gpu, components_[component].links);
+  }
+  std::map<std::vector<uint64_t>, uint32_t> shapes;
+  for (NvlinkComponent& component : components_) {
+    // Of GPUs that a cable joins, each named it.
+    std::ranges::sort(component.links);
+    const auto repeated = std::ranges::unique(component.links);
+    component.links.erase(repeated.begin(), repeated.end());
+    component.shape =
+        shapes.try_emplace(PropertiesOf(graph, component), shapes.size()).first->second;
+  }
+}
+
+NvlinkUse NvlinkComponents::Join(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+  std::map<int32_t, uint32_t> first_of_server;
+  for (const uint32_t gpu : gpus) {
+    const auto [first, is_first] =
+        first_of_server.try_emplace(graph.device(graph.gpus()[gpu]).server, gpu);
+    if (!is_first) JoinGpus(first->second, gpu);
+  }
+  // Who relays for a rank (PXN) is in the communicator, too.
+  if (first_of_server.size() == gpus.size()) return NvlinkUse::kNone;
+  const bool is_only = first_of_server.size() == 1 && AreAllJoined(graph, gpus);
+  return is_only ? NvlinkUse::kOnly : NvlinkUse::kMixed;
+}
+
+void NvlinkComponents::JoinGpus(uint32_t a, uint32_t b) {
+  is_joined_[a] = is_joined_[b] = true;
+  parents_[RootOf(a)] = RootOf(b);
+}
+
+uint32_t NvlinkComponents::RootOf(uint32_t gpu) {
+  while (parents_[gpu] != gpu) gpu = parents_[gpu] = parents_[parents_[gpu]];
+  return gpu;
+}
+
+}  // namespace railyard

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Parts of the NVLinks that share nothing: what a job's calls do in one of them depends on nothing
+// outside it, and nothing outside on it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "topologies/graph/fabric_graph.h"
+#include "traces/trace/trace.h"
+
+namespace railyard {
+
+// GPUs of one server that a job's communicators join, with all their NVLinks.
+struct NvlinkComponent {
+  std::vector<uint32_t> gpus;  // by number, ascending
+  std::vector<LinkId> links;
+  // Equal for those whose GPUs and links are alike, in this order.
+  uint32_t shape = 0;
+};
+
+// What the calls of a communicator use.
+enum class NvlinkUse : uint8_t {
+  kNone,   // no NVLinks
+  kMixed,  // NVLinks and more
+  kOnly,   // NVLinks of one component
+};
+
+class NvlinkComponents {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // Global rank r is GPU r.
+  NvlinkComponents(const FabricGraph& graph, std::span<const TraceCommunicator> communicators);
+
+  const std::vector<NvlinkComponent>& components() const { return components_; }
+  NvlinkUse UseOf(uint32_t communicator) const { return uses_[communicator]; }
+  // Of a GPU by number; kNone: no communicator uses its NVLinks.
+  uint32_t OfGpu(uint32_t gpu) const { return of_gpu_[gpu]; }
+  // A GPU's place among those of its component, and the other way round.
+  uint32_t PlaceOf(uint32_t gpu) const { return place_of_gpu_[gpu]; }
+  uint32_t GpuAt(uint32_t component, uint32_t place) const {
+    return components_[component].gpus[place];
+  }
+
+ private:
+  NvlinkUse Join(const FabricGraph& graph, const std::vector<uint32_t>& gpus);
+  void JoinGpus(uint32_t a, uint32_t b);
+  uint32_t RootOf(uint32_t gpu);
+
+  std::vector<uint32_t> parents_;  // by GPU: of a forest with a tree for each component
+  std::vector<bool> is_joined_;    // by GPU
+  std::vector<NvlinkUse> uses_;    // by communicator
+  std::vector<uint32_t> of_gpu_;
+  std::vector<uint32_t> place_of_gpu_;
+  std::vector<NvlinkComponent> components_;
+};
+
+}  // namespace railyard

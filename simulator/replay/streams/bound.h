@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A time no schedule of the same bytes over the same links can beat: the largest, over the links
+// that end at GPUs and NICs, of the payload and least headers it puts on the link over its rate,
+// plus the shortest latency of any of its paths. Links between switches are left out, for their
+// load depends on routes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/rdma/nic_settings.h"
+#include "topologies/graph/fabric_graph.h"
+#include "workloads/nccl/nccl_planner.h"
+
+namespace railyard {
+
+class BoundModel {
+ public:
+  BoundModel(const FabricGraph& graph, const NicSettings& nic);
+
+  // `bytes` go from one GPU to another; over the network they leave by `injecting_gpu`'s NIC.
+  void Add(bool network, uint32_t from_gpu, uint32_t to_gpu, uint32_t injecting_gpu,
+           uint64_t bytes);
+  // The bound of what was added since the last call.
+  int64_t Take();
+
+ private:
+  // Of one GPU: rates of its links and what the collective puts on them, each way.
+  struct Ends {
+    uint64_t local_bps = 0;  // to GPUs of its server: NVLink, else PCIe
+    uint32_t efficiency_per_mille = 1000;
+    int64_t local_latency_ps = 0;    // one of its links; a path has two and what is between
+    int64_t network_latency_ps = 0;  // the NIC's HOST link and its wire
+    uint32_t nic = UINT32_MAX;       // shared by GPUs
+  };
+  struct Load {
+    uint64_t out_bytes = 0;
+    uint64_t in_bytes = 0;
+  };
+  void AddLocalLinks(Tier tier, uint32_t gpu);
+  void AddLocal(uint32_t from_gpu, uint32_t to_gpu, uint64_t bytes);
+
+  const FabricGraph& graph_;
+  uint32_t mtu_bytes_;
+  uint32_t header_bytes_;
+  std::vector<Ends> ends_;         // by GPU
+  std::vector<Load> local_load_;   // by GPU
+  std::vector<Load> nic_load_;     // by device
+  std::vector<uint64_t> nic_bps_;  // by device
+  std::vector<uint32_t> touched_gpus_;
+  std::vector<uint32_t> touched_nics_;
+  int64_t latency_ps_ = kNeverPs;
+};
+
+}  // namespace railyard

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/check/choice_check.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/names.h"
+#include "simulator/execution/paths/communicator_layout.h"
+#include "simulator/scenario/schema/scenario.pb.h"
+#include "workloads/nccl/nccl_planner.h"
+#include "workloads/collectives/replayable.h"
+
+namespace railyard {
+namespace {
+
+// Collectives of one kind that are refused for one reason.
+struct Refused {
+  uint64_t count = 0;
+  const JobCollective* first = nullptr;
+  std::string suitable;  // what the first could run as
+};
+using RefusedKey = std::tuple<uint32_t, CollectiveKind, ReplayChoice>;  // part of the job first
+
+std::string SuitableNames(const NcclPlanner& planner, const JobCollective& collective) {
+  std::vector<std::string> names;
+  for (const ReplayChoice& choice : ReplayableChoices()) {
+    if (planner.Choose(collective, choice)) names.push_back(ReplayName(choice));
+  }
+  return names.empty() ? "another kind of collective" : JoinAlternatives(names);
+}
+
+std::map<RefusedKey, Refused> RefusedOf(const FabricGraph& graph, const LoadedWorkload& workload,
+                                        const NcclSettings& nccl) {
+  std::map<RefusedKey, Refused> refused;
+  std::vector<std::unique_ptr<NcclPlanner>> planners(workload.job.communicators.size());
+  // Regular jobs repeat few.
+  std::map<std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, ReplayChoice>, bool> known;
+  for (const JobCollective& collective : workload.job.collectives) {
+    if (collective.is_p2p()) continue;
+    const ReplayChoice stated = StatedChoice(collective);
+    const auto [at, is_new] = known.try_emplace(
+        {collective.communicator, collective.kind, collective.bytes, collective.datatype, stated},
+        true);
+    if (is_new) {
+      std::unique_ptr<NcclPlanner>& planner = planners[collective.communicator];
+      if (!planner) {
+        planner = std::make_unique<NcclPlanner>(
+            LayoutOf(graph, workload.job.communicators[collective.communicator]), nccl);
+      }
+      at->second = planner->Choose(collective, stated).has_value();
+    }
+    if (at->second) continue;
+    Refused& entry =
+        refused[{workload.job.PartOf(collective.communicator), collective.kind, stated}];
+    if (entry.count++ > 0) continue;
+    entry.first = &collective;
+    entry.suitable = SuitableNames(*planners[collective.communicator], collective);
+  }
+  return refused;
+}
+
+}  // namespace
+
+void CheckChoices(const ProtoCursor& scenario, const FabricGraph& graph,
+                  const LoadedWorkload& workload, const NcclSettings& nccl,
+                  Diagnostics& diagnostics) {
+  for (const auto& [key, entry] : RefusedOf(graph, workload, nccl)) {
+    const auto& [part, kind, stated] = key;
+    const ProtoCursor cursor = WorkloadOfPart(scenario, part);
+    const auto& message = static_cast<const protos::Workload&>(cursor.message());
+    if (cursor.IsDoubtful("algorithm") || cursor.IsDoubtful("protocol")) continue;
+    const std::string which =
+        fmt::format("{} {}{}", entry.count, CollectiveKindName(kind), entry.count == 1 ? "" : "s");
+    if (message.has_algorithm() || message.has_protocol()) {
+      cursor.Error(diagnostics, message.has_algorithm() ? "algorithm" : "protocol",
+                   fmt::format("{} cannot run as {} on {} ranks of this fabric (expected {})",
+                               which, ReplayName(stated), entry.first->rank_count, entry.suitable));
+      continue;
+    }
+    if (stated == ReplayChoice{}) {
+      scenario.Child("nccl").Error(
+          diagnostics, scenario.Child("nccl").Has("ALGO") ? "ALGO" : "PROTO",
+          fmt::format("leaves {} no algorithm and protocol to run as (expected {} among them)",
+                      which, entry.suitable));
+      continue;
+    }
+    cursor.Error(diagnostics, WorkloadSourceOf(cursor),
+                 fmt::format("{} ran as {}, which cannot be replayed here (expected {}; "
+                             "{}: RING replays them so)",
+                             which, ReplayName(stated), entry.suitable, cursor.Path("algorithm")));
+    const std::vector<std::string>& files = workload.job.source_files;
+    if (entry.first->source_file < files.size() && entry.first->source_line > 0) {
+      diagnostics.Note(
+          {files[entry.first->source_file], static_cast<int>(entry.first->source_line)}, "",
+          "the first of them");
+    }
+  }
+}
+
+}  // namespace railyard

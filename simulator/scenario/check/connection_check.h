@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Whether the fabric joins all GPUs that a job is going to connect.
+#pragma once
+
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/scenario/load/workload_loader.h"
+#include "simulator/transport/rdma/nic_settings.h"
+#include "topologies/graph/fabric_graph.h"
+#include "workloads/nccl/nccl_channels.h"
+
+namespace railyard {
+
+// Looks at every connection that the job's rings, sends and receives open, over the same route as
+// the replay: NVSwitches inside a server, from NIC to NIC between servers, PXN's relays included. A
+// ring counts as a whole, as NCCL connects it (ncclTransportRingConnect). What is not joined is an
+// error at the field of `scenario`'s fabric that says what is cabled, up to kUnjoinedReportedMax;
+// from kUnjoinedCountedMax on nothing more is looked at. Where every rank exchanges with every
+// other, the switches are looked at rather than the pairs. Returns how many connections the Sends,
+// Recvs and exchanges among them are, or fewer. Precondition: the job has no more ranks than the
+// fabric GPUs.
+uint64_t CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph,
+                          const LoadedWorkload& workload, const NcclSettings& nccl,
+                          const NicSettings& nic, Diagnostics& diagnostics);
+
+inline constexpr size_t kUnjoinedReportedMax = 8;
+inline constexpr size_t kUnjoinedCountedMax = 10'000;
+
+}  // namespace railyard

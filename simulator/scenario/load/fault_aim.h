@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// From the cables and devices that a fault names to the links and GPUs that it hits.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/faults/fault_spec.h"
+#include "simulator/scenario/load/fault_targets.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+// Of a name: what a fault draws depends on its own name and on no other fault.
+uint64_t HashOfName(std::string_view name);
+
+// Of one fault. Everything that does not fit is a finding.
+class FaultAim {
+ public:
+  FaultAim(const ProtoCursor& fault, const FabricGraph& fabric, Diagnostics& diagnostics)
+      : cursor_(fault), fabric_(fabric), diagnostics_(diagnostics) {}
+
+  // Keeps those that the fault's `draw` chooses, in the order of their names.
+  void Draw(uint64_t seed, std::vector<FaultTarget>& targets);
+  // That what is said to be links between NICs and ToRs, or ToRs, is.
+  void CheckComponents(const std::vector<FaultTarget>& targets);
+  // At least one target.
+  void Aim(const std::vector<FaultTarget>& targets, FaultSpec& fault);
+
+ private:
+  void AimAtGpus(const std::vector<FaultTarget>& targets, FaultSpec& fault);
+  void CheckLanes(FaultSpec& fault);
+
+  const ProtoCursor& cursor_;
+  const FabricGraph& fabric_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a fault's times count from: another fault, a collective or an iteration.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/faults/fault_timeline.h"
+#include "workloads/job/job.h"
+
+namespace railyard {
+
+// What the faults of a scenario are called.
+struct FaultNames {
+  std::map<std::string, std::string> path_by_name;  // of all, with those that are wrong
+  std::map<std::string, uint32_t> index_by_name;    // of those that were loaded
+};
+
+// `when` of a fault. `job` is nullptr where it could not be loaded.
+void LoadFaultAnchor(const ProtoCursor& when, const FaultNames& names, const Job* job,
+                     FaultAnchor& anchor, Diagnostics& diagnostics);
+
+}  // namespace railyard

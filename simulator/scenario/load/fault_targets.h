@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a fault is aimed at: names of cables and devices, patterns, domains and draws, as links.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/text_proto/text_proto.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+// A cable, or a device with all its cables that a fault may hit. Its links are those away from the
+// end named first (of a device: from the device), and those towards it.
+struct FaultTarget {
+  std::string name;
+  std::optional<DeviceId> device;
+  std::vector<LinkId> forward;
+  std::vector<LinkId> backward;
+};
+
+class FaultTargets {
+ public:
+  // `fabric` is nullptr where it could not be loaded: nothing is looked up then.
+  FaultTargets(const ProtoCursor& scenario, const FabricGraph* fabric, Diagnostics& diagnostics);
+
+  // What `link`, `device` or `domain` of a fault names. Empty after a finding.
+  std::vector<FaultTarget> Load(const ProtoCursor& fault);
+  // GPUs by name or pattern. Empty after a finding.
+  std::vector<uint32_t> LoadGpus(const ProtoCursor& message, const char* field);
+  // A cable or device by its name, without pattern; nullopt if there is none.
+  std::optional<FaultTarget> Find(const std::string& name) const;
+
+ private:
+  void AddLinks(const ProtoCursor& cursor, const char* field, int index, const std::string& name,
+                std::vector<FaultTarget>& targets);
+  void AddDevices(const ProtoCursor& cursor, const char* field, int index, const std::string& name,
+                  std::vector<FaultTarget>& targets);
+  void AddDomain(const ProtoCursor& fault, std::vector<FaultTarget>& targets);
+  bool IsCircuit(uint32_t cable) const;
+  FaultTarget CableFrom(uint32_t cable, DeviceId from, const std::string& name) const;
+  FaultTarget DeviceTarget(DeviceId device) const;
+  std::optional<uint32_t> FirstCableOfNic(const std::string& name) const;
+  const std::vector<std::string>& CableNames();
+  std::vector<std::string> DeviceNames() const;
+
+  const ProtoCursor& scenario_;
+  const FabricGraph* fabric_;
+  Diagnostics& diagnostics_;
+  std::map<std::string, int> domains_;  // by name
+  std::vector<std::string> cable_names_;
+  size_t compared_names_ = 0;
+};
+
+// Whether the pattern, in which * stands for any letters, fits the whole name.
+bool FitsPattern(std::string_view pattern, std::string_view name);
+
+}  // namespace railyard

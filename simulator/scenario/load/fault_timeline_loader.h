@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// When a fault holds: its at and until, what they count from, repetitions, chance and logs.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/faults/fault_timeline.h"
+
+namespace railyard {
+
+// Later than any job ends; and sums of it still fit.
+inline constexpr int64_t kFaultTimePsMax = 90LL * 24 * 3600 * kPsPerSecond;
+
+// Everything but the anchor, and what a log says. False after a finding.
+bool LoadTimeline(const ProtoCursor& fault, FaultTimeline& timeline, Diagnostics& diagnostics);
+
+// A log of what went down and came back: lines "time,target,state" with times as in a scenario,
+// ascending, and states "down" and "up"; the first line may name the columns. Times count from
+// zero. Returns the intervals of each target; empty after a finding.
+std::map<std::string, std::vector<FaultInterval>> LoadFaultLog(const ProtoCursor& fault,
+                                                               int64_t training_ps,
+                                                               Diagnostics& diagnostics);
+
+}  // namespace railyard

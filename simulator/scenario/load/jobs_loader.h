@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A scenario's `jobs`: several workloads on GPUs of their own, made one job.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/scenario/load/workload_loader.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+// `scenario` is a cursor on the whole, with `jobs`; `fabric` is nullptr where it could not be
+// loaded. nullopt after an error.
+std::optional<LoadedWorkload> LoadJobs(const ProtoCursor& scenario, const FabricGraph* fabric,
+                                       uint64_t seed, Diagnostics& diagnostics);
+
+}  // namespace railyard

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/transport/tcp/net_socket_settings.h"
+
+namespace railyard {
+
+// Of `nccl` and `gpu`: how TCP sockets join servers, if `is_enabled`. Refuses what has no effect
+// with them, or without them. Takes a cursor on the whole scenario.
+NetSocketSettings LoadNetSocket(const ProtoCursor& scenario, bool is_enabled,
+                                Diagnostics& diagnostics);
+
+}  // namespace railyard

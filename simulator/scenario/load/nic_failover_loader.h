@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/scenario/load/workload_loader.h"
+#include "simulator/transport/rdma/net_ib_settings.h"
+#include "simulator/transport/rdma/nic_settings.h"
+#include "topologies/graph/fabric_graph.h"
+#include "workloads/nccl/nccl_channels.h"
+
+namespace railyard {
+
+// `nic_failover`: what becomes of the data of NICs that fail, and which are avoided from the start,
+// into `nccl`. Every fault of it is a finding.
+void LoadNicFailover(const ProtoCursor& scenario, const FabricGraph& fabric,
+                     const LoadedWorkload& workload, const NicSettings& nic,
+                     const NetIbSettings& net_ib, NcclSettings& nccl, Diagnostics& diagnostics);
+
+}  // namespace railyard

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/transport/rdma/nic_settings.h"
+#include "workloads/nccl/nccl_channels.h"
+
+namespace railyard {
+
+// The block `nic`: all but the retransmission, which `nccl` says. `net` is LoadNet's: TCP streams
+// and EFA have defaults of their own. Takes a cursor on the whole scenario; an absent block means
+// the defaults.
+NicSettings LoadNic(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics);
+
+}  // namespace railyard

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <vector>
+
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/scenario/schema/restart_settings.h"
+#include "simulator/scenario/load/workload_loader.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+// `restart`, of the scenario and of its jobs, by part of the job. Puts checkpoints into the
+// programs, and ranks without a program where spare servers are; these where the fabric is known.
+std::vector<RestartSettings> LoadRestarts(const ProtoCursor& scenario, const FabricGraph* fabric,
+                                          LoadedWorkload& workload, Diagnostics& diagnostics);
+
+}  // namespace railyard

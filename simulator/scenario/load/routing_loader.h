@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/fabric/routing_delays.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+// `routing`; the devices it names where the fabric is known.
+RoutingDelays LoadRouting(const ProtoCursor& scenario, const FabricGraph* fabric,
+                          Diagnostics& diagnostics);
+
+}  // namespace railyard

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/load/scenario_loader.h"
+
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/scenario/load/calibration_loader.h"
+#include "simulator/scenario/check/choice_check.h"
+#include "simulator/scenario/check/connection_check.h"
+#include "simulator/scenario/load/fault_loader.h"
+#include "simulator/scenario/load/jobs_loader.h"
+#include "simulator/scenario/load/net_ib_loader.h"
+#include "simulator/scenario/load/net_loader.h"
+#include "simulator/scenario/load/net_socket_loader.h"
+#include "simulator/scenario/load/nic_failover_loader.h"
+#include "simulator/scenario/load/nic_loader.h"
+#include "simulator/scenario/load/restart_loader.h"
+#include "simulator/scenario/load/routing_loader.h"
+#include "simulator/scenario/check/run_size.h"
+#include "simulator/scenario/schema/scenario.pb.h"
+#include "simulator/scenario/load/settings_loader.h"
+#include "simulator/scenario/check/time_check.h"
+#include "simulator/scenario/load/workload_loader.h"
+#include "topologies/routing/deadlock.h"
+#include "topologies/formats/topology_loader.h"
+#include "workloads/job/job_parts.h"
+
+namespace railyard {
+namespace {
+
+constexpr size_t kNameBytesMax = 128;
+
+bool IsFileName(const std::string& name) {
+  return !name.empty() && name.size() <= kNameBytesMax && name[0] != '.' && name[0] != '-' &&
+         name.find_first_not_of(
+             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+             "._-") == std::string::npos;
+}
+
+// The name stands in results and is the default directory's: never more than one path component.
+std::string LoadName(const ProtoCursor& scenario, Diagnostics& diagnostics) {
+  std::string name =
+      scenario.Text("name", std::filesystem::path(scenario.file().path).stem().string());
+  if (scenario.Has("name") && !IsFileName(name)) {
+    scenario.Error(diagnostics, "name",
+                   fmt::format("{} cannot name a result (expected up to {} letters, digits, "
+                               "\".\", \"_\" or \"-\", a letter, a digit or \"_\" first)",
+                               Quote(name), kNameBytesMax));
+  }
+  return name;
+}
+
+void AddNotes(const ImportReport& report, std::vector<std::string>& notes) {
+  notes.insert(notes.end(), report.reconstructed.begin(), report.reconstructed.end());
+  notes.insert(notes.end(), report.assumed.begin(), report.assumed.end());
+}
+
+// Where packets overtake one another a gap is no loss.
+void CheckLossTolerance(const ProtoCursor& scenario, const Job& job, NetPlugin net,
+                        Diagnostics& diagnostics) {
+  if (!ToleratesLoss(job)) return;
+  if (net != NetPlugin::kIb) {
+    const ProtoCursor nccl = scenario.Child("nccl");
+    nccl.Error(diagnostics, nccl.Has("NET") ? "NET" : "IB_DISABLE",
+               fmt::format("{} delivers every byte (expected RDMA, or no loss_tolerance)",
+                           net == NetPlugin::kSocket ? "TCP" : "EFA"));
+  }
+  const auto& message = static_cast<const protos::Scenario&>(scenario.message());
+  if (message.nic().reorder_tolerance_packets() > 0) {
+    scenario.Child("nic").Error(diagnostics, "reorder_tolerance_packets",
+                                "takes for late what a loss_tolerance takes for lost (expected one "
+                                "of them)");
+  }
+  const auto balancing = message.network().load_balancing();
+  if (message.network().has_load_balancing() && balancing != protos::Network::ECMP) {
+    scenario.Child("network").Error(diagnostics, "load_balancing",
+                                    "reorders, and a loss_tolerance takes what is late for lost "
+                                    "(expected ECMP)");
+  }
+}
+
+// Link-level credits are InfiniBand's.
+bool IsInfiniband(const ProtoCursor& scenario) {
+  const auto& message = static_cast<const protos::Scenario&>(scenario.message());
+  return message.network().network_flow_control() == protos::Network::CREDITS;
+}
+
+// What adds up in the network is InfiniBand's switches, along routes that every NIC of a tree takes
+// alike.
+void CheckCollnet(const ProtoCursor& scenario, const NcclSettings& settings,
+                  const FabricGraph* fabric, Diagnostics& diagnostics) {
+  if (!settings.collnet_enable) return;
+  const ProtoCursor nccl = scenario.Child("nccl");
+  if (!IsInfiniband(scenario)) {
+    nccl.Error(diagnostics, "COLLNET_ENABLE",
+               "1 needs switches that reduce, which are InfiniBand's (expected "
+               "network.network_flow_control: CREDITS beside it, or 0)");
+  }
+  if (fabric != nullptr && IsValiant(fabric->routing)) {
+    nccl.Error(diagnostics, "COLLNET_ENABLE",
+               fmt::format("1 needs routes that meet in a tree, and {} draws detours (expected "
+                           "another routing of the fabric, or 0)",
+                           RoutingPolicyName(fabric->routing)));
+  }
+}
+
+void WarnOfSize(const ProtoCursor& scenario, uint64_t exchange_connections,
+                Diagnostics& diagnostics) {
+  const std::string why = WhyTooLarge(exchange_connections);
+  if (why.empty()) return;
+  const char* const field = scenario.Has("workload") ? "workload" : "jobs";
+  diagnostics.Warning(scenario.Where(field), scenario.Path(field), "run will refuse it: " + why);
+}
+
+// What pauses or credits may do to a run, before it does.
+void WarnOfDeadlock(const ProtoCursor& scenario, const FabricGraph& fabric,
+                    std::vector<std::string>& notes, Diagnostics& diagnostics) {
+  const auto& message = static_cast<const protos::Scenario&>(scenario.message());
+  if (message.network().network_flow_control() == protos::Network::NONE) return;
+  const DeadlockReport report = FindDeadlock(fabric);
+  if (report.cycle.empty()) return;
+  const std::string what =
+      fmt::format("packets can wait for each other in a circle, which ends no more: {} > {}",
+                  fmt::join(report.cycle, " > "), report.cycle.front());
+  diagnostics.Warning(scenario.Where("fabric"), scenario.Path("fabric"), what);
+  notes.push_back("the fabric can deadlock: " + what);
+}
+
+std::optional<LoadedWorkload> LoadWorkloadOrJobs(const ProtoCursor& cursor,
+                                                 const FabricGraph* fabric,
+                                                 const Scenario& scenario,
+                                                 Diagnostics& diagnostics) {
+  if (!cursor.Has("workload")) {
+    if (cursor.Size("jobs") > 0) return LoadJobs(cursor, fabric, scenario.seed, diagnostics);
+    cursor.Missing(diagnostics, "workload", "nccl_log, trace, program or plan in it; or jobs");
+    return std::nullopt;
+  }
+  const auto gpu_count = fabric != nullptr ? static_cast<uint32_t>(fabric->gpus().size()) : 0;
+  auto workload =
+      LoadWorkload(cursor.Child("workload"), gpu_count, gpu_count, scenario.seed, diagnostics);
+  if (workload) workload->job.parts.front().name = scenario.name;
+  if (cursor.Size("jobs") > 0) {
+    cursor.Error(diagnostics, "jobs",
+                 "stands beside workload (expected one of them: a job among jobs has its "
+                 "workload in it)",
+                 0);
+  }
+  return workload;
+}
+
+}  // namespace
+
+std::unique_ptr<Scenario> LoadScenario(const std::string& path,
+                                       const std::vector<std::string>& sets,
+                                       Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  const auto file = LoadTextProto(path, protos::Scenario(), sets, diagnostics,
+                                  {.fields = {"railyard.protos.Workload.plan"}, .prefix = {}});
+  if (!file) return nullptr;
+  const ProtoCursor cursor(*file);
+
+  auto scenario = std::make_unique<Scenario>();
+  scenario->path = path;
+  scenario->name = LoadName(cursor, diagnostics);
+  if (cursor.Has("seed")) scenario->seed = cursor.Number(diagnostics, "seed", 1, 0, UINT64_MAX);
+
+  std::optional<FabricGraph> fabric;
+  if (cursor.Has("fabric")) {
+    fabric = LoadFabric(cursor.Child("fabric"), diagnostics);
+  } else {
+    cursor.Missing(diagnostics, "fabric", R"(e.g. fabric { preset: "h100-4x8-rail-optimized" })");
+  }
+  std::optional<LoadedWorkload> workload =
+      LoadWorkloadOrJobs(cursor, fabric ? &*fabric : nullptr, *scenario, diagnostics);
+  const NetPlugin net = LoadNet(cursor, diagnostics);
+  scenario->net_socket = LoadNetSocket(cursor, net == NetPlugin::kSocket, diagnostics);
+  scenario->nic = LoadNic(cursor, net, diagnostics);
+  scenario->nic.is_infiniband = IsInfiniband(cursor);
+  const int errors_before_nccl = diagnostics.error_count();
+  NcclBlock nccl =
+      LoadNccl(cursor, net, workload ? workload->job.nccl_version : std::string(), diagnostics);
+  if (net == NetPlugin::kIb)
+    CheckCollnet(cursor, nccl.planner, fabric ? &*fabric : nullptr, diagnostics);
+  scenario->net_ib = LoadNetIb(cursor, nccl.planner.version, scenario->nic,
+                               fabric ? &*fabric : nullptr, diagnostics);
+  if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
+      !cursor.IsDoubtful("nccl")) {
+    const int errors_before_choices = diagnostics.error_count();
+    nccl.planner.algorithm = workload->algorithm;
+    LoadNicFailover(cursor, *fabric, *workload, scenario->nic, scenario->net_ib, nccl.planner,
+                    diagnostics);
+    CheckChoices(cursor, *fabric, *workload, nccl.planner, diagnostics);
+    if (diagnostics.error_count() == errors_before_choices) {
+      scenario->exchange_connections =
+          CheckConnections(cursor, *fabric, *workload, nccl.planner, scenario->nic, diagnostics);
+      WarnOfSize(cursor, scenario->exchange_connections, diagnostics);
+    }
+  }
+  scenario->gpu = LoadGpu(cursor, diagnostics);
+  scenario->gpu.net = net;
+  ApplyCalibration(cursor, scenario->gpu, scenario->notes, diagnostics);
+  scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, net, diagnostics);
+  scenario->routing = LoadRouting(cursor, fabric ? &*fabric : nullptr, diagnostics);
+  scenario->watchdog = LoadWatchdog(cursor, diagnostics);
+  if (workload) {
+    CheckTimes(cursor, workload->job, diagnostics);
+    CheckLossTolerance(cursor, workload->job, net, diagnostics);
+    scenario->restarts = LoadRestarts(cursor, fabric ? &*fabric : nullptr, *workload, diagnostics);
+  }
+  scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr,
+                                workload ? &workload->job : nullptr, scenario->seed, diagnostics);
+  if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;
+
+  WarnOfDeadlock(cursor, *fabric, scenario->notes, diagnostics);
+  scenario->fabric = std::move(*fabric);
+  scenario->trace = std::move(workload->trace);
+  scenario->job = std::move(workload->job);
+  scenario->plan = std::move(workload->plan);
+  for (const ImportReport& report : workload->import_reports) AddNotes(report, scenario->notes);
+  scenario->import_reports = std::move(workload->import_reports);
+  scenario->nccl = nccl.planner;
+  scenario->nic.ib_timeout = nccl.ib_timeout;
+  scenario->nic.ib_retry_cnt = nccl.ib_retry_cnt;
+  return scenario;
+}
+
+}  // namespace railyard

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/load/schedule_file_loader.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "simulator/text_proto/text_proto.h"
+#include "workloads/collectives/schedule.pb.h"
+#include "workloads/collectives/schedule_check.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kRanksMax = 1'024;
+constexpr uint32_t kChunksMax = 65'536;
+constexpr uint32_t kChannelsMax = 64;  // NCCL's MAXCHANNELS (src/include/device.h)
+// A chunk's unit: with so many bytes no chunk is empty and none is gone over twice.
+constexpr uint64_t kCheckedChunkBytes = 16;
+
+CollectiveKind KindOf(protos::Schedule::Collective collective) {
+  switch (collective) {
+    case protos::Schedule::ALL_GATHER:
+      return CollectiveKind::kAllGather;
+    case protos::Schedule::REDUCE_SCATTER:
+      return CollectiveKind::kReduceScatter;
+    case protos::Schedule::BROADCAST:
+      return CollectiveKind::kBroadcast;
+    case protos::Schedule::REDUCE:
+      return CollectiveKind::kReduce;
+    default:
+      return CollectiveKind::kAllReduce;
+  }
+}
+
+class ScheduleFileLoader {
+ public:
+  ScheduleFileLoader(const ProtoCursor& cursor, Diagnostics& diagnostics)
+      : cursor_(cursor), diagnostics_(diagnostics) {}
+
+  std::shared_ptr<const ExplicitAlgorithm> Load() {
+    const int errors_before = diagnostics_.error_count();
+    LoadHead();
+    if (diagnostics_.error_count() > errors_before) return nullptr;
+    for (int i = 0; i < cursor_.Size("lanes"); ++i) LoadLane(i);
+    if (cursor_.Size("lanes") == 0) cursor_.Missing(diagnostics_, "lanes", "those of every rank");
+    if (diagnostics_.error_count() > errors_before || cursor_.IsDoubtfulSelf()) return nullptr;
+    CheckMeaning();
+    return diagnostics_.error_count() > errors_before ? nullptr : algorithm_;
+  }
+
+ private:
+  uint32_t Number(const ProtoCursor& cursor, const char* field, uint32_t default_value,
+                  uint32_t min, uint32_t max) {
+    return static_cast<uint32_t>(cursor.Number(diagnostics_, field, default_value, min, max));
+  }
+
+  void LoadHead() {
+    const auto& message = static_cast<const protos::Schedule&>(cursor_.message());
+    if (message.collective() == protos::Schedule::COLLECTIVE_UNSPECIFIED) {
+      cursor_.Missing(diagnostics_, "collective",
+                      "ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST or REDUCE");
+    }
+    if (!cursor_.Has("ranks")) cursor_.Missing(diagnostics_, "ranks", "how many take part");
+    algorithm_->kind = KindOf(message.collective());
+    algorithm_->rank_count = Number(cursor_, "ranks", 2, 2, kRanksMax);
+    algorithm_->chunk_count = Number(cursor_, "chunks", 1, 1, kChunksMax);
+    algorithm_->root = Number(cursor_, "root", 0, 0, algorithm_->rank_count - 1);
+    const bool has_root = algorithm_->kind == CollectiveKind::kBroadcast ||
+                          algorithm_->kind == CollectiveKind::kReduce;
+    if (cursor_.Has("root") && !has_root) {
+      cursor_.Error(diagnostics_, "root",
+                    fmt::format("{} has none (expected no root, or BROADCAST or REDUCE)",
+                                CollectiveKindName(algorithm_->kind)));
+    }
+  }
+
+  void LoadLane(int index) {
+    const ProtoCursor lane = cursor_.Child("lanes", index);
+    if (!lane.Has("rank")) lane.Missing(diagnostics_, "rank", "whose steps these are");
+    if (lane.Size("steps") == 0) lane.Missing(diagnostics_, "steps", "one or more");
+    const uint32_t rank = Number(lane, "rank", 0, 0, algorithm_->rank_count - 1);
+    const uint32_t channel = Number(lane, "channel", 0, 0, kChannelsMax - 1);
+    algorithm_->channel_count = std::max(algorithm_->channel_count, channel + 1);
+    std::vector<ExplicitStep> steps;
+    for (int i = 0; i < lane.Size("steps"); ++i) steps.push_back(LoadStep(lane.Child("steps", i)));
+    ClaimPeers(lane, rank, channel, index);
+    algorithm_->lanes[{rank, channel}].push_back(std::move(steps));
+    index_of_[{rank, channel}].push_back(index);
+  }
+
+  ExplicitStep LoadStep(const ProtoCursor& cursor) {
+    const uint32_t blocks = algorithm_->HasBlocks() ? algorithm_->rank_count : 1;
+    ExplicitStep loaded;
+    loaded.chunk = Number(cursor, "chunk", 0, 0, blocks * algorithm_->chunk_count - 1);
+    const auto peer = [&](const char* field) {
+      if (!cursor.Has(field)) return kNoPeer;
+      return static_cast<int32_t>(Number(cursor, field, 0, 0, algorithm_->rank_count - 1));
+    };
+    loaded.step.recv_from = peer("recv_from");
+    loaded.step.send_to = peer("send_to");
+    loaded.step.load_local = cursor.Flag("load_local", false);
+    loaded.step.load_kept = cursor.Flag("load_kept", false);
+    loaded.step.reduce = cursor.Flag("reduce", false);
+    loaded.step.keep = cursor.Flag("keep", false);
+    loaded.step.store = cursor.Flag("store", false);
+    return loaded;
+  }
+
+  // No other lane of the rank and channel may use a connection.
+  void ClaimPeers(const ProtoCursor& lane, uint32_t rank, uint32_t channel, int index) {
+    for (const char* field : {"recv_from", "send_to"}) {
+      for (int i = 0; i < lane.Size("steps"); ++i) {
+        const ProtoCursor step = lane.Child("steps", i);
+        if (!step.Has(field)) continue;
+        const uint32_t peer = Number(step, field, 0, 0, algorithm_->rank_count - 1);
+        const auto [at, is_new] = owner_of_.try_emplace({field, rank, channel, peer}, index);
+        if (is_new || at->second == index) continue;
+        step.Error(diagnostics_, field,
+                   fmt::format("lanes[{}] does so too: which of them gets a message is open "
+                               "(expected one lane, or another channel)",
+                               at->second));
+        return;
+      }
+    }
+  }
+
+  // What it delivers; then whether it gets there with a connection's slots. A second pass over the
+  // chunks cannot stall where the first one did not: it finds all connections empty.
+  void CheckMeaning() {
+    const uint64_t block_bytes = algorithm_->chunk_count * kCheckedChunkBytes;
+    const ExplicitSchedule schedule(algorithm_, block_bytes, kCheckedChunkBytes, {});
+    const uint32_t slots = schedule.message_rule().in_flight_messages;
+    SchedulePlace place;
+    const auto check = [&](uint32_t slots_each) {
+      return CheckSchedule(
+          {algorithm_->kind, block_bytes, algorithm_->root}, algorithm_->rank_count,
+          [&](uint32_t) -> const CollectiveSchedule& { return schedule; }, &place, slots_each);
+    };
+    if (const std::string wrong = check(0); !wrong.empty()) {
+      Report(place,
+             wrong + " (expected every rank to end with every contribution to its result once)");
+    } else if (const std::string stalled = check(slots); !stalled.empty()) {
+      Report(place,
+             fmt::format("{} (expected at most {} on a connection before the first is received)",
+                         stalled, slots));
+    }
+  }
+
+  void Report(const SchedulePlace& place, const std::string& what) {
+    const auto lanes = index_of_.lower_bound({place.lane.rank, place.lane.channel});
+    if (lanes == index_of_.end() || lanes->first.first != place.lane.rank) {
+      cursor_.Error(diagnostics_, "ranks", what);
+    } else if (place.step) {
+      const ProtoCursor lane = cursor_.Child("lanes", lanes->second[place.lane.lane]);
+      lane.Error(diagnostics_, "steps", what, static_cast<int>(*place.step));
+    } else {
+      cursor_.Error(diagnostics_, "lanes", what, lanes->second.front());
+    }
+  }
+
+  const ProtoCursor cursor_;
+  Diagnostics& diagnostics_;
+  std::shared_ptr<ExplicitAlgorithm> algorithm_ = std::make_shared<ExplicitAlgorithm>();
+  // Lanes by their numbers in the file.
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<int>> index_of_;
+  std::map<std::tuple<std::string, uint32_t, uint32_t, uint32_t>, int> owner_of_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ExplicitAlgorithm> LoadScheduleFile(const std::string& path,
+                                                          Diagnostics& diagnostics) {
+  const auto file = LoadTextProto(path, protos::Schedule(), {}, diagnostics);
+  if (!file || !file->mistakes.empty()) return nullptr;
+  return ScheduleFileLoader(ProtoCursor(*file), diagnostics).Load();
+}
+
+}  // namespace railyard

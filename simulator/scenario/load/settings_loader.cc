@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/load/settings_loader.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <ns3/enum.h>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/fabric/port/switch.h"
+#include "simulator/scenario/check/field_ranges.h"
+#include "simulator/scenario/schema/scenario.pb.h"
+#include "simulator/units/units.h"
+#include "topologies/routing/deadlock.h"
+#include "topologies/routing/lossless_classes.h"
+#include "topologies/platforms/platform.h"
+#include "workloads/nccl/aws_libfabric.h"
+
+namespace railyard {
+namespace {
+
+// InfiniBand Architecture Specification 1.7, 9.7.5.1.3: five bits of time-out, of which 0 switches
+// the timer off, and three of retries.
+constexpr uint32_t kIbTimeoutMax = 31;
+constexpr uint32_t kIbRetryCntMax = 7;
+// NCCL's MAXCHANNELS (src/include/device.h).
+constexpr uint32_t kChannelsMax = 64;
+constexpr uint64_t kBuffsizeBytesMin = 64u << 10;
+constexpr uint64_t kBuffsizeBytesMax = 1u << 30;
+// NCCL_PXN_DISABLE came with PXN itself.
+constexpr uint32_t kFirstPxnVersion = 21200;
+// First versions that have NCCL_P2P_NET_CHUNKSIZE, NCCL_P2P_NVL_CHUNKSIZE and _PCI_,
+// NCCL_NVLSTREE_MAX_CHUNKSIZE, NCCL_PAT_ENABLE.
+constexpr uint32_t kFirstP2pNetVersion = 21400;
+constexpr uint32_t kFirstP2pNvlVersion = 21600;
+constexpr uint32_t kFirstNvlsTreeChunkVersion = 22000;
+constexpr uint32_t kFirstPatVersion = 22300;
+// Parts of Send and Recv are multiples of 4 KiB (addP2pToPlan, src/enqueue.cc).
+constexpr uint64_t kP2pChunkBytesMin = 4096;
+constexpr uint64_t kP2pLlThresholdBytesMax = 1ULL << 30;
+constexpr uint64_t kNvlsChunkBytesMin = 16u << 10;
+constexpr double kNetLatencyUsMax = 1e6;
+
+uint32_t LoadVersion(const ProtoCursor* nccl, const std::string& trace_version,
+                     uint32_t default_version, Diagnostics& diagnostics) {
+  if (nccl != nullptr && nccl->Has("version")) {
+    const std::string text = nccl->Text("version", "");
+    if (const auto version = ParseNcclVersion(text)) return *version;
+    nccl->Error(diagnostics, "version",
+                fmt::format("{} is not a version of NCCL (expected e.g. \"2.27.5\")", Quote(text)));
+    return default_version;
+  }
+  return ParseNcclVersion(trace_version).value_or(default_version);
+}
+
+uint32_t LoadIbTimeout(const ProtoCursor& nccl, uint32_t default_value, Diagnostics& diagnostics) {
+  const auto& message = static_cast<const protos::Nccl&>(nccl.message());
+  if (!nccl.Has("IB_TIMEOUT") || message.ib_timeout() > 0) {
+    return static_cast<uint32_t>(
+        nccl.Number(diagnostics, "IB_TIMEOUT", default_value, 1, kIbTimeoutMax));
+  }
+  nccl.Error(diagnostics, "IB_TIMEOUT",
+             fmt::format("0 is no time-out at all, a lost packet would be waited for without end "
+                         "(expected 1 to {}: 4.096 us x 2^N)",
+                         kIbTimeoutMax));
+  return default_value;
+}
+
+// NCCL_ALGO and NCCL_PROTO: names that are allowed, or after a ^ those that are not.
+template <typename Value, size_t kCount>
+uint32_t LoadNameList(const ProtoCursor& nccl, const char* field,
+                      const std::array<std::pair<std::string_view, Value>, kCount>& known,
+                      Diagnostics& diagnostics) {
+  std::string text = nccl.Text(field, "");
+  const bool is_excluding = text.starts_with('^');
+  if (is_excluding) text.erase(0, 1);
+  uint32_t named = 0;
+  uint32_t all = 0;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : known) {
+    names.emplace_back(name);
+    all |= 1u << static_cast<uint32_t>(value);
+  }
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string name = text.substr(begin, end - begin);
+    const auto found = std::find_if(known.begin(), known.end(), [&](const auto& entry) {
+      return std::equal(
+          name.begin(), name.end(), entry.first.begin(), entry.first.end(),
+          [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+    });
+    if (found == known.end()) {
+      nccl.Error(diagnostics, field, UnknownName("name", name, names));
+      return all;
+    }
+    named |= 1u << static_cast<uint32_t>(found->second);
+    begin = end + 1;
+  }
+  return is_excluding ? all & ~named : named;
+}
+
+void LoadChoices(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
+  using Named = std::pair<std::string_view, Algorithm>;
+  // ncclAlgoStr (src/init.cc).
+  static constexpr std::array kAlgorithms = {
+      Named{"Tree", Algorithm::kTree},
+      Named{"Ring", Algorithm::kRing},
+      Named{"CollNetDirect", Algorithm::kCollnetDirect},
+      Named{"CollNetChain", Algorithm::kCollnetChain},
+      Named{"NVLS", Algorithm::kNvls},
+      Named{"NVLSTree", Algorithm::kNvlsTree},
+      Named{"PAT", Algorithm::kPat},
+  };
+  static constexpr std::array kProtocols = {
+      std::pair<std::string_view, Protocol>{"LL", Protocol::kLl},
+      std::pair<std::string_view, Protocol>{"LL128", Protocol::kLl128},
+      std::pair<std::string_view, Protocol>{"Simple", Protocol::kSimple},
+  };
+  if (nccl.Has("ALGO")) settings.algorithms = LoadNameList(nccl, "ALGO", kAlgorithms, diagnostics);
+  if (nccl.Has("PROTO")) settings.protocols = LoadNameList(nccl, "PROTO", kProtocols, diagnostics);
+}
+
+// NCCL's variables that are modelled with one value only; any other would change what a run does.
+void RefuseUnmodelled(const ProtoCursor& nccl, Diagnostics& diagnostics) {
+  struct Variable {
+    const char* name;
+    uint64_t modelled;
+    const char* as;
+  };
+  static constexpr std::array kVariables = {
+      Variable{"NTHREADS", 512, "rates and latencies are those of full CTAs"},
+  };
+  for (const Variable& variable : kVariables) {
+    const uint64_t stated =
+        nccl.Number(diagnostics, variable.name, variable.modelled, 0, UINT32_MAX);
+    if (stated == variable.modelled) continue;
+    nccl.Error(diagnostics, variable.name,
+               fmt::format("{} is not modelled: {} (expected {}, or none)", stated, variable.as,
+                           variable.modelled));
+  }
+}
+
+// ncclGetLevel (src/graph/paths.cc): P2P_DISABLE comes before P2P_LEVEL.
+void LoadP2pLevel(const ProtoCursor& nccl, NcclSettings& planner, Diagnostics& diagnostics) {
+  static constexpr std::array<std::string_view, 6> kLevels = {"LOC", "NVL", "PIX",
+                                                              "PXB", "PHB", "SYS"};
+  if (nccl.Has("P2P_LEVEL")) {
+    const std::string text = nccl.Text("P2P_LEVEL", "");
+    const auto found = std::find(kLevels.begin(), kLevels.end(), text);
+    if (found == kLevels.end()) {
+      nccl.Error(
+          diagnostics, "P2P_LEVEL",
+          fmt::format("{} is no distance (expected LOC, NVL, PIX, PXB, PHB or SYS)", Quote(text)));
+      return;
+    }
+    planner.p2p_level = static_cast<PathType>(found - kLevels.begin());
+  }
+  if (!nccl.Flag("P2P_DISABLE", false)) return;
+  if (nccl.Has("P2P_LEVEL")) {
+    nccl.Error(diagnostics, "P2P_LEVEL",
+               "has no effect with P2P_DISABLE: true (expected one of the two)");
+  }
+  planner.p2p_level = PathType::kLoc;
+}
+
+// ncclTopoPostset (src/graph/connect.cc): of NCHANNELS and CTAS the larger minimum and the smaller
+// maximum hold.
+void LoadChannelLimits(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
+  const auto number = [&](const char* field) {
+    return static_cast<uint32_t>(nccl.Number(diagnostics, field, 0, 1, kChannelsMax));
+  };
+  const char* min_field = "MIN_NCHANNELS";
+  const char* max_field = "MAX_NCHANNELS";
+  settings.min_nchannels = number(min_field);
+  settings.max_nchannels = number(max_field);
+  if (const uint32_t ctas = number("MIN_CTAS"); ctas > settings.min_nchannels) {
+    settings.min_nchannels = ctas;
+    min_field = "MIN_CTAS";
+  }
+  const uint32_t ctas = number("MAX_CTAS");
+  if (ctas != 0 && (settings.max_nchannels == 0 || ctas < settings.max_nchannels)) {
+    settings.max_nchannels = ctas;
+    max_field = "MAX_CTAS";
+  }
+  if (settings.max_nchannels == 0 || settings.min_nchannels <= settings.max_nchannels) return;
+  nccl.Error(diagnostics, min_field,
+             fmt::format("{} is more than {}, {}", settings.min_nchannels, max_field,
+                         settings.max_nchannels));
+}
+
+// A size between `min_bytes` and the buffer's.
+void LoadChunkSize(const ProtoCursor& nccl, const char* field, uint64_t min_bytes,
+                   uint64_t max_bytes, uint64_t& bytes, Diagnostics& diagnostics) {
+  if (!nccl.Has(field)) return;
+  const uint64_t stated = nccl.Bytes(diagnostics, field, bytes);
+  if (stated >= min_bytes && stated <= max_bytes) {
+    bytes = stated;
+    return;
+  }
+  nccl.Error(diagnostics, field,
+             fmt::format("{} is out of range (expected {} to {})", FormatBytes(stated),
+                         FormatBytes(min_bytes), FormatBytes(max_bytes)));
+}
+
+// A connection's buffer, and chunks, which have an eighth of it at most.
+void LoadBufferSizes(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
+  const uint64_t buffsize_bytes = nccl.Bytes(diagnostics, "BUFFSIZE", settings.buffsize_bytes);
+  if (buffsize_bytes < kBuffsizeBytesMin || buffsize_bytes > kBuffsizeBytesMax) {
+    nccl.Error(diagnostics, "BUFFSIZE",
+               fmt::format("{} is out of range (expected {} to {})", FormatBytes(buffsize_bytes),
+                           FormatBytes(kBuffsizeBytesMin), FormatBytes(kBuffsizeBytesMax)));
+  } else {
+    settings.buffsize_bytes = buffsize_bytes;
+  }
+  const auto chunk_size = [&](const char* field, uint64_t min_bytes, uint64_t& bytes) {
+    LoadChunkSize(nccl, field, min_bytes, settings.buffsize_bytes / 8, bytes, diagnostics);
+  };
+  chunk_size("P2P_NET_CHUNKSIZE", kP2pChunkBytesMin, settings.p2p_net_chunksize_bytes);
+  chunk_size("P2P_NVL_CHUNKSIZE", kP2pChunkBytesMin, settings.p2p_nvl_chunksize_bytes);
+  chunk_size("P2P_PCI_CHUNKSIZE", kP2pChunkBytesMin, settings.p2p_pci_chunksize_bytes);
+  chunk_size("NVLS_CHUNKSIZE", kNvlsChunkBytesMin, settings.nvls_chunksize_bytes);
+  if (!nccl.Has("NVLSTREE_MAX_CHUNKSIZE")) return;
+  uint64_t bytes = settings.nvls_chunksize_bytes;
+  chunk_size("NVLSTREE_MAX_CHUNKSIZE", kNvlsChunkBytesMin, bytes);
+  settings.nvlstree_max_chunksize_bytes = bytes;
+}
+
+void LoadOfiNetLatency(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
+  static constexpr const char* kField = "OFI_NCCL_NET_LATENCY";
+  if (!nccl.Has(kField)) return;
+  const double us = static_cast<const protos::Nccl&>(nccl.message()).ofi_nccl_net_latency();
+  if (us >= 0 && us <= kNetLatencyUsMax) {
+    settings.ofi_net_latency_us = us;
+  } else {
+    nccl.Error(diagnostics, kField,
+               fmt::format("{} is out of range (expected 0 to {:.0f} us)", us, kNetLatencyUsMax));
+  }
+}
+
+// A variable that the job's version does not have yet.
+void RefuseBefore(const ProtoCursor& nccl, const char* field, uint32_t first_version,
+                  uint32_t version, const std::string& version_text, Diagnostics& diagnostics) {
+  if (!nccl.Has(field) || version >= first_version || nccl.IsDoubtful("version")) return;
+  nccl.Error(diagnostics, field,
+             fmt::format("NCCL has it from 2.{} on, the job's is {}", first_version / 100 % 100,
+                         version_text));
+}
+
+// `block.field` for each of `fields` that is set, an error: it changes nothing.
+void RefuseWithoutEffect(const ProtoCursor& block, std::initializer_list<const char*> fields,
+                         const std::string& why, Diagnostics& diagnostics) {
+  for (const char* field : fields) {
+    if (block.Has(field)) block.Error(diagnostics, field, "has no effect " + why);
+  }
+}
+
+void CheckSwitch(const ProtoCursor& block, const BufferSettings& settings, FlowControl flow_control,
+                 Diagnostics& diagnostics) {
+  if (settings.ecn_kmin_bytes > settings.ecn_kmax_bytes) {
+    block.Error(
+        diagnostics, block.Has("ecn_kmin") ? "ecn_kmin" : "ecn_kmax",
+        fmt::format("marking would begin at {} and be certain at {} (expected ecn_kmin to "
+                    "be at most ecn_kmax)",
+                    FormatBytes(settings.ecn_kmin_bytes), FormatBytes(settings.ecn_kmax_bytes)));
+  }
+  if (!settings.ecn_enabled) {
+    RefuseWithoutEffect(block, {"ecn_kmin", "ecn_kmax", "ecn_pmax"}, "with ecn_enabled: false",
+                        diagnostics);
+  }
+  if (flow_control == FlowControl::kCredits) {
+    RefuseWithoutEffect(
+        block,
+        {"buffer", "alpha", "lossless_data", "headroom", "headroom_scale", "mtu", "xon_offset"},
+        "with network_flow_control: CREDITS, whose buffers are `network.credit`", diagnostics);
+    return;
+  }
+  const std::initializer_list<const char*> of_pfc = {"headroom", "headroom_scale", "mtu",
+                                                     "xon_offset"};
+  if (flow_control == FlowControl::kNone) {
+    RefuseWithoutEffect(block, {"lossless_data"}, "with network_flow_control: NONE", diagnostics);
+    RefuseWithoutEffect(block, of_pfc, "with network_flow_control: NONE", diagnostics);
+  } else if (!settings.lossless_data) {
+    RefuseWithoutEffect(block, of_pfc, "with lossless_data: false", diagnostics);
+  } else if (block.Has("headroom")) {
+    RefuseWithoutEffect(block, {"mtu"}, "on a headroom that is given", diagnostics);
+  }
+}
+
+}  // namespace
+
+// src/transport/net_ib.cc (2.28: net_ib/connect.cc), NCCL_PARAM(IbTimeout, "IB_TIMEOUT", …).
+uint32_t DefaultIbTimeout(uint32_t nccl_version) {
+  return nccl_version < 21400 ? 14 : nccl_version < 22300 ? 18 : 20;
+}
+
+NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string& trace_version,
+                   Diagnostics& diagnostics) {
+  NcclBlock block;
+  NcclSettings& planner = block.planner;
+  planner.net = net;
+  std::optional<ProtoCursor> nccl;
+  if (scenario.Has("nccl")) nccl = scenario.Child("nccl");
+  planner.version =
+      LoadVersion(nccl ? &*nccl : nullptr, trace_version, planner.version, diagnostics);
+  if (net == NetPlugin::kAwsLibfabric) ApplyAwsLibfabric(planner);
+  block.ib_timeout = DefaultIbTimeout(planner.version);
+  block.ib_retry_cnt = 7;  // NCCL_PARAM(IbRetryCnt, "IB_RETRY_CNT", 7)
+  if (!nccl) return block;
+
+  const auto number = [&](const char* field, uint32_t default_value, uint32_t min, uint32_t max) {
+    return static_cast<uint32_t>(nccl->Number(diagnostics, field, default_value, min, max));
+  };
+  block.ib_timeout = LoadIbTimeout(*nccl, block.ib_timeout, diagnostics);
+  block.ib_retry_cnt = number("IB_RETRY_CNT", block.ib_retry_cnt, 0, kIbRetryCntMax);
+  planner.cross_nic = number("CROSS_NIC", planner.cross_nic, 0, 2);
+  LoadChannelLimits(*nccl, planner, diagnostics);
+  LoadBufferSizes(*nccl, planner, diagnostics);
+  const uint64_t ll_threshold_bytes =
+      nccl->Bytes(diagnostics, "P2P_LL_THRESHOLD", planner.p2p_ll_threshold_bytes);
+  if (ll_threshold_bytes > kP2pLlThresholdBytesMax) {
+    nccl->Error(diagnostics, "P2P_LL_THRESHOLD",
+                fmt::format("{} is out of range (expected 0 to {})",
+                            FormatBytes(ll_threshold_bytes), FormatBytes(kP2pLlThresholdBytesMax)));
+  } else {
+    planner.p2p_ll_threshold_bytes = ll_threshold_bytes;
+  }
+  LoadP2pLevel(*nccl, planner, diagnostics);
+  planner.shm_disable = nccl->Flag("SHM_DISABLE", planner.shm_disable);
+  LoadOfiNetLatency(*nccl, planner, diagnostics);
+  planner.nvls_enable = nccl->Flag("NVLS_ENABLE", planner.nvls_enable);
+  planner.pat_enable = number("PAT_ENABLE", planner.pat_enable, 0, 2);
+  planner.collnet_enable = number("COLLNET_ENABLE", 0, 0, 1) == 1;
+  planner.nchannels_per_net_peer =
+      number("NCHANNELS_PER_NET_PEER", planner.nchannels_per_net_peer, 1, kChannelsMax);
+  RefuseUnmodelled(*nccl, diagnostics);
+  LoadChoices(*nccl, planner, diagnostics);
+  planner.pxn_disable = nccl->Flag("PXN_DISABLE", planner.pxn_disable);
+  const auto refuse_before = [&](const char* field, uint32_t first_version) {
+    RefuseBefore(*nccl, field, first_version, planner.version, nccl->Text("version", trace_version),
+                 diagnostics);
+  };
+  refuse_before("PXN_DISABLE", kFirstPxnVersion);
+  refuse_before("P2P_NET_CHUNKSIZE", kFirstP2pNetVersion);
+  refuse_before("P2P_NVL_CHUNKSIZE", kFirstP2pNvlVersion);
+  refuse_before("P2P_PCI_CHUNKSIZE", kFirstP2pNvlVersion);
+  refuse_before("NVLSTREE_MAX_CHUNKSIZE", kFirstNvlsTreeChunkVersion);
+  refuse_before("PAT_ENABLE", kFirstPatVersion);
+  return block;
+}
+
+GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics) {
+  GpuCosts costs;
+  if (!scenario.Has("gpu")) return costs;
+  const ProtoCursor gpu = scenario.Child("gpu");
+  const auto delay = [&](const char* field, std::optional<int64_t>& stated_ps) {
+    if (gpu.Has(field)) stated_ps = LoadDelay(gpu, field, 0, diagnostics);
+  };
+  delay("launch_latency", costs.launch_latency_ps);
+  delay("nvlink_step_latency", costs.nvlink_step_latency_ps);
+  delay("network_step_latency", costs.network_step_latency_ps);
+  delay("proxy_post_latency", costs.proxy_post_latency_ps);
+  delay("proxy_arrival_latency", costs.proxy_arrival_latency_ps);
+  if (gpu.Has("channel_rate")) {
+    costs.channel_rate_bps = gpu.RateBps(diagnostics, "channel_rate", 0);
+  }
+  const auto& message = static_cast<const protos::Gpu&>(gpu.message());
+  const auto scale = [&](const char* field, double value, double& cost) {
+    if (!gpu.Has(field)) return;
+    if (!IsCostScale(value)) {
+      gpu.Error(diagnostics, field, fmt::format("{} is out of range (expected 0.1 to 10)", value));
+      return;
+    }
+    cost = value;
+  };
+  scale("launch_latency_scale", message.launch_latency_scale(), costs.launch_latency_scale);
+  scale("step_latency_scale", message.step_latency_scale(), costs.step_latency_scale);
+  scale("channel_rate_scale", message.channel_rate_scale(), costs.channel_rate_scale);
+  if (message.generation() != protos::Gpu::GENERATION_UNSPECIFIED) {
+    costs.generation = static_cast<GpuGeneration>(message.generation() - protos::Gpu::VOLTA);
+  }
+  return costs;
+}
+
+std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
+                                             NetPlugin net, Diagnostics& diagnostics) {
+  const bool is_tcp = net == NetPlugin::kSocket;
+  std::vector<ModelAttribute> models;
+  if (is_tcp) models.push_back({"railyard::FabricNetwork", "NetworkFlowControl", "NONE"});
+  if (net == NetPlugin::kAwsLibfabric) {
+    models.push_back({"railyard::FabricNetwork", "LoadBalancing", "SPRAYING"});
+  }
+  if (scenario.Has("network")) {
+    const auto stated =
+        LoadModelAttributes(scenario.Child("network"), "railyard::FabricNetwork", diagnostics);
+    models.insert(models.end(), stated.begin(), stated.end());
+  }
+  ns3::EnumValue control;
+  MakeModel<FabricNetwork>(models)->GetAttribute("NetworkFlowControl", control);
+  const auto flow_control = static_cast<FlowControl>(control.Get());
+  if (is_tcp && flow_control != FlowControl::kNone) {
+    scenario.Child("network").Error(
+        diagnostics, "network_flow_control",
+        "TCP is in a class that loses what has no room (expected NONE with TCP sockets)");
+  }
+  if (scenario.Has("network") && flow_control != FlowControl::kCredits) {
+    RefuseWithoutEffect(scenario.Child("network"), {"credit"},
+                        "without network_flow_control: CREDITS", diagnostics);
+  }
+  ns3::EnumValue balancing;
+  MakeModel<FabricNetwork>(models)->GetAttribute("LoadBalancing", balancing);
+  if (scenario.Has("network") && balancing.Get() != static_cast<int>(LoadBalancing::kFlowlet)) {
+    RefuseWithoutEffect(scenario.Child("network"), {"flowlet_gap"},
+                        "without load_balancing: FLOWLET", diagnostics);
+  }
+  if (fabric != nullptr && IsValiant(fabric->routing) &&
+      balancing.Get() != static_cast<int>(LoadBalancing::kEcmp)) {
+    const bool is_stated =
+        scenario.Has("network") && scenario.Child("network").Has("load_balancing");
+    scenario.Child(is_stated ? "network" : "nccl")
+        .Error(diagnostics, is_stated ? "load_balancing" : "NET",
+               fmt::format("switches cannot balance {} routes, on which each flow draws its own "
+                           "way (expected {}ECMP, or a fabric with other routes)",
+                           RoutingPolicyName(fabric->routing),
+                           is_stated ? "" : "network.load_balancing: "));
+  }
+  std::vector<ModelAttribute> of_switch;
+  if (is_tcp) of_switch.push_back({"railyard::Switch", "EcnEnabled", "false"});
+  if (scenario.Has("switch")) {
+    const ProtoCursor block = scenario.Child("switch");
+    const auto stated = LoadModelAttributes(block, "railyard::Switch", diagnostics);
+    of_switch.insert(of_switch.end(), stated.begin(), stated.end());
+    if (is_tcp) RefuseWithoutEffect(block, {"ecn_enabled"}, "on TCP without ECN", diagnostics);
+  }
+  const BufferSettings buffer = MakeModel<Switch>(of_switch)->buffer_settings();
+  if (scenario.Has("switch") && !scenario.Child("switch").IsDoubtfulSelf() &&
+      !scenario.IsDoubtful("network")) {
+    CheckSwitch(scenario.Child("switch"), buffer, flow_control, diagnostics);
+  }
+  const bool is_lossless = flow_control == FlowControl::kCredits ||
+                           (flow_control == FlowControl::kPfc && buffer.lossless_data);
+  const uint32_t classes = fabric != nullptr && is_lossless ? CountLosslessClasses(*fabric) : 1;
+  if (classes > LosslessClasses::kMax) {
+    scenario.Error(diagnostics, "fabric",
+                   fmt::format("its routes need {} lossless classes, and PFC has {} (expected a "
+                               "fabric of shorter routes, or switch {{ lossless_data: false }})",
+                               classes, LosslessClasses::kMax));
+  }
+  models.insert(models.end(), of_switch.begin(), of_switch.end());
+  return models;
+}
+
+WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnostics) {
+  // PyTorch's process groups over NCCL give up a collective after 10 minutes
+  // (torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp, kProcessGroupNCCLDefaultTimeout).
+  constexpr int64_t kDefaultPs = 600 * kPsPerSecond;
+  // It looks several times within the limit, however long ranks compute.
+  constexpr int64_t kMinPs = kPsPerSecond / 1000;
+  constexpr int64_t kMaxPs = 90LL * 24 * 3600 * kPsPerSecond;
+  // Whatever comes without faults ends by itself.
+  WatchdogSettings settings;
+  if (scenario.Size("faults") > 0) settings.no_progress_ps = kDefaultPs;
+  if (!scenario.Has("watchdog")) return settings;
+  const ProtoCursor cursor = scenario.Child("watchdog");
+  settings.no_progress_ps = cursor.DurationPs(diagnostics, "no_progress", kDefaultPs);
+  settings.no_progress_real_ps = cursor.DurationPs(diagnostics, "no_progress_real", kNeverPs);
+  if (static_cast<const protos::Watchdog&>(cursor.message()).detection() ==
+      protos::Restart::WATCHDOG) {
+    settings.detection = RestartSettings::Detection::kWatchdog;
+  }
+  if (cursor.Has("detection") && scenario.Has("restart")) {
+    cursor.Error(diagnostics, "detection",
+                 "has no effect on a job that begins again (expected restart.detection)");
+  }
+  for (const char* field : {"no_progress", "no_progress_real"}) {
+    if (!cursor.Has(field)) continue;
+    const int64_t limit_ps = cursor.DurationPs(diagnostics, field, 1);
+    if (limit_ps >= kMinPs && limit_ps <= kMaxPs) continue;
+    cursor.Error(diagnostics, field,
+                 fmt::format("{} is out of range (expected 1 ms to 90 days)",
+                             Quote(cursor.Text(field, ""))));
+  }
+  return settings;
+}
+
+}  // namespace railyard

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/load/workload_loader.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "simulator/scenario/load/program_trace.h"
+#include "simulator/scenario/schema/scenario.pb.h"
+#include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/units/units.h"
+#include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/trace/trace_check.h"
+#include "traces/trace/trace_file.h"
+#include "workloads/job/job_cut.h"
+#include "workloads/plans/plan_loader.h"
+#include "workloads/plans/synthesize.h"
+#include "workloads/collectives/replayable.h"
+
+namespace railyard {
+namespace {
+
+constexpr int64_t kRankSkewPsMax = kPsPerSecond;
+
+// Reports a path that is no file at the field that names it.
+bool IsFile(const ProtoCursor& cursor, const char* field, int index, Diagnostics& diagnostics) {
+  const std::string path = cursor.FilePath(field, index);
+  const std::string problem = WhyNotAFile(path);
+  if (problem.empty()) return true;
+  cursor.Error(diagnostics, field, fmt::format("{}: {}", Quote(path, kQuotedPathBytesMax), problem),
+               index);
+  return false;
+}
+
+std::vector<NcclLogOptions::RankOf> LoadRankMap(const ProtoCursor& log, Diagnostics& diagnostics) {
+  std::vector<NcclLogOptions::RankOf> rank_map;
+  for (int i = 0; i < log.Size("rank_map"); ++i) {
+    const ProtoCursor cursor = log.Child("rank_map", i);
+    if (!cursor.Has("host")) {
+      cursor.Missing(diagnostics, "host", R"(as in the log's prefix, e.g. "node0")");
+    }
+    if (!cursor.Has("pid")) cursor.Missing(diagnostics, "pid", "as in the log's prefix");
+    if (!cursor.Has("rank")) cursor.Missing(diagnostics, "rank", "its rank in the job, from 0");
+    const auto& message = static_cast<const protos::RankOf&>(cursor.message());
+    NcclLogOptions::RankOf entry{.host = message.host(),
+                                 .pid = message.pid(),
+                                 .device = std::nullopt,
+                                 .rank = message.rank(),
+                                 .where = cursor.WhereSelf()};
+    if (message.has_device()) entry.device = message.device();
+    rank_map.push_back(std::move(entry));
+  }
+  return rank_map;
+}
+
+std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::vector<ImportReport>& reports,
+                                 Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  NcclLogOptions options;
+  if (log.Size("files") == 0) log.Missing(diagnostics, "files", "one log or more");
+  for (int i = 0; i < log.Size("files"); ++i) {
+    if (IsFile(log, "files", i, diagnostics)) options.files.push_back(log.FilePath("files", i));
+  }
+  options.rank_map = LoadRankMap(log, diagnostics);
+  const auto& message = static_cast<const protos::NcclLog&>(log.message());
+  if (message.missing_ranks() == protos::NcclLog::RECONSTRUCT) {
+    options.missing_ranks = NcclLogOptions::MissingRanks::kReconstruct;
+  }
+  if (diagnostics.error_count() > errors_before || log.IsDoubtfulSelf()) return std::nullopt;
+
+  NcclLogImport import = ReadNcclLogs(options, diagnostics);
+  const ImportReport& report = reports.emplace_back(std::move(import.report));
+  if (!import.trace && diagnostics.error_count() == errors_before) {
+    log.Error(diagnostics, "files",
+              fmt::format("no collective call can be replayed ({} seen, {} dropped)",
+                          report.calls_seen(), report.calls_dropped()),
+              0);
+  }
+  return std::move(import.trace);
+}
+
+// Those that reach into the plan's file.
+std::vector<std::string> SetsOfPlan(const ProtoCursor& workload) {
+  const auto& sets = workload.file().sets_of_files;
+  const auto of_plan = sets.find(workload.Path("plan"));
+  return of_plan == sets.end() ? std::vector<std::string>() : of_plan->second;
+}
+
+std::optional<Trace> TraceOf(std::optional<Plan> plan, LoadedWorkload& loaded) {
+  if (!plan) return std::nullopt;
+  loaded.plan = std::make_shared<const Plan>(*std::move(plan));
+  return Synthesize(*loaded.plan);
+}
+
+std::optional<Trace> LoadProgram(const ProtoCursor& program, uint32_t gpu_count,
+                                 uint32_t program_ranks, uint64_t seed, Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  if (program.Has("ranks")) {
+    program_ranks = static_cast<uint32_t>(
+        program.Number(diagnostics, "ranks", 0, 1, gpu_count > 0 ? gpu_count : kTraceRanksMax));
+  } else if (program_ranks == 0 && gpu_count > 0) {
+    program.Missing(diagnostics, "ranks", "on how many GPUs this job runs");
+  }
+  auto trace = MakeProgramTrace(program, program_ranks, seed, diagnostics);
+  return diagnostics.error_count() > errors_before ? std::nullopt : std::move(trace);
+}
+
+// The trace, and the field it came from.
+std::optional<Trace> LoadTrace(const ProtoCursor& workload, const char* source, uint32_t gpu_count,
+                               uint32_t program_ranks, uint64_t seed, LoadedWorkload& loaded,
+                               Diagnostics& diagnostics) {
+  const std::string name = source;
+  if (name == "nccl_log")
+    return LoadNcclLog(workload.Child(source), loaded.import_reports, diagnostics);
+  if (name == "program") {
+    return LoadProgram(workload.Child(source), gpu_count, program_ranks, seed, diagnostics);
+  }
+  if (name == "inline_plan") {
+    return TraceOf(LoadPlan(workload.Child(source), diagnostics), loaded);
+  }
+  if (!IsFile(workload, source, -1, diagnostics)) return std::nullopt;
+  if (name == "plan") {
+    return TraceOf(LoadPlanFile(workload.FilePath(source), SetsOfPlan(workload), diagnostics,
+                                workload.Path("plan") + "."),
+                   loaded);
+  }
+  return ReadTrace(workload.FilePath(source), diagnostics);
+}
+
+ReplayChoice ForcedChoice(const protos::Workload& message) {
+  ReplayChoice forced;
+  switch (message.algorithm()) {
+    case protos::Workload::RING:
+      forced.algorithm = Algorithm::kRing;
+      break;
+    case protos::Workload::TREE:
+      forced.algorithm = Algorithm::kTree;
+      break;
+    case protos::Workload::COLLNET_DIRECT:
+      forced.algorithm = Algorithm::kCollnetDirect;
+      break;
+    case protos::Workload::COLLNET_CHAIN:
+      forced.algorithm = Algorithm::kCollnetChain;
+      break;
+    case protos::Workload::NVLS:
+      forced.algorithm = Algorithm::kNvls;
+      break;
+    case protos::Workload::NVLS_TREE:
+      forced.algorithm = Algorithm::kNvlsTree;
+      break;
+    case protos::Workload::PAT:
+      forced.algorithm = Algorithm::kPat;
+      break;
+    case protos::Workload::DIRECT:
+      forced.algorithm = Algorithm::kDirect;
+      break;
+    case protos::Workload::HALVING_DOUBLING:
+      forced.algorithm = Algorithm::kHalvingDoubling;
+      break;
+    default:
+      break;
+  }
+  switch (message.protocol()) {
+    case protos::Workload::LL:
+      forced.protocol = Protocol::kLl;
+      break;
+    case protos::Workload::LL128:
+      forced.protocol = Protocol::kLl128;
+      break;
+    case protos::Workload::SIMPLE:
+      forced.protocol = Protocol::kSimple;
+      break;
+    default:
+      break;
+  }
+  return forced;
+}
+
+int64_t LoadRankSkew(const ProtoCursor& workload, Diagnostics& diagnostics) {
+  const int64_t skew_ps = workload.DurationPs(diagnostics, "rank_skew_max", 0);
+  if (skew_ps <= kRankSkewPsMax) return skew_ps;
+  workload.Error(
+      diagnostics, "rank_skew_max",
+      fmt::format("{} is too long (expected at most {})", Quote(workload.Text("rank_skew_max", "")),
+                  FormatDuration(kRankSkewPsMax)));
+  return 0;
+}
+
+// The algorithm of `workload.schedule`, which some collective must be of.
+void LoadSchedule(const ProtoCursor& workload, LoadedWorkload& loaded, Diagnostics& diagnostics) {
+  if (!workload.Has("schedule") || !IsFile(workload, "schedule", -1, diagnostics)) return;
+  loaded.algorithm = LoadScheduleFile(workload.FilePath("schedule"), diagnostics);
+  if (!loaded.algorithm) return;
+  const auto is_of = [&](const JobCollective& collective) {
+    return collective.kind == loaded.algorithm->kind &&
+           collective.rank_count == loaded.algorithm->rank_count;
+  };
+  const std::vector<JobCollective>& collectives = loaded.job.collectives;
+  if (std::any_of(collectives.begin(), collectives.end(), is_of)) return;
+  workload.Error(
+      diagnostics, "schedule",
+      fmt::format("is of {} over {} ranks, and the job has none (expected a schedule of "
+                  "one of its collectives)",
+                  CollectiveKindName(loaded.algorithm->kind), loaded.algorithm->rank_count));
+}
+
+}  // namespace
+
+const char* WorkloadSourceOf(const ProtoCursor& workload) {
+  switch (static_cast<const protos::Workload&>(workload.message()).source_case()) {
+    case protos::Workload::kNcclLog:
+      return "nccl_log";
+    case protos::Workload::kTrace:
+      return "trace";
+    case protos::Workload::kProgram:
+      return "program";
+    case protos::Workload::kPlan:
+      return "plan";
+    case protos::Workload::kInlinePlan:
+      return "inline_plan";
+    case protos::Workload::SOURCE_NOT_SET:
+      break;
+  }
+  return nullptr;
+}
+
+ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, uint32_t part) {
+  if (scenario.Has("workload")) return scenario.Child("workload");
+  return scenario.Child("jobs", static_cast<int>(part)).Child("workload");
+}
+
+std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
+                                           uint32_t program_ranks, uint64_t seed,
+                                           Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  const char* const source = WorkloadSourceOf(workload);
+  if (source == nullptr) {
+    if (!workload.IsDoubtful("trace") && !workload.IsDoubtful("program") &&
+        !workload.IsDoubtful("plan") && !workload.IsDoubtful("inline_plan")) {
+      workload.Missing(diagnostics, "nccl_log", "nccl_log, trace, program, plan or inline_plan");
+    }
+    return std::nullopt;
+  }
+  if (source != std::string_view("plan")) {
+    for (const std::string& set : SetsOfPlan(workload)) {
+      diagnostics.Error(SetLocation(set), workload.Path("plan"),
+                        "the workload names no plan (expected workload.plan, or the fields of "
+                        "inline_plan)");
+    }
+  }
+  LoadedWorkload loaded;
+  const ReplayChoice forced =
+      ForcedChoice(static_cast<const protos::Workload&>(workload.message()));
+  const int64_t rank_skew_max_ps = LoadRankSkew(workload, diagnostics);
+  const uint64_t operations_max =
+      workload.Number(diagnostics, "operations_max", UINT32_MAX, 1, UINT32_MAX);
+  std::optional<Trace> trace =
+      LoadTrace(workload, source, gpu_count, program_ranks, seed, loaded, diagnostics);
+  if (!trace) return std::nullopt;
+  loaded.trace = std::move(*trace);
+  if (gpu_count > 0 && loaded.trace.rank_count > gpu_count) {
+    workload.Error(diagnostics, source,
+                   fmt::format("the job has {} ranks, the fabric {} GPUs (expected one for each)",
+                               loaded.trace.rank_count, gpu_count));
+  }
+  std::optional<Job> job = BuildJob(loaded.trace, diagnostics);
+  if (!job) return std::nullopt;
+  loaded.job = std::move(*job);
+  loaded.job.parts.front().rank_skew_max_ps = rank_skew_max_ps;
+  for (JobCollective& collective : loaded.job.collectives) {
+    collective.forced_algorithm = forced.algorithm;
+    collective.forced_protocol = forced.protocol;
+  }
+  KeepFirstCollectives(operations_max, loaded.job);
+  if (workload.Has("operations_max")) loaded.plan.reset();
+  if (loaded.job.collectives.empty()) {
+    workload.Error(diagnostics, source, "holds no collective (expected at least one)");
+  }
+  LoadSchedule(workload, loaded, diagnostics);
+  if (diagnostics.error_count() > errors_before || workload.IsDoubtfulSelf()) return std::nullopt;
+  return loaded;
+}
+
+}  // namespace railyard

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A scenario's `workload`: the trace it names, spells out or plans, and whether it can be replayed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "simulator/text_proto/text_proto.h"
+#include "traces/trace/import_report.h"
+#include "traces/trace/trace.h"
+#include "workloads/job/job.h"
+
+namespace railyard {
+
+struct ExplicitAlgorithm;
+struct Plan;
+
+struct LoadedWorkload {
+  Trace trace;  // empty where there are several
+  Job job;
+  std::shared_ptr<const ExplicitAlgorithm> algorithm;  // as NcclSettings'
+  std::vector<ImportReport> import_reports;            // of logs read, by job
+  std::shared_ptr<const Plan> plan;                    // as Scenario's
+};
+
+// `workload` is a cursor on a railyard.protos.Workload; `gpu_count` is 0 where the fabric could not
+// be loaded; `program_ranks` are those of a program that does not say, 0 where it must; `seed`
+// draws what the workload leaves to chance. nullopt after an error.
+std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
+                                           uint32_t program_ranks, uint64_t seed,
+                                           Diagnostics& diagnostics);
+
+// The field of a Workload that says what the job is; nullptr: there is none.
+const char* WorkloadSourceOf(const ProtoCursor& workload);
+
+// `scenario` is a cursor on the whole: the Workload that a part of the job was loaded from.
+ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, uint32_t part);
+
+}  // namespace railyard

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/programs/checkpoints.h"
+
+namespace railyard {
+
+// What becomes of a job, one part of several, that failed: all of its ranks are ended, and it
+// begins again where its last checkpoint was.
+struct RestartSettings {
+  enum class Detection : uint8_t {
+    kLauncher,  // the launcher ends all ranks when the first reports its error
+    kWatchdog,  // every rank waits until its own collective has timed out
+  };
+
+  bool restarts = false;
+  // Where the programs of the part have its checkpoints; without any it begins from the start.
+  CheckpointPlaces checkpoints;
+  uint64_t checkpoint_count = 0;
+  int64_t save_ps = 0;     // that all ranks stop for at a checkpoint
+  int64_t load_ps = 0;     // before the first operation after a restart
+  int64_t requeue_ps = 0;  // from the end of the last rank until processes run again
+  Detection detection = Detection::kLauncher;
+  uint32_t restarts_max = 0;
+  std::vector<int32_t> spare_servers;  // without ranks, in the order in which they are used
+};
+
+}  // namespace railyard

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One run, checked and complete: what a scenario file says, in the types of the libraries that act
+// on it. Holds no protobuf and no path that still has to be looked at.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/fabric/routing_delays.h"
+#include "simulator/faults/fault_spec.h"
+#include "simulator/execution/lanes/gpu_costs.h"
+#include "simulator/scenario/schema/model_attributes.h"
+#include "simulator/scenario/schema/restart_settings.h"
+#include "simulator/scenario/schema/watchdog_settings.h"
+#include "simulator/transport/rdma/net_ib_settings.h"
+#include "simulator/transport/tcp/net_socket_settings.h"
+#include "simulator/transport/rdma/nic_settings.h"
+#include "topologies/graph/fabric_graph.h"
+#include "traces/trace/import_report.h"
+#include "traces/trace/trace.h"
+#include "workloads/job/job.h"
+#include "workloads/nccl/nccl_planner.h"
+
+namespace railyard {
+
+struct Plan;
+
+struct Scenario {
+  std::string name;  // fit for a file's name
+  std::string path;
+  uint64_t seed = 1;
+  FabricGraph fabric;
+  Trace trace;  // of `workload`; empty with `jobs`
+  Job job;      // one or several jobs; no more ranks than the fabric has GPUs, rank r on GPU r
+  NcclSettings nccl;
+  GpuCosts gpu;
+  NicSettings nic;                     // with the retransmission of `nccl` or its version
+  NetIbSettings net_ib;                // of `nccl`
+  NetSocketSettings net_socket;        // of `nccl`; enabled: `nic` is of TCP
+  std::vector<ModelAttribute> models;  // of the fabric; what is not stated has its default
+  RoutingDelays routing;
+  WatchdogSettings watchdog;
+  std::vector<RestartSettings> restarts;  // by part of the job
+  std::vector<FaultSpec> faults;
+  std::vector<ImportReport> import_reports;  // of logs read at load time, by job
+  std::shared_ptr<const Plan> plan;          // whose job is `trace`, whole; nullptr: of no plan
+  uint64_t exchange_connections = 0;         // that Sends, Recvs and exchanges open at least
+  std::vector<std::string> notes;            // what was assumed on the user's behalf
+};
+
+}  // namespace railyard

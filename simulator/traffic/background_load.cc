@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/traffic/background_load.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "simulator/units/mix64.h"
+
+namespace railyard {
+
+BackgroundLoad::BackgroundLoad(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
+                               RdmaTransport& transport, FabricSimulatorImpl& engine,
+                               uint32_t first_connection, std::function<bool()> does_job_run)
+    : graph_(graph),
+      faults_(faults),
+      transport_(transport),
+      engine_(engine),
+      first_connection_(first_connection),
+      does_job_run_(std::move(does_job_run)),
+      flows_of_fault_(faults.size()),
+      runs_(faults.size()) {
+  engine.SetHandler(EventClass::kLoad, &BackgroundLoad::HandleLoad, this);
+}
+
+void BackgroundLoad::MakeFlows(uint32_t fault) {
+  const LoadSpec& load = faults_[fault].load;
+  const auto nic_of = [this](uint32_t gpu) { return graph_.NicOfGpu(graph_.gpus()[gpu]); };
+  for (const uint32_t sender : load.senders) {
+    for (const uint32_t receiver : load.receivers) {
+      if (nic_of(sender) == nic_of(receiver)) continue;
+      Flow flow;
+      flow.sender = sender;
+      flow.receiver = receiver;
+      flow.entropy = Mix64(faults_[fault].seed ^ (uint64_t{sender} << 32 | receiver));
+      flow.message_bytes = load.message_bytes;
+      flow.period_ps = TransferTimePs(load.message_bytes, load.rate_bps);
+      const auto id = static_cast<uint32_t>(flows_.size());
+      flow.queue_pair = transport_.Open(first_connection_ + id, sender, receiver, flow.entropy);
+      flows_of_fault_[fault].push_back(id);
+      flows_.push_back(flow);
+    }
+  }
+}
+
+void BackgroundLoad::Set(uint32_t fault, bool runs) {
+  runs_[fault] = runs;
+  Go(fault);
+}
+
+void BackgroundLoad::GoOn() {
+  for (uint32_t fault = 0; fault < runs_.size(); ++fault) {
+    if (faults_[fault].kind == FaultKind::kBackgroundLoad) Go(fault);
+  }
+}
+
+void BackgroundLoad::Go(uint32_t fault) {
+  if (flows_of_fault_[fault].empty() && runs_[fault]) MakeFlows(fault);
+  for (const uint32_t id : flows_of_fault_[fault]) {
+    Flow& flow = flows_[id];
+    flow.runs = runs_[fault];
+    flow.next_ps = std::max(flow.next_ps, engine_.NowPs());
+    if (flow.runs) SendWhenDue(id);
+  }
+}
+
+void BackgroundLoad::SendWhenDue(uint32_t id) {
+  Flow& flow = flows_[id];
+  if (!flow.runs || flow.is_broken || flow.is_scheduled || !does_job_run_()) return;
+  const int64_t now_ps = engine_.NowPs();
+  if (flow.next_ps <= now_ps) {
+    if (flow.under_way == kUnderWayMax) return;  // until one is complete
+    ++flow.under_way;
+    transport_.PostReceives(flow.queue_pair, 1);
+    transport_.Post(flow.queue_pair, flow.message_bytes);
+    flow.next_ps = now_ps + flow.period_ps;
+  }
+  flow.is_scheduled = true;
+  engine_.ScheduleFabric(flow.next_ps, EventClass::kLoad, id, id);
+}
+
+void BackgroundLoad::HandleLoad(void* self, uint32_t id) {
+  auto& load = *static_cast<BackgroundLoad*>(self);
+  load.flows_[id].is_scheduled = false;
+  load.SendWhenDue(id);
+}
+
+void BackgroundLoad::OnMessageDelivered(uint32_t connection) {
+  delivered_bytes_ += flows_[connection - first_connection_].message_bytes;
+}
+
+void BackgroundLoad::OnSendCompleted(uint32_t connection) {
+  const uint32_t id = connection - first_connection_;
+  --flows_[id].under_way;
+  SendWhenDue(id);
+}
+
+void BackgroundLoad::OnConnectionError(uint32_t connection, bool /*at_sender*/,
+                                       const std::string& /*why*/) {
+  flows_[connection - first_connection_].is_broken = true;
+}
+
+}  // namespace railyard

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Somebody else's traffic over the job's network: RDMA writes between GPUs, over queue pairs that
+// obey what the job's own obey (window, congestion control, retransmission). Each pair of GPUs
+// begins messages at the rate it is to offer, and waits while eight of its own are under way; what
+// it could not begin meanwhile it does not make up for.
+//
+// Not modelled: what those GPUs do else. A queue pair that breaks stays silent; no job of ours ends
+// with it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "simulator/faults/fault_spec.h"
+#include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/contract/transport_listener.h"
+
+namespace railyard {
+
+class BackgroundLoad final : public TransportListener {
+ public:
+  // Queue pairs are opened with connections `first_connection`, + 1, …, of which the transport's
+  // listener tells this. While `does_job_run` says no, no message is begun: nobody could tell. All
+  // references must outlive this.
+  BackgroundLoad(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
+                 RdmaTransport& transport, FabricSimulatorImpl& engine, uint32_t first_connection,
+                 std::function<bool()> does_job_run);
+
+  // The traffic of a kBackgroundLoad begins, or goes on no further than the messages under way.
+  void Set(uint32_t fault, bool runs);
+
+  // A job runs again.
+  void GoOn();
+
+  // Payload of messages that arrived whole, of all loads.
+  uint64_t delivered_bytes() const { return delivered_bytes_; }
+
+  // TransportListener.
+  void OnMessageDelivered(uint32_t connection) override;
+  void OnSendCompleted(uint32_t connection) override;
+  void OnClearToSend(uint32_t /*connection*/) override {}
+  void OnPacketLost(uint32_t /*connection*/, LinkId /*link*/) override {}
+  void OnRetransmission(uint32_t /*connection*/) override {}
+  void OnLossRecovered(uint32_t /*connection*/) override {}
+  void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
+
+ private:
+  static constexpr uint32_t kUnderWayMax = 8;  // as a connection of NCCL has slots
+
+  struct Flow {
+    uint32_t sender = 0;    // GPU
+    uint32_t receiver = 0;  // GPU
+    uint64_t entropy = 0;
+    uint32_t queue_pair = 0;
+    uint64_t message_bytes = 0;
+    int64_t period_ps = 0;  // between two messages at the rate to be offered
+    int64_t next_ps = 0;    // when the next is due
+    bool runs = false;
+    uint32_t under_way = 0;  // messages
+    bool is_scheduled = false;
+    bool is_broken = false;
+  };
+
+  static void HandleLoad(void* self, uint32_t flow);
+  void MakeFlows(uint32_t fault);
+  void Go(uint32_t fault);
+  void SendWhenDue(uint32_t flow);
+
+  const FabricGraph& graph_;
+  const std::vector<FaultSpec>& faults_;
+  RdmaTransport& transport_;
+  FabricSimulatorImpl& engine_;
+  uint32_t first_connection_;
+  std::function<bool()> does_job_run_;
+  std::vector<Flow> flows_;
+  std::vector<std::vector<uint32_t>> flows_of_fault_;
+  std::vector<bool> runs_;  // by fault
+  uint64_t delivered_bytes_ = 0;
+};
+
+}  // namespace railyard

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Reduction in the network's switches: InfiniBand's SHARP with streaming aggregation (Graham et
+// al.: "Scalable Hierarchical Aggregation and Reduction Protocol (SHARP) Streaming-Aggregation
+// Hardware Design and Evaluation", ISC 2020). Each NIC of a tree sends its operand towards the
+// root; a switch of the tree passes on one packet of one from each branch, and the root's result
+// goes down to every NIC. So an operation of S bytes puts S on every NIC's wire each way.
+//
+// A tree is the union of the fabric's routes from all NICs to the first. A NIC has no more than the
+// NIC's window under way without a result; it shares its wires with the queue pairs.
+//
+// Not modelled: repetition on the hops of a tree (a packet that is lost breaks the tree for good,
+// as a cable that fails does), a limit to the number of trees or to the operands in a switch's
+// memory.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/rdma/nic_settings.h"
+#include "simulator/transport/contract/transport_listener.h"
+#include "topologies/routing/routing.h"
+
+namespace railyard {
+
+// What the members of a tree do together with so many bytes.
+struct Aggregation {
+  // A reduction adds up what all give and hands it to all. Blocks that are gathered have one member
+  // each that gives them, and all get them; all give the blocks that are scattered, and one member
+  // gets the sum of each. Everyone else's packets are empty, but there: they say that it takes
+  // part.
+  enum class Kind : uint8_t { kReduce, kGather, kScatter };
+
+  Kind kind = Kind::kReduce;
+  uint64_t bytes = 0;   // of all blocks
+  uint32_t blocks = 1;  // of equal size
+  uint32_t owner = 0;   // the first one's: by place in the tree; the next are of those behind it
+};
+
+class AggregationTransport {
+ public:
+  // EventClass::kPort ids and targets count from `first_port`.
+  AggregationTransport(const FabricGraph& graph, FabricNetwork& network, const EcmpRouting& routing,
+                       const NicSettings& settings, uint32_t first_port,
+                       TransportListener& listener);
+
+  // A tree over the NICs of these GPUs. `entropy` is what the fabric's hashes see of it. Returns
+  // the first one's member number; the others follow in their order. Preconditions: two GPUs at
+  // least; routes without a detour, over switches, lead from each NIC to the first.
+  uint32_t OpenTree(std::span<const uint32_t> gpus, uint64_t entropy);
+  // Whom to tell of a member's results.
+  void Join(uint32_t member, uint32_t connection);
+  // Appends an operation to a member's; all members of a tree post the same in the same order. Of
+  // its result OnMessageDelivered() tells.
+  void Post(uint32_t member, const Aggregation& operation);
+
+  void Serve(uint32_t port);  // EventClass::kPort, after the first_port
+  void OnPacketAtNic(uint32_t packet);
+  void OnPacketInMemory(uint32_t packet);
+  void OnLinkReleased(LinkId link);
+  void OnDropped(const Packet& packet, LinkId link);
+  // A member sends nothing any more.
+  void Close(uint32_t member) { members_[member].is_closed = true; }
+
+  // What decides what comes once all results are there.
+  void Visit(StateArchive& archive);
+
+  // Up to the root, and from the last switch down to memory.
+  const std::vector<LinkId>& LinksOf(uint32_t member) const { return members_[member].links; }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  struct Message {
+    Aggregation operation;
+    uint32_t packets_of_block = 0;
+    uint32_t sent = 0;      // packets
+    uint32_t received = 0;  // of its result
+    uint32_t packets() const { return packets_of_block * operation.blocks; }
+  };
+  struct Member {
+    uint32_t tree = 0;
+    uint32_t connection = kNone;
+    uint32_t port = 0;
+    uint32_t node = 0;  // of the first switch
+    PathRef up;         // from memory to that switch
+    LinkId to_memory = 0;
+    std::vector<LinkId> links;
+    std::deque<Message> messages;  // without the whole of their result
+    uint32_t sending = 0;          // index of the first not sent as a whole
+    uint32_t next_piece = 0;       // to be sent
+    uint32_t results = 0;          // packets received
+    bool is_active = false;        // in its port's turns
+    bool is_closed = false;
+  };
+  struct Tree {
+    uint32_t first_member = 0;
+    uint32_t member_count = 0;
+  };
+  // A wire and the members whose turn on it comes, in order.
+  struct Port {
+    LinkId wire = 0;
+    int64_t backlog_max_ps = 0;
+    int64_t free_ps = 0;
+    int64_t event_ps = kNeverPs;
+    std::deque<uint32_t> turns{};
+  };
+
+  // From a GPU's memory to the first GPU's NIC's switch.
+  std::vector<LinkId> WayUp(uint32_t gpu, std::span<const uint32_t> gpus, uint64_t entropy) const;
+  void AddNodes(uint32_t first_member, std::span<const std::vector<LinkId>> ways);
+  uint32_t PortOf(LinkId wire);
+  bool MaySend(const Member& member) const;
+  void Activate(uint32_t member);
+  int64_t SendPacket(uint32_t member);
+  void ScheduleServe(uint32_t port, int64_t time_ps);
+
+  const FabricGraph& graph_;
+  FabricNetwork& network_;
+  const EcmpRouting& routing_;
+  uint32_t mtu_bytes_;
+  uint32_t header_bytes_;
+  uint32_t window_packets_;
+  uint32_t first_port_;
+  TransportListener& listener_;
+  std::vector<Tree> trees_;
+  std::vector<Member> members_;
+  std::vector<Port> ports_;
+  std::vector<uint32_t> port_of_link_;  // by wire
+};
+
+}  // namespace railyard

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ns3/nstime.h>
+
+#include "simulator/transport/congestion/congestion_control.h"
+
+namespace railyard {
+
+// DCQCN's reaction point (Zhu et al., "Congestion control for large-scale RDMA deployments",
+// SIGCOMM 2015, section 3.1). Per queue pair a current rate R_C, a target rate R_T and an estimate
+// alpha of how congested the path is.
+//
+//   CNP:                 R_T = R_C;  R_C = R_C (1 - alpha/2);  alpha = (1 - g) alpha + g;
+//                        both timers and the byte counter start anew
+//   alpha timer:         alpha = (1 - g) alpha
+//   increase timer, or ByteCounter bytes sent, each an iteration of its own kind:
+//     fast recovery      while neither kind has had F iterations:   R_T stays
+//     hyper increase     once both have had more than F:            R_T += i R_HAI, i = 1, 2, ...
+//     additive increase  otherwise:                                 R_T += R_AI
+//                        and then R_C = (R_T + R_C) / 2
+//
+// A queue pair starts without limit and, from its first CNP on, as if R_C were the line rate and
+// alpha 1. Once a full packet at R_C takes, to the picosecond, no longer than at line rate, the
+// rate limiter is given back and the next CNP is a first one again (as the initial_alpha_value of
+// ConnectX NICs has it). Rates are of bytes on the wire.
+//
+// Not modelled: vendors' additions (clamping of the target, a rate to start with after the first
+// CNP, a shortest time between two cuts).
+class Dcqcn final : public CongestionControl {
+ public:
+  static ns3::TypeId GetTypeId();
+
+  struct State {
+    bool is_limited = false;
+    uint64_t rate_bps = 0;
+    uint64_t target_bps = 0;
+    double alpha = 1;
+    int64_t alpha_timer_ps = 0;     // when it runs out next
+    int64_t increase_timer_ps = 0;  // the same
+    uint64_t counted_bytes = 0;     // since the byte counter's last iteration
+    uint32_t timer_iterations = 0;
+    uint32_t byte_iterations = 0;
+  };
+
+  Needs needs() const override { return {.cnp = true}; }
+  void OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes) override;
+  void OnCnp(uint32_t queue_pair, int64_t now_ps) override;
+
+  bool HasForgotten(uint32_t queue_pair) const override { return !states_[queue_pair].is_limited; }
+
+  // As of the last call for this queue pair.
+  const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
+
+ private:
+  void OnOpen(uint32_t queue_pair) override;
+  // Does what the timers did up to and including `now_ps`.
+  void RunTimers(uint32_t queue_pair, int64_t now_ps);
+  void Increase(uint32_t queue_pair, uint32_t& iterations);
+  void SetRate(uint32_t queue_pair);
+
+  double alpha_gain_ = 0;
+  ns3::Time alpha_timer_;
+  ns3::Time increase_timer_;
+  uint64_t byte_counter_ = 0;
+  uint32_t fast_recovery_iterations_ = 0;
+  uint64_t additive_increase_bps_ = 0;
+  uint64_t hyper_increase_bps_ = 0;
+  uint64_t min_rate_bps_ = 0;
+  std::vector<State> states_;
+};
+
+}  // namespace railyard

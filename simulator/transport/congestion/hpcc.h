@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "simulator/transport/congestion/congestion_control.h"
+
+namespace railyard {
+
+// HPCC (Li et al., SIGCOMM 2019, algorithm 1): a window, and a rate of one window per T, from what
+// switches report of their queues. T is the round trip of an idle fabric.
+//
+//   per link: u = min(backlog, backlog before) / (B T) + sent rate / B;   tau = time between
+//   reports U = (1 - tau/T) U + tau/T max u, with the tau of that link, at most T U >= eta, or
+//   maxStage increases since the last such step:
+//             W = W_c / (U / eta) + W_AI;   else   W = W_c + W_AI
+//   W_c = W once per round trip, with the first ACK of what was sent after the last time
+//
+// A queue pair starts with W = B T, without a limit on its rate, and never exceeds that.
+// A path with more switches than telemetry has slots is steered by the first ones.
+class Hpcc final : public CongestionControl {
+ public:
+  static ns3::TypeId GetTypeId();
+
+  struct State {
+    double utilization = 0;      // U
+    double window_bytes = 0;     // W
+    double reference_bytes = 0;  // W_c
+    uint32_t increase_stage = 0;
+    uint32_t last_update = 0;  // sequence
+    PacketTelemetry last{};
+  };
+
+  Needs needs() const override {
+    return {.acknowledgements = true, .every_packet = true, .telemetry = true};
+  }
+  void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
+
+  const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
+
+ private:
+  void OnOpen(uint32_t queue_pair) override;
+  void MeasureInflight(uint32_t queue_pair, std::span<const HopTelemetry> hops);
+  void ComputeWindow(uint32_t queue_pair, bool is_new_round);
+
+  double eta_ = 0;
+  uint32_t max_stage_ = 0;
+  uint64_t additive_increase_bytes_ = 0;
+  std::vector<State> states_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ns3/nstime.h>
+
+#include "simulator/transport/congestion/congestion_control.h"
+
+namespace railyard {
+
+// TIMELY (Mittal et al., SIGCOMM 2015, algorithm 1): a rate that follows the gradient of round-trip
+// times, one sample per ACK.
+//
+//   difference = (1 - w) difference + w (rtt - previous rtt);  gradient = difference / min rtt
+//   rtt < T_low:        rate += delta
+//   rtt > T_high:       rate *= 1 - beta (1 - T_high / rtt)
+//   gradient <= 0:      rate += n delta, n = 5 after five such samples in a row, else 1
+//   else:               rate *= 1 - beta gradient
+//
+// A queue pair starts at line rate and is without limit whenever it is there. The round trip is
+// counted from reading the packet from memory, so PCIe is in it; the min rtt is that of an idle
+// fabric. By default delta and the least rate are shares of line
+// rate.
+class Timely final : public CongestionControl {
+ public:
+  static ns3::TypeId GetTypeId();
+
+  struct State {
+    double rate_bps = 0;
+    double difference_ps = 0;
+    int64_t previous_rtt_ps = 0;   // 0: no sample yet
+    uint32_t falling_samples = 0;  // in a row
+  };
+
+  Needs needs() const override { return {.acknowledgements = true}; }
+  void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
+
+  const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
+
+ private:
+  void OnOpen(uint32_t queue_pair) override;
+
+  double difference_weight_ = 0;
+  double beta_ = 0;
+  uint64_t delta_bps_ = 0;
+  uint32_t hyper_samples_ = 0;
+  ns3::Time low_;
+  ns3::Time high_;
+  uint64_t min_rate_bps_ = 0;
+  std::vector<State> states_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/connections/nic_detours.h"
+
+#include <algorithm>
+
+#include "simulator/units/mix64.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kNoFlow = UINT32_MAX;
+
+}  // namespace
+
+NicDetours::NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store,
+                       RdmaTransport& rdma, uint32_t first_number, TransportListener& listener)
+    : PartsListener(listener),
+      graph_(graph),
+      load_store_(load_store),
+      rdma_(rdma),
+      first_number_(first_number) {}
+
+// --- Opening -------------------------------------------------------------------------------------
+
+bool NicDetours::CanTake(uint32_t source_gpu, uint32_t destination_gpu, const Way& way) const {
+  const auto are_joined = [this](uint32_t a, uint32_t b) {
+    return a == b || !graph_.NvlinkPaths(graph_.gpus()[a], graph_.gpus()[b]).empty();
+  };
+  return are_joined(source_gpu, way.sending_gpu) && are_joined(way.receiving_gpu, destination_gpu);
+}
+
+uint32_t NicDetours::Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
+                          uint64_t entropy, std::span<const Way> ways) {
+  const auto id = static_cast<uint32_t>(detours_.size());
+  detours_.push_back({.connection = connection,
+                      .first_lane = static_cast<uint32_t>(lanes_.size()),
+                      .lane_count = static_cast<uint32_t>(ways.size())});
+  for (const Way& way : ways) {
+    const auto number = static_cast<uint32_t>(lanes_.size());
+    Lane& lane = lanes_.emplace_back(Lane{.detour = id, .way = way});
+    if (way.sending_gpu != source_gpu) {
+      lane.legs.to_sender =
+          load_store_.Open(NumberOf(number, Leg::kToSender), source_gpu, way.sending_gpu);
+    }
+    lane.legs.queue_pair = rdma_.Open(NumberOf(number, Leg::kNetwork), way.sending_gpu,
+                                      way.receiving_gpu, Mix64(entropy ^ way.sending_gpu));
+    if (way.receiving_gpu != destination_gpu) {
+      lane.legs.from_receiver = load_store_.Open(NumberOf(number, Leg::kFromReceiver),
+                                                 way.receiving_gpu, destination_gpu);
+    }
+  }
+  return id;
+}
+
+void NicDetours::Close(uint32_t id) {
+  Detour& detour = detours_[id];
+  detour.is_closed = true;
+  for (uint32_t i = 0; i < detour.lane_count; ++i) {
+    const uint32_t queue_pair = lanes_[detour.first_lane + i].legs.queue_pair;
+    rdma_.SetError(queue_pair, true);
+    rdma_.SetError(queue_pair, false);
+  }
+}
+
+// --- Messages ------------------------------------------------------------------------------------
+
+void NicDetours::Post(uint32_t id, const MessageSize& size, uint32_t tolerance_ppm) {
+  Detour& detour = detours_[id];
+  const uint64_t number = detour.first_message + detour.messages.size();
+  detour.messages.push_back({.size = size, .tolerance_ppm = tolerance_ppm});
+  Lane& lane = TakeLane(detour, detour.next_lane);
+  if (lane.legs.to_sender == kNoFlow || (size.bytes == 0 && lane.to_sender.empty())) {
+    SendOn(lane, number);
+    return;
+  }
+  lane.to_sender.push_back(number);
+  if (size.bytes != 0) StoreOver(lane.legs.to_sender, size);
+}
+
+void NicDetours::StoreOver(uint32_t flow, const MessageSize& size) {
+  load_store_.Post(flow, size);
+  load_store_.ServeDue();
+}
+
+void NicDetours::SendOn(Lane& lane, uint64_t number) {
+  const Message& message = MessageOf(detours_[lane.detour], number);
+  lane.arriving.push_back(number);
+  lane.completing.push_back(number);
+  rdma_.Post(lane.legs.queue_pair, message.size, message.tolerance_ppm);
+}
+
+// It is in the memory of the GPU whose NIC received it.
+void NicDetours::Land(Lane& lane, uint64_t number) {
+  Message& message = MessageOf(detours_[lane.detour], number);
+  if (lane.legs.from_receiver == kNoFlow ||
+      (message.size.bytes == 0 && lane.from_receiver.empty())) {
+    message.is_delivered = true;
+    return;
+  }
+  lane.from_receiver.push_back(number);
+  if (message.size.bytes != 0) StoreOver(lane.legs.from_receiver, message.size);
+}
+
+void NicDetours::PostClearToSend(uint32_t id) {
+  Detour& detour = detours_[id];
+  Lane& lane = TakeLane(detour, detour.next_grant_lane);
+  lane.granting.push_back(detour.first_cleared + detour.cleared.size());
+  detour.cleared.push_back(false);
+  rdma_.PostClearToSend(lane.legs.queue_pair);
+}
+
+void NicDetours::PostReceive(uint32_t id) {
+  Detour& detour = detours_[id];
+  rdma_.PostReceives(TakeLane(detour, detour.next_grant_lane).legs.queue_pair, 1);
+}
+
+void NicDetours::MarkRepeated(uint32_t id) {
+  Detour& detour = detours_[id];
+  detour.repeated_end = detour.first_message + detour.messages.size();
+  if (detour.messages.empty()) listener_.OnLossRecovered(detour.connection);
+}
+
+// The listener may post, and open connections.
+void NicDetours::Report(uint32_t id) {
+  Detour& detour = detours_[id];
+  while (!detour.is_closed && detour.delivered < detour.messages.size() &&
+         detour.messages[detour.delivered].is_delivered) {
+    ++detour.delivered;
+    if (detour.first_message + detour.delivered == detour.repeated_end) {
+      listener_.OnLossRecovered(detour.connection);
+    }
+    listener_.OnMessageDelivered(detour.connection);
+  }
+  while (!detour.is_closed && detour.completed < detour.messages.size() &&
+         detour.messages[detour.completed].is_completed) {
+    ++detour.completed;
+    listener_.OnSendCompleted(detour.connection);
+  }
+  while (detour.delivered > 0 && detour.completed > 0) {
+    detour.messages.pop_front();
+    ++detour.first_message;
+    --detour.delivered;
+    --detour.completed;
+  }
+}
+
+// --- What the transports say ---------------------------------------------------------------------
+
+void NicDetours::OnMessageDelivered(uint32_t number) {
+  Lane& lane = LaneOf(number);
+  Detour& detour = detours_[lane.detour];
+  if (detour.is_closed) return;
+  const auto leg = static_cast<Leg>((number - first_number_) & ((1u << kLegBits) - 1));
+  if (leg == Leg::kNetwork) {
+    const uint64_t message = lane.arriving.front();
+    lane.arriving.pop_front();
+    Land(lane, message);
+  } else {
+    // What has no bytes follows what was before it.
+    std::deque<uint64_t>& under_way = leg == Leg::kToSender ? lane.to_sender : lane.from_receiver;
+    do {
+      const uint64_t message = under_way.front();
+      under_way.pop_front();
+      if (leg == Leg::kToSender) {
+        SendOn(lane, message);
+      } else {
+        MessageOf(detour, message).is_delivered = true;
+      }
+    } while (!under_way.empty() && MessageOf(detour, under_way.front()).size.bytes == 0);
+  }
+  Report(lane.detour);
+}
+
+void NicDetours::OnSendCompleted(uint32_t number) {
+  Lane& lane = LaneOf(number);
+  if (detours_[lane.detour].is_closed) return;
+  MessageOf(detours_[lane.detour], lane.completing.front()).is_completed = true;
+  lane.completing.pop_front();
+  Report(lane.detour);
+}
+
+void NicDetours::OnClearToSend(uint32_t number) {
+  Lane& lane = LaneOf(number);
+  Detour& detour = detours_[lane.detour];
+  if (detour.is_closed) return;
+  detour.cleared[lane.granting.front() - detour.first_cleared] = true;
+  lane.granting.pop_front();
+  while (!detour.cleared.empty() && detour.cleared.front()) {
+    detour.cleared.pop_front();
+    ++detour.first_cleared;
+    listener_.OnClearToSend(detour.connection);
+  }
+}
+
+void NicDetours::OnConnectionError(uint32_t number, bool at_sender, const std::string& why) {
+  if (detours_[LaneOf(number).detour].is_closed) return;
+  listener_.OnConnectionError(ConnectionOf(number), at_sender, why);
+}
+
+// --- What others ask -----------------------------------------------------------------------------
+
+std::vector<NicDetours::Legs> NicDetours::LegsOf(uint32_t id) const {
+  const Detour& detour = detours_[id];
+  std::vector<Legs> legs;
+  for (uint32_t i = 0; i < detour.lane_count; ++i) {
+    legs.push_back(lanes_[detour.first_lane + i].legs);
+  }
+  return legs;
+}
+
+std::vector<NicDetours::Way> NicDetours::WaysOf(uint32_t id) const {
+  const Detour& detour = detours_[id];
+  std::vector<Way> ways;
+  for (uint32_t i = 0; i < detour.lane_count; ++i) {
+    ways.push_back(lanes_[detour.first_lane + i].way);
+  }
+  return ways;
+}
+
+std::vector<uint32_t> NicDetours::QueuePairsOf(uint32_t id) const {
+  std::vector<uint32_t> queue_pairs;
+  for (const Legs& legs : LegsOf(id)) queue_pairs.push_back(legs.queue_pair);
+  return queue_pairs;
+}
+
+RecoveryTimes NicDetours::RecoveryOf(uint32_t id, bool of_data) const {
+  RecoveryTimes times;
+  for (const Legs& legs : LegsOf(id)) times += rdma_.RecoveryOf(legs.queue_pair, of_data);
+  return times;
+}
+
+// Which way comes next; what is under way is the transports'.
+void NicDetours::Visit(StateArchive& archive) {
+  archive.Section();
+  for (Detour& detour : detours_) {
+    if (detour.is_closed) continue;
+    archive.Require(detour.messages.empty() && detour.cleared.empty());
+    archive.Value(detour.next_lane);
+    archive.Value(detour.next_grant_lane);
+  }
+}
+
+}  // namespace railyard

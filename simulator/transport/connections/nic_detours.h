@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Connections around NICs that have failed: over NICs of other GPUs of both servers. A message
+// crosses NVLink to the GPU whose NIC sends it, the network to that whose NIC receives it, and
+// NVLink again. With several ways messages take them in turn, and whoever uses a connection is told
+// of them in their order, as of those of a queue pair.
+//
+// As R2CCL does (arXiv 2512.25059), whose NICs read the other GPU's buffers over PCIe; here they
+// take NVLink, as PXN's. Queue pairs are there when they are needed: it has them open in advance.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simulator/transport/load_store/load_store_transport.h"
+#include "simulator/transport/message_size.h"
+#include "simulator/transport/contract/parts_listener.h"
+#include "simulator/transport/rdma/rdma_transport.h"
+
+namespace railyard {
+
+class NicDetours final : public PartsListener {
+ public:
+  // GPUs by number, of the sender's and the receiver's server, whose NICs are used.
+  struct Way {
+    uint32_t sending_gpu = 0;
+    uint32_t receiving_gpu = 0;
+  };
+
+  // Its flows and queue pairs are called `first_number` and on to the transports. `listener` is
+  // told of connections. All references must outlive this.
+  NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store, RdmaTransport& rdma,
+             uint32_t first_number, TransportListener& listener);
+
+  // Whether NVLinks lead to the way's NICs and from there.
+  bool CanTake(uint32_t source_gpu, uint32_t destination_gpu, const Way& way) const;
+  // Returns its number here, dense from 0. Precondition: CanTake() of each way.
+  uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
+                uint64_t entropy, std::span<const Way> ways);
+  // As RdmaTransport's.
+  void Post(uint32_t detour, const MessageSize& size, uint32_t tolerance_ppm);
+  void PostClearToSend(uint32_t detour);
+  // The receiver grants a message that its sender knows to be granted. Before any
+  // PostClearToSend().
+  void PostReceive(uint32_t detour);
+  // What was posted so far was lost before; the listener is told once it is made good.
+  void MarkRepeated(uint32_t detour);
+  // Its queue pairs are closed; nothing is told of it any more.
+  void Close(uint32_t detour);
+
+  std::vector<uint32_t> QueuePairsOf(uint32_t detour) const;
+  // NVLink flows and queue pair of each way, in its order; UINT32_MAX: the flow is not needed.
+  struct Legs {
+    uint32_t to_sender = UINT32_MAX;
+    uint32_t queue_pair = 0;
+    uint32_t from_receiver = UINT32_MAX;
+  };
+  std::vector<Legs> LegsOf(uint32_t detour) const;
+  std::vector<Way> WaysOf(uint32_t detour) const;
+  RecoveryTimes RecoveryOf(uint32_t detour, bool of_data) const;
+  void Visit(StateArchive& archive);
+
+  // TransportListener, of its flows and queue pairs.
+  void OnMessageDelivered(uint32_t number) override;
+  void OnSendCompleted(uint32_t number) override;
+  void OnClearToSend(uint32_t number) override;
+  void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
+
+ private:
+  enum class Leg : uint8_t { kToSender, kNetwork, kFromReceiver };
+  static constexpr uint32_t kLegBits = 2;
+
+  // One of a detour's ways; of its messages those under way on each leg, by number.
+  struct Lane {
+    uint32_t detour = 0;
+    Way way;
+    Legs legs{};
+    std::deque<uint64_t> to_sender{};
+    std::deque<uint64_t> arriving{};
+    std::deque<uint64_t> completing{};
+    std::deque<uint64_t> from_receiver{};
+    std::deque<uint64_t> granting{};
+  };
+  struct Message {
+    MessageSize size;
+    uint32_t tolerance_ppm = 0;
+    bool is_delivered = false;
+    bool is_completed = false;
+  };
+  struct Detour {
+    uint32_t connection = 0;
+    uint32_t first_lane = 0;
+    uint32_t lane_count = 0;
+    uint32_t next_lane = 0;          // of the next message
+    uint32_t next_grant_lane = 0;    // of the next receive
+    std::deque<Message> messages{};  // the first is number first_message
+    uint64_t first_message = 0;
+    uint32_t delivered = 0;  // of `messages`, reported
+    uint32_t completed = 0;
+    std::deque<bool> cleared{};  // by clear-to-send posted and not reported: it is there
+    uint64_t first_cleared = 0;  // the number of the first of these
+    uint64_t repeated_end = 0;   // messages before it were lost on another way
+    bool is_closed = false;
+  };
+
+  uint32_t NumberOf(uint32_t lane, Leg leg) const {
+    return first_number_ + (lane << kLegBits | static_cast<uint32_t>(leg));
+  }
+  Lane& LaneOf(uint32_t number) { return lanes_[(number - first_number_) >> kLegBits]; }
+  uint32_t ConnectionOf(uint32_t number) const override {
+    return detours_[lanes_[(number - first_number_) >> kLegBits].detour].connection;
+  }
+  // Messages and their receives take the ways in the same turn.
+  Lane& TakeLane(const Detour& detour, uint32_t& next) {
+    Lane& lane = lanes_[detour.first_lane + next];
+    next = (next + 1) % detour.lane_count;
+    return lane;
+  }
+  Message& MessageOf(Detour& detour, uint64_t number) {
+    return detour.messages[number - detour.first_message];
+  }
+  void StoreOver(uint32_t flow, const MessageSize& size);
+  void SendOn(Lane& lane, uint64_t message);
+  void Land(Lane& lane, uint64_t message);
+  void Report(uint32_t detour);
+
+  const FabricGraph& graph_;
+  LoadStoreTransport& load_store_;
+  RdmaTransport& rdma_;
+  uint32_t first_number_;
+  // Both stay in place as others are added.
+  std::deque<Lane> lanes_;
+  std::deque<Detour> detours_;
+};
+
+}  // namespace railyard

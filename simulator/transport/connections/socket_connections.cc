@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/connections/socket_connections.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "simulator/units/mix64.h"
+#include "simulator/units/units.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint64_t kTaskBytesMin = 64u << 10;   // MIN_CHUNKSIZE
+constexpr uint32_t kPieceBytesMax = 64u << 10;  // GSO_LEGACY_MAX_SIZE (include/linux/netdevice.h)
+constexpr uint32_t kSizeBytes = 4;              // an int
+
+}  // namespace
+
+SocketConnections::SocketConnections(RdmaTransport& tcp, FabricSimulatorImpl& engine,
+                                     uint32_t mtu_payload_bytes, const NetSocketSettings& settings,
+                                     uint32_t first_number, std::vector<int64_t>& proxy_free_ps,
+                                     TransportListener& listener)
+    : PartsListener(listener),
+      tcp_(tcp),
+      engine_(engine),
+      settings_(settings),
+      piece_bytes_max_(kPieceBytesMax / mtu_payload_bytes * mtu_payload_bytes),
+      first_number_(first_number),
+      proxy_free_ps_(proxy_free_ps) {
+  if (settings.enabled) {
+    engine.SetHandler(EventClass::kCopy, &SocketConnections::HandleCopy, this);
+  }
+}
+
+// --- Opening -------------------------------------------------------------------------------------
+
+uint32_t SocketConnections::AddThread() {
+  thread_free_ps_.push_back(0);
+  return static_cast<uint32_t>(thread_free_ps_.size() - 1);
+}
+
+int64_t& SocketConnections::FreePs(uint32_t thread) {
+  return (thread & kProxy) != 0 ? proxy_free_ps_[thread & ~kProxy] : thread_free_ps_[thread];
+}
+
+uint32_t SocketConnections::Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
+                                 uint64_t entropy) {
+  const auto id = static_cast<uint32_t>(connections_.size());
+  SocketConnection& opened = connections_.emplace_back();
+  opened.connection = connection;
+  opened.first_stream = static_cast<uint32_t>(streams_.size());
+  AddStream(id, entropy, kProxy | source_gpu, kProxy | destination_gpu, source_gpu,
+            destination_gpu);
+  std::vector<std::pair<uint32_t, uint32_t>> threads;
+  for (uint32_t i = 0; i < settings_.nthreads; ++i) {
+    const uint32_t sending = AddThread();
+    threads.emplace_back(sending, AddThread());
+  }
+  // Socket i is thread i modulo their number's.
+  for (uint32_t i = 0; i < settings_.data_sockets(); ++i) {
+    const auto& [sending, receiving] = threads[i % threads.size()];
+    AddStream(id, Mix64(entropy ^ (i + 1)), sending, receiving, source_gpu, destination_gpu);
+    opened.data_queue_pairs.push_back(streams_.back().queue_pair);
+  }
+  if (opened.data_queue_pairs.empty()) {
+    opened.data_queue_pairs.push_back(streams_.back().queue_pair);
+  }
+  return id;
+}
+
+void SocketConnections::AddStream(uint32_t id, uint64_t entropy, uint32_t send_thread,
+                                  uint32_t receive_thread, uint32_t source_gpu,
+                                  uint32_t destination_gpu) {
+  const auto number = static_cast<uint32_t>(streams_.size());
+  Stream& stream = streams_.emplace_back();
+  stream.connection = id;
+  stream.tie = Mix64(entropy);
+  stream.send_thread = send_thread;
+  stream.receive_thread = receive_thread;
+  stream.queue_pair = tcp_.Open(first_number_ + number, source_gpu, destination_gpu, entropy);
+  tcp_.ReadByHand(stream.queue_pair);
+}
+
+// --- Sending -------------------------------------------------------------------------------------
+
+void SocketConnections::Post(uint32_t id, const MessageSize& size, uint16_t label) {
+  SocketConnection& of = connections_[id];
+  const uint64_t number = of.first_message + of.messages.size();
+  of.messages.push_back({.unsent = 1, .unread = 1, .label = label});
+  streams_[of.first_stream].unsent.push_back({number, {kSizeBytes, 0}, true});
+  CopyIn(of.first_stream);
+  const uint32_t sockets = settings_.data_sockets();
+  if (sockets == 0) {
+    Append(of.first_stream, number, size);
+    return;
+  }
+  const uint64_t task_bytes = std::max(kTaskBytesMin, (size.bytes + sockets - 1) / sockets);
+  for (uint64_t begin = 0; begin < size.bytes; begin += task_bytes) {
+    Append(of.first_stream + 1 + of.next_socket, number,
+           size.Part(begin, std::min(begin + task_bytes, size.bytes)));
+    of.next_socket = (of.next_socket + 1) % sockets;
+  }
+}
+
+void SocketConnections::Append(uint32_t id, uint64_t number, const MessageSize& size) {
+  Stream& stream = streams_[id];
+  Message& message = MessageOf(connections_[stream.connection], number);
+  for (uint64_t begin = 0; begin < size.bytes; begin += piece_bytes_max_) {
+    const uint64_t end = std::min(begin + piece_bytes_max_, size.bytes);
+    stream.unsent.push_back({number, size.Part(begin, end), false});
+    ++message.unsent;
+    ++message.unread;
+  }
+  CopyIn(id);
+}
+
+void SocketConnections::StartCopy(uint32_t id, Direction direction, uint32_t bytes) {
+  const Stream& stream = streams_[id];
+  const bool is_in = direction == Direction::kIn;
+  int64_t& free_ps = FreePs(is_in ? stream.send_thread : stream.receive_thread);
+  free_ps = std::max(free_ps, engine_.NowPs()) +
+            TransferTimePs(bytes, is_in ? settings_.send_rate_bps : settings_.receive_rate_bps);
+  const auto direction_bit = static_cast<uint32_t>(direction);
+  const uint64_t tie =
+      (stream.tie << 1 | direction_bit) & ((uint64_t{1} << FabricSimulatorImpl::kIdBits) - 1);
+  engine_.ScheduleFabric(free_ps, EventClass::kCopy, tie, id << 1 | direction_bit);
+}
+
+void SocketConnections::Close(uint32_t id) {
+  connections_[id].is_closed = true;
+  for (uint32_t stream = connections_[id].first_stream;
+       stream < streams_.size() && streams_[stream].connection == id; ++stream) {
+    tcp_.Close(streams_[stream].queue_pair);
+  }
+}
+
+void SocketConnections::HandleCopy(void* self, uint32_t target) {
+  auto& sockets = *static_cast<SocketConnections*>(self);
+  if (sockets.IsClosed(sockets.streams_[target >> 1])) return;
+  if (static_cast<Direction>(target & 1) == Direction::kIn) {
+    sockets.OnCopiedIn(target >> 1);
+  } else {
+    sockets.OnCopiedOut(target >> 1);
+  }
+}
+
+void SocketConnections::CopyIn(uint32_t id) {
+  Stream& stream = streams_[id];
+  if (IsClosed(stream) || stream.copies_in || stream.unsent.empty()) return;
+  const uint32_t bytes = static_cast<uint32_t>(stream.unsent.front().size.bytes);
+  if (stream.buffered_bytes + bytes > kTcpSendBufferBytes) return;  // until some is acknowledged
+  stream.copies_in = true;
+  StartCopy(id, Direction::kIn, bytes);
+}
+
+void SocketConnections::OnCopiedIn(uint32_t id) {
+  Stream& stream = streams_[id];
+  const Piece piece = stream.unsent.front();
+  stream.copies_in = false;
+  stream.unsent.pop_front();
+  stream.sent.push_back(piece);
+  stream.buffered.push_back(static_cast<uint32_t>(piece.size.bytes));
+  stream.buffered_bytes += piece.size.bytes;
+  tcp_.PostReceives(stream.queue_pair, 1);
+  tcp_.Post(stream.queue_pair, piece.size);
+  CopyIn(id);
+  if (--MessageOf(connections_[stream.connection], piece.message).unsent > 0) return;
+  ReportSent(stream.connection);
+}
+
+// The kernel has the oldest piece no more: there is room for others.
+void SocketConnections::OnSendCompleted(uint32_t number) {
+  const uint32_t id = number - first_number_;
+  Stream& stream = streams_[id];
+  stream.buffered_bytes -= stream.buffered.front();
+  stream.buffered.pop_front();
+  CopyIn(id);
+}
+
+// The proxy looks at its requests in their order.
+void SocketConnections::ReportSent(uint32_t id) {
+  SocketConnection& of = connections_[id];
+  while (of.completed < of.messages.size() && of.messages[of.completed].unsent == 0) {
+    ++of.completed;
+    listener_.OnSendCompleted(of.connection);
+  }
+}
+
+// --- Receiving -----------------------------------------------------------------------------------
+
+void SocketConnections::PostReceive(uint32_t id) {
+  ++connections_[id].receives;
+  CopyOut(connections_[id].first_stream);
+}
+
+void SocketConnections::OnMessageDelivered(uint32_t number) {
+  const uint32_t id = number - first_number_;
+  ++streams_[id].arrived;
+  CopyOut(id);
+}
+
+bool SocketConnections::IsReadable(const Stream& stream) const {
+  const SocketConnection& of = connections_[stream.connection];
+  const Piece& piece = stream.sent.front();
+  if (piece.is_size) return piece.message < of.receives;
+  return of.messages[piece.message - of.first_message].size_is_read;
+}
+
+void SocketConnections::CopyOut(uint32_t id) {
+  Stream& stream = streams_[id];
+  if (IsClosed(stream) || stream.copies_out || stream.arrived == 0 || !IsReadable(stream)) return;
+  stream.copies_out = true;
+  StartCopy(id, Direction::kOut, static_cast<uint32_t>(stream.sent.front().size.bytes));
+}
+
+void SocketConnections::OnCopiedOut(uint32_t id) {
+  Stream& stream = streams_[id];
+  SocketConnection& of = connections_[stream.connection];
+  const Piece piece = stream.sent.front();
+  stream.copies_out = false;
+  stream.sent.pop_front();
+  --stream.arrived;
+  tcp_.Read(stream.queue_pair, static_cast<uint32_t>(piece.size.bytes));
+  Message& message = MessageOf(of, piece.message);
+  if (piece.is_size) {
+    message.size_is_read = true;
+    for (uint32_t i = 1; i <= settings_.data_sockets(); ++i) CopyOut(of.first_stream + i);
+  }
+  CopyOut(id);
+  if (--message.unread == 0) ReportDelivered(stream.connection);
+}
+
+void SocketConnections::ReportDelivered(uint32_t id) {
+  SocketConnection& of = connections_[id];
+  while (!of.messages.empty() && of.messages.front().unread == 0) {
+    listener_.OnMessageDelivered(of.connection);
+    of.messages.pop_front();
+    ++of.first_message;
+    --of.completed;
+  }
+}
+
+uint16_t SocketConnections::DeliveredLabel(uint32_t id) const {
+  return connections_[id].messages.front().label;
+}
+
+// --- What the transport says ---------------------------------------------------------------------
+
+void SocketConnections::OnConnectionError(uint32_t number, bool at_sender, const std::string& why) {
+  listener_.OnConnectionError(ConnectionOf(number), at_sender, why);
+}
+
+RecoveryTimes SocketConnections::RecoveryOf(uint32_t id) const {
+  RecoveryTimes times;
+  const SocketConnection& of = connections_[id];
+  const uint32_t streams = settings_.data_sockets() + 1;
+  for (uint32_t i = 0; i < streams; ++i) {
+    times += tcp_.RecoveryOf(streams_[of.first_stream + i].queue_pair, true);
+  }
+  return times;
+}
+
+}  // namespace railyard

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Connections over TCP sockets, as NCCL's built-in network has them (src/transport/net_socket.cc):
+// a control socket and SOCKET_NTHREADS x NSOCKS_PERTHREAD data sockets, each a stream of the
+// transport.
+//
+// A send first writes its size, 4 bytes, to the control socket; then it is divided into tasks of
+// its data_sockets()-th part, or of 64 KiB where that is more, which take the data sockets in turn;
+// without any the control socket carries the data too. A receive reads the size, then the tasks. A
+// socket's helper thread copies into the kernel as far as the send buffer has room, and out of it
+// what has come; a send is done when the kernel has all of it. The proxy of a GPU is the thread of
+// its control sockets, of either direction.
+//
+// A thread copies one piece at a time, in the order in which they became possible: as much as
+// segmentation offload hands to a NIC at once, whole segments of at most 64 KiB.
+//
+// Host memory is no device of its own: what the GPU writes there, and what the NIC reads from
+// there, is one crossing of the link between the two (docs/adr/0087).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "simulator/transport/message_size.h"
+#include "simulator/transport/tcp/net_socket_settings.h"
+#include "simulator/transport/contract/parts_listener.h"
+#include "simulator/transport/rdma/rdma_transport.h"
+
+namespace railyard {
+
+class SocketConnections final : public PartsListener {
+ public:
+  // Its streams are called `first_number` and on to the transport. `proxy_free_ps`: by GPU, when
+  // its proxy is done with what it has begun. `listener` is told of connections. All references but
+  // `settings` must outlive this.
+  SocketConnections(RdmaTransport& tcp, FabricSimulatorImpl& engine, uint32_t mtu_payload_bytes,
+                    const NetSocketSettings& settings, uint32_t first_number,
+                    std::vector<int64_t>& proxy_free_ps, TransportListener& listener);
+
+  // Returns its number here, dense from 0. `entropy` as RdmaTransport's; it also orders events.
+  uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
+                uint64_t entropy);
+  // Sends a message; `label` is for its receiver.
+  void Post(uint32_t socket_connection, const MessageSize& size, uint16_t label);
+  // The receiver takes one message more.
+  void PostReceive(uint32_t socket_connection);
+  // Of the message whose delivery is being told.
+  uint16_t DeliveredLabel(uint32_t socket_connection) const;
+  // Nothing of it is begun any more.
+  void Close(uint32_t socket_connection);
+
+  // Of the transport, those that carry data.
+  const std::vector<uint32_t>& StreamsOf(uint32_t socket_connection) const {
+    return connections_[socket_connection].data_queue_pairs;
+  }
+  RecoveryTimes RecoveryOf(uint32_t socket_connection) const;
+
+  // TransportListener, of its streams.
+  void OnMessageDelivered(uint32_t number) override;
+  void OnSendCompleted(uint32_t number) override;
+  void OnClearToSend(uint32_t /*number*/) override {}
+  void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
+
+ private:
+  // What a thread copies at once.
+  struct Piece {
+    uint64_t message = 0;
+    MessageSize size;
+    bool is_size = false;
+  };
+  struct Stream {
+    uint32_t connection = 0;  // socket connection
+    uint32_t queue_pair = 0;  // of the transport
+    uint64_t tie = 0;
+    uint32_t send_thread = 0;
+    uint32_t receive_thread = 0;
+    std::deque<Piece> unsent;
+    std::deque<Piece> sent;         // that the receiver has not read
+    std::deque<uint32_t> buffered;  // bytes of pieces in the send buffer, not acknowledged
+    uint64_t buffered_bytes = 0;
+    uint32_t arrived = 0;  // the first of `sent`
+    bool copies_in = false;
+    bool copies_out = false;
+  };
+  struct Message {
+    uint32_t unsent = 0;  // pieces
+    uint32_t unread = 0;  // pieces
+    uint16_t label = 0;
+    bool size_is_read = false;
+  };
+  struct SocketConnection {
+    uint32_t connection = 0;
+    uint32_t first_stream = 0;  // the control socket; the data sockets follow
+    uint32_t next_socket = 0;   // data socket of the next task
+    uint64_t receives = 0;      // posted so far
+    std::deque<Message> messages;
+    uint64_t first_message = 0;  // number of the first
+    uint32_t completed = 0;      // of `messages`
+    bool is_closed = false;
+    std::vector<uint32_t> data_queue_pairs;
+  };
+  enum class Direction : uint32_t { kIn, kOut };
+
+  static void HandleCopy(void* self, uint32_t target);
+  uint32_t AddThread();
+  // In thread_free_ps_, or behind it that of a GPU's proxy.
+  int64_t& FreePs(uint32_t thread);
+  void AddStream(uint32_t socket_connection, uint64_t entropy, uint32_t send_thread,
+                 uint32_t receive_thread, uint32_t source_gpu, uint32_t destination_gpu);
+  void Append(uint32_t stream, uint64_t message, const MessageSize& size);
+  void StartCopy(uint32_t stream, Direction direction, uint32_t bytes);
+  void CopyIn(uint32_t stream);
+  void OnCopiedIn(uint32_t stream);
+  bool IsReadable(const Stream& stream) const;
+  bool IsClosed(const Stream& stream) const { return connections_[stream.connection].is_closed; }
+  void CopyOut(uint32_t stream);
+  void OnCopiedOut(uint32_t stream);
+  Message& MessageOf(SocketConnection& of, uint64_t number) {
+    return of.messages[number - of.first_message];
+  }
+  uint32_t ConnectionOf(uint32_t number) const override {
+    return connections_[streams_[number - first_number_].connection].connection;
+  }
+  void ReportSent(uint32_t socket_connection);
+  void ReportDelivered(uint32_t socket_connection);
+
+  static constexpr uint32_t kProxy = 1u << 31;  // in a thread's number: the proxy of a GPU
+
+  RdmaTransport& tcp_;
+  FabricSimulatorImpl& engine_;
+  NetSocketSettings settings_;
+  uint32_t piece_bytes_max_;
+  uint32_t first_number_;
+  std::vector<int64_t>& proxy_free_ps_;
+  // Both stay in place as others are added.
+  std::deque<SocketConnection> connections_;
+  std::deque<Stream> streams_;
+  std::vector<int64_t> thread_free_ps_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/connections/striped_connections.h"
+
+#include <algorithm>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/units/mix64.h"
+
+namespace railyard {
+namespace {
+
+// What a part of a message is a multiple of (IB_WRITE_CHUNK_ALIGNMENT): LL and LL128 need it.
+constexpr uint64_t kPartAlignment = 128;
+
+}  // namespace
+
+StripedConnections::StripedConnections(const FabricGraph& graph, RdmaTransport& rdma,
+                                       FabricSimulatorImpl& engine, const NicSettings& nic,
+                                       const NetIbSettings& settings, uint32_t first_number,
+                                       TransportListener& listener)
+    : PartsListener(listener),
+      graph_(graph),
+      rdma_(rdma),
+      engine_(engine),
+      link_aggregation_(nic.link_aggregation),
+      settings_(settings),
+      first_number_(first_number) {}
+
+// --- Opening -------------------------------------------------------------------------------------
+
+uint32_t StripedConnections::DeviceCount(uint32_t source_gpu, uint32_t destination_gpu) const {
+  if (link_aggregation_) return 1;
+  const size_t ports = std::max(PortsOfNic(source_gpu).size(), PortsOfNic(destination_gpu).size());
+  return static_cast<uint32_t>(ports);
+}
+
+bool StripedConnections::AreSeveral(uint32_t source_gpu, uint32_t destination_gpu) const {
+  return settings_.ib_qps_per_connection * DeviceCount(source_gpu, destination_gpu) > 1;
+}
+
+std::vector<LinkId> StripedConnections::PortsOfNic(uint32_t gpu) const {
+  return graph_.WiresOfNic(graph_.NicOfGpu(graph_.gpus()[gpu]).value());
+}
+
+uint32_t StripedConnections::Open(uint32_t connection, uint32_t source_gpu,
+                                  uint32_t destination_gpu, uint64_t entropy) {
+  const auto id = static_cast<uint32_t>(stripes_.size());
+  Stripe& stripe = stripes_.emplace_back();
+  stripe.connection = connection;
+  stripe.source_gpu = source_gpu;
+  stripe.destination_gpu = destination_gpu;
+  stripe.entropy = entropy;
+  stripe.device_count = DeviceCount(source_gpu, destination_gpu);
+  const uint32_t queue_pairs = settings_.ib_qps_per_connection * stripe.device_count;
+  stripe.per_message = settings_.ib_split_data_on_qps ? queue_pairs : stripe.device_count;
+  for (uint32_t place = 0; place < queue_pairs; ++place) {
+    stripe.uses.push_back(OpenUse(id, place % stripe.device_count, EntropyOf(stripe, place)));
+  }
+  stripe.sender = stripe.receiver = {.active = stripe.uses,
+                                     .has_failed = std::vector<bool>(stripe.device_count)};
+  stripe.probes.assign(stripe.device_count, kNone);
+  return id;
+}
+
+uint64_t StripedConnections::EntropyOf(const Stripe& stripe, uint32_t place) {
+  return place == 0 ? stripe.entropy : Mix64(stripe.entropy ^ place);
+}
+
+uint32_t StripedConnections::OpenUse(uint32_t id, uint32_t device, uint64_t entropy) {
+  const Stripe& stripe = stripes_[id];
+  const auto use = static_cast<uint32_t>(uses_.size());
+  std::optional<PortPins> pins;
+  if (!link_aggregation_) {
+    const std::vector<LinkId> source = PortsOfNic(stripe.source_gpu);
+    const std::vector<LinkId> destination = PortsOfNic(stripe.destination_gpu);
+    pins = {.first = source[device % source.size()],
+            .last = graph_.ReverseLink(destination[device % destination.size()])};
+  }
+  Use& opened = uses_.emplace_back();
+  opened.stripe = id;
+  opened.device = device;
+  opened.queue_pair =
+      rdma_.Open(first_number_ + use, stripe.source_gpu, stripe.destination_gpu, entropy, pins);
+  return use;
+}
+
+// --- Messages ------------------------------------------------------------------------------------
+
+void StripedConnections::Post(uint32_t id, const MessageSize& size, uint32_t tolerance_ppm) {
+  Stripe& stripe = stripes_[id];
+  const uint64_t share = (size.bytes + stripe.per_message - 1) / stripe.per_message;
+  const uint64_t part_bytes = (share + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+  Message message;
+  uint64_t begin = 0;
+  // Where there is too little for all, the last parts are immediates alone.
+  for (uint32_t part = 0; part < stripe.per_message; ++part) {
+    const uint64_t end = std::min(size.bytes, begin + part_bytes);
+    message.push_back({.size = size.Part(begin, end),
+                       .tolerance_ppm = tolerance_ppm,
+                       .place = stripe.next_place});
+    begin = end;
+    stripe.next_place = (stripe.next_place + 1) % static_cast<uint32_t>(stripe.uses.size());
+  }
+  const uint64_t number = stripe.first_message + stripe.messages.size();
+  stripe.messages.push_back(std::move(message));
+  for (uint32_t part = 0; part < stripe.per_message; ++part) SendPart(stripe, number, part);
+}
+
+void StripedConnections::SendPart(Stripe& stripe, uint64_t number, uint32_t index) {
+  Part& part = MessageOf(stripe, number)[index];
+  part.use = stripe.sender.active[part.place];
+  Use& use = uses_[part.use];
+  const PartRef ref = {.message = number, .part = index, .attempt = part.attempt};
+  use.sending.push_back(ref);
+  use.arriving.push_back(ref);
+  // NCCL posts receives ahead of the clear-to-send that lets the message be sent.
+  rdma_.PostReceives(use.queue_pair, 1);
+  rdma_.Post(use.queue_pair, part.size, part.tolerance_ppm);
+}
+
+void StripedConnections::PostClearToSend(uint32_t id) {
+  Stripe& stripe = stripes_[id];
+  stripe.grants.push_back({.device = stripe.next_grant_device});
+  stripe.next_grant_device = (stripe.next_grant_device + 1) % stripe.device_count;
+  SendGrant(stripe, stripe.first_grant + stripe.grants.size() - 1);
+}
+
+// Over the first queue pair of its device.
+void StripedConnections::SendGrant(Stripe& stripe, uint64_t number) {
+  const uint32_t device = stripe.grants[number - stripe.first_grant].device;
+  Use& use = uses_[stripe.receiver.active[device]];
+  use.granting.push_back(number);
+  rdma_.PostToSender(use.queue_pair, kClearToSendBytes);
+}
+
+// The listener may post, and open connections.
+void StripedConnections::Report(Stripe& stripe) {
+  const auto is_acknowledged = [](const Part& part) { return part.is_acknowledged; };
+  const auto is_delivered = [](const Part& part) { return part.is_delivered; };
+  const auto is_next = [&stripe](uint32_t reported, const auto& is_done) {
+    if (reported == stripe.messages.size()) return false;
+    const Message& message = stripe.messages[reported];
+    return std::all_of(message.begin(), message.end(), is_done);
+  };
+  while (is_next(stripe.delivered, is_delivered)) {
+    ++stripe.delivered;
+    listener_.OnMessageDelivered(stripe.connection);
+  }
+  while (is_next(stripe.completed, is_acknowledged)) {
+    ++stripe.completed;
+    listener_.OnSendCompleted(stripe.connection);
+  }
+  while (stripe.delivered > 0 && stripe.completed > 0) {
+    stripe.messages.pop_front();
+    ++stripe.first_message;
+    --stripe.delivered;
+    --stripe.completed;
+  }
+}
+
+StripedConnections::Part* StripedConnections::FindPart(const Use& use, const PartRef& ref) {
+  Stripe& stripe = stripes_[use.stripe];
+  if (ref.message < stripe.first_message) return nullptr;
+  Part& part = MessageOf(stripe, ref.message)[ref.part];
+  return part.attempt == ref.attempt ? &part : nullptr;
+}
+
+// --- What the transport says ---------------------------------------------------------------------
+
+void StripedConnections::OnMessageDelivered(uint32_t number) {
+  Use& use = uses_[number - first_number_];
+  const PartRef ref = use.arriving.front();
+  use.arriving.pop_front();
+  if (use.is_probe) {
+    OnProbe(use, ref.message);
+    return;
+  }
+  Part* const part = FindPart(use, ref);
+  if (part == nullptr) return;  // it is sent again
+  part->is_delivered = true;
+  Report(stripes_[use.stripe]);
+}
+
+void StripedConnections::OnSendCompleted(uint32_t number) {
+  Use& use = uses_[number - first_number_];
+  if (use.is_probe) return;  // its answer counts
+  const PartRef ref = use.sending.front();
+  use.sending.pop_front();
+  Part* const part = FindPart(use, ref);
+  SIM_CHECK(part != nullptr, "an acknowledged part that is not under way");
+  part->is_acknowledged = true;
+  Stripe& stripe = stripes_[use.stripe];
+  if (part->is_repair) {
+    --stripe.repairs;
+    ReportIfRepaired(stripe);
+  }
+  Report(stripe);
+}
+
+void StripedConnections::OnClearToSend(uint32_t number) {
+  Use& use = uses_[number - first_number_];
+  if (use.granting.empty()) return;  // was sent again
+  const uint64_t granted = use.granting.front();
+  use.granting.pop_front();
+  if (use.is_probe) {
+    OnProbeAnswer(use, granted);
+    return;
+  }
+  Stripe& stripe = stripes_[use.stripe];
+  Grant& grant = stripe.grants[granted - stripe.first_grant];
+  grant.is_there = true;
+  if (grant.is_repair) {
+    --stripe.repairs;
+    ReportIfRepaired(stripe);
+  }
+  while (!stripe.grants.empty() && stripe.grants.front().is_there) {
+    stripe.grants.pop_front();
+    ++stripe.first_grant;
+    listener_.OnClearToSend(stripe.connection);
+  }
+}
+
+// --- What others ask -----------------------------------------------------------------------------
+
+std::vector<uint32_t> StripedConnections::QueuePairsOf(uint32_t id) const {
+  std::vector<uint32_t> queue_pairs;
+  for (const uint32_t use : stripes_[id].sender.active) {
+    queue_pairs.push_back(uses_[use].queue_pair);
+  }
+  return queue_pairs;
+}
+
+RecoveryTimes StripedConnections::RecoveryOf(uint32_t id, bool of_data) const {
+  const Stripe& stripe = stripes_[id];
+  RecoveryTimes times = of_data ? stripe.past_of_data : stripe.past_of_grants;
+  for (const uint32_t use : stripe.uses) times += rdma_.RecoveryOf(uses_[use].queue_pair, of_data);
+  return times;
+}
+
+void StripedConnections::Visit(StateArchive& archive) {
+  archive.Section();
+  for (Stripe& stripe : stripes_) {
+    if (stripe.is_closed) continue;
+    archive.Require(stripe.messages.empty() && stripe.grants.empty() &&
+                    std::all_of(stripe.recoveries.begin(), stripe.recoveries.end(),
+                                [](const auto& of) { return of.second->IsIdle(); }));
+    archive.Value(stripe.next_place);
+    archive.Value(stripe.next_grant_device);
+    for (const End* end : {&stripe.sender, &stripe.receiver}) {
+      for (const uint32_t use : end->active) archive.Constant(use);
+    }
+  }
+  archive.Unrepeatable(counters_.failovers);
+  archive.Unrepeatable(counters_.recoveries);
+}
+
+}  // namespace railyard

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Connections of several queue pairs, as NCCL's network plug-in has them: where the ports of a NIC
+// are devices of their own it merges them and opens IB_QPS_PER_CONNECTION queue pairs on each; a
+// message is divided over them (ncclIbMultiSend, src/transport/net_ib/p2p.cc). Whoever uses a
+// connection is told of whole messages, in their order.
+//
+// Port failover (p2p_resiliency.cc, 2.29): a queue pair that has used up its retries takes its
+// device out of use at that end of the connection. A sender waits IB_RESILIENCY_PORT_FAILOVER_
+// PROBE_DELAY, reads over another device what the receiver has of each message that was under way
+// on the one that failed, and sends the rest again over the next queue pairs of a device that
+// works. A receiver sends its unacknowledged clear-to-send again at once. With a second device the
+// connection fails.
+//
+// Port recovery (port_recovery.h, 2.30) puts a device back into use.
+//
+// Two things are as the connection knows them rather than as an end could: a clear-to-send whose
+// ACK alone was lost is not sent twice, and nothing is said to the other end of a failure (NCCL's
+// does not either: it finds out by its own timers).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ns3/event-id.h>
+
+#include "simulator/transport/message_size.h"
+#include "simulator/transport/rdma/net_ib_settings.h"
+#include "simulator/transport/contract/parts_listener.h"
+#include "simulator/transport/rdma/port_recovery.h"
+#include "simulator/transport/rdma/rdma_transport.h"
+
+namespace railyard {
+
+struct PortCounters {
+  uint64_t failovers = 0;   // ends of connections that took a port out of use
+  uint64_t recoveries = 0;  // that put one back
+};
+
+class StripedConnections final : public PartsListener {
+ public:
+  // Its queue pairs are called `first_number` and on to the transport. `listener` is told of
+  // connections. All references but `settings` must outlive this.
+  StripedConnections(const FabricGraph& graph, RdmaTransport& rdma, FabricSimulatorImpl& engine,
+                     const NicSettings& nic, const NetIbSettings& settings, uint32_t first_number,
+                     TransportListener& listener);
+  ~StripedConnections() override;
+
+  // Whether a connection between these GPUs has more than one queue pair.
+  bool AreSeveral(uint32_t source_gpu, uint32_t destination_gpu) const;
+  // Returns its number here, dense from 0.
+  uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
+                uint64_t entropy);
+  // `tolerance_ppm` as RdmaTransport::Post's, of each part.
+  void Post(uint32_t stripe, const MessageSize& size, uint32_t tolerance_ppm = 0);
+  // The receiver grants one message.
+  void PostClearToSend(uint32_t stripe);
+  // Its queue pairs are closed, and nothing is begun any more.
+  void Close(uint32_t stripe);
+
+  // Of the transport: what the sender uses, by their place in the connection.
+  std::vector<uint32_t> QueuePairsOf(uint32_t stripe) const;
+  // What recoveries and failovers took until now, over all queue pairs.
+  RecoveryTimes RecoveryOf(uint32_t stripe, bool of_data) const;
+  const PortCounters& counters() const { return counters_; }
+  void Visit(StateArchive& archive);
+
+  // TransportListener, of its queue pairs.
+  void OnMessageDelivered(uint32_t number) override;
+  void OnSendCompleted(uint32_t number) override;
+  void OnClearToSend(uint32_t number) override;
+  void OnUnreliableSend(uint32_t number, bool at_receiver, uint32_t immediate) override;
+  void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
+
+ private:
+  // What a queue pair has under way: a part of a message, sent for the n-th time.
+  struct PartRef {
+    uint64_t message = 0;
+    uint32_t part = 0;
+    uint32_t attempt = 0;
+  };
+  // A queue pair of the transport.
+  struct Use {
+    uint32_t queue_pair = 0;  // of the transport
+    uint32_t stripe = 0;
+    uint32_t device = 0;
+    bool is_probe = false;
+    bool is_dead_at_sender = false;
+    bool is_dead_at_receiver = false;
+    std::deque<PartRef> sending;    // not acknowledged
+    std::deque<PartRef> arriving;   // not delivered
+    std::deque<uint64_t> granting;  // clear-to-send not there yet; of a probe, answers
+  };
+  struct Part {
+    MessageSize size;
+    uint32_t tolerance_ppm = 0;
+    uint32_t place = 0;  // of the connection's queue pairs
+    uint32_t use = 0;    // that it was sent on last
+    uint32_t attempt = 0;
+    bool is_delivered = false;
+    bool is_acknowledged = false;
+    bool is_repair = false;  // sent again since its first port failed
+  };
+  using Message = std::vector<Part>;
+  struct Grant {
+    uint32_t device = 0;
+    bool is_there = false;
+    bool is_repair = false;
+  };
+  // One end of a connection: which queue pairs it sends on, by place, and the devices out of use.
+  struct End {
+    std::vector<uint32_t> active;
+    std::vector<bool> has_failed;
+  };
+  struct Stripe {
+    uint32_t connection = 0;
+    uint32_t source_gpu = 0;
+    uint32_t destination_gpu = 0;
+    uint64_t entropy = 0;
+    uint32_t device_count = 1;
+    uint32_t per_message = 1;    // queue pairs
+    std::vector<uint32_t> uses;  // by place, the newest of each
+    End sender;
+    End receiver;
+    uint32_t next_place = 0;         // of the next message's first part
+    uint32_t next_grant_device = 0;  // that the next clear-to-send goes over
+    std::deque<Message> messages;    // the first is number first_message
+    uint64_t first_message = 0;
+    uint32_t completed = 0;  // of `messages`, reported
+    uint32_t delivered = 0;
+    std::deque<Grant> grants;
+    uint64_t first_grant = 0;
+    std::vector<uint32_t> probes;  // uses, by device; opened when needed
+    std::map<uint32_t, std::unique_ptr<PortRecovery>> recoveries;  // by device
+    uint32_t repairs = 0;            // parts and clear-to-send that a failover sends again
+    int64_t failover_since_ps = -1;  // until it is known what the receiver has
+    bool is_closed = false;
+    RecoveryTimes past_of_data;  // of queue pairs that are gone, and of failovers
+    RecoveryTimes past_of_grants;
+  };
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  uint32_t ConnectionOf(uint32_t number) const override {
+    return stripes_[uses_[number - first_number_].stripe].connection;
+  }
+  std::vector<LinkId> PortsOfNic(uint32_t gpu) const;
+  uint32_t DeviceCount(uint32_t source_gpu, uint32_t destination_gpu) const;
+  static uint64_t EntropyOf(const Stripe& stripe, uint32_t place);
+  uint32_t OpenUse(uint32_t stripe, uint32_t device, uint64_t entropy);
+  void SendPart(Stripe& stripe, uint64_t message, uint32_t part);
+  void SendGrant(Stripe& stripe, uint64_t grant);
+  Message& MessageOf(Stripe& stripe, uint64_t number) {
+    return stripe.messages[number - stripe.first_message];
+  }
+  void Report(Stripe& stripe);
+  // Null: it is sent again, or was.
+  Part* FindPart(const Use& use, const PartRef& ref);
+  // Failover (port_failover.cc).
+  void ReplaceQueuePairs(Stripe& stripe, bool at_sender, uint32_t device);
+  // Nothing that a failover sent again is missing any more: its losses are made good.
+  void ReportIfRepaired(const Stripe& stripe);
+  void GrantAgain(Stripe& stripe, uint32_t device);
+  bool IsLost(const Part& part) const;
+  void AskForWhatIsMissing(uint32_t stripe, uint32_t device);
+  void Probe(uint32_t stripe, const std::vector<uint64_t>& messages);
+  void OnProbe(Use& use, uint64_t message);
+  void OnProbeAnswer(Use& use, uint64_t message);
+  PortRecovery& RecoveryOfPort(uint32_t stripe, uint32_t device);
+  void PutBack(uint32_t stripe, bool at_sender, uint32_t device);
+  void RenewQueuePairs(uint32_t stripe, uint32_t device);
+  // Unless the connection is closed then.
+  void After(uint32_t stripe, int64_t delay_ps, std::function<void()> what);
+
+  const FabricGraph& graph_;
+  RdmaTransport& rdma_;
+  FabricSimulatorImpl& engine_;
+  bool link_aggregation_;
+  NetIbSettings settings_;
+  uint32_t first_number_;
+  // Both stay in place as others are added.
+  std::deque<Stripe> stripes_;
+  std::deque<Use> uses_;  // by number less the first
+  std::vector<ns3::EventId> events_;
+  PortCounters counters_;
+};
+
+}  // namespace railyard

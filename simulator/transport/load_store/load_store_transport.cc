@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/load_store/load_store_transport.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "simulator/diagnostics/check.h"
+
+namespace railyard {
+namespace {
+
+// Spreads `weights[p]` packets of every round over the round as evenly as it goes: at each position
+// the plane that is furthest behind its share.
+std::vector<uint8_t> SpreadByWeight(const std::vector<uint32_t>& weights) {
+  const uint32_t round = std::accumulate(weights.begin(), weights.end(), 0u);
+  std::vector<uint8_t> plane_of_position;
+  std::vector<int64_t> credit(weights.size());
+  for (uint32_t position = 0; position < round; ++position) {
+    for (size_t plane = 0; plane < weights.size(); ++plane) credit[plane] += weights[plane];
+    const auto chosen = std::max_element(credit.begin(), credit.end()) - credit.begin();
+    credit[static_cast<size_t>(chosen)] -= round;
+    plane_of_position.push_back(static_cast<uint8_t>(chosen));
+  }
+  return plane_of_position;
+}
+
+// A read request of up to 512 bytes (the maximum read request size that Linux leaves devices with):
+// a header of 16 bytes with a 64-bit address, 8 of sequence number, LCRC and framing (PCI Express
+// Base Specification 4.0, 2.2 and 3.6).
+constexpr uint32_t kReadRequestPayloadBytes = 512;
+constexpr uint32_t kReadRequestWireBytes = 24;
+
+bool HasPcieBetweenGpus(const FabricGraph& graph) {
+  for (DeviceId id = 0; id < graph.device_count(); ++id) {
+    const DeviceKind kind = graph.device(id).kind;
+    if (kind == DeviceKind::kPcieSwitch || kind == DeviceKind::kHostBridge) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+LoadStoreTransport::LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network,
+                                       TransportListener& listener)
+    : graph_(graph),
+      network_(network),
+      listener_(listener),
+      flows_of_gpu_(graph.gpus().size()),
+      packet_payload_bytes_(graph.nvlink.packet_payload_bytes),
+      full_packet_wire_bytes_(static_cast<uint32_t>(WireBytes(graph.nvlink.packet_payload_bytes))) {
+  AddPorts(Tier::kNvlink);
+  if (HasPcieBetweenGpus(graph)) {
+    AddPorts(Tier::kHost);  // of stores
+    AddPorts(Tier::kHost);  // of loads
+  }
+  FindPlanes();
+}
+
+void LoadStoreTransport::AddPorts(Tier tier) {
+  for (const DeviceId gpu : graph_.gpus()) {
+    Port port;
+    for (const auto edge : boost::make_iterator_range(boost::out_edges(gpu, graph_.graph()))) {
+      const LinkProperties& link = graph_.graph()[edge];
+      if (link.tier == tier) port.rate_bps += link.rate_bps;
+    }
+    ports_.push_back(port);
+  }
+}
+
+void LoadStoreTransport::FindPlanes() {
+  std::vector<std::vector<DeviceId>> planes;  // by GPU
+  for (const DeviceId gpu : graph_.gpus()) {
+    std::set<DeviceId> of_gpu;
+    for (const auto edge : boost::make_iterator_range(boost::out_edges(gpu, graph_.graph()))) {
+      const auto neighbour = static_cast<DeviceId>(boost::target(edge, graph_.graph()));
+      if (graph_.device(neighbour).kind == DeviceKind::kNvSwitch) of_gpu.insert(neighbour);
+    }
+    planes.emplace_back(of_gpu.begin(), of_gpu.end());
+    planes_max_ = std::max(planes_max_, static_cast<uint32_t>(of_gpu.size()));
+  }
+  up_links_.assign(planes.size() * planes_max_, kNone);
+  down_links_.assign(planes.size() * planes_max_, kNone);
+  for (size_t gpu = 0; gpu < planes.size(); ++gpu) {
+    for (size_t plane = 0; plane < planes[gpu].size(); ++plane) {
+      const LinkId up = graph_.FindLink(graph_.gpus()[gpu], planes[gpu][plane]).value();
+      const auto down = graph_.FindLink(planes[gpu][plane], graph_.gpus()[gpu]);
+      up_links_[gpu * planes_max_ + plane] = up;
+      if (down) down_links_[gpu * planes_max_ + plane] = *down;
+    }
+  }
+}
+
+bool LoadStoreTransport::AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu,
+                                      const std::vector<FabricGraph::NvlinkPath>& paths) const {
+  for (uint32_t plane = 0; plane < planes_max_; ++plane) {
+    const LinkId up = up_links_[source_gpu * planes_max_ + plane];
+    const LinkId down = down_links_[destination_gpu * planes_max_ + plane];
+    if (plane >= paths.size()) {
+      if (up != kNone || down != kNone) return false;
+    } else if (paths[plane].links != std::vector<LinkId>{up, down}) {
+      return false;
+    }
+  }
+  return paths.size() <= planes_max_;
+}
+
+uint64_t LoadStoreTransport::WireBytes(uint64_t payload_bytes) const {
+  const uint64_t efficiency = graph_.nvlink.efficiency_per_mille;
+  return (payload_bytes * 1000 + efficiency - 1) / efficiency;
+}
+
+uint16_t LoadStoreTransport::InterleaveOf(const std::vector<uint32_t>& weights) {
+  const auto [it, is_new] =
+      interleave_of_weights_.try_emplace(weights, static_cast<uint16_t>(interleaves_.size()));
+  if (is_new) interleaves_.push_back({SpreadByWeight(weights), weights});
+  return it->second;
+}
+
+uint32_t LoadStoreTransport::Open(uint32_t connection, uint32_t source_gpu,
+                                  uint32_t destination_gpu) {
+  const DeviceId source = graph_.gpus()[source_gpu];
+  const DeviceId destination = graph_.gpus()[destination_gpu];
+  Flow flow;
+  flow.port = source_gpu;
+  flow.connection = connection;
+  std::vector<uint32_t> weights;
+  const std::vector<FabricGraph::NvlinkPath> paths = graph_.NvlinkRoutes(source, destination);
+  if (paths.empty()) {
+    const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
+    return AddPcieFlow(connection, gpus + source_gpu, graph_.HostPath(source, destination));
+  }
+  uint32_t first_path = 0;
+  for (const FabricGraph::NvlinkPath& over : paths) {
+    const PathRef path = network_.AddPath(over.links);
+    if (weights.empty()) first_path = path.first;
+    flow.path_links = path.hop_count;
+    weights.push_back(over.lanes);
+  }
+  flow.interleave = InterleaveOf(weights);
+  const bool uses_all = AreAllPlanes(source_gpu, destination_gpu, paths);
+  flow.way = uses_all ? Way::kAllPlanes : Way::kPaths;
+  flow.target = uses_all ? destination_gpu * planes_max_ : first_path;
+  return AddFlow(flow, first_path);
+}
+
+uint32_t LoadStoreTransport::AddFlow(const Flow& flow, uint32_t first_path) {
+  const auto id = static_cast<uint32_t>(flows_.size());
+  std::vector<uint32_t>& of_gpu = flows_of_gpu_[flow.port % flows_of_gpu_.size()];
+  const size_t positions = interleaves_[flow.interleave].plane_of_position.size();
+  flows_.push_back(flow);
+  flows_base_ = reinterpret_cast<const char*>(flows_.data());
+  Flow& added = flows_.back();
+  added.start = static_cast<uint8_t>(of_gpu.size() % std::min<size_t>(positions, UINT8_MAX + 1));
+  added.position = added.start;
+  first_paths_.push_back(first_path);
+  of_gpu.push_back(id);
+  return id;
+}
+
+void LoadStoreTransport::Append(Port& port, uint32_t flow_id) {
+  flows_[flow_id].next_active = kNone;
+  if (port.first_active == kNone) {
+    port.first_active = flow_id;
+  } else {
+    flows_[port.last_active].next_active = flow_id;
+  }
+  port.last_active = flow_id;
+}
+
+void LoadStoreTransport::Post(uint32_t flow_id, const MessageSize& size) {
+  Flow& flow = flows_[flow_id];
+  const uint64_t bytes = size.bytes;
+  SIM_CHECK(static_cast<uint8_t>(flow.posted - flow.delivered) < kMessageSlots,
+            "more messages than slots on an NVLink connection");
+  SIM_CHECK(bytes > 0 && bytes <= UINT32_MAX, "an NVLink message of no bytes, or of 4 GiB or more");
+  if (size.has_flags() || flow.has_sizes) [[unlikely]]
+    SetSize(flow_id, size);
+  Enqueue(flow_id, static_cast<uint32_t>(bytes));
+}
+
+// Of the next message to be posted. What was posted before and is under way has no flags.
+void LoadStoreTransport::SetSize(uint32_t flow_id, const MessageSize& size) {
+  Flow& flow = flows_[flow_id];
+  if (sizes_.size() <= flow_id) sizes_.resize(flows_.size());
+  if (!flow.has_sizes) {
+    sizes_[flow_id].fill({});
+    flow.has_sizes = true;
+  }
+  sizes_[flow_id][flow.posted % kMessageSlots] = size;
+}
+
+// Of the packet of a message of which so much is unsent, this packet included.
+uint16_t LoadStoreTransport::FlagBytes(uint32_t flow_id, uint32_t slot, uint32_t unsent_bytes,
+                                       uint32_t payload_bytes) const {
+  const MessageSize& size = sizes_[flow_id][slot];
+  if (!size.has_flags()) return 0;
+  const uint64_t begin = size.bytes - unsent_bytes;
+  return static_cast<uint16_t>(payload_bytes - size.Part(begin, begin + payload_bytes).data_bytes);
+}
+
+void LoadStoreTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
+  Flow& flow = flows_[flow_id];
+  const uint32_t slot = flow.posted++ % kMessageSlots;
+  flow.missing_bytes[slot] = bytes;
+  if (flow.active) return;
+  flow.active = true;
+  Port& port = ports_[flow.port];
+  Append(port, flow_id);
+  if (port.event_pending) return;
+  port.event_pending = true;
+  FabricSimulatorImpl& engine = network_.engine();
+  if (port.free_ps <= engine.NowPs()) {
+    due_ports_.push_back(flow.port);
+  } else {
+    engine.ScheduleFabric(port.free_ps, EventClass::kPort, flow.port, flow.port);
+  }
+}
+
+void LoadStoreTransport::FetchLinks(uint32_t flow_id) const {
+  const Flow& flow = flows_[flow_id];
+  if (flow.way != Way::kAllPlanes) return;
+  const std::vector<uint8_t>& planes = interleaves_[flow.interleave].plane_of_position;
+  uint32_t position = flow.position;
+  for (uint32_t i = 0; i < kFetchedLinks; ++i) {
+    network_.FetchLink(up_links_[flow.port * planes_max_ + planes[position]]);
+    if (++position == planes.size()) position = 0;
+  }
+}
+
+void LoadStoreTransport::ServeDue() {
+  for (const uint32_t port : due_ports_) Serve(port);
+  due_ports_.clear();
+}
+
+uint32_t LoadStoreTransport::SendPacket(Flow& flow, uint32_t flow_id) {
+  const uint32_t slot = flow.sent % kMessageSlots;
+  // Before its first packet all of a message is missing.
+  if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
+  const uint32_t unsent_bytes = flow.unsent_bytes;
+  const uint32_t payload = std::min(unsent_bytes, packet_payload_bytes_);
+  flow.unsent_bytes -= payload;
+  if (flow.unsent_bytes == 0) ++flow.sent;
+  const auto wire_bytes =
+      static_cast<uint16_t>(flow.way == Way::kPcie             ? payload
+                            : payload == packet_payload_bytes_ ? full_packet_wire_bytes_
+                                                               : WireBytes(payload));
+  const uint32_t index = network_.AllocatePacket();
+  Packet& packet = network_.packet(index);
+  packet.flow = flow_id;
+  packet.sequence = slot;
+  const Interleave& interleave = interleaves_[flow.interleave];
+  const uint32_t plane = interleave.plane_of_position[flow.position];
+  if (++flow.position == interleave.plane_of_position.size()) flow.position = 0;
+  packet.payload_bytes = static_cast<uint16_t>(payload);
+  if (flow.has_sizes) [[unlikely]]
+    packet.echo = FlagBytes(flow_id, slot, unsent_bytes, payload);
+  packet.wire_bytes = wire_bytes;
+  packet.kind = flow.kind;
+  packet.hop_count = flow.path_links;
+  if (flow.way == Way::kAllPlanes) [[likely]] {
+    network_.InjectOver(index, up_links_[flow.port * planes_max_ + plane],
+                        down_links_[flow.target + plane]);
+    return wire_bytes;
+  }
+  packet.path = flow.target + flow.path_links * plane;
+  if (flow.kind == PacketKind::kHostRead) {
+    packet.kind = PacketKind::kHostReadRequest;
+    packet.tag = packet.payload_bytes;
+    packet.payload_bytes = 0;
+    const uint32_t requests = (payload + kReadRequestPayloadBytes - 1) / kReadRequestPayloadBytes;
+    packet.wire_bytes = static_cast<uint16_t>(requests * kReadRequestWireBytes);
+  } else if (flow.kind != PacketKind::kNvlinkWrite) {
+    AddressToGroup(packet, flow_id, slot);
+  }
+  network_.Inject(index);
+  return wire_bytes;
+}
+
+void LoadStoreTransport::Serve(uint32_t port_id) {
+  Port& port = ports_[port_id];
+  const uint32_t flow_id = port.first_active;
+  Flow& flow = flows_[flow_id];
+  const uint8_t sent_before = flow.sent;
+  uint32_t wire_bytes = 0;
+  for (uint32_t i = 0; i < kBurstPackets && flow.sent != flow.posted; ++i) {
+    wire_bytes += SendPacket(flow, flow_id);
+  }
+  port.first_active = flow.next_active;
+  if (flow.sent != flow.posted) {
+    Append(port, flow_id);
+  } else {
+    flow.active = false;
+  }
+  FabricSimulatorImpl& engine = network_.engine();
+  if (wire_bytes != port.paced_bytes) {
+    port.paced_bytes = wire_bytes;
+    port.paced_ps = TransferTimePs(wire_bytes, port.rate_bps);
+  }
+  port.free_ps = engine.NowPs() + port.paced_ps;
+  port.event_pending = port.first_active != kNone;
+  if (port.event_pending) engine.ScheduleFabric(port.free_ps, EventClass::kPort, port_id, port_id);
+  if (flow.sent == sent_before || flow.kind != PacketKind::kNvlinkWrite) return;
+  const uint32_t connection = flow.connection;
+  for (uint8_t left = static_cast<uint8_t>(flow.sent - sent_before); left > 0; --left) {
+    listener_.OnMessageInjected(connection, port.free_ps);
+  }
+}
+
+void LoadStoreTransport::OnArrival(uint32_t index) {
+  const Packet& packet = network_.packet(index);
+  if (packet.kind == PacketKind::kHostReadRequest) {
+    AnswerRead(index);
+    return;
+  }
+  if (packet.kind != PacketKind::kNvlinkWrite && packet.kind != PacketKind::kHostRead)
+      [[unlikely]] {
+    OnGroupArrival(index);
+    return;
+  }
+  const uint32_t flow_id = packet.flow;
+  Flow& flow = flows_[flow_id];
+  const bool is_complete = (flow.missing_bytes[packet.sequence] -= packet.payload_bytes) == 0;
+  network_.Deliver(index);
+  if (!is_complete) {
+    listener_.OnMessageUnderWay(flow.connection);
+    return;
+  }
+  // The listener may open connections, which moves flows.
+  const auto next_is_complete = [this, flow_id] {
+    const Flow& current = flows_[flow_id];
+    return current.delivered != current.posted &&
+           current.missing_bytes[current.delivered % kMessageSlots] == 0;
+  };
+  while (next_is_complete()) {
+    ++flows_[flow_id].delivered;
+    listener_.OnMessageDelivered(flows_[flow_id].connection);
+  }
+}
+
+void LoadStoreTransport::OnDropped(const Packet& packet, LinkId link) {
+  const uint32_t connection = ConnectionOf(packet);
+  listener_.OnPacketLost(connection, link);
+  const bool is_nvlink = link < graph_.link_count() && graph_.link(link).tier == Tier::kNvlink;
+  listener_.OnConnectionError(
+      connection, true,
+      is_nvlink ? "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)"
+                : "a PCIe link lost a packet; the GPU has fallen off the bus (Xid 79)");
+}
+
+void LoadStoreTransport::Visit(StateArchive& archive) {
+  archive.Constant(flows_.size());
+  archive.Constant(groups_.size());
+  for (const Flow& flow : flows_) Visit(flow, archive);
+  for (Port& port : ports_) Visit(port, archive);
+}
+
+void LoadStoreTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
+  for (const uint32_t gpu : gpus) {
+    for (const uint32_t flow : flows_of_gpu_[gpu]) Visit(flows_[flow], archive);
+    for (size_t port = gpu; port < ports_.size(); port += flows_of_gpu_.size()) {
+      Visit(ports_[port], archive);
+    }
+  }
+}
+
+void LoadStoreTransport::Visit(const Flow& flow, StateArchive& archive) {
+  archive.Require(!flow.active && flow.sent == flow.posted);
+}
+
+void LoadStoreTransport::Visit(Port& port, StateArchive& archive) {
+  archive.Require(!port.event_pending);
+  archive.Instant(port.free_ps);
+}
+
+uint32_t LoadStoreTransport::FirstReceiverOf(uint32_t flow_id) const {
+  const Flow& flow = flows_[flow_id];
+  const bool is_of_group =
+      flow.kind == PacketKind::kNvlinkMulticast || flow.kind == PacketKind::kNvlinkOperand;
+  return is_of_group ? groups_[flow.connection].receivers.front().connection : flow.connection;
+}
+
+std::vector<LoadStoreTransport::PlanePath> LoadStoreTransport::PathsOf(uint32_t flow_id) const {
+  const Flow& flow = flows_[flow_id];
+  std::vector<PlanePath> paths;
+  uint32_t first = first_paths_[flow_id];
+  for (const uint32_t weight : interleaves_[flow.interleave].weights) {
+    paths.push_back({{first, flow.path_links}, weight});
+    first += flow.path_links;
+  }
+  return paths;
+}
+
+}  // namespace railyard

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Messages inside a server. Between GPUs of one NVLink island the sender's stores cross the
+// NVSwitches' planes packet by packet, in the ratio of the pair's links to each plane, and need no
+// acknowledgement. Every program's messages go round the planes from where the connection's first
+// one did; a GPU's connections start at different planes (ADR 0092). Between other GPUs stores take
+// the way over PCIe (posted writes), and so do those into a host's memory, from which GPUs load: a
+// request goes up for every packet, which comes back (non-posted reads).
+//
+// A GPU serves its active connections in turn, in bursts, at the raw rate of its links to the
+// planes; those over PCIe at that of its PCIe link, and loads by themselves, for they come the
+// other way. Link-level replay is part of the links' efficiency, over PCIe of their rate; a packet
+// lost to a dead link is an error the GPU reports and no one repairs (NVIDIA Xid 74 and 79), so it
+// breaks the connection.
+//
+// Groups (nvlink_groups.cc): NVSwitches send a GPU's stores to every member, or combine a packet of
+// each member into the one that answers a GPU's load (NVLink SHARP). Such a load is a request to
+// every member, whose operands then share its port with its other connections. Left out: that every
+// load is a request of its own (here a message has one), and that an NVSwitch can hold only so many
+// operands (here those that came first wait without limit).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/message_size.h"
+#include "simulator/transport/contract/transport_listener.h"
+
+namespace railyard {
+
+class LoadStoreTransport {
+ public:
+  // Messages one connection may have under way; NCCL's slots (NCCL_STEPS).
+  static constexpr uint32_t kMessageSlots = 8;
+
+  // Ports are numbered 0.. by GPU number, where there is PCIe between GPUs once for NVLink, stores
+  // and loads each, and use EventClass::kPort ids from 0.
+  LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network, TransportListener& listener);
+
+  // Stores between two GPUs (by number) that NVLink or else PCIe joins. Returns a flow number,
+  // dense from 0.
+  uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu);
+  // Stores of a GPU into the memory of the host bridge that `owner_gpu` is nearest to; loads of a
+  // GPU from that of its own.
+  uint32_t OpenHostStore(uint32_t connection, uint32_t source_gpu, uint32_t owner_gpu);
+  uint32_t OpenHostLoad(uint32_t connection, uint32_t gpu);
+  // Preconditions: fewer than kMessageSlots messages of the flow are undelivered; 0 < bytes < 4
+  // GiB. An idle port sends at the next ServeDue(), which must come within the same event.
+  void Post(uint32_t flow, const MessageSize& size);
+  void ServeDue();
+  // A program begins to use the flow, or group, of which all has been sent.
+  void StartOver(uint32_t flow) { flows_[flow].position = flows_[flow].start; }
+  void StartGroupOver(uint32_t group);
+  // Fetches the links that the flow's next packets take into the cache, ahead of Post().
+  void FetchLinks(uint32_t flow) const;
+
+  // Whether at least two GPUs (by number) share an NVSwitch.
+  bool CanGroup(std::span<const uint32_t> gpus) const;
+  struct GroupMember {
+    uint32_t gpu = 0;
+    uint32_t connection = 0;  // that its OnMessageDelivered() names
+  };
+  // Stores of `head_gpu` into the memories of all members, of which it may be one; preconditions:
+  // CanGroup() of all. Returns a group number, dense from 0 over both kinds.
+  uint32_t OpenMulticast(uint32_t head_gpu, const std::vector<GroupMember>& members);
+  // Loads of `head_gpu` that sum over the members. `connection` is told when a sum is there.
+  uint32_t OpenReduce(uint32_t connection, uint32_t head_gpu, const std::vector<uint32_t>& members);
+  // As Post(); a slot is free when every member, or the head, has the message. `bytes` is what each
+  // member, or the head, receives.
+  void PostMulticast(uint32_t group, uint64_t bytes);
+  // The operands are in the members' memories. ServeDue() need not follow.
+  void PostReduce(uint32_t group, uint64_t bytes);
+
+  void Serve(uint32_t port);  // EventClass::kPort; the listener must not post before it returns
+  void OnArrival(uint32_t packet);
+  void OnDropped(const Packet& packet, LinkId link);
+
+  // What decides what comes once no message is under way.
+  void Visit(StateArchive& archive);
+  // The same of what these GPUs send.
+  void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
+
+  TimingWheel::PrefetchTable FlowTable() const { return {&flows_base_, sizeof(Flow)}; }
+  uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
+  uint32_t connection_of(uint32_t flow) const { return flows_[flow].connection; }
+  // Those that send from a GPU (by number), in the order in which they were opened.
+  std::span<const uint32_t> FlowsOf(uint32_t gpu) const { return flows_of_gpu_[gpu]; }
+  // The connection that is told of the flow's messages; of a group, the first.
+  uint32_t FirstReceiverOf(uint32_t flow) const;
+  // Path of the flow over one plane, for bounds and ledgers, and the planes' weights.
+  struct PlanePath {
+    PathRef path;
+    uint32_t weight;
+  };
+  std::vector<PlanePath> PathsOf(uint32_t flow) const;
+  uint64_t WireBytes(uint64_t payload_bytes) const;
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  // Packets one connection sends before the next one's turn.
+  static constexpr uint32_t kBurstPackets = 4;
+  // A ring's messages at a thousand GPUs have two packets.
+  static constexpr uint32_t kFetchedLinks = 2;
+
+  // Planes joining a pair, shared by all pairs with the same weights: the order in which
+  // consecutive packets take them.
+  struct Interleave {
+    std::vector<uint8_t> plane_of_position;
+    std::vector<uint32_t> weights;
+  };
+  enum class Way : uint8_t {
+    kPaths,      // over NVLinks
+    kAllPlanes,  // over all NVSwitches of both its GPUs, which are the same
+    kPcie,
+  };
+  // One cache line: every packet touches its flow.
+  struct alignas(64) Flow {
+    uint32_t port = 0;
+    uint32_t next_active = kNone;
+    // The destination's first in down_links_; otherwise the path over plane 0, that over plane p
+    // being path_links p behind it.
+    uint32_t target = 0;
+    uint32_t connection = 0;  // or group
+    uint16_t interleave = 0;
+    uint16_t position = 0;  // in the interleaving, of the next packet
+    uint8_t posted = 0;     // message counters modulo 256
+    uint8_t sent = 0;
+    uint8_t delivered = 0;
+    bool active : 1 = false;
+    bool has_sizes : 1 = false;  // its messages are in sizes_
+    uint8_t path_links = 2;  // 1: a cable from GPU to GPU; a group's: one up and all down. A load's
+                             // are those of the request; those of its answer precede them
+    PacketKind kind = PacketKind::kNvlinkWrite;
+    Way way = Way::kPaths;
+    uint8_t start = 0;          // in the interleaving, of a program's first packet
+    uint32_t unsent_bytes = 0;  // of the message being sent; 0 before its first packet
+    std::array<uint32_t, kMessageSlots> missing_bytes{};  // not yet arrived
+  };
+  static_assert(sizeof(Flow) == 64);
+  struct Port {
+    int64_t free_ps = 0;
+    uint64_t rate_bps = 0;
+    int64_t paced_ps = 0;  // what a burst of paced_bytes takes
+    uint32_t paced_bytes = 0;
+    uint32_t first_active = kNone;
+    uint32_t last_active = kNone;
+    bool event_pending = false;
+  };
+
+  // Who is told of a group's messages, and what has not yet come of them.
+  struct Receiver {
+    uint32_t connection = 0;
+    uint8_t delivered = 0;
+    std::array<uint32_t, kMessageSlots> missing_bytes{};
+  };
+  struct Group {
+    PacketKind kind = PacketKind::kNvlinkMulticast;
+    uint8_t posted = 0;
+    uint32_t first_flow = 0;    // the head's; of a reduction, those of the members
+    uint32_t request_path = 0;  // of a reduction
+    std::array<uint32_t, kMessageSlots> message_bytes{};
+    std::vector<Receiver> receivers;    // the members; of a reduction, the head
+    std::vector<uint32_t> pieces_sent;  // of a reduction, by member
+  };
+  // An NVSwitch that joins a group, and its links from and to the members.
+  struct GroupPlane {
+    std::vector<LinkId> up_links;
+    std::vector<LinkId> down_links;
+    uint32_t lanes = 0;
+  };
+
+  // Groups (nvlink_groups.cc).
+  std::vector<GroupPlane> PlanesOf(std::span<const uint32_t> gpus) const;
+  uint32_t AddGroup(PacketKind kind, uint32_t head_gpu, std::vector<Receiver> receivers,
+                    const std::vector<GroupPlane>& planes);
+  LinkId UpLink(uint32_t gpu, const GroupPlane& plane) const;
+  uint32_t AddGroupFlow(uint32_t group, uint32_t gpu, uint32_t first_path, uint8_t path_links,
+                        const std::vector<GroupPlane>& planes);
+  uint32_t AddFanOut(uint32_t head_gpu, const std::vector<GroupPlane>& planes);
+  uint32_t TakeSlot(Group& group, uint64_t bytes);
+  [[gnu::noinline]] void AddressToGroup(Packet& packet, uint32_t flow_id, uint32_t slot);
+  [[gnu::noinline]] void OnGroupArrival(uint32_t packet);
+  uint32_t ConnectionOf(const Packet& packet) const;
+
+  uint32_t AddFlow(const Flow& flow, uint32_t first_path);
+  uint32_t AddPcieFlow(uint32_t connection, uint32_t port, const std::vector<LinkId>& links);
+  void AddPorts(Tier tier);
+  void AnswerRead(uint32_t request);
+  static void Visit(const Flow& flow, StateArchive& archive);
+  static void Visit(Port& port, StateArchive& archive);
+  // The next message of the flow, at its port in turn.
+  void Enqueue(uint32_t flow, uint32_t bytes);
+  void FindPlanes();
+  // Whether the paths are those over all NVSwitches of both GPUs, in their order.
+  bool AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu,
+                    const std::vector<FabricGraph::NvlinkPath>& paths) const;
+  uint16_t InterleaveOf(const std::vector<uint32_t>& weights);
+  [[gnu::noinline]] void SetSize(uint32_t flow, const MessageSize& size);
+  [[gnu::noinline]] uint16_t FlagBytes(uint32_t flow, uint32_t slot, uint32_t unsent_bytes,
+                                       uint32_t payload_bytes) const;
+  // Returns the packet's wire bytes.
+  uint32_t SendPacket(Flow& flow, uint32_t flow_id);
+  void Append(Port& port, uint32_t flow_id);
+
+  const FabricGraph& graph_;
+  FabricNetwork& network_;
+  TransportListener& listener_;
+  std::vector<Flow> flows_;
+  const char* flows_base_ = nullptr;   // where they are, for the engine's prefetches
+  std::vector<uint32_t> first_paths_;  // by flow: over plane 0
+  // By flow, of those that have had a message with flags: the sizes of messages by slot.
+  std::vector<std::array<MessageSize, kMessageSlots>> sizes_;
+  std::vector<std::vector<uint32_t>> flows_of_gpu_;
+  // By GPU, to and from its NVSwitches in the order of their numbers: what paths are made of, where
+  // two GPUs have the same NVSwitches. A few bytes of them are used where paths would take many.
+  std::vector<LinkId> up_links_;
+  std::vector<LinkId> down_links_;
+  uint32_t planes_max_ = 0;
+  std::vector<Group> groups_;
+  std::vector<Port> ports_;
+  std::vector<uint32_t> due_ports_;  // idle until the messages posted since the last ServeDue()
+  std::vector<Interleave> interleaves_;
+  std::map<std::vector<uint32_t>, uint16_t> interleave_of_weights_;
+  uint32_t packet_payload_bytes_;
+  uint32_t full_packet_wire_bytes_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Stores to all GPUs of a group and loads that sum over them, as NCCL's NVLS uses them (PTX
+// multimem.st and multimem.ld_reduce).
+#include <algorithm>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/transport/load_store/load_store_transport.h"
+
+namespace railyard {
+namespace {
+
+// A header and its address extension, 16 B each (Foley and Danskin: "Ultra-Performance Pascal GPU
+// and NVLink Interconnect", IEEE Micro 37(2), 2017).
+constexpr uint16_t kReadRequestWireBytes = 32;
+
+}  // namespace
+
+std::vector<LoadStoreTransport::GroupPlane> LoadStoreTransport::PlanesOf(
+    std::span<const uint32_t> gpus) const {
+  std::vector<GroupPlane> planes;
+  if (gpus.size() < 2) return planes;
+  std::vector<DeviceId> devices;
+  for (const uint32_t gpu : gpus) devices.push_back(graph_.gpus()[gpu]);
+  for (const DeviceId nvswitch : graph_.SharedNvSwitches(devices)) {
+    GroupPlane plane{.up_links = {}, .down_links = {}, .lanes = UINT32_MAX};
+    for (const DeviceId gpu : devices) {
+      const LinkId up = graph_.FindLink(gpu, nvswitch).value();
+      const LinkId down = graph_.FindLink(nvswitch, gpu).value();
+      plane.up_links.push_back(up);
+      plane.down_links.push_back(down);
+      plane.lanes = std::min({plane.lanes, graph_.link(up).lanes, graph_.link(down).lanes});
+    }
+    planes.push_back(std::move(plane));
+  }
+  return planes;
+}
+
+bool LoadStoreTransport::CanGroup(std::span<const uint32_t> gpus) const {
+  return !PlanesOf(gpus).empty();
+}
+
+LinkId LoadStoreTransport::UpLink(uint32_t gpu, const GroupPlane& plane) const {
+  const DeviceId nvswitch = graph_.link_source(plane.down_links.front());
+  const auto link = graph_.FindLink(graph_.gpus()[gpu], nvswitch);
+  SIM_CHECK(link.has_value(), "a GPU that uses a group of another island");
+  return *link;
+}
+
+uint32_t LoadStoreTransport::AddGroup(PacketKind kind, uint32_t head_gpu,
+                                      std::vector<Receiver> receivers,
+                                      const std::vector<GroupPlane>& planes) {
+  SIM_CHECK(!planes.empty(), "a group of GPUs that no NVSwitch joins");
+  std::vector<LinkId> up_links;
+  for (const GroupPlane& plane : planes) {
+    up_links.insert(up_links.end(), plane.up_links.begin(), plane.up_links.end());
+    up_links.push_back(UpLink(head_gpu, plane));
+  }
+  const auto gpu_count = static_cast<uint16_t>(planes.front().up_links.size());
+  const uint32_t id = network_.AddSwitchGroup(gpu_count, up_links);
+  SIM_CHECK(id == groups_.size(), "a group of NVSwitches that is not this transport's");
+  Group group;
+  group.kind = kind;
+  group.receivers = std::move(receivers);
+  groups_.push_back(std::move(group));
+  return id;
+}
+
+uint32_t LoadStoreTransport::AddGroupFlow(uint32_t group, uint32_t gpu, uint32_t first_path,
+                                          uint8_t path_links,
+                                          const std::vector<GroupPlane>& planes) {
+  std::vector<uint32_t> weights;
+  for (const GroupPlane& plane : planes) weights.push_back(plane.lanes);
+  Flow flow;
+  flow.port = gpu;
+  flow.connection = group;
+  flow.kind = groups_[group].kind;
+  flow.target = first_path;
+  flow.path_links = path_links;
+  flow.interleave = InterleaveOf(weights);
+  return AddFlow(flow, first_path);
+}
+
+// For each plane the way up, then all the ways down.
+uint32_t LoadStoreTransport::AddFanOut(uint32_t head_gpu, const std::vector<GroupPlane>& planes) {
+  uint32_t first = 0;
+  for (const GroupPlane& plane : planes) {
+    std::vector<LinkId> links = {UpLink(head_gpu, plane)};
+    links.insert(links.end(), plane.down_links.begin(), plane.down_links.end());
+    const PathRef path = network_.AddPath(links);
+    if (&plane == &planes.front()) first = path.first;
+  }
+  return first;
+}
+
+uint32_t LoadStoreTransport::OpenMulticast(uint32_t head_gpu,
+                                           const std::vector<GroupMember>& members) {
+  std::vector<uint32_t> gpus;
+  std::vector<Receiver> receivers;
+  for (const GroupMember& member : members) {
+    gpus.push_back(member.gpu);
+    receivers.push_back({.connection = member.connection});
+  }
+  const auto planes = PlanesOf(gpus);
+  const uint32_t id =
+      AddGroup(PacketKind::kNvlinkMulticast, head_gpu, std::move(receivers), planes);
+  const auto links = static_cast<uint8_t>(1 + gpus.size());
+  groups_[id].first_flow = AddGroupFlow(id, head_gpu, AddFanOut(head_gpu, planes), links, planes);
+  return id;
+}
+
+uint32_t LoadStoreTransport::OpenReduce(uint32_t connection, uint32_t head_gpu,
+                                        const std::vector<uint32_t>& members) {
+  const auto planes = PlanesOf(members);
+  const uint32_t id =
+      AddGroup(PacketKind::kNvlinkOperand, head_gpu, {Receiver{.connection = connection}}, planes);
+  groups_[id].request_path = AddFanOut(head_gpu, planes);
+  groups_[id].first_flow = static_cast<uint32_t>(flows_.size());
+  for (size_t member = 0; member < members.size(); ++member) {
+    uint32_t first_path = 0;
+    for (const GroupPlane& plane : planes) {
+      const LinkId down = graph_.ReverseLink(UpLink(head_gpu, plane));
+      const PathRef path = network_.AddPath({plane.up_links[member], down});
+      if (&plane == &planes.front()) first_path = path.first;
+    }
+    AddGroupFlow(id, members[member], first_path, 2, planes);
+  }
+  groups_[id].pieces_sent.resize(members.size());
+  return id;
+}
+
+void LoadStoreTransport::StartGroupOver(uint32_t id) {
+  const Group& group = groups_[id];
+  const size_t flows = std::max<size_t>(1, group.pieces_sent.size());
+  for (uint32_t i = 0; i < flows; ++i) StartOver(group.first_flow + i);
+}
+
+uint32_t LoadStoreTransport::TakeSlot(Group& group, uint64_t bytes) {
+  for (const Receiver& receiver : group.receivers) {
+    SIM_CHECK(static_cast<uint8_t>(group.posted - receiver.delivered) < kMessageSlots,
+              "more messages than slots on an NVLink group");
+  }
+  SIM_CHECK(bytes > 0 && bytes <= UINT32_MAX, "an NVLink message of no bytes, or of 4 GiB or more");
+  const uint32_t slot = group.posted++ % kMessageSlots;
+  for (Receiver& receiver : group.receivers) {
+    receiver.missing_bytes[slot] = static_cast<uint32_t>(bytes);
+  }
+  group.message_bytes[slot] = static_cast<uint32_t>(bytes);
+  return slot;
+}
+
+void LoadStoreTransport::PostMulticast(uint32_t id, uint64_t bytes) {
+  TakeSlot(groups_[id], bytes);
+  Enqueue(groups_[id].first_flow, static_cast<uint32_t>(bytes));
+}
+
+void LoadStoreTransport::PostReduce(uint32_t id, uint64_t bytes) {
+  const uint32_t slot = TakeSlot(groups_[id], bytes);
+  const uint32_t index = network_.AllocatePacket();
+  Packet& packet = network_.packet(index);
+  packet.flow = id;
+  packet.sequence = slot;
+  packet.path = groups_[id].request_path;
+  packet.wire_bytes = kReadRequestWireBytes;
+  packet.kind = PacketKind::kNvlinkReadRequest;
+  packet.hop_count = 2;
+  network_.Inject(index);
+}
+
+void LoadStoreTransport::AddressToGroup(Packet& packet, uint32_t flow_id, uint32_t slot) {
+  packet.flow = flows_[flow_id].connection;
+  packet.hop_count = 2;
+  if (packet.kind != PacketKind::kNvlinkOperand) return;
+  Group& group = groups_[packet.flow];
+  packet.sequence = group.pieces_sent[flow_id - group.first_flow]++;
+  packet.tag = static_cast<uint16_t>(slot);
+}
+
+void LoadStoreTransport::OnGroupArrival(uint32_t index) {
+  const Packet& packet = network_.packet(index);
+  const uint32_t id = packet.flow;
+  if (packet.kind == PacketKind::kNvlinkReadRequest) {
+    const Group& group = groups_[id];
+    const uint32_t flow = group.first_flow + packet.tag;
+    const uint32_t bytes = group.message_bytes[packet.sequence];
+    network_.FreePacket(index);
+    Enqueue(flow, bytes);
+    ServeDue();
+    return;
+  }
+  const bool is_copy = packet.kind == PacketKind::kNvlinkMulticast;
+  const uint32_t member = is_copy ? packet.tag : 0;
+  const uint32_t slot = is_copy ? packet.sequence : packet.tag;
+  groups_[id].receivers[member].missing_bytes[slot] -= packet.payload_bytes;
+  network_.Deliver(index);
+  // The listener may open groups, which moves them.
+  const auto next_is_complete = [this, id, member] {
+    const Group& group = groups_[id];
+    const Receiver& receiver = group.receivers[member];
+    return receiver.delivered != group.posted &&
+           receiver.missing_bytes[receiver.delivered % kMessageSlots] == 0;
+  };
+  while (next_is_complete()) {
+    Receiver& receiver = groups_[id].receivers[member];
+    ++receiver.delivered;
+    listener_.OnMessageDelivered(receiver.connection);
+  }
+}
+
+uint32_t LoadStoreTransport::ConnectionOf(const Packet& packet) const {
+  if (packet.kind == PacketKind::kNvlinkWrite || packet.kind == PacketKind::kHostRead ||
+      packet.kind == PacketKind::kHostReadRequest) {
+    return flows_[packet.flow].connection;
+  }
+  const Group& group = groups_[packet.flow];
+  const uint32_t member = packet.kind == PacketKind::kNvlinkMulticast ? packet.tag : 0;
+  return group.receivers[member].connection;
+}
+
+}  // namespace railyard

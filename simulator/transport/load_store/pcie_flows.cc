@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Flows over PCIe: stores to GPUs and into hosts' memories, and loads from there.
+#include "simulator/diagnostics/check.h"
+#include "simulator/transport/load_store/load_store_transport.h"
+
+namespace railyard {
+
+uint32_t LoadStoreTransport::OpenHostStore(uint32_t connection, uint32_t source_gpu,
+                                           uint32_t owner_gpu) {
+  const DeviceId bridge = graph_.HostBridgeOf(graph_.gpus()[owner_gpu]).value();
+  const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
+  return AddPcieFlow(connection, gpus + source_gpu,
+                     graph_.HostPath(graph_.gpus()[source_gpu], bridge));
+}
+
+uint32_t LoadStoreTransport::OpenHostLoad(uint32_t connection, uint32_t gpu) {
+  const DeviceId device = graph_.gpus()[gpu];
+  const DeviceId bridge = graph_.HostBridgeOf(device).value();
+  const PathRef answer = network_.AddPath(graph_.HostPath(bridge, device));
+  const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
+  const uint32_t flow = AddPcieFlow(connection, 2 * gpus + gpu, graph_.HostPath(device, bridge));
+  flows_[flow].kind = PacketKind::kHostRead;
+  first_paths_[flow] = answer.first;
+  return flow;
+}
+
+uint32_t LoadStoreTransport::AddPcieFlow(uint32_t connection, uint32_t port,
+                                         const std::vector<LinkId>& links) {
+  SIM_CHECK(!links.empty(), "a connection in a server between what neither NVLink nor PCIe joins");
+  const PathRef path = network_.AddPath(links);
+  Flow flow;
+  flow.port = port;
+  flow.connection = connection;
+  flow.interleave = InterleaveOf({1});
+  flow.target = path.first;
+  flow.path_links = path.hop_count;
+  flow.way = Way::kPcie;
+  return AddFlow(flow, path.first);
+}
+
+// What memory answers with.
+void LoadStoreTransport::AnswerRead(uint32_t request) {
+  const uint32_t index = network_.AllocatePacket();
+  Packet& packet = network_.packet(index);
+  const Packet& asked = network_.packet(request);
+  packet.flow = asked.flow;
+  packet.sequence = asked.sequence;
+  packet.path = first_paths_[asked.flow];
+  packet.payload_bytes = asked.tag;
+  packet.echo = asked.echo;
+  packet.wire_bytes = asked.tag;
+  packet.kind = PacketKind::kHostRead;
+  packet.hop_count = flows_[asked.flow].path_links;
+  network_.FreePacket(request);
+  network_.Inject(index);
+}
+
+}  // namespace railyard

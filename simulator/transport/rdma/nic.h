@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+
+#include <ns3/nstime.h>
+#include <ns3/object.h>
+#include <ns3/traced-callback.h>
+
+#include "simulator/transport/rdma/nic_settings.h"
+
+namespace railyard {
+
+struct NicTimeout {
+  int64_t time_ps;
+  uint32_t queue_pair;
+};
+struct NicCnpSent {
+  int64_t time_ps;
+  uint32_t queue_pair;
+};
+struct NicRateChanged {
+  int64_t time_ps;
+  uint32_t queue_pair;
+  uint64_t rate_bps;  // SendLimits::kNoLimit: line rate
+};
+
+// A RoCE v2 NIC as ns-3 sees it: its attributes, named as vendors and NCCL name them. What it does
+// with packets is RdmaTransport, whose per-queue state is plain; a transport reads the settings
+// once, when it is made, and all its NICs share them.
+class Nic : public ns3::Object, private NicSettings {
+ public:
+  static ns3::TypeId GetTypeId();
+  Nic() = default;
+
+  const NicSettings& settings() const { return *this; }
+  void SetSettings(const NicSettings& settings) { static_cast<NicSettings&>(*this) = settings; }
+
+  // By the transport: to whoever listens to the trace sources.
+  void NotifyTimeout(const NicTimeout& event) const { timeout_(event); }
+  void NotifyCnpSent(const NicCnpSent& event) const { cnp_sent_(event); }
+  void NotifyRateChanged(const NicRateChanged& event) const { rate_changed_(event); }
+
+ private:
+  void SetRecovery(int value) { recovery = static_cast<Recovery>(value); }
+  int GetRecovery() const { return static_cast<int>(recovery); }
+  // By value, as ns-3's accessors call it.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param)
+  void SetCnpInterval(ns3::Time interval) { cnp_interval_ps = interval.GetPicoSeconds(); }
+  ns3::Time GetCnpInterval() const {
+    return ns3::PicoSeconds(static_cast<uint64_t>(cnp_interval_ps));
+  }
+
+  ns3::TracedCallback<const NicTimeout&> timeout_;
+  ns3::TracedCallback<const NicCnpSent&> cnp_sent_;
+  ns3::TracedCallback<const NicRateChanged&> rate_changed_;
+};
+
+}  // namespace railyard

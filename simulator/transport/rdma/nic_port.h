@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/rdma/rdma_queue.h"
+#include "simulator/units/units.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+// A paced queue's next turn.
+struct PacedTurn {
+  int64_t time_ps;
+  uint32_t queue;
+  // For heaps with the earliest on top; ties by number, which no order of insertion enters.
+  bool operator<(const PacedTurn& other) const {
+    return time_ps != other.time_ps ? time_ps > other.time_ps : queue > other.queue;
+  }
+};
+
+// A NIC's way out to the fabric: one wire, and the send queues whose turn on it comes, in order.
+struct NicPort {
+  LinkId wire = 0;
+  uint32_t first_active = SendQueue::kNone;
+  uint32_t last_active = SendQueue::kNone;
+  int64_t event_ps = kNeverPs;       // of its next event; earlier made ones are ignored
+  int64_t next_paced_ps = kNeverPs;  // of the first of `paced`
+  int64_t free_ps = 0;               // when what was last read has been sent, were the wire idle
+  // How much of the wire's time may be waiting for it: what covers the path from memory.
+  int64_t backlog_max_ps = 0;
+  int64_t full_packet_ps = 0;    // of a packet of the MTU that does not begin a message
+  std::vector<PacedTurn> paced;  // heap of queues that may send, but not yet
+};
+
+// Wire time of what a NIC may have read from memory ahead of one of its wires, in packets of so
+// many bytes: what covers the path from there, and two more.
+int64_t ReadAheadPs(const FabricGraph& graph, const FabricNetwork& network, LinkId wire,
+                    uint32_t full_wire_bytes);
+
+}  // namespace railyard

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Ports of striped connections that fail, and come back.
+#include <algorithm>
+#include <utility>
+
+#include <ns3/nstime.h>
+#include <ns3/simulator.h>
+
+#include "simulator/transport/connections/striped_connections.h"
+#include "simulator/units/mix64.h"
+
+namespace railyard {
+namespace {
+
+// What a sender reads of the receiver's record of a message: a flag for each queue pair there can
+// be (NCCL_IB_MAX_QPS).
+constexpr uint32_t kRecordBytes = 128;
+
+}  // namespace
+
+void StripedConnections::OnConnectionError(uint32_t number, bool at_sender,
+                                           const std::string& why) {
+  const Use& use = uses_[number - first_number_];
+  Stripe& stripe = stripes_[use.stripe];
+  // A probe asks on the sender's behalf whichever way it is lost.
+  at_sender = at_sender || use.is_probe;
+  End& end = at_sender ? stripe.sender : stripe.receiver;
+  if (end.has_failed[use.device]) return;
+  const bool others_work = std::count(end.has_failed.begin(), end.has_failed.end(), true) == 0 &&
+                           stripe.device_count > 1;
+  if (!settings_.port_failover || !others_work || !why.starts_with(kRetryExceeded)) {
+    listener_.OnConnectionError(stripe.connection, at_sender, why);
+    return;
+  }
+  ++counters_.failovers;
+  end.has_failed[use.device] = true;
+  ReplaceQueuePairs(stripe, at_sender, use.device);
+  if (at_sender) {
+    AskForWhatIsMissing(use.stripe, use.device);
+  } else {
+    GrantAgain(stripe, use.device);
+  }
+  if (settings_.port_recovery) RecoveryOfPort(use.stripe, use.device).Begin(at_sender);
+}
+
+// The queue pairs of a device that failed, at one end: each is replaced by the next on another.
+void StripedConnections::ReplaceQueuePairs(Stripe& stripe, bool at_sender, uint32_t device) {
+  End& end = at_sender ? stripe.sender : stripe.receiver;
+  const auto count = static_cast<uint32_t>(stripe.uses.size());
+  for (uint32_t place = device; place < count; place += stripe.device_count) {
+    Use& use = uses_[stripe.uses[place]];
+    (at_sender ? use.is_dead_at_sender : use.is_dead_at_receiver) = true;
+    rdma_.SetError(use.queue_pair, at_sender);
+    uint32_t other = place;
+    while (end.has_failed[other % stripe.device_count]) other = (other + 1) % count;
+    end.active[place] = stripe.uses[other];
+  }
+}
+
+void StripedConnections::GrantAgain(Stripe& stripe, uint32_t device) {
+  for (uint32_t place = device; place < stripe.uses.size(); place += stripe.device_count) {
+    const std::deque<uint64_t> lost = std::exchange(uses_[stripe.uses[place]].granting, {});
+    for (const uint64_t number : lost) {
+      bool& is_repair = stripe.grants[number - stripe.first_grant].is_repair;
+      if (!std::exchange(is_repair, true)) ++stripe.repairs;
+      SendGrant(stripe, number);
+    }
+  }
+  ReportIfRepaired(stripe);
+}
+
+void StripedConnections::ReportIfRepaired(const Stripe& stripe) {
+  if (stripe.repairs == 0) listener_.OnLossRecovered(stripe.connection);
+}
+
+bool StripedConnections::IsLost(const Part& part) const {
+  return !part.is_acknowledged && uses_[part.use].is_dead_at_sender;
+}
+
+void StripedConnections::AskForWhatIsMissing(uint32_t id, uint32_t device) {
+  Stripe& stripe = stripes_[id];
+  for (uint32_t place = device; place < stripe.uses.size(); place += stripe.device_count) {
+    uses_[stripe.uses[place]].sending.clear();
+  }
+  std::vector<uint64_t> messages;
+  for (uint64_t i = 0; i < stripe.messages.size(); ++i) {
+    const Message& message = stripe.messages[i];
+    if (std::any_of(message.begin(), message.end(),
+                    [this](const Part& part) { return IsLost(part); })) {
+      messages.push_back(stripe.first_message + i);
+    }
+  }
+  if (messages.empty()) return;
+  stripe.failover_since_ps = engine_.NowPs();
+  After(id, settings_.failover_probe_delay_ps, [this, id, messages] { Probe(id, messages); });
+}
+
+// A read of the receiver's record of each message: a request as long as a write without payload,
+// and an answer. They go over the first device that works, by a queue pair of their own.
+void StripedConnections::Probe(uint32_t id, const std::vector<uint64_t>& messages) {
+  Stripe& stripe = stripes_[id];
+  uint32_t device = 0;
+  while (stripe.sender.has_failed[device]) ++device;
+  uint32_t& probe = stripe.probes[device];
+  if (probe == kNone) {
+    probe = OpenUse(id, device, Mix64(~EntropyOf(stripe, device)));
+    uses_[probe].is_probe = true;
+  }
+  Use& use = uses_[probe];
+  for (const uint64_t number : messages) {
+    use.arriving.push_back({.message = number});
+    rdma_.PostReceives(use.queue_pair, 1);
+    rdma_.Post(use.queue_pair, 0);
+  }
+}
+
+// At the receiver. What it has not got now is sent again, and counts only then.
+void StripedConnections::OnProbe(Use& use, uint64_t number) {
+  for (Part& part : MessageOf(stripes_[use.stripe], number)) {
+    if (IsLost(part) && !part.is_delivered) ++part.attempt;
+  }
+  use.granting.push_back(number);
+  rdma_.PostToSender(use.queue_pair, kRecordBytes);
+}
+
+void StripedConnections::OnProbeAnswer(Use& use, uint64_t number) {
+  Stripe& stripe = stripes_[use.stripe];
+  if (stripe.failover_since_ps >= 0) {
+    stripe.past_of_data.retransmission_ps += engine_.NowPs() - stripe.failover_since_ps;
+    stripe.failover_since_ps = -1;
+  }
+  for (uint32_t index = 0; index < stripe.per_message; ++index) {
+    Part& part = MessageOf(stripe, number)[index];
+    if (!IsLost(part)) continue;
+    if (part.is_delivered) {
+      part.is_acknowledged = true;
+    } else {
+      if (!std::exchange(part.is_repair, true)) ++stripe.repairs;
+      listener_.OnPacketRepeated(stripe.connection, static_cast<uint32_t>(part.size.data_bytes));
+      SendPart(stripe, number, index);
+    }
+  }
+  ReportIfRepaired(stripe);
+  Report(stripe);
+}
+
+// --- Recovery ------------------------------------------------------------------------------------
+
+PortRecovery& StripedConnections::RecoveryOfPort(uint32_t id, uint32_t device) {
+  std::unique_ptr<PortRecovery>& recovery = stripes_[id].recoveries[device];
+  if (recovery) return *recovery;
+  recovery = std::make_unique<PortRecovery>(
+      settings_,
+      PortRecovery::Hooks{
+          .send =
+              [this, id, device](bool to_receiver, uint32_t immediate) {
+                const Use& use = uses_[stripes_[id].uses[device]];
+                rdma_.SendUnreliable(use.queue_pair, to_receiver, immediate);
+              },
+          .after = [this, id](int64_t delay_ps,
+                              std::function<void()> what) { After(id, delay_ps, std::move(what)); },
+          .now_ps = [this] { return engine_.NowPs(); },
+          .renew_queue_pairs = [this, id, device] { RenewQueuePairs(id, device); },
+          .put_back = [this, id, device](bool at_sender) { PutBack(id, at_sender, device); }});
+  return *recovery;
+}
+
+void StripedConnections::OnUnreliableSend(uint32_t number, bool at_receiver, uint32_t immediate) {
+  const Use& use = uses_[number - first_number_];
+  if (stripes_[use.stripe].is_closed) return;
+  RecoveryOfPort(use.stripe, use.device).OnMessage(at_receiver, immediate);
+}
+
+// Those that either end has put into the error state are reset, which makes new ones of them.
+void StripedConnections::RenewQueuePairs(uint32_t id, uint32_t device) {
+  Stripe& stripe = stripes_[id];
+  for (uint32_t place = device; place < stripe.uses.size(); place += stripe.device_count) {
+    const Use& old = uses_[stripe.uses[place]];
+    if (!old.is_dead_at_sender && !old.is_dead_at_receiver) continue;
+    stripe.past_of_data += rdma_.RecoveryOf(old.queue_pair, true);
+    stripe.past_of_grants += rdma_.RecoveryOf(old.queue_pair, false);
+    rdma_.SetError(old.queue_pair, true);
+    rdma_.SetError(old.queue_pair, false);
+    stripe.uses[place] = OpenUse(id, device, EntropyOf(stripe, place));
+  }
+}
+
+void StripedConnections::PutBack(uint32_t id, bool at_sender, uint32_t device) {
+  Stripe& stripe = stripes_[id];
+  End& end = at_sender ? stripe.sender : stripe.receiver;
+  ++counters_.recoveries;
+  end.has_failed[device] = false;
+  for (uint32_t place = device; place < stripe.uses.size(); place += stripe.device_count) {
+    end.active[place] = stripe.uses[place];
+  }
+}
+
+// --- Time ----------------------------------------------------------------------------------------
+
+void StripedConnections::After(uint32_t id, int64_t delay_ps, std::function<void()> what) {
+  std::erase_if(events_, [](const ns3::EventId& event) { return event.IsExpired(); });
+  events_.push_back(ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(delay_ps)),
+                                             [this, id, what = std::move(what)] {
+                                               if (!stripes_[id].is_closed) what();
+                                             }));
+}
+
+void StripedConnections::Close(uint32_t id) {
+  stripes_[id].is_closed = true;
+  for (const Use& use : uses_) {
+    if (use.stripe == id) rdma_.Close(use.queue_pair);
+  }
+}
+
+StripedConnections::~StripedConnections() {
+  for (ns3::EventId& event : events_) event.Cancel();
+}
+
+}  // namespace railyard

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// How the two ends of a connection find out that a port which failed carries packets again (NCCL
+// 2.30, src/transport/net_ib/p2p_resiliency_recovery.cc). Each end begins a start delay after its
+// own device failed:
+//
+// - The sender sends five "alive" messages over an unreliable connection of that port and waits for
+//   an answer until the time-out, then sends five more, so often as attempts are allowed.
+// - The receiver counts those that come in order. With more than five, so with the second batch at
+//   the earliest, it makes new queue pairs and answers. It gives up after as many attempts, each a
+//   time-out without a message; one is counted as it begins, for its clock starts at 0.
+// - The sender uses the device again from the answer on and confirms it; the receiver from the
+//   confirmation on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "simulator/transport/rdma/net_ib_settings.h"
+
+namespace railyard {
+
+// Of one device of one connection.
+class PortRecovery {
+ public:
+  struct Hooks {
+    std::function<void(bool to_receiver, uint32_t immediate)> send;
+    std::function<void(int64_t delay_ps, std::function<void()> what)> after;
+    std::function<int64_t()> now_ps;
+    std::function<void()> renew_queue_pairs;
+    std::function<void(bool at_sender)> put_back;
+  };
+  PortRecovery(const NetIbSettings& settings, Hooks hooks);
+
+  // The device failed, now, at that end.
+  void Begin(bool at_sender);
+  // An end of its protocol received a message.
+  void OnMessage(bool at_receiver, uint32_t immediate);
+  // Neither end tries to put the device back, or will.
+  bool IsIdle() const { return sender_.state == State::kIdle && receiver_.state == State::kIdle; }
+
+ private:
+  enum class State : uint8_t {
+    kIdle,      // the device works, or is out of use for good
+    kWaits,     // for the start delay
+    kTries,     // sends alive messages, or counts them
+    kAnswered,  // receiver: waits for the confirmation
+  };
+  struct End {
+    State state = State::kIdle;
+    uint32_t round = 0;  // of Begin(): what was scheduled in an earlier one is void
+    uint32_t attempts = 0;
+    uint32_t next_id = 0;  // sender: of its next alive message; receiver: that is in order
+    uint32_t in_order = 0;
+    uint32_t waiting = 0;  // receiver: messages that came before the start delay was over
+    uint32_t first_waiting_id = 0;
+    int64_t last_message_ps = 0;
+  };
+
+  void After(End& end, int64_t delay_ps, void (PortRecovery::*what)());
+  // False: it was the last one.
+  bool CountAttempt(End& end) const;
+  void SendBatch();
+  void OnAnswerTimeout();
+  void StartReceiver();
+  void OnAlive(uint32_t id);
+  void WatchForAlive();
+  void OnAliveTimeout();
+  void OnConfirmationTimeout();
+
+  NetIbSettings settings_;
+  Hooks hooks_;
+  End sender_;
+  End receiver_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What queue pairs wait for, in words.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "simulator/transport/rdma/rdma_transport.h"
+
+namespace railyard {
+namespace {
+
+constexpr size_t kNamedLinksMax = 4;
+
+}  // namespace
+
+std::string RdmaTransport::Describe(uint32_t queue_pair) const {
+  const QueuePair& pair = queue_pairs_[queue_pair];
+  const SendQueue& data = send_queues_[size_t{2} * queue_pair];
+  if (settings_.is_tcp) {
+    return fmt::format("{} -> {} ({} segments unacknowledged)", graph_.device(pair.source_nic).name,
+                       graph_.device(pair.destination_nic).name,
+                       data.sent_end - data.unacknowledged);
+  }
+  const SendQueue& credits = send_queues_[size_t{2} * queue_pair + 1];
+  return fmt::format("{} -> {} ({} data packets and {} clear-to-send unacknowledged)",
+                     graph_.device(pair.source_nic).name, graph_.device(pair.destination_nic).name,
+                     data.sent_end - data.unacknowledged,
+                     credits.sent_end - credits.unacknowledged);
+}
+
+bool RdmaTransport::IsUnderWay(uint32_t queue_pair) const {
+  const auto waits = [this](uint32_t queue_id) {
+    const SendQueue& queue = send_queues_[queue_id];
+    return queue.posted_end != queue.unacknowledged;
+  };
+  return waits(2 * queue_pair) || waits(2 * queue_pair + 1);
+}
+
+void RdmaTransport::AddObstacles(PathRef path, std::vector<std::string>& obstacles) const {
+  const auto add = [&obstacles](const std::string& text) {
+    if (std::find(obstacles.begin(), obstacles.end(), text) == obstacles.end()) {
+      obstacles.push_back(text);
+    }
+  };
+  for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
+    const LinkId link = network_.LinkOfPath(path, hop);
+    if (!network_.IsLinkUp(link)) {
+      add(graph_.link(link).name + " is down");
+    } else if (network_.IsPaused(link)) {
+      add(graph_.link(link).name + " is paused");
+    }
+  }
+}
+
+// Routes avoid what is down: with none left, what is down is at one of the ends or, if not,
+// anywhere between them.
+std::string RdmaTransport::WhyNoRoute(const QueuePair& pair) const {
+  std::vector<std::string> at_ends;
+  std::vector<std::string> elsewhere;
+  for (LinkId link = 0; link < graph_.link_count(); ++link) {
+    if (network_.IsLinkUp(link)) continue;
+    const auto is_end = [&](DeviceId device) {
+      return device == pair.source_nic || device == pair.destination_nic;
+    };
+    auto& names =
+        is_end(graph_.link_source(link)) || is_end(graph_.link_target(link)) ? at_ends : elsewhere;
+    names.push_back(graph_.link(link).name + " is down");
+  }
+  std::vector<std::string>& names = at_ends.empty() ? elsewhere : at_ends;
+  if (names.size() > kNamedLinksMax) {
+    names.resize(kNamedLinksMax);
+    names.emplace_back("and others");
+  }
+  if (names.empty()) return "there is no route yet";
+  return fmt::format("there is no route: {}", fmt::join(names, ", "));
+}
+
+std::vector<std::string> RdmaTransport::ObstaclesOf(uint32_t queue_pair) const {
+  std::vector<std::string> obstacles;
+  bool has_route = true;
+  uint32_t retries = 0;
+  for (const uint32_t id : {2 * queue_pair, 2 * queue_pair + 1}) {
+    const SendQueue& queue = send_queues_[id];
+    if (queue.posted_end == queue.unacknowledged) continue;
+    AddObstacles(queue.path(), obstacles);
+    AddObstacles(receive_queues_[id].ack_path(), obstacles);
+    has_route &= queue.hop_count != 0 && receive_queues_[id].ack_hop_count != 0;
+    retries = std::max<uint32_t>(retries, queue.retries);
+  }
+  if (!has_route) obstacles.push_back(WhyNoRoute(queue_pairs_[queue_pair]));
+  if (obstacles.empty() && retries > 0) {
+    obstacles.push_back(settings_.is_tcp ? fmt::format("sent again {} times", retries)
+                                         : fmt::format("sent again {} of {} times", retries,
+                                                       settings_.ib_retry_cnt));
+  }
+  return obstacles;
+}
+
+}  // namespace railyard

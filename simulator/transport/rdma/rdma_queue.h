@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The plain state of queue pairs. A queue pair has two queues, each a reliable stream of its own;
+// each queue has a sending end at one NIC and a receiving end at another. What a packet or an ACK
+// touches is one cache line at either end; the rest is kept apart.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/congestion/congestion_control.h"
+#include "simulator/transport/contract/message_ring.h"
+#include "topologies/graph/fabric_graph.h"
+#include "topologies/routing/routing.h"
+
+namespace railyard {
+
+// Signed distance from b to a of packet sequence numbers, which run freely in 32 bits.
+inline int32_t SequenceDistance(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b); }
+
+// Sending end.
+struct alignas(64) SendQueue {
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  static constexpr uint8_t kActive = 1;        // in its port's ring, or waiting to be
+  static constexpr uint8_t kTimerPending = 2;  // an event of it is on the wheel
+  static constexpr uint8_t kBroken = 4;
+  static constexpr uint8_t kHasLost = 8;       // to the fabric, and not yet made good
+  static constexpr uint8_t kHasRepeated = 16;  // something since that loss
+  static constexpr uint8_t kPaced = 32;        // its rate is limited: see Pacer
+  static constexpr uint8_t kHasRepairs = 64;   // packets to be sent again out of turn: see Repair
+  static constexpr uint8_t kHasFlags = 128;    // in lines of some message's payload
+
+  bool Is(uint8_t flag) const { return (flags & flag) != 0; }
+  void Set(uint8_t flag) { flags |= flag; }
+  void Clear(uint8_t flag) { flags &= static_cast<uint8_t>(~flag); }
+  PathRef path() const { return {first_link, hop_count}; }
+
+  uint32_t first_link = 0;  // of the path, in the network's table
+  uint8_t hop_count = 0;
+  uint8_t flags = 0;
+  uint8_t retries = 0;
+  uint32_t port = kNone;
+  uint32_t next_active = kNone;
+  uint32_t window_packets = 0;
+  uint32_t next_sequence = 0;   // to be sent next
+  uint32_t unacknowledged = 0;  // oldest
+  uint32_t sent_end = 0;        // one past the highest ever sent
+  uint32_t posted_end = 0;      // one past the last packet of the last message
+  // That next_sequence lies in; where next_sequence is its end, the next one is to be taken.
+  MessageRing::Message message;
+  uint32_t oldest_end = 0;  // of the oldest message not acknowledged as a whole, if there is one
+  int64_t timer_start_ps = 0;
+};
+static_assert(sizeof(SendQueue) == 64);
+
+// What of the sending end is looked at once per message or loss.
+struct SendBacklog {
+  MessageRing messages;
+  uint32_t next_message = 0;  // position of the one after that which is being sent
+  uint32_t loss_end = 0;      // of the loss not yet made good: sequences below this
+};
+
+// Of a data queue whose rate is limited.
+struct Pacer {
+  int64_t next_send_ps = 0;
+  uint64_t rate_bps = SendLimits::kNoLimit;
+  int64_t full_packet_ps = 0;  // of a packet of the MTU that does not begin a message, at that rate
+};
+
+// Of a sending queue, with selective repeat.
+struct Repair {
+  uint64_t repeat = 0;     // bit i: packet unacknowledged + i is to be sent again
+  uint32_t requested = 0;  // of so many packets from unacknowledged on, the missing were repeated
+};
+
+// Receiving end.
+struct alignas(64) ReceiveQueue {
+  // How far beyond a gap packets can be kept: the bits of a NACK.
+  static constexpr uint32_t kBeyondPackets = 64;
+
+  PathRef ack_path() const { return {ack_first_link, ack_hop_count}; }
+
+  uint32_t ack_first_link = 0;
+  uint8_t ack_hop_count = 0;
+  bool nack_sent = false;
+  bool refused = false;    // selective repeat: a packet that came in too far beyond the gap
+  bool is_broken = false;  // takes nothing in
+  uint32_t expected = 0;
+  uint32_t unreported = 0;  // packets accepted, or had before, since the last ACK
+  uint32_t receives = 0;    // posted for messages not yet in memory
+  uint16_t marked = 0;      // packets that came in marked since the last ACK
+  int64_t next_cnp_ps = 0;  // the earliest
+  uint64_t beyond = 0;      // bit i: packet expected + 1 + i is here
+  uint64_t ends = 0;        // the same, and it is the last of its message
+  uint32_t reported = 0;    // gaps among so many packets from expected on were reported
+  uint32_t missing = 0;     // packets of the message beginning at missing_of that it does without
+  uint32_t missing_of = 0;
+};
+static_assert(sizeof(ReceiveQueue) == 64);
+
+// What a queue's recoveries from losses took so far.
+struct RecoveryTimes {
+  int64_t timeout_ps = 0;  // from a loss, or the repetition before, until the timer ran out
+  int64_t retransmission_ps =
+      0;  // from there, or from the loss to the NACK, until it was made good
+  RecoveryTimes& operator+=(const RecoveryTimes& other) {
+    timeout_ps += other.timeout_ps;
+    retransmission_ps += other.retransmission_ps;
+    return *this;
+  }
+};
+
+// Of a sending queue: the same, and since when it is in a part of one that is not over; -1: in
+// none.
+struct RecoveryClock {
+  RecoveryTimes times;
+  int64_t since_ps = -1;
+};
+
+// What both queues of a pair are between.
+struct QueuePair {
+  std::optional<PortPins> data_pins;  // of the ports it is bound to, if to any
+  uint32_t connection = 0;
+  DeviceId source_gpu = 0;
+  DeviceId destination_gpu = 0;
+  DeviceId source_nic = 0;
+  DeviceId destination_nic = 0;
+  uint64_t entropy = 0;
+};
+
+}  // namespace railyard

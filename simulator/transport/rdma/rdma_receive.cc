@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The receiving ends of queue pairs: what is accepted, acknowledged and delivered.
+#include <algorithm>
+#include <bit>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/transport/rdma/rdma_transport.h"
+
+namespace railyard {
+
+void RdmaTransport::OnWrite(uint32_t index) {
+  const uint32_t queue_id = network_.packet(index).flow;
+  if (receive_queues_[queue_id].is_broken) [[unlikely]] {
+    Refuse(index, DropReason::kQueuePairError);
+    return;
+  }
+  if ((network_.packet(index).flags & Packet::kEcnMarked) != 0) [[unlikely]]
+    OnMarked(queue_id);
+  const Packet& packet = network_.packet(index);
+  ReceiveQueue& queue = receive_queues_[queue_id];
+  const int32_t distance = SequenceDistance(packet.sequence, queue.expected);
+  const bool is_last = (packet.flags & Packet::kLastOfMessage) != 0;
+  if (distance > 0) [[unlikely]] {
+    OnAhead(index, static_cast<uint32_t>(distance));
+    return;
+  }
+  uint32_t completed = is_last ? 1 : 0;
+  bool is_gone = false;  // more than the gap just filled is missing
+  ++queue.unreported;
+  if (distance == 0) [[likely]] {
+    ++queue.expected;
+    queue.nack_sent = false;
+    if ((queue.beyond | queue.reported) != 0) [[unlikely]]
+      completed += TakeBeyond(queue);
+    is_gone = queue.refused && queue.beyond == 0;
+  }
+  if (is_gone) [[unlikely]] {
+    queue.refused = false;
+    queue.unreported = 0;
+    Acknowledge(queue_id, PacketKind::kNack, index);
+  } else if (completed != 0 || queue.unreported >= settings_.ack_every_packets) {
+    queue.unreported = 0;
+    Acknowledge(queue_id, PacketKind::kAck, index);
+  }
+  if (distance == 0) [[likely]] {
+    Accept(index, completed);
+  } else {
+    Refuse(index, DropReason::kDuplicate);
+  }
+}
+
+// The packet before expected came in: what was waiting for it follows. Returns how many messages
+// end there.
+uint32_t RdmaTransport::TakeBeyond(ReceiveQueue& queue) {
+  const int count = std::countr_one(queue.beyond);
+  const uint64_t mask = count == 64 ? UINT64_MAX : (uint64_t{1} << count) - 1;
+  const auto completed = static_cast<uint32_t>(std::popcount(queue.ends & mask));
+  queue.expected += static_cast<uint32_t>(count);
+  queue.unreported += static_cast<uint32_t>(count);
+  // The next one, at bit `count`, is missing: bits count from the one after it.
+  const auto shift = [count](uint64_t bits) { return count >= 63 ? 0 : bits >> (count + 1); };
+  queue.beyond = shift(queue.beyond);
+  queue.ends = shift(queue.ends);
+  queue.reported -= std::min(queue.reported, static_cast<uint32_t>(count) + 1);
+  return completed;
+}
+
+// A packet came in behind a gap of `distance` packets. True: all of them are its own message's and
+// dispensable, and it was taken.
+bool RdmaTransport::DoWithout(uint32_t index, uint32_t distance) {
+  const Packet& packet = network_.packet(index);
+  ReceiveQueue& queue = receive_queues_[packet.flow];
+  const auto number = static_cast<uint32_t>(packet.acknowledged);
+  const auto dispensable = static_cast<uint32_t>(packet.acknowledged >> 32);
+  const uint32_t message = packet.sequence - number;
+  const uint32_t missing_before = queue.missing_of == message ? queue.missing : 0;
+  // What is kept beyond the gap, or was refused there, is asked for already.
+  if (number < distance || missing_before + distance > dispensable || queue.beyond != 0 ||
+      queue.refused) {
+    return false;
+  }
+  queue.missing_of = message;
+  queue.missing = missing_before + distance;
+  counters_.missing_packets += distance;
+  counters_.missing_bytes += uint64_t{distance} * settings_.mtu_bytes;
+  const bool is_last = (packet.flags & Packet::kLastOfMessage) != 0;
+  queue.expected = packet.sequence + 1;
+  queue.nack_sent = false;
+  queue.reported = 0;
+  queue.unreported = 0;
+  Acknowledge(packet.flow, PacketKind::kAck, index);
+  Accept(index, is_last ? 1 : 0);
+  return true;
+}
+
+// A packet came in `distance` beyond the one expected.
+void RdmaTransport::OnAhead(uint32_t index, uint32_t distance) {
+  if (network_.packet(index).acknowledged != 0 && DoWithout(index, distance)) return;
+  const uint32_t queue_id = network_.packet(index).flow;
+  ReceiveQueue& queue = receive_queues_[queue_id];
+  const uint32_t tolerance = settings_.reorder_tolerance_packets;
+  const bool is_selective = settings_.recovery == Recovery::kSelectiveRepeat;
+  const bool is_kept = distance <= (is_selective ? ReceiveQueue::kBeyondPackets : tolerance);
+  if (is_kept) {
+    const uint64_t bit = uint64_t{1} << (distance - 1);
+    if ((queue.beyond & bit) != 0) {
+      Refuse(index, DropReason::kDuplicate);
+      return;
+    }
+    queue.beyond |= bit;
+    if ((network_.packet(index).flags & Packet::kLastOfMessage) != 0) queue.ends |= bit;
+  } else {
+    queue.refused = is_selective;
+  }
+  if (is_selective ? ReportGaps(queue, distance) : distance > tolerance && !queue.nack_sent) {
+    queue.nack_sent = true;
+    ++counters_.nacks;
+    Acknowledge(queue_id, PacketKind::kNack, index);
+  }
+  if (is_kept) {
+    Accept(index, 0);
+  } else {
+    Refuse(index, DropReason::kOutOfSequence);
+  }
+}
+
+// Whether a packet `distance` beyond the one expected shows a gap that was not reported yet; it is
+// taken as reported.
+bool RdmaTransport::ReportGaps(ReceiveQueue& queue, uint32_t distance) const {
+  if (distance <= settings_.reorder_tolerance_packets) return false;
+  const uint32_t lost_end =
+      std::min(distance - settings_.reorder_tolerance_packets, ReceiveQueue::kBeyondPackets);
+  if (lost_end <= queue.reported) return false;
+  // Bit i: the packet i beyond the one expected has not come.
+  const uint64_t missing = ~(queue.beyond << 1);
+  const uint64_t before_end = UINT64_MAX >> (64 - lost_end);
+  const uint64_t is_new = (missing & before_end) >> queue.reported;
+  queue.reported = lost_end;
+  return is_new != 0;
+}
+
+void RdmaTransport::Accept(uint32_t index, uint32_t completed) {
+  Packet& packet = network_.packet(index);
+  const uint32_t queue_id = packet.flow;
+  if (IsData(queue_id)) {
+    packet.flags |= Packet::kAccepted;
+    packet.acknowledged = completed;  // for OnPacketInMemory()
+    network_.SendOn(index);
+    return;
+  }
+  network_.FreePacket(index);
+  for (; completed > 0; --completed) listener_.OnClearToSend(PairOf(queue_id).connection);
+}
+
+void RdmaTransport::Refuse(uint32_t index, DropReason reason) {
+  const Packet& packet = network_.packet(index);
+  network_.Drop(
+      index, reason,
+      network_.LinkOfPath({packet.path, packet.hop_count}, static_cast<uint32_t>(packet.hop - 1)));
+}
+
+void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, uint32_t cause) {
+  ReceiveQueue& queue = receive_queues_[queue_id];
+  network_.FetchPath(queue.ack_first_link);
+  const uint32_t index = network_.AllocatePacket();
+  Packet& packet = network_.packet(index);
+  packet.timestamp_ps = network_.packet(cause).timestamp_ps;
+  packet.acknowledged = queue.beyond;
+  packet.flow = queue_id;
+  packet.sequence = queue.expected;
+  packet.path = queue.ack_first_link;
+  packet.hop_count = queue.ack_hop_count;
+  packet.kind = kind;
+  packet.wire_bytes = static_cast<uint16_t>(header_bytes_ + kAethBytes);
+  packet.echo = queue.marked;
+  queue.marked = 0;
+  if (control_needs_.telemetry) network_.CopyTelemetry(cause, index);
+  network_.Inject(index);
+}
+
+// A packet came in that met congestion.
+void RdmaTransport::OnMarked(uint32_t queue_id) {
+  ++counters_.ecn_marked;
+  ReceiveQueue& queue = receive_queues_[queue_id];
+  ++queue.marked;
+  const int64_t now_ps = network_.engine().NowPs();
+  if (!control_needs_.cnp || now_ps < queue.next_cnp_ps) return;
+  queue.next_cnp_ps = now_ps + settings_.cnp_interval_ps;
+  ++counters_.cnp;
+  nic_->NotifyCnpSent({now_ps, queue_id / 2});
+  const uint32_t index = network_.AllocatePacket();
+  Packet& packet = network_.packet(index);
+  packet.flow = queue_id;
+  packet.path = queue.ack_first_link;
+  packet.hop_count = queue.ack_hop_count;
+  packet.kind = PacketKind::kCnp;
+  packet.wire_bytes = static_cast<uint16_t>(header_bytes_ + kCnpBytes);
+  network_.Inject(index);
+}
+
+void RdmaTransport::OnPacketInMemory(uint32_t index) {
+  if (settings_.is_tcp) [[unlikely]] {
+    OnPacketAtHost(index);
+    return;
+  }
+  // The packets of a queue pair reach memory in the order in which the NIC accepted them, so with
+  // the one that completed a message, all of it is there.
+  Deliver(index, network_.packet(index).acknowledged);
+}
+
+void RdmaTransport::Deliver(uint32_t index, uint64_t completed) {
+  const uint32_t queue_id = network_.packet(index).flow;
+  network_.Deliver(index);
+  for (; completed > 0; --completed) {
+    ReceiveQueue& queue = receive_queues_[queue_id];
+    SIM_CHECK(queue.receives > 0,
+              "a message without a receive: receiver-not-ready is not modelled");
+    --queue.receives;
+    listener_.OnMessageDelivered(PairOf(queue_id).connection);
+  }
+}
+
+}  // namespace railyard

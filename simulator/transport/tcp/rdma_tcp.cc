@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Queue pairs that are TCP streams: what their segments, acknowledgements and timers do differently
+// (tcp_stream.h).
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/transport/rdma/rdma_transport.h"
+
+namespace railyard {
+
+void RdmaTransport::AddTcpQueue() {
+  tcp_senders_.emplace_back();
+  tcp_senders_.back().offered_end = window_packets_;
+  tcp_senders_.back().congestion_packets = window_packets_;
+  tcp_receivers_.emplace_back();
+  tcp_receivers_.back().offered_end = window_packets_;
+}
+
+// --- Sending end ---------------------------------------------------------------------------------
+
+// How far the stream may send: as many segments as the congestion window has beyond those that came
+// or are lost, as far as the receiver has room. Lost ones are first.
+void RdmaTransport::SetTcpWindow(uint32_t queue_id) {
+  SendQueue& queue = send_queues_[queue_id];
+  const TcpSender& tcp = tcp_senders_[queue_id];
+  const TcpScoreboard& segments = tcp.scoreboard;
+  queue.window_packets = std::min(tcp.congestion_packets + segments.sacked() + segments.lost(),
+                                  tcp.offered_end - queue.unacknowledged);
+  if (segments.lost() > 0 && segments.InFlight() < tcp.congestion_packets) {
+    queue.Set(SendQueue::kHasRepairs);
+  } else {
+    queue.Clear(SendQueue::kHasRepairs);
+  }
+}
+
+uint32_t RdmaTransport::TakeLostSegment(uint32_t queue_id) {
+  const uint32_t sequence =
+      send_queues_[queue_id].unacknowledged + tcp_senders_[queue_id].scoreboard.TakeLost();
+  SetTcpWindow(queue_id);
+  return sequence;
+}
+
+void RdmaTransport::OnTcpAcknowledgement(uint32_t index) {
+  const Packet ack = network_.packet(index);
+  const uint32_t queue_id = ack.flow;
+  SendQueue& queue = send_queues_[queue_id];
+  TcpSender& tcp = tcp_senders_[queue_id];
+  const uint32_t progress = ack.sequence - queue.unacknowledged;
+  const bool is_stale =
+      queue.Is(SendQueue::kBroken) || SequenceDistance(ack.sequence, queue.unacknowledged) < 0;
+  if (is_stale) {
+    network_.FreePacket(index);
+    return;
+  }
+  const int64_t now_ps = network_.engine().NowPs();
+  const TcpAckWord word = TcpAckWord::Unpack(ack.acknowledged);
+  if (SequenceDistance(word.offered_end, tcp.offered_end) > 0) {
+    tcp.offered_end = word.offered_end;
+    if (queue.unacknowledged == queue.sent_end) tcp.timeout.EndBackOff();  // probes found room
+  }
+  tcp.scoreboard.OnAcknowledged(progress);
+  tcp.scoreboard.OnSelective(word.block_begin, word.block_end);
+  if (progress != 0) {
+    tcp.timeout.OnRoundTrip(now_ps - ack.timestamp_ps);
+    tcp.timeout.EndBackOff();
+    tcp.first_repeat_ps = -1;
+    queue.retries = 0;
+    queue.unacknowledged = ack.sequence;
+    if (SequenceDistance(ack.sequence, tcp.recovery_end) >= 0) tcp.in_recovery = false;
+    StartTimer(queue_id);
+    ReportRecovery(queue_id);
+  }
+  TellControl(index, progress);
+  network_.FreePacket(index);
+  if (tcp.scoreboard.MarkLost()) {
+    ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);
+    if (!tcp.in_recovery) {
+      tcp.in_recovery = true;
+      tcp.recovery_end = queue.next_sequence;
+      control_->OnNack(queue_id / 2, now_ps);
+    }
+  }
+  ApplyLimits(queue_id);
+  if (IsWaitingForRoom(queue)) ArmTcpTimer(queue_id);
+  if (SequenceDistance(ack.sequence, queue.oldest_end) >= 0) CompleteMessages(queue_id);
+  Activate(queue_id);
+}
+
+// All that was sent has come, and the receiver's window is closed.
+bool RdmaTransport::IsWaitingForRoom(const SendQueue& queue) {
+  return queue.unacknowledged == queue.sent_end && queue.posted_end != queue.sent_end &&
+         queue.window_packets == 0;
+}
+
+void RdmaTransport::ArmTcpTimer(uint32_t queue_id) {
+  const SendQueue& queue = send_queues_[queue_id];
+  TcpSender& tcp = tcp_senders_[queue_id];
+  const int64_t deadline_ps =
+      std::max(queue.timer_start_ps + tcp.timeout.TimeoutPs(), network_.engine().NowPs());
+  if (tcp.event_ps <= deadline_ps) return;  // which looks again
+  tcp.event_ps = deadline_ps;
+  network_.engine().ScheduleFabric(deadline_ps, EventClass::kTimer, queue_id, queue_id);
+}
+
+void RdmaTransport::OnTcpTimer(uint32_t queue_id) {
+  SendQueue& queue = send_queues_[queue_id];
+  TcpSender& tcp = tcp_senders_[queue_id];
+  const int64_t now_ps = network_.engine().NowPs();
+  if (tcp.event_ps != now_ps) return;
+  tcp.event_ps = kNeverPs;
+  if (queue.Is(SendQueue::kBroken)) return;
+  const bool waits_for_room = IsWaitingForRoom(queue);
+  if (queue.unacknowledged == queue.sent_end && !waits_for_room) return;
+  if (queue.timer_start_ps + tcp.timeout.TimeoutPs() > now_ps) {
+    ArmTcpTimer(queue_id);
+    return;
+  }
+  if (waits_for_room) {
+    ProbeWindow(queue_id);
+    tcp.timeout.BackOff();
+    StartTimer(queue_id);
+    return;
+  }
+  ++counters_.timeouts;
+  ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
+  nic_->NotifyTimeout({now_ps, queue_id / 2});
+  if (tcp.first_repeat_ps >= 0 && now_ps - tcp.first_repeat_ps >= kTcpGiveUpPs) {
+    Break(queue_id, fmt::format("{} on {}", kConnectionTimedOut, Describe(queue_id / 2)));
+    return;
+  }
+  if (tcp.first_repeat_ps < 0) tcp.first_repeat_ps = now_ps;
+  ++queue.retries;
+  tcp.timeout.BackOff();
+  tcp.scoreboard.MarkAllLost();
+  tcp.in_recovery = true;
+  tcp.recovery_end = queue.next_sequence;
+  control_->OnTimeout(queue_id / 2, now_ps);
+  ApplyLimits(queue_id);
+  // Restarted here as well, for the port may be kept from sending for long.
+  StartTimer(queue_id);
+  Activate(queue_id);
+}
+
+// A segment that has come already, without payload: its answer says what room there is.
+void RdmaTransport::ProbeWindow(uint32_t queue_id) {
+  const SendQueue& queue = send_queues_[queue_id];
+  const uint32_t index = network_.AllocatePacket();
+  Packet& packet = network_.packet(index);
+  packet.timestamp_ps = network_.engine().NowPs();
+  packet.flow = queue_id;
+  packet.sequence = queue.unacknowledged - 1;
+  packet.path = queue.first_link;
+  packet.hop_count = queue.hop_count;
+  packet.kind = PacketKind::kRdmaWrite;
+  packet.wire_bytes = static_cast<uint16_t>(header_bytes_);
+  network_.Inject(index);
+}
+
+// --- Receiving end -------------------------------------------------------------------------------
+
+// NICs pass on what comes; the host's kernel takes it from memory, so that nothing it has
+// acknowledged can be lost any more.
+void RdmaTransport::OnPacketAtHost(uint32_t index) {
+  const Packet& packet = network_.packet(index);
+  if (packet.kind == PacketKind::kAck) {
+    OnTcpAcknowledgement(index);
+  } else if (receive_queues_[packet.flow].is_broken) {
+    Refuse(index, DropReason::kQueuePairError);
+  } else {
+    OnSegment(index);
+  }
+}
+
+void RdmaTransport::OnSegment(uint32_t index) {
+  const Packet& packet = network_.packet(index);
+  const uint32_t queue_id = packet.flow;
+  ReceiveQueue& queue = receive_queues_[queue_id];
+  TcpReceiver& tcp = tcp_receivers_[queue_id];
+  const int32_t distance = SequenceDistance(packet.sequence, queue.expected);
+  const bool had_gap = tcp.reassembly.HasGap();
+  TcpReassembly::Taken taken;
+  if (distance >= 0) {
+    taken = tcp.reassembly.Take(static_cast<uint32_t>(distance),
+                                (packet.flags & Packet::kLastOfMessage) != 0);
+  }
+  queue.expected += taken.advanced;
+  queue.unreported += taken.advanced;
+  if (taken.advanced > 0) tcp.timestamp_ps = packet.timestamp_ps;
+  if (!tcp.is_read_by_hand) tcp.read_end = queue.expected;
+  // What is out of order, or fills a gap, is answered at once (RFC 5681, section 4.2), and what
+  // comes after a silence.
+  const bool is_in_order = taken.is_new && taken.advanced > 0 && !had_gap;
+  if (tcp.IsQuick(network_.engine().NowPs()) || !is_in_order || taken.completed != 0 ||
+      queue.unreported >= settings_.ack_every_packets) {
+    queue.unreported = 0;
+    const bool is_beyond = taken.is_new && distance > 0;
+    AcknowledgeTcp(queue_id, is_beyond ? tcp.reassembly.BlockAt(static_cast<uint32_t>(distance))
+                                       : TcpReassembly::Block{});
+  }
+  if (taken.is_new) {
+    Deliver(index, taken.completed);
+  } else {
+    Refuse(index, DropReason::kDuplicate);
+  }
+}
+
+void RdmaTransport::AcknowledgeTcp(uint32_t queue_id, const TcpReassembly::Block& block) {
+  ReceiveQueue& queue = receive_queues_[queue_id];
+  TcpReceiver& tcp = tcp_receivers_[queue_id];
+  tcp.offered_end = tcp.read_end + window_packets_;
+  network_.FetchPath(queue.ack_first_link);
+  const uint32_t index = network_.AllocatePacket();
+  Packet& packet = network_.packet(index);
+  packet.timestamp_ps = tcp.timestamp_ps;
+  packet.acknowledged = TcpAckWord{.offered_end = tcp.offered_end,
+                                   .block_begin = static_cast<uint16_t>(block.begin),
+                                   .block_end = static_cast<uint16_t>(block.end)}
+                            .Pack();
+  packet.flow = queue_id;
+  packet.sequence = queue.expected;
+  packet.path = queue.ack_first_link;
+  packet.hop_count = queue.ack_hop_count;
+  packet.kind = PacketKind::kAck;
+  packet.wire_bytes = static_cast<uint16_t>(header_bytes_ + (block.end != 0 ? kSackBytes : 0));
+  network_.Inject(index);
+}
+
+void RdmaTransport::ReadByHand(uint32_t queue_pair) {
+  tcp_receivers_[size_t{2} * queue_pair].is_read_by_hand = true;
+}
+
+void RdmaTransport::Read(uint32_t queue_pair, uint64_t bytes) {
+  const uint32_t queue_id = 2 * queue_pair;
+  ReceiveQueue& queue = receive_queues_[queue_id];
+  TcpReceiver& tcp = tcp_receivers_[queue_id];
+  tcp.read_end += PacketsOf(bytes);
+  SIM_CHECK(SequenceDistance(tcp.read_end, queue.expected) <= 0, "more was read than has come");
+  // Linux tells of room when it has doubled, at less than half of the buffer (tcp_cleanup_rbuf,
+  // net/ipv4/tcp.c).
+  const uint32_t offered = tcp.offered_end - queue.expected;
+  const uint32_t room = tcp.read_end + window_packets_ - queue.expected;
+  if (queue.is_broken || 2 * offered > window_packets_ || room < 2 * offered || room == 0) return;
+  AcknowledgeTcp(queue_id, {});
+}
+
+}  // namespace railyard

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/measure/fidelity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railyard {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+MeasuredRow Row() {
+  MeasuredRow row;
+  row.source_id = "somewhere-2n";
+  row.collective = "all_reduce";
+  row.nodes = 2;
+  row.gpus_per_node = 8;
+  row.gpu = "H100-SXM5-80GB";
+  row.nics = "8x400 IB NDR";
+  row.nccl_version = "unknown";
+  row.algorithm_hint = "auto";
+  row.bytes = 1 << 20;
+  row.time_us = 100;
+  return row;
+}
+
+TEST(FidelityTest, ARowIsModelledByWhatItSaysOfTheMachine) {
+  const FidelityPoint point = PointOf(Row());
+  EXPECT_EQ(point.reason, "");
+  EXPECT_EQ(point.modelled_as, "dgx-h100, 2 x 8 GPUs, InfiniBand");
+  EXPECT_EQ(point.point.collective, PerfCollective::kAllReduce);
+  EXPECT_THAT(point.point.scenario, HasSubstr("platform: \"dgx-h100\" count: 2 gpus: 8"));
+  EXPECT_THAT(point.point.scenario, HasSubstr("network_flow_control: CREDITS"));
+  EXPECT_THAT(point.point.scenario, Not(HasSubstr("nccl")));
+  EXPECT_EQ(point.point.workload, "");
+}
+
+TEST(FidelityTest, NeitherTheSourceNorTheTimeChangesTheModel) {
+  MeasuredRow other = Row();
+  other.source_id = "elsewhere";
+  other.time_us = 7;
+  EXPECT_EQ(PointOf(other).point.scenario, PointOf(Row()).point.scenario);
+  EXPECT_EQ(PointOf(other).point.workload, PointOf(Row()).point.workload);
+}
+
+TEST(FidelityTest, HintsVersionsAndNicsAreHeeded) {
+  MeasuredRow row = Row();
+  row.algorithm_hint = "Ring forced; NCCL_MIN_CTAS=24; 2 QPs per connection";
+  row.nccl_version = "2.29.2";
+  row.nics = "16x200 RoCE";
+  const FidelityPoint point = PointOf(row);
+  EXPECT_EQ(point.point.workload, "algorithm: RING");
+  EXPECT_THAT(point.point.scenario, HasSubstr("MIN_NCHANNELS: 24"));
+  EXPECT_THAT(point.point.scenario, HasSubstr("version: \"2.29.2\""));
+  EXPECT_THAT(point.point.scenario, HasSubstr("nic_rate: \"400000000000bps\""));
+  EXPECT_THAT(point.point.scenario, HasSubstr("dcqcn"));
+  row.nics = "4x100";
+  row.gpu = "A100-SXM4-80GB";
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("platform: \"dgx-a100\""));
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("nics: 4"));
+}
+
+TEST(FidelityTest, WhatCannotBeModelledSaysWhy) {
+  const auto reason = [](auto change) {
+    MeasuredRow row = Row();
+    change(row);
+    return PointOf(row).reason;
+  };
+  EXPECT_EQ(reason([](MeasuredRow& row) { row.collective = "hypercube"; }),
+            "no collective \"hypercube\"");
+  EXPECT_EQ(reason([](MeasuredRow& row) { row.gpu = "MI300X"; }), "no platform with \"MI300X\"");
+  EXPECT_EQ(reason([](MeasuredRow& row) {
+              row.algorithm_hint = "SHARP";
+              row.nics = "8x400 RoCE";
+            }),
+            "SHARP over a network that is not InfiniBand");
+  EXPECT_EQ(reason([](MeasuredRow& row) {
+              row.nodes = 1;
+              row.nics = "";
+            }),
+            "");
+}
+
+TEST(FidelityTest, NicsThatAreNotStatedAreThePlatforms) {
+  MeasuredRow row = Row();
+  row.nics = "unknown";
+  const FidelityPoint point = PointOf(row);
+  EXPECT_EQ(point.modelled_as, "dgx-h100, 2 x 8 GPUs, RoCE, NICs not stated: the platform's");
+  EXPECT_THAT(point.point.scenario, Not(HasSubstr("nic_rate")));
+}
+
+TEST(FidelityTest, EfaIsAmazonsPlugIn) {
+  MeasuredRow row = Row();
+  row.nics = "32x100";
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("dcqcn"));
+  row.notes = "out-of-place; float; EFA (SRD) transport";
+  const FidelityPoint point = PointOf(row);
+  EXPECT_EQ(point.modelled_as, "dgx-h100, 2 x 8 GPUs, EFA");
+  EXPECT_THAT(point.point.scenario, HasSubstr("NET: \"AWS Libfabric\""));
+  // EC2's P5 and P4 instances.
+  EXPECT_THAT(point.point.scenario, HasSubstr("cpu: \"AMD\""));
+  row.gpu = "A100-SXM4-80GB";
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("cpu: \"INTEL\""));
+  EXPECT_THAT(point.point.scenario, Not(HasSubstr("dcqcn")));
+}
+
+TEST(FidelityTest, AHintsQueuePairsAreNccls) {
+  MeasuredRow row = Row();
+  row.algorithm_hint = "Ring forced; NCCL_MIN_CTAS=24; 2 QPs per connection";
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("IB_QPS_PER_CONNECTION: 2"));
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("MIN_NCHANNELS: 24"));
+}
+
+TEST(FidelityTest, SharpIsCollNetOverInfiniBand) {
+  MeasuredRow row = Row();
+  row.nics = "8x400 IB";
+  EXPECT_THAT(PointOf(row).point.scenario, Not(HasSubstr("COLLNET_ENABLE")));
+  row.algorithm_hint = "IB SHARP job (in-network reduction)";
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("COLLNET_ENABLE: 1"));
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("network_flow_control: CREDITS"));
+  EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("InfiniBand with SHARP"));
+}
+
+TEST(FidelityTest, HalvesOfATableDifferWhereARankCopies) {
+  MeasuredRow row = Row();
+  row.notes = "in-place; float";
+  EXPECT_FALSE(PointOf(row).point.in_place);
+  row.collective = "alltoall";
+  EXPECT_TRUE(PointOf(row).point.in_place);
+  row.notes = "out-of-place; float";
+  EXPECT_FALSE(PointOf(row).point.in_place);
+}
+
+TEST(FidelityTest, CallsMeasuredOneByOneFromPyTorchHoldTheirLaunch) {
+  MeasuredRow row = Row();
+  EXPECT_EQ(PointOf(row).harness_ps, 0);
+  row.notes = "torch.distributed bench, not nccl-tests";
+  EXPECT_EQ(PointOf(row).harness_ps, 20'000'000);
+  EXPECT_EQ(PointOf(row).point.scenario, PointOf(Row()).point.scenario);
+  EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("launches not hidden"));
+}
+
+TEST(FidelityTest, QuantilesAreOfAbsoluteErrors) {
+  const std::vector<double> errors = {0.1, -0.4, 0.2, -0.3, 0.0};
+  EXPECT_EQ(ErrorQuantile(errors, 0.5), 0.2);
+  EXPECT_EQ(ErrorQuantile(errors, 0.9), 0.4);
+  EXPECT_EQ(ErrorQuantile({-0.5}, 0.5), 0.5);
+}
+
+TEST(FidelityTest, BusBandwidthFactorsAreThoseOfNcclTests) {
+  EXPECT_DOUBLE_EQ(BusbwFactorOf(PerfCollective::kAllReduce, 8), 1.75);
+  EXPECT_DOUBLE_EQ(BusbwFactorOf(PerfCollective::kAllGather, 8), 0.875);
+  EXPECT_DOUBLE_EQ(BusbwFactorOf(PerfCollective::kAllToAll, 16), 0.9375);
+  EXPECT_DOUBLE_EQ(BusbwFactorOf(PerfCollective::kBroadcast, 8), 1);
+  EXPECT_DOUBLE_EQ(BusbwFactorOf(PerfCollective::kSendRecv, 8), 1);
+}
+
+}  // namespace
+}  // namespace railyard

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// From a railyard.protos.Topology, a fabric written out device by device, to a checked FabricGraph.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "simulator/text_proto/text_proto.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+inline constexpr int kMaxTopologyDevices = 1'000'000;
+inline constexpr uint32_t kMaxLocalIndex = 1'023;
+inline constexpr uint32_t kMaxLanes = 1'024;
+inline constexpr uint32_t kMaxCircuitSlots = 65'536;
+
+// `topology` is a cursor on a whole file. nullopt after an error, also of one in the text that has
+// been reported before; every mistake is a finding at the device or link that makes it.
+std::optional<FabricGraph> LoadTopology(const ProtoCursor& topology, Diagnostics& diagnostics);
+
+}  // namespace railyard

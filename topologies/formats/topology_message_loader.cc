@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "topologies/formats/topology_message_loader.h"
+
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/names.h"
+#include "simulator/text_proto/text_proto_check.h"
+#include "topologies/formats/topology.pb.h"
+#include "topologies/formats/topology_file_loader.h"
+
+namespace railyard {
+
+using google::protobuf::FieldDescriptor;
+
+TopologyMessage::TopologyMessage(std::string path)
+    : file_{.path = std::move(path),
+            .message = std::make_unique<protos::Topology>(),
+            .sets = {},
+            .places = {},
+            .mistakes = {}} {}
+
+void TopologyMessage::StartDevice(int line) {
+  static_cast<protos::Topology&>(*file_.message).add_devices();
+  file_.places[fmt::format("devices[{}]", device_count() - 1)] = {.line = line, .column = 1};
+}
+
+void TopologyMessage::StartLink(int line) {
+  static_cast<protos::Topology&>(*file_.message).add_links();
+  file_.places[fmt::format("links[{}]", link_count() - 1)] = {.line = line, .column = 1};
+}
+
+int TopologyMessage::device_count() const {
+  return static_cast<const protos::Topology&>(*file_.message).devices_size();
+}
+
+int TopologyMessage::link_count() const {
+  return static_cast<const protos::Topology&>(*file_.message).links_size();
+}
+
+const std::string& TopologyMessage::DeviceName() const {
+  return static_cast<const protos::Topology&>(*file_.message).devices(device_count() - 1).name();
+}
+
+google::protobuf::Message& TopologyMessage::MessageOf(Part part) const {
+  auto& topology = static_cast<protos::Topology&>(*file_.message);
+  if (part == Part::kDevice) return *topology.mutable_devices(topology.devices_size() - 1);
+  if (part == Part::kLink) return *topology.mutable_links(topology.links_size() - 1);
+  return topology;
+}
+
+bool TopologyMessage::Knows(Part part, const std::string& field) const {
+  const google::protobuf::Descriptor* type = protos::Topology::descriptor();
+  if (part == Part::kDevice) type = protos::TopologyDevice::descriptor();
+  if (part == Part::kLink) type = protos::TopologyLink::descriptor();
+  const FieldDescriptor* descriptor = type->FindFieldByName(field);
+  return descriptor != nullptr && !descriptor->is_repeated();
+}
+
+bool TopologyMessage::Has(Part part, const std::string& field) const {
+  const google::protobuf::Message& message = MessageOf(part);
+  return message.GetReflection()->HasField(message,
+                                           message.GetDescriptor()->FindFieldByName(field));
+}
+
+std::string TopologyMessage::Set(Part part, const std::string& field, const std::string& text) {
+  SIM_CHECK(Knows(part, field), field);
+  google::protobuf::Message& message = MessageOf(part);
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  const FieldDescriptor* descriptor = message.GetDescriptor()->FindFieldByName(field);
+  if (descriptor->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+    reflection.SetString(&message, descriptor, text);
+    return {};
+  }
+  if (descriptor->cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
+    const auto* value = descriptor->enum_type()->FindValueByName(text);
+    if (value == nullptr || value->number() == 0) {
+      return UnknownName(field, text, ValueNames(*descriptor->enum_type()));
+    }
+    reflection.SetEnum(&message, descriptor, value);
+    return {};
+  }
+  if (descriptor->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
+    if (text != "true" && text != "false") {
+      return fmt::format("{} {} is not true or false", field, Quote(text));
+    }
+    reflection.SetBool(&message, descriptor, text == "true");
+    return {};
+  }
+  uint32_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || stop != text.data() + text.size()) {
+    return fmt::format("{} {} is not a number (expected 0 to {})", field, Quote(text), UINT32_MAX);
+  }
+  reflection.SetUInt32(&message, descriptor, number);
+  return {};
+}
+
+std::optional<FabricGraph> TopologyMessage::Load(Diagnostics& diagnostics) {
+  return LoadTopology(ProtoCursor(file_), diagnostics);
+}
+
+}  // namespace railyard

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "topologies/formats/xml_stream.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/diagnostics.h"
+
+namespace railyard {
+namespace {
+
+const xmlChar* XmlText(const char* text) { return reinterpret_cast<const xmlChar*>(text); }
+
+}  // namespace
+
+XmlStream::XmlStream(const std::string& path)
+    : reader_(xmlReaderForFile(path.c_str(), nullptr, XML_PARSE_NONET | XML_PARSE_BIG_LINES),
+              xmlFreeTextReader) {
+  if (reader_ == nullptr) throw EnvironmentError(fmt::format("cannot read {}", path));
+  xmlTextReaderSetStructuredErrorHandler(reader_.get(), &XmlStream::OnError, this);
+}
+
+void XmlStream::OnError(void* self, xmlErrorPtr error) {
+  auto& stream = *static_cast<XmlStream*>(self);
+  if (!stream.error_.empty() || error->level < XML_ERR_ERROR) return;
+  // libxml2 says "extra content" of a document that is cut short as well.
+  stream.error_ = error->code == XML_ERR_DOCUMENT_END || error->message == nullptr
+                      ? "the document ends too early or goes on after its end"
+                      : error->message;
+  // A second line would show bytes that are no text.
+  stream.error_.resize(std::min(stream.error_.find('\n'), stream.error_.size()));
+  stream.error_line_ = error->line;
+  stream.error_column_ = error->int2;
+}
+
+XmlStream::Kind XmlStream::Next() {
+  if (is_end_due_) {
+    is_end_due_ = false;
+    return Kind::kEnd;
+  }
+  while (error_.empty()) {
+    const int status = xmlTextReaderRead(reader_.get());
+    if (status < 0 && error_.empty()) error_ = "not readable as XML";
+    if (status != 1 || !error_.empty()) break;
+    const int type = xmlTextReaderNodeType(reader_.get());
+    const xmlChar* const raw = xmlTextReaderConstLocalName(reader_.get());
+    name_ = raw == nullptr ? "" : reinterpret_cast<const char*>(raw);
+    if (type == XML_READER_TYPE_DOCUMENT_TYPE) return Kind::kDocumentType;
+    if (type == XML_READER_TYPE_END_ELEMENT) return Kind::kEnd;
+    if (type == XML_READER_TYPE_ELEMENT) {
+      is_end_due_ = xmlTextReaderIsEmptyElement(reader_.get()) == 1;
+      return Kind::kStart;
+    }
+  }
+  return Kind::kOver;
+}
+
+int XmlStream::line() const {
+  return static_cast<int>(xmlGetLineNo(xmlTextReaderCurrentNode(reader_.get())));
+}
+
+std::string XmlStream::Attribute(const char* name) const {
+  const std::unique_ptr<xmlChar, decltype(xmlFree)> value(
+      xmlTextReaderGetAttribute(reader_.get(), XmlText(name)), xmlFree);
+  return value == nullptr ? std::string() : reinterpret_cast<const char*>(value.get());
+}
+
+bool XmlStream::HasAttribute(const char* name) const {
+  const std::unique_ptr<xmlChar, decltype(xmlFree)> value(
+      xmlTextReaderGetAttribute(reader_.get(), XmlText(name)), xmlFree);
+  return value != nullptr;
+}
+
+}  // namespace railyard

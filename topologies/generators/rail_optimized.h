@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Rail-optimized fabric: NIC r of every server hangs on leaf r of its group, so that GPUs of equal
+// local index are one switch apart and others meet at a spine (NVIDIA DGX SuperPOD reference
+// architecture).
+//
+//   gpu<r> ──HOST── nic<r> ──NIC_LEAF── leaf<r> (one group) or group<g>/leaf<r>
+//   every leaf ──LEAF_SPINE (× links_per_leaf_and_spine)── every spine<s>
+//
+// With cores there is a third tier: groups form pods, each with spines of its own,
+//
+//   every leaf of a pod ── every pod<p>/spine<s> ──SPINE_CORE── every core<c> of plane s mod planes
+//
+// With 0 spines it is rail-only (Wang et al.: "Rail-only", arXiv 2307.12169): rails meet nowhere,
+// and what crosses them takes NVLink inside a server.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/units/units.h"
+#include "topologies/graph/fabric_graph.h"
+#include "topologies/graph/server.h"
+#include "topologies/graph/spec_check.h"
+
+namespace railyard {
+
+// Defaults are a DGX H100's, see ServerSpec and NetworkSpec.
+struct RailOptimizedSpec {
+  std::string name = "rail-optimized";
+  uint32_t servers = 1;
+  uint32_t gpus_per_server = 8;                // and as many NICs
+  std::optional<uint32_t> servers_per_leaf{};  // servers in a group of leaves; none: all
+  std::optional<uint32_t> spines{};       // of a pod; none: as many as make leaves non-blocking
+  uint32_t links_per_leaf_and_spine = 1;  // parallel cables
+
+  uint64_t host_rate_bps = ServerSpec{}.host_rate_bps;
+  uint64_t nic_rate_bps = ServerSpec{}.nic_rate_bps;
+  int64_t nic_leaf_delay_ps = NetworkSpec{}.nic_delay_ps;
+  uint64_t leaf_spine_rate_bps = LinkSpec{}.rate_bps;
+  int64_t leaf_spine_delay_ps = LinkSpec{}.delay_ps;
+  int64_t switch_latency_ps = NetworkSpec{}.switch_latency_ps;
+  int64_t delay_spread_ps = 0;  // as in NetworkSpec
+
+  // Servers of several kinds, or of another than the DGX H100; where given, `servers`,
+  // `gpus_per_server`, `host_rate_bps` and `nic_rate_bps` say nothing.
+  std::vector<ServerSpec> mixed_servers{};
+
+  uint32_t cores = 0;
+  uint32_t groups_per_pod = 1;  // says something only with cores, as core_planes
+  uint32_t core_planes = 1;
+  LinkSpec spine_core{};
+};
+
+// Everything that MakeRailOptimized would not accept; empty if it is fine.
+std::vector<SpecProblem> CheckRailOptimized(const RailOptimizedSpec& spec);
+
+// The number of spines where the spec leaves it open: a leaf's uplinks carry at least what its NICs
+// can send.
+uint64_t NonBlockingSpines(const RailOptimizedSpec& spec);
+
+// Precondition: CheckRailOptimized(spec) is empty.
+FabricGraph MakeRailOptimized(const RailOptimizedSpec& spec);
+
+}  // namespace railyard

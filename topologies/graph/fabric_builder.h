@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What generators build with: servers, switches, and cables whose lengths are spread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "topologies/graph/fabric_graph.h"
+#include "topologies/graph/server.h"
+
+namespace railyard {
+
+// A NIC of a fabric under construction.
+struct BuiltNic {
+  DeviceId device = 0;
+  uint32_t server = 0;
+  uint32_t index = 0;  // within the server
+  uint64_t rate_bps = 0;
+};
+
+class FabricBuilder {
+ public:
+  // Uses the name and the spread of `network`, which must outlive this.
+  explicit FabricBuilder(const NetworkSpec& network);
+
+  // All servers, numbered from 0 in the order of `network`. NICs by server, then index.
+  std::vector<BuiltNic> AddServers();
+  DeviceId AddSwitch(std::string name, std::vector<uint16_t> coordinates = {});
+  // `links.count` parallel cables.
+  void Join(DeviceId a, DeviceId b, Tier tier, const LinkSpec& links);
+  // One NIC_LEAF cable at the NIC's rate.
+  void Attach(const BuiltNic& nic, DeviceId leaf);
+  // The first `nics_per_switch` NICs to the first switch, and so on. Precondition: there are enough
+  // switches.
+  void AttachInOrder(std::span<const BuiltNic> nics, std::span<const DeviceId> switches,
+                     uint32_t nics_per_switch);
+
+  FabricGraph& fabric() { return fabric_; }
+  FabricGraph Take() && { return std::move(fabric_); }
+
+ private:
+  void AddServer(uint32_t server, const ServerSpec& spec, std::vector<BuiltNic>& nics);
+  // Of a ServerSpec with a layout, whose GPUs are there already.
+  void AddLaidOut(uint32_t server, const ServerSpec& spec, const std::vector<DeviceId>& gpus,
+                  std::vector<BuiltNic>& nics);
+  // The PCIe tree of a server that has one.
+  void AddPcie(uint32_t server, const ServerSpec& spec, const std::vector<DeviceId>& gpus,
+               std::span<const BuiltNic> nics);
+  DeviceId AddPart(uint32_t server, DeviceKind kind, const char* noun, uint32_t index,
+                   int64_t latency_ps);
+  void AddCable(DeviceId a, DeviceId b, CableSpec cable);
+
+  const NetworkSpec& network_;
+  FabricGraph fabric_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A fabric as a typed property graph (Boost.Graph): devices are vertices, every cable is two
+// directed edges. Generators make it, readers import it, routing and the simulator read it; nobody
+// else knows what is cabled to what.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <boost/graph/adjacency_list.hpp>
+
+#include "topologies/graph/cpu_vendor.h"
+
+namespace railyard {
+
+// A host bridge is a CPU socket's root complex with its memory.
+enum class DeviceKind : uint8_t { kGpu, kNvSwitch, kNic, kSwitch, kPcieSwitch, kHostBridge };
+
+// Where a link is in the fabric; given by the generator that makes it.
+enum class Tier : uint8_t {
+  kNvlink,
+  kHost,
+  kNicLeaf,
+  kLeafSpine,
+  kSpineCore,
+  kDirect,
+  kLocal,
+  kGlobal,
+};
+inline constexpr int kTierCount = 8;
+std::string_view TierName(Tier tier);              // "NVLINK", "HOST", "NIC_LEAF", …
+std::string_view DeviceKindName(DeviceKind kind);  // "GPU", "NVSWITCH", "NIC", "SWITCH", …
+
+struct Device {
+  std::string name;  // "server1/gpu3", "server1/nvswitch0", "server1/nic3", "leaf3", "spine0"
+  DeviceKind kind = DeviceKind::kSwitch;
+  // Server and index within it; -1 for switches outside servers.
+  int32_t server = -1;
+  int32_t local_index = -1;
+  int64_t forwarding_latency_ps = 0;  // last bit in to first bit out, without queueing
+  // Of a switch of a torus, HyperX or other coordinate network: its position; else empty.
+  std::vector<uint16_t> coordinates{};
+  // Of a GPU: ten times its CUDA compute capability, e.g. 86; 0: not known.
+  uint32_t compute_capability = 0;
+  // Of a GPU: whether other devices may read and write its memory over PCIe.
+  bool peer_access = true;
+  // Of a GPU: who made the CPU of its server.
+  CpuVendor cpu = CpuVendor::kUnknown;
+};
+
+// One direction of a cable.
+struct LinkProperties {
+  std::string name;    // "server1/nic3>leaf3"; parallel links "leaf3>spine0#1", "#2", …
+  uint32_t cable = 0;  // index into FabricGraph::cables()
+  Tier tier = Tier::kHost;
+  uint64_t rate_bps = 0;
+  int64_t propagation_ps = 0;  // cable and FEC
+  uint32_t lanes = 1;          // links of the bundle this edge stands for (NVLink: 5/4/4/5)
+};
+
+using Graph =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Device, LinkProperties>;
+using DeviceId = uint32_t;  // vertex descriptor
+using LinkId = uint32_t;    // dense index of a directed link, in the order of creation
+
+// Both directions of one physical cable, named "A--B" by the two devices; what a fault is aimed at.
+struct Cable {
+  std::string name;    // "server1/nic3--leaf3"; parallel cables "leaf3--spine0#1", "#2", …
+  LinkId forward = 0;  // from the device named first
+  LinkId backward = 0;
+};
+
+struct CableSpec {
+  Tier tier = Tier::kHost;
+  uint64_t rate_bps = 0;
+  int64_t propagation_ps = 0;
+  uint32_t lanes = 1;
+};
+
+// A platform's part that the fabric needs beyond the graph.
+struct NvlinkProperties {
+  uint32_t packet_payload_bytes = 4096;  // simulated packet
+  // Payload share of the raw rate, in thousandths: NVLink cells carry headers and CRC. H100: 824,
+  // as NCCL's 20.6 GB/s of 25 GB/s per link (src/graph/topo.h).
+  uint32_t efficiency_per_mille = 824;
+};
+
+// Among which links switches choose; ECMP where there are several.
+enum class RoutingPolicy : uint8_t {
+  kShortest,        // those on any shortest path
+  kDimensionOrder,  // of these, those along the lowest dimension in which coordinates still differ
+  kUpDown,          // those away from the NICs' switches, then those towards them, never up again
+  kValiant,         // shortest paths to a switch that the flow draws, then from there on
+  kValiantDimensionOrder,  // the same, each of the two in the order of dimensions
+};
+inline constexpr int kRoutingPolicyCount = 5;
+std::string_view RoutingPolicyName(RoutingPolicy policy);  // "SHORTEST", "DIMENSION_ORDER", …
+// Whether flows go over a switch that they draw, so that switches alone cannot choose their way.
+bool IsValiant(RoutingPolicy policy);
+bool IsInDimensionOrder(RoutingPolicy policy);
+
+// What keeps pauses from waiting for each other in a circle.
+enum class DeadlockAvoidance : uint8_t {
+  kRoutes,      // one lossless class: the routes themselves have no cycle
+  kHopClasses,  // a packet takes the next lossless class at every switch (Merlin, Schweitzer 1980)
+  kDateline,    // a packet takes the second class where it crosses a ring's wrap-around cable
+  kLossy,       // no pauses
+};
+inline constexpr int kDeadlockAvoidanceCount = 4;
+std::string JoinTiers(std::span<const Tier> tiers, std::string_view separator);  // "LOCAL+GLOBAL"
+std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance);  // "ROUTES", "HOP_CLASSES", …
+
+// Cables over optical circuit switches, which are there by a timetable: the same configurations in
+// turn, for ever, from time 0 on.
+struct CircuitSchedule {
+  uint32_t slots = 0;  // configurations
+  int64_t slot_ps = 0;
+  int64_t dark_ps = 0;   // from a slot's beginning until the cables that it adds carry anything
+  int64_t drain_ps = 0;  // before a slot's end, in which routes avoid the cables that it takes away
+  // By cable, ascending; the others are always there.
+  std::map<uint32_t, std::vector<uint32_t>> slots_of_cable{};
+
+  bool IsThere(uint32_t cable, uint32_t slot) const;
+};
+
+// Invariants: names are unique; every device in a server has (server, local_index), unique per
+// kind; GPUs are numbered 0.. in the order of creation, which is rank order for a job that fills
+// the fabric. Every look-up takes constant time, or time in the smaller degree of the devices it
+// names. Movable, not copyable: edges are named by where they are stored.
+class FabricGraph {
+ public:
+  DeviceId AddDevice(Device device);
+  // Adds both directions, forward from `a` to `b`; returns the cable's index. A second cable
+  // between the same two devices makes the first one "#1" and itself "#2".
+  uint32_t AddCable(DeviceId a, DeviceId b, const CableSpec& spec);
+
+  const Graph& graph() const { return *graph_; }
+  const Device& device(DeviceId id) const { return (*graph_)[id]; }
+  uint32_t device_count() const { return static_cast<uint32_t>(boost::num_vertices(*graph_)); }
+
+  uint32_t link_count() const { return static_cast<uint32_t>(links_.size()); }
+  const LinkProperties& link(LinkId id) const { return (*graph_)[links_[id]]; }
+  DeviceId link_source(LinkId id) const;
+  DeviceId link_target(LinkId id) const;
+  LinkId link_of_edge(Graph::edge_descriptor edge) const;
+  // The other direction of the same cable.
+  LinkId ReverseLink(LinkId id) const;
+
+  const std::vector<Cable>& cables() const { return cables_; }
+  std::optional<uint32_t> FindCable(std::string_view name) const;  // either end first
+  std::optional<DeviceId> FindDevice(std::string_view name) const;
+
+  const std::vector<DeviceId>& gpus() const { return gpus_; }  // by GPU number
+  // One more than the highest server number.
+  uint32_t server_count() const { return static_cast<uint32_t>(server_nics_.size()); }
+  // The NIC a GPU uses by default: of its own server, same local index modulo the server's NICs; if
+  // no HOST cable joins the two, the first NIC one does join, else of those nearest over PCIe that
+  // of its local index modulo their number; none if there is no such NIC.
+  std::optional<DeviceId> NicOfGpu(DeviceId gpu) const;
+  // The way over HOST links and the PCIe switches and host bridges between them, the shortest and
+  // of those the first in the order of creation; empty if there is none, or from == to.
+  std::vector<LinkId> HostPath(DeviceId from, DeviceId to) const;
+  // What such ways lead to.
+  std::vector<DeviceId> HostNeighbours(DeviceId from) const;
+  // The host bridge nearest to a device over PCIe; none in servers without.
+  std::optional<DeviceId> HostBridgeOf(DeviceId device) const;
+  // The links by which a NIC leaves for the network, one a port, in the order of its cables.
+  std::vector<LinkId> WiresOfNic(DeviceId nic) const;
+  // NVSwitches cabled to both GPUs, in order; empty if they share no island.
+  std::vector<DeviceId> SharedNvSwitches(DeviceId gpu_a, DeviceId gpu_b) const;
+  // NVSwitches cabled to every one of two or more GPUs, in order.
+  std::vector<DeviceId> SharedNvSwitches(std::span<const DeviceId> gpus) const;
+  // By what NVLink joins two GPUs: over each NVSwitch cabled to both, or, where there is none, over
+  // each NVLINK cable from one to the other. In order; empty if nothing does.
+  struct NvlinkPath {
+    std::vector<LinkId> links;  // from gpu_a to gpu_b: two, or one; as many in every path
+    uint32_t lanes = 1;
+  };
+  std::vector<NvlinkPath> NvlinkPaths(DeviceId gpu_a, DeviceId gpu_b) const;
+  // NvlinkPaths(), or, where there is none, the path over one GPU that NVLINK cables join to both:
+  // the one with the most lanes all the way, of those the one with the most lanes to gpu_b, of
+  // those the first (ncclTopoSetPaths, src/graph/paths.cc, which calls such a path NVB). Empty if
+  // there is no such GPU.
+  std::vector<NvlinkPath> NvlinkRoutes(DeviceId gpu_a, DeviceId gpu_b) const;
+  // The single link between two adjacent devices, if there is one (the first of a bundle).
+  std::optional<LinkId> FindLink(DeviceId from, DeviceId to) const;
+
+  std::string name;
+  NvlinkProperties nvlink;
+  RoutingPolicy routing = RoutingPolicy::kShortest;
+  DeadlockAvoidance deadlock_avoidance = DeadlockAvoidance::kRoutes;
+  std::optional<CircuitSchedule> circuits;
+
+ private:
+  struct ParallelCables {
+    uint32_t first = 0;  // index into cables_
+    uint32_t count = 0;
+  };
+
+  void NameCable(uint32_t cable, uint32_t number_in_bundle);
+  // By device reached over PCIe from `from`, itself included, the nearest first: the last link.
+  std::vector<std::pair<DeviceId, LinkId>> HostReach(DeviceId from) const;
+
+  // Behind a pointer because edge descriptors point into the graph and Boost's moves by copying.
+  std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
+  std::vector<Graph::edge_descriptor> links_;
+  std::vector<Cable> cables_;
+  std::vector<DeviceId> gpus_;
+  std::vector<std::vector<DeviceId>> server_nics_;  // by server, in the order of local_index
+  std::unordered_map<std::string, DeviceId> device_by_name_;
+  std::unordered_map<std::string, uint32_t> cable_by_name_;
+  std::unordered_map<uint64_t, ParallelCables> cables_between_;  // by the pair of devices
+};
+
+}  // namespace railyard

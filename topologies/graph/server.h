@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A server: one NVLink island of any size and its NICs, as every generator builds it.
+//
+//   gpu0..gpuG-1 ──NVLINK── nvswitch0..S-1      every GPU to every NVSwitch
+//   gpu<i> ──HOST── nic<i mod N>                and, with more NICs than GPUs, nic<j> to gpu<j mod
+//   G>
+//
+// or, with a PCIe tree,
+//
+//   gpu<i>, nic<j> ──HOST── pcieswitch0..P-1 ──HOST── hostbridge0..B-1 ──HOST── each other
+//
+// where GPUs also meet. Left out: in servers without such a tree, that a GPU and its NIC share a
+// PCIe switch with others.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/units/units.h"
+#include "topologies/graph/cpu_vendor.h"
+#include "topologies/graph/server_layout.h"
+#include "topologies/graph/spec_check.h"
+
+namespace railyard {
+
+// Servers alike. Defaults are a DGX H100's: topologies/platforms/dgx-h100.textproto has the
+// sources, and a test holds the two to each other.
+struct ServerSpec {
+  uint32_t count = 1;
+  uint32_t gpus = 8;
+  std::optional<uint32_t> nics{};  // none: one per GPU
+
+  // A GPU's NVLinks to each NVSwitch. Empty: no NVLink.
+  std::vector<uint32_t> nvlink_lanes = {5, 4, 4, 5};
+  // Or, in place of NVSwitches, what leads from GPU to GPU; bundles of GPUs beyond `gpus` are not
+  // there.
+  std::vector<ServerLayout::NvlinkBundle> nvlink_mesh{};
+  uint64_t nvlink_lane_rate_bps = 200'000'000'000;  // each way
+  int64_t nvlink_delay_ps = 200 * kPsPerNs;         // one way
+  int64_t nvswitch_latency_ps = 100 * kPsPerNs;
+
+  uint64_t host_rate_bps = 440'000'000'000;  // PCIe, after packet overhead, each way
+  int64_t host_delay_ps = 450 * kPsPerNs;  // PCIe and the DMA engine, one way; of a tree each link
+  // GPUs in order on the switches, or, where there are none, on the host bridges; NICs on the host
+  // bridges.
+  struct PcieTree {
+    uint32_t sockets = 1;  // each a host bridge, cabled to all others
+    uint32_t switches_per_socket = 0;
+    uint64_t socket_rate_bps = 0;  // of what joins two sockets, each way
+    int64_t socket_delay_ps = 0;
+    bool operator==(const PcieTree&) const = default;
+  };
+  std::optional<PcieTree> pcie{};
+  // Sources: topologies/platforms/pcie-8x3090.textproto.
+  int64_t pcie_switch_latency_ps = 105 * kPsPerNs;
+  int64_t host_bridge_latency_ps = 150 * kPsPerNs;
+  uint32_t compute_capability = 90;  // as Device has it
+  bool peer_access = true;
+  CpuVendor cpu = CpuVendor::kIntel;
+  uint64_t nic_rate_bps = 400'000'000'000;  // of one port
+
+  // What is cabled to what, where these numbers do not say it all; then `gpus`, `nics` and
+  // `nic_rate_bps` (the highest) are its, and `nvlink_lanes` and `host_rate_bps` say nothing.
+  std::shared_ptr<const ServerLayout> layout{};
+
+  uint32_t nic_count() const { return nics.value_or(gpus); }
+  bool HasNvlink() const { return !nvlink_lanes.empty() || !nvlink_mesh.empty(); }
+  uint64_t LanesOfGpu() const;   // NVLinks of the first GPU, in a server with all of them
+  uint64_t cable_count() const;  // of one server, inside it
+};
+
+// The links of a server with a PCIe tree, GPUs' and NICs' first; none without.
+std::vector<ServerLayout::PcieLink> PcieLinksOf(const ServerSpec& server);
+
+// Servers laid out like this one.
+ServerSpec ServerOf(ServerLayout layout);
+
+// What the specs of all generators but RailOptimized begin with.
+struct NetworkSpec {
+  std::string name{};
+  std::vector<ServerSpec> servers = {ServerSpec{}};
+  // 5 m of cable at 5 ns/m, and an assumed 120 ns of RS(544,514) FEC.
+  int64_t nic_delay_ps = 145 * kPsPerNs;
+  // Assumed: between the 130 ns of an InfiniBand HDR switch (NVIDIA QM8700 data sheet) and the 0.5
+  // us and more of deep Ethernet pipelines.
+  int64_t switch_latency_ps = 300 * kPsPerNs;
+  // Cables differ in length: each is longer by its own draw from [0, delay_spread_ps), in every
+  // tier. The draw is a hash of the cable's index and nothing else, so it is the same in every run.
+  int64_t delay_spread_ps = 0;
+
+  uint64_t server_count() const;
+  uint64_t gpu_count() const;
+  uint64_t nic_count() const;
+  uint32_t most_nics_per_server() const;
+  uint64_t cables_in_servers() const;
+};
+
+// Adds what is wrong with the servers or the common fields.
+void CheckNetwork(const NetworkSpec& network, SpecChecker& check);
+
+}  // namespace railyard

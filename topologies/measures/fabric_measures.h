@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a fabric is, in numbers: parts, capacities, distances.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+// The cables of one tier.
+struct TierMeasures {
+  Tier tier = Tier::kNvlink;
+  uint64_t count = 0;
+  uint64_t lanes = 0;
+  uint64_t rate_bps_min = 0;
+  uint64_t rate_bps_max = 0;
+  uint64_t capacity_bps = 0;  // all cables, one direction
+  int64_t delay_ps_min = 0;
+  int64_t delay_ps_max = 0;
+};
+
+// What switches that have cables of both tiers take in from the lower one over what they pass on to
+// the upper one; 1 or less is non-blocking. Of a switch with NICs and DIRECT, LOCAL or GLOBAL
+// cables: NICs over all of these, and `upper` is the highest of them.
+struct Oversubscription {
+  Tier lower = Tier::kNicLeaf;
+  std::vector<Tier> uppers;  // that what comes from `lower` leaves by, ascending
+  double worst = 0;
+  std::string worst_switch;
+};
+
+// Switches of equal radix.
+struct RadixCount {
+  uint32_t ports = 0;
+  uint32_t switches = 0;
+};
+
+// Cables outside servers by length, as their delays tell: 5 ns a metre, after 120 ns of FEC. In the
+// lengths cables are sold in; the last class is the longest and has all beyond.
+struct LengthCount {
+  uint32_t up_to_m = 0;
+  uint64_t cables = 0;
+};
+inline constexpr int64_t kFecDelayPs = 120'000;
+inline constexpr int64_t kDelayPsPerMetre = 5'000;
+
+struct FabricMeasures {
+  uint32_t gpus = 0;
+  uint32_t servers = 0;
+  uint32_t nvswitches = 0;
+  uint32_t nics = 0;
+  uint32_t switches = 0;
+  std::vector<TierMeasures> tiers;   // those there are, in the order of Tier
+  std::vector<RadixCount> radices;   // by ports
+  std::vector<LengthCount> lengths;  // those there are, by length
+  std::vector<Oversubscription> oversubscription;
+  uint64_t bisection_bps = 0;  // Bisection
+  uint32_t bisection_nodes = 0;
+  uint32_t bisection_classes = 0;
+  // Over everything that forwards, NVLink relays included, from `hop_sources` GPUs to all.
+  uint32_t diameter_hops = 0;
+  double mean_hops = 0;
+  uint32_t hop_sources = 0;
+  // Equal-cost shortest paths from NIC to NIC, over `path_pairs` pairs of GPUs of different
+  // servers; pairs whose NICs no path joins count as 0.
+  uint64_t paths_min = 0;
+  uint64_t paths_median = 0;
+  uint64_t paths_max = 0;
+  uint32_t path_pairs = 0;
+  // EdgeConnectivity, the least over `connectivity_pairs` pairs of GPUs: neighbours in a server,
+  // the same and another rail of the first and last server, and drawn ones.
+  uint32_t edge_connectivity = 0;
+  uint32_t connectivity_pairs = 0;
+};
+
+FabricMeasures Measure(const FabricGraph& fabric);
+
+}  // namespace railyard

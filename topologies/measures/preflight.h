@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What is wrong or remarkable about a fabric before any packet crosses it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topologies/graph/fabric_graph.h"
+#include "topologies/measures/fabric_measures.h"
+
+namespace railyard {
+
+enum class PreflightSeverity : uint8_t {
+  kError,    // some job cannot run, or may hang
+  kWarning,  // it costs, or one failure ends it
+  kInfo,
+};
+std::string_view PreflightSeverityName(PreflightSeverity severity);  // "error", "warning", "info"
+
+struct PreflightFinding {
+  PreflightSeverity severity = PreflightSeverity::kInfo;
+  std::string code;  // "UNREACHABLE", stable
+  std::string what;
+};
+
+// Codes: UNREACHABLE, PFC_DEADLOCK (errors); MISSING_RAIL, NO_COMMON_NVSWITCH, UNEQUAL_BUNDLE,
+// OVERSUBSCRIBED, SINGLE_POINT_OF_FAILURE (warnings); RELAYED_PAIRS, LOSSLESS_CLASSES (info). The
+// worst first.
+std::vector<PreflightFinding> Preflight(const FabricGraph& fabric, const FabricMeasures& measures);
+
+}  // namespace railyard

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/text_proto/text_proto.h"
+#include "topologies/graph/cpu_vendor.h"
+
+namespace railyard {
+
+inline constexpr const char* kExpectedCpuVendor = "\"INTEL\", \"AMD\" or \"ARM\"";
+
+// A text field with a maker's name; where it is absent or after an error what was there before.
+void ReadCpuVendor(const ProtoCursor& cursor, const char* field, CpuVendor& vendor,
+                   Diagnostics& diagnostics);
+
+}  // namespace railyard

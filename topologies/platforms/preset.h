@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Fabrics with a name: generators with every parameter chosen.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+struct Preset {
+  std::string name;
+  std::string description;  // one line
+  std::string source;       // of its shape
+};
+const std::vector<Preset>& Presets();
+// nullopt if there is no such preset.
+std::optional<FabricGraph> MakePreset(const std::string& name);
+
+}  // namespace railyard

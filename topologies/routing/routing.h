@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ECMP over the fabric between NICs by its RoutingPolicy: shortest paths from Boost.Graph's
+// breadth-first search, in the order of dimensions, up and then down, or Valiant's two of them.
+// Distances are kept per destination attachment (the switch a NIC hangs on), so 1,024 NICs on 8
+// leaves cost 8 searches, and coded as runs of switches that are equally far.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+
+#include "topologies/graph/fabric_graph.h"
+#include "topologies/graph/run_lengths.h"
+
+namespace railyard {
+
+// The links a packet takes, first to last; empty if the destination cannot be reached.
+using Path = std::vector<LinkId>;
+
+// Where a packet may go next: equal-cost links, in the order of creation, and how many links it
+// then has crossed at the end, these included.
+struct NextHops {
+  std::vector<LinkId> links;
+  uint32_t hops = 0;
+};
+
+// The cables by which a path must leave one NIC and reach the other: those of two ports, where each
+// has an address of its own.
+struct PortPins {
+  LinkId first = 0;  // from the one NIC
+  LinkId last = 0;   // to the other; the same as `first` where it joins the two
+};
+
+// kShortest takes any shortest path, also one that goes up and down twice where links are cut;
+// kUpDown never does, and has no path then. Resolve() makes one choice per switch and flow, as a
+// switch's hash over a packet's header does; NextHopsTo() leaves the choice to the switch. When the
+// number of equal-cost links changes, flows through that switch are dealt anew (no resilient
+// hashing). With Valiant's routes a flow draws a switch that NICs hang on and goes there first,
+// unless it goes from and to NICs of one switch (Valiant: "A scheme for fast parallel
+// communication", 1982). Not for use by two threads at once.
+//
+// Every switch and NIC has its own view of which links are up: news of a link reaches those nearer
+// to it sooner. While views differ, the switches of a path may send a packet in a circle, or, with
+// kUpDown, up again after it went down; such a destination counts as one that cannot be reached.
+class EcmpRouting {
+ public:
+  // `graph` must outlive this. `seed` enters every switch's hash. All links are up but those of
+  // circuits that are not there at time 0.
+  EcmpRouting(const FabricGraph& graph, uint64_t seed);
+  EcmpRouting(const EcmpRouting&) = delete;  // a copy would share tables
+  EcmpRouting& operator=(const EcmpRouting&) = delete;
+
+  // From one GPU or NIC to another over NICs and switches (never through a GPU, an NVSwitch or a
+  // third NIC), at each hop choosing among the equal-cost next links that are up by a hash of
+  // (seed, switch, entropy). A GPU uses NicOfGpu and the HOST links to it. Also empty if from ==
+  // to. `detour_hop`, if asked for: the position of the first link behind Valiant's detour, if any.
+  Path Resolve(DeviceId from, DeviceId to, uint64_t entropy,
+               std::optional<uint32_t>* detour_hop = nullptr) const;
+  // The same between two ports, also empty where one of their cables is down. Precondition: not of
+  // Valiant's routes, whose detours a port's address says nothing about.
+  Path Resolve(DeviceId from, DeviceId to, uint64_t entropy, const PortPins& pins) const;
+  // Number of equal-cost paths, 0 if unreachable or from == to; parallel links count each. Of
+  // Valiant's routes those without a detour.
+  uint64_t CountShortestPaths(DeviceId from, DeviceId to) const;
+
+  // From a switch to a NIC over links that are up; no links if it cannot be reached. Without
+  // Valiant's detour, which only the sender can draw.
+  NextHops NextHopsTo(DeviceId at, DeviceId nic) const;
+
+  // A link's state as routing knows it (after detection and convergence), everywhere. Distances are
+  // recomputed when next asked for.
+  void SetLinkUp(LinkId link, bool up);
+  // The same, as those switches and NICs know it that are up to `hops` links away from the link's
+  // ends; to be called with 0, 1, 2, … up to FarthestFrom(link), for one change of a link after the
+  // other.
+  void SpreadLinkState(LinkId link, bool up, uint32_t hops);
+  // The same in another order: those know it whose number in `wave_of_device` is up to `wave`; to
+  // be called with 0, 1, 2, … up to the largest but kUnreachable, with the same order each time.
+  void SpreadLinkState(LinkId link, bool up, uint32_t wave,
+                       const std::vector<uint32_t>& wave_of_device);
+  // Links to each device from the nearest of `ends`, over switches and NICs and without the link's
+  // cable; kUnreachable where there are none.
+  static constexpr uint32_t kUnreachable = UINT32_MAX;
+  std::vector<uint32_t> HopsFrom(LinkId link, std::vector<DeviceId> ends) const;
+  // Links to the farthest switch or NIC from the nearer of the link's ends, without the cable
+  // itself.
+  uint32_t FarthestFrom(LinkId link) const;
+
+  // By device, how many links between switches a path from there to a switch has; kUnreachable for
+  // what is no switch or has no path. Without Valiant's detours, as those know it whom no news has
+  // reached; keeps nothing, so that all pairs of a large fabric can be looked at.
+  std::vector<uint32_t> SwitchHopsTo(DeviceId to) const;
+
+  // Works out the routes of all switches to all NICs now, rather than when they are asked for; as
+  // those have them whom no news has reached.
+  void ResolveAll() const;
+  // What the routes worked out so far take, and what one number per switch and destination would.
+  struct TableSize {
+    uint64_t tables = 0;        // more than one while views differ
+    uint64_t destinations = 0;  // switches with NICs, of all tables
+    uint64_t bytes = 0;
+    uint64_t dense_bytes = 0;
+  };
+  TableSize MeasureTables() const;
+
+ private:
+  struct SwitchLink {
+    LinkId link = 0;
+  };
+  // The switches alone, every edge against its link's direction: a breadth-first search from a
+  // switch finds all others' distances to it.
+  using SwitchIndex = uint32_t;  // vertex of SwitchGraph
+  using SwitchGraph =
+      boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, SwitchLink,
+                                         boost::no_property, SwitchIndex, uint32_t>;
+  // By SwitchIndex: how far it is to the destination, as Coded() has it.
+  using Distances = RunLengths;
+
+  using Table = std::unordered_map<SwitchIndex, Distances>;  // computed when asked for
+
+  // What some switches and NICs take to be up, and what follows from it. Views that differ in NICs'
+  // links only share a table, for it is of switches.
+  struct View {
+    std::vector<bool> up;  // by link
+    std::shared_ptr<Table> distances_to;
+  };
+  // News of a link that has not yet reached all.
+  struct News {
+    LinkId link = 0;
+    bool up = false;
+    uint32_t wave = 0;  // how far it has come
+    uint32_t last_wave = 0;
+    RunLengths wave_of_device;
+  };
+  struct Destination {
+    DeviceId device = 0;                        // a NIC, or the switch of a detour
+    std::vector<const Distances*> attachments;  // to that switch, or each with a link up to the NIC
+  };
+  struct NicEnds {
+    DeviceId from = 0;
+    DeviceId to = 0;
+    Path first{};  // HOST links of a GPU to its NIC
+    Path last{};   // HOST links of the other NIC to its GPU
+  };
+
+  // The NICs that stand for the two ends, and the HOST links outside them; nullopt if there is no
+  // such NIC or one of its HOST links is down.
+  std::optional<NicEnds> FindNics(DeviceId from, DeviceId to) const;
+  const View& ViewOf(DeviceId device) const;
+  const View& ViewWith(const std::vector<LinkId>& changed) const;
+  bool JoinsSwitches(LinkId link) const;
+  std::vector<uint32_t> HopsFrom(LinkId link) const;  // from both its ends
+  Destination FindDestination(DeviceId device, const View& view) const;
+  const Distances& DistancesTo(SwitchIndex attachment, const View& view) const;
+  std::vector<uint32_t> CodedDistancesTo(SwitchIndex attachment, const View& view) const;
+  void FindShortest(SwitchIndex attachment, const View& view, std::vector<uint32_t>& coded) const;
+  void FindUpDown(SwitchIndex attachment, const View& view, std::vector<uint32_t>& coded) const;
+  // Appends the links to a NIC or switch, one choice at each device, by its view; false if there is
+  // no path.
+  bool Append(DeviceId from, DeviceId to, uint64_t entropy, Path& path) const;
+  std::optional<DeviceId> DrawDetour(const NicEnds& ends, uint64_t entropy) const;
+  // Links that `device` may use next on a shortest path, in the order of creation. Returns how many
+  // links between switches follow the first of the path; 0 where that is the last.
+  uint32_t NextLinks(DeviceId device, const Destination& destination, const View& view,
+                     std::vector<LinkId>& next) const;
+  // Of a switch: how far it is to the destination over the next links that its policy allows.
+  struct Reach {
+    uint32_t hops = 0;
+    bool is_down = false;  // of kUpDown: the rest of the way leads down
+  };
+  std::optional<Reach> ReachOf(SwitchIndex at, const Distances& distances) const;
+  void KeepLowestDimension(std::vector<LinkId>& next) const;
+  void RankSwitches();
+
+  const FabricGraph& graph_;
+  uint64_t seed_;
+  std::vector<SwitchIndex> switch_of_device_;  // kNoSwitch for what is no switch
+  std::vector<DeviceId> device_of_switch_;
+  SwitchGraph switches_;
+  std::vector<SwitchIndex> attachments_;  // switches that NICs hang on
+  // Of kUpDown: cables to the nearest switch with NICs, and all switches, the highest first.
+  std::vector<uint32_t> level_;
+  std::vector<SwitchIndex> by_level_;
+  View settled_;            // of those whom no news has reached
+  std::vector<News> news_;  // in the order of the changes
+  // Of the others, by the links that differ from the settled view's, in ascending order.
+  mutable std::map<std::vector<LinkId>, View> views_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/nccl_log/nccl_log_assembly.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "traces/nccl_log/nccl_log_collectives.h"
+#include "traces/nccl_log/nccl_log_missing_ranks.h"
+#include "traces/nccl_log/nccl_log_placed_calls.h"
+#include "traces/nccl_log/nccl_log_point_to_point.h"
+#include "traces/nccl_log/nccl_log_trace_builder.h"
+
+namespace railyard {
+namespace {
+
+class Assembler {
+ public:
+  Assembler(LoggedCalls& logged, Placement& placement, const NcclLogOptions& options,
+            ImportReport& report, Diagnostics& diagnostics)
+      : placement_(placement),
+        options_(options),
+        report_(report),
+        diagnostics_(diagnostics),
+        calls_(logged, placement, report) {}
+
+  std::optional<Trace> Run() {
+    CheckOneProcessPerRank();
+    if (diagnostics_.HasErrors()) return Fail(CallDropReason::kImportFailed);
+    if (calls_.AllAreDropped()) return Fail(CallDropReason::kImportFailed);
+    if (!reconstructs() && !RefuseMissingRanks(calls_, diagnostics_)) {
+      return Fail(CallDropReason::kRanksMissing);
+    }
+    calls_.DropThoseWithUnknownMembers();
+    MatchCollectives(calls_, report_, diagnostics_);
+    CutPointToPoint(calls_);
+    const std::vector<uint32_t> group_of = GroupPointToPoint(calls_, report_);
+    if (!calls_.missing().empty()) CheckPointToPointAlike(calls_, group_of, diagnostics_);
+    if (diagnostics_.HasErrors()) return Fail(CallDropReason::kRanksDisagree);
+    if (calls_.AllAreDropped()) return Fail(CallDropReason::kImportFailed);
+    LogTraceBuilder trace(calls_, report_);
+    trace.AddCalls(group_of);
+    if (!calls_.missing().empty()) {
+      ReconstructMissingRanks(calls_, placement_, trace, report_, diagnostics_);
+    }
+    if (diagnostics_.HasErrors()) return Fail(CallDropReason::kImportFailed);
+    CountImported();
+    return std::move(trace).Take();
+  }
+
+ private:
+  bool reconstructs() const {
+    return options_.missing_ranks == NcclLogOptions::MissingRanks::kReconstruct;
+  }
+
+  std::optional<Trace> Fail(CallDropReason reason) {
+    for (uint32_t i = 0; i < calls_.size(); ++i) {
+      if (!calls_[i].dropped) calls_.Drop(i, reason, "");
+    }
+    if (!diagnostics_.HasErrors()) {
+      diagnostics_.Error(calls_.FirstFile(), "", NothingImported());
+    }
+    return std::nullopt;
+  }
+
+  std::string NothingImported() const {
+    if (report_.calls_seen() == 0) {
+      return "no call was found (NCCL prints them with NCCL_DEBUG=INFO and "
+             "NCCL_DEBUG_SUBSYS=INIT,COLL)";
+    }
+    std::string reasons;
+    for (int i = 0; i < kCallDropReasonCount; ++i) {
+      const auto reason = static_cast<CallDropReason>(i);
+      const uint64_t count = report_.DroppedFor(reason).count;
+      if (count == 0) continue;
+      reasons +=
+          fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, CallDropReasonName(reason));
+    }
+    const bool rank_map_helps = report_.DroppedFor(CallDropReason::kUnknownRank).count > 0;
+    return fmt::format("none of the {} calls can be imported: {} ({})", report_.calls_seen(),
+                       reasons,
+                       rank_map_helps ? "a rank_map says which rank each process is"
+                                      : "the import report lists the lines");
+  }
+
+  void CheckOneProcessPerRank() {
+    std::vector<bool> has_process(placement_.rank_count);
+    for (const Endpoint& endpoint : placement_.endpoints) {
+      if (!endpoint.rank) continue;
+      if (has_process[*endpoint.rank]) {
+        diagnostics_.Error(calls_.FirstFile(), "",
+                           fmt::format("two processes are global rank {} (one process per rank; "
+                                       "logs of one job only)",
+                                       *endpoint.rank));
+      }
+      has_process[*endpoint.rank] = true;
+    }
+  }
+
+  void CountImported() {
+    for (uint32_t i = 0; i < calls_.size(); ++i) {
+      const LoggedCall& call = calls_[i];
+      if (call.dropped) continue;
+      ++report_.files[call.file].calls_imported;
+      if (call.algorithm != Algorithm::kUnstated) ++report_.calls_with_algorithm;
+    }
+    report_.rank_count = placement_.rank_count;
+  }
+
+  Placement& placement_;
+  const NcclLogOptions& options_;
+  ImportReport& report_;
+  Diagnostics& diagnostics_;
+  PlacedCalls calls_;
+};
+
+}  // namespace
+
+std::optional<Trace> AssembleTrace(LoggedCalls& logged, Placement& placement,
+                                   const NcclLogOptions& options, ImportReport& report,
+                                   Diagnostics& diagnostics) {
+  return Assembler(logged, placement, options, report, diagnostics).Run();
+}
+
+}  // namespace railyard

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// First pass of the log reader: every line once, into processes, the communicators each of them
+// made or used, and the calls in the order they were logged. Nothing is matched across processes
+// here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/trace/import_report.h"
+#include "traces/trace/logged_graph.h"
+#include "traces/trace/trace.h"
+
+namespace railyard {
+
+// A communicator as one process (and device) holds it: a pointer, from the line that made it to the
+// line that destroyed it or to the pointer's next use. Every rank has a handle of its own.
+struct CommunicatorHandle {
+  uint32_t process = 0;
+  uint64_t pointer = 0;
+  uint32_t rank_count = 0;
+  std::optional<uint32_t> rank;
+  std::optional<uint32_t> global_rank;  // RCCL
+  std::optional<uint32_t> init_device;  // from the Init line
+  std::optional<uint32_t> call_device;  // the first call's [DEV]
+  std::string comm_id;
+  std::optional<uint32_t> parent;  // handle of the same process
+  uint64_t split_number = 0;       // how manieth split of the parent
+  int64_t color = 0;
+  uint32_t split_count = 0;  // splits made of this one so far
+  bool has_calls = false;
+  bool complete = false;  // its Init COMPLETE was seen
+  bool destroyed = false;
+  LoggedGraph graph{};  // of its rank
+};
+
+struct LoggedCall {
+  uint32_t handle = 0;
+  uint32_t file = 0;
+  uint64_t line = 0;
+  uint64_t op_count = 0;
+  uint64_t count = 0;
+  uint64_t stream = 0;
+  uint32_t root_or_peer = 0;
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  Datatype datatype = Datatype::kFloat32;
+  Algorithm algorithm = Algorithm::kUnstated;
+  Protocol protocol = Protocol::kUnstated;
+  bool in_place = false;  // as TraceOperation's
+  bool dropped = false;
+};
+
+struct TuningLine {
+  size_t calls_before = 0;  // index of the first call logged after it
+  std::optional<CollectiveKind> kind;
+  uint64_t bytes = 0;
+  bool bytes_are_per_rank = false;
+  Algorithm algorithm = Algorithm::kUnstated;
+  Protocol protocol = Protocol::kUnstated;
+};
+
+struct LogProcess {
+  struct GlobalRank {
+    uint32_t handle = 0;
+    uint32_t rank = 0;
+    uint32_t file = 0;
+    uint64_t line = 0;
+  };
+  std::string host;
+  uint64_t pid = 0;
+  uint32_t first_file = 0;
+  uint64_t first_line = 0;
+  std::vector<uint32_t> handles;
+  // Ranks by nranks and device as `Init timings` lines state them; nullopt where they differ.
+  std::map<std::pair<uint32_t, std::optional<uint32_t>>, std::optional<uint32_t>> timings;
+  std::vector<GlobalRank> global_ranks;  // RCCL; each handle's first, and what differs
+  std::vector<TuningLine> tuning;
+};
+
+struct LoggedCalls {
+  std::vector<LogProcess> processes;
+  std::vector<CommunicatorHandle> handles;
+  std::vector<LoggedCall> calls;  // those that are sound by themselves, in the order of the lines
+};
+
+// Reads the files to their ends, into `report` too: lines, calls seen, and the calls dropped
+// because of what their own line says.
+LoggedCalls ReadLoggedCalls(const std::vector<std::string>& files, ImportReport& report,
+                            Diagnostics& diagnostics);
+
+// Marks the call as dropped and reports it.
+void DropCall(LoggedCall& call, CallDropReason reason, std::string detail, ImportReport& report);
+
+}  // namespace railyard

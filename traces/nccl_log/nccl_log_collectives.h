@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Matches the k-th collective call of a communicator over its ranks.
+//
+// Where a rank's calls on a communicator end before those of others (a log that was cut off), the
+// calls beyond its last are dropped on every rank: a prefix all ranks agree on can be replayed, and
+// the report lists the rest. Where calls differ at their beginning (a log that starts in the
+// middle) and the opCounts of every rank rise from call to call, the calls with opCounts that all
+// ranks have are kept; any other difference is an error.
+#pragma once
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/trace/import_report.h"
+#include "traces/nccl_log/nccl_log_placed_calls.h"
+
+namespace railyard {
+
+// The algorithm and protocol that one rank's log states become those of the same call on all ranks.
+void MatchCollectives(PlacedCalls& calls, ImportReport& report, Diagnostics& diagnostics);
+
+}  // namespace railyard

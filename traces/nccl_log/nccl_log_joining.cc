@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/nccl_log/nccl_log_joining.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace railyard {
+namespace {
+
+using Group = JoinedCommunicator;
+
+class Joiner {
+ public:
+  explicit Joiner(PlacementDraft& draft) : draft_(draft) {}
+
+  void Run() {
+    std::map<std::pair<std::string, uint32_t>, uint32_t> by_comm_id;
+    std::map<std::tuple<uint32_t, uint64_t, int64_t, uint32_t>, uint32_t> by_split;
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> by_size;  // size, how manieth of the endpoint
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> unnamed_of_endpoint;  // endpoint, size
+    // Parents stand before their children, handle by handle.
+    for (uint32_t h = 0; h < draft_.logged.handles.size(); ++h) {
+      const CommunicatorHandle& handle = draft_.Handle(h);
+      const uint32_t size = handle.rank_count;
+      const auto parent = handle.parent ? placement_.communicator_of[*handle.parent] : std::nullopt;
+      if (!handle.comm_id.empty()) {
+        draft_.PutByKey(h, by_comm_id, {handle.comm_id, size});
+      } else if (parent) {
+        draft_.PutByKey(h, by_split, {*parent, handle.split_number, handle.color, size});
+      } else {
+        const uint32_t number = unnamed_of_endpoint[{placement_.endpoint_of[h], size}]++;
+        draft_.PutByKey(h, by_size, {size, number});
+      }
+    }
+    for (uint32_t g = 0; g < placement_.communicators.size(); ++g) {
+      groups_of_size_[placement_.communicators[g].size].push_back(g);
+    }
+    for (const auto& [key, group] : by_size) JoinedBySize(group);
+  }
+
+ private:
+  // Handles that only their size brought together: one communicator if they are not more than it
+  // has ranks and no rank is there twice. It may be one that other processes' lines name.
+  void JoinedBySize(uint32_t index) {
+    Group& group = placement_.communicators[index];
+    std::set<uint32_t> ranks;
+    bool distinct = true;
+    for (const uint32_t handle : group.handles) {
+      const std::optional<uint32_t> rank = draft_.rank_of[handle];
+      if (rank) distinct = ranks.insert(*rank).second && distinct;
+    }
+    if (group.handles.size() > group.size || !distinct) {
+      draft_.crowded[index] = true;
+      return;
+    }
+    MergeIntoNamed(index);
+    if (group.handles.size() > 1) {
+      draft_.Assume(
+          fmt::format("the communicators of {} ranks of {} processes are one ({}): no line says "
+                      "so, nothing contradicts it",
+                      group.size, group.handles.size(), group.name));
+    }
+  }
+
+  void MergeIntoNamed(uint32_t index) {
+    Group& group = placement_.communicators[index];
+    const std::vector<uint32_t>& same_size = groups_of_size_[group.size];
+    if (same_size.size() != 2) return;
+    const uint32_t target = same_size[0] == index ? same_size[1] : same_size[0];
+    Group& named = placement_.communicators[target];
+    std::set<uint32_t> endpoints;
+    for (const uint32_t h : named.handles) endpoints.insert(placement_.endpoint_of[h]);
+    for (const uint32_t h : group.handles) {
+      if (!endpoints.insert(placement_.endpoint_of[h]).second) return;
+    }
+    if (endpoints.size() > group.size) return;
+    draft_.Assume(
+        fmt::format("the communicators of {} ranks of {} processes without Init lines are {}: "
+                    "it is the only one of that size",
+                    group.size, group.handles.size(), named.name));
+    for (const uint32_t h : std::exchange(group.handles, {})) draft_.Put(h, target);
+  }
+
+  PlacementDraft& draft_;
+  Placement& placement_ = draft_.placement;
+  std::map<uint32_t, std::vector<uint32_t>> groups_of_size_;
+};
+
+}  // namespace
+
+void JoinHandles(PlacementDraft& draft) { Joiner(draft).Run(); }
+
+}  // namespace railyard

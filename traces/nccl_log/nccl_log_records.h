@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What lines of an NCCL or RCCL log say, one struct per kind of record. Views point into the line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "traces/trace/trace.h"
+
+namespace railyard {
+
+// HOST:PID:TID [DEV]. DEV is the calling thread's current CUDA device.
+struct LogPrefix {
+  std::string_view host;
+  uint64_t pid = 0;
+  uint64_t tid = 0;
+  std::optional<uint32_t> device;
+  // The host name's characters together with those glued to its front, where a line break before
+  // the prefix was lost; else equal to `host`. Where they differ, `host` may lack its first
+  // letters.
+  std::string_view glued_host;
+};
+
+enum class CallDefect : uint8_t {
+  kNone,
+  kTruncated,
+  kUnnamed,
+  kUnsupportedKind,
+  kUnknownDatatype,
+};
+
+// A call as ncclEnqueueCheck prints it. Fields beyond `name` are only valid without a defect.
+struct LogCall {
+  std::optional<LogPrefix> prefix;
+  CallDefect defect = CallDefect::kNone;
+  std::string defect_detail;  // e.g. `no "comm"`
+  std::string_view name;      // "AllReduce"; empty up to NCCL 2.3.5
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  uint64_t op_count = 0;
+  uint64_t count = 0;
+  Datatype datatype = Datatype::kFloat32;
+  uint32_t root = 0;  // of Send and Recv: the peer
+  uint64_t communicator = 0;
+  uint32_t rank_count = 0;
+  uint64_t stream = 0;
+  bool same_buffers = false;            // what is sent is where what is received goes
+  std::optional<uint32_t> global_rank;  // RCCL only
+};
+
+// `comm PTR rank I nranks I …`, printed while a communicator is made (src/init.cc).
+struct LogInit {
+  enum class Phase : uint8_t { kStart, kInfo, kComplete };
+  LogPrefix prefix;
+  Phase phase = Phase::kInfo;
+  uint64_t communicator = 0;
+  uint32_t rank = 0;
+  uint32_t rank_count = 0;
+  std::optional<uint32_t> cuda_device;
+  std::string_view comm_id;             // "0x3f…"; empty where not printed
+  std::optional<uint64_t> parent;       // of a communicator made by ncclCommSplit
+  std::optional<uint64_t> split_count;  // how manieth split of the parent; since 2.24
+  std::optional<int64_t> color;
+};
+
+// `Init timings - API: rank I nranks I …`: names no communicator.
+struct LogInitTimings {
+  LogPrefix prefix;
+  uint32_t rank = 0;
+  uint32_t rank_count = 0;
+};
+
+// `comm PTR … - Destroy COMPLETE` or `- Abort COMPLETE`: the pointer may be used again.
+struct LogDestroy {
+  LogPrefix prefix;
+  uint64_t communicator = 0;
+};
+
+// `[NAME: ]BYTES Bytes -> Algo A proto P …`, printed by rank 0 of a communicator per operation.
+struct LogTuning {
+  LogPrefix prefix;
+  std::optional<CollectiveKind> kind;  // not printed before 2.23
+  uint64_t bytes = 0;
+  // Up to 2.23 algorithm and protocol are numbers, and `bytes` is the larger buffer's size; since
+  // 2.24 they are names, and `bytes` is count x size.
+  bool bytes_are_per_rank = false;
+  Algorithm algorithm = Algorithm::kUnstated;
+  Protocol protocol = Protocol::kUnstated;
+};
+
+// `Ring CC : prev -> rank -> next`, printed by every rank (GRAPH).
+struct LogRing {
+  LogPrefix prefix;
+  uint32_t channel = 0;
+  uint32_t rank = 0;
+  uint32_t next = 0;
+};
+
+// `Channel CC/TT : r0 r1 …`, printed by rank 0; not where it is cut off (`...`).
+struct LogWholeRing {
+  LogPrefix prefix;
+  uint32_t channel = 0;
+  uint32_t channel_count = 0;
+  std::vector<uint32_t> ranks;
+};
+
+// One channel of `Trees [c] d0/d1/d2->rank->up [c+1] …`.
+struct LogTreePlace {
+  LogPrefix prefix;
+  uint32_t channel = 0;
+  uint32_t rank = 0;
+  int32_t parent = 0;  // -1: none
+};
+
+struct LogVersion {
+  std::string_view version;  // "2.27.5"
+};
+
+using LogRecord = std::variant<LogCall, LogInit, LogInitTimings, LogDestroy, LogTuning, LogRing,
+                               LogWholeRing, LogTreePlace, LogVersion>;
+
+}  // namespace railyard

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Makes the trace of the calls that were not dropped. A communicator becomes part of it where it is
+// first used.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "traces/trace/import_report.h"
+#include "traces/nccl_log/nccl_log_placed_calls.h"
+#include "traces/trace/trace.h"
+
+namespace railyard {
+
+class LogTraceBuilder {
+ public:
+  // Both outlive this. `report` is told which rings and trees the lines do not give.
+  LogTraceBuilder(const PlacedCalls& calls, ImportReport& report);
+
+  // Every call that is not dropped; `group_of` is by call, 0: none.
+  void AddCalls(const std::vector<uint32_t>& group_of);
+  // In the trace, of one of the placement's.
+  uint32_t CommunicatorOf(uint32_t communicator);
+  std::vector<TraceOperation>& OperationsOf(uint32_t rank) { return trace_.operations[rank]; }
+  Trace Take() && { return std::move(trace_); }
+
+ private:
+  // Its rings and trees, where the lines of its ranks give them all.
+  void StateGraph(const JoinedCommunicator& communicator, TraceCommunicator& stated);
+
+  const PlacedCalls& calls_;
+  ImportReport& report_;
+  Trace trace_;
+  std::map<uint32_t, uint32_t> communicator_of_;  // in the trace, by that of the placement
+};
+
+}  // namespace railyard

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A captured or synthesized job in one typed form: communicators, and for each rank the ordered
+// operations it enqueued. Integers with units; knows no simulator.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/trace/rank_programs.h"
+
+namespace railyard {
+
+enum class CollectiveKind : uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kSend,
+  kRecv,
+  kCompute,  // no communication: the stream is busy for compute_before_ps
+};
+// Whether a rank may have something for itself, which it copies (ncclAlltoAll, ncclGather,
+// ncclScatter).
+inline bool CopiesWithinRank(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
+         kind == CollectiveKind::kScatter;
+}
+std::string_view CollectiveKindName(CollectiveKind kind);  // "AllReduce", as NCCL prints it
+
+enum class Datatype : uint8_t {
+  kInt8,
+  kUint8,
+  kInt32,
+  kUint32,
+  kInt64,
+  kUint64,
+  kFloat16,
+  kFloat32,
+  kFloat64,
+  kBfloat16,
+  kFloat8E4M3,
+  kFloat8E5M2
+};
+uint32_t DatatypeBytes(Datatype type);
+std::string_view DatatypeName(Datatype type);
+
+// NCCL's algorithm and protocol, as a log states them; kUnstated where it does not.
+enum class Algorithm : uint8_t {
+  kUnstated,
+  kTree,
+  kRing,
+  kCollnetDirect,
+  kCollnetChain,
+  kNvls,
+  kNvlsTree,
+  kPat,
+  // What research compares NCCL's with; no log states them.
+  kDirect,
+  kHalvingDoubling,
+  kExplicit,  // a user's own, from a schedule file
+};
+enum class Protocol : uint8_t { kUnstated, kLl, kLl128, kSimple };
+std::string_view AlgorithmName(Algorithm algorithm);  // "RING"; "-" for kUnstated
+std::string_view ProtocolName(Protocol protocol);
+
+struct TraceCommunicator {
+  std::string name;             // stable within the trace, e.g. "0x3f2a" (commId) or "comm0"
+  std::vector<uint32_t> ranks;  // global rank (GPU number in the job) of each communicator rank
+  // As a log states them, by channel; empty: NCCL's rules say them. Communicator ranks.
+  std::vector<std::vector<uint32_t>> rings{};        // in the ring's order, rank 0 first
+  std::vector<std::vector<int32_t>> tree_parents{};  // by rank; -1: the root
+};
+
+struct TraceOperation {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  uint32_t communicator = 0;  // number of a communicator (Trace::CommunicatorOf)
+  uint64_t count = 0;  // elements, as the API's count (see nccl rules: AllGather per rank, …)
+  Datatype datatype = Datatype::kFloat32;
+  uint32_t root = 0;    // root of Broadcast/Reduce/Gather/Scatter, communicator rank
+  uint32_t peer = 0;    // Send and Recv: the other communicator rank
+  uint32_t stream = 0;  // dense stream number within the rank; a stream runs in order
+  // Send/Recv of one ncclGroup share a non-zero number, unique within the rank; 0: not grouped.
+  uint32_t group = 0;
+  // Send and Recv: one more than the number, on the communicator, of the AllToAllv that the call is
+  // part of; 0: of none. The calls of one AllToAllv of a rank are one group.
+  uint32_t all_to_all = 0;
+  // Of the bytes that it sends over the network, the receiver does without up to so many
+  // millionths.
+  uint32_t loss_tolerance_ppm = 0;
+  int64_t compute_before_ps = 0;  // gap between the stream's previous operation and this one
+  // One more than the number of an earlier operation of the rank that must be done before the gap
+  // begins, whatever its stream; 0: none. A group waits for what its first call waits for.
+  uint32_t after = 0;
+  // As the log states it for this collective; same on every rank of it.
+  Algorithm algorithm = Algorithm::kUnstated;
+  Protocol protocol = Protocol::kUnstated;
+  bool begins_iteration = false;  // the rank's first of an iteration of the job but the first
+  // AllToAll, Gather and Scatter: what the rank would send itself is where it belongs, else it is
+  // copied there.
+  bool in_place = false;
+  uint32_t source_file = 0;  // index into Trace::source_files
+  uint32_t source_line = 0;  // 0: reconstructed or synthesized
+
+  bool operator==(const TraceOperation&) const = default;
+};
+
+struct Trace {
+  std::string origin;        // "nccl-log", "program"
+  std::string nccl_version;  // "2.27.5"; empty where unknown
+  uint32_t rank_count = 0;   // global ranks
+  std::vector<std::string> source_files;
+  std::vector<TraceCommunicator> communicators;
+  RankPrograms<TraceOperation> operations;  // by global rank
+  // By global rank, or empty: what the numbers of communicators in its program stand for, as
+  // indices into `communicators`, so that ranks of different groups share a program. An empty list:
+  // the numbers are such indices.
+  std::vector<std::vector<uint32_t>> communicators_of_rank{};
+  std::string file{};  // the trace file that it was read from; empty: none
+
+  // The index of the communicator that a rank's program gives this number.
+  uint32_t CommunicatorOf(uint32_t rank, uint32_t number) const {
+    return NumbersAreIndices(rank) ? number : communicators_of_rank[rank][number];
+  }
+  bool NumbersAreIndices(uint32_t rank) const {
+    return communicators_of_rank.empty() || communicators_of_rank[rank].empty();
+  }
+};
+
+// Payload of one call in bytes as NCCL's tuner and nccl-tests count it: the larger of the send and
+// receive buffers over the ranks (AllGather, ReduceScatter, AllToAll, Gather, Scatter: count x
+// ranks x size; ncclFuncMaxSendRecvCount in NCCL's src/include/comm.h). Precondition: it fits 64
+// bits, as CheckTrace makes sure.
+uint64_t OperationBytes(const TraceOperation& operation, uint32_t communicator_size);
+
+}  // namespace railyard

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// How NCCL divides one collective over channels: the continuous byte distribution of
+// scheduleCollTasksToPlan (src/enqueue.cc) after the channel count of getAlgoInfo, for Ring and
+// Tree; the thresholds of PAT and of what NCCL does not have are taken to be Ring's. Left out:
+// packing the collectives of one ncclGroup behind one another (each is placed as if alone), and the
+// equal split of NCCL before 2.22, which differs by less than a cell.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "traces/trace/trace.h"
+
+namespace railyard {
+
+// The contiguous part of the vector (or of every block) that a channel works on.
+struct ChannelShare {
+  uint64_t offset_bytes = 0;
+  uint64_t bytes = 0;  // 0: the channel is idle
+};
+
+struct SplitInput {
+  uint32_t version = 0;  // as ncclGetVersion
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  uint64_t count = 0;  // elements, as the API's count
+  uint32_t element_bytes = 1;
+  uint32_t rank_count = 0;
+  uint32_t channel_count = 0;
+  Algorithm algorithm = Algorithm::kRing;
+  Protocol protocol = Protocol::kSimple;
+};
+
+// One share per channel; they cover count x element_bytes without gap or overlap.
+std::vector<ChannelShare> SplitOverChannels(const SplitInput& input);
+
+}  // namespace railyard

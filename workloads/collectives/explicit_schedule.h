@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// An algorithm that is written out step by step, as a CollectiveSchedule for any number of bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "traces/trace/trace.h"
+#include "workloads/collectives/schedule.h"
+
+namespace railyard {
+
+// A step of which only the chunk's number is known.
+struct ExplicitStep {
+  uint32_t chunk = 0;
+  Step step;
+};
+
+struct ExplicitAlgorithm {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  uint32_t rank_count = 0;
+  uint32_t root = 0;
+  uint32_t chunk_count = 1;  // of the vector, or of each block
+  uint32_t channel_count = 1;
+  // By rank and channel: lanes, each a list of steps.
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<std::vector<ExplicitStep>>> lanes;
+
+  bool HasBlocks() const {
+    return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
+  }
+};
+
+class ExplicitSchedule final : public CollectiveSchedule {
+ public:
+  // Chunks of more than `slot_bytes` are gone over in so many bytes at a time.
+  ExplicitSchedule(std::shared_ptr<const ExplicitAlgorithm> algorithm, uint64_t block_bytes,
+                   uint64_t slot_bytes, MessageRule message_rule);
+
+  uint32_t rank_count() const override { return algorithm_->rank_count; }
+  uint32_t channel_count() const override { return algorithm_->channel_count; }
+  const MessageRule& message_rule() const override { return message_rule_; }
+  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
+  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  LanePeers PeersOf(const LaneId& lane) const override;
+  uint64_t StepCount(const LaneId& lane) const override;
+  Step StepAt(const LaneId& lane, uint64_t step) const override;
+
+ private:
+  const std::vector<ExplicitStep>& StepsOf(const LaneId& lane) const {
+    return algorithm_->lanes.at({lane.rank, lane.channel})[lane.lane];
+  }
+
+  std::shared_ptr<const ExplicitAlgorithm> algorithm_;
+  uint64_t block_bytes_;
+  uint64_t chunk_bytes_;
+  uint64_t slot_bytes_;
+  uint64_t passes_;
+  MessageRule message_rule_;
+};
+
+}  // namespace railyard

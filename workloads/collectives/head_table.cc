@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/collectives/head_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "simulator/diagnostics/check.h"
+
+namespace railyard {
+
+HeadTable::HeadTable(std::vector<std::vector<uint32_t>> ranks_by_server)
+    : servers(std::move(ranks_by_server)) {
+  size_t rank_count = 0;
+  for (const auto& ranks : servers) rank_count += ranks.size();
+  server_of.resize(rank_count);
+  head_of.resize(rank_count);
+  for (uint32_t server = 0; server < servers.size(); ++server) {
+    SIM_CHECK(servers[server].size() == servers.front().size(),
+              "heads on servers with different numbers of GPUs");
+    for (uint32_t head = 0; head < servers[server].size(); ++head) {
+      server_of[servers[server][head]] = server;
+      head_of[servers[server][head]] = head;
+    }
+  }
+}
+
+std::vector<LanePeer> HeadTable::HeadsOfSlice(uint32_t rank, ConnectionUse use) const {
+  std::vector<LanePeer> peers;
+  peers.reserve(servers.size());
+  for (const auto& ranks : servers) peers.push_back({ranks[head_of[rank]], use});
+  return peers;
+}
+
+SliceChunk ChunkOfLoop(uint64_t total_bytes, uint64_t chunk_bytes, uint64_t parts, uint64_t loop,
+                       uint64_t part, uint64_t grain_bytes) {
+  const auto divide_up = [](uint64_t a, uint64_t b) { return (a + b - 1) / b; };
+  const uint64_t begin_bytes = loop * parts * chunk_bytes;
+  const uint64_t rest_bytes = total_bytes - begin_bytes;
+  if (rest_bytes < parts * chunk_bytes) {
+    chunk_bytes = divide_up(divide_up(rest_bytes, parts), grain_bytes) * grain_bytes;
+  }
+  const uint64_t within_bytes = std::min(rest_bytes, part * chunk_bytes);
+  return {begin_bytes + within_bytes, std::min(chunk_bytes, rest_bytes - within_bytes)};
+}
+
+}  // namespace railyard

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Algorithms in which every GPU of a server is the head of one slice of the data: NVLS, NVLSTree
+// and CollNetDirect.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/collectives/schedule.h"
+
+namespace railyard {
+
+// The GPUs of a communicator by server.
+struct HeadTable {
+  std::vector<std::vector<uint32_t>> servers;  // ranks of each, in the order of their GPUs
+  std::vector<uint32_t> server_of;             // by rank
+  std::vector<uint32_t> head_of;               // by rank: place in its server
+  // Precondition: as many ranks on every server.
+  explicit HeadTable(std::vector<std::vector<uint32_t>> ranks_by_server);
+  uint32_t heads() const { return static_cast<uint32_t>(servers.front().size()); }
+  // The heads of a rank's slice on all servers, itself included, each over `use`.
+  std::vector<LanePeer> HeadsOfSlice(uint32_t rank, ConnectionUse use) const;
+};
+
+struct SliceChunk {
+  uint64_t offset_bytes = 0;
+  uint64_t bytes = 0;
+};
+// Data gone over in loops of `parts` chunks: the part-th chunk of a loop. The last loop is shared
+// evenly, in multiples of `grain_bytes`.
+SliceChunk ChunkOfLoop(uint64_t total_bytes, uint64_t chunk_bytes, uint64_t parts, uint64_t loop,
+                       uint64_t part, uint64_t grain_bytes);
+
+}  // namespace railyard

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The buffer a collective's schedule works on (workloads/collectives/schedule.h), and where in it a step's
+// chunk lies.
+#pragma once
+
+#include <cstdint>
+
+#include "traces/trace/trace.h"
+#include "workloads/collectives/schedule.h"
+#include "workloads/collectives/schedule_check.h"
+
+namespace railyard {
+
+// There, a step's place is one in the message.
+bool IsPointToPoint(CollectiveKind kind);
+
+uint64_t BufferBytes(const ScheduleSubject& subject, uint32_t rank_count);
+
+// Calls visit(offset, bytes) for each piece of a step's chunk. Precondition: the step has pieces.
+template <typename Visit>
+void ForEachPiece(const Step& step, uint64_t buffer_bytes, const Visit& visit) {
+  const uint64_t bytes = step.bytes / step.pieces;
+  uint64_t offset = step.offset_bytes;
+  for (uint32_t piece = 0; piece < step.pieces; ++piece) {
+    visit(offset, bytes);
+    offset += step.stride_bytes;
+    if (step.pieces > 1 && bytes > 0) offset %= buffer_bytes;
+  }
+}
+
+}  // namespace railyard

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the ranks store of a collective, checked against what its result is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/collectives/contributions.h"
+#include "workloads/collectives/schedule_check.h"
+
+namespace railyard {
+
+class ScheduleResult {
+ public:
+  // `subject` outlives this.
+  ScheduleResult(const ScheduleSubject& subject, uint32_t rank_count);
+
+  // What the rank got from another by a point-to-point schedule is that one's part of its result.
+  void Store(uint32_t rank, int32_t received_from, uint64_t begin, uint64_t bytes);
+  // What is stored must be the final value of its place: empty if it is, else what is wrong.
+  std::string CheckValue(uint64_t offset, uint64_t bytes, const Contributors& contributors) const;
+  // Once all is stored: that is the whole result of the rank, each byte once. Empty if it is, else
+  // what is wrong.
+  std::string Check(uint32_t rank);
+
+ private:
+  // A part of a result that a step stored; other than point to point all have peer 0.
+  struct StoredRange {
+    uint32_t peer = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+  };
+
+  bool ReceivesFrom(uint32_t rank, uint32_t peer) const;
+  // Of the ranges from `next` on; advances it past those of `peer`.
+  std::string CheckCoverage(uint32_t rank, uint32_t peer, uint64_t begin, uint64_t end,
+                            size_t& next) const;
+
+  const ScheduleSubject& subject_;
+  uint32_t rank_count_;
+  bool is_point_to_point_;
+  Contributors all_;
+  std::vector<std::vector<StoredRange>> stored_;  // by rank
+};
+
+}  // namespace railyard

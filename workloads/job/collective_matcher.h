@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Matches the collective calls of a trace's ranks: the k-th call on a communicator is the same
+// collective on all of its ranks, as NCCL itself relies on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/trace/trace.h"
+#include "workloads/job/job.h"
+
+namespace railyard {
+
+class CollectiveMatcher {
+ public:
+  // All must outlive this. New collectives are appended to `collectives`.
+  CollectiveMatcher(const Trace& trace, std::vector<JobCollective>& collectives,
+                    Diagnostics& diagnostics);
+
+  // The collective of `rank`'s next call on the communicator with that index. A call that differs
+  // from that of the rank seen first is an error with a note, once for each communicator.
+  uint32_t Match(const TraceOperation& operation, uint32_t communicator, uint32_t rank);
+  // Calls `rank` has made so far; and as many more of it, which are those of another rank.
+  uint32_t CallsOf(uint32_t communicator, uint32_t rank) const {
+    return communicators_[communicator].call_counts[rank];
+  }
+  void AddCalls(uint32_t communicator, uint32_t rank, uint32_t calls) {
+    communicators_[communicator].call_counts[rank] += calls;
+  }
+  // An error for every rank that made fewer calls than another of its communicator.
+  void CheckCounts();
+
+ private:
+  struct Communicator {
+    std::vector<uint32_t> collectives;  // by call
+    std::vector<uint32_t> first_ranks;  // by call: the rank seen first
+    std::vector<uint32_t> call_counts;  // by communicator rank
+    bool mismatched = false;
+  };
+  void CheckSame(const TraceOperation& operation, uint32_t communicator, uint32_t rank,
+                 uint64_t call);
+
+  const Trace& trace_;
+  std::vector<JobCollective>& collectives_;
+  Diagnostics& diagnostics_;
+  std::vector<Communicator> communicators_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A trace made ready to run: calls of the ranks matched into collectives, every mismatch a located
+// error.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/trace/trace.h"
+
+namespace railyard {
+
+// One Send or Recv of a rank within a point-to-point operation.
+struct P2pCall {
+  bool is_send = false;
+  uint32_t peer = 0;  // communicator rank; may be the rank itself (a local copy, no traffic)
+  uint64_t bytes = 0;
+  bool operator==(const P2pCall&) const = default;
+};
+
+// One collective as the network sees it: every rank's call of it together. Grouped Send/Recv whose
+// calls match one another are one collective: ALLTOALL if every rank of the communicator sends the
+// same bytes to every other, each in one group, else SENDRECV (kind kSend). Two ranks that swap
+// data are an ALLTOALL only if they send to themselves as well. In a SENDRECV a rank
+// may have several operations (two groups of it that one group of another rank answers). Groups
+// that the trace says are of one AllToAllv are one SENDRECV whether all its pairs talk or not.
+struct JobCollective {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  uint32_t communicator = 0;
+  uint64_t count = 0;  // elements, the API's count; SENDRECV: 0
+  Datatype datatype = Datatype::kFloat32;
+  uint32_t root = 0;
+  // As nccl-tests count it (OperationBytes); SENDRECV: the most that one rank sends to others or
+  // receives from them; AllToAllv: the sum over its sends to others.
+  uint64_t bytes = 0;
+  uint32_t rank_count = 0;  // ranks that take part
+  bool is_all_to_all_v = false;
+  Algorithm logged_algorithm = Algorithm::kUnstated;
+  Protocol logged_protocol = Protocol::kUnstated;
+  // As what it is replayed whatever its log states (StatedChoice).
+  Algorithm forced_algorithm = Algorithm::kUnstated;
+  Protocol forced_protocol = Protocol::kUnstated;
+  uint32_t source_file = 0;
+  uint32_t source_line = 0;
+  // Made of Send and Recv (P2pCall) rather than planned as a whole.
+  bool is_p2p() const {
+    return kind == CollectiveKind::kSend || kind == CollectiveKind::kAllToAll ||
+           kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
+  }
+};
+
+// A rank's part in a collective, in one of its streams: its call; or computation, which keeps the
+// stream busy for compute_before_ps. Ranks whose calls are alike but for the collectives that they
+// are of share their operations.
+struct JobOperation {
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kLossToleranceMask = (1u << 30) - 1;  // it is 1,000,000 at most
+
+  uint32_t call = kNone;      // its place among the rank's calls (Job::called); kNone: computation
+  uint32_t communicator = 0;  // equal within a program for calls on one
+  uint32_t stream = 0;
+  // An earlier operation of the rank that it waits for, beside those before it on its stream and of
+  // its communicator; kNone: none.
+  uint32_t after = kNone;
+  uint32_t loss_tolerance_ppm : 30 = 0;  // as TraceOperation's, of what it sends
+  bool in_place : 1 = false;  // as TraceOperation's: its calls of the rank to itself are none
+  bool is_p2p : 1 = false;    // as its collective's
+  uint32_t p2p_first = 0;     // into Job::p2p_calls; equal lists are there once
+  uint32_t p2p_count = 0;
+  int64_t compute_before_ps = 0;
+
+  bool is_compute() const { return call == kNone; }
+  bool operator==(const JobOperation&) const = default;
+};
+// Long jobs whose ranks differ have millions of them.
+static_assert(sizeof(JobOperation) == 40);
+
+// One of the jobs that share a fabric, as a part of the Job they are together.
+struct JobPart {
+  std::string name;
+  std::vector<uint32_t> global_ranks;  // by the part's own ranks
+  int64_t start_ps = 0;                // its programs begin
+  // Each of its ranks begins every operation so much later, drawn once per rank from
+  // [0, rank_skew_max_ps].
+  int64_t rank_skew_max_ps = 0;
+  uint32_t first_communicator = 0;  // its communicators and collectives follow one another
+  uint32_t first_collective = 0;
+};
+
+struct Job {
+  std::vector<TraceCommunicator> communicators;
+  std::vector<JobCollective> collectives;  // in the order of first appearance
+  RankPrograms<JobOperation> operations;   // by global rank
+  RankPrograms<uint32_t> called;           // by global rank: the collective of each of its calls
+  std::vector<P2pCall> p2p_calls;
+  // By program: its first operation of each iteration but the first, as the trace says; ascending.
+  std::vector<std::vector<uint32_t>> iteration_begins;
+  // By global rank: the communicators it is in, ascending, and its rank there.
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> memberships;
+  uint32_t rank_count = 0;
+  std::string nccl_version;
+  std::vector<std::string> source_files;  // that collectives name
+  std::vector<JobPart> parts;             // one or more, in the order of their numbers
+
+  // The part that a communicator is of.
+  uint32_t PartOf(uint32_t communicator) const;
+  // By global rank: its part; kNoPart: none.
+  static constexpr uint32_t kNoPart = UINT32_MAX;
+  std::vector<uint32_t> PartsOfRanks() const;
+
+  // Precondition: `call` is one of the rank's operations, and no computation.
+  uint32_t CollectiveOf(uint32_t rank, const JobOperation& call) const {
+    return called[rank][call.call];
+  }
+
+  // Precondition: the global rank is in the communicator.
+  uint32_t CommunicatorRank(uint32_t communicator, uint32_t rank) const;
+};
+
+// Precondition: `trace` passes CheckTrace. Matches the k-th collective call of each communicator
+// across its ranks, and sends with receives. Errors name the trace's source line: different kind,
+// count, type, root or algorithm for the same call; ranks with fewer calls than others; sends
+// without receives. nullopt if `diagnostics` has an error then.
+std::optional<Job> BuildJob(const Trace& trace, Diagnostics& diagnostics);
+
+}  // namespace railyard

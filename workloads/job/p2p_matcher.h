@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Matches the Send and Recv calls of a trace's ranks and joins the groups they connect into
+// collectives.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/trace/trace.h"
+#include "workloads/job/job.h"
+
+namespace railyard {
+
+class P2pMatcher {
+ public:
+  // All must outlive this. Every group gets a collective of its own in `collectives` at first; its
+  // calls go to `calls`.
+  P2pMatcher(const Trace& trace, std::vector<JobCollective>& collectives,
+             std::vector<P2pCall>& calls, Diagnostics& diagnostics);
+
+  // Room for so many of what Add() will be told of.
+  void Reserve(size_t groups, size_t sends, size_t recvs);
+  // A Send or Recv of `rank` on the communicator with that index. The calls of one ncclGroup on one
+  // communicator are one operation, which stands where its first call stands, on that call's
+  // stream, after the compute of all. Appends to `operations`, and its collective to `called`,
+  // where the call begins a new one; returns the call's.
+  uint32_t Add(const TraceOperation& operation, uint32_t communicator, uint32_t rank,
+               std::vector<JobOperation>& operations, std::vector<uint32_t>& called);
+  // Ends a global rank: its operations get their calls.
+  void FinishRank(std::vector<JobOperation>& operations);
+  // Matches the k-th Send from a to b with the k-th Recv of b from a and merges the collectives of
+  // groups that talk to one another: afterwards remap[i] is the one that group collective i became
+  // part of (itself for others). A Send or Recv without its partner and differing sizes are errors.
+  std::vector<uint32_t> Match();
+
+ private:
+  // The calls of a rank that NCCL issues together.
+  struct Group {
+    uint32_t collective = 0;
+    uint32_t communicator = 0;
+    uint32_t rank = 0;
+    uint64_t sent_bytes = 0;       // to others
+    uint64_t received_bytes = 0;   // from others
+    uint64_t exchanged_bytes = 0;  // same bytes sent to every other rank, where `exchange`
+    bool exchange = false;
+    bool sends_to_itself = false;
+    uint32_t all_to_all = 0;  // as TraceOperation's
+  };
+  struct Endpoint {
+    uint32_t communicator = 0;
+    uint32_t source = 0;
+    uint32_t target = 0;
+    uint32_t group = 0;
+    uint64_t bytes = 0;
+    uint32_t source_file = 0;
+    uint32_t source_line = 0;
+  };
+  struct PendingCall {
+    uint32_t group = 0;
+    P2pCall call;
+  };
+  uint32_t Keep(std::span<const PendingCall> list);
+  void Summarize(Group& group, const P2pCall* calls, uint32_t call_count);
+  void Unmatched(const Endpoint& endpoint, bool is_send, size_t index);
+  void Join(const Endpoint& send, const Endpoint& recv);
+  void JoinAllToAlls();
+  void Merge(uint32_t group, uint32_t other);
+  uint32_t FindRoot(uint32_t group);
+  void DescribeCollectives();
+
+  const Trace& trace_;
+  std::vector<JobCollective>& collectives_;
+  std::vector<P2pCall>& calls_;
+  Diagnostics& diagnostics_;
+  std::vector<Group> groups_;
+  std::vector<uint32_t> parent_;  // union-find over groups
+  std::vector<Endpoint> sends_;
+  std::vector<Endpoint> recvs_;
+  size_t unmatched_count_ = 0;
+  // Of the rank being added:
+  uint32_t first_group_ = 0;
+  std::vector<PendingCall> pending_;
+  std::vector<uint32_t> group_operations_;              // index into its operations
+  std::unordered_map<uint64_t, uint32_t> open_groups_;  // by (ncclGroup, communicator)
+  std::vector<uint32_t> seen_;  // by communicator rank: the last group that sent to it
+  // Where in calls_ lists are kept, by a hash of what they hold.
+  struct KeptList {
+    uint32_t first = 0;
+    uint32_t count = 0;
+  };
+  std::unordered_multimap<uint64_t, KeptList> kept_;
+};
+
+}  // namespace railyard

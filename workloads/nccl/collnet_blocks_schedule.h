@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// NCCL's CollNetDirect AllGather and ReduceScatter as CollectiveSchedules (src/device/all_gather.h,
+// reduce_scatter.h): the head of a slice has the blocks of all ranks with its place in their
+// servers (its rail). For an AllGather it gives the network its own block, takes the rail's blocks
+// from it, which it passes on to the server's GPUs, and takes from them those of the other rails.
+// For a ReduceScatter GPUs send the heads the blocks of their rails, and these have the network add
+// up what the servers have of each block for its rank alone.
+//
+// NCCL cuts a rail into chunks across the borders of blocks; here a chunk is of whole blocks, or of
+// one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "traces/trace/trace.h"
+#include "workloads/collectives/head_table.h"
+#include "workloads/collectives/shaped_schedule.h"
+
+namespace railyard {
+
+struct CollnetBlocksParameters {
+  CollectiveKind kind = CollectiveKind::kAllGather;  // or ReduceScatter
+  uint64_t block_bytes = 0;                          // of one rank
+  uint64_t chunk_bytes = 0;                          // of one head
+  uint32_t channel_count = 0;
+  MessageRule message_rule;
+};
+
+class CollnetBlocksSchedule final : public ShapedSchedule {
+ public:
+  // Precondition: two servers at least.
+  CollnetBlocksSchedule(std::shared_ptr<const HeadTable> table, CollnetBlocksParameters parameters);
+
+  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
+  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  LanePeers PeersOf(const LaneId& lane) const override;
+  uint64_t StepCount(const LaneId& lane) const override;
+  Step StepAt(const LaneId& lane, uint64_t step) const override;
+
+ private:
+  // Lanes are numbered in this order; the only GPU of a server has no others to serve.
+  enum class Part : uint8_t { kToNetwork, kFromNetwork, kOthers };
+
+  bool Gathers() const { return parameters_.kind == CollectiveKind::kAllGather; }
+  // How many chunks of each rail there are, and how many of these a channel has.
+  uint64_t ChunkCount() const;
+  uint64_t ChunkCount(uint32_t channel) const;
+  // The chunk of a head's rail as a step's place, without what is done with it.
+  Step ChunkAt(uint32_t head, uint64_t chunk) const;
+
+  std::shared_ptr<const HeadTable> table_;
+  CollnetBlocksParameters parameters_;
+  uint64_t blocks_of_chunk_ = 1;        // whole ones
+  uint64_t chunks_of_block_ = 1;        // where one has several
+  uint32_t ranks_between_servers_ = 0;  // from a rank to that with its place in the next server
+};
+
+}  // namespace railyard

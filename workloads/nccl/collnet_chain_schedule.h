@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// NCCL's CollNetChain AllReduce as a CollectiveSchedule (src/device/all_reduce.h): a chunk is added
+// up along a chain of each server's GPUs to the channel's head, then by the network's switches over
+// all heads, and goes back along the chains. Half of a CTA's warps do the one while the other half
+// does the other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "workloads/collectives/shaped_schedule.h"
+#include "workloads/nccl/tree_schedule.h"
+
+namespace railyard {
+
+struct CollnetChainParameters {
+  uint64_t bytes = 0;
+  uint64_t chunk_bytes = 0;
+  uint64_t grain_bytes = 16;
+  MessageRule message_rule;
+};
+
+class CollnetChainSchedule final : public ShapedSchedule {
+ public:
+  // `chains`: a chain of each server by channel and rank, whose heads have nobody above; two
+  // servers at least.
+  CollnetChainSchedule(std::shared_ptr<const TreeTable> chains, CollnetChainParameters parameters);
+
+  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
+  // Lane 0 goes up, lane 1 down.
+  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  LanePeers PeersOf(const LaneId& lane) const override;
+  uint64_t StepCount(const LaneId& lane) const override;
+  Step StepAt(const LaneId& lane, uint64_t step) const override;
+
+ private:
+  const TreePlace& PlaceOf(const LaneId& lane) const { return (*chains_)[lane.channel][lane.rank]; }
+
+  std::shared_ptr<const TreeTable> chains_;
+  CollnetChainParameters parameters_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// How much one slot, chunk and slice of a collective hold (src/init.cc, src/include/collectives.h,
+// calcCollChunking in src/enqueue.cc).
+#pragma once
+
+#include <cstdint>
+
+#include "traces/trace/trace.h"
+#include "workloads/nccl/nccl_channels.h"
+#include "workloads/collectives/replayable.h"
+#include "workloads/collectives/schedule.h"
+
+namespace railyard {
+
+inline constexpr uint32_t kSlots = 8;  // of a connection (NCCL_STEPS)
+
+// Of one slot, by protocol (DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE; Simple: NCCL_BUFFSIZE),
+// how much is payload, and what a chunk is a multiple of (ncclProtoGrainSize).
+struct SlotRule {
+  uint64_t payload_bytes = 0;
+  uint64_t grain_bytes = 0;
+  uint32_t line_payload_bytes = 1;
+  uint32_t line_wire_bytes = 1;
+};
+SlotRule SlotRuleOf(Protocol protocol, const NcclSettings& settings);
+
+// chunkSteps and sliceSteps: 4 and 2 for AllReduce, AllGather and ReduceScatter on rings with
+// Simple, so two slices of two slots; else 1 and 1.
+struct StepsRule {
+  uint64_t slots_per_chunk = 1;
+  uint64_t slots_per_slice = 1;
+};
+StepsRule StepsRuleOf(CollectiveKind kind, const ReplayChoice& choice);
+
+MessageRule MessageRuleOf(const StepsRule& steps, const SlotRule& slot, uint32_t element_bytes);
+
+// LL128 trees take smaller chunks while there are too few to fill the tree's levels.
+uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, Protocol protocol,
+                        double ranks_per_node, double nodes);
+
+// PAT: half as long while there are fewer than 32 chunks of a channel's data over all ranks (16 of
+// ReduceScatter).
+uint64_t PatChunkBytes(uint64_t slot_bytes, uint64_t all_bytes, CollectiveKind kind);
+
+// CollNetDirect and CollNetChain: smaller chunks while there are too few for the depth of what they
+// go through. `chunks`: worked on at a time.
+uint64_t CollnetChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t chunks, uint64_t depth,
+                           uint64_t fewest);
+
+// NVLS and NVLSTree: smaller chunks for smaller messages. `heads`: slices worked on at a time, over
+// all channels that share `bytes`.
+uint64_t NvlsChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads);
+uint64_t NvlsTreeChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads);
+
+}  // namespace railyard

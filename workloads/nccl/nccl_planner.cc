@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/nccl/nccl_planner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "simulator/diagnostics/check.h"
+#include "workloads/nccl/aws_libfabric.h"
+#include "workloads/collectives/channel_split.h"
+#include "workloads/nccl/collnet_blocks_schedule.h"
+#include "workloads/nccl/collnet_chain_schedule.h"
+#include "workloads/nccl/collnet_direct_schedule.h"
+#include "workloads/collectives/direct_schedule.h"
+#include "workloads/collectives/explicit_schedule.h"
+#include "workloads/collectives/halving_doubling_schedule.h"
+#include "workloads/nccl/nccl_chunking.h"
+#include "workloads/nccl/nccl_graph.h"
+#include "workloads/nccl/p2p_schedule.h"
+#include "workloads/collectives/pat_schedule.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kFirstPatVersion = 22300;
+// Of the plugin interface that has the network gather and scatter (ncclCollNet_v8_t).
+constexpr uint32_t kFirstCollnetBlocksVersion = 22000;
+constexpr uint32_t kCollnetHeadsMax = 8;  // NCCL_MAX_DIRECT_ARITY + 1
+
+// A communicator of one rank copies locally (ncclLaunchOneRank): no channels, no steps.
+class LocalSchedule final : public CollectiveSchedule {
+ public:
+  uint32_t rank_count() const override { return 1; }
+  uint32_t channel_count() const override { return 0; }
+  const MessageRule& message_rule() const override { return message_rule_; }
+  uint32_t BatchCount(uint32_t, uint32_t) const override { return 0; }
+  uint32_t LaneCount(uint32_t, uint32_t, uint32_t) const override { return 0; }
+  LanePeers PeersOf(const LaneId&) const override { return {}; }
+  uint64_t StepCount(const LaneId&) const override { return 0; }
+  Step StepAt(const LaneId&, uint64_t) const override { return {}; }
+
+ private:
+  MessageRule message_rule_;
+};
+
+// collTaskAppend (src/enqueue.cc) turns what is only copied into bytes.
+struct Elements {
+  uint64_t count = 0;
+  uint32_t bytes = 1;  // of each
+};
+Elements ElementsOf(const JobCollective& collective) {
+  const uint32_t bytes = DatatypeBytes(collective.datatype);
+  if (collective.kind == CollectiveKind::kAllGather ||
+      collective.kind == CollectiveKind::kBroadcast) {
+    return {collective.count * bytes, 1};
+  }
+  return {collective.count, bytes};
+}
+
+// By the scenario's demand alone: NCCL has no such algorithm, or would not take it here. Each has
+// one protocol.
+bool NeedsNoTuner(Algorithm algorithm) {
+  return algorithm == Algorithm::kPat || algorithm == Algorithm::kDirect ||
+         algorithm == Algorithm::kHalvingDoubling;
+}
+
+uint64_t RoundDown(uint64_t bytes, uint64_t grain_bytes) {
+  return bytes / grain_bytes * grain_bytes;
+}
+
+// ncclNvlsSupported (src/include/device.h), for sums.
+bool NvlsReduces(Datatype datatype) {
+  switch (datatype) {
+    case Datatype::kInt8:
+    case Datatype::kUint8:
+    case Datatype::kFloat8E4M3:
+    case Datatype::kFloat8E5M2:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool IsOf(const ExplicitAlgorithm& algorithm, const JobCollective& collective,
+          const CommunicatorLayout& layout) {
+  const bool has_root =
+      algorithm.kind == CollectiveKind::kBroadcast || algorithm.kind == CollectiveKind::kReduce;
+  return algorithm.kind == collective.kind && algorithm.rank_count == layout.ranks.size() &&
+         (!has_root || algorithm.root == collective.root);
+}
+
+// Ranks by node, in the order of their GPUs; nullptr unless every node has as many.
+std::shared_ptr<const HeadTable> MakeHeadTable(const CommunicatorLayout& layout) {
+  std::vector<std::vector<uint32_t>> nodes = RanksByNode(layout);
+  const auto is_equal = [&](const auto& ranks) { return ranks.size() == nodes.front().size(); };
+  if (!std::all_of(nodes.begin(), nodes.end(), is_equal)) return nullptr;
+  return std::make_shared<HeadTable>(std::move(nodes));
+}
+
+// Without NVLink where P2P_LEVEL leaves it unused.
+CommunicatorLayout AsUsed(CommunicatorLayout layout, const NcclSettings& settings) {
+  if (P2pLevelOf(layout, settings) >= PathType::kNvl ||
+      layout.ranks.size() <= layout.node_count()) {
+    return layout;
+  }
+  layout.nvlink = false;
+  layout.nvswitch = false;
+  layout.mesh_lanes.clear();
+  return layout;
+}
+
+// Of the node where it is slowest; 0 where GPUs have no place in PCIe's tree.
+double SlowestPcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& settings) {
+  double slowest = 0;
+  for (const std::vector<uint32_t>& ranks : RanksByNode(layout)) {
+    const auto has_place = [&](uint32_t rank) { return layout.ranks[rank].pcie.host_bridge >= 0; };
+    if (ranks.size() < 2 || !std::all_of(ranks.begin(), ranks.end(), has_place)) continue;
+    const double gb_per_s = PcieRingGbPerS(layout, settings, ranks);
+    slowest = slowest == 0 ? gb_per_s : std::min(slowest, gb_per_s);
+  }
+  return slowest;
+}
+
+}  // namespace
+
+NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
+    : settings_(std::move(settings)),
+      layout_(AsUsed(std::move(layout), settings_)),
+      channels_(BuildChannels(layout_, settings_)),
+      rings_(std::make_shared<RingTable>(channels_.rings)),
+      p2p_order_(layout_, settings_.version, channels_.p2p_channel_count),
+      gpu_taken_(size_t{layout_.node_count()} * layout_.gpus_per_server) {
+  for (const RankPlace& place : layout_.ranks) {
+    gpu_taken_[size_t{place.node} * layout_.gpus_per_server + place.local_index] = true;
+  }
+  const auto rank_count = static_cast<uint32_t>(layout_.ranks.size());
+  if (rank_count < 2) return;
+  heads_ = MakeHeadTable(layout_);
+  const auto channel_count = static_cast<uint32_t>(channels_.rings.size());
+  trees_ = std::make_shared<TreeTable>(
+      layout_.tree_parents.empty()
+          ? BuildTrees(layout_, channels_.graph_channel_count, channel_count, channels_.mesh_rings)
+          : StatedTrees(layout_, channel_count));
+  TunerPlatform platform =
+      SearchedPlatform(layout_, static_cast<uint32_t>(channels_.mesh_rings.size()),
+                       layout_.nvlink ? 0 : SlowestPcieRingGbPerS(layout_, settings_));
+  if (HasCollnet()) {
+    platform.collnet = platform.tree;  // assumed: the search is for the same paths to the same NICs
+    chains_ = std::make_shared<TreeTable>(
+        BuildChains(layout_, channels_.graph_channel_count, channel_count, channels_.mesh_rings));
+  }
+  platform.ll128_between_servers = settings_.AllowsLl128BetweenServers();
+  if (settings_.net == NetPlugin::kAwsLibfabric) {
+    platform.net_latency_us =
+        settings_.ofi_net_latency_us.value_or(AwsLibfabricNetLatencyUs(layout_.generation));
+    // The plug-in sets NCCL_PROTO for all communicators of its process.
+    if (settings_.protocols == UINT32_MAX) {
+      settings_.protocols = AwsLibfabricProtocols(layout_.generation);
+    }
+  }
+  tuner_.emplace(platform, TunedCommunicator{rank_count, layout_.node_count(), channel_count},
+                 settings_.version, settings_.pat_enable);
+}
+
+std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
+                                                const ReplayChoice& stated) const {
+  SIM_CHECK(!collective.is_p2p(), "NCCL chooses no algorithm for Send and Recv");
+  if (settings_.algorithm && IsOf(*settings_.algorithm, collective, layout_)) {
+    return ReplayChoice{Algorithm::kExplicit, Protocol::kSimple};
+  }
+  if (!tuner_) return ReplayChoice{Algorithm::kRing, Protocol::kSimple};
+  std::optional<ReplayChoice> best;
+  double best_us = 0;
+  const TunedCall call = {collective.kind, collective.bytes, collective.datatype,
+                          NvlsReduces(collective.datatype)};
+  for (const ReplayChoice& choice : ReplayableChoices()) {
+    if (stated.algorithm != Algorithm::kUnstated && stated.algorithm != choice.algorithm) continue;
+    if (stated.protocol != Protocol::kUnstated && stated.protocol != choice.protocol) continue;
+    if (!Suits(collective.kind, choice.algorithm)) continue;
+    // Whatever the tuner thinks of it here.
+    if (choice == stated) return choice;
+    if (choice.algorithm == stated.algorithm && NeedsNoTuner(choice.algorithm)) return choice;
+    if ((settings_.algorithms >> static_cast<uint32_t>(choice.algorithm) & 1) == 0) continue;
+    if ((settings_.protocols >> static_cast<uint32_t>(choice.protocol) & 1) == 0) continue;
+    const std::optional<double> time_us = tuner_->TimeUs(call, choice.algorithm, choice.protocol);
+    if (!time_us || (best && *time_us >= best_us)) continue;
+    best = choice;
+    best_us = *time_us;
+  }
+  return best;
+}
+
+bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
+  switch (algorithm) {
+    case Algorithm::kTree:
+      return kind == CollectiveKind::kAllReduce;
+    case Algorithm::kCollnetDirect:
+      // "if not on an NVSwitch system" it is disabled (ncclTopoTuneModel, src/graph/tuning.cc).
+      return HasCollnet() && layout_.nvswitch && heads_->heads() <= kCollnetHeadsMax &&
+             (kind == CollectiveKind::kAllReduce ||
+              (settings_.version >= kFirstCollnetBlocksVersion && layout_.gpus_per_nic == 1 &&
+               (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter)));
+    case Algorithm::kCollnetChain:
+      return HasCollnet() && heads_->heads() <= kCollnetHeadsMax &&
+             kind == CollectiveKind::kAllReduce;
+    case Algorithm::kNvls:
+      if (!HasNvls()) return false;
+      if (layout_.node_count() > 1) return HasCollnet() && kind == CollectiveKind::kAllReduce;
+      return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+             kind == CollectiveKind::kReduceScatter;
+    case Algorithm::kNvlsTree:
+      return HasNvls() && layout_.node_count() > 1 && kind == CollectiveKind::kAllReduce;
+    case Algorithm::kPat:
+      return settings_.version >= kFirstPatVersion && settings_.pat_enable != 0 &&
+             (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter);
+    case Algorithm::kDirect:
+      return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+             kind == CollectiveKind::kReduceScatter;
+    case Algorithm::kHalvingDoubling:
+      return kind == CollectiveKind::kAllReduce;
+    default:
+      return true;
+  }
+}
+
+bool NcclPlanner::HasNvls() const {
+  return settings_.nvls_enable && layout_.nvswitch &&
+         layout_.generation >= GpuGeneration::kHopper && heads_ != nullptr && heads_->heads() >= 2;
+}
+
+// Two nodes are enough (NCCL_COLLNET_NODE_THRESHOLD); the heads of all nodes are the same.
+bool NcclPlanner::HasCollnet() const {
+  return settings_.collnet_enable && layout_.node_count() > 1 && heads_ != nullptr;
+}
+
+// NVLS_NCHANNELS_SM90 and _SM100 (src/transport/nvls.cc).
+uint32_t NcclPlanner::NvlsChannelCount() const {
+  uint32_t count = 16;
+  if (layout_.generation >= GpuGeneration::kBlackwell) count = layout_.node_count() == 1 ? 24 : 32;
+  if (settings_.max_nchannels != 0) count = std::min(count, settings_.max_nchannels);
+  return std::max(count, settings_.min_nchannels);
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::Plan(const JobCollective& collective,
+                                                            const ReplayChoice& choice) const {
+  SIM_CHECK(!collective.is_p2p(), "a point-to-point collective is planned by rank");
+  if (layout_.ranks.size() == 1) return std::make_shared<LocalSchedule>();
+  switch (choice.algorithm) {
+    case Algorithm::kRing:
+      return PlanRing(collective, choice.protocol);
+    case Algorithm::kTree:
+      return PlanTree(collective, choice.protocol);
+    case Algorithm::kCollnetDirect:
+      return PlanCollnetDirect(collective);
+    case Algorithm::kCollnetChain:
+      return PlanCollnetChain(collective);
+    case Algorithm::kNvls:
+    case Algorithm::kNvlsTree:
+      return PlanNvls(collective, choice);
+    case Algorithm::kPat:
+      return PlanPat(collective);
+    case Algorithm::kDirect:
+      return PlanDirect(collective);
+    case Algorithm::kHalvingDoubling:
+      return PlanHalvingDoubling(collective);
+    case Algorithm::kExplicit:
+      return PlanExplicit(collective);
+    default:
+      SIM_CHECK(false, "no schedule for " + ReplayName(choice));
+  }
+  return nullptr;
+}
+
+std::vector<ChannelShare> NcclPlanner::SharesOf(const JobCollective& collective,
+                                                const ReplayChoice& choice,
+                                                uint32_t channel_count) const {
+  const Elements elements = ElementsOf(collective);
+  return SplitOverChannels({.version = settings_.version,
+                            .kind = collective.kind,
+                            .count = elements.count,
+                            .element_bytes = elements.bytes,
+                            .rank_count = static_cast<uint32_t>(layout_.ranks.size()),
+                            .channel_count = channel_count,
+                            .algorithm = choice.algorithm,
+                            .protocol = choice.protocol});
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanRing(const JobCollective& collective,
+                                                                Protocol protocol) const {
+  const ReplayChoice choice = {Algorithm::kRing, protocol};
+  const Elements elements = ElementsOf(collective);
+  const StepsRule steps = StepsRuleOf(collective.kind, choice);
+  const SlotRule slot = SlotRuleOf(protocol, settings_);
+  RingParameters parameters;
+  parameters.kind = collective.kind;
+  parameters.block_bytes = elements.count * elements.bytes;
+  parameters.root = collective.root;
+  parameters.chunk_bytes = RoundDown(steps.slots_per_chunk * slot.payload_bytes, slot.grain_bytes);
+  parameters.shares = SharesOf(collective, choice, rings_->channel_count());
+  parameters.message_rule = MessageRuleOf(steps, slot, elements.bytes);
+  return std::make_shared<RingSchedule>(rings_, std::move(parameters));
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanTree(const JobCollective& collective,
+                                                                Protocol protocol) const {
+  const ReplayChoice choice = {Algorithm::kTree, protocol};
+  const SlotRule slot = SlotRuleOf(protocol, settings_);
+  const double nodes = layout_.node_count();
+  TreeParameters parameters;
+  parameters.shares = SharesOf(collective, choice, rings_->channel_count());
+  for (const ChannelShare& share : parameters.shares) {
+    const uint64_t chunk_bytes =
+        TreeChunkBytes(share.bytes, slot.payload_bytes, protocol,
+                       static_cast<double>(layout_.ranks.size()) / nodes, nodes);
+    parameters.chunk_bytes.push_back(RoundDown(chunk_bytes, slot.grain_bytes));
+  }
+  parameters.message_rule =
+      MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, ElementsOf(collective).bytes);
+  return std::make_shared<TreeSchedule>(trees_, std::move(parameters));
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollective& collective,
+                                                                const ReplayChoice& choice) const {
+  const Elements elements = ElementsOf(collective);
+  NvlsParameters parameters;
+  parameters.kind = collective.kind;
+  parameters.block_bytes = elements.count * elements.bytes;
+  parameters.channel_count = NvlsChannelCount();
+  const uint64_t heads = heads_->heads();
+  if (choice.algorithm == Algorithm::kNvls && layout_.node_count() > 1) {
+    parameters.network_sum = true;
+    // Where NCCL expects less than 150 GB/s, no more than 32 KiB.
+    const double gb_per_s =
+        tuner_->ModelOf(collective.kind, choice.algorithm, choice.protocol).gb_per_s;
+    const uint64_t chunk_bytes_max = gb_per_s < 150 ? 32u << 10 : settings_.nvls_chunksize_bytes;
+    parameters.chunk_bytes =
+        NvlsChunkBytes(std::min(settings_.nvls_chunksize_bytes, chunk_bytes_max),
+                       parameters.block_bytes, heads * parameters.channel_count);
+  } else if (choice.algorithm == Algorithm::kNvls) {
+    parameters.shares = SharesOf(collective, choice, parameters.channel_count);
+    uint64_t share_bytes = 0;
+    for (const ChannelShare& share : parameters.shares) {
+      share_bytes = std::max(share_bytes, share.bytes);
+    }
+    parameters.chunk_bytes = NvlsChunkBytes(settings_.nvls_chunksize_bytes, share_bytes, heads);
+  } else {
+    const uint64_t chunk_bytes_max = settings_.nvlstree_max_chunksize_bytes.value_or(
+        layout_.node_count() >= 4 ? 64u << 10 : settings_.nvls_chunksize_bytes);
+    parameters.chunk_bytes =
+        NvlsTreeChunkBytes(std::min(settings_.nvls_chunksize_bytes, chunk_bytes_max),
+                           parameters.block_bytes, heads * parameters.channel_count);
+  }
+  parameters.chunk_bytes = std::min(parameters.chunk_bytes, settings_.buffsize_bytes / kSlots);
+  return std::make_shared<NvlsSchedule>(heads_, std::move(parameters));
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanCollnetDirect(
+    const JobCollective& collective) const {
+  const ReplayChoice choice = {Algorithm::kCollnetDirect, Protocol::kSimple};
+  const Elements elements = ElementsOf(collective);
+  const SlotRule slot = SlotRuleOf(choice.protocol, settings_);
+  const uint64_t heads = heads_->heads();
+  const uint32_t channel_count = rings_->channel_count();
+  const uint64_t bytes = elements.count * elements.bytes;  // of the vector, or of a block
+  const bool has_blocks = collective.kind != CollectiveKind::kAllReduce;
+  const uint64_t depth = heads == 1 ? 1 : 2;
+  const uint64_t chunk_bytes =
+      CollnetChunkBytes(slot.payload_bytes, has_blocks ? rings_->rank_count() * bytes : bytes,
+                        channel_count * heads, depth, depth * 8);
+  const MessageRule rule =
+      MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes);
+  if (has_blocks) {
+    return std::make_shared<CollnetBlocksSchedule>(
+        heads_, CollnetBlocksParameters{.kind = collective.kind,
+                                        .block_bytes = bytes,
+                                        .chunk_bytes = RoundDown(chunk_bytes, elements.bytes),
+                                        .channel_count = channel_count,
+                                        .message_rule = rule});
+  }
+  CollnetDirectParameters parameters;
+  parameters.bytes = bytes;
+  parameters.channel_count = channel_count;
+  parameters.chunk_bytes = chunk_bytes;
+  parameters.message_rule = rule;
+  return std::make_shared<CollnetDirectSchedule>(heads_, parameters);
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanCollnetChain(
+    const JobCollective& collective) const {
+  const ReplayChoice choice = {Algorithm::kCollnetChain, Protocol::kSimple};
+  const Elements elements = ElementsOf(collective);
+  const SlotRule slot = SlotRuleOf(choice.protocol, settings_);
+  CollnetChainParameters parameters;
+  parameters.bytes = elements.count * elements.bytes;
+  constexpr uint64_t kChunkBytesMax = 256u << 10;
+  const uint64_t depth = heads_->heads();
+  parameters.chunk_bytes = CollnetChunkBytes(std::min(kChunkBytesMax, slot.payload_bytes),
+                                             parameters.bytes, chains_->size(), depth, depth);
+  parameters.message_rule =
+      MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes);
+  return std::make_shared<CollnetChainSchedule>(chains_, parameters);
+}
+
+NcclPlanner::ExchangePlan NcclPlanner::PlanExchange(const JobCollective& collective,
+                                                    Algorithm algorithm) const {
+  const ReplayChoice choice = {algorithm, Protocol::kSimple};
+  const Elements elements = ElementsOf(collective);
+  const SlotRule slot = SlotRuleOf(choice.protocol, settings_);
+  return {
+      .block_bytes = elements.count * elements.bytes,
+      .shares = SharesOf(collective, choice, rings_->channel_count()),
+      .slot_bytes = RoundDown(slot.payload_bytes, slot.grain_bytes),
+      .message_rule = MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes)};
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanPat(
+    const JobCollective& collective) const {
+  ExchangePlan plan = PlanExchange(collective, Algorithm::kPat);
+  PatParameters parameters;
+  parameters.kind = collective.kind;
+  parameters.rank_count = rings_->rank_count();
+  parameters.block_bytes = plan.block_bytes;
+  for (const ChannelShare& share : plan.shares) {
+    parameters.chunk_bytes.push_back(
+        PatChunkBytes(plan.slot_bytes, share.bytes * parameters.rank_count, collective.kind));
+  }
+  parameters.shares = std::move(plan.shares);
+  parameters.message_rule = plan.message_rule;
+  return std::make_shared<PatSchedule>(std::move(parameters));
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanDirect(
+    const JobCollective& collective) const {
+  ExchangePlan plan = PlanExchange(collective, Algorithm::kDirect);
+  return std::make_shared<DirectSchedule>(DirectParameters{.kind = collective.kind,
+                                                           .rank_count = rings_->rank_count(),
+                                                           .block_bytes = plan.block_bytes,
+                                                           .shares = std::move(plan.shares),
+                                                           .chunk_bytes = plan.slot_bytes,
+                                                           .message_rule = plan.message_rule});
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanHalvingDoubling(
+    const JobCollective& collective) const {
+  ExchangePlan plan = PlanExchange(collective, Algorithm::kHalvingDoubling);
+  return std::make_shared<HalvingDoublingSchedule>(
+      HalvingDoublingParameters{.rank_count = rings_->rank_count(),
+                                .shares = std::move(plan.shares),
+                                .chunk_bytes = plan.slot_bytes,
+                                .message_rule = plan.message_rule});
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanExplicit(
+    const JobCollective& collective) const {
+  const SlotRule slot = SlotRuleOf(Protocol::kSimple, settings_);
+  const Elements elements = ElementsOf(collective);
+  const StepsRule steps;
+  return std::make_shared<ExplicitSchedule>(settings_.algorithm, elements.count * elements.bytes,
+                                            RoundDown(slot.payload_bytes, slot.grain_bytes),
+                                            MessageRuleOf(steps, slot, elements.bytes));
+}
+
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(uint32_t rank, const P2pCall* calls,
+                                                               uint32_t call_count,
+                                                               bool in_place) const {
+  return std::make_shared<P2pSchedule>(layout_, settings_, channels_, p2p_order_, rank, calls,
+                                       call_count, in_place);
+}
+
+// Send/Recv, ncclTopoGetNetDev (src/graph/search.cc): by the GPU of the sender's server that has
+// the destination's local index, where the communicator has a rank there, so that the fabric is
+// crossed on the destination's rail. Trees: by the NIC of whoever is joined to the other server.
+ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t to,
+                                     ConnectionUse use) const {
+  const RankPlace& source = layout_.ranks[from];
+  const RankPlace& target = layout_.ranks[to];
+  if (use == ConnectionUse::kNetworkSum)
+    return {.network = true, .sending_local_index = source.local_index};
+  if (source.node == target.node) {
+    return {.network = false,
+            .sending_local_index = source.local_index,
+            .over_host_memory = TransportBetween(from, to) == LocalTransport::kSharedMemory};
+  }
+  switch (use) {
+    case ConnectionUse::kRing:
+      return {.network = true, .sending_local_index = channels_.sending_nic[channel][from]};
+    case ConnectionUse::kTree:
+    case ConnectionUse::kExchange:
+      return {.network = true, .sending_local_index = source.local_index};
+    case ConnectionUse::kSwitchOperand:
+    case ConnectionUse::kSwitchResult:
+      SIM_CHECK(false, "NVSwitches join the GPUs of one server");
+      break;
+    case ConnectionUse::kNetworkSum:
+    case ConnectionUse::kPointToPoint:
+      break;
+  }
+  const bool relay = settings_.UsesPxn() && layout_.nvlink &&
+                     gpu_taken_[size_t{source.node} * layout_.gpus_per_server + target.local_index];
+  return {.network = true, .sending_local_index = relay ? target.local_index : source.local_index};
+}
+
+}  // namespace railyard

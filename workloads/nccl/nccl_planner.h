@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// From one collective of a job to its schedule on one communicator, by NCCL's rules; and how two of
+// its ranks are connected.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "workloads/collectives/head_table.h"
+#include "workloads/job/job.h"
+#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/nccl_tuner.h"
+#include "workloads/nccl/nvls_schedule.h"
+#include "workloads/nccl/p2p_order.h"
+#include "workloads/nccl/pcie_paths.h"
+#include "workloads/collectives/replayable.h"
+#include "workloads/collectives/ring_schedule.h"
+#include "workloads/collectives/schedule.h"
+#include "workloads/nccl/tree_schedule.h"
+
+namespace railyard {
+
+// How the data of a connection gets from one rank to another.
+struct ConnectionRoute {
+  bool network = false;  // else inside the server, over NVLink or PCIe
+  // PXN: local index of the GPU of the sender's server whose NIC injects; equals the sender's own
+  // where there is no relay.
+  uint32_t sending_local_index = 0;
+  bool over_host_memory = false;  // inside the server: SHM
+};
+
+// The plans of one communicator. Send/Recv use Simple, as NCCL does on networks by default, and LL
+// for small messages inside a server. Registered user buffers are left out.
+class NcclPlanner {
+ public:
+  // Preconditions: the layout as BuildChannels wants it; buffsize_bytes at least 64 KiB and the
+  // p2p chunk sizes at least 4 KiB.
+  NcclPlanner(CommunicatorLayout layout, NcclSettings settings);
+
+  const CommunicatorLayout& layout() const { return layout_; }
+  const CommunicatorChannels& channels() const { return channels_; }
+  const TreeTable& trees() const { return *trees_; }  // by channel
+  // Whether the GPUs of a server have NVLink SHARP; whether the network adds up what servers have.
+  bool HasNvls() const;
+  bool HasCollnet() const;
+  const P2pOrder& p2p_order() const { return p2p_order_; }
+
+  // What a collective runs as: what `stated` fixes, the rest as NCCL's tuner chooses among what has
+  // a schedule. nullopt: nothing that is stated suits its kind and this communicator. Precondition:
+  // a collective that is not is_p2p().
+  std::optional<ReplayChoice> Choose(const JobCollective& collective,
+                                     const ReplayChoice& stated) const;
+  // Precondition: a choice that Choose returned for this collective. One rank, or no bytes: no
+  // steps.
+  std::shared_ptr<const CollectiveSchedule> Plan(const JobCollective& collective,
+                                                 const ReplayChoice& choice) const;
+  // One rank's grouped sends and receives; only that rank's lanes are defined. What it
+  // sends itself it copies, or leaves where it is.
+  std::shared_ptr<const CollectiveSchedule> PlanP2p(uint32_t rank, const P2pCall* calls,
+                                                    uint32_t call_count,
+                                                    bool in_place = false) const;
+  // By what two ranks of a node talk.
+  LocalTransport TransportBetween(uint32_t from, uint32_t to) const {
+    return LocalTransportOf(layout_, settings_, from, to);
+  }
+  // Precondition: a connection of that use, e.g. for a ring one to the next rank.
+  ConnectionRoute RouteOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) const;
+
+ private:
+  std::shared_ptr<const CollectiveSchedule> PlanRing(const JobCollective& collective,
+                                                     Protocol protocol) const;
+  std::shared_ptr<const CollectiveSchedule> PlanTree(const JobCollective& collective,
+                                                     Protocol protocol) const;
+  std::shared_ptr<const CollectiveSchedule> PlanNvls(const JobCollective& collective,
+                                                     const ReplayChoice& choice) const;
+  std::shared_ptr<const CollectiveSchedule> PlanCollnetDirect(
+      const JobCollective& collective) const;
+  std::shared_ptr<const CollectiveSchedule> PlanCollnetChain(const JobCollective& collective) const;
+  // What schedules have in common whose ranks meet in pairs, in slots of Simple.
+  struct ExchangePlan {
+    uint64_t block_bytes = 0;
+    std::vector<ChannelShare> shares;
+    uint64_t slot_bytes = 0;
+    MessageRule message_rule;
+  };
+  ExchangePlan PlanExchange(const JobCollective& collective, Algorithm algorithm) const;
+  std::shared_ptr<const CollectiveSchedule> PlanPat(const JobCollective& collective) const;
+  std::shared_ptr<const CollectiveSchedule> PlanDirect(const JobCollective& collective) const;
+  std::shared_ptr<const CollectiveSchedule> PlanHalvingDoubling(
+      const JobCollective& collective) const;
+  std::shared_ptr<const CollectiveSchedule> PlanExplicit(const JobCollective& collective) const;
+  bool Suits(CollectiveKind kind, Algorithm algorithm) const;
+  uint32_t NvlsChannelCount() const;
+  std::vector<ChannelShare> SharesOf(const JobCollective& collective, const ReplayChoice& choice,
+                                     uint32_t channel_count) const;
+
+  NcclSettings settings_;
+  CommunicatorLayout layout_;
+  CommunicatorChannels channels_;
+  std::shared_ptr<const RingTable> rings_;
+  std::shared_ptr<const TreeTable> trees_;
+  std::shared_ptr<const TreeTable> chains_;  // where there is CollNet
+  std::shared_ptr<const HeadTable> heads_;   // nullptr: nodes with different numbers of GPUs
+  std::optional<NcclTuner> tuner_;           // of two ranks or more
+  P2pOrder p2p_order_;
+  std::vector<bool> gpu_taken_;  // [node * gpus_per_server + local_index]: a rank of ours is there
+};
+
+}  // namespace railyard

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// NCCL's trees: a chain through the GPUs of each server, and over the servers one of two binary
+// trees in which whoever is a leaf of the one is an inner node of the other (src/graph/trees.cc,
+// connect.cc). Modelled: the pattern in which one GPU per server and channel has all of the
+// channel's NIC traffic, as the search ends with on H100 servers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "traces/trace/logged_graph.h"
+#include "workloads/nccl/nccl_channels.h"
+#include "workloads/collectives/schedule.h"
+
+namespace railyard {
+
+inline constexpr uint32_t kTreeArity = kTreeChildrenMax;
+
+// A rank in a tree, by communicator ranks; kNoPeer where there is none.
+struct TreePlace {
+  int32_t up = kNoPeer;
+  std::array<int32_t, kTreeArity> down = {kNoPeer, kNoPeer, kNoPeer};
+};
+
+// A node in the first or the second of the two trees over `node_count` nodes, by node numbers
+// (ncclGetDtree). The first of `down` comes before the node in the tree's order, the second after;
+// either may be missing.
+TreePlace PlaceInDoubleTree(uint32_t node_count, uint32_t node, bool second);
+
+// trees[channel][rank]. `graph_channels` is the number of channels before duplication: the channels
+// from there on have the same chains and the second tree. `mesh_rings`: as
+// CommunicatorChannels::mesh_rings; a chain is then a ring that is cut open. Precondition: as
+// BuildChannels wants the layout, at least two ranks.
+std::vector<std::vector<TreePlace>> BuildTrees(
+    const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
+    const std::vector<std::vector<uint32_t>>& mesh_rings = {});
+
+// Those that the layout states, again from the first on where there are fewer than `channel_count`.
+std::vector<std::vector<TreePlace>> StatedTrees(const CommunicatorLayout& layout,
+                                                uint32_t channel_count);
+// The same chains alone: the heads have nobody above.
+std::vector<std::vector<TreePlace>> BuildChains(
+    const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
+    const std::vector<std::vector<uint32_t>>& mesh_rings = {});
+
+}  // namespace railyard

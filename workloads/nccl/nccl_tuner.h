@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// NCCL's tuning model: a latency and a bandwidth for every algorithm and protocol, by which NCCL
+// chooses between them (src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime). The times
+// are what NCCL believes; they decide what is run and are never how long it takes.
+//
+// Left out: CollNetDirect's AllGather and ReduceScatter, tuner plug-ins, NCCL_ALGO's syntax, the
+// LL128 caps that Blackwell had before NCCL 2.29 (the later ones are used).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "traces/trace/trace.h"
+#include "workloads/nccl/nccl_channels.h"
+
+namespace railyard {
+
+// What NCCL's graph search found for one pattern, before it duplicates channels.
+struct SearchedGraph {
+  uint32_t channel_count = 0;  // 0: the pattern was not found
+  double intra_gb_per_s = 0;   // of one channel within a server
+  double inter_gb_per_s = 0;   // of one channel between servers
+};
+
+struct TunerPlatform {
+  GpuGeneration generation = GpuGeneration::kHopper;
+  CommunicatorCpu cpu = CommunicatorCpu::kIntel;
+  bool nvlink = true;  // joins the GPUs of a server; else PCIe
+  SearchedGraph ring;
+  SearchedGraph tree;
+  SearchedGraph nvls;
+  SearchedGraph collnet;      // none: the network's switches do not add up
+  double net_latency_us = 0;  // what the network's plug-in says of its NICs
+  bool ll128_between_servers = true;
+  bool same_rings = false;             // every server has the same order of GPUs
+  bool tree_meets_nic_on_one = false;  // NCCL_TOPO_PATTERN_TREE: one GPU has all of a channel's NIC
+                                       // traffic
+};
+
+// What NCCL counts for a post to the network, before the threefold of Simple (getNetOverhead).
+double NetOverheadUs(CommunicatorCpu cpu);
+
+struct TunedCommunicator {
+  uint32_t rank_count = 0;
+  uint32_t node_count = 0;
+  uint32_t channel_count = 0;  // after duplication
+};
+
+struct TunedCall {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  uint64_t bytes = 0;  // the larger of what goes in and what comes out, as nccl-tests count it
+  Datatype datatype = Datatype::kFloat32;
+  // The switch can reduce this type with this operation (ncclNvlsSupported).
+  bool nvls_reduces = true;
+};
+
+class NcclTuner {
+ public:
+  // A row of the table NCCL prints when it starts.
+  struct Model {
+    double latency_us = 0;
+    double gb_per_s = 0;  // 0: not available
+  };
+  struct Choice {
+    Algorithm algorithm = Algorithm::kRing;
+    Protocol protocol = Protocol::kSimple;
+  };
+
+  // `version` as ncclGetVersion. Precondition: at least two ranks. Where nodes
+  // differ in size, their average counts, as in NCCL.
+  // `pat_enable` as NCCL_PAT_ENABLE.
+  NcclTuner(const TunerPlatform& platform, const TunedCommunicator& communicator, uint32_t version,
+            uint32_t pat_enable = 2);
+
+  // For the five collectives that are tuned: AllReduce, AllGather, ReduceScatter, Broadcast,
+  // Reduce.
+  Model ModelOf(CollectiveKind kind, Algorithm algorithm, Protocol protocol) const;
+  // What NCCL expects the call to take; nullopt: not available.
+  std::optional<double> TimeUs(const TunedCall& call, Algorithm algorithm, Protocol protocol) const;
+  // The fastest that is available among those `algorithm` and `protocol` (kUnstated: any) allow;
+  // nullopt: none.
+  std::optional<Choice> Choose(const TunedCall& call, Algorithm algorithm, Protocol protocol) const;
+
+ private:
+  double LlCapGbPerS() const;
+  double RingGbPerS(CollectiveKind kind, int protocol) const;
+  double TreeGbPerS(int protocol) const;
+  double NvlsGbPerS(CollectiveKind kind) const;
+  double NvlsTreeGbPerS() const;
+  double PatGbPerS() const;
+  double CollnetGbPerS(CollectiveKind kind, Algorithm algorithm) const;
+  double LatencyUs(CollectiveKind kind, Algorithm algorithm, int protocol) const;
+  bool IsAvailable(CollectiveKind kind, Algorithm algorithm, int protocol) const;
+  double StepCount(CollectiveKind kind) const;
+  double NodeBandwidth(const SearchedGraph& graph) const;
+  double NvlsIntraGbPerS(CollectiveKind kind) const;
+
+  TunerPlatform platform_;
+  TunedCommunicator communicator_;
+  uint32_t version_;
+  uint32_t pat_enable_;
+  uint32_t ranks_per_node_;
+  int nodes_index_;  // into the tables by node count: 1, 2, more
+};
+
+}  // namespace railyard

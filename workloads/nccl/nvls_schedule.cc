@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/nccl/nvls_schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "simulator/diagnostics/check.h"
+
+namespace railyard {
+namespace {
+
+uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+NvlsSchedule::NvlsSchedule(std::shared_ptr<const HeadTable> table, NvlsParameters parameters)
+    : table_(std::move(table)), parameters_(std::move(parameters)) {
+  SIM_CHECK(parameters_.chunk_bytes > 0 && table_->heads() >= 2,
+            "an NVLS schedule without a chunk size, or of servers with one GPU");
+  SIM_CHECK(table_->servers.size() == 1 ? parameters_.shares.size() == parameters_.channel_count
+                                        : parameters_.kind == CollectiveKind::kAllReduce,
+            "NVLS over several servers is AllReduce, over one has a share for each channel");
+}
+
+uint32_t NvlsSchedule::BatchCount(uint32_t /*rank*/, uint32_t channel) const {
+  return LoopCount(channel) != 0 ? 1 : 0;
+}
+
+std::span<const NvlsSchedule::Part> NvlsSchedule::PartsOf(uint32_t rank, uint32_t channel) const {
+  static constexpr std::array kAllGather = {Part::kDown, Part::kGather};
+  static constexpr std::array kReduceScatter = {Part::kScatter, Part::kUp};
+  // The root's reduction goes straight down.
+  static constexpr std::array kRoot = {Part::kScatter, Part::kUp, Part::kGather};
+  static constexpr std::array kOther = {Part::kScatter, Part::kUp, Part::kDown, Part::kGather};
+  if (parameters_.kind == CollectiveKind::kAllGather) return kAllGather;
+  if (parameters_.kind == CollectiveKind::kReduceScatter) return kReduceScatter;
+  if (parameters_.network_sum) return kOther;
+  if (table_->servers.size() == 1 || TreeOf(rank, channel).up == kNoPeer) return kRoot;
+  return kOther;
+}
+
+uint32_t NvlsSchedule::LaneCount(uint32_t rank, uint32_t channel, uint32_t /*batch*/) const {
+  return static_cast<uint32_t>(PartsOf(rank, channel).size());
+}
+
+// connectNvls (src/graph/connect.cc): even channels have the first tree over the servers, odd ones
+// the second; the head of a slice meets the heads of the same slice.
+TreePlace NvlsSchedule::TreeOf(uint32_t rank, uint32_t channel) const {
+  const auto servers = static_cast<uint32_t>(table_->servers.size());
+  if (servers == 1 || parameters_.network_sum) return {};
+  TreePlace place = PlaceInDoubleTree(servers, table_->server_of[rank], channel % 2 == 1);
+  const auto head_there = [&](int32_t& peer) {
+    if (peer == kNoPeer) return;
+    peer =
+        static_cast<int32_t>(table_->servers[static_cast<uint32_t>(peer)][table_->head_of[rank]]);
+  };
+  head_there(place.up);
+  for (int32_t& child : place.down) head_there(child);
+  return place;
+}
+
+LanePeers NvlsSchedule::PeersOf(const LaneId& lane) const {
+  std::vector<LanePeer> operands;
+  std::vector<LanePeer> results;
+  for (const uint32_t rank : table_->servers[table_->server_of[lane.rank]]) {
+    operands.push_back({rank, ConnectionUse::kSwitchOperand});
+    results.push_back({rank, ConnectionUse::kSwitchResult});
+  }
+  const TreePlace place = TreeOf(lane.rank, lane.channel);
+  std::vector<LanePeer> children;
+  for (const int32_t child : place.down) {
+    if (child != kNoPeer) children.push_back({static_cast<uint32_t>(child), ConnectionUse::kTree});
+  }
+  const auto joined = [](std::vector<LanePeer> a, const std::vector<LanePeer>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  };
+  const std::vector<LanePeer> parent =
+      place.up == kNoPeer
+          ? std::vector<LanePeer>{}
+          : std::vector<LanePeer>{{static_cast<uint32_t>(place.up), ConnectionUse::kTree}};
+  const std::vector<LanePeer> sum =
+      parameters_.network_sum ? table_->HeadsOfSlice(lane.rank, ConnectionUse::kNetworkSum)
+                              : std::vector<LanePeer>{};
+  switch (PartOf(lane)) {
+    case Part::kScatter:
+      return {{}, operands};
+    case Part::kUp:
+      if (parameters_.network_sum) return {operands, sum};
+      if (parameters_.kind == CollectiveKind::kReduceScatter) return {operands, {}};
+      return {joined(operands, children), place.up == kNoPeer ? joined(results, children) : parent};
+    case Part::kDown:
+      if (parameters_.network_sum) return {sum, results};
+      return {parent, joined(results, children)};
+    case Part::kGather:
+      break;
+  }
+  return {results, {}};
+}
+
+uint64_t NvlsSchedule::LoopCount(uint32_t channel) const {
+  const uint64_t heads = table_->heads();
+  if (parameters_.kind != CollectiveKind::kAllReduce) {
+    return DivideUp(parameters_.shares[channel].bytes, parameters_.chunk_bytes);
+  }
+  if (table_->servers.size() == 1) {
+    return DivideUp(parameters_.shares[channel].bytes, heads * parameters_.chunk_bytes);
+  }
+  const uint64_t loop_bytes = parameters_.channel_count * heads * parameters_.chunk_bytes;
+  return DivideUp(parameters_.block_bytes, loop_bytes);
+}
+
+// Of AllReduce, a head's part of a loop; the last loop is shared evenly among the heads. Of the
+// others, a part of the head's block.
+SliceChunk NvlsSchedule::ChunkOf(uint32_t channel, uint64_t loop, uint32_t head) const {
+  const uint64_t heads = table_->heads();
+  const uint64_t chunk_bytes = parameters_.chunk_bytes;
+  if (table_->servers.size() > 1) {
+    return ChunkOfLoop(parameters_.block_bytes, chunk_bytes, heads * parameters_.channel_count,
+                       loop, channel * heads + head, parameters_.grain_bytes);
+  }
+  const ChannelShare& share = parameters_.shares[channel];
+  if (parameters_.kind == CollectiveKind::kAllReduce) {
+    SliceChunk chunk =
+        ChunkOfLoop(share.bytes, chunk_bytes, heads, loop, head, parameters_.grain_bytes);
+    chunk.offset_bytes += share.offset_bytes;
+    return chunk;
+  }
+  const uint32_t rank = table_->servers.front()[head];
+  const uint64_t within_bytes = loop * chunk_bytes;
+  return {rank * parameters_.block_bytes + share.offset_bytes + within_bytes,
+          std::min(chunk_bytes, share.bytes - within_bytes)};
+}
+
+uint32_t NvlsSchedule::StepsAtOnce(const LaneId& lane) const {
+  const Part part = PartOf(lane);
+  return part == Part::kScatter || part == Part::kGather ? table_->heads() : 1;
+}
+
+uint64_t NvlsSchedule::StepCount(const LaneId& lane) const {
+  return LoopCount(lane.channel) * StepsAtOnce(lane);
+}
+
+// Scatter and gather serve one head a step; the other parts the own slice.
+Step NvlsSchedule::StepAt(const LaneId& lane, uint64_t step) const {
+  const uint64_t heads = table_->heads();
+  const Part part = PartOf(lane);
+  const bool by_head = part == Part::kScatter || part == Part::kGather;
+  const auto head = by_head ? static_cast<uint32_t>(step % heads) : table_->head_of[lane.rank];
+  const SliceChunk chunk = ChunkOf(lane.channel, by_head ? step / heads : step, head);
+  const auto head_rank = static_cast<int32_t>(table_->servers[table_->server_of[lane.rank]][head]);
+  const TreePlace place = TreeOf(lane.rank, lane.channel);
+  Step result;
+  result.offset_bytes = chunk.offset_bytes;
+  result.bytes = chunk.bytes;
+  switch (part) {
+    case Part::kScatter:
+      result.send_to = head_rank;
+      result.load_local = true;
+      break;
+    case Part::kUp:
+      result.recv_from = kAllPeers;
+      result.reduce = true;
+      if (parameters_.kind == CollectiveKind::kReduceScatter) {
+        result.store = true;
+      } else {
+        result.send_to = kAllPeers;
+      }
+      break;
+    case Part::kDown:
+      result.load_local = place.up == kNoPeer && !parameters_.network_sum;  // AllGather: own block
+      result.recv_from = result.load_local ? kNoPeer : kAllPeers;
+      result.reduce = parameters_.network_sum;
+      result.send_to = kAllPeers;
+      break;
+    case Part::kGather:
+      result.recv_from = head_rank;
+      result.store = true;
+      break;
+  }
+  return result;
+}
+
+}  // namespace railyard

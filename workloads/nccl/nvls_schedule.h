@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// NCCL's NVLS and NVLSTree as a CollectiveSchedule (src/device/all_reduce.h, all_gather.h,
+// reduce_scatter.h): NVSwitches add up and copy, and every GPU of a server is the head of one slice
+// of the data. Warps of one CTA scatter (leave the own data where the switch finds it), reduce
+// (have the switch add up the own slice), and gather (take all slices' results). Over several
+// servers the heads of a slice form a tree (NVLSTree), or have the network's switches add up what
+// the servers have (NVLS with CollNet).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "traces/trace/trace.h"
+#include "workloads/collectives/channel_split.h"
+#include "workloads/collectives/head_table.h"
+#include "workloads/nccl/nccl_trees.h"
+#include "workloads/collectives/schedule.h"
+
+namespace railyard {
+
+struct NvlsParameters {
+  CollectiveKind kind = CollectiveKind::kAllReduce;  // or AllGather, ReduceScatter (one server)
+  uint64_t block_bytes = 0;                          // whole vector, or one rank's block
+  uint64_t chunk_bytes = 0;                          // of one head
+  uint32_t channel_count = 0;
+  bool network_sum = false;  // several servers: CollNet instead of trees
+  // One server: by channel. Several: empty, and channels take turns at loops of
+  // channel_count x heads chunks.
+  std::vector<ChannelShare> shares;
+  uint64_t grain_bytes = 16;
+  MessageRule message_rule;
+};
+
+class NvlsSchedule final : public CollectiveSchedule {
+ public:
+  NvlsSchedule(std::shared_ptr<const HeadTable> table, NvlsParameters parameters);
+
+  uint32_t rank_count() const override { return static_cast<uint32_t>(table_->head_of.size()); }
+  uint32_t channel_count() const override { return parameters_.channel_count; }
+  const MessageRule& message_rule() const override { return parameters_.message_rule; }
+  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
+  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  // The parts of a CTA are sized for their work (src/device/all_reduce.h, nThreadsScatter, …): each
+  // keeps pace with the whole.
+  WarpShare WarpShareOf(const LaneId& /*lane*/) const override { return {}; }
+  uint32_t StepsAtOnce(const LaneId& lane) const override;
+  LanePeers PeersOf(const LaneId& lane) const override;
+  uint64_t StepCount(const LaneId& lane) const override;
+  Step StepAt(const LaneId& lane, uint64_t step) const override;
+
+ private:
+  // What a lane does; lanes of a rank are numbered in this order, without those it has no use for.
+  enum class Part : uint8_t { kScatter, kUp, kDown, kGather };
+  std::span<const Part> PartsOf(uint32_t rank, uint32_t channel) const;
+  Part PartOf(const LaneId& lane) const { return PartsOf(lane.rank, lane.channel)[lane.lane]; }
+  TreePlace TreeOf(uint32_t rank, uint32_t channel) const;  // among servers
+  uint64_t LoopCount(uint32_t channel) const;
+  SliceChunk ChunkOf(uint32_t channel, uint64_t loop, uint32_t head) const;
+
+  std::shared_ptr<const HeadTable> table_;
+  NvlsParameters parameters_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/nccl/p2p_order.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kWorksPerBatch = 8;  // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
+
+uint32_t ReverseBits(uint32_t value, uint32_t bit_count) {
+  uint32_t reversed = 0;
+  for (uint32_t bit = 0; bit < bit_count; ++bit) {
+    reversed = reversed << 1 | (value >> bit & 1);
+  }
+  return reversed;
+}
+
+}  // namespace
+
+P2pOrder::P2pOrder(const CommunicatorLayout& layout, uint32_t version, uint32_t channel_count)
+    : version_(version),
+      channel_count_(channel_count),
+      node_count_(layout.node_count()),
+      place_(layout.ranks.size()) {
+  MakeGroups(layout);
+  OrderGroups();
+}
+
+// From 2.28 groups of eight within nodes, or what divides all nodes; before, the nodes themselves,
+// or all ranks as one group where nodes differ.
+void P2pOrder::MakeGroups(const CommunicatorLayout& layout) {
+  const uint32_t rank_count = static_cast<uint32_t>(layout.ranks.size());
+  std::vector<std::vector<uint32_t>> nodes(node_count_);
+  for (uint32_t rank = 0; rank < rank_count; ++rank) {
+    nodes[layout.ranks[rank].node].push_back(rank);
+  }
+  uint32_t node_ranks_max = 0;
+  bool uniform = true;
+  for (const auto& ranks : nodes) {
+    node_ranks_max = std::max(node_ranks_max, static_cast<uint32_t>(ranks.size()));
+    uniform = uniform && ranks.size() == nodes.front().size();
+  }
+  if (version_ >= 22800) {
+    group_size_ = kWorksPerBatch;
+    for (const auto& ranks : nodes) {
+      group_size_ = std::gcd(group_size_, static_cast<uint32_t>(ranks.size()));
+    }
+    base_group_size_ = group_size_;
+  } else {
+    group_size_ = uniform ? node_ranks_max : rank_count;
+    base_group_size_ = node_ranks_max;
+  }
+  member_.reserve(rank_count);
+  if (version_ < 22800 && !uniform) {
+    for (uint32_t rank = 0; rank < rank_count; ++rank) member_.push_back(rank);
+  } else {
+    for (const auto& ranks : nodes) member_.insert(member_.end(), ranks.begin(), ranks.end());
+  }
+  for (uint32_t i = 0; i < rank_count; ++i) {
+    place_[member_[i]] = {i / group_size_, i % group_size_};
+  }
+}
+
+// Group deltas are the triangular numbers modulo a power of two, which visit each residue once.
+void P2pOrder::OrderGroups() {
+  const uint32_t group_count = static_cast<uint32_t>(place_.size()) / group_size_;
+  const uint32_t modulus = std::bit_ceil(group_count);
+  place_of_delta_.resize(group_count);
+  uint32_t delta = 0;
+  for (uint32_t i = 0; i < modulus; ++i) {
+    delta = (delta + i) & (modulus - 1);
+    if (delta >= group_count) continue;
+    place_of_delta_[delta] = static_cast<uint32_t>(group_delta_at_.size());
+    group_delta_at_.push_back(delta);
+  }
+}
+
+uint32_t P2pOrder::SendPeer(uint32_t rank, uint32_t round) const {
+  const uint32_t group_count = static_cast<uint32_t>(group_delta_at_.size());
+  const Place& place = place_[rank];
+  const uint32_t group = (place.group + group_delta_at_[round / group_size_]) % group_count;
+  const uint32_t local = (place.local + round % group_size_) % group_size_;
+  return member_[group * group_size_ + local];
+}
+
+uint32_t P2pOrder::RecvPeer(uint32_t rank, uint32_t round) const {
+  const uint32_t group_count = static_cast<uint32_t>(group_delta_at_.size());
+  const Place& place = place_[rank];
+  const uint32_t group =
+      (place.group + group_count - group_delta_at_[round / group_size_]) % group_count;
+  const uint32_t local = (place.local + group_size_ - round % group_size_) % group_size_;
+  return member_[group * group_size_ + local];
+}
+
+uint32_t P2pOrder::RoundOf(uint32_t from, uint32_t to) const {
+  const uint32_t group_count = static_cast<uint32_t>(group_delta_at_.size());
+  const Place& a = place_[from];
+  const Place& b = place_[to];
+  const uint32_t group_delta = (b.group + group_count - a.group) % group_count;
+  const uint32_t local_delta = (b.local + group_size_ - a.local) % group_size_;
+  return place_of_delta_[group_delta] * group_size_ + local_delta;
+}
+
+uint32_t P2pOrder::ChannelOfPart(uint32_t round, uint32_t part) const {
+  uint32_t base = round;
+  if (node_count_ > 1) {
+    const uint32_t channels_per_group = (base_group_size_ + kWorksPerBatch - 1) / kWorksPerBatch;
+    base =
+        round / base_group_size_ * channels_per_group + round % base_group_size_ / kWorksPerBatch;
+  }
+  const uint32_t mask = channel_count_ - 1;
+  const uint32_t bit_count = static_cast<uint32_t>(std::popcount(mask));
+  // Neighbouring rounds (from 2.29) or parts (before) are spread over the channels.
+  if (version_ >= 22900) return (ReverseBits(base & mask, bit_count) + part) & mask;
+  return (base + ReverseBits(part, bit_count)) & mask;
+}
+
+}  // namespace railyard

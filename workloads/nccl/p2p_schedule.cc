@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/nccl/p2p_schedule.h"
+
+#include <algorithm>
+#include <array>
+
+#include "workloads/nccl/nccl_chunking.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kWorksPerBatch = 8;  // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
+constexpr uint64_t kPartGrainBytes = 4096;
+constexpr uint64_t kLlChunkBytes = 32u << 10;  // payload of a slot: NCCL_LL_LINES_PER_THREAD, …
+constexpr uint64_t kCopyBytesMax = 1u << 30;   // of a step; NCCL copies a part as a whole
+
+uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+// A Send or Recv and when its turn comes.
+struct Turn {
+  uint32_t pass = 0;  // how many earlier calls go the same way to the same peer
+  uint32_t round = 0;
+  const P2pCall* call = nullptr;
+};
+
+std::vector<Turn> TurnsOf(const P2pOrder& order, uint32_t rank, const P2pCall* calls,
+                          uint32_t call_count, bool in_place) {
+  std::vector<Turn> turns;
+  turns.reserve(call_count);
+  std::vector<uint32_t> passes(2 * size_t{order.round_count()});
+  for (uint32_t i = 0; i < call_count; ++i) {
+    const P2pCall& call = calls[i];
+    if (in_place && call.peer == rank) continue;
+    const uint32_t round =
+        call.is_send ? order.RoundOf(rank, call.peer) : order.RoundOf(call.peer, rank);
+    turns.push_back({passes[2 * call.peer + (call.is_send ? 1 : 0)]++, round, &call});
+  }
+  std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) {
+    if (a.pass != b.pass) return a.pass < b.pass;
+    if (a.round != b.round) return a.round < b.round;
+    return a.call->is_send < b.call->is_send;  // the receive of a work first
+  });
+  return turns;
+}
+
+// Where the next work of a channel goes: a new batch when the last is full, already has a work of
+// the same round or, from 2.29 on, one of another eight rounds.
+class BatchCursor {
+ public:
+  uint32_t Place(uint32_t round, uint32_t version) {
+    const auto end = rounds_.begin() + work_count_;
+    const bool is_of_others = version >= 22900 && work_count_ > 0 &&
+                              round / kWorksPerBatch != rounds_[0] / kWorksPerBatch;
+    if (work_count_ == kWorksPerBatch || is_of_others ||
+        std::find(rounds_.begin(), end, round) != end) {
+      ++batch_;
+      work_count_ = 0;
+    }
+    rounds_[work_count_++] = round;
+    return batch_;
+  }
+
+ private:
+  uint32_t batch_ = 0;
+  uint32_t work_count_ = 0;
+  std::array<uint32_t, kWorksPerBatch> rounds_{};
+};
+
+}  // namespace
+
+// Sizes that hold for all messages of a communicator.
+struct P2pSchedule::PartRule {
+  uint32_t version = 0;
+  bool many_nodes = false;
+  uint64_t step_bytes = 0;  // ncclComm::p2pChunkSize
+  uint64_t ll_threshold_bytes = 0;
+  uint32_t parts_first = 1;
+  uint32_t parts_max = 1;
+
+  uint32_t PartCount(uint64_t bytes) const {
+    if (bytes == 0) return 1;
+    const uint64_t part_bytes_min = many_nodes ? step_bytes / 2 : step_bytes / 8;
+    const uint64_t part_bytes_max = many_nodes ? step_bytes : step_bytes * 32;
+    uint64_t parts = std::min<uint64_t>(parts_first, DivideUp(bytes, part_bytes_min));
+    uint64_t part_bytes = std::max(part_bytes_min, DivideUp(bytes, parts));
+    while (part_bytes > part_bytes_max && parts <= parts_max / 2) {
+      parts *= 2;
+      part_bytes = DivideUp(bytes, parts);
+    }
+    return static_cast<uint32_t>(parts);
+  }
+  // Over the network there are no buffers for it, unless one asks for them. Up to 2.28 by the
+  // channels that a message can have, from 2.29 on by those it has (2.28's source was not seen).
+  bool GoesByLines(uint64_t bytes, bool network) const {
+    const uint32_t channels = version < 22900 ? parts_max : PartCount(bytes);
+    return !network && bytes <= channels * ll_threshold_bytes;
+  }
+  uint64_t ChunkBytes(uint64_t bytes, bool network) const {
+    if (GoesByLines(bytes, network)) return kLlChunkBytes;
+    if (network && bytes < step_bytes) return step_bytes / 4;
+    if (network && bytes < 8 * step_bytes) return step_bytes / 2;
+    return step_bytes;
+  }
+};
+
+P2pSchedule::PartRule P2pSchedule::PartRuleOf(const CommunicatorLayout& layout,
+                                              const NcclSettings& settings,
+                                              const CommunicatorChannels& channels) {
+  PartRule rule;
+  rule.version = settings.version;
+  rule.ll_threshold_bytes = settings.p2p_ll_threshold_bytes;
+  rule.many_nodes = layout.node_count() > 1;
+  rule.step_bytes = std::min(rule.many_nodes ? settings.p2p_net_chunksize_bytes
+                             : layout.nvlink ? settings.p2p_nvl_chunksize_bytes
+                                             : settings.p2p_pci_chunksize_bytes,
+                             settings.buffsize_bytes / kSlots);
+  rule.parts_max = channels.p2p_channels_per_peer;
+  rule.parts_first = rule.parts_max;
+  while (rule.parts_first > 1 &&
+         rule.parts_first * layout.ranks.size() > channels.p2p_channel_count) {
+    rule.parts_first /= 2;
+  }
+  return rule;
+}
+
+struct P2pSchedule::PlacedLane {
+  uint32_t channel = 0;
+  uint32_t batch = 0;
+  size_t work = 0;
+  Lane lane;
+};
+
+// The part of a message, if it has anything, as the rule cuts it.
+std::optional<P2pSchedule::Lane> P2pSchedule::PartOf(const P2pCall& call, uint32_t part,
+                                                     const PartRule& rule, bool network) const {
+  const uint32_t parts = rule.PartCount(call.bytes);
+  const bool is_copy = call.peer == rank_;
+  if (part >= parts || (is_copy && !call.is_send)) return std::nullopt;
+  const uint64_t part_bytes =
+      DivideUp(DivideUp(call.bytes, parts), kPartGrainBytes) * kPartGrainBytes;
+  const uint64_t begin = std::min(call.bytes, part * part_bytes);
+  const uint64_t bytes = std::min(part_bytes, call.bytes - begin);
+  // Rounding can leave the last parts of a message with nothing; a message of no bytes is still
+  // sent.
+  if (bytes == 0 && call.bytes != 0) return std::nullopt;
+  return Lane{.peer = call.peer,
+              .is_send = call.is_send,
+              .offset_bytes = begin,
+              .bytes = bytes,
+              .chunk_bytes = is_copy ? kCopyBytesMax : rule.ChunkBytes(call.bytes, network),
+              .network = network,
+              .by_lines = !is_copy && rule.GoesByLines(call.bytes, network)};
+}
+
+P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& settings,
+                         const CommunicatorChannels& channels, const P2pOrder& order, uint32_t rank,
+                         const P2pCall* calls, uint32_t call_count, bool in_place)
+    : rank_(rank), rank_count_(static_cast<uint32_t>(layout.ranks.size())) {
+  const PartRule rule = PartRuleOf(layout, settings, channels);
+  const uint32_t channel_count = channels.p2p_channel_count;
+  std::vector<PlacedLane> placed;
+  std::vector<BatchCursor> cursors(channel_count);
+
+  const std::vector<Turn> turns = TurnsOf(order, rank, calls, call_count, in_place);
+  for (size_t i = 0; i < turns.size() && channel_count != 0;) {
+    // The one or two turns of this work.
+    size_t end = i + 1;
+    while (end < turns.size() && turns[end].pass == turns[i].pass &&
+           turns[end].round == turns[i].round) {
+      ++end;
+    }
+    uint32_t parts_of_work = 0;
+    for (size_t t = i; t < end; ++t) {
+      parts_of_work = std::max(parts_of_work, rule.PartCount(turns[t].call->bytes));
+    }
+    for (uint32_t part = 0; part < parts_of_work; ++part) {
+      const uint32_t channel = order.ChannelOfPart(turns[i].round, part);
+      const uint32_t batch = cursors[channel].Place(turns[i].round, settings.version);
+      for (size_t t = i; t < end; ++t) {
+        const P2pCall& call = *turns[t].call;
+        const bool network = layout.ranks[rank].node != layout.ranks[call.peer].node;
+        const std::optional<Lane> lane = PartOf(call, part, rule, network);
+        if (lane) placed.push_back({channel, batch, i, *lane});
+      }
+    }
+    i = end;
+  }
+  std::stable_sort(placed.begin(), placed.end(), [](const PlacedLane& a, const PlacedLane& b) {
+    return a.channel != b.channel ? a.channel < b.channel : a.batch < b.batch;
+  });
+
+  Tabulate(placed, channel_count);
+}
+
+// Flat tables; and the deepest sharing of a channel's network buffers, sends and receives apart.
+void P2pSchedule::Tabulate(const std::vector<PlacedLane>& placed, uint32_t channel_count) {
+  uint32_t subs_max = 1;
+  std::array<uint32_t, 2> subs{};
+  lanes_.reserve(placed.size());
+  channel_batches_.assign(channel_count + 1, 0);
+  for (size_t i = 0; i < placed.size(); ++i) {
+    const PlacedLane& at = placed[i];
+    if (i == 0 || at.channel != placed[i - 1].channel || at.batch != placed[i - 1].batch) {
+      ++channel_batches_[at.channel + 1];
+      batch_lanes_.push_back(static_cast<uint32_t>(i));
+      batch_works_.push_back(1);
+      subs = {};
+    } else if (at.work != placed[i - 1].work) {
+      ++batch_works_.back();
+    }
+    if (at.lane.network) subs_max = std::max(subs_max, ++subs[at.lane.is_send ? 1 : 0]);
+    lanes_.push_back(at.lane);
+  }
+  batch_lanes_.push_back(static_cast<uint32_t>(placed.size()));
+  for (uint32_t channel = 0; channel < channel_count; ++channel) {
+    channel_batches_[channel + 1] += channel_batches_[channel];
+  }
+  // sendProxyProgress and recvProxyProgress (src/transport/net.cc): the ops that share a channel
+  // share twice the slots of one.
+  network_rule_.in_flight_messages = std::min(kSlots, 2 * kSlots / subs_max);
+}
+
+uint32_t P2pSchedule::BatchCount(uint32_t rank, uint32_t channel) const {
+  return rank == rank_ ? channel_batches_[channel + 1] - channel_batches_[channel] : 0;
+}
+
+uint32_t P2pSchedule::LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const {
+  if (rank != rank_) return 0;
+  const uint32_t at = channel_batches_[channel] + batch;
+  return batch_lanes_[at + 1] - batch_lanes_[at];
+}
+
+const MessageRule& P2pSchedule::MessageRuleOf(const LaneId& lane) const {
+  static constexpr MessageRule kSimple;
+  const Lane& at = LaneAt(lane);
+  if (at.network) return network_rule_;
+  return at.by_lines ? kP2pLlRule : kSimple;
+}
+
+LanePeers P2pSchedule::PeersOf(const LaneId& lane) const {
+  const Lane& at = LaneAt(lane);
+  LanePeers peers;
+  if (at.peer == rank_) return peers;
+  (at.is_send ? peers.send_to : peers.recv_from).push_back({at.peer, ConnectionUse::kPointToPoint});
+  return peers;
+}
+
+WarpShare P2pSchedule::WarpShareOf(const LaneId& lane) const {
+  return {.parts = LaneAt(lane).peer == rank_ ? 2u : 1u, .of = batch_works_[BatchOf(lane)]};
+}
+
+uint64_t P2pSchedule::StepCount(const LaneId& lane) const {
+  const Lane& at = LaneAt(lane);
+  return std::max<uint64_t>(1, DivideUp(at.bytes, at.chunk_bytes));
+}
+
+Step P2pSchedule::StepAt(const LaneId& lane, uint64_t step) const {
+  const Lane& at = LaneAt(lane);
+  const uint64_t within_bytes = step * at.chunk_bytes;
+  Step result;
+  result.offset_bytes = at.offset_bytes + within_bytes;
+  result.bytes = std::min(at.chunk_bytes, at.bytes - within_bytes);
+  if (at.peer == rank_) {
+    result.load_local = true;
+    result.store = true;
+  } else if (at.is_send) {
+    result.send_to = static_cast<int32_t>(at.peer);
+    result.load_local = true;
+  } else {
+    result.recv_from = static_cast<int32_t>(at.peer);
+    result.store = true;
+  }
+  return result;
+}
+
+uint64_t P2pSchedule::AlikeFrom(const LaneId& lane, uint64_t step) const {
+  const Lane& at = LaneAt(lane);
+  const uint64_t full_chunks = at.bytes / at.chunk_bytes;
+  return step < full_chunks ? full_chunks - step : 1;
+}
+
+}  // namespace railyard

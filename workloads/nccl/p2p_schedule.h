@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One rank's grouped Send and Recv calls as a CollectiveSchedule: parts on channels, works in
+// batches. addP2pToPlan, addWorkBatchToPlan and scheduleP2pTasksToPlan (src/enqueue.cc).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "workloads/job/job.h"
+#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/p2p_order.h"
+#include "workloads/collectives/schedule.h"
+
+namespace railyard {
+
+// How LL goes on the wire: 8 of 16 bytes are flags (union ncclLLFifoLine, src/include/device.h).
+inline constexpr MessageRule kP2pLlRule = {.line_payload_bytes = 8, .line_wire_bytes = 16};
+
+class P2pSchedule final : public CollectiveSchedule {
+ public:
+  // Calls to one peer in one direction are served in their order, each in a pass of its own over
+  // the rounds. What the rank sends to itself is a work of its batch, which copies; in place,
+  // nothing (scheduleP2pTasksToPlan).
+  P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& settings,
+              const CommunicatorChannels& channels, const P2pOrder& order, uint32_t rank,
+              const P2pCall* calls, uint32_t call_count, bool in_place);
+
+  uint32_t rank_count() const override { return rank_count_; }
+  uint32_t channel_count() const override {
+    return static_cast<uint32_t>(channel_batches_.size()) - 1;
+  }
+  // Of what goes over the network.
+  const MessageRule& message_rule() const override { return network_rule_; }
+  const MessageRule& MessageRuleOf(const LaneId& lane) const override;
+  // All for the rank of the schedule; no others have lanes.
+  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
+  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  LanePeers PeersOf(const LaneId& lane) const override;
+  // The works of a batch share the CTA's warps; half of a work's send and half receive, or all copy
+  // (RunWorkBatch, src/device/sendrecv.h).
+  WarpShare WarpShareOf(const LaneId& lane) const override;
+  uint64_t StepCount(const LaneId& lane) const override;
+  Step StepAt(const LaneId& lane, uint64_t step) const override;
+  uint64_t AlikeFrom(const LaneId& lane, uint64_t step) const override;
+
+ private:
+  // A part of one message.
+  struct Lane {
+    uint32_t peer = 0;  // the rank itself: a copy
+    bool is_send = false;
+    uint64_t offset_bytes = 0;  // of the part within the message
+    uint64_t bytes = 0;
+    uint64_t chunk_bytes = 0;
+    bool network = false;
+    bool by_lines = false;  // LL, else Simple
+  };
+  struct PartRule;    // how messages are cut
+  struct PlacedLane;  // and where it is
+  static PartRule PartRuleOf(const CommunicatorLayout& layout, const NcclSettings& settings,
+                             const CommunicatorChannels& channels);
+  std::optional<Lane> PartOf(const P2pCall& call, uint32_t part, const PartRule& rule,
+                             bool network) const;
+  void Tabulate(const std::vector<PlacedLane>& placed, uint32_t channel_count);
+  uint32_t BatchOf(const LaneId& lane) const { return channel_batches_[lane.channel] + lane.batch; }
+  const Lane& LaneAt(const LaneId& lane) const {
+    return lanes_[batch_lanes_[BatchOf(lane)] + lane.lane];
+  }
+
+  uint32_t rank_;
+  uint32_t rank_count_;
+  MessageRule network_rule_;
+  std::vector<uint32_t> channel_batches_;  // by channel, and the end: first of batch_lanes_
+  std::vector<uint32_t> batch_lanes_;      // by batch, and the end: first of lanes_
+  std::vector<uint8_t> batch_works_;       // by batch: how many
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace railyard

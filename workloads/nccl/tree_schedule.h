@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// NCCL's tree AllReduce as a CollectiveSchedule: chunks go up the channel's tree and are reduced on
+// the way, and down again from the root (src/device/all_reduce.h, runTreeSplit). Half of a CTA's
+// warps do the one while the other half does the other; the root's do both in one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "workloads/collectives/channel_split.h"
+#include "workloads/nccl/nccl_trees.h"
+#include "workloads/collectives/schedule.h"
+
+namespace railyard {
+
+// trees[channel][rank], as BuildTrees makes them. Shared by all schedules of a communicator.
+using TreeTable = std::vector<std::vector<TreePlace>>;
+
+struct TreeParameters {
+  std::vector<ChannelShare> shares;   // by channel
+  std::vector<uint64_t> chunk_bytes;  // by channel
+  MessageRule message_rule;
+};
+
+class TreeSchedule final : public CollectiveSchedule {
+ public:
+  // Precondition: at least two ranks; a share and a chunk size per channel of the table.
+  TreeSchedule(std::shared_ptr<const TreeTable> trees, TreeParameters parameters);
+
+  uint32_t rank_count() const override { return static_cast<uint32_t>(trees_->front().size()); }
+  uint32_t channel_count() const override { return static_cast<uint32_t>(trees_->size()); }
+  const MessageRule& message_rule() const override { return parameters_.message_rule; }
+  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
+  // Lane 0 goes up, lane 1 down; the root's only lane does both.
+  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  LanePeers PeersOf(const LaneId& lane) const override;
+  uint64_t StepCount(const LaneId& lane) const override;
+  Step StepAt(const LaneId& lane, uint64_t step) const override;
+  uint64_t AlikeFrom(const LaneId& lane, uint64_t step) const override;
+
+ private:
+  const TreePlace& PlaceOf(const LaneId& lane) const { return (*trees_)[lane.channel][lane.rank]; }
+
+  std::shared_ptr<const TreeTable> trees_;
+  TreeParameters parameters_;
+};
+
+}  // namespace railyard

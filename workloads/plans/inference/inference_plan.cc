@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "workloads/plans/inference/inference_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "workloads/plans/inference/inference_schedule.h"
+#include "workloads/plans/inference/inference_stage.h"
+#include "workloads/plans/parallelism/rank_groups.h"
+#include "workloads/plans/trace_builder.h"
+
+namespace railyard {
+namespace {
+
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(const Plan& plan)
+      : plan_(plan),
+        parts_(plan.parallelism),
+        inference_(std::get<Inference>(plan.job)),
+        groups_(plan.parallelism),
+        schedule_(ScheduleInference(plan)),
+        builder_(parts_.RankCount() + inference_.prefill_tensor) {}
+
+  Trace Build() {
+    for (uint32_t stage = 0; stage < parts_.pipeline(); ++stage) {
+      for (uint32_t group = 0; group < parts_.ExpertGroups(); ++group) BuildGroup(stage, group);
+    }
+    for (uint32_t place = 0; place < inference_.prefill_tensor; ++place) BuildPrefill(place);
+    return builder_.Take("plan");
+  }
+
+ private:
+  PlanPlace PlaceOf(uint32_t stage, uint32_t replica, uint32_t tensor) const {
+    PlanPlace place{};
+    place[static_cast<size_t>(Dimension::kTensor)] = tensor;
+    place[static_cast<size_t>(Dimension::kData)] = replica;
+    place[static_cast<size_t>(Dimension::kPipeline)] = stage;
+    return place;
+  }
+  uint32_t RankAt(uint32_t stage, uint32_t replica, uint32_t tensor) const {
+    return groups_.RankAt(PlaceOf(stage % parts_.pipeline(), replica, tensor));
+  }
+
+  // The ranks of an expert-parallel group; without, one each.
+  void BuildGroup(uint32_t stage, uint32_t group) {
+    std::unique_ptr<InferenceExchanges> exchanges;
+    if (parts_.expert > 1) {
+      exchanges = std::make_unique<InferenceExchanges>(plan_, schedule_, stage, group);
+    }
+    for (uint32_t place = 0; place < parts_.expert; ++place) {
+      const uint32_t index = group * parts_.expert + place;
+      const InferenceRank rank{.stage = stage,
+                               .replica = index / parts_.tensor(),
+                               .tensor = index % parts_.tensor(),
+                               .expert_place = place};
+      // Ranks of a tensor group that talk to nobody else do the same.
+      if (IsTensorOnly() && rank.tensor > 0) continue;
+      const InferenceCommunicators communicators = CommunicatorsOf(rank);
+      std::vector<TraceOperation> program =
+          InferenceProgram(plan_, schedule_, rank, communicators, exchanges.get());
+      const PlanPlace at = PlaceOf(stage, rank.replica, rank.tensor);
+      if (IsTensorOnly()) {
+        builder_.SetProgram(groups_.GroupOf(at, Dimension::kTensor), std::move(program));
+      } else {
+        builder_.SetProgram(groups_.RankAt(at), std::move(program));
+      }
+    }
+  }
+
+  bool IsTensorOnly() const {
+    return parts_.pipeline() == 1 && parts_.expert == 1 && inference_.prefill_tensor == 0;
+  }
+
+  InferenceCommunicators CommunicatorsOf(const InferenceRank& rank) {
+    InferenceCommunicators of;
+    const PlanPlace place = PlaceOf(rank.stage, rank.replica, rank.tensor);
+    const auto at = [&](uint32_t stage) { return RankAt(stage, rank.replica, rank.tensor); };
+    // Lists a group's ranks once, not once for each of them.
+    const auto [tensor, is_new_tensor] = tensor_groups_.try_emplace({rank.stage, rank.replica}, 0);
+    if (is_new_tensor) {
+      tensor->second = Find("tensor", groups_.GroupOf(place, Dimension::kTensor));
+    }
+    of.tensor = tensor->second;
+    if (parts_.expert > 1) {
+      const auto [expert, is_new_expert] =
+          expert_groups_.try_emplace({rank.stage, groups_.ExpertPlaceOf(place).group}, 0);
+      if (is_new_expert) expert->second = Find("expert", groups_.ExpertGroupOf(place));
+      of.expert = expert->second;
+    }
+    const uint32_t last = parts_.pipeline() - 1;
+    if (rank.stage > 0)
+      of.activation_in = Find("activations", {at(rank.stage - 1), at(rank.stage)});
+    if (rank.stage < last) {
+      of.activation_out = Find("activations", {at(rank.stage), at(rank.stage + 1)});
+    }
+    if (last > 0 && (rank.stage == 0 || rank.stage == last)) {
+      of.tokens = Find("tokens", {at(last), at(0)});
+    }
+    if (inference_.prefill_tensor == 0) return of;
+    of.caches.resize(1);
+    for (uint32_t prefill = 0; prefill < inference_.prefill_tensor; ++prefill) {
+      const uint64_t elements = CacheElements(rank.stage, rank.tensor, prefill);
+      if (elements > 0) {
+        of.caches[0].emplace_back(Find("cache", {PrefillRank(prefill), at(rank.stage)}), elements);
+      }
+    }
+    return of;
+  }
+
+  uint32_t PrefillRank(uint32_t place) const { return parts_.RankCount() + place; }
+
+  // Of one token and a stage's layers, what a decoding rank gets from one of prefill; 0: nothing.
+  // Keys and values are divided over a tensor group by heads; compressed ones are on all of it.
+  uint64_t CacheElements(uint32_t stage, uint32_t tensor, uint32_t prefill) const {
+    const uint32_t senders = inference_.prefill_tensor;
+    const uint32_t receivers = parts_.tensor();
+    const bool is_whole = plan_.model.latent_attention.has_value();
+    // One divides the other.
+    const uint32_t per_receiver = is_whole ? 1 : std::max(1u, senders / receivers);
+    const uint32_t first = tensor * senders / receivers;
+    if (prefill < first || prefill >= first + per_receiver) return 0;
+    const auto [first_layer, end_layer] = InferenceLayersOf(plan_, stage);
+    const uint64_t elements = CacheElementsPerToken(plan_.model) * (end_layer - first_layer);
+    const uint64_t parts =
+        is_whole ? 1 : uint64_t{std::min(receivers, plan_.model.kv_heads)} * per_receiver;
+    return (elements + parts - 1) / parts;
+  }
+
+  void BuildPrefill(uint32_t place) {
+    std::vector<uint32_t> ranks(inference_.prefill_tensor);
+    std::iota(ranks.begin(), ranks.end(), PrefillRank(0));
+    InferenceCommunicators of;
+    of.tensor = Find("prefill", ranks);
+    of.caches.resize(parts_.data());
+    for (uint32_t replica = 0; replica < parts_.data(); ++replica) {
+      for (uint32_t stage = 0; stage < parts_.pipeline(); ++stage) {
+        for (uint32_t tensor = 0; tensor < parts_.tensor(); ++tensor) {
+          const uint64_t elements = CacheElements(stage, tensor, place);
+          if (elements == 0) continue;
+          of.caches[replica].emplace_back(
+              Find("cache", {PrefillRank(place), RankAt(stage, replica, tensor)}), elements);
+        }
+      }
+    }
+    builder_.SetProgram(PrefillRank(place), PrefillProgram(plan_, schedule_, of));
+  }
+
+  uint32_t Find(const char* kind, std::vector<uint32_t> ranks) {
+    const auto [it, is_new] = communicators_.try_emplace({kind, ranks}, 0);
+    if (is_new) {
+      uint32_t& number = numbers_[kind];
+      it->second = builder_.AddCommunicator(fmt::format("{} {}", kind, number++), std::move(ranks));
+    }
+    return it->second;
+  }
+
+  const Plan& plan_;
+  const Parallelism& parts_;
+  const Inference& inference_;
+  const RankGroups groups_;
+  const InferenceSchedule schedule_;
+  TraceBuilder builder_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> tensor_groups_;  // by stage and replica
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> expert_groups_;  // by stage and group
+  std::map<std::pair<std::string, std::vector<uint32_t>>, uint32_t> communicators_;
+  std::map<std::string, uint32_t> numbers_;
+};
+
+}  // namespace
+
+uint64_t InferenceOperationCount(const Plan& plan) {
+  const auto& inference = std::get<Inference>(plan.job);
+  const ModelConfig& model = plan.model;
+  const Parallelism& parts = plan.parallelism;
+  const uint64_t expert_layers = model.experts ? model.layers - model.experts->dense_layers : 0;
+  const uint64_t steps = InferenceStepsBound(inference);
+  const uint64_t per_step = 1 + 2 * uint64_t{model.layers} +
+                            (inference.separate_shared_reduction ? expert_layers : 0) + 1;
+  if (parts.RankCount() == parts.tensor() && parts.expert == 1 && inference.prefill_tensor == 0 &&
+      !inference.continuous) {
+    return steps * per_step;
+  }
+  // Beside: what is received and sent, arrivals and waiting for them, a layer's AllToAllvs and what
+  // sequence parallelism gathers.
+  constexpr uint64_t kPerStep = 16;
+  const uint64_t per_layer = parts.expert > 1 ? 8 + 4 * uint64_t{parts.expert} : 0;
+  const uint64_t caches =
+      inference.prefill_tensor > 0
+          ? 2 * inference.requests.size() * std::max(parts.RankCount(), inference.prefill_tensor)
+          : 0;
+  // Every replica takes part in as many steps as the one that has most.
+  return (parts.RankCount() + inference.prefill_tensor) *
+         (steps * (per_step + kPerStep + model.layers * per_layer) + caches +
+          2 * inference.requests.size());
+}
+
+Trace SynthesizeInference(const Plan& plan) { return PlanBuilder(plan).Build(); }
+
+}  // namespace railyard

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Inference on all ranks: data-parallel replicas of tensor- and pipeline-parallel ranks, over whose
+// replicas experts may be divided, and, disaggregated, a tensor group for prefill whose ranks
+// follow all others and send keys and values to those that decode.
+#pragma once
+
+#include <cstdint>
+
+#include "traces/trace/trace.h"
+#include "workloads/plans/plan.h"
+
+namespace railyard {
+
+// No fewer than there are; exact where a plan is tensor parallel only.
+uint64_t InferenceOperationCount(const Plan& plan);
+// Precondition: the plan's job is an Inference.
+Trace SynthesizeInference(const Plan& plan);
+
+}  // namespace railyard

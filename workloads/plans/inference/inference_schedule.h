@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Which requests are worked on in which step. Requests are dealt out to data-parallel replicas and,
+// in each, to as many slots as the pipeline has stages, whose steps follow one another through it.
+// A slot works on up to `batch` requests at a time: all together from prompt to the longest answer,
+// or, with continuous batching (Yu et al.: "Orca", OSDI 2022), a request joins at the first step
+// after it has arrived and leaves with its last token. What arrives during a step is known only
+// when the job runs; here a step takes what it computes, on all stages, and communication nothing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/plans/model/layer_work.h"
+#include "workloads/plans/plan.h"
+
+namespace railyard {
+
+// One pass through the model.
+struct InferenceStep {
+  uint64_t prompt_tokens = 0;    // of requests that join
+  double prompt_pairs = 0;       // (query, key) pairs of these
+  uint64_t decoding = 0;         // sequences that get one more token
+  uint64_t cached_tokens = 0;    // that these attend to, themselves included
+  uint32_t sequences = 0;        // that get a token, those that join included
+  std::vector<uint32_t> joined;  // requests
+
+  uint64_t tokens() const { return prompt_tokens + decoding; }
+};
+
+// What one GPU of a tensor group computes in a step, by part.
+class InferenceCost {
+ public:
+  struct PartTimes {
+    int64_t attention_ps = 0;
+    int64_t dense_ps = 0;    // the feed-forward network of layers without experts
+    int64_t experts_ps = 0;  // of those with; of expert parallelism what is not routed
+    int64_t embedding_ps = 0;
+    int64_t output_ps = 0;
+  };
+
+  // `plan` must outlive this. `expert_parallel`: routed experts are asked for by load.
+  InferenceCost(const Plan& plan, uint32_t tensor, bool expert_parallel);
+
+  PartTimes TimesOf(const InferenceStep& step) const;
+  // The routed experts of one GPU: of `tokens` received, for `active` of them. `mean`: what it
+  // would receive of an even gate, to which a given time belongs.
+  int64_t RoutedPs(uint64_t tokens, uint32_t active, double mean) const;
+  // Of all layers and ends; the even gate's experts.
+  int64_t StepPs(const InferenceStep& step) const;
+
+ private:
+  int64_t TimePs(const Work& work) const;
+
+  const Plan& plan_;
+  const uint32_t tensor_;
+  const bool expert_parallel_;
+  const LayerWork dense_;  // of the first layer
+  const LayerWork last_;   // of the last layer, which has experts if any has
+};
+
+struct InferenceSchedule {
+  // [replica][slot]: steps in order.
+  std::vector<std::vector<std::vector<InferenceStep>>> slots;
+  // With disaggregation: the prefill group's steps, and the replica of each request.
+  std::vector<InferenceStep> prefills;
+  std::vector<uint32_t> replica_of;
+};
+
+// Precondition: the plan's job is an Inference.
+InferenceSchedule ScheduleInference(const Plan& plan);
+// Steps of all slots; no fewer than there are.
+uint64_t InferenceStepsBound(const Inference& inference);
+
+}  // namespace railyard

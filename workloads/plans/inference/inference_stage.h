@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What one rank does in inference: the steps of its replica, through the layers of its stage.
+// Each step has
+//   - a reduction of the embeddings, whose table's rows are divided over the tensor group,
+//   - in each layer one of the attention's output and one of the feed-forward network's (two with a
+//     shared expert that is reduced on its own), tokens x hidden elements each: an AllReduce, or
+//     with sequence parallelism a ReduceScatter and an AllGather before what comes next,
+//   - with expert parallelism, instead of the latter, what ExpertCalls says,
+//   - activations on to the next stage; from the last stage an AllGather of the last tokens'
+//   logits,
+//     each GPU's share of the vocabulary, and the tokens to the first stage.
+// A tensor group of one reduces nothing. Tensor parallel alone this is what DeepSeek-V3's own
+// inference code does (github.com/deepseek-ai/DeepSeek-V3, inference/model.py), with SEPARATE.
+// Sampling costs nothing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "traces/trace/trace.h"
+#include "workloads/plans/parallelism/expert_traffic.h"
+#include "workloads/plans/inference/inference_schedule.h"
+#include "workloads/plans/plan.h"
+
+namespace railyard {
+
+// Numbers of a rank's communicators in the trace.
+struct InferenceCommunicators {
+  uint32_t tensor = 0;
+  uint32_t expert = 0;
+  uint32_t activation_in = 0;  // pairs: rank 0 sends
+  uint32_t activation_out = 0;
+  uint32_t tokens = 0;  // from the last stage to the first
+  // (communicator, elements per prompt token): keys and values from prefill ranks, or to decoding
+  // ranks, the latter by replica.
+  std::vector<std::vector<std::pair<uint32_t, uint64_t>>> caches;
+};
+
+// What an expert-parallel group exchanges, by step of all slots and layer.
+class InferenceExchanges {
+ public:
+  InferenceExchanges(const Plan& plan, const InferenceSchedule& schedule, uint32_t stage,
+                     uint32_t group);
+  // The tokens of each place of an expert-parallel group in a pass.
+  static std::vector<uint64_t> TokensOf(const Plan& plan, const InferenceSchedule& schedule,
+                                        uint32_t group, uint32_t pass);
+  // Tokens that the group has in a step.
+  bool HasTokens(uint32_t pass) const { return has_tokens_[pass]; }
+  const ExpertExchange& At(uint32_t pass, uint32_t layer) const;
+  const std::vector<ExpertExchange>& all() const { return exchanges_; }
+  // So many passes over all slots: step i of slot j is i x slots + j.
+  static uint32_t PassCount(const InferenceSchedule& schedule);
+
+ private:
+  uint32_t first_layer_ = 0;
+  uint32_t layers_ = 0;
+  std::vector<bool> has_tokens_;
+  std::vector<ExpertExchange> exchanges_;
+};
+
+struct InferenceRank {
+  uint32_t stage = 0;
+  uint32_t replica = 0;
+  uint32_t tensor = 0;        // place in the tensor group
+  uint32_t expert_place = 0;  // in the expert-parallel group
+};
+
+// `exchanges`: nullptr without expert parallelism.
+std::vector<TraceOperation> InferenceProgram(const Plan& plan, const InferenceSchedule& schedule,
+                                             const InferenceRank& rank,
+                                             const InferenceCommunicators& communicators,
+                                             const InferenceExchanges* exchanges);
+// Of a rank of the prefill group.
+std::vector<TraceOperation> PrefillProgram(const Plan& plan, const InferenceSchedule& schedule,
+                                           const InferenceCommunicators& communicators);
+
+// Layers first to second - 1.
+std::pair<uint32_t, uint32_t> InferenceLayersOf(const Plan& plan, uint32_t stage);
+// Of tokens dealt evenly over a tensor group, those of one place.
+uint64_t TokensOfPlace(uint64_t tokens, uint32_t place, uint32_t places);
+
+}  // namespace railyard

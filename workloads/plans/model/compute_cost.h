@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// How long a part of a model computes on one GPU: given, or the longer of its operations over the
+// accelerator's usable FLOP/s and its bytes over the usable memory bandwidth (the roofline model;
+// Williams et al., CACM 52(4), 2009).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "workloads/plans/model/accelerator.h"
+#include "workloads/plans/model/model_config.h"
+
+namespace railyard {
+
+struct GivenTimes {
+  int64_t attention_ps = 0;
+  int64_t feed_forward_ps = 0;
+  int64_t embedding_ps = 0;
+  int64_t output_layer_ps = 0;
+  double backward_ratio = 2;
+  int64_t optimizer_ps = 0;
+};
+
+struct ComputeSettings {
+  Accelerator accelerator;
+  double utilisation = 1;         // of the peak FLOP/s
+  double memory_utilisation = 1;  // of the memory bandwidth
+  int64_t part_overhead_ps = 0;
+  std::optional<GivenTimes> given;
+};
+
+// What one GPU does in one part of the model.
+struct Work {
+  double flops = 0;
+  double memory_bytes = 0;
+};
+
+// Rounded to the picosecond, and at most kComputePsMax.
+int64_t ComputeTimePs(const ComputeSettings& compute, Precision precision, const Work& work);
+// A day: sums over any plan fit 63 bits.
+// Of all that a rank computes, and of the last arrival of a request: both together, and what calls
+// take, are within simulated time (2^63 ps).
+inline constexpr int64_t kPlanPsMax = int64_t{1} << 61;
+inline constexpr int64_t kComputePsMax = int64_t{86'400} * 1'000'000'000'000;
+
+}  // namespace railyard

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What one GPU of a tensor-parallel group computes and reads in the parts of a model. Weights that
+// tensor parallelism divides cost a share, the others are computed on every GPU of the group.
+#pragma once
+
+#include <cstdint>
+
+#include "workloads/plans/model/compute_cost.h"
+#include "workloads/plans/model/model_config.h"
+
+namespace railyard {
+
+struct AttentionInput {
+  uint64_t tokens = 0;         // that pass the layer
+  double attended_pairs = 0;   // (query, key) pairs of them
+  uint64_t cached_tokens = 0;  // whose keys and values are read from the cache; 0: no cache
+};
+
+class LayerWork {
+ public:
+  // Of that layer; layers alike have equal work. `model` must outlive this.
+  LayerWork(const ModelConfig& model, uint32_t layer, uint32_t tensor);
+
+  Work Attention(const AttentionInput& input) const;
+  // Experts: tokens are routed evenly and independently; of the experts a GPU reads those that at
+  // least one token is expected to need.
+  Work FeedForward(uint64_t tokens) const;
+  // With expert parallelism: what tensor parallelism divides of it, the router and the shared
+  // expert; and the routed experts of one GPU, whole, of which `active` get `tokens` together.
+  Work SharedFeedForward(uint64_t tokens) const;
+  Work RoutedFeedForward(uint64_t tokens, uint32_t active) const;
+
+ private:
+  struct Sums {
+    double matrix_elements = 0;  // that one GPU multiplies by
+    double elements = 0;         // that one GPU reads
+  };
+  static void Add(const Weight& weight, double tensor, Sums& sums);
+
+  const ModelConfig& model_;
+  double tensor_;
+  Sums attention_;
+  Sums feed_forward_;
+  Sums expert_;  // one, whole
+  bool has_experts_ = false;
+};
+
+// The embedding's look-up of `tokens`, and the output layer for as many.
+Work EmbeddingWork(const ModelConfig& model, uint64_t tokens);
+Work OutputWork(const ModelConfig& model, uint64_t tokens, uint32_t tensor);
+
+// Floating-point operations of the forward pass of whole sequences, 2 per multiply-add. Softmax,
+// norms, activation functions and residual sums are left out, as in published counts.
+double ForwardFlops(const ModelConfig& model, uint64_t sequences, uint64_t sequence_tokens);
+
+// Rows of the embedding on each GPU of a group: the vocabulary is padded to a multiple of it.
+uint64_t VocabularyShare(const ModelConfig& model, uint32_t tensor);
+
+}  // namespace railyard

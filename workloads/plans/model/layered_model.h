@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Models that are not transformers: a chain of convolutional and linear layers, with embedding
+// tables beside it or without.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "workloads/plans/model/precision.h"
+
+namespace railyard {
+
+// A convolution, square in kernel and output, applied to one sample; a linear layer is one of 1
+// x 1.
+struct ConvolutionalLayer {
+  uint32_t in_channels = 0;
+  uint32_t out_channels = 0;
+  uint32_t kernel = 1;
+  uint32_t output_side = 1;  // of the output, in positions
+  bool bias = false;
+  bool batch_norm = false;  // with a scale and a shift for each channel
+
+  uint64_t MatrixElements() const { return uint64_t{in_channels} * out_channels * kernel * kernel; }
+  // In the order of the forward pass, in elements.
+  std::vector<uint64_t> Weights() const;
+  // Of the forward pass, 2 per multiply-add; norms and activation functions are left out.
+  double Flops() const {
+    return 2.0 * static_cast<double>(MatrixElements()) * output_side * output_side;
+  }
+};
+
+// Tables whose rows of `width` elements are looked up once per sample each.
+struct EmbeddingTables {
+  std::vector<uint64_t> rows;  // by table
+  uint32_t width = 0;
+};
+
+struct LayeredModel {
+  // Deep learning recommendation model (Naumov et al., arXiv 1906.00091): `bottom` turns a sample's
+  // numbers into a vector of `width`; the products of all pairs of it and the embeddings, and
+  // itself, go through `layers`. Else `bottom` is empty.
+  std::vector<ConvolutionalLayer> bottom;
+  std::optional<EmbeddingTables> tables;
+  std::vector<ConvolutionalLayer> layers;
+  Precision precision = Precision::kFp32;
+
+  // Of one sample: products of all pairs of embeddings and the bottom's output.
+  double InteractionFlops() const;
+};
+
+// Numbers that the top of a recommendation model gets from tables of that width.
+uint64_t InteractionWidth(uint64_t tables, uint64_t width);
+
+uint64_t ParameterCount(const LayeredModel& model);
+// Without the embedding tables.
+uint64_t DenseParameterCount(const LayeredModel& model);
+// Of one sample's forward pass.
+double ForwardFlops(const LayeredModel& model);
+
+}  // namespace railyard

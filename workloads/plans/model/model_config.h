@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A transformer's shape, and its weights, which follow from it. Biases, norms and routers count.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workloads/plans/model/precision.h"
+
+namespace railyard {
+
+// Multi-head latent attention: DeepSeek-V2 (arXiv 2405.04434), section 2.1.
+struct LatentAttention {
+  uint32_t query_rank = 0;  // 0: queries are not compressed
+  uint32_t kv_rank = 0;
+  uint32_t nope_head_dim = 0;
+  uint32_t rope_head_dim = 0;
+  uint32_t value_head_dim = 0;
+};
+
+struct Experts {
+  uint32_t count = 0;
+  uint32_t per_token = 0;
+  uint32_t feed_forward = 0;
+  uint32_t shared_feed_forward = 0;  // 0: no shared expert
+  bool shared_gate = false;
+  bool router_bias = false;
+  uint32_t dense_layers = 0;  // the first layers, without experts
+  // A token's experts are in so many groups of consecutive ones, equally many in each.
+  uint32_t groups = 1;
+  uint32_t groups_per_token = 1;
+};
+
+struct ModelConfig {
+  uint32_t layers = 0;
+  uint32_t hidden = 0;
+  uint32_t heads = 0;
+  uint32_t kv_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t feed_forward = 0;
+  bool gated_feed_forward = false;
+  uint32_t vocabulary = 0;
+  uint32_t positions = 0;
+  uint32_t token_types = 0;
+  bool tied_embeddings = false;
+  bool linear_bias = false;
+  bool qkv_bias = false;
+  bool norm_bias = false;
+  bool query_key_norm = false;
+  bool embedding_norm = false;
+  bool final_norm = true;
+  bool pooler = false;
+  bool causal = true;
+  std::optional<LatentAttention> latent_attention = {};
+  std::optional<Experts> experts = {};
+  Precision precision = Precision::kBf16;
+  Precision weight_precision = Precision::kBf16;
+
+  bool HasExperts(uint32_t layer) const { return experts && layer >= experts->dense_layers; }
+};
+
+enum class WeightUse : uint8_t {
+  kAttention,
+  kFeedForward,   // dense, or the router and the shared expert
+  kRoutedExpert,  // one tensor per expert
+  kEmbedding,
+  kOutput,
+};
+
+// One weight of the model. A tied output layer has no weight of its own.
+struct Weight {
+  WeightUse use = WeightUse::kAttention;
+  uint64_t elements = 0;
+  // Whether tensor parallelism divides it; what it does not divide, each GPU of the group holds.
+  bool split = false;
+  bool matrix = false;  // multiplies the activations: counts in operations
+};
+
+// Adapters of matrices (Hu et al., arXiv 2106.09685).
+enum class LoraMatrix : uint8_t { kQuery, kKey, kValue, kAttentionOutput, kGate, kUp, kDown };
+struct Lora {
+  uint32_t rank = 0;
+  std::vector<LoraMatrix> matrices;  // each once
+
+  bool IsOfAttention() const;  // any of them is
+};
+// Of one layer. Precondition: a model without latent attention, and without experts where a matrix
+// of the feed-forward network is adapted. Where tensor parallelism divides a matrix by its outputs,
+// the adapter's first matrix is whole on each rank, where by its inputs, the second.
+std::vector<Weight> AdapterWeights(const ModelConfig& model, const Lora& lora);
+
+// In the order of the forward pass.
+std::vector<Weight> LayerWeights(const ModelConfig& model, uint32_t layer);
+std::vector<Weight> EmbeddingWeights(const ModelConfig& model);
+std::vector<Weight> OutputWeights(const ModelConfig& model);  // what follows the last layer
+
+uint64_t ParameterCount(const ModelConfig& model);
+// Those that take part for one token: of the routed experts per_token.
+uint64_t ActiveParameterCount(const ModelConfig& model);
+
+// The elements of keys and values that one token leaves in one layer's cache, on all GPUs.
+uint64_t CacheElementsPerToken(const ModelConfig& model);
+
+// (query, key) pairs of whole sequences: all that a causal model's tokens may see, or all.
+double AttendedPairs(const ModelConfig& model, uint64_t sequences, uint64_t sequence_tokens);
+
+}  // namespace railyard

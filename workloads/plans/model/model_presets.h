@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Models by name.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "workloads/plans/model/model_config.h"
+
+namespace railyard {
+
+struct ModelPreset {
+  std::string_view name;
+  std::string_view description;  // one line
+  std::string_view source;       // of its shape
+  double published_parameters = 0;
+  std::string_view parameters_source;
+  ModelConfig config;
+};
+const std::vector<ModelPreset>& ModelPresets();
+// nullptr if there is none of that name.
+const ModelPreset* FindModelPreset(std::string_view name);
+
+}  // namespace railyard

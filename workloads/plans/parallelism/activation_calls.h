@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What one rank calls because a layer's activations are divided.
+//
+// Tensor parallel (Shoeybi et al., arXiv 1909.08053): in each layer the outputs of attention and of
+// the feed-forward network are all-reduced forward and their inputs' gradients backward, tokens x
+// hidden elements each; the embedding's output and the output layer's input gradient too, and three
+// values per token of the loss. With sequence parallelism (Korthikanti et al., arXiv 2205.05198,
+// section 4.2.2) each AllReduce is an AllGather before and a ReduceScatter after, and backward the
+// inputs are gathered once more for the weights' gradients.
+// Context parallel: keys and values of all parts of the sequence are gathered before attention,
+// again before its backward pass, and their gradients reduce-scattered (Llama team, arXiv
+// 2407.21783, section 3.3.2).
+#pragma once
+
+#include <cstdint>
+
+#include "traces/trace/trace.h"
+#include "workloads/plans/plan.h"
+#include "workloads/plans/program_writer.h"
+
+namespace railyard {
+
+// A group of one calls nothing.
+class ActivationCalls {
+ public:
+  // Both must outlive this. Precondition: the plan's job is a Training.
+  ActivationCalls(const Plan& plan, ProgramWriter& writer);
+
+  // Before and after what tensor parallelism divides.
+  void GatherInput();
+  void ReduceOutput();
+  // Cross entropy over a divided vocabulary.
+  void ReduceLoss();
+  // Gradients of weights that are whole on each rank, which saw its part of the sequence only.
+  void ReduceWholeGradients(uint64_t elements);
+
+  // Keys and values before attention, their gradients after its backward pass.
+  void GatherContext();
+  void ReduceContext();
+
+  // Elements that leave the rank for the next stage.
+  uint64_t BoundaryElements() const;
+
+ private:
+  void OnTensorGroup(CollectiveKind kind, uint64_t count, Datatype datatype);
+  void OnContextGroup(CollectiveKind kind);
+  // Of keys and values that one rank has of its part of the sequence.
+  uint64_t KeyValueElements() const;
+
+  const ModelConfig& model_;
+  const Parallelism& parts_;
+  const uint64_t tokens_;  // of a micro-batch, on one rank
+  const Datatype activation_;
+  const Datatype gradient_;
+  ProgramWriter& writer_;
+};
+
+}  // namespace railyard

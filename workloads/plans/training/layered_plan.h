@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Data-parallel training of models that are not transformers. Every rank computes its own samples,
+// and gradients are reduced as GradientBuckets does. Embedding tables, where there are some, are
+// divided over the ranks whole, one after the other (Naumov et al., arXiv 1906.00091, section 3.1):
+// their ranks look up the samples of all ranks, an AllToAllv takes the rows to those whose samples
+// they are while these compute the bottom, and another takes their gradients back while they
+// compute its backward pass.
+#pragma once
+
+#include <cstdint>
+
+#include "traces/trace/trace.h"
+#include "workloads/plans/plan.h"
+
+namespace railyard {
+
+// Precondition of all: the plan's model is a LayeredModel.
+uint64_t LayeredOperationCount(const Plan& plan);
+Trace SynthesizeLayered(const Plan& plan);
+
+// Embedding tables that the rank at that place of the data group holds.
+uint32_t TablesOf(const Plan& plan, uint32_t place);
+
+}  // namespace railyard

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What an expert-parallel group of a pipeline stage exchanges in training.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "workloads/plans/parallelism/expert_traffic.h"
+#include "workloads/plans/plan.h"
+
+namespace railyard {
+
+class StageExchanges {
+ public:
+  // Precondition: the plan's job is a Training, stage < its pipeline.
+  StageExchanges(const Plan& plan, uint32_t stage, uint32_t group);
+  // Precondition: the layer is the stage's and has experts.
+  const ExpertExchange& At(uint32_t iteration, uint32_t micro_batch, uint32_t layer) const;
+  const std::vector<ExpertExchange>& all() const { return exchanges_; }
+
+ private:
+  size_t layers_ = 0;
+  uint32_t micro_batches_ = 0;
+  std::vector<size_t> layer_index_;  // by layer of the model
+  std::vector<ExpertExchange> exchanges_;
+};
+
+}  // namespace railyard

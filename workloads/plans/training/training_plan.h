@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Training on all ranks: every stage's program with the communicators of each of its ranks.
+#pragma once
+
+#include <cstdint>
+
+#include "traces/trace/trace.h"
+#include "workloads/plans/plan.h"
+
+namespace railyard {
+
+// Of a plan so large that counting would take long, a number above kPlanOperationsMax; of one with
+// expert parallelism, whose calls are known only when tokens are drawn, no fewer than there are.
+uint64_t TrainingOperationCount(const Plan& plan);
+// Precondition: the plan's job is a Training.
+Trace SynthesizeTraining(const Plan& plan);
+
+}  // namespace railyard

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// How long one GPU computes in training: the parts of the model for one micro-batch, and the
+// optimizer. As the plan gives them, or from their work.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "workloads/plans/parallelism/expert_traffic.h"
+#include "workloads/plans/model/layer_work.h"
+#include "workloads/plans/plan.h"
+#include "workloads/plans/training/stage_weights.h"
+
+namespace railyard {
+
+class TrainingTimes {
+ public:
+  // `plan` must outlive this.
+  explicit TrainingTimes(const Plan& plan);
+
+  // Of the forward pass, adapters aside.
+  int64_t attention_ps() const { return attention_ps_; }
+  int64_t embedding_ps() const { return embedding_ps_; }
+  int64_t output_ps() const { return output_ps_; }
+  // Of a layer whose experts, if it has any, are not divided.
+  int64_t FeedForwardPs(uint32_t layer) const {
+    return feed_forward_ps_[plan_.model.HasExperts(layer) ? 1 : 0];
+  }
+  // Of one whose experts are: the router and the shared expert, which tensor parallelism divides;
+  // and the routed experts of the rank of that place. A given time is that of the mean load.
+  int64_t SharedPs() const;
+  int64_t RoutedPs(const ExpertExchange& exchange, uint32_t place) const;
+
+  // The gradients of a part's inputs, or those of its weights.
+  int64_t GradientPs(int64_t forward_ps) const;
+
+  // Of a layer's adapters in its attention or its feed-forward network, forward. None where the
+  // layer has none, or times are given, which include them.
+  int64_t AdapterPs(uint32_t layer, WeightUse use) const;
+
+  // Of a rank that holds these weights, once per iteration; before it, zeroing its gradients.
+  int64_t OptimizerPs(const StageWeights& weights) const;
+  int64_t ZeroGradientsPs(const StageWeights& weights) const;
+
+ private:
+  int64_t TimeOf(const Work& work) const;
+
+  const Plan& plan_;
+  const LayerWork last_layer_;  // which has experts if any has
+  int64_t attention_ps_ = 0;
+  std::array<int64_t, 2> feed_forward_ps_{};  // of layers without experts, and with
+  std::array<int64_t, 2> adapter_ps_{};       // of attention, of the feed-forward network
+  int64_t embedding_ps_ = 0;
+  int64_t output_ps_ = 0;
+  double backward_ratio_ = 2;  // gradients of inputs and of weights, one forward's each
+};
+
+}  // namespace railyard

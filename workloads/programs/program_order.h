@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Which operation of a rank may begin when: each waits for the one before it on its stream, for the
+// one before it of its communicator, and for the one it names. Computation is done here: it ends
+// when it has lasted, and what waits for it may begin then.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "simulator/units/time_end.h"
+#include "simulator/units/units.h"
+#include "workloads/job/job.h"
+
+namespace railyard {
+
+// Whether each of the operations of a rank's program that `is_one` names, none of them computation,
+// waits for the end of the one of them before it.
+template <typename IsOne>
+bool AreInTurn(const std::vector<JobOperation>& program, IsOne is_one) {
+  uint32_t before = JobOperation::kNone;
+  for (uint32_t index = 0; index < program.size(); ++index) {
+    const JobOperation& operation = program[index];
+    if (!is_one(operation)) continue;
+    if (before != JobOperation::kNone && operation.stream != program[before].stream &&
+        operation.after != before && operation.communicator != program[before].communicator) {
+      return false;
+    }
+    before = index;
+  }
+  return true;
+}
+
+// Of operations that are in turn: how long after the end of operation `index`, which is one, the
+// next one begins at the earliest; kNeverPs: it is the last.
+template <typename IsOne>
+int64_t LeastGapPs(const std::vector<JobOperation>& program, uint32_t index, IsOne is_one) {
+  const uint32_t stream = program[index].stream;
+  int64_t gap_ps = 0;
+  for (uint32_t next = index + 1; next < program.size(); ++next) {
+    const JobOperation& operation = program[next];
+    if (operation.stream == stream) gap_ps = SumPs(gap_ps, operation.compute_before_ps);
+    if (is_one(operation)) return operation.stream == stream ? gap_ps : 0;
+  }
+  return kNeverPs;
+}
+
+// How far the ranks of a job have come in their programs. Knows of operations that have not begun
+// only where some of what they wait for is done.
+//
+// A trial is progress that may be taken back: BeginTrial(), then End()s, then EndTrial().
+class ProgramOrder {
+ public:
+  // `job` must outlive this.
+  explicit ProgramOrder(const Job& job);
+
+  // Calls may_begin(rank, index, begin_ps) for every operation but computation that waits for none.
+  template <typename MayBegin>
+  void Start(MayBegin may_begin) {
+    for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+      const auto& program = job_.operations[rank];
+      const Links& links = LinksOf(rank);
+      for (uint32_t index = 0; index < program.size(); ++index) {
+        if (links.of[index].waits_for > 0) continue;
+        Begin(rank, index, SumPs(StartOf(rank), program[index].compute_before_ps), may_begin);
+        EndComputation(rank, may_begin);
+      }
+    }
+  }
+
+  // Forgets all progress of a part: the rank's operations before `first_of_rank[rank]` have ended,
+  // nothing of the rest has begun, and calls may_begin for those that wait for none of the rest,
+  // counted from `now_ps` on. The part's ranks may have been swapped since with others of none.
+  template <typename MayBegin>
+  void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank, int64_t now_ps,
+                 MayBegin may_begin) {
+    part_of_rank_ = job_.PartsOfRanks();
+    std::unordered_map<uint32_t, std::vector<PartlyReleased>> released_of_program;
+    for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+      if (job_.operations[rank].empty()) partly_released_[rank].clear();
+    }
+    for (const uint32_t rank : job_.parts[part].global_ranks) {
+      const uint32_t program = job_.operations.program_of_rank(rank);
+      const auto [it, is_new] = released_of_program.try_emplace(program);
+      if (is_new) it->second = ReleasedBy(program, first_of_rank[rank], now_ps);
+      partly_released_[rank].clear();
+      std::copy_if(it->second.begin(), it->second.end(), std::back_inserter(partly_released_[rank]),
+                   [](const PartlyReleased& released) { return released.waits_for > 0; });
+      for (const PartlyReleased& released : it->second) {
+        if (released.waits_for > 0) continue;
+        Begin(rank, released.index, released.earliest_ps, may_begin);
+        EndComputation(rank, may_begin);
+      }
+    }
+  }
+
+  // Operation `index` of the rank ended at `now_ps`: calls may_begin(rank, index, begin_ps) for
+  // those that waited for it last, computation aside.
+  template <typename MayBegin>
+  void End(uint32_t rank, uint32_t index, int64_t now_ps, MayBegin may_begin) {
+    ReleaseFollowers(rank, index, now_ps, may_begin);
+    EndComputation(rank, may_begin);
+  }
+
+  // The last of the rank's operations that wait for operation `index`; itself if none does.
+  uint32_t LastFollowerOf(uint32_t rank, uint32_t index) const;
+
+  // When the last computation of a part ends of all that has begun.
+  int64_t computed_until_ps(uint32_t part) const { return computed_until_ps_[part]; }
+
+  void BeginTrial() {
+    in_trial_ = true;
+    ++trial_;
+    computed_before_trial_ps_ = computed_until_ps_;
+  }
+  void EndTrial(bool keep);
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kPrefetched = 6;  // operations ahead
+
+  struct Link {
+    uint32_t next_in_stream = kNone;
+    uint32_t next_in_communicator = kNone;  // where that is not next_in_stream
+    uint32_t first_follower = 0;            // into followers, of those that name it
+    uint32_t waits_for : 2 = 0;             // the one before on its stream, of its communicator…
+    bool first_of_stream : 1 = false;
+  };
+  struct Links {
+    std::vector<Link> of;  // by operation, and one more that ends the last followers
+    std::vector<uint32_t> followers;
+  };
+  // An operation that waits for more.
+  struct PartlyReleased {
+    uint32_t index = 0;
+    uint8_t waits_for = 0;
+    int64_t earliest_ps = 0;
+  };
+  struct Computed {
+    uint32_t index = 0;
+    int64_t end_ps = 0;
+  };
+
+  static uint8_t WaitsFor(const Links& links, uint32_t index) {
+    return static_cast<uint8_t>(links.of[index].waits_for);
+  }
+  static Links LinksOfProgram(const std::vector<JobOperation>& operations);
+  const Links& LinksOf(uint32_t rank) const {
+    return links_[job_.operations.program_of_rank(rank)];
+  }
+
+  // Of a program's operations from `first` on, those that nothing has to end for or some of what
+  // they wait for is before `first` and ended by `now_ps`.
+  std::vector<PartlyReleased> ReleasedBy(uint32_t program, uint32_t first, int64_t now_ps) const;
+
+  template <typename MayBegin>
+  void ReleaseFollowers(uint32_t rank, uint32_t index, int64_t now_ps, MayBegin& may_begin) {
+    const Links& links = LinksOf(rank);
+    const std::vector<JobOperation>& program = job_.operations[rank];
+    // Many ranks go through their programs side by side, too many for the processor to see.
+    const size_t ahead = std::min<size_t>(index + kPrefetched, program.size() - 1);
+    __builtin_prefetch(&program[ahead]);
+    __builtin_prefetch(&links.of[ahead]);
+    const Link& link = links.of[index];
+    if (link.next_in_stream != kNone) {
+      Release(rank, link.next_in_stream,
+              SumPs(now_ps, program[link.next_in_stream].compute_before_ps), may_begin);
+    }
+    if (link.next_in_communicator != kNone) {
+      // The first operation of its stream that names none follows upon nothing else: its gap began
+      // when its part did.
+      const uint32_t next = link.next_in_communicator;
+      const bool gap_is_free =
+          links.of[next].first_of_stream && program[next].after == JobOperation::kNone;
+      Release(rank, next,
+              gap_is_free ? std::max(now_ps, SumPs(StartOf(rank), program[next].compute_before_ps))
+                          : now_ps,
+              may_begin);
+    }
+    for (uint32_t i = link.first_follower; i < links.of[index + 1].first_follower; ++i) {
+      const uint32_t follower = links.followers[i];
+      Release(rank, follower, SumPs(now_ps, program[follower].compute_before_ps), may_begin);
+    }
+  }
+
+  template <typename MayBegin>
+  void Release(uint32_t rank, uint32_t index, int64_t earliest_ps, MayBegin& may_begin) {
+    const uint8_t waits_for = WaitsFor(LinksOf(rank), index);
+    if (waits_for > 1) {
+      std::vector<PartlyReleased>& waiting = partly_released_[rank];
+      if (in_trial_ && trial_of_rank_[rank] != trial_) {
+        trial_of_rank_[rank] = trial_;
+        before_trial_.emplace_back(rank, waiting);
+      }
+      const auto it = std::find_if(waiting.begin(), waiting.end(),
+                                   [&](const PartlyReleased& part) { return part.index == index; });
+      if (it == waiting.end()) {
+        waiting.push_back({index, static_cast<uint8_t>(waits_for - 1), earliest_ps});
+        return;
+      }
+      it->earliest_ps = std::max(it->earliest_ps, earliest_ps);
+      if (--it->waits_for > 0) return;
+      earliest_ps = it->earliest_ps;
+      waiting.erase(it);
+    }
+    Begin(rank, index, earliest_ps, may_begin);
+  }
+
+  template <typename MayBegin>
+  void Begin(uint32_t rank, uint32_t index, int64_t begin_ps, MayBegin& may_begin) {
+    if (job_.operations[rank][index].is_compute()) {
+      // Its length is the gap that has passed already.
+      int64_t& until_ps = computed_until_ps_[part_of_rank_[rank]];
+      until_ps = std::max(until_ps, begin_ps);
+      computed_.push_back({index, begin_ps});
+    } else {
+      may_begin(rank, index, begin_ps);
+    }
+  }
+
+  // One after the other, for a chain of computation may be long.
+  template <typename MayBegin>
+  void EndComputation(uint32_t rank, MayBegin& may_begin) {
+    while (!computed_.empty()) {
+      const Computed computed = computed_.back();
+      computed_.pop_back();
+      ReleaseFollowers(rank, computed.index, computed.end_ps, may_begin);
+    }
+  }
+
+  int64_t StartOf(uint32_t rank) const { return job_.parts[part_of_rank_[rank]].start_ps; }
+
+  const Job& job_;
+  std::vector<uint32_t> part_of_rank_;
+  std::vector<Links> links_;                                  // by program
+  std::vector<std::vector<PartlyReleased>> partly_released_;  // by rank
+  std::vector<Computed> computed_;                            // of the rank at hand
+  std::vector<int64_t> computed_until_ps_;                    // by part
+  bool in_trial_ = false;
+  std::vector<int64_t> computed_before_trial_ps_;
+  uint64_t trial_ = 0;                   // its number
+  std::vector<uint64_t> trial_of_rank_;  // the last in which partly_released_ was copied
+  std::vector<std::pair<uint32_t, std::vector<PartlyReleased>>> before_trial_;
+};
+
+}  // namespace railyard
