@@ -138,21 +138,21 @@ void FabricSimulatorImpl::EndTime(const TimingWheel::Event& next) {
 }
 
 // While it lives, time and events are others.
-class FabricSimulatorImpl::Aside {
+class FabricSimulatorImpl::Speculation {
  public:
-  explicit Aside(FabricSimulatorImpl& engine) : engine_(engine), now_ps_(engine.now_ps_) {
-    if (!engine_.aside_) engine_.aside_ = std::make_unique<TimingWheel>();
-    engine_.aside_->Restart();
-    engine_.aside_->SetPrefetchAs(engine_.wheel_);
-    engine_.wheel_.Swap(*engine_.aside_);
+  explicit Speculation(FabricSimulatorImpl& engine) : engine_(engine), now_ps_(engine.now_ps_) {
+    if (!engine_.ahead_) engine_.ahead_ = std::make_unique<TimingWheel>();
+    engine_.ahead_->Restart();
+    engine_.ahead_->SetPrefetchAs(engine_.wheel_);
+    engine_.wheel_.Swap(*engine_.ahead_);
   }
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
-  ~Aside() {
+  Speculation(const Speculation&) = delete;
+  Speculation& operator=(const Speculation&) = delete;
+  ~Speculation() {
     TimingWheel::Event event;
     while (engine_.wheel_.PopEarliest(event)) {
     }
-    engine_.wheel_.Swap(*engine_.aside_);
+    engine_.wheel_.Swap(*engine_.ahead_);
     engine_.now_ps_ = now_ps_;
   }
 
@@ -161,14 +161,14 @@ class FabricSimulatorImpl::Aside {
   int64_t now_ps_;
 };
 
-void FabricSimulatorImpl::RunAside(const std::function<void()>& begin) {
-  const Aside aside(*this);
+void FabricSimulatorImpl::RunAhead(const std::function<void()>& begin) {
+  const Speculation speculation(*this);
   begin();
   TimingWheel::Event event;
   while (wheel_.PopEarliest(event)) {
     LookIfRequested();
     const uint64_t event_class = event.tie >> kIdBits;
-    SIM_CHECK(event_class != static_cast<uint64_t>(EventClass::kNs3), "an ns-3 event aside");
+    SIM_CHECK(event_class != static_cast<uint64_t>(EventClass::kNs3), "an ns-3 event ahead");
     now_ps_ = event.time_ps;
     ++event_count_;
     const Handler& handler = handlers_[event_class];

@@ -73,7 +73,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   // Calls `begin`, then runs what it scheduled and all that follows from that, to its end, while
   // everything else that is pending waits; then it is now again. What runs must not touch what the
   // rest does, and schedules fabric events only. One at a time. An exception ends it, too.
-  void RunAside(const std::function<void()>& begin);
+  void RunAhead(const std::function<void()>& begin);
   // Run() stops before the first event later than that. Without: it runs them all.
   void SetTimeEnd(int64_t time_ps) { time_end_ps_ = time_ps; }
   bool HasReachedTimeEnd() const { return has_reached_time_end_; }
@@ -131,7 +131,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   static constexpr uint32_t kStopRequested = 1;
   static constexpr uint32_t kForeignEventsWaiting = 2;
 
-  class Aside;
+  class Speculation;
 
   void DoDispose() override;
   [[noreturn]] void RefuseFabricEvent(int64_t time_ps, EventClass event_class, uint64_t id) const;
@@ -155,7 +155,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   uint32_t context_ = ns3::Simulator::NO_CONTEXT;
   std::array<Handler, kEventClassCount> handlers_;
   TimingWheel wheel_;
-  std::unique_ptr<TimingWheel> aside_;  // what waits in RunAside()
+  std::unique_ptr<TimingWheel> ahead_;  // what waits in RunAhead()
 
   std::vector<Ns3Event> ns3_events_;
   uint32_t free_ns3_event_;

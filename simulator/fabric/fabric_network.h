@@ -34,18 +34,18 @@
 #include <ns3/traced-callback.h>
 
 #include "simulator/engine/fabric_simulator_impl.h"
-#include "simulator/state/state_archive.h"
 #include "simulator/fabric/buffer/buffer_settings.h"
+#include "simulator/fabric/buffer/shared_buffer.h"
 #include "simulator/fabric/link/hold_report.h"
 #include "simulator/fabric/link/link_record.h"
-#include "simulator/fabric/port/load_balancer.h"
 #include "simulator/fabric/packet.h"
 #include "simulator/fabric/packet_pool.h"
+#include "simulator/fabric/port/load_balancer.h"
 #include "simulator/fabric/port/port.h"
-#include "simulator/fabric/buffer/shared_buffer.h"
 #include "simulator/fabric/port/switch.h"
 #include "simulator/fabric/port/switch_group.h"
 #include "simulator/fabric/telemetry.h"
+#include "simulator/state/state_archive.h"
 #include "simulator/units/units.h"
 #include "topologies/graph/fabric_graph.h"
 #include "topologies/routing/lossless_classes.h"
@@ -318,9 +318,9 @@ class FabricNetwork : public ns3::Object {
   // ask, each of whom has it end (apart.cc).
   bool BeginApart(DeviceId device);
   void EndApart(DeviceId device);
-  // The same for what RunAside() runs, over these links: it has the other share.
-  bool BeginAside(DeviceId device, const std::vector<LinkId>& links);
-  void EndAside(DeviceId device);
+  // The same for what RunAhead() runs, over these links: it has the other share.
+  bool BeginAhead(DeviceId device, const std::vector<LinkId>& links);
+  void EndAhead(DeviceId device);
 
  private:
   using Link = LinkRecord;

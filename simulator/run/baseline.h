@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "simulator/processes/child_process.h"
 #include "simulator/execution/lanes/critical_path.h"
+#include "simulator/processes/child_process.h"
 
 namespace railyard {
 

@@ -13,10 +13,10 @@
 #include "analysis/result/run_result.h"
 #include "simulator/replay/streams/replay_engine.h"
 #include "simulator/scenario/schema/scenario.h"
-#include "workloads/job/job.h"
-#include "workloads/nccl/nccl_planner.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/collectives/schedule_pairs.h"
+#include "workloads/job/job.h"
+#include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
 

@@ -20,7 +20,6 @@
 #include "analysis/metrics/run_metrics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/traffic/background_load.h"
 #include "simulator/faults/circuit_scheduler.h"
 #include "simulator/faults/fault_injector.h"
 #include "simulator/replay/streams/replay_engine.h"
@@ -34,6 +33,7 @@
 #include "simulator/run/time_breakdown.h"
 #include "simulator/run/watchdog.h"
 #include "simulator/scenario/check/run_size.h"
+#include "simulator/traffic/background_load.h"
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 #include "topologies/routing/routing.h"
@@ -85,7 +85,7 @@ ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
                     .net_socket = scenario.net_socket,
                     .gpu = scenario.gpu,
                     .cache = options.replay_cache,
-                    .component_episodes = options.component_episodes,
+                    .partition_episodes = options.partition_episodes,
                     .seed = scenario.seed,
                     .keep_paths = !scenario.faults.empty()};
   for (const FaultSpec& fault : scenario.faults) {
@@ -370,7 +370,7 @@ bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, RunM
     if (was_apart) return false;
     of_child = simulation.TakeBaselineOfChild();
   }
-  options.component_episodes = false;
+  options.partition_episodes = false;
   if (of_child) Simulation(scenario, job, options, monitor).RunPaired(*of_child, false);
   Simulation simulation(scenario, job, options, monitor);
   run(simulation);

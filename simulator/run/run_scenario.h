@@ -16,7 +16,7 @@ struct RunOptions {
   // of it alone, for interference: child processes too, forked before the run.
   bool baseline = true;
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
-  bool component_episodes = true;  // ReplayRules
+  bool partition_episodes = true;  // ReplayRules
   // Of a plan's job: the result says beside it what the time of its rank went to.
   std::optional<EstimateResult> estimate{};
   ProgressOptions progress{};

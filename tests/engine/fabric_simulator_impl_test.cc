@@ -257,12 +257,12 @@ TEST_F(FabricSimulatorImplTest, ACancelledEventMovesTheClockAndTheCountWithoutRu
   EXPECT_EQ(engine().EventCount(), 1u);
 }
 
-// --- Aside -------------------------------------------------------------------------------------
+// --- Ahead -------------------------------------------------------------------------------------
 
-TEST_F(FabricSimulatorImplTest, WhatRunsAsideIsOverBeforeAnythingElseComes) {
+TEST_F(FabricSimulatorImplTest, WhatRunsAheadIsOverBeforeAnythingElseComes) {
   on_event_ = [this](const Ran& ran) {
     if (ran.target == 1) {
-      engine().RunAside([this] {
+      engine().RunAhead([this] {
         engine().ScheduleFabric(7 * kUs, EventClass::kPost, 10, 10);
         engine().ScheduleFabric(5 * kUs, EventClass::kPost, 11, 11);
       });
@@ -286,7 +286,7 @@ TEST_F(FabricSimulatorImplTest, WhatRunsAsideIsOverBeforeAnythingElseComes) {
 TEST_F(FabricSimulatorImplTest, AsideMayBeginAgainAtAnEarlierTimeThanItEndedLast) {
   on_event_ = [this](const Ran& ran) {
     if (ran.target >= 10) return;
-    engine().RunAside([this] {
+    engine().RunAhead([this] {
       for (uint32_t i = 0; i < 3; ++i) {
         engine().ScheduleFabric(engine().NowPs() + (3 - i) * kUs, EventClass::kPost, 10 + i,
                                 10 + i);
@@ -304,7 +304,7 @@ TEST_F(FabricSimulatorImplTest, AnExceptionAsideEndsItAndLeavesTheRest) {
   on_event_ = [this](const Ran& ran) {
     if (ran.target == 10) throw std::runtime_error("aside");
     if (ran.target != 1) return;
-    EXPECT_THROW(engine().RunAside([this] {
+    EXPECT_THROW(engine().RunAhead([this] {
       engine().ScheduleFabric(5 * kUs, EventClass::kPost, 10, 10);
       engine().ScheduleFabric(6 * kUs, EventClass::kPost, 11, 11);
     }),

@@ -18,15 +18,15 @@ using ::testing::SizeIs;
 
 constexpr uint32_t kPlanes = 4;
 
-class NvlinkComponentsTest : public ::testing::Test {
+class NvlinkPartitionsTest : public ::testing::Test {
  protected:
-  NvlinkComponentsTest() {
+  NvlinkPartitionsTest() {
     RailOptimizedSpec spec;
     spec.servers = 2;
     graph_ = MakeRailOptimized(spec);
   }
 
-  NvlinkComponents Of(const std::vector<std::vector<uint32_t>>& communicators) {
+  NvlinkPartitions Of(const std::vector<std::vector<uint32_t>>& communicators) {
     std::vector<TraceCommunicator> named;
     for (const auto& ranks : communicators) named.push_back({.name = "", .ranks = ranks});
     return {graph_, named};
@@ -35,37 +35,37 @@ class NvlinkComponentsTest : public ::testing::Test {
   FabricGraph graph_;
 };
 
-TEST_F(NvlinkComponentsTest, GroupsOfAServerAreApart) {
-  const NvlinkComponents nvlinks = Of({{0, 1, 2, 3}, {4, 5, 6, 7}});
-  ASSERT_THAT(nvlinks.components(), SizeIs(2));
-  EXPECT_THAT(nvlinks.components()[0].gpus, ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(nvlinks.components()[1].gpus, ElementsAre(4, 5, 6, 7));
+TEST_F(NvlinkPartitionsTest, GroupsOfAServerAreApart) {
+  const NvlinkPartitions nvlinks = Of({{0, 1, 2, 3}, {4, 5, 6, 7}});
+  ASSERT_THAT(nvlinks.partitions(), SizeIs(2));
+  EXPECT_THAT(nvlinks.partitions()[0].gpus, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(nvlinks.partitions()[1].gpus, ElementsAre(4, 5, 6, 7));
   EXPECT_EQ(nvlinks.UseOf(0), NvlinkUse::kOnly);
   EXPECT_EQ(nvlinks.UseOf(1), NvlinkUse::kOnly);
   EXPECT_EQ(nvlinks.OfGpu(5), 1u);
-  EXPECT_EQ(nvlinks.OfGpu(8), NvlinkComponents::kNone);
+  EXPECT_EQ(nvlinks.OfGpu(8), NvlinkPartitions::kNone);
 }
 
-TEST_F(NvlinkComponentsTest, HasBothDirectionsOfEveryNvlinkOfItsGpus) {
-  const NvlinkComponents nvlinks = Of({{8, 9}});
-  ASSERT_THAT(nvlinks.components(), SizeIs(1));
-  const std::vector<LinkId>& links = nvlinks.components()[0].links;
+TEST_F(NvlinkPartitionsTest, HasBothDirectionsOfEveryNvlinkOfItsGpus) {
+  const NvlinkPartitions nvlinks = Of({{8, 9}});
+  ASSERT_THAT(nvlinks.partitions(), SizeIs(1));
+  const std::vector<LinkId>& links = nvlinks.partitions()[0].links;
   EXPECT_THAT(links, SizeIs(2 * 2 * kPlanes));
   std::vector<Tier> tiers;
   for (const LinkId link : links) tiers.push_back(graph_.link(link).tier);
   EXPECT_THAT(tiers, Each(Tier::kNvlink));
 }
 
-TEST_F(NvlinkComponentsTest, HaveOneShapeWhereOnlyTheServerDiffers) {
-  const NvlinkComponents like = Of({{0, 1}, {8, 9}});
-  EXPECT_EQ(like.components()[0].shape, like.components()[1].shape);
+TEST_F(NvlinkPartitionsTest, HaveOneShapeWhereOnlyTheServerDiffers) {
+  const NvlinkPartitions like = Of({{0, 1}, {8, 9}});
+  EXPECT_EQ(like.partitions()[0].shape, like.partitions()[1].shape);
   EXPECT_EQ(like.PlaceOf(9), 1u);
   EXPECT_EQ(like.GpuAt(1, 1), 9u);
-  const NvlinkComponents others = Of({{0, 1}, {8, 10}});
-  EXPECT_NE(others.components()[0].shape, others.components()[1].shape);
+  const NvlinkPartitions others = Of({{0, 1}, {8, 10}});
+  EXPECT_NE(others.partitions()[0].shape, others.partitions()[1].shape);
 }
 
-TEST_F(NvlinkComponentsTest, HaveShapesOfTheirOwnWhereCablesDiffer) {
+TEST_F(NvlinkPartitionsTest, HaveShapesOfTheirOwnWhereCablesDiffer) {
   FabricGraph mixed;
   for (int32_t server = 0; server < 2; ++server) {
     std::vector<DeviceId> gpus;
@@ -80,23 +80,23 @@ TEST_F(NvlinkComponentsTest, HaveShapesOfTheirOwnWhereCablesDiffer) {
   }
   const std::vector<TraceCommunicator> pairs = {{.name = "", .ranks = {0, 1}},
                                                 {.name = "", .ranks = {2, 3}}};
-  const NvlinkComponents nvlinks(mixed, pairs);
-  EXPECT_NE(nvlinks.components()[0].shape, nvlinks.components()[1].shape);
+  const NvlinkPartitions nvlinks(mixed, pairs);
+  EXPECT_NE(nvlinks.partitions()[0].shape, nvlinks.partitions()[1].shape);
 }
 
-TEST_F(NvlinkComponentsTest, CommunicatorsThatShareAGpuShareAComponent) {
-  const NvlinkComponents nvlinks = Of({{0, 1}, {2, 3}, {1, 2}});
-  ASSERT_THAT(nvlinks.components(), SizeIs(1));
-  EXPECT_THAT(nvlinks.components()[0].gpus, ElementsAre(0, 1, 2, 3));
+TEST_F(NvlinkPartitionsTest, CommunicatorsThatShareAGpuShareAPartition) {
+  const NvlinkPartitions nvlinks = Of({{0, 1}, {2, 3}, {1, 2}});
+  ASSERT_THAT(nvlinks.partitions(), SizeIs(1));
+  EXPECT_THAT(nvlinks.partitions()[0].gpus, ElementsAre(0, 1, 2, 3));
 }
 
 // One GPU of each server sends to the others over the network; several relay for one another, too.
-TEST_F(NvlinkComponentsTest, CommunicatorsAcrossServersUseNvlinksWhereTwoOfAServerAreInThem) {
-  const NvlinkComponents nvlinks = Of({{0, 8}, {0, 1, 8}});
+TEST_F(NvlinkPartitionsTest, CommunicatorsAcrossServersUseNvlinksWhereTwoOfAServerAreInThem) {
+  const NvlinkPartitions nvlinks = Of({{0, 8}, {0, 1, 8}});
   EXPECT_EQ(nvlinks.UseOf(0), NvlinkUse::kNone);
   EXPECT_EQ(nvlinks.UseOf(1), NvlinkUse::kMixed);
-  ASSERT_THAT(nvlinks.components(), SizeIs(1));
-  EXPECT_THAT(nvlinks.components()[0].gpus, ElementsAre(0, 1));
+  ASSERT_THAT(nvlinks.partitions(), SizeIs(1));
+  EXPECT_THAT(nvlinks.partitions()[0].gpus, ElementsAre(0, 1));
 }
 
 }  // namespace

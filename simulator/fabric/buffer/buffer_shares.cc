@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-// Half of what is calm is for what goes on as ever, half for what is aside or has been, by links.
+// Half of what is calm is for what goes on as ever, half for what is ahead or has been, by links.
 void FabricNetwork::LimitApart(uint32_t id) {
   SharedBuffer& buffer = buffers_[id];
   pools_[id].calm_bytes = buffer.apart > 0 ? buffer.calm_bytes / 2 : buffer.calm_bytes;
@@ -35,29 +35,29 @@ void FabricNetwork::EndApart(DeviceId device) {
   LimitApart(id);
 }
 
-bool FabricNetwork::BeginAside(DeviceId device, const std::vector<LinkId>& links) {
+bool FabricNetwork::BeginAhead(DeviceId device, const std::vector<LinkId>& links) {
   if (!BeginApart(device)) return false;
   const uint32_t id = buffer_of_device_[device];
   if (id == kNoBuffer) return true;
   SharedBuffer& buffer = buffers_[id];
-  std::ranges::copy_if(links, std::back_inserter(buffer.aside),
+  std::ranges::copy_if(links, std::back_inserter(buffer.ahead),
                        [&](LinkId link) { return graph_->link_source(link) == device; });
   pools_[id].calm_bytes = pools_[id].bytes + buffer.calm_bytes *
-                                                 static_cast<int64_t>(buffer.aside.size()) /
+                                                 static_cast<int64_t>(buffer.ahead.size()) /
                                                  (2 * static_cast<int64_t>(buffer.egress.size()));
   return true;
 }
 
-void FabricNetwork::EndAside(DeviceId device) {
+void FabricNetwork::EndAhead(DeviceId device) {
   const uint32_t id = buffer_of_device_[device];
-  if (id != kNoBuffer) buffers_[id].aside.clear();
+  if (id != kNoBuffer) buffers_[id].ahead.clear();
   EndApart(device);
 }
 
 // The bound of what is in the buffer has left its share.
 void FabricNetwork::StayApart(uint32_t id) {
   const SharedBuffer& buffer = buffers_[id];
-  SettleLinks(buffer.aside.empty() ? buffer.egress : buffer.aside);
+  SettleLinks(buffer.ahead.empty() ? buffer.egress : buffer.ahead);
   if (pools_[id].bytes > pools_[id].calm_bytes) throw NotApart();
 }
 

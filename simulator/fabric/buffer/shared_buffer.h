@@ -74,7 +74,7 @@ struct SharedBuffer {
   uint32_t vain_settles = 0;
   uint64_t dropped_packets = 0;
   uint32_t apart = 0;  // who wants all to stay within their shares (FabricNetwork::BeginApart)
-  std::vector<LinkId> aside;  // of `egress`, what is simulated aside now
+  std::vector<LinkId> ahead;  // of `egress`, what is simulated ahead now
 
   // Whether an account of `bytes` is above its share when the pool holds `pool_bytes`.
   bool IsAbove(int64_t bytes, int64_t pool_bytes) const {

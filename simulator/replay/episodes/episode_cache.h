@@ -9,14 +9,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "simulator/state/state_archive.h"
 #include "simulator/execution/lanes/critical_path.h"
+#include "simulator/state/state_archive.h"
 
 namespace railyard {
 
 // One that began in an episode; times since the episode's begin.
 struct EpisodeOperation {
-  uint32_t rank = 0;  // of a component's: its GPU's place there
+  uint32_t rank = 0;  // of a partition's: its GPU's place there
   uint32_t plan = 0;  // what it does: equal for equal calls
   int64_t begin_ps = 0;
   int64_t end_ps = 0;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "simulator/state/state_archive.h"
 #include "simulator/replay/episodes/episode_cache.h"
+#include "simulator/state/state_archive.h"
 
 namespace railyard {
 

@@ -19,7 +19,7 @@ bool AreJoined(const FabricGraph& graph, uint32_t a, uint32_t b) {
 
 // The same of all pairs; GPUs on the same NVSwitches need not be looked at one by one.
 bool AreAllJoined(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
-  // Over PCIe too they may talk, whose links are no component's.
+  // Over PCIe too they may talk, whose links are no partition's.
   if (graph.HostBridgeOf(graph.gpus()[gpus.front()])) return false;
   const auto shared_with_first = [&](uint32_t gpu) {
     return graph.SharedNvSwitches(graph.gpus()[gpus.front()], graph.gpus()[gpu]);
@@ -49,8 +49,8 @@ void AddLinks(const FabricGraph& graph, uint32_t gpu, std::vector<LinkId>& links
 }
 
 // What its GPUs and links are, but for which server they are of.
-std::vector<uint64_t> PropertiesOf(const FabricGraph& graph, const NvlinkComponent& component) {
-  std::vector<uint64_t> properties = {component.gpus.size()};
+std::vector<uint64_t> PropertiesOf(const FabricGraph& graph, const NvlinkPartition& partition) {
+  std::vector<uint64_t> properties = {partition.gpus.size()};
   const auto add_device = [&](DeviceId id) {
     const Device& device = graph.device(id);
     properties.push_back(static_cast<uint64_t>(device.kind) << 32 |
@@ -59,8 +59,8 @@ std::vector<uint64_t> PropertiesOf(const FabricGraph& graph, const NvlinkCompone
     properties.push_back(device.compute_capability);
     properties.push_back(static_cast<uint64_t>(device.cpu));
   };
-  for (const uint32_t gpu : component.gpus) add_device(graph.gpus()[gpu]);
-  for (const LinkId id : component.links) {
+  for (const uint32_t gpu : partition.gpus) add_device(graph.gpus()[gpu]);
+  for (const LinkId id : partition.links) {
     const LinkProperties& link = graph.link(id);
     add_device(graph.link_source(id));
     add_device(graph.link_target(id));
@@ -72,7 +72,7 @@ std::vector<uint64_t> PropertiesOf(const FabricGraph& graph, const NvlinkCompone
 
 }  // namespace
 
-NvlinkComponents::NvlinkComponents(const FabricGraph& graph,
+NvlinkPartitions::NvlinkPartitions(const FabricGraph& graph,
                                    std::span<const TraceCommunicator> communicators)
     : parents_(graph.gpus().size()),
       is_joined_(parents_.size()),
@@ -85,28 +85,28 @@ NvlinkComponents::NvlinkComponents(const FabricGraph& graph,
   std::vector<uint32_t> of_root(parents_.size(), kNone);
   for (uint32_t gpu = 0; gpu < parents_.size(); ++gpu) {
     if (!is_joined_[gpu]) continue;
-    uint32_t& component = of_root[RootOf(gpu)];
-    if (component == kNone) {
-      component = static_cast<uint32_t>(components_.size());
-      components_.emplace_back();
+    uint32_t& partition = of_root[RootOf(gpu)];
+    if (partition == kNone) {
+      partition = static_cast<uint32_t>(partitions_.size());
+      partitions_.emplace_back();
     }
-    of_gpu_[gpu] = component;
-    place_of_gpu_[gpu] = static_cast<uint32_t>(components_[component].gpus.size());
-    components_[component].gpus.push_back(gpu);
-    AddLinks(graph, gpu, components_[component].links);
+    of_gpu_[gpu] = partition;
+    place_of_gpu_[gpu] = static_cast<uint32_t>(partitions_[partition].gpus.size());
+    partitions_[partition].gpus.push_back(gpu);
+    AddLinks(graph, gpu, partitions_[partition].links);
   }
   std::map<std::vector<uint64_t>, uint32_t> shapes;
-  for (NvlinkComponent& component : components_) {
+  for (NvlinkPartition& partition : partitions_) {
     // Of GPUs that a cable joins, each named it.
-    std::ranges::sort(component.links);
-    const auto repeated = std::ranges::unique(component.links);
-    component.links.erase(repeated.begin(), repeated.end());
-    component.shape =
-        shapes.try_emplace(PropertiesOf(graph, component), shapes.size()).first->second;
+    std::ranges::sort(partition.links);
+    const auto repeated = std::ranges::unique(partition.links);
+    partition.links.erase(repeated.begin(), repeated.end());
+    partition.shape =
+        shapes.try_emplace(PropertiesOf(graph, partition), shapes.size()).first->second;
   }
 }
 
-NvlinkUse NvlinkComponents::Join(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+NvlinkUse NvlinkPartitions::Join(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
   std::map<int32_t, uint32_t> first_of_server;
   for (const uint32_t gpu : gpus) {
     const auto [first, is_first] =
@@ -119,12 +119,12 @@ NvlinkUse NvlinkComponents::Join(const FabricGraph& graph, const std::vector<uin
   return is_only ? NvlinkUse::kOnly : NvlinkUse::kMixed;
 }
 
-void NvlinkComponents::JoinGpus(uint32_t a, uint32_t b) {
+void NvlinkPartitions::JoinGpus(uint32_t a, uint32_t b) {
   is_joined_[a] = is_joined_[b] = true;
   parents_[RootOf(a)] = RootOf(b);
 }
 
-uint32_t NvlinkComponents::RootOf(uint32_t gpu) {
+uint32_t NvlinkPartitions::RootOf(uint32_t gpu) {
   while (parents_[gpu] != gpu) gpu = parents_[gpu] = parents_[parents_[gpu]];
   return gpu;
 }

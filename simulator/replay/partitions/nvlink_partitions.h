@@ -13,7 +13,7 @@
 namespace railyard {
 
 // GPUs of one server that a job's communicators join, with all their NVLinks.
-struct NvlinkComponent {
+struct NvlinkPartition {
   std::vector<uint32_t> gpus;  // by number, ascending
   std::vector<LinkId> links;
   // Equal for those whose GPUs and links are alike, in this order.
@@ -24,24 +24,24 @@ struct NvlinkComponent {
 enum class NvlinkUse : uint8_t {
   kNone,   // no NVLinks
   kMixed,  // NVLinks and more
-  kOnly,   // NVLinks of one component
+  kOnly,   // NVLinks of one partition
 };
 
-class NvlinkComponents {
+class NvlinkPartitions {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
   // Global rank r is GPU r.
-  NvlinkComponents(const FabricGraph& graph, std::span<const TraceCommunicator> communicators);
+  NvlinkPartitions(const FabricGraph& graph, std::span<const TraceCommunicator> communicators);
 
-  const std::vector<NvlinkComponent>& components() const { return components_; }
+  const std::vector<NvlinkPartition>& partitions() const { return partitions_; }
   NvlinkUse UseOf(uint32_t communicator) const { return uses_[communicator]; }
   // Of a GPU by number; kNone: no communicator uses its NVLinks.
   uint32_t OfGpu(uint32_t gpu) const { return of_gpu_[gpu]; }
-  // A GPU's place among those of its component, and the other way round.
+  // A GPU's place among those of its partition, and the other way round.
   uint32_t PlaceOf(uint32_t gpu) const { return place_of_gpu_[gpu]; }
-  uint32_t GpuAt(uint32_t component, uint32_t place) const {
-    return components_[component].gpus[place];
+  uint32_t GpuAt(uint32_t partition, uint32_t place) const {
+    return partitions_[partition].gpus[place];
   }
 
  private:
@@ -49,12 +49,12 @@ class NvlinkComponents {
   void JoinGpus(uint32_t a, uint32_t b);
   uint32_t RootOf(uint32_t gpu);
 
-  std::vector<uint32_t> parents_;  // by GPU: of a forest with a tree for each component
+  std::vector<uint32_t> parents_;  // by GPU: of a forest with a tree for each partition
   std::vector<bool> is_joined_;    // by GPU
   std::vector<NvlinkUse> uses_;    // by communicator
   std::vector<uint32_t> of_gpu_;
   std::vector<uint32_t> place_of_gpu_;
-  std::vector<NvlinkComponent> components_;
+  std::vector<NvlinkPartition> partitions_;
 };
 
 }  // namespace railyard

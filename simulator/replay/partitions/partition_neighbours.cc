@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether anything that is simulated has to do with a component that is replayed.
+// Whether anything that is simulated has to do with a partition that is replayed.
 #include <algorithm>
 #include <utility>
 
@@ -29,26 +29,26 @@ bool ReplayEngine::IsProgressWatched() const {
   });
 }
 
-// Whether nothing can happen to the component before all it remembers of the episode has passed.
-bool ReplayEngine::CanReplay(const Component& component, const std::vector<ComponentCall>& calls,
+// Whether nothing can happen to the partition before all it remembers of the episode has passed.
+bool ReplayEngine::CanReplay(const Partition& partition, const std::vector<PartitionCall>& calls,
                              const Episode& episode) {
   const int64_t settled_ps =
-      episode.duration_ps + component_cache_.state(episode.end_state).instants_ahead_ps;
+      episode.duration_ps + partition_cache_.state(episode.end_state).instants_ahead_ps;
   // Aborts are known so long ahead.
   if (settled_ps >= kAbortNoticePs) return false;
   for (size_t i = 0; i < calls.size(); ++i) {
     const uint32_t rank = calls[i].rank;
-    const auto is_of_component = [&](const JobOperation& call) {
-      return component.of_nics ? UsesNics(rank, call) : UsesNvlinks(rank, call);
+    const auto is_of_partition = [&](const JobOperation& call) {
+      return partition.of_nics ? UsesNics(rank, call) : UsesNvlinks(rank, call);
     };
     const int64_t gap_ps =
-        LeastGapPs(job_.operations[rank], calls[i].number - first_number_[rank], is_of_component);
+        LeastGapPs(job_.operations[rank], calls[i].number - first_number_[rank], is_of_partition);
     if (gap_ps == kNeverPs) continue;
     if (gap_ps + least_launch_ps_ < settled_ps - episode.operations[i].end_ps) return false;
   }
   const int64_t settled_at_ps = calls.front().begin_ps + settled_ps;
-  return settled_at_ps < NextDisturbancePs(component.is_faulty) &&
-         !MayBeTouched(component, calls, settled_at_ps);
+  return settled_at_ps < NextDisturbancePs(partition.is_faulty) &&
+         !MayBeTouched(partition, calls, settled_at_ps);
 }
 
 // When the next event is that may end the job, or simulated time, or, where faults are to be
@@ -111,30 +111,30 @@ const std::vector<uint32_t>& ReplayEngine::GpusOnNetworkOf(uint32_t rank, uint32
   return *found;
 }
 
-bool ReplayEngine::Touches(uint32_t rank, uint32_t index, const Component& component) {
+bool ReplayEngine::Touches(uint32_t rank, uint32_t index, const Partition& partition) {
   const JobOperation& call = job_.operations[rank][index];
   if (call.is_compute()) return false;
   const JobCollective& collective = job_.collectives[job_.CollectiveOf(rank, call)];
-  if (!component.may_touch[collective.communicator]) return false;
+  if (!partition.may_touch[collective.communicator]) return false;
   const std::vector<uint32_t>& gpus = GpusOnNetworkOf(rank, index);
-  return std::ranges::any_of(component.gpus, [&](uint32_t gpu) {
+  return std::ranges::any_of(partition.gpus, [&](uint32_t gpu) {
     const DeviceId nic = graph_.NicOfGpu(graph_.gpus()[gpu]).value();
     return std::ranges::any_of(
         gpus, [&](uint32_t other) { return graph_.NicOfGpu(graph_.gpus()[other]) == nic; });
   });
 }
 
-// Whether something but the calls uses the component's NICs, or begins to before `until_ps`. What
+// Whether something but the calls uses the partition's NICs, or begins to before `until_ps`. What
 // waits for nothing but ends is taken to begin at once. If it is wrong, CheckIsApart() finds out.
-bool ReplayEngine::MayBeTouched(const Component& component, const std::vector<ComponentCall>& calls,
+bool ReplayEngine::MayBeTouched(const Partition& partition, const std::vector<PartitionCall>& calls,
                                 int64_t until_ps) {
-  if (!component.of_nics) return false;
+  if (!partition.of_nics) return false;
   std::vector<NearCall> near;
   const auto add = [&](uint32_t rank, uint32_t index, NearCall call) {
-    if (!component.is_near[rank]) return;
+    if (!partition.is_near[rank]) return;
     call.rank = rank;
     call.index = index;
-    call.is_own = std::ranges::find(calls, first_number_[rank] + index, &ComponentCall::number) !=
+    call.is_own = std::ranges::find(calls, first_number_[rank] + index, &PartitionCall::number) !=
                   calls.end();
     near.push_back(call);
   };
@@ -155,14 +155,14 @@ bool ReplayEngine::MayBeTouched(const Component& component, const std::vector<Co
   for (size_t i = 0; i < near.size();) {
     const size_t first = i;
     while (i < near.size() && near[i].rank == near[first].rank) ++i;
-    if (MayTouchSoon(component, std::span(near).subspan(first, i - first), until_ps)) return true;
+    if (MayTouchSoon(partition, std::span(near).subspan(first, i - first), until_ps)) return true;
   }
   return false;
 }
 
 // The same for a rank whose calls that run or will begin these are, in its program's order: goes
 // through what follows upon them, the earliest time of each known from what it waits for.
-bool ReplayEngine::MayTouchSoon(const Component& component, std::span<const NearCall> near,
+bool ReplayEngine::MayTouchSoon(const Partition& partition, std::span<const NearCall> near,
                                 int64_t until_ps) {
   constexpr int64_t kEnded = -1;
   const uint32_t rank = near.front().rank;
@@ -194,7 +194,7 @@ bool ReplayEngine::MayTouchSoon(const Component& component, std::span<const Near
       end_ps = end_ps == kEnded ? engine_.NowPs() : SumPs(end_ps, operation.compute_before_ps);
       may_touch = !operation.is_compute() && end_ps + least_launch_ps_ < until_ps;
     }
-    if (may_touch && Touches(rank, index, component)) return true;
+    if (may_touch && Touches(rank, index, partition)) return true;
     ends_ps.push_back(end_ps);
     stream->second = end_ps;
     if (end_ps != kEnded && end_ps < until_ps) {
@@ -206,10 +206,10 @@ bool ReplayEngine::MayTouchSoon(const Component& component, std::span<const Near
 
 // A call that is simulated begins to use the network.
 void ReplayEngine::CheckIsApart(const Running& running) {
-  if (replayed_components_ == 0 || !UsesNics(running.rank, CallOf(running))) return;
-  for (const Component& component : components_) {
-    if (component.of_nics && component.episode && component.episode->is_replayed &&
-        Touches(running.rank, running.index, component)) {
+  if (replayed_partitions_ == 0 || !UsesNics(running.rank, CallOf(running))) return;
+  for (const Partition& partition : partitions_) {
+    if (partition.of_nics && partition.episode && partition.episode->is_replayed &&
+        Touches(running.rank, running.index, partition)) {
       throw FabricNetwork::NotApart();
     }
   }

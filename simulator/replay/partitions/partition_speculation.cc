@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a component is and what calls do there: simulated aside, before everything else that is to
+// What a partition is and what calls do there: simulated ahead, before everything else that is to
 // come; and compared, where it is simulated in its place as well.
 #include <algorithm>
 #include <functional>
@@ -12,146 +12,146 @@
 
 namespace railyard {
 
-void ReplayEngine::VisitComponent(const Component& component, StateArchive& archive) {
-  if (component.of_nics) {
-    executor_->VisitNics(component.nics, archive);
+void ReplayEngine::VisitPartition(const Partition& partition, StateArchive& archive) {
+  if (partition.of_nics) {
+    executor_->VisitNics(partition.nics, archive);
     return;
   }
-  network_.VisitNvlinks(component.links, archive);
-  executor_->VisitGpus(component.gpus, archive);
+  network_.VisitNvlinks(partition.links, archive);
+  executor_->VisitGpus(partition.gpus, archive);
 }
 
 // What others may count at the same time: a section of its own.
-void ReplayEngine::VisitCountersOf(const Component& component, StateArchive& archive) {
+void ReplayEngine::VisitCountersOf(const Partition& partition, StateArchive& archive) {
   archive.Section();
-  if (component.of_nics) executor_->VisitCountersOfNics(archive);
+  if (partition.of_nics) executor_->VisitCountersOfNics(archive);
 }
 
 // What it is joins the state that an episode begins in; what is known of the end is put there only
 // where it is the same.
-ComponentRest ReplayEngine::RestOf(const Component& component, bool is_begin) {
+PartitionRest ReplayEngine::RestOf(const Partition& partition, bool is_begin) {
   StateArchive archive(engine_.NowPs());
-  VisitComponent(component, archive);
+  VisitPartition(partition, archive);
   if (!archive.is_at_rest()) return {};
   if (is_begin) {
-    archive.Constant(component.of_nics ? 1 : 0);
-    archive.Constant(component.shape);
-    archive.Constant(component.of_nics ? component.nics.identity
-                                       : executor_->IdentityOfGpus(component.gpus));
+    archive.Constant(partition.of_nics ? 1 : 0);
+    archive.Constant(partition.shape);
+    archive.Constant(partition.of_nics ? partition.nics.identity
+                                       : executor_->IdentityOfGpus(partition.gpus));
   }
-  VisitCountersOf(component, archive);
+  VisitCountersOf(partition, archive);
   return {.is_at_rest = true,
           .state = archive.TakeState(),
           .counts = archive.TakeCounts(),
           .unrepeatable = archive.unrepeatable()};
 }
 
-// --- Aside ---------------------------------------------------------------------------------------
+// --- Ahead ---------------------------------------------------------------------------------------
 
-// Precondition: the component is at rest, and the first of the calls runs now. What the calls would
+// Precondition: the partition is at rest, and the first of the calls runs now. What the calls would
 // do there; kNone: that is no episode.
-uint32_t ReplayEngine::RecordAside(const Component& component,
-                                   const std::vector<ComponentCall>& calls,
-                                   const ComponentRest& rest) {
-  const std::optional<DeviceId> at = component.nics.at;
+uint32_t ReplayEngine::RecordAhead(const Partition& partition,
+                                   const std::vector<PartitionCall>& calls,
+                                   const PartitionRest& rest) {
+  const std::optional<DeviceId> at = partition.nics.at;
   std::vector<uint8_t> timers;
   if (at) {
-    if (!network_.BeginAside(*at, component.nics.links)) return kNone;
-    timers = executor_->TakeTimers(component.nics);
+    if (!network_.BeginAhead(*at, partition.nics.links)) return kNone;
+    timers = executor_->TakeTimers(partition.nics);
   }
-  AsideEpisode aside{
-      .component = &component, .begin_ps = calls.front().begin_ps, .calls_left = calls.size()};
-  Episode& episode = aside.episode;
+  SpeculativeEpisode ahead{
+      .partition = &partition, .begin_ps = calls.front().begin_ps, .calls_left = calls.size()};
+  Episode& episode = ahead.episode;
   episode.begin_state = rest.number;
   std::vector<LanePaths::Kept> paths;
   if (rules_.keep_paths) {
     episode.paths.resize(calls.size());
-    paths = executor_->PathsAmong(component.gpus);
+    paths = executor_->PathsAmong(partition.gpus);
   }
-  aside_ = &aside;
-  engine_.RunAside([&] {
-    for (const ComponentCall& call : calls) {
+  ahead_ = &ahead;
+  engine_.RunAhead([&] {
+    for (const PartitionCall& call : calls) {
       const uint32_t id = NewRunning(call.rank, call.number, call.begin_ps);
-      running_[id].in_component = static_cast<uint32_t>(episode.operations.size());
-      episode.operations.push_back({.rank = PlaceOf(component, call.rank),
+      running_[id].in_partition = static_cast<uint32_t>(episode.operations.size());
+      episode.operations.push_back({.rank = PlaceOf(partition, call.rank),
                                     .plan = PlanNumberOf(call.rank, call.number),
-                                    .begin_ps = call.begin_ps - aside.begin_ps});
+                                    .begin_ps = call.begin_ps - ahead.begin_ps});
       const JobCollective& collective = job_.collectives[CollectiveOf(running_[id])];
       Schedule(id, call.begin_ps + CostsOf(collective).launch_latency_ps);
     }
   });
-  aside_ = nullptr;
-  SIM_CHECK(aside.calls_left == 0, "what was simulated aside has not come to its end");
+  ahead_ = nullptr;
+  SIM_CHECK(ahead.calls_left == 0, "what was simulated ahead has not come to its end");
   if (at) {
-    network_.EndAside(*at);
-    executor_->PutTimers(component.nics, timers);
+    network_.EndAhead(*at);
+    executor_->PutTimers(partition.nics, timers);
   }
-  if (rules_.keep_paths) executor_->PutPathsAmong(component.gpus, paths);
-  PutBack(component, rest);
-  const bool is_repeatable = aside.end.is_at_rest && aside.end.unrepeatable == rest.unrepeatable &&
-                             HasPlacesOf(rest.counts, aside.end.counts);
+  if (rules_.keep_paths) executor_->PutPathsAmong(partition.gpus, paths);
+  PutBack(partition, rest);
+  const bool is_repeatable = ahead.end.is_at_rest && ahead.end.unrepeatable == rest.unrepeatable &&
+                             HasPlacesOf(rest.counts, ahead.end.counts);
   if (!is_repeatable) return kNone;
-  episode.end_state = component_cache_.NumberOf(std::move(aside.end.state));
+  episode.end_state = partition_cache_.NumberOf(std::move(ahead.end.state));
   if (episode.end_state == EpisodeCache::kStateUnknown) return kNone;
-  episode.changes = ChangesBetween(rest.counts, aside.end.counts);
-  return component_cache_.Add(std::move(episode));
+  episode.changes = ChangesBetween(rest.counts, ahead.end.counts);
+  return partition_cache_.Add(std::move(episode));
 }
 
-void ReplayEngine::EndAside(uint32_t id) {
+void ReplayEngine::EndAhead(uint32_t id) {
   const Running& running = running_[id];
-  AsideEpisode& aside = *aside_;
-  const Component& component = *aside.component;
+  SpeculativeEpisode& ahead = *ahead_;
+  const Partition& partition = *ahead.partition;
   const int64_t now_ps = engine_.NowPs();
-  aside.episode.operations[running.in_component].end_ps = now_ps - aside.begin_ps;
+  ahead.episode.operations[running.in_partition].end_ps = now_ps - ahead.begin_ps;
   if (rules_.keep_paths) {
-    CriticalPath& path = aside.episode.paths[running.in_component];
+    CriticalPath& path = ahead.episode.paths[running.in_partition];
     path = running.path;
-    path.origin_ps -= aside.begin_ps;
-    path.Rename([&](uint32_t gpu) { return PlaceOf(component, gpu); });
+    path.origin_ps -= ahead.begin_ps;
+    path.Rename([&](uint32_t gpu) { return PlaceOf(partition, gpu); });
   }
   FreeRunning(id);
-  if (--aside.calls_left > 0) return;
-  aside.episode.duration_ps = now_ps - aside.begin_ps;
-  aside.end = RestOf(component, false);
+  if (--ahead.calls_left > 0) return;
+  ahead.episode.duration_ps = now_ps - ahead.begin_ps;
+  ahead.end = RestOf(partition, false);
 }
 
-// What was simulated aside has come to rest: as if it had not been.
-void ReplayEngine::PutBack(const Component& component, const ComponentRest& rest) {
+// What was simulated ahead has come to rest: as if it had not been.
+void ReplayEngine::PutBack(const Partition& partition, const PartitionRest& rest) {
   const auto add = [&](const RestCountChanges& changes) {
     StateArchive archive(changes);
-    VisitComponent(component, archive);
-    VisitCountersOf(component, archive);
+    VisitPartition(partition, archive);
+    VisitCountersOf(partition, archive);
   };
-  const ComponentRest after = RestOf(component, false);
+  const PartitionRest after = RestOf(partition, false);
   if (!after.is_at_rest || !HasPlacesOf(after.counts, rest.counts)) {
     throw FabricNetwork::NotApart();
   }
   StateArchive put(rest.state, engine_.NowPs());
-  VisitComponent(component, put);
+  VisitPartition(partition, put);
   add(ChangesBetween(after.counts, rest.counts));
-  const ComponentRest again = RestOf(component, true);
+  const PartitionRest again = RestOf(partition, true);
   // What was lost, or timed out, cannot be taken back.
   if (again.unrepeatable != rest.unrepeatable) throw FabricNetwork::NotApart();
   SIM_CHECK(again.is_at_rest && again.state == rest.state && again.counts == rest.counts,
-            "a component is not as it was before something was simulated aside");
+            "a partition is not as it was before something was simulated ahead");
 }
 
 // What was simulated is what would have been replayed.
-void ReplayEngine::CheckEpisode(Component& component) {
-  const ComponentEpisode& episode = *component.episode;
-  const Episode& expected = component_cache_.episode(episode.known);
-  const ComponentRest rest = RestOf(component, false);
+void ReplayEngine::CheckEpisode(Partition& partition) {
+  const PartitionEpisode& episode = *partition.episode;
+  const Episode& expected = partition_cache_.episode(episode.known);
+  const PartitionRest rest = RestOf(partition, false);
   const bool ends_as_told = std::ranges::all_of(
       expected.operations,
       [&](const EpisodeOperation& told) { return episode.ends_ps[told.rank] == told.end_ps; });
-  // Others may have counted meanwhile, and of this component is the first part alone.
+  // Others may have counted meanwhile, and of this partition is the first part alone.
   const auto is_own = [](const auto& change) { return change.first >> kSectionShift == 0; };
   const auto own = [&](RestCountChanges changes) {
     std::erase_if(changes, std::not_fn(is_own));
     return changes;
   };
   SIM_CHECK(rest.is_at_rest && ends_as_told &&
-                rest.state == component_cache_.state(expected.end_state) &&
+                rest.state == partition_cache_.state(expected.end_state) &&
                 own(ChangesBetween(episode.begin_counts, rest.counts)) == own(expected.changes),
             fmt::format("a collective of {} GPUs at {} ps is not what would have been replayed",
                         expected.operations.size(), episode.begin_ps));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which components a job has, and which of them are alike.
+// Which partitions a job has, and which of them are alike.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -9,18 +9,18 @@
 
 namespace railyard {
 
-void ReplayEngine::BuildComponents() {
-  if (!rules_.component_episodes) return;
+void ReplayEngine::BuildPartitions() {
+  if (!rules_.partition_episodes) return;
   least_launch_ps_ = kNeverPs;
   for (const JobCollective& collective : job_.collectives) {
     least_launch_ps_ = std::min(least_launch_ps_, CostsOf(collective).launch_latency_ps);
   }
-  nvlinks_ = std::make_unique<NvlinkComponents>(graph_, job_.communicators);
-  AddComponentsOfNvlinks();
-  if (!rules_.has_load && !rules_.net_socket.enabled) AddComponentsOfNics();
+  nvlinks_ = std::make_unique<NvlinkPartitions>(graph_, job_.communicators);
+  AddPartitionsOfNvlinks();
+  if (!rules_.has_load && !rules_.net_socket.enabled) AddPartitionsOfNics();
 }
 
-void ReplayEngine::AddComponentsOfNvlinks() {
+void ReplayEngine::AddPartitionsOfNvlinks() {
   // By operations and the collectives they are of: many ranks may share both.
   std::map<std::pair<uint32_t, uint32_t>, bool> is_in_turn;
   const auto are_in_turn = [&](uint32_t rank) {
@@ -33,13 +33,13 @@ void ReplayEngine::AddComponentsOfNvlinks() {
     }
     return it->second;
   };
-  for (const NvlinkComponent& nvlinks : nvlinks_->components()) {
-    Component component{.gpus = nvlinks.gpus, .links = nvlinks.links, .shape = nvlinks.shape};
-    component.is_in_turn = std::ranges::all_of(
+  for (const NvlinkPartition& nvlinks : nvlinks_->partitions()) {
+    Partition partition{.gpus = nvlinks.gpus, .links = nvlinks.links, .shape = nvlinks.shape};
+    partition.is_in_turn = std::ranges::all_of(
         nvlinks.gpus, [&](uint32_t gpu) { return gpu >= job_.rank_count || are_in_turn(gpu); });
-    component.is_faulty = MayFail(nvlinks.links, nvlinks.gpus);
-    component.is_on_detour = IsOnDetour(component);
-    components_.push_back(std::move(component));
+    partition.is_faulty = MayFail(nvlinks.links, nvlinks.gpus);
+    partition.is_on_detour = IsOnDetour(partition);
+    partitions_.push_back(std::move(partition));
   }
 }
 
@@ -51,18 +51,18 @@ bool ReplayEngine::MayFail(const std::vector<LinkId>& links,
 }
 
 // One for each set of GPUs on servers of their own that a communicator joins.
-void ReplayEngine::AddComponentsOfNics() {
+void ReplayEngine::AddPartitionsOfNics() {
   std::map<std::vector<uint32_t>, uint32_t> numbers;
-  nic_component_of_communicator_.assign(communicators_.size(), kNone);
+  nic_partition_of_communicator_.assign(communicators_.size(), kNone);
   for (uint32_t id = 0; id < communicators_.size(); ++id) {
     const std::vector<uint32_t>& gpus = communicators_[id].gpus;
     const bool have_nics = std::ranges::all_of(
         gpus, [&](uint32_t gpu) { return graph_.NicOfGpu(graph_.gpus()[gpu]).has_value(); });
     if (gpus.size() < 2 || !have_nics || !executor_->AreOnServersOfTheirOwn(gpus)) continue;
-    const auto [it, is_new] = numbers.try_emplace(gpus, static_cast<uint32_t>(components_.size()));
-    nic_component_of_communicator_[id] = it->second;
+    const auto [it, is_new] = numbers.try_emplace(gpus, static_cast<uint32_t>(partitions_.size()));
+    nic_partition_of_communicator_[id] = it->second;
     if (!is_new) continue;
-    Component component{.gpus = gpus, .of_nics = true};
+    Partition partition{.gpus = gpus, .of_nics = true};
     std::vector<LinkId> links;
     for (const uint32_t gpu : gpus) {
       const DeviceId nic = *graph_.NicOfGpu(graph_.gpus()[gpu]);
@@ -75,9 +75,9 @@ void ReplayEngine::AddComponentsOfNics() {
         links.push_back(graph_.ReverseLink(link));
       }
     }
-    component.is_faulty = MayFail(links, gpus);
-    component.is_on_detour = IsOnDetour(component);
-    components_.push_back(std::move(component));
+    partition.is_faulty = MayFail(links, gpus);
+    partition.is_on_detour = IsOnDetour(partition);
+    partitions_.push_back(std::move(partition));
   }
   if (numbers.empty()) return;
   has_begun_.resize(first_number_.back() + job_.operations[job_.rank_count - 1].size());
@@ -89,58 +89,58 @@ void ReplayEngine::AddComponentsOfNics() {
       if (nic) communicators_of_nic[*nic].push_back(id);
     }
   }
-  for (Component& component : components_) {
-    if (!component.of_nics) continue;
-    component.may_touch.assign(communicators_.size(), false);
-    component.is_near.assign(graph_.gpus().size(), false);
-    for (const uint32_t gpu : component.gpus) {
+  for (Partition& partition : partitions_) {
+    if (!partition.of_nics) continue;
+    partition.may_touch.assign(communicators_.size(), false);
+    partition.is_near.assign(graph_.gpus().size(), false);
+    for (const uint32_t gpu : partition.gpus) {
       for (const uint32_t id : communicators_of_nic[*graph_.NicOfGpu(graph_.gpus()[gpu])]) {
-        if (component.may_touch[id]) continue;
-        component.may_touch[id] = true;
-        for (const uint32_t near : communicators_[id].gpus) component.is_near[near] = true;
+        if (partition.may_touch[id]) continue;
+        partition.may_touch[id] = true;
+        for (const uint32_t near : communicators_[id].gpus) partition.is_near[near] = true;
       }
     }
   }
 }
 
 // After ranks have moved: which GPUs communicators join is another matter, and what was known of
-// the components before is forgotten.
-void ReplayEngine::RebuildComponents() {
+// the partitions before is forgotten.
+void ReplayEngine::RebuildPartitions() {
   if (!nvlinks_) return;
-  SIM_CHECK(replayed_components_ == 0, "ranks move while a component is replayed");
-  components_.clear();
-  component_cache_ = {};
-  BuildComponents();
+  SIM_CHECK(replayed_partitions_ == 0, "ranks move while a partition is replayed");
+  partitions_.clear();
+  partition_cache_ = {};
+  BuildPartitions();
   for (uint32_t id = 0; id < running_.size(); ++id) {
     Running& running = running_[id];
     if (running.rank == kNone) continue;
-    running.component = ComponentOf(running);
-    if (running.component == kNone) continue;
-    components_[running.component].calls.push_back(id);
-    if (running.launched) ++components_[running.component].launched;
+    running.partition = PartitionOf(running);
+    if (running.partition == kNone) continue;
+    partitions_[running.partition].calls.push_back(id);
+    if (running.launched) ++partitions_[running.partition].launched;
   }
 }
 
-// Traffic of other rails crosses what these GPUs' components consist of from now on.
+// Traffic of other rails crosses what these GPUs' partitions consist of from now on.
 void ReplayEngine::OnDetour(std::span<const uint32_t> gpus) {
-  CheckNothingFailsAside();
+  CheckNothingFailsAhead();
   gpus_on_detours_.insert(gpus.begin(), gpus.end());
-  for (Component& component : components_) {
-    if (component.is_on_detour || !IsOnDetour(component)) continue;
-    component.is_on_detour = true;
-    if (!component.episode) continue;
-    if (component.episode->is_replayed) throw FabricNetwork::NotApart();
-    component.episode.reset();
+  for (Partition& partition : partitions_) {
+    if (partition.is_on_detour || !IsOnDetour(partition)) continue;
+    partition.is_on_detour = true;
+    if (!partition.episode) continue;
+    if (partition.episode->is_replayed) throw FabricNetwork::NotApart();
+    partition.episode.reset();
   }
 }
 
-bool ReplayEngine::IsOnDetour(const Component& component) const {
+bool ReplayEngine::IsOnDetour(const Partition& partition) const {
   return std::ranges::any_of(gpus_on_detours_, [&](uint32_t gpu) {
     const auto is_met = [&](uint32_t other) {
-      if (!component.of_nics) return other == gpu;
+      if (!partition.of_nics) return other == gpu;
       return graph_.NicOfGpu(graph_.gpus()[other]) == graph_.NicOfGpu(graph_.gpus()[gpu]);
     };
-    return std::ranges::any_of(component.gpus, is_met);
+    return std::ranges::any_of(partition.gpus, is_met);
   });
 }
 
@@ -167,13 +167,13 @@ std::vector<uint32_t> ReplayEngine::ClassesOfCommunicators() const {
     const bool is_logged = !layout.rings.empty() || !layout.tree_parents.empty();
     const bool is_of_nvlinks = nvlinks_ && nvlinks_->UseOf(id) == NvlinkUse::kOnly;
     const bool is_of_nics =
-        !nic_component_of_communicator_.empty() && nic_component_of_communicator_[id] != kNone;
+        !nic_partition_of_communicator_.empty() && nic_partition_of_communicator_[id] != kNone;
     std::vector<uint32_t> members;
     if (is_logged || (!is_of_nvlinks && !is_of_nics)) {
       members = {0, id};
     } else if (is_of_nvlinks) {
-      const uint32_t component = nvlinks_->OfGpu(communicator.gpus.front());
-      members = {1, nvlinks_->components()[component].shape};
+      const uint32_t partition = nvlinks_->OfGpu(communicator.gpus.front());
+      members = {1, nvlinks_->partitions()[partition].shape};
       for (uint32_t rank = 0; rank < communicator.gpus.size(); ++rank) {
         members.push_back(nvlinks_->PlaceOf(communicator.gpus[rank]));
         members.push_back(executor_->LocalNumberOf(id, rank));
@@ -191,16 +191,16 @@ std::vector<uint32_t> ReplayEngine::ClassesOfCommunicators() const {
 }
 
 // A rank of the communicator may be alone in its server.
-uint32_t ReplayEngine::ComponentOf(const Running& running) const {
+uint32_t ReplayEngine::PartitionOf(const Running& running) const {
   if (!nvlinks_) return kNone;
   if (UsesNvlinks(running.rank, CallOf(running))) return nvlinks_->OfGpu(running.rank);
-  if (nic_component_of_communicator_.empty()) return kNone;
-  return nic_component_of_communicator_[job_.collectives[CollectiveOf(running)].communicator];
+  if (nic_partition_of_communicator_.empty()) return kNone;
+  return nic_partition_of_communicator_[job_.collectives[CollectiveOf(running)].communicator];
 }
 
-bool ReplayEngine::IsOfComponentAlone(uint32_t number, uint32_t collective) const {
+bool ReplayEngine::IsOfPartitionAlone(uint32_t number, uint32_t collective) const {
   const JobCollective& called = job_.collectives[collective];
-  if (!components_[number].of_nics) {
+  if (!partitions_[number].of_nics) {
     return nvlinks_->UseOf(called.communicator) == NvlinkUse::kOnly;
   }
   if (called.is_p2p()) return true;
@@ -210,8 +210,8 @@ bool ReplayEngine::IsOfComponentAlone(uint32_t number, uint32_t collective) cons
          algorithm == Algorithm::kPat;
 }
 
-uint32_t ReplayEngine::PlaceOf(const Component& component, uint32_t gpu) {
-  return static_cast<uint32_t>(std::ranges::find(component.gpus, gpu) - component.gpus.begin());
+uint32_t ReplayEngine::PlaceOf(const Partition& partition, uint32_t gpu) {
+  return static_cast<uint32_t>(std::ranges::find(partition.gpus, gpu) - partition.gpus.begin());
 }
 
 }  // namespace railyard

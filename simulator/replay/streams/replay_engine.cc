@@ -58,7 +58,7 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
   FindP2pCalls();
   DrawSkews();
   if (cache_mode_ != ReplayCacheMode::kOff) {
-    BuildComponents();
+    BuildPartitions();
     NumberPlans();
   }
   if (rules.keep_paths) paths_.resize(job.collectives.size());
@@ -102,13 +102,13 @@ void ReplayEngine::OnEvent(uint32_t target) {
     const uint32_t rank = running_[target].rank;
     if (rank == kNone || IsAborted(rank)) [[unlikely]]
       return;
-    if (aside_ != nullptr) [[unlikely]] {
-      running_[target].launched ? EndAside(target) : Launch(target);
+    if (ahead_ != nullptr) [[unlikely]] {
+      running_[target].launched ? EndAhead(target) : Launch(target);
     } else if (running_[target].told_end_ps > engine_.NowPs()) {
       // It is replayed: nothing is launched.
     } else if (running_[target].launched) {
       End(target);
-    } else if (!LaunchInComponent(target)) {
+    } else if (!LaunchInPartition(target)) {
       Launch(target);
     }
     return;
@@ -121,8 +121,8 @@ void ReplayEngine::OnEvent(uint32_t target) {
   if (pending_.empty()) return;
   const Pending first = pending_.front();
   if (first.begin_ps != engine_.NowPs() || first.number != (target & ~kBegins)) return;
-  // What is replayed in components has no packets, and its first calls may have ended.
-  if (running_count_ == 0 && replayed_components_ == 0 && cache_mode_ != ReplayCacheMode::kOff &&
+  // What is replayed in partitions has no packets, and its first calls may have ended.
+  if (running_count_ == 0 && replayed_partitions_ == 0 && cache_mode_ != ReplayCacheMode::kOff &&
       ReplayEpisodes()) {
     ScheduleFirst();
     return;
@@ -169,7 +169,7 @@ void ReplayEngine::Begin(const Pending& pending) {
                         .begin_ps = running.start_ps - recording_->begin.time_ps});
     if (rules_.keep_paths) recording_->episode.paths.emplace_back();
   }
-  if (BeginInComponent(id)) return;
+  if (BeginInPartition(id)) return;
   const JobCollective& collective = job_.collectives[CollectiveOf(running)];
   Schedule(id, running.start_ps + CostsOf(collective).launch_latency_ps);
 }
@@ -326,7 +326,7 @@ void ReplayEngine::End(uint32_t id) {
       path.origin_ps -= recording_->begin.time_ps;
     }
   }
-  EndInComponent(id);
+  EndInPartition(id);
   FreeRunning(id);
   --running_count_;
   if (recording_ && running_count_ == 0) NoteNothingRuns();
@@ -471,7 +471,7 @@ int64_t ReplayEngine::BoundOfSchedule(const Communicator& communicator,
 }
 
 void ReplayEngine::OnPacketLost(uint32_t connection, LinkId link) {
-  CheckNothingFailsAside();
+  CheckNothingFailsAhead();
   const uint32_t collective = executor_->connections()[connection].collective;
   if (collective != Connection::kNone && !executor_->IsClosed(connection)) {
     times_[collective].lost_packets = true;
@@ -484,14 +484,14 @@ void ReplayEngine::OnPacketRepeated(uint32_t connection, uint32_t payload_bytes)
 }
 
 void ReplayEngine::OnRetransmission(uint32_t connection) {
-  CheckNothingFailsAside();
+  CheckNothingFailsAhead();
   observer_.OnRetransmission(connection);
 }
 
 void ReplayEngine::OnLossRecovered(uint32_t connection) { observer_.OnLossRecovered(connection); }
 
 void ReplayEngine::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
-  CheckNothingFailsAside();
+  CheckNothingFailsAhead();
   const Connection& connection = executor_->connections()[id];
   if (IsAborted(connection.from_gpu)) return;
   observer_.OnRankError(

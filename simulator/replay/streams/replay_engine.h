@@ -19,13 +19,13 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/replay/streams/bound.h"
+#include "simulator/execution/lanes/lane_executor.h"
 #include "simulator/execution/paths/communicator_layout.h"
-#include "simulator/replay/partitions/partition.h"
 #include "simulator/replay/episodes/episode_cache.h"
 #include "simulator/replay/episodes/episode_recording.h"
-#include "simulator/execution/lanes/lane_executor.h"
 #include "simulator/replay/partitions/nvlink_partitions.h"
+#include "simulator/replay/partitions/partition.h"
+#include "simulator/replay/streams/bound.h"
 #include "simulator/units/time_end.h"
 #include "workloads/job/job.h"
 #include "workloads/nccl/nccl_planner.h"
@@ -78,7 +78,7 @@ struct ReplayRules {
   NetSocketSettings net_socket;
   GpuCosts gpu;
   ReplayCacheMode cache = ReplayCacheMode::kOn;
-  bool component_episodes = true;  // parts of the network have episodes of their own
+  bool partition_episodes = true;  // parts of the network have episodes of their own
   uint64_t seed = 1;               // of the ranks' skews
   bool has_load = false;           // some fault has GPUs send what is no operation's
   // What faults may ever do something to.
@@ -237,8 +237,8 @@ class ReplayEngine final : private LaneObserver {
     uint32_t rank = 0;
     uint32_t index = 0;         // into job.operations[rank]
     uint32_t recorded = 0;      // in the episode that is being recorded
-    uint32_t in_component = 0;  // the same, of what is simulated aside
-    uint32_t component = kNone;
+    uint32_t in_partition = 0;  // the same, of what is simulated ahead
+    uint32_t partition = kNone;
     int64_t told_end_ps = 0;  // it is replayed until then; 0: it is not
     bool launched = false;
     uint16_t channels_left = 0;
@@ -338,58 +338,58 @@ class ReplayEngine final : private LaneObserver {
   void CheckLastEpisode();
   static void CheckIsAsTold(const EpisodeRecording& recording, bool holds);
 
-  // Episodes of components (component_replay.cc).
-  void BuildComponents();
-  void AddComponentsOfNvlinks();
-  void AddComponentsOfNics();
+  // Episodes of partitions (partition_replay.cc).
+  void BuildPartitions();
+  void AddPartitionsOfNvlinks();
+  void AddPartitionsOfNics();
   bool MayFail(const std::vector<LinkId>& links, const std::vector<uint32_t>& gpus) const;
   std::vector<uint32_t> ClassesOfCommunicators() const;
   // Whether a rank's operation does.
   bool UsesNvlinks(uint32_t rank, const JobOperation& operation) const;
   bool UsesNics(uint32_t rank, const JobOperation& operation) const;
-  uint32_t ComponentOf(const Running& running) const;
-  bool IsOfComponentAlone(uint32_t component, uint32_t collective) const;
-  static uint32_t PlaceOf(const Component& component, uint32_t gpu);
+  uint32_t PartitionOf(const Running& running) const;
+  bool IsOfPartitionAlone(uint32_t partition, uint32_t collective) const;
+  static uint32_t PlaceOf(const Partition& partition, uint32_t gpu);
   static uint64_t MadeKey(uint32_t plan, uint32_t place) { return uint64_t{plan} << 32 | place; }
-  void VisitComponent(const Component& component, StateArchive& archive);
-  void VisitCountersOf(const Component& component, StateArchive& archive);
-  ComponentRest RestOf(const Component& component, bool is_begin);
+  void VisitPartition(const Partition& partition, StateArchive& archive);
+  void VisitCountersOf(const Partition& partition, StateArchive& archive);
+  PartitionRest RestOf(const Partition& partition, bool is_begin);
   // The operation begins: true if it is replayed, and will end by itself.
-  bool BeginInComponent(uint32_t running);
+  bool BeginInPartition(uint32_t running);
   // The same of its kernel.
-  bool LaunchInComponent(uint32_t running);
+  bool LaunchInPartition(uint32_t running);
   void Follow(uint32_t running);
-  void BeginComponentEpisode(uint32_t component, uint32_t collective);
-  std::vector<ComponentCall> CallsOf(const Component& component, uint32_t collective) const;
+  void BeginPartitionEpisode(uint32_t partition, uint32_t collective);
+  std::vector<PartitionCall> CallsOf(const Partition& partition, uint32_t collective) const;
   // The episode that begins in the state with these calls.
-  uint32_t FindKnown(const Component& component, const std::vector<ComponentCall>& calls,
+  uint32_t FindKnown(const Partition& partition, const std::vector<PartitionCall>& calls,
                      uint32_t state);
   bool IsProgressWatched() const;
-  bool CanReplay(const Component& component, const std::vector<ComponentCall>& calls,
+  bool CanReplay(const Partition& partition, const std::vector<PartitionCall>& calls,
                  const Episode& episode);
   int64_t NextDisturbancePs(bool by_faults) const;
-  uint32_t RecordAside(const Component& component, const std::vector<ComponentCall>& calls,
-                       const ComponentRest& rest);
-  void EndAside(uint32_t running);
-  void PutBack(const Component& component, const ComponentRest& rest);
+  uint32_t RecordAhead(const Partition& partition, const std::vector<PartitionCall>& calls,
+                       const PartitionRest& rest);
+  void EndAhead(uint32_t running);
+  void PutBack(const Partition& partition, const PartitionRest& rest);
   const std::vector<uint32_t>& GpusOnNetworkOf(uint32_t rank, uint32_t index);
-  bool Touches(uint32_t rank, uint32_t index, const Component& component);
-  bool MayBeTouched(const Component& component, const std::vector<ComponentCall>& calls,
+  bool Touches(uint32_t rank, uint32_t index, const Partition& partition);
+  bool MayBeTouched(const Partition& partition, const std::vector<PartitionCall>& calls,
                     int64_t until_ps);
-  bool MayTouchSoon(const Component& component, std::span<const NearCall> near, int64_t until_ps);
+  bool MayTouchSoon(const Partition& partition, std::span<const NearCall> near, int64_t until_ps);
   void CheckIsApart(const Running& running);
-  // What is lost or times out aside has others to tell, whose time it is not.
-  void CheckNothingFailsAside() const {
-    if (aside_ != nullptr) [[unlikely]]
+  // What is lost or times out ahead has others to tell, whose time it is not.
+  void CheckNothingFailsAhead() const {
+    if (ahead_ != nullptr) [[unlikely]]
       throw FabricNetwork::NotApart();
   }
-  void EndInComponent(uint32_t running);
-  void FinishReplay(Component& component);
-  void CheckEpisode(Component& component);
+  void EndInPartition(uint32_t running);
+  void FinishReplay(Partition& partition);
+  void CheckEpisode(Partition& partition);
   void ForgetEpisodesOf(uint32_t part);
   void ForgetCallsOf(uint32_t part);
-  void RebuildComponents();
-  bool IsOnDetour(const Component& component) const;
+  void RebuildPartitions();
+  bool IsOnDetour(const Partition& partition) const;
 
   ReplayChoice ChoiceOf(const JobCollective& collective) const;
   PlanKey KeyOf(const JobCollective& collective) const;
@@ -472,20 +472,20 @@ class ReplayEngine final : private LaneObserver {
   int64_t next_disturbance_ps_ = kNeverPs;
   uint32_t misses_ = 0;  // in a row
   bool has_ended_in_replay_ = false;
-  // Without components nothing is looked for in them.
-  std::unique_ptr<NvlinkComponents> nvlinks_;
-  std::vector<Component> components_;  // those of NVLinks first, numbered as there
-  std::vector<uint32_t> nic_component_of_communicator_;
-  EpisodeCache component_cache_;
-  uint32_t replayed_components_ = 0;  // now
-  AsideEpisode* aside_ = nullptr;     // now
+  // Without partitions nothing is looked for in them.
+  std::unique_ptr<NvlinkPartitions> nvlinks_;
+  std::vector<Partition> partitions_;  // those of NVLinks first, numbered as there
+  std::vector<uint32_t> nic_partition_of_communicator_;
+  EpisodeCache partition_cache_;
+  uint32_t replayed_partitions_ = 0;     // now
+  SpeculativeEpisode* ahead_ = nullptr;  // now
   std::set<uint32_t> gpus_on_detours_;
   int64_t least_launch_ps_ = 0;
   std::vector<uint32_t> scratch_gpus_;  // GpusOnNetworkOf's
   // MayTouchSoon's.
   std::vector<int64_t> scratch_ends_ps_;
   std::vector<std::pair<uint32_t, int64_t>> scratch_end_of_stream_;
-  std::vector<bool> has_begun_;  // by number, where there are components of NICs
+  std::vector<bool> has_begun_;  // by number, where there are partitions of NICs
   // Equal for calls that do the same, on whichever server: by collective, and for point-to-point by
   // what a call sends and receives and its communicator's class (P2pPlanKey).
   std::vector<uint32_t> plan_of_collective_;

@@ -108,7 +108,7 @@ void ReplayEngine::Relocate(uint32_t part, const SwappedRanks& swapped) {
   FindP2pCalls();
   DrawSkews();
   cache_ = {};
-  RebuildComponents();
+  RebuildPartitions();
   NumberPlans();
 }
 
