@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/paths/communicator_layout.h"
-#include "workloads/nccl/nccl_planner.h"
-#include "workloads/plans/rank_timeline.h"
+#include "simulator/execution/paths/fabric_layout.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/collectives/schedule_pairs.h"
+#include "workloads/nccl/nccl_planner.h"
+#include "workloads/plans/rank_timeline.h"
 
 namespace railyard {
 namespace {

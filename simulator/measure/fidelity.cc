@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "simulator/measure/platform_scenario.h"
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 namespace {

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/paths/communicator_layout.h"
-#include "workloads/nccl/nccl_planner.h"
+#include "simulator/execution/paths/fabric_layout.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/collectives/schedule_check.h"
+#include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
 namespace {

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/paths/communicator_layout.h"
+#include "simulator/execution/paths/fabric_layout.h"
 #include "simulator/units/units.h"
 #include "workloads/job/job_iterations.h"
 #include "workloads/plans/exchange_layers.h"

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "simulator/units/units.h"
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/communicator_layout.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 namespace {

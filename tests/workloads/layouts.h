@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/communicator_layout.h"
 #include "workloads/nccl/nccl_planner.h"
 
 namespace railyard::testing {

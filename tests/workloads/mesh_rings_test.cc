@@ -10,8 +10,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "workloads/nccl/communicator_layout.h"
 #include "workloads/nccl/nccl_channels.h"
 #include "workloads/nccl/nccl_graph.h"
+#include "workloads/nccl/nccl_settings.h"
 #include "workloads/nccl/nccl_trees.h"
 
 namespace railyard {

@@ -10,7 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/layouts.h"
+#include "workloads/nccl/communicator_layout.h"
 #include "workloads/nccl/nccl_graph.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 namespace {

@@ -6,7 +6,8 @@
 #pragma once
 
 #include "traces/trace/trace.h"
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/communicator_layout.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 

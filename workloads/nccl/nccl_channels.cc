@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -305,45 +304,6 @@ void SetP2pChannels(const CommunicatorLayout& layout, const NcclSettings& settin
 }
 
 }  // namespace
-
-uint32_t CommunicatorLayout::node_count() const {
-  uint32_t count = 0;
-  for (const RankPlace& place : ranks) count = std::max(count, place.node + 1);
-  return count;
-}
-
-std::vector<std::vector<uint32_t>> RanksByNode(const CommunicatorLayout& layout) {
-  std::vector<std::vector<uint32_t>> nodes(layout.node_count());
-  for (uint32_t rank = 0; rank < layout.ranks.size(); ++rank) {
-    nodes[layout.ranks[rank].node].push_back(rank);
-  }
-  for (auto& ranks : nodes) {
-    std::stable_sort(ranks.begin(), ranks.end(), [&](uint32_t a, uint32_t b) {
-      return layout.ranks[a].local_index < layout.ranks[b].local_index;
-    });
-  }
-  return nodes;
-}
-
-std::optional<uint32_t> ParseNcclVersion(const std::string& text) {
-  uint32_t part[3] = {0, 0, 0};
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (int i = 0; i < 3; ++i) {
-    const auto [next, error] = std::from_chars(at, end, part[i]);
-    if (error != std::errc() || part[i] > 99) return std::nullopt;
-    at = next;
-    if (i < 2) {
-      if (at == end || *at != '.') return std::nullopt;
-      ++at;
-    }
-  }
-  if (at != end && *at != '-' && *at != '+') return std::nullopt;
-  if (part[0] != 2) return std::nullopt;
-  // NCCL_VERSION in src/nccl.h.in.
-  const uint32_t major_weight = part[1] <= 8 ? 1000 : 10000;
-  return part[0] * major_weight + part[1] * 100 + part[2];
-}
 
 CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclSettings& settings) {
   CommunicatorChannels channels;

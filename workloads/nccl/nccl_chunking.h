@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "traces/trace/trace.h"
-#include "workloads/nccl/nccl_channels.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/collectives/schedule.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 

@@ -4,7 +4,7 @@
 // spirit for others.
 #pragma once
 
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/communicator_layout.h"
 #include "workloads/nccl/nccl_tuner.h"
 
 namespace railyard {

@@ -9,15 +9,17 @@
 #include <vector>
 
 #include "workloads/collectives/head_table.h"
+#include "workloads/collectives/replayable.h"
+#include "workloads/collectives/ring_schedule.h"
+#include "workloads/collectives/schedule.h"
 #include "workloads/job/job.h"
+#include "workloads/nccl/communicator_layout.h"
 #include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/nccl_settings.h"
 #include "workloads/nccl/nccl_tuner.h"
 #include "workloads/nccl/nvls_schedule.h"
 #include "workloads/nccl/p2p_order.h"
 #include "workloads/nccl/pcie_paths.h"
-#include "workloads/collectives/replayable.h"
-#include "workloads/collectives/ring_schedule.h"
-#include "workloads/collectives/schedule.h"
 #include "workloads/nccl/tree_schedule.h"
 
 namespace railyard {

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "traces/trace/logged_graph.h"
-#include "workloads/nccl/nccl_channels.h"
 #include "workloads/collectives/schedule.h"
+#include "workloads/nccl/communicator_layout.h"
+#include "workloads/nccl/nccl_channels.h"
 
 namespace railyard {
 

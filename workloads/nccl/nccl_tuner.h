@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "traces/trace/trace.h"
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/communicator_layout.h"
 
 namespace railyard {
 

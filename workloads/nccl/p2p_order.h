@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/communicator_layout.h"
 
 namespace railyard {
 

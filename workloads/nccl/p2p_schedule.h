@@ -7,10 +7,12 @@
 #include <optional>
 #include <vector>
 
-#include "workloads/job/job.h"
-#include "workloads/nccl/nccl_channels.h"
-#include "workloads/nccl/p2p_order.h"
 #include "workloads/collectives/schedule.h"
+#include "workloads/job/job.h"
+#include "workloads/nccl/communicator_layout.h"
+#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/nccl_settings.h"
+#include "workloads/nccl/p2p_order.h"
 
 namespace railyard {
 

@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/communicator_layout.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 

@@ -8,8 +8,9 @@
 #include <optional>
 
 #include "simulator/units/units.h"
-#include "workloads/nccl/nccl_channels.h"
 #include "workloads/collectives/replayable.h"
+#include "workloads/nccl/communicator_layout.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/paths/communicator_layout.h"
+#include "simulator/execution/paths/fabric_layout.h"
 #include "simulator/units/mix64.h"
 #include "simulator/units/time_end.h"
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "simulator/execution/lanes/lane_executor.h"
-#include "simulator/execution/paths/communicator_layout.h"
+#include "simulator/execution/paths/fabric_layout.h"
 #include "simulator/replay/episodes/episode_cache.h"
 #include "simulator/replay/episodes/episode_recording.h"
 #include "simulator/replay/partitions/nvlink_partitions.h"

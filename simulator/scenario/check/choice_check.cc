@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
-#include "simulator/execution/paths/communicator_layout.h"
+#include "simulator/execution/paths/fabric_layout.h"
 #include "simulator/scenario/schema/scenario.pb.h"
-#include "workloads/nccl/nccl_planner.h"
 #include "workloads/collectives/replayable.h"
+#include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
 namespace {

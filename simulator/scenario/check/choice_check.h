@@ -3,10 +3,10 @@
 // says.
 #pragma once
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/scenario/load/workload_loader.h"
+#include "simulator/text_proto/text_proto.h"
 #include "topologies/graph/fabric_graph.h"
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 

@@ -16,7 +16,7 @@
 #include <google/protobuf/message.h>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/paths/communicator_layout.h"
+#include "simulator/execution/paths/fabric_layout.h"
 #include "topologies/measures/nic_reach.h"
 #include "topologies/routing/routing.h"
 #include "workloads/nccl/nccl_planner.h"

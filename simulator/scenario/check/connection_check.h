@@ -2,11 +2,11 @@
 // Whether the fabric joins all GPUs that a job is going to connect.
 #pragma once
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/scenario/load/workload_loader.h"
+#include "simulator/text_proto/text_proto.h"
 #include "simulator/transport/rdma/nic_settings.h"
 #include "topologies/graph/fabric_graph.h"
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "simulator/text_proto/text_proto.h"
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 

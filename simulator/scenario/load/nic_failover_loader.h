@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/scenario/load/workload_loader.h"
+#include "simulator/text_proto/text_proto.h"
 #include "simulator/transport/rdma/net_ib_settings.h"
 #include "simulator/transport/rdma/nic_settings.h"
 #include "topologies/graph/fabric_graph.h"
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 

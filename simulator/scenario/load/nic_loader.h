@@ -3,7 +3,7 @@
 
 #include "simulator/text_proto/text_proto.h"
 #include "simulator/transport/rdma/nic_settings.h"
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 

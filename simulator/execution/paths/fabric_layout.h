@@ -6,7 +6,7 @@
 
 #include "topologies/graph/fabric_graph.h"
 #include "traces/trace/trace.h"
-#include "workloads/nccl/nccl_channels.h"
+#include "workloads/nccl/communicator_layout.h"
 
 namespace railyard {
 
