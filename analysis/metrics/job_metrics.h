@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "analysis/result/run_result.h"
 #include "analysis/metrics/statistics.h"
+#include "analysis/result/run_result.h"
 
 namespace railyard {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/run_result.h"
 #include "analysis/metrics/statistics.h"
+#include "analysis/result/run_result.h"
 
 namespace railyard {
 

@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/tables/figure_text.h"
 #include "analysis/metrics/job_metrics.h"
 #include "analysis/metrics/run_metrics.h"
+#include "analysis/tables/figure_text.h"
 #include "analysis/tables/run_table_collectives.h"
 #include "analysis/tables/run_table_faults.h"
 #include "analysis/tables/run_table_restarts.h"

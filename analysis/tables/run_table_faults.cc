@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/tables/figure_text.h"
 #include "analysis/metrics/run_metrics.h"
+#include "analysis/tables/figure_text.h"
 #include "simulator/units/units.h"
 
 namespace railyard {

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/tables/figure_text.h"
 #include "analysis/metrics/job_metrics.h"
+#include "analysis/tables/figure_text.h"
 #include "simulator/units/units.h"
 
 namespace railyard {

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "analysis/tables/figure_text.h"
 #include "analysis/metrics/run_metrics.h"
-#include "analysis/tables/text_table.h"
 #include "analysis/metrics/traffic_metrics.h"
+#include "analysis/tables/figure_text.h"
+#include "analysis/tables/text_table.h"
 #include "analysis/tables/utf8.h"
 #include "simulator/units/units.h"
 

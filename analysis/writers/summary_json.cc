@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "analysis/metrics/job_metrics.h"
-#include "analysis/writers/json_writer.h"
 #include "analysis/metrics/run_metrics.h"
 #include "analysis/metrics/traffic_metrics.h"
+#include "analysis/writers/json_writer.h"
 #include "simulator/units/units.h"
 
 namespace railyard {

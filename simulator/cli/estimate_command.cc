@@ -19,9 +19,9 @@
 #include "simulator/units/units.h"
 #include "traces/trace/trace_file.h"
 #include "workloads/plans/model/layer_work.h"
+#include "workloads/plans/parallelism/routed_tokens.h"
 #include "workloads/plans/plan_loader.h"
 #include "workloads/plans/plan_volume.h"
-#include "workloads/plans/parallelism/routed_tokens.h"
 #include "workloads/plans/synthesize.h"
 
 namespace railyard {

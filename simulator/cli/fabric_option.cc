@@ -9,14 +9,14 @@
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/scenario/load/net_loader.h"
 #include "simulator/scenario/schema/scenario.pb.h"
+#include "simulator/text_proto/text_proto.h"
 #include "topologies/formats/fabric_argument_loader.h"
 #include "topologies/formats/fabric_file_loader.h"
+#include "topologies/formats/topology_loader.h"
 #include "topologies/platforms/platform.h"
 #include "topologies/platforms/preset.h"
-#include "topologies/formats/topology_loader.h"
 
 namespace railyard {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/writers/result_files.h"
 #include "analysis/tables/run_table.h"
+#include "analysis/writers/result_files.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/progress_line.h"
 #include "simulator/diagnostics/check.h"

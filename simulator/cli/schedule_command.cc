@@ -12,11 +12,11 @@
 #include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/names.h"
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/files/output_file.h"
 #include "simulator/measure/perf_point.h"
 #include "simulator/measure/schedule_dump.h"
 #include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/text_proto/text_proto.h"
 #include "simulator/units/units.h"
 
 namespace railyard {

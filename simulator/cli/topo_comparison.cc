@@ -9,17 +9,17 @@
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
-#include "analysis/writers/json_writer.h"
 #include "analysis/tables/text_table.h"
+#include "analysis/writers/json_writer.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/files/output_file.h"
 #include "simulator/processes/child_process.h"
 #include "simulator/processes/temporary_directory.h"
 #include "simulator/units/units.h"
-#include "topologies/generators/circuit_schedule.h"
 #include "topologies/formats/graph_writer.h"
-#include "topologies/prices/network_cost.h"
+#include "topologies/generators/circuit_schedule.h"
 #include "topologies/measures/network_flow.h"
+#include "topologies/prices/network_cost.h"
 
 namespace railyard {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "topologies/graph/fabric_graph.h"
 #include "topologies/measures/fabric_measures.h"
-#include "topologies/prices/network_cost.h"
 #include "topologies/measures/preflight.h"
+#include "topologies/prices/network_cost.h"
 #include "topologies/prices/prices.h"
 
 namespace railyard {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/writers/json_writer.h"
 #include "analysis/tables/text_table.h"
+#include "analysis/writers/json_writer.h"
 #include "simulator/measure/fidelity.h"
 #include "simulator/units/units.h"
 

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/measure/measured_table.h"
+#include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
 namespace {

@@ -11,12 +11,12 @@
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/files/output_file.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/processes/temporary_directory.h"
 #include "simulator/study/process_pool.h"
 #include "simulator/study/sample_statistics.h"
+#include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "analysis/writers/summary_figures.h"
 #include "simulator/diagnostics/names.h"
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/study/study.pb.h"
+#include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
 namespace {

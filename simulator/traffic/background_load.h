@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "simulator/faults/fault_spec.h"
-#include "simulator/transport/rdma/rdma_transport.h"
 #include "simulator/transport/contract/transport_listener.h"
+#include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {
 

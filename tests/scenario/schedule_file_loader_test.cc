@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/text_proto/text_file.h"
 #include "tests/scenario/loaded_scenario.h"
+#include "tests/text_proto/text_file.h"
 
 namespace railyard {
 namespace {

@@ -20,21 +20,21 @@
 #include <gtest/gtest.h>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/text_proto/text_proto.h"
-#include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/scenario/load/scenario_loader.h"
 #include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/study/study.h"
 #include "simulator/study/study.pb.h"
+#include "simulator/text_proto/text_proto.h"
 #include "tests/text_proto/text_file.h"
 #include "topologies/formats/fabric_argument_loader.h"
+#include "topologies/formats/topology.pb.h"
+#include "topologies/formats/topology_file_loader.h"
 #include "topologies/platforms/platform.pb.h"
 #include "topologies/prices/prices.h"
 #include "topologies/prices/prices.pb.h"
-#include "topologies/formats/topology.pb.h"
-#include "topologies/formats/topology_file_loader.h"
-#include "workloads/plans/plan_loader.h"
 #include "workloads/collectives/schedule.pb.h"
+#include "workloads/plans/plan_loader.h"
 #include "workloads/plans/workload.pb.h"
 
 namespace railyard {

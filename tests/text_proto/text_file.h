@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/scenario/schema/scenario.pb.h"
+#include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
 

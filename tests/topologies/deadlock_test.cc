@@ -10,9 +10,9 @@
 #include "topologies/generators/fat_tree.h"
 #include "topologies/generators/hyperx.h"
 #include "topologies/generators/jellyfish.h"
-#include "topologies/platforms/preset.h"
 #include "topologies/generators/rail_optimized.h"
 #include "topologies/generators/torus.h"
+#include "topologies/platforms/preset.h"
 
 namespace railyard {
 namespace {

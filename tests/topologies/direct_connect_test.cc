@@ -8,8 +8,8 @@
 
 #include "tests/topologies/fabric_facts.h"
 #include "tests/topologies/format_test.h"
-#include "topologies/routing/deadlock.h"
 #include "topologies/measures/fabric_measures.h"
+#include "topologies/routing/deadlock.h"
 
 namespace railyard {
 namespace {

@@ -13,9 +13,9 @@
 #include "topologies/generators/dragonfly.h"
 #include "topologies/generators/hyperx.h"
 #include "topologies/generators/jellyfish.h"
-#include "topologies/routing/routing.h"
 #include "topologies/generators/slim_fly.h"
 #include "topologies/generators/torus.h"
+#include "topologies/routing/routing.h"
 
 namespace railyard {
 namespace {

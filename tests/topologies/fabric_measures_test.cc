@@ -6,12 +6,12 @@
 
 #include "topologies/generators/dual_tor.h"
 #include "topologies/generators/fat_tree.h"
-#include "topologies/routing/hop_counts.h"
 #include "topologies/generators/hyperx.h"
-#include "topologies/measures/network_flow.h"
-#include "topologies/platforms/preset.h"
 #include "topologies/generators/rail_optimized.h"
 #include "topologies/generators/torus.h"
+#include "topologies/measures/network_flow.h"
+#include "topologies/platforms/preset.h"
+#include "topologies/routing/hop_counts.h"
 
 namespace railyard {
 namespace {

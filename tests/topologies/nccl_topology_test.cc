@@ -8,8 +8,8 @@
 #include "simulator/units/units.h"
 #include "tests/topologies/fabric_facts.h"
 #include "tests/topologies/format_test.h"
-#include "topologies/graph/fabric_builder.h"
 #include "topologies/formats/nccl_topology_writer.h"
+#include "topologies/graph/fabric_builder.h"
 #include "topologies/platforms/platform.h"
 #include "topologies/platforms/preset.h"
 

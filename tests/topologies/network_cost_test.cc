@@ -11,9 +11,9 @@
 #include "topologies/generators/dual_tor.h"
 #include "topologies/generators/fat_tree.h"
 #include "topologies/generators/optical.h"
+#include "topologies/generators/rail_optimized.h"
 #include "topologies/platforms/platform.h"
 #include "topologies/prices/prices.h"
-#include "topologies/generators/rail_optimized.h"
 
 namespace railyard {
 namespace {

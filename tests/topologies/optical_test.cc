@@ -9,8 +9,8 @@
 
 #include "tests/topologies/fabric_facts.h"
 #include "tests/topologies/format_test.h"
-#include "topologies/generators/circuit_schedule.h"
 #include "topologies/formats/graph_writer.h"
+#include "topologies/generators/circuit_schedule.h"
 #include "topologies/platforms/preset.h"
 #include "topologies/routing/routing.h"
 

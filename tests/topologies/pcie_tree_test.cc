@@ -10,8 +10,8 @@
 #include "tests/topologies/fabric_facts.h"
 #include "tests/topologies/format_test.h"
 #include "topologies/formats/graph_writer.h"
-#include "topologies/platforms/platform.h"
 #include "topologies/generators/rail_optimized.h"
+#include "topologies/platforms/platform.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/topologies/format_test.h"
-#include "topologies/graph/fabric_builder.h"
 #include "topologies/generators/rail_optimized.h"
+#include "topologies/graph/fabric_builder.h"
 
 namespace railyard {
 namespace {

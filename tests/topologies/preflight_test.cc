@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "topologies/generators/leaf_spine.h"
-#include "topologies/platforms/preset.h"
 #include "topologies/generators/rail_optimized.h"
 #include "topologies/generators/torus.h"
+#include "topologies/platforms/preset.h"
 
 namespace railyard {
 namespace {

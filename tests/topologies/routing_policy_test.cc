@@ -7,18 +7,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "topologies/routing/deadlock.h"
 #include "topologies/generators/dragonfly.h"
 #include "topologies/generators/dual_tor.h"
 #include "topologies/generators/fat_tree.h"
 #include "topologies/generators/hyperx.h"
 #include "topologies/generators/leaf_spine.h"
+#include "topologies/generators/rail_optimized.h"
+#include "topologies/generators/torus.h"
+#include "topologies/graph/run_lengths.h"
 #include "topologies/platforms/platform.h"
 #include "topologies/platforms/preset.h"
-#include "topologies/generators/rail_optimized.h"
+#include "topologies/routing/deadlock.h"
 #include "topologies/routing/routing.h"
-#include "topologies/graph/run_lengths.h"
-#include "topologies/generators/torus.h"
 
 namespace railyard {
 namespace {

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "topologies/generators/hyperx.h"
-#include "topologies/platforms/platform.h"
 #include "topologies/generators/rail_optimized.h"
+#include "topologies/platforms/platform.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "simulator/transport/contract/transport_listener.h"
 #include "simulator/transport/load_store/load_store_transport.h"
 #include "simulator/transport/rdma/rdma_transport.h"
-#include "simulator/transport/contract/transport_listener.h"
 #include "tests/fabric/network_fixture.h"
 #include "topologies/routing/routing.h"
 

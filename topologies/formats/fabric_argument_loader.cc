@@ -9,11 +9,11 @@
 #include "simulator/diagnostics/names.h"
 #include "simulator/text_proto/text_proto.h"
 #include "topologies/formats/fabric_file_loader.h"
-#include "topologies/platforms/platform.h"
-#include "topologies/platforms/preset.h"
-#include "topologies/generators/rail_optimized.h"
 #include "topologies/formats/topology.pb.h"
 #include "topologies/formats/topology_loader.h"
+#include "topologies/generators/rail_optimized.h"
+#include "topologies/platforms/platform.h"
+#include "topologies/platforms/preset.h"
 
 namespace railyard {
 namespace {

@@ -15,15 +15,15 @@
 #include "simulator/diagnostics/names.h"
 #include "simulator/text_proto/text_proto.h"
 #include "simulator/text_proto/text_proto_check.h"
-#include "topologies/graph/fabric_builder.h"
 #include "topologies/formats/graphml_loader.h"
 #include "topologies/formats/graphviz_loader.h"
 #include "topologies/formats/nccl_topology_loader.h"
 #include "topologies/formats/ns3_topology_loader.h"
-#include "topologies/platforms/platform.h"
-#include "topologies/platforms/platform.pb.h"
 #include "topologies/formats/topology.pb.h"
 #include "topologies/formats/topology_file_loader.h"
+#include "topologies/graph/fabric_builder.h"
+#include "topologies/platforms/platform.h"
+#include "topologies/platforms/platform.pb.h"
 
 namespace railyard {
 namespace {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "topologies/formats/spec_reader.h"
 #include "topologies/generators/direct_connect.h"
 #include "topologies/generators/dragonfly.h"
 #include "topologies/generators/dual_tor.h"
@@ -16,7 +17,6 @@
 #include "topologies/generators/optical.h"
 #include "topologies/generators/rail_optimized.h"
 #include "topologies/generators/slim_fly.h"
-#include "topologies/formats/spec_reader.h"
 #include "topologies/generators/torus.h"
 
 namespace railyard {

@@ -13,9 +13,9 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/text_proto/text_proto.h"
-#include "topologies/graph/spec_check.h"
 #include "topologies/formats/topology_file_loader.h"
 #include "topologies/formats/topology_message_loader.h"
+#include "topologies/graph/spec_check.h"
 
 namespace railyard {
 namespace {

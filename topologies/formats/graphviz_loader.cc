@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
-#include "topologies/graph/spec_check.h"
 #include "topologies/formats/topology_file_loader.h"
 #include "topologies/formats/topology_message_loader.h"
+#include "topologies/graph/spec_check.h"
 
 namespace railyard {
 namespace {

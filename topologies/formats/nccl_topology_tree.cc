@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "topologies/formats/xml_stream.h"
 #include "topologies/graph/pcie.h"
 #include "topologies/graph/spec_check.h"
-#include "topologies/formats/xml_stream.h"
 
 namespace railyard {
 namespace {

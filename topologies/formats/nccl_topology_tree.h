@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "topologies/graph/cpu_vendor.h"
 #include "topologies/formats/line_findings.h"
+#include "topologies/graph/cpu_vendor.h"
 
 namespace railyard {
 

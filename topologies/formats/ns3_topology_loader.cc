@@ -13,8 +13,8 @@
 
 #include "topologies/formats/line_findings.h"
 #include "topologies/formats/ns3_topology_reader.h"
-#include "topologies/graph/spec_check.h"
 #include "topologies/formats/topology_message_loader.h"
+#include "topologies/graph/spec_check.h"
 
 namespace railyard {
 namespace {

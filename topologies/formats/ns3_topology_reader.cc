@@ -13,8 +13,8 @@
 #include "simulator/diagnostics/names.h"
 #include "simulator/units/units.h"
 #include "topologies/formats/line_findings.h"
-#include "topologies/graph/spec_check.h"
 #include "topologies/formats/topology_file_loader.h"
+#include "topologies/graph/spec_check.h"
 
 namespace railyard {
 namespace {

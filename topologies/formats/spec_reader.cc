@@ -12,9 +12,9 @@
 #include <google/protobuf/message.h>
 
 #include "simulator/diagnostics/names.h"
-#include "topologies/platforms/cpu_vendor_reader.h"
 #include "topologies/formats/nccl_topology_loader.h"
 #include "topologies/formats/traffic_loader.h"
+#include "topologies/platforms/cpu_vendor_reader.h"
 
 namespace railyard {
 namespace {

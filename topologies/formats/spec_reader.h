@@ -10,8 +10,8 @@
 
 #include "simulator/text_proto/text_proto.h"
 #include "topologies/generators/direct_connect.h"
-#include "topologies/platforms/platform.h"
 #include "topologies/graph/server.h"
+#include "topologies/platforms/platform.h"
 
 namespace railyard {
 

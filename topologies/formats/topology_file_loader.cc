@@ -15,11 +15,11 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/units/units.h"
+#include "topologies/formats/topology.pb.h"
 #include "topologies/generators/circuit_schedule.h"
-#include "topologies/platforms/cpu_vendor_reader.h"
 #include "topologies/graph/lattice.h"
 #include "topologies/graph/spec_check.h"
-#include "topologies/formats/topology.pb.h"
+#include "topologies/platforms/cpu_vendor_reader.h"
 
 namespace railyard {
 namespace {

@@ -10,8 +10,8 @@
 #include "simulator/diagnostics/names.h"
 #include "topologies/formats/fabric_file_loader.h"
 #include "topologies/formats/generator_loader.h"
-#include "topologies/measures/runnable.h"
 #include "topologies/formats/topology.pb.h"
+#include "topologies/measures/runnable.h"
 
 namespace railyard {
 namespace {

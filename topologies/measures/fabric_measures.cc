@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "simulator/units/mix64.h"
-#include "topologies/routing/hop_counts.h"
 #include "topologies/measures/network_flow.h"
+#include "topologies/routing/hop_counts.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {

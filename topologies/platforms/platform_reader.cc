@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "simulator/units/units.h"
+#include "topologies/graph/spec_check.h"
 #include "topologies/platforms/cpu_vendor_reader.h"
 #include "topologies/platforms/platform.pb.h"
-#include "topologies/graph/spec_check.h"
 
 namespace railyard {
 namespace {

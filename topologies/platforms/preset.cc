@@ -11,10 +11,10 @@
 #include "topologies/generators/jellyfish.h"
 #include "topologies/generators/leaf_spine.h"
 #include "topologies/generators/optical.h"
-#include "topologies/platforms/platform.h"
 #include "topologies/generators/rail_optimized.h"
 #include "topologies/generators/slim_fly.h"
 #include "topologies/generators/torus.h"
+#include "topologies/platforms/platform.h"
 
 namespace railyard {
 namespace {

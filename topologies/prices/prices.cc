@@ -11,9 +11,9 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/text_proto/text_proto.h"
 #include "simulator/units/units.h"
+#include "topologies/graph/spec_check.h"
 #include "topologies/prices/prices.pb.h"
 #include "topologies/prices/public_prices.h"
-#include "topologies/graph/spec_check.h"
 
 namespace railyard {
 namespace {

@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "traces/trace/import_report.h"
 #include "traces/nccl_log/nccl_log_calls.h"
 #include "traces/nccl_log/nccl_log_placement.h"
 #include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/trace/import_report.h"
 #include "traces/trace/trace.h"
 
 namespace railyard {

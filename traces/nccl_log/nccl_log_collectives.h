@@ -9,8 +9,8 @@
 #pragma once
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "traces/trace/import_report.h"
 #include "traces/nccl_log/nccl_log_placed_calls.h"
+#include "traces/trace/import_report.h"
 
 namespace railyard {
 

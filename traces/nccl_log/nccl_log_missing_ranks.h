@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "traces/trace/import_report.h"
 #include "traces/nccl_log/nccl_log_placed_calls.h"
 #include "traces/nccl_log/nccl_log_placement.h"
 #include "traces/nccl_log/nccl_log_trace_builder.h"
+#include "traces/trace/import_report.h"
 
 namespace railyard {
 

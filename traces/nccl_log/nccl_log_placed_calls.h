@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "traces/trace/import_report.h"
 #include "traces/nccl_log/nccl_log_calls.h"
 #include "traces/nccl_log/nccl_log_placement.h"
+#include "traces/trace/import_report.h"
 
 namespace railyard {
 

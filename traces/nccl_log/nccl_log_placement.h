@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "traces/trace/import_report.h"
 #include "traces/nccl_log/nccl_log_calls.h"
 #include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/trace/import_report.h"
 
 namespace railyard {
 

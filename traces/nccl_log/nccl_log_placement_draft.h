@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the passes of the placement (traces/nccl_log/nccl_log_placement.h) fill in one after the other. It
-// begins with what the lines of each process say by themselves.
+// What the passes of the placement (traces/nccl_log/nccl_log_placement.h) fill in one after the
+// other. It begins with what the lines of each process say by themselves.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "traces/trace/import_report.h"
 #include "traces/nccl_log/nccl_log_calls.h"
 #include "traces/nccl_log/nccl_log_placement.h"
+#include "traces/trace/import_report.h"
 
 namespace railyard {
 

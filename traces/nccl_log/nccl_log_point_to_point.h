@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "traces/trace/import_report.h"
 #include "traces/nccl_log/nccl_log_placed_calls.h"
+#include "traces/trace/import_report.h"
 
 namespace railyard {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "traces/trace/import_report.h"
 #include "traces/nccl_log/nccl_log_placed_calls.h"
+#include "traces/trace/import_report.h"
 #include "traces/trace/trace.h"
 
 namespace railyard {

@@ -5,9 +5,9 @@
 // for a line, their calls stay unstated.
 #pragma once
 
-#include "traces/trace/import_report.h"
 #include "traces/nccl_log/nccl_log_calls.h"
 #include "traces/nccl_log/nccl_log_placement.h"
+#include "traces/trace/import_report.h"
 
 namespace railyard {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The buffer a collective's schedule works on (workloads/collectives/schedule.h), and where in it a step's
-// chunk lies.
+// The buffer a collective's schedule works on (workloads/collectives/schedule.h), and where in it a
+// step's chunk lies.
 #pragma once
 
 #include <cstdint>

@@ -6,18 +6,18 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
-#include "workloads/nccl/aws_libfabric.h"
 #include "workloads/collectives/channel_split.h"
-#include "workloads/nccl/collnet_blocks_schedule.h"
-#include "workloads/nccl/collnet_chain_schedule.h"
-#include "workloads/nccl/collnet_direct_schedule.h"
 #include "workloads/collectives/direct_schedule.h"
 #include "workloads/collectives/explicit_schedule.h"
 #include "workloads/collectives/halving_doubling_schedule.h"
+#include "workloads/collectives/pat_schedule.h"
+#include "workloads/nccl/aws_libfabric.h"
+#include "workloads/nccl/collnet_blocks_schedule.h"
+#include "workloads/nccl/collnet_chain_schedule.h"
+#include "workloads/nccl/collnet_direct_schedule.h"
 #include "workloads/nccl/nccl_chunking.h"
 #include "workloads/nccl/nccl_graph.h"
 #include "workloads/nccl/p2p_schedule.h"
-#include "workloads/collectives/pat_schedule.h"
 
 namespace railyard {
 namespace {

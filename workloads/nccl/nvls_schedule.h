@@ -15,8 +15,8 @@
 #include "traces/trace/trace.h"
 #include "workloads/collectives/channel_split.h"
 #include "workloads/collectives/head_table.h"
-#include "workloads/nccl/nccl_trees.h"
 #include "workloads/collectives/schedule.h"
+#include "workloads/nccl/nccl_trees.h"
 
 namespace railyard {
 

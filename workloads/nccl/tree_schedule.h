@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "workloads/collectives/channel_split.h"
-#include "workloads/nccl/nccl_trees.h"
 #include "workloads/collectives/schedule.h"
+#include "workloads/nccl/nccl_trees.h"
 
 namespace railyard {
 

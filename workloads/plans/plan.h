@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "workloads/plans/model/compute_cost.h"
-#include "workloads/plans/parallelism/expert_routing.h"
 #include "workloads/plans/model/layered_model.h"
 #include "workloads/plans/model/model_config.h"
+#include "workloads/plans/parallelism/expert_routing.h"
 
 namespace railyard {
 

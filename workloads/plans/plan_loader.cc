@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "workloads/plans/model/compute_loader.h"
 #include "workloads/plans/job_loader.h"
+#include "workloads/plans/model/compute_loader.h"
 #include "workloads/plans/model/model_loader.h"
+#include "workloads/plans/parallelism/expert_routing_loader.h"
 #include "workloads/plans/parallelism/parallelism_loader.h"
 #include "workloads/plans/plan_time_check.h"
-#include "workloads/plans/parallelism/expert_routing_loader.h"
 #include "workloads/plans/synthesize.h"
 #include "workloads/plans/workload.pb.h"
 

@@ -26,21 +26,21 @@
 #include <unordered_map>
 #include <vector>
 
-#include "simulator/fabric/fabric_network.h"
-#include "simulator/execution/paths/connection.h"
 #include "simulator/execution/lanes/critical_path.h"
 #include "simulator/execution/lanes/gpu_costs.h"
+#include "simulator/execution/paths/connection.h"
 #include "simulator/execution/paths/lane_paths.h"
 #include "simulator/execution/paths/nic_group.h"
+#include "simulator/fabric/fabric_network.h"
 #include "simulator/transport/aggregation/aggregation_transport.h"
-#include "simulator/transport/load_store/load_store_transport.h"
-#include "simulator/transport/message_size.h"
 #include "simulator/transport/connections/nic_detours.h"
-#include "simulator/transport/rdma/rdma_transport.h"
 #include "simulator/transport/connections/socket_connections.h"
 #include "simulator/transport/connections/striped_connections.h"
-#include "workloads/nccl/nccl_planner.h"
+#include "simulator/transport/load_store/load_store_transport.h"
+#include "simulator/transport/message_size.h"
+#include "simulator/transport/rdma/rdma_transport.h"
 #include "workloads/collectives/schedule.h"
+#include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
 

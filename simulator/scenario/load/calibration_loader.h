@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/execution/lanes/gpu_costs.h"
+#include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
 

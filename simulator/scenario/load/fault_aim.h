@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/faults/fault_spec.h"
 #include "simulator/scenario/load/fault_targets.h"
+#include "simulator/text_proto/text_proto.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

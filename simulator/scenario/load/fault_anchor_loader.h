@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/faults/fault_timeline.h"
+#include "simulator/text_proto/text_proto.h"
 #include "workloads/job/job.h"
 
 namespace railyard {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/faults/fault_spec.h"
+#include "simulator/text_proto/text_proto.h"
 #include "topologies/graph/fabric_graph.h"
 #include "workloads/job/job.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/faults/fault_timeline.h"
+#include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
 

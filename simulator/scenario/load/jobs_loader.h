@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/scenario/load/workload_loader.h"
+#include "simulator/text_proto/text_proto.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

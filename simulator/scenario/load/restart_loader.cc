@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "simulator/scenario/check/time_check.h"
 #include "simulator/scenario/load/fault_targets.h"
 #include "simulator/scenario/schema/scenario.pb.h"
-#include "simulator/scenario/check/time_check.h"
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 #include "workloads/job/job_parts.h"

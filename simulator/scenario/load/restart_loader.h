@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "simulator/text_proto/text_proto.h"
-#include "simulator/scenario/schema/restart_settings.h"
 #include "simulator/scenario/load/workload_loader.h"
+#include "simulator/scenario/schema/restart_settings.h"
+#include "simulator/text_proto/text_proto.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

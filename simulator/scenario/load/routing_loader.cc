@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "simulator/scenario/load/fault_targets.h"
 #include "simulator/scenario/check/field_ranges.h"
+#include "simulator/scenario/load/fault_targets.h"
 #include "simulator/scenario/schema/model_attributes.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 

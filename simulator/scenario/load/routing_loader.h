@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/fabric/routing_delays.h"
+#include "simulator/text_proto/text_proto.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

@@ -7,10 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "simulator/text_proto/text_proto.h"
-#include "simulator/scenario/load/calibration_loader.h"
 #include "simulator/scenario/check/choice_check.h"
 #include "simulator/scenario/check/connection_check.h"
+#include "simulator/scenario/check/run_size.h"
+#include "simulator/scenario/check/time_check.h"
+#include "simulator/scenario/load/calibration_loader.h"
 #include "simulator/scenario/load/fault_loader.h"
 #include "simulator/scenario/load/jobs_loader.h"
 #include "simulator/scenario/load/net_ib_loader.h"
@@ -20,13 +21,12 @@
 #include "simulator/scenario/load/nic_loader.h"
 #include "simulator/scenario/load/restart_loader.h"
 #include "simulator/scenario/load/routing_loader.h"
-#include "simulator/scenario/check/run_size.h"
-#include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/scenario/load/settings_loader.h"
-#include "simulator/scenario/check/time_check.h"
 #include "simulator/scenario/load/workload_loader.h"
-#include "topologies/routing/deadlock.h"
+#include "simulator/scenario/schema/scenario.pb.h"
+#include "simulator/text_proto/text_proto.h"
 #include "topologies/formats/topology_loader.h"
+#include "topologies/routing/deadlock.h"
 #include "workloads/job/job_parts.h"
 
 namespace railyard {

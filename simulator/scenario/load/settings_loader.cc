@@ -18,9 +18,9 @@
 #include "simulator/scenario/check/field_ranges.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/units/units.h"
+#include "topologies/platforms/platform.h"
 #include "topologies/routing/deadlock.h"
 #include "topologies/routing/lossless_classes.h"
-#include "topologies/platforms/platform.h"
 #include "workloads/nccl/aws_libfabric.h"
 
 namespace railyard {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/execution/lanes/gpu_costs.h"
 #include "simulator/scenario/schema/model_attributes.h"
 #include "simulator/scenario/schema/watchdog_settings.h"
+#include "simulator/text_proto/text_proto.h"
 #include "topologies/graph/fabric_graph.h"
 #include "workloads/nccl/nccl_planner.h"
 

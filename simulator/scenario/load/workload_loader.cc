@@ -10,16 +10,16 @@
 #include <fmt/format.h>
 
 #include "simulator/scenario/load/program_trace.h"
-#include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/units/units.h"
 #include "traces/nccl_log/nccl_log_reader.h"
 #include "traces/trace/trace_check.h"
 #include "traces/trace/trace_file.h"
+#include "workloads/collectives/replayable.h"
 #include "workloads/job/job_cut.h"
 #include "workloads/plans/plan_loader.h"
 #include "workloads/plans/synthesize.h"
-#include "workloads/collectives/replayable.h"
 
 namespace railyard {
 namespace {

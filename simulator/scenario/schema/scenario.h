@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "simulator/execution/lanes/gpu_costs.h"
 #include "simulator/fabric/routing_delays.h"
 #include "simulator/faults/fault_spec.h"
-#include "simulator/execution/lanes/gpu_costs.h"
 #include "simulator/scenario/schema/model_attributes.h"
 #include "simulator/scenario/schema/restart_settings.h"
 #include "simulator/scenario/schema/watchdog_settings.h"
 #include "simulator/transport/rdma/net_ib_settings.h"
-#include "simulator/transport/tcp/net_socket_settings.h"
 #include "simulator/transport/rdma/nic_settings.h"
+#include "simulator/transport/tcp/net_socket_settings.h"
 #include "topologies/graph/fabric_graph.h"
 #include "traces/trace/import_report.h"
 #include "traces/trace/trace.h"

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/transport/rdma/nic_settings.h"
 #include "simulator/transport/contract/transport_listener.h"
+#include "simulator/transport/rdma/nic_settings.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "simulator/transport/contract/parts_listener.h"
 #include "simulator/transport/load_store/load_store_transport.h"
 #include "simulator/transport/message_size.h"
-#include "simulator/transport/contract/parts_listener.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {

@@ -21,10 +21,10 @@
 #include <deque>
 #include <vector>
 
-#include "simulator/transport/message_size.h"
-#include "simulator/transport/tcp/net_socket_settings.h"
 #include "simulator/transport/contract/parts_listener.h"
+#include "simulator/transport/message_size.h"
 #include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/tcp/net_socket_settings.h"
 
 namespace railyard {
 

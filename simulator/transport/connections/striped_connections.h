@@ -29,9 +29,9 @@
 
 #include <ns3/event-id.h>
 
+#include "simulator/transport/contract/parts_listener.h"
 #include "simulator/transport/message_size.h"
 #include "simulator/transport/rdma/net_ib_settings.h"
-#include "simulator/transport/contract/parts_listener.h"
 #include "simulator/transport/rdma/port_recovery.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 

@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/transport/message_size.h"
 #include "simulator/transport/contract/transport_listener.h"
+#include "simulator/transport/message_size.h"
 
 namespace railyard {
 

@@ -36,13 +36,13 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/transport/congestion/congestion_control.h"
+#include "simulator/transport/contract/transport_listener.h"
 #include "simulator/transport/message_size.h"
 #include "simulator/transport/rdma/nic.h"
 #include "simulator/transport/rdma/nic_port.h"
 #include "simulator/transport/rdma/nic_settings.h"
 #include "simulator/transport/rdma/rdma_queue.h"
 #include "simulator/transport/tcp/tcp_stream.h"
-#include "simulator/transport/contract/transport_listener.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {

@@ -15,8 +15,8 @@
 #include "workloads/job/job.h"
 #include "workloads/plans/parallelism/expert_gate.h"
 #include "workloads/plans/parallelism/routed_tokens.h"
-#include "workloads/plans/training/stage_exchanges.h"
 #include "workloads/plans/synthesize.h"
+#include "workloads/plans/training/stage_exchanges.h"
 
 namespace railyard {
 namespace {

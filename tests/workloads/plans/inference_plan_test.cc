@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "simulator/units/units.h"
-#include "tests/workloads/plans/loaded_plan.h"
 #include "tests/support/reference_dir.h"
+#include "tests/workloads/plans/loaded_plan.h"
 #include "traces/trace/trace_check.h"
 #include "workloads/job/job.h"
 #include "workloads/plans/synthesize.h"

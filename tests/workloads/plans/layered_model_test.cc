@@ -11,9 +11,9 @@
 #include "tests/workloads/plans/loaded_plan.h"
 #include "traces/trace/trace_check.h"
 #include "workloads/job/job.h"
-#include "workloads/plans/training/layered_plan.h"
 #include "workloads/plans/model/layered_presets.h"
 #include "workloads/plans/synthesize.h"
+#include "workloads/plans/training/layered_plan.h"
 
 namespace railyard {
 namespace {

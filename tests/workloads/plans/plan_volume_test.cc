@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/workloads/plans/loaded_plan.h"
 #include "tests/support/reference_dir.h"
+#include "tests/workloads/plans/loaded_plan.h"
 #include "workloads/plans/synthesize.h"
 
 namespace railyard {

@@ -6,10 +6,10 @@
 
 #include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
+#include "workloads/plans/inference/requests.h"
 #include "workloads/plans/job_loader.h"
 #include "workloads/plans/parallelism/parallelism_loader.h"
 #include "workloads/plans/plan_reader.h"
-#include "workloads/plans/inference/requests.h"
 
 namespace railyard {
 namespace {

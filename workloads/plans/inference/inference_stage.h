@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "traces/trace/trace.h"
-#include "workloads/plans/parallelism/expert_traffic.h"
 #include "workloads/plans/inference/inference_schedule.h"
+#include "workloads/plans/parallelism/expert_traffic.h"
 #include "workloads/plans/plan.h"
 
 namespace railyard {

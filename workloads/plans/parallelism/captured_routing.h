@@ -5,8 +5,8 @@
 #include <string>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "workloads/plans/parallelism/expert_routing.h"
 #include "workloads/plans/model/model_config.h"
+#include "workloads/plans/parallelism/expert_routing.h"
 
 namespace railyard {
 

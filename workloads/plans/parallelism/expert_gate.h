@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/plans/parallelism/expert_routing.h"
 #include "workloads/plans/model/model_config.h"
+#include "workloads/plans/parallelism/expert_routing.h"
 #include "workloads/plans/parallelism/random_stream.h"
 
 namespace railyard {

@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "workloads/plans/parallelism/rank_groups.h"
+#include "workloads/plans/program_writer.h"
+#include "workloads/plans/trace_builder.h"
 #include "workloads/plans/training/gradient_buckets.h"
 #include "workloads/plans/training/optimizer.h"
-#include "workloads/plans/program_writer.h"
-#include "workloads/plans/parallelism/rank_groups.h"
-#include "workloads/plans/trace_builder.h"
 
 namespace railyard {
 namespace {

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "workloads/plans/model/layer_work.h"
 #include "workloads/plans/parallelism/activation_calls.h"
 #include "workloads/plans/parallelism/expert_calls.h"
-#include "workloads/plans/training/gradient_buckets.h"
-#include "workloads/plans/model/layer_work.h"
 #include "workloads/plans/parallelism/pipeline_schedule.h"
-#include "workloads/plans/program_writer.h"
 #include "workloads/plans/parallelism/stage_group.h"
+#include "workloads/plans/program_writer.h"
+#include "workloads/plans/training/gradient_buckets.h"
 #include "workloads/plans/training/stage_weights.h"
 #include "workloads/plans/training/training_times.h"
 

@@ -2,11 +2,12 @@
 // What every rank of a pipeline stage does in training; ranks of a stage differ in the
 // communicators only. Communicators are numbered by StageGroup here.
 //
-// Tensor and context parallel: workloads/plans/parallelism/activation_calls.h. Pipeline: a micro-batch's
-// activations and gradients go to the next and previous stage while the stage works on; they are
-// received from when the task before the one that needs them begins. Expert parallel: tokens go to
-// their experts and back in the forward and in the backward pass (workloads/plans/parallelism/expert_calls.h).
-// Data parallel (Rajbhandari et al., arXiv 1910.02054): docs/workloads.md.
+// Tensor and context parallel: workloads/plans/parallelism/activation_calls.h. Pipeline: a
+// micro-batch's activations and gradients go to the next and previous stage while the stage works
+// on; they are received from when the task before the one that needs them begins. Expert parallel:
+// tokens go to their experts and back in the forward and in the backward pass
+// (workloads/plans/parallelism/expert_calls.h). Data parallel (Rajbhandari et al., arXiv
+// 1910.02054): docs/workloads.md.
 #pragma once
 
 #include <cstdint>

@@ -13,11 +13,11 @@
 #include <fmt/format.h>
 
 #include "workloads/plans/parallelism/rank_groups.h"
-#include "workloads/plans/training/stage_exchanges.h"
 #include "workloads/plans/parallelism/stage_group.h"
-#include "workloads/plans/training/stage_program.h"
 #include "workloads/plans/synthesize.h"
 #include "workloads/plans/trace_builder.h"
+#include "workloads/plans/training/stage_exchanges.h"
+#include "workloads/plans/training/stage_program.h"
 
 namespace railyard {
 namespace {

@@ -6,8 +6,8 @@
 #include <array>
 #include <cstdint>
 
-#include "workloads/plans/parallelism/expert_traffic.h"
 #include "workloads/plans/model/layer_work.h"
+#include "workloads/plans/parallelism/expert_traffic.h"
 #include "workloads/plans/plan.h"
 #include "workloads/plans/training/stage_weights.h"
 
