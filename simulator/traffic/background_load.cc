@@ -84,11 +84,11 @@ void BackgroundLoad::HandleLoad(void* self, uint32_t id) {
   load.SendWhenDue(id);
 }
 
-void BackgroundLoad::OnMessageDelivered(uint32_t connection) {
+void BackgroundLoad::OnDelivered(uint32_t connection) {
   delivered_bytes_ += flows_[connection - first_connection_].message_bytes;
 }
 
-void BackgroundLoad::OnSendCompleted(uint32_t connection) {
+void BackgroundLoad::OnCompleted(uint32_t connection) {
   const uint32_t id = connection - first_connection_;
   --flows_[id].under_way;
   SendWhenDue(id);

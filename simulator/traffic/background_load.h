@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "simulator/faults/fault_spec.h"
-#include "simulator/transport/contract/transport_listener.h"
+#include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {
 
-class BackgroundLoad final : public TransportListener {
+class BackgroundLoad final : public MessageSink {
  public:
   // Queue pairs are opened with connections `first_connection`, + 1, …, of which the transport's
   // listener tells this. While `does_job_run` says no, no message is begun: nobody could tell. All
@@ -37,10 +37,10 @@ class BackgroundLoad final : public TransportListener {
   // Payload of messages that arrived whole, of all loads.
   uint64_t delivered_bytes() const { return delivered_bytes_; }
 
-  // TransportListener.
-  void OnMessageDelivered(uint32_t connection) override;
-  void OnSendCompleted(uint32_t connection) override;
-  void OnClearToSend(uint32_t /*connection*/) override {}
+  // MessageSink.
+  void OnDelivered(uint32_t connection) override;
+  void OnCompleted(uint32_t connection) override;
+  void OnGranted(uint32_t /*connection*/) override {}
   void OnPacketLost(uint32_t /*connection*/, LinkId /*link*/) override {}
   void OnRetransmission(uint32_t /*connection*/) override {}
   void OnLossRecovered(uint32_t /*connection*/) override {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/transport/message_size.h"
+#include "simulator/transport/contract/message_size.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/transport/rdma/nic.h"
+#include "simulator/transport/nic/nic.h"
 
 #include <string>
 

@@ -51,20 +51,20 @@ class SocketConnectionsTest : public testing::TcpFixture {
   }
 
   // TransportFixture hears of streams.
-  void OnMessageDelivered(uint32_t number) override { sockets_->OnMessageDelivered(number); }
-  void OnSendCompleted(uint32_t number) override { sockets_->OnSendCompleted(number); }
+  void OnDelivered(uint32_t number) override { sockets_->OnDelivered(number); }
+  void OnCompleted(uint32_t number) override { sockets_->OnCompleted(number); }
 
-  struct ToldOfConnections : TransportListener {
-    void OnMessageDelivered(uint32_t connection) override {
+  struct ToldOfConnections : MessageSink {
+    void OnDelivered(uint32_t connection) override {
       EXPECT_EQ(connection, kConnection);
       delivered.push_back(test->engine().NowPs());
       labels.push_back(test->sockets_->DeliveredLabel(test->connection_));
     }
-    void OnSendCompleted(uint32_t connection) override {
+    void OnCompleted(uint32_t connection) override {
       EXPECT_EQ(connection, kConnection);
       sent.push_back(test->engine().NowPs());
     }
-    void OnClearToSend(uint32_t) override {}
+    void OnGranted(uint32_t) override {}
     void OnPacketLost(uint32_t, LinkId) override {}
     void OnRetransmission(uint32_t) override {}
     void OnLossRecovered(uint32_t) override {}

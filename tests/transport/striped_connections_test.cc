@@ -76,17 +76,17 @@ class StripedConnectionsTest : public testing::TransportFixture {
                                       2 * (128 + kHeaders + kReth) * kBytePs +
                                       (kHeaders + 4) * kBytePs - (kHeaders + kReth) * kHostBytePs;
 
-  void OnMessageDelivered(uint32_t id) override {
-    if (id >= kFirstNumber) return striped_->OnMessageDelivered(id);
-    TransportFixture::OnMessageDelivered(id);
+  void OnDelivered(uint32_t id) override {
+    if (id >= kFirstNumber) return striped_->OnDelivered(id);
+    TransportFixture::OnDelivered(id);
   }
-  void OnSendCompleted(uint32_t id) override {
-    if (id >= kFirstNumber) return striped_->OnSendCompleted(id);
-    TransportFixture::OnSendCompleted(id);
+  void OnCompleted(uint32_t id) override {
+    if (id >= kFirstNumber) return striped_->OnCompleted(id);
+    TransportFixture::OnCompleted(id);
   }
-  void OnClearToSend(uint32_t id) override {
-    if (id >= kFirstNumber) return striped_->OnClearToSend(id);
-    TransportFixture::OnClearToSend(id);
+  void OnGranted(uint32_t id) override {
+    if (id >= kFirstNumber) return striped_->OnGranted(id);
+    TransportFixture::OnGranted(id);
   }
   void OnPacketLost(uint32_t id, LinkId link) override {
     if (id >= kFirstNumber) return striped_->OnPacketLost(id, link);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/transport/contract/transport_listener.h"
+#include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/load_store/load_store_transport.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 #include "tests/fabric/network_fixture.h"
@@ -17,7 +17,7 @@
 
 namespace railyard::testing {
 
-class TransportFixture : public NetworkFixture, public TransportListener {
+class TransportFixture : public NetworkFixture, public MessageSink {
  protected:
   struct Told {
     int64_t time_ps;
@@ -83,15 +83,15 @@ class TransportFixture : public NetworkFixture, public TransportListener {
     }
   }
 
-  void OnMessageDelivered(uint32_t connection) override {
+  void OnDelivered(uint32_t connection) override {
     delivered_.push_back({engine().NowPs(), connection});
     if (on_delivered_) on_delivered_(connection);
   }
-  void OnSendCompleted(uint32_t connection) override {
+  void OnCompleted(uint32_t connection) override {
     completed_.push_back({engine().NowPs(), connection});
     if (on_completed_) on_completed_(connection);
   }
-  void OnClearToSend(uint32_t connection) override {
+  void OnGranted(uint32_t connection) override {
     clear_to_send_.push_back({engine().NowPs(), connection});
   }
   void OnPacketLost(uint32_t connection, LinkId link) override {

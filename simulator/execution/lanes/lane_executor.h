@@ -37,7 +37,7 @@
 #include "simulator/transport/connections/socket_connections.h"
 #include "simulator/transport/connections/striped_connections.h"
 #include "simulator/transport/load_store/load_store_transport.h"
-#include "simulator/transport/message_size.h"
+#include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 #include "workloads/collectives/schedule.h"
 #include "workloads/nccl/nccl_planner.h"
@@ -75,7 +75,7 @@ class LaneObserver {
   virtual void OnDetour(std::span<const uint32_t> /*gpus*/) {}
 };
 
-class LaneExecutor final : public PacketSink, private TransportListener {
+class LaneExecutor final : public PacketSink, private MessageSink {
  public:
   LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                const GpuCosts& costs, const NicSettings& nic, const NetIbSettings& net_ib,
@@ -171,7 +171,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static constexpr uint32_t kFirstStriped = 1u << 28;
   // Those of detours, and their NVLink flows.
   static constexpr uint32_t kFirstDetour = 1u << 27;
-  void SetForeignListener(TransportListener& listener) { foreign_ = &listener; }
+  void SetForeignListener(MessageSink& listener) { foreign_ = &listener; }
   // Payload that has come in over these.
   uint64_t foreign_bytes() const { return foreign_bytes_; }
   RdmaTransport& rdma() { return rdma_; }
@@ -248,12 +248,12 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   // Results of sums by the network's switches, of the self's connection.
   static constexpr uint32_t kNetworkSum = kRelayLeg | kSwitchSum;
   // Whom queue pairs belong to that are not a connection's own; null: none.
-  TransportListener* OwnerOf(uint32_t connection) {
+  MessageSink* OwnerOf(uint32_t connection) {
     if ((connection & (kRelayLeg | kSwitchSum)) != 0 || connection < kFirstDetour) [[likely]]
       return nullptr;
     if (connection < kFirstStriped) return &detours_;
     if (connection >= kFirstForeign) return foreign_;
-    return is_socket_ ? static_cast<TransportListener*>(&sockets_) : &striped_;
+    return is_socket_ ? static_cast<MessageSink*>(&sockets_) : &striped_;
   }
   static uint32_t ConnectionOf(uint32_t number) {
     return number & ~(kRelayLeg | kSwitchSum | kDetoured);
@@ -352,12 +352,12 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   static void HandlePost(void* self, uint32_t connection);
   static void HandleChannel(void* self, uint32_t lane);
 
-  // TransportListener.
-  void OnMessageDelivered(uint32_t connection) override;
-  void OnMessageUnderWay(uint32_t connection) override;
-  void OnMessageInjected(uint32_t connection, int64_t left_ps) override;
-  void OnSendCompleted(uint32_t connection) override;
-  void OnClearToSend(uint32_t connection) override;
+  // MessageSink.
+  void OnDelivered(uint32_t connection) override;
+  void OnUnderWay(uint32_t connection) override;
+  void OnInjected(uint32_t connection, int64_t left_ps) override;
+  void OnCompleted(uint32_t connection) override;
+  void OnGranted(uint32_t connection) override;
   void OnPacketLost(uint32_t connection, LinkId link) override;
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
   void OnRetransmission(uint32_t connection) override;
@@ -557,7 +557,7 @@ class LaneExecutor final : public PacketSink, private TransportListener {
   std::vector<double> gpu_speeds_;     // by GPU; empty: all at their own
   std::vector<uint32_t> still_lanes_;  // of GPUs that stand still
   std::set<uint32_t> watched_;         // collectives
-  TransportListener* foreign_ = nullptr;
+  MessageSink* foreign_ = nullptr;
   uint64_t foreign_bytes_ = 0;
   std::optional<NicPolicy> nic_policy_;
   // MayFailOver()'s last answer, which holds for these conditions and this version of the network.

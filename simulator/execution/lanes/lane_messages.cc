@@ -7,9 +7,9 @@
 
 namespace railyard {
 
-void LaneExecutor::OnMessageDelivered(uint32_t id) {
-  if (TransportListener* const owner = OwnerOf(id)) {
-    owner->OnMessageDelivered(id);
+void LaneExecutor::OnDelivered(uint32_t id) {
+  if (MessageSink* const owner = OwnerOf(id)) {
+    owner->OnDelivered(id);
     return;
   }
   const uint32_t connection = ConnectionOf(id);
@@ -44,7 +44,7 @@ void LaneExecutor::OnMessageDelivered(uint32_t id) {
   RunWoken();
 }
 
-void LaneExecutor::OnMessageUnderWay(uint32_t id) {
+void LaneExecutor::OnUnderWay(uint32_t id) {
   if (OwnerOf(id) != nullptr) [[unlikely]]
     return;
   const MessageSlots& slots = slots_[id & ~kRelayLeg];
@@ -112,7 +112,7 @@ void LaneExecutor::WakeSender(MessageSlots& slots) {
   Wake(slots.sender);
 }
 
-void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
+void LaneExecutor::OnInjected(uint32_t id, int64_t left_ps) {
   if (OwnerOf(id) != nullptr) [[unlikely]]
     return;
   const uint32_t sender = slots_[id & ~kRelayLeg].sender;
@@ -123,9 +123,9 @@ void LaneExecutor::OnMessageInjected(uint32_t id, int64_t left_ps) {
   if (--lane.awaits == 0) Wake(sender);
 }
 
-void LaneExecutor::OnSendCompleted(uint32_t number) {
-  if (TransportListener* const owner = OwnerOf(number)) {
-    owner->OnSendCompleted(number);
+void LaneExecutor::OnCompleted(uint32_t number) {
+  if (MessageSink* const owner = OwnerOf(number)) {
+    owner->OnCompleted(number);
     return;
   }
   const uint32_t id = ConnectionOf(number);
@@ -138,9 +138,9 @@ void LaneExecutor::OnSendCompleted(uint32_t number) {
   RunWoken();
 }
 
-void LaneExecutor::OnClearToSend(uint32_t number) {
-  if (TransportListener* const owner = OwnerOf(number)) {
-    owner->OnClearToSend(number);
+void LaneExecutor::OnGranted(uint32_t number) {
+  if (MessageSink* const owner = OwnerOf(number)) {
+    owner->OnGranted(number);
     return;
   }
   const uint32_t id = ConnectionOf(number);
@@ -153,7 +153,7 @@ void LaneExecutor::OnClearToSend(uint32_t number) {
 }
 
 void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
-  if (TransportListener* const owner = OwnerOf(id)) {
+  if (MessageSink* const owner = OwnerOf(id)) {
     owner->OnPacketLost(id, link);
     return;
   }
@@ -161,7 +161,7 @@ void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
 }
 
 void LaneExecutor::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
-  if (TransportListener* const owner = OwnerOf(id)) {
+  if (MessageSink* const owner = OwnerOf(id)) {
     owner->OnPacketRepeated(id, payload_bytes);
     return;
   }
@@ -173,7 +173,7 @@ void LaneExecutor::OnUnreliableSend(uint32_t id, bool at_receiver, uint32_t imme
 }
 
 void LaneExecutor::OnRetransmission(uint32_t id) {
-  if (TransportListener* const owner = OwnerOf(id)) {
+  if (MessageSink* const owner = OwnerOf(id)) {
     owner->OnRetransmission(id);
     return;
   }
@@ -181,7 +181,7 @@ void LaneExecutor::OnRetransmission(uint32_t id) {
 }
 
 void LaneExecutor::OnLossRecovered(uint32_t id) {
-  if (TransportListener* const owner = OwnerOf(id)) {
+  if (MessageSink* const owner = OwnerOf(id)) {
     owner->OnLossRecovered(id);
     return;
   }
@@ -189,7 +189,7 @@ void LaneExecutor::OnLossRecovered(uint32_t id) {
 }
 
 void LaneExecutor::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
-  if (TransportListener* const owner = OwnerOf(id)) {
+  if (MessageSink* const owner = OwnerOf(id)) {
     owner->OnConnectionError(id, at_sender, why);
     return;
   }

@@ -10,7 +10,7 @@
 
 #include "simulator/execution/lanes/critical_path.h"
 #include "simulator/execution/paths/connection.h"
-#include "simulator/transport/rdma/rdma_queue.h"
+#include "simulator/transport/nic/queue_state.h"
 
 namespace railyard {
 

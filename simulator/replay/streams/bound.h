@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/transport/rdma/nic_settings.h"
+#include "simulator/transport/nic/nic_settings.h"
 #include "topologies/graph/fabric_graph.h"
 #include "workloads/nccl/nccl_planner.h"
 

@@ -4,7 +4,7 @@
 
 #include "simulator/scenario/load/workload_loader.h"
 #include "simulator/text_proto/text_proto.h"
-#include "simulator/transport/rdma/nic_settings.h"
+#include "simulator/transport/nic/nic_settings.h"
 #include "topologies/graph/fabric_graph.h"
 #include "workloads/nccl/nccl_settings.h"
 

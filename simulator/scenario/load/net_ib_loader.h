@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "simulator/text_proto/text_proto.h"
-#include "simulator/transport/rdma/net_ib_settings.h"
-#include "simulator/transport/rdma/nic_settings.h"
+#include "simulator/transport/connections/net_ib_settings.h"
+#include "simulator/transport/nic/nic_settings.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

@@ -15,7 +15,7 @@
 #include "simulator/scenario/schema/model_attributes.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/transport/congestion/congestion_controls.h"
-#include "simulator/transport/rdma/nic.h"
+#include "simulator/transport/nic/nic.h"
 #include "simulator/transport/tcp/tcp_stream.h"
 #include "simulator/units/units.h"
 

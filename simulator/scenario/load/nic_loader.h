@@ -2,7 +2,7 @@
 #pragma once
 
 #include "simulator/text_proto/text_proto.h"
-#include "simulator/transport/rdma/nic_settings.h"
+#include "simulator/transport/nic/nic_settings.h"
 #include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {

@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/transport/rdma/nic_port.h"
+#include "simulator/transport/nic/nic_port.h"
 
 namespace railyard {
 
 AggregationTransport::AggregationTransport(const FabricGraph& graph, FabricNetwork& network,
                                            const EcmpRouting& routing, const NicSettings& settings,
-                                           uint32_t first_port, TransportListener& listener)
+                                           uint32_t first_port, MessageSink& listener)
     : graph_(graph),
       network_(network),
       routing_(routing),
@@ -230,7 +230,7 @@ void AggregationTransport::OnPacketInMemory(uint32_t index) {
     --member.sending;
   }
   Activate(id);
-  if (is_complete) listener_.OnMessageDelivered(members_[id].connection);
+  if (is_complete) listener_.OnDelivered(members_[id].connection);
 }
 
 void AggregationTransport::OnDropped(const Packet& packet, LinkId link) {

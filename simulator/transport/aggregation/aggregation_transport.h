@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/transport/contract/transport_listener.h"
-#include "simulator/transport/rdma/nic_settings.h"
+#include "simulator/transport/contract/message_sink.h"
+#include "simulator/transport/nic/nic_settings.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {
@@ -44,7 +44,7 @@ class AggregationTransport {
   // EventClass::kPort ids and targets count from `first_port`.
   AggregationTransport(const FabricGraph& graph, FabricNetwork& network, const EcmpRouting& routing,
                        const NicSettings& settings, uint32_t first_port,
-                       TransportListener& listener);
+                       MessageSink& listener);
 
   // A tree over the NICs of these GPUs. `entropy` is what the fabric's hashes see of it. Returns
   // the first one's member number; the others follow in their order. Preconditions: two GPUs at
@@ -53,7 +53,7 @@ class AggregationTransport {
   // Whom to tell of a member's results.
   void Join(uint32_t member, uint32_t connection);
   // Appends an operation to a member's; all members of a tree post the same in the same order. Of
-  // its result OnMessageDelivered() tells.
+  // its result OnDelivered() tells.
   void Post(uint32_t member, const Aggregation& operation);
 
   void Serve(uint32_t port);  // EventClass::kPort, after the first_port
@@ -124,7 +124,7 @@ class AggregationTransport {
   uint32_t header_bytes_;
   uint32_t window_packets_;
   uint32_t first_port_;
-  TransportListener& listener_;
+  MessageSink& listener_;
   std::vector<Tree> trees_;
   std::vector<Member> members_;
   std::vector<Port> ports_;

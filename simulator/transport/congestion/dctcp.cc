@@ -5,7 +5,7 @@
 
 #include <ns3/double.h>
 
-#include "simulator/transport/rdma/rdma_queue.h"
+#include "simulator/transport/nic/queue_state.h"
 
 namespace railyard {
 

@@ -13,7 +13,7 @@ constexpr uint32_t kNoFlow = UINT32_MAX;
 }  // namespace
 
 NicDetours::NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store,
-                       RdmaTransport& rdma, uint32_t first_number, TransportListener& listener)
+                       RdmaTransport& rdma, uint32_t first_number, MessageSink& listener)
     : PartsListener(listener),
       graph_(graph),
       load_store_(load_store),
@@ -129,12 +129,12 @@ void NicDetours::Report(uint32_t id) {
     if (detour.first_message + detour.delivered == detour.repeated_end) {
       listener_.OnLossRecovered(detour.connection);
     }
-    listener_.OnMessageDelivered(detour.connection);
+    listener_.OnDelivered(detour.connection);
   }
   while (!detour.is_closed && detour.completed < detour.messages.size() &&
          detour.messages[detour.completed].is_completed) {
     ++detour.completed;
-    listener_.OnSendCompleted(detour.connection);
+    listener_.OnCompleted(detour.connection);
   }
   while (detour.delivered > 0 && detour.completed > 0) {
     detour.messages.pop_front();
@@ -146,7 +146,7 @@ void NicDetours::Report(uint32_t id) {
 
 // --- What the transports say ---------------------------------------------------------------------
 
-void NicDetours::OnMessageDelivered(uint32_t number) {
+void NicDetours::OnDelivered(uint32_t number) {
   Lane& lane = LaneOf(number);
   Detour& detour = detours_[lane.detour];
   if (detour.is_closed) return;
@@ -171,7 +171,7 @@ void NicDetours::OnMessageDelivered(uint32_t number) {
   Report(lane.detour);
 }
 
-void NicDetours::OnSendCompleted(uint32_t number) {
+void NicDetours::OnCompleted(uint32_t number) {
   Lane& lane = LaneOf(number);
   if (detours_[lane.detour].is_closed) return;
   MessageOf(detours_[lane.detour], lane.completing.front()).is_completed = true;
@@ -179,7 +179,7 @@ void NicDetours::OnSendCompleted(uint32_t number) {
   Report(lane.detour);
 }
 
-void NicDetours::OnClearToSend(uint32_t number) {
+void NicDetours::OnGranted(uint32_t number) {
   Lane& lane = LaneOf(number);
   Detour& detour = detours_[lane.detour];
   if (detour.is_closed) return;
@@ -188,7 +188,7 @@ void NicDetours::OnClearToSend(uint32_t number) {
   while (!detour.cleared.empty() && detour.cleared.front()) {
     detour.cleared.pop_front();
     ++detour.first_cleared;
-    listener_.OnClearToSend(detour.connection);
+    listener_.OnGranted(detour.connection);
   }
 }
 

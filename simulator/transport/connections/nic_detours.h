@@ -16,7 +16,7 @@
 
 #include "simulator/transport/contract/parts_listener.h"
 #include "simulator/transport/load_store/load_store_transport.h"
-#include "simulator/transport/message_size.h"
+#include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {
@@ -32,7 +32,7 @@ class NicDetours final : public PartsListener {
   // Its flows and queue pairs are called `first_number` and on to the transports. `listener` is
   // told of connections. All references must outlive this.
   NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store, RdmaTransport& rdma,
-             uint32_t first_number, TransportListener& listener);
+             uint32_t first_number, MessageSink& listener);
 
   // Whether NVLinks lead to the way's NICs and from there.
   bool CanTake(uint32_t source_gpu, uint32_t destination_gpu, const Way& way) const;
@@ -62,10 +62,10 @@ class NicDetours final : public PartsListener {
   RecoveryTimes RecoveryOf(uint32_t detour, bool of_data) const;
   void Visit(StateArchive& archive);
 
-  // TransportListener, of its flows and queue pairs.
-  void OnMessageDelivered(uint32_t number) override;
-  void OnSendCompleted(uint32_t number) override;
-  void OnClearToSend(uint32_t number) override;
+  // MessageSink, of its flows and queue pairs.
+  void OnDelivered(uint32_t number) override;
+  void OnCompleted(uint32_t number) override;
+  void OnGranted(uint32_t number) override;
   void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:

@@ -19,7 +19,7 @@ constexpr uint32_t kSizeBytes = 4;              // an int
 SocketConnections::SocketConnections(RdmaTransport& tcp, FabricSimulatorImpl& engine,
                                      uint32_t mtu_payload_bytes, const NetSocketSettings& settings,
                                      uint32_t first_number, std::vector<int64_t>& proxy_free_ps,
-                                     TransportListener& listener)
+                                     MessageSink& listener)
     : PartsListener(listener),
       tcp_(tcp),
       engine_(engine),
@@ -169,7 +169,7 @@ void SocketConnections::OnCopiedIn(uint32_t id) {
 }
 
 // The kernel has the oldest piece no more: there is room for others.
-void SocketConnections::OnSendCompleted(uint32_t number) {
+void SocketConnections::OnCompleted(uint32_t number) {
   const uint32_t id = number - first_number_;
   Stream& stream = streams_[id];
   stream.buffered_bytes -= stream.buffered.front();
@@ -182,7 +182,7 @@ void SocketConnections::ReportSent(uint32_t id) {
   SocketConnection& of = connections_[id];
   while (of.completed < of.messages.size() && of.messages[of.completed].unsent == 0) {
     ++of.completed;
-    listener_.OnSendCompleted(of.connection);
+    listener_.OnCompleted(of.connection);
   }
 }
 
@@ -193,7 +193,7 @@ void SocketConnections::PostReceive(uint32_t id) {
   CopyOut(connections_[id].first_stream);
 }
 
-void SocketConnections::OnMessageDelivered(uint32_t number) {
+void SocketConnections::OnDelivered(uint32_t number) {
   const uint32_t id = number - first_number_;
   ++streams_[id].arrived;
   CopyOut(id);
@@ -233,7 +233,7 @@ void SocketConnections::OnCopiedOut(uint32_t id) {
 void SocketConnections::ReportDelivered(uint32_t id) {
   SocketConnection& of = connections_[id];
   while (!of.messages.empty() && of.messages.front().unread == 0) {
-    listener_.OnMessageDelivered(of.connection);
+    listener_.OnDelivered(of.connection);
     of.messages.pop_front();
     ++of.first_message;
     --of.completed;

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "simulator/transport/contract/parts_listener.h"
-#include "simulator/transport/message_size.h"
+#include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 #include "simulator/transport/tcp/net_socket_settings.h"
 
@@ -35,7 +35,7 @@ class SocketConnections final : public PartsListener {
   // `settings` must outlive this.
   SocketConnections(RdmaTransport& tcp, FabricSimulatorImpl& engine, uint32_t mtu_payload_bytes,
                     const NetSocketSettings& settings, uint32_t first_number,
-                    std::vector<int64_t>& proxy_free_ps, TransportListener& listener);
+                    std::vector<int64_t>& proxy_free_ps, MessageSink& listener);
 
   // Returns its number here, dense from 0. `entropy` as RdmaTransport's; it also orders events.
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
@@ -55,10 +55,10 @@ class SocketConnections final : public PartsListener {
   }
   RecoveryTimes RecoveryOf(uint32_t socket_connection) const;
 
-  // TransportListener, of its streams.
-  void OnMessageDelivered(uint32_t number) override;
-  void OnSendCompleted(uint32_t number) override;
-  void OnClearToSend(uint32_t /*number*/) override {}
+  // MessageSink, of its streams.
+  void OnDelivered(uint32_t number) override;
+  void OnCompleted(uint32_t number) override;
+  void OnGranted(uint32_t /*number*/) override {}
   void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:

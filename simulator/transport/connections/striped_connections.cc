@@ -17,7 +17,7 @@ constexpr uint64_t kPartAlignment = 128;
 StripedConnections::StripedConnections(const FabricGraph& graph, RdmaTransport& rdma,
                                        FabricSimulatorImpl& engine, const NicSettings& nic,
                                        const NetIbSettings& settings, uint32_t first_number,
-                                       TransportListener& listener)
+                                       MessageSink& listener)
     : PartsListener(listener),
       graph_(graph),
       rdma_(rdma),
@@ -144,11 +144,11 @@ void StripedConnections::Report(Stripe& stripe) {
   };
   while (is_next(stripe.delivered, is_delivered)) {
     ++stripe.delivered;
-    listener_.OnMessageDelivered(stripe.connection);
+    listener_.OnDelivered(stripe.connection);
   }
   while (is_next(stripe.completed, is_acknowledged)) {
     ++stripe.completed;
-    listener_.OnSendCompleted(stripe.connection);
+    listener_.OnCompleted(stripe.connection);
   }
   while (stripe.delivered > 0 && stripe.completed > 0) {
     stripe.messages.pop_front();
@@ -167,7 +167,7 @@ StripedConnections::Part* StripedConnections::FindPart(const Use& use, const Par
 
 // --- What the transport says ---------------------------------------------------------------------
 
-void StripedConnections::OnMessageDelivered(uint32_t number) {
+void StripedConnections::OnDelivered(uint32_t number) {
   Use& use = uses_[number - first_number_];
   const PartRef ref = use.arriving.front();
   use.arriving.pop_front();
@@ -181,7 +181,7 @@ void StripedConnections::OnMessageDelivered(uint32_t number) {
   Report(stripes_[use.stripe]);
 }
 
-void StripedConnections::OnSendCompleted(uint32_t number) {
+void StripedConnections::OnCompleted(uint32_t number) {
   Use& use = uses_[number - first_number_];
   if (use.is_probe) return;  // its answer counts
   const PartRef ref = use.sending.front();
@@ -197,7 +197,7 @@ void StripedConnections::OnSendCompleted(uint32_t number) {
   Report(stripe);
 }
 
-void StripedConnections::OnClearToSend(uint32_t number) {
+void StripedConnections::OnGranted(uint32_t number) {
   Use& use = uses_[number - first_number_];
   if (use.granting.empty()) return;  // was sent again
   const uint64_t granted = use.granting.front();
@@ -216,7 +216,7 @@ void StripedConnections::OnClearToSend(uint32_t number) {
   while (!stripe.grants.empty() && stripe.grants.front().is_there) {
     stripe.grants.pop_front();
     ++stripe.first_grant;
-    listener_.OnClearToSend(stripe.connection);
+    listener_.OnGranted(stripe.connection);
   }
 }
 

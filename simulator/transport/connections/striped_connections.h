@@ -30,9 +30,9 @@
 #include <ns3/event-id.h>
 
 #include "simulator/transport/contract/parts_listener.h"
-#include "simulator/transport/message_size.h"
-#include "simulator/transport/rdma/net_ib_settings.h"
-#include "simulator/transport/rdma/port_recovery.h"
+#include "simulator/transport/contract/message_size.h"
+#include "simulator/transport/connections/net_ib_settings.h"
+#include "simulator/transport/connections/port_recovery.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {
@@ -48,7 +48,7 @@ class StripedConnections final : public PartsListener {
   // connections. All references but `settings` must outlive this.
   StripedConnections(const FabricGraph& graph, RdmaTransport& rdma, FabricSimulatorImpl& engine,
                      const NicSettings& nic, const NetIbSettings& settings, uint32_t first_number,
-                     TransportListener& listener);
+                     MessageSink& listener);
   ~StripedConnections() override;
 
   // Whether a connection between these GPUs has more than one queue pair.
@@ -70,10 +70,10 @@ class StripedConnections final : public PartsListener {
   const PortCounters& counters() const { return counters_; }
   void Visit(StateArchive& archive);
 
-  // TransportListener, of its queue pairs.
-  void OnMessageDelivered(uint32_t number) override;
-  void OnSendCompleted(uint32_t number) override;
-  void OnClearToSend(uint32_t number) override;
+  // MessageSink, of its queue pairs.
+  void OnDelivered(uint32_t number) override;
+  void OnCompleted(uint32_t number) override;
+  void OnGranted(uint32_t number) override;
   void OnUnreliableSend(uint32_t number, bool at_receiver, uint32_t immediate) override;
   void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
 

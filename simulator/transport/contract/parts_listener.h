@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-#include "simulator/transport/contract/transport_listener.h"
+#include "simulator/transport/contract/message_sink.h"
 
 namespace railyard {
 
 // Of what makes one connection of several flows, queue pairs or streams: what becomes of a part's
 // packets is told as the connection's.
-class PartsListener : public TransportListener {
+class PartsListener : public MessageSink {
  public:
   void OnPacketLost(uint32_t part, LinkId link) final {
     listener_.OnPacketLost(ConnectionOf(part), link);
@@ -22,14 +22,14 @@ class PartsListener : public TransportListener {
 
  protected:
   // `listener` must outlive this.
-  explicit PartsListener(TransportListener& listener) : listener_(listener) {}
+  explicit PartsListener(MessageSink& listener) : listener_(listener) {}
   PartsListener(const PartsListener&) = delete;
   PartsListener& operator=(const PartsListener&) = delete;
   ~PartsListener() override = default;
 
   virtual uint32_t ConnectionOf(uint32_t part) const = 0;
 
-  TransportListener& listener_;
+  MessageSink& listener_;
 };
 
 }  // namespace railyard

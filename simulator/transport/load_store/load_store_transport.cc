@@ -42,7 +42,7 @@ bool HasPcieBetweenGpus(const FabricGraph& graph) {
 }  // namespace
 
 LoadStoreTransport::LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network,
-                                       TransportListener& listener)
+                                       MessageSink& listener)
     : graph_(graph),
       network_(network),
       listener_(listener),
@@ -303,7 +303,7 @@ void LoadStoreTransport::Serve(uint32_t port_id) {
   if (flow.sent == sent_before || flow.kind != PacketKind::kNvlinkWrite) return;
   const uint32_t connection = flow.connection;
   for (uint8_t left = static_cast<uint8_t>(flow.sent - sent_before); left > 0; --left) {
-    listener_.OnMessageInjected(connection, port.free_ps);
+    listener_.OnInjected(connection, port.free_ps);
   }
 }
 
@@ -323,7 +323,7 @@ void LoadStoreTransport::OnArrival(uint32_t index) {
   const bool is_complete = (flow.missing_bytes[packet.sequence] -= packet.payload_bytes) == 0;
   network_.Deliver(index);
   if (!is_complete) {
-    listener_.OnMessageUnderWay(flow.connection);
+    listener_.OnUnderWay(flow.connection);
     return;
   }
   // The listener may open connections, which moves flows.
@@ -334,7 +334,7 @@ void LoadStoreTransport::OnArrival(uint32_t index) {
   };
   while (next_is_complete()) {
     ++flows_[flow_id].delivered;
-    listener_.OnMessageDelivered(flows_[flow_id].connection);
+    listener_.OnDelivered(flows_[flow_id].connection);
   }
 }
 

@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/transport/contract/transport_listener.h"
-#include "simulator/transport/message_size.h"
+#include "simulator/transport/contract/message_sink.h"
+#include "simulator/transport/contract/message_size.h"
 
 namespace railyard {
 
@@ -38,7 +38,7 @@ class LoadStoreTransport {
 
   // Ports are numbered 0.. by GPU number, where there is PCIe between GPUs once for NVLink, stores
   // and loads each, and use EventClass::kPort ids from 0.
-  LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network, TransportListener& listener);
+  LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network, MessageSink& listener);
 
   // Stores between two GPUs (by number) that NVLink or else PCIe joins. Returns a flow number,
   // dense from 0.
@@ -61,7 +61,7 @@ class LoadStoreTransport {
   bool CanGroup(std::span<const uint32_t> gpus) const;
   struct GroupMember {
     uint32_t gpu = 0;
-    uint32_t connection = 0;  // that its OnMessageDelivered() names
+    uint32_t connection = 0;  // that its OnDelivered() names
   };
   // Stores of `head_gpu` into the memories of all members, of which it may be one; preconditions:
   // CanGroup() of all. Returns a group number, dense from 0 over both kinds.
@@ -207,7 +207,7 @@ class LoadStoreTransport {
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
-  TransportListener& listener_;
+  MessageSink& listener_;
   std::vector<Flow> flows_;
   const char* flows_base_ = nullptr;   // where they are, for the engine's prefetches
   std::vector<uint32_t> first_paths_;  // by flow: over plane 0

@@ -202,7 +202,7 @@ void LoadStoreTransport::OnGroupArrival(uint32_t index) {
   while (next_is_complete()) {
     Receiver& receiver = groups_[id].receivers[member];
     ++receiver.delivered;
-    listener_.OnMessageDelivered(receiver.connection);
+    listener_.OnDelivered(receiver.connection);
   }
 }
 

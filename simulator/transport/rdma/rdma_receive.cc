@@ -149,7 +149,7 @@ void RdmaTransport::Accept(uint32_t index, uint32_t completed) {
     return;
   }
   network_.FreePacket(index);
-  for (; completed > 0; --completed) listener_.OnClearToSend(PairOf(queue_id).connection);
+  for (; completed > 0; --completed) listener_.OnGranted(PairOf(queue_id).connection);
 }
 
 void RdmaTransport::Refuse(uint32_t index, DropReason reason) {
@@ -216,7 +216,7 @@ void RdmaTransport::Deliver(uint32_t index, uint64_t completed) {
     SIM_CHECK(queue.receives > 0,
               "a message without a receive: receiver-not-ready is not modelled");
     --queue.receives;
-    listener_.OnMessageDelivered(PairOf(queue_id).connection);
+    listener_.OnDelivered(PairOf(queue_id).connection);
   }
 }
 

@@ -418,7 +418,7 @@ void RdmaTransport::CompleteMessages(uint32_t queue_id) {
     MessageRing& messages = backlogs_[queue_id].messages;
     messages.PopFront();
     if (!messages.empty()) queue.oldest_end = messages.at(messages.first()).end_sequence;
-    if (IsData(queue_id)) listener_.OnSendCompleted(PairOf(queue_id).connection);
+    if (IsData(queue_id)) listener_.OnCompleted(PairOf(queue_id).connection);
   }
 }
 

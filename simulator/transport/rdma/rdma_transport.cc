@@ -12,7 +12,7 @@
 namespace railyard {
 RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                              const NicSettings& settings, uint32_t first_port,
-                             TransportListener& listener)
+                             MessageSink& listener)
     : graph_(graph),
       network_(network),
       routing_(routing),

@@ -36,12 +36,12 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/transport/congestion/congestion_control.h"
-#include "simulator/transport/contract/transport_listener.h"
-#include "simulator/transport/message_size.h"
-#include "simulator/transport/rdma/nic.h"
-#include "simulator/transport/rdma/nic_port.h"
-#include "simulator/transport/rdma/nic_settings.h"
-#include "simulator/transport/rdma/rdma_queue.h"
+#include "simulator/transport/contract/message_sink.h"
+#include "simulator/transport/contract/message_size.h"
+#include "simulator/transport/nic/nic.h"
+#include "simulator/transport/nic/nic_port.h"
+#include "simulator/transport/nic/nic_settings.h"
+#include "simulator/transport/nic/queue_state.h"
 #include "simulator/transport/tcp/tcp_stream.h"
 #include "topologies/routing/routing.h"
 
@@ -75,7 +75,7 @@ class RdmaTransport {
  public:
   // EventClass::kPort ids and targets count from `first_port`; kTimer ids are queue numbers.
   RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                const NicSettings& settings, uint32_t first_port, TransportListener& listener);
+                const NicSettings& settings, uint32_t first_port, MessageSink& listener);
 
   // A queue pair from one GPU's NIC to another's. `entropy` is what the fabric's hashes see of it;
   // make it a function of the endpoints. With pins it is bound to a port of either NIC. Returns its
@@ -259,7 +259,7 @@ class RdmaTransport {
   uint32_t header_bytes_;
   uint32_t window_packets_;
   uint32_t first_port_;
-  TransportListener& listener_;
+  MessageSink& listener_;
   std::vector<SendQueue> send_queues_;        // 2q: data of queue pair q; 2q+1: its clear-to-send
   std::vector<ReceiveQueue> receive_queues_;  // the same
   std::vector<SendBacklog> backlogs_;         // the same

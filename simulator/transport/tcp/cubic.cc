@@ -8,7 +8,7 @@
 #include <ns3/double.h>
 #include <ns3/uinteger.h>
 
-#include "simulator/transport/rdma/rdma_queue.h"
+#include "simulator/transport/nic/queue_state.h"
 #include "simulator/units/units.h"
 
 namespace railyard {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/transport/rdma/rdma_queue.h"
+#include "simulator/transport/nic/queue_state.h"
 #include "simulator/units/units.h"
 #include "topologies/graph/fabric_graph.h"
 

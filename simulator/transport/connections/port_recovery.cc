@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/transport/rdma/port_recovery.h"
+#include "simulator/transport/connections/port_recovery.h"
 
 #include <utility>
 

@@ -7,7 +7,7 @@
 #include <ns3/object.h>
 #include <ns3/traced-callback.h>
 
-#include "simulator/transport/rdma/nic_settings.h"
+#include "simulator/transport/nic/nic_settings.h"
 
 namespace railyard {
 

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "simulator/transport/rdma/net_ib_settings.h"
+#include "simulator/transport/connections/net_ib_settings.h"
 
 namespace railyard {
 
