@@ -255,11 +255,11 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
       ArriveAtCombiningSwitch(index);
       break;
     case Link::Arrival::kGpu:
-      sink_->OnPacketInMemory(index);
+      SinkOf(index).OnPacketInMemory(index);
       break;
     case Link::Arrival::kGpuOfMesh:
       if (packet.hop == packet.hop_count) {
-        sink_->OnPacketInMemory(index);
+        SinkOf(index).OnPacketInMemory(index);
         break;
       }
       packet.ingress = Packet::kNone;  // in memory it is in no link's buffer
@@ -271,7 +271,7 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
         break;
       }
       const uint32_t credit_bytes = CreditBytesOf(packet);
-      sink_->OnPacketInMemory(index);
+      SinkOf(index).OnPacketInMemory(index);
       if (credit_bytes != 0) ReturnCredit(id, credit_bytes);
       break;
     }
@@ -281,7 +281,7 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
     case Link::Arrival::kNic: {
       const uint32_t credit_bytes = CreditBytesOf(packet);
       was_sent_on_ = false;
-      sink_->OnPacketAtNic(index);
+      SinkOf(index).OnPacketAtNic(index);
       if (credit_bytes != 0 && !was_sent_on_) ReturnCredit(id, credit_bytes);
       break;
     }
@@ -350,7 +350,7 @@ void FabricNetwork::Drop(uint32_t index, DropReason reason, LinkId link) {
   ++counters_.dropped_packets[slot];
   if (IsData(packet.kind)) counters_.dropped_bytes[slot] += DataBytes(packet);
   packet_dropped_({engine_->NowPs(), &packet, reason, link});
-  sink_->OnPacketDropped(index, reason, link);
+  SinkOf(index).OnPacketDropped(index, reason, link);
   FreePacket(index);
 }
 

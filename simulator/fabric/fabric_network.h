@@ -25,6 +25,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -145,7 +146,11 @@ class FabricNetwork : public ns3::Object {
   // `graph`, `engine` and the sink must outlive this; the sink is set before the first packet.
   // Reads the attributes, as Configure() does.
   void Build(const FabricGraph& graph, FabricSimulatorImpl& engine);
-  void SetSink(PacketSink& sink) { sink_ = &sink; }
+  void SetSink(PacketSink& sink) { sinks_.fill(&sink); }
+  // The same of packets of these kinds.
+  void SetSinkOf(std::initializer_list<PacketKind> kinds, PacketSink& sink) {
+    for (const PacketKind kind : kinds) sinks_[static_cast<size_t>(kind)] = &sink;
+  }
   // Needed where LoadBalancing is another than ECMP. `routing` must outlive this; OnRoutesChanged()
   // is to be called when it has changed.
   void SetRouting(const EcmpRouting& routing);
@@ -162,6 +167,10 @@ class FabricNetwork : public ns3::Object {
   PathRef AddPath(const std::vector<LinkId>& links,
                   std::optional<uint32_t> detour_hop = std::nullopt);
   LinkId LinkOfPath(PathRef path, uint32_t hop) const { return paths_[path.first + hop]; }
+  std::vector<LinkId> LinksOfPath(PathRef path) const {
+    const auto first = paths_.begin() + path.first;
+    return {first, first + path.hop_count};
+  }
 
   // GPUs for which NVSwitches multicast and combine; `up_links` lead from all of them, and from
   // whoever sends to them, to those NVSwitches. Groups are numbered from 0; a packet's `flow` names
@@ -392,6 +401,10 @@ class FabricNetwork : public ns3::Object {
   void ConfigureLink(LinkId id);
   const BufferSettings& SettingsOf(DeviceId device) const;
 
+  PacketSink& SinkOf(uint32_t index) { return *sinks_[static_cast<size_t>(packets_[index].kind)]; }
+  // Tells every sink once that a link is no longer held.
+  void TellReleased(LinkId link);
+
   // A hop (fabric_network.cc).
   static void HandleArrival(void* self, uint32_t index);
   void Arrive(uint32_t index);
@@ -564,7 +577,7 @@ class FabricNetwork : public ns3::Object {
   const FabricGraph* graph_ = nullptr;
   std::optional<LosslessClasses> classes_;
   FabricSimulatorImpl* engine_ = nullptr;
-  PacketSink* sink_ = nullptr;
+  std::array<PacketSink*, kPacketKindCount> sinks_{};
   // Touched by every hop.
   std::vector<Link> links_;
   PacketPool packets_;

@@ -24,6 +24,7 @@ enum class PacketKind : uint8_t {
   kCnp,             // congestion notification (RoCE v2 annex A17)
   kUnreliableSend,  // of an unreliable connection: an immediate that nobody acknowledges
 };
+inline constexpr int kPacketKindCount = 14;
 inline constexpr bool IsInServer(PacketKind kind) { return kind <= PacketKind::kNvlinkWrite; }
 inline constexpr bool IsAggregate(PacketKind kind) {
   return kind == PacketKind::kAggregateOperand || kind == PacketKind::kAggregateResult;

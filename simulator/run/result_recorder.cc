@@ -252,7 +252,7 @@ class Recorder {
       }
       result_.faults.push_back(std::move(row));
     }
-    const RdmaCounters& rdma = replay_.executor().rdma().counters();
+    const StackCounters rdma = replay_.executor().network_stack().counters();
     result_.transport.ecn_marked = counters.ecn_marked;
     result_.transport.cnp = rdma.cnp;
     result_.transport.pfc_pause_ps = static_cast<uint64_t>(network_.PausedPs());
@@ -260,7 +260,7 @@ class Recorder {
     result_.transport.timeouts = rdma.timeouts;
     result_.transport.nacks = rdma.nacks;
     result_.transport.qp_errors = rdma.queue_pair_errors;
-    const PortCounters& ports = replay_.executor().port_counters();
+    const PortCounters ports = replay_.executor().network_stack().port_counters();
     result_.transport.port_failovers = ports.failovers;
     result_.transport.port_recoveries = ports.recoveries;
     result_.transport.nic_failovers = replay_.executor().nic_failovers();

@@ -114,7 +114,6 @@ class Simulation {
     replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_,
                                              RulesOf(scenario, options), scenario.nic, losses_);
     if (options.estimate) replay_->KeepCallsOf(options.estimate->rank);
-    network_->SetSink(replay_->executor());
     network_->SetRouting(routing_);
     faults_ = std::make_unique<FaultInjector>(
         scenario.fabric, scenario.faults, scenario.routing, *network_, routing_,
@@ -131,14 +130,9 @@ class Simulation {
             .set_gpu_speed = [this](uint32_t gpu,
                                     double speed) { replay_->SetGpuSpeed(gpu, speed); },
             .set_load = [this](uint32_t fault, bool runs) { load_->Set(fault, runs); }});
-    load_ = std::make_unique<BackgroundLoad>(
-        scenario.fabric, scenario.faults, replay_->executor().rdma(), engine_,
-        LaneExecutor::kFirstForeign, [this] { return replay_->IsAnyPartUp(); });
-    if (std::ranges::any_of(scenario.faults, [](const FaultSpec& fault) {
-          return fault.kind == FaultKind::kBackgroundLoad;
-        })) {
-      replay_->executor().SetForeignListener(*load_);
-    }
+    load_ = std::make_unique<BackgroundLoad>(scenario.fabric, scenario.faults,
+                                             replay_->executor().network_stack().Plain(), engine_,
+                                             [this] { return replay_->IsAnyPartUp(); });
     circuits_ = std::make_unique<CircuitScheduler>(scenario.fabric, *network_, routing_, [this] {
       network_->OnRoutesChanged();
       replay_->executor().ResolvePaths();

@@ -43,8 +43,8 @@ void Watchdog::Start() {
 
 uint64_t Watchdog::Progress() const {
   // What others deliver is no progress of the job's.
-  const uint64_t delivered_bytes =
-      network_.counters().delivered_bytes - replay_.executor().foreign_bytes();
+  const uint64_t delivered_bytes = network_.counters().delivered_bytes -
+                                   replay_.executor().network_stack().counted_payload_bytes();
   return delivered_bytes + replay_.calls_started() - replay_.calls_left();
 }
 

@@ -9,13 +9,12 @@
 namespace railyard {
 
 BackgroundLoad::BackgroundLoad(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
-                               RdmaTransport& transport, FabricSimulatorImpl& engine,
-                               uint32_t first_connection, std::function<bool()> does_job_run)
+                               Transport& transport, FabricSimulatorImpl& engine,
+                               std::function<bool()> does_job_run)
     : graph_(graph),
       faults_(faults),
       transport_(transport),
       engine_(engine),
-      first_connection_(first_connection),
       does_job_run_(std::move(does_job_run)),
       flows_of_fault_(faults.size()),
       runs_(faults.size()) {
@@ -35,7 +34,8 @@ void BackgroundLoad::MakeFlows(uint32_t fault) {
       flow.message_bytes = load.message_bytes;
       flow.period_ps = TransferTimePs(load.message_bytes, load.rate_bps);
       const auto id = static_cast<uint32_t>(flows_.size());
-      flow.queue_pair = transport_.Open(first_connection_ + id, sender, receiver, flow.entropy);
+      flow.number = transport_.Open({this, id}, sender, receiver, flow.entropy);
+      transport_.CountPayload(flow.number);
       flows_of_fault_[fault].push_back(id);
       flows_.push_back(flow);
     }
@@ -70,8 +70,8 @@ void BackgroundLoad::SendWhenDue(uint32_t id) {
   if (flow.next_ps <= now_ps) {
     if (flow.under_way == kUnderWayMax) return;  // until one is complete
     ++flow.under_way;
-    transport_.PostReceives(flow.queue_pair, 1);
-    transport_.Post(flow.queue_pair, flow.message_bytes);
+    transport_.Grant(flow.number, false);
+    transport_.Post(flow.number, {.size = MessageSize::OfData(flow.message_bytes)});
     flow.next_ps = now_ps + flow.period_ps;
   }
   flow.is_scheduled = true;
@@ -84,19 +84,15 @@ void BackgroundLoad::HandleLoad(void* self, uint32_t id) {
   load.SendWhenDue(id);
 }
 
-void BackgroundLoad::OnDelivered(uint32_t connection) {
-  delivered_bytes_ += flows_[connection - first_connection_].message_bytes;
+void BackgroundLoad::OnDelivered(uint32_t flow) { delivered_bytes_ += flows_[flow].message_bytes; }
+
+void BackgroundLoad::OnCompleted(uint32_t flow) {
+  --flows_[flow].under_way;
+  SendWhenDue(flow);
 }
 
-void BackgroundLoad::OnCompleted(uint32_t connection) {
-  const uint32_t id = connection - first_connection_;
-  --flows_[id].under_way;
-  SendWhenDue(id);
-}
-
-void BackgroundLoad::OnConnectionError(uint32_t connection, bool /*at_sender*/,
-                                       const std::string& /*why*/) {
-  flows_[connection - first_connection_].is_broken = true;
+void BackgroundLoad::OnFailed(uint32_t flow, bool /*at_sender*/, const std::string& /*why*/) {
+  flows_[flow].is_broken = true;
 }
 
 }  // namespace railyard

@@ -13,19 +13,18 @@
 #include <string>
 #include <vector>
 
+#include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/faults/fault_spec.h"
-#include "simulator/transport/contract/message_sink.h"
-#include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/contract/transport.h"
 
 namespace railyard {
 
 class BackgroundLoad final : public MessageSink {
  public:
-  // Queue pairs are opened with connections `first_connection`, + 1, …, of which the transport's
-  // listener tells this. While `does_job_run` says no, no message is begun: nobody could tell. All
-  // references must outlive this.
+  // While `does_job_run` says no, no message is begun: nobody could tell. All references must
+  // outlive this.
   BackgroundLoad(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
-                 RdmaTransport& transport, FabricSimulatorImpl& engine, uint32_t first_connection,
+                 Transport& transport, FabricSimulatorImpl& engine,
                  std::function<bool()> does_job_run);
 
   // The traffic of a kBackgroundLoad begins, or goes on no further than the messages under way.
@@ -38,13 +37,10 @@ class BackgroundLoad final : public MessageSink {
   uint64_t delivered_bytes() const { return delivered_bytes_; }
 
   // MessageSink.
-  void OnDelivered(uint32_t connection) override;
-  void OnCompleted(uint32_t connection) override;
-  void OnGranted(uint32_t /*connection*/) override {}
-  void OnPacketLost(uint32_t /*connection*/, LinkId /*link*/) override {}
-  void OnRetransmission(uint32_t /*connection*/) override {}
-  void OnLossRecovered(uint32_t /*connection*/) override {}
-  void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
+  void OnDelivered(uint32_t flow) override;
+  void OnCompleted(uint32_t flow) override;
+  void OnPacketLost(uint32_t /*flow*/, LinkId /*link*/) override {}
+  void OnFailed(uint32_t flow, bool at_sender, const std::string& why) override;
 
  private:
   static constexpr uint32_t kUnderWayMax = 8;  // as a connection of NCCL has slots
@@ -53,7 +49,7 @@ class BackgroundLoad final : public MessageSink {
     uint32_t sender = 0;    // GPU
     uint32_t receiver = 0;  // GPU
     uint64_t entropy = 0;
-    uint32_t queue_pair = 0;
+    uint32_t number = 0;  // of the transport
     uint64_t message_bytes = 0;
     int64_t period_ps = 0;  // between two messages at the rate to be offered
     int64_t next_ps = 0;    // when the next is due
@@ -70,9 +66,8 @@ class BackgroundLoad final : public MessageSink {
 
   const FabricGraph& graph_;
   const std::vector<FaultSpec>& faults_;
-  RdmaTransport& transport_;
+  Transport& transport_;
   FabricSimulatorImpl& engine_;
-  uint32_t first_connection_;
   std::function<bool()> does_job_run_;
   std::vector<Flow> flows_;
   std::vector<std::vector<uint32_t>> flows_of_fault_;

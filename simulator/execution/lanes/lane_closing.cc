@@ -36,14 +36,8 @@ void LaneExecutor::CloseConnection(uint32_t id) {
   claimants_.erase(id);
   if (connection.is_network_sum) {
     if (connection.flow != kNone) aggregation_.Close(connection.flow);
-  } else if (is_socket_ && connection.network) {
-    sockets_.Close(connection.flow);
-  } else if (connection.is_detoured) {
-    detours_.Close(connection.flow);
-  } else if (connection.is_striped) {
-    striped_.Close(connection.flow);
   } else if (connection.network) {
-    rdma_.Close(connection.flow);
+    connection.transport->Close(connection.flow);
   }
 }
 

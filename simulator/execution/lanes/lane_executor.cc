@@ -9,32 +9,46 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/execution/lanes/flow_sinks.h"
 #include "simulator/execution/paths/fabric_layout.h"
+#include "simulator/transport/nic/queue_transport.h"
+#include "simulator/transport/stacks/network_stacks.h"
 #include "simulator/units/mix64.h"
 #include "simulator/units/time_end.h"
 
 namespace railyard {
+namespace {
+
+uint32_t StackPortCount(NetworkStack& stack) {
+  return stack.queue_pairs() == nullptr ? 0 : stack.queue_pairs()->port_count();
+}
+
+}  // namespace
+
+LaneExecutor::~LaneExecutor() = default;
 
 LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                           const GpuCosts& costs, const NicSettings& nic,
-                           const NetIbSettings& net_ib, const NetSocketSettings& net_socket,
+                           const GpuCosts& costs, const NetworkStackSettings& settings,
                            LaneObserver& observer)
     : graph_(graph),
       network_(network),
       engine_(network.engine()),
       observer_(observer),
-      load_store_(graph, network, *this),
-      rdma_(graph, network, routing, nic, load_store_.port_count(), *this),
-      striped_(graph, rdma_, engine_, nic, net_ib, kFirstStriped, *this),
-      sockets_(rdma_, engine_, nic.mtu_bytes, net_socket, kFirstStriped, proxy_free_ps_, *this),
-      is_socket_(net_socket.enabled),
-      detours_(graph, load_store_, rdma_, kFirstDetour, *this),
-      aggregation_(graph, network, routing, nic, load_store_.port_count() + rdma_.port_count(),
-                   *this),
+      proxies_(graph.gpus().size()),
+      load_store_(graph, network),
+      stack_(MakeNetworkStack({.graph = graph,
+                               .network = network,
+                               .routing = routing,
+                               .load_store = load_store_,
+                               .proxies = proxies_,
+                               .first_port = load_store_.port_count()},
+                              settings)),
+      aggregation_(graph, network, routing, settings.nic,
+                   load_store_.port_count() + StackPortCount(*stack_)),
+      sinks_(std::make_unique<FlowSinks>(*this)),
       nvlink_connections_(graph.gpus().size()),
       network_connections_(graph.gpus().size()),
-      communicator_counts_(graph.gpus().size()),
-      proxy_free_ps_(graph.gpus().size()) {
+      communicator_counts_(graph.gpus().size()) {
   for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
     const GpuPlace place = {static_cast<uint32_t>(device.server),
@@ -43,6 +57,9 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
     proxy_costs_.push_back(costs.OfProxy(CpuOf(device.cpu)));
     gpu_at_[ServerAndIndex(device.server, place.local_index)] = gpu;
   }
+  network_.SetSink(load_store_);
+  network_.SetSinkOf({PacketKind::kAggregateOperand, PacketKind::kAggregateResult}, aggregation_);
+  stack_->TakePackets(network_);
   engine_.SetHandler(EventClass::kPort, &LaneExecutor::HandlePort, this);
   engine_.SetHandler(EventClass::kTimer, &LaneExecutor::HandleTimer, this);
   engine_.SetHandler(EventClass::kPost, &LaneExecutor::HandlePost, this);
@@ -70,15 +87,15 @@ void LaneExecutor::HandlePort(void* self, uint32_t port) {
   if (port < load_store_ports) {
     executor.load_store_.Serve(port);
     executor.RunWoken();
-  } else if (port - load_store_ports < executor.rdma_.port_count()) {
-    executor.rdma_.Serve(port - load_store_ports);
+  } else if (port - load_store_ports < StackPortCount(*executor.stack_)) {
+    executor.queue_pairs().Serve(port - load_store_ports);
   } else {
-    executor.aggregation_.Serve(port - load_store_ports - executor.rdma_.port_count());
+    executor.aggregation_.Serve(port - load_store_ports - StackPortCount(*executor.stack_));
   }
 }
 
 void LaneExecutor::HandleTimer(void* self, uint32_t queue) {
-  static_cast<LaneExecutor*>(self)->rdma_.OnTimer(queue);
+  static_cast<LaneExecutor*>(self)->queue_pairs().OnTimer(queue);
 }
 
 void LaneExecutor::HandlePost(void* self, uint32_t target) {
@@ -95,41 +112,6 @@ void LaneExecutor::HandleChannel(void* self, uint32_t lane) {
   }
   executor.Wake(lane);
   executor.RunWoken();
-}
-
-void LaneExecutor::OnPacketAtNic(uint32_t packet) {
-  if (IsAggregate(network_.packet(packet).kind)) [[unlikely]] {
-    aggregation_.OnPacketAtNic(packet);
-  } else {
-    rdma_.OnPacketAtNic(packet);
-  }
-}
-
-void LaneExecutor::OnPacketInMemory(uint32_t packet) {
-  const PacketKind kind = network_.packet(packet).kind;
-  if (IsInServer(kind)) {
-    load_store_.OnArrival(packet);
-  } else if (IsAggregate(kind)) [[unlikely]] {
-    aggregation_.OnPacketInMemory(packet);
-  } else {
-    if (foreign_ != nullptr) [[unlikely]] {
-      const Packet& arrived = network_.packet(packet);
-      const bool is_foreign = rdma_.connection_of_queue(arrived.flow) >= kFirstForeign;
-      if (is_foreign) foreign_bytes_ += arrived.payload_bytes;
-    }
-    rdma_.OnPacketInMemory(packet);
-  }
-}
-
-void LaneExecutor::OnPacketDropped(uint32_t index, DropReason reason, LinkId link) {
-  const Packet& packet = network_.packet(index);
-  if (IsInServer(packet.kind)) {
-    load_store_.OnDropped(packet, link);
-  } else if (IsAggregate(packet.kind)) {
-    aggregation_.OnDropped(packet, link);
-  } else {
-    rdma_.OnDropped(packet, reason, link);
-  }
 }
 
 // --- Communicators -------------------------------------------------------------------------------
@@ -352,12 +334,6 @@ void LaneExecutor::SetGpuSpeed(uint32_t gpu, double speed) {
   RunWoken();
 }
 
-int64_t LaneExecutor::ProxyDonePs(uint32_t gpu, int64_t latency_ps) {
-  int64_t& free_ps = proxy_free_ps_[gpu];
-  free_ps = std::max(free_ps, engine_.NowPs()) + latency_ps;
-  return free_ps;
-}
-
 MessageSize LaneExecutor::SizeOf(uint8_t costs, uint64_t data_bytes) const {
   const CostClass& lines = costs_[costs];
   if (lines.line_payload_bytes == 1) return MessageSize::OfData(data_bytes);
@@ -520,15 +496,9 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
         TracePost(id, slot);
       const Connection& connection = connections_[id];
       const MessageSize size = SizeOf(slots.costs, bytes);
-      if (is_socket_) [[unlikely]] {
-        sockets_.Post(connection.flow, size, MarkOf(bytes));
-      } else if (connection.is_striped) [[unlikely]] {
-        striped_.Post(connection.flow, size, connection.loss_tolerance_ppm);
-      } else if (connection.is_detoured) [[unlikely]] {
-        detours_.Post(connection.flow, size, connection.loss_tolerance_ppm);
-      } else {
-        rdma_.Post(connection.flow, size, connection.loss_tolerance_ppm);
-      }
+      connection.transport->Post(
+          connection.flow,
+          {.size = size, .tolerance_ppm = connection.loss_tolerance_ppm, .label = MarkOf(bytes)});
       break;
     }
     case PostPhase::kGranted:
@@ -539,9 +509,10 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
 
 void LaneExecutor::QueueAtProxy(uint32_t id) {
   NetworkProgress& progress = slots_[id].progress;
+  const bool waits_for_grants = !connections_[id].is_buffered;
   while (progress.queued != progress.staged &&
-         (is_socket_ || progress.queued != progress.clear_to_send)) {
-    if (paths_ && !is_socket_) [[unlikely]]
+         (progress.queued != progress.clear_to_send || !waits_for_grants)) {
+    if (paths_ && waits_for_grants) [[unlikely]]
       TraceQueued(id, progress.queued % kConnectionSlots);
     ++progress.queued;
     SchedulePost(ProxyPostedPs(connections_[id].injecting_gpu), id, PostPhase::kPosted);

@@ -33,22 +33,14 @@
 #include "simulator/execution/paths/nic_group.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/transport/aggregation/aggregation_transport.h"
-#include "simulator/transport/connections/nic_detours.h"
-#include "simulator/transport/connections/socket_connections.h"
-#include "simulator/transport/connections/striped_connections.h"
-#include "simulator/transport/load_store/load_store_transport.h"
 #include "simulator/transport/contract/message_size.h"
-#include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/contract/network_stack.h"
+#include "simulator/transport/contract/proxy_threads.h"
+#include "simulator/transport/load_store/load_store_transport.h"
 #include "workloads/collectives/schedule.h"
 #include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
-
-// A link and what part of a connection's payload crosses it.
-struct LinkShare {
-  LinkId link = 0;
-  double share = 1;
-};
 
 // A communicator as the executor sees it.
 struct ExecutedCommunicator {
@@ -75,11 +67,15 @@ class LaneObserver {
   virtual void OnDetour(std::span<const uint32_t> /*gpus*/) {}
 };
 
-class LaneExecutor final : public PacketSink, private MessageSink {
+struct NicWay;
+
+class LaneExecutor final {
  public:
+  ~LaneExecutor();
+  LaneExecutor(const LaneExecutor&) = delete;
+  LaneExecutor& operator=(const LaneExecutor&) = delete;
   LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-               const GpuCosts& costs, const NicSettings& nic, const NetIbSettings& net_ib,
-               const NetSocketSettings& net_socket, LaneObserver& observer);
+               const GpuCosts& costs, const NetworkStackSettings& settings, LaneObserver& observer);
 
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
   // Whether no two of them are of one server.
@@ -123,7 +119,7 @@ class LaneExecutor final : public PacketSink, private MessageSink {
   // The fabric's routes changed.
   void ResolvePaths() {
     ++network_version_;
-    rdma_.ResolvePaths();
+    stack_->OnRoutesChanged();
     if (paths_) TraceRoutes();
   }
 
@@ -164,17 +160,8 @@ class LaneExecutor final : public PacketSink, private MessageSink {
   // begun ends as it would have.
   void SetGpuSpeed(uint32_t gpu, double speed);
 
-  // Queue pairs that are not of connections, opened with numbers from kFirstForeign on: whom to
-  // tell of them.
-  static constexpr uint32_t kFirstForeign = 1u << 29;
-  // Those of striped connections, and of sockets.
-  static constexpr uint32_t kFirstStriped = 1u << 28;
-  // Those of detours, and their NVLink flows.
-  static constexpr uint32_t kFirstDetour = 1u << 27;
-  void SetForeignListener(MessageSink& listener) { foreign_ = &listener; }
-  // Payload that has come in over these.
-  uint64_t foreign_bytes() const { return foreign_bytes_; }
-  RdmaTransport& rdma() { return rdma_; }
+  NetworkStack& network_stack() { return *stack_; }
+  const NetworkStack& network_stack() const { return *stack_; }
 
   // How long a GPU takes now for what takes one at its own speed so long; the same for one that
   // stands still.
@@ -202,8 +189,6 @@ class LaneExecutor final : public PacketSink, private MessageSink {
     return aggregated_[connection.aggregations];
   }
   const LoadStoreTransport& load_store() const { return load_store_; }
-  const RdmaTransport& rdma() const { return rdma_; }
-  const PortCounters& port_counters() const { return striped_.counters(); }
   // Which links a connection's payload crosses, first to last; NVLink by one of its planes.
   std::vector<LinkId> LinksOf(const Connection& connection) const;
   // The same over all of its planes, each with its share of the payload.
@@ -220,48 +205,23 @@ class LaneExecutor final : public PacketSink, private MessageSink {
     // Of a network connection.
     std::string transport;
     bool is_under_way = false;           // the queue pair has something to be acknowledged
-    std::vector<std::string> obstacles;  // RdmaTransport::ObstaclesOf
+    std::vector<std::string> obstacles;  // FlowStatus's
   };
   std::vector<Waiting> WaitingLanes() const;
   // What part of the steps of all lanes that run has been made: 0 to 1.
   double ShareOfSteps() const;  // lane_waiting.cc
 
-  // PacketSink.
-  void OnPacketAtNic(uint32_t packet) override;
-  void OnPacketInMemory(uint32_t packet) override;
-  void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
-  void OnLinkReleased(LinkId link) override {
-    rdma_.OnLinkReleased(link);
-    aggregation_.OnLinkReleased(link);
-  }
-
  private:
   static constexpr uint32_t kNone = Connection::kNone;
-  // Marks the NVLink leg of a relayed connection in what the transport knows it by.
-  static constexpr uint32_t kRelayLeg = 1u << 31;
-  // The same of the loads of one inside a server.
-  static constexpr uint32_t kLoadLeg = kRelayLeg;
-  // Marks the sums of a switch, in what the transport knows an operand's connection by.
-  static constexpr uint32_t kSwitchSum = 1u << 30;
-  // Marks what a detour tells of a connection.
-  static constexpr uint32_t kDetoured = kConnectionsMax;
-  // Results of sums by the network's switches, of the self's connection.
-  static constexpr uint32_t kNetworkSum = kRelayLeg | kSwitchSum;
-  // Whom queue pairs belong to that are not a connection's own; null: none.
-  MessageSink* OwnerOf(uint32_t connection) {
-    if ((connection & (kRelayLeg | kSwitchSum)) != 0 || connection < kFirstDetour) [[likely]]
-      return nullptr;
-    if (connection < kFirstStriped) return &detours_;
-    if (connection >= kFirstForeign) return foreign_;
-    return is_socket_ ? static_cast<MessageSink*>(&sockets_) : &striped_;
-  }
-  static uint32_t ConnectionOf(uint32_t number) {
-    return number & ~(kRelayLeg | kSwitchSum | kDetoured);
-  }
-  // Whether the queue pair or detour that tells of the connection is not out of use since.
-  bool IsInUse(uint32_t number) const {
-    return connections_[ConnectionOf(number)].is_detoured == ((number & kDetoured) != 0);
-  }
+  // What the executor is to the flows that connections use, by what they carry (flow_sinks.h).
+  class FlowSink;
+  class StoreSink;
+  class LoadSink;
+  class SwitchSumSink;
+  class NetworkSumSink;
+  class NetworkSink;
+  class LeftNetworkSink;
+  struct FlowSinks;
 
   // A channel of a program: its batches one after the other.
   struct ActiveChannel {
@@ -352,18 +312,12 @@ class LaneExecutor final : public PacketSink, private MessageSink {
   static void HandlePost(void* self, uint32_t connection);
   static void HandleChannel(void* self, uint32_t lane);
 
-  // MessageSink.
-  void OnDelivered(uint32_t connection) override;
-  void OnUnderWay(uint32_t connection) override;
-  void OnInjected(uint32_t connection, int64_t left_ps) override;
-  void OnCompleted(uint32_t connection) override;
-  void OnGranted(uint32_t connection) override;
-  void OnPacketLost(uint32_t connection, LinkId link) override;
-  void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
-  void OnRetransmission(uint32_t connection) override;
-  void OnLossRecovered(uint32_t connection) override;
-  void OnUnreliableSend(uint32_t connection, bool at_receiver, uint32_t immediate) override;
-  void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
+  // What the sinks hear, by connection (lane_messages.cc).
+  void OnNetworkArrival(uint32_t connection);
+  void OnInjected(uint32_t connection, int64_t left_ps);
+  void OnCompleted(uint32_t connection);
+  void OnGranted(uint32_t connection);
+  void OnNetworkFailed(uint32_t connection, bool at_sender, const std::string& why);
 
   uint32_t ConnectionBetween(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
                              ConnectionUse use);
@@ -389,27 +343,34 @@ class LaneExecutor final : public PacketSink, private MessageSink {
   bool Answers(DeviceId nic) const;
   DeviceId NicOf(uint32_t gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]).value(); }
   std::set<DeviceId>& DeadNicsOf(const Connection& connection);
+  // Striped connections have a failover of their own, between their ports.
+  bool MayMove(const Connection& connection) const {
+    return connection.is_detoured || IsQueuePair(connection);
+  }
   bool UsesAny(const Connection& connection, const std::set<DeviceId>& nics) const;
   // Ways for the connection's messages over none of these NICs, as the policy has it.
-  std::vector<NicDetours::Way> WaysAround(const Connection& connection,
-                                          const std::set<DeviceId>& nics) const;
-  void OpenDetour(uint32_t connection, std::span<const NicDetours::Way> ways);
-  void Move(uint32_t connection, std::span<const NicDetours::Way> ways);
+  std::vector<NicWay> WaysAround(const Connection& connection,
+                                 const std::set<DeviceId>& nics) const;
+  void OpenDetour(uint32_t connection, std::span<const NicWay> ways);
+  void Move(uint32_t connection, std::span<const NicWay> ways);
   void TraceMove(uint32_t connection);
   void VisitConnection(uint32_t connection, StateArchive& archive);
   // Over the network, between two of the GPUs, in the order of their ties.
   std::vector<uint32_t> ConnectionsAmong(std::span<const uint32_t> gpus) const;
   // And all that they send within their servers.
   std::vector<uint32_t> AllConnectionsAmong(std::span<const uint32_t> gpus) const;
-  std::vector<LinkId> LinksOf(std::span<const uint32_t> queue_pairs) const;
+  std::vector<LinkId> AllLinksOf(std::span<const uint32_t> queue_pairs) const;
   std::optional<DeviceId> SwitchOf(std::span<const LinkId> links) const;
   uint64_t IdentityOf(const NicGroup& group) const;
-  // Of a connection, or a leg or sum of one.
-  uint64_t LocalTieOf(uint32_t connection) const;
+  // What decides the order of a flow's events among those of its server.
+  uint64_t LocalTieOf(const SinkRef& user) const;
   int64_t FlagLatencyPs(uint32_t flow) const;
-  // Of a network connection, those that carry data.
-  std::vector<uint32_t> QueuePairsOf(const Connection& connection) const;
-  RecoveryTimes RecoveryOf(const Connection& connection, bool of_data) const;
+  // Precondition: the run's network has queue pairs.
+  QueueTransport& queue_pairs() const { return *stack_->queue_pairs(); }
+  // Whether the connection is a queue pair of its own.
+  bool IsQueuePair(const Connection& connection) const;
+  // Of a network connection.
+  RecoveryTimes RecoveryOf(uint32_t connection, bool of_data) const;
   // Starts the channel's current batch, or ends the channel after its last.
   void StartBatch(uint32_t active_channel);
   void StartLane(uint32_t active_channel, uint32_t lane_index);
@@ -502,11 +463,13 @@ class LaneExecutor final : public PacketSink, private MessageSink {
   void TraceRoutes();
   // The path of a message or grant from when it was posted until now.
   void TraceWay(uint32_t connection, bool is_data, const RecoveryTimes& before, CriticalPath& path);
-  // When the GPU's proxy is done with what takes it so long, with one message more to post, or with
-  // one more that arrived.
-  int64_t ProxyDonePs(uint32_t gpu, int64_t latency_ps);
-  int64_t ProxyPostedPs(uint32_t gpu) { return ProxyDonePs(gpu, proxy_costs_[gpu].post_ps); }
-  int64_t ProxySeenPs(uint32_t gpu) { return ProxyDonePs(gpu, proxy_costs_[gpu].arrival_ps); }
+  // When the GPU's proxy has posted one message more, or has seen one more arrive.
+  int64_t ProxyPostedPs(uint32_t gpu) {
+    return proxies_.Occupy(gpu, engine_.NowPs(), proxy_costs_[gpu].post_ps);
+  }
+  int64_t ProxySeenPs(uint32_t gpu) {
+    return proxies_.Occupy(gpu, engine_.NowPs(), proxy_costs_[gpu].arrival_ps);
+  }
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
@@ -521,13 +484,11 @@ class LaneExecutor final : public PacketSink, private MessageSink {
   std::vector<CostClass> costs_;
   std::vector<ProxyCosts> proxy_costs_;  // by GPU
   LaneObserver& observer_;
+  ProxyThreads proxies_;
   LoadStoreTransport load_store_;
-  RdmaTransport rdma_;
-  StripedConnections striped_;
-  SocketConnections sockets_;
-  const bool is_socket_;  // what network connections go over
-  NicDetours detours_;
+  std::unique_ptr<NetworkStack> stack_;  // of network connections
   AggregationTransport aggregation_;
+  std::unique_ptr<FlowSinks> sinks_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;
   std::vector<MessageSlots> slots_;                         // by connection
@@ -550,15 +511,12 @@ class LaneExecutor final : public PacketSink, private MessageSink {
   std::unordered_map<uint32_t, std::vector<uint32_t>> claimants_;
   std::vector<GpuPlace> places_;                   // by GPU
   std::vector<uint32_t> communicator_counts_;      // by GPU: those it is in
-  std::vector<int64_t> proxy_free_ps_;             // by GPU
   std::unordered_map<uint64_t, uint32_t> gpu_at_;  // by server and local index
   uint64_t last_slice_key_ = 0;                    // of last_slice_ps_: what it depends on
   int64_t last_slice_ps_ = 0;
   std::vector<double> gpu_speeds_;     // by GPU; empty: all at their own
   std::vector<uint32_t> still_lanes_;  // of GPUs that stand still
   std::set<uint32_t> watched_;         // collectives
-  MessageSink* foreign_ = nullptr;
-  uint64_t foreign_bytes_ = 0;
   std::optional<NicPolicy> nic_policy_;
   // MayFailOver()'s last answer, which holds for these conditions and this version of the network.
   struct FailoverLook {

@@ -7,49 +7,23 @@
 
 namespace railyard {
 
-void LaneExecutor::OnDelivered(uint32_t id) {
-  if (MessageSink* const owner = OwnerOf(id)) {
-    owner->OnDelivered(id);
-    return;
-  }
-  const uint32_t connection = ConnectionOf(id);
-  MessageSlots& slots = slots_[connection];
+void LaneExecutor::OnNetworkArrival(uint32_t id) {
+  MessageSlots& slots = slots_[id];
   if (slots.is_closed) [[unlikely]]
     return;
-  if ((id & kSwitchSum) != 0) {
-    if ((id & kRelayLeg) != 0) {
-      OnNetworkSum(connection);
-    } else {
-      OnSwitchSum(connection);
-    }
-  } else if (slots.network && (id & kRelayLeg) == 0) {
-    if (!IsInUse(id)) [[unlikely]]
-      return;
-    const int64_t seen_ps = ProxySeenPs(connections_[connection].to_gpu) +
-                            costs_[slots.costs].costs.LatencyAfterArrivalPs();
-    if (paths_) [[unlikely]]
-      TraceNetworkArrival(connection, slots.delivered % kConnectionSlots, seen_ps);
-    // Kernel buffers may hold more messages than there are slots: the size comes with each.
-    if (is_socket_) [[unlikely]] {
-      slots.sizes[slots.delivered % kConnectionSlots] =
-          sockets_.DeliveredLabel(connections_[connection].flow);
-    }
-    slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
-    WakeReceiver(slots, seen_ps);
-  } else if (!slots.network && (id & kLoadLeg) != 0) {
-    OnLoaded(connection);
-  } else {
-    OnStoreArrival(connection);
+  const Connection& connection = connections_[id];
+  const int64_t seen_ps =
+      ProxySeenPs(connection.to_gpu) + costs_[slots.costs].costs.LatencyAfterArrivalPs();
+  if (paths_) [[unlikely]]
+    TraceNetworkArrival(id, slots.delivered % kConnectionSlots, seen_ps);
+  // Buffers may hold more messages than there are slots: the size comes with each.
+  if (connection.is_buffered) [[unlikely]] {
+    slots.sizes[slots.delivered % kConnectionSlots] =
+        connection.transport->LabelOfDelivered(connection.flow);
   }
+  slots.time_ps[slots.delivered++ % kConnectionSlots] = seen_ps;
+  WakeReceiver(slots, seen_ps);
   RunWoken();
-}
-
-void LaneExecutor::OnUnderWay(uint32_t id) {
-  if (OwnerOf(id) != nullptr) [[unlikely]]
-    return;
-  const MessageSlots& slots = slots_[id & ~kRelayLeg];
-  __builtin_prefetch(&slots, 1);
-  __builtin_prefetch(&slots.time_ps, 1);
 }
 
 // A message is in the memory of the receiver, or of the GPU that relays it; the sender's copy may
@@ -113,9 +87,7 @@ void LaneExecutor::WakeSender(MessageSlots& slots) {
 }
 
 void LaneExecutor::OnInjected(uint32_t id, int64_t left_ps) {
-  if (OwnerOf(id) != nullptr) [[unlikely]]
-    return;
-  const uint32_t sender = slots_[id & ~kRelayLeg].sender;
+  const uint32_t sender = slots_[id].sender;
   Lane& lane = lanes_[sender];
   lane.free_ps = std::max(lane.free_ps, left_ps);
   if (paths_) [[unlikely]]
@@ -123,13 +95,8 @@ void LaneExecutor::OnInjected(uint32_t id, int64_t left_ps) {
   if (--lane.awaits == 0) Wake(sender);
 }
 
-void LaneExecutor::OnCompleted(uint32_t number) {
-  if (MessageSink* const owner = OwnerOf(number)) {
-    owner->OnCompleted(number);
-    return;
-  }
-  const uint32_t id = ConnectionOf(number);
-  if (slots_[id].is_closed || !IsInUse(number)) [[unlikely]]
+void LaneExecutor::OnCompleted(uint32_t id) {
+  if (slots_[id].is_closed) [[unlikely]]
     return;
   if (paths_) [[unlikely]]
     TraceCompletion(id, slots_[id].progress.completed % kConnectionSlots);
@@ -138,13 +105,8 @@ void LaneExecutor::OnCompleted(uint32_t number) {
   RunWoken();
 }
 
-void LaneExecutor::OnGranted(uint32_t number) {
-  if (MessageSink* const owner = OwnerOf(number)) {
-    owner->OnGranted(number);
-    return;
-  }
-  const uint32_t id = ConnectionOf(number);
-  if (slots_[id].is_closed || !IsInUse(number)) [[unlikely]]
+void LaneExecutor::OnGranted(uint32_t id) {
+  if (slots_[id].is_closed) [[unlikely]]
     return;
   if (paths_) [[unlikely]]
     TraceArrivedGrant(id, slots_[id].progress.clear_to_send % kConnectionSlots);
@@ -152,52 +114,11 @@ void LaneExecutor::OnGranted(uint32_t number) {
   QueueAtProxy(id);
 }
 
-void LaneExecutor::OnPacketLost(uint32_t id, LinkId link) {
-  if (MessageSink* const owner = OwnerOf(id)) {
-    owner->OnPacketLost(id, link);
-    return;
-  }
-  observer_.OnPacketLost(ConnectionOf(id), link);
-}
-
-void LaneExecutor::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
-  if (MessageSink* const owner = OwnerOf(id)) {
-    owner->OnPacketRepeated(id, payload_bytes);
-    return;
-  }
-  observer_.OnPacketRepeated(ConnectionOf(id), payload_bytes);
-}
-
-void LaneExecutor::OnUnreliableSend(uint32_t id, bool at_receiver, uint32_t immediate) {
-  OwnerOf(id)->OnUnreliableSend(id, at_receiver, immediate);
-}
-
-void LaneExecutor::OnRetransmission(uint32_t id) {
-  if (MessageSink* const owner = OwnerOf(id)) {
-    owner->OnRetransmission(id);
-    return;
-  }
-  observer_.OnRetransmission(ConnectionOf(id));
-}
-
-void LaneExecutor::OnLossRecovered(uint32_t id) {
-  if (MessageSink* const owner = OwnerOf(id)) {
-    owner->OnLossRecovered(id);
-    return;
-  }
-  observer_.OnLossRecovered(ConnectionOf(id));
-}
-
-void LaneExecutor::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
-  if (MessageSink* const owner = OwnerOf(id)) {
-    owner->OnConnectionError(id, at_sender, why);
-    return;
-  }
-  const uint32_t connection = ConnectionOf(id);
-  if (slots_[connection].is_closed) return;
-  const bool may_fail_over = nic_policy_ && why.starts_with(kRetryExceeded);
-  if (may_fail_over && (!IsInUse(id) || TryToFailOver(connection))) return;
-  observer_.OnConnectionError(connection, at_sender, why);
+void LaneExecutor::OnNetworkFailed(uint32_t id, bool at_sender, const std::string& why) {
+  if (slots_[id].is_closed) return;
+  const bool may_fail_over = nic_policy_ && why.starts_with(stack_->NoAnswer());
+  if (may_fail_over && TryToFailOver(id)) return;
+  observer_.OnConnectionError(id, at_sender, why);
 }
 
 }  // namespace railyard

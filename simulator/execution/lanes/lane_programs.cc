@@ -5,6 +5,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/transport/connections/nic_detours.h"
 
 namespace railyard {
 
@@ -143,11 +144,7 @@ void LaneExecutor::StartFlowsOver(const Connection& connection, bool is_send) {
   if (!is_send || connection.is_network_sum) return;
   if (!connection.network) load_store_.StartOver(connection.flow);
   if (connection.is_relayed) load_store_.StartOver(connection.relay_flow);
-  if (!connection.is_detoured) return;
-  for (const NicDetours::Legs& legs : detours_.LegsOf(connection.flow)) {
-    if (legs.to_sender != kNone) load_store_.StartOver(legs.to_sender);
-    if (legs.from_receiver != kNone) load_store_.StartOver(legs.from_receiver);
-  }
+  if (connection.is_detoured) stack_->detours()->StartOver(connection.flow);
 }
 
 bool LaneExecutor::ClaimConnections(uint32_t id) {
@@ -242,15 +239,7 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
       TraceGrant(connection);
     ++slots.progress.granted;
     const Connection& granted = connections_[connection];
-    if (is_socket_) [[unlikely]] {
-      sockets_.PostReceive(granted.flow);
-    } else if (granted.is_striped) [[unlikely]] {
-      striped_.PostClearToSend(granted.flow);
-    } else if (granted.is_detoured) [[unlikely]] {
-      detours_.PostClearToSend(granted.flow);
-    } else {
-      rdma_.PostClearToSend(granted.flow);
-    }
+    granted.transport->Grant(granted.flow, true);
   }
 }
 

@@ -13,13 +13,11 @@ void LaneExecutor::Visit(StateArchive& archive) {
   archive.Section();
   for (uint32_t id = 0; id < connections_.size(); ++id) VisitConnection(id, archive);
   archive.Section();
-  for (int64_t& free_ps : proxy_free_ps_) archive.Instant(free_ps);
+  proxies_.Visit(archive);
   archive.Constant(gpu_speeds_.size());
   for (const double speed : gpu_speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));
   load_store_.Visit(archive);
-  rdma_.Visit(archive);
-  striped_.Visit(archive);
-  detours_.Visit(archive);
+  stack_->Visit(archive);
   aggregation_.Visit(archive);
 }
 
@@ -36,9 +34,9 @@ uint64_t LaneExecutor::IdentityOfGpus(std::span<const uint32_t> gpus) const {
   const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
   for (const uint32_t gpu : gpus) {
     add(nvlink_connections_[gpu].size());
-    for (const uint32_t id : nvlink_connections_[gpu]) add(LocalTieOf(id));
+    for (const uint32_t id : nvlink_connections_[gpu]) add(connections_[id].tie & kLocalTieMask);
     for (const uint32_t flow : load_store_.FlowsOf(gpu)) {
-      add(LocalTieOf(load_store_.FirstReceiverOf(flow)));
+      add(LocalTieOf(load_store_.FirstUserOf(flow)));
     }
   }
   return identity;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/execution/lanes/flow_sinks.h"
 
 namespace railyard {
 
@@ -13,7 +13,8 @@ void LaneExecutor::RequestSum(Lane& lane, int64_t done_ps) {
   if (first.flow == kNone) {
     std::vector<uint32_t> members;
     for (const uint32_t operand : operands) members.push_back(connections_[operand].from_gpu);
-    first.flow = load_store_.OpenReduce(operands.front() | kSwitchSum, first.to_gpu, members);
+    first.flow =
+        load_store_.OpenReduce({&sinks_->switch_sums, operands.front()}, first.to_gpu, members);
   }
   lane.awaits = 1;
   lane.free_ps = done_ps;  // sums are sent on as they come
@@ -37,7 +38,7 @@ void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& r
   if (connections_[results.front()].flow == kNone) {
     std::vector<LoadStoreTransport::GroupMember> members;
     for (const uint32_t result : results) {
-      members.push_back({.gpu = connections_[result].to_gpu, .connection = result});
+      members.push_back({.gpu = connections_[result].to_gpu, .sink = {&sinks_->stores, result}});
     }
     const uint32_t group =
         load_store_.OpenMulticast(connections_[results.front()].from_gpu, members);
@@ -122,7 +123,7 @@ void LaneExecutor::JoinTree(const Lane& lane, Connection& connection, uint32_t i
   const uint64_t entropy = HashOf(program.id.channel, gpus.front(), gpus.size());
   if (is_new) at->second = aggregation_.OpenTree(gpus, entropy);
   connection.flow = at->second + place;
-  aggregation_.Join(connection.flow, id | kNetworkSum);
+  aggregation_.Join(connection.flow, {&sinks_->network_sums, id});
 }
 
 void LaneExecutor::OnNetworkSum(uint32_t id) {

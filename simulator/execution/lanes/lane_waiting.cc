@@ -2,6 +2,7 @@
 // What lanes that have not finished wait for.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "simulator/execution/lanes/lane_executor.h"
 
@@ -63,14 +64,11 @@ std::vector<LaneExecutor::Waiting> LaneExecutor::WaitingLanes() const {
                   .is_under_way = false,
                   .obstacles = {}};
     if (cause->connection != kNone && connections_[cause->connection].network) {
-      const std::vector<uint32_t> queue_pairs = QueuePairsOf(connections_[cause->connection]);
-      const auto under_way =
-          std::find_if(queue_pairs.begin(), queue_pairs.end(),
-                       [this](uint32_t queue_pair) { return rdma_.IsUnderWay(queue_pair); });
-      const uint32_t queue_pair = under_way == queue_pairs.end() ? queue_pairs.front() : *under_way;
-      entry.transport = rdma_.Describe(queue_pair);
-      entry.obstacles = rdma_.ObstaclesOf(queue_pair);
-      entry.is_under_way = rdma_.IsUnderWay(queue_pair);
+      const Connection& connection = connections_[cause->connection];
+      FlowStatus status = connection.transport->StatusOf(connection.flow);
+      entry.transport = std::move(status.description);
+      entry.obstacles = std::move(status.obstacles);
+      entry.is_under_way = status.is_under_way;
     }
     waiting.push_back(std::move(entry));
   }

@@ -9,8 +9,11 @@
 
 namespace railyard {
 
-inline constexpr uint32_t kConnectionSlots = 8;        // NCCL_STEPS
-inline constexpr uint32_t kConnectionsMax = 1u << 26;  // of a run; higher bits of numbers are flags
+class Transport;
+
+inline constexpr uint32_t kConnectionSlots = 8;  // NCCL_STEPS
+// Of a run; as many take more than 16 GiB.
+inline constexpr uint32_t kConnectionsMax = 1u << 26;
 
 // What a connection joins and has carried.
 struct Connection {
@@ -19,17 +22,18 @@ struct Connection {
   uint64_t tie = 0;  // orders its events; a function of what it connects
   uint32_t from_gpu = 0;
   uint32_t to_gpu = 0;
-  uint32_t injecting_gpu = 0;  // whose NIC and proxy send; from_gpu where nothing is relayed
-  uint32_t flow = 0;           // queue pair, NVLink flow, number of a striped connection or detour
-  uint32_t relay_flow = 0;     // NVLink flow to the relaying GPU
-  uint32_t load_flow = kNone;  // by which the receiver loads from a host's memory: SHM
+  uint32_t injecting_gpu = 0;      // whose NIC and proxy send; from_gpu where nothing is relayed
+  uint32_t flow = 0;               // of the transport, or of stores
+  uint32_t relay_flow = 0;         // NVLink flow to the relaying GPU
+  uint32_t load_flow = kNone;      // by which the receiver loads from a host's memory: SHM
+  Transport* transport = nullptr;  // of a network connection
   uint32_t communicator = 0;
   uint32_t staged = kNone;          // of a network connection: StagedMessages
   uint32_t aggregations = kNone;    // of a sum: what is staged is
   uint32_t collective = kNone;      // that used either side last
   uint32_t loss_tolerance_ppm = 0;  // of what its sender sends
-  bool network = false;             // RDMA; else NVLink or PCIe
-  bool is_striped = false;          // over several queue pairs: StripedConnections
+  bool network = false;             // over `transport`; else NVLink or PCIe
+  bool is_buffered = false;         // Transport::BuffersMessages
   bool is_detoured = false;         // around a NIC that has failed: NicDetours
   bool is_relayed = false;          // PXN: first over NVLink to the GPU whose NIC injects
   // Of NVLink SHARP: `flow` is a group, opened when first used; of operands, only that of the first

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Connections between the ranks of communicators: what they are called, and what they go over.
+#include <algorithm>
+#include <array>
+
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/execution/lanes/flow_sinks.h"
+#include "simulator/transport/connections/nic_detours.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
@@ -36,7 +40,8 @@ uint32_t LaneExecutor::OpenConnection(const Program& program, uint32_t channel, 
                                       uint32_t to, ConnectionUse use) {
   const ExecutedCommunicator& executed = communicators_[program.communicator].executed;
   const auto id = static_cast<uint32_t>(connections_.size());
-  SIM_CHECK(id < 1u << (32 - kPostPhaseBits) && id < kDetoured, "too many connections");
+  static_assert(kConnectionsMax <= 1u << (32 - kPostPhaseBits));
+  SIM_CHECK(id < kConnectionsMax, "too many connections");
   Connection connection;
   connection.communicator = program.communicator;
   connection.from_gpu = executed.gpus[from];
@@ -74,20 +79,22 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t
     connection.flow = kNone;
     if (connection.from_gpu == connection.to_gpu) return;
     // For a flag's latency.
-    slots.flag_latency_ps =
-        FlagLatencyPs(load_store_.Open(id, connection.from_gpu, connection.to_gpu));
+    slots.flag_latency_ps = FlagLatencyPs(
+        load_store_.Open({&sinks_->stores, id}, connection.from_gpu, connection.to_gpu));
     return;
   }
   connection.network = slots.network = route.network;
   if (!route.network) {
     nvlink_connections_[connection.from_gpu].push_back(id);
     if (route.over_host_memory) {
-      connection.flow = load_store_.OpenHostStore(id, connection.from_gpu, connection.to_gpu);
-      connection.load_flow = load_store_.OpenHostLoad(id | kLoadLeg, connection.to_gpu);
+      connection.flow =
+          load_store_.OpenHostStore({&sinks_->stores, id}, connection.from_gpu, connection.to_gpu);
+      connection.load_flow = load_store_.OpenHostLoad({&sinks_->loads, id}, connection.to_gpu);
       slots.flag_latency_ps = FlagLatencyPs(connection.flow) + FlagLatencyPs(connection.load_flow);
       return;
     }
-    connection.flow = load_store_.Open(id, connection.from_gpu, connection.to_gpu);
+    connection.flow =
+        load_store_.Open({&sinks_->stores, id}, connection.from_gpu, connection.to_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.flow);
     return;
   }
@@ -100,30 +107,30 @@ void LaneExecutor::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t
     connection.is_relayed = true;
     connection.injecting_gpu = GpuOfServer(connection.from_gpu, route.sending_local_index);
     connection.relay_flow =
-        load_store_.Open(id | kRelayLeg, connection.from_gpu, connection.injecting_gpu);
+        load_store_.Open({&sinks_->stores, id}, connection.from_gpu, connection.injecting_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
   }
-  if (is_socket_) {
-    connection.flow = sockets_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy);
-    return;
-  }
   if (nic_policy_) [[unlikely]] {
-    const std::vector<NicDetours::Way> ways = WaysAround(connection, DeadNicsOf(connection));
+    const std::vector<NicWay> ways = WaysAround(connection, DeadNicsOf(connection));
     if (!ways.empty()) {
       OpenDetour(id, ways);
       return;
     }
   }
-  connection.is_striped = striped_.AreSeveral(connection.injecting_gpu, connection.to_gpu);
-  connection.flow = connection.is_striped
-                        ? striped_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy)
-                        : rdma_.Open(id, connection.injecting_gpu, connection.to_gpu, entropy);
+  connection.transport = &stack_->Between(connection.injecting_gpu, connection.to_gpu);
+  connection.is_buffered = connection.transport->BuffersMessages();
+  connection.flow = connection.transport->Open({&sinks_->network, id}, connection.injecting_gpu,
+                                               connection.to_gpu, entropy);
 }
 
-uint64_t LaneExecutor::LocalTieOf(uint32_t id) const {
-  constexpr uint32_t kLegs = kRelayLeg | kSwitchSum;
-  if ((id & ~kLegs) >= kFirstDetour) return id;  // no other server has the same
-  return (connections_[ConnectionOf(id)].tie & kLocalTieMask) | uint64_t{id & kLegs} << 32;
+uint64_t LaneExecutor::LocalTieOf(const SinkRef& user) const {
+  const std::array<const MessageSink*, 3> own = {&sinks_->stores, &sinks_->loads,
+                                                 &sinks_->switch_sums};
+  const auto found = std::ranges::find(own, user.sink);
+  const auto role = static_cast<uint64_t>(found - own.begin());
+  // A detour's flow has an equal in no other server.
+  if (found == own.end()) return Mix64(reinterpret_cast<uintptr_t>(user.sink)) ^ user.number;
+  return (connections_[user.number].tie & kLocalTieMask) | role << kLocalTieBits;
 }
 
 uint64_t LaneExecutor::TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from,
@@ -139,20 +146,6 @@ uint64_t LaneExecutor::TieOfConnection(uint32_t communicator, uint32_t channel, 
                static_cast<uint64_t>(use));
 }
 
-std::vector<uint32_t> LaneExecutor::QueuePairsOf(const Connection& connection) const {
-  if (is_socket_) return sockets_.StreamsOf(connection.flow);
-  if (connection.is_striped) return striped_.QueuePairsOf(connection.flow);
-  if (connection.is_detoured) return detours_.QueuePairsOf(connection.flow);
-  return {connection.flow};
-}
-
-RecoveryTimes LaneExecutor::RecoveryOf(const Connection& connection, bool of_data) const {
-  if (is_socket_) return of_data ? sockets_.RecoveryOf(connection.flow) : RecoveryTimes{};
-  if (connection.is_striped) return striped_.RecoveryOf(connection.flow, of_data);
-  if (connection.is_detoured) return detours_.RecoveryOf(connection.flow, of_data);
-  return rdma_.RecoveryOf(connection.flow, of_data);
-}
-
 int64_t LaneExecutor::FlagLatencyPs(uint32_t flow) const {
   return network_.PathLatencyPs(load_store_.PathsOf(flow).front().path, 0);
 }
@@ -163,59 +156,34 @@ uint32_t LaneExecutor::GpuOfServer(uint32_t gpu, uint32_t local_index) const {
 
 std::vector<LinkId> LaneExecutor::LinksOf(const Connection& connection) const {
   std::vector<LinkId> links;
-  const auto append = [&](PathRef path) {
-    for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-      links.push_back(network_.LinkOfPath(path, hop));
-    }
+  const auto append = [&links](const std::vector<LinkId>& more) {
+    links.insert(links.end(), more.begin(), more.end());
   };
   if (connection.is_switch_operand || connection.is_switch_result) return links;
   if (connection.is_network_sum) {
     return connection.flow == kNone ? links : aggregation_.LinksOf(connection.flow);
   }
-  if (!connection.network) append(load_store_.PathsOf(connection.flow).front().path);
-  if (connection.load_flow != kNone) append(load_store_.PathsOf(connection.load_flow).front().path);
-  if (connection.is_relayed) append(load_store_.PathsOf(connection.relay_flow).front().path);
-  if (connection.is_detoured) {
-    const NicDetours::Legs legs = detours_.LegsOf(connection.flow).front();
-    if (legs.to_sender != kNone) append(load_store_.PathsOf(legs.to_sender).front().path);
-    append(rdma_.DataPath(legs.queue_pair));
-    if (legs.from_receiver != kNone) append(load_store_.PathsOf(legs.from_receiver).front().path);
-  } else if (connection.network) {
-    append(rdma_.DataPath(QueuePairsOf(connection).front()));
-  }
+  if (!connection.network) append(load_store_.LinksOf(connection.flow));
+  if (connection.load_flow != kNone) append(load_store_.LinksOf(connection.load_flow));
+  if (connection.is_relayed) append(load_store_.LinksOf(connection.relay_flow));
+  if (connection.network) append(connection.transport->LinksOf(connection.flow));
   return links;
 }
 
 std::vector<LinkShare> LaneExecutor::LinkSharesOf(const Connection& connection) const {
   std::vector<LinkShare> shares;
-  const auto append = [&](PathRef path, double share) {
-    for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-      shares.push_back({network_.LinkOfPath(path, hop), share});
-    }
-  };
-  const auto append_planes = [&](uint32_t flow, double share) {
-    const auto paths = load_store_.PathsOf(flow);
-    double weights = 0;
-    for (const auto& plane : paths) weights += plane.weight;
-    for (const auto& plane : paths) append(plane.path, share * plane.weight / weights);
+  const auto append = [&shares](const std::vector<LinkShare>& more) {
+    shares.insert(shares.end(), more.begin(), more.end());
   };
   if (connection.is_switch_operand || connection.is_switch_result) return shares;
   if (connection.is_network_sum) {
     for (const LinkId link : LinksOf(connection)) shares.push_back({link, 1});
     return shares;
   }
-  if (!connection.network) append_planes(connection.flow, 1);
-  if (connection.load_flow != kNone) append_planes(connection.load_flow, 1);
-  if (connection.is_relayed) append_planes(connection.relay_flow, 1);
-  if (!connection.network) return shares;
-  const std::vector<uint32_t> queue_pairs = QueuePairsOf(connection);
-  const double share = 1.0 / static_cast<double>(queue_pairs.size());
-  for (const uint32_t queue_pair : queue_pairs) append(rdma_.DataPath(queue_pair), share);
-  if (!connection.is_detoured) return shares;
-  for (const NicDetours::Legs& legs : detours_.LegsOf(connection.flow)) {
-    if (legs.to_sender != kNone) append_planes(legs.to_sender, share);
-    if (legs.from_receiver != kNone) append_planes(legs.from_receiver, share);
-  }
+  if (!connection.network) append(load_store_.LinkSharesOf(connection.flow));
+  if (connection.load_flow != kNone) append(load_store_.LinkSharesOf(connection.load_flow));
+  if (connection.is_relayed) append(load_store_.LinkSharesOf(connection.relay_flow));
+  if (connection.network) append(connection.transport->LinkSharesOf(connection.flow));
   return shares;
 }
 

@@ -116,13 +116,18 @@ void LaneExecutor::TraceGrant(uint32_t id) {
   path.WaitFor(paths.network->consumed[before % kConnectionSlots]);
   path.ExtendTo(now_ps, PathCause::kWork);
   paths.network->granted[slot] = path;
-  paths.network->before_grant[slot] = RecoveryOf(connections_[id], false);
+  paths.network->before_grant[slot] = RecoveryOf(id, false);
+}
+
+RecoveryTimes LaneExecutor::RecoveryOf(uint32_t id, bool of_data) const {
+  const Connection& connection = connections_[id];
+  return connection.transport->RecoveryOf(connection.flow, of_data);
 }
 
 void LaneExecutor::TraceWay(uint32_t id, bool is_data, const RecoveryTimes& before,
                             CriticalPath& path) {
   const Connection& connection = connections_[id];
-  const RecoveryTimes times = RecoveryOf(connection, is_data);
+  const RecoveryTimes times = RecoveryOf(id, is_data);
   int64_t left_ps = engine_.NowPs() - path.EndPs();
   const auto spend = [&](PathCause cause, int64_t time_ps) {
     time_ps = std::min(time_ps, left_ps);
@@ -150,7 +155,7 @@ void LaneExecutor::TraceQueued(uint32_t id, uint32_t slot) {
 void LaneExecutor::TracePost(uint32_t id, uint32_t slot) {
   LanePaths::OfConnection& paths = PathsOf(id);
   paths.sent[slot].ExtendTo(engine_.NowPs(), PathCause::kWork);
-  paths.network->before_send[slot] = RecoveryOf(connections_[id], true);
+  paths.network->before_send[slot] = RecoveryOf(id, true);
 }
 
 void LaneExecutor::TraceNetworkArrival(uint32_t id, uint32_t slot, int64_t seen_ps) {

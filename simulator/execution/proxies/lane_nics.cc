@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/transport/nic/queue_transport.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
@@ -26,29 +27,28 @@ NicGroup LaneExecutor::NicGroupOf(std::span<const uint32_t> gpus) const {
   group.version = network_version_;
   const bool are_plain = std::ranges::all_of(group.connections, [this](uint32_t id) {
     const Connection& connection = connections_[id];
-    return !connection.is_striped && !connection.is_detoured && !connection.is_relayed;
+    return IsQueuePair(connection) && !connection.is_relayed;
   });
-  if (is_socket_ || !are_plain) return group;
+  if (!are_plain) return group;
   std::vector<uint32_t> queue_pairs;
   for (const uint32_t id : group.connections) queue_pairs.push_back(connections_[id].flow);
-  group.links = LinksOf(queue_pairs);
+  group.links = AllLinksOf(queue_pairs);
   group.at = SwitchOf(group.links);
   group.identity = IdentityOf(group);
   return group;
 }
 
-std::vector<LinkId> LaneExecutor::LinksOf(std::span<const uint32_t> queue_pairs) const {
+bool LaneExecutor::IsQueuePair(const Connection& connection) const {
+  return connection.transport != nullptr && connection.transport == stack_->queue_pairs();
+}
+
+std::vector<LinkId> LaneExecutor::AllLinksOf(std::span<const uint32_t> queue_pairs) const {
   std::vector<LinkId> links;
   std::unordered_set<LinkId> seen;
-  const auto add = [&](PathRef path) {
-    for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-      const LinkId link = network_.LinkOfPath(path, hop);
+  for (const uint32_t queue_pair : queue_pairs) {
+    for (const LinkId link : this->queue_pairs().AllLinksOf(queue_pair)) {
       if (seen.insert(link).second) links.push_back(link);
     }
-  };
-  for (const uint32_t queue_pair : queue_pairs) {
-    add(rdma_.DataPath(queue_pair));
-    add(rdma_.AckPath(queue_pair));
   }
   return links;
 }
@@ -93,7 +93,7 @@ uint64_t LaneExecutor::IdentityOf(const NicGroup& group) const {
   std::vector<uint64_t> ports;
   for (const uint32_t gpu : group.gpus) {
     servers.push_back(TieOf(places_[gpu], 0, 0, 0));
-    ports.push_back(rdma_.FirstPortOf(NicOf(gpu)));
+    ports.push_back(queue_pairs().FirstPortOf(NicOf(gpu)));
     add(static_cast<uint64_t>(proxy_costs_[gpu].post_ps));
     add(static_cast<uint64_t>(proxy_costs_[gpu].arrival_ps));
   }
@@ -116,32 +116,32 @@ void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
   archive.Require(group.at.has_value());
   for (const uint32_t id : group.connections) {
     VisitConnection(id, archive);
-    rdma_.VisitQueuePair(connections_[id].flow, archive);
+    queue_pairs().VisitQueuePair(connections_[id].flow, archive);
   }
   for (const uint32_t gpu : group.gpus) {
-    archive.Instant(proxy_free_ps_[gpu]);
+    proxies_.Visit(gpu, archive);
     archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
-    rdma_.VisitPorts(NicOf(gpu), archive);
+    queue_pairs().VisitPorts(NicOf(gpu), archive);
   }
   network_.VisitNicLinks(group.links, archive);
 }
 
 void LaneExecutor::VisitCountersOfNics(StateArchive& archive) {
   network_.VisitCounters(archive);
-  rdma_.VisitCounters(archive);
+  queue_pairs().VisitCounters(archive);
 }
 
 std::vector<uint8_t> LaneExecutor::TakeTimers(const NicGroup& group) {
   std::vector<uint8_t> timers;
   for (const uint32_t id : group.connections) {
-    timers.push_back(rdma_.TakeTimers(connections_[id].flow));
+    timers.push_back(queue_pairs().TakeTimers(connections_[id].flow));
   }
   return timers;
 }
 
 void LaneExecutor::PutTimers(const NicGroup& group, const std::vector<uint8_t>& timers) {
   for (size_t i = 0; i < timers.size(); ++i) {
-    rdma_.PutTimers(connections_[group.connections[i]].flow, timers[i]);
+    queue_pairs().PutTimers(connections_[group.connections[i]].flow, timers[i]);
   }
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/execution/lanes/flow_sinks.h"
+#include "simulator/transport/connections/nic_detours.h"
+#include "simulator/transport/nic/queue_transport.h"
 
 namespace railyard {
 
@@ -34,7 +36,7 @@ bool LaneExecutor::MayFailOver() {
     if (nic && !Answers(*nic)) silent.insert(*nic);
   }
   const auto may_be_moved = [&](uint32_t id) {
-    return !connections_[id].is_striped && UsesAny(connections_[id], silent);
+    return MayMove(connections_[id]) && UsesAny(connections_[id], silent);
   };
   const bool may_fail_over =
       !silent.empty() && std::ranges::any_of(network_connections_, [&](const auto& of_gpu) {
@@ -53,16 +55,16 @@ bool LaneExecutor::UsesAny(const Connection& connection, const std::set<DeviceId
     return nics.contains(NicOf(a)) || nics.contains(NicOf(b));
   };
   if (!connection.is_detoured) return is_any(connection.injecting_gpu, connection.to_gpu);
-  return std::ranges::any_of(detours_.WaysOf(connection.flow), [&](const NicDetours::Way& way) {
+  return std::ranges::any_of(stack_->detours()->WaysOf(connection.flow), [&](const NicWay& way) {
     return is_any(way.sending_gpu, way.receiving_gpu);
   });
 }
 
 // Both ends use NICs of one rail, which are joined in every fabric. From the rail behind that of
 // the NIC that failed on.
-std::vector<NicDetours::Way> LaneExecutor::WaysAround(const Connection& connection,
-                                                      const std::set<DeviceId>& nics) const {
-  std::vector<NicDetours::Way> ways;
+std::vector<NicWay> LaneExecutor::WaysAround(const Connection& connection,
+                                             const std::set<DeviceId>& nics) const {
+  std::vector<NicWay> ways;
   if (nics.empty() || !UsesAny(connection, nics)) return ways;
   const auto device_of = [this](uint32_t gpu) -> const Device& {
     return graph_.device(graph_.gpus()[gpu]);
@@ -88,9 +90,9 @@ std::vector<NicDetours::Way> LaneExecutor::WaysAround(const Connection& connecti
     const auto receiving_nic = graph_.NicOfGpu(graph_.gpus()[to->second]);
     if (!sending_nic || !receiving_nic) continue;
     const std::pair<DeviceId, DeviceId> ends = {*sending_nic, *receiving_nic};
-    const NicDetours::Way way = {.sending_gpu = from->second, .receiving_gpu = to->second};
+    const NicWay way = {.sending_gpu = from->second, .receiving_gpu = to->second};
     if (nics.contains(ends.first) || nics.contains(ends.second) ||
-        !detours_.CanTake(connection.injecting_gpu, connection.to_gpu, way) ||
+        !stack_->detours()->CanTake(connection.injecting_gpu, connection.to_gpu, way) ||
         !taken.insert(ends).second) {
       continue;
     }
@@ -102,7 +104,7 @@ std::vector<NicDetours::Way> LaneExecutor::WaysAround(const Connection& connecti
 
 bool LaneExecutor::TryToFailOver(uint32_t id) {
   const Connection& failed = connections_[id];
-  if (!failed.network || failed.is_striped) return false;
+  if (!failed.network || !MayMove(failed)) return false;
   std::set<DeviceId>& dead = DeadNicsOf(failed);
   for (const DeviceId gpu : graph_.gpus()) {
     const int32_t server = graph_.device(gpu).server;
@@ -114,13 +116,12 @@ bool LaneExecutor::TryToFailOver(uint32_t id) {
   // Otherwise it is the fabric in between that does not work.
   if (!UsesAny(failed, dead)) return false;
   const uint32_t part = communicators_[failed.communicator].executed.part;
-  std::vector<std::pair<uint32_t, std::vector<NicDetours::Way>>> moves;
+  std::vector<std::pair<uint32_t, std::vector<NicWay>>> moves;
   for (const Communicator& communicator : communicators_) {
     if (communicator.executed.part != part) continue;
     for (const auto& [key, other] : communicator.connections) {
       const Connection& connection = connections_[other];
-      const bool may_move = connection.network && !connection.is_striped;
-      if (!may_move || !UsesAny(connection, dead)) continue;
+      if (!connection.network || !MayMove(connection) || !UsesAny(connection, dead)) continue;
       moves.emplace_back(other, WaysAround(connection, dead));
       if (moves.back().second.empty()) return false;
     }
@@ -131,47 +132,50 @@ bool LaneExecutor::TryToFailOver(uint32_t id) {
   return true;
 }
 
-void LaneExecutor::OpenDetour(uint32_t id, std::span<const NicDetours::Way> ways) {
+void LaneExecutor::OpenDetour(uint32_t id, std::span<const NicWay> ways) {
   Connection& connection = connections_[id];
   std::vector<uint32_t> gpus = {connection.from_gpu, connection.injecting_gpu, connection.to_gpu};
-  for (const NicDetours::Way& way : ways) {
+  for (const NicWay& way : ways) {
     gpus.push_back(way.sending_gpu);
     gpus.push_back(way.receiving_gpu);
   }
   observer_.OnDetour(gpus);
   ++network_version_;
-  connection.flow = detours_.Open(id | kDetoured, connection.injecting_gpu, connection.to_gpu,
-                                  connection.tie, ways);
+  connection.transport = stack_->detours();
+  connection.flow = stack_->detours()->OpenOver(
+      ways, {&sinks_->network, id}, connection.injecting_gpu, connection.to_gpu, connection.tie);
   connection.is_detoured = true;
   ++nic_failovers_;
 }
 
 // Both ends know what the receiver has: they tell one another out of band.
-void LaneExecutor::Move(uint32_t id, std::span<const NicDetours::Way> ways) {
+void LaneExecutor::Move(uint32_t id, std::span<const NicWay> ways) {
   Connection& connection = connections_[id];
   MessageSlots& slots = slots_[id];
   NetworkProgress& progress = slots.progress;
   if (paths_) TraceMove(id);
   if (connection.is_detoured) {
-    detours_.Close(connection.flow);
+    stack_->detours()->Close(connection.flow);
   } else {
-    rdma_.SetError(connection.flow, true);
-    rdma_.SetError(connection.flow, false);
+    queue_pairs().SetUser(connection.flow, {&sinks_->left_network, id});
+    queue_pairs().SetError(connection.flow, true);
+    queue_pairs().SetError(connection.flow, false);
   }
   OpenDetour(id, ways);
   for (uint8_t i = slots.delivered; i != progress.clear_to_send; ++i) {
-    detours_.PostReceive(connection.flow);
+    connection.transport->Grant(connection.flow, false);
   }
   for (uint8_t i = progress.clear_to_send; i != progress.granted; ++i) {
-    detours_.PostClearToSend(connection.flow);
+    connection.transport->Grant(connection.flow, true);
   }
   for (uint8_t i = slots.delivered; i != progress.sent; ++i) {
     const uint32_t bytes = staged_[connection.staged].bytes[i % kConnectionSlots];
     observer_.OnRetransmission(id);
     observer_.OnPacketRepeated(id, bytes);
-    detours_.Post(connection.flow, SizeOf(slots.costs, bytes), connection.loss_tolerance_ppm);
+    connection.transport->Post(connection.flow, {.size = SizeOf(slots.costs, bytes),
+                                                 .tolerance_ppm = connection.loss_tolerance_ppm});
   }
-  detours_.MarkRepeated(connection.flow);
+  stack_->detours()->MarkRepeated(connection.flow);
   for (; progress.completed != slots.delivered; ++progress.completed) {
     if (paths_) TraceCompletion(id, progress.completed % kConnectionSlots);
   }

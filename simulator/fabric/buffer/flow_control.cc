@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Pause frames and credits: what stops a port's data, and what lets it go on.
+#include <algorithm>
+
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
@@ -141,7 +143,14 @@ void FabricNetwork::EndHold(LinkId id, Port& port) {
   Resume(id, port);
   if (is_held_[id] != 0) return;
   const DeviceKind source = graph_->device(graph_->link_source(id)).kind;
-  if (source == DeviceKind::kNic || source == DeviceKind::kGpu) sink_->OnLinkReleased(id);
+  if (source == DeviceKind::kNic || source == DeviceKind::kGpu) TellReleased(id);
+}
+
+void FabricNetwork::TellReleased(LinkId link) {
+  for (auto sink = sinks_.begin(); sink != sinks_.end(); ++sink) {
+    const bool is_told = std::find(sinks_.begin(), sink, *sink) != sink;
+    if (*sink != nullptr && !is_told) (*sink)->OnLinkReleased(link);
+  }
 }
 
 }  // namespace railyard

@@ -26,8 +26,12 @@ ReplayEngine::Communicator ReplayEngine::BuildCommunicator(uint32_t number) cons
 
 void ReplayEngine::BuildExecutor() {
   LaneObserver& observer = *this;
-  executor_ = std::make_unique<LaneExecutor>(graph_, network_, routing_, rules_.gpu, nic_,
-                                             rules_.net_ib, rules_.net_socket, observer);
+  const NetworkStackSettings stack = {.name = rules_.net_socket.enabled ? "sockets" : "rdma",
+                                      .nic = nic_,
+                                      .ib = rules_.net_ib,
+                                      .socket = rules_.net_socket};
+  executor_ =
+      std::make_unique<LaneExecutor>(graph_, network_, routing_, rules_.gpu, stack, observer);
   for (uint32_t i = 0; i < communicators_.size(); ++i) {
     executor_->AddCommunicator(
         {communicators_[i].gpus, communicators_[i].planner.get(), job_.PartOf(i)});

@@ -13,7 +13,7 @@ namespace railyard {
 
 AggregationTransport::AggregationTransport(const FabricGraph& graph, FabricNetwork& network,
                                            const EcmpRouting& routing, const NicSettings& settings,
-                                           uint32_t first_port, MessageSink& listener)
+                                           uint32_t first_port)
     : graph_(graph),
       network_(network),
       routing_(routing),
@@ -22,7 +22,6 @@ AggregationTransport::AggregationTransport(const FabricGraph& graph, FabricNetwo
       window_packets_(
           static_cast<uint32_t>(std::max<uint64_t>(1, settings.window_bytes / settings.mtu_bytes))),
       first_port_(first_port),
-      listener_(listener),
       port_of_link_(graph.link_count(), kNone) {}
 
 // --- Trees ---------------------------------------------------------------------------------------
@@ -115,8 +114,8 @@ uint32_t AggregationTransport::PortOf(LinkId wire) {
   return port;
 }
 
-void AggregationTransport::Join(uint32_t member, uint32_t connection) {
-  members_[member].connection = connection;
+void AggregationTransport::Join(uint32_t member, const SinkRef& sink) {
+  members_[member].user = sink;
 }
 
 // --- Turns ---------------------------------------------------------------------------------------
@@ -230,18 +229,20 @@ void AggregationTransport::OnPacketInMemory(uint32_t index) {
     --member.sending;
   }
   Activate(id);
-  if (is_complete) listener_.OnDelivered(members_[id].connection);
+  if (!is_complete) return;
+  const SinkRef user = members_[id].user;
+  user.sink->OnDelivered(user.number);
 }
 
-void AggregationTransport::OnDropped(const Packet& packet, LinkId link) {
-  const Tree& tree = trees_[members_[packet.acknowledged].tree];
+void AggregationTransport::OnPacketDropped(uint32_t index, DropReason /*reason*/, LinkId link) {
+  const Tree& tree = trees_[members_[network_.packet(index).acknowledged].tree];
   // The first of its members that takes part.
   uint32_t id = tree.first_member;
-  while (members_[id].connection == kNone) ++id;
-  const uint32_t connection = members_[id].connection;
-  listener_.OnPacketLost(connection, link);
-  listener_.OnConnectionError(
-      connection, true,
+  while (members_[id].user.sink == nullptr) ++id;
+  const SinkRef user = members_[id].user;
+  user.sink->OnPacketLost(user.number, link);
+  user.sink->OnFailed(
+      user.number, true,
       fmt::format("an aggregation tree of {} NICs lost a packet, which SHARP does not survive",
                   tree.member_count));
 }

@@ -39,28 +39,27 @@ struct Aggregation {
   uint32_t owner = 0;   // the first one's: by place in the tree; the next are of those behind it
 };
 
-class AggregationTransport {
+class AggregationTransport final : public PacketSink {
  public:
   // EventClass::kPort ids and targets count from `first_port`.
   AggregationTransport(const FabricGraph& graph, FabricNetwork& network, const EcmpRouting& routing,
-                       const NicSettings& settings, uint32_t first_port,
-                       MessageSink& listener);
+                       const NicSettings& settings, uint32_t first_port);
 
   // A tree over the NICs of these GPUs. `entropy` is what the fabric's hashes see of it. Returns
   // the first one's member number; the others follow in their order. Preconditions: two GPUs at
   // least; routes without a detour, over switches, lead from each NIC to the first.
   uint32_t OpenTree(std::span<const uint32_t> gpus, uint64_t entropy);
-  // Whom to tell of a member's results.
-  void Join(uint32_t member, uint32_t connection);
+  // From now on `sink` hears of the member's results.
+  void Join(uint32_t member, const SinkRef& sink);
   // Appends an operation to a member's; all members of a tree post the same in the same order. Of
   // its result OnDelivered() tells.
   void Post(uint32_t member, const Aggregation& operation);
 
   void Serve(uint32_t port);  // EventClass::kPort, after the first_port
-  void OnPacketAtNic(uint32_t packet);
-  void OnPacketInMemory(uint32_t packet);
-  void OnLinkReleased(LinkId link);
-  void OnDropped(const Packet& packet, LinkId link);
+  void OnPacketAtNic(uint32_t packet) override;
+  void OnPacketInMemory(uint32_t packet) override;
+  void OnLinkReleased(LinkId link) override;
+  void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
   // A member sends nothing any more.
   void Close(uint32_t member) { members_[member].is_closed = true; }
 
@@ -82,7 +81,7 @@ class AggregationTransport {
   };
   struct Member {
     uint32_t tree = 0;
-    uint32_t connection = kNone;
+    SinkRef user;
     uint32_t port = 0;
     uint32_t node = 0;  // of the first switch
     PathRef up;         // from memory to that switch
@@ -124,7 +123,6 @@ class AggregationTransport {
   uint32_t header_bytes_;
   uint32_t window_packets_;
   uint32_t first_port_;
-  MessageSink& listener_;
   std::vector<Tree> trees_;
   std::vector<Member> members_;
   std::vector<Port> ports_;

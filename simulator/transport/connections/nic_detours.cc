@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "simulator/diagnostics/check.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
@@ -13,43 +14,52 @@ constexpr uint32_t kNoFlow = UINT32_MAX;
 }  // namespace
 
 NicDetours::NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store,
-                       RdmaTransport& rdma, uint32_t first_number, MessageSink& listener)
-    : PartsListener(listener),
-      graph_(graph),
-      load_store_(load_store),
-      rdma_(rdma),
-      first_number_(first_number) {}
+                       RdmaTransport& rdma)
+    : graph_(graph), load_store_(load_store), rdma_(rdma) {}
 
 // --- Opening -------------------------------------------------------------------------------------
 
-bool NicDetours::CanTake(uint32_t source_gpu, uint32_t destination_gpu, const Way& way) const {
+bool NicDetours::CanTake(uint32_t source_gpu, uint32_t destination_gpu, const NicWay& way) const {
   const auto are_joined = [this](uint32_t a, uint32_t b) {
     return a == b || !graph_.NvlinkPaths(graph_.gpus()[a], graph_.gpus()[b]).empty();
   };
   return are_joined(source_gpu, way.sending_gpu) && are_joined(way.receiving_gpu, destination_gpu);
 }
 
-uint32_t NicDetours::Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
-                          uint64_t entropy, std::span<const Way> ways) {
+uint32_t NicDetours::Open(const SinkRef& /*sink*/, uint32_t /*source_gpu*/,
+                          uint32_t /*destination_gpu*/, uint64_t /*entropy*/) {
+  SIM_CHECK(false, "a detour is opened without its ways");
+  return 0;
+}
+
+uint32_t NicDetours::OpenOver(std::span<const NicWay> ways, const SinkRef& sink,
+                              uint32_t source_gpu, uint32_t destination_gpu, uint64_t entropy) {
   const auto id = static_cast<uint32_t>(detours_.size());
-  detours_.push_back({.connection = connection,
+  detours_.push_back({.user = sink,
                       .first_lane = static_cast<uint32_t>(lanes_.size()),
                       .lane_count = static_cast<uint32_t>(ways.size())});
-  for (const Way& way : ways) {
+  for (const NicWay& way : ways) {
     const auto number = static_cast<uint32_t>(lanes_.size());
     Lane& lane = lanes_.emplace_back(Lane{.detour = id, .way = way});
     if (way.sending_gpu != source_gpu) {
       lane.legs.to_sender =
-          load_store_.Open(NumberOf(number, Leg::kToSender), source_gpu, way.sending_gpu);
+          load_store_.Open(AsSink(number, Leg::kToSender), source_gpu, way.sending_gpu);
     }
-    lane.legs.queue_pair = rdma_.Open(NumberOf(number, Leg::kNetwork), way.sending_gpu,
+    lane.legs.queue_pair = rdma_.Open(AsSink(number, Leg::kNetwork), way.sending_gpu,
                                       way.receiving_gpu, Mix64(entropy ^ way.sending_gpu));
     if (way.receiving_gpu != destination_gpu) {
-      lane.legs.from_receiver = load_store_.Open(NumberOf(number, Leg::kFromReceiver),
-                                                 way.receiving_gpu, destination_gpu);
+      lane.legs.from_receiver =
+          load_store_.Open(AsSink(number, Leg::kFromReceiver), way.receiving_gpu, destination_gpu);
     }
   }
   return id;
+}
+
+void NicDetours::StartOver(uint32_t id) {
+  for (const Legs& legs : LegsOf(id)) {
+    if (legs.to_sender != kNoFlow) load_store_.StartOver(legs.to_sender);
+    if (legs.from_receiver != kNoFlow) load_store_.StartOver(legs.from_receiver);
+  }
 }
 
 void NicDetours::Close(uint32_t id) {
@@ -64,10 +74,11 @@ void NicDetours::Close(uint32_t id) {
 
 // --- Messages ------------------------------------------------------------------------------------
 
-void NicDetours::Post(uint32_t id, const MessageSize& size, uint32_t tolerance_ppm) {
+void NicDetours::Post(uint32_t id, const PostedMessage& message) {
   Detour& detour = detours_[id];
+  const MessageSize& size = message.size;
   const uint64_t number = detour.first_message + detour.messages.size();
-  detour.messages.push_back({.size = size, .tolerance_ppm = tolerance_ppm});
+  detour.messages.push_back({.size = size, .tolerance_ppm = message.tolerance_ppm});
   Lane& lane = TakeLane(detour, detour.next_lane);
   if (lane.legs.to_sender == kNoFlow || (size.bytes == 0 && lane.to_sender.empty())) {
     SendOn(lane, number);
@@ -86,7 +97,7 @@ void NicDetours::SendOn(Lane& lane, uint64_t number) {
   const Message& message = MessageOf(detours_[lane.detour], number);
   lane.arriving.push_back(number);
   lane.completing.push_back(number);
-  rdma_.Post(lane.legs.queue_pair, message.size, message.tolerance_ppm);
+  rdma_.Post(lane.legs.queue_pair, {.size = message.size, .tolerance_ppm = message.tolerance_ppm});
 }
 
 // It is in the memory of the GPU whose NIC received it.
@@ -101,40 +112,37 @@ void NicDetours::Land(Lane& lane, uint64_t number) {
   if (message.size.bytes != 0) StoreOver(lane.legs.from_receiver, message.size);
 }
 
-void NicDetours::PostClearToSend(uint32_t id) {
+void NicDetours::Grant(uint32_t id, bool tells_sender) {
   Detour& detour = detours_[id];
   Lane& lane = TakeLane(detour, detour.next_grant_lane);
-  lane.granting.push_back(detour.first_cleared + detour.cleared.size());
-  detour.cleared.push_back(false);
-  rdma_.PostClearToSend(lane.legs.queue_pair);
-}
-
-void NicDetours::PostReceive(uint32_t id) {
-  Detour& detour = detours_[id];
-  rdma_.PostReceives(TakeLane(detour, detour.next_grant_lane).legs.queue_pair, 1);
+  if (tells_sender) {
+    lane.granting.push_back(detour.first_cleared + detour.cleared.size());
+    detour.cleared.push_back(false);
+  }
+  rdma_.Grant(lane.legs.queue_pair, tells_sender);
 }
 
 void NicDetours::MarkRepeated(uint32_t id) {
   Detour& detour = detours_[id];
   detour.repeated_end = detour.first_message + detour.messages.size();
-  if (detour.messages.empty()) listener_.OnLossRecovered(detour.connection);
+  if (detour.messages.empty()) detour.user.sink->OnLossRecovered(detour.user.number);
 }
 
-// The listener may post, and open connections.
+// The sink may post, and open connections.
 void NicDetours::Report(uint32_t id) {
   Detour& detour = detours_[id];
   while (!detour.is_closed && detour.delivered < detour.messages.size() &&
          detour.messages[detour.delivered].is_delivered) {
     ++detour.delivered;
     if (detour.first_message + detour.delivered == detour.repeated_end) {
-      listener_.OnLossRecovered(detour.connection);
+      detour.user.sink->OnLossRecovered(detour.user.number);
     }
-    listener_.OnDelivered(detour.connection);
+    detour.user.sink->OnDelivered(detour.user.number);
   }
   while (!detour.is_closed && detour.completed < detour.messages.size() &&
          detour.messages[detour.completed].is_completed) {
     ++detour.completed;
-    listener_.OnCompleted(detour.connection);
+    detour.user.sink->OnCompleted(detour.user.number);
   }
   while (detour.delivered > 0 && detour.completed > 0) {
     detour.messages.pop_front();
@@ -150,7 +158,7 @@ void NicDetours::OnDelivered(uint32_t number) {
   Lane& lane = LaneOf(number);
   Detour& detour = detours_[lane.detour];
   if (detour.is_closed) return;
-  const auto leg = static_cast<Leg>((number - first_number_) & ((1u << kLegBits) - 1));
+  const auto leg = static_cast<Leg>(number & ((1u << kLegBits) - 1));
   if (leg == Leg::kNetwork) {
     const uint64_t message = lane.arriving.front();
     lane.arriving.pop_front();
@@ -188,13 +196,14 @@ void NicDetours::OnGranted(uint32_t number) {
   while (!detour.cleared.empty() && detour.cleared.front()) {
     detour.cleared.pop_front();
     ++detour.first_cleared;
-    listener_.OnGranted(detour.connection);
+    detour.user.sink->OnGranted(detour.user.number);
   }
 }
 
-void NicDetours::OnConnectionError(uint32_t number, bool at_sender, const std::string& why) {
+void NicDetours::OnFailed(uint32_t number, bool at_sender, const std::string& why) {
   if (detours_[LaneOf(number).detour].is_closed) return;
-  listener_.OnConnectionError(ConnectionOf(number), at_sender, why);
+  const SinkRef user = UserOf(number);
+  user.sink->OnFailed(user.number, at_sender, why);
 }
 
 // --- What others ask -----------------------------------------------------------------------------
@@ -208,19 +217,49 @@ std::vector<NicDetours::Legs> NicDetours::LegsOf(uint32_t id) const {
   return legs;
 }
 
-std::vector<NicDetours::Way> NicDetours::WaysOf(uint32_t id) const {
+std::vector<NicWay> NicDetours::WaysOf(uint32_t id) const {
   const Detour& detour = detours_[id];
-  std::vector<Way> ways;
+  std::vector<NicWay> ways;
   for (uint32_t i = 0; i < detour.lane_count; ++i) {
     ways.push_back(lanes_[detour.first_lane + i].way);
   }
   return ways;
 }
 
-std::vector<uint32_t> NicDetours::QueuePairsOf(uint32_t id) const {
-  std::vector<uint32_t> queue_pairs;
-  for (const Legs& legs : LegsOf(id)) queue_pairs.push_back(legs.queue_pair);
-  return queue_pairs;
+std::vector<LinkId> NicDetours::LinksOf(uint32_t id) const {
+  const Legs legs = LegsOf(id).front();
+  std::vector<LinkId> links;
+  const auto append = [&links](const std::vector<LinkId>& more) {
+    links.insert(links.end(), more.begin(), more.end());
+  };
+  if (legs.to_sender != kNoFlow) append(load_store_.LinksOf(legs.to_sender));
+  append(rdma_.LinksOf(legs.queue_pair));
+  if (legs.from_receiver != kNoFlow) append(load_store_.LinksOf(legs.from_receiver));
+  return links;
+}
+
+std::vector<LinkShare> NicDetours::LinkSharesOf(uint32_t id) const {
+  const std::vector<Legs> ways = LegsOf(id);
+  const double share = 1.0 / static_cast<double>(ways.size());
+  std::vector<LinkShare> shares;
+  const auto append = [&](const std::vector<LinkShare>& more) {
+    for (const LinkShare& part : more) shares.push_back({part.link, share * part.share});
+  };
+  for (const Legs& legs : ways) append(rdma_.LinkSharesOf(legs.queue_pair));
+  for (const Legs& legs : ways) {
+    if (legs.to_sender != kNoFlow) append(load_store_.LinkSharesOf(legs.to_sender));
+    if (legs.from_receiver != kNoFlow) append(load_store_.LinkSharesOf(legs.from_receiver));
+  }
+  return shares;
+}
+
+FlowStatus NicDetours::StatusOf(uint32_t id) const {
+  const std::vector<Legs> ways = LegsOf(id);
+  for (const Legs& legs : ways) {
+    const FlowStatus status = rdma_.StatusOf(legs.queue_pair);
+    if (status.is_under_way) return status;
+  }
+  return rdma_.StatusOf(ways.front().queue_pair);
 }
 
 RecoveryTimes NicDetours::RecoveryOf(uint32_t id, bool of_data) const {

@@ -14,68 +14,71 @@
 #include <string>
 #include <vector>
 
-#include "simulator/transport/contract/parts_listener.h"
-#include "simulator/transport/load_store/load_store_transport.h"
+#include "simulator/transport/contract/composite_transport.h"
 #include "simulator/transport/contract/message_size.h"
+#include "simulator/transport/load_store/load_store_transport.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {
 
-class NicDetours final : public PartsListener {
- public:
-  // GPUs by number, of the sender's and the receiver's server, whose NICs are used.
-  struct Way {
-    uint32_t sending_gpu = 0;
-    uint32_t receiving_gpu = 0;
-  };
+// GPUs by number, of the sender's and of the receiver's server, whose NICs a detour uses.
+struct NicWay {
+  uint32_t sending_gpu = 0;
+  uint32_t receiving_gpu = 0;
+};
 
-  // Its flows and queue pairs are called `first_number` and on to the transports. `listener` is
-  // told of connections. All references must outlive this.
-  NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store, RdmaTransport& rdma,
-             uint32_t first_number, MessageSink& listener);
+class NicDetours final : public CompositeTransport {
+ public:
+  // All references must outlive this.
+  NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store, RdmaTransport& rdma);
 
   // Whether NVLinks lead to the way's NICs and from there.
-  bool CanTake(uint32_t source_gpu, uint32_t destination_gpu, const Way& way) const;
-  // Returns its number here, dense from 0. Precondition: CanTake() of each way.
-  uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
-                uint64_t entropy, std::span<const Way> ways);
-  // As RdmaTransport's.
-  void Post(uint32_t detour, const MessageSize& size, uint32_t tolerance_ppm);
-  void PostClearToSend(uint32_t detour);
-  // The receiver grants a message that its sender knows to be granted. Before any
-  // PostClearToSend().
-  void PostReceive(uint32_t detour);
-  // What was posted so far was lost before; the listener is told once it is made good.
+  bool CanTake(uint32_t source_gpu, uint32_t destination_gpu, const NicWay& way) const;
+  // Opens a flow over these ways. Returns its number, dense from 0. Precondition: CanTake() of
+  // each.
+  uint32_t OpenOver(std::span<const NicWay> ways, const SinkRef& sink, uint32_t source_gpu,
+                    uint32_t destination_gpu, uint64_t entropy);
+  // What was posted so far was lost before; the sink hears of it once it is made good.
   void MarkRepeated(uint32_t detour);
-  // Its queue pairs are closed; nothing is told of it any more.
-  void Close(uint32_t detour);
+  std::vector<NicWay> WaysOf(uint32_t detour) const;
+  // A program begins to use the flow: its stores start as a new flow's do.
+  void StartOver(uint32_t detour);
 
-  std::vector<uint32_t> QueuePairsOf(uint32_t detour) const;
-  // NVLink flows and queue pair of each way, in its order; UINT32_MAX: the flow is not needed.
+  // Transport. A detour is opened by its ways alone: Open() is an error of the program. Grants that
+  // are not told precede those that are.
+  uint32_t Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+                uint64_t entropy) override;
+  void Post(uint32_t detour, const PostedMessage& message) override;
+  void Grant(uint32_t detour, bool tells_sender) override;
+  // Its queue pairs are put into the error state; nothing is told of the flow any more.
+  void Close(uint32_t detour) override;
+  std::vector<LinkId> LinksOf(uint32_t detour) const override;
+  std::vector<LinkShare> LinkSharesOf(uint32_t detour) const override;
+  RecoveryTimes RecoveryOf(uint32_t detour, bool of_data) const override;
+  // Of the first queue pair that is under way.
+  FlowStatus StatusOf(uint32_t detour) const override;
+  void Visit(StateArchive& archive) override;
+
+  // MessageSink, of its stores and queue pairs.
+  void OnDelivered(uint32_t number) override;
+  void OnCompleted(uint32_t number) override;
+  void OnGranted(uint32_t number) override;
+  void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
+
+ private:
+  // NVLink flows and queue pair of a way; UINT32_MAX: the flow is not needed.
   struct Legs {
     uint32_t to_sender = UINT32_MAX;
     uint32_t queue_pair = 0;
     uint32_t from_receiver = UINT32_MAX;
   };
-  std::vector<Legs> LegsOf(uint32_t detour) const;
-  std::vector<Way> WaysOf(uint32_t detour) const;
-  RecoveryTimes RecoveryOf(uint32_t detour, bool of_data) const;
-  void Visit(StateArchive& archive);
-
-  // MessageSink, of its flows and queue pairs.
-  void OnDelivered(uint32_t number) override;
-  void OnCompleted(uint32_t number) override;
-  void OnGranted(uint32_t number) override;
-  void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
-
- private:
   enum class Leg : uint8_t { kToSender, kNetwork, kFromReceiver };
   static constexpr uint32_t kLegBits = 2;
 
   // One of a detour's ways; of its messages those under way on each leg, by number.
   struct Lane {
     uint32_t detour = 0;
-    Way way;
+    NicWay way;
     Legs legs{};
     std::deque<uint64_t> to_sender{};
     std::deque<uint64_t> arriving{};
@@ -90,7 +93,7 @@ class NicDetours final : public PartsListener {
     bool is_completed = false;
   };
   struct Detour {
-    uint32_t connection = 0;
+    SinkRef user;
     uint32_t first_lane = 0;
     uint32_t lane_count = 0;
     uint32_t next_lane = 0;          // of the next message
@@ -105,13 +108,14 @@ class NicDetours final : public PartsListener {
     bool is_closed = false;
   };
 
-  uint32_t NumberOf(uint32_t lane, Leg leg) const {
-    return first_number_ + (lane << kLegBits | static_cast<uint32_t>(leg));
+  SinkRef AsSink(uint32_t lane, Leg leg) {
+    return {this, lane << kLegBits | static_cast<uint32_t>(leg)};
   }
-  Lane& LaneOf(uint32_t number) { return lanes_[(number - first_number_) >> kLegBits]; }
-  uint32_t ConnectionOf(uint32_t number) const override {
-    return detours_[lanes_[(number - first_number_) >> kLegBits].detour].connection;
+  Lane& LaneOf(uint32_t number) { return lanes_[number >> kLegBits]; }
+  SinkRef UserOf(uint32_t number) const override {
+    return detours_[lanes_[number >> kLegBits].detour].user;
   }
+  std::vector<Legs> LegsOf(uint32_t detour) const;
   // Messages and their receives take the ways in the same turn.
   Lane& TakeLane(const Detour& detour, uint32_t& next) {
     Lane& lane = lanes_[detour.first_lane + next];
@@ -129,7 +133,6 @@ class NicDetours final : public PartsListener {
   const FabricGraph& graph_;
   LoadStoreTransport& load_store_;
   RdmaTransport& rdma_;
-  uint32_t first_number_;
   // Both stay in place as others are added.
   std::deque<Lane> lanes_;
   std::deque<Detour> detours_;

@@ -18,9 +18,8 @@ constexpr uint32_t kRecordBytes = 128;
 
 }  // namespace
 
-void StripedConnections::OnConnectionError(uint32_t number, bool at_sender,
-                                           const std::string& why) {
-  const Use& use = uses_[number - first_number_];
+void StripedConnections::OnFailed(uint32_t number, bool at_sender, const std::string& why) {
+  const Use& use = uses_[number];
   Stripe& stripe = stripes_[use.stripe];
   // A probe asks on the sender's behalf whichever way it is lost.
   at_sender = at_sender || use.is_probe;
@@ -29,7 +28,7 @@ void StripedConnections::OnConnectionError(uint32_t number, bool at_sender,
   const bool others_work = std::count(end.has_failed.begin(), end.has_failed.end(), true) == 0 &&
                            stripe.device_count > 1;
   if (!settings_.port_failover || !others_work || !why.starts_with(kRetryExceeded)) {
-    listener_.OnConnectionError(stripe.connection, at_sender, why);
+    stripe.user.sink->OnFailed(stripe.user.number, at_sender, why);
     return;
   }
   ++counters_.failovers;
@@ -70,7 +69,7 @@ void StripedConnections::GrantAgain(Stripe& stripe, uint32_t device) {
 }
 
 void StripedConnections::ReportIfRepaired(const Stripe& stripe) {
-  if (stripe.repairs == 0) listener_.OnLossRecovered(stripe.connection);
+  if (stripe.repairs == 0) stripe.user.sink->OnLossRecovered(stripe.user.number);
 }
 
 bool StripedConnections::IsLost(const Part& part) const {
@@ -110,7 +109,7 @@ void StripedConnections::Probe(uint32_t id, const std::vector<uint64_t>& message
   for (const uint64_t number : messages) {
     use.arriving.push_back({.message = number});
     rdma_.PostReceives(use.queue_pair, 1);
-    rdma_.Post(use.queue_pair, 0);
+    rdma_.Post(use.queue_pair, {});
   }
 }
 
@@ -136,7 +135,8 @@ void StripedConnections::OnProbeAnswer(Use& use, uint64_t number) {
       part.is_acknowledged = true;
     } else {
       if (!std::exchange(part.is_repair, true)) ++stripe.repairs;
-      listener_.OnPacketRepeated(stripe.connection, static_cast<uint32_t>(part.size.data_bytes));
+      stripe.user.sink->OnPacketRepeated(stripe.user.number,
+                                         static_cast<uint32_t>(part.size.data_bytes));
       SendPart(stripe, number, index);
     }
   }
@@ -166,7 +166,7 @@ PortRecovery& StripedConnections::RecoveryOfPort(uint32_t id, uint32_t device) {
 }
 
 void StripedConnections::OnUnreliableSend(uint32_t number, bool at_receiver, uint32_t immediate) {
-  const Use& use = uses_[number - first_number_];
+  const Use& use = uses_[number];
   if (stripes_[use.stripe].is_closed) return;
   RecoveryOfPort(use.stripe, use.device).OnMessage(at_receiver, immediate);
 }

@@ -16,20 +16,15 @@ constexpr uint32_t kSizeBytes = 4;              // an int
 
 }  // namespace
 
-SocketConnections::SocketConnections(RdmaTransport& tcp, FabricSimulatorImpl& engine,
+SocketConnections::SocketConnections(TcpTransport& tcp, FabricSimulatorImpl& engine,
                                      uint32_t mtu_payload_bytes, const NetSocketSettings& settings,
-                                     uint32_t first_number, std::vector<int64_t>& proxy_free_ps,
-                                     MessageSink& listener)
-    : PartsListener(listener),
-      tcp_(tcp),
+                                     ProxyThreads& proxies)
+    : tcp_(tcp),
       engine_(engine),
       settings_(settings),
       piece_bytes_max_(kPieceBytesMax / mtu_payload_bytes * mtu_payload_bytes),
-      first_number_(first_number),
-      proxy_free_ps_(proxy_free_ps) {
-  if (settings.enabled) {
-    engine.SetHandler(EventClass::kCopy, &SocketConnections::HandleCopy, this);
-  }
+      proxies_(proxies) {
+  engine.SetHandler(EventClass::kCopy, &SocketConnections::HandleCopy, this);
 }
 
 // --- Opening -------------------------------------------------------------------------------------
@@ -39,15 +34,19 @@ uint32_t SocketConnections::AddThread() {
   return static_cast<uint32_t>(thread_free_ps_.size() - 1);
 }
 
-int64_t& SocketConnections::FreePs(uint32_t thread) {
-  return (thread & kProxy) != 0 ? proxy_free_ps_[thread & ~kProxy] : thread_free_ps_[thread];
+int64_t SocketConnections::Occupy(uint32_t thread, int64_t duration_ps) {
+  const int64_t now_ps = engine_.NowPs();
+  if ((thread & kProxy) != 0) return proxies_.Occupy(thread & ~kProxy, now_ps, duration_ps);
+  int64_t& free_ps = thread_free_ps_[thread];
+  free_ps = std::max(free_ps, now_ps) + duration_ps;
+  return free_ps;
 }
 
-uint32_t SocketConnections::Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
+uint32_t SocketConnections::Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
                                  uint64_t entropy) {
   const auto id = static_cast<uint32_t>(connections_.size());
   SocketConnection& opened = connections_.emplace_back();
-  opened.connection = connection;
+  opened.user = sink;
   opened.first_stream = static_cast<uint32_t>(streams_.size());
   AddStream(id, entropy, kProxy | source_gpu, kProxy | destination_gpu, source_gpu,
             destination_gpu);
@@ -77,16 +76,17 @@ void SocketConnections::AddStream(uint32_t id, uint64_t entropy, uint32_t send_t
   stream.tie = Mix64(entropy);
   stream.send_thread = send_thread;
   stream.receive_thread = receive_thread;
-  stream.queue_pair = tcp_.Open(first_number_ + number, source_gpu, destination_gpu, entropy);
+  stream.queue_pair = tcp_.Open({this, number}, source_gpu, destination_gpu, entropy);
   tcp_.ReadByHand(stream.queue_pair);
 }
 
 // --- Sending -------------------------------------------------------------------------------------
 
-void SocketConnections::Post(uint32_t id, const MessageSize& size, uint16_t label) {
+void SocketConnections::Post(uint32_t id, const PostedMessage& message) {
   SocketConnection& of = connections_[id];
+  const MessageSize& size = message.size;
   const uint64_t number = of.first_message + of.messages.size();
-  of.messages.push_back({.unsent = 1, .unread = 1, .label = label});
+  of.messages.push_back({.unsent = 1, .unread = 1, .label = message.label});
   streams_[of.first_stream].unsent.push_back({number, {kSizeBytes, 0}, true});
   CopyIn(of.first_stream);
   const uint32_t sockets = settings_.data_sockets();
@@ -117,13 +117,13 @@ void SocketConnections::Append(uint32_t id, uint64_t number, const MessageSize& 
 void SocketConnections::StartCopy(uint32_t id, Direction direction, uint32_t bytes) {
   const Stream& stream = streams_[id];
   const bool is_in = direction == Direction::kIn;
-  int64_t& free_ps = FreePs(is_in ? stream.send_thread : stream.receive_thread);
-  free_ps = std::max(free_ps, engine_.NowPs()) +
-            TransferTimePs(bytes, is_in ? settings_.send_rate_bps : settings_.receive_rate_bps);
+  const int64_t copied_ps =
+      Occupy(is_in ? stream.send_thread : stream.receive_thread,
+             TransferTimePs(bytes, is_in ? settings_.send_rate_bps : settings_.receive_rate_bps));
   const auto direction_bit = static_cast<uint32_t>(direction);
   const uint64_t tie =
       (stream.tie << 1 | direction_bit) & ((uint64_t{1} << FabricSimulatorImpl::kIdBits) - 1);
-  engine_.ScheduleFabric(free_ps, EventClass::kCopy, tie, id << 1 | direction_bit);
+  engine_.ScheduleFabric(copied_ps, EventClass::kCopy, tie, id << 1 | direction_bit);
 }
 
 void SocketConnections::Close(uint32_t id) {
@@ -162,7 +162,7 @@ void SocketConnections::OnCopiedIn(uint32_t id) {
   stream.buffered.push_back(static_cast<uint32_t>(piece.size.bytes));
   stream.buffered_bytes += piece.size.bytes;
   tcp_.PostReceives(stream.queue_pair, 1);
-  tcp_.Post(stream.queue_pair, piece.size);
+  tcp_.Post(stream.queue_pair, {.size = piece.size});
   CopyIn(id);
   if (--MessageOf(connections_[stream.connection], piece.message).unsent > 0) return;
   ReportSent(stream.connection);
@@ -170,7 +170,7 @@ void SocketConnections::OnCopiedIn(uint32_t id) {
 
 // The kernel has the oldest piece no more: there is room for others.
 void SocketConnections::OnCompleted(uint32_t number) {
-  const uint32_t id = number - first_number_;
+  const uint32_t id = number;
   Stream& stream = streams_[id];
   stream.buffered_bytes -= stream.buffered.front();
   stream.buffered.pop_front();
@@ -182,19 +182,19 @@ void SocketConnections::ReportSent(uint32_t id) {
   SocketConnection& of = connections_[id];
   while (of.completed < of.messages.size() && of.messages[of.completed].unsent == 0) {
     ++of.completed;
-    listener_.OnCompleted(of.connection);
+    of.user.sink->OnCompleted(of.user.number);
   }
 }
 
 // --- Receiving -----------------------------------------------------------------------------------
 
-void SocketConnections::PostReceive(uint32_t id) {
+void SocketConnections::Grant(uint32_t id, bool /*tells_sender*/) {
   ++connections_[id].receives;
   CopyOut(connections_[id].first_stream);
 }
 
 void SocketConnections::OnDelivered(uint32_t number) {
-  const uint32_t id = number - first_number_;
+  const uint32_t id = number;
   ++streams_[id].arrived;
   CopyOut(id);
 }
@@ -233,24 +233,51 @@ void SocketConnections::OnCopiedOut(uint32_t id) {
 void SocketConnections::ReportDelivered(uint32_t id) {
   SocketConnection& of = connections_[id];
   while (!of.messages.empty() && of.messages.front().unread == 0) {
-    listener_.OnDelivered(of.connection);
+    of.user.sink->OnDelivered(of.user.number);
     of.messages.pop_front();
     ++of.first_message;
     --of.completed;
   }
 }
 
-uint16_t SocketConnections::DeliveredLabel(uint32_t id) const {
+uint16_t SocketConnections::LabelOfDelivered(uint32_t id) const {
   return connections_[id].messages.front().label;
 }
 
 // --- What the transport says ---------------------------------------------------------------------
 
-void SocketConnections::OnConnectionError(uint32_t number, bool at_sender, const std::string& why) {
-  listener_.OnConnectionError(ConnectionOf(number), at_sender, why);
+void SocketConnections::OnFailed(uint32_t number, bool at_sender, const std::string& why) {
+  const SinkRef user = UserOf(number);
+  user.sink->OnFailed(user.number, at_sender, why);
 }
 
-RecoveryTimes SocketConnections::RecoveryOf(uint32_t id) const {
+// --- What others ask -----------------------------------------------------------------------------
+
+std::vector<LinkId> SocketConnections::LinksOf(uint32_t id) const {
+  return tcp_.LinksOf(connections_[id].data_queue_pairs.front());
+}
+
+std::vector<LinkShare> SocketConnections::LinkSharesOf(uint32_t id) const {
+  const std::vector<uint32_t>& sockets = connections_[id].data_queue_pairs;
+  const double share = 1.0 / static_cast<double>(sockets.size());
+  std::vector<LinkShare> shares;
+  for (const uint32_t socket : sockets) {
+    for (const LinkId link : tcp_.LinksOf(socket)) shares.push_back({link, share});
+  }
+  return shares;
+}
+
+FlowStatus SocketConnections::StatusOf(uint32_t id) const {
+  const std::vector<uint32_t>& sockets = connections_[id].data_queue_pairs;
+  for (const uint32_t socket : sockets) {
+    const FlowStatus status = tcp_.StatusOf(socket);
+    if (status.is_under_way) return status;
+  }
+  return tcp_.StatusOf(sockets.front());
+}
+
+RecoveryTimes SocketConnections::RecoveryOf(uint32_t id, bool of_data) const {
+  if (!of_data) return {};
   RecoveryTimes times;
   const SocketConnection& of = connections_[id];
   const uint32_t streams = settings_.data_sockets() + 1;
@@ -258,6 +285,12 @@ RecoveryTimes SocketConnections::RecoveryOf(uint32_t id) const {
     times += tcp_.RecoveryOf(streams_[of.first_stream + i].queue_pair, true);
   }
   return times;
+}
+
+// Its threads' times and its sockets' turns are not part of any snapshot: no run over sockets is
+// replayed.
+void SocketConnections::Visit(StateArchive& archive) {
+  for (const SocketConnection& of : connections_) archive.Require(of.is_closed);
 }
 
 }  // namespace railyard

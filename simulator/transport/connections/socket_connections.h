@@ -21,45 +21,42 @@
 #include <deque>
 #include <vector>
 
-#include "simulator/transport/contract/parts_listener.h"
+#include "simulator/transport/contract/composite_transport.h"
 #include "simulator/transport/contract/message_size.h"
-#include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/contract/proxy_threads.h"
 #include "simulator/transport/tcp/net_socket_settings.h"
+#include "simulator/transport/tcp/tcp_transport.h"
 
 namespace railyard {
 
-class SocketConnections final : public PartsListener {
+class SocketConnections final : public CompositeTransport {
  public:
-  // Its streams are called `first_number` and on to the transport. `proxy_free_ps`: by GPU, when
-  // its proxy is done with what it has begun. `listener` is told of connections. All references but
-  // `settings` must outlive this.
-  SocketConnections(RdmaTransport& tcp, FabricSimulatorImpl& engine, uint32_t mtu_payload_bytes,
-                    const NetSocketSettings& settings, uint32_t first_number,
-                    std::vector<int64_t>& proxy_free_ps, MessageSink& listener);
+  // `proxies` has the threads of control sockets. All references but `settings` must outlive this.
+  SocketConnections(TcpTransport& tcp, FabricSimulatorImpl& engine, uint32_t mtu_payload_bytes,
+                    const NetSocketSettings& settings, ProxyThreads& proxies);
 
-  // Returns its number here, dense from 0. `entropy` as RdmaTransport's; it also orders events.
-  uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
-                uint64_t entropy);
-  // Sends a message; `label` is for its receiver.
-  void Post(uint32_t socket_connection, const MessageSize& size, uint16_t label);
-  // The receiver takes one message more.
-  void PostReceive(uint32_t socket_connection);
-  // Of the message whose delivery is being told.
-  uint16_t DeliveredLabel(uint32_t socket_connection) const;
-  // Nothing of it is begun any more.
-  void Close(uint32_t socket_connection);
-
-  // Of the transport, those that carry data.
-  const std::vector<uint32_t>& StreamsOf(uint32_t socket_connection) const {
-    return connections_[socket_connection].data_queue_pairs;
-  }
-  RecoveryTimes RecoveryOf(uint32_t socket_connection) const;
+  // Transport. `entropy` also orders events. Grants are not told: the kernels' buffers are what the
+  // sender waits for.
+  uint32_t Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+                uint64_t entropy) override;
+  void Post(uint32_t socket_connection, const PostedMessage& message) override;
+  void Grant(uint32_t socket_connection, bool tells_sender) override;
+  void Close(uint32_t socket_connection) override;
+  bool BuffersMessages() const override { return true; }
+  uint16_t LabelOfDelivered(uint32_t socket_connection) const override;
+  // Of the sockets that carry data.
+  std::vector<LinkId> LinksOf(uint32_t socket_connection) const override;
+  std::vector<LinkShare> LinkSharesOf(uint32_t socket_connection) const override;
+  // Over all sockets.
+  RecoveryTimes RecoveryOf(uint32_t socket_connection, bool of_data) const override;
+  // Of the first data socket that is under way.
+  FlowStatus StatusOf(uint32_t socket_connection) const override;
+  void Visit(StateArchive& archive) override;
 
   // MessageSink, of its streams.
   void OnDelivered(uint32_t number) override;
   void OnCompleted(uint32_t number) override;
-  void OnGranted(uint32_t /*number*/) override {}
-  void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
+  void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:
   // What a thread copies at once.
@@ -89,7 +86,7 @@ class SocketConnections final : public PartsListener {
     bool size_is_read = false;
   };
   struct SocketConnection {
-    uint32_t connection = 0;
+    SinkRef user;
     uint32_t first_stream = 0;  // the control socket; the data sockets follow
     uint32_t next_socket = 0;   // data socket of the next task
     uint64_t receives = 0;      // posted so far
@@ -103,8 +100,8 @@ class SocketConnections final : public PartsListener {
 
   static void HandleCopy(void* self, uint32_t target);
   uint32_t AddThread();
-  // In thread_free_ps_, or behind it that of a GPU's proxy.
-  int64_t& FreePs(uint32_t thread);
+  // Returns when a helper thread, or the proxy of a GPU, is done with what takes it so long.
+  int64_t Occupy(uint32_t thread, int64_t duration_ps);
   void AddStream(uint32_t socket_connection, uint64_t entropy, uint32_t send_thread,
                  uint32_t receive_thread, uint32_t source_gpu, uint32_t destination_gpu);
   void Append(uint32_t stream, uint64_t message, const MessageSize& size);
@@ -118,20 +115,19 @@ class SocketConnections final : public PartsListener {
   Message& MessageOf(SocketConnection& of, uint64_t number) {
     return of.messages[number - of.first_message];
   }
-  uint32_t ConnectionOf(uint32_t number) const override {
-    return connections_[streams_[number - first_number_].connection].connection;
+  SinkRef UserOf(uint32_t stream) const override {
+    return connections_[streams_[stream].connection].user;
   }
   void ReportSent(uint32_t socket_connection);
   void ReportDelivered(uint32_t socket_connection);
 
   static constexpr uint32_t kProxy = 1u << 31;  // in a thread's number: the proxy of a GPU
 
-  RdmaTransport& tcp_;
+  TcpTransport& tcp_;
   FabricSimulatorImpl& engine_;
   NetSocketSettings settings_;
   uint32_t piece_bytes_max_;
-  uint32_t first_number_;
-  std::vector<int64_t>& proxy_free_ps_;
+  ProxyThreads& proxies_;
   // Both stay in place as others are added.
   std::deque<SocketConnection> connections_;
   std::deque<Stream> streams_;

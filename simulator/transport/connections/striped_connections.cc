@@ -16,15 +16,12 @@ constexpr uint64_t kPartAlignment = 128;
 
 StripedConnections::StripedConnections(const FabricGraph& graph, RdmaTransport& rdma,
                                        FabricSimulatorImpl& engine, const NicSettings& nic,
-                                       const NetIbSettings& settings, uint32_t first_number,
-                                       MessageSink& listener)
-    : PartsListener(listener),
-      graph_(graph),
+                                       const NetIbSettings& settings)
+    : graph_(graph),
       rdma_(rdma),
       engine_(engine),
       link_aggregation_(nic.link_aggregation),
-      settings_(settings),
-      first_number_(first_number) {}
+      settings_(settings) {}
 
 // --- Opening -------------------------------------------------------------------------------------
 
@@ -42,11 +39,11 @@ std::vector<LinkId> StripedConnections::PortsOfNic(uint32_t gpu) const {
   return graph_.WiresOfNic(graph_.NicOfGpu(graph_.gpus()[gpu]).value());
 }
 
-uint32_t StripedConnections::Open(uint32_t connection, uint32_t source_gpu,
+uint32_t StripedConnections::Open(const SinkRef& sink, uint32_t source_gpu,
                                   uint32_t destination_gpu, uint64_t entropy) {
   const auto id = static_cast<uint32_t>(stripes_.size());
   Stripe& stripe = stripes_.emplace_back();
-  stripe.connection = connection;
+  stripe.user = sink;
   stripe.source_gpu = source_gpu;
   stripe.destination_gpu = destination_gpu;
   stripe.entropy = entropy;
@@ -80,14 +77,15 @@ uint32_t StripedConnections::OpenUse(uint32_t id, uint32_t device, uint64_t entr
   opened.stripe = id;
   opened.device = device;
   opened.queue_pair =
-      rdma_.Open(first_number_ + use, stripe.source_gpu, stripe.destination_gpu, entropy, pins);
+      rdma_.OpenBound({this, use}, stripe.source_gpu, stripe.destination_gpu, entropy, pins);
   return use;
 }
 
 // --- Messages ------------------------------------------------------------------------------------
 
-void StripedConnections::Post(uint32_t id, const MessageSize& size, uint32_t tolerance_ppm) {
+void StripedConnections::Post(uint32_t id, const PostedMessage& posted) {
   Stripe& stripe = stripes_[id];
+  const MessageSize& size = posted.size;
   const uint64_t share = (size.bytes + stripe.per_message - 1) / stripe.per_message;
   const uint64_t part_bytes = (share + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
   Message message;
@@ -96,7 +94,7 @@ void StripedConnections::Post(uint32_t id, const MessageSize& size, uint32_t tol
   for (uint32_t part = 0; part < stripe.per_message; ++part) {
     const uint64_t end = std::min(size.bytes, begin + part_bytes);
     message.push_back({.size = size.Part(begin, end),
-                       .tolerance_ppm = tolerance_ppm,
+                       .tolerance_ppm = posted.tolerance_ppm,
                        .place = stripe.next_place});
     begin = end;
     stripe.next_place = (stripe.next_place + 1) % static_cast<uint32_t>(stripe.uses.size());
@@ -115,10 +113,11 @@ void StripedConnections::SendPart(Stripe& stripe, uint64_t number, uint32_t inde
   use.arriving.push_back(ref);
   // NCCL posts receives ahead of the clear-to-send that lets the message be sent.
   rdma_.PostReceives(use.queue_pair, 1);
-  rdma_.Post(use.queue_pair, part.size, part.tolerance_ppm);
+  rdma_.Post(use.queue_pair, {.size = part.size, .tolerance_ppm = part.tolerance_ppm});
 }
 
-void StripedConnections::PostClearToSend(uint32_t id) {
+void StripedConnections::Grant(uint32_t id, bool tells_sender) {
+  SIM_CHECK(tells_sender, "a striped connection grants a message without telling its sender");
   Stripe& stripe = stripes_[id];
   stripe.grants.push_back({.device = stripe.next_grant_device});
   stripe.next_grant_device = (stripe.next_grant_device + 1) % stripe.device_count;
@@ -133,7 +132,7 @@ void StripedConnections::SendGrant(Stripe& stripe, uint64_t number) {
   rdma_.PostToSender(use.queue_pair, kClearToSendBytes);
 }
 
-// The listener may post, and open connections.
+// The sink may post, and open connections.
 void StripedConnections::Report(Stripe& stripe) {
   const auto is_acknowledged = [](const Part& part) { return part.is_acknowledged; };
   const auto is_delivered = [](const Part& part) { return part.is_delivered; };
@@ -144,11 +143,11 @@ void StripedConnections::Report(Stripe& stripe) {
   };
   while (is_next(stripe.delivered, is_delivered)) {
     ++stripe.delivered;
-    listener_.OnDelivered(stripe.connection);
+    stripe.user.sink->OnDelivered(stripe.user.number);
   }
   while (is_next(stripe.completed, is_acknowledged)) {
     ++stripe.completed;
-    listener_.OnCompleted(stripe.connection);
+    stripe.user.sink->OnCompleted(stripe.user.number);
   }
   while (stripe.delivered > 0 && stripe.completed > 0) {
     stripe.messages.pop_front();
@@ -168,7 +167,7 @@ StripedConnections::Part* StripedConnections::FindPart(const Use& use, const Par
 // --- What the transport says ---------------------------------------------------------------------
 
 void StripedConnections::OnDelivered(uint32_t number) {
-  Use& use = uses_[number - first_number_];
+  Use& use = uses_[number];
   const PartRef ref = use.arriving.front();
   use.arriving.pop_front();
   if (use.is_probe) {
@@ -182,7 +181,7 @@ void StripedConnections::OnDelivered(uint32_t number) {
 }
 
 void StripedConnections::OnCompleted(uint32_t number) {
-  Use& use = uses_[number - first_number_];
+  Use& use = uses_[number];
   if (use.is_probe) return;  // its answer counts
   const PartRef ref = use.sending.front();
   use.sending.pop_front();
@@ -198,7 +197,7 @@ void StripedConnections::OnCompleted(uint32_t number) {
 }
 
 void StripedConnections::OnGranted(uint32_t number) {
-  Use& use = uses_[number - first_number_];
+  Use& use = uses_[number];
   if (use.granting.empty()) return;  // was sent again
   const uint64_t granted = use.granting.front();
   use.granting.pop_front();
@@ -207,7 +206,7 @@ void StripedConnections::OnGranted(uint32_t number) {
     return;
   }
   Stripe& stripe = stripes_[use.stripe];
-  Grant& grant = stripe.grants[granted - stripe.first_grant];
+  SentGrant& grant = stripe.grants[granted - stripe.first_grant];
   grant.is_there = true;
   if (grant.is_repair) {
     --stripe.repairs;
@@ -216,7 +215,7 @@ void StripedConnections::OnGranted(uint32_t number) {
   while (!stripe.grants.empty() && stripe.grants.front().is_there) {
     stripe.grants.pop_front();
     ++stripe.first_grant;
-    listener_.OnGranted(stripe.connection);
+    stripe.user.sink->OnGranted(stripe.user.number);
   }
 }
 
@@ -228,6 +227,29 @@ std::vector<uint32_t> StripedConnections::QueuePairsOf(uint32_t id) const {
     queue_pairs.push_back(uses_[use].queue_pair);
   }
   return queue_pairs;
+}
+
+std::vector<LinkId> StripedConnections::LinksOf(uint32_t id) const {
+  return rdma_.LinksOf(QueuePairsOf(id).front());
+}
+
+std::vector<LinkShare> StripedConnections::LinkSharesOf(uint32_t id) const {
+  const std::vector<uint32_t> queue_pairs = QueuePairsOf(id);
+  const double share = 1.0 / static_cast<double>(queue_pairs.size());
+  std::vector<LinkShare> shares;
+  for (const uint32_t queue_pair : queue_pairs) {
+    for (const LinkId link : rdma_.LinksOf(queue_pair)) shares.push_back({link, share});
+  }
+  return shares;
+}
+
+FlowStatus StripedConnections::StatusOf(uint32_t id) const {
+  const std::vector<uint32_t> queue_pairs = QueuePairsOf(id);
+  for (const uint32_t queue_pair : queue_pairs) {
+    const FlowStatus status = rdma_.StatusOf(queue_pair);
+    if (status.is_under_way) return status;
+  }
+  return rdma_.StatusOf(queue_pairs.front());
 }
 
 RecoveryTimes StripedConnections::RecoveryOf(uint32_t id, bool of_data) const {

@@ -29,53 +29,47 @@
 
 #include <ns3/event-id.h>
 
-#include "simulator/transport/contract/parts_listener.h"
-#include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/connections/net_ib_settings.h"
 #include "simulator/transport/connections/port_recovery.h"
+#include "simulator/transport/contract/composite_transport.h"
+#include "simulator/transport/contract/message_size.h"
+#include "simulator/transport/contract/network_stack.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {
 
-struct PortCounters {
-  uint64_t failovers = 0;   // ends of connections that took a port out of use
-  uint64_t recoveries = 0;  // that put one back
-};
-
-class StripedConnections final : public PartsListener {
+class StripedConnections final : public CompositeTransport {
  public:
-  // Its queue pairs are called `first_number` and on to the transport. `listener` is told of
-  // connections. All references but `settings` must outlive this.
+  // All references but `settings` must outlive this.
   StripedConnections(const FabricGraph& graph, RdmaTransport& rdma, FabricSimulatorImpl& engine,
-                     const NicSettings& nic, const NetIbSettings& settings, uint32_t first_number,
-                     MessageSink& listener);
+                     const NicSettings& nic, const NetIbSettings& settings);
   ~StripedConnections() override;
 
   // Whether a connection between these GPUs has more than one queue pair.
   bool AreSeveral(uint32_t source_gpu, uint32_t destination_gpu) const;
-  // Returns its number here, dense from 0.
-  uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
-                uint64_t entropy);
-  // `tolerance_ppm` as RdmaTransport::Post's, of each part.
-  void Post(uint32_t stripe, const MessageSize& size, uint32_t tolerance_ppm = 0);
-  // The receiver grants one message.
-  void PostClearToSend(uint32_t stripe);
-  // Its queue pairs are closed, and nothing is begun any more.
-  void Close(uint32_t stripe);
 
-  // Of the transport: what the sender uses, by their place in the connection.
-  std::vector<uint32_t> QueuePairsOf(uint32_t stripe) const;
-  // What recoveries and failovers took until now, over all queue pairs.
-  RecoveryTimes RecoveryOf(uint32_t stripe, bool of_data) const;
+  // Transport. A message's tolerance is that of each of its parts; grants are told.
+  uint32_t Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+                uint64_t entropy) override;
+  void Post(uint32_t stripe, const PostedMessage& message) override;
+  void Grant(uint32_t stripe, bool tells_sender) override;
+  void Close(uint32_t stripe) override;
+  std::vector<LinkId> LinksOf(uint32_t stripe) const override;
+  std::vector<LinkShare> LinkSharesOf(uint32_t stripe) const override;
+  // Over all queue pairs, failovers included.
+  RecoveryTimes RecoveryOf(uint32_t stripe, bool of_data) const override;
+  // Of the first queue pair that is under way.
+  FlowStatus StatusOf(uint32_t stripe) const override;
+  void Visit(StateArchive& archive) override;
+
   const PortCounters& counters() const { return counters_; }
-  void Visit(StateArchive& archive);
 
   // MessageSink, of its queue pairs.
   void OnDelivered(uint32_t number) override;
   void OnCompleted(uint32_t number) override;
   void OnGranted(uint32_t number) override;
   void OnUnreliableSend(uint32_t number, bool at_receiver, uint32_t immediate) override;
-  void OnConnectionError(uint32_t number, bool at_sender, const std::string& why) override;
+  void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:
   // What a queue pair has under way: a part of a message, sent for the n-th time.
@@ -107,7 +101,7 @@ class StripedConnections final : public PartsListener {
     bool is_repair = false;  // sent again since its first port failed
   };
   using Message = std::vector<Part>;
-  struct Grant {
+  struct SentGrant {
     uint32_t device = 0;
     bool is_there = false;
     bool is_repair = false;
@@ -118,7 +112,7 @@ class StripedConnections final : public PartsListener {
     std::vector<bool> has_failed;
   };
   struct Stripe {
-    uint32_t connection = 0;
+    SinkRef user;
     uint32_t source_gpu = 0;
     uint32_t destination_gpu = 0;
     uint64_t entropy = 0;
@@ -133,7 +127,7 @@ class StripedConnections final : public PartsListener {
     uint64_t first_message = 0;
     uint32_t completed = 0;  // of `messages`, reported
     uint32_t delivered = 0;
-    std::deque<Grant> grants;
+    std::deque<SentGrant> grants;
     uint64_t first_grant = 0;
     std::vector<uint32_t> probes;  // uses, by device; opened when needed
     std::map<uint32_t, std::unique_ptr<PortRecovery>> recoveries;  // by device
@@ -145,9 +139,9 @@ class StripedConnections final : public PartsListener {
   };
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  uint32_t ConnectionOf(uint32_t number) const override {
-    return stripes_[uses_[number - first_number_].stripe].connection;
-  }
+  SinkRef UserOf(uint32_t use) const override { return stripes_[uses_[use].stripe].user; }
+  // Those that the sender uses, by their place in the connection.
+  std::vector<uint32_t> QueuePairsOf(uint32_t stripe) const;
   std::vector<LinkId> PortsOfNic(uint32_t gpu) const;
   uint32_t DeviceCount(uint32_t source_gpu, uint32_t destination_gpu) const;
   static uint64_t EntropyOf(const Stripe& stripe, uint32_t place);
@@ -181,10 +175,9 @@ class StripedConnections final : public PartsListener {
   FabricSimulatorImpl& engine_;
   bool link_aggregation_;
   NetIbSettings settings_;
-  uint32_t first_number_;
   // Both stay in place as others are added.
   std::deque<Stripe> stripes_;
-  std::deque<Use> uses_;  // by number less the first
+  std::deque<Use> uses_;
   std::vector<ns3::EventId> events_;
   PortCounters counters_;
 };

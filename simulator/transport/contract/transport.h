@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The contract of what carries messages between servers. A transport is a folder with an
-// implementation of this, and a line in transport/networks/networks.cc that gives it a name.
+// implementation of this, and a stack (network_stack.h) that uses it.
 #pragma once
 
 #include <cstdint>
@@ -70,6 +70,11 @@ class Transport {
   virtual bool BuffersMessages() const { return false; }
   // The label of the message whose delivery is being told.
   virtual uint16_t LabelOfDelivered(uint32_t /*flow*/) const { return 0; }
+
+  // From now on the payload that comes into memory over the flow is counted apart: a watchdog must
+  // not take it for a job's progress.
+  virtual void CountPayload(uint32_t /*flow*/) {}
+  virtual uint64_t counted_payload_bytes() const { return 0; }
 
   // The fabric's routes changed.
   virtual void OnRoutesChanged() {}

@@ -41,11 +41,9 @@ bool HasPcieBetweenGpus(const FabricGraph& graph) {
 
 }  // namespace
 
-LoadStoreTransport::LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network,
-                                       MessageSink& listener)
+LoadStoreTransport::LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network)
     : graph_(graph),
       network_(network),
-      listener_(listener),
       flows_of_gpu_(graph.gpus().size()),
       packet_payload_bytes_(graph.nvlink.packet_payload_bytes),
       full_packet_wire_bytes_(static_cast<uint32_t>(WireBytes(graph.nvlink.packet_payload_bytes))) {
@@ -117,18 +115,28 @@ uint16_t LoadStoreTransport::InterleaveOf(const std::vector<uint32_t>& weights) 
   return it->second;
 }
 
-uint32_t LoadStoreTransport::Open(uint32_t connection, uint32_t source_gpu,
+uint8_t LoadStoreTransport::NumberOf(MessageSink* sink) {
+  const auto found = std::ranges::find(sinks_, sink);
+  const auto number = static_cast<size_t>(found - sinks_.begin());
+  constexpr size_t kSinksMax = 1u << 6;
+  SIM_CHECK(number < kSinksMax, "more users of NVLink flows than a flow can name");
+  if (found == sinks_.end()) sinks_.push_back(sink);
+  return static_cast<uint8_t>(number);
+}
+
+uint32_t LoadStoreTransport::Open(const SinkRef& sink, uint32_t source_gpu,
                                   uint32_t destination_gpu) {
   const DeviceId source = graph_.gpus()[source_gpu];
   const DeviceId destination = graph_.gpus()[destination_gpu];
   Flow flow;
   flow.port = source_gpu;
-  flow.connection = connection;
+  flow.user = sink.number;
+  flow.sink = NumberOf(sink.sink) & 0x3f;
   std::vector<uint32_t> weights;
   const std::vector<FabricGraph::NvlinkPath> paths = graph_.NvlinkRoutes(source, destination);
   if (paths.empty()) {
     const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
-    return AddPcieFlow(connection, gpus + source_gpu, graph_.HostPath(source, destination));
+    return AddPcieFlow(sink, gpus + source_gpu, graph_.HostPath(source, destination));
   }
   uint32_t first_path = 0;
   for (const FabricGraph::NvlinkPath& over : paths) {
@@ -301,13 +309,18 @@ void LoadStoreTransport::Serve(uint32_t port_id) {
   port.event_pending = port.first_active != kNone;
   if (port.event_pending) engine.ScheduleFabric(port.free_ps, EventClass::kPort, port_id, port_id);
   if (flow.sent == sent_before || flow.kind != PacketKind::kNvlinkWrite) return;
-  const uint32_t connection = flow.connection;
+  MessageSink& sink = *sinks_[flow.sink];
+  const uint32_t user = flow.user;
   for (uint8_t left = static_cast<uint8_t>(flow.sent - sent_before); left > 0; --left) {
-    listener_.OnInjected(connection, port.free_ps);
+    sink.OnInjected(user, port.free_ps);
   }
 }
 
-void LoadStoreTransport::OnArrival(uint32_t index) {
+void LoadStoreTransport::OnPacketAtNic(uint32_t /*packet*/) {
+  SIM_CHECK(false, "a store inside a server has reached a NIC");
+}
+
+void LoadStoreTransport::OnPacketInMemory(uint32_t index) {
   const Packet& packet = network_.packet(index);
   if (packet.kind == PacketKind::kHostReadRequest) {
     AnswerRead(index);
@@ -323,10 +336,10 @@ void LoadStoreTransport::OnArrival(uint32_t index) {
   const bool is_complete = (flow.missing_bytes[packet.sequence] -= packet.payload_bytes) == 0;
   network_.Deliver(index);
   if (!is_complete) {
-    listener_.OnUnderWay(flow.connection);
+    sinks_[flow.sink]->OnUnderWay(flow.user);
     return;
   }
-  // The listener may open connections, which moves flows.
+  // The sink may open connections, which moves flows.
   const auto next_is_complete = [this, flow_id] {
     const Flow& current = flows_[flow_id];
     return current.delivered != current.posted &&
@@ -334,18 +347,19 @@ void LoadStoreTransport::OnArrival(uint32_t index) {
   };
   while (next_is_complete()) {
     ++flows_[flow_id].delivered;
-    listener_.OnDelivered(flows_[flow_id].connection);
+    const Flow& current = flows_[flow_id];
+    sinks_[current.sink]->OnDelivered(current.user);
   }
 }
 
-void LoadStoreTransport::OnDropped(const Packet& packet, LinkId link) {
-  const uint32_t connection = ConnectionOf(packet);
-  listener_.OnPacketLost(connection, link);
+void LoadStoreTransport::OnPacketDropped(uint32_t packet, DropReason /*reason*/, LinkId link) {
+  const SinkRef user = UserOf(network_.packet(packet));
+  user.sink->OnPacketLost(user.number, link);
   const bool is_nvlink = link < graph_.link_count() && graph_.link(link).tier == Tier::kNvlink;
-  listener_.OnConnectionError(
-      connection, true,
-      is_nvlink ? "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)"
-                : "a PCIe link lost a packet; the GPU has fallen off the bus (Xid 79)");
+  user.sink->OnFailed(user.number, true,
+                      is_nvlink
+                          ? "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)"
+                          : "a PCIe link lost a packet; the GPU has fallen off the bus (Xid 79)");
 }
 
 void LoadStoreTransport::Visit(StateArchive& archive) {
@@ -373,11 +387,13 @@ void LoadStoreTransport::Visit(Port& port, StateArchive& archive) {
   archive.Instant(port.free_ps);
 }
 
-uint32_t LoadStoreTransport::FirstReceiverOf(uint32_t flow_id) const {
+SinkRef LoadStoreTransport::FirstUserOf(uint32_t flow_id) const {
   const Flow& flow = flows_[flow_id];
   const bool is_of_group =
       flow.kind == PacketKind::kNvlinkMulticast || flow.kind == PacketKind::kNvlinkOperand;
-  return is_of_group ? groups_[flow.connection].receivers.front().connection : flow.connection;
+  if (!is_of_group) return {sinks_[flow.sink], flow.user};
+  const Receiver& first = groups_[flow.user].receivers.front();
+  return {sinks_[first.sink], first.user};
 }
 
 std::vector<LoadStoreTransport::PlanePath> LoadStoreTransport::PathsOf(uint32_t flow_id) const {
@@ -389,6 +405,23 @@ std::vector<LoadStoreTransport::PlanePath> LoadStoreTransport::PathsOf(uint32_t 
     first += flow.path_links;
   }
   return paths;
+}
+
+std::vector<LinkId> LoadStoreTransport::LinksOf(uint32_t flow_id) const {
+  return network_.LinksOfPath(PathsOf(flow_id).front().path);
+}
+
+std::vector<LinkShare> LoadStoreTransport::LinkSharesOf(uint32_t flow_id) const {
+  const std::vector<PlanePath> planes = PathsOf(flow_id);
+  double weights = 0;
+  for (const PlanePath& plane : planes) weights += plane.weight;
+  std::vector<LinkShare> shares;
+  for (const PlanePath& plane : planes) {
+    for (const LinkId link : network_.LinksOfPath(plane.path)) {
+      shares.push_back({link, plane.weight / weights});
+    }
+  }
+  return shares;
 }
 
 }  // namespace railyard

@@ -28,25 +28,26 @@
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/contract/message_size.h"
+#include "simulator/transport/contract/transport.h"
 
 namespace railyard {
 
-class LoadStoreTransport {
+class LoadStoreTransport final : public PacketSink {
  public:
   // Messages one connection may have under way; NCCL's slots (NCCL_STEPS).
   static constexpr uint32_t kMessageSlots = 8;
 
   // Ports are numbered 0.. by GPU number, where there is PCIe between GPUs once for NVLink, stores
   // and loads each, and use EventClass::kPort ids from 0.
-  LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network, MessageSink& listener);
+  LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network);
 
   // Stores between two GPUs (by number) that NVLink or else PCIe joins. Returns a flow number,
   // dense from 0.
-  uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu);
+  uint32_t Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu);
   // Stores of a GPU into the memory of the host bridge that `owner_gpu` is nearest to; loads of a
   // GPU from that of its own.
-  uint32_t OpenHostStore(uint32_t connection, uint32_t source_gpu, uint32_t owner_gpu);
-  uint32_t OpenHostLoad(uint32_t connection, uint32_t gpu);
+  uint32_t OpenHostStore(const SinkRef& sink, uint32_t source_gpu, uint32_t owner_gpu);
+  uint32_t OpenHostLoad(const SinkRef& sink, uint32_t gpu);
   // Preconditions: fewer than kMessageSlots messages of the flow are undelivered; 0 < bytes < 4
   // GiB. An idle port sends at the next ServeDue(), which must come within the same event.
   void Post(uint32_t flow, const MessageSize& size);
@@ -61,22 +62,23 @@ class LoadStoreTransport {
   bool CanGroup(std::span<const uint32_t> gpus) const;
   struct GroupMember {
     uint32_t gpu = 0;
-    uint32_t connection = 0;  // that its OnDelivered() names
+    SinkRef sink;  // that hears of the message in this GPU's memory
   };
   // Stores of `head_gpu` into the memories of all members, of which it may be one; preconditions:
   // CanGroup() of all. Returns a group number, dense from 0 over both kinds.
   uint32_t OpenMulticast(uint32_t head_gpu, const std::vector<GroupMember>& members);
-  // Loads of `head_gpu` that sum over the members. `connection` is told when a sum is there.
-  uint32_t OpenReduce(uint32_t connection, uint32_t head_gpu, const std::vector<uint32_t>& members);
+  // Loads of `head_gpu` that sum over the members. `sink` hears of each sum that is there.
+  uint32_t OpenReduce(const SinkRef& sink, uint32_t head_gpu, const std::vector<uint32_t>& members);
   // As Post(); a slot is free when every member, or the head, has the message. `bytes` is what each
   // member, or the head, receives.
   void PostMulticast(uint32_t group, uint64_t bytes);
   // The operands are in the members' memories. ServeDue() need not follow.
   void PostReduce(uint32_t group, uint64_t bytes);
 
-  void Serve(uint32_t port);  // EventClass::kPort; the listener must not post before it returns
-  void OnArrival(uint32_t packet);
-  void OnDropped(const Packet& packet, LinkId link);
+  void Serve(uint32_t port);  // EventClass::kPort; no sink may post before it returns
+  void OnPacketAtNic(uint32_t packet) override;
+  void OnPacketInMemory(uint32_t packet) override;
+  void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
 
   // What decides what comes once no message is under way.
   void Visit(StateArchive& archive);
@@ -85,17 +87,19 @@ class LoadStoreTransport {
 
   TimingWheel::PrefetchTable FlowTable() const { return {&flows_base_, sizeof(Flow)}; }
   uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
-  uint32_t connection_of(uint32_t flow) const { return flows_[flow].connection; }
   // Those that send from a GPU (by number), in the order in which they were opened.
   std::span<const uint32_t> FlowsOf(uint32_t gpu) const { return flows_of_gpu_[gpu]; }
-  // The connection that is told of the flow's messages; of a group, the first.
-  uint32_t FirstReceiverOf(uint32_t flow) const;
+  // Who hears of the flow's messages; of a group, the first one.
+  SinkRef FirstUserOf(uint32_t flow) const;
   // Path of the flow over one plane, for bounds and ledgers, and the planes' weights.
   struct PlanePath {
     PathRef path;
     uint32_t weight;
   };
   std::vector<PlanePath> PathsOf(uint32_t flow) const;
+  // The links that the payload crosses by one of the planes; and over all planes.
+  std::vector<LinkId> LinksOf(uint32_t flow) const;
+  std::vector<LinkShare> LinkSharesOf(uint32_t flow) const;
   uint64_t WireBytes(uint64_t payload_bytes) const;
 
  private:
@@ -123,7 +127,7 @@ class LoadStoreTransport {
     // The destination's first in down_links_; otherwise the path over plane 0, that over plane p
     // being path_links p behind it.
     uint32_t target = 0;
-    uint32_t connection = 0;  // or group
+    uint32_t user = 0;  // its number of this flow, or the group's
     uint16_t interleave = 0;
     uint16_t position = 0;  // in the interleaving, of the next packet
     uint8_t posted = 0;     // message counters modulo 256
@@ -131,6 +135,7 @@ class LoadStoreTransport {
     uint8_t delivered = 0;
     bool active : 1 = false;
     bool has_sizes : 1 = false;  // its messages are in sizes_
+    uint8_t sink : 6 = 0;        // in sinks_
     uint8_t path_links = 2;  // 1: a cable from GPU to GPU; a group's: one up and all down. A load's
                              // are those of the request; those of its answer precede them
     PacketKind kind = PacketKind::kNvlinkWrite;
@@ -152,7 +157,8 @@ class LoadStoreTransport {
 
   // Who is told of a group's messages, and what has not yet come of them.
   struct Receiver {
-    uint32_t connection = 0;
+    uint32_t user = 0;
+    uint8_t sink = 0;  // in sinks_
     uint8_t delivered = 0;
     std::array<uint32_t, kMessageSlots> missing_bytes{};
   };
@@ -183,10 +189,11 @@ class LoadStoreTransport {
   uint32_t TakeSlot(Group& group, uint64_t bytes);
   [[gnu::noinline]] void AddressToGroup(Packet& packet, uint32_t flow_id, uint32_t slot);
   [[gnu::noinline]] void OnGroupArrival(uint32_t packet);
-  uint32_t ConnectionOf(const Packet& packet) const;
+  SinkRef UserOf(const Packet& packet) const;
+  uint8_t NumberOf(MessageSink* sink);
 
   uint32_t AddFlow(const Flow& flow, uint32_t first_path);
-  uint32_t AddPcieFlow(uint32_t connection, uint32_t port, const std::vector<LinkId>& links);
+  uint32_t AddPcieFlow(const SinkRef& sink, uint32_t port, const std::vector<LinkId>& links);
   void AddPorts(Tier tier);
   void AnswerRead(uint32_t request);
   static void Visit(const Flow& flow, StateArchive& archive);
@@ -207,7 +214,7 @@ class LoadStoreTransport {
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
-  MessageSink& listener_;
+  std::vector<MessageSink*> sinks_;  // who uses flows; a flow has no room for more than a number
   std::vector<Flow> flows_;
   const char* flows_base_ = nullptr;   // where they are, for the engine's prefetches
   std::vector<uint32_t> first_paths_;  // by flow: over plane 0

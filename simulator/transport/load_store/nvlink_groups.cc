@@ -72,7 +72,7 @@ uint32_t LoadStoreTransport::AddGroupFlow(uint32_t group, uint32_t gpu, uint32_t
   for (const GroupPlane& plane : planes) weights.push_back(plane.lanes);
   Flow flow;
   flow.port = gpu;
-  flow.connection = group;
+  flow.user = group;
   flow.kind = groups_[group].kind;
   flow.target = first_path;
   flow.path_links = path_links;
@@ -98,7 +98,7 @@ uint32_t LoadStoreTransport::OpenMulticast(uint32_t head_gpu,
   std::vector<Receiver> receivers;
   for (const GroupMember& member : members) {
     gpus.push_back(member.gpu);
-    receivers.push_back({.connection = member.connection});
+    receivers.push_back({.user = member.sink.number, .sink = NumberOf(member.sink.sink)});
   }
   const auto planes = PlanesOf(gpus);
   const uint32_t id =
@@ -108,11 +108,11 @@ uint32_t LoadStoreTransport::OpenMulticast(uint32_t head_gpu,
   return id;
 }
 
-uint32_t LoadStoreTransport::OpenReduce(uint32_t connection, uint32_t head_gpu,
+uint32_t LoadStoreTransport::OpenReduce(const SinkRef& sink, uint32_t head_gpu,
                                         const std::vector<uint32_t>& members) {
   const auto planes = PlanesOf(members);
-  const uint32_t id =
-      AddGroup(PacketKind::kNvlinkOperand, head_gpu, {Receiver{.connection = connection}}, planes);
+  const Receiver head = {.user = sink.number, .sink = NumberOf(sink.sink)};
+  const uint32_t id = AddGroup(PacketKind::kNvlinkOperand, head_gpu, {head}, planes);
   groups_[id].request_path = AddFanOut(head_gpu, planes);
   groups_[id].first_flow = static_cast<uint32_t>(flows_.size());
   for (size_t member = 0; member < members.size(); ++member) {
@@ -167,7 +167,7 @@ void LoadStoreTransport::PostReduce(uint32_t id, uint64_t bytes) {
 }
 
 void LoadStoreTransport::AddressToGroup(Packet& packet, uint32_t flow_id, uint32_t slot) {
-  packet.flow = flows_[flow_id].connection;
+  packet.flow = flows_[flow_id].user;
   packet.hop_count = 2;
   if (packet.kind != PacketKind::kNvlinkOperand) return;
   Group& group = groups_[packet.flow];
@@ -192,7 +192,7 @@ void LoadStoreTransport::OnGroupArrival(uint32_t index) {
   const uint32_t slot = is_copy ? packet.sequence : packet.tag;
   groups_[id].receivers[member].missing_bytes[slot] -= packet.payload_bytes;
   network_.Deliver(index);
-  // The listener may open groups, which moves them.
+  // The sink may open groups, which moves them.
   const auto next_is_complete = [this, id, member] {
     const Group& group = groups_[id];
     const Receiver& receiver = group.receivers[member];
@@ -202,18 +202,20 @@ void LoadStoreTransport::OnGroupArrival(uint32_t index) {
   while (next_is_complete()) {
     Receiver& receiver = groups_[id].receivers[member];
     ++receiver.delivered;
-    listener_.OnDelivered(receiver.connection);
+    sinks_[receiver.sink]->OnDelivered(receiver.user);
   }
 }
 
-uint32_t LoadStoreTransport::ConnectionOf(const Packet& packet) const {
+SinkRef LoadStoreTransport::UserOf(const Packet& packet) const {
   if (packet.kind == PacketKind::kNvlinkWrite || packet.kind == PacketKind::kHostRead ||
       packet.kind == PacketKind::kHostReadRequest) {
-    return flows_[packet.flow].connection;
+    const Flow& flow = flows_[packet.flow];
+    return {sinks_[flow.sink], flow.user};
   }
   const Group& group = groups_[packet.flow];
   const uint32_t member = packet.kind == PacketKind::kNvlinkMulticast ? packet.tag : 0;
-  return group.receivers[member].connection;
+  const Receiver& receiver = group.receivers[member];
+  return {sinks_[receiver.sink], receiver.user};
 }
 
 }  // namespace railyard

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/nic/queue_transport.h"
 
 namespace railyard {
 namespace {
@@ -14,22 +14,19 @@ constexpr size_t kNamedLinksMax = 4;
 
 }  // namespace
 
-std::string RdmaTransport::Describe(uint32_t queue_pair) const {
+std::string QueueTransport::NamesOf(uint32_t queue_pair) const {
   const QueuePair& pair = queue_pairs_[queue_pair];
-  const SendQueue& data = send_queues_[size_t{2} * queue_pair];
-  if (settings_.is_tcp) {
-    return fmt::format("{} -> {} ({} segments unacknowledged)", graph_.device(pair.source_nic).name,
-                       graph_.device(pair.destination_nic).name,
-                       data.sent_end - data.unacknowledged);
-  }
-  const SendQueue& credits = send_queues_[size_t{2} * queue_pair + 1];
-  return fmt::format("{} -> {} ({} data packets and {} clear-to-send unacknowledged)",
-                     graph_.device(pair.source_nic).name, graph_.device(pair.destination_nic).name,
-                     data.sent_end - data.unacknowledged,
-                     credits.sent_end - credits.unacknowledged);
+  return fmt::format("{} -> {}", graph_.device(pair.source_nic).name,
+                     graph_.device(pair.destination_nic).name);
 }
 
-bool RdmaTransport::IsUnderWay(uint32_t queue_pair) const {
+FlowStatus QueueTransport::StatusOf(uint32_t queue_pair) const {
+  return {.is_under_way = IsUnderWay(queue_pair),
+          .description = Describe(queue_pair),
+          .obstacles = ObstaclesOf(queue_pair)};
+}
+
+bool QueueTransport::IsUnderWay(uint32_t queue_pair) const {
   const auto waits = [this](uint32_t queue_id) {
     const SendQueue& queue = send_queues_[queue_id];
     return queue.posted_end != queue.unacknowledged;
@@ -37,7 +34,7 @@ bool RdmaTransport::IsUnderWay(uint32_t queue_pair) const {
   return waits(2 * queue_pair) || waits(2 * queue_pair + 1);
 }
 
-void RdmaTransport::AddObstacles(PathRef path, std::vector<std::string>& obstacles) const {
+void QueueTransport::AddObstacles(PathRef path, std::vector<std::string>& obstacles) const {
   const auto add = [&obstacles](const std::string& text) {
     if (std::find(obstacles.begin(), obstacles.end(), text) == obstacles.end()) {
       obstacles.push_back(text);
@@ -55,7 +52,7 @@ void RdmaTransport::AddObstacles(PathRef path, std::vector<std::string>& obstacl
 
 // Routes avoid what is down: with none left, what is down is at one of the ends or, if not,
 // anywhere between them.
-std::string RdmaTransport::WhyNoRoute(const QueuePair& pair) const {
+std::string QueueTransport::WhyNoRoute(const QueuePair& pair) const {
   std::vector<std::string> at_ends;
   std::vector<std::string> elsewhere;
   for (LinkId link = 0; link < graph_.link_count(); ++link) {
@@ -76,7 +73,7 @@ std::string RdmaTransport::WhyNoRoute(const QueuePair& pair) const {
   return fmt::format("there is no route: {}", fmt::join(names, ", "));
 }
 
-std::vector<std::string> RdmaTransport::ObstaclesOf(uint32_t queue_pair) const {
+std::vector<std::string> QueueTransport::ObstaclesOf(uint32_t queue_pair) const {
   std::vector<std::string> obstacles;
   bool has_route = true;
   uint32_t retries = 0;
@@ -90,9 +87,7 @@ std::vector<std::string> RdmaTransport::ObstaclesOf(uint32_t queue_pair) const {
   }
   if (!has_route) obstacles.push_back(WhyNoRoute(queue_pairs_[queue_pair]));
   if (obstacles.empty() && retries > 0) {
-    obstacles.push_back(settings_.is_tcp ? fmt::format("sent again {} times", retries)
-                                         : fmt::format("sent again {} of {} times", retries,
-                                                       settings_.ib_retry_cnt));
+    obstacles.push_back(DescribeRetries(retries));
   }
   return obstacles;
 }

@@ -3,12 +3,12 @@
 // messages and the events of timers that have nothing to wait for are left out: only differences of
 // the former count, and the latter pass without effect. Whether a message had flags says where to
 // look for the sizes of the next, and nothing else.
-#include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/nic/queue_transport.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
 
-void RdmaTransport::Visit(StateArchive& archive) {
+void QueueTransport::Visit(StateArchive& archive) {
   archive.Constant(send_queues_.size());
   archive.Section();
   for (uint32_t queue = 0; queue < send_queues_.size(); ++queue) Visit(queue, archive);
@@ -17,7 +17,7 @@ void RdmaTransport::Visit(StateArchive& archive) {
   VisitCounters(archive);
 }
 
-void RdmaTransport::VisitQueuePair(uint32_t queue_pair, StateArchive& archive) {
+void QueueTransport::VisitQueuePair(uint32_t queue_pair, StateArchive& archive) {
   for (const uint32_t queue : {2 * queue_pair, 2 * queue_pair + 1}) {
     archive.Require(!send_queues_[queue].Is(SendQueue::kBroken) &&
                     !receive_queues_[queue].is_broken);
@@ -25,11 +25,11 @@ void RdmaTransport::VisitQueuePair(uint32_t queue_pair, StateArchive& archive) {
   }
 }
 
-void RdmaTransport::VisitPorts(DeviceId nic, StateArchive& archive) {
+void QueueTransport::VisitPorts(DeviceId nic, StateArchive& archive) {
   for (const LinkId wire : graph_.WiresOfNic(nic)) Visit(ports_[port_of_link_[wire]], archive);
 }
 
-uint8_t RdmaTransport::TakeTimers(uint32_t queue_pair) {
+uint8_t QueueTransport::TakeTimers(uint32_t queue_pair) {
   uint8_t timers = 0;
   for (const uint32_t end : {0u, 1u}) {
     SendQueue& queue = send_queues_[size_t{2} * queue_pair + end];
@@ -39,7 +39,7 @@ uint8_t RdmaTransport::TakeTimers(uint32_t queue_pair) {
   return timers;
 }
 
-void RdmaTransport::PutTimers(uint32_t queue_pair, uint8_t timers) {
+void QueueTransport::PutTimers(uint32_t queue_pair, uint8_t timers) {
   for (const uint32_t end : {0u, 1u}) {
     if ((timers >> end & 1) != 0) {
       send_queues_[size_t{2} * queue_pair + end].Set(SendQueue::kTimerPending);
@@ -47,13 +47,13 @@ void RdmaTransport::PutTimers(uint32_t queue_pair, uint8_t timers) {
   }
 }
 
-void RdmaTransport::Visit(NicPort& port, StateArchive& archive) {
+void QueueTransport::Visit(NicPort& port, StateArchive& archive) {
   archive.Require(port.first_active == SendQueue::kNone && port.paced.empty() &&
                   port.event_ps == kNeverPs);
   archive.Instant(port.free_ps);
 }
 
-void RdmaTransport::VisitCounters(StateArchive& archive) {
+void QueueTransport::VisitCounters(StateArchive& archive) {
   archive.Count(counters_.nacks);
   archive.Count(counters_.ecn_marked);
   archive.Count(counters_.cnp);
@@ -65,7 +65,7 @@ void RdmaTransport::VisitCounters(StateArchive& archive) {
   archive.Unrepeatable(counters_.queue_pair_errors);
 }
 
-void RdmaTransport::Visit(uint32_t id, StateArchive& archive) {
+void QueueTransport::Visit(uint32_t id, StateArchive& archive) {
   SendQueue& sender = send_queues_[id];
   // What is left in a queue that is never used again makes no difference.
   if (sender.Is(SendQueue::kBroken) || receive_queues_[id].is_broken) {
@@ -78,7 +78,7 @@ void RdmaTransport::Visit(uint32_t id, StateArchive& archive) {
   VisitEnds(id, archive);
 }
 
-void RdmaTransport::VisitEnds(uint32_t id, StateArchive& archive) {
+void QueueTransport::VisitEnds(uint32_t id, StateArchive& archive) {
   SendQueue& sender = send_queues_[id];
   ReceiveQueue& receiver = receive_queues_[id];
   archive.Require(sender.unacknowledged == sender.posted_end &&
@@ -106,7 +106,7 @@ void RdmaTransport::VisitEnds(uint32_t id, StateArchive& archive) {
   if (IsData(id)) archive.Require(control_->HasForgotten(id / 2));
 }
 
-uint64_t RdmaTransport::HashOfPath(PathRef path) const {
+uint64_t QueueTransport::HashOfPath(PathRef path) const {
   uint64_t hash = path.hop_count;
   for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
     hash = Mix64(hash ^ network_.LinkOfPath(path, hop));

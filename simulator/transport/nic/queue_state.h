@@ -10,6 +10,7 @@
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/transport/congestion/congestion_control.h"
 #include "simulator/transport/contract/message_ring.h"
+#include "simulator/transport/contract/transport.h"
 #include "topologies/graph/fabric_graph.h"
 #include "topologies/routing/routing.h"
 
@@ -99,20 +100,9 @@ struct alignas(64) ReceiveQueue {
 };
 static_assert(sizeof(ReceiveQueue) == 64);
 
-// What a queue's recoveries from losses took so far.
-struct RecoveryTimes {
-  int64_t timeout_ps = 0;  // from a loss, or the repetition before, until the timer ran out
-  int64_t retransmission_ps =
-      0;  // from there, or from the loss to the NACK, until it was made good
-  RecoveryTimes& operator+=(const RecoveryTimes& other) {
-    timeout_ps += other.timeout_ps;
-    retransmission_ps += other.retransmission_ps;
-    return *this;
-  }
-};
-
-// Of a sending queue: the same, and since when it is in a part of one that is not over; -1: in
-// none.
+// How long a sending queue's recoveries took, and since when it is in a part of one that is not
+// over
+// (-1: it is in none).
 struct RecoveryClock {
   RecoveryTimes times;
   int64_t since_ps = -1;
@@ -121,7 +111,7 @@ struct RecoveryClock {
 // What both queues of a pair are between.
 struct QueuePair {
   std::optional<PortPins> data_pins;  // of the ports it is bound to, if to any
-  uint32_t connection = 0;
+  SinkRef user;
   DeviceId source_gpu = 0;
   DeviceId destination_gpu = 0;
   DeviceId source_nic = 0;

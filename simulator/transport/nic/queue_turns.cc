@@ -2,11 +2,11 @@
 // Whose turn it is on a NIC's port.
 #include <algorithm>
 
-#include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/nic/queue_transport.h"
 
 namespace railyard {
 
-void RdmaTransport::Activate(uint32_t queue_id) {
+void QueueTransport::Activate(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   if (queue.Is(SendQueue::kActive) || !MaySend(queue)) return;
   queue.Set(SendQueue::kActive);
@@ -22,7 +22,7 @@ void RdmaTransport::Activate(uint32_t queue_id) {
   ScheduleNextTurn(queue.port);
 }
 
-void RdmaTransport::Append(NicPort& port, uint32_t queue_id) {
+void QueueTransport::Append(NicPort& port, uint32_t queue_id) {
   send_queues_[queue_id].next_active = SendQueue::kNone;
   if (port.first_active == SendQueue::kNone) {
     port.first_active = queue_id;
@@ -33,7 +33,7 @@ void RdmaTransport::Append(NicPort& port, uint32_t queue_id) {
 }
 
 // Queues whose time has come join the ring.
-void RdmaTransport::TakePaced(NicPort& port) {
+void QueueTransport::TakePaced(NicPort& port) {
   const int64_t now_ps = network_.engine().NowPs();
   while (!port.paced.empty() && port.paced.front().time_ps <= now_ps) {
     Append(port, port.paced.front().queue);
@@ -43,7 +43,7 @@ void RdmaTransport::TakePaced(NicPort& port) {
   port.next_paced_ps = port.paced.empty() ? kNeverPs : port.paced.front().time_ps;
 }
 
-inline void RdmaTransport::ScheduleServe(uint32_t port_id, int64_t time_ps) {
+inline void QueueTransport::ScheduleServe(uint32_t port_id, int64_t time_ps) {
   NicPort& port = ports_[port_id];
   time_ps = std::max(time_ps, network_.engine().NowPs());
   if (port.event_ps <= time_ps) return;
@@ -52,7 +52,7 @@ inline void RdmaTransport::ScheduleServe(uint32_t port_id, int64_t time_ps) {
   network_.engine().ScheduleFabric(time_ps, EventClass::kPort, event_id, event_id);
 }
 
-inline void RdmaTransport::ScheduleNextTurn(uint32_t port_id) {
+inline void QueueTransport::ScheduleNextTurn(uint32_t port_id) {
   const NicPort& port = ports_[port_id];
   if (port.first_active != SendQueue::kNone) [[likely]] {
     ScheduleServe(port_id, port.free_ps);
@@ -61,11 +61,11 @@ inline void RdmaTransport::ScheduleNextTurn(uint32_t port_id) {
   }
 }
 
-void RdmaTransport::OnLinkReleased(LinkId link) {
+void QueueTransport::OnLinkReleased(LinkId link) {
   if (port_of_link_[link] != SendQueue::kNone) ScheduleNextTurn(port_of_link_[link]);
 }
 
-void RdmaTransport::Serve(uint32_t port_id) {
+void QueueTransport::Serve(uint32_t port_id) {
   NicPort& port = ports_[port_id];
   const int64_t now_ps = network_.engine().NowPs();
   if (port.event_ps != now_ps) return;  // an earlier turn took its place

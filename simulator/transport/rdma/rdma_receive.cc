@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "simulator/diagnostics/check.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {
@@ -149,14 +148,8 @@ void RdmaTransport::Accept(uint32_t index, uint32_t completed) {
     return;
   }
   network_.FreePacket(index);
-  for (; completed > 0; --completed) listener_.OnGranted(PairOf(queue_id).connection);
-}
-
-void RdmaTransport::Refuse(uint32_t index, DropReason reason) {
-  const Packet& packet = network_.packet(index);
-  network_.Drop(
-      index, reason,
-      network_.LinkOfPath({packet.path, packet.hop_count}, static_cast<uint32_t>(packet.hop - 1)));
+  const SinkRef user = UserOf(queue_id);
+  for (; completed > 0; --completed) user.sink->OnGranted(user.number);
 }
 
 void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, uint32_t cause) {
@@ -171,7 +164,7 @@ void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, uint32_t cau
   packet.path = queue.ack_first_link;
   packet.hop_count = queue.ack_hop_count;
   packet.kind = kind;
-  packet.wire_bytes = static_cast<uint16_t>(header_bytes_ + kAethBytes);
+  packet.wire_bytes = static_cast<uint16_t>(framing_.header_bytes + kAethBytes);
   packet.echo = queue.marked;
   queue.marked = 0;
   if (control_needs_.telemetry) network_.CopyTelemetry(cause, index);
@@ -194,30 +187,14 @@ void RdmaTransport::OnMarked(uint32_t queue_id) {
   packet.path = queue.ack_first_link;
   packet.hop_count = queue.ack_hop_count;
   packet.kind = PacketKind::kCnp;
-  packet.wire_bytes = static_cast<uint16_t>(header_bytes_ + kCnpBytes);
+  packet.wire_bytes = static_cast<uint16_t>(framing_.header_bytes + kCnpBytes);
   network_.Inject(index);
 }
 
 void RdmaTransport::OnPacketInMemory(uint32_t index) {
-  if (settings_.is_tcp) [[unlikely]] {
-    OnPacketAtHost(index);
-    return;
-  }
   // The packets of a queue pair reach memory in the order in which the NIC accepted them, so with
   // the one that completed a message, all of it is there.
   Deliver(index, network_.packet(index).acknowledged);
-}
-
-void RdmaTransport::Deliver(uint32_t index, uint64_t completed) {
-  const uint32_t queue_id = network_.packet(index).flow;
-  network_.Deliver(index);
-  for (; completed > 0; --completed) {
-    ReceiveQueue& queue = receive_queues_[queue_id];
-    SIM_CHECK(queue.receives > 0,
-              "a message without a receive: receiver-not-ready is not modelled");
-    --queue.receives;
-    listener_.OnDelivered(PairOf(queue_id).connection);
-  }
 }
 
 }  // namespace railyard

@@ -1,218 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/transport/rdma/rdma_transport.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/transport/congestion/no_congestion_control.h"
-#include "simulator/units/mix64.h"
 
 namespace railyard {
+
 RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                             const NicSettings& settings, uint32_t first_port,
-                             MessageSink& listener)
-    : graph_(graph),
-      network_(network),
-      routing_(routing),
-      nic_(ns3::CreateObject<Nic>()),
-      settings_(settings),
-      header_bytes_(settings.HeaderBytes()),
-      window_packets_(
-          static_cast<uint32_t>(std::max<uint64_t>(1, settings.window_bytes / settings.mtu_bytes))),
-      first_port_(first_port),
-      listener_(listener),
-      port_of_link_(graph.link_count(), SendQueue::kNone),
-      first_port_of_device_(graph.device_count(), SendQueue::kNone) {
-  nic_->SetSettings(settings);
+                             const NicSettings& settings, uint32_t first_port)
+    : QueueTransport(graph, network, routing, settings,
+                     {.header_bytes = settings.HeaderBytes(),
+                      .first_packet_bytes = kRethBytes,
+                      .ack_bytes = kAethBytes},
+                     first_port) {
   SIM_CHECK(settings.reorder_tolerance_packets < ReceiveQueue::kBeyondPackets,
             "a reorder tolerance beyond what a NACK can tell");
-  control_ = ns3::CreateObject<NoCongestionControl>();
-  if (settings.congestion_control.IsTypeIdSet()) {
-    control_ = settings.congestion_control.Create<CongestionControl>();
-  }
-  control_needs_ = control_->needs();
-  // A window that is smaller than what one ACK is for would never open again.
-  settings_.ack_every_packets =
-      control_needs_.every_packet ? 1 : std::min(settings.ack_every_packets, window_packets_);
-  if (control_needs_.telemetry) network.EnableTelemetry();
-  for (DeviceId device = 0; device < graph.device_count(); ++device) {
-    if (graph.device(device).kind == DeviceKind::kNic) AddPorts(device);
-  }
 }
 
-void RdmaTransport::AddPorts(DeviceId nic) {
-  const uint32_t full_wire_bytes = settings_.mtu_bytes + header_bytes_;
-  for (const LinkId wire : graph_.WiresOfNic(nic)) {
-    NicPort port;
-    port.wire = wire;
-    port.full_packet_ps = network_.TransmissionPs(port.wire, full_wire_bytes);
-    port.backlog_max_ps = ReadAheadPs(graph_, network_, wire, full_wire_bytes);
-    const auto id = static_cast<uint32_t>(ports_.size());
-    port_of_link_[port.wire] = id;
-    first_port_of_device_[nic] = std::min(first_port_of_device_[nic], id);
-    ports_.push_back(port);
-  }
-}
-
-uint64_t RdmaTransport::WireBytes(uint64_t payload_bytes) const {
-  const uint64_t packets = PacketsOf(payload_bytes);
-  return payload_bytes + packets * header_bytes_ + (settings_.is_tcp ? 0 : kRethBytes);
-}
-
-uint32_t RdmaTransport::Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
-                             uint64_t entropy, const std::optional<PortPins>& data_pins) {
-  QueuePair pair;
-  pair.data_pins = data_pins;
-  pair.connection = connection;
-  pair.source_gpu = graph_.gpus()[source_gpu];
-  pair.destination_gpu = graph_.gpus()[destination_gpu];
-  pair.source_nic = graph_.NicOfGpu(pair.source_gpu).value();
-  pair.destination_nic = graph_.NicOfGpu(pair.destination_gpu).value();
-  pair.entropy = entropy;
-  queue_pairs_.push_back(pair);
-  AddQueue();
-  AddQueue();
-  const auto id = static_cast<uint32_t>(queue_pairs_.size() - 1);
-  OpenControl(id);
-  return id;
-}
-
-void RdmaTransport::OpenControl(uint32_t queue_pair) {
-  const uint32_t data = 2 * queue_pair;
-  const SendQueue& queue = send_queues_[data];
-  // A queue pair's packets are answered by the NIC, a stream's segments by the host behind it.
-  PathRef path = queue.path();
-  const uint32_t links_to_nic = network_.LinksToNic(path);
-  if (!settings_.is_tcp) path.hop_count = static_cast<uint8_t>(links_to_nic);
-  ControlledQueuePair controlled;
-  controlled.line_rate_bps = graph_.link(ports_[queue.port].wire).rate_bps;
-  controlled.window_bytes = settings_.window_bytes;
-  controlled.mtu_bytes = settings_.mtu_bytes;
-  controlled.full_packet_wire_bytes = settings_.mtu_bytes + header_bytes_;
-  controlled.hop_count = links_to_nic;
-  controlled.base_rtt_ps =
-      network_.PathLatencyPs(path, controlled.full_packet_wire_bytes) +
-      network_.PathLatencyPs(receive_queues_[data].ack_path(),
-                             header_bytes_ + (settings_.is_tcp ? 0 : kAethBytes));
-  pacers_.emplace_back();
-  control_->Open(controlled);
-  if (settings_.is_tcp)
-    tcp_senders_[size_t{2} * queue_pair].timeout.OnRoundTrip(controlled.base_rtt_ps);
-  ApplyLimits(data);
-}
-
-uint32_t RdmaTransport::AddQueue() {
-  const auto id = static_cast<uint32_t>(send_queues_.size());
-  const QueuePair& pair = PairOf(id);
-  SendQueue queue;
-  queue.port = first_port_of_device_[IsData(id) ? pair.source_nic : pair.destination_nic];
-  if (pair.data_pins) {
-    queue.port = port_of_link_[IsData(id) ? pair.data_pins->first
-                                          : graph_.ReverseLink(pair.data_pins->last)];
-  }
-  SIM_CHECK(queue.port != SendQueue::kNone, "a queue pair on a NIC without a cable");
-  queue.window_packets = window_packets_;
-  send_queues_.push_back(queue);
-  receive_queues_.emplace_back();
-  backlogs_.emplace_back();
-  recoveries_.emplace_back();
-  if (settings_.is_tcp) AddTcpQueue();
+void RdmaTransport::AddQueueState() {
   if (settings_.recovery == Recovery::kSelectiveRepeat) repairs_.emplace_back();
-  Resolve(id);
-  return id;
-}
-
-PathRef RdmaTransport::PathTo(DeviceId from, DeviceId to, const QueuePair& pair, bool is_forward,
-                              PathRef last) {
-  std::optional<uint32_t> detour_hop;
-  Path path;
-  if (pair.data_pins) {
-    const PortPins& pins = *pair.data_pins;
-    path = routing_.Resolve(
-        from, to, pair.entropy,
-        is_forward ? pins
-                   : PortPins{graph_.ReverseLink(pins.last), graph_.ReverseLink(pins.first)});
-  } else {
-    path = routing_.Resolve(from, to, pair.entropy, &detour_hop);
-  }
-  bool is_same = path.size() == last.hop_count;
-  for (uint32_t hop = 0; is_same && hop < last.hop_count; ++hop) {
-    is_same = path[hop] == network_.LinkOfPath(last, hop);
-  }
-  if (is_same) return last;
-  return routes_have_changed_ ? FindOrAddPath(path, detour_hop)
-                              : network_.AddPath(path, detour_hop);
-}
-
-// Routes that change again and again, as those over circuits or over a link that flaps, come back
-// to the same paths.
-PathRef RdmaTransport::FindOrAddPath(const Path& path, std::optional<uint32_t> detour_hop) {
-  uint64_t hash = Mix64(detour_hop.value_or(UINT32_MAX));
-  for (const LinkId link : path) hash = Mix64(hash ^ link);
-  const auto [first, last] = later_paths_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    const LaterPath& known = it->second;
-    bool is_same = known.detour_hop == detour_hop && known.path.hop_count == path.size();
-    for (uint32_t hop = 0; is_same && hop < path.size(); ++hop) {
-      is_same = path[hop] == network_.LinkOfPath(known.path, hop);
-    }
-    if (is_same) return known.path;
-  }
-  const PathRef added = network_.AddPath(path, detour_hop);
-  later_paths_.emplace(hash, LaterPath{.path = added, .detour_hop = detour_hop});
-  return added;
-}
-
-void RdmaTransport::Resolve(uint32_t queue_id) {
-  const QueuePair& pair = PairOf(queue_id);
-  const bool is_data = IsData(queue_id);
-  const DeviceId source_nic = is_data ? pair.source_nic : pair.destination_nic;
-  const DeviceId destination_nic = is_data ? pair.destination_nic : pair.source_nic;
-  SendQueue& queue = send_queues_[queue_id];
-  const PathRef path = is_data
-                           ? PathTo(pair.source_gpu, pair.destination_gpu, pair, true, queue.path())
-                           : PathTo(source_nic, destination_nic, pair, false, queue.path());
-  queue.first_link = path.first;
-  queue.hop_count = path.hop_count;
-  for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-    const uint32_t port = port_of_link_[network_.LinkOfPath(path, hop)];
-    if (port == SendQueue::kNone) continue;
-    queue.port = port;
-    break;
-  }
-  ReceiveQueue& receiver = receive_queues_[queue_id];
-  const bool is_stream = settings_.is_tcp && is_data;
-  const PathRef ack_path =
-      PathTo(is_stream ? pair.destination_gpu : destination_nic,
-             is_stream ? pair.source_gpu : source_nic, pair, !is_data, receiver.ack_path());
-  receiver.ack_first_link = ack_path.first;
-  receiver.ack_hop_count = ack_path.hop_count;
-}
-
-void RdmaTransport::Close(uint32_t queue_pair) {
-  for (const uint32_t queue : {2 * queue_pair, 2 * queue_pair + 1}) {
-    send_queues_[queue].Set(SendQueue::kBroken);
-  }
-}
-
-void RdmaTransport::SetError(uint32_t queue_pair, bool at_sender) {
-  const uint32_t data = 2 * queue_pair;
-  send_queues_[at_sender ? data : data + 1].Set(SendQueue::kBroken);
-  receive_queues_[at_sender ? data + 1 : data].is_broken = true;
-}
-
-void RdmaTransport::ResolvePaths() {
-  routes_have_changed_ = true;
-  for (uint32_t id = 0; id < send_queues_.size(); ++id) Resolve(id);
 }
 
 void RdmaTransport::OnPacketAtNic(uint32_t index) {
-  if (settings_.is_tcp) [[unlikely]] {
-    network_.SendOn(index);
-    return;
-  }
   const Packet& packet = network_.packet(index);
   if (packet.kind == PacketKind::kAck || packet.kind == PacketKind::kNack) {
     OnAcknowledgement(index);
@@ -224,38 +34,23 @@ void RdmaTransport::OnPacketAtNic(uint32_t index) {
     const uint32_t queue_id = packet.flow;
     const uint32_t immediate = packet.sequence;
     network_.FreePacket(index);
-    listener_.OnUnreliableSend(PairOf(queue_id).connection, IsData(queue_id), immediate);
+    const SinkRef user = UserOf(queue_id);
+    user.sink->OnUnreliableSend(user.number, IsData(queue_id), immediate);
   } else {
     OnWrite(index);
   }
 }
 
-void RdmaTransport::OnDropped(const Packet& packet, DropReason reason, LinkId link) {
-  if (reason == DropReason::kOutOfSequence || reason == DropReason::kDuplicate) return;
-  if (reason != DropReason::kQueuePairError) {
-    listener_.OnPacketLost(PairOf(packet.flow).connection, link);
-  }
-  if ((packet.flags & Packet::kAccepted) != 0) {
-    Break(packet.flow, fmt::format("a packet acknowledged to its sender was lost on {}",
-                                   graph_.link(link).name));
-    return;
-  }
-  SendQueue& queue = send_queues_[packet.flow];
-  // Nothing is sent again for them.
-  if (packet.kind == PacketKind::kCnp || packet.kind == PacketKind::kUnreliableSend) return;
-  if (queue.unacknowledged == queue.sent_end) return;  // a repeated ACK of what is known already
-  queue.Set(SendQueue::kHasLost);
-  backlogs_[packet.flow].loss_end = queue.sent_end;
-  RecoveryClock& recovery = recoveries_[packet.flow];
-  if (recovery.since_ps < 0) recovery.since_ps = network_.engine().NowPs();
+std::string RdmaTransport::Describe(uint32_t queue_pair) const {
+  const SendQueue& data = send_queues_[size_t{2} * queue_pair];
+  const SendQueue& grants = send_queues_[size_t{2} * queue_pair + 1];
+  return fmt::format("{} ({} data packets and {} clear-to-send unacknowledged)",
+                     NamesOf(queue_pair), data.sent_end - data.unacknowledged,
+                     grants.sent_end - grants.unacknowledged);
 }
 
-void RdmaTransport::Break(uint32_t queue_id, const std::string& why) {
-  SendQueue& queue = send_queues_[queue_id];
-  if (queue.Is(SendQueue::kBroken)) return;
-  queue.Set(SendQueue::kBroken);
-  ++counters_.queue_pair_errors;
-  listener_.OnConnectionError(PairOf(queue_id).connection, IsData(queue_id), why);
+std::string RdmaTransport::DescribeRetries(uint32_t retries) const {
+  return fmt::format("sent again {} of {} times", retries, settings_.ib_retry_cnt);
 }
 
 }  // namespace railyard

@@ -1,30 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Queue pairs that are TCP streams: what their segments, acknowledgements and timers do differently
-// (tcp_stream.h).
+#include "simulator/transport/tcp/tcp_transport.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {
 
-void RdmaTransport::AddTcpQueue() {
-  tcp_senders_.emplace_back();
-  tcp_senders_.back().offered_end = window_packets_;
-  tcp_senders_.back().congestion_packets = window_packets_;
-  tcp_receivers_.emplace_back();
-  tcp_receivers_.back().offered_end = window_packets_;
+TcpTransport::TcpTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
+                           const NicSettings& settings, uint32_t first_port)
+    : QueueTransport(
+          graph, network, routing, settings,
+          {.header_bytes = kTcpHeaderBytes, .is_answered_by_host = true, .follows_segments = true},
+          first_port) {}
+
+void TcpTransport::AddQueueState() {
+  TcpSender& sender = senders_.emplace_back();
+  sender.offered_end = window_packets_;
+  sender.congestion_packets = window_packets_;
+  receivers_.emplace_back().offered_end = window_packets_;
+}
+
+void TcpTransport::OnOpened(uint32_t stream, int64_t base_rtt_ps) {
+  senders_[size_t{2} * stream].timeout.OnRoundTrip(base_rtt_ps);
 }
 
 // --- Sending end ---------------------------------------------------------------------------------
 
 // How far the stream may send: as many segments as the congestion window has beyond those that came
 // or are lost, as far as the receiver has room. Lost ones are first.
-void RdmaTransport::SetTcpWindow(uint32_t queue_id) {
+void TcpTransport::SetWindow(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
-  const TcpSender& tcp = tcp_senders_[queue_id];
+  const TcpSender& tcp = senders_[queue_id];
   const TcpScoreboard& segments = tcp.scoreboard;
   queue.window_packets = std::min(tcp.congestion_packets + segments.sacked() + segments.lost(),
                                   tcp.offered_end - queue.unacknowledged);
@@ -35,18 +44,29 @@ void RdmaTransport::SetTcpWindow(uint32_t queue_id) {
   }
 }
 
-uint32_t RdmaTransport::TakeLostSegment(uint32_t queue_id) {
+void TcpTransport::OnLimits(uint32_t queue_id) {
+  senders_[queue_id].congestion_packets = send_queues_[queue_id].window_packets;
+  SetWindow(queue_id);
+}
+
+int64_t TcpTransport::SendRepair(uint32_t queue_id) {
+  const uint32_t lost = TakeLostSegment(queue_id);
+  const MessageRing& messages = backlogs_[queue_id].messages;
+  return SendPacketOf(queue_id, lost, messages.at(FindMessage(messages, lost)));
+}
+
+uint32_t TcpTransport::TakeLostSegment(uint32_t queue_id) {
   const uint32_t sequence =
-      send_queues_[queue_id].unacknowledged + tcp_senders_[queue_id].scoreboard.TakeLost();
-  SetTcpWindow(queue_id);
+      send_queues_[queue_id].unacknowledged + senders_[queue_id].scoreboard.TakeLost();
+  SetWindow(queue_id);
   return sequence;
 }
 
-void RdmaTransport::OnTcpAcknowledgement(uint32_t index) {
+void TcpTransport::OnAcknowledgement(uint32_t index) {
   const Packet ack = network_.packet(index);
   const uint32_t queue_id = ack.flow;
   SendQueue& queue = send_queues_[queue_id];
-  TcpSender& tcp = tcp_senders_[queue_id];
+  TcpSender& tcp = senders_[queue_id];
   const uint32_t progress = ack.sequence - queue.unacknowledged;
   const bool is_stale =
       queue.Is(SendQueue::kBroken) || SequenceDistance(ack.sequence, queue.unacknowledged) < 0;
@@ -83,20 +103,20 @@ void RdmaTransport::OnTcpAcknowledgement(uint32_t index) {
     }
   }
   ApplyLimits(queue_id);
-  if (IsWaitingForRoom(queue)) ArmTcpTimer(queue_id);
+  if (IsWaitingForRoom(queue)) ArmTimer(queue_id);
   if (SequenceDistance(ack.sequence, queue.oldest_end) >= 0) CompleteMessages(queue_id);
   Activate(queue_id);
 }
 
 // All that was sent has come, and the receiver's window is closed.
-bool RdmaTransport::IsWaitingForRoom(const SendQueue& queue) {
+bool TcpTransport::IsWaitingForRoom(const SendQueue& queue) {
   return queue.unacknowledged == queue.sent_end && queue.posted_end != queue.sent_end &&
          queue.window_packets == 0;
 }
 
-void RdmaTransport::ArmTcpTimer(uint32_t queue_id) {
+void TcpTransport::ArmTimer(uint32_t queue_id) {
   const SendQueue& queue = send_queues_[queue_id];
-  TcpSender& tcp = tcp_senders_[queue_id];
+  TcpSender& tcp = senders_[queue_id];
   const int64_t deadline_ps =
       std::max(queue.timer_start_ps + tcp.timeout.TimeoutPs(), network_.engine().NowPs());
   if (tcp.event_ps <= deadline_ps) return;  // which looks again
@@ -104,9 +124,9 @@ void RdmaTransport::ArmTcpTimer(uint32_t queue_id) {
   network_.engine().ScheduleFabric(deadline_ps, EventClass::kTimer, queue_id, queue_id);
 }
 
-void RdmaTransport::OnTcpTimer(uint32_t queue_id) {
+void TcpTransport::OnTimer(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
-  TcpSender& tcp = tcp_senders_[queue_id];
+  TcpSender& tcp = senders_[queue_id];
   const int64_t now_ps = network_.engine().NowPs();
   if (tcp.event_ps != now_ps) return;
   tcp.event_ps = kNeverPs;
@@ -114,7 +134,7 @@ void RdmaTransport::OnTcpTimer(uint32_t queue_id) {
   const bool waits_for_room = IsWaitingForRoom(queue);
   if (queue.unacknowledged == queue.sent_end && !waits_for_room) return;
   if (queue.timer_start_ps + tcp.timeout.TimeoutPs() > now_ps) {
-    ArmTcpTimer(queue_id);
+    ArmTimer(queue_id);
     return;
   }
   if (waits_for_room) {
@@ -144,7 +164,7 @@ void RdmaTransport::OnTcpTimer(uint32_t queue_id) {
 }
 
 // A segment that has come already, without payload: its answer says what room there is.
-void RdmaTransport::ProbeWindow(uint32_t queue_id) {
+void TcpTransport::ProbeWindow(uint32_t queue_id) {
   const SendQueue& queue = send_queues_[queue_id];
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
@@ -154,7 +174,7 @@ void RdmaTransport::ProbeWindow(uint32_t queue_id) {
   packet.path = queue.first_link;
   packet.hop_count = queue.hop_count;
   packet.kind = PacketKind::kRdmaWrite;
-  packet.wire_bytes = static_cast<uint16_t>(header_bytes_);
+  packet.wire_bytes = static_cast<uint16_t>(framing_.header_bytes);
   network_.Inject(index);
 }
 
@@ -162,10 +182,10 @@ void RdmaTransport::ProbeWindow(uint32_t queue_id) {
 
 // NICs pass on what comes; the host's kernel takes it from memory, so that nothing it has
 // acknowledged can be lost any more.
-void RdmaTransport::OnPacketAtHost(uint32_t index) {
+void TcpTransport::OnPacketInMemory(uint32_t index) {
   const Packet& packet = network_.packet(index);
   if (packet.kind == PacketKind::kAck) {
-    OnTcpAcknowledgement(index);
+    OnAcknowledgement(index);
   } else if (receive_queues_[packet.flow].is_broken) {
     Refuse(index, DropReason::kQueuePairError);
   } else {
@@ -173,11 +193,11 @@ void RdmaTransport::OnPacketAtHost(uint32_t index) {
   }
 }
 
-void RdmaTransport::OnSegment(uint32_t index) {
+void TcpTransport::OnSegment(uint32_t index) {
   const Packet& packet = network_.packet(index);
   const uint32_t queue_id = packet.flow;
   ReceiveQueue& queue = receive_queues_[queue_id];
-  TcpReceiver& tcp = tcp_receivers_[queue_id];
+  TcpReceiver& tcp = receivers_[queue_id];
   const int32_t distance = SequenceDistance(packet.sequence, queue.expected);
   const bool had_gap = tcp.reassembly.HasGap();
   TcpReassembly::Taken taken;
@@ -196,8 +216,8 @@ void RdmaTransport::OnSegment(uint32_t index) {
       queue.unreported >= settings_.ack_every_packets) {
     queue.unreported = 0;
     const bool is_beyond = taken.is_new && distance > 0;
-    AcknowledgeTcp(queue_id, is_beyond ? tcp.reassembly.BlockAt(static_cast<uint32_t>(distance))
-                                       : TcpReassembly::Block{});
+    Acknowledge(queue_id, is_beyond ? tcp.reassembly.BlockAt(static_cast<uint32_t>(distance))
+                                    : TcpReassembly::Block{});
   }
   if (taken.is_new) {
     Deliver(index, taken.completed);
@@ -206,9 +226,9 @@ void RdmaTransport::OnSegment(uint32_t index) {
   }
 }
 
-void RdmaTransport::AcknowledgeTcp(uint32_t queue_id, const TcpReassembly::Block& block) {
+void TcpTransport::Acknowledge(uint32_t queue_id, const TcpReassembly::Block& block) {
   ReceiveQueue& queue = receive_queues_[queue_id];
-  TcpReceiver& tcp = tcp_receivers_[queue_id];
+  TcpReceiver& tcp = receivers_[queue_id];
   tcp.offered_end = tcp.read_end + window_packets_;
   network_.FetchPath(queue.ack_first_link);
   const uint32_t index = network_.AllocatePacket();
@@ -223,18 +243,19 @@ void RdmaTransport::AcknowledgeTcp(uint32_t queue_id, const TcpReassembly::Block
   packet.path = queue.ack_first_link;
   packet.hop_count = queue.ack_hop_count;
   packet.kind = PacketKind::kAck;
-  packet.wire_bytes = static_cast<uint16_t>(header_bytes_ + (block.end != 0 ? kSackBytes : 0));
+  packet.wire_bytes =
+      static_cast<uint16_t>(framing_.header_bytes + (block.end != 0 ? kSackBytes : 0));
   network_.Inject(index);
 }
 
-void RdmaTransport::ReadByHand(uint32_t queue_pair) {
-  tcp_receivers_[size_t{2} * queue_pair].is_read_by_hand = true;
+void TcpTransport::ReadByHand(uint32_t stream) {
+  receivers_[size_t{2} * stream].is_read_by_hand = true;
 }
 
-void RdmaTransport::Read(uint32_t queue_pair, uint64_t bytes) {
-  const uint32_t queue_id = 2 * queue_pair;
+void TcpTransport::Read(uint32_t stream, uint64_t bytes) {
+  const uint32_t queue_id = 2 * stream;
   ReceiveQueue& queue = receive_queues_[queue_id];
-  TcpReceiver& tcp = tcp_receivers_[queue_id];
+  TcpReceiver& tcp = receivers_[queue_id];
   tcp.read_end += PacketsOf(bytes);
   SIM_CHECK(SequenceDistance(tcp.read_end, queue.expected) <= 0, "more was read than has come");
   // Linux tells of room when it has doubled, at less than half of the buffer (tcp_cleanup_rbuf,
@@ -242,7 +263,19 @@ void RdmaTransport::Read(uint32_t queue_pair, uint64_t bytes) {
   const uint32_t offered = tcp.offered_end - queue.expected;
   const uint32_t room = tcp.read_end + window_packets_ - queue.expected;
   if (queue.is_broken || 2 * offered > window_packets_ || room < 2 * offered || room == 0) return;
-  AcknowledgeTcp(queue_id, {});
+  Acknowledge(queue_id, {});
+}
+
+// --- In words ------------------------------------------------------------------------------------
+
+std::string TcpTransport::Describe(uint32_t stream) const {
+  const SendQueue& data = send_queues_[size_t{2} * stream];
+  return fmt::format("{} ({} segments unacknowledged)", NamesOf(stream),
+                     data.sent_end - data.unacknowledged);
+}
+
+std::string TcpTransport::DescribeRetries(uint32_t retries) const {
+  return fmt::format("sent again {} times", retries);
 }
 
 }  // namespace railyard

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/transport/contract/transport.h"
+
+namespace railyard {
+
+// Base of transports that make one flow of several flows of other transports, its parts. What
+// becomes of a part's packets is reported as the whole flow's.
+class CompositeTransport : public Transport, public MessageSink {
+ public:
+  void OnPacketLost(uint32_t part, LinkId link) final {
+    const SinkRef user = UserOf(part);
+    user.sink->OnPacketLost(user.number, link);
+  }
+  void OnPacketRepeated(uint32_t part, uint32_t payload_bytes) final {
+    const SinkRef user = UserOf(part);
+    user.sink->OnPacketRepeated(user.number, payload_bytes);
+  }
+  void OnRetransmission(uint32_t part) final {
+    const SinkRef user = UserOf(part);
+    user.sink->OnRetransmission(user.number);
+  }
+  void OnLossRecovered(uint32_t part) final {
+    const SinkRef user = UserOf(part);
+    user.sink->OnLossRecovered(user.number);
+  }
+
+ protected:
+  // The user of the flow that the part belongs to.
+  virtual SinkRef UserOf(uint32_t part) const = 0;
+};
+
+}  // namespace railyard

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "simulator/state/state_archive.h"
+
+namespace railyard {
+
+// The CPU threads, one for each GPU, that post messages to the network for it and see them arrive
+// (NCCL's proxies). A thread does one thing at a time, in the order in which it was asked.
+class ProxyThreads {
+ public:
+  explicit ProxyThreads(size_t gpus) : free_ps_(gpus) {}
+
+  // Returns when the thread is done with something that takes it `duration_ps` and can begin now.
+  int64_t Occupy(uint32_t gpu, int64_t now_ps, int64_t duration_ps) {
+    int64_t& free_ps = free_ps_[gpu];
+    free_ps = std::max(free_ps, now_ps) + duration_ps;
+    return free_ps;
+  }
+
+  void Visit(StateArchive& archive) {
+    for (int64_t& free_ps : free_ps_) archive.Instant(free_ps);
+  }
+  void Visit(uint32_t gpu, StateArchive& archive) { archive.Instant(free_ps_[gpu]); }
+
+ private:
+  std::vector<int64_t> free_ps_;  // by GPU
+};
+
+}  // namespace railyard

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Messages of queues, packet by packet: what is sent when a queue's turn comes, what limits it, how
+// long its recoveries take, and when its messages are complete.
+#include <algorithm>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/transport/nic/queue_transport.h"
+
+namespace railyard {
+
+void QueueTransport::PostMessage(uint32_t queue_id, const MessageSize& size,
+                                 uint32_t tolerance_ppm) {
+  const uint64_t bytes = size.bytes;
+  SIM_CHECK(bytes < UINT32_MAX, "an RDMA message of 4 GiB or more");
+  SendQueue& queue = send_queues_[queue_id];
+  MessageRing& messages = backlogs_[queue_id].messages;
+  const uint32_t packets = PacketsOf(bytes);
+  const uint32_t first_sequence = queue.posted_end;
+  queue.posted_end += packets;
+  if (messages.empty()) queue.oldest_end = queue.posted_end;
+  constexpr uint64_t kMillion = 1'000'000;
+  const uint64_t dispensable = uint64_t{packets} * tolerance_ppm / kMillion;
+  if (tolerance_ppm > 0) [[unlikely]] {
+    ++counters_.tolerant_messages;
+    counters_.dispensable_packets += dispensable;
+  }
+  messages.PushBack({.first_sequence = first_sequence,
+                     .end_sequence = queue.posted_end,
+                     .bytes = static_cast<uint32_t>(bytes),
+                     .dispensable = static_cast<uint32_t>(dispensable)},
+                    static_cast<uint32_t>(size.data_bytes));
+  if (size.has_flags()) [[unlikely]]
+    queue.Set(SendQueue::kHasFlags);
+  Activate(queue_id);
+}
+
+// Makes the next message the one that is being sent.
+void QueueTransport::TakeMessage(SendQueue& queue, SendBacklog& backlog) {
+  queue.message = backlog.messages.at(backlog.next_message++);
+}
+
+// Position of the oldest message that ends beyond `sequence`, or the end.
+uint32_t QueueTransport::FindMessage(const MessageRing& messages, uint32_t sequence) {
+  uint32_t position = messages.first();
+  while (position != messages.end() &&
+         SequenceDistance(messages.at(position).end_sequence, sequence) <= 0) {
+    ++position;
+  }
+  return position;
+}
+
+// Makes `sequence` the next to be sent.
+void QueueTransport::Seek(uint32_t queue_id, uint32_t sequence) {
+  SendQueue& queue = send_queues_[queue_id];
+  SendBacklog& backlog = backlogs_[queue_id];
+  queue.next_sequence = sequence;
+  queue.message.end_sequence = sequence;
+  backlog.next_message = FindMessage(backlog.messages, sequence);
+  if (backlog.next_message != backlog.messages.end()) TakeMessage(queue, backlog);
+}
+
+int64_t QueueTransport::SendPacket(uint32_t queue_id) {
+  SendQueue& queue = send_queues_[queue_id];
+  if (queue.Is(SendQueue::kHasRepairs)) [[unlikely]]
+    return SendRepair(queue_id);
+  if (queue.next_sequence == queue.message.end_sequence) {
+    TakeMessage(queue, backlogs_[queue_id]);
+  }
+  return SendPacketOf(queue_id, queue.next_sequence++, queue.message);
+}
+
+// The time the packet takes on the port's wire.
+int64_t QueueTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
+                                     const MessageRing::Message& message) {
+  SendQueue& queue = send_queues_[queue_id];
+  const uint32_t offset = (sequence - message.first_sequence) * settings_.mtu_bytes;
+  const uint32_t index = network_.AllocatePacket();
+  Packet& packet = network_.packet(index);
+  packet.timestamp_ps = network_.engine().NowPs();
+  packet.flow = queue_id;
+  packet.sequence = sequence;
+  packet.path = queue.first_link;
+  packet.hop_count = queue.hop_count;
+  packet.kind = IsData(queue_id) ? PacketKind::kRdmaWrite : PacketKind::kClearToSend;
+  packet.payload_bytes =
+      static_cast<uint16_t>(std::min(message.bytes - offset, settings_.mtu_bytes));
+  packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + framing_.header_bytes +
+                                            (offset == 0 ? framing_.first_packet_bytes : 0));
+  if (queue.Is(SendQueue::kHasFlags)) [[unlikely]]
+    packet.echo = FlagBytes(queue_id, sequence, offset, packet.payload_bytes);
+  if (message.dispensable > 0) [[unlikely]]
+    packet.acknowledged = uint64_t{message.dispensable} << 32 | (sequence - message.first_sequence);
+  if (sequence + 1 == message.end_sequence) packet.flags = Packet::kLastOfMessage;
+  if (SequenceDistance(sequence, queue.sent_end) < 0) [[unlikely]] {
+    packet.flags |= Packet::kRetransmitted;
+    MarkRepeated(queue_id, IsData(queue_id) ? DataBytes(packet) : 0);
+  } else {
+    queue.sent_end = sequence + 1;
+    if (framing_.follows_segments) [[unlikely]]
+      OnSegmentSent(queue_id);
+  }
+  // The timer is of the oldest unacknowledged packet.
+  if (sequence == queue.unacknowledged) StartTimer(queue_id);
+  const NicPort& port = ports_[queue.port];
+  const int64_t wire_ps = packet.wire_bytes == FullPacketBytes()
+                              ? port.full_packet_ps
+                              : network_.TransmissionPs(port.wire, packet.wire_bytes);
+  if (queue.Is(SendQueue::kPaced)) [[unlikely]]
+    Pace(queue_id, packet.wire_bytes);
+  network_.Inject(index);
+  return wire_ps;
+}
+
+// Of a packet of a message that is not acknowledged as a whole.
+uint16_t QueueTransport::FlagBytes(uint32_t queue_id, uint32_t sequence, uint32_t offset,
+                                   uint32_t payload_bytes) const {
+  const MessageRing& messages = backlogs_[queue_id].messages;
+  const uint32_t position = FindMessage(messages, sequence);
+  const MessageSize size = {messages.at(position).bytes, messages.data_bytes_at(position)};
+  return static_cast<uint16_t>(payload_bytes -
+                               size.Part(offset, offset + payload_bytes).data_bytes);
+}
+
+void QueueTransport::MarkRepeated(uint32_t queue_id, uint32_t payload_bytes) {
+  ++counters_.retransmitted_packets;
+  const SinkRef user = UserOf(queue_id);
+  SendQueue& queue = send_queues_[queue_id];
+  if (queue.Is(SendQueue::kHasLost) && !queue.Is(SendQueue::kHasRepeated)) {
+    queue.Set(SendQueue::kHasRepeated);
+    user.sink->OnRetransmission(user.number);
+  }
+  user.sink->OnPacketRepeated(user.number, payload_bytes);
+}
+
+void QueueTransport::ClockRecovery(uint32_t queue_id, int64_t RecoveryTimes::*part) {
+  RecoveryClock& recovery = recoveries_[queue_id];
+  if (recovery.since_ps < 0) return;
+  const int64_t now_ps = network_.engine().NowPs();
+  recovery.times.*part += now_ps - recovery.since_ps;
+  recovery.since_ps = now_ps;
+}
+
+RecoveryTimes QueueTransport::RecoveryOf(uint32_t queue_pair, bool of_data) const {
+  const uint32_t queue_id = of_data ? 2 * queue_pair : 2 * queue_pair + 1;
+  const RecoveryClock& recovery = recoveries_[queue_id];
+  RecoveryTimes times = recovery.times;
+  const SendQueue& queue = send_queues_[queue_id];
+  if (recovery.since_ps >= 0 && queue.Is(SendQueue::kHasRepeated) &&
+      !queue.Is(SendQueue::kBroken)) {
+    times.retransmission_ps += network_.engine().NowPs() - recovery.since_ps;
+  }
+  return times;
+}
+
+void QueueTransport::Pace(uint32_t queue_id, uint32_t wire_bytes) {
+  const int64_t now_ps = network_.engine().NowPs();
+  control_->OnSend(queue_id / 2, now_ps, wire_bytes);
+  ApplyLimits(queue_id);
+  Pacer& pacer = pacers_[queue_id / 2];
+  if (!send_queues_[queue_id].Is(SendQueue::kPaced)) return;
+  pacer.next_send_ps =
+      now_ps + (wire_bytes == FullPacketBytes() ? pacer.full_packet_ps
+                                                : TransferTimePs(wire_bytes, pacer.rate_bps));
+}
+
+void QueueTransport::ApplyLimits(uint32_t queue_id) {
+  const SendLimits& limits = control_->limits(queue_id / 2);
+  SendQueue& queue = send_queues_[queue_id];
+  queue.window_packets = window_packets_;
+  if (limits.window_bytes < settings_.window_bytes) {
+    queue.window_packets =
+        static_cast<uint32_t>(std::max<uint64_t>(1, limits.window_bytes / settings_.mtu_bytes));
+  }
+  if (framing_.follows_segments) [[unlikely]]
+    OnLimits(queue_id);
+  Pacer& pacer = pacers_[queue_id / 2];
+  if (limits.rate_bps == pacer.rate_bps) return;
+  pacer.rate_bps = limits.rate_bps;
+  if (limits.rate_bps == SendLimits::kNoLimit) {
+    queue.Clear(SendQueue::kPaced);
+  } else {
+    queue.Set(SendQueue::kPaced);
+    pacer.full_packet_ps = TransferTimePs(FullPacketBytes(), limits.rate_bps);
+  }
+  nic_->NotifyRateChanged({network_.engine().NowPs(), queue_id / 2, limits.rate_bps});
+}
+
+void QueueTransport::TellControl(uint32_t index, uint32_t acknowledged_packets) {
+  const Packet& packet = network_.packet(index);
+  const uint32_t queue_pair = packet.flow / 2;
+  const int64_t now_ps = network_.engine().NowPs();
+  control_->OnAcknowledged(queue_pair, {.now_ps = now_ps,
+                                        .rtt_ps = now_ps - packet.timestamp_ps,
+                                        .acknowledged_packets = acknowledged_packets,
+                                        .marked_packets = packet.echo,
+                                        .expected_sequence = packet.sequence,
+                                        .next_sequence = send_queues_[packet.flow].next_sequence,
+                                        .telemetry = network_.Telemetry(index)});
+  if (packet.kind == PacketKind::kNack) control_->OnNack(queue_pair, now_ps);
+  ApplyLimits(packet.flow);
+}
+
+void QueueTransport::StartTimer(uint32_t queue_id) {
+  SendQueue& queue = send_queues_[queue_id];
+  queue.timer_start_ps = network_.engine().NowPs();
+  if (!queue.Is(SendQueue::kTimerPending)) ArmTimer(queue_id);
+}
+
+void QueueTransport::ReportRecovery(uint32_t queue_id) {
+  SendQueue& queue = send_queues_[queue_id];
+  if (!queue.Is(SendQueue::kHasLost)) return;
+  if (SequenceDistance(queue.unacknowledged, backlogs_[queue_id].loss_end) < 0) return;
+  // What others made good (a later ACK for a lost one) has cost nothing.
+  if (queue.Is(SendQueue::kHasRepeated)) {
+    ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);
+  }
+  recoveries_[queue_id].since_ps = -1;
+  queue.Clear(SendQueue::kHasLost);
+  queue.Clear(SendQueue::kHasRepeated);
+  const SinkRef user = UserOf(queue_id);
+  user.sink->OnLossRecovered(user.number);
+}
+
+void QueueTransport::CompleteMessages(uint32_t queue_id) {
+  // The sink may post, and open queue pairs, which moves queues.
+  while (!backlogs_[queue_id].messages.empty()) {
+    SendQueue& queue = send_queues_[queue_id];
+    if (SequenceDistance(queue.unacknowledged, queue.oldest_end) < 0) return;
+    MessageRing& messages = backlogs_[queue_id].messages;
+    messages.PopFront();
+    if (!messages.empty()) queue.oldest_end = messages.at(messages.first()).end_sequence;
+    const SinkRef user = UserOf(queue_id);
+    if (IsData(queue_id)) user.sink->OnCompleted(user.number);
+  }
+}
+
+void QueueTransport::Deliver(uint32_t index, uint64_t completed) {
+  const uint32_t queue_id = network_.packet(index).flow;
+  if (!is_counted_.empty()) [[unlikely]]
+    CountDelivered(index);
+  network_.Deliver(index);
+  for (; completed > 0; --completed) {
+    ReceiveQueue& queue = receive_queues_[queue_id];
+    SIM_CHECK(queue.receives > 0,
+              "a message without a receive: receiver-not-ready is not modelled");
+    --queue.receives;
+    const SinkRef user = UserOf(queue_id);
+    user.sink->OnDelivered(user.number);
+  }
+}
+
+void QueueTransport::CountDelivered(uint32_t index) {
+  const Packet& packet = network_.packet(index);
+  const uint32_t queue_pair = packet.flow / 2;
+  if (queue_pair < is_counted_.size() && is_counted_[queue_pair]) {
+    counted_payload_bytes_ += packet.payload_bytes;
+  }
+}
+
+void QueueTransport::Refuse(uint32_t index, DropReason reason) {
+  const Packet& packet = network_.packet(index);
+  network_.Drop(
+      index, reason,
+      network_.LinkOfPath({packet.path, packet.hop_count}, static_cast<uint32_t>(packet.hop - 1)));
+}
+
+}  // namespace railyard

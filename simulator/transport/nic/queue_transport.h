@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Queue pairs of NICs, as RDMA and TCP have them in common: the two ends of each, the paths of what
+// they send, whose turn it is on a port, messages cut into packets, windows and rates of congestion
+// control, and the time that recoveries take. What acknowledgements, timers and losses do is the
+// protocol's: a class derived from this, in a folder of its own.
+//
+// A queue pair has two queues, each a reliable stream of its own: data, from the sender's GPU
+// memory to the receiver's, and grants the other way. A NIC has a port per wire; a port serves the
+// queues that may send in turn, at its wire's rate; ACKs and NACKs do not wait for their turn. The
+// data of a queue pair obeys a CongestionControl.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/transport/congestion/congestion_control.h"
+#include "simulator/transport/contract/message_size.h"
+#include "simulator/transport/contract/network_stack.h"
+#include "simulator/transport/contract/transport.h"
+#include "simulator/transport/nic/nic.h"
+#include "simulator/transport/nic/nic_port.h"
+#include "simulator/transport/nic/nic_settings.h"
+#include "simulator/transport/nic/queue_state.h"
+#include "topologies/routing/routing.h"
+
+namespace railyard {
+
+class QueueTransport : public Transport, public PacketSink {
+ public:
+  // Precondition: the flow's number is below queue_count() / 2, here and in all that follows. Flows
+  // are queue pairs.
+  uint32_t Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+                uint64_t entropy) override {
+    return OpenBound(sink, source_gpu, destination_gpu, entropy, std::nullopt);
+  }
+  // The same, bound to a port of either NIC.
+  uint32_t OpenBound(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+                     uint64_t entropy, const std::optional<PortPins>& data_pins);
+  // Appends a message to the data queue: an RDMA write with immediate (0 bytes: the immediate
+  // alone), or what an application writes to a stream.
+  void Post(uint32_t queue_pair, const PostedMessage& message) override {
+    PostMessage(2 * queue_pair, message.size, message.tolerance_ppm);
+  }
+  // Posts receives for so many messages more. Precondition: 2^32 or more are never open at once.
+  void PostReceives(uint32_t queue_pair, uint32_t count) {
+    receive_queues_[size_t{2} * queue_pair].receives += count;
+  }
+  void Close(uint32_t queue_pair) override;
+  // One end is put into the error state: it sends and takes in nothing any more.
+  void SetError(uint32_t queue_pair, bool at_sender);
+  // From now on another sink hears of the queue pair.
+  void SetUser(uint32_t queue_pair, const SinkRef& user) { queue_pairs_[queue_pair].user = user; }
+  void CountPayload(uint32_t queue_pair) override;
+  uint64_t counted_payload_bytes() const override { return counted_payload_bytes_; }
+
+  void Serve(uint32_t port);                 // EventClass::kPort; ids count from `first_port`
+  virtual void OnTimer(uint32_t queue) = 0;  // EventClass::kTimer
+  void OnLinkReleased(LinkId link) override;
+  void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
+  void OnRoutesChanged() override;
+
+  std::vector<LinkId> LinksOf(uint32_t queue_pair) const override;
+  std::vector<LinkShare> LinkSharesOf(uint32_t queue_pair) const override;
+  // Both directions: what the data and its acknowledgements cross.
+  std::vector<LinkId> AllLinksOf(uint32_t queue_pair) const;
+  // What is not made good yet counts from the first repetition on.
+  RecoveryTimes RecoveryOf(uint32_t queue_pair, bool of_data) const override;
+  // A flow that is not under way has no obstacles.
+  FlowStatus StatusOf(uint32_t queue_pair) const override;
+  // "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send unacknowledged)".
+  virtual std::string Describe(uint32_t queue_pair) const = 0;
+
+  // What decides what comes once all is acknowledged, and the counters.
+  void Visit(StateArchive& archive) override;
+  // The same of one queue pair, of a NIC's ports, and what was counted of all.
+  void VisitQueuePair(uint32_t queue_pair, StateArchive& archive);
+  void VisitPorts(DeviceId nic, StateArchive& archive);
+  void VisitCounters(StateArchive& archive);
+  // From now on the timers of a quiescent queue pair count as not on the wheel. Returns which of
+  // them are, for PutTimers().
+  uint8_t TakeTimers(uint32_t queue_pair);
+  void PutTimers(uint32_t queue_pair, uint8_t timers);
+
+  uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
+  uint32_t queue_count() const { return static_cast<uint32_t>(send_queues_.size()); }
+  PathRef DataPath(uint32_t queue_pair) const {
+    return send_queues_[size_t{2} * queue_pair].path();
+  }
+  PathRef AckPath(uint32_t queue_pair) const {
+    return receive_queues_[size_t{2} * queue_pair].ack_path();
+  }
+  uint32_t FirstPortOf(DeviceId nic) const { return first_port_of_device_[nic]; }
+  // Wire bytes of a message of so many payload bytes.
+  uint64_t WireBytes(uint64_t payload_bytes) const;
+  const StackCounters& counters() const { return counters_; }
+  // Its trace sources report on all NICs of this transport.
+  Nic& nic() { return *nic_; }
+  const CongestionControl& congestion_control() const { return *control_; }
+
+ protected:
+  // How the protocol's packets look, and who answers them.
+  struct Framing {
+    uint32_t header_bytes = 0;
+    uint32_t first_packet_bytes = 0;  // besides, of a message's first packet
+    uint32_t ack_bytes = 0;           // of an ACK, besides the header
+    // Data is acknowledged by the host behind the NIC, from memory to memory.
+    bool is_answered_by_host = false;
+    // OnSegmentSent() and OnLimits() are to be called.
+    bool follows_segments = false;
+  };
+  // All references must outlive this.
+  QueueTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
+                 const NicSettings& settings, const Framing& framing, uint32_t first_port);
+
+  // --- The protocol's part -----------------------------------------------------------------------
+  // Adds its state of one queue more.
+  virtual void AddQueueState() {}
+  // The path's round trip without load is known.
+  virtual void OnOpened(uint32_t /*queue_pair*/, int64_t /*base_rtt_ps*/) {}
+  // Sends one of the packets for which SendQueue::kHasRepairs is set. Returns its time on the wire.
+  virtual int64_t SendRepair(uint32_t queue) = 0;
+  // The timer starts over, and no event of it is on the wheel.
+  virtual void ArmTimer(uint32_t queue) = 0;
+  // A segment was sent for the first time; the congestion control's limits are others now.
+  virtual void OnSegmentSent(uint32_t /*queue*/) {}
+  virtual void OnLimits(uint32_t /*queue*/) {}
+  // "sent again 3 of 7 times".
+  virtual std::string DescribeRetries(uint32_t retries) const = 0;
+
+  // --- For the protocol --------------------------------------------------------------------------
+  static bool IsData(uint32_t queue) { return queue % 2 == 0; }
+  const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
+  const SinkRef& UserOf(uint32_t queue) const { return PairOf(queue).user; }
+  uint32_t PacketsOf(uint64_t bytes) const {
+    return static_cast<uint32_t>(
+        std::max<uint64_t>(1, (bytes + settings_.mtu_bytes - 1) / settings_.mtu_bytes));
+  }
+  std::string NamesOf(uint32_t queue_pair) const;  // "server1/nic3 -> server2/nic3"
+
+  // Turns (queue_turns.cc).
+  bool MaySend(const SendQueue& queue) const {
+    if (queue.Is(SendQueue::kBroken | SendQueue::kHasRepairs)) [[unlikely]]
+      return !queue.Is(SendQueue::kBroken);
+    return queue.next_sequence != queue.posted_end &&
+           queue.next_sequence - queue.unacknowledged < queue.window_packets;
+  }
+  void Activate(uint32_t queue);
+
+  // Messages and packets (queue_send.cc). What sends returns the time the packet takes on the wire.
+  void PostMessage(uint32_t queue, const MessageSize& size, uint32_t tolerance_ppm);
+  // The position of the oldest message that ends beyond `sequence`, or the end.
+  static uint32_t FindMessage(const MessageRing& messages, uint32_t sequence);
+  // Makes `sequence` the next to be sent.
+  void Seek(uint32_t queue, uint32_t sequence);
+  int64_t SendPacketOf(uint32_t queue, uint32_t sequence, const MessageRing::Message& message);
+  void StartTimer(uint32_t queue);
+  void ApplyLimits(uint32_t queue);
+  void TellControl(uint32_t packet, uint32_t acknowledged_packets);
+  // A part of a recovery that is under way is over, and the next one begins.
+  void ClockRecovery(uint32_t queue, int64_t RecoveryTimes::*part);
+  // The oldest unacknowledged packet is another one now.
+  void ReportRecovery(uint32_t queue);
+  void CompleteMessages(uint32_t queue);
+  void Break(uint32_t queue, const std::string& why);
+  // A packet is in memory, and with it all of so many messages.
+  void Deliver(uint32_t packet, uint64_t completed_messages);
+  // The receiver does not take the packet.
+  void Refuse(uint32_t packet, DropReason reason);
+
+  // NOLINTBEGIN(*-non-private-member-variables-in-classes): the state of both halves of a protocol
+  FabricNetwork& network_;
+  NicSettings settings_;
+  const Framing framing_;
+  uint32_t window_packets_;
+  std::vector<SendQueue> send_queues_;        // 2q: data of queue pair q; 2q+1: its grants
+  std::vector<ReceiveQueue> receive_queues_;  // the same
+  std::vector<SendBacklog> backlogs_;         // the same
+  ns3::Ptr<Nic> nic_;
+  ns3::Ptr<CongestionControl> control_;
+  CongestionControl::Needs control_needs_;
+  StackCounters counters_;
+  // NOLINTEND(*-non-private-member-variables-in-classes)
+
+ private:
+  // Setting up (queue_transport.cc).
+  void AddPorts(DeviceId nic);
+  uint32_t AddQueue();
+  void OpenControl(uint32_t queue_pair);
+  void Resolve(uint32_t queue);
+  // `is_forward`: the way that data goes.
+  PathRef PathTo(DeviceId from, DeviceId to, const QueuePair& pair, bool is_forward, PathRef last);
+  PathRef FindOrAddPath(const Path& path, std::optional<uint32_t> detour_hop);
+  void AddObstacles(PathRef path, std::vector<std::string>& obstacles) const;
+  std::string WhyNoRoute(const QueuePair& pair) const;
+  bool IsUnderWay(uint32_t queue_pair) const;
+  std::vector<std::string> ObstaclesOf(uint32_t queue_pair) const;
+  uint32_t FullPacketBytes() const { return full_packet_bytes_; }
+
+  // Turns (queue_turns.cc).
+  bool MustWait(const SendQueue& queue, uint32_t queue_id) const {
+    return queue.Is(SendQueue::kPaced) &&
+           pacers_[queue_id / 2].next_send_ps > network_.engine().NowPs();
+  }
+  void Append(NicPort& port, uint32_t queue);
+  void TakePaced(NicPort& port);
+  void ScheduleServe(uint32_t port, int64_t time_ps);
+  void ScheduleNextTurn(uint32_t port);
+
+  // Messages and packets (queue_send.cc).
+  static void TakeMessage(SendQueue& queue, SendBacklog& backlog);
+  int64_t SendPacket(uint32_t queue);
+  [[gnu::noinline]] uint16_t FlagBytes(uint32_t queue, uint32_t sequence, uint32_t offset,
+                                       uint32_t payload_bytes) const;
+  void MarkRepeated(uint32_t queue, uint32_t payload_bytes);
+  void Pace(uint32_t queue, uint32_t wire_bytes);
+  void CountDelivered(uint32_t packet);
+
+  // Snapshots (queue_snapshot.cc).
+  void Visit(uint32_t queue, StateArchive& archive);
+  void VisitEnds(uint32_t queue, StateArchive& archive);
+  static void Visit(NicPort& port, StateArchive& archive);
+  uint64_t HashOfPath(PathRef path) const;
+
+  const FabricGraph& graph_;
+  EcmpRouting& routing_;
+  uint32_t full_packet_bytes_;
+  uint32_t first_port_;
+  std::vector<RecoveryClock> recoveries_;  // by queue
+  std::vector<QueuePair> queue_pairs_;
+  std::vector<Pacer> pacers_;  // by queue pair
+  std::vector<NicPort> ports_;
+  std::vector<uint32_t> port_of_link_;          // by wire
+  std::vector<uint32_t> first_port_of_device_;  // by NIC
+  std::vector<bool> is_counted_;                // by queue pair; empty: none is
+  uint64_t counted_payload_bytes_ = 0;
+  // Paths that were resolved when routes had changed, by a hash over their links.
+  struct LaterPath {
+    PathRef path;
+    std::optional<uint32_t> detour_hop;
+  };
+  std::unordered_multimap<uint64_t, LaterPath> later_paths_;
+  bool routes_have_changed_ = false;
+};
+
+}  // namespace railyard

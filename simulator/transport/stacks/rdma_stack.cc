@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/stacks/rdma_stack.h"
+
+namespace railyard {
+
+RdmaStack::RdmaStack(const NetworkStackParts& parts, const NetworkStackSettings& settings)
+    : rdma_(parts.graph, parts.network, parts.routing, settings.nic, parts.first_port),
+      striped_(parts.graph, rdma_, parts.network.engine(), settings.nic, settings.ib),
+      detours_(parts.graph, parts.load_store, rdma_) {}
+
+Transport& RdmaStack::Between(uint32_t source_gpu, uint32_t destination_gpu) {
+  if (striped_.AreSeveral(source_gpu, destination_gpu)) return striped_;
+  return rdma_;
+}
+
+void RdmaStack::TakePackets(FabricNetwork& network) {
+  network.SetSinkOf({PacketKind::kRdmaWrite, PacketKind::kClearToSend, PacketKind::kAck,
+                     PacketKind::kNack, PacketKind::kCnp, PacketKind::kUnreliableSend},
+                    rdma_);
+}
+
+void RdmaStack::Visit(StateArchive& archive) {
+  rdma_.Visit(archive);
+  striped_.Visit(archive);
+  detours_.Visit(archive);
+}
+
+}  // namespace railyard

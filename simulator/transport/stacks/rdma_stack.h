@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "simulator/transport/connections/nic_detours.h"
+#include "simulator/transport/connections/striped_connections.h"
+#include "simulator/transport/contract/network_stack.h"
+#include "simulator/transport/rdma/rdma_transport.h"
+
+namespace railyard {
+
+// NCCL over InfiniBand or RoCE: a queue pair for each connection, or several that a connection is
+// striped over; connections that leave a NIC that has failed take detours.
+class RdmaStack final : public NetworkStack {
+ public:
+  RdmaStack(const NetworkStackParts& parts, const NetworkStackSettings& settings);
+
+  Transport& Between(uint32_t source_gpu, uint32_t destination_gpu) override;
+  Transport& Plain() override { return rdma_; }
+  QueueTransport* queue_pairs() override { return &rdma_; }
+  NicDetours* detours() override { return &detours_; }
+  const char* NoAnswer() const override { return kRetryExceeded; }
+  StackCounters counters() const override { return rdma_.counters(); }
+  uint64_t counted_payload_bytes() const override { return rdma_.counted_payload_bytes(); }
+  PortCounters port_counters() const override { return striped_.counters(); }
+  void TakePackets(FabricNetwork& network) override;
+  void OnRoutesChanged() override { rdma_.OnRoutesChanged(); }
+  void Visit(StateArchive& archive) override;
+
+ private:
+  RdmaTransport rdma_;
+  StripedConnections striped_;
+  NicDetours detours_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/stacks/socket_stack.h"
+
+namespace railyard {
+
+SocketStack::SocketStack(const NetworkStackParts& parts, const NetworkStackSettings& settings)
+    : tcp_(parts.graph, parts.network, parts.routing, settings.nic, parts.first_port),
+      sockets_(tcp_, parts.network.engine(), settings.nic.mtu_bytes, settings.socket,
+               parts.proxies) {}
+
+void SocketStack::TakePackets(FabricNetwork& network) {
+  network.SetSinkOf({PacketKind::kRdmaWrite, PacketKind::kAck}, tcp_);
+}
+
+void SocketStack::Visit(StateArchive& archive) {
+  tcp_.Visit(archive);
+  sockets_.Visit(archive);
+}
+
+}  // namespace railyard

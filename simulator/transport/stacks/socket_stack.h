@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "simulator/transport/connections/socket_connections.h"
+#include "simulator/transport/contract/network_stack.h"
+#include "simulator/transport/tcp/tcp_transport.h"
+
+namespace railyard {
+
+// NCCL over TCP sockets; what is nobody's collective goes over streams without its threads.
+class SocketStack final : public NetworkStack {
+ public:
+  SocketStack(const NetworkStackParts& parts, const NetworkStackSettings& settings);
+
+  Transport& Between(uint32_t /*source_gpu*/, uint32_t /*destination_gpu*/) override {
+    return sockets_;
+  }
+  Transport& Plain() override { return tcp_; }
+  QueueTransport* queue_pairs() override { return &tcp_; }
+  const char* NoAnswer() const override { return kConnectionTimedOut; }
+  StackCounters counters() const override { return tcp_.counters(); }
+  uint64_t counted_payload_bytes() const override { return tcp_.counted_payload_bytes(); }
+  void TakePackets(FabricNetwork& network) override;
+  void OnRoutesChanged() override { tcp_.OnRoutesChanged(); }
+  void Visit(StateArchive& archive) override;
+
+ private:
+  TcpTransport tcp_;
+  SocketConnections sockets_;
+};
+
+}  // namespace railyard

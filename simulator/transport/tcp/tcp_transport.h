@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TCP streams between hosts (tcp_stream.h says what a stream knows and what is not modelled). A
+// stream is the data queue of a queue pair; it keeps what comes beyond a gap, and is acknowledged,
+// repeated and timed as Linux does it. Segments and ACKs go from memory to memory, for kernels send
+// and read them; NICs pass on what comes. There are no grants: the receive buffer's room is what
+// the sender waits for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulator/transport/nic/queue_transport.h"
+#include "simulator/transport/tcp/tcp_stream.h"
+
+namespace railyard {
+
+// The system's name of what ends a stream that gives up; its error begins so.
+inline constexpr const char* kConnectionTimedOut = "ETIMEDOUT(110)";
+
+class TcpTransport final : public QueueTransport {
+ public:
+  // EventClass::kPort ids and targets count from `first_port`; kTimer ids are queue numbers.
+  TcpTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
+               const NicSettings& settings, uint32_t first_port);
+
+  bool BuffersMessages() const override { return true; }
+  // The application takes one message more; nobody is told.
+  void Grant(uint32_t stream, bool /*tells_sender*/) override { PostReceives(stream, 1); }
+  // From now on what comes takes up the receive buffer until Read(), in messages' bytes, which must
+  // have been delivered.
+  void ReadByHand(uint32_t stream);
+  void Read(uint32_t stream, uint64_t bytes);
+
+  void OnTimer(uint32_t queue) override;
+  void OnPacketAtNic(uint32_t packet) override { network_.SendOn(packet); }
+  void OnPacketInMemory(uint32_t packet) override;
+  std::string Describe(uint32_t stream) const override;
+
+ private:
+  void AddQueueState() override;
+  void OnOpened(uint32_t stream, int64_t base_rtt_ps) override;
+  int64_t SendRepair(uint32_t queue) override;
+  void ArmTimer(uint32_t queue) override;
+  void OnSegmentSent(uint32_t queue) override { senders_[queue].scoreboard.OnSend(); }
+  void OnLimits(uint32_t queue) override;
+  std::string DescribeRetries(uint32_t retries) const override;
+
+  void SetWindow(uint32_t queue);
+  uint32_t TakeLostSegment(uint32_t queue);
+  void OnAcknowledgement(uint32_t packet);
+  static bool IsWaitingForRoom(const SendQueue& queue);
+  void ProbeWindow(uint32_t queue);
+  void OnSegment(uint32_t packet);
+  void Acknowledge(uint32_t queue, const TcpReassembly::Block& block);
+
+  std::vector<TcpSender> senders_;      // by queue
+  std::vector<TcpReceiver> receivers_;  // by queue
+};
+
+}  // namespace railyard
