@@ -71,7 +71,7 @@ void BackgroundLoad::SendWhenDue(uint32_t id) {
     if (flow.under_way == kUnderWayMax) return;  // until one is complete
     ++flow.under_way;
     transport_.Grant(flow.number, false);
-    transport_.Post(flow.number, {.size = MessageSize::OfData(flow.message_bytes)});
+    transport_.Post(flow.number, PostedMessage::OfData(flow.message_bytes));
     flow.next_ps = now_ps + flow.period_ps;
   }
   flow.is_scheduled = true;

@@ -55,12 +55,12 @@ class AggregationTransportTest : public testing::TransportFixture {
     network().Configure();
     NicSettings nic;
     nic.is_infiniband = true;
-    transport_.emplace(graph_, network(), *routing_, nic, kFirstPort, *this);
+    transport_.emplace(graph_, network(), *routing_, nic, kFirstPort);
     engine().SetHandler(EventClass::kPort, &AggregationTransportTest::ServePort, this);
     std::vector<uint32_t> gpus(graph_.gpus().size());
     std::iota(gpus.begin(), gpus.end(), 0);
     first_member_ = transport_->OpenTree(gpus, 7);
-    for (const uint32_t gpu : gpus) transport_->Join(first_member_ + gpu, gpu);
+    for (const uint32_t gpu : gpus) transport_->Join(first_member_ + gpu, Me(gpu));
   }
   void PostAll(const Aggregation& operation) {
     for (uint32_t gpu = 0; gpu < 4; ++gpu) transport_->Post(first_member_ + gpu, operation);
@@ -75,7 +75,7 @@ class AggregationTransportTest : public testing::TransportFixture {
   void OnLinkReleased(LinkId link) override { transport_->OnLinkReleased(link); }
   void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
     NoteDropped(index, reason, link);
-    transport_->OnDropped(network().packet(index), link);
+    transport_->OnPacketDropped(index, reason, link);
   }
 
   std::optional<AggregationTransport> transport_;

@@ -60,15 +60,15 @@ class CongestionTest : public testing::TransportFixture {
   // Every sender always has something to send.
   void KeepBusy() {
     for (uint32_t pair = 0; pair + 1 < delivered_bytes_.size(); ++pair) {
-      for (int i = 0; i < 3; ++i) rdma_->Post(pair, MessageSize::OfData(kMessage));
+      for (int i = 0; i < 3; ++i) rdma_->Post(pair, PostedMessage::OfData(kMessage));
     }
     on_completed_ = [this](uint32_t connection) {
-      rdma_->Post(connection - 1, MessageSize::OfData(kMessage));
+      rdma_->Post(connection - 1, PostedMessage::OfData(kMessage));
     };
   }
   void OnPacketInMemory(uint32_t index) override {
     const Packet& packet = network().packet(index);
-    delivered_bytes_[rdma_->connection_of_queue(packet.flow)] += packet.payload_bytes;
+    delivered_bytes_[rdma_->UserOf(packet.flow).number] += packet.payload_bytes;
     TransportFixture::OnPacketInMemory(index);
   }
   void RunUntil(int64_t time_ps) {
@@ -128,7 +128,7 @@ TEST_F(CongestionTest, AFlowLeftAloneIsBackAtLineRateWithinWhatTheIncreaseRulesT
   KeepBusy();
   RunUntil(20 * kPsPerMs);
   on_completed_ = [this](uint32_t connection) {
-    if (connection == 1) rdma_->Post(0, MessageSize::OfData(kMessage));
+    if (connection == 1) rdma_->Post(0, PostedMessage::OfData(kMessage));
   };
   while (rdma_->Describe(1).find("(0 data") == std::string::npos) {
     RunUntil(engine().NowPs() + kPsPerMs);
@@ -225,7 +225,7 @@ TEST_F(CongestionTest, NicsThatArePausedHoldBackAndLoseNothing) {
   BuildIncast(8, {.window_bytes = 1 << 20}, "NONE");
   network().GetSwitch(leaf_)->SetAttribute("BufferBytes", ns3::UintegerValue(500'000));
   network().Configure();
-  for (uint32_t pair = 0; pair < 8; ++pair) rdma_->Post(pair, MessageSize::OfData(kMessage));
+  for (uint32_t pair = 0; pair < 8; ++pair) rdma_->Post(pair, PostedMessage::OfData(kMessage));
   bool was_held = false;
   for (int64_t us = 0; us < 1'500; ++us) {
     RunUntil(us * kPsPerUs);

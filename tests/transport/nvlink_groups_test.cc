@@ -62,7 +62,7 @@ class NvlinkGroupsTest : public testing::TransportFixture {
   // Member g's messages are of connection `first_connection` + g.
   uint32_t OpenMulticast(uint32_t head, uint32_t first_connection = 0) {
     std::vector<LoadStoreTransport::GroupMember> members;
-    for (const uint32_t gpu : AllGpus()) members.push_back({gpu, first_connection + gpu});
+    for (const uint32_t gpu : AllGpus()) members.push_back({gpu, Me(first_connection + gpu)});
     return load_store_->OpenMulticast(head, members);
   }
   void PostMulticast(uint32_t group, uint64_t bytes) {
@@ -99,7 +99,7 @@ class NvlinkGroupsTest : public testing::TransportFixture {
     std::vector<uint32_t> loads;
     std::vector<uint32_t> stores;
     for (const uint32_t gpu : AllGpus()) {
-      loads.push_back(load_store_->OpenReduce(kLoads + gpu, gpu, AllGpus()));
+      loads.push_back(load_store_->OpenReduce(Me(kLoads + gpu), gpu, AllGpus()));
       stores.push_back(OpenMulticast(gpu, 100 * gpu));
     }
     on_delivered_ = [&, stores](uint32_t connection) {
@@ -137,7 +137,7 @@ TEST_F(NvlinkGroupsTest, AStoreReachesEveryMemberAtOnce) {
 
 TEST_F(NvlinkGroupsTest, ALoadTakesARequestThereAndBackAndOnePacketsWay) {
   Build(4);
-  load_store_->PostReduce(load_store_->OpenReduce(7, 2, AllGpus()), kPayload);
+  load_store_->PostReduce(load_store_->OpenReduce(Me(7), 2, AllGpus()), kPayload);
   engine().Run();
   EXPECT_THAT(delivered_,
               ElementsAre(Told{2 * kRequestPs + kOneWayPs + 2 * kPacketPs + kOneWayPs, 7}));
@@ -155,8 +155,8 @@ TEST_F(NvlinkGroupsTest, ALoadTakesARequestThereAndBackAndOnePacketsWay) {
 TEST_F(NvlinkGroupsTest, ALoadWaitsForTheMemberWhoseOperandComesLast) {
   Build(3);
   // GPU 1's port is taken for 50 rounds by another connection, in turns of four packets.
-  PostNvlink(load_store_->Open(8, 1, 0), 50 * kRound * kPayload);
-  load_store_->PostReduce(load_store_->OpenReduce(7, 2, AllGpus()), kRound * kPayload);
+  PostNvlink(load_store_->Open(Me(8), 1, 0), 50 * kRound * kPayload);
+  load_store_->PostReduce(load_store_->OpenReduce(Me(7), 2, AllGpus()), kRound * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
   EXPECT_EQ(delivered_[0].connection, 7u);
@@ -169,7 +169,7 @@ TEST_F(NvlinkGroupsTest, ALoadWaitsForTheMemberWhoseOperandComesLast) {
 TEST_F(NvlinkGroupsTest, WholeRoundsCrossThePlanesInTheRatioOfTheirLinks) {
   Build(4);
   PostMulticast(OpenMulticast(0), 10 * kRound * kPayload);
-  load_store_->PostReduce(load_store_->OpenReduce(70, 3, AllGpus()), 10 * kRound * kPayload);
+  load_store_->PostReduce(load_store_->OpenReduce(Me(70), 3, AllGpus()), 10 * kRound * kPayload);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
     const uint64_t bytes = 10 * uint64_t{kLinks[static_cast<size_t>(plane)]} * kPayload;
@@ -205,7 +205,7 @@ TEST_F(NvlinkGroupsTest, AnAllReduceTakesItsSizeAndAnNthOfItEachWay) {
 
 TEST_F(NvlinkGroupsTest, MessagesUnderWayArePipelinedUpToEight) {
   Build(4);
-  const uint32_t load = load_store_->OpenReduce(7, 0, AllGpus());
+  const uint32_t load = load_store_->OpenReduce(Me(7), 0, AllGpus());
   const uint32_t store = OpenMulticast(0, 10);
   for (int i = 0; i < 8; ++i) {
     load_store_->PostReduce(load, kPayload * static_cast<uint64_t>(1 + i));
@@ -223,7 +223,7 @@ TEST_F(NvlinkGroupsTest, MessagesUnderWayArePipelinedUpToEight) {
 
 TEST_F(NvlinkGroupsTest, PiecesAreCountedForTensOfThousandsOfMessages) {
   Build(3);
-  const uint32_t load = load_store_->OpenReduce(7, 1, AllGpus());
+  const uint32_t load = load_store_->OpenReduce(Me(7), 1, AllGpus());
   uint64_t posted = 0;
   uint64_t bytes = 0;
   const auto post = [&] {
@@ -307,7 +307,7 @@ TEST_F(NvlinkGroupsTest, ALostCopyBreaksItsMembersConnection) {
 
 TEST_F(NvlinkGroupsTest, ALostOperandRequestOrStoreBreaksTheLoadAndTheRunEnds) {
   Build(3);
-  const uint32_t load = load_store_->OpenReduce(7, 0, AllGpus());
+  const uint32_t load = load_store_->OpenReduce(Me(7), 0, AllGpus());
   const uint32_t store = OpenMulticast(0, 20);
   // An operand of GPU 2, on the way up.
   load_store_->PostReduce(load, kRound * kPayload);
@@ -339,14 +339,14 @@ TEST_F(NvlinkGroupsTest, AGroupNeedsAnNvSwitchThatAllItsGpusShare) {
   EXPECT_FALSE(load_store_->CanGroup(std::vector<uint32_t>{0, 3}));
   EXPECT_FALSE(load_store_->CanGroup(std::vector<uint32_t>{0, 1, 3}));
   EXPECT_FALSE(load_store_->CanGroup(std::vector<uint32_t>{0}));
-  EXPECT_DEATH(load_store_->OpenReduce(7, 0, {0, 1, 3}), "no NVSwitch joins");
+  EXPECT_DEATH(load_store_->OpenReduce(Me(7), 0, {0, 1, 3}), "no NVSwitch joins");
 }
 
 // Unicast shares the links of groups.
 TEST_F(NvlinkGroupsTest, OtherPacketsPassTheSameSwitchesUnchanged) {
   Build(3);
   OpenMulticast(0);
-  PostNvlink(load_store_->Open(7, 0, 1), kPayload);
+  PostNvlink(load_store_->Open(Me(7), 0, 1), kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{2 * kPacketPs + kOneWayPs, 7}));
   EXPECT_EQ(network().counters().replicated_bytes, 0u);

@@ -75,7 +75,7 @@ class RdmaGoodputTest : public testing::TransportFixture {
         });
   }
   int64_t TimeOf(uint32_t packets) {
-    rdma_->Post(queue_pair_, MessageSize::OfData(uint64_t{packets} * kMtu));
+    rdma_->Post(queue_pair_, PostedMessage::OfData(uint64_t{packets} * kMtu));
     engine().Run();
     EXPECT_THAT(delivered_, SizeIs(1));
     EXPECT_THAT(errors_, IsEmpty());
@@ -160,7 +160,7 @@ TEST_P(RdmaReorderTest, PacketsThatOvertakeOthersAreALossOnlyBeyondTheTolerance)
   }
   At(50 * kFullPs, [&] {
     routing_->SetLinkUp(slow_wire, false);
-    rdma_->ResolvePaths();
+    rdma_->OnRoutesChanged();
   });
   TimeOf(100);
   // Several, since those from either way take turns in arriving.

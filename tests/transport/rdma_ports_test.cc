@@ -63,8 +63,8 @@ class RdmaTwoPortsTest : public testing::TransportFixture {
 TEST_F(RdmaTwoPortsTest, QueuePairsOnDifferentWiresDoNotShareThem) {
   const uint32_t left = OpenOver(7, "leaf0");
   const uint32_t right = OpenOver(8, "leaf1");
-  rdma_->Post(left, MessageSize::OfData(100 * kMtu));
-  rdma_->Post(right, MessageSize::OfData(100 * kMtu));
+  rdma_->Post(left, PostedMessage::OfData(100 * kMtu));
+  rdma_->Post(right, PostedMessage::OfData(100 * kMtu));
   engine().Run();
   // But for PCIe, where a packet may wait for one of the other wire.
   ASSERT_THAT(delivered_, SizeIs(2));
@@ -82,8 +82,8 @@ class RdmaSharedPcieTest : public RdmaTwoPortsTest {
 
 TEST_F(RdmaSharedPcieTest, TwoWiresShareWhatPcieBrings) {
   constexpr int64_t kPackets = 300;
-  rdma_->Post(OpenOver(7, "leaf0"), MessageSize::OfData(kPackets * kMtu));
-  rdma_->Post(OpenOver(8, "leaf1"), MessageSize::OfData(kPackets * kMtu));
+  rdma_->Post(OpenOver(7, "leaf0"), PostedMessage::OfData(kPackets * kMtu));
+  rdma_->Post(OpenOver(8, "leaf1"), PostedMessage::OfData(kPackets * kMtu));
   engine().Run();
   // All packets of both cross PCIe one after the other, then a wire, a wire and PCIe again.
   constexpr int64_t kOverPciePs = kFullPs * 400 / 600;
@@ -97,20 +97,20 @@ TEST_F(RdmaSharedPcieTest, TwoWiresShareWhatPcieBrings) {
 TEST_F(RdmaTwoPortsTest, QueuePairsOnOneWireShareIt) {
   const uint32_t one = OpenOver(7, "leaf0");
   const uint32_t other = OpenOver(8, "leaf0");
-  rdma_->Post(one, MessageSize::OfData(100 * kMtu));
-  rdma_->Post(other, MessageSize::OfData(100 * kMtu));
+  rdma_->Post(one, PostedMessage::OfData(100 * kMtu));
+  rdma_->Post(other, PostedMessage::OfData(100 * kMtu));
   engine().Run();
   EXPECT_THAT(delivered_, Each(Field(&Told::time_ps, ::testing::Ge(AlonePs(199)))));
 }
 
 TEST_F(RdmaTwoPortsTest, AQueuePairMovesToTheOtherWireWithItsRoute) {
   const uint32_t queue_pair = OpenOver(7, "leaf0");
-  rdma_->Post(queue_pair, MessageSize::OfData(100 * kMtu));
+  rdma_->Post(queue_pair, PostedMessage::OfData(100 * kMtu));
   const LinkId wire = Link("server0/nic0", "leaf0");
   // 50 packets have been read; the rest goes the other way, at once.
   At(kHeaderPs + 49 * kFullPs + 1, [&] {
     routing_->SetLinkUp(wire, false);
-    rdma_->ResolvePaths();
+    rdma_->OnRoutesChanged();
   });
   engine().Run();
   EXPECT_EQ(LeafOf(queue_pair), "leaf1");
@@ -138,8 +138,8 @@ class RdmaSharedNicTest : public testing::TransportFixture {
 
 TEST_F(RdmaSharedNicTest, GpusThatShareANicShareItsWire) {
   BuildTransports({.mtu_bytes = kMtu});
-  rdma_->Post(Open(0, 0, 2, 1), MessageSize::OfData(100 * kMtu));
-  rdma_->Post(Open(1, 1, 3, 2), MessageSize::OfData(100 * kMtu));
+  rdma_->Post(Open(0, 0, 2, 1), PostedMessage::OfData(100 * kMtu));
+  rdma_->Post(Open(1, 1, 3, 2), PostedMessage::OfData(100 * kMtu));
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
   // 200 packets on the wire; the first of the two is done a packet earlier.
@@ -156,8 +156,8 @@ TEST_F(RdmaSharedNicTest, ATurnIsAsManyPacketsAsTheBurst) {
     if (packet.kind == PacketKind::kRdmaWrite) order.push_back(packet.flow / 2);
     return false;
   });
-  rdma_->Post(one, MessageSize::OfData(10 * kMtu));
-  rdma_->Post(other, MessageSize::OfData(10 * kMtu));
+  rdma_->Post(one, PostedMessage::OfData(10 * kMtu));
+  rdma_->Post(other, PostedMessage::OfData(10 * kMtu));
   engine().Run();
   const std::vector<uint32_t> expected = {one,   one,   one,   one,   one,   other, other,
                                           other, other, other, one,   one,   one,   one,

@@ -85,9 +85,9 @@ class RdmaPropertyTest : public testing::TransportFixture,
       for (uint64_t m = 0; m < count; ++m) {
         const uint64_t bytes = Draw(0, 3) == 0 ? Draw(0, 100'000) : Draw(0, 5'000);
         At(RandomTime(), [this, &connection, bytes] {
-          rdma_->Post(connection.queue_pair, MessageSize::OfData(bytes));
+          rdma_->Post(connection.queue_pair, PostedMessage::OfData(bytes));
           if (Draw(0, 1) == 0) {
-            rdma_->PostClearToSend(connection.queue_pair);
+            rdma_->Grant(connection.queue_pair, true);
             ++connection.clear_to_send;
           }
         });
@@ -115,7 +115,7 @@ class RdmaPropertyTest : public testing::TransportFixture,
   }
   void Route(LinkId link, bool up) {
     routing_->SetLinkUp(link, up);
-    rdma_->ResolvePaths();
+    rdma_->OnRoutesChanged();
   }
   // Posts and cuts crowd into the first 200 us.
   int64_t RandomTime() { return static_cast<int64_t>(Draw(0, 200'000'000)); }
@@ -208,7 +208,7 @@ class RdmaHostPropertyTest : public RdmaPropertyTest {
   void ExpectInTurn(const Packet& packet) override {
     uint32_t& next = next_in_memory_[packet.flow];
     EXPECT_GE(packet.sequence, next);
-    EXPECT_TRUE(packet.sequence == next || IsBroken(rdma_->connection_of_queue(packet.flow)));
+    EXPECT_TRUE(packet.sequence == next || IsBroken(rdma_->UserOf(packet.flow).number));
     next = packet.sequence + 1;
   }
 };

@@ -29,7 +29,7 @@ class RdmaRecoveryTest : public testing::RdmaFixture {
   // When the network sees that what left the first NIC's wire at `end_ps` is lost.
   static int64_t LostPs(int64_t end_ps) { return end_ps + kWireDelayPs + kLeafForwardPs; }
 
-  void PostMessage() { rdma_->Post(queue_pair_, MessageSize::OfData(kPackets * kMtu)); }
+  void PostMessage() { rdma_->Post(queue_pair_, PostedMessage::OfData(kPackets * kMtu)); }
   // Down for one picosecond while an ACK or NACK sent at `sent_ps` is on its first wire.
   void LoseAckOnce(int64_t sent_ps) { Down(ack_out_, sent_ps + 500, sent_ps + 501); }
 
@@ -91,7 +91,7 @@ TEST_P(RdmaFlapTest, AFlapShorterThanTheWindowIsNackedAndALongerOneWaitsForTheTi
   // An ACK for each packet: the window counts from the gap itself.
   Connect({.window_bytes = kWindowPackets * kMtu, .ack_every_packets = 1, .ib_timeout = 10});
   Down(out_, WireStartPs(kLost) + kFullPs / 2, WireStartPs(kLost + flapped) - kFullPs / 2 + 1);
-  rdma_->Post(queue_pair_, MessageSize::OfData(kLong * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(kLong * kMtu));
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(1));
   EXPECT_THAT(errors_, IsEmpty());
@@ -136,7 +136,7 @@ TEST_P(RdmaTimeoutTest, AnOnlyPacketLostIsSentAgainAfterTheLocalAckTimeout) {
   Connect({.ib_timeout = GetParam()});
   constexpr int64_t kPostedPs = 1'234'567;
   LosePacketOnce(0, kPostedPs);
-  At(kPostedPs, [this] { rdma_->Post(queue_pair_, MessageSize::OfData(kMtu)); });
+  At(kPostedPs, [this] { rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu)); });
   engine().Run();
   const int64_t again_ps = kPostedPs + (int64_t{4'096'000} << GetParam());
   EXPECT_THAT(retransmitted_, ElementsAre(Told{again_ps, 7}));
@@ -193,7 +193,7 @@ TEST_F(RdmaRecoveryTest, OneLossAfterAnotherIsRecoveredIsToldAnew) {
 TEST_F(RdmaRecoveryTest, ALostAckRepeatsAllItWasForAndDuplicatesAreAcknowledgedAgain) {
   Connect({.ack_every_packets = 4, .ib_timeout = 5});
   LoseAckOnce(RunPs(kFirstPs, 4));
-  rdma_->Post(queue_pair_, MessageSize::OfData(4 * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(4 * kMtu));
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{MessagePs(4), 7}));
   EXPECT_THAT(completed_, ElementsAre(Told{timeout_ps_ + RunPs(kFirstPs, 4) + kAckPathPs, 7}));
@@ -205,7 +205,7 @@ TEST_F(RdmaRecoveryTest, ALostAckRepeatsAllItWasForAndDuplicatesAreAcknowledgedA
 TEST_F(RdmaRecoveryTest, ALostAckIsMadeGoodByALaterOneWithoutARepetition) {
   Connect({.ack_every_packets = 4});
   LoseAckOnce(RunPs(kFirstPs, 4));
-  rdma_->Post(queue_pair_, MessageSize::OfData(8 * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(8 * kMtu));
   engine().Run();
   EXPECT_THAT(completed_, ElementsAre(Told{RunPs(kFirstPs, 8) + kAckPathPs, 7}));
   EXPECT_THAT(recovered_, ElementsAre(completed_[0]));
@@ -217,7 +217,7 @@ TEST_F(RdmaRecoveryTest, AWindowOfDuplicatesThatEndsNoMessageIsAcknowledgedAgain
   // The window is full with four packets of eight; their one ACK is lost.
   Connect({.window_bytes = 4 * kMtu, .ack_every_packets = 4, .ib_timeout = 5});
   LoseAckOnce(RunPs(kFirstPs, 4));
-  rdma_->Post(queue_pair_, MessageSize::OfData(8 * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(8 * kMtu));
   engine().Run();
   const int64_t known_ps = timeout_ps_ + RunPs(kFirstPs, 4) + kAckPathPs;
   EXPECT_THAT(delivered_, ElementsAre(Told{known_ps + RunPs(kFullPs, 4) + WritePs(kFullPs), 7}));
@@ -243,7 +243,7 @@ TEST_F(RdmaRecoveryTest, ALostNackLeavesTheRepetitionToTheTimer) {
 TEST_F(RdmaRecoveryTest, ALostClearToSendIsSentAgainByItsOwnTimer) {
   Connect({.ib_timeout = 14});
   Down(ack_out_, 1'000, 1'001);
-  rdma_->PostClearToSend(queue_pair_);
+  rdma_->Grant(queue_pair_, true);
   engine().Run();
   constexpr int64_t kPathPs = 2 * (kClearToSendPs + kWireDelayPs) + kLeafForwardPs;
   EXPECT_THAT(clear_to_send_, ElementsAre(Told{timeout_ps_ + kPathPs, 7}));
@@ -257,7 +257,7 @@ TEST_F(RdmaRecoveryTest, AClearToSendWhoseAckIsLostIsGrantedOnce) {
   // Its ACK goes the way of the data.
   constexpr int64_t kPathPs = 2 * (kClearToSendPs + kWireDelayPs) + kLeafForwardPs;
   Down(out_, kPathPs + 500, kPathPs + 501);
-  rdma_->PostClearToSend(queue_pair_);
+  rdma_->Grant(queue_pair_, true);
   engine().Run();
   EXPECT_THAT(clear_to_send_, ElementsAre(Told{kPathPs, 7}));
   ExpectCounts(0, 1, 1, 0, 1);
@@ -278,7 +278,7 @@ TEST_P(RdmaRetryTest, TheQueuePairBreaksWhenItsRetriesAreUsedUp) {
   EXPECT_EQ(given.error_ps, (given.retry_cnt + 1) * timeout_ps_);
   Down(out_, 0, kNeverPs);
   constexpr int64_t kPostedPs = 12'345;
-  At(kPostedPs, [this] { rdma_->Post(queue_pair_, MessageSize::OfData(3 * kMtu)); });
+  At(kPostedPs, [this] { rdma_->Post(queue_pair_, PostedMessage::OfData(3 * kMtu)); });
   engine().Run();
   EXPECT_THAT(errors_, ElementsAre(ToldError{
                            kPostedPs + given.error_ps, 7,
@@ -314,7 +314,7 @@ TEST_F(RdmaRecoveryTest, ProgressGivesAllRetriesBack) {
   for (int64_t m = 0; m < kMessages; ++m) {
     const int64_t posted_ps = m * 1'000'000'000;
     LosePacketOnce(0, posted_ps);
-    At(posted_ps, [this] { rdma_->Post(queue_pair_, MessageSize::OfData(kMtu)); });
+    At(posted_ps, [this] { rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu)); });
   }
   engine().Run();
   EXPECT_THAT(errors_, IsEmpty());
@@ -338,10 +338,10 @@ TEST_F(RdmaRecoveryTest, ABrokenQueuePairSendsNothingMoreAndLeavesOthersAlone) {
   Connect({.ib_timeout = 1, .ib_retry_cnt = 0});
   const uint32_t other = Open(8, 0, 1, 5);
   Down(out_, 0, 5'000'000);
-  rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   At(20'000'000, [&] {
-    rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
-    rdma_->Post(other, MessageSize::OfData(kMtu));
+    rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
+    rdma_->Post(other, PostedMessage::OfData(kMtu));
   });
   engine().Run();
   EXPECT_THAT(errors_, SizeIs(1));
@@ -358,7 +358,7 @@ TEST_F(RdmaRecoveryTest, APacketLostOnItsWayToMemoryBreaksTheConnection) {
   Connect({});
   const int64_t at_nic_ps = RunPs(kFirstPs, 1);
   Down(to_memory_, at_nic_ps + 100, at_nic_ps + 101);
-  rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   engine().Run();
   const int64_t lost_ps = at_nic_ps + WritePs(kFirstPs);
   EXPECT_THAT(lost_, ElementsAre(ToldLost{lost_ps, 7, to_memory_}));
@@ -371,7 +371,7 @@ TEST_F(RdmaRecoveryTest, ItDoesSoAlsoWhereItsAckMadeThePoolOfPacketsGrow) {
   Connect({});
   const int64_t at_nic_ps = RunPs(kFirstPs, 1);
   Down(to_memory_, at_nic_ps + 100, at_nic_ps + 101);
-  rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   // The pool starts with 4,096 packets: all but the message's own are taken, so its ACK is one
   // more.
   std::vector<uint32_t> taken;
@@ -388,9 +388,9 @@ TEST_F(RdmaRecoveryTest, ItDoesSoAlsoWhereItsAckMadeThePoolOfPacketsGrow) {
 TEST_F(RdmaRecoveryTest, WithoutARouteEveryTryIsLostAtOnceUntilRetriesAreUsedUp) {
   Connect({.ib_timeout = 5, .ib_retry_cnt = 3});
   routing_->SetLinkUp(out_, false);
-  rdma_->ResolvePaths();
+  rdma_->OnRoutesChanged();
   EXPECT_EQ(rdma_->DataPath(queue_pair_).hop_count, 0);
-  rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   engine().Run();
   EXPECT_THAT(lost_, ElementsAre(ToldLost{0, 7, UINT32_MAX}, ToldLost{timeout_ps_, 7, UINT32_MAX},
                                  ToldLost{2 * timeout_ps_, 7, UINT32_MAX},
@@ -403,11 +403,11 @@ TEST_F(RdmaRecoveryTest, WithoutARouteEveryTryIsLostAtOnceUntilRetriesAreUsedUp)
 TEST_F(RdmaRecoveryTest, ARouteThatComesBackIsUsedByTheNextTry) {
   Connect({.ib_timeout = 5, .ib_retry_cnt = 3});
   routing_->SetLinkUp(out_, false);
-  rdma_->ResolvePaths();
-  rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
+  rdma_->OnRoutesChanged();
+  rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   At(timeout_ps_ + 1, [this] {
     routing_->SetLinkUp(out_, true);
-    rdma_->ResolvePaths();
+    rdma_->OnRoutesChanged();
   });
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{2 * timeout_ps_ + MessagePs(1), 7}));
@@ -418,8 +418,8 @@ TEST_F(RdmaRecoveryTest, ARouteThatComesBackIsUsedByTheNextTry) {
 TEST_F(RdmaRecoveryTest, AReceiverWithoutARouteBackLosesItsAcks) {
   Connect({.ib_timeout = 5, .ib_retry_cnt = 1});
   routing_->SetLinkUp(ack_out_, false);
-  rdma_->ResolvePaths();
-  rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
+  rdma_->OnRoutesChanged();
+  rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{MessagePs(1), 7}));
   EXPECT_THAT(completed_, IsEmpty());

@@ -50,7 +50,7 @@ class RdmaRoutesTest : public testing::TransportFixture {
   void Route(LinkId link, bool up) {
     routing_->SetLinkUp(link, up);
     routing_->SetLinkUp(graph_.ReverseLink(link), up);
-    rdma_->ResolvePaths();
+    rdma_->OnRoutesChanged();
   }
 
   uint32_t queue_pair_ = 0;
@@ -59,7 +59,7 @@ class RdmaRoutesTest : public testing::TransportFixture {
 };
 
 TEST_F(RdmaRoutesTest, PacketsReadAfterARouteChangeTakeTheNewPathAndThoseBeforeTheOld) {
-  rdma_->Post(queue_pair_, MessageSize::OfData(uint64_t{100} * 1'024));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(uint64_t{100} * 1'024));
   // 50 packets of 1,106 B at 20 ps a byte, the first with 16 B more, have been read by then.
   At(320 + 49 * 22'120 + 1, [this] { Route(used_, false); });
   engine().Run();
@@ -72,7 +72,7 @@ TEST_F(RdmaRoutesTest, PacketsReadAfterARouteChangeTakeTheNewPathAndThoseBeforeT
 
 TEST_F(RdmaRoutesTest, ADeadPathIsLeftWhenRoutingKnowsAndTheTimerAsks) {
   Down(used_, 0, kNeverPs);
-  rdma_->Post(queue_pair_, MessageSize::OfData(1'024));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(1'024));
   // The first retry still goes into the dead link, the second one around it.
   At(kTimeoutPs + 1, [this] { Route(used_, false); });
   engine().Run();
@@ -92,8 +92,8 @@ TEST_F(RdmaRoutesTest, ARouteThatComesBackIsTheOneThereWas) {
 
 TEST_F(RdmaRoutesTest, ClearToSendAndAcksFollowTheRoutesToo) {
   Route(used_, false);
-  rdma_->PostClearToSend(queue_pair_);
-  rdma_->Post(queue_pair_, MessageSize::OfData(1'024));
+  rdma_->Grant(queue_pair_, true);
+  rdma_->Post(queue_pair_, PostedMessage::OfData(1'024));
   engine().Run();
   EXPECT_THAT(clear_to_send_, SizeIs(1));
   EXPECT_THAT(delivered_, SizeIs(1));

@@ -44,7 +44,7 @@ class RdmaSelectiveTest : public testing::RdmaFixture {
     });
   }
   void Post(int64_t packets) {
-    rdma_->Post(queue_pair_, MessageSize::OfData(static_cast<uint64_t>(packets) * kMtu));
+    rdma_->Post(queue_pair_, PostedMessage::OfData(static_cast<uint64_t>(packets) * kMtu));
   }
   void ExpectAllDelivered(uint64_t retransmitted, uint64_t timeouts) {
     EXPECT_THAT(delivered_, SizeIs(1));
@@ -85,7 +85,7 @@ TEST_F(RdmaSelectiveTest, MessagesThatCompleteTogetherAreDeliveredTogetherInOrde
   Connect(Selective());
   LoseFirst({2});
   for (int message = 0; message < 10; ++message)
-    rdma_->Post(queue_pair_, MessageSize::OfData(3'000));  // 3 packets each
+    rdma_->Post(queue_pair_, PostedMessage::OfData(3'000));  // 3 packets each
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(10));
   EXPECT_THAT(completed_, SizeIs(10));
@@ -96,7 +96,7 @@ TEST_F(RdmaSelectiveTest, MessagesThatCompleteTogetherAreDeliveredTogetherInOrde
 TEST_F(RdmaSelectiveTest, ClearToSendElementsAreHandedOverInOrderAfterTheGap) {
   Connect(Selective());
   LoseNth(ack_out_, PacketKind::kClearToSend, 0);
-  for (int i = 0; i < 5; ++i) rdma_->PostClearToSend(queue_pair_);
+  for (int i = 0; i < 5; ++i) rdma_->Grant(queue_pair_, true);
   engine().Run();
   EXPECT_THAT(clear_to_send_, SizeIs(5));
   EXPECT_EQ(rdma_->counters().retransmitted_packets, 1u);

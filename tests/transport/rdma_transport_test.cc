@@ -24,7 +24,7 @@ using RdmaTransportTest = testing::RdmaFixture;
 
 TEST_F(RdmaTransportTest, AMessageOfOnePacketTakesReadWireAndWrite) {
   Connect({});
-  rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   engine().Run();
   // 1,122 B: read 17,952 + 100,000 + 200,000; wire 22,440 + 1,000; leaf 500,000; wire 22,440 +
   // 1,000; write 17,952 + 100,000.
@@ -42,7 +42,7 @@ TEST_F(RdmaTransportTest, AMessageOfManyPacketsKeepsTheWireBusyFromItsFirstToIts
     RdmaTransportTest::SetUp();
     delivered_.clear();
     Connect({});
-    rdma_->Post(queue_pair_, MessageSize::OfData(static_cast<uint64_t>(packets) * kMtu));
+    rdma_->Post(queue_pair_, PostedMessage::OfData(static_cast<uint64_t>(packets) * kMtu));
     engine().Run();
     EXPECT_THAT(delivered_, ElementsAre(Told{MessagePs(packets), 7}));
   }
@@ -50,7 +50,7 @@ TEST_F(RdmaTransportTest, AMessageOfManyPacketsKeepsTheWireBusyFromItsFirstToIts
 
 TEST_F(RdmaTransportTest, AMessageWithoutPayloadIsItsImmediateAlone) {
   Connect({});
-  rdma_->Post(queue_pair_, MessageSize::OfData(0));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(0));
   engine().Run();
   constexpr int64_t kImmediatePs = (82 + 16) * kWireBytePs;
   EXPECT_THAT(delivered_, ElementsAre(Told{RunPs(kImmediatePs, 1) + WritePs(kImmediatePs), 7}));
@@ -60,7 +60,7 @@ TEST_F(RdmaTransportTest, AMessageWithoutPayloadIsItsImmediateAlone) {
 
 TEST_F(RdmaTransportTest, AShortLastPacketWaitsForTheOneBeforeItToBeWritten) {
   Connect({});
-  rdma_->Post(queue_pair_, MessageSize::OfData(kMtu + 1));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu + 1));
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{MessagePs(1) + (1 + 82) * kHostBytePs, 7}));
 }
@@ -71,7 +71,7 @@ TEST_F(RdmaTransportTest, WireBytesAreWhatCrossesTheWire) {
   EXPECT_EQ(rdma_->WireBytes(1), 99u);
   EXPECT_EQ(rdma_->WireBytes(kMtu), kMtu + 98u);
   EXPECT_EQ(rdma_->WireBytes(kMtu + 1), kMtu + 1 + 98u + 82u);
-  rdma_->Post(queue_pair_, MessageSize::OfData(100'000));  // 98 packets
+  rdma_->Post(queue_pair_, PostedMessage::OfData(100'000));  // 98 packets
   engine().Run();
   for (const LinkId link : {out_, down_, to_memory_}) {
     const LinkCounters counters = network().CountersOfLink(link);
@@ -91,7 +91,7 @@ TEST_F(RdmaTransportTest, InInfinibandPacketsHaveItsHeaders) {
   Connect(nic);
   EXPECT_EQ(rdma_->WireBytes(kMtu), kMtu + 26u + 16u);
   rdma_->Post(queue_pair_,
-              MessageSize::OfData(100'000));  // 98 packets, an ACK for every fourth and the last
+              PostedMessage::OfData(100'000));  // 98 packets, an ACK for every fourth and the last
   engine().Run();
   EXPECT_EQ(network().CountersOfLink(out_).header_bytes, 98 * 26u + 16u);
   EXPECT_EQ(network().CountersOfLink(ack_out_).header_bytes, 25 * (26u + 4u));
@@ -99,8 +99,8 @@ TEST_F(RdmaTransportTest, InInfinibandPacketsHaveItsHeaders) {
 
 TEST_F(RdmaTransportTest, MessagesOfOneQueueFollowEachOtherOnTheWire) {
   Connect({});
-  rdma_->Post(queue_pair_, MessageSize::OfData(2 * kMtu));
-  rdma_->Post(queue_pair_, MessageSize::OfData(2 * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(2 * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(2 * kMtu));
   engine().Run();
   // Four packets back to back, the third with the headers of a first one.
   EXPECT_THAT(delivered_,
@@ -118,7 +118,7 @@ class RdmaAckTest : public testing::RdmaFixture, public ::testing::WithParamInte
 
 TEST_P(RdmaAckTest, EveryNthPacketAndEveryMessagesLastEarnAnAck) {
   Connect({.ack_every_packets = GetParam().every});
-  rdma_->Post(queue_pair_, MessageSize::OfData(static_cast<uint64_t>(GetParam().packets) * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(static_cast<uint64_t>(GetParam().packets) * kMtu));
   engine().Run();
   for (const LinkId link : {ack_out_, ack_down_}) {
     EXPECT_EQ(network().CountersOfLink(link).packets, GetParam().acks);
@@ -135,7 +135,7 @@ TEST_F(RdmaTransportTest, TheLastPacketOfAMessageStartsTheCountAnew) {
   Connect({.ack_every_packets = 4});
   // 3 + 3 + 5 packets: ACKs at the ends, and after the fourth of five.
   for (const uint64_t packets : {3u, 3u, 5u})
-    rdma_->Post(queue_pair_, MessageSize::OfData(packets * kMtu));
+    rdma_->Post(queue_pair_, PostedMessage::OfData(packets * kMtu));
   engine().Run();
   EXPECT_EQ(network().CountersOfLink(ack_down_).packets, 4u);
   EXPECT_EQ(completed_.size(), 3u);
@@ -145,7 +145,7 @@ TEST_F(RdmaTransportTest, TheLastPacketOfAMessageStartsTheCountAnew) {
 
 TEST_F(RdmaTransportTest, AWindowOfOnePacketSendsOnePerRoundTrip) {
   Connect({.window_bytes = kMtu, .ack_every_packets = 1});
-  rdma_->Post(queue_pair_, MessageSize::OfData(10 * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(10 * kMtu));
   engine().Run();
   const int64_t first_round_ps = RunPs(kFirstPs, 1) + kAckPathPs;
   const int64_t round_ps = RunPs(kFullPs, 1) + kAckPathPs;
@@ -157,7 +157,7 @@ TEST_F(RdmaTransportTest, AWindowOfOnePacketSendsOnePerRoundTrip) {
 TEST_F(RdmaTransportTest, ThroughputIsWindowOverRoundTripWhereTheWindowIsBelowTheirProduct) {
   // Four packets go out together and one ACK for them comes back.
   Connect({.window_bytes = 4 * kMtu, .ack_every_packets = 4});
-  rdma_->Post(queue_pair_, MessageSize::OfData(40 * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(40 * kMtu));
   engine().Run();
   const int64_t first_round_ps = RunPs(kFirstPs, 4) + kAckPathPs;
   const int64_t round_ps = RunPs(kFullPs, 4) + kAckPathPs;
@@ -168,7 +168,7 @@ TEST_F(RdmaTransportTest, ThroughputIsWindowOverRoundTripWhereTheWindowIsBelowTh
 
 TEST_F(RdmaTransportTest, NoMoreThanTheWindowIsEverUnacknowledged) {
   Connect({.window_bytes = 6 * kMtu + 1'000, .ack_every_packets = 4});
-  rdma_->Post(queue_pair_, MessageSize::OfData(60 * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(60 * kMtu));
   uint64_t most_bytes = 0;
   for (int64_t time_ps = 0; time_ps < 20'000'000; time_ps += 10'000) {
     At(time_ps, [&] {
@@ -185,7 +185,7 @@ TEST_F(RdmaTransportTest, NoMoreThanTheWindowIsEverUnacknowledged) {
 
 TEST_F(RdmaTransportTest, AWindowBelowOneMtuStillSendsOnePacketAtATime) {
   Connect({.window_bytes = 1, .ack_every_packets = 1});
-  rdma_->Post(queue_pair_, MessageSize::OfData(2 * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(2 * kMtu));
   engine().Run();
   EXPECT_THAT(
       delivered_,
@@ -197,8 +197,8 @@ TEST_F(RdmaTransportTest, AWindowBelowOneMtuStillSendsOnePacketAtATime) {
 TEST_F(RdmaTransportTest, TwoQueuePairsOfANicTakeTurnsPacketByPacket) {
   Connect({});
   const uint32_t other = Open(8, 0, 1, 5);
-  rdma_->Post(queue_pair_, MessageSize::OfData(50 * kMtu));
-  rdma_->Post(other, MessageSize::OfData(50 * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(50 * kMtu));
+  rdma_->Post(other, PostedMessage::OfData(50 * kMtu));
   engine().Run();
   // The wire is busy throughout with the packets of both; the first ends one packet earlier.
   const int64_t last_ps = MessagePs(99) + kFirstPs;
@@ -208,10 +208,10 @@ TEST_F(RdmaTransportTest, TwoQueuePairsOfANicTakeTurnsPacketByPacket) {
 TEST_F(RdmaTransportTest, AQueuePairThatComesLaterGetsItsHalfFromThenOn) {
   Connect({});
   const uint32_t other = Open(8, 0, 1, 5);
-  rdma_->Post(queue_pair_, MessageSize::OfData(300 * kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(300 * kMtu));
   // 100 packets have been read when the other one's 20 begin: they end after 40 turns.
   const int64_t posted_ps = kFirstPs + 99 * kFullPs - 1;
-  At(posted_ps, [&] { rdma_->Post(other, MessageSize::OfData(20 * kMtu)); });
+  At(posted_ps, [&] { rdma_->Post(other, PostedMessage::OfData(20 * kMtu)); });
   engine().Run();
   const int64_t last_ps = MessagePs(319) + kFirstPs;
   ASSERT_EQ(delivered_.size(), 2u);
@@ -224,8 +224,8 @@ TEST_F(RdmaTransportTest, AQueuePairThatComesLaterGetsItsHalfFromThenOn) {
 TEST_F(RdmaTransportTest, AClearToSendTakesItsTurnWithTheDataOfItsNic) {
   Connect({});
   const uint32_t back = Open(9, 1, 0, 5);
-  rdma_->Post(back, MessageSize::OfData(100 * kMtu));
-  rdma_->PostClearToSend(queue_pair_);
+  rdma_->Post(back, PostedMessage::OfData(100 * kMtu));
+  rdma_->Grant(queue_pair_, true);
   engine().Run();
   // Second in turn, and not read over the host link: it overtakes the packet read before it.
   EXPECT_THAT(
@@ -235,7 +235,7 @@ TEST_F(RdmaTransportTest, AClearToSendTakesItsTurnWithTheDataOfItsNic) {
 
 TEST_F(RdmaTransportTest, AClearToSendElementGoesFromNicToNic) {
   Connect({});
-  rdma_->PostClearToSend(queue_pair_);
+  rdma_->Grant(queue_pair_, true);
   engine().Run();
   // 64 + 82 + 16 = 162 B on two wires.
   EXPECT_THAT(clear_to_send_, ElementsAre(Told{2 * (3'240 + 1'000) + 500'000, 7}));
@@ -250,9 +250,9 @@ TEST_F(RdmaTransportTest, QueuesAndTheirConnectionsAreNumberedByQueuePair) {
   Connect({});
   EXPECT_EQ(Open(8, 1, 0, 5), 1u);
   EXPECT_EQ(rdma_->queue_count(), 4u);
-  EXPECT_EQ(rdma_->connection_of_queue(0), 7u);
-  EXPECT_EQ(rdma_->connection_of_queue(1), 7u);
-  EXPECT_EQ(rdma_->connection_of_queue(3), 8u);
+  EXPECT_EQ(rdma_->UserOf(0).number, 7u);
+  EXPECT_EQ(rdma_->UserOf(1).number, 7u);
+  EXPECT_EQ(rdma_->UserOf(3).number, 8u);
   const PathRef path = rdma_->DataPath(queue_pair_);
   ASSERT_EQ(path.hop_count, 4);
   EXPECT_EQ(network().LinkOfPath(path, 1), out_);
@@ -265,9 +265,9 @@ TEST_F(RdmaTransportTest, TensOfThousandsOfMessagesOneByOneTakeARoundTripEach) {
   Connect({});
   constexpr int64_t kMessages = 50'000;
   on_completed_ = [&](uint32_t) {
-    if (completed_.size() < kMessages) rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
+    if (completed_.size() < kMessages) rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   };
-  rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
+  rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   engine().Run();
   EXPECT_EQ(delivered_.size(), static_cast<size_t>(kMessages));
   ASSERT_EQ(completed_.size(), static_cast<size_t>(kMessages));
@@ -280,11 +280,11 @@ TEST_F(RdmaTransportTest, TensOfThousandsOfMessagesInARowFillTheWire) {
   constexpr int64_t kMessages = 50'000;
   constexpr int64_t kAhead = 200;
   int64_t posted = 0;
-  for (; posted < kAhead; ++posted) rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
+  for (; posted < kAhead; ++posted) rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   on_completed_ = [&](uint32_t) {
     if (posted < kMessages) {
       ++posted;
-      rdma_->Post(queue_pair_, MessageSize::OfData(kMtu));
+      rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
     }
   };
   engine().Run();
@@ -296,7 +296,7 @@ TEST_F(RdmaTransportTest, TensOfThousandsOfMessagesInARowFillTheWire) {
 
 TEST_F(RdmaTransportTest, NothingIsLostRepeatedOrRecoveredWithoutAFault) {
   Connect({});
-  for (int i = 0; i < 100; ++i) rdma_->Post(queue_pair_, MessageSize::OfData(3'000));
+  for (int i = 0; i < 100; ++i) rdma_->Post(queue_pair_, PostedMessage::OfData(3'000));
   engine().Run();
   EXPECT_THAT(delivered_, Each(Field(&Told::connection, 7u)));
   EXPECT_THAT(dropped_, IsEmpty());
@@ -310,7 +310,7 @@ TEST_F(RdmaTransportTest, NothingIsLostRepeatedOrRecoveredWithoutAFault) {
 
 TEST_F(RdmaTransportTest, AMessageOf4GiBIsAProgramError) {
   Connect({});
-  EXPECT_DEATH(rdma_->Post(queue_pair_, MessageSize::OfData(UINT32_MAX)),
+  EXPECT_DEATH(rdma_->Post(queue_pair_, PostedMessage::OfData(UINT32_MAX)),
                "an RDMA message of 4 GiB or more");
 }
 

@@ -19,10 +19,9 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr uint32_t kConnection = 7;
-constexpr uint32_t kFirstNumber = 1'000;
 constexpr uint64_t kMessage = uint64_t{1} << 20;
 
-// Tells sockets of their streams, the test of its connection.
+// Plays the lane executor to one connection.
 class SocketConnectionsTest : public testing::TcpFixture {
  protected:
   void TearDown() override {
@@ -32,15 +31,17 @@ class SocketConnectionsTest : public testing::TcpFixture {
   void Connect(NetSocketSettings settings) {
     settings.enabled = true;
     BuildTransports(TcpNic());
-    proxy_free_ps_.resize(2);
-    sockets_.emplace(*rdma_, engine(), kSegment, settings, kFirstNumber, proxy_free_ps_, told_);
-    connection_ = sockets_->Open(kConnection, 0, 1, 99);
+    sockets_.emplace(*tcp_, engine(), kSegment, settings, proxies_);
+    connection_ = sockets_->Open({&told_, kConnection}, 0, 1, 99);
+  }
+  void Post(uint64_t bytes, uint16_t label) {
+    sockets_->Post(connection_, {.size = MessageSize::OfData(bytes), .label = label});
   }
   // Messages that are received as they come; bits per second of all but the first few.
   double Goodput(int messages) {
     for (int i = 0; i < messages; ++i) {
-      sockets_->PostReceive(connection_);
-      sockets_->Post(connection_, MessageSize::OfData(kMessage), 0);
+      sockets_->Grant(connection_, true);
+      Post(kMessage, 0);
     }
     engine().Run();
     EXPECT_THAT(told_.delivered, SizeIs(messages));
@@ -50,25 +51,18 @@ class SocketConnectionsTest : public testing::TcpFixture {
     return static_cast<double>(messages - 1 - first) * 8 * kMessage / taken_ps * 1e12;
   }
 
-  // TransportFixture hears of streams.
-  void OnDelivered(uint32_t number) override { sockets_->OnDelivered(number); }
-  void OnCompleted(uint32_t number) override { sockets_->OnCompleted(number); }
-
   struct ToldOfConnections : MessageSink {
     void OnDelivered(uint32_t connection) override {
       EXPECT_EQ(connection, kConnection);
       delivered.push_back(test->engine().NowPs());
-      labels.push_back(test->sockets_->DeliveredLabel(test->connection_));
+      labels.push_back(test->sockets_->LabelOfDelivered(test->connection_));
     }
     void OnCompleted(uint32_t connection) override {
       EXPECT_EQ(connection, kConnection);
       sent.push_back(test->engine().NowPs());
     }
-    void OnGranted(uint32_t) override {}
     void OnPacketLost(uint32_t, LinkId) override {}
-    void OnRetransmission(uint32_t) override {}
-    void OnLossRecovered(uint32_t) override {}
-    void OnConnectionError(uint32_t, bool, const std::string&) override {}
+    void OnFailed(uint32_t, bool, const std::string&) override {}
 
     SocketConnectionsTest* test = nullptr;
     std::vector<int64_t> delivered;
@@ -82,7 +76,7 @@ class SocketConnectionsTest : public testing::TcpFixture {
 
   ToldOfConnections told_;
   std::optional<SocketConnections> sockets_;
-  std::vector<int64_t> proxy_free_ps_;
+  ProxyThreads proxies_{2};
   uint32_t connection_ = 0;
 };
 
@@ -120,14 +114,15 @@ TEST_F(SocketConnectionsTest, TheRatesAreTheSettings) {
 TEST_F(SocketConnectionsTest, TasksTakeTheSocketsInTurn) {
   Connect({.nthreads = 2, .nsocks_per_thread = 4});
   for (int i = 0; i < 2; ++i) {
-    sockets_->PostReceive(connection_);
-    sockets_->Post(connection_, MessageSize::OfData(100'000), 0);
+    sockets_->Grant(connection_, true);
+    Post(100'000, 0);
   }
   std::vector<bool> used;
   // Thread 0 has copied 64 KiB of either message by now, and nothing is acknowledged yet.
   At(kPsPerUs * 13, [&] {
-    for (const uint32_t stream : sockets_->StreamsOf(connection_)) {
-      used.push_back(rdma_->IsUnderWay(stream));
+    // Stream 0 is the control socket.
+    for (uint32_t stream = 1; stream <= 8; ++stream) {
+      used.push_back(tcp_->StatusOf(stream).is_under_way);
     }
   });
   engine().Run();
@@ -141,12 +136,12 @@ TEST_F(SocketConnectionsTest, TasksTakeTheSocketsInTurn) {
 // ready leaves it in the kernel's buffers.
 TEST_F(SocketConnectionsTest, KernelsHoldWhatNobodyReceives) {
   Connect({});
-  for (uint16_t i = 0; i < 10; ++i) sockets_->Post(connection_, MessageSize::OfData(kMessage), i);
+  for (uint16_t i = 0; i < 10; ++i) Post(kMessage, i);
   At(10 * kPsPerMs, [this] {
     EXPECT_THAT(told_.delivered, IsEmpty());
     // Of 10 MiB, 3 MiB in the receive buffer and 4 MiB in the send buffer.
     EXPECT_THAT(told_.sent, SizeIs(6));
-    for (int i = 0; i < 10; ++i) sockets_->PostReceive(connection_);
+    for (int i = 0; i < 10; ++i) sockets_->Grant(connection_, true);
   });
   engine().Run();
   EXPECT_THAT(told_.sent, SizeIs(10));
@@ -156,8 +151,8 @@ TEST_F(SocketConnectionsTest, KernelsHoldWhatNobodyReceives) {
 
 TEST_F(SocketConnectionsTest, AMessageWithoutBytesIsItsSize) {
   Connect({.nthreads = 2});
-  sockets_->PostReceive(connection_);
-  sockets_->Post(connection_, MessageSize::OfData(0), 5);
+  sockets_->Grant(connection_, true);
+  Post(0, 5);
   engine().Run();
   EXPECT_THAT(told_.labels, ::testing::ElementsAre(5));
   EXPECT_EQ(network().counters().packets, 1u);

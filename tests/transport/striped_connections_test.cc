@@ -32,7 +32,6 @@ constexpr int64_t kBudgetPs = 8 * kTimeoutPs;
 constexpr int64_t kProbeDelayPs = 10'000'000'000;
 
 constexpr uint32_t kConnection = 7;
-constexpr uint32_t kFirstNumber = 1'000;
 
 // gpu0 - nic0 = {leaf0, leaf1} = nic1 - gpu1: two ports at each NIC, no delays but transmission.
 class StripedConnectionsTest : public testing::TransportFixture {
@@ -57,9 +56,9 @@ class StripedConnectionsTest : public testing::TransportFixture {
   void Connect(const NetIbSettings& settings) {
     const NicSettings nic = {.mtu_bytes = kMtu, .ib_timeout = 5, .link_aggregation = false};
     BuildTransports(nic);
-    striped_.emplace(graph_, *rdma_, engine(), nic, settings, kFirstNumber, *this);
+    striped_.emplace(graph_, *rdma_, engine(), nic, settings);
     ASSERT_TRUE(striped_->AreSeveral(0, 1));
-    stripe_ = striped_->Open(kConnection, 0, 1, 1);
+    stripe_ = striped_->Open(Me(kConnection), 0, 1, 1);
   }
   uint64_t PayloadOver(const std::string& leaf) {
     return network().CountersOfLink(Link("server0/nic0", leaf)).payload_bytes;
@@ -76,38 +75,6 @@ class StripedConnectionsTest : public testing::TransportFixture {
                                       2 * (128 + kHeaders + kReth) * kBytePs +
                                       (kHeaders + 4) * kBytePs - (kHeaders + kReth) * kHostBytePs;
 
-  void OnDelivered(uint32_t id) override {
-    if (id >= kFirstNumber) return striped_->OnDelivered(id);
-    TransportFixture::OnDelivered(id);
-  }
-  void OnCompleted(uint32_t id) override {
-    if (id >= kFirstNumber) return striped_->OnCompleted(id);
-    TransportFixture::OnCompleted(id);
-  }
-  void OnGranted(uint32_t id) override {
-    if (id >= kFirstNumber) return striped_->OnGranted(id);
-    TransportFixture::OnGranted(id);
-  }
-  void OnPacketLost(uint32_t id, LinkId link) override {
-    if (id >= kFirstNumber) return striped_->OnPacketLost(id, link);
-    TransportFixture::OnPacketLost(id, link);
-  }
-  void OnRetransmission(uint32_t id) override {
-    if (id >= kFirstNumber) return striped_->OnRetransmission(id);
-    TransportFixture::OnRetransmission(id);
-  }
-  void OnLossRecovered(uint32_t id) override {
-    if (id >= kFirstNumber) return striped_->OnLossRecovered(id);
-    TransportFixture::OnLossRecovered(id);
-  }
-  void OnUnreliableSend(uint32_t id, bool at_receiver, uint32_t immediate) override {
-    striped_->OnUnreliableSend(id, at_receiver, immediate);
-  }
-  void OnConnectionError(uint32_t id, bool at_sender, const std::string& why) override {
-    if (id >= kFirstNumber) return striped_->OnConnectionError(id, at_sender, why);
-    TransportFixture::OnConnectionError(id, at_sender, why);
-  }
-
   std::vector<DeviceId> gpus_;
   std::vector<DeviceId> nics_;
   std::optional<StripedConnections> striped_;
@@ -118,13 +85,13 @@ class StripedConnectionsTest : public testing::TransportFixture {
 
 TEST_F(StripedConnectionsTest, AMessageGoesOverBothPortsInPartsOf128Bytes) {
   Connect({});
-  striped_->Post(stripe_, MessageSize::OfData(1'000));
+  striped_->Post(stripe_, PostedMessage::OfData(1'000));
   engine().Run();
   // ceil(1000 / 2) to a multiple of 128, and the rest.
   EXPECT_EQ(PayloadOver("leaf0"), 512u);
   EXPECT_EQ(PayloadOver("leaf1"), 488u);
   // With 0 bytes both ports carry an immediate.
-  striped_->Post(stripe_, MessageSize::OfData(0));
+  striped_->Post(stripe_, PostedMessage::OfData(0));
   engine().Run();
   EXPECT_EQ(network().CountersOfLink(Link("server0/nic0", "leaf1")).packets, 2u);
   EXPECT_THAT(delivered_, SizeIs(2));
@@ -134,7 +101,7 @@ TEST_F(StripedConnectionsTest, AMessageGoesOverBothPortsInPartsOf128Bytes) {
 
 TEST_F(StripedConnectionsTest, TwoPortsTakeHalfTheTime) {
   Connect({});
-  striped_->Post(stripe_, MessageSize::OfData(200 * kMtu));
+  striped_->Post(stripe_, PostedMessage::OfData(200 * kMtu));
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(1));
   EXPECT_GE(delivered_[0].time_ps, AlonePs(100));
@@ -151,7 +118,7 @@ TEST_F(StripedConnectionsTest, AMessageTakesAQueuePairOfEachPortInTurnOrAllOfThe
       return false;
     });
     for (int i = 0; i < 4; ++i) {
-      striped_->Post(stripe_, MessageSize::OfData(256));
+      striped_->Post(stripe_, PostedMessage::OfData(256));
       engine().Run();
     }
     // Queue pairs 0 and 2 are of the first port.
@@ -169,7 +136,7 @@ TEST_F(StripedConnectionsTest, ClearToSendGoesOverThePortsInTurn) {
     if (packet.kind == PacketKind::kClearToSend) over_leaf1.push_back(1);
     return false;
   });
-  for (int i = 0; i < 5; ++i) striped_->PostClearToSend(stripe_);
+  for (int i = 0; i < 5; ++i) striped_->Grant(stripe_, true);
   engine().Run();
   EXPECT_THAT(clear_to_send_, SizeIs(5));
   EXPECT_THAT(over_leaf1, SizeIs(2));
@@ -184,8 +151,8 @@ TEST_F(StripedConnectionsTest, MessagesAreReportedInTheirOrder) {
            !std::exchange(lost, true);
   });
   striped_->Post(stripe_,
-                 MessageSize::OfData(256));  // queue pairs 0 and 1, and the former loses it
-  striped_->Post(stripe_, MessageSize::OfData(256));  // 2 and 3
+                 PostedMessage::OfData(256));  // queue pairs 0 and 1, and the former loses it
+  striped_->Post(stripe_, PostedMessage::OfData(256));  // 2 and 3
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
   EXPECT_GE(delivered_[0].time_ps, kTimeoutPs);
@@ -200,7 +167,7 @@ constexpr NetIbSettings kFailover = {.port_failover = true};
 TEST_F(StripedConnectionsTest, WithoutFailoverTheConnectionFailsWithThePort) {
   Connect({});
   Down(Link("server0/nic0", "leaf0"), 0, kNeverPs);
-  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
+  At(1, [&] { striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu)); });
   engine().Run();
   ASSERT_THAT(errors_, SizeIs(1));
   EXPECT_EQ(errors_[0].time_ps, 1 + kBudgetPs);
@@ -213,7 +180,7 @@ TEST_F(StripedConnectionsTest,
        AFailedPortsPartIsSentOverTheOtherAfterTheBudgetTheDelayAndTheProbe) {
   Connect(kFailover);
   Down(Link("server0/nic0", "leaf0"), 0, kNeverPs);
-  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
+  At(1, [&] { striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu)); });
   engine().Run();
   EXPECT_THAT(errors_, IsEmpty());
   const int64_t failed_ps = 1 + kBudgetPs;
@@ -230,7 +197,7 @@ TEST_F(StripedConnectionsTest,
   EXPECT_THAT(recovered_, ElementsAre(Told{completed_[0].time_ps, kConnection}));
   // From here on both halves go over the port that is left.
   const int64_t now_ps = engine().NowPs();
-  striped_->Post(stripe_, MessageSize::OfData(8 * kMtu));
+  striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu));
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
   EXPECT_NEAR(static_cast<double>(delivered_[1].time_ps - now_ps), static_cast<double>(AlonePs(8)),
@@ -243,7 +210,7 @@ TEST_F(StripedConnectionsTest, WhatTheReceiverHasIsNotSentAgain) {
   Connect(kFailover);
   network().SetLossFilter(Link("server1/nic0", "leaf0"),
                           [](const Packet& packet) { return packet.kind == PacketKind::kAck; });
-  striped_->Post(stripe_, MessageSize::OfData(8 * kMtu));
+  striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu));
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(1));
   EXPECT_LT(delivered_[0].time_ps, kTimeoutPs);
@@ -257,7 +224,7 @@ TEST_F(StripedConnectionsTest, LostClearToSendIsSentAgainAtOnceWhenItsPortFails)
   Connect(kFailover);
   Down(Link("server1/nic0", "leaf0"), 0, kNeverPs);
   At(1, [&] {
-    for (int i = 0; i < 3; ++i) striped_->PostClearToSend(stripe_);
+    for (int i = 0; i < 3; ++i) striped_->Grant(stripe_, true);
   });
   engine().Run();
   // The first and the third are of the port that fails; the second waits for the first.
@@ -276,10 +243,10 @@ TEST_F(StripedConnectionsTest, TheOtherEndNoticesByItsOwnTimer) {
   Connect(kFailover);
   const LinkId wire = Link("server0/nic0", "leaf0");
   Down(wire, 0, kBudgetPs + kTimeoutPs);
-  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
+  At(1, [&] { striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu)); });
   // The port works again, and the sender's queue pair does not.
   const int64_t granted_ps = kBudgetPs + 2 * kTimeoutPs;
-  At(granted_ps, [&] { striped_->PostClearToSend(stripe_); });
+  At(granted_ps, [&] { striped_->Grant(stripe_, true); });
   engine().Run();
   ASSERT_THAT(clear_to_send_, SizeIs(1));
   constexpr int64_t kElementPs = (64 + kHeaders + kReth) * kBytePs;
@@ -292,7 +259,7 @@ TEST_F(StripedConnectionsTest, WithoutAPortThatWorksTheConnectionFails) {
   Connect(kFailover);
   Down(Link("server0/nic0", "leaf0"), 0, kNeverPs);
   Down(Link("server0/nic0", "leaf1"), kBudgetPs + kProbeDelayPs / 2, kNeverPs);
-  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
+  At(1, [&] { striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu)); });
   engine().Run();
   // The probe's own retries.
   ASSERT_THAT(errors_, SizeIs(1));
@@ -303,7 +270,7 @@ TEST_F(StripedConnectionsTest, WithoutAPortThatWorksTheConnectionFails) {
 TEST_F(StripedConnectionsTest, NothingIsBegunOnceItIsClosed) {
   Connect(kFailover);
   Down(Link("server0/nic0", "leaf0"), 0, kNeverPs);
-  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
+  At(1, [&] { striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu)); });
   At(kBudgetPs + kProbeDelayPs / 2, [&] { striped_->Close(stripe_); });
   engine().Run();
   // Four packets and their ACKs before it, and no probe after it.
@@ -328,15 +295,15 @@ class PortRecoveryTest : public StripedConnectionsTest {
     Down(Link("server0/nic0", "leaf0"), 0, until_ps);
     Down(Link("leaf0", "server0/nic0"), 0, until_ps);
     At(1, [this] {
-      striped_->Post(stripe_, MessageSize::OfData(8 * kMtu));
-      striped_->PostClearToSend(stripe_);
+      striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu));
+      striped_->Grant(stripe_, true);
     });
   }
   static constexpr int64_t kFailedPs = 1 + kBudgetPs;
   // What of a message goes over the first port.
   uint64_t OverFirstPort() {
     const uint64_t before = PayloadOver("leaf0");
-    striped_->Post(stripe_, MessageSize::OfData(8 * kMtu));
+    striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu));
     engine().Run();
     return PayloadOver("leaf0") - before;
   }
@@ -357,8 +324,8 @@ TEST_F(PortRecoveryTest, APortIsUsedAgainAfterTheSecondBatch) {
   EXPECT_EQ(before, 0u);
   EXPECT_EQ(after, 2u);
   EXPECT_EQ(OverFirstPort(), 4u * kMtu);
-  striped_->PostClearToSend(stripe_);
-  striped_->PostClearToSend(stripe_);
+  striped_->Grant(stripe_, true);
+  striped_->Grant(stripe_, true);
   engine().Run();
   EXPECT_THAT(clear_to_send_, SizeIs(3));
   EXPECT_THAT(errors_, IsEmpty());
@@ -399,7 +366,7 @@ TEST_F(PortRecoveryTest, APortThatStaysDownIsGivenUp) {
 TEST_F(PortRecoveryTest, OneEndAloneDoesNotRecover) {
   Connect(kRecovery);
   Down(Link("server0/nic0", "leaf0"), 0, 2 * kMsPs);
-  At(1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
+  At(1, [&] { striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu)); });
   engine().Run();
   EXPECT_EQ(striped_->counters().failovers, 1u);
   EXPECT_EQ(striped_->counters().recoveries, 0u);
@@ -412,7 +379,7 @@ TEST_F(PortRecoveryTest, ARecoveredPortMayFailAgain) {
   engine().Run();
   const int64_t again_ps = engine().NowPs() + kMsPs;
   Down(Link("server0/nic0", "leaf0"), again_ps, kNeverPs);
-  At(again_ps + 1, [&] { striped_->Post(stripe_, MessageSize::OfData(8 * kMtu)); });
+  At(again_ps + 1, [&] { striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu)); });
   engine().Run();
   EXPECT_EQ(striped_->counters().failovers, 3u);
   EXPECT_THAT(delivered_, SizeIs(2));

@@ -29,10 +29,10 @@ class TcpTransportTest : public testing::TcpFixture {
     BuildTransports(nic);
     stream_ = Open(7, 0, 1, 99);
     timeouts = &timeouts_;
-    rdma_->nic().TraceConnectWithoutContext("Timeout", ns3::MakeCallback(&NoteTimeout));
+    tcp_->nic().TraceConnectWithoutContext("Timeout", ns3::MakeCallback(&NoteTimeout));
   }
   void Post(uint64_t pieces) {
-    for (uint64_t i = 0; i < pieces; ++i) rdma_->Post(stream_, MessageSize::OfData(kPiece));
+    for (uint64_t i = 0; i < pieces; ++i) tcp_->Post(stream_, PostedMessage::OfData(kPiece));
   }
   void ExpectAllDelivered(uint64_t pieces) {
     EXPECT_THAT(delivered_, SizeIs(pieces));
@@ -53,7 +53,7 @@ TEST_F(TcpTransportTest, GoodputIsThePayloadsShareOfTheWire) {
   Post(400);
   engine().Run();
   ExpectAllDelivered(400);
-  EXPECT_EQ(rdma_->counters().retransmitted_packets, 0u);
+  EXPECT_EQ(tcp_->counters().retransmitted_packets, 0u);
   // From the 100th piece on, long after slow start.
   const auto taken_ps = static_cast<double>(delivered_[399].time_ps - delivered_[99].time_ps);
   const double bits_per_s = 300 * 8 * static_cast<double>(kPiece) / taken_ps * 1e12;
@@ -63,7 +63,7 @@ TEST_F(TcpTransportTest, GoodputIsThePayloadsShareOfTheWire) {
 TEST_F(TcpTransportTest, SlowStartDoublesWhatIsUnderWayEachRoundTrip) {
   Connect();
   // Messages of a segment each, so that every one says when it was acknowledged.
-  for (int i = 0; i < 400; ++i) rdma_->Post(stream_, MessageSize::OfData(kSegment));
+  for (int i = 0; i < 400; ++i) tcp_->Post(stream_, PostedMessage::OfData(kSegment));
   engine().Run();
   ASSERT_THAT(completed_, SizeIs(400));
   // 10, 20, 40, 80 segments: what an ACK lets go comes back a round trip later.
@@ -86,7 +86,7 @@ TEST_F(TcpTransportTest, LostSegmentsAreSentAgainAloneWithinRoundTripsWithoutATi
   engine().Run();
   ExpectAllDelivered(100);
   EXPECT_THAT(timeouts_, IsEmpty());
-  EXPECT_EQ(rdma_->counters().retransmitted_packets, lost_.size());
+  EXPECT_EQ(tcp_->counters().retransmitted_packets, lost_.size());
   EXPECT_EQ(Drops(DropReason::kDuplicate), 0u);
   ASSERT_THAT(retransmitted_, SizeIs(1));
   ASSERT_THAT(recovered_, SizeIs(1));
@@ -107,7 +107,7 @@ TEST_F(TcpTransportTest, AFlapIsRiddenThrough) {
   EXPECT_NEAR(static_cast<double>(timeouts_[0]), 200e9, 1e9);
   EXPECT_NEAR(static_cast<double>(timeouts_[1] - timeouts_[0]),
               2 * static_cast<double>(timeouts_[0] - down_ps), 0.2e9);
-  EXPECT_GT(rdma_->counters().retransmitted_packets, 0u);
+  EXPECT_GT(tcp_->counters().retransmitted_packets, 0u);
   ASSERT_THAT(recovered_, SizeIs(1));
   EXPECT_NEAR(static_cast<double>(recovered_[0].time_ps), static_cast<double>(timeouts_[1]), 1e9);
 }
@@ -133,7 +133,7 @@ TEST_F(TcpTransportTest, WhatIsLostBetweenNicAndMemoryIsSentAgain) {
   engine().Run();
   ExpectAllDelivered(100);
   EXPECT_THAT(lost_, ::testing::Not(IsEmpty()));
-  EXPECT_EQ(rdma_->counters().retransmitted_packets, lost_.size());
+  EXPECT_EQ(tcp_->counters().retransmitted_packets, lost_.size());
 }
 
 // Linux gives up when it has been sending again for 924.6 s (tcp_retries2 = 15): the tries are 0.2,
@@ -163,13 +163,13 @@ TEST_F(TcpTransportTest, WhatTheApplicationDoesNotReadStopsTheSender) {
   NicSettings nic = TcpNic();
   nic.window_bytes = 10 * kPiece;
   Connect(nic);
-  rdma_->ReadByHand(stream_);
+  tcp_->ReadByHand(stream_);
   Post(30);
   At(10 * kPsPerMs, [this] {
     EXPECT_THAT(delivered_, SizeIs(10));
-    EXPECT_TRUE(rdma_->IsUnderWay(stream_));
-    for (int i = 0; i < 10; ++i) rdma_->Read(stream_, kPiece);
-    on_delivered_ = [this](uint32_t) { rdma_->Read(stream_, kPiece); };
+    EXPECT_TRUE(tcp_->StatusOf(stream_).is_under_way);
+    for (int i = 0; i < 10; ++i) tcp_->Read(stream_, kPiece);
+    on_delivered_ = [this](uint32_t) { tcp_->Read(stream_, kPiece); };
   });
   engine().Run();
   ExpectAllDelivered(30);
@@ -181,12 +181,12 @@ TEST_F(TcpTransportTest, AProbeFindsRoomWhoseNewsWasLost) {
   NicSettings nic = TcpNic();
   nic.window_bytes = 10 * kPiece;
   Connect(nic);
-  rdma_->ReadByHand(stream_);
+  tcp_->ReadByHand(stream_);
   Post(30);
   Down(ack_out_, 9 * kPsPerMs, 11 * kPsPerMs);
   At(10 * kPsPerMs, [this] {
-    for (int i = 0; i < 10; ++i) rdma_->Read(stream_, kPiece);
-    on_delivered_ = [this](uint32_t) { rdma_->Read(stream_, kPiece); };
+    for (int i = 0; i < 10; ++i) tcp_->Read(stream_, kPiece);
+    on_delivered_ = [this](uint32_t) { tcp_->Read(stream_, kPiece); };
   });
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(30));

@@ -12,6 +12,7 @@
 #include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/load_store/load_store_transport.h"
 #include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/tcp/tcp_transport.h"
 #include "tests/fabric/network_fixture.h"
 #include "topologies/routing/routing.h"
 
@@ -41,11 +42,18 @@ class TransportFixture : public NetworkFixture, public MessageSink {
   void BuildTransports(const NicSettings& nic = {}) {
     BuildNetwork();
     routing_.emplace(graph_, 1);
-    load_store_.emplace(graph_, network(), *this);
-    rdma_.emplace(graph_, network(), *routing_, nic, load_store_->port_count(), *this);
+    load_store_.emplace(graph_, network());
+    if (nic.is_tcp) {
+      queues_ = &tcp_.emplace(graph_, network(), *routing_, nic, load_store_->port_count());
+    } else {
+      queues_ = &rdma_.emplace(graph_, network(), *routing_, nic, load_store_->port_count());
+    }
     engine().SetHandler(EventClass::kPort, &TransportFixture::HandlePort, this);
     engine().SetHandler(EventClass::kTimer, &TransportFixture::HandleTimer, this);
   }
+
+  // This, as the user of a flow that it calls `number`.
+  SinkRef Me(uint32_t number) { return {this, number}; }
 
   void PostNvlink(uint32_t flow, uint64_t bytes) {
     load_store_->Post(flow, MessageSize::OfData(bytes));
@@ -55,8 +63,8 @@ class TransportFixture : public NetworkFixture, public MessageSink {
   // A queue pair whose receiver has posted receives for whatever will come.
   uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
                 uint64_t entropy) {
-    const uint32_t queue_pair = rdma_->Open(connection, source_gpu, destination_gpu, entropy);
-    rdma_->PostReceives(queue_pair, 1u << 30);
+    const uint32_t queue_pair = queues_->Open(Me(connection), source_gpu, destination_gpu, entropy);
+    queues_->PostReceives(queue_pair, 1u << 30);
     return queue_pair;
   }
 
@@ -64,22 +72,21 @@ class TransportFixture : public NetworkFixture, public MessageSink {
     return network().counters().dropped_packets[static_cast<size_t>(reason)];
   }
 
-  void OnPacketAtNic(uint32_t packet) override { rdma_->OnPacketAtNic(packet); }
+  void OnPacketAtNic(uint32_t packet) override { queues_->OnPacketAtNic(packet); }
   void OnPacketInMemory(uint32_t packet) override {
     if (IsInServer(network().packet(packet).kind)) {
-      load_store_->OnArrival(packet);
+      load_store_->OnPacketInMemory(packet);
     } else {
-      rdma_->OnPacketInMemory(packet);
+      queues_->OnPacketInMemory(packet);
     }
   }
-  void OnLinkReleased(LinkId link) override { rdma_->OnLinkReleased(link); }
+  void OnLinkReleased(LinkId link) override { queues_->OnLinkReleased(link); }
   void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
     NetworkFixture::OnPacketDropped(index, reason, link);
-    const Packet& packet = network().packet(index);
-    if (IsInServer(packet.kind)) {
-      load_store_->OnDropped(packet, link);
+    if (IsInServer(network().packet(index).kind)) {
+      load_store_->OnPacketDropped(index, reason, link);
     } else {
-      rdma_->OnDropped(packet, reason, link);
+      queues_->OnPacketDropped(index, reason, link);
     }
   }
 
@@ -103,13 +110,15 @@ class TransportFixture : public NetworkFixture, public MessageSink {
   void OnLossRecovered(uint32_t connection) override {
     recovered_.push_back({engine().NowPs(), connection});
   }
-  void OnConnectionError(uint32_t connection, bool /*at_sender*/, const std::string& why) override {
+  void OnFailed(uint32_t connection, bool /*at_sender*/, const std::string& why) override {
     errors_.push_back({engine().NowPs(), connection, why});
   }
 
   std::optional<EcmpRouting> routing_;
   std::optional<LoadStoreTransport> load_store_;
   std::optional<RdmaTransport> rdma_;
+  std::optional<TcpTransport> tcp_;
+  QueueTransport* queues_ = nullptr;  // whichever of them there is
   std::function<void(uint32_t connection)> on_delivered_;
   std::function<void(uint32_t connection)> on_completed_;
   std::vector<Told> delivered_;
@@ -127,11 +136,11 @@ class TransportFixture : public NetworkFixture, public MessageSink {
     if (port < nvlink_ports) {
       fixture.load_store_->Serve(port);
     } else {
-      fixture.rdma_->Serve(port - nvlink_ports);
+      fixture.queues_->Serve(port - nvlink_ports);
     }
   }
   static void HandleTimer(void* self, uint32_t queue) {
-    static_cast<TransportFixture*>(self)->rdma_->OnTimer(queue);
+    static_cast<TransportFixture*>(self)->queues_->OnTimer(queue);
   }
 };
 

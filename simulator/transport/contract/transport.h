@@ -35,6 +35,8 @@ struct RecoveryTimes {
 
 // A message as its sender posts it.
 struct PostedMessage {
+  static PostedMessage OfData(uint64_t bytes) { return {.size = MessageSize::OfData(bytes)}; }
+
   MessageSize size;  // 0 bytes: a flag alone
   // The receiver does without up to so many millionths of the packets, but never without the last.
   uint32_t tolerance_ppm = 0;

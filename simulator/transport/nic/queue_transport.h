@@ -94,6 +94,8 @@ class QueueTransport : public Transport, public PacketSink {
   PathRef AckPath(uint32_t queue_pair) const {
     return receive_queues_[size_t{2} * queue_pair].ack_path();
   }
+  // Who hears of a queue's pair.
+  const SinkRef& UserOf(uint32_t queue) const { return PairOf(queue).user; }
   uint32_t FirstPortOf(DeviceId nic) const { return first_port_of_device_[nic]; }
   // Wire bytes of a message of so many payload bytes.
   uint64_t WireBytes(uint64_t payload_bytes) const;
@@ -135,7 +137,6 @@ class QueueTransport : public Transport, public PacketSink {
   // --- For the protocol --------------------------------------------------------------------------
   static bool IsData(uint32_t queue) { return queue % 2 == 0; }
   const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
-  const SinkRef& UserOf(uint32_t queue) const { return PairOf(queue).user; }
   uint32_t PacketsOf(uint64_t bytes) const {
     return static_cast<uint32_t>(
         std::max<uint64_t>(1, (bytes + settings_.mtu_bytes - 1) / settings_.mtu_bytes));
