@@ -83,6 +83,7 @@ ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
   ReplayRules rules{.nccl = scenario.nccl,
                     .net_ib = scenario.net_ib,
                     .net_socket = scenario.net_socket,
+                    .transport = scenario.transport,
                     .gpu = scenario.gpu,
                     .cache = options.replay_cache,
                     .partition_episodes = options.partition_episodes,

@@ -76,6 +76,7 @@ struct ReplayRules {
   NcclSettings nccl;
   NetIbSettings net_ib;
   NetSocketSettings net_socket;
+  std::string transport = "rdma";  // name of a network stack
   GpuCosts gpu;
   ReplayCacheMode cache = ReplayCacheMode::kOn;
   bool partition_episodes = true;  // parts of the network have episodes of their own

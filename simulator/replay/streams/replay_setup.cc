@@ -26,7 +26,7 @@ ReplayEngine::Communicator ReplayEngine::BuildCommunicator(uint32_t number) cons
 
 void ReplayEngine::BuildExecutor() {
   LaneObserver& observer = *this;
-  const NetworkStackSettings stack = {.name = rules_.net_socket.enabled ? "sockets" : "rdma",
+  const NetworkStackSettings stack = {.name = rules_.transport,
                                       .nic = nic_,
                                       .ib = rules_.net_ib,
                                       .socket = rules_.net_socket};

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/load/net_loader.h"
 
+#include <algorithm>
 #include <cctype>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 
+#include "simulator/diagnostics/names.h"
 #include "simulator/scenario/schema/scenario.pb.h"
+#include "simulator/transport/stacks/network_stacks.h"
 
 namespace railyard {
 namespace {
@@ -89,6 +93,25 @@ NetPlugin LoadNet(const ProtoCursor& scenario, Diagnostics& diagnostics) {
         "has no effect: it is Amazon's plug-in's (expected NET: \"AWS Libfabric\" beside it)");
   }
   return net;
+}
+
+std::string LoadTransport(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics) {
+  const std::string by_net = net == NetPlugin::kSocket ? "sockets" : "rdma";
+  if (!scenario.Has("transport")) return by_net;
+  const std::string name = scenario.Text("transport", "");
+  const std::vector<std::string> names = NetworkStackNames();
+  if (std::ranges::find(names, name) == names.end()) {
+    scenario.Error(diagnostics, "transport", UnknownName("transport", name, names));
+    return by_net;
+  }
+  const bool is_of_net = name == "rdma" || name == "sockets";
+  if (is_of_net && name != by_net) {
+    scenario.Error(diagnostics, "transport",
+                   fmt::format("\"{}\" contradicts nccl.NET, which takes \"{}\" (expected that, or "
+                               "another nccl.NET)",
+                               name, by_net));
+  }
+  return name;
 }
 
 }  // namespace railyard

@@ -16,4 +16,8 @@ std::optional<NetPlugin> NetNamed(std::string name);
 // whole scenario.
 NetPlugin LoadNet(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
+// The name of the network stack that carries messages between servers. Takes a cursor on the whole
+// scenario. Refuses a name that is not registered, and one that contradicts `net`.
+std::string LoadTransport(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics);
+
 }  // namespace railyard

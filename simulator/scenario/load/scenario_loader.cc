@@ -178,6 +178,7 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
       LoadWorkloadOrJobs(cursor, fabric ? &*fabric : nullptr, *scenario, diagnostics);
   const NetPlugin net = LoadNet(cursor, diagnostics);
   scenario->net_socket = LoadNetSocket(cursor, net == NetPlugin::kSocket, diagnostics);
+  scenario->transport = LoadTransport(cursor, net, diagnostics);
   scenario->nic = LoadNic(cursor, net, diagnostics);
   scenario->nic.is_infiniband = IsInfiniband(cursor);
   const int errors_before_nccl = diagnostics.error_count();

@@ -40,6 +40,7 @@ struct Scenario {
   NicSettings nic;                     // with the retransmission of `nccl` or its version
   NetIbSettings net_ib;                // of `nccl`
   NetSocketSettings net_socket;        // of `nccl`; enabled: `nic` is of TCP
+  std::string transport = "rdma";      // name of a network stack
   std::vector<ModelAttribute> models;  // of the fabric; what is not stated has its default
   RoutingDelays routing;
   WatchdogSettings watchdog;

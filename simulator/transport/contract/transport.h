@@ -46,9 +46,9 @@ struct PostedMessage {
 
 // What a flow waits for, in words.
 struct FlowStatus {
-  bool is_under_way = false;           // something that was posted is not acknowledged
-  std::string description;             // "server1/nic3 -> server2/nic3 (12 data packets … )"
-  std::vector<std::string> obstacles;  // "leaf3>server1/nic3 is down"
+  bool is_under_way = false;             // something that was posted is not acknowledged
+  std::string description{};             // "server1/nic3 -> server2/nic3 (12 data packets … )"
+  std::vector<std::string> obstacles{};  // "leaf3>server1/nic3 is down"
 };
 
 // Flows of messages from one GPU to another. A sender posts a message once the receiver has granted

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A transport that exists to show what one takes: messages arrive after a fixed latency, at a fixed
+// rate for each flow, and are never lost. They cross no link of the fabric.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ns3/simulator.h>
+
+#include "simulator/transport/contract/network_stack.h"
+#include "simulator/units/units.h"
+
+namespace railyard::testing {
+
+class FixedLatencyTransport final : public Transport {
+ public:
+  FixedLatencyTransport(FabricSimulatorImpl& engine, int64_t latency_ps, uint64_t rate_bps)
+      : engine_(engine), latency_ps_(latency_ps), rate_bps_(rate_bps) {}
+
+  uint32_t Open(const SinkRef& sink, uint32_t /*source_gpu*/, uint32_t /*destination_gpu*/,
+                uint64_t /*entropy*/) override {
+    flows_.push_back({.user = sink});
+    return static_cast<uint32_t>(flows_.size() - 1);
+  }
+  // An acknowledgement takes the latency as well.
+  void Post(uint32_t id, const PostedMessage& message) override {
+    Flow& flow = flows_[id];
+    flow.free_ps =
+        std::max(flow.free_ps, engine_.NowPs()) + TransferTimePs(message.size.bytes, rate_bps_);
+    ++flow.under_way;
+    At(flow.free_ps + latency_ps_, [this, id] {
+      const SinkRef user = flows_[id].user;
+      if (!flows_[id].is_closed) user.sink->OnDelivered(user.number);
+    });
+    At(flow.free_ps + 2 * latency_ps_, [this, id] {
+      --flows_[id].under_way;
+      const SinkRef user = flows_[id].user;
+      if (!flows_[id].is_closed) user.sink->OnCompleted(user.number);
+    });
+  }
+  void Grant(uint32_t id, bool tells_sender) override {
+    if (!tells_sender) return;
+    At(engine_.NowPs() + latency_ps_, [this, id] {
+      const SinkRef user = flows_[id].user;
+      if (!flows_[id].is_closed) user.sink->OnGranted(user.number);
+    });
+  }
+  void Close(uint32_t id) override { flows_[id].is_closed = true; }
+
+  std::vector<LinkId> LinksOf(uint32_t /*id*/) const override { return {}; }
+  std::vector<LinkShare> LinkSharesOf(uint32_t /*id*/) const override { return {}; }
+  FlowStatus StatusOf(uint32_t id) const override {
+    return {.is_under_way = flows_[id].under_way > 0, .description = "a flow of fixed latency"};
+  }
+  void Visit(StateArchive& archive) override {
+    archive.Constant(flows_.size());
+    archive.Section();
+    for (Flow& flow : flows_) {
+      archive.Require(flow.under_way == 0 || flow.is_closed);
+      archive.Instant(flow.free_ps);
+    }
+  }
+
+ private:
+  struct Flow {
+    SinkRef user;
+    int64_t free_ps = 0;  // when the sender has sent what it has begun
+    uint32_t under_way = 0;
+    bool is_closed = false;
+  };
+
+  template <typename Action>
+  void At(int64_t time_ps, Action action) {
+    ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(time_ps - engine_.NowPs())),
+                             action);
+  }
+
+  FabricSimulatorImpl& engine_;
+  int64_t latency_ps_;
+  uint64_t rate_bps_;
+  std::vector<Flow> flows_;
+};
+
+class FixedLatencyStack final : public NetworkStack {
+ public:
+  FixedLatencyStack(FabricSimulatorImpl& engine, int64_t latency_ps, uint64_t rate_bps)
+      : transport_(engine, latency_ps, rate_bps) {}
+
+  Transport& Between(uint32_t /*source_gpu*/, uint32_t /*destination_gpu*/) override {
+    return transport_;
+  }
+  Transport& Plain() override { return transport_; }
+  void OnRoutesChanged() override {}
+  void Visit(StateArchive& archive) override { transport_.Visit(archive); }
+
+ private:
+  FixedLatencyTransport transport_;
+};
+
+}  // namespace railyard::testing
