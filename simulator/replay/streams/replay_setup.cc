@@ -26,10 +26,8 @@ ReplayEngine::Communicator ReplayEngine::BuildCommunicator(uint32_t number) cons
 
 void ReplayEngine::BuildExecutor() {
   LaneObserver& observer = *this;
-  const NetworkStackSettings stack = {.name = rules_.transport,
-                                      .nic = nic_,
-                                      .ib = rules_.net_ib,
-                                      .socket = rules_.net_socket};
+  const NetworkStackSettings stack = {
+      .name = rules_.transport, .nic = nic_, .ib = rules_.net_ib, .socket = rules_.net_socket};
   executor_ =
       std::make_unique<LaneExecutor>(graph_, network_, routing_, rules_.gpu, stack, observer);
   for (uint32_t i = 0; i < communicators_.size(); ++i) {
