@@ -114,6 +114,7 @@ uint64_t LaneExecutor::IdentityOf(const NicGroup& group) const {
 
 void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
   archive.Require(group.at.has_value());
+  if (!group.at) return;
   for (const uint32_t id : group.connections) {
     VisitConnection(id, archive);
     queue_pairs().VisitQueuePair(connections_[id].flow, archive);

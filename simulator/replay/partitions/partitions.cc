@@ -17,7 +17,8 @@ void ReplayEngine::BuildPartitions() {
   }
   nvlinks_ = std::make_unique<NvlinkPartitions>(graph_, job_.communicators);
   AddPartitionsOfNvlinks();
-  if (!rules_.has_load && !rules_.net_socket.enabled) AddPartitionsOfNics();
+  if (!rules_.has_load && executor_->network_stack().HasQueuePairConnections())
+    AddPartitionsOfNics();
 }
 
 void ReplayEngine::AddPartitionsOfNvlinks() {

@@ -56,6 +56,9 @@ class NetworkStack {
   virtual Transport& Plain() = 0;
   // The queue pairs below, where there are such: NICs share their ports with them.
   virtual QueueTransport* queue_pairs() { return nullptr; }
+  // Whether a connection between two GPUs may be one of these queue pairs: then what goes on among
+  // some NICs alone can be replayed by itself.
+  virtual bool HasQueuePairConnections() const { return false; }
   // The connections around NICs that have failed, where there can be such.
   virtual NicDetours* detours() { return nullptr; }
   // What ends a flow whose end does not answer begins so; empty: nothing does.

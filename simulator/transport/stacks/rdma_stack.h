@@ -17,6 +17,7 @@ class RdmaStack final : public NetworkStack {
   Transport& Between(uint32_t source_gpu, uint32_t destination_gpu) override;
   Transport& Plain() override { return rdma_; }
   QueueTransport* queue_pairs() override { return &rdma_; }
+  bool HasQueuePairConnections() const override { return true; }
   NicDetours* detours() override { return &detours_; }
   const char* NoAnswer() const override { return kRetryExceeded; }
   StackCounters counters() const override { return rdma_.counters(); }
