@@ -25,20 +25,20 @@ class FixedLatencyTransport final : public Transport {
     flows_.push_back({.user = sink});
     return static_cast<uint32_t>(flows_.size() - 1);
   }
-  // An acknowledgement takes the latency as well.
+  // What is sent arrives, so a sender needs no acknowledgement.
   void Post(uint32_t id, const PostedMessage& message) override {
     Flow& flow = flows_[id];
     flow.free_ps =
         std::max(flow.free_ps, engine_.NowPs()) + TransferTimePs(message.size.bytes, rate_bps_);
     ++flow.under_way;
-    At(flow.free_ps + latency_ps_, [this, id] {
-      const SinkRef user = flows_[id].user;
-      if (!flows_[id].is_closed) user.sink->OnDelivered(user.number);
-    });
-    At(flow.free_ps + 2 * latency_ps_, [this, id] {
-      --flows_[id].under_way;
+    At(flow.free_ps, [this, id] {
       const SinkRef user = flows_[id].user;
       if (!flows_[id].is_closed) user.sink->OnCompleted(user.number);
+    });
+    At(flow.free_ps + latency_ps_, [this, id] {
+      --flows_[id].under_way;
+      const SinkRef user = flows_[id].user;
+      if (!flows_[id].is_closed) user.sink->OnDelivered(user.number);
     });
   }
   void Grant(uint32_t id, bool tells_sender) override {

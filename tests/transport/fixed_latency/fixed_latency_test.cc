@@ -25,53 +25,51 @@ void Register(const std::string& name, int64_t latency_ps) {
       });
 }
 
-// Two servers of one GPU, so that all goes over the transport; what GPUs and proxies take is 0 or
-// as stated.
-constexpr const char* kTwoGpus =
-    "fabric { rail_optimized { servers: 2 gpus_per_server: 1 } }\n"
-    "gpu { network_step_latency: \"0s\" proxy_post_latency: \"0s\" "
-    "proxy_arrival_latency: \"0s\" channel_rate: \"1000Tbps\" ";
-
-RunResult RunOver(const std::string& transport, const std::string& launch_latency,
-                  const std::string& program, const RunOptions& options = {}) {
+// Two servers of one GPU, so that all goes over the transport; a proxy takes 1 us to see a message
+// arrive, and GPUs take nothing. `calls` AllReduces of 64 KiB, 1 ms apart.
+RunResult RunOver(const std::string& transport, uint32_t calls, ReplayCacheMode cache) {
   LoadedScenario loaded(fmt::format(
-      "{}launch_latency: \"{}\" }}\ntransport: \"{}\"\nworkload {{ program {{ collectives {{ {} "
-      "}} }} algorithm: RING protocol: SIMPLE }}\n"
-      "nccl {{ MAX_NCHANNELS: 1 }}\n",
-      kTwoGpus, launch_latency, transport, program));
+      "fabric {{ rail_optimized {{ servers: 2 gpus_per_server: 1 }} }}\n"
+      "gpu {{ launch_latency: \"0s\" network_step_latency: \"0s\" proxy_post_latency: \"0s\" "
+      "proxy_arrival_latency: \"1us\" channel_rate: \"1000Tbps\" }}\n"
+      "transport: \"{}\"\nnccl {{ MAX_NCHANNELS: 1 }}\n"
+      "workload {{ program {{ collectives {{ kind: ALL_REDUCE bytes: \"64KiB\" repeat: {} }} }} "
+      "algorithm: RING protocol: SIMPLE }}\n",
+      transport, calls));
   EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
-  return RunScenario(*loaded.scenario, options);
+  Scenario& scenario = *loaded.scenario;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    for (JobOperation& operation : scenario.job.operations[rank]) {
+      operation.compute_before_ps = kPsPerMs;
+    }
+  }
+  return RunScenario(scenario, {.replay_cache = cache});
 }
 
-// A ring of two takes two steps for a message of one slice: a clear-to-send and two messages, one
-// after the other, each of half of the bytes.
+// A ring of two takes two steps of half of the bytes, in two slices each. The first begins when a
+// clear-to-send has come, and each takes a latency and two arrivals that a proxy sees.
 TEST(FixedLatencyTest, AnAllReduceTakesThreeLatenciesAndItsBytesAtTheRate) {
   constexpr int64_t kLatencyPs = 100 * kPsPerUs;
   Register("fixed", kLatencyPs);
-  const RunResult result = RunOver("fixed", "0s", "kind: ALL_REDUCE bytes: \"64KiB\"");
+  const RunResult result = RunOver("fixed", 1, ReplayCacheMode::kOff);
   ASSERT_EQ(result.collectives.size(), 1u);
   const int64_t bytes_ps = TransferTimePs(64 << 10, kRateBps);
-  const int64_t duration_ps = result.collectives[0].duration_ps();
-  EXPECT_NEAR(static_cast<double>(duration_ps), static_cast<double>(3 * kLatencyPs + bytes_ps),
-              1e5);
+  EXPECT_NEAR(static_cast<double>(result.collectives[0].duration_ps()),
+              static_cast<double>(3 * kLatencyPs + 4 * kPsPerUs + bytes_ps), 1e5);
 }
 
-constexpr const char* kRepeated = "kind: ALL_REDUCE bytes: \"64KiB\" repeat: 40";
-
-// While a call is launched, nothing is under way any more.
 TEST(FixedLatencyTest, WhatRepeatsItselfIsReplayedFromTheCache) {
   Register("fixed", 100 * kPsPerUs);
-  const RunResult result = RunOver("fixed", "1ms", kRepeated);
+  const RunResult result = RunOver("fixed", 40, ReplayCacheMode::kOn);
   EXPECT_GT(result.replayed_collectives, 30u);
-  EXPECT_EQ(result.collectives.size(), 40u);
+  ASSERT_EQ(result.collectives.size(), 40u);
+  EXPECT_EQ(result.collectives.back().duration_ps(), result.collectives.front().duration_ps());
 }
 
-// Every hit is simulated as well, and the run ends at a difference.
+// Every hit is simulated as well; the run would end at a difference.
 TEST(FixedLatencyTest, WhatIsReplayedIsWhatWouldHaveBeenSimulated) {
   Register("fixed", 100 * kPsPerUs);
-  const RunResult result =
-      RunOver("fixed", "1ms", kRepeated, {.replay_cache = ReplayCacheMode::kVerify});
-  EXPECT_EQ(result.collectives.size(), 40u);
+  EXPECT_EQ(RunOver("fixed", 40, ReplayCacheMode::kVerify).collectives.size(), 40u);
 }
 
 TEST(FixedLatencyTest, ANameThatNobodyHasRegisteredIsRefused) {
