@@ -11,7 +11,7 @@ namespace railyard {
 namespace {
 
 constexpr size_t kComparedLengthMax = 100;
-constexpr size_t kListedNamesMax = 16;
+constexpr size_t kListedNamesMax = 20;
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 

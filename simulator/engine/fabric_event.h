@@ -11,27 +11,26 @@
 
 namespace railyard {
 
-// In the order in which they happen within one picosecond. Departures come first: whoever looks at
-// a port knows that what ends now has ended, and what follows has begun.
+// A class of events: its value is its priority. Of the events of one picosecond those of a lower
+// value happen first. Clients choose theirs and register it (FabricSimulatorImpl::Register).
 enum class EventClass : uint8_t {
-  kDeparture = 0,     // a packet's last bit leaves its port         id: link
-  kFault = 1,         // a link changes state                       id: fault transition
-  kArrival = 2,       // last bit of a packet at a link's far end   id: link
-  kPauseFrame = 3,    // a flow-control frame takes effect          id: 2 x paused link, + 1 for XON
-  kPort = 4,          // a sending port may serve its next packet    id: port
-  kTimer = 5,         // retransmission timer of a queue pair        id: queue pair
-  kRouting = 6,       // switches learn of a topology change         id: fault transition
-  kPost = 7,          // a proxy hands a message to a queue pair     id: connection
-  kChannel = 8,       // a channel's CTA starts its next slice       id: channel run
-  kOperation = 9,     // a rank's stream starts its next operation   id: stream
-  kHoldCheck = 10,    // has a link been held for too long?          id: link
-  kLateArrival = 11,  // a link with extra delay lets packets go      id: link
-  kLoad = 12,         // background traffic posts its next message    id: flow
-  kLook = 13,         // somebody looks whether anything goes on      id: 0
-  kCopy = 14,         // a thread has copied to or from a kernel socket   id: stream and direction
-  kNs3 = 15,          // an ordinary ns-3 event                      id: insertion order, as in ns-3
+  kNs3 = 63,  // ordinary ns-3 events, in the order of their insertion
 };
-inline constexpr int kEventClassCount = 16;
+inline constexpr int kEventClassCount = 64;
+
+// What it says of a simulation that an event of a class is pending.
+enum class PendingMeans : uint8_t {
+  kUnderWay,  // something has begun and goes on
+  kNothing,   // it passes without effect, or is known to whoever asks
+  kObserver,  // somebody will look at what there is by then, and may end the run
+  kChange,    // the conditions under which everything goes on will change
+  kAnything,  // nobody knows
+};
+
+struct EventTraits {
+  const char* name = "";  // of the events, in the plural: "arrivals"
+  PendingMeans pending = PendingMeans::kUnderWay;
+};
 
 // Runs one event. `context` is what was registered; `target` what was scheduled. The time is
 // FabricSimulatorImpl::NowPs().

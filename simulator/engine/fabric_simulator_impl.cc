@@ -61,7 +61,9 @@ ns3::TypeId FabricSimulatorImpl::GetTypeId() {
 }
 
 FabricSimulatorImpl::FabricSimulatorImpl() : free_ns3_event_(kNoSlot) {
-  handlers_.fill({&NoHandler, nullptr});
+  handlers_.fill({.function = &NoHandler, .context = nullptr, .traits = {}});
+  handlers_[static_cast<size_t>(EventClass::kNs3)].traits = {.name = "ns-3 events",
+                                                             .pending = PendingMeans::kAnything};
 }
 
 FabricSimulatorImpl::~FabricSimulatorImpl() = default;
@@ -72,9 +74,16 @@ FabricSimulatorImpl& FabricSimulatorImpl::Get() {
   return *impl;
 }
 
-void FabricSimulatorImpl::SetHandler(EventClass event_class, EventHandler handler, void* context) {
+void FabricSimulatorImpl::Register(EventClass event_class, const EventTraits& traits,
+                                   EventHandler handler, void* context) {
+  const auto priority = static_cast<size_t>(event_class);
   SIM_CHECK(event_class != EventClass::kNs3, "ns-3 events have no handler");
-  handlers_[static_cast<size_t>(event_class)] = {handler, context};
+  SIM_CHECK(priority < handlers_.size(), "a priority beyond 63");
+  Handler& registered = handlers_[priority];
+  SIM_CHECK(registered.function == &NoHandler, "priority " + std::to_string(priority) + " of " +
+                                                   traits.name + " is that of " +
+                                                   registered.traits.name);
+  registered = {.function = handler, .context = context, .traits = traits};
 }
 
 void FabricSimulatorImpl::SetPrefetch(EventClass event_class,

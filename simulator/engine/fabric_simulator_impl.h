@@ -49,9 +49,14 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   static FabricSimulatorImpl& Get();
 
   // --- Fabric events -------------------------------------------------------------------------
-  // One handler per class but kNs3; `context` must outlive the run or be replaced. Within a handler
-  // ns-3 code sees Simulator::NO_CONTEXT.
-  void SetHandler(EventClass event_class, EventHandler handler, void* context);
+  // Makes a client the one that handles events of a class; `context` must outlive the run. A class
+  // that has a client, and kNs3, are errors of the program. Within a handler ns-3 code sees
+  // Simulator::NO_CONTEXT.
+  void Register(EventClass event_class, const EventTraits& traits, EventHandler handler,
+                void* context);
+  const EventTraits& TraitsOf(EventClass event_class) const {
+    return handlers_[static_cast<size_t>(event_class)].traits;
+  }
   // What events of this class will touch, to be fetched into the cache ahead of them; `context` as
   // for handlers.
   void SetPrefetch(EventClass event_class, const TimingWheel::Prefetch& prefetch);
@@ -113,8 +118,9 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
 
  private:
   struct Handler {
-    EventHandler function;
-    void* context;
+    EventHandler function = nullptr;
+    void* context = nullptr;
+    EventTraits traits;
   };
   // What a wheel record of class kNs3 names by its target.
   struct Ns3Event {

@@ -28,7 +28,7 @@ class TimingWheel {
   static constexpr uint64_t kSlotCount = uint64_t{1} << kSlotShift;
   // A tie has kTieBits bits; its topmost kTagBits choose the prefetch entry.
   static constexpr int kTieBits = 64 - kBucketShift;
-  static constexpr int kTagBits = 4;
+  static constexpr int kTagBits = 6;
 
   struct Event {
     int64_t time_ps;

@@ -3,6 +3,7 @@
 #include "simulator/fabric/fabric_network.h"
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/event_order/event_order.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
@@ -44,17 +45,22 @@ void FabricNetwork::Build(const FabricGraph& graph, FabricSimulatorImpl& engine)
     if (graph.device(id).kind == DeviceKind::kSwitch) switches_[id] = ns3::CreateObject<Switch>();
   }
   Configure();
-  engine.SetHandler(EventClass::kArrival, &FabricNetwork::HandleArrival, this);
-  engine.SetHandler(EventClass::kDeparture, &FabricNetwork::HandleDeparture, this);
-  engine.SetHandler(EventClass::kPauseFrame, &FabricNetwork::HandlePauseFrame, this);
-  engine.SetHandler(EventClass::kHoldCheck, &FabricNetwork::HandleHoldCheck, this);
-  engine.SetHandler(EventClass::kLateArrival, &FabricNetwork::HandleLateArrival, this);
+  engine.Register(event_order::kArrival, {.name = "arrivals"}, &FabricNetwork::HandleArrival, this);
+  engine.Register(event_order::kDeparture, {.name = "departures"}, &FabricNetwork::HandleDeparture,
+                  this);
+  engine.Register(event_order::kPauseFrame, {.name = "pause frames"},
+                  &FabricNetwork::HandlePauseFrame, this);
+  engine.Register(event_order::kHoldCheck,
+                  {.name = "hold checks", .pending = PendingMeans::kNothing},
+                  &FabricNetwork::HandleHoldCheck, this);
+  engine.Register(event_order::kLateArrival, {.name = "late arrivals"},
+                  &FabricNetwork::HandleLateArrival, this);
   FetchFlowsAhead({});
 }
 
 void FabricNetwork::FetchFlowsAhead(const TimingWheel::PrefetchTable& flows) {
   const TimingWheel::PrefetchTable links = {&links_base_, sizeof(Link)};
-  engine_->SetPrefetch(EventClass::kArrival,
+  engine_->SetPrefetch(event_order::kArrival,
                        {.records = {packets_.base(), sizeof(Packet)},
                         .fields = {{{.offset = offsetof(Packet, link), .table = links},
                                     {.offset = offsetof(Packet, next_link), .table = links},

@@ -35,6 +35,7 @@
 #include <ns3/traced-callback.h>
 
 #include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/event_order/event_order.h"
 #include "simulator/fabric/buffer/buffer_settings.h"
 #include "simulator/fabric/buffer/shared_buffer.h"
 #include "simulator/fabric/link/hold_report.h"
@@ -645,7 +646,7 @@ inline void FabricNetwork::SendInShortForm(uint32_t index, Packet& packet, Link&
   link.busy_until_ps = std::max(link.busy_until_ps, engine_->NowPs()) + transmission_ps;
   packet.arrival_ps = link.busy_until_ps + link.delay_ps;
   AppendTimed(link, index, packet);
-  engine_->ScheduleFabric(packet.arrival_ps, EventClass::kArrival, packet.link, index);
+  engine_->ScheduleFabric(packet.arrival_ps, event_order::kArrival, packet.link, index);
 }
 
 inline bool FabricNetwork::HasCredit(VirtualChannelId channel, uint32_t wire_bytes) const {

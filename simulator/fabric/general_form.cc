@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Ports in the general form: control and data wait, one packet is in service, and its departure is
 // an event that starts the next.
+#include "simulator/event_order/event_order.h"
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
@@ -92,7 +93,7 @@ void FabricNetwork::LeaveShortForm(LinkId id) {
   link.timed -= static_cast<uint32_t>(leaving_.size());
   link.busy_until_ps = DeparturePs(packets_[link.last]);
   port.is_serving = true;
-  engine_->ScheduleFabric(link.busy_until_ps, EventClass::kDeparture, id, id);
+  engine_->ScheduleFabric(link.busy_until_ps, event_order::kDeparture, id, id);
   // The others have not begun. The events of their arrivals find tombstones.
   for (auto index = leaving_.rbegin(); index != leaving_.rend(); ++index) {
     const uint32_t waiting = packets_.MoveAway(*index);
@@ -170,8 +171,8 @@ void FabricNetwork::Start(LinkId id, Port& port, uint32_t index) {
   link.busy_until_ps = engine_->NowPs() + TransmissionPs(id, packet.wire_bytes);
   packet.arrival_ps = link.busy_until_ps + link.delay_ps;
   AppendTimed(link, index, packet);
-  engine_->ScheduleFabric(link.busy_until_ps, EventClass::kDeparture, id, id);
-  engine_->ScheduleFabric(packet.arrival_ps, EventClass::kArrival, id, index);
+  engine_->ScheduleFabric(link.busy_until_ps, event_order::kDeparture, id, id);
+  engine_->ScheduleFabric(packet.arrival_ps, event_order::kArrival, id, index);
 }
 
 void FabricNetwork::HandleDeparture(void* self, uint32_t id) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulator/event_order/event_order.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
@@ -53,8 +54,11 @@ FaultInjector::FaultInjector(const FabricGraph& graph, const std::vector<FaultSp
       effects_(graph, faults, network),
       states_(faults.size()) {
   FabricSimulatorImpl& engine = network.engine();
-  engine.SetHandler(EventClass::kFault, &FaultInjector::HandleFault, this);
-  engine.SetHandler(EventClass::kRouting, &FaultInjector::HandleRouting, this);
+  engine.Register(event_order::kFault, {.name = "faults", .pending = PendingMeans::kChange},
+                  &FaultInjector::HandleFault, this);
+  engine.Register(event_order::kRouting,
+                  {.name = "route changes", .pending = PendingMeans::kChange},
+                  &FaultInjector::HandleRouting, this);
   for (uint32_t f = 0; f < faults.size(); ++f) {
     if (!faults[f].timeline.anchor.is_set()) CountFrom(f, 0);
   }
@@ -82,7 +86,7 @@ void FaultInjector::ScheduleNext(uint32_t fault) {
 }
 
 void FaultInjector::ScheduleTransition(uint32_t fault, bool begins, int64_t time_ps) {
-  network_.engine().ScheduleFabric(time_ps, EventClass::kFault, (begins ? kBeginnings : 0) + fault,
+  network_.engine().ScheduleFabric(time_ps, event_order::kFault, (begins ? kBeginnings : 0) + fault,
                                    TransitionOf(fault, begins));
 }
 
@@ -180,7 +184,7 @@ bool FaultInjector::TakesLinksDown(const FaultSpec& fault) {
 }
 
 void FaultInjector::ScheduleNews(uint32_t news, int64_t time_ps) {
-  network_.engine().ScheduleFabric(time_ps, EventClass::kRouting,
+  network_.engine().ScheduleFabric(time_ps, event_order::kRouting,
                                    (news_[news].up ? 0 : kBeginnings) + news_[news].order, news);
 }
 

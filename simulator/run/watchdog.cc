@@ -11,6 +11,7 @@
 #include <ns3/nstime.h>
 #include <ns3/simulator.h>
 
+#include "simulator/event_order/event_order.h"
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 
@@ -36,7 +37,8 @@ Watchdog::~Watchdog() {
 
 void Watchdog::Start() {
   in_simulated_time_.progress = in_real_time_.progress = Progress();
-  engine_.SetHandler(EventClass::kLook, &Watchdog::HandleLook, this);
+  engine_.Register(event_order::kLook, {.name = "looks", .pending = PendingMeans::kObserver},
+                   &Watchdog::HandleLook, this);
   ScheduleLook();
   if (settings_.no_progress_real_ps != kNeverPs) thread_ = std::thread([this] { AskForLooks(); });
 }
@@ -61,7 +63,7 @@ bool Watchdog::SeesNothing(Sight& sight) const {
 
 void Watchdog::ScheduleLook() {
   const int64_t look_ps = std::max<int64_t>(1, settings_.no_progress_ps / kLooks);
-  engine_.ScheduleFabric(SumPs(engine_.NowPs(), look_ps), EventClass::kLook, 0, 0);
+  engine_.ScheduleFabric(SumPs(engine_.NowPs(), look_ps), event_order::kLook, 0, 0);
 }
 
 void Watchdog::HandleLook(void* self, uint32_t /*target*/) { static_cast<Watchdog*>(self)->Look(); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulator/event_order/event_order.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
@@ -18,7 +19,8 @@ BackgroundLoad::BackgroundLoad(const FabricGraph& graph, const std::vector<Fault
       does_job_run_(std::move(does_job_run)),
       flows_of_fault_(faults.size()),
       runs_(faults.size()) {
-  engine.SetHandler(EventClass::kLoad, &BackgroundLoad::HandleLoad, this);
+  engine.Register(event_order::kLoad, {.name = "background messages"}, &BackgroundLoad::HandleLoad,
+                  this);
 }
 
 void BackgroundLoad::MakeFlows(uint32_t fault) {
@@ -75,7 +77,7 @@ void BackgroundLoad::SendWhenDue(uint32_t id) {
     flow.next_ps = now_ps + flow.period_ps;
   }
   flow.is_scheduled = true;
-  engine_.ScheduleFabric(flow.next_ps, EventClass::kLoad, id, id);
+  engine_.ScheduleFabric(flow.next_ps, event_order::kLoad, id, id);
 }
 
 void BackgroundLoad::HandleLoad(void* self, uint32_t id) {

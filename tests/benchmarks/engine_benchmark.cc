@@ -29,6 +29,7 @@
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/engine/huge_pages.h"
+#include "simulator/event_order/event_order.h"
 #include "simulator/run/run_scenario.h"
 #include "simulator/scenario/load/scenario_loader.h"
 
@@ -93,8 +94,8 @@ class Ns3Workload : public Workload {
 class FabricWorkload : public Workload {
  public:
   explicit FabricWorkload(int64_t pending) : engine_(FabricSimulatorImpl::Get()) {
-    engine_.SetHandler(
-        EventClass::kArrival,
+    engine_.Register(
+        event_order::kArrival, {},
         [](void* self, uint32_t target) { static_cast<FabricWorkload*>(self)->OnEvent(target); },
         this);
     for (int64_t i = 0; i < pending; ++i) {
@@ -104,7 +105,7 @@ class FabricWorkload : public Workload {
 
  private:
   void Arm(uint32_t target) {
-    engine_.ScheduleFabric(engine_.NowPs() + delays_.NextPs(), EventClass::kArrival, target,
+    engine_.ScheduleFabric(engine_.NowPs() + delays_.NextPs(), event_order::kArrival, target,
                            target);
   }
   void OnEvent(uint32_t target) {

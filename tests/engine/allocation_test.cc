@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/event_order/event_order.h"
 
 namespace {
 uint64_t allocations = 0;
@@ -37,7 +38,7 @@ struct Rearming {
     draw = draw * 6364136223846793005u + 1442695040888963407u;
     const uint64_t range_ps = draw % 16 == 0 ? 50'000'000 : draw % 16 == 1 ? 100 : 2'000'000;
     engine.ScheduleFabric(engine.NowPs() + static_cast<int64_t>((draw >> 32) * range_ps >> 32),
-                          EventClass::kArrival, target, target);
+                          event_order::kArrival, target, target);
     if (--events_left == 0) {
       engine.Stop();
     }
@@ -47,12 +48,12 @@ struct Rearming {
 TEST(EngineAllocationTest, FabricEventsAllocateNothingOnceTheWheelHasGrown) {
   FabricSimulatorImpl& engine = FabricSimulatorImpl::Get();
   Rearming rearming{engine};
-  engine.SetHandler(
-      EventClass::kArrival,
+  engine.Register(
+      event_order::kArrival, {},
       [](void* context, uint32_t target) { static_cast<Rearming*>(context)->OnEvent(target); },
       &rearming);
   for (uint32_t target = 0; target < 1'000; ++target) {
-    engine.ScheduleFabric(target, EventClass::kArrival, target, target);
+    engine.ScheduleFabric(target, event_order::kArrival, target, target);
   }
   rearming.events_left = 1'000'000;
   engine.Run();

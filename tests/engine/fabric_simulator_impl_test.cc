@@ -19,6 +19,8 @@
 #include <ns3/object-factory.h>
 #include <ns3/simulator.h>
 
+#include "simulator/event_order/event_order.h"
+
 namespace railyard {
 namespace {
 
@@ -48,8 +50,8 @@ class FabricSimulatorImplTest : public ::testing::Test {
     engine_ = &FabricSimulatorImpl::Get();
     for (int i = 0; i < static_cast<int>(EventClass::kNs3); ++i) {
       classes_[static_cast<size_t>(i)] = {this, static_cast<EventClass>(i)};
-      engine_->SetHandler(static_cast<EventClass>(i), &FabricSimulatorImplTest::OnEvent,
-                          &classes_[static_cast<size_t>(i)]);
+      engine_->Register(static_cast<EventClass>(i), {.name = "events"},
+                        &FabricSimulatorImplTest::OnEvent, &classes_[static_cast<size_t>(i)]);
     }
   }
   FabricSimulatorImpl& engine() { return *engine_; }
@@ -87,11 +89,11 @@ TEST_F(FabricSimulatorImplTest, EventsOfOnePicosecondRunByClassThenIdAndNs3Event
       ns3::PicoSeconds(500), +[] {});
   const ns3::EventId last = ns3::Simulator::Schedule(
       ns3::PicoSeconds(500), +[] {});
-  engine().ScheduleFabric(500, EventClass::kOperation, 0, 1);
-  engine().ScheduleFabric(500, EventClass::kArrival, 9, 2);
-  engine().ScheduleFabric(500, EventClass::kArrival, 7, 3);
-  engine().ScheduleFabric(500, EventClass::kFault, (uint64_t{1} << 52) - 1, 4);
-  engine().ScheduleFabric(499, EventClass::kOperation, 5, 5);
+  engine().ScheduleFabric(500, event_order::kOperation, 0, 1);
+  engine().ScheduleFabric(500, event_order::kArrival, 9, 2);
+  engine().ScheduleFabric(500, event_order::kArrival, 7, 3);
+  engine().ScheduleFabric(500, event_order::kFault, (uint64_t{1} << 50) - 1, 4);
+  engine().ScheduleFabric(499, event_order::kOperation, 5, 5);
   on_event_ = [&](const Ran&) { EXPECT_FALSE(last.IsExpired()); };
   engine().Run();
   EXPECT_THAT(Targets(), ElementsAre(5, 4, 3, 2, 1));
@@ -112,7 +114,7 @@ TEST_F(FabricSimulatorImplTest, OrderDoesNotDependOnTheOrderOfInsertion) {
     for (uint64_t i = 0; i < 2'000; ++i) {
       const int64_t ranges_ps[] = {10, 3'000, 20 * kUs, 5 * kSecond};
       events.push_back({static_cast<int64_t>(random() % static_cast<uint64_t>(ranges_ps[i % 4])),
-                        static_cast<int>(random() % 15), i});
+                        static_cast<int>(random() % 63), i});
     }
     std::vector<Scheduled> expected = events;
     std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) {
@@ -137,16 +139,16 @@ TEST_F(FabricSimulatorImplTest, OrderDoesNotDependOnTheOrderOfInsertion) {
 }
 
 TEST_F(FabricSimulatorImplTest, AnEventInsertedIntoThePresentPicosecondTakesItsPlaceInTheOrder) {
-  engine().ScheduleFabric(1'000, EventClass::kArrival, 1, 1);
-  engine().ScheduleFabric(1'000, EventClass::kArrival, 5, 5);
-  engine().ScheduleFabric(1'000, EventClass::kTimer, 0, 20);
-  engine().ScheduleFabric(1'001, EventClass::kFault, 0, 30);
+  engine().ScheduleFabric(1'000, event_order::kArrival, 1, 1);
+  engine().ScheduleFabric(1'000, event_order::kArrival, 5, 5);
+  engine().ScheduleFabric(1'000, event_order::kQueueTimer, 0, 20);
+  engine().ScheduleFabric(1'001, event_order::kFault, 0, 30);
   on_event_ = [&](const Ran& ran) {
     if (ran.target == 1) {
-      engine().ScheduleFabric(1'000, EventClass::kPort, 0, 10);
-      engine().ScheduleFabric(1'000, EventClass::kArrival, 3, 3);
-      engine().ScheduleFabric(1'002, EventClass::kFault, 0, 40);
-      engine().ScheduleFabric(1'000, EventClass::kPost, 0, 25);
+      engine().ScheduleFabric(1'000, event_order::kQueuePort, 0, 10);
+      engine().ScheduleFabric(1'000, event_order::kArrival, 3, 3);
+      engine().ScheduleFabric(1'002, event_order::kFault, 0, 40);
+      engine().ScheduleFabric(1'000, event_order::kPost, 0, 25);
     }
   };
   engine().Run();
@@ -154,15 +156,15 @@ TEST_F(FabricSimulatorImplTest, AnEventInsertedIntoThePresentPicosecondTakesItsP
 }
 
 TEST_F(FabricSimulatorImplTest, SecondsAndPicosecondsMix) {
-  engine().ScheduleFabric(3 * kSecond + 1, EventClass::kTimer, 1, 4);
-  engine().ScheduleFabric(3 * kSecond, EventClass::kTimer, 1, 3);
-  engine().ScheduleFabric(1, EventClass::kTimer, 1, 1);
-  engine().ScheduleFabric(INT64_MAX, EventClass::kTimer, 1, 6);
+  engine().ScheduleFabric(3 * kSecond + 1, event_order::kQueueTimer, 1, 4);
+  engine().ScheduleFabric(3 * kSecond, event_order::kQueueTimer, 1, 3);
+  engine().ScheduleFabric(1, event_order::kQueueTimer, 1, 1);
+  engine().ScheduleFabric(INT64_MAX, event_order::kQueueTimer, 1, 6);
   on_event_ = [&](const Ran& ran) {
     if (ran.target == 1) {
-      engine().ScheduleFabric(kSecond, EventClass::kTimer, 1, 2);
+      engine().ScheduleFabric(kSecond, event_order::kQueueTimer, 1, 2);
     } else if (ran.target == 4) {
-      engine().ScheduleFabric(ran.time_ps + 1, EventClass::kTimer, 1, 5);
+      engine().ScheduleFabric(ran.time_ps + 1, event_order::kQueueTimer, 1, 5);
     }
   };
   engine().Run();
@@ -175,11 +177,11 @@ TEST_F(FabricSimulatorImplTest, AHundredThousandEventsAtTimeZeroRunInOrderOfId) 
   constexpr uint32_t kCount = 100'000;
   for (uint32_t i = 0; i < kCount; i += 2) {
     const uint32_t id = kCount - 2 - i;
-    engine().ScheduleFabric(0, EventClass::kArrival, id, id);
+    engine().ScheduleFabric(0, event_order::kArrival, id, id);
   }
   on_event_ = [&](const Ran& ran) {
     if (ran.target % 2 == 0) {
-      engine().ScheduleFabric(0, EventClass::kArrival, ran.target + 1, ran.target + 1);
+      engine().ScheduleFabric(0, event_order::kArrival, ran.target + 1, ran.target + 1);
     }
   };
   engine().Run();
@@ -197,7 +199,7 @@ TEST_F(FabricSimulatorImplTest, AFabricEventSeesNoContextWhateverRanBefore) {
   ns3::Simulator::ScheduleWithContext(
       7, ns3::PicoSeconds(10), +[](uint32_t* context) { *context = ns3::Simulator::GetContext(); },
       &context_of_ns3_event);
-  engine().ScheduleFabric(20, EventClass::kPost, 0, 1);
+  engine().ScheduleFabric(20, event_order::kPost, 0, 1);
   uint32_t context_of_fabric_event = 0;
   on_event_ = [&](const Ran&) { context_of_fabric_event = ns3::Simulator::GetContext(); };
   engine().Run();
@@ -210,7 +212,7 @@ TEST_F(FabricSimulatorImplTest, AnOlderUidIsStillPendingWhenAFabricEventReachesI
       ns3::PicoSeconds(100), +[] {});
   ns3::Simulator::Schedule(
       ns3::PicoSeconds(50), +[] {});
-  engine().ScheduleFabric(100, EventClass::kPost, 0, 1);
+  engine().ScheduleFabric(100, event_order::kPost, 0, 1);
   bool was_pending = false;
   on_event_ = [&](const Ran&) { was_pending = older.IsRunning(); };
   engine().Run();
@@ -219,7 +221,7 @@ TEST_F(FabricSimulatorImplTest, AnOlderUidIsStillPendingWhenAFabricEventReachesI
 }
 
 TEST_F(FabricSimulatorImplTest, Ns3EventsScheduledByFabricEventsRunAtTheirTime) {
-  engine().ScheduleFabric(100, EventClass::kPost, 0, 1);
+  engine().ScheduleFabric(100, event_order::kPost, 0, 1);
   int64_t ran_at_ps = -1;
   on_event_ = [&](const Ran&) {
     ns3::Simulator::Schedule(
@@ -231,7 +233,7 @@ TEST_F(FabricSimulatorImplTest, Ns3EventsScheduledByFabricEventsRunAtTheirTime) 
 }
 
 TEST_F(FabricSimulatorImplTest, ARemovedEventMovesNeitherTheClockNorTheCount) {
-  engine().ScheduleFabric(10, EventClass::kPost, 0, 1);
+  engine().ScheduleFabric(10, event_order::kPost, 0, 1);
   const ns3::EventId id = ns3::Simulator::Schedule(
       ns3::MicroSeconds(5), +[] {});
   EXPECT_FALSE(ns3::Simulator::IsFinished());
@@ -241,7 +243,7 @@ TEST_F(FabricSimulatorImplTest, ARemovedEventMovesNeitherTheClockNorTheCount) {
   EXPECT_EQ(engine().NowPs(), 10);
   EXPECT_EQ(engine().EventCount(), 1u);
   // The wheel has passed the removed event; the present has not.
-  engine().ScheduleFabric(11, EventClass::kPost, 0, 2);
+  engine().ScheduleFabric(11, event_order::kPost, 0, 2);
   engine().Run();
   EXPECT_THAT(Targets(), ElementsAre(1, 2));
   EXPECT_EQ(engine().NowPs(), 11);
@@ -263,18 +265,18 @@ TEST_F(FabricSimulatorImplTest, WhatRunsAheadIsOverBeforeAnythingElseComes) {
   on_event_ = [this](const Ran& ran) {
     if (ran.target == 1) {
       engine().RunAhead([this] {
-        engine().ScheduleFabric(7 * kUs, EventClass::kPost, 10, 10);
-        engine().ScheduleFabric(5 * kUs, EventClass::kPost, 11, 11);
+        engine().ScheduleFabric(7 * kUs, event_order::kPost, 10, 10);
+        engine().ScheduleFabric(5 * kUs, event_order::kPost, 11, 11);
       });
       EXPECT_EQ(engine().NowPs(), kUs);
-      engine().ScheduleFabric(2 * kUs, EventClass::kPost, 2, 2);
+      engine().ScheduleFabric(2 * kUs, event_order::kPost, 2, 2);
     } else if (ran.target == 10) {
-      engine().ScheduleFabric(9 * kSecond, EventClass::kPost, 12, 12);
+      engine().ScheduleFabric(9 * kSecond, event_order::kPost, 12, 12);
     }
   };
-  engine().ScheduleFabric(kUs, EventClass::kPost, 1, 1);
-  engine().ScheduleFabric(6 * kUs, EventClass::kPost, 3, 3);
-  engine().ScheduleFabric(8 * kSecond, EventClass::kPost, 4, 4);
+  engine().ScheduleFabric(kUs, event_order::kPost, 1, 1);
+  engine().ScheduleFabric(6 * kUs, event_order::kPost, 3, 3);
+  engine().ScheduleFabric(8 * kSecond, event_order::kPost, 4, 4);
   engine().Run();
   EXPECT_THAT(Targets(), ElementsAre(1, 11, 10, 12, 2, 3, 4));
   EXPECT_EQ(ran_[1].time_ps, 5 * kUs);
@@ -288,13 +290,13 @@ TEST_F(FabricSimulatorImplTest, AsideMayBeginAgainAtAnEarlierTimeThanItEndedLast
     if (ran.target >= 10) return;
     engine().RunAhead([this] {
       for (uint32_t i = 0; i < 3; ++i) {
-        engine().ScheduleFabric(engine().NowPs() + (3 - i) * kUs, EventClass::kPost, 10 + i,
+        engine().ScheduleFabric(engine().NowPs() + (3 - i) * kUs, event_order::kPost, 10 + i,
                                 10 + i);
       }
     });
   };
-  engine().ScheduleFabric(100 * kUs, EventClass::kPost, 1, 1);
-  engine().ScheduleFabric(101 * kUs, EventClass::kPost, 2, 2);
+  engine().ScheduleFabric(100 * kUs, event_order::kPost, 1, 1);
+  engine().ScheduleFabric(101 * kUs, event_order::kPost, 2, 2);
   engine().Run();
   EXPECT_THAT(Targets(), ElementsAre(1, 12, 11, 10, 2, 12, 11, 10));
   EXPECT_EQ(ran_.back().time_ps, 104 * kUs);
@@ -305,14 +307,14 @@ TEST_F(FabricSimulatorImplTest, AnExceptionAsideEndsItAndLeavesTheRest) {
     if (ran.target == 10) throw std::runtime_error("aside");
     if (ran.target != 1) return;
     EXPECT_THROW(engine().RunAhead([this] {
-      engine().ScheduleFabric(5 * kUs, EventClass::kPost, 10, 10);
-      engine().ScheduleFabric(6 * kUs, EventClass::kPost, 11, 11);
+      engine().ScheduleFabric(5 * kUs, event_order::kPost, 10, 10);
+      engine().ScheduleFabric(6 * kUs, event_order::kPost, 11, 11);
     }),
                  std::runtime_error);
     EXPECT_EQ(engine().NowPs(), kUs);
   };
-  engine().ScheduleFabric(kUs, EventClass::kPost, 1, 1);
-  engine().ScheduleFabric(2 * kUs, EventClass::kPost, 2, 2);
+  engine().ScheduleFabric(kUs, event_order::kPost, 1, 1);
+  engine().ScheduleFabric(2 * kUs, event_order::kPost, 2, 2);
   engine().Run();
   EXPECT_THAT(Targets(), ElementsAre(1, 10, 2));
 }
@@ -324,7 +326,7 @@ TEST_F(FabricSimulatorImplTest, OnlyRemovedEventsLeftMeansFinished) {
 }
 
 TEST_F(FabricSimulatorImplTest, ANs3DelayBeyondTheEndOfTimeEndsThere) {
-  engine().ScheduleFabric(10, EventClass::kPost, 0, 1);
+  engine().ScheduleFabric(10, event_order::kPost, 0, 1);
   on_event_ = [](const Ran&) {
     ns3::Simulator::Schedule(
         ns3::Simulator::GetMaximumSimulationTime(), +[] {});
@@ -337,7 +339,7 @@ TEST_F(FabricSimulatorImplTest, ANs3DelayBeyondTheEndOfTimeEndsThere) {
 TEST_F(FabricSimulatorImplTest, AnotherSchedulerIsAcceptedAndChangesNothing) {
   ns3::Simulator::Schedule(
       ns3::NanoSeconds(1), +[] {});
-  engine().ScheduleFabric(10, EventClass::kPost, 0, 1);
+  engine().ScheduleFabric(10, event_order::kPost, 0, 1);
   ns3::ObjectFactory factory("ns3::HeapScheduler");
   ns3::Simulator::SetScheduler(factory);
   engine().Run();
@@ -349,7 +351,7 @@ TEST_F(FabricSimulatorImplTest, AnotherSchedulerIsAcceptedAndChangesNothing) {
 
 TEST_F(FabricSimulatorImplTest, StopFromAFabricEventEndsRunAfterThatEvent) {
   for (uint32_t i = 0; i < 4; ++i) {
-    engine().ScheduleFabric(100, EventClass::kArrival, i, i);
+    engine().ScheduleFabric(100, event_order::kArrival, i, i);
   }
   on_event_ = [&](const Ran& ran) {
     if (ran.target == 1) {
@@ -364,21 +366,21 @@ TEST_F(FabricSimulatorImplTest, StopFromAFabricEventEndsRunAfterThatEvent) {
 }
 
 TEST_F(FabricSimulatorImplTest, StopAfterADelayComesBehindTheFabricEventsOfItsTime) {
-  engine().ScheduleFabric(kUs, EventClass::kOperation, 0, 1);
-  engine().ScheduleFabric(kUs + 1, EventClass::kFault, 0, 2);
+  engine().ScheduleFabric(kUs, event_order::kOperation, 0, 1);
+  engine().ScheduleFabric(kUs + 1, event_order::kFault, 0, 2);
   ns3::Simulator::Stop(ns3::MicroSeconds(1));
   ns3::Simulator::Run();
   EXPECT_THAT(Targets(), ElementsAre(1));
   EXPECT_EQ(engine().NowPs(), kUs);
   // Between the runs, an event before the one the wheel holds next.
-  engine().ScheduleFabric(kUs, EventClass::kFault, 0, 3);
+  engine().ScheduleFabric(kUs, event_order::kFault, 0, 3);
   ns3::Simulator::Run();
   EXPECT_THAT(Targets(), ElementsAre(1, 3, 2));
 }
 
 TEST_F(FabricSimulatorImplTest, AnExceptionLeavesRunAndTheNextRunGoesOnBehindIt) {
   for (uint32_t i = 0; i < 4; ++i) {
-    engine().ScheduleFabric(100, EventClass::kArrival, i, i);
+    engine().ScheduleFabric(100, event_order::kArrival, i, i);
   }
   ns3::Simulator::Schedule(
       ns3::PicoSeconds(150), +[] { throw std::runtime_error("ns-3 event"); });
@@ -386,7 +388,7 @@ TEST_F(FabricSimulatorImplTest, AnExceptionLeavesRunAndTheNextRunGoesOnBehindIt)
       ns3::PicoSeconds(160), +[] {});
   on_event_ = [&](const Ran& ran) {
     if (ran.target == 1) {
-      engine().ScheduleFabric(100, EventClass::kPort, 0, 9);
+      engine().ScheduleFabric(100, event_order::kQueuePort, 0, 9);
       throw std::runtime_error("fabric event");
     }
   };
@@ -432,8 +434,8 @@ TEST_F(FabricSimulatorImplTest, WhatPendingEventsHeldIsReleased) {
 }
 
 TEST_F(FabricSimulatorImplTest, AfterDestroyANewSimulationStartsAtZeroWithoutHandlers) {
-  engine().ScheduleFabric(kUs, EventClass::kPost, 0, 1);
-  engine().ScheduleFabric(kSecond, EventClass::kPost, 0, 2);
+  engine().ScheduleFabric(kUs, event_order::kPost, 0, 1);
+  engine().ScheduleFabric(kSecond, event_order::kPost, 0, 2);
   ns3::Simulator::Stop(ns3::MicroSeconds(2));
   ns3::Simulator::Run();
   ns3::Simulator::Destroy();
@@ -441,7 +443,7 @@ TEST_F(FabricSimulatorImplTest, AfterDestroyANewSimulationStartsAtZeroWithoutHan
   EXPECT_EQ(engine().NowPs(), 0);
   EXPECT_EQ(engine().EventCount(), 0u);
   EXPECT_TRUE(ns3::Simulator::IsFinished());
-  engine().ScheduleFabric(5, EventClass::kPost, 0, 3);
+  engine().ScheduleFabric(5, event_order::kPost, 0, 3);
   ns3::Simulator::Run();
   EXPECT_THAT(Targets(), ElementsAre(1, 3));
 }
@@ -475,11 +477,11 @@ TEST_F(FabricSimulatorImplTest, EventsFromOtherThreadsAllRunOnTheSimulationsThre
     });
   }
   // Nothing but fabric events runs while the threads are at work.
-  engine().ScheduleFabric(0, EventClass::kPost, 0, 0);
+  engine().ScheduleFabric(0, event_order::kPost, 0, 0);
   on_event_ = [&](const Ran& ran) {
     ran_.clear();
     if (threads_left > 0) {
-      engine().ScheduleFabric(ran.time_ps + 1'000, EventClass::kPost, 0, 0);
+      engine().ScheduleFabric(ran.time_ps + 1'000, event_order::kPost, 0, 0);
     }
   };
   ns3::Simulator::Run();
@@ -493,7 +495,7 @@ TEST_F(FabricSimulatorImplTest, EventsFromOtherThreadsAllRunOnTheSimulationsThre
 }
 
 TEST_F(FabricSimulatorImplTest, AnEventFromAnotherThreadInTheLastEventIsStillRun) {
-  engine().ScheduleFabric(100, EventClass::kPost, 0, 1);
+  engine().ScheduleFabric(100, event_order::kPost, 0, 1);
   int64_t ran_at_ps = -1;
   on_event_ = [&](const Ran&) {
     std::thread([&ran_at_ps] {
@@ -511,27 +513,63 @@ TEST_F(FabricSimulatorImplTest, AnEventFromAnotherThreadInTheLastEventIsStillRun
 using FabricSimulatorImplDeathTest = FabricSimulatorImplTest;
 
 TEST_F(FabricSimulatorImplDeathTest, AnEventInThePastIsRefused) {
-  engine().ScheduleFabric(100, EventClass::kPost, 0, 1);
+  engine().ScheduleFabric(100, event_order::kPost, 0, 1);
   engine().Run();
-  EXPECT_DEATH(engine().ScheduleFabric(99, EventClass::kPost, 3, 1),
-               "fabric event at 99 ps, now 100 ps, class 7, id 3");
+  EXPECT_DEATH(engine().ScheduleFabric(99, event_order::kPost, 3, 1),
+               "fabric event at 99 ps, now 100 ps, class 21, id 3");
 }
 
 TEST_F(FabricSimulatorImplDeathTest, AnIdThatDoesNotFitIsRefused) {
-  EXPECT_DEATH(engine().ScheduleFabric(5, EventClass::kPost, uint64_t{1} << 52, 1),
-               "fabric event at 5 ps, now 0 ps, class 7, id 4503599627370496");
+  EXPECT_DEATH(engine().ScheduleFabric(5, event_order::kPost, uint64_t{1} << 50, 1),
+               "fabric event at 5 ps, now 0 ps, class 21, id 1125899906842624");
 }
 
 TEST_F(FabricSimulatorImplDeathTest, TheClassOfNs3EventsIsNotForFabricEvents) {
-  EXPECT_DEATH(engine().ScheduleFabric(5, EventClass::kNs3, 0, 1), "class 15, id 0");
-  EXPECT_DEATH(engine().SetHandler(EventClass::kNs3, nullptr, nullptr),
+  EXPECT_DEATH(engine().ScheduleFabric(5, EventClass::kNs3, 0, 1), "class 63, id 0");
+  EXPECT_DEATH(engine().Register(EventClass::kNs3, {}, nullptr, nullptr),
                "ns-3 events have no handler");
+}
+
+// Two clients of one priority would leave their order to chance.
+TEST_F(FabricSimulatorImplDeathTest, APriorityThatIsTakenIsRefused) {
+  ns3::Simulator::Destroy();
+  FabricSimulatorImpl& fresh = FabricSimulatorImpl::Get();
+  const auto ignore = [](void*, uint32_t) {};
+  fresh.Register(EventClass{5}, {.name = "arrivals"}, ignore, nullptr);
+  EXPECT_DEATH(fresh.Register(EventClass{5}, {.name = "looks"}, ignore, nullptr),
+               "priority 5 of looks is that of arrivals");
+}
+
+// Priorities decide, not the order in which clients came.
+TEST_F(FabricSimulatorImplTest, ClientsMayRegisterInAnyOrder) {
+  ns3::Simulator::Destroy();
+  FabricSimulatorImpl& fresh = FabricSimulatorImpl::Get();
+  std::vector<uint32_t> ran;
+  const auto note = [](void* to, uint32_t target) {
+    static_cast<std::vector<uint32_t>*>(to)->push_back(target);
+  };
+  for (const uint8_t priority : std::array<uint8_t, 4>{62, 0, 40, 17}) {
+    fresh.Register(EventClass{priority}, {.name = "events"}, note, &ran);
+    fresh.ScheduleFabric(5, EventClass{priority}, 0, priority);
+  }
+  fresh.Run();
+  EXPECT_THAT(ran, ElementsAre(0, 17, 40, 62));
+}
+
+TEST_F(FabricSimulatorImplTest, AClassSaysWhatItsPendingEventsMean) {
+  ns3::Simulator::Destroy();
+  FabricSimulatorImpl& fresh = FabricSimulatorImpl::Get();
+  fresh.Register(
+      EventClass{5}, {.name = "faults", .pending = PendingMeans::kChange}, [](void*, uint32_t) {},
+      nullptr);
+  EXPECT_EQ(fresh.TraitsOf(EventClass{5}).pending, PendingMeans::kChange);
+  EXPECT_EQ(fresh.TraitsOf(EventClass::kNs3).pending, PendingMeans::kAnything);
 }
 
 TEST_F(FabricSimulatorImplDeathTest, AClassWithoutAHandlerIsRefused) {
   ns3::Simulator::Destroy();
   FabricSimulatorImpl& fresh = FabricSimulatorImpl::Get();
-  fresh.ScheduleFabric(5, EventClass::kPost, 0, 42);
+  fresh.ScheduleFabric(5, event_order::kPost, 0, 42);
   EXPECT_DEATH(fresh.Run(), "fabric event of a class without a handler, target 42");
 }
 

@@ -14,6 +14,7 @@
 #include <ns3/simulator.h>
 
 #include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/event_order/event_order.h"
 #include "simulator/fabric/fabric_network.h"
 #include "topologies/graph/fabric_graph.h"
 
@@ -46,7 +47,7 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
     network_ = ns3::CreateObject<FabricNetwork>();
     network_->Build(graph_, engine());
     network_->SetSink(*this);
-    engine().SetHandler(EventClass::kFault, &NetworkFixture::RunAction, this);
+    engine().Register(event_order::kFault, {.name = "actions"}, &NetworkFixture::RunAction, this);
   }
 
   static FabricSimulatorImpl& engine() { return FabricSimulatorImpl::Get(); }
@@ -56,7 +57,7 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
   void At(int64_t time_ps, std::function<void()> action) {
     const auto id = static_cast<uint32_t>(actions_.size());
     actions_.push_back(std::move(action));
-    engine().ScheduleFabric(time_ps, EventClass::kFault, id, id);
+    engine().ScheduleFabric(time_ps, event_order::kFault, id, id);
   }
   void Down(LinkId link, int64_t from_ps, int64_t until_ps) {
     At(from_ps, [this, link] { network().SetLinkUp(link, false); });

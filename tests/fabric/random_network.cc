@@ -13,6 +13,8 @@
 #include <ns3/simulator.h>
 #include <ns3/uinteger.h>
 
+#include "simulator/event_order/event_order.h"
+
 namespace railyard::testing {
 namespace {
 
@@ -165,8 +167,8 @@ class RandomNetwork : public PacketSink {
     network_->Configure();
     network_->EnableTelemetry();
     network_->SetSink(*this);
-    engine_.SetHandler(EventClass::kFault, &RandomNetwork::RunAction, this);
-    engine_.SetHandler(EventClass::kPort, &RandomNetwork::RunAction, this);
+    engine_.Register(event_order::kFault, {.name = "actions"}, &RandomNetwork::RunAction, this);
+    engine_.Register(event_order::kQueuePort, {.name = "actions"}, &RandomNetwork::RunAction, this);
   }
 
   // From NIC or GPU to NIC or GPU, along the line of switches.
@@ -230,7 +232,7 @@ class RandomNetwork : public PacketSink {
       const auto bytes =
           IsData(kind) ? OneOf<uint16_t>({100, 1'000, 4'178}) : OneOf<uint16_t>({64, 86});
       const auto flow = static_cast<uint32_t>(burst);
-      Act(at_ps, OneOf({EventClass::kFault, EventClass::kPort}), [=, this] {
+      Act(at_ps, OneOf({event_order::kFault, event_order::kQueuePort}), [=, this] {
         for (uint32_t i = 0; i < count; ++i) Inject(path, flow, i, kind, bytes);
       });
     }
@@ -240,7 +242,7 @@ class RandomNetwork : public PacketSink {
       const auto bytes = OneOf<uint16_t>({100, 1'000, 4'178});
       const auto kind =
           Draw(4) == 0 ? PacketKind::kNvlinkReadRequest : PacketKind::kNvlinkMulticast;
-      Act(time(), EventClass::kPort, [=, this] {
+      Act(time(), event_order::kQueuePort, [=, this] {
         for (uint32_t i = 0; i < count; ++i) Inject(path, kGroup, i, kind, bytes);
       });
     }
@@ -249,7 +251,7 @@ class RandomNetwork : public PacketSink {
       const auto count = static_cast<uint32_t>(1 + Draw(30));
       const auto bytes = OneOf<uint16_t>({100, 1'000, 4'178});
       for (const PathRef path : operand_paths_) {
-        Act(time(), EventClass::kPort, [=, this] {
+        Act(time(), event_order::kQueuePort, [=, this] {
           for (uint32_t i = 0; i < count; ++i) {
             Inject(path, kGroup, first_piece + i, PacketKind::kNvlinkOperand, bytes);
           }
@@ -260,15 +262,15 @@ class RandomNetwork : public PacketSink {
     for (uint64_t i = Draw(4); i > 0; --i) {
       const auto link = static_cast<LinkId>(Draw(graph_.link_count()));
       const int64_t at_ps = time();
-      Act(at_ps, EventClass::kFault, [=, this] { network_->SetLinkUp(link, false); });
-      Act(at_ps + 700'000, EventClass::kFault, [=, this] { network_->SetLinkUp(link, true); });
+      Act(at_ps, event_order::kFault, [=, this] { network_->SetLinkUp(link, false); });
+      Act(at_ps + 700'000, event_order::kFault, [=, this] { network_->SetLinkUp(link, true); });
     }
     for (uint64_t i = Draw(4); i > 0; --i) {
       const auto link = static_cast<LinkId>(Draw(graph_.link_count()));
       const uint64_t rate_bps = graph_.link(link).rate_bps;
       const int64_t at_ps = time();
-      Act(at_ps, EventClass::kFault, [=, this] { network_->SetLinkRate(link, rate_bps / 3); });
-      Act(at_ps + 2'000'000, EventClass::kFault,
+      Act(at_ps, event_order::kFault, [=, this] { network_->SetLinkRate(link, rate_bps / 3); });
+      Act(at_ps + 2'000'000, event_order::kFault,
           [=, this] { network_->SetLinkRate(link, rate_bps); });
     }
     for (uint64_t i = Draw(3); i > 0; --i) {
@@ -277,7 +279,7 @@ class RandomNetwork : public PacketSink {
     }
     DrawDelaysAndStorms();
     for (int i = 0; i < 20; ++i) {
-      Act(time(), EventClass::kPort, [this] { network_->CheckConservation(); });
+      Act(time(), event_order::kQueuePort, [this] { network_->CheckConservation(); });
     }
   }
 
@@ -287,18 +289,19 @@ class RandomNetwork : public PacketSink {
       const auto link = static_cast<LinkId>(Draw(graph_.link_count()));
       const auto unit_ps = static_cast<int64_t>(Draw(3) * 50'000);
       const int64_t at_ps = time();
-      Act(at_ps, EventClass::kFault, [=, this] {
+      Act(at_ps, event_order::kFault, [=, this] {
         network_->SetDelayFilter(link, [unit_ps](const Packet& packet) {
           return static_cast<int64_t>(packet.sequence % 5) * unit_ps;
         });
       });
-      Act(at_ps + 3'000'000, EventClass::kFault, [=, this] { network_->SetDelayFilter(link, {}); });
+      Act(at_ps + 3'000'000, event_order::kFault,
+          [=, this] { network_->SetDelayFilter(link, {}); });
     }
     for (uint64_t i = Draw(3); i > 0; --i) {
       const auto link = static_cast<LinkId>(Draw(graph_.link_count()));
       const int64_t at_ps = time();
-      Act(at_ps, EventClass::kFault, [=, this] { network_->SetPauseStorm(link, true); });
-      Act(at_ps + 1'500'000, EventClass::kFault,
+      Act(at_ps, event_order::kFault, [=, this] { network_->SetPauseStorm(link, true); });
+      Act(at_ps + 1'500'000, event_order::kFault,
           [=, this] { network_->SetPauseStorm(link, false); });
     }
   }

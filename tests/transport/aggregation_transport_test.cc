@@ -55,8 +55,7 @@ class AggregationTransportTest : public testing::TransportFixture {
     network().Configure();
     NicSettings nic;
     nic.is_infiniband = true;
-    transport_.emplace(graph_, network(), *routing_, nic, kFirstPort);
-    engine().SetHandler(EventClass::kPort, &AggregationTransportTest::ServePort, this);
+    transport_.emplace(graph_, network(), *routing_, nic);
     std::vector<uint32_t> gpus(graph_.gpus().size());
     std::iota(gpus.begin(), gpus.end(), 0);
     first_member_ = transport_->OpenTree(gpus, 7);
@@ -80,12 +79,6 @@ class AggregationTransportTest : public testing::TransportFixture {
 
   std::optional<AggregationTransport> transport_;
   uint32_t first_member_ = 0;
-
- private:
-  static constexpr uint32_t kFirstPort = 100;
-  static void ServePort(void* self, uint32_t port) {
-    static_cast<AggregationTransportTest*>(self)->transport_->Serve(port - kFirstPort);
-  }
 };
 
 // S goes out of every NIC and comes in again; between switches one sum each way, whatever is below.

@@ -83,7 +83,6 @@ TEST_F(LoadStoreTransportTest, WireBytesArePayloadOverEfficiencyRoundedUp) {
   EXPECT_EQ(load_store_->WireBytes(824), 1'000u);
   EXPECT_EQ(load_store_->WireBytes(825), 1'002u);
   EXPECT_EQ(load_store_->WireBytes(1), 2u);
-  EXPECT_EQ(load_store_->port_count(), 3u);
 }
 
 TEST_F(LoadStoreTransportTest, OnePacketCrossesOnePlane) {

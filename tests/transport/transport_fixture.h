@@ -44,12 +44,10 @@ class TransportFixture : public NetworkFixture, public MessageSink {
     routing_.emplace(graph_, 1);
     load_store_.emplace(graph_, network());
     if (nic.is_tcp) {
-      queues_ = &tcp_.emplace(graph_, network(), *routing_, nic, load_store_->port_count());
+      queues_ = &tcp_.emplace(graph_, network(), *routing_, nic);
     } else {
-      queues_ = &rdma_.emplace(graph_, network(), *routing_, nic, load_store_->port_count());
+      queues_ = &rdma_.emplace(graph_, network(), *routing_, nic);
     }
-    engine().SetHandler(EventClass::kPort, &TransportFixture::HandlePort, this);
-    engine().SetHandler(EventClass::kTimer, &TransportFixture::HandleTimer, this);
   }
 
   // This, as the user of a flow that it calls `number`.
@@ -128,20 +126,6 @@ class TransportFixture : public NetworkFixture, public MessageSink {
   std::vector<Told> recovered_;
   std::vector<ToldLost> lost_;
   std::vector<ToldError> errors_;
-
- private:
-  static void HandlePort(void* self, uint32_t port) {
-    auto& fixture = *static_cast<TransportFixture*>(self);
-    const uint32_t nvlink_ports = fixture.load_store_->port_count();
-    if (port < nvlink_ports) {
-      fixture.load_store_->Serve(port);
-    } else {
-      fixture.queues_->Serve(port - nvlink_ports);
-    }
-  }
-  static void HandleTimer(void* self, uint32_t queue) {
-    static_cast<TransportFixture*>(self)->queues_->OnTimer(queue);
-  }
 };
 
 }  // namespace railyard::testing

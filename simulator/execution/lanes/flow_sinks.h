@@ -53,6 +53,7 @@ class LaneExecutor::StoreSink final : public FlowSink {
   void OnInjected(uint32_t connection, int64_t left_ps) override {
     executor_.OnInjected(connection, left_ps);
   }
+  void OnTurnEnded() override { executor_.RunWoken(); }
 };
 
 // Loads of a receiver from a host's memory.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/event_order/event_order.h"
 #include "simulator/execution/lanes/flow_sinks.h"
 #include "simulator/execution/paths/fabric_layout.h"
 #include "simulator/transport/nic/queue_transport.h"
@@ -17,14 +18,6 @@
 #include "simulator/units/time_end.h"
 
 namespace railyard {
-namespace {
-
-uint32_t StackPortCount(NetworkStack& stack) {
-  return stack.queue_pairs() == nullptr ? 0 : stack.queue_pairs()->port_count();
-}
-
-}  // namespace
-
 LaneExecutor::~LaneExecutor() = default;
 
 LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
@@ -40,11 +33,9 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
                                .network = network,
                                .routing = routing,
                                .load_store = load_store_,
-                               .proxies = proxies_,
-                               .first_port = load_store_.port_count()},
+                               .proxies = proxies_},
                               settings)),
-      aggregation_(graph, network, routing, settings.nic,
-                   load_store_.port_count() + StackPortCount(*stack_)),
+      aggregation_(graph, network, routing, settings.nic),
       sinks_(std::make_unique<FlowSinks>(*this)),
       nvlink_connections_(graph.gpus().size()),
       network_connections_(graph.gpus().size()),
@@ -60,43 +51,24 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
   network_.SetSink(load_store_);
   network_.SetSinkOf({PacketKind::kAggregateOperand, PacketKind::kAggregateResult}, aggregation_);
   stack_->TakePackets(network_);
-  engine_.SetHandler(EventClass::kPort, &LaneExecutor::HandlePort, this);
-  engine_.SetHandler(EventClass::kTimer, &LaneExecutor::HandleTimer, this);
-  engine_.SetHandler(EventClass::kPost, &LaneExecutor::HandlePost, this);
-  engine_.SetHandler(EventClass::kChannel, &LaneExecutor::HandleChannel, this);
+  engine_.Register(event_order::kPost, {.name = "posts"}, &LaneExecutor::HandlePost, this);
+  engine_.Register(event_order::kChannel, {.name = "slices"}, &LaneExecutor::HandleChannel, this);
   static_assert(sizeof(MessageSlots) % (1u << kPostPhaseBits) == 0);
   const TimingWheel::PrefetchTable slots = {&slots_base_, sizeof(MessageSlots),
                                             offsetof(MessageSlots, time_ps)};
   const TimingWheel::PrefetchTable flows = load_store_.FlowTable();
-  engine_.SetPrefetch(EventClass::kChannel,
+  engine_.SetPrefetch(event_order::kChannel,
                       {.records = {&lanes_base_, sizeof(Lane)},
                        .fields = {{{.offset = offsetof(Lane, receive_connection), .table = slots},
                                    {.offset = offsetof(Lane, send_connection), .table = slots},
                                    {.offset = offsetof(Lane, send_flow), .table = flows}}}});
   network_.FetchFlowsAhead(flows);
   engine_.SetPrefetch(
-      EventClass::kPost,
+      event_order::kPost,
       {.records = {&slots_base_, sizeof(MessageSlots) >> kPostPhaseBits}, .fields = {}});
 }
 
 // --- Events --------------------------------------------------------------------------------------
-
-void LaneExecutor::HandlePort(void* self, uint32_t port) {
-  auto& executor = *static_cast<LaneExecutor*>(self);
-  const uint32_t load_store_ports = executor.load_store_.port_count();
-  if (port < load_store_ports) {
-    executor.load_store_.Serve(port);
-    executor.RunWoken();
-  } else if (port - load_store_ports < StackPortCount(*executor.stack_)) {
-    executor.queue_pairs().Serve(port - load_store_ports);
-  } else {
-    executor.aggregation_.Serve(port - load_store_ports - StackPortCount(*executor.stack_));
-  }
-}
-
-void LaneExecutor::HandleTimer(void* self, uint32_t queue) {
-  static_cast<LaneExecutor*>(self)->queue_pairs().OnTimer(queue);
-}
 
 void LaneExecutor::HandlePost(void* self, uint32_t target) {
   auto& executor = *static_cast<LaneExecutor*>(self);
@@ -219,7 +191,7 @@ void LaneExecutor::Advance(uint32_t id) {
     // A slice without bytes that follows upon the one before is part of the same event.
     const bool is_next = lane.slice_bytes == 0 && start_ps == lane.free_ps;
     if (start_ps > engine_.NowPs() && !is_next) {
-      engine_.ScheduleFabric(start_ps, EventClass::kChannel, lane.tie, id);
+      engine_.ScheduleFabric(start_ps, event_order::kChannel, lane.tie, id);
       return;
     }
     if (lane.peers != kNone && !lane_peers_[lane.peers].operands.empty() && lane.slice_bytes != 0) {
@@ -466,7 +438,7 @@ void LaneExecutor::SchedulePost(int64_t time_ps, uint32_t id, PostPhase phase) {
     OnPost(id, phase);
     return;
   }
-  engine_.ScheduleFabric(time_ps, EventClass::kPost, connections_[id].tie,
+  engine_.ScheduleFabric(time_ps, event_order::kPost, connections_[id].tie,
                          id << kPostPhaseBits | static_cast<uint32_t>(phase));
 }
 

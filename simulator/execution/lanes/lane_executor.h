@@ -307,8 +307,6 @@ class LaneExecutor final {
     std::unordered_map<uint64_t, uint32_t> connections;  // by channel, ends and purpose
   };
 
-  static void HandlePort(void* self, uint32_t port);
-  static void HandleTimer(void* self, uint32_t queue);
   static void HandlePost(void* self, uint32_t connection);
   static void HandleChannel(void* self, uint32_t lane);
 

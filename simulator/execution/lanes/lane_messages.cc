@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "simulator/event_order/event_order.h"
 #include "simulator/execution/lanes/lane_executor.h"
 
 namespace railyard {
@@ -74,7 +75,7 @@ void LaneExecutor::WakeReceiver(MessageSlots& slots, int64_t seen_ps) {
   slots.receiver_waits = false;
   const int64_t start_ps = std::max(seen_ps, slots.receiver_free_ps);
   if (start_ps > engine_.NowPs()) {
-    engine_.ScheduleFabric(start_ps, EventClass::kChannel, slots.receiver_tie, slots.receiver);
+    engine_.ScheduleFabric(start_ps, event_order::kChannel, slots.receiver_tie, slots.receiver);
   } else {
     Wake(slots.receiver);
   }

@@ -10,8 +10,11 @@
 
 namespace railyard {
 
+// Of a hash that ECMP sees as a connection's entropy.
+constexpr int kHashBits = 52;
+
 uint64_t LaneExecutor::HashOf(uint64_t a, uint64_t b, uint64_t c) {
-  return Mix64(Mix64(Mix64(a) ^ b) ^ c) >> (64 - FabricSimulatorImpl::kIdBits);
+  return Mix64(Mix64(Mix64(a) ^ b) ^ c) >> (64 - kHashBits);
 }
 
 // Ties among events of one class and picosecond are broken by what they are of, never by when it

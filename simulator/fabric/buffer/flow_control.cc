@@ -2,6 +2,7 @@
 // Pause frames and credits: what stops a port's data, and what lets it go on.
 #include <algorithm>
 
+#include "simulator/event_order/event_order.h"
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
@@ -54,7 +55,7 @@ void FabricNetwork::SendPauseFrame(VirtualChannelId ingress, bool xoff) {
       pause.last_frame_end_ps + graph_->link(reverse).propagation_ps + pause_response_ps_;
   const uint32_t frame = FrameOf(ingress, xoff);
   ++(xoff ? counters_.xoff_frames : counters_.xon_frames);
-  engine_->ScheduleFabric(effect_ps, EventClass::kPauseFrame, frame, frame);
+  engine_->ScheduleFabric(effect_ps, event_order::kPauseFrame, frame, frame);
   pause_sent_({engine_->NowPs(), LinkOf(ingress), xoff});
 }
 
@@ -134,7 +135,7 @@ void FabricNetwork::BeginHold(LinkId id, Port& port, uint32_t lossless_class) {
   if (queue.check_pending) return;
   queue.check_pending = true;
   const VirtualChannelId channel = ChannelOf(id, lossless_class);
-  engine_->ScheduleFabric(queue.held_since_ps + storm_threshold_ps_, EventClass::kHoldCheck,
+  engine_->ScheduleFabric(queue.held_since_ps + storm_threshold_ps_, event_order::kHoldCheck,
                           channel, channel);
 }
 

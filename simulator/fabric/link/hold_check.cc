@@ -2,6 +2,7 @@
 // Links held for too long: storms, and deadlocks with their cycle.
 #include <unordered_set>
 
+#include "simulator/event_order/event_order.h"
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
@@ -22,7 +23,7 @@ void FabricNetwork::HandleHoldCheck(void* self, uint32_t channel) {
   const int64_t due_ps = queue.held_since_ps + network.storm_threshold_ps_;
   if (due_ps > now_ps) {  // it was released in between
     queue.check_pending = true;
-    network.engine_->ScheduleFabric(due_ps, EventClass::kHoldCheck, channel, channel);
+    network.engine_->ScheduleFabric(due_ps, event_order::kHoldCheck, channel, channel);
     return;
   }
   const std::vector<VirtualChannelId> cycle = network.FindCycle(channel);

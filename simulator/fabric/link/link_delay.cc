@@ -2,6 +2,7 @@
 // Links that hold back what they carry, in order.
 #include <utility>
 
+#include "simulator/event_order/event_order.h"
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
@@ -21,7 +22,7 @@ bool FabricNetwork::IsHeldBack(uint32_t index) {
   if (release_ps == now_ps && cold.late.empty()) return false;
   // One event lets go of all that is due.
   if (cold.late.empty() || cold.late.back().release_ps != release_ps) {
-    engine_->ScheduleFabric(release_ps, EventClass::kLateArrival, packet.link, packet.link);
+    engine_->ScheduleFabric(release_ps, event_order::kLateArrival, packet.link, packet.link);
   }
   packet.ingress = Packet::kNone;  // it has left the device it came from
   cold.late.push_back({index, release_ps});

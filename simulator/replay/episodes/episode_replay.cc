@@ -10,6 +10,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/engine/look.h"
+#include "simulator/event_order/event_order.h"
 #include "simulator/replay/streams/replay_engine.h"
 #include "simulator/units/time_end.h"
 
@@ -33,18 +34,15 @@ bool ReplayEngine::IsQuiet() {
   bool is_quiet = true;
   next_disturbance_ps_ = kTimeEndPs;
   engine_.ForEachPending([&](int64_t time_ps, EventClass event_class) {
-    switch (event_class) {
-      case EventClass::kOperation:
-      case EventClass::kTimer:
-      case EventClass::kHoldCheck:
-      case EventClass::kLook:
+    switch (engine_.TraitsOf(event_class).pending) {
+      case PendingMeans::kNothing:
+      case PendingMeans::kObserver:
         break;
-      case EventClass::kFault:
-      case EventClass::kRouting:
-      case EventClass::kNs3:
+      case PendingMeans::kChange:
+      case PendingMeans::kAnything:
         next_disturbance_ps_ = std::min(next_disturbance_ps_, time_ps);
         break;
-      default:
+      case PendingMeans::kUnderWay:
         is_quiet = false;
     }
   });
@@ -119,7 +117,7 @@ void ReplayEngine::EndWith(const Episode& episode, int64_t begin_ps) {
   for (auto& change : undone) change.second = -change.second;
   StateArchive add(undone);
   Visit(add);
-  engine_.ScheduleFabric(begin_ps + episode.LastEndPs(), EventClass::kOperation, 0, kBegins);
+  engine_.ScheduleFabric(begin_ps + episode.LastEndPs(), event_order::kOperation, 0, kBegins);
 }
 
 void ReplayEngine::NoteMiss() {

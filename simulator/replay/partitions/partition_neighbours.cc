@@ -56,9 +56,9 @@ bool ReplayEngine::CanReplay(const Partition& partition, const std::vector<Parti
 int64_t ReplayEngine::NextDisturbancePs(bool by_faults) const {
   int64_t next_ps = kTimeEndPs;
   engine_.ForEachPending([&](int64_t time_ps, EventClass event_class) {
-    const bool is_fault = event_class == EventClass::kFault || event_class == EventClass::kRouting;
-    if (event_class == EventClass::kNs3 || event_class == EventClass::kLook ||
-        (is_fault && by_faults)) {
+    const PendingMeans pending = engine_.TraitsOf(event_class).pending;
+    if (pending == PendingMeans::kAnything || pending == PendingMeans::kObserver ||
+        (pending == PendingMeans::kChange && by_faults)) {
       next_ps = std::min(next_ps, time_ps);
     }
   });

@@ -9,6 +9,7 @@
 #include <ns3/simulator.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/event_order/event_order.h"
 #include "simulator/units/mix64.h"
 #include "simulator/units/time_end.h"
 #include "workloads/nccl/p2p_schedule.h"
@@ -62,7 +63,8 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
     NumberPlans();
   }
   if (rules.keep_paths) paths_.resize(job.collectives.size());
-  engine_.SetHandler(EventClass::kOperation, &ReplayEngine::HandleOperation, this);
+  engine_.Register(event_order::kOperation, {.name = "calls", .pending = PendingMeans::kNothing},
+                   &ReplayEngine::HandleOperation, this);
 }
 
 ReplayEngine::~ReplayEngine() = default;
@@ -84,13 +86,13 @@ void ReplayEngine::ScheduleFirst() {
   if (pending_.empty()) return;
   const Pending& first = pending_.front();
   if (first.begin_ps == scheduled_.begin_ps && first.number == scheduled_.number) return;
-  engine_.ScheduleFabric(first.begin_ps, EventClass::kOperation, first.number,
+  engine_.ScheduleFabric(first.begin_ps, event_order::kOperation, first.number,
                          first.number | kBegins);
   scheduled_ = first;
 }
 
 void ReplayEngine::Schedule(uint32_t id, int64_t time_ps) {
-  engine_.ScheduleFabric(time_ps, EventClass::kOperation, NumberOf(running_[id]), id);
+  engine_.ScheduleFabric(time_ps, event_order::kOperation, NumberOf(running_[id]), id);
 }
 
 void ReplayEngine::HandleOperation(void* self, uint32_t target) {

@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/event_order/event_order.h"
 #include "simulator/transport/nic/nic_port.h"
 
 namespace railyard {
 
 AggregationTransport::AggregationTransport(const FabricGraph& graph, FabricNetwork& network,
-                                           const EcmpRouting& routing, const NicSettings& settings,
-                                           uint32_t first_port)
+                                           const EcmpRouting& routing, const NicSettings& settings)
     : graph_(graph),
       network_(network),
       routing_(routing),
@@ -21,8 +21,14 @@ AggregationTransport::AggregationTransport(const FabricGraph& graph, FabricNetwo
       header_bytes_(settings.HeaderBytes()),
       window_packets_(
           static_cast<uint32_t>(std::max<uint64_t>(1, settings.window_bytes / settings.mtu_bytes))),
-      first_port_(first_port),
-      port_of_link_(graph.link_count(), kNone) {}
+      port_of_link_(graph.link_count(), kNone) {
+  network.engine().Register(event_order::kAggregationPort, {.name = "turns of operands"},
+                            &AggregationTransport::HandlePort, this);
+}
+
+void AggregationTransport::HandlePort(void* self, uint32_t port) {
+  static_cast<AggregationTransport*>(self)->Serve(port);
+}
 
 // --- Trees ---------------------------------------------------------------------------------------
 
@@ -151,7 +157,7 @@ void AggregationTransport::ScheduleServe(uint32_t id, int64_t time_ps) {
   time_ps = std::max(time_ps, network_.engine().NowPs());
   if (port.event_ps <= time_ps) return;
   port.event_ps = time_ps;
-  network_.engine().ScheduleFabric(time_ps, EventClass::kPort, first_port_ + id, first_port_ + id);
+  network_.engine().ScheduleFabric(time_ps, event_order::kAggregationPort, id, id);
 }
 
 void AggregationTransport::OnLinkReleased(LinkId link) {

@@ -41,9 +41,9 @@ struct Aggregation {
 
 class AggregationTransport final : public PacketSink {
  public:
-  // EventClass::kPort ids and targets count from `first_port`.
+  // Registers the events of its ports with the engine; one at a time.
   AggregationTransport(const FabricGraph& graph, FabricNetwork& network, const EcmpRouting& routing,
-                       const NicSettings& settings, uint32_t first_port);
+                       const NicSettings& settings);
 
   // A tree over the NICs of these GPUs. `entropy` is what the fabric's hashes see of it. Returns
   // the first one's member number; the others follow in their order. Preconditions: two GPUs at
@@ -55,7 +55,6 @@ class AggregationTransport final : public PacketSink {
   // its result OnDelivered() tells.
   void Post(uint32_t member, const Aggregation& operation);
 
-  void Serve(uint32_t port);  // EventClass::kPort, after the first_port
   void OnPacketAtNic(uint32_t packet) override;
   void OnPacketInMemory(uint32_t packet) override;
   void OnLinkReleased(LinkId link) override;
@@ -114,6 +113,8 @@ class AggregationTransport final : public PacketSink {
   bool MaySend(const Member& member) const;
   void Activate(uint32_t member);
   int64_t SendPacket(uint32_t member);
+  static void HandlePort(void* self, uint32_t port);
+  void Serve(uint32_t port);
   void ScheduleServe(uint32_t port, int64_t time_ps);
 
   const FabricGraph& graph_;
@@ -122,7 +123,6 @@ class AggregationTransport final : public PacketSink {
   uint32_t mtu_bytes_;
   uint32_t header_bytes_;
   uint32_t window_packets_;
-  uint32_t first_port_;
   std::vector<Tree> trees_;
   std::vector<Member> members_;
   std::vector<Port> ports_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulator/event_order/event_order.h"
 #include "simulator/units/mix64.h"
 #include "simulator/units/units.h"
 
@@ -13,6 +14,8 @@ namespace {
 constexpr uint64_t kTaskBytesMin = 64u << 10;   // MIN_CHUNKSIZE
 constexpr uint32_t kPieceBytesMax = 64u << 10;  // GSO_LEGACY_MAX_SIZE (include/linux/netdevice.h)
 constexpr uint32_t kSizeBytes = 4;              // an int
+constexpr int kTieBits = 52;                    // of a stream and direction
+static_assert(kTieBits >= FabricSimulatorImpl::kIdBits);
 
 }  // namespace
 
@@ -24,7 +27,7 @@ SocketConnections::SocketConnections(TcpTransport& tcp, FabricSimulatorImpl& eng
       settings_(settings),
       piece_bytes_max_(kPieceBytesMax / mtu_payload_bytes * mtu_payload_bytes),
       proxies_(proxies) {
-  engine.SetHandler(EventClass::kCopy, &SocketConnections::HandleCopy, this);
+  engine.Register(event_order::kCopy, {.name = "copies"}, &SocketConnections::HandleCopy, this);
 }
 
 // --- Opening -------------------------------------------------------------------------------------
@@ -121,9 +124,11 @@ void SocketConnections::StartCopy(uint32_t id, Direction direction, uint32_t byt
       Occupy(is_in ? stream.send_thread : stream.receive_thread,
              TransferTimePs(bytes, is_in ? settings_.send_rate_bps : settings_.receive_rate_bps));
   const auto direction_bit = static_cast<uint32_t>(direction);
+  // What is left of the tie still decides; equal ones are told apart by the target.
+  constexpr uint64_t kTieMask = (uint64_t{1} << kTieBits) - 1;
   const uint64_t tie =
-      (stream.tie << 1 | direction_bit) & ((uint64_t{1} << FabricSimulatorImpl::kIdBits) - 1);
-  engine_.ScheduleFabric(copied_ps, EventClass::kCopy, tie, id << 1 | direction_bit);
+      ((stream.tie << 1 | direction_bit) & kTieMask) >> (kTieBits - FabricSimulatorImpl::kIdBits);
+  engine_.ScheduleFabric(copied_ps, event_order::kCopy, tie, id << 1 | direction_bit);
 }
 
 void SocketConnections::Close(uint32_t id) {

@@ -22,6 +22,8 @@ class MessageSink {
   // The oldest message that was not yet injected leaves the sender's GPU at `left_ps`, now or soon.
   // Only stores between two GPUs report it.
   virtual void OnInjected(uint32_t /*number*/, int64_t /*left_ps*/) {}
+  // The turn of a port in which OnInjected() was called is over: the sink may post.
+  virtual void OnTurnEnded() {}
   // The sender may use the slot of its oldest message again: it was acknowledged as a whole, or
   // copied to a kernel's buffer.
   virtual void OnCompleted(uint32_t /*number*/) {}

@@ -82,7 +82,6 @@ struct NetworkStackParts {
   EcmpRouting& routing;
   LoadStoreTransport& load_store;
   ProxyThreads& proxies;
-  uint32_t first_port = 0;  // ids of its EventClass::kPort events
 };
 
 // How a scenario sets a stack up.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/event_order/event_order.h"
 
 namespace railyard {
 namespace {
@@ -53,6 +54,13 @@ LoadStoreTransport::LoadStoreTransport(const FabricGraph& graph, FabricNetwork& 
     AddPorts(Tier::kHost);  // of loads
   }
   FindPlanes();
+  network.engine().Register(event_order::kLoadStorePort, {.name = "turns of GPUs' ports"},
+                            &LoadStoreTransport::HandlePort, this);
+}
+
+void LoadStoreTransport::HandlePort(void* self, uint32_t port) {
+  MessageSink* const told = static_cast<LoadStoreTransport*>(self)->Serve(port);
+  if (told != nullptr) told->OnTurnEnded();
 }
 
 void LoadStoreTransport::AddPorts(Tier tier) {
@@ -221,7 +229,7 @@ void LoadStoreTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
   if (port.free_ps <= engine.NowPs()) {
     due_ports_.push_back(flow.port);
   } else {
-    engine.ScheduleFabric(port.free_ps, EventClass::kPort, flow.port, flow.port);
+    engine.ScheduleFabric(port.free_ps, event_order::kLoadStorePort, flow.port, flow.port);
   }
 }
 
@@ -285,7 +293,7 @@ uint32_t LoadStoreTransport::SendPacket(Flow& flow, uint32_t flow_id) {
   return wire_bytes;
 }
 
-void LoadStoreTransport::Serve(uint32_t port_id) {
+MessageSink* LoadStoreTransport::Serve(uint32_t port_id) {
   Port& port = ports_[port_id];
   const uint32_t flow_id = port.first_active;
   Flow& flow = flows_[flow_id];
@@ -307,13 +315,15 @@ void LoadStoreTransport::Serve(uint32_t port_id) {
   }
   port.free_ps = engine.NowPs() + port.paced_ps;
   port.event_pending = port.first_active != kNone;
-  if (port.event_pending) engine.ScheduleFabric(port.free_ps, EventClass::kPort, port_id, port_id);
-  if (flow.sent == sent_before || flow.kind != PacketKind::kNvlinkWrite) return;
+  if (port.event_pending)
+    engine.ScheduleFabric(port.free_ps, event_order::kLoadStorePort, port_id, port_id);
+  if (flow.sent == sent_before || flow.kind != PacketKind::kNvlinkWrite) return nullptr;
   MessageSink& sink = *sinks_[flow.sink];
   const uint32_t user = flow.user;
   for (uint8_t left = static_cast<uint8_t>(flow.sent - sent_before); left > 0; --left) {
     sink.OnInjected(user, port.free_ps);
   }
+  return &sink;
 }
 
 void LoadStoreTransport::OnPacketAtNic(uint32_t /*packet*/) {

@@ -37,8 +37,8 @@ class LoadStoreTransport final : public PacketSink {
   // Messages one connection may have under way; NCCL's slots (NCCL_STEPS).
   static constexpr uint32_t kMessageSlots = 8;
 
-  // Ports are numbered 0.. by GPU number, where there is PCIe between GPUs once for NVLink, stores
-  // and loads each, and use EventClass::kPort ids from 0.
+  // Registers the events of its ports with the engine; one at a time. Ports are numbered by GPU
+  // number, where there is PCIe between GPUs once for NVLink, stores and loads each.
   LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network);
 
   // Stores between two GPUs (by number) that NVLink or else PCIe joins. Returns a flow number,
@@ -75,7 +75,6 @@ class LoadStoreTransport final : public PacketSink {
   // The operands are in the members' memories. ServeDue() need not follow.
   void PostReduce(uint32_t group, uint64_t bytes);
 
-  void Serve(uint32_t port);  // EventClass::kPort; no sink may post before it returns
   void OnPacketAtNic(uint32_t packet) override;
   void OnPacketInMemory(uint32_t packet) override;
   void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
@@ -86,7 +85,6 @@ class LoadStoreTransport final : public PacketSink {
   void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
 
   TimingWheel::PrefetchTable FlowTable() const { return {&flows_base_, sizeof(Flow)}; }
-  uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
   // Those that send from a GPU (by number), in the order in which they were opened.
   std::span<const uint32_t> FlowsOf(uint32_t gpu) const { return flows_of_gpu_[gpu]; }
   // Who hears of the flow's messages; of a group, the first one.
@@ -192,6 +190,9 @@ class LoadStoreTransport final : public PacketSink {
   SinkRef UserOf(const Packet& packet) const;
   uint8_t NumberOf(MessageSink* sink);
 
+  static void HandlePort(void* self, uint32_t port);
+  // Returns whom it told that messages were injected; null: nobody. No sink may post before.
+  MessageSink* Serve(uint32_t port);
   uint32_t AddFlow(const Flow& flow, uint32_t first_path);
   uint32_t AddPcieFlow(const SinkRef& sink, uint32_t port, const std::vector<LinkId>& links);
   void AddPorts(Tier tier);

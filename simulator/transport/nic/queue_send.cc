@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/event_order/event_order.h"
 #include "simulator/transport/nic/queue_transport.h"
 
 namespace railyard {
@@ -204,6 +205,10 @@ void QueueTransport::StartTimer(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   queue.timer_start_ps = network_.engine().NowPs();
   if (!queue.Is(SendQueue::kTimerPending)) ArmTimer(queue_id);
+}
+
+void QueueTransport::ScheduleTimer(uint32_t queue_id, int64_t time_ps) {
+  network_.engine().ScheduleFabric(time_ps, event_order::kQueueTimer, queue_id, queue_id);
 }
 
 void QueueTransport::ReportRecovery(uint32_t queue_id) {

@@ -6,13 +6,14 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/event_order/event_order.h"
 #include "simulator/transport/congestion/no_congestion_control.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
 QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
                                EcmpRouting& routing, const NicSettings& settings,
-                               const Framing& framing, uint32_t first_port)
+                               const Framing& framing)
     : network_(network),
       settings_(settings),
       framing_(framing),
@@ -22,7 +23,6 @@ QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
       graph_(graph),
       routing_(routing),
       full_packet_bytes_(settings.mtu_bytes + framing.header_bytes),
-      first_port_(first_port),
       port_of_link_(graph.link_count(), SendQueue::kNone),
       first_port_of_device_(graph.device_count(), SendQueue::kNone) {
   nic_->SetSettings(settings);
@@ -38,6 +38,13 @@ QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
   for (DeviceId device = 0; device < graph.device_count(); ++device) {
     if (graph.device(device).kind == DeviceKind::kNic) AddPorts(device);
   }
+  FabricSimulatorImpl& engine = network.engine();
+  engine.Register(event_order::kQueuePort, {.name = "turns of NICs' ports"},
+                  &QueueTransport::HandlePort, this);
+  // A timer that has nothing to wait for passes without effect.
+  engine.Register(event_order::kQueueTimer,
+                  {.name = "timers of queues", .pending = PendingMeans::kNothing},
+                  &QueueTransport::HandleTimer, this);
 }
 
 void QueueTransport::AddPorts(DeviceId nic) {

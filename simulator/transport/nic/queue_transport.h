@@ -58,8 +58,6 @@ class QueueTransport : public Transport, public PacketSink {
   void CountPayload(uint32_t queue_pair) override;
   uint64_t counted_payload_bytes() const override { return counted_payload_bytes_; }
 
-  void Serve(uint32_t port);                 // EventClass::kPort; ids count from `first_port`
-  virtual void OnTimer(uint32_t queue) = 0;  // EventClass::kTimer
   void OnLinkReleased(LinkId link) override;
   void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
   void OnRoutesChanged() override;
@@ -86,7 +84,6 @@ class QueueTransport : public Transport, public PacketSink {
   uint8_t TakeTimers(uint32_t queue_pair);
   void PutTimers(uint32_t queue_pair, uint8_t timers);
 
-  uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
   uint32_t queue_count() const { return static_cast<uint32_t>(send_queues_.size()); }
   PathRef DataPath(uint32_t queue_pair) const {
     return send_queues_[size_t{2} * queue_pair].path();
@@ -115,9 +112,10 @@ class QueueTransport : public Transport, public PacketSink {
     // OnSegmentSent() and OnLimits() are to be called.
     bool follows_segments = false;
   };
-  // All references must outlive this.
+  // Registers the events of its ports and timers with the engine; one at a time. All references
+  // must outlive this.
   QueueTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                 const NicSettings& settings, const Framing& framing, uint32_t first_port);
+                 const NicSettings& settings, const Framing& framing);
 
   // --- The protocol's part -----------------------------------------------------------------------
   // Adds its state of one queue more.
@@ -128,6 +126,8 @@ class QueueTransport : public Transport, public PacketSink {
   virtual int64_t SendRepair(uint32_t queue) = 0;
   // The timer starts over, and no event of it is on the wheel.
   virtual void ArmTimer(uint32_t queue) = 0;
+  // An event of the timer is due.
+  virtual void OnTimer(uint32_t queue) = 0;
   // A segment was sent for the first time; the congestion control's limits are others now.
   virtual void OnSegmentSent(uint32_t /*queue*/) {}
   virtual void OnLimits(uint32_t /*queue*/) {}
@@ -160,6 +160,7 @@ class QueueTransport : public Transport, public PacketSink {
   void Seek(uint32_t queue, uint32_t sequence);
   int64_t SendPacketOf(uint32_t queue, uint32_t sequence, const MessageRing::Message& message);
   void StartTimer(uint32_t queue);
+  void ScheduleTimer(uint32_t queue, int64_t time_ps);
   void ApplyLimits(uint32_t queue);
   void TellControl(uint32_t packet, uint32_t acknowledged_packets);
   // A part of a recovery that is under way is over, and the next one begins.
@@ -207,6 +208,9 @@ class QueueTransport : public Transport, public PacketSink {
     return queue.Is(SendQueue::kPaced) &&
            pacers_[queue_id / 2].next_send_ps > network_.engine().NowPs();
   }
+  static void HandlePort(void* self, uint32_t port);
+  static void HandleTimer(void* self, uint32_t queue);
+  void Serve(uint32_t port);
   void Append(NicPort& port, uint32_t queue);
   void TakePaced(NicPort& port);
   void ScheduleServe(uint32_t port, int64_t time_ps);
@@ -230,7 +234,6 @@ class QueueTransport : public Transport, public PacketSink {
   const FabricGraph& graph_;
   EcmpRouting& routing_;
   uint32_t full_packet_bytes_;
-  uint32_t first_port_;
   std::vector<RecoveryClock> recoveries_;  // by queue
   std::vector<QueuePair> queue_pairs_;
   std::vector<Pacer> pacers_;  // by queue pair

@@ -2,6 +2,7 @@
 // Whose turn it is on a NIC's port.
 #include <algorithm>
 
+#include "simulator/event_order/event_order.h"
 #include "simulator/transport/nic/queue_transport.h"
 
 namespace railyard {
@@ -48,8 +49,7 @@ inline void QueueTransport::ScheduleServe(uint32_t port_id, int64_t time_ps) {
   time_ps = std::max(time_ps, network_.engine().NowPs());
   if (port.event_ps <= time_ps) return;
   port.event_ps = time_ps;
-  const uint32_t event_id = first_port_ + port_id;
-  network_.engine().ScheduleFabric(time_ps, EventClass::kPort, event_id, event_id);
+  network_.engine().ScheduleFabric(time_ps, event_order::kQueuePort, port_id, port_id);
 }
 
 inline void QueueTransport::ScheduleNextTurn(uint32_t port_id) {
@@ -63,6 +63,14 @@ inline void QueueTransport::ScheduleNextTurn(uint32_t port_id) {
 
 void QueueTransport::OnLinkReleased(LinkId link) {
   if (port_of_link_[link] != SendQueue::kNone) ScheduleNextTurn(port_of_link_[link]);
+}
+
+void QueueTransport::HandlePort(void* self, uint32_t port) {
+  static_cast<QueueTransport*>(self)->Serve(port);
+}
+
+void QueueTransport::HandleTimer(void* self, uint32_t queue) {
+  static_cast<QueueTransport*>(self)->OnTimer(queue);
 }
 
 void QueueTransport::Serve(uint32_t port_id) {

@@ -52,8 +52,7 @@ void RdmaTransport::OnCnp(uint32_t queue_id) {
 void RdmaTransport::ArmTimer(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   queue.Set(SendQueue::kTimerPending);
-  network_.engine().ScheduleFabric(queue.timer_start_ps + settings_.LocalAckTimeoutPs(),
-                                   EventClass::kTimer, queue_id, queue_id);
+  ScheduleTimer(queue_id, queue.timer_start_ps + settings_.LocalAckTimeoutPs());
 }
 
 void RdmaTransport::OnTimer(uint32_t queue_id) {
@@ -64,7 +63,7 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
   const int64_t deadline_ps = queue.timer_start_ps + settings_.LocalAckTimeoutPs();
   if (deadline_ps > now_ps) {
     queue.Set(SendQueue::kTimerPending);
-    network_.engine().ScheduleFabric(deadline_ps, EventClass::kTimer, queue_id, queue_id);
+    ScheduleTimer(queue_id, deadline_ps);
     return;
   }
   ++counters_.timeouts;

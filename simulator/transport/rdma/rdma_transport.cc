@@ -8,12 +8,11 @@
 namespace railyard {
 
 RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                             const NicSettings& settings, uint32_t first_port)
+                             const NicSettings& settings)
     : QueueTransport(graph, network, routing, settings,
                      {.header_bytes = settings.HeaderBytes(),
                       .first_packet_bytes = kRethBytes,
-                      .ack_bytes = kAethBytes},
-                     first_port) {
+                      .ack_bytes = kAethBytes}) {
   SIM_CHECK(settings.reorder_tolerance_packets < ReceiveQueue::kBeyondPackets,
             "a reorder tolerance beyond what a NACK can tell");
 }

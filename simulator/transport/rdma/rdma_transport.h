@@ -37,9 +37,8 @@ inline constexpr const char* kRetryExceeded = "IBV_WC_RETRY_EXC_ERR(12)";
 
 class RdmaTransport final : public QueueTransport {
  public:
-  // EventClass::kPort ids and targets count from `first_port`; kTimer ids are queue numbers.
   RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                const NicSettings& settings, uint32_t first_port);
+                const NicSettings& settings);
 
   // Posts a receive, and tells the sender by a clear-to-send element.
   void Grant(uint32_t queue_pair, bool tells_sender) override;
@@ -50,7 +49,6 @@ class RdmaTransport final : public QueueTransport {
   // back.
   void SendUnreliable(uint32_t queue_pair, bool to_receiver, uint32_t immediate);
 
-  void OnTimer(uint32_t queue) override;
   void OnPacketAtNic(uint32_t packet) override;
   void OnPacketInMemory(uint32_t packet) override;
   std::string Describe(uint32_t queue_pair) const override;
@@ -59,6 +57,7 @@ class RdmaTransport final : public QueueTransport {
   void AddQueueState() override;
   int64_t SendRepair(uint32_t queue) override;
   void ArmTimer(uint32_t queue) override;
+  void OnTimer(uint32_t queue) override;
   std::string DescribeRetries(uint32_t retries) const override;
 
   // Sending ends (rdma_send.cc).

@@ -4,7 +4,7 @@
 namespace railyard {
 
 SocketStack::SocketStack(const NetworkStackParts& parts, const NetworkStackSettings& settings)
-    : tcp_(parts.graph, parts.network, parts.routing, settings.nic, parts.first_port),
+    : tcp_(parts.graph, parts.network, parts.routing, settings.nic),
       sockets_(tcp_, parts.network.engine(), settings.nic.mtu_bytes, settings.socket,
                parts.proxies) {}
 

@@ -10,11 +10,11 @@
 namespace railyard {
 
 TcpTransport::TcpTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                           const NicSettings& settings, uint32_t first_port)
-    : QueueTransport(
-          graph, network, routing, settings,
-          {.header_bytes = kTcpHeaderBytes, .is_answered_by_host = true, .follows_segments = true},
-          first_port) {}
+                           const NicSettings& settings)
+    : QueueTransport(graph, network, routing, settings,
+                     {.header_bytes = kTcpHeaderBytes,
+                      .is_answered_by_host = true,
+                      .follows_segments = true}) {}
 
 void TcpTransport::AddQueueState() {
   TcpSender& sender = senders_.emplace_back();
@@ -121,7 +121,7 @@ void TcpTransport::ArmTimer(uint32_t queue_id) {
       std::max(queue.timer_start_ps + tcp.timeout.TimeoutPs(), network_.engine().NowPs());
   if (tcp.event_ps <= deadline_ps) return;  // which looks again
   tcp.event_ps = deadline_ps;
-  network_.engine().ScheduleFabric(deadline_ps, EventClass::kTimer, queue_id, queue_id);
+  ScheduleTimer(queue_id, deadline_ps);
 }
 
 void TcpTransport::OnTimer(uint32_t queue_id) {

@@ -20,9 +20,8 @@ inline constexpr const char* kConnectionTimedOut = "ETIMEDOUT(110)";
 
 class TcpTransport final : public QueueTransport {
  public:
-  // EventClass::kPort ids and targets count from `first_port`; kTimer ids are queue numbers.
   TcpTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-               const NicSettings& settings, uint32_t first_port);
+               const NicSettings& settings);
 
   bool BuffersMessages() const override { return true; }
   // The application takes one message more; nobody is told.
@@ -32,7 +31,6 @@ class TcpTransport final : public QueueTransport {
   void ReadByHand(uint32_t stream);
   void Read(uint32_t stream, uint64_t bytes);
 
-  void OnTimer(uint32_t queue) override;
   void OnPacketAtNic(uint32_t packet) override { network_.SendOn(packet); }
   void OnPacketInMemory(uint32_t packet) override;
   std::string Describe(uint32_t stream) const override;
@@ -42,6 +40,7 @@ class TcpTransport final : public QueueTransport {
   void OnOpened(uint32_t stream, int64_t base_rtt_ps) override;
   int64_t SendRepair(uint32_t queue) override;
   void ArmTimer(uint32_t queue) override;
+  void OnTimer(uint32_t queue) override;
   void OnSegmentSent(uint32_t queue) override { senders_[queue].scoreboard.OnSend(); }
   void OnLimits(uint32_t queue) override;
   std::string DescribeRetries(uint32_t retries) const override;

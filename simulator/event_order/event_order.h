@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Which of the events of one picosecond comes before which. Departures come first: whoever looks at
+// a port knows that what ends now has ended, and what follows has begun. A client of one's own
+// takes a priority in a gap.
+#pragma once
+
+#include "simulator/engine/fabric_event.h"
+
+namespace railyard::event_order {
+
+//                                                          what happens, and the id of its event
+inline constexpr EventClass kDeparture{0};         // a packet's last bit leaves its port: link
+inline constexpr EventClass kFault{3};             // a fault begins or ends: fault and which
+inline constexpr EventClass kArrival{6};           // a packet's last bit is at the far end: link
+inline constexpr EventClass kPauseFrame{9};        // a pause frame takes effect: channel and XON
+inline constexpr EventClass kLoadStorePort{12};    // a GPU's port may send: port
+inline constexpr EventClass kQueuePort{13};        // a NIC's port may serve a queue: port
+inline constexpr EventClass kAggregationPort{14};  // a NIC's port may send an operand: port
+inline constexpr EventClass kQueueTimer{15};       // a queue's timer runs out: queue
+inline constexpr EventClass kRouting{18};          // switches learn of a change: fault and which
+inline constexpr EventClass kPost{21};             // a proxy hands over a message: connection
+inline constexpr EventClass kChannel{24};          // a lane starts its next slice: lane
+inline constexpr EventClass kOperation{27};        // a rank's call begins or goes on: call
+inline constexpr EventClass kHoldCheck{30};        // has a link been held too long?: channel
+inline constexpr EventClass kLateArrival{33};      // a link with extra delay lets packets go: link
+inline constexpr EventClass kLoad{36};             // background traffic is due: flow
+inline constexpr EventClass kLook{39};             // a watchdog looks: 0
+inline constexpr EventClass kCopy{42};             // a thread has copied: stream and direction
+
+}  // namespace railyard::event_order
