@@ -33,7 +33,7 @@ TEST(NamesTest, AnUnknownNameComesWithAGuessOrElseTheChoice) {
   EXPECT_EQ(UnknownName("", "RNIG", kAlgorithms), R"(unknown "RNIG" (did you mean "RING"?))");
   EXPECT_EQ(UnknownName("algorithm", "x", kAlgorithms),
             R"(unknown algorithm "x" (expected RING, TREE or NVLS))");
-  const std::vector<std::string> many(17, "a name far away");
+  const std::vector<std::string> many(21, "a name far away");
   EXPECT_EQ(UnknownName("link", "x", many), R"(unknown link "x")");
 }
 
