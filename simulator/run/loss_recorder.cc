@@ -14,12 +14,12 @@ void LossRecorder::OnPacketLost(uint32_t id, LinkId link) {
   const int32_t fault = faults_->FaultOfLoss(link);
   if (fault < 0) return;
   FaultLosses& losses = losses_[static_cast<size_t>(fault)];
-  const Connection& connection = replay_->executor().connections()[id];
+  const Connection& connection = replay_->executor().connection_table().connections()[id];
   ++losses.packets;
   if (connection.collective != Connection::kNone) losses.collectives.insert(connection.collective);
   losses.gpus.insert(connection.from_gpu);
   losses.gpus.insert(connection.to_gpu);
-  if (replay_->executor().IsClosed(id)) return;
+  if (replay_->executor().connection_table().IsClosed(id)) return;
   losses.unrecovered.insert(id);
   Hit& hit = hits_[id];
   if (hit.is_recovered) hit = {};
@@ -46,7 +46,8 @@ void LossRecorder::OnRetransmission(uint32_t id) {
 // What it lost is not sent again: the work is done again when its part of the job begins again.
 void LossRecorder::OnConnectionClosed(uint32_t id) {
   hits_.erase(id);
-  const uint32_t part = replay_->PartOfRank(replay_->executor().connections()[id].from_gpu);
+  const uint32_t part =
+      replay_->PartOfRank(replay_->executor().connection_table().connections()[id].from_gpu);
   for (FaultLosses& losses : losses_) {
     if (losses.unrecovered.erase(id) > 0) losses.halted_parts.insert(part);
   }

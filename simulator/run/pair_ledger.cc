@@ -21,10 +21,10 @@ bool IsBySwitch(const Connection& connection) {
 
 // The tiers that a connection's payload crosses, in order, each once.
 std::vector<Tier> TiersOf(const Connection& connection, const FabricGraph& fabric,
-                          const LaneExecutor& executor) {
+                          const ConnectionTable& table) {
   if (IsBySwitch(connection)) return {Tier::kNvlink};
   std::vector<Tier> tiers;
-  for (const LinkId link : executor.LinksOf(connection)) {
+  for (const LinkId link : table.LinksOf(connection)) {
     const Tier tier = fabric.link(link).tier;
     if (std::find(tiers.begin(), tiers.end(), tier) == tiers.end()) tiers.push_back(tier);
   }
@@ -50,15 +50,15 @@ std::string WaysOf(const std::map<std::string, uint64_t>& bytes_of_tiers) {
 
 }  // namespace
 
-PairLedger::PairLedger(const FabricGraph& fabric, const LaneExecutor& executor) {
-  for (uint32_t id = 0; id < executor.connections().size(); ++id) {
-    const Connection& connection = executor.connections()[id];
-    const uint64_t payload_bytes = executor.PayloadBytesOf(id);
+PairLedger::PairLedger(const FabricGraph& fabric, const ConnectionTable& table) {
+  for (uint32_t id = 0; id < table.connections().size(); ++id) {
+    const Connection& connection = table.connections()[id];
+    const uint64_t payload_bytes = table.taken_bytes(id);
     if (payload_bytes == 0) continue;
-    const std::vector<Tier> tiers = TiersOf(connection, fabric, executor);
+    const std::vector<Tier> tiers = TiersOf(connection, fabric, table);
     if (IsBySwitch(connection)) AddSwitchConnection(connection, payload_bytes);
     if (connection.is_network_sum) {
-      AddNetworkSum(connection, executor.AggregatedBy(connection), NamesOf(tiers));
+      AddNetworkSum(connection, table.aggregated(connection), NamesOf(tiers));
     } else {
       // An NVSwitch adds up a GPU's own operand too, and hands it its own copy.
       if (connection.from_gpu == connection.to_gpu) continue;
@@ -88,10 +88,9 @@ void PairLedger::AddSwitchConnection(const Connection& connection, uint64_t payl
   if (!reduces || is_own) of(connection.to_gpu).received += payload_bytes;
 }
 
-void PairLedger::AddNetworkSum(const Connection& connection,
-                               const LaneExecutor::Aggregated& aggregated,
+void PairLedger::AddNetworkSum(const Connection& connection, const Aggregated& aggregated,
                                const std::string& tiers) {
-  const auto add = [&](std::string_view operation, const LaneExecutor::AggregatedBytes& bytes) {
+  const auto add = [&](std::string_view operation, const AggregatedBytes& bytes) {
     if (bytes.sent == 0 && bytes.received == 0) return;
     SwitchBytes& sum = in_network_[{kNetwork, operation, connection.from_gpu}];
     sum.tiers = tiers;

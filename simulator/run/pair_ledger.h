@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analysis/result/run_result.h"
-#include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/execution/connections/connection_table.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
@@ -19,7 +19,7 @@ namespace railyard {
 class PairLedger {
  public:
   // The ledger of what the executor's connections have carried.
-  PairLedger(const FabricGraph& fabric, const LaneExecutor& executor);
+  PairLedger(const FabricGraph& fabric, const ConnectionTable& table);
   // Puts pairs, bytes in switches and sums of payload into a result.
   void Record(RunResult& result) const;
 
@@ -34,7 +34,7 @@ class PairLedger {
   };
 
   void AddSwitchConnection(const Connection& connection, uint64_t payload_bytes);
-  void AddNetworkSum(const Connection& connection, const LaneExecutor::Aggregated& aggregated,
+  void AddNetworkSum(const Connection& connection, const Aggregated& aggregated,
                      const std::string& tiers);
 
   std::map<Pair, std::map<std::string, uint64_t>> bytes_;  // by tiers

@@ -63,8 +63,8 @@ class Recorder {
     RecordRun();
     RecordCollectives();
     RecordLinks();
-    PairLedger(scenario_.fabric, replay_.executor()).Record(result_);
-    TrafficLedger(job_, replay_.executor()).Record(job_, replay_, result_);
+    PairLedger(scenario_.fabric, replay_.executor().connection_table()).Record(result_);
+    TrafficLedger(job_, replay_.executor().connection_table()).Record(job_, replay_, result_);
     IterationRecorder(scenario_, job_, replay_, result_).Record();
     RecordWaits();
     RecordDropsAndFaults();

@@ -52,15 +52,15 @@ void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResul
 
 }  // namespace
 
-TrafficLedger::TrafficLedger(const Job& job, const LaneExecutor& executor) {
-  for (uint32_t id = 0; id < executor.connections().size(); ++id) {
-    const Connection& connection = executor.connections()[id];
-    const uint64_t payload_bytes = executor.PayloadBytesOf(id);
+TrafficLedger::TrafficLedger(const Job& job, const ConnectionTable& table) {
+  for (uint32_t id = 0; id < table.connections().size(); ++id) {
+    const Connection& connection = table.connections()[id];
+    const uint64_t payload_bytes = table.taken_bytes(id);
     if (payload_bytes == 0) continue;
     const JobCollective& collective = job.collectives[connection.collective];
     const User user{collective.communicator,
                     collective.is_p2p() ? connection.from_gpu : User::kAllRanks};
-    for (const LinkShare& part : executor.LinkSharesOf(connection)) {
+    for (const LinkShare& part : table.LinkSharesOf(connection)) {
       if (links_.size() <= part.link) links_.resize(part.link + 1);
       OnLink& link = links_[part.link];
       link.flows.Add(static_cast<double>(payload_bytes) * part.share);

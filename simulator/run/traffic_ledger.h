@@ -20,7 +20,7 @@ namespace railyard {
 class TrafficLedger {
  public:
   // Of what the executor's connections have carried, by the ways they have now.
-  TrafficLedger(const Job& job, const LaneExecutor& executor);
+  TrafficLedger(const Job& job, const ConnectionTable& table);
   // Into the links and `traffic` of a result that has its links.
   void Record(const Job& job, const ReplayEngine& replay, RunResult& result) const;
 

@@ -30,7 +30,7 @@ class LaneExecutor::FlowSink : public MessageSink {
   }
 
  protected:
-  bool IsClosed(uint32_t connection) const { return executor_.slots_[connection].is_closed; }
+  bool IsClosed(uint32_t connection) const { return executor_.table_.slots(connection).is_closed; }
 
   LaneExecutor& executor_;  // NOLINT(*-non-private-member-variables-in-classes)
 };
@@ -46,7 +46,7 @@ class LaneExecutor::StoreSink final : public FlowSink {
     executor_.RunWoken();
   }
   void OnUnderWay(uint32_t connection) override {
-    const MessageSlots& slots = executor_.slots_[connection];
+    const MessageSlots& slots = executor_.table_.slots(connection);
     __builtin_prefetch(&slots, 1);
     __builtin_prefetch(&slots.time_ps, 1);
   }

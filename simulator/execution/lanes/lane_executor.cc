@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -37,16 +36,14 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
                               settings)),
       aggregation_(graph, network, routing, settings.nic),
       sinks_(std::make_unique<FlowSinks>(*this)),
-      nvlink_connections_(graph.gpus().size()),
-      network_connections_(graph.gpus().size()),
-      communicator_counts_(graph.gpus().size()) {
-  for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
-    const Device& device = graph.device(graph.gpus()[gpu]);
-    const GpuPlace place = {static_cast<uint32_t>(device.server),
-                            static_cast<uint32_t>(device.local_index)};
-    places_.push_back(place);
-    proxy_costs_.push_back(costs.OfProxy(CpuOf(device.cpu)));
-    gpu_at_[ServerAndIndex(device.server, place.local_index)] = gpu;
+      table_(graph, network, load_store_, *stack_, aggregation_,
+             {.stores = &sinks_->stores,
+              .loads = &sinks_->loads,
+              .switch_sums = &sinks_->switch_sums,
+              .network_sums = &sinks_->network_sums,
+              .network = &sinks_->network}) {
+  for (const DeviceId gpu : graph.gpus()) {
+    proxy_costs_.push_back(costs.OfProxy(CpuOf(graph.device(gpu).cpu)));
   }
   network_.SetSink(load_store_);
   network_.SetSinkOf({PacketKind::kAggregateOperand, PacketKind::kAggregateResult}, aggregation_);
@@ -54,8 +51,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
   engine_.Register(event_order::kPost, {.name = "posts"}, &LaneExecutor::HandlePost, this);
   engine_.Register(event_order::kChannel, {.name = "slices"}, &LaneExecutor::HandleChannel, this);
   static_assert(sizeof(MessageSlots) % (1u << kPostPhaseBits) == 0);
-  const TimingWheel::PrefetchTable slots = {&slots_base_, sizeof(MessageSlots),
-                                            offsetof(MessageSlots, time_ps)};
+  const TimingWheel::PrefetchTable slots = table_.SlotTable();
   const TimingWheel::PrefetchTable flows = load_store_.FlowTable();
   engine_.SetPrefetch(event_order::kChannel,
                       {.records = {&lanes_base_, sizeof(Lane)},
@@ -65,7 +61,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
   network_.FetchFlowsAhead(flows);
   engine_.SetPrefetch(
       event_order::kPost,
-      {.records = {&slots_base_, sizeof(MessageSlots) >> kPostPhaseBits}, .fields = {}});
+      {.records = {slots.base, sizeof(MessageSlots) >> kPostPhaseBits}, .fields = {}});
 }
 
 // --- Events --------------------------------------------------------------------------------------
@@ -84,27 +80,6 @@ void LaneExecutor::HandleChannel(void* self, uint32_t lane) {
   }
   executor.Wake(lane);
   executor.RunWoken();
-}
-
-// --- Communicators -------------------------------------------------------------------------------
-
-bool LaneExecutor::AreOnServersOfTheirOwn(std::span<const uint32_t> gpus) const {
-  std::unordered_set<uint32_t> servers;
-  for (const uint32_t gpu : gpus) servers.insert(places_[gpu].server);
-  return servers.size() == gpus.size();
-}
-
-uint32_t LaneExecutor::AddCommunicator(ExecutedCommunicator communicator) {
-  std::vector<uint32_t> local_numbers;
-  for (const uint32_t gpu : communicator.gpus) {
-    local_numbers.push_back(communicator_counts_[gpu]++);
-  }
-  const bool is_on_rails = AreOnServersOfTheirOwn(communicator.gpus);
-  communicators_.push_back({.executed = std::move(communicator),
-                            .local_numbers = std::move(local_numbers),
-                            .is_on_rails = is_on_rails,
-                            .connections = {}});
-  return static_cast<uint32_t>(communicators_.size() - 1);
 }
 
 uint8_t LaneExecutor::AddCosts(const StepCosts& costs, const MessageRule& rule) {
@@ -231,7 +206,7 @@ int64_t LaneExecutor::EarliestStartPs(const Lane& lane) {
 }
 
 int64_t LaneExecutor::ReceivablePs(const Lane& lane, uint32_t connection) {
-  MessageSlots& from = slots_[connection];
+  MessageSlots& from = table_.slots(connection);
   if (from.delivered == from.consumed) {
     from.receiver_waits = true;
     from.receiver_free_ps = lane.free_ps;
@@ -242,7 +217,7 @@ int64_t LaneExecutor::ReceivablePs(const Lane& lane, uint32_t connection) {
 }
 
 int64_t LaneExecutor::SendablePs(const Lane& lane, uint32_t connection) {
-  MessageSlots& to = slots_[connection];
+  MessageSlots& to = table_.slots(connection);
   const uint8_t limit = lane.in_flight_messages;
   if (Ahead(to.posted, to.network ? to.progress.completed : to.consumed) >= limit) {
     to.sender_waits = true;
@@ -271,7 +246,7 @@ int64_t LaneExecutor::SlicePs(const Lane& lane) {
 uint32_t LaneExecutor::GpuOf(const Lane& lane) const {
   const auto id = static_cast<size_t>(&lane - lanes_.data());
   const Program& program = active_channels_[lane_programs_[id].channel].program;
-  return communicators_[program.communicator].executed.gpus[program.rank];
+  return table_.GpuOfRank(program.communicator, program.rank);
 }
 
 int64_t LaneExecutor::SlowedPs(const Lane& lane, int64_t time_ps) const {
@@ -324,13 +299,13 @@ void LaneExecutor::RunSlice(Lane& lane, int64_t done_ps) {
   for (const uint32_t connection : peers.receives) Consume(lane, connection, done_ps);
   if (!peers.results.empty()) SendBySwitch(lane, peers.results, done_ps);
   for (const uint32_t connection : peers.sends) {
-    if (!connections_[connection].is_switch_result) Send(lane, connection, done_ps);
+    if (!table_.connection(connection).is_switch_result) Send(lane, connection, done_ps);
   }
 }
 
 bool LaneExecutor::PostLoads(Lane& lane) {
   const auto post = [&](uint32_t connection) {
-    const uint32_t flow = connections_[connection].load_flow;
+    const uint32_t flow = table_.connection(connection).load_flow;
     if (flow == kNone) return;
     load_store_.Post(flow, SizeOf(lane.costs, lane.slice_bytes));
     SIM_CHECK(++lane.loading > 0, "a lane that loads from too many at a time");
@@ -346,7 +321,7 @@ bool LaneExecutor::PostLoads(Lane& lane) {
 void LaneExecutor::PostLoadsAhead(Lane& lane) {
   if (lane.is_loaded || lane.loading > 0 || lane.steps_left == 0 || lane.slice_bytes == 0) return;
   const auto is_seen = [&](uint32_t connection) {
-    const MessageSlots& from = slots_[connection];
+    const MessageSlots& from = table_.slots(connection);
     return from.delivered != from.consumed &&
            from.time_ps[from.consumed % kConnectionSlots] <= engine_.NowPs();
   };
@@ -360,9 +335,9 @@ void LaneExecutor::PostLoadsAhead(Lane& lane) {
 }
 
 void LaneExecutor::OnLoaded(uint32_t connection) {
-  if (slots_[connection].is_closed) [[unlikely]]
+  if (table_.slots(connection).is_closed) [[unlikely]]
     return;
-  const MessageSlots& slots = slots_[connection];
+  const MessageSlots& slots = table_.slots(connection);
   if (paths_) [[unlikely]] {
     PathsOf(connection)
         .arrived[slots.consumed % kConnectionSlots]
@@ -375,15 +350,17 @@ void LaneExecutor::OnLoaded(uint32_t connection) {
 }
 
 void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_ps) {
-  MessageSlots& from = slots_[connection];
+  MessageSlots& from = table_.slots(connection);
   const uint32_t slot = from.consumed++ % kConnectionSlots;
   SIM_CHECK(from.sizes[slot] == MarkOf(lane.slice_bytes),
             "a slice was received that is not the one that was sent");
-  taken_bytes_[connection] += lane.peers == kNone ? lane.slice_bytes : CountTaken(lane, connection);
+  table_.taken_bytes(connection) +=
+      lane.peers == kNone ? lane.slice_bytes : CountTaken(lane, connection);
   if (paths_) [[unlikely]]
     TraceTake(lane, connection, slot);
-  if (!watched_.empty() && watched_.contains(connections_[connection].collective)) [[unlikely]] {
-    observer_.OnPayloadTaken(connections_[connection].collective, lane.slice_bytes);
+  if (!watched_.empty() && watched_.contains(table_.connection(connection).collective))
+      [[unlikely]] {
+    observer_.OnPayloadTaken(table_.connection(connection).collective, lane.slice_bytes);
   }
   if (from.network) {
     SchedulePost(done_ps, connection, PostPhase::kGranted);
@@ -394,10 +371,10 @@ void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_p
 }
 
 void LaneExecutor::Send(Lane& lane, uint32_t connection, int64_t done_ps) {
-  MessageSlots& to = slots_[connection];
+  MessageSlots& to = table_.slots(connection);
   const uint32_t slot = to.posted++ % kConnectionSlots;
   if (to.network) {
-    StagedMessages& staged = staged_[connections_[connection].staged];
+    StagedMessages& staged = table_.staged(table_.connection(connection));
     staged.bytes[slot] = lane.slice_bytes;
     staged.time_ps[slot] = done_ps;
   } else {
@@ -410,7 +387,7 @@ void LaneExecutor::Send(Lane& lane, uint32_t connection, int64_t done_ps) {
   bool over_nvlink = lane.sends_over_nvlink;
   uint32_t flow = lane.send_flow;
   if (lane.peers != kNone) {
-    const Connection& used = connections_[connection];
+    const Connection& used = table_.connection(connection);
     if (used.is_switch_operand) {
       OnStoreArrival(connection);  // a flag says that the data is there
       return;
@@ -438,18 +415,18 @@ void LaneExecutor::SchedulePost(int64_t time_ps, uint32_t id, PostPhase phase) {
     OnPost(id, phase);
     return;
   }
-  engine_.ScheduleFabric(time_ps, event_order::kPost, connections_[id].tie,
+  engine_.ScheduleFabric(time_ps, event_order::kPost, table_.connection(id).tie,
                          id << kPostPhaseBits | static_cast<uint32_t>(phase));
 }
 
 void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
-  MessageSlots& slots = slots_[id];
+  MessageSlots& slots = table_.slots(id);
   if (slots.is_closed) [[unlikely]]
     return;
   switch (phase) {
     case PostPhase::kStaged:
       if (!slots.network) [[unlikely]] {
-        SchedulePost(ProxyPostedPs(connections_[id].from_gpu), id, PostPhase::kPosted);
+        SchedulePost(ProxyPostedPs(table_.connection(id).from_gpu), id, PostPhase::kPosted);
         break;
       }
       ++slots.progress.staged;
@@ -457,16 +434,16 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
       break;
     case PostPhase::kPosted: {
       const uint32_t slot = slots.progress.sent++ % kConnectionSlots;
-      const uint32_t bytes = staged_[connections_[id].staged].bytes[slot];
+      const uint32_t bytes = table_.staged(table_.connection(id)).bytes[slot];
       if (!slots.network) [[unlikely]] {
-        const Connection& connection = connections_[id];
-        aggregation_.Post(connection.flow, aggregations_[connection.aggregations][slot]);
+        const Connection& connection = table_.connection(id);
+        aggregation_.Post(connection.flow, table_.aggregations(connection)[slot]);
         break;
       }
       slots.sizes[slot] = MarkOf(bytes);
       if (paths_) [[unlikely]]
         TracePost(id, slot);
-      const Connection& connection = connections_[id];
+      const Connection& connection = table_.connection(id);
       const MessageSize size = SizeOf(slots.costs, bytes);
       connection.transport->Post(
           connection.flow,
@@ -480,14 +457,14 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
 }
 
 void LaneExecutor::QueueAtProxy(uint32_t id) {
-  NetworkProgress& progress = slots_[id].progress;
-  const bool waits_for_grants = !connections_[id].is_buffered;
+  NetworkProgress& progress = table_.slots(id).progress;
+  const bool waits_for_grants = !table_.connection(id).is_buffered;
   while (progress.queued != progress.staged &&
          (progress.queued != progress.clear_to_send || !waits_for_grants)) {
     if (paths_ && waits_for_grants) [[unlikely]]
       TraceQueued(id, progress.queued % kConnectionSlots);
     ++progress.queued;
-    SchedulePost(ProxyPostedPs(connections_[id].injecting_gpu), id, PostPhase::kPosted);
+    SchedulePost(ProxyPostedPs(table_.connection(id).injecting_gpu), id, PostPhase::kPosted);
   }
 }
 

@@ -26,11 +26,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "simulator/execution/connections/connection_table.h"
 #include "simulator/execution/lanes/critical_path.h"
 #include "simulator/execution/lanes/gpu_costs.h"
-#include "simulator/execution/paths/connection.h"
 #include "simulator/execution/paths/lane_paths.h"
-#include "simulator/execution/paths/nic_group.h"
+#include "simulator/execution/proxies/nic_failover.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/transport/aggregation/aggregation_transport.h"
 #include "simulator/transport/contract/message_size.h"
@@ -41,13 +41,6 @@
 #include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
-
-// A communicator as the executor sees it.
-struct ExecutedCommunicator {
-  std::vector<uint32_t> gpus;  // GPU number of each communicator rank
-  const NcclPlanner* planner = nullptr;
-  uint32_t part = 0;  // of the job
-};
 
 // What becomes of lanes and connections, for the replay engine and the recorders.
 class LaneObserver {
@@ -67,8 +60,6 @@ class LaneObserver {
   virtual void OnDetour(std::span<const uint32_t> /*gpus*/) {}
 };
 
-struct NicWay;
-
 class LaneExecutor final {
  public:
   ~LaneExecutor();
@@ -77,29 +68,19 @@ class LaneExecutor final {
   LaneExecutor(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                const GpuCosts& costs, const NetworkStackSettings& settings, LaneObserver& observer);
 
-  uint32_t AddCommunicator(ExecutedCommunicator communicator);
-  // Whether no two of them are of one server.
-  bool AreOnServersOfTheirOwn(std::span<const uint32_t> gpus) const;
-  // The communicator's number among those that its rank's GPU is in.
-  uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const {
-    return communicators_[communicator].local_numbers[rank];
-  }
-  // Its ranks are elsewhere now. Precondition: it has no connections, or they are closed.
-  void Relocate(uint32_t communicator, ExecutedCommunicator relocated);
+  ConnectionTable& connection_table() { return table_; }
+  const ConnectionTable& connection_table() const { return table_; }
   // Costs for programs to name: a number, the same for the same costs and lines.
   uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule);
   // Keeps critical paths from now on, which take time and memory. Before the first Start().
   void KeepPaths() { paths_ = std::make_unique<LanePaths>(); }
 
   // A connection whose queue pair has used up its retries because its NIC does not answer goes on
-  // over other NICs (nic_failover.cc).
-  void FailOver(NicPolicy policy) { nic_policy_ = policy; }
-  // Whether some connection's NIC does not answer: it may be moved once its retries are used up.
-  bool MayFailOver();
-  // Connections that were moved or opened so.
-  uint64_t nic_failovers() const { return nic_failovers_; }
-  bool IsDetoured(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
-                  ConnectionUse use) const;
+  // over other NICs. Before the first Start().
+  void FailOver(NicPolicy policy);
+  // Null: connections stay where they are.
+  NicFailover* failover() { return failover_ ? &*failover_ : nullptr; }
+  uint64_t nic_failovers() const { return failover_ ? failover_->count() : 0; }
 
   // Starts one rank's program of a collective, now, on every channel it has a part in. `operation`
   // names it to the observer. `schedule` must live until the last OnChannelFinished. Returns the
@@ -118,7 +99,7 @@ class LaneExecutor final {
 
   // The fabric's routes changed.
   void ResolvePaths() {
-    ++network_version_;
+    table_.OnRoutesChanged();
     stack_->OnRoutesChanged();
     if (paths_) TraceRoutes();
   }
@@ -134,12 +115,7 @@ class LaneExecutor final {
   // are alike, have IdentityOfGpus() in common and did the same.
   void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
 
-  // Which connections and NVLink flows these GPUs send by, but for the server they are on.
-  uint64_t IdentityOfGpus(std::span<const uint32_t> gpus) const;
-
   NicGroup NicGroupOf(std::span<const uint32_t> gpus) const;
-  // Another one since connections were opened over the network, or routes changed.
-  uint64_t network_version() const { return network_version_; }
   // What decides what comes there, and what was counted there (lane_nics.cc): equal for groups that
   // have their identity in common and did the same.
   void VisitNics(const NicGroup& group, StateArchive& archive);
@@ -169,31 +145,7 @@ class LaneExecutor final {
   double SpeedOfGpu(uint32_t gpu) const { return gpu_speeds_.empty() ? 1 : gpu_speeds_[gpu]; }
   bool StandsStillNow(uint32_t gpu) const { return !gpu_speeds_.empty() && gpu_speeds_[gpu] == 0; }
 
-  // The GPU of the same server with another local index.
-  uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const;
-  const std::vector<Connection>& connections() const { return connections_; }
-  bool IsClosed(uint32_t connection) const { return slots_[connection].is_closed; }
-  // Payload that the receiver of a connection has taken.
-  uint64_t PayloadBytesOf(uint32_t connection) const { return taken_bytes_[connection]; }
-  // Data that the rank of an `is_network_sum` connection has given to the network's switches, and
-  // has got from them, by what they did with it.
-  struct AggregatedBytes {
-    uint64_t sent = 0;
-    uint64_t received = 0;
-  };
-  struct Aggregated {
-    AggregatedBytes reduced;
-    AggregatedBytes gathered;  // every block is one rank's, and all get it
-  };
-  const Aggregated& AggregatedBy(const Connection& connection) const {
-    return aggregated_[connection.aggregations];
-  }
   const LoadStoreTransport& load_store() const { return load_store_; }
-  // Which links a connection's payload crosses, first to last; NVLink by one of its planes.
-  std::vector<LinkId> LinksOf(const Connection& connection) const;
-  // The same over all of its planes, each with its share of the payload.
-  std::vector<LinkShare> LinkSharesOf(const Connection& connection) const;
-
   // For explanations: what a program that has not finished waits for.
   struct Waiting {
     uint32_t operation = 0;
@@ -293,20 +245,6 @@ class LaneExecutor final {
     uint32_t channel = 0;    // index into active_channels_
     uint32_t next_free = kNone;
   };
-  struct GpuPlace {
-    uint32_t server = 0;
-    uint32_t local_index = 0;
-  };
-  struct Communicator {
-    ExecutedCommunicator executed;
-    // By rank: how many of the communicators added before its GPU is in.
-    std::vector<uint32_t> local_numbers;
-    bool is_on_rails = false;  // each rank is alone in its server
-    // First member of each aggregation tree, by channel and the tree's first rank.
-    std::unordered_map<uint64_t, uint32_t> trees{};
-    std::unordered_map<uint64_t, uint32_t> connections;  // by channel, ends and purpose
-  };
-
   static void HandlePost(void* self, uint32_t connection);
   static void HandleChannel(void* self, uint32_t lane);
 
@@ -317,58 +255,13 @@ class LaneExecutor final {
   void OnGranted(uint32_t connection);
   void OnNetworkFailed(uint32_t connection, bool at_sender, const std::string& why);
 
-  uint32_t ConnectionBetween(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
-                             ConnectionUse use);
-  uint32_t OpenConnection(const Program& program, uint32_t channel, uint32_t from, uint32_t to,
-                          ConnectionUse use);
-  // `entropy` is what ECMP spreads its queue pairs by.
-  void OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy);
-  uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
-                           ConnectionUse use) const;
-  void CloseConnection(uint32_t connection);
-  static uint64_t ServerAndIndex(int32_t server, uint32_t local_index) {
-    return static_cast<uint64_t>(server) << 32 | local_index;
-  }
-  static uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c);
-  // Of ties: what tells servers apart is above these, what tells a server's GPUs apart below.
-  static constexpr int kLocalTieBits = 36;
-  static constexpr uint64_t kLocalTieMask = (uint64_t{1} << kLocalTieBits) - 1;
-  static constexpr uint64_t kGpuTieMask = 0xff;
-  static uint64_t TieOf(const GpuPlace& place, uint64_t a, uint64_t b, uint64_t c);
-  static uint64_t KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use);
-  // Failover to other NICs (nic_failover.cc). False: it is the job's error.
-  bool TryToFailOver(uint32_t connection);
-  bool Answers(DeviceId nic) const;
-  DeviceId NicOf(uint32_t gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]).value(); }
-  std::set<DeviceId>& DeadNicsOf(const Connection& connection);
-  // Striped connections have a failover of their own, between their ports.
-  bool MayMove(const Connection& connection) const {
-    return connection.is_detoured || IsQueuePair(connection);
-  }
-  bool UsesAny(const Connection& connection, const std::set<DeviceId>& nics) const;
-  // Ways for the connection's messages over none of these NICs, as the policy has it.
-  std::vector<NicWay> WaysAround(const Connection& connection,
-                                 const std::set<DeviceId>& nics) const;
-  void OpenDetour(uint32_t connection, std::span<const NicWay> ways);
-  void Move(uint32_t connection, std::span<const NicWay> ways);
-  void TraceMove(uint32_t connection);
-  void VisitConnection(uint32_t connection, StateArchive& archive);
-  // Over the network, between two of the GPUs, in the order of their ties.
-  std::vector<uint32_t> ConnectionsAmong(std::span<const uint32_t> gpus) const;
-  // And all that they send within their servers.
-  std::vector<uint32_t> AllConnectionsAmong(std::span<const uint32_t> gpus) const;
-  std::vector<LinkId> AllLinksOf(std::span<const uint32_t> queue_pairs) const;
-  std::optional<DeviceId> SwitchOf(std::span<const LinkId> links) const;
-  uint64_t IdentityOf(const NicGroup& group) const;
-  // What decides the order of a flow's events among those of its server.
-  uint64_t LocalTieOf(const SinkRef& user) const;
-  int64_t FlagLatencyPs(uint32_t flow) const;
   // Precondition: the run's network has queue pairs.
   QueueTransport& queue_pairs() const { return *stack_->queue_pairs(); }
-  // Whether the connection is a queue pair of its own.
-  bool IsQueuePair(const Connection& connection) const;
-  // Of a network connection.
-  RecoveryTimes RecoveryOf(uint32_t connection, bool of_data) const;
+  DeviceId NicOf(uint32_t gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]).value(); }
+  // A connection is moved from a NIC that does not answer (moved_connections.cc).
+  void LeaveFlow(uint32_t connection);
+  void Resend(uint32_t connection);
+  void TraceMove(uint32_t connection);
   // Starts the channel's current batch, or ends the channel after its last.
   void StartBatch(uint32_t active_channel);
   void StartLane(uint32_t active_channel, uint32_t lane_index);
@@ -376,7 +269,6 @@ class LaneExecutor final {
   // still.
   bool ClaimConnections(uint32_t lane);
   bool Claim(uint32_t lane, uint32_t connection, bool is_send);
-  void StartFlowsOver(const Connection& connection, bool is_send);
   void TakePeers(uint32_t lane, const LanePeers& peers);
   // Which connections the step at hand receives from and sends to, of a lane with several.
   void SetStepPeers(uint32_t lane);
@@ -487,44 +379,22 @@ class LaneExecutor final {
   std::unique_ptr<NetworkStack> stack_;  // of network connections
   AggregationTransport aggregation_;
   std::unique_ptr<FlowSinks> sinks_;
-  std::vector<Communicator> communicators_;
-  std::vector<Connection> connections_;
-  std::vector<MessageSlots> slots_;                         // by connection
-  std::vector<uint64_t> taken_bytes_;                       // by connection
-  std::vector<std::vector<uint32_t>> nvlink_connections_;   // by sending GPU
-  std::vector<std::vector<uint32_t>> network_connections_;  // the same
-  uint64_t network_version_ = 0;
-  std::vector<StagedMessages> staged_;
-  std::vector<std::array<Aggregation, kConnectionSlots>> aggregations_;
-  std::vector<Aggregated> aggregated_;  // the same connections
+  ConnectionTable table_;
+  std::optional<NicFailover> failover_;
   std::vector<ActiveChannel> active_channels_;
   std::vector<Lane> lanes_;
-  const char* lanes_base_ = nullptr;  // of lanes_ and slots_, for the engine's prefetches
-  const char* slots_base_ = nullptr;
+  const char* lanes_base_ = nullptr;        // of lanes_, for the engine's prefetches
   std::vector<LaneProgram> lane_programs_;  // by lane
   std::vector<Peers> lane_peers_;
   uint32_t free_peers_ = kNone;
   std::vector<uint32_t> woken_;
   // Lanes that found a connection's side taken, by connection.
   std::unordered_map<uint32_t, std::vector<uint32_t>> claimants_;
-  std::vector<GpuPlace> places_;                   // by GPU
-  std::vector<uint32_t> communicator_counts_;      // by GPU: those it is in
-  std::unordered_map<uint64_t, uint32_t> gpu_at_;  // by server and local index
-  uint64_t last_slice_key_ = 0;                    // of last_slice_ps_: what it depends on
+  uint64_t last_slice_key_ = 0;  // of last_slice_ps_: what it depends on
   int64_t last_slice_ps_ = 0;
   std::vector<double> gpu_speeds_;     // by GPU; empty: all at their own
   std::vector<uint32_t> still_lanes_;  // of GPUs that stand still
   std::set<uint32_t> watched_;         // collectives
-  std::optional<NicPolicy> nic_policy_;
-  // MayFailOver()'s last answer, which holds for these conditions and this version of the network.
-  struct FailoverLook {
-    uint64_t conditions = 0;
-    uint64_t version = 0;
-    bool may_fail_over = false;
-  };
-  std::optional<FailoverLook> failover_look_;
-  std::unordered_map<uint32_t, std::set<DeviceId>> dead_nics_;  // that a part knows of
-  uint64_t nic_failovers_ = 0;
   std::unique_ptr<LanePaths> paths_;
   uint32_t free_channel_ = kNone;
   uint32_t free_lane_ = kNone;

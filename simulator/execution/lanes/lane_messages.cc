@@ -9,10 +9,10 @@
 namespace railyard {
 
 void LaneExecutor::OnNetworkArrival(uint32_t id) {
-  MessageSlots& slots = slots_[id];
+  MessageSlots& slots = table_.slots(id);
   if (slots.is_closed) [[unlikely]]
     return;
-  const Connection& connection = connections_[id];
+  const Connection& connection = table_.connection(id);
   const int64_t seen_ps =
       ProxySeenPs(connection.to_gpu) + costs_[slots.costs].costs.LatencyAfterArrivalPs();
   if (paths_) [[unlikely]]
@@ -30,19 +30,19 @@ void LaneExecutor::OnNetworkArrival(uint32_t id) {
 // A message is in the memory of the receiver, or of the GPU that relays it; the sender's copy may
 // still be at work. The flags that follow it alone are seen behind it.
 void LaneExecutor::OnStoreArrival(uint32_t id) {
-  MessageSlots& slots = slots_[id];
+  MessageSlots& slots = table_.slots(id);
   const StepCosts& costs = costs_[slots.costs].costs;
   // With Simple a flag follows the data; lines of LL and LL128 carry theirs and are taken as they
   // come. Operands for a switch stay where they are: nothing but the flag moves.
   const bool has_flag =
-      costs_[slots.costs].line_payload_bytes == 1 || connections_[id].is_switch_operand;
+      costs_[slots.costs].line_payload_bytes == 1 || table_.connection(id).is_switch_operand;
   const auto here_after = [&](int64_t here_ps, int64_t written_ps, bool is_empty) {
     const int64_t seen_ps = written_ps + (is_empty || has_flag ? slots.flag_latency_ps : 0);
     return std::max({here_ps, seen_ps, engine_.NowPs()});
   };
   int64_t here_ps = 0;
   if (slots.network) {
-    const StagedMessages& staged = staged_[connections_[id].staged];
+    const StagedMessages& staged = table_.staged(table_.connection(id));
     uint8_t& relayed = slots.progress.relayed;
     do {
       const uint32_t slot = relayed++ % kConnectionSlots;
@@ -88,7 +88,7 @@ void LaneExecutor::WakeSender(MessageSlots& slots) {
 }
 
 void LaneExecutor::OnInjected(uint32_t id, int64_t left_ps) {
-  const uint32_t sender = slots_[id].sender;
+  const uint32_t sender = table_.slots(id).sender;
   Lane& lane = lanes_[sender];
   lane.free_ps = std::max(lane.free_ps, left_ps);
   if (paths_) [[unlikely]]
@@ -97,28 +97,30 @@ void LaneExecutor::OnInjected(uint32_t id, int64_t left_ps) {
 }
 
 void LaneExecutor::OnCompleted(uint32_t id) {
-  if (slots_[id].is_closed) [[unlikely]]
+  if (table_.slots(id).is_closed) [[unlikely]]
     return;
   if (paths_) [[unlikely]]
-    TraceCompletion(id, slots_[id].progress.completed % kConnectionSlots);
-  ++slots_[id].progress.completed;
-  WakeSender(slots_[id]);
+    TraceCompletion(id, table_.slots(id).progress.completed % kConnectionSlots);
+  ++table_.slots(id).progress.completed;
+  WakeSender(table_.slots(id));
   RunWoken();
 }
 
 void LaneExecutor::OnGranted(uint32_t id) {
-  if (slots_[id].is_closed) [[unlikely]]
+  if (table_.slots(id).is_closed) [[unlikely]]
     return;
   if (paths_) [[unlikely]]
-    TraceArrivedGrant(id, slots_[id].progress.clear_to_send % kConnectionSlots);
-  ++slots_[id].progress.clear_to_send;
+    TraceArrivedGrant(id, table_.slots(id).progress.clear_to_send % kConnectionSlots);
+  ++table_.slots(id).progress.clear_to_send;
   QueueAtProxy(id);
 }
 
 void LaneExecutor::OnNetworkFailed(uint32_t id, bool at_sender, const std::string& why) {
-  if (slots_[id].is_closed) return;
-  const bool may_fail_over = nic_policy_ && why.starts_with(stack_->NoAnswer());
-  if (may_fail_over && TryToFailOver(id)) return;
+  if (table_.slots(id).is_closed) return;
+  if (failover_ && why.starts_with(stack_->NoAnswer()) && failover_->TryToMove(id)) {
+    RunWoken();
+    return;
+  }
   observer_.OnConnectionError(id, at_sender, why);
 }
 

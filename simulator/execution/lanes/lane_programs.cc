@@ -5,7 +5,6 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/execution/lanes/lane_executor.h"
-#include "simulator/transport/connections/nic_detours.h"
 
 namespace railyard {
 
@@ -76,13 +75,13 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
   Lane& lane = lanes_[id];
   lane = Lane{};
   lane.free_ps = channel.end_ps;
-  const Communicator& communicator = communicators_[program.communicator];
-  const uint32_t gpu = communicator.executed.gpus[program.rank];
-  const GpuPlace& place = places_[gpu];
+  const uint32_t gpu = table_.GpuOfRank(program.communicator, program.rank);
   // On like rails the same.
-  lane.tie = TieOf(place, uint64_t{communicator.local_numbers[program.rank]} << 8 | channel.channel,
-                   communicator.is_on_rails ? 0 : place.local_index + uint64_t{1},
-                   uint64_t{channel.batch} << 32 | lane_index);
+  const uint64_t local_number = table_.LocalNumberOf(program.communicator, program.rank);
+  const auto local_index = static_cast<uint64_t>(graph_.device(graph_.gpus()[gpu]).local_index);
+  lane.tie = table_.TieOf(gpu, local_number << 8 | channel.channel,
+                          table_.IsOnRails(program.communicator) ? 0 : local_index + 1,
+                          uint64_t{channel.batch} << 32 | lane_index);
   lane.slices_per_chunk = static_cast<uint8_t>(rule.slices_per_chunk);
   lane.in_flight_messages = static_cast<uint8_t>(rule.in_flight_messages);
   lane.costs = rule.line_payload_bytes == 1 ? program.costs : program.line_costs;
@@ -119,32 +118,19 @@ void LaneExecutor::TakePeers(uint32_t id, const LanePeers& listed) {
 
 bool LaneExecutor::Claim(uint32_t id, uint32_t connection, bool is_send) {
   uint32_t MessageSlots::*const owner = is_send ? &MessageSlots::sender : &MessageSlots::receiver;
-  MessageSlots& slots = slots_[connection];
+  MessageSlots& slots = table_.slots(connection);
   if (slots.*owner == id) return true;
   if (slots.*owner != kNone) {
     claimants_[connection].push_back(id);
     return false;
   }
   slots.*owner = id;
-  Connection& claimed = connections_[connection];
+  Connection& claimed = table_.connection(connection);
   const Program& program = active_channels_[lane_programs_[id].channel].program;
   claimed.collective = program.collective;
   if (is_send) claimed.loss_tolerance_ppm = program.loss_tolerance_ppm;
-  StartFlowsOver(claimed, is_send);
+  table_.StartOver(connection, is_send);
   return true;
-}
-
-void LaneExecutor::StartFlowsOver(const Connection& connection, bool is_send) {
-  if (connection.is_switch_operand || connection.is_switch_result) {
-    // Whoever takes a sum asks for it.
-    const bool is_users = is_send == connection.is_switch_result;
-    if (is_users && connection.flow != kNone) load_store_.StartGroupOver(connection.flow);
-    return;
-  }
-  if (!is_send || connection.is_network_sum) return;
-  if (!connection.network) load_store_.StartOver(connection.flow);
-  if (connection.is_relayed) load_store_.StartOver(connection.relay_flow);
-  if (connection.is_detoured) stack_->detours()->StartOver(connection.flow);
 }
 
 bool LaneExecutor::ClaimConnections(uint32_t id) {
@@ -158,23 +144,24 @@ bool LaneExecutor::ClaimConnections(uint32_t id) {
   };
   for (size_t i = 0; i < peers.recv_from.size(); ++i) {
     if (is_of_others(peers.recv_from[i])) continue;
-    const uint32_t connection = ConnectionBetween(program, lane_id.channel, peers.recv_from[i].rank,
-                                                  lane_id.rank, peers.recv_from[i].use);
-    if (slots_[connection].receiver == id) continue;
+    const uint32_t connection =
+        table_.Between(program.communicator, lane_id.channel, peers.recv_from[i].rank, lane_id.rank,
+                       peers.recv_from[i].use);
+    if (table_.slots(connection).receiver == id) continue;
     if (!Claim(id, connection, false)) return false;
-    if (connections_[connection].load_flow != kNone) lanes_[id].loads = true;
+    if (table_.connection(connection).load_flow != kNone) lanes_[id].loads = true;
     if (several != kNone) lane_peers_[several].receive_connections[i] = connection;
     if (i == 0) lanes_[id].receive_connection = connection;
-    if (slots_[connection].network) GrantMessages(id, connection);
+    if (table_.slots(connection).network) GrantMessages(id, connection);
   }
   for (size_t i = 0; i < peers.send_to.size(); ++i) {
     if (is_of_others(peers.send_to[i])) continue;
-    const uint32_t connection = ConnectionBetween(program, lane_id.channel, lane_id.rank,
-                                                  peers.send_to[i].rank, peers.send_to[i].use);
+    const uint32_t connection = table_.Between(program.communicator, lane_id.channel, lane_id.rank,
+                                               peers.send_to[i].rank, peers.send_to[i].use);
     if (!Claim(id, connection, true)) return false;
     if (several != kNone) lane_peers_[several].send_connections[i] = connection;
     if (i > 0) continue;
-    const Connection& claimed = connections_[connection];
+    const Connection& claimed = table_.connection(connection);
     lanes_[id].send_connection = connection;
     lanes_[id].sends_over_nvlink = !claimed.network || claimed.is_relayed;
     lanes_[id].send_flow = claimed.is_relayed ? claimed.relay_flow : claimed.flow;
@@ -222,7 +209,7 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
     grants = &peers.grants[index];
     sender = static_cast<int32_t>(peers.listed.recv_from[index].rank);
   }
-  MessageSlots& slots = slots_[connection];
+  MessageSlots& slots = table_.slots(connection);
   while (Ahead(slots.progress.granted, slots.consumed) < lane.in_flight_messages) {
     if (grants->left == 0) {
       if (grants->step == program.step_count) return;
@@ -238,7 +225,7 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
     if (paths_) [[unlikely]]
       TraceGrant(connection);
     ++slots.progress.granted;
-    const Connection& granted = connections_[connection];
+    const Connection& granted = table_.connection(connection);
     granted.transport->Grant(granted.flow, true);
   }
 }
@@ -247,7 +234,7 @@ void LaneExecutor::FinishLane(uint32_t id) {
   Lane& lane = lanes_[id];
   const auto release = [this](uint32_t connection, uint32_t MessageSlots::*owner) {
     if (connection == kNone) return;
-    slots_[connection].*owner = kNone;
+    table_.slots(connection).*owner = kNone;
     const auto it = claimants_.find(connection);
     if (it == claimants_.end()) return;
     for (const uint32_t claimant : it->second) Wake(claimant);

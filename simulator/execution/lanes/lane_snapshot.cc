@@ -4,14 +4,13 @@
 #include <bit>
 
 #include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/transport/nic/queue_transport.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
 
 void LaneExecutor::Visit(StateArchive& archive) {
-  archive.Constant(connections_.size());
-  archive.Section();
-  for (uint32_t id = 0; id < connections_.size(); ++id) VisitConnection(id, archive);
+  table_.Visit(archive);
   archive.Section();
   proxies_.Visit(archive);
   archive.Constant(gpu_speeds_.size());
@@ -22,52 +21,50 @@ void LaneExecutor::Visit(StateArchive& archive) {
 }
 
 void LaneExecutor::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
-  for (const uint32_t gpu : gpus) {
-    for (const uint32_t id : nvlink_connections_[gpu]) VisitConnection(id, archive);
-    archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
-  }
+  table_.VisitSentBy(gpus, archive);
+  for (const uint32_t gpu : gpus) archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
   load_store_.VisitGpus(gpus, archive);
 }
 
-uint64_t LaneExecutor::IdentityOfGpus(std::span<const uint32_t> gpus) const {
-  uint64_t identity = 0;
-  const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
-  for (const uint32_t gpu : gpus) {
-    add(nvlink_connections_[gpu].size());
-    for (const uint32_t id : nvlink_connections_[gpu]) add(connections_[id].tie & kLocalTieMask);
-    for (const uint32_t flow : load_store_.FlowsOf(gpu)) {
-      add(LocalTieOf(load_store_.FirstUserOf(flow)));
-    }
+void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
+  archive.Require(group.at.has_value());
+  if (!group.at) return;
+  for (const uint32_t id : group.connections) {
+    table_.VisitConnection(id, archive);
+    queue_pairs().VisitQueuePair(table_.connection(id).flow, archive);
   }
-  return identity;
+  for (const uint32_t gpu : group.gpus) {
+    proxies_.Visit(gpu, archive);
+    archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
+    queue_pairs().VisitPorts(NicOf(gpu), archive);
+  }
+  network_.VisitNicLinks(group.links, archive);
 }
 
-void LaneExecutor::VisitConnection(uint32_t id, StateArchive& archive) {
-  const Connection& connection = connections_[id];
-  MessageSlots& slots = slots_[id];
-  if (slots.is_closed) return;
-  const NetworkProgress& progress = slots.progress;
-  archive.Require(slots.sender == kNone && slots.receiver == kNone &&
-                  slots.delivered == slots.posted && slots.consumed == slots.posted);
-  if (connection.network) {
-    archive.Require(progress.staged == slots.posted && progress.sent == slots.posted &&
-                    progress.completed == slots.posted && progress.granted == slots.posted &&
-                    progress.clear_to_send == slots.posted && progress.queued == slots.posted);
-  } else {
-    // When the sender sees each slot free.
-    for (uint32_t i = 0; i < kConnectionSlots; ++i) {
-      archive.Instant(slots.time_ps[(slots.posted + i) % kConnectionSlots]);
-    }
+void LaneExecutor::VisitCountersOfNics(StateArchive& archive) {
+  network_.VisitCounters(archive);
+  queue_pairs().VisitCounters(archive);
+}
+
+std::vector<uint8_t> LaneExecutor::TakeTimers(const NicGroup& group) {
+  std::vector<uint8_t> timers;
+  for (const uint32_t id : group.connections) {
+    timers.push_back(queue_pairs().TakeTimers(table_.connection(id).flow));
   }
-  archive.Constant(connection.is_detoured ? 1 : 0);
-  archive.Constant(connection.flow == kNone ? 1 : 0);  // groups are opened when first used
-  archive.Count(taken_bytes_[id]);
-  if (!connection.is_network_sum) return;
-  Aggregated& aggregated = aggregated_[connection.aggregations];
-  for (AggregatedBytes* const bytes : {&aggregated.reduced, &aggregated.gathered}) {
-    archive.Count(bytes->sent);
-    archive.Count(bytes->received);
+  return timers;
+}
+
+void LaneExecutor::PutTimers(const NicGroup& group, const std::vector<uint8_t>& timers) {
+  for (size_t i = 0; i < timers.size(); ++i) {
+    queue_pairs().PutTimers(table_.connection(group.connections[i]).flow, timers[i]);
   }
+}
+
+NicGroup LaneExecutor::NicGroupOf(std::span<const uint32_t> gpus) const {
+  return table_.NicGroupOf(gpus, [this](uint32_t gpu) {
+    return Mix64(static_cast<uint64_t>(proxy_costs_[gpu].post_ps)) ^
+           static_cast<uint64_t>(proxy_costs_[gpu].arrival_ps);
+  });
 }
 
 }  // namespace railyard

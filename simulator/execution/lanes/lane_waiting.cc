@@ -38,7 +38,7 @@ std::vector<LaneExecutor::Waiting> LaneExecutor::WaitingLanes() const {
     const auto look = [&](std::span<const uint32_t> connections, const std::vector<LanePeer>& ranks,
                           bool MessageSlots::*waits, bool for_data) {
       for (size_t i = 0; i < ranks.size() && !cause; ++i) {
-        if (connections[i] == kNone || !(slots_[connections[i]].*waits)) continue;
+        if (connections[i] == kNone || !(table_.slots(connections[i]).*waits)) continue;
         cause = {connections[i], ranks[i].rank, for_data};
       }
     };
@@ -63,8 +63,8 @@ std::vector<LaneExecutor::Waiting> LaneExecutor::WaitingLanes() const {
                   .transport = {},
                   .is_under_way = false,
                   .obstacles = {}};
-    if (cause->connection != kNone && connections_[cause->connection].network) {
-      const Connection& connection = connections_[cause->connection];
+    if (cause->connection != kNone && table_.connection(cause->connection).network) {
+      const Connection& connection = table_.connection(cause->connection);
       FlowStatus status = connection.transport->StatusOf(connection.flow);
       entry.transport = std::move(status.description);
       entry.obstacles = std::move(status.obstacles);

@@ -14,13 +14,13 @@ CriticalPath& LaneExecutor::PathOfLane(const Lane& lane) {
 }
 
 LanePaths::OfConnection& LaneExecutor::PathsOf(uint32_t id) {
-  if (paths_->connections.size() <= id) paths_->connections.resize(connections_.size());
+  if (paths_->connections.size() <= id) paths_->connections.resize(table_.connections().size());
   std::unique_ptr<LanePaths::OfConnection>& paths = paths_->connections[id];
   if (!paths) {
     paths = std::make_unique<LanePaths::OfConnection>();
-    if (connections_[id].network) {
+    if (table_.connection(id).network) {
       paths->network = std::make_unique<LanePaths::Network>();
-      paths->network->first_links = LinksOf(connections_[id]);
+      paths->network->first_links = table_.LinksOf(table_.connection(id));
     }
   }
   return *paths;
@@ -34,7 +34,7 @@ void LaneExecutor::TraceChannelStart(uint32_t id) {
   CriticalPath& path = paths_->channels[id];
   path = {};
   path.origin_ps = engine_.NowPs();
-  path.origin_gpu = communicators_[program.communicator].executed.gpus[program.rank];
+  path.origin_gpu = table_.GpuOfRank(program.communicator, program.rank);
   path.collective = program.collective;
 }
 
@@ -60,10 +60,10 @@ void LaneExecutor::TraceSlice(const Lane& lane, int64_t start_ps, int64_t done_p
   }
   const int64_t own_end_ps = path.EndPs();
   for (const uint32_t id : receives) {
-    path.WaitFor(PathsOf(id).arrived[slots_[id].consumed % kConnectionSlots]);
+    path.WaitFor(PathsOf(id).arrived[table_.slots(id).consumed % kConnectionSlots]);
   }
   for (const uint32_t id : sends) {
-    const uint8_t freed = Ahead(slots_[id].posted, lane.in_flight_messages);
+    const uint8_t freed = Ahead(table_.slots(id).posted, lane.in_flight_messages);
     path.WaitFor(PathsOf(id).freed[freed % kConnectionSlots]);
   }
   const auto be_slow = [&](int64_t time_ps) {
@@ -97,7 +97,7 @@ void LaneExecutor::TraceTake(const Lane& lane, uint32_t id, uint32_t slot) {
     return;
   }
   paths.freed[slot] = PathOfLane(lane);
-  paths.freed[slot].ExtendTo(lane.free_ps + slots_[id].flag_latency_ps, PathCause::kTransit);
+  paths.freed[slot].ExtendTo(lane.free_ps + table_.slots(id).flag_latency_ps, PathCause::kTransit);
 }
 
 void LaneExecutor::TraceSend(const Lane& lane, uint32_t id, uint32_t slot) {
@@ -106,7 +106,7 @@ void LaneExecutor::TraceSend(const Lane& lane, uint32_t id, uint32_t slot) {
 
 void LaneExecutor::TraceGrant(uint32_t id) {
   LanePaths::OfConnection& paths = PathsOf(id);
-  const MessageSlots& slots = slots_[id];
+  const MessageSlots& slots = table_.slots(id);
   const Lane& lane = lanes_[slots.receiver];
   const uint32_t slot = slots.progress.granted % kConnectionSlots;
   // The message whose place it takes was consumed; the first ones are granted as the lane begins.
@@ -116,18 +116,13 @@ void LaneExecutor::TraceGrant(uint32_t id) {
   path.WaitFor(paths.network->consumed[before % kConnectionSlots]);
   path.ExtendTo(now_ps, PathCause::kWork);
   paths.network->granted[slot] = path;
-  paths.network->before_grant[slot] = RecoveryOf(id, false);
-}
-
-RecoveryTimes LaneExecutor::RecoveryOf(uint32_t id, bool of_data) const {
-  const Connection& connection = connections_[id];
-  return connection.transport->RecoveryOf(connection.flow, of_data);
+  paths.network->before_grant[slot] = table_.RecoveryOf(id, false);
 }
 
 void LaneExecutor::TraceWay(uint32_t id, bool is_data, const RecoveryTimes& before,
                             CriticalPath& path) {
-  const Connection& connection = connections_[id];
-  const RecoveryTimes times = RecoveryOf(id, is_data);
+  const Connection& connection = table_.connection(id);
+  const RecoveryTimes times = table_.RecoveryOf(id, is_data);
   int64_t left_ps = engine_.NowPs() - path.EndPs();
   const auto spend = [&](PathCause cause, int64_t time_ps) {
     time_ps = std::min(time_ps, left_ps);
@@ -155,7 +150,7 @@ void LaneExecutor::TraceQueued(uint32_t id, uint32_t slot) {
 void LaneExecutor::TracePost(uint32_t id, uint32_t slot) {
   LanePaths::OfConnection& paths = PathsOf(id);
   paths.sent[slot].ExtendTo(engine_.NowPs(), PathCause::kWork);
-  paths.network->before_send[slot] = RecoveryOf(id, true);
+  paths.network->before_send[slot] = table_.RecoveryOf(id, true);
 }
 
 void LaneExecutor::TraceNetworkArrival(uint32_t id, uint32_t slot, int64_t seen_ps) {
@@ -174,7 +169,7 @@ void LaneExecutor::TraceCompletion(uint32_t id, uint32_t slot) {
 // What was lost with the NIC has waited for its queue pair until now.
 void LaneExecutor::TraceMove(uint32_t id) {
   LanePaths::Network& network = *PathsOf(id).network;
-  const MessageSlots& slots = slots_[id];
+  const MessageSlots& slots = table_.slots(id);
   const NetworkProgress& progress = slots.progress;
   for (uint8_t i = slots.delivered; i != progress.sent; ++i) {
     const uint32_t slot = i % kConnectionSlots;
@@ -193,7 +188,32 @@ void LaneExecutor::TraceRoutes() {
   for (uint32_t id = 0; id < paths_->connections.size(); ++id) {
     const auto& paths = paths_->connections[id];
     if (!paths || !paths->network) continue;
-    paths->network->is_rerouted = LinksOf(connections_[id]) != paths->network->first_links;
+    paths->network->is_rerouted =
+        table_.LinksOf(table_.connection(id)) != paths->network->first_links;
+  }
+}
+
+std::vector<LanePaths::Kept> LaneExecutor::PathsAmong(std::span<const uint32_t> gpus) {
+  std::vector<LanePaths::Kept> kept;
+  for (const uint32_t id : table_.AllAmong(gpus)) {
+    const LanePaths::OfConnection& paths = PathsOf(id);
+    kept.push_back({.freed = paths.freed});
+    if (!paths.network) continue;
+    kept.back().consumed = paths.network->consumed;
+    kept.back().granted = paths.network->granted;
+  }
+  return kept;
+}
+
+void LaneExecutor::PutPathsAmong(std::span<const uint32_t> gpus,
+                                 const std::vector<LanePaths::Kept>& kept) {
+  const std::vector<uint32_t> among = table_.AllAmong(gpus);
+  for (size_t i = 0; i < among.size(); ++i) {
+    LanePaths::OfConnection& paths = PathsOf(among[i]);
+    paths.freed = kept[i].freed;
+    if (!paths.network) continue;
+    paths.network->consumed = kept[i].consumed;
+    paths.network->granted = kept[i].granted;
   }
 }
 

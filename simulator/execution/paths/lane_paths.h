@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "simulator/execution/connections/connection.h"
 #include "simulator/execution/lanes/critical_path.h"
-#include "simulator/execution/paths/connection.h"
 #include "simulator/transport/nic/queue_state.h"
 
 namespace railyard {

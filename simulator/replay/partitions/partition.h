@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "simulator/execution/paths/nic_group.h"
+#include "simulator/execution/connections/nic_group.h"
 #include "simulator/replay/episodes/episode_cache.h"
 #include "topologies/graph/fabric_graph.h"
 

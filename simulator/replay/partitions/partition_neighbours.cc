@@ -88,7 +88,8 @@ const std::vector<uint32_t>& ReplayEngine::GpusOnNetworkOf(uint32_t rank, uint32
     }
     const ConnectionRoute route = communicator.planner->RouteOf(channel, from, to, use);
     if (!route.network) return;
-    found->push_back(executor_->GpuOfServer(communicator.gpus[from], route.sending_local_index));
+    found->push_back(executor_->connection_table().GpuOfServer(communicator.gpus[from],
+                                                               route.sending_local_index));
     found->push_back(communicator.gpus[to]);
   };
   if (collective.is_p2p()) {

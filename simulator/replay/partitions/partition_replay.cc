@@ -81,7 +81,8 @@ bool ReplayEngine::LaunchInPartition(uint32_t id) {
 void ReplayEngine::BeginPartitionEpisode(uint32_t number, uint32_t collective) {
   Partition& partition = partitions_[number];
   if (!IsOfPartitionAlone(number, collective) || !partition.is_in_turn || partition.is_on_detour ||
-      partition.misses > kMissesMax || IsProgressWatched() || executor_->MayFailOver()) {
+      partition.misses > kMissesMax || IsProgressWatched() ||
+      (executor_->failover() != nullptr && executor_->failover()->MayMoveSome())) {
     return;
   }
   // A GPU that stands still does not end what it has begun.
@@ -95,7 +96,8 @@ void ReplayEngine::BeginPartitionEpisode(uint32_t number, uint32_t collective) {
       MayBeTouched(partition, calls, least_end_ps)) {
     return;
   }
-  if (partition.of_nics && partition.nics.version != executor_->network_version()) {
+  if (partition.of_nics &&
+      partition.nics.version != executor_->connection_table().network_version()) {
     partition.nics = executor_->NicGroupOf(partition.gpus);
   }
   PartitionRest rest = RestOf(partition, true);

@@ -36,8 +36,9 @@ PartitionRest ReplayEngine::RestOf(const Partition& partition, bool is_begin) {
   if (is_begin) {
     archive.Constant(partition.of_nics ? 1 : 0);
     archive.Constant(partition.shape);
-    archive.Constant(partition.of_nics ? partition.nics.identity
-                                       : executor_->IdentityOfGpus(partition.gpus));
+    archive.Constant(partition.of_nics
+                         ? partition.nics.identity
+                         : executor_->connection_table().IdentityOfGpus(partition.gpus));
   }
   VisitCountersOf(partition, archive);
   return {.is_at_rest = true,

@@ -59,7 +59,9 @@ void ReplayEngine::AddPartitionsOfNics() {
     const std::vector<uint32_t>& gpus = communicators_[id].gpus;
     const bool have_nics = std::ranges::all_of(
         gpus, [&](uint32_t gpu) { return graph_.NicOfGpu(graph_.gpus()[gpu]).has_value(); });
-    if (gpus.size() < 2 || !have_nics || !executor_->AreOnServersOfTheirOwn(gpus)) continue;
+    if (gpus.size() < 2 || !have_nics ||
+        !executor_->connection_table().AreOnServersOfTheirOwn(gpus))
+      continue;
     const auto [it, is_new] = numbers.try_emplace(gpus, static_cast<uint32_t>(partitions_.size()));
     nic_partition_of_communicator_[id] = it->second;
     if (!is_new) continue;
@@ -177,12 +179,12 @@ std::vector<uint32_t> ReplayEngine::ClassesOfCommunicators() const {
       members = {1, nvlinks_->partitions()[partition].shape};
       for (uint32_t rank = 0; rank < communicator.gpus.size(); ++rank) {
         members.push_back(nvlinks_->PlaceOf(communicator.gpus[rank]));
-        members.push_back(executor_->LocalNumberOf(id, rank));
+        members.push_back(executor_->connection_table().LocalNumberOf(id, rank));
       }
     } else {
       members = {2, static_cast<uint32_t>(layout.generation), static_cast<uint32_t>(layout.cpu)};
       for (uint32_t rank = 0; rank < communicator.gpus.size(); ++rank) {
-        members.push_back(executor_->LocalNumberOf(id, rank));
+        members.push_back(executor_->connection_table().LocalNumberOf(id, rank));
       }
     }
     classes.push_back(numbers.try_emplace(std::move(members), static_cast<uint32_t>(numbers.size()))

@@ -431,13 +431,16 @@ void ReplayEngine::AddToBound(const Communicator& communicator, uint32_t channel
                               uint32_t to, ConnectionUse use, uint64_t bytes) {
   // What may take several ways, and took others before, has no least load of a link.
   const auto number = static_cast<uint32_t>(&communicator - communicators_.data());
-  if (executor_->nic_failovers() > 0 && executor_->IsDetoured(number, channel, from, to, use)) {
-    return;
+  if (executor_->nic_failovers() > 0) {
+    const ConnectionTable& table = executor_->connection_table();
+    const uint32_t connection = table.Find(number, channel, from, to, use);
+    if (connection != Connection::kNone && table.connection(connection).is_detoured) return;
   }
   const ConnectionRoute route = communicator.planner->RouteOf(channel, from, to, use);
   const uint32_t from_gpu = communicator.gpus[from];
   const uint32_t injecting_gpu =
-      route.network ? executor_->GpuOfServer(from_gpu, route.sending_local_index) : from_gpu;
+      route.network ? executor_->connection_table().GpuOfServer(from_gpu, route.sending_local_index)
+                    : from_gpu;
   bound_model_.Add(route.network, from_gpu, communicator.gpus[to], injecting_gpu, bytes);
 }
 
@@ -474,8 +477,8 @@ int64_t ReplayEngine::BoundOfSchedule(const Communicator& communicator,
 
 void ReplayEngine::OnPacketLost(uint32_t connection, LinkId link) {
   CheckNothingFailsAhead();
-  const uint32_t collective = executor_->connections()[connection].collective;
-  if (collective != Connection::kNone && !executor_->IsClosed(connection)) {
+  const uint32_t collective = executor_->connection_table().connections()[connection].collective;
+  if (collective != Connection::kNone && !executor_->connection_table().IsClosed(connection)) {
     times_[collective].lost_packets = true;
   }
   observer_.OnPacketLost(connection, link);
@@ -494,7 +497,7 @@ void ReplayEngine::OnLossRecovered(uint32_t connection) { observer_.OnLossRecove
 
 void ReplayEngine::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
   CheckNothingFailsAhead();
-  const Connection& connection = executor_->connections()[id];
+  const Connection& connection = executor_->connection_table().connections()[id];
   if (IsAborted(connection.from_gpu)) return;
   observer_.OnRankError(
       at_sender ? connection.injecting_gpu : connection.to_gpu,

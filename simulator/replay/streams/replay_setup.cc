@@ -31,7 +31,7 @@ void ReplayEngine::BuildExecutor() {
   executor_ =
       std::make_unique<LaneExecutor>(graph_, network_, routing_, rules_.gpu, stack, observer);
   for (uint32_t i = 0; i < communicators_.size(); ++i) {
-    executor_->AddCommunicator(
+    executor_->connection_table().AddCommunicator(
         {communicators_[i].gpus, communicators_[i].planner.get(), job_.PartOf(i)});
   }
   if (rules_.keep_paths) executor_->KeepPaths();

@@ -102,7 +102,8 @@ void ReplayEngine::Relocate(uint32_t part, const SwappedRanks& swapped) {
   for (uint32_t i = 0; i < communicators_.size(); ++i) {
     if (job_.PartOf(i) != part) continue;
     communicators_[i] = BuildCommunicator(i);
-    executor_->Relocate(i, {communicators_[i].gpus, communicators_[i].planner.get(), part});
+    executor_->connection_table().Relocate(
+        i, {communicators_[i].gpus, communicators_[i].planner.get(), part});
   }
   part_of_rank_ = job_.PartsOfRanks();
   FindP2pCalls();

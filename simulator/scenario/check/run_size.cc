@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "simulator/execution/paths/connection.h"
+#include "simulator/execution/connections/connection.h"
 #include "simulator/units/units.h"
 
 namespace railyard {

@@ -17,7 +17,7 @@ struct NicGroup {
   std::vector<LinkId> links{};          // in that order, each once
   std::optional<DeviceId> at{};         // the switch; none: it is not so
   uint64_t identity = 0;                // what orders events and ways there
-  uint64_t version = 0;                 // LaneExecutor's, when it was so
+  uint64_t version = 0;                 // ConnectionTable's, when it was so
 };
 
 }  // namespace railyard

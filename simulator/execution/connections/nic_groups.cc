@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Groups of NICs (nic_group.h): what they consist of, their state, and what is kept of their paths.
+// Parts of the network that connections make up: groups of NICs (nic_group.h), and what tells like
+// ones apart.
 #include <algorithm>
 #include <bit>
 #include <iterator>
 #include <unordered_set>
 
-#include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/execution/connections/connection_table.h"
+#include "simulator/execution/connections/ties.h"
 #include "simulator/transport/nic/queue_transport.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
 
-std::vector<uint32_t> LaneExecutor::ConnectionsAmong(std::span<const uint32_t> gpus) const {
+std::vector<uint32_t> ConnectionTable::AmongOnNetwork(std::span<const uint32_t> gpus) const {
   const std::unordered_set<uint32_t> members(gpus.begin(), gpus.end());
   std::vector<uint32_t> among;
   for (const uint32_t gpu : gpus) {
@@ -22,8 +24,10 @@ std::vector<uint32_t> LaneExecutor::ConnectionsAmong(std::span<const uint32_t> g
   return among;
 }
 
-NicGroup LaneExecutor::NicGroupOf(std::span<const uint32_t> gpus) const {
-  NicGroup group{.gpus = {gpus.begin(), gpus.end()}, .connections = ConnectionsAmong(gpus)};
+NicGroup ConnectionTable::NicGroupOf(
+    std::span<const uint32_t> gpus,
+    const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const {
+  NicGroup group{.gpus = {gpus.begin(), gpus.end()}, .connections = AmongOnNetwork(gpus)};
   group.version = network_version_;
   const bool are_plain = std::ranges::all_of(group.connections, [this](uint32_t id) {
     const Connection& connection = connections_[id];
@@ -34,19 +38,19 @@ NicGroup LaneExecutor::NicGroupOf(std::span<const uint32_t> gpus) const {
   for (const uint32_t id : group.connections) queue_pairs.push_back(connections_[id].flow);
   group.links = AllLinksOf(queue_pairs);
   group.at = SwitchOf(group.links);
-  group.identity = IdentityOf(group);
+  group.identity = IdentityOf(group, identity_of_gpu);
   return group;
 }
 
-bool LaneExecutor::IsQueuePair(const Connection& connection) const {
-  return connection.transport != nullptr && connection.transport == stack_->queue_pairs();
+bool ConnectionTable::IsQueuePair(const Connection& connection) const {
+  return connection.transport != nullptr && connection.transport == stack_.queue_pairs();
 }
 
-std::vector<LinkId> LaneExecutor::AllLinksOf(std::span<const uint32_t> queue_pairs) const {
+std::vector<LinkId> ConnectionTable::AllLinksOf(std::span<const uint32_t> queue_pairs) const {
   std::vector<LinkId> links;
   std::unordered_set<LinkId> seen;
   for (const uint32_t queue_pair : queue_pairs) {
-    for (const LinkId link : this->queue_pairs().AllLinksOf(queue_pair)) {
+    for (const LinkId link : stack_.queue_pairs()->AllLinksOf(queue_pair)) {
       if (seen.insert(link).second) links.push_back(link);
     }
   }
@@ -54,7 +58,7 @@ std::vector<LinkId> LaneExecutor::AllLinksOf(std::span<const uint32_t> queue_pai
 }
 
 // None: there are several, or other devices in between.
-std::optional<DeviceId> LaneExecutor::SwitchOf(std::span<const LinkId> links) const {
+std::optional<DeviceId> ConnectionTable::SwitchOf(std::span<const LinkId> links) const {
   std::optional<DeviceId> common;
   for (const LinkId link : links) {
     const DeviceId source = graph_.link_source(link);
@@ -76,7 +80,8 @@ std::optional<DeviceId> LaneExecutor::SwitchOf(std::span<const LinkId> links) co
 
 // Ties are broken by numbers of what is in the group, so their order must be the same, too. The
 // connections are in that order already.
-uint64_t LaneExecutor::IdentityOf(const NicGroup& group) const {
+uint64_t ConnectionTable::IdentityOf(
+    const NicGroup& group, const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const {
   uint64_t identity = group.gpus.size();
   const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
   const auto add_order = [&](const std::vector<uint64_t>& numbers) {
@@ -92,10 +97,9 @@ uint64_t LaneExecutor::IdentityOf(const NicGroup& group) const {
   std::vector<uint64_t> servers;
   std::vector<uint64_t> ports;
   for (const uint32_t gpu : group.gpus) {
-    servers.push_back(TieOf(places_[gpu], 0, 0, 0));
-    ports.push_back(queue_pairs().FirstPortOf(NicOf(gpu)));
-    add(static_cast<uint64_t>(proxy_costs_[gpu].post_ps));
-    add(static_cast<uint64_t>(proxy_costs_[gpu].arrival_ps));
+    servers.push_back(TieOf(gpu, 0, 0, 0));
+    ports.push_back(stack_.queue_pairs()->FirstPortOf(graph_.NicOfGpu(graph_.gpus()[gpu]).value()));
+    add(identity_of_gpu(gpu));
   }
   add_order(servers);
   add_order(ports);
@@ -112,70 +116,25 @@ uint64_t LaneExecutor::IdentityOf(const NicGroup& group) const {
   return identity;
 }
 
-void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
-  archive.Require(group.at.has_value());
-  if (!group.at) return;
-  for (const uint32_t id : group.connections) {
-    VisitConnection(id, archive);
-    queue_pairs().VisitQueuePair(connections_[id].flow, archive);
-  }
-  for (const uint32_t gpu : group.gpus) {
-    proxies_.Visit(gpu, archive);
-    archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
-    queue_pairs().VisitPorts(NicOf(gpu), archive);
-  }
-  network_.VisitNicLinks(group.links, archive);
-}
-
-void LaneExecutor::VisitCountersOfNics(StateArchive& archive) {
-  network_.VisitCounters(archive);
-  queue_pairs().VisitCounters(archive);
-}
-
-std::vector<uint8_t> LaneExecutor::TakeTimers(const NicGroup& group) {
-  std::vector<uint8_t> timers;
-  for (const uint32_t id : group.connections) {
-    timers.push_back(queue_pairs().TakeTimers(connections_[id].flow));
-  }
-  return timers;
-}
-
-void LaneExecutor::PutTimers(const NicGroup& group, const std::vector<uint8_t>& timers) {
-  for (size_t i = 0; i < timers.size(); ++i) {
-    queue_pairs().PutTimers(connections_[group.connections[i]].flow, timers[i]);
-  }
-}
-
-std::vector<uint32_t> LaneExecutor::AllConnectionsAmong(std::span<const uint32_t> gpus) const {
-  std::vector<uint32_t> among = ConnectionsAmong(gpus);
+std::vector<uint32_t> ConnectionTable::AllAmong(std::span<const uint32_t> gpus) const {
+  std::vector<uint32_t> among = AmongOnNetwork(gpus);
   for (const uint32_t gpu : gpus) {
-    among.insert(among.end(), nvlink_connections_[gpu].begin(), nvlink_connections_[gpu].end());
+    among.insert(among.end(), server_connections_[gpu].begin(), server_connections_[gpu].end());
   }
   return among;
 }
 
-std::vector<LanePaths::Kept> LaneExecutor::PathsAmong(std::span<const uint32_t> gpus) {
-  std::vector<LanePaths::Kept> kept;
-  for (const uint32_t id : AllConnectionsAmong(gpus)) {
-    const LanePaths::OfConnection& paths = PathsOf(id);
-    kept.push_back({.freed = paths.freed});
-    if (!paths.network) continue;
-    kept.back().consumed = paths.network->consumed;
-    kept.back().granted = paths.network->granted;
+uint64_t ConnectionTable::IdentityOfGpus(std::span<const uint32_t> gpus) const {
+  uint64_t identity = 0;
+  const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
+  for (const uint32_t gpu : gpus) {
+    add(server_connections_[gpu].size());
+    for (const uint32_t id : server_connections_[gpu]) add(connections_[id].tie & kLocalTieMask);
+    for (const uint32_t flow : load_store_.FlowsOf(gpu)) {
+      add(LocalTieOf(load_store_.FirstUserOf(flow)));
+    }
   }
-  return kept;
-}
-
-void LaneExecutor::PutPathsAmong(std::span<const uint32_t> gpus,
-                                 const std::vector<LanePaths::Kept>& kept) {
-  const std::vector<uint32_t> among = AllConnectionsAmong(gpus);
-  for (size_t i = 0; i < among.size(); ++i) {
-    LanePaths::OfConnection& paths = PathsOf(among[i]);
-    paths.freed = kept[i].freed;
-    if (!paths.network) continue;
-    paths.network->consumed = kept[i].consumed;
-    paths.network->granted = kept[i].granted;
-  }
+  return identity;
 }
 
 }  // namespace railyard

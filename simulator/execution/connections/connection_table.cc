@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/execution/connections/connection_table.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+#include <utility>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/execution/connections/ties.h"
+#include "simulator/transport/connections/nic_detours.h"
+#include "simulator/units/mix64.h"
+
+namespace railyard {
+namespace {
+
+// Bits of the hash that ECMP sees as a connection's entropy.
+constexpr int kHashBits = 52;
+
+uint64_t ServerAndIndex(uint32_t server, uint32_t local_index) {
+  return uint64_t{server} << 32 | local_index;
+}
+
+}  // namespace
+
+ConnectionTable::ConnectionTable(const FabricGraph& graph, FabricNetwork& network,
+                                 LoadStoreTransport& load_store, NetworkStack& stack,
+                                 AggregationTransport& aggregation, const Sinks& sinks)
+    : graph_(graph),
+      network_(network),
+      load_store_(load_store),
+      stack_(stack),
+      aggregation_(aggregation),
+      sinks_(sinks),
+      server_connections_(graph.gpus().size()),
+      network_connections_(graph.gpus().size()),
+      communicator_counts_(graph.gpus().size()) {
+  for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
+    const Device& device = graph.device(graph.gpus()[gpu]);
+    const GpuPlace place = {static_cast<uint32_t>(device.server),
+                            static_cast<uint32_t>(device.local_index)};
+    places_.push_back(place);
+    gpu_at_[ServerAndIndex(place.server, place.local_index)] = gpu;
+  }
+}
+
+// --- Communicators -------------------------------------------------------------------------------
+
+bool ConnectionTable::AreOnServersOfTheirOwn(std::span<const uint32_t> gpus) const {
+  std::unordered_set<uint32_t> servers;
+  for (const uint32_t gpu : gpus) servers.insert(places_[gpu].server);
+  return servers.size() == gpus.size();
+}
+
+uint32_t ConnectionTable::AddCommunicator(ExecutedCommunicator communicator) {
+  std::vector<uint32_t> local_numbers;
+  for (const uint32_t gpu : communicator.gpus) {
+    local_numbers.push_back(communicator_counts_[gpu]++);
+  }
+  const bool is_on_rails = AreOnServersOfTheirOwn(communicator.gpus);
+  communicators_.push_back({.executed = std::move(communicator),
+                            .local_numbers = std::move(local_numbers),
+                            .is_on_rails = is_on_rails,
+                            .connections = {}});
+  return static_cast<uint32_t>(communicators_.size() - 1);
+}
+
+void ConnectionTable::Relocate(uint32_t communicator, ExecutedCommunicator relocated) {
+  SIM_CHECK(communicators_[communicator].connections.empty(),
+            "a communicator moves while it has connections");
+  communicators_[communicator].executed = std::move(relocated);
+}
+
+std::optional<uint32_t> ConnectionTable::FindGpuOfServer(uint32_t gpu, uint32_t local_index) const {
+  const auto found = gpu_at_.find(ServerAndIndex(places_[gpu].server, local_index));
+  if (found == gpu_at_.end()) return std::nullopt;
+  return found->second;
+}
+
+// --- Order among events --------------------------------------------------------------------------
+
+uint64_t ConnectionTable::HashOf(uint64_t a, uint64_t b, uint64_t c) {
+  return Mix64(Mix64(Mix64(a) ^ b) ^ c) >> (64 - kHashBits);
+}
+
+// Ties among events of one class and picosecond are broken by what they are of, never by when it
+// was made: a run with a fault and one without number their connections differently. Within a
+// server they are broken by what like servers have in common, so that these do the same, then by
+// the GPU.
+uint64_t ConnectionTable::TieOf(uint32_t gpu, uint64_t a, uint64_t b, uint64_t c) const {
+  const GpuPlace& place = places_[gpu];
+  constexpr uint64_t kServers = uint64_t{1} << (FabricSimulatorImpl::kIdBits - kLocalTieBits);
+  return place.server % kServers << kLocalTieBits |
+         (HashOf(a, b, c) & kLocalTieMask & ~kGpuTieMask) | (place.local_index & kGpuTieMask);
+}
+
+uint64_t ConnectionTable::KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) {
+  return static_cast<uint64_t>(use) << 61 | uint64_t{channel} << 48 | uint64_t{from} << 24 | to;
+}
+
+// --- Opening and closing -------------------------------------------------------------------------
+
+uint32_t ConnectionTable::Between(uint32_t communicator, uint32_t channel, uint32_t from,
+                                  uint32_t to, ConnectionUse use) {
+  const auto [it, is_new] =
+      communicators_[communicator].connections.try_emplace(KeyOf(channel, from, to, use), 0);
+  if (is_new) it->second = Open(communicator, channel, from, to, use);
+  return it->second;
+}
+
+uint32_t ConnectionTable::Find(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                               ConnectionUse use) const {
+  const auto& connections = communicators_[communicator].connections;
+  const auto found = connections.find(KeyOf(channel, from, to, use));
+  return found == connections.end() ? kNone : found->second;
+}
+
+uint32_t ConnectionTable::Open(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                               ConnectionUse use) {
+  const ExecutedCommunicator& executed = communicators_[communicator].executed;
+  const auto id = static_cast<uint32_t>(connections_.size());
+  SIM_CHECK(id < kConnectionsMax, "too many connections");
+  Connection connection;
+  connection.communicator = communicator;
+  connection.from_gpu = executed.gpus[from];
+  connection.to_gpu = executed.gpus[to];
+  connection.injecting_gpu = connection.from_gpu;
+  connection.tie = TieOfConnection(communicator, channel, from, to, use);
+  connection.is_switch_operand = use == ConnectionUse::kSwitchOperand;
+  connection.is_switch_result = use == ConnectionUse::kSwitchResult;
+  connection.is_network_sum = use == ConnectionUse::kNetworkSum;
+  connections_.push_back(connection);
+  slots_.emplace_back();
+  taken_bytes_.push_back(0);
+  slots_base_ = reinterpret_cast<const char*>(slots_.data());
+  if (connection.is_network_sum) {
+    connections_[id].flow = kNone;
+    connections_[id].staged = static_cast<uint32_t>(staged_.size());
+    staged_.emplace_back();
+    connections_[id].aggregations = static_cast<uint32_t>(aggregations_.size());
+    aggregations_.emplace_back();
+    aggregated_.emplace_back();
+  } else {
+    const uint64_t entropy =
+        HashOf(uint64_t{communicator} << 8 | channel,
+               uint64_t{connection.from_gpu} << 32 | connection.to_gpu, static_cast<uint64_t>(use));
+    OpenRoute(id, executed.planner->RouteOf(channel, from, to, use), entropy);
+  }
+  return id;
+}
+
+void ConnectionTable::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy) {
+  Connection& connection = connections_[id];
+  MessageSlots& slots = slots_[id];
+  if (connection.is_switch_operand || connection.is_switch_result) {
+    server_connections_[connection.from_gpu].push_back(id);
+    connection.flow = kNone;
+    if (connection.from_gpu == connection.to_gpu) return;
+    // For a flag's latency.
+    slots.flag_latency_ps = FlagLatencyPs(
+        load_store_.Open({sinks_.stores, id}, connection.from_gpu, connection.to_gpu));
+    return;
+  }
+  connection.network = slots.network = route.network;
+  if (!route.network) {
+    server_connections_[connection.from_gpu].push_back(id);
+    if (route.over_host_memory) {
+      connection.flow =
+          load_store_.OpenHostStore({sinks_.stores, id}, connection.from_gpu, connection.to_gpu);
+      connection.load_flow = load_store_.OpenHostLoad({sinks_.loads, id}, connection.to_gpu);
+      slots.flag_latency_ps = FlagLatencyPs(connection.flow) + FlagLatencyPs(connection.load_flow);
+      return;
+    }
+    connection.flow = load_store_.Open({sinks_.stores, id}, connection.from_gpu, connection.to_gpu);
+    slots.flag_latency_ps = FlagLatencyPs(connection.flow);
+    return;
+  }
+  network_connections_[connection.from_gpu].push_back(id);
+  ++network_version_;
+  connection.staged = static_cast<uint32_t>(staged_.size());
+  staged_.emplace_back();
+  const Device& sender = graph_.device(graph_.gpus()[connection.from_gpu]);
+  if (route.sending_local_index != static_cast<uint32_t>(sender.local_index)) {
+    connection.is_relayed = true;
+    connection.injecting_gpu = GpuOfServer(connection.from_gpu, route.sending_local_index);
+    connection.relay_flow =
+        load_store_.Open({sinks_.stores, id}, connection.from_gpu, connection.injecting_gpu);
+    slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
+  }
+  if (open_detour_ && open_detour_(id)) [[unlikely]]
+    return;
+  connection.transport = &stack_.Between(connection.injecting_gpu, connection.to_gpu);
+  connection.is_buffered = connection.transport->BuffersMessages();
+  connection.flow = connection.transport->Open({sinks_.network, id}, connection.injecting_gpu,
+                                               connection.to_gpu, entropy);
+}
+
+uint64_t ConnectionTable::LocalTieOf(const SinkRef& user) const {
+  const std::array<const MessageSink*, 3> own = {sinks_.stores, sinks_.loads, sinks_.switch_sums};
+  const auto found = std::ranges::find(own, user.sink);
+  const auto role = static_cast<uint64_t>(found - own.begin());
+  // A detour's flow has an equal in no other server.
+  if (found == own.end()) return Mix64(reinterpret_cast<uintptr_t>(user.sink)) ^ user.number;
+  return (connections_[user.number].tie & kLocalTieMask) | role << kLocalTieBits;
+}
+
+uint64_t ConnectionTable::TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from,
+                                          uint32_t to, ConnectionUse use) const {
+  const Communicator& owner = communicators_[communicator];
+  const GpuPlace& sender = places_[owner.executed.gpus[from]];
+  const GpuPlace& receiver = places_[owner.executed.gpus[to]];
+  // On like rails the same: nothing of which GPU of its server the sender is.
+  const bool is_local = sender.server == receiver.server;
+  const uint64_t ends =
+      is_local ? uint64_t{sender.local_index} << 48 | receiver.local_index : uint64_t{1} << 32 | to;
+  return TieOf(owner.executed.gpus[from], uint64_t{owner.local_numbers[from]} << 8 | channel, ends,
+               static_cast<uint64_t>(use));
+}
+
+int64_t ConnectionTable::FlagLatencyPs(uint32_t flow) const {
+  return network_.PathLatencyPs(load_store_.PathsOf(flow).front().path, 0);
+}
+
+std::vector<uint32_t> ConnectionTable::Close(uint32_t part) {
+  std::vector<uint32_t> closed;
+  for (Communicator& communicator : communicators_) {
+    if (communicator.executed.part != part) continue;
+    for (const auto& [key, id] : communicator.connections) closed.push_back(id);
+    communicator.connections.clear();
+    communicator.trees.clear();
+  }
+  for (const uint32_t id : closed) CloseConnection(id);
+  // They take no part in what their GPUs do later.
+  const auto is_closed = [this](uint32_t id) { return slots_[id].is_closed; };
+  for (std::vector<uint32_t>& of_gpu : server_connections_) std::erase_if(of_gpu, is_closed);
+  for (std::vector<uint32_t>& of_gpu : network_connections_) std::erase_if(of_gpu, is_closed);
+  ++network_version_;
+  return closed;
+}
+
+void ConnectionTable::CloseConnection(uint32_t id) {
+  const Connection& connection = connections_[id];
+  slots_[id].is_closed = true;
+  if (connection.is_network_sum) {
+    if (connection.flow != kNone) aggregation_.Close(connection.flow);
+  } else if (connection.network) {
+    connection.transport->Close(connection.flow);
+  }
+}
+
+std::vector<uint32_t> ConnectionTable::ConnectionsOfPart(uint32_t part) const {
+  std::vector<uint32_t> of_part;
+  for (const Communicator& communicator : communicators_) {
+    if (communicator.executed.part != part) continue;
+    for (const auto& [key, id] : communicator.connections) of_part.push_back(id);
+  }
+  return of_part;
+}
+
+void ConnectionTable::MoveTo(uint32_t id, Transport& transport, uint32_t flow) {
+  ++network_version_;
+  connections_[id].transport = &transport;
+  connections_[id].flow = flow;
+  connections_[id].is_detoured = true;
+}
+
+void ConnectionTable::JoinTree(uint32_t id, uint32_t channel, uint32_t first_rank,
+                               std::span<const uint32_t> gpus, uint32_t place) {
+  Communicator& communicator = communicators_[connections_[id].communicator];
+  const uint64_t key = uint64_t{channel} << 32 | first_rank;
+  const auto [at, is_new] = communicator.trees.try_emplace(key, 0);
+  // One route for all members: what the fabric's hashes see is of the first.
+  const uint64_t entropy = HashOf(channel, gpus.front(), gpus.size());
+  if (is_new) at->second = aggregation_.OpenTree(gpus, entropy);
+  connections_[id].flow = at->second + place;
+  aggregation_.Join(connections_[id].flow, {sinks_.network_sums, id});
+}
+
+void ConnectionTable::StartOver(uint32_t id, bool is_send) {
+  const Connection& connection = connections_[id];
+  if (connection.is_switch_operand || connection.is_switch_result) {
+    // Whoever takes a sum asks for it.
+    const bool is_users = is_send == connection.is_switch_result;
+    if (is_users && connection.flow != kNone) load_store_.StartGroupOver(connection.flow);
+    return;
+  }
+  if (!is_send || connection.is_network_sum) return;
+  if (!connection.network) load_store_.StartOver(connection.flow);
+  if (connection.is_relayed) load_store_.StartOver(connection.relay_flow);
+  if (connection.is_detoured) stack_.detours()->StartOver(connection.flow);
+}
+
+// --- What connections go over --------------------------------------------------------------------
+
+std::vector<LinkId> ConnectionTable::LinksOf(const Connection& connection) const {
+  std::vector<LinkId> links;
+  const auto append = [&links](const std::vector<LinkId>& more) {
+    links.insert(links.end(), more.begin(), more.end());
+  };
+  if (connection.is_switch_operand || connection.is_switch_result) return links;
+  if (connection.is_network_sum) {
+    return connection.flow == kNone ? links : aggregation_.LinksOf(connection.flow);
+  }
+  if (!connection.network) append(load_store_.LinksOf(connection.flow));
+  if (connection.load_flow != kNone) append(load_store_.LinksOf(connection.load_flow));
+  if (connection.is_relayed) append(load_store_.LinksOf(connection.relay_flow));
+  if (connection.network) append(connection.transport->LinksOf(connection.flow));
+  return links;
+}
+
+std::vector<LinkShare> ConnectionTable::LinkSharesOf(const Connection& connection) const {
+  std::vector<LinkShare> shares;
+  const auto append = [&shares](const std::vector<LinkShare>& more) {
+    shares.insert(shares.end(), more.begin(), more.end());
+  };
+  if (connection.is_switch_operand || connection.is_switch_result) return shares;
+  if (connection.is_network_sum) {
+    for (const LinkId link : LinksOf(connection)) shares.push_back({link, 1});
+    return shares;
+  }
+  if (!connection.network) append(load_store_.LinkSharesOf(connection.flow));
+  if (connection.load_flow != kNone) append(load_store_.LinkSharesOf(connection.load_flow));
+  if (connection.is_relayed) append(load_store_.LinkSharesOf(connection.relay_flow));
+  if (connection.network) append(connection.transport->LinkSharesOf(connection.flow));
+  return shares;
+}
+
+RecoveryTimes ConnectionTable::RecoveryOf(uint32_t id, bool of_data) const {
+  const Connection& connection = connections_[id];
+  return connection.transport->RecoveryOf(connection.flow, of_data);
+}
+
+// --- Snapshots -----------------------------------------------------------------------------------
+
+void ConnectionTable::Visit(StateArchive& archive) {
+  archive.Constant(connections_.size());
+  archive.Section();
+  for (uint32_t id = 0; id < connections_.size(); ++id) VisitConnection(id, archive);
+}
+
+void ConnectionTable::VisitSentBy(std::span<const uint32_t> gpus, StateArchive& archive) {
+  for (const uint32_t gpu : gpus) {
+    for (const uint32_t id : server_connections_[gpu]) VisitConnection(id, archive);
+  }
+}
+
+void ConnectionTable::VisitConnection(uint32_t id, StateArchive& archive) {
+  const Connection& connection = connections_[id];
+  MessageSlots& slots = slots_[id];
+  if (slots.is_closed) return;
+  const NetworkProgress& progress = slots.progress;
+  archive.Require(slots.sender == kNone && slots.receiver == kNone &&
+                  slots.delivered == slots.posted && slots.consumed == slots.posted);
+  if (connection.network) {
+    archive.Require(progress.staged == slots.posted && progress.sent == slots.posted &&
+                    progress.completed == slots.posted && progress.granted == slots.posted &&
+                    progress.clear_to_send == slots.posted && progress.queued == slots.posted);
+  } else {
+    // When the sender sees each slot free.
+    for (uint32_t i = 0; i < kConnectionSlots; ++i) {
+      archive.Instant(slots.time_ps[(slots.posted + i) % kConnectionSlots]);
+    }
+  }
+  archive.Constant(connection.is_detoured ? 1 : 0);
+  archive.Constant(connection.flow == kNone ? 1 : 0);  // groups are opened when first used
+  archive.Count(taken_bytes_[id]);
+  if (!connection.is_network_sum) return;
+  Aggregated& aggregated = aggregated_[connection.aggregations];
+  for (AggregatedBytes* const bytes : {&aggregated.reduced, &aggregated.gathered}) {
+    archive.Count(bytes->sent);
+    archive.Count(bytes->received);
+  }
+}
+
+}  // namespace railyard

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The connections between ranks: what each goes over, and its plain records. A connection is opened
+// when it is first asked for, by its communicator, channel, ranks and use, and keeps its number for
+// good, for events and packets under way name it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/execution/connections/connection.h"
+#include "simulator/execution/connections/nic_group.h"
+#include "simulator/transport/aggregation/aggregation_transport.h"
+#include "simulator/transport/contract/network_stack.h"
+#include "simulator/transport/load_store/load_store_transport.h"
+#include "workloads/collectives/schedule.h"
+#include "workloads/nccl/nccl_planner.h"
+
+namespace railyard {
+
+// A communicator as the executor sees it.
+struct ExecutedCommunicator {
+  std::vector<uint32_t> gpus;  // GPU number of each communicator rank
+  const NcclPlanner* planner = nullptr;
+  uint32_t part = 0;  // of the job
+};
+
+// Data that a rank has given to the network's switches, and has got from them.
+struct AggregatedBytes {
+  uint64_t sent = 0;
+  uint64_t received = 0;
+};
+// The same by what the switches did with it.
+struct Aggregated {
+  AggregatedBytes reduced;
+  AggregatedBytes gathered;  // every block is one rank's, and all get it
+};
+
+class ConnectionTable {
+ public:
+  static constexpr uint32_t kNone = Connection::kNone;
+
+  // Who hears of the flows of connections, by what they carry.
+  struct Sinks {
+    MessageSink* stores = nullptr;
+    MessageSink* loads = nullptr;
+    MessageSink* switch_sums = nullptr;
+    MessageSink* network_sums = nullptr;
+    MessageSink* network = nullptr;
+  };
+
+  // All references must outlive this.
+  ConnectionTable(const FabricGraph& graph, FabricNetwork& network, LoadStoreTransport& load_store,
+                  NetworkStack& stack, AggregationTransport& aggregation, const Sinks& sinks);
+
+  // --- Communicators -----------------------------------------------------------------------------
+  uint32_t AddCommunicator(ExecutedCommunicator communicator);
+  // Its ranks are elsewhere now. Precondition: it has no connections, or they are closed.
+  void Relocate(uint32_t communicator, ExecutedCommunicator relocated);
+  const ExecutedCommunicator& executed(uint32_t communicator) const {
+    return communicators_[communicator].executed;
+  }
+  uint32_t GpuOfRank(uint32_t communicator, uint32_t rank) const {
+    return communicators_[communicator].executed.gpus[rank];
+  }
+  // The communicator's number among those that its rank's GPU is in.
+  uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const {
+    return communicators_[communicator].local_numbers[rank];
+  }
+  // Whether each rank is alone in its server.
+  bool IsOnRails(uint32_t communicator) const { return communicators_[communicator].is_on_rails; }
+  // Whether no two of the GPUs are of one server.
+  bool AreOnServersOfTheirOwn(std::span<const uint32_t> gpus) const;
+  // The GPU of the same server with another local index; nullopt: the server has none.
+  std::optional<uint32_t> FindGpuOfServer(uint32_t gpu, uint32_t local_index) const;
+  // Precondition: there is one.
+  uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const {
+    return FindGpuOfServer(gpu, local_index).value();
+  }
+
+  // --- Opening and closing -----------------------------------------------------------------------
+  // The connection, which is opened if it is not there. Ranks are the communicator's.
+  uint32_t Between(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                   ConnectionUse use);
+  // kNone: it is not open.
+  uint32_t Find(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                ConnectionUse use) const;
+  // Asked before a network connection is opened; where it answers true, it has opened a detour.
+  void SetDetours(std::function<bool(uint32_t connection)> open_detour) {
+    open_detour_ = std::move(open_detour);
+  }
+  // The connection goes over another flow from now on. Its sink stays.
+  void MoveTo(uint32_t connection, Transport& transport, uint32_t flow);
+  // The member of an aggregation tree over `gpus` that the connection of `gpus[place]` is. A tree
+  // is opened once for a channel and its first rank.
+  void JoinTree(uint32_t connection, uint32_t channel, uint32_t first_rank,
+                std::span<const uint32_t> gpus, uint32_t place);
+  // The connections of a part of the job are closed. Returns them.
+  std::vector<uint32_t> Close(uint32_t part);
+  std::vector<uint32_t> ConnectionsOfPart(uint32_t part) const;
+  // A program begins to use one side: stores start as those of a new flow do.
+  void StartOver(uint32_t connection, bool is_send);
+  void OnRoutesChanged() { ++network_version_; }
+
+  // --- Records -----------------------------------------------------------------------------------
+  const std::vector<Connection>& connections() const { return connections_; }
+  Connection& connection(uint32_t id) { return connections_[id]; }
+  const Connection& connection(uint32_t id) const { return connections_[id]; }
+  MessageSlots& slots(uint32_t id) { return slots_[id]; }
+  const MessageSlots& slots(uint32_t id) const { return slots_[id]; }
+  StagedMessages& staged(const Connection& connection) { return staged_[connection.staged]; }
+  std::array<Aggregation, kConnectionSlots>& aggregations(const Connection& connection) {
+    return aggregations_[connection.aggregations];
+  }
+  Aggregated& aggregated(const Connection& connection) {
+    return aggregated_[connection.aggregations];
+  }
+  const Aggregated& aggregated(const Connection& connection) const {
+    return aggregated_[connection.aggregations];
+  }
+  // Payload that the receiver of a connection has taken.
+  uint64_t& taken_bytes(uint32_t id) { return taken_bytes_[id]; }
+  uint64_t taken_bytes(uint32_t id) const { return taken_bytes_[id]; }
+  bool IsClosed(uint32_t id) const { return slots_[id].is_closed; }
+  // For the engine's prefetches.
+  TimingWheel::PrefetchTable SlotTable() const {
+    return {&slots_base_, sizeof(MessageSlots), offsetof(MessageSlots, time_ps)};
+  }
+
+  // --- What connections go over ------------------------------------------------------------------
+  // Which links the payload crosses, first to last, by one of its ways.
+  std::vector<LinkId> LinksOf(const Connection& connection) const;
+  // The same over all ways, each with its share of the payload.
+  std::vector<LinkShare> LinkSharesOf(const Connection& connection) const;
+  // Of a network connection.
+  RecoveryTimes RecoveryOf(uint32_t connection, bool of_data) const;
+  // Whether the connection is a queue pair, and nothing else.
+  bool IsQueuePair(const Connection& connection) const;
+  // Another one since connections were opened over the network, or routes changed.
+  uint64_t network_version() const { return network_version_; }
+
+  // --- Order among events ------------------------------------------------------------------------
+  // Of what is done at a GPU, by three numbers that say what it is. Like servers have the lower 36
+  // bits in common.
+  uint64_t TieOf(uint32_t gpu, uint64_t a, uint64_t b, uint64_t c) const;
+
+  // --- Parts of the network ----------------------------------------------------------------------
+  // Which connections and NVLink flows these GPUs send by, but for the server they are on.
+  uint64_t IdentityOfGpus(std::span<const uint32_t> gpus) const;
+  // `identity_of_gpu`: what besides decides what is done at a GPU.
+  NicGroup NicGroupOf(std::span<const uint32_t> gpus,
+                      const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const;
+  // All connections that the GPUs have among them over the network, and send by in their servers.
+  std::vector<uint32_t> AllAmong(std::span<const uint32_t> gpus) const;
+
+  // --- Snapshots ---------------------------------------------------------------------------------
+  // What decides what comes once no program runs, and what was counted.
+  void Visit(StateArchive& archive);
+  void VisitConnection(uint32_t connection, StateArchive& archive);
+  // Of the connections that these GPUs send by in their servers.
+  void VisitSentBy(std::span<const uint32_t> gpus, StateArchive& archive);
+
+ private:
+  struct GpuPlace {
+    uint32_t server = 0;
+    uint32_t local_index = 0;
+  };
+  struct Communicator {
+    ExecutedCommunicator executed;
+    // By rank: how many of the communicators added before its GPU is in.
+    std::vector<uint32_t> local_numbers;
+    bool is_on_rails = false;
+    // The first member of each aggregation tree, by channel and the tree's first rank.
+    std::unordered_map<uint64_t, uint32_t> trees{};
+    std::unordered_map<uint64_t, uint32_t> connections{};  // by channel, ranks and use
+  };
+
+  static uint64_t KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use);
+  static uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c);
+  uint32_t Open(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                ConnectionUse use);
+  // `entropy` is what ECMP spreads its queue pairs by.
+  void OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy);
+  uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                           ConnectionUse use) const;
+  // What decides the order of a flow's events among those of its server.
+  uint64_t LocalTieOf(const SinkRef& user) const;
+  int64_t FlagLatencyPs(uint32_t flow) const;
+  void CloseConnection(uint32_t id);
+  // Over the network, between two of the GPUs, in the order of their ties.
+  std::vector<uint32_t> AmongOnNetwork(std::span<const uint32_t> gpus) const;
+  std::vector<LinkId> AllLinksOf(std::span<const uint32_t> queue_pairs) const;
+  std::optional<DeviceId> SwitchOf(std::span<const LinkId> links) const;
+  uint64_t IdentityOf(const NicGroup& group,
+                      const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const;
+
+  const FabricGraph& graph_;
+  FabricNetwork& network_;
+  LoadStoreTransport& load_store_;
+  NetworkStack& stack_;
+  AggregationTransport& aggregation_;
+  Sinks sinks_;
+  std::function<bool(uint32_t)> open_detour_;
+  std::vector<Communicator> communicators_;
+  std::vector<Connection> connections_;
+  std::vector<MessageSlots> slots_;    // by connection
+  std::vector<uint64_t> taken_bytes_;  // by connection
+  const char* slots_base_ = nullptr;   // of slots_, for the engine's prefetches
+  std::vector<StagedMessages> staged_;
+  std::vector<std::array<Aggregation, kConnectionSlots>> aggregations_;
+  std::vector<Aggregated> aggregated_;                      // the same connections
+  std::vector<std::vector<uint32_t>> server_connections_;   // by sending GPU, in its server
+  std::vector<std::vector<uint32_t>> network_connections_;  // by sending GPU
+  uint64_t network_version_ = 0;
+  std::vector<GpuPlace> places_;                   // by GPU
+  std::vector<uint32_t> communicator_counts_;      // by GPU: those it is in
+  std::unordered_map<uint64_t, uint32_t> gpu_at_;  // by server and local index
+};
+
+}  // namespace railyard

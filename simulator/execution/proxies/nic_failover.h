@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Connections that leave NICs that have failed, in the middle of a collective or before they are
+// opened: they take detours over other NICs of both servers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/execution/connections/connection_table.h"
+#include "simulator/transport/connections/nic_detours.h"
+#include "workloads/nccl/nccl_settings.h"
+
+namespace railyard {
+
+class NicFailover {
+ public:
+  struct Hooks {
+    // A connection is about to leave the flow it has; it has a detour: what its receiver does not
+    // have yet is to be sent again.
+    std::function<void(uint32_t connection)> before_move;
+    std::function<void(uint32_t connection)> after_move;
+    // A connection goes over NICs of other GPUs from now on: these, its ends and in between.
+    std::function<void(std::span<const uint32_t> gpus)> on_detour;
+  };
+
+  // Precondition: the network's stack has detours. All references must outlive this.
+  NicFailover(const FabricGraph& graph, const FabricNetwork& network, ConnectionTable& table,
+              NetworkStack& stack, MessageSink& sink, NicPolicy policy, Hooks hooks);
+
+  // Opens a connection around NICs that are known not to work. False: it needs no detour.
+  bool OpenAround(uint32_t connection);
+  // A connection has used up its retries: it and all others of its part of the job that use a NIC
+  // that does not answer are moved. False: it is not for a NIC's sake, or one cannot be moved.
+  bool TryToMove(uint32_t connection);
+  // Whether a NIC of some connection does not answer: it may be moved once its retries are used up.
+  bool MayMoveSome();
+  // A part of the job begins again: it knows of no NIC that does not work.
+  void Forget(uint32_t part) { dead_nics_.erase(part); }
+  // Connections that were moved or opened so.
+  uint64_t count() const { return count_; }
+
+ private:
+  bool Answers(DeviceId nic) const;
+  DeviceId NicOf(uint32_t gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]).value(); }
+  std::set<DeviceId>& DeadNicsOf(const Connection& connection) {
+    return dead_nics_[table_.executed(connection.communicator).part];
+  }
+  // Striped connections have a failover of their own, between their ports.
+  bool MayMove(const Connection& connection) const {
+    return connection.network && (connection.is_detoured || table_.IsQueuePair(connection));
+  }
+  bool UsesAny(const Connection& connection, const std::set<DeviceId>& nics) const;
+  // Ways for the connection's messages over none of these NICs, as the policy has it.
+  std::vector<NicWay> WaysAround(const Connection& connection,
+                                 const std::set<DeviceId>& nics) const;
+  void OpenDetour(uint32_t connection, std::span<const NicWay> ways);
+
+  const FabricGraph& graph_;
+  const FabricNetwork& network_;
+  ConnectionTable& table_;
+  NicDetours& detours_;
+  MessageSink& sink_;
+  NicPolicy policy_;
+  Hooks hooks_;
+  std::unordered_map<uint32_t, std::set<DeviceId>> dead_nics_;  // that a part of the job knows of
+  // MayMoveSome()'s last answer, which holds for these conditions and this version of the network.
+  struct Look {
+    uint64_t conditions = 0;
+    uint64_t version = 0;
+    bool may_move = false;
+  };
+  std::optional<Look> look_;
+  uint64_t count_ = 0;
+};
+
+}  // namespace railyard
