@@ -258,6 +258,12 @@ struct RunResult {
   uint64_t calls = 0;            // one per rank
   uint64_t simulated_collectives = 0;
   uint64_t replayed_collectives = 0;
+  // What keeps the run, or what involves it, from being taken from the replay cache, and why.
+  struct NeverReplayed {
+    std::string owner;
+    std::string why;
+  };
+  std::vector<NeverReplayed> never_replayed;
   // Delivered between different GPUs: the pairs', and what the network's switches handed out.
   uint64_t payload_bytes = 0;
   uint64_t payload_left_server_bytes = 0;

@@ -102,6 +102,14 @@ class SummaryWriter {
     json_.Number("calls", result_.calls);
     json_.Number("simulated", result_.simulated_collectives);
     json_.Number("replayed", result_.replayed_collectives);
+    json_.StartArray("never_replayed");
+    for (const RunResult::NeverReplayed& of : result_.never_replayed) {
+      json_.StartObject();
+      json_.Text("owner", of.owner);
+      json_.Text("why", of.why);
+      json_.EndObject();
+    }
+    json_.EndArray();
     PutDurations(totals.durations);
     PutStretches(totals.stretches);
     json_.EndObject();

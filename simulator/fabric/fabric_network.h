@@ -28,6 +28,7 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -47,7 +48,7 @@
 #include "simulator/fabric/port/switch.h"
 #include "simulator/fabric/port/switch_group.h"
 #include "simulator/fabric/telemetry.h"
-#include "simulator/state/state_archive.h"
+#include "simulator/state/state_registry.h"
 #include "simulator/units/units.h"
 #include "topologies/graph/fabric_graph.h"
 #include "topologies/routing/lossless_classes.h"
@@ -139,7 +140,7 @@ struct EcnMarked {
   LinkId link;  // whose queue it joins
 };
 
-class FabricNetwork : public ns3::Object {
+class FabricNetwork : public ns3::Object, public StateOwner {
  public:
   static ns3::TypeId GetTypeId();
   FabricNetwork() = default;
@@ -312,7 +313,8 @@ class FabricNetwork : public ns3::Object {
 
   // What of the network decides what comes once no packet is under way, and its counters
   // (rest.cc).
-  void Visit(StateArchive& archive);
+  std::string state_name() const override { return "the network's queues and links"; }
+  void Visit(StateArchive& archive) override;
   // The same of these NVLinks alone, whatever goes on elsewhere: all of some GPUs, which no NVLink
   // joins to others. Preconditions of adding: nothing was lost on them.
   void VisitNvlinks(std::span<const LinkId> links, StateArchive& archive);

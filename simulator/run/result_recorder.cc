@@ -84,6 +84,12 @@ class Recorder {
     result_.calls = replay_.calls_started();
     result_.notes = scenario_.notes;
     for (std::string& note : replay_.Assumptions()) result_.notes.push_back(std::move(note));
+    for (ReplayObstacle& obstacle : replay_.replay_obstacles()) {
+      result_.notes.push_back(
+          fmt::format("What involves {} is not taken from the replay cache: {}.", obstacle.owner,
+                      obstacle.why));
+      result_.never_replayed.push_back({std::move(obstacle.owner), std::move(obstacle.why)});
+    }
     RecordJobs();
     const NetworkCounters& counters = network_.counters();
     result_.packets = counters.packets;

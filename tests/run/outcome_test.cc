@@ -52,6 +52,23 @@ TEST_F(OutcomeTest, EqualRunsHaveEqualFingerprintsAndFiles) {
   EXPECT_EQ(first.Text("fingerprint"), RunText(job, {"--no-baseline"}).Text("fingerprint"));
 }
 
+// Swift goes by round trips that it has measured; DCQCN ends where it began.
+TEST_F(OutcomeTest, ARunSaysWhatIsNeverTakenFromTheReplayCacheAndWhy) {
+  const EndedRun swift = RunText(Job() + "nic { congestion_control { swift {} } }\n");
+  ASSERT_EQ(swift.exit.status, 0) << swift.exit.errors;
+  EXPECT_THAT(ReadText(swift.directory + "/summary.json"),
+              HasSubstr(R"("owner": "queue pairs with railyard::Swift")"));
+  const std::string note =
+      "What involves queue pairs with railyard::Swift is not taken from the replay cache: the "
+      "congestion control keeps something of all that a queue pair has met.";
+  EXPECT_THAT(Notes(swift), HasSubstr(note));
+  const EndedRun dcqcn = RunText(Job() + "nic { congestion_control { dcqcn {} } }\n");
+  EXPECT_THAT(Notes(dcqcn), ::testing::Not(HasSubstr("replay cache")));
+  const EndedRun without =
+      RunText(Job() + "nic { congestion_control { swift {} } }\n", {"--no-replay-cache"});
+  EXPECT_THAT(Notes(without), ::testing::Not(HasSubstr("replay cache")));
+}
+
 // The seed keys the hashes of ECMP. On a job that keeps to its rails there is no choice of paths,
 // on one that crosses the spines there is.
 TEST_F(OutcomeTest, TheSeedMattersWherePathsAreChosen) {

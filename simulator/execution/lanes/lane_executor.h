@@ -60,7 +60,7 @@ class LaneObserver {
   virtual void OnDetour(std::span<const uint32_t> /*gpus*/) {}
 };
 
-class LaneExecutor final {
+class LaneExecutor final : public StateOwner {
  public:
   ~LaneExecutor();
   LaneExecutor(const LaneExecutor&) = delete;
@@ -109,8 +109,10 @@ class LaneExecutor final {
   // started later open connections of their own. Returns the connections (lane_closing.cc).
   std::vector<uint32_t> Close(uint32_t part);
 
-  // What decides what comes once no program runs, and what was counted (lane_rest.cc).
-  void Visit(StateArchive& archive);
+  // Adds the state of connections, proxies and GPUs, and that of the transports (lane_snapshot.cc).
+  void RegisterState(StateRegistry& registry);
+  std::string state_name() const override { return "connections and proxies"; }
+  void Visit(StateArchive& archive) override;
   // The same of what these GPUs send one another over NVLink: equal for GPUs of two servers that
   // are alike, have IdentityOfGpus() in common and did the same.
   void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);

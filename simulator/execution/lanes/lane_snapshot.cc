@@ -15,9 +15,19 @@ void LaneExecutor::Visit(StateArchive& archive) {
   proxies_.Visit(archive);
   archive.Constant(gpu_speeds_.size());
   for (const double speed : gpu_speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));
-  load_store_.Visit(archive);
-  stack_->Visit(archive);
-  aggregation_.Visit(archive);
+}
+
+void LaneExecutor::RegisterState(StateRegistry& registry) {
+  registry.Add(*this);
+  registry.Add(load_store_);
+  for (const auto& [name, transport] : stack_->transports()) {
+    if (StateOwner* const owner = transport->state()) {
+      registry.Add(*owner);
+    } else {
+      registry.AddUnknown(name);
+    }
+  }
+  registry.Add(aggregation_);
 }
 
 void LaneExecutor::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {

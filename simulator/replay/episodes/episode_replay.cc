@@ -49,10 +49,7 @@ bool ReplayEngine::IsQuiet() {
   return is_quiet;
 }
 
-void ReplayEngine::Visit(StateArchive& archive) {
-  network_.Visit(archive);
-  executor_->Visit(archive);
-}
+void ReplayEngine::Visit(StateArchive& archive) { registry_.Visit(archive); }
 
 bool ReplayEngine::ReplayEpisodes() {
   if (!IsQuiet() || !stopped_.empty()) return false;

@@ -164,6 +164,12 @@ class ReplayEngine final : private LaneObserver {
 
   LaneExecutor& executor() { return *executor_; }
   const LaneExecutor& executor() const { return *executor_; }
+  // What keeps the run, or what involves an owner of state, from being taken from the replay cache;
+  // none without the cache.
+  std::vector<ReplayObstacle> replay_obstacles() const {
+    if (rules_.cache == ReplayCacheMode::kOff) return {};
+    return registry_.Obstacles();
+  }
   const std::vector<CollectiveTimes>& times() const { return times_; }
   // By operation of the kept rank; kNeverPs for computation and for what has not ended.
   struct CallSpan {
@@ -442,6 +448,7 @@ class ReplayEngine final : private LaneObserver {
   NicSettings nic_;
   EcmpRouting& routing_;
   std::unique_ptr<LaneExecutor> executor_;
+  StateRegistry registry_;  // of all that a snapshot of the whole network walks
   std::vector<Communicator> communicators_;
   ProgramOrder order_;
   std::vector<uint32_t> first_number_;  // by rank: of its operations

@@ -30,6 +30,8 @@ void ReplayEngine::BuildExecutor() {
       .name = rules_.transport, .nic = nic_, .ib = rules_.net_ib, .socket = rules_.net_socket};
   executor_ =
       std::make_unique<LaneExecutor>(graph_, network_, routing_, rules_.gpu, stack, observer);
+  registry_.Add(network_);
+  executor_->RegisterState(registry_);
   for (uint32_t i = 0; i < communicators_.size(); ++i) {
     executor_->connection_table().AddCommunicator(
         {communicators_[i].gpus, communicators_[i].planner.get(), job_.PartOf(i)});

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
@@ -39,7 +40,7 @@ struct Aggregation {
   uint32_t owner = 0;   // the first one's: by place in the tree; the next are of those behind it
 };
 
-class AggregationTransport final : public PacketSink {
+class AggregationTransport final : public PacketSink, public StateOwner {
  public:
   // Registers the events of its ports with the engine; one at a time.
   AggregationTransport(const FabricGraph& graph, FabricNetwork& network, const EcmpRouting& routing,
@@ -62,8 +63,8 @@ class AggregationTransport final : public PacketSink {
   // A member sends nothing any more.
   void Close(uint32_t member) { members_[member].is_closed = true; }
 
-  // What decides what comes once all results are there.
-  void Visit(StateArchive& archive);
+  std::string state_name() const override { return "aggregation trees"; }
+  void Visit(StateArchive& archive) override;
 
   // Up to the root, and from the last switch down to memory.
   const std::vector<LinkId>& LinksOf(uint32_t member) const { return members_[member].links; }

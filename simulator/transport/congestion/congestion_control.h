@@ -72,6 +72,9 @@ class CongestionControl : public ns3::Object {
   virtual void OnTimeout(uint32_t queue_pair, int64_t now_ps);
 
   const SendLimits& limits(uint32_t queue_pair) const { return limits_[queue_pair]; }
+  // Whether a queue pair can come to be as when it was opened. Where it cannot, nothing that
+  // crosses the network is replayed from the cache.
+  virtual bool Forgets() const { return false; }
   // Whether the queue pair is as when it was opened, whatever time has passed: what happened to it
   // has no consequences any more.
   virtual bool HasForgotten(uint32_t /*queue_pair*/) const { return false; }

@@ -50,6 +50,7 @@ class Dcqcn final : public CongestionControl {
   void OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes) override;
   void OnCnp(uint32_t queue_pair, int64_t now_ps) override;
 
+  bool Forgets() const override { return true; }
   bool HasForgotten(uint32_t queue_pair) const override { return !states_[queue_pair].is_limited; }
 
   // As of the last call for this queue pair.

@@ -12,6 +12,7 @@ class NoCongestionControl final : public CongestionControl {
   static ns3::TypeId GetTypeId();
 
   Needs needs() const override { return {}; }
+  bool Forgets() const override { return true; }
   bool HasForgotten(uint32_t /*queue_pair*/) const override { return true; }
 
  private:

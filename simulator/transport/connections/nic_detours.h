@@ -27,7 +27,7 @@ struct NicWay {
   uint32_t receiving_gpu = 0;
 };
 
-class NicDetours final : public CompositeTransport {
+class NicDetours final : public CompositeTransport, public StateOwner {
  public:
   // All references must outlive this.
   NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store, RdmaTransport& rdma);
@@ -57,6 +57,8 @@ class NicDetours final : public CompositeTransport {
   RecoveryTimes RecoveryOf(uint32_t detour, bool of_data) const override;
   // Of the first queue pair that is under way.
   FlowStatus StatusOf(uint32_t detour) const override;
+  StateOwner* state() override { return this; }
+  std::string state_name() const override { return "detours around NICs"; }
   void Visit(StateArchive& archive) override;
 
   // MessageSink, of its stores and queue pairs.

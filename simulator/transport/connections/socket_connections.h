@@ -29,7 +29,7 @@
 
 namespace railyard {
 
-class SocketConnections final : public CompositeTransport {
+class SocketConnections final : public CompositeTransport, public StateOwner {
  public:
   // `proxies` has the threads of control sockets. All references but `settings` must outlive this.
   SocketConnections(TcpTransport& tcp, FabricSimulatorImpl& engine, uint32_t mtu_payload_bytes,
@@ -51,6 +51,11 @@ class SocketConnections final : public CompositeTransport {
   RecoveryTimes RecoveryOf(uint32_t socket_connection, bool of_data) const override;
   // Of the first data socket that is under way.
   FlowStatus StatusOf(uint32_t socket_connection) const override;
+  StateOwner* state() override { return this; }
+  std::string state_name() const override { return "the threads of sockets"; }
+  std::string WhyNeverReplayed() const override {
+    return "when each thread is free, and what its sockets hold, is in no snapshot";
+  }
   void Visit(StateArchive& archive) override;
 
   // MessageSink, of its streams.

@@ -38,7 +38,7 @@
 
 namespace railyard {
 
-class StripedConnections final : public CompositeTransport {
+class StripedConnections final : public CompositeTransport, public StateOwner {
  public:
   // All references but `settings` must outlive this.
   StripedConnections(const FabricGraph& graph, RdmaTransport& rdma, FabricSimulatorImpl& engine,
@@ -60,6 +60,8 @@ class StripedConnections final : public CompositeTransport {
   RecoveryTimes RecoveryOf(uint32_t stripe, bool of_data) const override;
   // Of the first queue pair that is under way.
   FlowStatus StatusOf(uint32_t stripe) const override;
+  StateOwner* state() override { return this; }
+  std::string state_name() const override { return "striped connections"; }
   void Visit(StateArchive& archive) override;
 
   const PortCounters& counters() const { return counters_; }

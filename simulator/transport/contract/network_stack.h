@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
@@ -71,8 +72,8 @@ class NetworkStack {
   // Puts the stack in charge of its packets (FabricNetwork::SetSinkOf).
   virtual void TakePackets(FabricNetwork& /*network*/) {}
   virtual void OnRoutesChanged() = 0;
-  // Walks the state of all transports of the stack.
-  virtual void Visit(StateArchive& archive) = 0;
+  // All transports of the stack, by name, in the order in which snapshots walk them.
+  virtual std::vector<std::pair<std::string, Transport*>> transports() = 0;
 };
 
 // What a stack is made of. All references outlive the stack.

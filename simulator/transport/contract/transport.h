@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/state/state_archive.h"
+#include "simulator/state/state_registry.h"
 #include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/contract/message_size.h"
 #include "topologies/graph/fabric_graph.h"
@@ -87,8 +87,9 @@ class Transport {
   virtual RecoveryTimes RecoveryOf(uint32_t /*flow*/, bool /*of_data*/) const { return {}; }
   virtual FlowStatus StatusOf(uint32_t flow) const = 0;
 
-  // Walks what decides what comes once no message is under way, and what was counted.
-  virtual void Visit(StateArchive& archive) = 0;
+  // The owner of the state that decides what comes once no message is under way. Null: nobody can
+  // say what that is, and nothing of a run that uses the transport is replayed from the cache.
+  virtual StateOwner* state() { return nullptr; }
 };
 
 }  // namespace railyard

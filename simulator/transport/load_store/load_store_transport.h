@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
@@ -32,7 +33,7 @@
 
 namespace railyard {
 
-class LoadStoreTransport final : public PacketSink {
+class LoadStoreTransport final : public PacketSink, public StateOwner {
  public:
   // Messages one connection may have under way; NCCL's slots (NCCL_STEPS).
   static constexpr uint32_t kMessageSlots = 8;
@@ -79,8 +80,8 @@ class LoadStoreTransport final : public PacketSink {
   void OnPacketInMemory(uint32_t packet) override;
   void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
 
-  // What decides what comes once no message is under way.
-  void Visit(StateArchive& archive);
+  std::string state_name() const override { return "NVLink and PCIe flows"; }
+  void Visit(StateArchive& archive) override;
   // The same of what these GPUs send.
   void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
 

@@ -8,6 +8,15 @@
 
 namespace railyard {
 
+std::string QueueTransport::state_name() const {
+  return "queue pairs with " + control_->GetInstanceTypeId().GetName();
+}
+
+std::string QueueTransport::WhyNeverReplayed() const {
+  if (control_->Forgets()) return {};
+  return "the congestion control keeps something of all that a queue pair has met";
+}
+
 void QueueTransport::Visit(StateArchive& archive) {
   archive.Constant(send_queues_.size());
   archive.Section();

@@ -30,7 +30,7 @@
 
 namespace railyard {
 
-class QueueTransport : public Transport, public PacketSink {
+class QueueTransport : public Transport, public PacketSink, public StateOwner {
  public:
   // Precondition: the flow's number is below queue_count() / 2, here and in all that follows. Flows
   // are queue pairs.
@@ -73,7 +73,10 @@ class QueueTransport : public Transport, public PacketSink {
   // "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send unacknowledged)".
   virtual std::string Describe(uint32_t queue_pair) const = 0;
 
-  // What decides what comes once all is acknowledged, and the counters.
+  StateOwner* state() override { return this; }
+  std::string state_name() const override;
+  // A congestion control may keep something of all that a queue pair has met.
+  std::string WhyNeverReplayed() const override;
   void Visit(StateArchive& archive) override;
   // The same of one queue pair, of a NIC's ports, and what was counted of all.
   void VisitQueuePair(uint32_t queue_pair, StateArchive& archive);

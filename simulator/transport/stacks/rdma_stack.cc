@@ -19,10 +19,4 @@ void RdmaStack::TakePackets(FabricNetwork& network) {
                     rdma_);
 }
 
-void RdmaStack::Visit(StateArchive& archive) {
-  rdma_.Visit(archive);
-  striped_.Visit(archive);
-  detours_.Visit(archive);
-}
-
 }  // namespace railyard

@@ -25,7 +25,9 @@ class RdmaStack final : public NetworkStack {
   PortCounters port_counters() const override { return striped_.counters(); }
   void TakePackets(FabricNetwork& network) override;
   void OnRoutesChanged() override { rdma_.OnRoutesChanged(); }
-  void Visit(StateArchive& archive) override;
+  std::vector<std::pair<std::string, Transport*>> transports() override {
+    return {{"RDMA", &rdma_}, {"striped connections", &striped_}, {"detours", &detours_}};
+  }
 
  private:
   RdmaTransport rdma_;

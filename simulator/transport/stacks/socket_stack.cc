@@ -12,9 +12,4 @@ void SocketStack::TakePackets(FabricNetwork& network) {
   network.SetSinkOf({PacketKind::kRdmaWrite, PacketKind::kAck}, tcp_);
 }
 
-void SocketStack::Visit(StateArchive& archive) {
-  tcp_.Visit(archive);
-  sockets_.Visit(archive);
-}
-
 }  // namespace railyard

@@ -22,7 +22,9 @@ class SocketStack final : public NetworkStack {
   uint64_t counted_payload_bytes() const override { return tcp_.counted_payload_bytes(); }
   void TakePackets(FabricNetwork& network) override;
   void OnRoutesChanged() override { tcp_.OnRoutesChanged(); }
-  void Visit(StateArchive& archive) override;
+  std::vector<std::pair<std::string, Transport*>> transports() override {
+    return {{"TCP", &tcp_}, {"sockets", &sockets_}};
+  }
 
  private:
   TcpTransport tcp_;

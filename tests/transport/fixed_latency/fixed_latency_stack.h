@@ -15,10 +15,12 @@
 
 namespace railyard::testing {
 
-class FixedLatencyTransport final : public Transport {
+class FixedLatencyTransport final : public Transport, public StateOwner {
  public:
-  FixedLatencyTransport(FabricSimulatorImpl& engine, int64_t latency_ps, uint64_t rate_bps)
-      : engine_(engine), latency_ps_(latency_ps), rate_bps_(rate_bps) {}
+  // `shows_state`: else it registers no state.
+  FixedLatencyTransport(FabricSimulatorImpl& engine, int64_t latency_ps, uint64_t rate_bps,
+                        bool shows_state)
+      : engine_(engine), latency_ps_(latency_ps), rate_bps_(rate_bps), shows_state_(shows_state) {}
 
   uint32_t Open(const SinkRef& sink, uint32_t /*source_gpu*/, uint32_t /*destination_gpu*/,
                 uint64_t /*entropy*/) override {
@@ -55,6 +57,8 @@ class FixedLatencyTransport final : public Transport {
   FlowStatus StatusOf(uint32_t id) const override {
     return {.is_under_way = flows_[id].under_way > 0, .description = "a flow of fixed latency"};
   }
+  StateOwner* state() override { return shows_state_ ? this : nullptr; }
+  std::string state_name() const override { return "flows of fixed latency"; }
   void Visit(StateArchive& archive) override {
     archive.Constant(flows_.size());
     archive.Section();
@@ -81,20 +85,24 @@ class FixedLatencyTransport final : public Transport {
   FabricSimulatorImpl& engine_;
   int64_t latency_ps_;
   uint64_t rate_bps_;
+  bool shows_state_;
   std::vector<Flow> flows_;
 };
 
 class FixedLatencyStack final : public NetworkStack {
  public:
-  FixedLatencyStack(FabricSimulatorImpl& engine, int64_t latency_ps, uint64_t rate_bps)
-      : transport_(engine, latency_ps, rate_bps) {}
+  FixedLatencyStack(FabricSimulatorImpl& engine, int64_t latency_ps, uint64_t rate_bps,
+                    bool shows_state)
+      : transport_(engine, latency_ps, rate_bps, shows_state) {}
 
   Transport& Between(uint32_t /*source_gpu*/, uint32_t /*destination_gpu*/) override {
     return transport_;
   }
   Transport& Plain() override { return transport_; }
   void OnRoutesChanged() override {}
-  void Visit(StateArchive& archive) override { transport_.Visit(archive); }
+  std::vector<std::pair<std::string, Transport*>> transports() override {
+    return {{"a transport of fixed latency", &transport_}};
+  }
 
  private:
   FixedLatencyTransport transport_;

@@ -18,10 +18,11 @@ using ::testing::HasSubstr;
 
 constexpr uint64_t kRateBps = 100'000'000'000;
 
-void Register(const std::string& name, int64_t latency_ps) {
+void Register(const std::string& name, int64_t latency_ps, bool shows_state = true) {
   RegisterNetworkStack(
-      name, [latency_ps](const NetworkStackParts& parts, const NetworkStackSettings&) {
-        return std::make_unique<FixedLatencyStack>(parts.network.engine(), latency_ps, kRateBps);
+      name, [latency_ps, shows_state](const NetworkStackParts& parts, const NetworkStackSettings&) {
+        return std::make_unique<FixedLatencyStack>(parts.network.engine(), latency_ps, kRateBps,
+                                                   shows_state);
       });
 }
 
@@ -64,6 +65,24 @@ TEST(FixedLatencyTest, WhatRepeatsItselfIsReplayedFromTheCache) {
   EXPECT_GT(result.replayed_collectives, 30u);
   ASSERT_EQ(result.collectives.size(), 40u);
   EXPECT_EQ(result.collectives.back().duration_ps(), result.collectives.front().duration_ps());
+}
+
+// What a snapshot cannot see might differ.
+TEST(FixedLatencyTest, WithoutStateNothingIsReplayedAndTheRunSaysSo) {
+  Register("fixed", 100 * kPsPerUs, false);
+  const RunResult result = RunOver("fixed", 40, ReplayCacheMode::kOn);
+  EXPECT_EQ(result.replayed_collectives, 0u);
+  ASSERT_EQ(result.never_replayed.size(), 1u);
+  EXPECT_EQ(result.never_replayed[0].owner, "a transport of fixed latency");
+  EXPECT_EQ(result.never_replayed[0].why, "it registers no state");
+  EXPECT_THAT(result.notes, ::testing::Contains("What involves a transport of fixed latency is not "
+                                                "taken from the replay cache: it registers no "
+                                                "state."));
+}
+
+TEST(FixedLatencyTest, WhereNothingIsInTheWayNothingIsSaid) {
+  Register("fixed", 100 * kPsPerUs);
+  EXPECT_TRUE(RunOver("fixed", 2, ReplayCacheMode::kOn).never_replayed.empty());
 }
 
 // Every hit is simulated as well; the run would end at a difference.
