@@ -41,7 +41,8 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
                           "tiers", "pairs", "drops", "transport", "faults", "jobs", "payload",
                           "conservation", "estimate", "traffic", "in_network"));
   EXPECT_THAT(Keys(summary["collectives"]),
-              ElementsAre("count", "calls", "simulated", "replayed", "duration_ps", "stretch"));
+              ElementsAre("count", "calls", "simulated", "replayed", "never_replayed",
+                          "duration_ps", "stretch"));
   EXPECT_THAT(Keys(summary["collectives"]["duration_ps"]),
               ElementsAre("min", "p50", "p90", "p99", "p999", "max"));
   EXPECT_THAT(Keys(summary["collectives"]["stretch"]),
