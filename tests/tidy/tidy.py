@@ -222,8 +222,31 @@ def check_life_of_an_allreduce(tree):
                                "use a function that is there")
 
 
+def check_decisions(tree):
+    """Every decision has a status, and the index lists it by its number, title and status."""
+    index = "docs/adr/README.md"
+    listed = "\n".join(tree.texts.get(index, []))
+    for path in tree.named(".md"):
+        name = Path(path).name
+        if not re.fullmatch(r"docs/adr/\d{4}-.*\.md", path):
+            continue
+        lines = tree.texts[path]
+        title = re.fullmatch(r"# (\d{4})\. (.+)", lines[0])
+        status = re.fullmatch(r"Status: (.+)", lines[2]) if len(lines) > 2 else None
+        if not title or title[1] != name[:4] or not status:
+            tree.error(path, 1, "a decision without its number, title and status is banned",
+                       f'use "# {name[:4]}. TITLE" and, two lines below, "Status: accepted"')
+            continue
+        said = re.sub(r"\[(\d+)\]\([^)]*\)", r"\1", status[1])
+        row = f"| [{title[1]}]({name}) | {title[2]} | {said} |"
+        if row not in listed:
+            tree.error(path, 1, f"a decision that {index} does not list as it is is banned",
+                       f"use the row {row}")
+
+
 CHECKS = (check_umbrella_headers, check_layers, check_link_order, check_standard_output,
-          check_licence_lines, check_unfinished_work, check_links, check_life_of_an_allreduce)
+          check_licence_lines, check_unfinished_work, check_links, check_life_of_an_allreduce,
+          check_decisions)
 
 
 def check_tree(root):

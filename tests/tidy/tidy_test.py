@@ -128,6 +128,18 @@ class TidyTest(unittest.TestCase):
                     f"{page}:1: error: a tree without this page is banned, use it to show a reader "
                     "the way of one AllReduce")
 
+    def test_decisions_are_listed_with_their_status(self):
+        page = "docs/adr/0001-order.md"
+        decision = "# 0001. The order of events\n\nStatus: accepted\n"
+        row = "| [0001](0001-order.md) | The order of events | accepted |"
+        self.assertEqual(self.findings(**{page: decision, "docs/adr/README.md": row + "\n"}), [])
+        self.expect(page, decision,
+                    f"{page}:1: error: a decision that docs/adr/README.md does not list as it is is "
+                    f"banned, use the row {row}")
+        self.expect(page, "# 0001. The order of events\n",
+                    f"{page}:1: error: a decision without its number, title and status is banned, "
+                    'use "# 0001. TITLE" and, two lines below, "Status: accepted"')
+
 
 if __name__ == "__main__":
     unittest.main()
