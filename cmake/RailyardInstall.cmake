@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What `cmake --install` puts below the prefix: the program in bin/, and in share/railyard/ the
+# scenarios, plans, platforms and sample logs, which the program finds relative to itself.
+include(GNUInstallDirs)
+install(TARGETS railyard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/workloads/examples/ DESTINATION share/railyard/plans
+        FILES_MATCHING PATTERN *.textproto)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/topologies/platforms/ DESTINATION share/railyard/platforms
+        FILES_MATCHING PATTERN *.textproto)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/traces/samples/ DESTINATION share/railyard/traces
+        FILES_MATCHING PATTERN *.log)
+install(CODE "set(RAILYARD_SCENARIOS \"${PROJECT_SOURCE_DIR}/simulator/scenarios\")")
+install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_scenarios.cmake)
