@@ -20,25 +20,27 @@
 #include "simulator/processes/temporary_directory.h"
 #include "simulator/run/run_scenario.h"
 #include "simulator/scenario/load/scenario_loader.h"
+#include "workloads/collectives/collective_sizes.h"
 
 namespace railyard {
+
 namespace {
 
 struct CollectiveRow {
   std::string_view name;
   std::string_view program_kind;  // railyard.protos.ProgramCollective.Kind
-  bool has_blocks = false;
+  CollectiveKind kind = CollectiveKind::kAllReduce;
 };
 constexpr std::array<CollectiveRow, kPerfCollectiveCount> kCollectives = {{
-    {"all_reduce", "ALL_REDUCE"},
-    {"all_gather", "ALL_GATHER", true},
-    {"reduce_scatter", "REDUCE_SCATTER", true},
-    {"broadcast", "BROADCAST"},
-    {"reduce", "REDUCE"},
-    {"alltoall", "ALL_TO_ALL", true},
-    {"gather", "GATHER", true},
-    {"scatter", "SCATTER", true},
-    {"sendrecv", "SEND_RECV"},
+    {"all_reduce", "ALL_REDUCE", CollectiveKind::kAllReduce},
+    {"all_gather", "ALL_GATHER", CollectiveKind::kAllGather},
+    {"reduce_scatter", "REDUCE_SCATTER", CollectiveKind::kReduceScatter},
+    {"broadcast", "BROADCAST", CollectiveKind::kBroadcast},
+    {"reduce", "REDUCE", CollectiveKind::kReduce},
+    {"alltoall", "ALL_TO_ALL", CollectiveKind::kAllToAll},
+    {"gather", "GATHER", CollectiveKind::kGather},
+    {"scatter", "SCATTER", CollectiveKind::kScatter},
+    {"sendrecv", "SEND_RECV", CollectiveKind::kSend},
 }};
 
 const CollectiveRow& RowOf(PerfCollective collective) {
@@ -218,7 +220,7 @@ std::optional<PerfCollective> FindPerfCollective(std::string_view name) {
 }
 
 uint32_t BlocksOf(PerfCollective collective, uint32_t ranks) {
-  return RowOf(collective).has_blocks ? ranks : 1;
+  return IsSizedByBlocks(RowOf(collective).kind) ? ranks : 1;
 }
 
 bool CopiesWithinRank(PerfCollective collective) {
@@ -227,9 +229,7 @@ bool CopiesWithinRank(PerfCollective collective) {
 }
 
 double BusbwFactorOf(PerfCollective collective, uint32_t ranks) {
-  const double n = ranks;
-  if (collective == PerfCollective::kAllReduce) return 2 * (n - 1) / n;
-  return RowOf(collective).has_blocks ? (n - 1) / n : 1;
+  return BusbwFactor(RowOf(collective).kind, ranks);
 }
 
 std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, Diagnostics& diagnostics) {

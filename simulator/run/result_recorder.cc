@@ -19,8 +19,10 @@
 #include "simulator/units/mix64.h"
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
+#include "workloads/collectives/collective_sizes.h"
 
 namespace railyard {
+
 namespace {
 
 std::string_view KindName(const JobCollective& collective) {
@@ -29,23 +31,10 @@ std::string_view KindName(const JobCollective& collective) {
                                                   : CollectiveKindName(collective.kind);
 }
 
-// busbw over algbw, as nccl-tests defines it (src/*.cu, GetBw). An AllToAllv's is the mean of its
-// ranks', so that one of equal parts has an AllToAll's.
-double BusbwFactor(const JobCollective& collective) {
-  const auto n = static_cast<double>(collective.rank_count);
-  if (collective.is_all_to_all_v) return 1 / n;
-  switch (collective.kind) {
-    case CollectiveKind::kAllReduce:
-      return 2 * (n - 1) / n;
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllToAll:
-    case CollectiveKind::kGather:
-    case CollectiveKind::kScatter:
-      return (n - 1) / n;
-    default:
-      return 1;
-  }
+// An AllToAllv's factor is the mean of its ranks', so that one of equal parts has an AllToAll's.
+double BusbwFactorOf(const JobCollective& collective) {
+  if (collective.is_all_to_all_v) return 1 / static_cast<double>(collective.rank_count);
+  return BusbwFactor(collective.kind, collective.rank_count);
 }
 
 class Recorder {
@@ -162,7 +151,7 @@ class Recorder {
       row.communicator = communicators[collective.communicator];
       row.rank_count = collective.rank_count;
       row.bytes = collective.bytes;
-      row.busbw_factor = BusbwFactor(collective);
+      row.busbw_factor = BusbwFactorOf(collective);
       if (collective.logged_algorithm != Algorithm::kUnstated) {
         row.logged = Keep(ReplayName({collective.logged_algorithm, collective.logged_protocol}));
       }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
+#include "analysis/writers/csv_writer.h"
 #include "simulator/files/output_file.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/processes/temporary_directory.h"
@@ -19,6 +20,7 @@
 #include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
+
 namespace {
 
 // By path: names of members and numbers of elements, with dots between.
@@ -57,12 +59,10 @@ StudyRunResult ReadRun(const Study& study, const std::string& path, int exit) {
   return run;
 }
 
-// RFC 4180.
 std::string Field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted;
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return fmt::format("\"{}\"", quoted);
+  std::string field;
+  AppendCsvField(text, field);
+  return field;
 }
 
 std::string Number(const std::optional<double>& value) {

@@ -7,19 +7,21 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "topologies/graph/fabric_builder.h"
 
 namespace railyard {
+
 namespace {
 
 constexpr uint32_t kPorts = 2;
 
 uint64_t SegmentCount(const DualTorSpec& spec) {
-  return CeilDivide(spec.network.server_count(), spec.servers_per_segment);
+  return DivideUp(spec.network.server_count(), spec.servers_per_segment);
 }
 
 uint64_t PodCount(const DualTorSpec& spec) {
-  return CeilDivide(SegmentCount(spec), spec.segments_per_pod);
+  return DivideUp(SegmentCount(spec), spec.segments_per_pod);
 }
 
 // The plane of a ToR.

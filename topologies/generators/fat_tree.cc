@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "topologies/graph/fabric_builder.h"
 
 namespace railyard {
+
 namespace {
 
 struct Shape {
@@ -28,8 +30,8 @@ Shape ShapeOf(const FatTreeSpec& spec) {
   const uint64_t nics = spec.network.nic_count();
   if (spec.tiers == 2) {
     const uint32_t leaves_max = spec.radix / spec.leaf_spine.count;
-    shape.leaves_per_pod = static_cast<uint32_t>(
-        std::min<uint64_t>(leaves_max, CeilDivide(nics, shape.nics_per_leaf)));
+    shape.leaves_per_pod =
+        static_cast<uint32_t>(std::min<uint64_t>(leaves_max, DivideUp(nics, shape.nics_per_leaf)));
     shape.pods = shape.pods_max = 1;
     return shape;
   }
@@ -37,7 +39,7 @@ Shape ShapeOf(const FatTreeSpec& spec) {
   shape.cores_per_spine = spec.radix / 2 / spec.spine_core.count;
   shape.pods_max = spec.radix / spec.spine_core.count;
   const uint64_t nics_per_pod = uint64_t{shape.leaves_per_pod} * shape.nics_per_leaf;
-  const uint64_t needed = std::min<uint64_t>(shape.pods_max, CeilDivide(nics, nics_per_pod));
+  const uint64_t needed = std::min<uint64_t>(shape.pods_max, DivideUp(nics, nics_per_pod));
   shape.pods = spec.pods.value_or(static_cast<uint32_t>(needed));
   return shape;
 }

@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "topologies/graph/fabric_builder.h"
 
 namespace railyard {
+
 namespace {
 
 uint64_t SpineCount(const LeafSpineSpec& spec) {
@@ -18,14 +20,14 @@ uint64_t SpineCount(const LeafSpineSpec& spec) {
     nic_bps = std::max(nic_bps, kind.nic_rate_bps);
   }
   const uint64_t up_bps = spec.leaf_spine.rate_bps * spec.leaf_spine.count * spec.oversubscription;
-  return std::max<uint64_t>(1, CeilDivide(nic_bps * spec.nics_per_leaf, up_bps));
+  return std::max<uint64_t>(1, DivideUp(nic_bps * spec.nics_per_leaf, up_bps));
 }
 
 uint64_t NicsOfPlane(const LeafSpineSpec& spec, uint32_t plane) {
   uint64_t nics = 0;
   for (const ServerSpec& kind : spec.network.servers) {
     const uint32_t count = kind.nic_count();
-    if (count > plane) nics += uint64_t{kind.count} * CeilDivide(count - plane, spec.planes);
+    if (count > plane) nics += uint64_t{kind.count} * DivideUp(count - plane, spec.planes);
   }
   return nics;
 }
@@ -47,7 +49,7 @@ std::vector<SpecProblem> CheckLeafSpine(const LeafSpineSpec& spec) {
   uint64_t switches = 0;
   uint64_t cables = spec.network.cables_in_servers() + spec.network.nic_count();
   for (uint32_t plane = 0; plane < spec.planes; ++plane) {
-    const uint64_t leaves = CeilDivide(NicsOfPlane(spec, plane), spec.nics_per_leaf);
+    const uint64_t leaves = DivideUp(NicsOfPlane(spec, plane), spec.nics_per_leaf);
     switches += leaves + SpineCount(spec);
     cables += SaturatingProduct(SaturatingProduct(leaves, SpineCount(spec)), spec.leaf_spine.count);
   }
@@ -65,7 +67,7 @@ FabricGraph MakeLeafSpine(const LeafSpineSpec& spec) {
     for (const BuiltNic& nic : nics) {
       if (nic.index % spec.planes == plane) nics_of_plane.push_back(nic);
     }
-    std::vector<DeviceId> leaves(CeilDivide(nics_of_plane.size(), spec.nics_per_leaf));
+    std::vector<DeviceId> leaves(DivideUp(nics_of_plane.size(), spec.nics_per_leaf));
     for (size_t i = 0; i < leaves.size(); ++i) {
       leaves[i] = builder.AddSwitch(fmt::format("{}leaf{}", prefix, i));
     }

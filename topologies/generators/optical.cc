@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "topologies/generators/circuit_schedule.h"
 #include "topologies/graph/fabric_builder.h"
 
 namespace railyard {
+
 namespace {
 
 constexpr uint32_t kMostRacks = 1'024;
@@ -39,7 +41,7 @@ std::vector<SpecProblem> CheckOptical(const OpticalSpec& spec) {
   check.Delay("dark_time", spec.dark_ps);
   check.Delay("drain_time", spec.drain_ps);
   if (!check.Clean()) return check.Take();
-  const uint64_t racks = CeilDivide(spec.network.nic_count(), spec.nics_per_switch);
+  const uint64_t racks = DivideUp(spec.network.nic_count(), spec.nics_per_switch);
   if (racks < 6 || racks > kMostRacks || racks % 2 != 0) {
     check.Add("nics_per_switch",
               fmt::format("{} NICs fill {} switches (expected an even number of them from 6 to {})",
@@ -68,7 +70,7 @@ FabricGraph MakeOptical(const OpticalSpec& spec) {
   SIM_CHECK(CheckOptical(spec).empty(), "an optical fabric that fails its check");
   FabricBuilder builder(spec.network);
   const std::vector<BuiltNic> nics = builder.AddServers();
-  const auto racks = static_cast<uint32_t>(CeilDivide(nics.size(), spec.nics_per_switch));
+  const auto racks = static_cast<uint32_t>(DivideUp(nics.size(), spec.nics_per_switch));
   std::vector<DeviceId> tors(racks);
   for (uint32_t i = 0; i < racks; ++i) tors[i] = builder.AddSwitch(fmt::format("tor{}", i));
   builder.AttachInOrder(nics, tors, spec.nics_per_switch);

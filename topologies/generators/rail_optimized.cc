@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "topologies/graph/fabric_builder.h"
 
 namespace railyard {
+
 namespace {
 
 NetworkSpec NetworkOf(const RailOptimizedSpec& spec) {
@@ -31,11 +33,11 @@ uint64_t ServersPerLeaf(const RailOptimizedSpec& spec) {
 }
 
 uint64_t GroupCount(const RailOptimizedSpec& spec) {
-  return CeilDivide(NetworkOf(spec).server_count(), ServersPerLeaf(spec));
+  return DivideUp(NetworkOf(spec).server_count(), ServersPerLeaf(spec));
 }
 
 uint64_t PodCount(const RailOptimizedSpec& spec) {
-  return spec.cores == 0 ? 1 : CeilDivide(GroupCount(spec), spec.groups_per_pod);
+  return spec.cores == 0 ? 1 : DivideUp(GroupCount(spec), spec.groups_per_pod);
 }
 
 uint64_t SpinesPerPod(const RailOptimizedSpec& spec) {
@@ -207,7 +209,7 @@ uint64_t NonBlockingSpines(const RailOptimizedSpec& spec) {
   }
   const uint64_t down_bps = nic_bps * ServersPerLeaf(spec);
   const uint64_t up_bps = spec.leaf_spine_rate_bps * spec.links_per_leaf_and_spine;
-  return std::max<uint64_t>(1, CeilDivide(down_bps, up_bps));
+  return std::max<uint64_t>(1, DivideUp(down_bps, up_bps));
 }
 
 FabricGraph MakeRailOptimized(const RailOptimizedSpec& spec) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
@@ -187,7 +188,7 @@ void FabricBuilder::Attach(const BuiltNic& nic, DeviceId leaf) {
 
 void FabricBuilder::AttachInOrder(std::span<const BuiltNic> nics,
                                   std::span<const DeviceId> switches, uint32_t nics_per_switch) {
-  SIM_CHECK(CeilDivide(nics.size(), nics_per_switch) <= switches.size(), "more NICs than ports");
+  SIM_CHECK(DivideUp(nics.size(), nics_per_switch) <= switches.size(), "more NICs than ports");
   for (size_t i = 0; i < nics.size(); ++i) Attach(nics[i], switches[i / nics_per_switch]);
 }
 

@@ -56,9 +56,8 @@ class SpecChecker {
   std::vector<SpecProblem> problems_;
 };
 
-// a / b rounded up, and a * b that stays at the largest number where it would exceed it: totals of
-// absurd specs must not wrap into the allowed range.
-constexpr uint64_t CeilDivide(uint64_t a, uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+// a * b, which stays at the largest number where it would exceed it: totals of absurd specs must
+// not wrap into the allowed range.
 constexpr uint64_t SaturatingProduct(uint64_t a, uint64_t b) {
   return b != 0 && a > UINT64_MAX / 4 / b ? UINT64_MAX / 4 : a * b;
 }

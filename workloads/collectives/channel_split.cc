@@ -3,7 +3,11 @@
 
 #include <algorithm>
 
+#include "simulator/units/divide_up.h"
+#include "workloads/collectives/collective_sizes.h"
+
 namespace railyard {
+
 namespace {
 
 // A channel is given up while there are fewer bytes than this for each: threads x bytes per thread,
@@ -20,17 +24,11 @@ uint64_t BytesPerChannelMin(const SplitInput& input) {
   }
 }
 
-uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
-bool HasBlocks(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
-}
-
 // ncclFuncTrafficPerByte (src/enqueue.cc); LL's flags and stores count four times.
 uint64_t TrafficPerByte(const SplitInput& input) {
   const uint64_t factor = input.protocol == Protocol::kLl ? 4 : 1;
   if (input.kind == CollectiveKind::kAllReduce) return 2 * factor;
-  return (HasBlocks(input.kind) ? input.rank_count : 1) * factor;
+  return (CountsOneBlock(input.kind) ? input.rank_count : 1) * factor;
 }
 
 }  // namespace
@@ -40,7 +38,7 @@ std::vector<ChannelShare> SplitOverChannels(const SplitInput& input) {
   const uint64_t bytes = input.count * input.element_bytes;
   if (bytes == 0 || input.channel_count == 0) return shares;
 
-  const uint64_t tuner_bytes = HasBlocks(input.kind) ? bytes * input.rank_count : bytes;
+  const uint64_t tuner_bytes = CountsOneBlock(input.kind) ? bytes * input.rank_count : bytes;
   const uint64_t wanted =
       std::clamp<uint64_t>(tuner_bytes / BytesPerChannelMin(input), 1, input.channel_count);
 

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
+
 namespace {
 
 constexpr uint64_t kBlockGrainBytes = 16;  // as NCCL's rings divide a vector
-
-uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

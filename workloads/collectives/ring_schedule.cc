@@ -5,13 +5,9 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
-namespace {
-
-uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 RingTable::RingTable(const std::vector<std::vector<uint32_t>>& rings)
     : rank_count_(rings.empty() ? 0 : static_cast<uint32_t>(rings.front().size())),

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
-namespace {
 
-uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+namespace {
 
 // From each rank to that of the next server in its place; 0: it is not always the same.
 uint32_t RanksBetweenServers(const HeadTable& table) {

@@ -17,12 +17,13 @@
 #include "workloads/nccl/collnet_direct_schedule.h"
 #include "workloads/nccl/nccl_chunking.h"
 #include "workloads/nccl/nccl_graph.h"
+#include "workloads/nccl/nccl_versions.h"
 #include "workloads/nccl/p2p_schedule.h"
 
 namespace railyard {
+
 namespace {
 
-constexpr uint32_t kFirstPatVersion = 22300;
 // Of the plugin interface that has the network gather and scatter (ncclCollNet_v8_t).
 constexpr uint32_t kFirstCollnetBlocksVersion = 22000;
 constexpr uint32_t kCollnetHeadsMax = 8;  // NCCL_MAX_DIRECT_ARITY + 1

@@ -6,8 +6,11 @@
 #include <string>
 
 #include "simulator/diagnostics/check.h"
+#include "workloads/collectives/collective_sizes.h"
+#include "workloads/nccl/nccl_versions.h"
 
 namespace railyard {
+
 namespace {
 
 // Protocols as the tables number them.
@@ -73,9 +76,6 @@ constexpr std::array<std::array<double, kTreeCorrections>, 3> kTreeCorrection = 
 
 int Log2(uint64_t value) { return value == 0 ? 0 : 63 - std::countl_zero(value); }
 
-bool HasBlocks(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
-}
 bool IsChain(CollectiveKind kind) {
   return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
 }
@@ -96,7 +96,7 @@ NcclTuner::NcclTuner(const TunerPlatform& platform, const TunedCommunicator& com
 double NcclTuner::StepCount(CollectiveKind kind) const {
   const double n = communicator_.rank_count;
   if (kind == CollectiveKind::kAllReduce) return 2 * (n - 1);
-  return HasBlocks(kind) ? n - 1 : n;
+  return CountsOneBlock(kind) ? n - 1 : n;
 }
 
 double NcclTuner::NodeBandwidth(const SearchedGraph& graph) const {
@@ -187,7 +187,7 @@ double NcclTuner::PatGbPerS() const {
 // wants a NIC for every GPU. Of AllGather and ReduceScatter, what a rail carries, of each.
 double NcclTuner::CollnetGbPerS(CollectiveKind kind, Algorithm algorithm) const {
   const SearchedGraph& graph = platform_.collnet;
-  if (HasBlocks(kind)) {
+  if (CountsOneBlock(kind)) {
     if (version_ >= 22700) {
       return ranks_per_node_ * std::min(graph.intra_gb_per_s, 0.9 * graph.inter_gb_per_s);
     }
@@ -278,8 +278,8 @@ bool NcclTuner::IsAvailable(CollectiveKind kind, Algorithm algorithm, int protoc
     case Algorithm::kCollnetDirect:
     case Algorithm::kCollnetChain:
       return protocol == kSimple &&
-             (kind == CollectiveKind::kAllReduce ||
-              (algorithm == Algorithm::kCollnetDirect && HasBlocks(kind) && version_ >= 22000)) &&
+             (kind == CollectiveKind::kAllReduce || (algorithm == Algorithm::kCollnetDirect &&
+                                                     CountsOneBlock(kind) && version_ >= 22000)) &&
              communicator_.node_count > 1 && platform_.collnet.channel_count > 0 &&
              ranks_per_node_ <= kCollnetGpusPerNodeMax;
     case Algorithm::kNvlsTree:
@@ -288,9 +288,10 @@ bool NcclTuner::IsAvailable(CollectiveKind kind, Algorithm algorithm, int protoc
              platform_.nvls.channel_count >= 2;
     case Algorithm::kPat:
       // ncclPatEnable (src/init.cc).
-      return protocol == kSimple && HasBlocks(kind) &&
+      return protocol == kSimple && CountsOneBlock(kind) &&
              (pat_enable_ == 2 ? ranks_per_node_ == 1 : pat_enable_ == 1) &&
-             communicator_.node_count > 1 && version_ >= 22300 && platform_.ring.channel_count > 0;
+             communicator_.node_count > 1 && version_ >= kFirstPatVersion &&
+             platform_.ring.channel_count > 0;
     default:
       return false;
   }
@@ -298,7 +299,7 @@ bool NcclTuner::IsAvailable(CollectiveKind kind, Algorithm algorithm, int protoc
 
 NcclTuner::Model NcclTuner::ModelOf(CollectiveKind kind, Algorithm algorithm,
                                     Protocol protocol) const {
-  SIM_CHECK(kind == CollectiveKind::kAllReduce || HasBlocks(kind) || IsChain(kind),
+  SIM_CHECK(kind == CollectiveKind::kAllReduce || CountsOneBlock(kind) || IsChain(kind),
             "not a tuned collective: " + std::string(CollectiveKindName(kind)));
   const int p = IndexOf(protocol);
   if (!IsAvailable(kind, algorithm, p)) return {};

@@ -6,13 +6,9 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
-namespace {
-
-uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 NvlsSchedule::NvlsSchedule(std::shared_ptr<const HeadTable> table, NvlsParameters parameters)
     : table_(std::move(table)), parameters_(std::move(parameters)) {

@@ -16,9 +16,11 @@
 #include "simulator/units/units.h"
 #include "topologies/formats/traffic_loader.h"
 #include "traces/trace/trace_check.h"
+#include "workloads/collectives/collective_sizes.h"
 #include "workloads/collectives/hierarchical_exchange.h"
 
 namespace railyard {
+
 namespace {
 
 using protos::ProgramCollective;
@@ -81,13 +83,6 @@ CollectiveKind KindOf(ProgramCollective::Kind kind) {
     default:
       return CollectiveKind::kAllReduce;
   }
-}
-
-// Whether a collective's size is the total of equal blocks, one per rank.
-bool HasBlocks(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
-         kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
-         kind == CollectiveKind::kScatter;
 }
 
 bool HasRoot(CollectiveKind kind) {
@@ -332,7 +327,7 @@ class ProgramLoader {
                                Quote(cursor.Text("bytes", "")), FormatBytes(kOperationBytesMax)));
       return 0;
     }
-    const bool has_blocks = HasBlocks(kind);
+    const bool has_blocks = IsSizedByBlocks(kind);
     if (cursor.IsDoubtful("kind") || (has_blocks && ranks == 0)) return 0;
     const uint64_t grain_bytes =
         DatatypeBytes(kElement) * (has_blocks ? uint64_t{ranks} : uint64_t{1});

@@ -22,8 +22,10 @@
 #include "topologies/routing/deadlock.h"
 #include "topologies/routing/lossless_classes.h"
 #include "workloads/nccl/aws_libfabric.h"
+#include "workloads/nccl/nccl_versions.h"
 
 namespace railyard {
+
 namespace {
 
 // InfiniBand Architecture Specification 1.7, 9.7.5.1.3: five bits of time-out, of which 0 switches
@@ -37,11 +39,10 @@ constexpr uint64_t kBuffsizeBytesMax = 1u << 30;
 // NCCL_PXN_DISABLE came with PXN itself.
 constexpr uint32_t kFirstPxnVersion = 21200;
 // First versions that have NCCL_P2P_NET_CHUNKSIZE, NCCL_P2P_NVL_CHUNKSIZE and _PCI_,
-// NCCL_NVLSTREE_MAX_CHUNKSIZE, NCCL_PAT_ENABLE.
+// NCCL_NVLSTREE_MAX_CHUNKSIZE.
 constexpr uint32_t kFirstP2pNetVersion = 21400;
 constexpr uint32_t kFirstP2pNvlVersion = 21600;
 constexpr uint32_t kFirstNvlsTreeChunkVersion = 22000;
-constexpr uint32_t kFirstPatVersion = 22300;
 // Parts of Send and Recv are multiples of 4 KiB (addP2pToPlan, src/enqueue.cc).
 constexpr uint64_t kP2pChunkBytesMin = 4096;
 constexpr uint64_t kP2pLlThresholdBytesMax = 1ULL << 30;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the size of a collective means, by its kind.
+#pragma once
+
+#include <cstdint>
+
+#include "traces/trace/trace.h"
+
+namespace railyard {
+
+// Whether NCCL's count is that of one rank's block: AllGather and ReduceScatter.
+constexpr bool CountsOneBlock(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
+}
+
+// Whether nccl-tests' size is the total of equal blocks, one for each rank.
+constexpr bool IsSizedByBlocks(CollectiveKind kind) {
+  return CountsOneBlock(kind) || kind == CollectiveKind::kAllToAll ||
+         kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
+}
+
+// busbw over algbw, as nccl-tests defines it (src/*.cu, GetBw).
+constexpr double BusbwFactor(CollectiveKind kind, uint32_t ranks) {
+  const double n = ranks;
+  if (kind == CollectiveKind::kAllReduce) return 2 * (n - 1) / n;
+  return IsSizedByBlocks(kind) ? (n - 1) / n : 1;
+}
+
+}  // namespace railyard
