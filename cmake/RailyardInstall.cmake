@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What `cmake --install` puts below the prefix: the program in bin/, and in share/railyard/ the
-# scenarios, plans, platforms and sample logs, which the program finds relative to itself.
+# What `cmake --install` puts below the prefix: the program in bin/, its manual page in share/man/, and
+# in share/railyard/ the scenarios, plans, platforms and sample logs. The program finds them relative
+# to itself.
 include(GNUInstallDirs)
 install(TARGETS railyard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/workloads/examples/ DESTINATION share/railyard/plans
@@ -11,3 +12,6 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/traces/samples/ DESTINATION share/railya
         FILES_MATCHING PATTERN *.log)
 install(CODE "set(RAILYARD_SCENARIOS \"${PROJECT_SOURCE_DIR}/simulator/scenarios\")")
 install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_scenarios.cmake)
+install(CODE "set(RAILYARD_BINDIR \"${CMAKE_INSTALL_BINDIR}\")
+              set(RAILYARD_MANDIR \"${CMAKE_INSTALL_MANDIR}\")")
+install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_manual.cmake)

@@ -62,6 +62,12 @@ class Installation(unittest.TestCase):
         self.railyard("run", self.scenarios / "fault_flap.textproto", "--quiet", "--out", "out")
         self.assertTrue(pathlib.Path(self.directory.name, "out/summary.json").is_file())
 
+    def test_the_manual_page_has_the_help_of_every_command(self):
+        page = (self.prefix / "share/man/man1/railyard.1").read_text().replace("\\-", "-")
+        for command in ("run", "validate", "topo", "help"):
+            self.assertIn(f".SH RAILYARD {command}\n", page)
+            self.assertIn(self.railyard(command, "--help"), page)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
