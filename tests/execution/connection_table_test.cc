@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The table alone, over a network stack that only tests have: two servers of eight GPUs, rank r on
+// GPU r.
+#include "simulator/execution/connections/connection_table.h"
+
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ns3/object.h>
+
+#include "simulator/execution/connections/ties.h"
+#include "simulator/execution/paths/fabric_layout.h"
+#include "tests/transport/fixed_latency/fixed_latency_stack.h"
+#include "topologies/generators/rail_optimized.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr uint32_t kNone = ConnectionTable::kNone;
+
+// Hears of flows, and need not.
+struct DeafSink final : MessageSink {
+  void OnDelivered(uint32_t /*number*/) override {}
+  void OnPacketLost(uint32_t /*number*/, LinkId /*link*/) override {}
+  void OnFailed(uint32_t /*number*/, bool /*at_sender*/, const std::string& /*why*/) override {}
+};
+
+class ConnectionTableTest : public ::testing::Test {
+ protected:
+  ConnectionTableTest() {
+    RailOptimizedSpec spec;
+    spec.servers = 2;
+    graph_ = MakeRailOptimized(spec);
+    FabricSimulatorImpl& engine = FabricSimulatorImpl::Get();
+    network_ = ns3::CreateObject<FabricNetwork>();
+    network_->Build(graph_, engine);
+    routing_.emplace(graph_, 1);
+    load_store_.emplace(graph_, *network_);
+    aggregation_.emplace(graph_, *network_, *routing_, NicSettings{});
+    stack_.emplace(engine, kPsPerUs, 100'000'000'000, true);
+    std::vector<uint32_t> gpus(graph_.gpus().size());
+    std::iota(gpus.begin(), gpus.end(), 0);
+    planner_.emplace(LayoutOf(graph_, gpus), NcclSettings{});
+    table_.emplace(graph_, *network_, *load_store_, *stack_, *aggregation_,
+                   ConnectionTable::Sinks{.stores = &sink_,
+                                          .loads = &sink_,
+                                          .switch_sums = &sink_,
+                                          .network_sums = &sink_,
+                                          .network = &sink_});
+    table_->AddCommunicator({.gpus = gpus, .planner = &*planner_, .part = 3});
+  }
+  ~ConnectionTableTest() override { ns3::Simulator::Destroy(); }
+
+  uint32_t Between(uint32_t from, uint32_t to, uint32_t channel = 0) {
+    return table_->Between(0, channel, from, to, ConnectionUse::kRing);
+  }
+  const Connection& At(uint32_t id) const { return table_->connection(id); }
+
+  FabricGraph graph_;
+  ns3::Ptr<FabricNetwork> network_;
+  std::optional<EcmpRouting> routing_;
+  std::optional<LoadStoreTransport> load_store_;
+  std::optional<AggregationTransport> aggregation_;
+  std::optional<testing::FixedLatencyStack> stack_;
+  std::optional<NcclPlanner> planner_;
+  DeafSink sink_;
+  std::optional<ConnectionTable> table_;
+};
+
+TEST_F(ConnectionTableTest, AConnectionIsOpenedOnceForItsChannelRanksAndUse) {
+  EXPECT_EQ(table_->Find(0, 0, 1, 2, ConnectionUse::kRing), kNone);
+  const uint32_t id = Between(1, 2);
+  EXPECT_EQ(Between(1, 2), id);
+  EXPECT_EQ(table_->Find(0, 0, 1, 2, ConnectionUse::kRing), id);
+  EXPECT_NE(Between(2, 1), id);
+  EXPECT_NE(Between(1, 2, 1), id);
+  EXPECT_THAT(table_->connections(), SizeIs(3));
+}
+
+TEST_F(ConnectionTableTest, OnlyWhatLeavesItsServerGoesOverTheStack) {
+  EXPECT_EQ(At(Between(1, 2)).transport, nullptr);
+  const uint32_t between_servers = Between(1, 9);
+  EXPECT_TRUE(At(between_servers).network);
+  EXPECT_EQ(At(between_servers).transport, &stack_->Plain());
+  EXPECT_THAT(table_->LinksOf(At(between_servers)), IsEmpty());  // this transport crosses none
+}
+
+// Over NVLink: up to an NVSwitch and down, in equal shares over the four planes.
+TEST_F(ConnectionTableTest, StoresCrossTwoLinksOfEachPlane) {
+  const Connection& connection = At(Between(1, 2));
+  const std::vector<LinkId> links = table_->LinksOf(connection);
+  ASSERT_THAT(links, SizeIs(2));
+  EXPECT_EQ(graph_.link_source(links[0]), graph_.gpus()[1]);
+  EXPECT_EQ(graph_.link_target(links[1]), graph_.gpus()[2]);
+  double shares = 0;
+  for (const LinkShare& part : table_->LinkSharesOf(connection)) shares += part.share;
+  EXPECT_DOUBLE_EQ(shares, 2);
+}
+
+// What like servers do is ordered alike; what tells them apart is above.
+TEST_F(ConnectionTableTest, TiesOfLikeConnectionsDifferByTheirServerAlone) {
+  const uint64_t first = At(Between(1, 2)).tie;
+  const uint64_t second = At(Between(9, 10)).tie;
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first & kLocalTieMask, second & kLocalTieMask);
+}
+
+TEST_F(ConnectionTableTest, AClosedConnectionKeepsItsNumberAndIsOpenedAnew) {
+  const uint32_t id = Between(1, 9);
+  const uint64_t version = table_->network_version();
+  EXPECT_THAT(table_->Close(2), IsEmpty());  // another part of the job
+  EXPECT_THAT(table_->Close(3), ElementsAre(id));
+  EXPECT_TRUE(table_->IsClosed(id));
+  EXPECT_NE(table_->network_version(), version);
+  EXPECT_EQ(Between(1, 9), id + 1);
+}
+
+TEST_F(ConnectionTableTest, ADetourIsAskedForBeforeTheStackOpensAConnection) {
+  std::vector<uint32_t> asked;
+  table_->SetDetours([&](uint32_t connection) {
+    asked.push_back(connection);
+    table_->MoveTo(connection, stack_->Plain(), 77);
+    return true;
+  });
+  Between(1, 2);
+  const uint32_t id = Between(1, 9);
+  EXPECT_THAT(asked, ElementsAre(id));
+  EXPECT_TRUE(At(id).is_detoured);
+  EXPECT_EQ(At(id).flow, 77u);
+}
+
+// A channel with messages that nobody has taken is not at rest.
+TEST_F(ConnectionTableTest, OnlyConnectionsWithoutMessagesAreAtRest) {
+  const uint32_t id = Between(1, 2);
+  StateArchive empty(0);
+  table_->Visit(empty);
+  EXPECT_TRUE(empty.is_at_rest());
+  ++table_->slots(id).posted;
+  StateArchive with_message(0);
+  table_->Visit(with_message);
+  EXPECT_FALSE(with_message.is_at_rest());
+}
+
+}  // namespace
+}  // namespace railyard
