@@ -172,7 +172,7 @@ void LaneExecutor::Advance(uint32_t id) {
     if (lane.peers != kNone && !lane_peers_[lane.peers].operands.empty() && lane.slice_bytes != 0) {
       const int64_t done_ps = SumPs(start_ps, AtSpeedPs(lane, SlicePs(lane)));
       if (paths_) [[unlikely]]
-        TraceSlice(lane, start_ps, done_ps);
+        Trace(lane, start_ps, done_ps);
       RequestSum(lane, done_ps);
       return;
     }
@@ -180,7 +180,7 @@ void LaneExecutor::Advance(uint32_t id) {
     lane.is_loaded = false;
     const int64_t done_ps = SumPs(start_ps, AtSpeedPs(lane, SlicePs(lane)));
     if (paths_) [[unlikely]]
-      TraceSlice(lane, start_ps, done_ps);
+      Trace(lane, start_ps, done_ps);
     RunSlice(lane, done_ps);
     NextSlice(id);
   }
@@ -249,6 +249,26 @@ uint32_t LaneExecutor::GpuOf(const Lane& lane) const {
   return table_.GpuOfRank(program.communicator, program.rank);
 }
 
+void LaneExecutor::Trace(const Lane& lane, int64_t start_ps, int64_t done_ps) {
+  PathTracer::Slice slice{.lane = IdOf(lane),
+                          .gpu = GpuOf(lane),
+                          .receives = {&lane.receive_connection, lane.receives ? 1u : 0u},
+                          .sends = {&lane.send_connection, lane.sends ? 1u : 0u},
+                          .in_flight_messages = lane.in_flight_messages,
+                          .is_empty = lane.slice_bytes == 0,
+                          .start_ps = start_ps,
+                          .done_ps = done_ps,
+                          .slower_overhead_ps = 0,
+                          .usual_ps = SlicePs(lane)};
+  if (lane.peers != kNone) {
+    slice.receives = lane_peers_[lane.peers].receives;
+    slice.sends = lane_peers_[lane.peers].sends;
+  }
+  const int64_t at_full_speed_ps = costs_[lane.costs].costs.slice_overhead_ps / lane.steps_at_once;
+  slice.slower_overhead_ps = OverheadPs(lane) - at_full_speed_ps;
+  paths_->OnSlice(slice);
+}
+
 int64_t LaneExecutor::SlowedPs(const Lane& lane, int64_t time_ps) const {
   return AtSpeedOfGpuPs(GpuOf(lane), time_ps);
 }
@@ -260,9 +280,7 @@ int64_t LaneExecutor::AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const {
 
 bool LaneExecutor::StandsStill(uint32_t id) {
   if (gpu_speeds_[GpuOf(lanes_[id])] != 0) return false;
-  if (paths_ && paths_->lanes[id].still_since_ps < 0) {
-    paths_->lanes[id].still_since_ps = engine_.NowPs();
-  }
+  if (paths_) paths_->StandStill(id);
   if (std::find(still_lanes_.begin(), still_lanes_.end(), id) == still_lanes_.end()) {
     still_lanes_.push_back(id);
   }
@@ -338,11 +356,8 @@ void LaneExecutor::OnLoaded(uint32_t connection) {
   if (table_.slots(connection).is_closed) [[unlikely]]
     return;
   const MessageSlots& slots = table_.slots(connection);
-  if (paths_) [[unlikely]] {
-    PathsOf(connection)
-        .arrived[slots.consumed % kConnectionSlots]
-        .ExtendTo(engine_.NowPs(), PathCause::kTransit);
-  }
+  if (paths_) [[unlikely]]
+    paths_->OnLoaded(connection, slots.consumed % kConnectionSlots);
   Lane& lane = lanes_[slots.receiver];
   if (--lane.loading > 0) return;
   lane.is_loaded = true;
@@ -357,7 +372,7 @@ void LaneExecutor::Consume(const Lane& lane, uint32_t connection, int64_t done_p
   table_.taken_bytes(connection) +=
       lane.peers == kNone ? lane.slice_bytes : CountTaken(lane, connection);
   if (paths_) [[unlikely]]
-    TraceTake(lane, connection, slot);
+    paths_->OnTaken(IdOf(lane), connection, slot, lane.free_ps);
   if (!watched_.empty() && watched_.contains(table_.connection(connection).collective))
       [[unlikely]] {
     observer_.OnPayloadTaken(table_.connection(connection).collective, lane.slice_bytes);
@@ -383,7 +398,7 @@ void LaneExecutor::Send(Lane& lane, uint32_t connection, int64_t done_ps) {
   }
   to.costs = lane.costs;
   if (paths_) [[unlikely]]
-    TraceSend(lane, connection, slot);
+    paths_->OnSent(IdOf(lane), connection, slot);
   bool over_nvlink = lane.sends_over_nvlink;
   uint32_t flow = lane.send_flow;
   if (lane.peers != kNone) {
@@ -442,7 +457,7 @@ void LaneExecutor::OnPost(uint32_t id, PostPhase phase) {
       }
       slots.sizes[slot] = MarkOf(bytes);
       if (paths_) [[unlikely]]
-        TracePost(id, slot);
+        paths_->OnPosted(id, slot);
       const Connection& connection = table_.connection(id);
       const MessageSize size = SizeOf(slots.costs, bytes);
       connection.transport->Post(
@@ -462,7 +477,7 @@ void LaneExecutor::QueueAtProxy(uint32_t id) {
   while (progress.queued != progress.staged &&
          (progress.queued != progress.clear_to_send || !waits_for_grants)) {
     if (paths_ && waits_for_grants) [[unlikely]]
-      TraceQueued(id, progress.queued % kConnectionSlots);
+      paths_->OnQueued(id, progress.queued % kConnectionSlots);
     ++progress.queued;
     SchedulePost(ProxyPostedPs(table_.connection(id).injecting_gpu), id, PostPhase::kPosted);
   }

@@ -29,7 +29,7 @@
 #include "simulator/execution/connections/connection_table.h"
 #include "simulator/execution/lanes/critical_path.h"
 #include "simulator/execution/lanes/gpu_costs.h"
-#include "simulator/execution/paths/lane_paths.h"
+#include "simulator/execution/paths/path_tracer.h"
 #include "simulator/execution/proxies/nic_failover.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/transport/aggregation/aggregation_transport.h"
@@ -73,7 +73,7 @@ class LaneExecutor final : public StateOwner {
   // Costs for programs to name: a number, the same for the same costs and lines.
   uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule);
   // Keeps critical paths from now on, which take time and memory. Before the first Start().
-  void KeepPaths() { paths_ = std::make_unique<LanePaths>(); }
+  void KeepPaths() { paths_.emplace(engine_, table_); }
 
   // A connection whose queue pair has used up its retries because its NIC does not answer goes on
   // over other NICs. Before the first Start().
@@ -101,7 +101,7 @@ class LaneExecutor final : public StateOwner {
   void ResolvePaths() {
     table_.OnRoutesChanged();
     stack_->OnRoutesChanged();
-    if (paths_) TraceRoutes();
+    if (paths_) paths_->OnRoutesChanged();
   }
 
   // A part's programs are ended where they are: nothing of them begins any more, their connections
@@ -128,8 +128,12 @@ class LaneExecutor final : public StateOwner {
   void PutTimers(const NicGroup& group, const std::vector<uint8_t>& timers);
 
   // What is kept of paths while these GPUs send one another nothing, where paths are kept at all.
-  std::vector<LanePaths::Kept> PathsAmong(std::span<const uint32_t> gpus);
-  void PutPathsAmong(std::span<const uint32_t> gpus, const std::vector<LanePaths::Kept>& paths);
+  std::vector<PathTracer::Kept> PathsAmong(std::span<const uint32_t> gpus) {
+    return paths_->Keep(table_.AllAmong(gpus));
+  }
+  void PutPathsAmong(std::span<const uint32_t> gpus, const std::vector<PathTracer::Kept>& paths) {
+    paths_->PutBack(table_.AllAmong(gpus), paths);
+  }
 
   // From now on OnPayloadTaken() tells of that collective.
   void WatchPayload(uint32_t collective) { watched_.insert(collective); }
@@ -263,7 +267,6 @@ class LaneExecutor final : public StateOwner {
   // A connection is moved from a NIC that does not answer (moved_connections.cc).
   void LeaveFlow(uint32_t connection);
   void Resend(uint32_t connection);
-  void TraceMove(uint32_t connection);
   // Starts the channel's current batch, or ends the channel after its last.
   void StartBatch(uint32_t active_channel);
   void StartLane(uint32_t active_channel, uint32_t lane_index);
@@ -336,25 +339,9 @@ class LaneExecutor final : public StateOwner {
   uint32_t GpuOf(const Lane& lane) const;
   // The GPU stands still: the lane is woken when it goes on.
   bool StandsStill(uint32_t lane);
-  // Critical paths, where they are kept (lane_paths.cc).
-  CriticalPath& PathOfLane(const Lane& lane);
-  LanePaths::OfConnection& PathsOf(uint32_t connection);
-  void TraceChannelStart(uint32_t channel);
-  void TraceLaneStart(uint32_t lane);
-  void TraceLaneEnd(uint32_t lane);
-  // Before its messages are taken and sent.
-  void TraceSlice(const Lane& lane, int64_t start_ps, int64_t done_ps);
-  void TraceTake(const Lane& lane, uint32_t connection, uint32_t slot);
-  void TraceSend(const Lane& lane, uint32_t connection, uint32_t slot);
-  void TraceGrant(uint32_t connection);
-  void TraceArrivedGrant(uint32_t connection, uint32_t slot);
-  void TraceQueued(uint32_t connection, uint32_t slot);
-  void TracePost(uint32_t connection, uint32_t slot);
-  void TraceCompletion(uint32_t connection, uint32_t slot);
-  void TraceNetworkArrival(uint32_t connection, uint32_t slot, int64_t seen_ps);
-  void TraceRoutes();
-  // The path of a message or grant from when it was posted until now.
-  void TraceWay(uint32_t connection, bool is_data, const RecoveryTimes& before, CriticalPath& path);
+  // Tells the tracer of the slice at hand, before its messages are taken and sent.
+  void Trace(const Lane& lane, int64_t start_ps, int64_t done_ps);
+  uint32_t IdOf(const Lane& lane) const { return static_cast<uint32_t>(&lane - lanes_.data()); }
   // When the GPU's proxy has posted one message more, or has seen one more arrive.
   int64_t ProxyPostedPs(uint32_t gpu) {
     return proxies_.Occupy(gpu, engine_.NowPs(), proxy_costs_[gpu].post_ps);
@@ -397,7 +384,7 @@ class LaneExecutor final : public StateOwner {
   std::vector<double> gpu_speeds_;     // by GPU; empty: all at their own
   std::vector<uint32_t> still_lanes_;  // of GPUs that stand still
   std::set<uint32_t> watched_;         // collectives
-  std::unique_ptr<LanePaths> paths_;
+  std::optional<PathTracer> paths_;    // where paths are kept
   uint32_t free_channel_ = kNone;
   uint32_t free_lane_ = kNone;
   bool running_woken_ = false;

@@ -16,7 +16,7 @@ void LaneExecutor::OnNetworkArrival(uint32_t id) {
   const int64_t seen_ps =
       ProxySeenPs(connection.to_gpu) + costs_[slots.costs].costs.LatencyAfterArrivalPs();
   if (paths_) [[unlikely]]
-    TraceNetworkArrival(id, slots.delivered % kConnectionSlots, seen_ps);
+    paths_->OnArrived(id, slots.delivered % kConnectionSlots, seen_ps);
   // Buffers may hold more messages than there are slots: the size comes with each.
   if (connection.is_buffered) [[unlikely]] {
     slots.sizes[slots.delivered % kConnectionSlots] =
@@ -48,7 +48,7 @@ void LaneExecutor::OnStoreArrival(uint32_t id) {
       const uint32_t slot = relayed++ % kConnectionSlots;
       here_ps = here_after(here_ps, staged.time_ps[slot], staged.bytes[slot] == 0);
       if (paths_) [[unlikely]]
-        PathsOf(id).sent[slot].ExtendTo(here_ps, PathCause::kTransit);
+        paths_->OnStored(id, slot, here_ps);
       SchedulePost(here_ps + costs.LatencyBeforePostPs(), id, PostPhase::kStaged);
     } while (relayed != slots.posted && staged.bytes[relayed % kConnectionSlots] == 0);
     return;
@@ -58,11 +58,8 @@ void LaneExecutor::OnStoreArrival(uint32_t id) {
     const uint32_t slot = slots.delivered++ % kConnectionSlots;
     here_ps = here_after(here_ps, slots.time_ps[slot], slots.sizes[slot] == 0);
     slots.time_ps[slot] = here_ps + costs.nvlink_step_latency_ps;
-    if (paths_) [[unlikely]] {
-      LanePaths::OfConnection& paths = PathsOf(id);
-      paths.arrived[slot] = paths.sent[slot];
-      paths.arrived[slot].ExtendTo(slots.time_ps[slot], PathCause::kTransit);
-    }
+    if (paths_) [[unlikely]]
+      paths_->OnSeen(id, slot, slots.time_ps[slot]);
     first_seen_ps = std::min(first_seen_ps, slots.time_ps[slot]);
   } while (slots.delivered != slots.posted && slots.sizes[slots.delivered % kConnectionSlots] == 0);
   WakeReceiver(slots, first_seen_ps);
@@ -92,7 +89,7 @@ void LaneExecutor::OnInjected(uint32_t id, int64_t left_ps) {
   Lane& lane = lanes_[sender];
   lane.free_ps = std::max(lane.free_ps, left_ps);
   if (paths_) [[unlikely]]
-    PathOfLane(lane).ExtendTo(left_ps, PathCause::kTransit);
+    paths_->OfLane(sender).ExtendTo(left_ps, PathCause::kTransit);
   if (--lane.awaits == 0) Wake(sender);
 }
 
@@ -100,7 +97,7 @@ void LaneExecutor::OnCompleted(uint32_t id) {
   if (table_.slots(id).is_closed) [[unlikely]]
     return;
   if (paths_) [[unlikely]]
-    TraceCompletion(id, table_.slots(id).progress.completed % kConnectionSlots);
+    paths_->OnCompleted(id, table_.slots(id).progress.completed % kConnectionSlots);
   ++table_.slots(id).progress.completed;
   WakeSender(table_.slots(id));
   RunWoken();
@@ -110,7 +107,7 @@ void LaneExecutor::OnGranted(uint32_t id) {
   if (table_.slots(id).is_closed) [[unlikely]]
     return;
   if (paths_) [[unlikely]]
-    TraceArrivedGrant(id, table_.slots(id).progress.clear_to_send % kConnectionSlots);
+    paths_->OnGranted(id, table_.slots(id).progress.clear_to_send % kConnectionSlots);
   ++table_.slots(id).progress.clear_to_send;
   QueueAtProxy(id);
 }

@@ -23,7 +23,8 @@ uint32_t LaneExecutor::Start(const Program& program) {
     active_channels_[id] = {.program = program, .channel = c, .end_ps = engine_.NowPs()};
     started.push_back(id);
     if (paths_) [[unlikely]]
-      TraceChannelStart(id);
+      paths_->StartChannel(id, table_.GpuOfRank(program.communicator, program.rank),
+                           program.collective);
     ++channels;
   }
   for (const uint32_t id : started) StartBatch(id);
@@ -48,7 +49,7 @@ void LaneExecutor::StartBatch(uint32_t id) {
   const int64_t end_ps = active_channels_[id].end_ps;
   active_channels_[id].next_free = free_channel_;
   free_channel_ = id;
-  observer_.OnChannelFinished(program.operation, end_ps, paths_ ? &paths_->channels[id] : nullptr);
+  observer_.OnChannelFinished(program.operation, end_ps, paths_ ? &paths_->OfChannel(id) : nullptr);
 }
 
 void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
@@ -93,7 +94,7 @@ void LaneExecutor::StartLane(uint32_t active_channel, uint32_t lane_index) {
   lane.free_ps -= OverheadPs(lane);  // there is no slice before the first
   lane.in_use = true;
   if (paths_) [[unlikely]]
-    TraceLaneStart(id);
+    paths_->StartLane(id, active_channel);
   const LanePeers peers = program.schedule->PeersOf(lane_program.id);
   if (peers.recv_from.size() > 1 || peers.send_to.size() > 1) TakePeers(id, peers);
   LoadSteps(id);
@@ -223,7 +224,7 @@ void LaneExecutor::GrantMessages(uint32_t id, uint32_t connection) {
     }
     --grants->left;
     if (paths_) [[unlikely]]
-      TraceGrant(connection);
+      paths_->OnGrant(connection, program.channel, lane.in_flight_messages);
     ++slots.progress.granted;
     const Connection& granted = table_.connection(connection);
     granted.transport->Grant(granted.flow, true);
@@ -258,7 +259,7 @@ void LaneExecutor::FinishLane(uint32_t id) {
   ActiveChannel& channel = active_channels_[channel_id];
   channel.end_ps = std::max(channel.end_ps, lane.free_ps);
   if (paths_) [[unlikely]]
-    TraceLaneEnd(id);
+    paths_->EndLane(id, channel_id);
   lane.in_use = false;
   lane_programs_[id].next_free = free_lane_;
   free_lane_ = id;

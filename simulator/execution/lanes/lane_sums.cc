@@ -27,7 +27,7 @@ void LaneExecutor::OnSwitchSum(uint32_t connection) {
   lane.awaits = 0;
   const int64_t done_ps = std::max(engine_.NowPs(), lane.free_ps);
   if (paths_) [[unlikely]]
-    PathOfLane(lane).ExtendTo(done_ps, PathCause::kTransit);
+    paths_->OfLane(IdOf(lane)).ExtendTo(done_ps, PathCause::kTransit);
   RunSlice(lane, done_ps);
   NextSlice(id);
   Wake(id);
@@ -52,7 +52,7 @@ void LaneExecutor::SendBySwitch(const Lane& lane, const std::vector<uint32_t>& r
     to.time_ps[slot] = done_ps;
     to.costs = lane.costs;
     if (paths_) [[unlikely]]
-      TraceSend(lane, result, slot);
+      paths_->OnSent(IdOf(lane), result, slot);
     if (lane.slice_bytes == 0 && Ahead(to.posted, to.delivered) == 1) OnStoreArrival(result);
   }
   if (lane.slice_bytes == 0) return;
@@ -124,11 +124,8 @@ void LaneExecutor::OnNetworkSum(uint32_t id) {
   const int64_t seen_ps =
       ProxySeenPs(table_.connection(id).to_gpu) + costs_[slots.costs].costs.LatencyAfterArrivalPs();
   const uint32_t slot = slots.delivered++ % kConnectionSlots;
-  if (paths_) [[unlikely]] {
-    LanePaths::OfConnection& paths = PathsOf(id);
-    paths.arrived[slot] = paths.sent[slot];
-    paths.arrived[slot].ExtendTo(seen_ps, PathCause::kTransit);
-  }
+  if (paths_) [[unlikely]]
+    paths_->OnSeen(id, slot, seen_ps);
   slots.time_ps[slot] = seen_ps;
   WakeReceiver(slots, seen_ps);
 }

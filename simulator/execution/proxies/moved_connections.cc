@@ -18,7 +18,7 @@ void LaneExecutor::FailOver(NicPolicy policy) {
 
 void LaneExecutor::LeaveFlow(uint32_t id) {
   const Connection& connection = table_.connection(id);
-  if (paths_) TraceMove(id);
+  if (paths_) paths_->OnMove(id);
   if (connection.is_detoured) {
     connection.transport->Close(connection.flow);
     return;
@@ -48,7 +48,7 @@ void LaneExecutor::Resend(uint32_t id) {
   }
   stack_->detours()->MarkRepeated(connection.flow);
   for (; progress.completed != slots.delivered; ++progress.completed) {
-    if (paths_) TraceCompletion(id, progress.completed % kConnectionSlots);
+    if (paths_) paths_->OnCompleted(id, progress.completed % kConnectionSlots);
   }
   WakeSender(slots);
 }

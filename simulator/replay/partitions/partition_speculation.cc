@@ -64,7 +64,7 @@ uint32_t ReplayEngine::RecordAhead(const Partition& partition,
       .partition = &partition, .begin_ps = calls.front().begin_ps, .calls_left = calls.size()};
   Episode& episode = ahead.episode;
   episode.begin_state = rest.number;
-  std::vector<LanePaths::Kept> paths;
+  std::vector<PathTracer::Kept> paths;
   if (rules_.keep_paths) {
     episode.paths.resize(calls.size());
     paths = executor_->PathsAmong(partition.gpus);

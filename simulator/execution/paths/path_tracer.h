@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The critical paths of everything a lane executor has under way: of lanes, channels and the
+// messages in a connection's slots, and how their events extend them. Lanes and channels have the
+// executor's numbers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/execution/connections/connection_table.h"
+#include "simulator/execution/lanes/critical_path.h"
+#include "simulator/transport/contract/transport.h"
+
+namespace railyard {
+
+class PathTracer {
+ public:
+  using OfSlots = std::array<CriticalPath, kConnectionSlots>;
+  // What of a connection decides later paths once nothing is under way.
+  struct Kept {
+    OfSlots freed;
+    OfSlots consumed{};
+    OfSlots granted{};
+  };
+  // A slice that a lane is about to take and send.
+  struct Slice {
+    uint32_t lane = 0;
+    uint32_t gpu = 0;
+    std::span<const uint32_t> receives;  // connections
+    std::span<const uint32_t> sends;
+    uint8_t in_flight_messages = 0;
+    bool is_empty = false;
+    int64_t start_ps = 0;
+    int64_t done_ps = 0;
+    int64_t slower_overhead_ps = 0;  // so much longer it takes between two slices
+    int64_t usual_ps = 0;            // to move it, at the GPU's own speed
+  };
+
+  // Both references must outlive this.
+  PathTracer(const FabricSimulatorImpl& engine, const ConnectionTable& table)
+      : engine_(engine), table_(table) {}
+
+  CriticalPath& OfLane(uint32_t lane) { return lanes_[lane].path; }
+  const CriticalPath& OfChannel(uint32_t channel) const { return channels_[channel]; }
+
+  // A channel of a GPU's program begins; one of its lanes does, and is done.
+  void StartChannel(uint32_t channel, uint32_t gpu, uint32_t collective);
+  void StartLane(uint32_t lane, uint32_t channel);
+  void EndLane(uint32_t lane, uint32_t channel);
+  // The lane's GPU stands still, now.
+  void StandStill(uint32_t lane);
+  // Before the slice's messages are taken and sent.
+  void OnSlice(const Slice& slice);
+  // The lane, free at `free_ps`, has taken the message of a slot; it has one more to send.
+  void OnTaken(uint32_t lane, uint32_t connection, uint32_t slot, int64_t free_ps);
+  void OnSent(uint32_t lane, uint32_t connection, uint32_t slot);
+  // A store is complete; the message is there, and seen at `seen_ps`; it was loaded.
+  void OnStored(uint32_t connection, uint32_t slot, int64_t here_ps);
+  void OnSeen(uint32_t connection, uint32_t slot, int64_t seen_ps);
+  void OnLoaded(uint32_t connection, uint32_t slot);
+  // The receiver, whose lane is of `channel`, grants the next message.
+  void OnGrant(uint32_t connection, uint32_t channel, uint8_t in_flight_messages);
+  // Of a network connection's message: its grant has come, the proxy will post it, has posted it,
+  // it is acknowledged, it is there.
+  void OnGranted(uint32_t connection, uint32_t slot);
+  void OnQueued(uint32_t connection, uint32_t slot);
+  void OnPosted(uint32_t connection, uint32_t slot);
+  void OnCompleted(uint32_t connection, uint32_t slot);
+  void OnArrived(uint32_t connection, uint32_t slot, int64_t seen_ps);
+  // The connection leaves its flow: what was lost has waited until now.
+  void OnMove(uint32_t connection);
+  void OnRoutesChanged();
+
+  // What is kept of connections that have nothing under way.
+  std::vector<Kept> Keep(std::span<const uint32_t> connections);
+  void PutBack(std::span<const uint32_t> connections, const std::vector<Kept>& kept);
+
+ private:
+  // Of a network connection besides.
+  struct Network {
+    OfSlots consumed;  // the receiver has taken the message: its slot can be granted again
+    OfSlots granted;   // the clear-to-send is posted; from its arrival on, that
+    std::array<RecoveryTimes, kConnectionSlots> before_grant{};  // of its queue when it was posted
+    std::array<RecoveryTimes, kConnectionSlots> before_send{};
+    std::vector<uint32_t> first_links;  // of the data path it was opened with
+    bool is_rerouted = false;
+  };
+  struct OfConnection {
+    OfSlots sent;     // the sender's copy is complete; over the network then staged, then posted
+    OfSlots arrived;  // the receiver sees the message
+    OfSlots freed;    // the sender may use the slot again
+    std::unique_ptr<Network> network;
+  };
+  struct LaneTrace {
+    CriticalPath path;
+    int64_t still_since_ps = -1;  // its GPU stands still
+  };
+
+  OfConnection& Of(uint32_t connection);
+  // The path of a message or grant from when it was posted until now.
+  void TraceWay(uint32_t connection, bool is_data, const RecoveryTimes& before, CriticalPath& path);
+
+  const FabricSimulatorImpl& engine_;
+  const ConnectionTable& table_;
+  std::vector<LaneTrace> lanes_;
+  std::vector<CriticalPath> channels_;  // active ones
+  std::vector<std::unique_ptr<OfConnection>> connections_;
+};
+
+}  // namespace railyard
