@@ -14,7 +14,6 @@
 #include <ns3/simulator.h>
 
 #include "simulator/engine/fabric_simulator_impl.h"
-#include "simulator/event_order/event_order.h"
 #include "simulator/fabric/fabric_network.h"
 #include "topologies/graph/fabric_graph.h"
 
@@ -47,17 +46,19 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
     network_ = ns3::CreateObject<FabricNetwork>();
     network_->Build(graph_, engine());
     network_->SetSink(*this);
-    engine().Register(event_order::kFault, {.name = "actions"}, &NetworkFixture::RunAction, this);
+    engine().Register(kAction, {.name = "actions"}, &NetworkFixture::RunAction, this);
   }
 
   static FabricSimulatorImpl& engine() { return FabricSimulatorImpl::Get(); }
   FabricNetwork& network() { return *network_; }
 
-  // `action` happens first of all that happens at that picosecond, as faults do.
+  // Before faults, which have clients of their own.
+  static constexpr EventClass kAction{2};
+  // `action` happens at that picosecond, before all but departures.
   void At(int64_t time_ps, std::function<void()> action) {
     const auto id = static_cast<uint32_t>(actions_.size());
     actions_.push_back(std::move(action));
-    engine().ScheduleFabric(time_ps, event_order::kFault, id, id);
+    engine().ScheduleFabric(time_ps, kAction, id, id);
   }
   void Down(LinkId link, int64_t from_ps, int64_t until_ps) {
     At(from_ps, [this, link] { network().SetLinkUp(link, false); });
