@@ -12,9 +12,9 @@
 namespace railyard {
 
 // What the kernel calls a speed, and the payload that one lane carries each way at it, after line
-// code and packet overhead. Of Gen5 x16, 63 GB/s after 128b/130b leave about 55 with 256-byte payloads (see
-// platforms/dgx-h100.textproto): 27.5 Gb/s a lane; the other generations of that code in
-// proportion, Gen1 and Gen2 less by 8b/10b.
+// code and packet overhead. Of Gen5 x16, 63 GB/s after 128b/130b leave about 55 with 256-byte
+// payloads (see platforms/dgx-h100.textproto): 27.5 Gb/s a lane; the other generations of that code
+// in proportion, Gen1 and Gen2 less by 8b/10b.
 struct PcieSpeed {
   std::string_view name;        // link_speed, without what follows "GT/s"
   std::string_view short_name;  // of kernels up to 5.6
