@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Compares output shown in README.md and docs/*.md with what the program prints.
+"""Compares output shown in README.md and docs/ with what the program prints.
 
 usage: documents.py RAILYARD SOURCE_DIR fast|slow
 
@@ -13,6 +13,7 @@ directory that looks like the clone. ```console slow is left to "slow".
 A line "$ railyard" anywhere but in such a block, or with nothing beneath, is an error.
 """
 
+import glob
 import os
 import re
 import shlex
@@ -136,15 +137,41 @@ def check_accuracy(documents):
     return []
 
 
+def slug(heading):
+    """The anchor of a heading, as GitHub makes it."""
+    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+
+
+def check_links(source, documents):
+    """Every relative link leads to a file, and its anchor to a heading of it."""
+    anchors = {name: {slug(line.lstrip("#")) for line in text.split("\n") if line.startswith("#")}
+               for name, text in documents.items()}
+    errors = []
+    for name, text in documents.items():
+        for number, line in enumerate(text.split("\n"), 1):
+            for target in re.findall(r"\]\(([^)\s]+)\)", line):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                path, _, anchor = target.partition("#")
+                path = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
+                if not os.path.exists(os.path.join(source, path)):
+                    errors.append(f"{name}:{number}: a link leads to {path}, which is not there")
+                elif anchor and path in anchors and anchor not in anchors[path]:
+                    errors.append(f"{name}:{number}: {path} has no heading #{anchor}")
+    return errors
+
+
 def main():
     program, source, which = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
     names = ["README.md"] + sorted(
-        "docs/" + name for name in os.listdir(os.path.join(source, "docs")) if name.endswith(".md"))
+        os.path.relpath(path, source)
+        for path in glob.glob(os.path.join(source, "docs", "**", "*.md"), recursive=True))
     documents = {}
     for name in names:
         with open(os.path.join(source, name), encoding="utf-8") as file:
             documents[name] = file.read()
-    errors = check_accuracy(documents)
+    errors = check_accuracy(documents) + check_links(source, documents)
     ran = left = 0
     for name in names:
         blocks, wrong = read_blocks(name, documents[name])

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The comparison of documents, tested."""
 
+import os
+import tempfile
 import unittest
 
 import documents
@@ -43,6 +45,18 @@ class ReadBlocks(unittest.TestCase):
         self.assertEqual(len(blocks), 1)
         self.assertTrue(blocks[0].is_slow)
         self.assertEqual([c.shown for c in blocks[0].commands], [["a: 1"], ["b"]])
+
+
+class CheckLinks(unittest.TestCase):
+    def test_links_lead_somewhere(self):
+        with tempfile.TemporaryDirectory() as source:
+            for name in ("a.md", "b.md"):
+                open(os.path.join(source, name), "w", encoding="utf-8").close()
+            texts = {"a.md": "[x](b.md#the-end-of-2)\n[y](c.md)\n[z](b.md#no)\n[w](https://d)\n",
+                     "b.md": "## The end, of `2`\n"}
+            self.assertEqual(documents.check_links(source, texts),
+                             ["a.md:2: a link leads to c.md, which is not there",
+                              "a.md:3: b.md has no heading #no"])
 
 
 if __name__ == "__main__":
