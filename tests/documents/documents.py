@@ -10,13 +10,20 @@ document share no files. A line "..." stands for any lines, "..." within a line 
 depends on the machine (run time, CPU time, memory) is masked on both sides. Commands run in a
 directory that looks like the clone. ```console slow is left to "slow".
 
-A line "$ railyard" anywhere but in such a block, or with nothing beneath, is an error.
+A block ```sh holds lines "railyard ..." without output: each is run and must end with exit status 0, or
+with N where its comment says "exit status N". A line <!-- given: COMMAND; COMMAND --> above the block makes
+the files that it reads, by "cp FILE NAME" or "railyard ...". What needs the reference data
+(../shared/reference) finds it through RAILYARD_REFERENCE_DIR. "slow" as above.
+
+A line "$ railyard" anywhere but in a block ```console, one with nothing beneath, and a line "railyard ..." in any
+other block are errors, but for a synopsis, which has a word in capitals or in brackets.
 """
 
 import glob
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,6 +35,12 @@ MACHINE = [(re.compile(pattern), text) for pattern, text in (
     (r"memory [\d.,]+ [KMG]?i?B", "memory SIZE"))]
 LINKED = ("docs", "simulator", "topologies", "traces", "workloads")
 TIMEOUT_S = 240
+REFERENCE = "../shared/reference"
+
+
+def reference_dir():
+    here = os.path.dirname(os.path.abspath(__file__))
+    return os.environ.get("RAILYARD_REFERENCE_DIR", os.path.join(here, "../../..", "shared/reference"))
 
 
 class Command:
@@ -35,37 +48,67 @@ class Command:
         self.place = place
         self.text = text
         self.shown = []
+        self.status = 0  # of a command without output
 
 
 class Block:
-    def __init__(self, place, is_slow):
+    def __init__(self, place, info, given):
         self.place = place
-        self.is_slow = is_slow
+        self.shows_output = info[0] == "console"
+        self.is_slow = "slow" in info[1:]
+        self.given = given  # commands
         self.commands = []
+
+
+def is_synopsis(line):
+    unquoted = re.sub(r"'[^']*'|\"[^\"]*\"", "", line.split("#")[0])
+    return re.search(r"(?:^|\s)\[|(?<![\w./-])[A-Z]+\b(?![.=/])", unquoted) is not None
+
+
+def read_plain_command(block, place, line, errors):
+    """A line of a block ```sh."""
+    text = line.split("  #")[0].strip()
+    if not text:
+        return
+    if text.split()[0] != "railyard" or is_synopsis(text):
+        errors.append(f"{place}: only railyard can be run, with all its words")
+        return
+    command = Command(place, text)
+    status = re.search(r"exit status (\d+)", line[len(text):])
+    command.status = int(status.group(1)) if status else 0
+    block.commands.append(command)
 
 
 def read_blocks(name, text):
     """The console blocks of a document, and what is wrong with it."""
-    blocks, errors, block, in_fence = [], [], None, False
+    blocks, errors, block, in_fence, given = [], [], None, False, []
     for number, line in enumerate(text.splitlines(), 1):
         place = f"{name}:{number}"
         if line.lstrip().startswith("```"):
             info = line.lstrip()[3:].split()
             block = None
-            if not in_fence and info[:1] == ["console"]:
-                block = Block(place, "slow" in info[1:])
+            if not in_fence and info[:1] in (["console"], ["sh"]):
+                block = Block(place, info, given)
                 blocks.append(block)
             in_fence = not in_fence
+            given = []
         elif block is None:
+            match = re.fullmatch(r"<!-- given: (.*) -->", line)
+            if match:
+                given = [part.strip() for part in match.group(1).split(";")]
+            if in_fence and re.match(r"\s*railyard ", line) and not is_synopsis(line):
+                errors.append(f"{place}: a command outside of a block ```sh or ```console is not run")
             if re.match(r"\s*\$ railyard\b", line):
                 errors.append(f"{place}: a command outside of a block ```console is not checked")
+        elif not block.shows_output:
+            read_plain_command(block, place, line, errors)
         elif line.startswith("$ "):
             block.commands.append(Command(place, line[2:]))
         elif block.commands:
             block.commands[-1].shown.append(line.rstrip())
         else:
             errors.append(f"{place}: output of no command (expected a line \"$ railyard ...\")")
-    for block in blocks:
+    for block in (block for block in blocks if block.shows_output):
         for command in block.commands:
             if not command.shown:
                 errors.append(f"{command.place}: no output is shown beneath the command")
@@ -99,7 +142,42 @@ def first_difference(shown, printed):
     return None if len(printed) in reachable else len(shown)
 
 
+def expand(text):
+    """The words of a command, its file names expanded, the reference data where it is."""
+    words = []
+    for word in shlex.split(text):
+        if word.startswith(REFERENCE):
+            word = reference_dir() + word[len(REFERENCE):]
+        words += sorted(glob.glob(word)) or [word]
+    return words
+
+
+def run_plain_block(program, block):
+    """The errors of a block ```sh; None where the reference data that it needs is absent."""
+    texts = block.given + [command.text for command in block.commands]
+    if any(REFERENCE in text for text in texts) and not os.path.isdir(reference_dir()):
+        if os.environ.get("CI") == "true":
+            return [f"{block.place}: the reference data is not at {reference_dir()}"]
+        print(f"{block.place}: skipped, the reference data is not at {reference_dir()}")
+        return None
+    commands = [Command(block.place, text) for text in block.given] + block.commands
+    errors = []
+    for command in commands:
+        words = expand(command.text)
+        if words[0] == "cp":
+            shutil.copy(words[1], words[2])
+            continue
+        done = subprocess.run([program] + words[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=TIMEOUT_S, check=False)
+        if done.returncode != command.status:
+            errors.append(f"{command.place}: \"{command.text}\" ends with status {done.returncode}, "
+                          f"not {command.status}:\n  " + "\n  ".join(done.stdout.split("\n")[-8:]))
+    return errors
+
+
 def run_block(program, block):
+    if not block.shows_output:
+        return run_plain_block(program, block) or []
     errors = []
     for command in block.commands:
         words = shlex.split(command.text)

@@ -46,6 +46,26 @@ class ReadBlocks(unittest.TestCase):
         self.assertTrue(blocks[0].is_slow)
         self.assertEqual([c.shown for c in blocks[0].commands], [["a: 1"], ["b"]])
 
+    def test_plain_commands_have_a_status_and_files(self):
+        blocks, errors = documents.read_blocks(
+            "a.md", "<!-- given: cp x y; railyard topo list -->\n```sh slow\n"
+                    "railyard run y  # exit status 3\n\nrailyard list presets\n```\n")
+        self.assertEqual(errors, [])
+        self.assertEqual(blocks[0].given, ["cp x y", "railyard topo list"])
+        self.assertEqual([(c.text, c.status) for c in blocks[0].commands],
+                         [("railyard run y", 3), ("railyard list presets", 0)])
+        self.assertTrue(blocks[0].is_slow)
+
+    def test_only_a_synopsis_need_not_run(self):
+        text = "```\n{}\n```\n"
+        for line in ("railyard run SCENARIO", "railyard topo show a [--json b]"):
+            self.assertEqual(documents.read_blocks("a.md", text.format(line))[1], [])
+        for line in ("railyard run a.textproto", "railyard perf -b 1M --net Socket",
+                     "railyard run a --set nccl.IB_TIMEOUT=14"):
+            self.assertEqual(
+                documents.read_blocks("a.md", text.format(line))[1],
+                ["a.md:2: a command outside of a block ```sh or ```console is not run"])
+
 
 class CheckLinks(unittest.TestCase):
     def test_links_lead_somewhere(self):
