@@ -9,6 +9,9 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,6 +56,17 @@ inline RestCountChanges ChangesBetween(const RestCounts& before, const RestCount
   return changes;
 }
 
+// How places of a walk are called: "queue pairs.sending end[3].retries". A walk fills in the names
+// of those places that are asked for.
+struct PlaceNames {
+  struct Counted {
+    std::string name;
+    int unused_bits = 0;  // below those in which changes of the count are kept
+  };
+  std::map<uint32_t, std::string> values;  // by place among the values that states have
+  std::map<uint32_t, Counted> counts;      // by place among the counts
+};
+
 class StateArchive {
  public:
   // Takes state and counts.
@@ -62,13 +76,36 @@ class StateArchive {
       : mode_(Mode::kPut), now_ps_(now_ps), put_(&state) {}
   // Adds to the counters. `changes` must outlive this.
   explicit StateArchive(const RestCountChanges& changes) : mode_(Mode::kAdd), changes_(&changes) {}
+  // Names the places that are keys of `names`, which must outlive this, and changes nothing.
+  explicit StateArchive(PlaceNames& names) : mode_(Mode::kName), names_(&names) {}
 
   // What follows is another section.
   void Section() {
     Require(HasRoom());
     ++section_;
-    place_ = section_ << kSectionShift;
+    place_ = count_place_ = section_ << kSectionShift;
     if (mode_ == Mode::kTake) counts_.emplace_back();
+  }
+
+  // --- Names: of effect in a walk of the fourth kind alone ---------------------------------------
+  bool is_naming() const { return mode_ == Mode::kName; }
+  // What follows is of this owner, and not of a record.
+  void BeginOwner(std::string_view owner) {
+    owner_ = owner;
+    record_.clear();
+  }
+  // What follows is of the record of that kind and number.
+  void BeginRecord(std::string_view kind, size_t index) {
+    record_ = std::string(kind) + '[' + std::to_string(index) + ']';
+  }
+  // What follows is of a field of the record, or of a field of that field.
+  void EnterField(std::string_view name) { fields_.push_back(name); }
+  void LeaveField() { fields_.pop_back(); }
+  // The next place is called so: `archive.Named("path").Constant(hash)`.
+  StateArchive& Named(std::string_view name) {
+    if (mode_ == Mode::kName) [[unlikely]]
+      next_name_ = name;
+    return *this;
   }
 
   // What holds at rest, and without which nothing of this can be replayed.
@@ -81,6 +118,8 @@ class StateArchive {
       Keep(value);
     } else if (mode_ == Mode::kPut) {
       value = static_cast<T>(TakeKept());
+    } else if (mode_ == Mode::kName) {
+      NameValue();
     }
   }
   // One that nothing changes while there is rest, and that is not put back.
@@ -89,6 +128,8 @@ class StateArchive {
       Keep(value);
     } else if (mode_ == Mode::kPut) {
       TakeKept();
+    } else if (mode_ == Mode::kName) {
+      NameValue();
     }
   }
   // An instant from which on something is possible: one that has passed is like any other.
@@ -100,6 +141,8 @@ class StateArchive {
     } else if (mode_ == Mode::kPut) {
       const auto ahead_ps = static_cast<int64_t>(TakeKept());
       time_ps = ahead_ps > 0 ? now_ps_ + ahead_ps : (time_ps < now_ps_ ? time_ps : now_ps_);
+    } else if (mode_ == Mode::kName) {
+      NameValue();
     }
   }
   // What only results read. What is narrower than a place takes its upper bits, so that differences
@@ -116,6 +159,8 @@ class StateArchive {
         const uint64_t change = (*changes_)[next_++].second >> kUnused;
         count = static_cast<T>(static_cast<uint64_t>(count) + change);
       }
+    } else if (mode_ == Mode::kName) {
+      NameCount(kUnused);
     }
   }
   // A count of events after which nothing is as it would be again: draws, losses.
@@ -134,7 +179,7 @@ class StateArchive {
   RestCounts TakeCounts() { return std::move(counts_); }
 
  private:
-  enum class Mode : uint8_t { kTake, kPut, kAdd };
+  enum class Mode : uint8_t { kTake, kPut, kAdd, kName };
 
   // Whether the section has no more places than can be told from the next one's.
   bool HasRoom() const { return place_ >> kSectionShift == section_; }
@@ -156,18 +201,29 @@ class StateArchive {
     return put_->values[next_++].second;
   }
 
+  void NameValue();
+  void NameCount(int unused_bits);
+  std::string TakeName();
+
   Mode mode_;
   int64_t now_ps_ = 0;
   const RestState* put_ = nullptr;
   const RestCountChanges* changes_ = nullptr;
+  PlaceNames* names_ = nullptr;
   uint32_t section_ = 0;
   uint32_t place_ = 0;
+  uint32_t count_place_ = 0;  // where values have places of their own: in a walk that names both
   size_t next_ = 0;
   bool is_at_rest_ = true;
   uint64_t unrepeatable_ = 0;
   uint64_t hash_ = 0;
   RestState taken_;
   RestCounts counts_{1};
+  // In a walk that names places.
+  std::string owner_;
+  std::string record_;
+  std::vector<std::string_view> fields_;
+  std::string_view next_name_;
 };
 
 }  // namespace railyard

@@ -42,7 +42,10 @@ class StateRegistry {
 
   void Visit(StateArchive& archive) const {
     archive.Require(unknown_.empty());
-    for (StateOwner* const owner : owners_) owner->Visit(archive);
+    for (StateOwner* const owner : owners_) {
+      if (archive.is_naming()) archive.BeginOwner(owner->state_name());
+      owner->Visit(archive);
+    }
   }
   std::vector<ReplayObstacle> Obstacles() const {
     std::vector<ReplayObstacle> obstacles = unknown_;

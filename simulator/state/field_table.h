@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Field tables: a stateful record names its members once, and from that one table come taking,
+// putting back, counting and the names in which a difference of two snapshots is printed.
+//
+//   struct Port {
+//     LinkId wire = 0;
+//     int64_t free_ps = 0;
+//     uint64_t sent = 0;
+//     std::vector<uint32_t> turns;
+//
+//     static constexpr auto Fields() {
+//       return FieldTable("port", field::NoState("wire", &Port::wire, "it is of the fabric"),
+//                         field::Instant("free_ps", &Port::free_ps),
+//                         field::Count("sent", &Port::sent), field::AtRest("turns", &Port::turns));
+//     }
+//   };
+//
+//   VisitFields(port, archive);    // one record; as a list of them: VisitFields(ports, archive)
+//
+// The table has every member of the record, in the order of their declaration. A record that grows
+// without its table does not compile where it is walked. Members that a walk cannot treat alone
+// (they are relative to another record, or need what the record does not have) are NoState, with
+// who treats them as the reason. Records are aggregates: plain structs without private members.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "simulator/state/state_archive.h"
+
+namespace railyard {
+
+// --- How many members a record has ---------------------------------------------------------------
+
+namespace field_table_internal {
+
+// Converts to any member of `Record`.
+template <class Record>
+struct AnyMember {
+  template <class Member>
+  requires(!std::same_as<std::remove_cvref_t<Member>, Record>) operator Member()
+      const noexcept;  // NOLINT(google-explicit-constructor)
+};
+
+template <class Record, size_t... kIndex>
+constexpr bool IsMadeOf(std::index_sequence<kIndex...>) {
+  return requires { Record{(static_cast<void>(kIndex), AnyMember<Record>{})...}; };
+}
+
+}  // namespace field_table_internal
+
+// The number of members of an aggregate. One with a member that is an array of C's, or with a base,
+// seems to have more than it has: it has no table then.
+template <class Record, size_t kCount = 1>
+requires std::is_aggregate_v<Record>
+constexpr size_t CountMembers() {
+  if constexpr (field_table_internal::IsMadeOf<Record>(std::make_index_sequence<kCount>())) {
+    return CountMembers<Record, kCount + 1>();
+  } else {
+    return kCount - 1;
+  }
+}
+
+// --- What a member is ----------------------------------------------------------------------------
+
+namespace field {
+
+// Numbers, enumerations and flags as snapshots keep them.
+template <class Member>
+constexpr uint64_t AsWord(const Member& member) {
+  if constexpr (std::same_as<Member, double>) {
+    return std::bit_cast<uint64_t>(member);
+  } else {
+    return static_cast<uint64_t>(member);
+  }
+}
+
+template <class Record, class Member>
+struct NamedField {
+  std::string_view name;
+  Member Record::*member;
+};
+
+template <class Record, class Member>
+struct ValueField : NamedField<Record, Member> {
+  void Visit(Record& record, StateArchive& archive) const { archive.Value(record.*this->member); }
+};
+// It decides what comes, and is put back.
+template <class Record, class Member>
+constexpr ValueField<Record, Member> Value(std::string_view name, Member Record::*member) {
+  return {{name, member}};
+}
+
+template <class Record, class Member>
+struct ConstantField : NamedField<Record, Member> {
+  void Visit(Record& record, StateArchive& archive) const {
+    archive.Constant(AsWord(record.*this->member));
+  }
+};
+// It decides what comes, but nothing changes it while there is rest: it is compared alone.
+template <class Record, class Member>
+constexpr ConstantField<Record, Member> Constant(std::string_view name, Member Record::*member) {
+  return {{name, member}};
+}
+
+template <class Record>
+struct InstantField : NamedField<Record, int64_t> {
+  void Visit(Record& record, StateArchive& archive) const { archive.Instant(record.*this->member); }
+};
+// From that instant on something is possible: one that has passed is like any other.
+template <class Record>
+constexpr InstantField<Record> Instant(std::string_view name, int64_t Record::*member) {
+  return {{name, member}};
+}
+
+template <class Record, class Member>
+struct CountField : NamedField<Record, Member> {
+  void Visit(Record& record, StateArchive& archive) const { archive.Count(record.*this->member); }
+};
+// Results alone read it; replaying adds to it.
+template <class Record, class Member>
+constexpr CountField<Record, Member> Count(std::string_view name, Member Record::*member) {
+  return {{name, member}};
+}
+
+template <class Record, class Member>
+struct UnrepeatableField : NamedField<Record, Member> {
+  void Visit(Record& record, StateArchive& archive) const {
+    archive.Unrepeatable(record.*this->member);
+  }
+};
+// It counts events after which nothing is as it would be again: losses, draws.
+template <class Record, class Member>
+constexpr UnrepeatableField<Record, Member> Unrepeatable(std::string_view name,
+                                                         Member Record::*member) {
+  return {{name, member}};
+}
+
+template <class Record, class Member, class Holds>
+struct AtRestField : NamedField<Record, Member> {
+  Holds holds;
+  void Visit(Record& record, StateArchive& archive) const {
+    archive.Require(holds(record.*this->member));
+  }
+};
+// It has this value when there is rest; as a container, it is empty.
+template <class Record, class Member>
+constexpr auto AtRest(std::string_view name, Member Record::*member) {
+  const auto holds = [](const Member& value) {
+    if constexpr (requires { value.empty(); }) {
+      return value.empty();
+    } else {
+      return value == Member{};
+    }
+  };
+  return AtRestField<Record, Member, decltype(holds)>{{name, member}, holds};
+}
+template <class Record, class Member>
+constexpr auto AtRest(std::string_view name, Member Record::*member,
+                      std::type_identity_t<Member> expected) {
+  const auto holds = [expected](const Member& value) { return value == expected; };
+  return AtRestField<Record, Member, decltype(holds)>{{name, member}, holds};
+}
+// The same of a condition: `holds` takes the member's value.
+template <class Record, class Member, std::predicate<const Member&> Holds>
+constexpr auto AtRestIf(std::string_view name, Member Record::*member, Holds holds) {
+  return AtRestField<Record, Member, Holds>{{name, member}, holds};
+}
+
+template <class Record, class Member>
+struct FollowingField : NamedField<Record, Member> {
+  Member Record::*leader;
+  void Visit(Record& record, StateArchive& archive) const {
+    archive.Require(record.*this->member == record.*leader);
+  }
+  void Follow(Record& record) const { record.*this->member = record.*leader; }
+};
+// When there is rest it equals `leader`, a Count(), and goes with it.
+template <class Record, class Member>
+constexpr FollowingField<Record, Member> Follows(std::string_view name, Member Record::*member,
+                                                 Member Record::*leader) {
+  return {{name, member}, leader};
+}
+
+template <class Record, class Member>
+struct NestedField : NamedField<Record, Member> {};
+// It is a record with a table of its own.
+template <class Record, class Member>
+constexpr NestedField<Record, Member> Nested(std::string_view name, Member Record::*member) {
+  return {{name, member}};
+}
+
+template <class Record, class Member>
+struct StatelessField : NamedField<Record, Member> {
+  std::string_view because;
+  void Visit(Record& /*record*/, StateArchive& /*archive*/) const {}
+};
+// Nothing that comes depends on it, or somebody else walks it: `because` says so.
+template <class Record, class Member>
+constexpr StatelessField<Record, Member> NoState(std::string_view name, Member Record::*member,
+                                                 std::string_view because) {
+  return {{name, member}, because};
+}
+
+template <class Record, class Holds>
+struct BitField {
+  std::string_view name;
+  Holds holds;
+  void Visit(Record& record, StateArchive& archive) const { archive.Require(holds(record)); }
+};
+// A member of some bits, which nothing can point to (Bits<Record>("name", ...)): `holds` takes the
+// record, and tells whether it is as at rest.
+template <class Record, std::predicate<const Record&> Holds>
+constexpr BitField<Record, Holds> Bits(std::string_view name, Holds holds) {
+  return {name, holds};
+}
+
+}  // namespace field
+
+// --- Tables --------------------------------------------------------------------------------------
+
+template <class... Field>
+struct FieldTable {
+  // `record` is how the record is called where a difference is printed.
+  constexpr explicit FieldTable(std::string_view record, Field... field)
+      : record_name(record), fields(field...) {}
+
+  std::string_view record_name;
+  std::tuple<Field...> fields;
+};
+
+namespace field_table_internal {
+
+template <class A, class B>
+constexpr bool IsSameMember(const A& a, const B& b) {
+  if constexpr (requires { a.member == b.member; }) {
+    return a.member == b.member;
+  } else {
+    return false;
+  }
+}
+
+template <class Table>
+constexpr bool HasMembersOnce(const Table& table) {
+  return std::apply(
+      [](const auto&... a) {
+        const auto count = [&](const auto& b) { return (0 + ... + (IsSameMember(a, b) ? 1 : 0)); };
+        return (true && ... && (count(a) <= 1));
+      },
+      table.fields);
+}
+
+}  // namespace field_table_internal
+
+template <class Record>
+concept HasFieldTable = requires {
+  Record::Fields();
+};
+
+// Whether the record's table has each of its members, and none twice.
+template <HasFieldTable Record>
+constexpr bool NamesEveryMember() {
+  constexpr auto kTable = Record::Fields();
+  return std::tuple_size_v<decltype(kTable.fields)> == CountMembers<Record>() &&
+         field_table_internal::HasMembersOnce(kTable);
+}
+
+template <HasFieldTable Record>
+void VisitFields(Record& record, StateArchive& archive);
+
+namespace field_table_internal {
+
+template <class Record, class Field>
+void VisitField(const Field& field, Record& record, StateArchive& archive) {
+  if constexpr (requires { field.Visit(record, archive); }) {
+    field.Visit(record, archive);
+  } else {
+    VisitFields(record.*field.member, archive);
+  }
+}
+
+}  // namespace field_table_internal
+
+// Walks all fields of a record.
+template <HasFieldTable Record>
+void VisitFields(Record& record, StateArchive& archive) {
+  static_assert(NamesEveryMember<Record>(),
+                "the field table of this record does not name every member of it, each once");
+  constexpr auto kTable = Record::Fields();
+  std::apply(
+      [&](const auto&... field) {
+        if (archive.is_naming()) [[unlikely]] {
+          const auto name = [&](const auto& of) {
+            archive.EnterField(of.name);
+            field_table_internal::VisitField(of, record, archive);
+            archive.LeaveField();
+          };
+          (name(field), ...);
+          return;
+        }
+        (field_table_internal::VisitField(field, record, archive), ...);
+        if (!archive.adds()) return;
+        const auto follow = [&](const auto& of) {
+          if constexpr (requires { of.Follow(record); }) of.Follow(record);
+        };
+        (follow(field), ...);
+      },
+      kTable.fields);
+}
+
+// The same of the record that is number `index` of its kind.
+template <HasFieldTable Record>
+void VisitFields(Record& record, size_t index, StateArchive& archive) {
+  if (archive.is_naming()) [[unlikely]]
+    archive.BeginRecord(Record::Fields().record_name, index);
+  VisitFields(record, archive);
+}
+
+// The same of a list of records.
+template <std::ranges::forward_range Records>
+requires HasFieldTable<std::ranges::range_value_t<Records>>
+void VisitFields(Records& records, StateArchive& archive) {
+  size_t index = 0;
+  for (auto& record : records) VisitFields(record, index++, archive);
+}
+
+}  // namespace railyard
