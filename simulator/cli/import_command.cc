@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <charconv>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "simulator/cli/command.h"
-#include "simulator/cli/listings.h"
 #include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/text_proto/text_proto.h"
-#include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/import/import.h"
+#include "traces/import/trace_readers.h"
 #include "traces/trace/trace_file.h"
 
 namespace railyard {
@@ -28,10 +30,10 @@ bool ParseNumber(std::string_view text, Number& value) {
 }
 
 // "HOST:PID[:DEVICE]=RANK". A host's name holds no colon in NCCL's prefix.
-std::optional<NcclLogOptions::RankOf> ParseRankOf(std::string_view text) {
+std::optional<ProcessRank> ParseRankOf(std::string_view text) {
   const size_t equals = text.rfind('=');
   if (equals == std::string_view::npos) return std::nullopt;
-  NcclLogOptions::RankOf entry;
+  ProcessRank entry;
   if (!ParseNumber(text.substr(equals + 1), entry.rank)) return std::nullopt;
   std::string_view process = text.substr(0, equals);
   const size_t first = process.find(':');
@@ -51,51 +53,61 @@ std::optional<NcclLogOptions::RankOf> ParseRankOf(std::string_view text) {
 class ImportCommand : public Command {
  public:
   explicit ImportCommand(CLI::App& program)
-      : Command(program.add_subcommand("import", "Turn captured logs into a trace")) {
+      : Command(program.add_subcommand("import", "Turn a captured job into a trace")) {
+    parser()->add_option("--format", format_,
+                         fmt::format("Of the files: auto (default; as their contents say) or {}",
+                                     fmt::join(TraceFormatNames(), ", ")));
     parser()
-        ->add_option("--format", format_,
-                     fmt::format("Of the files: {}", fmt::join(ImportFormatNames(), ", ")))
+        ->add_option("FILE", files_,
+                     "The files of one job, directories or tar archives of them; gzip and zstd are "
+                     "decompressed")
         ->required();
-    parser()->add_option("FILE", files_, "The logs of one job")->required();
     parser()->add_option("-o,--output", trace_, "The trace to write")->required();
-    parser()->add_option("--report", report_, "The import report (default: TRACE.report.txt)");
+    parser()->add_option(
+        "--report", report_,
+        "The import report (default: TRACE.report.txt; JSON where it ends in .json, - is "
+        "standard output)");
     parser()
         ->add_option("--rank-map", rank_map_,
                      "Which rank a process is, where no Init line says so; may be given again")
         ->type_name("HOST:PID[:DEVICE]=RANK")
         ->allow_extra_args(false);
     parser()->add_option("--missing-ranks", missing_ranks_,
-                         "Ranks the logs do not hold: reconstruct (default; they ran the same "
+                         "Ranks the files do not hold: reconstruct (default; they ran the same "
                          "program as those present, and the report says so) or refuse");
+    parser()->add_flag("--ignore-times", ignore_times_,
+                       "Calls follow each other without the gaps that were recorded");
   }
 
   ExitStatus Run() override {
     Diagnostics diagnostics;
-    const NcclLogOptions options = Options(diagnostics);
+    const ImportOptions options = Options(diagnostics);
     if (diagnostics.HasErrors()) {
       fmt::print(stderr, "{}", diagnostics.ToString());
       return kExitInput;
     }
-    const NcclLogImport import = ReadNcclLogs(options, diagnostics);
+    const TraceImport import = ImportFiles(files_, format_, options, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
+    // Files of no known format have nothing to report.
+    if (import.report.format.empty()) return kExitInput;
     WriteImportReport(ReportPath(), import.report);
     if (import.trace) WriteTrace(trace_, *import.trace);
-    fmt::print("{}", Summary(import));
+    fmt::print(ReportPath() == "-" ? stderr : stdout, "{}", Summary(import));
     return import.trace ? kExitDone : kExitInput;
   }
 
  private:
   std::string ReportPath() const { return report_.empty() ? trace_ + ".report.txt" : report_; }
 
-  NcclLogOptions Options(Diagnostics& diagnostics) const {
-    NcclLogOptions options;
-    options.files = files_;
-    if (format_ != "nccl-log") {
-      diagnostics.Error({"--format"}, "", UnknownName("format", format_, ImportFormatNames()));
+  ImportOptions Options(Diagnostics& diagnostics) const {
+    ImportOptions options;
+    options.ignore_times = ignore_times_;
+    if (format_ != kAutoFormat && FindTraceReader(format_) == nullptr) {
+      diagnostics.Error({"--format"}, "", UnknownName("format", format_, TraceFormatNames()));
     }
-    if (missing_ranks_ == "reconstruct") {
-      options.missing_ranks = NcclLogOptions::MissingRanks::kReconstruct;
-    } else if (missing_ranks_ != "refuse") {
+    if (missing_ranks_ == "refuse") {
+      options.missing_ranks = MissingRanks::kRefuse;
+    } else if (missing_ranks_ != "reconstruct") {
       diagnostics.Error({"--missing-ranks"}, "",
                         UnknownName("", missing_ranks_, {"reconstruct", "refuse"}));
     }
@@ -109,6 +121,7 @@ class ImportCommand : public Command {
       }
     }
     for (const std::string& file : files_) {
+      if (std::error_code error; std::filesystem::is_directory(file, error)) continue;
       const std::string problem = WhyNotAFile(file);
       if (!problem.empty()) diagnostics.Error({file}, "", problem);
     }
@@ -116,12 +129,14 @@ class ImportCommand : public Command {
     return options;
   }
 
-  std::string Summary(const NcclLogImport& import) const {
+  std::string Summary(const TraceImport& import) const {
     const ImportReport& report = import.report;
-    std::string text = fmt::format(
-        "{} calls seen in {} lines of {} file{}: {} imported, {} dropped", report.calls_seen(),
-        report.lines_read(), report.files.size(), report.files.size() == 1 ? "" : "s",
-        report.calls_imported(), report.calls_dropped());
+    std::string text;
+    if (format_ == kAutoFormat) text = fmt::format("format: {}\n", report.format);
+    text += fmt::format(
+        "{} calls seen in {}{}: {} imported, {} dropped", report.calls_seen(),
+        report.lines_read() == 0 ? "" : fmt::format("{} lines of ", report.lines_read()),
+        Counted(report.files.size(), "file"), report.calls_imported(), report.calls_dropped());
     const char* separator = " (";
     for (int i = 0; i < kCallDropReasonCount; ++i) {
       const auto reason = static_cast<CallDropReason>(i);
@@ -146,12 +161,13 @@ class ImportCommand : public Command {
     return text + fmt::format("report: {}\n", ReportPath());
   }
 
-  std::string format_;
+  std::string format_ = kAutoFormat;
   std::vector<std::string> files_;
   std::string trace_;
   std::string report_;
   std::vector<std::string> rank_map_;
   std::string missing_ranks_ = "reconstruct";
+  bool ignore_times_ = false;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "simulator/diagnostics/diagnostics.h"
 #include "topologies/platforms/platform.h"
 #include "topologies/platforms/preset.h"
+#include "traces/import/trace_readers.h"
 #include "workloads/plans/model/model_presets.h"
 
 namespace railyard {
@@ -86,31 +87,33 @@ std::vector<Listed> ListedScenarios() {
 }
 
 std::vector<Listed> ListedFormats() {
-  return {{"nccl-log",
-           "what NCCL_DEBUG=INFO prints; read by import, and by nccl_log { } of a "
-           "scenario"},
-          {"trace", "a job's calls; written by import and synth, read by a scenario's trace"},
-          {"topology",
-           "protobuf text of devices and links; read wherever a fabric file is, written "
-           "by topo show --text"},
-          {"graphml", "read wherever a fabric file is, written by topo show --graphml"},
-          {"graphviz", "DOT; read wherever a fabric file is, written by topo show --dot"},
-          {"ns3-topology",
-           "the topology.txt of ns-3's RDMA simulators; read wherever a fabric file "
-           "is, written by topo show --ns3"},
-          {"nccl-topology",
-           "the XML of NCCL_TOPO_DUMP_FILE; read wherever a fabric file is, written "
-           "by topo show --nccl"},
-          {"platform",
-           "protobuf text of a server, every number with its source; read wherever a "
-           "platform's name is, written by fidelity --calibrate"},
-          {"goal", "LogGOPSim's; written by schedule --goal"},
-          {"nccl-tests",
-           "what nccl-tests prints; read by fidelity --calibrate, its JSON written by "
-           "perf --json"}};
+  std::vector<Listed> listed;
+  for (const TraceReader& reader : TraceReaders()) {
+    listed.push_back({reader.format, fmt::format("{}; read by import", reader.description)});
+  }
+  const std::vector<Listed> others = {
+      {"trace", "a job's calls; written by import and synth, read by a scenario's trace"},
+      {"topology",
+       "protobuf text of devices and links; read wherever a fabric file is, written "
+       "by topo show --text"},
+      {"graphml", "read wherever a fabric file is, written by topo show --graphml"},
+      {"graphviz", "DOT; read wherever a fabric file is, written by topo show --dot"},
+      {"ns3-topology",
+       "the topology.txt of ns-3's RDMA simulators; read wherever a fabric file "
+       "is, written by topo show --ns3"},
+      {"nccl-topology",
+       "the XML of NCCL_TOPO_DUMP_FILE; read wherever a fabric file is, written "
+       "by topo show --nccl"},
+      {"platform",
+       "protobuf text of a server, every number with its source; read wherever a "
+       "platform's name is, written by fidelity --calibrate"},
+      {"goal", "LogGOPSim's; written by schedule --goal"},
+      {"nccl-tests",
+       "what nccl-tests prints; read by fidelity --calibrate, its JSON written by "
+       "perf --json"}};
+  listed.insert(listed.end(), others.begin(), others.end());
+  return listed;
 }
-
-std::vector<std::string> ImportFormatNames() { return {"nccl-log"}; }
 
 void PrintListing(const std::vector<Listed>& listed) {
   size_t width = 0;

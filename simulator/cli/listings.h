@@ -22,9 +22,6 @@ std::vector<Listed> ListedScenarios();
 // Files that the program reads and writes.
 std::vector<Listed> ListedFormats();
 
-// What `import --format` takes.
-std::vector<std::string> ImportFormatNames();
-
 void PrintListing(const std::vector<Listed>& listed);
 
 }  // namespace railyard

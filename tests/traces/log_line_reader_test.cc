@@ -26,11 +26,12 @@ std::vector<Piece> Pieces(const std::string& content, size_t line_bytes_max = 10
   std::ofstream(path, std::ios::binary) << content;
   std::vector<Piece> pieces;
   {
-    LogLineReader reader(path, line_bytes_max);
+    InputStream stream(path, OpenFile(path));
+    LogLineReader reader(stream, line_bytes_max);
     while (reader.Next()) {
       pieces.push_back({reader.text(), reader.is_continuation(), reader.lines_read()});
     }
-    EXPECT_EQ(reader.bytes_read(), content.size());
+    EXPECT_EQ(stream.bytes_read(), content.size());
   }
   std::filesystem::remove(path);
   return pieces;
@@ -66,7 +67,7 @@ TEST(LogLineReaderTest, ALineLongerThanTheReadBufferIsOneLine) {
 }
 
 TEST(LogLineReaderTest, AMissingFileIsAnEnvironmentError) {
-  EXPECT_THROW(LogLineReader("/nonexistent/x.log", 10), EnvironmentError);
+  EXPECT_THROW(OpenFile("/nonexistent/x.log"), EnvironmentError);
 }
 
 }  // namespace

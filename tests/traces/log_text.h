@@ -47,7 +47,7 @@ std::string InitLines(uint32_t rank, uint32_t nranks, const std::string& comm,
                       const std::string& comm_id, uint32_t ranks_per_host = 8);
 
 struct ImportResult {
-  NcclLogImport import;
+  TraceImport import;
   Diagnostics diagnostics;
 };
 ImportResult Import(const std::string& log, NcclLogOptions options = {});

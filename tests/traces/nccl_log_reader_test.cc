@@ -86,7 +86,7 @@ TEST(NcclLogReaderTest, FilesOfOneProcessEachAreOneJob) {
   const TemporaryFile first(InitLines(0, 2, kComm0, "0x1") + Line(0, {}));
   const TemporaryFile second(InitLines(1, 2, kComm1, "0x1") + Line(1, {}));
   Diagnostics diagnostics;
-  const NcclLogImport import = ReadNcclLogs({.files = {first.path(), second.path()}}, diagnostics);
+  const TraceImport import = ReadNcclLogs({.files = {first.path(), second.path()}}, diagnostics);
   ASSERT_TRUE(import.trace) << diagnostics.ToString();
   EXPECT_EQ(import.trace->operations[1][0].source_file, 1u);
   EXPECT_EQ(import.report.files[0].calls_seen, 1u);
@@ -480,7 +480,7 @@ TEST(NcclLogReaderTest, WhereNoCallIsLeftTheErrorSaysWhy) {
 TEST(NcclLogReaderTest, MissingFilesDirectoriesAndDoublesAreFindings) {
   const TemporaryFile file(TwoRanks() + OnBoth({}));
   Diagnostics diagnostics;
-  const NcclLogImport import = ReadNcclLogs(
+  const TraceImport import = ReadNcclLogs(
       {.files = {file.path(), "/nonexistent.log", ::testing::TempDir(), file.path()}}, diagnostics);
   EXPECT_FALSE(import.trace);
   EXPECT_THAT(diagnostics.ToString(), HasSubstr("/nonexistent.log: error: does not exist"));

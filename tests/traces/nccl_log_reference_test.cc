@@ -35,7 +35,7 @@ TEST(NcclLogReferenceTest, EveryFileIsReadToItsLastLineAndEveryCallIsSeen) {
     for (const auto missing :
          {NcclLogOptions::MissingRanks::kRefuse, NcclLogOptions::MissingRanks::kReconstruct}) {
       Diagnostics diagnostics;
-      const NcclLogImport import =
+      const TraceImport import =
           ReadNcclLogs({.files = {entry.path()}, .missing_ranks = missing}, diagnostics);
       EXPECT_EQ(import.report.calls_seen(),
                 static_cast<uint64_t>(std::distance(

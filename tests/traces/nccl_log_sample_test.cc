@@ -45,7 +45,7 @@ std::vector<Planned> PlanOf(uint32_t rank) {
 
 TEST(NcclLogSampleTest, TheImportIsExactlyThePlan) {
   Diagnostics diagnostics;
-  const NcclLogImport import = ReadNcclLogs(
+  const TraceImport import = ReadNcclLogs(
       {.files = {RAILYARD_SOURCE_DIR "/traces/samples/h100_4x8_sample.log"}}, diagnostics);
   ASSERT_TRUE(import.trace) << diagnostics.ToString();
   const Trace& trace = *import.trace;
@@ -70,7 +70,7 @@ TEST(NcclLogSampleTest, TheImportIsExactlyThePlan) {
 
 TEST(NcclLogSampleTest, TheReportOfTheSampleIsClean) {
   Diagnostics diagnostics;
-  const NcclLogImport import = ReadNcclLogs(
+  const TraceImport import = ReadNcclLogs(
       {.files = {RAILYARD_SOURCE_DIR "/traces/samples/h100_4x8_sample.log"}}, diagnostics);
   EXPECT_EQ(import.report.calls_seen(), 32u * 58u);
   EXPECT_EQ(import.report.calls_imported(), 32u * 58u);

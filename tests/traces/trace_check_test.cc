@@ -157,6 +157,9 @@ TEST(TraceCheckTest, StreamsGroupsGapsAndSourcesAreInRange) {
   EXPECT_THAT(Findings(trace), HasSubstr("loss_tolerance_ppm: 1000000 is out of range (expected 0 "
                                          "to 999999)"));
   trace = TwoRanks();
+  trace.operations[0][0].measured_ps = -1;
+  EXPECT_THAT(Findings(trace), HasSubstr("measured_ps: is negative"));
+  trace.operations[0][0].measured_ps = 0;
   trace.operations[0][0].compute_before_ps = -1;
   EXPECT_THAT(Findings(trace), HasSubstr("compute_before_ps: is negative"));
   trace = TwoRanks();

@@ -42,6 +42,7 @@ class TraceFileTest : public ::testing::Test {
       operation.datatype = Datatype::kBfloat16;
       operation.stream = 3;
       operation.compute_before_ps = 123456789;
+      operation.measured_ps = 987654321;
       operation.algorithm = Algorithm::kPat;
       operation.protocol = Protocol::kSimple;
       operation.source_file = 1;
@@ -120,6 +121,7 @@ void ExpectEqual(const Trace& a, const Trace& b) {
       EXPECT_EQ(x.loss_tolerance_ppm, y.loss_tolerance_ppm);
       EXPECT_EQ(x.in_place, y.in_place);
       EXPECT_EQ(x.compute_before_ps, y.compute_before_ps);
+      EXPECT_EQ(x.measured_ps, y.measured_ps);
       EXPECT_EQ(x.begins_iteration, y.begins_iteration);
       EXPECT_EQ(x.algorithm, y.algorithm);
       EXPECT_EQ(x.protocol, y.protocol);

@@ -2,53 +2,23 @@
 #include "traces/nccl_log/log_line_reader.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <unistd.h>
+#include <string_view>
 #include <utility>
-
-#include <fmt/format.h>
-
-#include "simulator/diagnostics/diagnostics.h"
 
 namespace railyard {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{64} << 10;
 constexpr char kEscapeCharacter = '\x1b';
 
 }  // namespace
-
-LogLineReader::LogLineReader(std::string path, size_t line_bytes_max)
-    : path_(std::move(path)), line_bytes_max_(line_bytes_max), buffer_(kBufferBytes) {
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) {
-    throw EnvironmentError(fmt::format("cannot read {}: {}", path_, std::strerror(errno)));
-  }
-}
-
-LogLineReader::~LogLineReader() { close(descriptor_); }
-
-bool LogLineReader::Fill() {
-  ssize_t bytes = 0;
-  do {
-    bytes = read(descriptor_, buffer_.data(), buffer_.size());
-  } while (bytes < 0 && errno == EINTR);
-  if (bytes < 0) {
-    throw EnvironmentError(fmt::format("cannot read {}: {}", path_, std::strerror(errno)));
-  }
-  buffer_begin_ = 0;
-  buffer_end_ = static_cast<size_t>(bytes);
-  bytes_read_ += static_cast<uint64_t>(bytes);
-  return bytes > 0;
-}
 
 bool LogLineReader::Next() {
   text_.clear();
   is_continuation_ = in_line_;
   for (;;) {
-    if (buffer_begin_ == buffer_end_ && !Fill()) {
+    const std::string_view next = stream_.Peek();
+    if (next.empty()) {
       // A last line without a line break counts as a line; a piece without text ends the file.
       return std::exchange(in_line_, false) && !text_.empty();
     }
@@ -57,16 +27,15 @@ bool LogLineReader::Next() {
       escape_ = Escape::kNone;
       ++lines_read_;
     }
-    const char* begin = buffer_.data() + buffer_begin_;
+    const char* begin = next.data();
     const size_t room = line_bytes_max_ - text_.size();
-    const size_t available = std::min(buffer_end_ - buffer_begin_, room);
+    const size_t available = std::min(next.size(), room);
     const void* line_break = std::memchr(begin, '\n', available);
     const char* end =
         line_break != nullptr ? static_cast<const char*>(line_break) : begin + available;
     Append(begin, end);
-    buffer_begin_ += static_cast<size_t>(end - begin);
+    stream_.Skip(static_cast<size_t>(end - begin) + (line_break != nullptr ? 1 : 0));
     if (line_break != nullptr) {
-      ++buffer_begin_;
       in_line_ = false;
       return true;
     }

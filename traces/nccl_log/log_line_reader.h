@@ -5,15 +5,15 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
+
+#include "traces/reading/input_stream.h"
 
 namespace railyard {
 
 class LogLineReader {
  public:
-  // Opens `path`. EnvironmentError if it cannot be opened or, later, read.
-  LogLineReader(std::string path, size_t line_bytes_max);
-  ~LogLineReader();
+  LogLineReader(InputStream& stream, size_t line_bytes_max)
+      : stream_(stream), line_bytes_max_(line_bytes_max) {}
   LogLineReader(const LogLineReader&) = delete;
   LogLineReader& operator=(const LogLineReader&) = delete;
 
@@ -23,28 +23,21 @@ class LogLineReader {
   const std::string& text() const { return text_; }
   bool is_continuation() const { return is_continuation_; }
 
-  uint64_t bytes_read() const { return bytes_read_; }
   // Lines begun so far; the number of the current line.
   uint64_t lines_read() const { return lines_read_; }
 
  private:
   enum class Escape : uint8_t { kNone, kStarted, kControlSequence };
 
-  bool Fill();
   // Appends what of [begin, end) is text.
   void Append(const char* begin, const char* end);
 
-  std::string path_;
+  InputStream& stream_;
   size_t line_bytes_max_;
-  int descriptor_ = -1;
-  std::vector<char> buffer_;
-  size_t buffer_begin_ = 0;
-  size_t buffer_end_ = 0;
   std::string text_;
   Escape escape_ = Escape::kNone;
   bool in_line_ = false;  // the current line has not ended yet
   bool is_continuation_ = false;
-  uint64_t bytes_read_ = 0;
   uint64_t lines_read_ = 0;
 };
 

@@ -70,19 +70,10 @@ class Assembler {
       return "no call was found (NCCL prints them with NCCL_DEBUG=INFO and "
              "NCCL_DEBUG_SUBSYS=INIT,COLL)";
     }
-    std::string reasons;
-    for (int i = 0; i < kCallDropReasonCount; ++i) {
-      const auto reason = static_cast<CallDropReason>(i);
-      const uint64_t count = report_.DroppedFor(reason).count;
-      if (count == 0) continue;
-      reasons +=
-          fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, CallDropReasonName(reason));
-    }
     const bool rank_map_helps = report_.DroppedFor(CallDropReason::kUnknownRank).count > 0;
-    return fmt::format("none of the {} calls can be imported: {} ({})", report_.calls_seen(),
-                       reasons,
-                       rank_map_helps ? "a rank_map says which rank each process is"
-                                      : "the import report lists the lines");
+    return report_.WhyNothingIsImported(rank_map_helps
+                                            ? "a rank_map says which rank each process is"
+                                            : "the import report lists the lines");
   }
 
   void CheckOneProcessPerRank() {
@@ -103,7 +94,7 @@ class Assembler {
     for (uint32_t i = 0; i < calls_.size(); ++i) {
       const LoggedCall& call = calls_[i];
       if (call.dropped) continue;
-      ++report_.files[call.file].calls_imported;
+      report_.Import(call.kind, call.file, uint64_t{call.count} * DatatypeBytes(call.datatype));
       if (call.algorithm != Algorithm::kUnstated) ++report_.calls_with_algorithm;
     }
     report_.rank_count = placement_.rank_count;

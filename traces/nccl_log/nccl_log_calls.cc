@@ -14,6 +14,7 @@
 #include "traces/nccl_log/nccl_log_call_record.h"
 #include "traces/nccl_log/nccl_log_line.h"
 #include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/reading/input_files.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
@@ -38,9 +39,11 @@ class LogCollector {
  public:
   explicit LogCollector(ImportReport& report) : report_(report) {}
 
-  void ReadFile(uint32_t file) {
+  void ReadFile(InputStream& stream) {
+    const auto file = static_cast<uint32_t>(report_.files.size());
+    report_.files.push_back({.path = stream.name()});
     file_ = file;
-    LogLineReader reader(report_.files[file].path, kNcclLogLineBytesMax);
+    LogLineReader reader(stream, kNcclLogLineBytesMax);
     std::string tail;  // the end of the text before, where a call's mark may have begun
     while (reader.Next()) {
       line_ = reader.lines_read();
@@ -61,7 +64,7 @@ class LogCollector {
       KeepTail(std::string(tail), tail);
     }
     report_.files[file].lines_read = reader.lines_read();
-    report_.files[file].bytes_read = reader.bytes_read();
+    report_.files[file].bytes_read = stream.bytes_read();
   }
 
   // Calls whose line lost its prefix belong to the process whose communicator they name, if there
@@ -349,8 +352,6 @@ LoggedCalls ReadLoggedCalls(const std::vector<std::string>& files, ImportReport&
   LogCollector collector(report);
   std::set<std::string> read;
   for (const std::string& path : files) {
-    const auto file = static_cast<uint32_t>(report.files.size());
-    report.files.push_back({.path = path});
     if (!std::filesystem::exists(path)) {
       diagnostics.Error({.file = path}, "", "does not exist (an NCCL log was expected)");
     } else if (std::filesystem::is_directory(path)) {
@@ -358,8 +359,14 @@ LoggedCalls ReadLoggedCalls(const std::vector<std::string>& files, ImportReport&
     } else if (!read.insert(std::filesystem::canonical(path).string()).second) {
       diagnostics.Error({.file = path}, "", "is given twice (each log once)");
     } else {
-      collector.ReadFile(file);
+      const auto read_file = [&](InputStream& stream) {
+        collector.ReadFile(stream);
+        return true;
+      };
+      InputFiles({path}).ForEach(read_file, diagnostics);
+      continue;
     }
+    report.files.push_back({.path = path});
   }
   return collector.Finish();
 }

@@ -8,9 +8,36 @@
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
+namespace {
 
-NcclLogImport ReadNcclLogs(const NcclLogOptions& options, Diagnostics& diagnostics) {
-  NcclLogImport import;
+// The line of a call, or one of those that communicators and devices have at the beginning of a
+// log, in the words of each version.
+bool LooksLikeNcclLog(std::string_view head) {
+  return head.find("NCCL INFO") != std::string_view::npos ||
+         head.find("NCCL WARN") != std::string_view::npos ||
+         (head.find("opCount ") != std::string_view::npos &&
+          head.find("sendbuff ") != std::string_view::npos);
+}
+
+TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
+                      Diagnostics& diagnostics) {
+  return ReadNcclLogs({.files = files.paths(),
+                       .missing_ranks = options.missing_ranks,
+                       .rank_map = options.rank_map},
+                      diagnostics);
+}
+
+}  // namespace
+
+TraceReader NcclLogReader() {
+  return {.format = "nccl-log",
+          .description = "what NCCL and RCCL print with NCCL_DEBUG=INFO",
+          .recognizes = LooksLikeNcclLog,
+          .read = ReadFiles};
+}
+
+TraceImport ReadNcclLogs(const NcclLogOptions& options, Diagnostics& diagnostics) {
+  TraceImport import;
   import.report.format = "nccl-log";
   // Findings of others are not ours: only our own errors stop the import.
   Diagnostics own;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/trace/trace.h"
+
 namespace railyard {
 
 enum class CallDropReason : uint8_t {
@@ -26,14 +28,25 @@ enum class CallDropReason : uint8_t {
   kRanksMissing,           // the log lacks ranks of the communicator, and that is refused
   kRanksDisagree,          // ranks made different calls where the same was due
   kImportFailed,           // the call is sound, an error elsewhere stopped the import
+  kSizesNotRecorded,       // how many elements it moves is not in the file
+  kKindNotRecorded,        // a kernel that may be any collective
+  kMalformedRecord,        // a field of it is missing or no value that it can have
+  kRecordedTwice,          // a record with the same identity stands before it
+  kOtherFormat,            // the record's schema version is not one that is read
 };
-inline constexpr int kCallDropReasonCount = 14;
+inline constexpr int kCallDropReasonCount = 19;
 std::string_view CallDropReasonName(CallDropReason reason);  // "truncated line"
 
 struct ReportedLine {
   uint32_t file = 0;  // index into ImportReport::files
   uint64_t line = 0;
   std::string detail;  // may be empty, e.g. "incomplete on rank 3"
+};
+
+// Calls that were imported, with their bytes as their file states them.
+struct ImportedKind {
+  uint64_t calls = 0;
+  uint64_t bytes = 0;
 };
 
 // The first kReportedLinesMax lines are kept; `count` is the total.
@@ -46,7 +59,7 @@ inline constexpr size_t kReportedLinesMax = 50;
 struct ImportedFile {
   std::string path;
   uint64_t bytes_read = 0;
-  uint64_t lines_read = 0;
+  uint64_t lines_read = 0;  // 0: not a format of lines
   uint64_t calls_seen = 0;
   uint64_t calls_imported = 0;
   uint64_t calls_dropped = 0;
@@ -56,10 +69,12 @@ struct ImportReport {
   std::string format;        // "nccl-log"
   std::string nccl_version;  // empty where no line states it
   std::vector<ImportedFile> files;
-  std::array<DroppedCalls, kCallDropReasonCount> dropped;  // by CallDropReason
-  uint64_t calls_reconstructed = 0;                        // calls no line stands for
+  std::array<ImportedKind, kCollectiveKindCount> by_kind{};  // by CollectiveKind
+  std::array<DroppedCalls, kCallDropReasonCount> dropped;    // by CallDropReason
+  uint64_t calls_reconstructed = 0;                          // calls no line stands for
   uint32_t ranks_reconstructed = 0;
   uint32_t rank_count = 0;  // of the trace; 0 without one
+  uint32_t communicator_count = 0;
   // Calls whose algorithm and protocol the log states, and tuning lines that fit no call or
   // several.
   uint64_t calls_with_algorithm = 0;
@@ -76,11 +91,22 @@ struct ImportReport {
   }
   // Counts the call as dropped, in total and for its file.
   void Drop(CallDropReason reason, uint32_t file, uint64_t line, std::string detail = {});
+  // Counts the call as imported. `stated_bytes`: its buffer on its rank, in the file's words.
+  void Import(CollectiveKind kind, uint32_t file, uint64_t stated_bytes);
+  // Why there is no trace, for a finding: no call was there, or each was dropped. `advice`: what
+  // would be right; empty: the report lists the places.
+  std::string WhyNothingIsImported(std::string_view advice = {}) const;
   // The report as text for people, one fact a line.
   std::string ToString() const;
+  // The same as one JSON object (docs/import.md).
+  std::string ToJson() const;
 };
 
-// Writes ToString() to `path`, complete or not at all. EnvironmentError if that fails.
+// "AllToAll", as reports name kinds.
+std::string_view ReportedKindName(CollectiveKind kind);
+
+// Writes the report to `path`, complete or not at all: as JSON where it ends in ".json", else as
+// text; "-" is standard output. EnvironmentError if that fails.
 void WriteImportReport(const std::string& path, const ImportReport& report);
 
 }  // namespace railyard

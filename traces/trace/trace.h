@@ -26,6 +26,7 @@ enum class CollectiveKind : uint8_t {
   kRecv,
   kCompute,  // no communication: the stream is busy for compute_before_ps
 };
+inline constexpr int kCollectiveKindCount = 11;
 // Whether a rank may have something for itself, which it copies (ncclAlltoAll, ncclGather,
 // ncclScatter).
 inline bool CopiesWithinRank(CollectiveKind kind) {
@@ -95,6 +96,7 @@ struct TraceOperation {
   // millionths.
   uint32_t loss_tolerance_ppm = 0;
   int64_t compute_before_ps = 0;  // gap between the stream's previous operation and this one
+  int64_t measured_ps = 0;  // how long the call took where it was captured; 0: that is not known
   // One more than the number of an earlier operation of the rank that must be done before the gap
   // begins, whatever its stream; 0: none. A group waits for what its first call waits for.
   uint32_t after = 0;

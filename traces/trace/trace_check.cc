@@ -248,6 +248,7 @@ class TraceChecker {
             fmt::format("is set for {} (only AllToAll, Gather and Scatter copy within a rank)",
                         CollectiveKindName(operation.kind)));
     }
+    if (operation.measured_ps < 0) Error(Field(rank, i, "measured_ps"), "is negative");
     if (operation.loss_tolerance_ppm > kLossTolerancePpmMax) {
       Error(Field(rank, i, "loss_tolerance_ppm"),
             fmt::format("{} is out of range (expected 0 to {})", operation.loss_tolerance_ppm,

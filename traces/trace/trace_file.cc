@@ -52,6 +52,7 @@ void ToProto(const TraceOperation& operation, protos::TraceOperation* out) {
   if (operation.all_to_all != 0) out->set_all_to_all(operation.all_to_all);
   if (operation.loss_tolerance_ppm != 0) out->set_loss_tolerance_ppm(operation.loss_tolerance_ppm);
   if (operation.in_place) out->set_in_place(true);
+  if (operation.measured_ps != 0) out->set_measured_ps(operation.measured_ps);
   if (operation.compute_before_ps != 0) out->set_compute_before_ps(operation.compute_before_ps);
   if (operation.algorithm != Algorithm::kUnstated) {
     out->set_algorithm(static_cast<uint32_t>(operation.algorithm));
@@ -95,6 +96,7 @@ std::string FromProto(const protos::TraceOperation& in, TraceOperation& operatio
   operation.all_to_all = in.all_to_all();
   operation.loss_tolerance_ppm = in.loss_tolerance_ppm();
   operation.in_place = in.in_place();
+  operation.measured_ps = in.measured_ps();
   operation.compute_before_ps = in.compute_before_ps();
   operation.algorithm = static_cast<Algorithm>(in.algorithm());
   operation.protocol = static_cast<Protocol>(in.protocol());

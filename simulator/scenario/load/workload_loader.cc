@@ -72,7 +72,7 @@ std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::vector<ImportRepor
   }
   if (diagnostics.error_count() > errors_before || log.IsDoubtfulSelf()) return std::nullopt;
 
-  NcclLogImport import = ReadNcclLogs(options, diagnostics);
+  TraceImport import = ReadNcclLogs(options, diagnostics);
   const ImportReport& report = reports.emplace_back(std::move(import.report));
   if (!import.trace && diagnostics.error_count() == errors_before) {
     log.Error(diagnostics, "files",

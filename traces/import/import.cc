@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/import/import.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/names.h"
+#include "traces/import/trace_readers.h"
+
+namespace railyard {
+namespace {
+
+const TraceReader* ReaderOf(std::string_view head) {
+  for (const TraceReader& reader : TraceReaders()) {
+    if (reader.recognizes(head)) return &reader;
+  }
+  return nullptr;
+}
+
+// The reader of all files, nullptr after an error.
+class FormatSearch {
+ public:
+  FormatSearch(InputFiles& files, const std::vector<std::string>& named, Diagnostics& diagnostics)
+      : files_(files), named_(named), diagnostics_(diagnostics) {}
+
+  const TraceReader* Run() {
+    const int errors_before = diagnostics_.error_count();
+    files_.ForEach([&](InputStream& stream) { return Look(stream); }, diagnostics_);
+    if (diagnostics_.error_count() > errors_before) return nullptr;
+    if (found_ == nullptr) {
+      diagnostics_.Error({named_.front()}, "",
+                         unknown_.empty() ? "holds no file" : NoFormat(unknown_.front()));
+      return nullptr;
+    }
+    for (const std::string& name : unknown_) {
+      if (IsNamed(name)) {
+        diagnostics_.Error({name}, "", NoFormat(name));
+      } else {
+        diagnostics_.Warning({name}, "", "is passed over: it is in no format that is read");
+        files_.LeaveOut(name);
+      }
+    }
+    return diagnostics_.error_count() > errors_before ? nullptr : found_;
+  }
+
+ private:
+  bool IsNamed(const std::string& name) const {
+    return std::find(named_.begin(), named_.end(), name) != named_.end();
+  }
+
+  static std::string NoFormat(const std::string& name) {
+    return fmt::format("{} is in no format that is read (expected {})",
+                       Quote(name, kQuotedPathBytesMax), JoinAlternatives(TraceFormatNames()));
+  }
+
+  bool Look(InputStream& stream) {
+    const TraceReader* const reader = ReaderOf(stream.Peek(InputStream::kPeekBytesMax));
+    if (!stream.failure().empty()) return true;
+    if (reader == nullptr) {
+      unknown_.push_back(stream.name());
+    } else if (found_ == nullptr) {
+      found_ = reader;
+      found_in_ = stream.name();
+    } else if (reader != found_) {
+      diagnostics_.Error(
+          {stream.name()}, "",
+          fmt::format("is of format {}, {} of {} (expected files of one format)", reader->format,
+                      Quote(found_in_, kQuotedPathBytesMax), found_->format));
+      return false;
+    }
+    return true;
+  }
+
+  InputFiles& files_;
+  const std::vector<std::string>& named_;
+  Diagnostics& diagnostics_;
+  const TraceReader* found_ = nullptr;
+  std::string found_in_;
+  std::vector<std::string> unknown_;
+};
+
+}  // namespace
+
+TraceImport ImportFiles(const std::vector<std::string>& paths, const std::string& format,
+                        const ImportOptions& options, Diagnostics& diagnostics) {
+  InputFiles files(paths);
+  const TraceReader* const reader = format == kAutoFormat
+                                        ? FormatSearch(files, paths, diagnostics).Run()
+                                        : FindTraceReader(format);
+  if (reader == nullptr) return {};
+  const int errors_before = diagnostics.error_count();
+  TraceImport import = reader->read(files, options, diagnostics);
+  import.report.format = reader->format;
+  if (diagnostics.error_count() > errors_before) import.trace.reset();
+  if (!import.trace && diagnostics.error_count() == errors_before) {
+    diagnostics.Error({paths.front()}, "", import.report.WhyNothingIsImported());
+  }
+  ImportReport& report = import.report;
+  SIM_CHECK(report.calls_seen() == report.calls_imported() + report.calls_dropped(),
+            fmt::format("{} seen, {} imported, {} dropped", report.calls_seen(),
+                        report.calls_imported(), report.calls_dropped()));
+  if (import.trace) {
+    report.rank_count = import.trace->rank_count;
+    report.communicator_count = static_cast<uint32_t>(import.trace->communicators.size());
+  }
+  return import;
+}
+
+}  // namespace railyard

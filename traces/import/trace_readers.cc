@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/import/trace_readers.h"
+
+#include "traces/nccl_log/nccl_log_reader.h"
+
+namespace railyard {
+
+std::span<const TraceReader> TraceReaders() {
+  static const std::vector<TraceReader> readers = {
+      NcclLogReader(),
+  };
+  return readers;
+}
+
+const TraceReader* FindTraceReader(std::string_view format) {
+  for (const TraceReader& reader : TraceReaders()) {
+    if (reader.format == format) return &reader;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> TraceFormatNames() {
+  std::vector<std::string> names;
+  for (const TraceReader& reader : TraceReaders()) names.emplace_back(reader.format);
+  return names;
+}
+
+}  // namespace railyard

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/reading/input_files.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "traces/reading/tar_archive.h"
+
+namespace railyard {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kDirectoryFilesMax = 1'000'000;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+std::string_view DigitsAt(std::string_view text, size_t at) {
+  size_t end = at;
+  while (end < text.size() && IsDigit(text[end])) ++end;
+  return text.substr(at, end - at);
+}
+
+// By text, numbers in it by value.
+bool NaturallyLess(std::string_view a, std::string_view b) {
+  size_t i = 0;
+  size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (!IsDigit(a[i]) || !IsDigit(b[j])) {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i;
+      ++j;
+      continue;
+    }
+    std::string_view number_a = DigitsAt(a, i);
+    std::string_view number_b = DigitsAt(b, j);
+    i += number_a.size();
+    j += number_b.size();
+    while (number_a.starts_with('0')) number_a.remove_prefix(1);
+    while (number_b.starts_with('0')) number_b.remove_prefix(1);
+    if (number_a.size() != number_b.size()) return number_a.size() < number_b.size();
+    if (number_a != number_b) return number_a < number_b;
+  }
+  if (i < a.size() || j < b.size()) return i == a.size();
+  return a < b;  // "01" and "1" differ after all
+}
+
+std::vector<std::string> FilesBelow(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code error;
+  fs::recursive_directory_iterator it(directory, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    const bool is_hidden = it->path().filename().string().starts_with('.');
+    if (it->is_directory(error)) {
+      if (is_hidden) it.disable_recursion_pending();
+      continue;
+    }
+    if (!is_hidden && it->is_regular_file(error)) files.push_back(it->path().string());
+    if (files.size() > kDirectoryFilesMax) {
+      throw EnvironmentError(
+          fmt::format("{} holds more than {} files", directory, kDirectoryFilesMax));
+    }
+  }
+  if (error) throw EnvironmentError(fmt::format("cannot read {}: {}", directory, error.message()));
+  std::sort(files.begin(), files.end(), NaturallyLess);
+  return files;
+}
+
+}  // namespace
+
+InputFiles::InputFiles(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      paths_.push_back(path);
+      continue;
+    }
+    for (std::string& file : FilesBelow(path)) paths_.push_back(std::move(file));
+  }
+}
+
+bool InputFiles::Visit(InputStream& stream, const std::function<bool(InputStream&)>& visit,
+                       Diagnostics& diagnostics) const {
+  if (left_out_.contains(stream.name())) return true;
+  const bool goes_on = visit(stream);
+  if (!stream.failure().empty()) diagnostics.Error({stream.name()}, "", stream.failure());
+  return goes_on;
+}
+
+void InputFiles::ForEach(const std::function<bool(InputStream&)>& visit,
+                         Diagnostics& diagnostics) const {
+  for (const std::string& path : paths_) {
+    InputStream file(path, OpenFile(path));
+    if (!IsTarArchive(file.Peek(kTarBlockBytes))) {
+      if (!Visit(file, visit, diagnostics)) return;
+      continue;
+    }
+    bool goes_on = true;
+    const int errors_before = diagnostics.error_count();
+    try {
+      ForEachTarEntry(file, [&](const std::string& name, std::unique_ptr<ByteSource> entry) {
+        InputStream stream(path + "/" + name, std::move(entry));
+        return goes_on = Visit(stream, visit, diagnostics);
+      });
+    } catch (const DamagedInput& damaged) {
+      // The file that it ends in may have said so.
+      if (diagnostics.error_count() == errors_before) {
+        diagnostics.Error({path}, "", damaged.what());
+      }
+    }
+    if (!goes_on) return;
+  }
+}
+
+}  // namespace railyard

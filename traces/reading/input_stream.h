@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One file of an import as its reader sees it: named, buffered, decompressed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/reading/byte_source.h"
+
+namespace railyard {
+
+class InputStream {
+ public:
+  // `name` is what findings and reports call the file, "dumps.tgz/rank0.json" for one in an
+  // archive. What begins with the magic number of gzip or zstd is decompressed.
+  InputStream(std::string name, std::unique_ptr<ByteSource> source);
+  InputStream(const InputStream&) = delete;
+  InputStream& operator=(const InputStream&) = delete;
+
+  const std::string& name() const { return name_; }
+
+  // What is buffered next, at least `bytes` (up to kPeekBytesMax) unless the data end before. Valid
+  // until the next call of Peek or Read.
+  std::string_view Peek(size_t bytes = 1) {
+    if (end_ - begin_ < bytes) Fill(bytes);
+    return {buffer_.data() + begin_, end_ - begin_};
+  }
+  // Passes over the next `bytes`, which Peek has shown.
+  void Skip(size_t bytes) { begin_ += bytes; }
+  // Copies up to `bytes`; fewer only at the end.
+  size_t Read(char* to, size_t bytes);
+
+  // Decompressed bytes passed over so far.
+  uint64_t bytes_read() const { return bytes_filled_ - (end_ - begin_); }
+  // Why the data end early, for a finding; empty if they do not.
+  const std::string& failure() const { return failure_; }
+
+  static constexpr size_t kPeekBytesMax = size_t{64} << 10;
+
+ private:
+  void Fill(size_t bytes);
+  size_t ReadSource(char* to, size_t bytes);
+
+  std::string name_;
+  std::unique_ptr<ByteSource> source_;        // as it lies there
+  std::unique_ptr<ByteSource> decompressed_;  // of source_, where that is compressed
+  std::vector<char> buffer_;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  uint64_t bytes_filled_ = 0;
+  bool at_end_ = false;
+  std::string failure_;
+};
+
+}  // namespace railyard
