@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/reading/captured_matching.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace railyard {
+namespace {
+
+bool IsPointToPoint(CollectiveKind kind) {
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
+}
+
+// The calls of one rank in one group, in order.
+struct RankCalls {
+  uint32_t rank = 0;
+  uint32_t communicator_rank = 0;
+  std::vector<CapturedCall*> calls;
+};
+
+bool HasParts(const CapturedCall& call) { return !call.sends.empty(); }
+
+// All parts of the call are of `count` elements, which it is set to.
+bool HasEqualParts(const CapturedCall& call, uint64_t& count) {
+  if (!HasParts(call)) {
+    count = call.operation.count;
+    return true;
+  }
+  count = call.sends.front();
+  const auto is_equal = [&](uint64_t part) { return part == count; };
+  return std::all_of(call.sends.begin(), call.sends.end(), is_equal) &&
+         std::all_of(call.receives.begin(), call.receives.end(), is_equal);
+}
+
+class GroupMatcher {
+ public:
+  GroupMatcher(const CapturedGroup& group, std::vector<RankCalls> ranks, ImportReport& report)
+      : group_(group), ranks_(std::move(ranks)), report_(report) {}
+
+  void Run() {
+    if (AllHaveIdentities()) KeepCommonIdentities();
+    size_t shortest = SIZE_MAX;
+    uint32_t ends_first = 0;
+    for (const RankCalls& of_rank : ranks_) {
+      if (of_rank.calls.size() >= shortest) continue;
+      shortest = of_rank.calls.size();
+      ends_first = of_rank.rank;
+    }
+    size_t agreed = 0;
+    while (agreed < shortest && Agree(agreed)) ++agreed;
+    for (const RankCalls& of_rank : ranks_) {
+      for (size_t i = agreed; i < of_rank.calls.size(); ++i) {
+        if (agreed < shortest) {
+          Drop(*of_rank.calls[i], CallDropReason::kRanksDisagree,
+               i == agreed ? disagreement_ : "after a call on which the ranks disagree");
+        } else {
+          Drop(*of_rank.calls[i], CallDropReason::kIncompleteOnRank,
+               fmt::format("rank {} has only {} calls of group \"{}\"", ends_first, shortest,
+                           group_.name));
+        }
+      }
+    }
+  }
+
+ private:
+  void Drop(CapturedCall& call, CallDropReason reason, std::string detail) {
+    DropCapturedCall(call, reason, std::move(detail), report_);
+  }
+
+  bool AllHaveIdentities() const {
+    for (const RankCalls& of_rank : ranks_) {
+      for (const CapturedCall* call : of_rank.calls) {
+        if (call->identity == 0) return false;
+      }
+    }
+    return true;
+  }
+
+  void KeepCommonIdentities() {
+    std::map<uint64_t, size_t> ranks_with;
+    for (RankCalls& of_rank : ranks_) {
+      std::set<uint64_t> seen;
+      for (CapturedCall* call : of_rank.calls) {
+        if (seen.insert(call->identity).second) {
+          ++ranks_with[call->identity];
+        } else {
+          Drop(*call, CallDropReason::kRecordedTwice, "");
+        }
+      }
+    }
+    for (RankCalls& of_rank : ranks_) {
+      for (CapturedCall* call : of_rank.calls) {
+        if (!call->dropped && ranks_with[call->identity] < ranks_.size()) {
+          Drop(*call, CallDropReason::kIncompleteOnRank,
+               fmt::format("{} of {} captured ranks of group \"{}\" have it",
+                           ranks_with[call->identity], ranks_.size(), group_.name));
+        }
+      }
+      std::erase_if(of_rank.calls, [](const CapturedCall* call) { return call->dropped; });
+    }
+  }
+
+  // Whether the n-th call is one collective on all ranks. If so, an AllToAll becomes one of equal
+  // parts or of stated ones.
+  bool Agree(size_t n) {
+    const TraceOperation& first = ranks_.front().calls[n]->operation;
+    bool has_equal_parts = true;
+    uint64_t common = 0;
+    for (const RankCalls& of_rank : ranks_) {
+      const CapturedCall& call = *of_rank.calls[n];
+      const TraceOperation& operation = call.operation;
+      uint64_t count = 0;
+      has_equal_parts = HasEqualParts(call, count) && has_equal_parts;
+      if (&of_rank == &ranks_.front()) common = count;
+      has_equal_parts = has_equal_parts && count == common;
+      if (operation.kind != first.kind || operation.root != first.root ||
+          operation.datatype != first.datatype ||
+          (operation.kind != CollectiveKind::kAllToAll && operation.count != first.count)) {
+        return Disagree(first, of_rank.rank, operation);
+      }
+    }
+    if (first.kind != CollectiveKind::kAllToAll) return true;
+    if (has_equal_parts) {
+      for (const RankCalls& of_rank : ranks_) SetEqualParts(*of_rank.calls[n], common);
+      return true;
+    }
+    return AgreeOnParts(n);
+  }
+
+  bool Disagree(const TraceOperation& first, uint32_t rank, const TraceOperation& other) {
+    const auto described = [](const TraceOperation& operation) {
+      return fmt::format("{} of {} {} from rank {}", ReportedKindName(operation.kind),
+                         operation.count, DatatypeName(operation.datatype), operation.root);
+    };
+    disagreement_ = fmt::format("rank {} makes {}, rank {} {}", ranks_.front().rank,
+                                described(first), rank, described(other));
+    return false;
+  }
+
+  static void SetEqualParts(CapturedCall& call, uint64_t count) {
+    call.operation.count = count;
+    call.sends.clear();
+    call.receives.clear();
+  }
+
+  // What one rank sends must be what the other receives.
+  bool AgreeOnParts(size_t n) {
+    for (const RankCalls& of_rank : ranks_) {
+      CapturedCall& call = *of_rank.calls[n];
+      if (!HasParts(call)) {
+        call.sends.assign(group_.size, call.operation.count);
+        call.receives = call.sends;
+      }
+    }
+    for (const RankCalls& from : ranks_) {
+      for (const RankCalls& to : ranks_) {
+        const uint64_t sent = from.calls[n]->sends[to.communicator_rank];
+        const uint64_t received = to.calls[n]->receives[from.communicator_rank];
+        if (sent == received) continue;
+        disagreement_ = fmt::format("rank {} sends {} elements to rank {}, which receives {}",
+                                    from.rank, sent, to.rank, received);
+        return false;
+      }
+    }
+    ++exchanges_;
+    for (const RankCalls& of_rank : ranks_) {
+      of_rank.calls[n]->operation.all_to_all = exchanges_;
+      if (ranks_.size() == group_.size) continue;
+      Drop(*of_rank.calls[n], CallDropReason::kRanksMissing,
+           "an AllToAll of unequal parts, which those of missing ranks cannot be told from");
+    }
+    return true;
+  }
+
+  const CapturedGroup& group_;
+  std::vector<RankCalls> ranks_;
+  ImportReport& report_;
+  std::string disagreement_;
+  uint32_t exchanges_ = 0;
+};
+
+// Sends of one rank to another and its Recvs are matched in order.
+void MatchPointToPoint(const std::vector<RankCalls>& ranks, ImportReport& report) {
+  using Pair = std::pair<uint32_t, uint32_t>;  // communicator ranks of sender and receiver
+  std::map<Pair, std::pair<std::vector<CapturedCall*>, std::vector<CapturedCall*>>> calls_of;
+  std::set<uint32_t> captured;
+  for (const RankCalls& of_rank : ranks) {
+    captured.insert(of_rank.communicator_rank);
+    for (CapturedCall* call : of_rank.calls) {
+      const uint32_t self = of_rank.communicator_rank;
+      if (call->operation.kind == CollectiveKind::kSend) {
+        calls_of[{self, call->operation.peer}].first.push_back(call);
+      } else {
+        calls_of[{call->operation.peer, self}].second.push_back(call);
+      }
+    }
+  }
+  for (const auto& [pair, calls] : calls_of) {
+    if (!captured.contains(pair.first) || !captured.contains(pair.second)) continue;
+    const auto& [sends, receives] = calls;
+    const size_t both = std::min(sends.size(), receives.size());
+    size_t agreed = 0;
+    while (agreed < both && sends[agreed]->operation.count == receives[agreed]->operation.count &&
+           sends[agreed]->operation.datatype == receives[agreed]->operation.datatype) {
+      ++agreed;
+    }
+    for (const auto* side : {&sends, &receives}) {
+      for (size_t i = agreed; i < side->size(); ++i) {
+        const bool disagrees = agreed < both;
+        DropCapturedCall(
+            *(*side)[i],
+            disagrees ? CallDropReason::kRanksDisagree : CallDropReason::kIncompleteOnRank,
+            disagrees ? "what is sent is not what is received" : "its peer has no such call",
+            report);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+uint32_t CommunicatorRankIn(const CapturedGroup& group, uint32_t rank) {
+  // Most groups list their ranks without a gap.
+  if (!group.ranks.empty() && rank >= group.ranks.front()) {
+    const uint32_t guess = rank - group.ranks.front();
+    if (guess < group.ranks.size() && group.ranks[guess] == rank) return guess;
+  }
+  const auto found = std::find(group.ranks.begin(), group.ranks.end(), rank);
+  return found == group.ranks.end() ? kNotAMember
+                                    : static_cast<uint32_t>(found - group.ranks.begin());
+}
+
+void DropCapturedCall(CapturedCall& call, CallDropReason reason, std::string detail,
+                      ImportReport& report) {
+  if (call.dropped) return;
+  call.dropped = true;
+  if (call.operation.kind == CollectiveKind::kCompute) return;
+  report.Drop(reason, call.operation.source_file, call.operation.source_line, std::move(detail));
+}
+
+void MatchCapturedCalls(CapturedJob& job, ImportReport& report) {
+  // By group: its captured ranks in order of rank, whether they have calls or not.
+  std::vector<std::vector<RankCalls>> collectives(job.groups().size());
+  std::vector<std::vector<RankCalls>> point_to_point(job.groups().size());
+  std::map<std::pair<uint32_t, uint32_t>, size_t> index_of;  // by group and rank
+  for (uint32_t g = 0; g < job.groups().size(); ++g) {
+    const std::vector<uint32_t>& ranks = job.groups()[g].ranks;
+    for (uint32_t r = 0; r < ranks.size(); ++r) {
+      if (!job.calls().contains(ranks[r])) continue;
+      index_of[{g, ranks[r]}] = collectives[g].size();
+      collectives[g].push_back({.rank = ranks[r], .communicator_rank = r, .calls = {}});
+    }
+    point_to_point[g] = collectives[g];
+  }
+  for (auto& [rank, calls] : job.calls()) {
+    for (CapturedCall& call : calls) {
+      const CollectiveKind kind = call.operation.kind;
+      if (call.dropped || kind == CollectiveKind::kCompute) continue;
+      const uint32_t g = call.operation.communicator;
+      (IsPointToPoint(kind) ? point_to_point : collectives)[g][index_of.at({g, rank})]
+          .calls.push_back(&call);
+    }
+  }
+  for (uint32_t g = 0; g < collectives.size(); ++g) {
+    const bool has_collectives =
+        std::any_of(collectives[g].begin(), collectives[g].end(),
+                    [](const RankCalls& of_rank) { return !of_rank.calls.empty(); });
+    if (has_collectives) GroupMatcher(job.groups()[g], std::move(collectives[g]), report).Run();
+    MatchPointToPoint(point_to_point[g], report);
+  }
+}
+
+}  // namespace railyard

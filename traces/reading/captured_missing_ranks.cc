@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/reading/captured_missing_ranks.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/names.h"
+#include "traces/reading/captured_matching.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint64_t kReconstructedOperationsMax = 64'000'000;
+
+struct Family {
+  uint32_t size = 0;
+  uint32_t stride = 0;
+  auto operator<=>(const Family&) const = default;
+};
+
+// The family that a group of these ranks belongs to in a job of `rank_count`.
+std::optional<Family> FamilyOf(const std::vector<uint32_t>& ranks, uint32_t rank_count) {
+  const auto size = static_cast<uint32_t>(ranks.size());
+  if (size == 0) return std::nullopt;
+  const uint32_t stride = size == 1 ? 1 : ranks[1] - ranks[0];
+  if (size > 1 && ranks[1] <= ranks[0]) return std::nullopt;
+  for (uint32_t i = 1; i < size; ++i) {
+    if (ranks[i] - ranks[i - 1] != stride || ranks[i] <= ranks[i - 1]) return std::nullopt;
+  }
+  const uint64_t block = uint64_t{size} * stride;
+  if (block > rank_count || rank_count % block != 0 || ranks[0] % block >= stride) {
+    return std::nullopt;
+  }
+  return Family{size, stride};
+}
+
+// The ranks of the family's group that `rank` is in.
+std::vector<uint32_t> GroupIn(const Family& family, uint32_t rank) {
+  const uint32_t block = family.size * family.stride;
+  const uint32_t first = rank / block * block + rank % family.stride;
+  std::vector<uint32_t> ranks;
+  for (uint32_t i = 0; i < family.size; ++i) ranks.push_back(first + i * family.stride);
+  return ranks;
+}
+
+bool IsPointToPoint(CollectiveKind kind) {
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
+}
+
+bool IsCall(const CapturedCall& call) {
+  return !call.dropped && call.operation.kind != CollectiveKind::kCompute;
+}
+
+// Whether every Send over a distance in a group of a family has its Recv, and all captured ranks
+// make the same of them.
+class PointToPointSymmetry {
+ public:
+  explicit PointToPointSymmetry(uint32_t rank_count) : rank_count_(rank_count) {}
+
+  bool Holds(CapturedJob& job) {
+    std::vector<CallsOver> programs;
+    for (const auto& [rank, calls] : job.calls()) {
+      CallsOver& program = programs.emplace_back();
+      for (const CapturedCall& call : calls) {
+        if (!IsCall(call) || !IsPointToPoint(call.operation.kind)) continue;
+        const CapturedGroup& group = job.groups()[call.operation.communicator];
+        const auto family = FamilyOf(group.ranks, rank_count_);
+        if (!family) return false;
+        const uint32_t self = CommunicatorRankIn(group, rank);
+        const uint32_t peer = call.operation.peer;
+        const bool is_send = call.operation.kind == CollectiveKind::kSend;
+        const uint32_t from = is_send ? self : peer;
+        const uint32_t to = is_send ? peer : self;
+        auto& [sends, receives] = program[{*family, (to + group.size - from) % group.size}];
+        (is_send ? sends : receives)
+            .push_back(call.operation.count * DatatypeBytes(call.operation.datatype));
+      }
+    }
+    for (const CallsOver& program : programs) {
+      if (program != programs.front()) return false;
+    }
+    for (const auto& [over, calls] : programs.front()) {
+      if (calls.first != calls.second) return false;
+    }
+    return true;
+  }
+
+ private:
+  // Bytes of Sends and of Recvs by family and distance from sender to receiver.
+  using CallsOver = std::map<std::pair<Family, uint32_t>,
+                             std::pair<std::vector<uint64_t>, std::vector<uint64_t>>>;
+  uint32_t rank_count_;
+};
+
+class Reconstructor {
+ public:
+  Reconstructor(CapturedJob& job, Trace& trace, ImportReport& report)
+      : job_(job), trace_(trace), report_(report), template_(job.calls().begin()->first) {}
+
+  bool Run(const SourceLocation& where, Diagnostics& diagnostics) {
+    if (const auto other = RankWithOtherCalls()) {
+      diagnostics.Error(where, "",
+                        fmt::format("rank {} makes other calls than rank {}, so that {} cannot "
+                                    "repeat them (give the files of every rank)",
+                                    *other, template_, Counted(MissingCount(), "missing rank")));
+      return false;
+    }
+    IndexFamilies();
+    const uint64_t operations = trace_.operations[template_].size();
+    const bool all_are_in_all = std::all_of(
+        trace_.communicators.begin(), trace_.communicators.end(),
+        [&](const TraceCommunicator& c) { return c.ranks.size() == trace_.rank_count; });
+    const bool shares = all_are_in_all && !HasPointToPoint();
+    if (!shares && operations * MissingCount() > kReconstructedOperationsMax) {
+      diagnostics.Error(where, "",
+                        fmt::format("{}, {} calls each: more than {} calls would be reconstructed "
+                                    "(give the files of more ranks)",
+                                    Counted(MissingCount(), "rank is missing"), operations,
+                                    kReconstructedOperationsMax));
+      return false;
+    }
+    uint32_t shared = UINT32_MAX;
+    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+      if (job_.calls().contains(rank)) continue;
+      if (shared == UINT32_MAX || !shares) shared = trace_.operations.AddProgram(ProgramOf(rank));
+      trace_.operations.SetProgram(rank, shared);
+      ++report_.ranks_reconstructed;
+      report_.calls_reconstructed += calls_of_program_;
+    }
+    Report();
+    return true;
+  }
+
+ private:
+  uint64_t MissingCount() const { return trace_.rank_count - job_.calls().size(); }
+
+  // Calls by family, or by group for those of none.
+  std::map<std::pair<Family, uint32_t>, uint64_t> CallsOf(const std::vector<CapturedCall>& calls) {
+    std::map<std::pair<Family, uint32_t>, uint64_t> count;
+    for (const CapturedCall& call : calls) {
+      if (!IsCall(call)) continue;
+      const uint32_t g = call.operation.communicator;
+      const auto family = FamilyOf(job_.groups()[g].ranks, trace_.rank_count);
+      if (family) ++count[{*family, 0}];
+    }
+    return count;
+  }
+
+  std::optional<uint32_t> RankWithOtherCalls() {
+    const auto expected = CallsOf(job_.calls().begin()->second);
+    for (const auto& [rank, calls] : job_.calls()) {
+      if (CallsOf(calls) != expected) return rank;
+    }
+    return std::nullopt;
+  }
+
+  bool HasPointToPoint() const {
+    for (const TraceOperation& operation : trace_.operations[template_]) {
+      if (IsPointToPoint(operation.kind)) return true;
+    }
+    return false;
+  }
+
+  void IndexFamilies() {
+    for (uint32_t c = 0; c < trace_.communicators.size(); ++c) {
+      const std::vector<uint32_t>& ranks = trace_.communicators[c].ranks;
+      const auto family = FamilyOf(ranks, trace_.rank_count);
+      families_.push_back(family);
+      // Two groups of the same ranks stay two: the n-th of the template is the n-th elsewhere.
+      if (family) same_ranks_[ranks].push_back(c);
+    }
+  }
+
+  // Which of the groups with the same ranks the communicator is.
+  uint32_t OrdinalOf(uint32_t communicator) const {
+    const std::vector<uint32_t>& same = same_ranks_.at(trace_.communicators[communicator].ranks);
+    return static_cast<uint32_t>(std::find(same.begin(), same.end(), communicator) - same.begin());
+  }
+
+  // The communicator of `rank` that is what `communicator` is for the template; UINT32_MAX: none.
+  uint32_t Translate(uint32_t communicator, uint32_t rank) {
+    const std::vector<uint32_t>& members = trace_.communicators[communicator].ranks;
+    if (std::find(members.begin(), members.end(), rank) != members.end()) return communicator;
+    const auto family = families_[communicator];
+    if (!family) return UINT32_MAX;
+    const uint32_t ordinal = OrdinalOf(communicator);
+    const std::vector<uint32_t> ranks = GroupIn(*family, rank);
+    std::vector<uint32_t>& same = same_ranks_[ranks];
+    while (same.size() <= ordinal) {
+      same.push_back(static_cast<uint32_t>(trace_.communicators.size()));
+      trace_.communicators.push_back(
+          {.name = fmt::format("{} of rank {}", trace_.communicators[communicator].name, ranks[0]),
+           .ranks = ranks});
+      families_.push_back(family);
+    }
+    return same[ordinal];
+  }
+
+  std::vector<TraceOperation> ProgramOf(uint32_t rank) {
+    const std::vector<TraceOperation> source = trace_.operations[template_];
+    std::vector<TraceOperation> program;
+    std::vector<uint32_t> place(source.size() + 1);
+    std::map<uint32_t, uint32_t> translated;
+    calls_of_program_ = 0;
+    for (size_t i = 0; i < source.size(); ++i) {
+      TraceOperation operation = source[i];
+      operation.after = place[operation.after];
+      place[i + 1] = operation.after;
+      if (operation.kind != CollectiveKind::kCompute) {
+        const uint32_t from = operation.communicator;
+        const auto known = translated.find(from);
+        const uint32_t to =
+            known != translated.end() ? known->second : (translated[from] = Translate(from, rank));
+        if (to == UINT32_MAX) {
+          not_repeated_.insert(from);
+          continue;
+        }
+        operation.communicator = to;
+        if (IsPointToPoint(operation.kind)) {
+          const auto size = static_cast<uint32_t>(trace_.communicators[to].ranks.size());
+          const uint32_t distance = operation.peer + size - PlaceIn(from, template_);
+          operation.peer = (PlaceIn(to, rank) + distance) % size;
+        }
+        ++calls_of_program_;
+      }
+      operation.source_file = 0;
+      operation.source_line = 0;
+      operation.measured_ps = 0;
+      program.push_back(operation);
+      place[i + 1] = static_cast<uint32_t>(program.size());
+    }
+    return program;
+  }
+
+  uint32_t PlaceIn(uint32_t communicator, uint32_t rank) const {
+    const std::vector<uint32_t>& ranks = trace_.communicators[communicator].ranks;
+    return static_cast<uint32_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+  }
+
+  void Report() {
+    report_.reconstructed.push_back(
+        fmt::format("{} of {} were not captured: they make the calls of rank {}, each on its own "
+                    "groups",
+                    MissingCount(), Counted(trace_.rank_count, "rank"), template_));
+    for (const uint32_t communicator : not_repeated_) {
+      report_.assumed.push_back(fmt::format("calls of group \"{}\" are made by its {} ranks alone",
+                                            trace_.communicators[communicator].name,
+                                            trace_.communicators[communicator].ranks.size()));
+    }
+  }
+
+  CapturedJob& job_;
+  Trace& trace_;
+  ImportReport& report_;
+  uint32_t template_;
+  std::vector<std::optional<Family>> families_;                        // by communicator
+  std::map<std::vector<uint32_t>, std::vector<uint32_t>> same_ranks_;  // communicators
+  std::set<uint32_t> not_repeated_;
+  uint64_t calls_of_program_ = 0;
+};
+
+}  // namespace
+
+void DropWhatCannotBeRepeated(CapturedJob& job, uint32_t rank_count, ImportReport& report) {
+  const bool is_symmetric = PointToPointSymmetry(rank_count).Holds(job);
+  const uint32_t template_rank = job.calls().begin()->first;
+  std::vector<bool> cannot(job.groups().size());
+  for (uint32_t g = 0; g < job.groups().size(); ++g) {
+    const std::vector<uint32_t>& ranks = job.groups()[g].ranks;
+    const bool is_complete = std::all_of(ranks.begin(), ranks.end(),
+                                         [&](uint32_t rank) { return job.calls().contains(rank); });
+    cannot[g] = !is_complete && !FamilyOf(ranks, rank_count) &&
+                CommunicatorRankIn(job.groups()[g], template_rank) == kNotAMember;
+  }
+  for (auto& [rank, calls] : job.calls()) {
+    for (CapturedCall& call : calls) {
+      if (!IsCall(call)) continue;
+      const CapturedGroup& group = job.groups()[call.operation.communicator];
+      if (cannot[call.operation.communicator]) {
+        DropCapturedCall(call, CallDropReason::kRanksMissing,
+                         fmt::format("ranks of group \"{}\" are missing", group.name), report);
+      } else if (IsPointToPoint(call.operation.kind) && !is_symmetric) {
+        DropCapturedCall(call, CallDropReason::kRanksMissing,
+                         "ranks are missing, and Sends and Recvs are not alike on all ranks",
+                         report);
+      }
+    }
+  }
+}
+
+bool ReconstructMissingRanks(CapturedJob& job, Trace& trace, ImportReport& report,
+                             const SourceLocation& where, Diagnostics& diagnostics) {
+  return Reconstructor(job, trace, report).Run(where, diagnostics);
+}
+
+}  // namespace railyard
