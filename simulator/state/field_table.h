@@ -101,10 +101,15 @@ constexpr ValueField<Record, Member> Value(std::string_view name, Member Record:
 template <class Record, class Member>
 struct ConstantField : NamedField<Record, Member> {
   void Visit(Record& record, StateArchive& archive) const {
-    archive.Constant(AsWord(record.*this->member));
+    if constexpr (std::ranges::range<Member>) {
+      for (const auto& element : record.*this->member) archive.Constant(AsWord(element));
+    } else {
+      archive.Constant(AsWord(record.*this->member));
+    }
   }
 };
-// It decides what comes, but nothing changes it while there is rest: it is compared alone.
+// It decides what comes, but nothing changes it while there is rest: it is compared alone. It may
+// be a container of such.
 template <class Record, class Member>
 constexpr ConstantField<Record, Member> Constant(std::string_view name, Member Record::*member) {
   return {{name, member}};
@@ -182,7 +187,7 @@ struct FollowingField : NamedField<Record, Member> {
   }
   void Follow(Record& record) const { record.*this->member = record.*leader; }
 };
-// When there is rest it equals `leader`, a Count(), and goes with it.
+// When there is rest it equals `leader`, and where that is a Count() goes with it.
 template <class Record, class Member>
 constexpr FollowingField<Record, Member> Follows(std::string_view name, Member Record::*member,
                                                  Member Record::*leader) {

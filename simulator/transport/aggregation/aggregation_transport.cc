@@ -255,14 +255,15 @@ void AggregationTransport::OnPacketDropped(uint32_t index, DropReason /*reason*/
 
 void AggregationTransport::Visit(StateArchive& archive) {
   archive.Section();
-  archive.Constant(members_.size());
-  for (const Member& member : members_) {
-    archive.Require((member.messages.empty() || member.is_closed) && !member.is_active);
+  archive.Named("members").Constant(members_.size());
+  for (size_t id = 0; id < members_.size(); ++id) {
+    if (members_[id].is_closed) {  // what is left there makes no difference
+      archive.Require(!members_[id].is_active);
+    } else {
+      VisitFields(members_[id], id, archive);
+    }
   }
-  for (Port& port : ports_) {
-    archive.Require(port.turns.empty() && port.event_ps == kNeverPs);
-    archive.Instant(port.free_ps);
-  }
+  VisitFields(ports_, archive);
 }
 
 }  // namespace railyard

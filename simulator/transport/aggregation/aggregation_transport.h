@@ -17,9 +17,11 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/state/field_table.h"
 #include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/nic/nic_settings.h"
 #include "topologies/routing/routing.h"
@@ -93,6 +95,24 @@ class AggregationTransport final : public PacketSink, public StateOwner {
     uint32_t results = 0;          // packets received
     bool is_active = false;        // in its port's turns
     bool is_closed = false;
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kFixed = "it is set when the tree is opened";
+      constexpr std::string_view kNothing = "no message is under way";
+      return FieldTable(
+          "member", field::NoState("tree", &Member::tree, kFixed),
+          field::NoState("user", &Member::user, kFixed),
+          field::NoState("port", &Member::port, kFixed),
+          field::NoState("node", &Member::node, kFixed), field::NoState("up", &Member::up, kFixed),
+          field::NoState("to_memory", &Member::to_memory, kFixed),
+          field::NoState("links", &Member::links, kFixed),
+          field::AtRest("messages", &Member::messages),
+          field::NoState("sending", &Member::sending, kNothing),
+          field::NoState("next_piece", &Member::next_piece, "what follows counts on from there"),
+          field::NoState("results", &Member::results, "what follows counts on from there"),
+          field::AtRest("is_active", &Member::is_active),
+          field::NoState("is_closed", &Member::is_closed, "see AggregationTransport::Visit"));
+    }
   };
   struct Tree {
     uint32_t first_member = 0;
@@ -105,6 +125,15 @@ class AggregationTransport final : public PacketSink, public StateOwner {
     int64_t free_ps = 0;
     int64_t event_ps = kNeverPs;
     std::deque<uint32_t> turns{};
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kFixed = "it is of the fabric";
+      return FieldTable("port", field::NoState("wire", &Port::wire, kFixed),
+                        field::NoState("backlog_max_ps", &Port::backlog_max_ps, kFixed),
+                        field::Instant("free_ps", &Port::free_ps),
+                        field::AtRest("event_ps", &Port::event_ps, kNeverPs),
+                        field::AtRest("turns", &Port::turns));
+    }
   };
 
   // From a GPU's memory to the first GPU's NIC's switch.

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <ns3/object.h>
 
 #include "simulator/fabric/telemetry.h"
+#include "simulator/state/state_archive.h"
 
 namespace railyard {
 
@@ -72,12 +74,12 @@ class CongestionControl : public ns3::Object {
   virtual void OnTimeout(uint32_t queue_pair, int64_t now_ps);
 
   const SendLimits& limits(uint32_t queue_pair) const { return limits_[queue_pair]; }
-  // Whether a queue pair can come to be as when it was opened. Where it cannot, nothing that
-  // crosses the network is replayed from the cache.
-  virtual bool Forgets() const { return false; }
-  // Whether the queue pair is as when it was opened, whatever time has passed: what happened to it
-  // has no consequences any more.
-  virtual bool HasForgotten(uint32_t /*queue_pair*/) const { return false; }
+  // Why nothing that crosses the network under this control is taken from the replay cache: it
+  // keeps something of all that a queue pair has met. Empty: Visit() shows all that decides what
+  // comes, and at rest a queue pair is without limits.
+  virtual std::string WhyNeverReplayed() const = 0;
+  // The state of a queue pair that waits for nothing; none is at rest where it is never replayed.
+  virtual void Visit(uint32_t queue_pair, StateArchive& archive) = 0;
 
  protected:
   // A queue pair was added; its limits are none.

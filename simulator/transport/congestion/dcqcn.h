@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <ns3/nstime.h>
 
+#include "simulator/state/field_table.h"
 #include "simulator/transport/congestion/congestion_control.h"
 
 namespace railyard {
@@ -44,14 +47,29 @@ class Dcqcn final : public CongestionControl {
     uint64_t counted_bytes = 0;     // since the byte counter's last iteration
     uint32_t timer_iterations = 0;
     uint32_t byte_iterations = 0;
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kSetAnew = "the first CNP of a queue pair without limit sets it";
+      return FieldTable("DCQCN", field::AtRest("is_limited", &State::is_limited),
+                        field::NoState("rate_bps", &State::rate_bps, kSetAnew),
+                        field::NoState("target_bps", &State::target_bps, kSetAnew),
+                        field::NoState("alpha", &State::alpha, kSetAnew),
+                        field::NoState("alpha_timer_ps", &State::alpha_timer_ps, kSetAnew),
+                        field::NoState("increase_timer_ps", &State::increase_timer_ps, kSetAnew),
+                        field::NoState("counted_bytes", &State::counted_bytes, kSetAnew),
+                        field::NoState("timer_iterations", &State::timer_iterations, kSetAnew),
+                        field::NoState("byte_iterations", &State::byte_iterations, kSetAnew));
+    }
   };
 
   Needs needs() const override { return {.cnp = true}; }
   void OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes) override;
   void OnCnp(uint32_t queue_pair, int64_t now_ps) override;
 
-  bool Forgets() const override { return true; }
-  bool HasForgotten(uint32_t queue_pair) const override { return !states_[queue_pair].is_limited; }
+  std::string WhyNeverReplayed() const override { return {}; }
+  void Visit(uint32_t queue_pair, StateArchive& archive) override {
+    VisitFields(states_[queue_pair], queue_pair, archive);
+  }
 
   // As of the last call for this queue pair.
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "simulator/transport/congestion/congestion_control.h"
@@ -37,6 +38,11 @@ class Hpcc final : public CongestionControl {
     return {.acknowledgements = true, .every_packet = true, .telemetry = true};
   }
   void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
+
+  std::string WhyNeverReplayed() const override {
+    return "HPCC keeps a window, and what switches last reported, of each queue pair";
+  }
+  void Visit(uint32_t /*queue_pair*/, StateArchive& archive) override { archive.Require(false); }
 
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "simulator/transport/congestion/congestion_control.h"
 
 namespace railyard {
@@ -12,8 +15,8 @@ class NoCongestionControl final : public CongestionControl {
   static ns3::TypeId GetTypeId();
 
   Needs needs() const override { return {}; }
-  bool Forgets() const override { return true; }
-  bool HasForgotten(uint32_t /*queue_pair*/) const override { return true; }
+  std::string WhyNeverReplayed() const override { return {}; }
+  void Visit(uint32_t /*queue_pair*/, StateArchive& /*archive*/) override {}
 
  private:
   void OnOpen(uint32_t /*queue_pair*/) override {}

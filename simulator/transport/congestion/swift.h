@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <ns3/nstime.h>
@@ -40,6 +41,11 @@ class Swift final : public CongestionControl {
   void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
   void OnNack(uint32_t queue_pair, int64_t now_ps) override;
   void OnTimeout(uint32_t queue_pair, int64_t now_ps) override;
+
+  std::string WhyNeverReplayed() const override {
+    return "Swift keeps a window of each queue pair";
+  }
+  void Visit(uint32_t /*queue_pair*/, StateArchive& archive) override { archive.Require(false); }
 
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
   // At the window of the moment.

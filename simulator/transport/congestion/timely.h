@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <ns3/nstime.h>
@@ -36,6 +37,11 @@ class Timely final : public CongestionControl {
 
   Needs needs() const override { return {.acknowledgements = true}; }
   void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
+
+  std::string WhyNeverReplayed() const override {
+    return "TIMELY keeps a rate and the last round trip of each queue pair";
+  }
+  void Visit(uint32_t /*queue_pair*/, StateArchive& archive) override { archive.Require(false); }
 
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
 

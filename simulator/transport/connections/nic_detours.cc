@@ -271,11 +271,8 @@ RecoveryTimes NicDetours::RecoveryOf(uint32_t id, bool of_data) const {
 // Which way comes next; what is under way is the transports'.
 void NicDetours::Visit(StateArchive& archive) {
   archive.Section();
-  for (Detour& detour : detours_) {
-    if (detour.is_closed) continue;
-    archive.Require(detour.messages.empty() && detour.cleared.empty());
-    archive.Value(detour.next_lane);
-    archive.Value(detour.next_grant_lane);
+  for (size_t id = 0; id < detours_.size(); ++id) {
+    if (!detours_[id].is_closed) VisitFields(detours_[id], id, archive);
   }
 }
 

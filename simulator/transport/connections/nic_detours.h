@@ -12,8 +12,10 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "simulator/state/field_table.h"
 #include "simulator/transport/contract/composite_transport.h"
 #include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/load_store/load_store_transport.h"
@@ -108,6 +110,24 @@ class NicDetours final : public CompositeTransport, public StateOwner {
     uint64_t first_cleared = 0;  // the number of the first of these
     uint64_t repeated_end = 0;   // messages before it were lost on another way
     bool is_closed = false;
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kFixed = "it is set when the detour is opened";
+      constexpr std::string_view kNumbers = "what follows counts on from there";
+      return FieldTable("detour", field::NoState("user", &Detour::user, kFixed),
+                        field::NoState("first_lane", &Detour::first_lane, kFixed),
+                        field::NoState("lane_count", &Detour::lane_count, kFixed),
+                        field::Value("next_lane", &Detour::next_lane),
+                        field::Value("next_grant_lane", &Detour::next_grant_lane),
+                        field::AtRest("messages", &Detour::messages),
+                        field::NoState("first_message", &Detour::first_message, kNumbers),
+                        field::NoState("delivered", &Detour::delivered, "0 without messages"),
+                        field::NoState("completed", &Detour::completed, "0 without messages"),
+                        field::AtRest("cleared", &Detour::cleared),
+                        field::NoState("first_cleared", &Detour::first_cleared, kNumbers),
+                        field::NoState("repeated_end", &Detour::repeated_end, kNumbers),
+                        field::NoState("is_closed", &Detour::is_closed, "see NicDetours::Visit"));
+    }
   };
 
   SinkRef AsSink(uint32_t lane, Leg leg) {

@@ -2,6 +2,7 @@
 #include "simulator/transport/connections/striped_connections.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/units/mix64.h"
@@ -259,21 +260,44 @@ RecoveryTimes StripedConnections::RecoveryOf(uint32_t id, bool of_data) const {
   return times;
 }
 
+constexpr auto StripedConnections::Stripe::Fields() {
+  constexpr std::string_view kFixed = "it is set when the connection is opened";
+  constexpr std::string_view kNumbers = "what follows counts on from there";
+  constexpr std::string_view kFailures = "it changes with failures alone, which are unrepeatable";
+  const auto are_idle = [](const auto& recoveries) {
+    return std::ranges::all_of(recoveries, [](const auto& of) { return of.second->IsIdle(); });
+  };
+  return FieldTable(
+      "striped connection", field::NoState("user", &Stripe::user, kFixed),
+      field::NoState("source_gpu", &Stripe::source_gpu, kFixed),
+      field::NoState("destination_gpu", &Stripe::destination_gpu, kFixed),
+      field::NoState("entropy", &Stripe::entropy, kFixed),
+      field::NoState("device_count", &Stripe::device_count, kFixed),
+      field::NoState("per_message", &Stripe::per_message, kFixed),
+      field::NoState("uses", &Stripe::uses, kFailures), field::Nested("sender", &Stripe::sender),
+      field::Nested("receiver", &Stripe::receiver), field::Value("next_place", &Stripe::next_place),
+      field::Value("next_grant_device", &Stripe::next_grant_device),
+      field::AtRest("messages", &Stripe::messages),
+      field::NoState("first_message", &Stripe::first_message, kNumbers),
+      field::NoState("completed", &Stripe::completed, "0 without messages"),
+      field::NoState("delivered", &Stripe::delivered, "0 without messages"),
+      field::AtRest("grants", &Stripe::grants),
+      field::NoState("first_grant", &Stripe::first_grant, kNumbers),
+      field::NoState("probes", &Stripe::probes, kFailures),
+      field::AtRestIf("recoveries", &Stripe::recoveries, are_idle),
+      field::NoState("repairs", &Stripe::repairs, kFailures),
+      field::NoState("failover_since_ps", &Stripe::failover_since_ps, kFailures),
+      field::NoState("is_closed", &Stripe::is_closed, "see StripedConnections::Visit"),
+      field::NoState("past_of_data", &Stripe::past_of_data, kFailures),
+      field::NoState("past_of_grants", &Stripe::past_of_grants, kFailures));
+}
+
 void StripedConnections::Visit(StateArchive& archive) {
   archive.Section();
-  for (Stripe& stripe : stripes_) {
-    if (stripe.is_closed) continue;
-    archive.Require(stripe.messages.empty() && stripe.grants.empty() &&
-                    std::all_of(stripe.recoveries.begin(), stripe.recoveries.end(),
-                                [](const auto& of) { return of.second->IsIdle(); }));
-    archive.Value(stripe.next_place);
-    archive.Value(stripe.next_grant_device);
-    for (const End* end : {&stripe.sender, &stripe.receiver}) {
-      for (const uint32_t use : end->active) archive.Constant(use);
-    }
+  for (size_t id = 0; id < stripes_.size(); ++id) {
+    if (!stripes_[id].is_closed) VisitFields(stripes_[id], id, archive);
   }
-  archive.Unrepeatable(counters_.failovers);
-  archive.Unrepeatable(counters_.recoveries);
+  VisitFields(counters_, archive);
 }
 
 }  // namespace railyard

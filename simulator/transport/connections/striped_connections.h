@@ -29,6 +29,7 @@
 
 #include <ns3/event-id.h>
 
+#include "simulator/state/field_table.h"
 #include "simulator/transport/connections/net_ib_settings.h"
 #include "simulator/transport/connections/port_recovery.h"
 #include "simulator/transport/contract/composite_transport.h"
@@ -112,6 +113,11 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   struct End {
     std::vector<uint32_t> active;
     std::vector<bool> has_failed;
+
+    static constexpr auto Fields() {
+      return FieldTable("end", field::Constant("active", &End::active),
+                        field::NoState("has_failed", &End::has_failed, "`active` says it"));
+    }
   };
   struct Stripe {
     SinkRef user;
@@ -138,6 +144,8 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
     bool is_closed = false;
     RecoveryTimes past_of_data;  // of queue pairs that are gone, and of failovers
     RecoveryTimes past_of_grants;
+
+    static constexpr auto Fields();
   };
   static constexpr uint32_t kNone = UINT32_MAX;
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/state/field_table.h"
 #include "simulator/transport/connections/net_ib_settings.h"
 #include "simulator/transport/contract/proxy_threads.h"
 #include "simulator/transport/contract/transport.h"
@@ -39,12 +40,30 @@ struct StackCounters {
   // What receivers did without.
   uint64_t missing_packets = 0;
   uint64_t missing_bytes = 0;
+
+  static constexpr auto Fields() {
+    using S = StackCounters;
+    return FieldTable(
+        "counters", field::Unrepeatable("retransmitted_packets", &S::retransmitted_packets),
+        field::Unrepeatable("timeouts", &S::timeouts), field::Count("nacks", &S::nacks),
+        field::Unrepeatable("queue_pair_errors", &S::queue_pair_errors),
+        field::Count("ecn_marked", &S::ecn_marked), field::Count("cnp", &S::cnp),
+        field::Count("tolerant_messages", &S::tolerant_messages),
+        field::Count("dispensable_packets", &S::dispensable_packets),
+        field::Unrepeatable("missing_packets", &S::missing_packets),
+        field::Unrepeatable("missing_bytes", &S::missing_bytes));
+  }
 };
 
 // Ends of connections that took a port of a NIC out of use, and that put one back.
 struct PortCounters {
   uint64_t failovers = 0;
   uint64_t recoveries = 0;
+
+  static constexpr auto Fields() {
+    return FieldTable("port counters", field::Unrepeatable("failovers", &PortCounters::failovers),
+                      field::Unrepeatable("recoveries", &PortCounters::recoveries));
+  }
 };
 
 class NetworkStack {

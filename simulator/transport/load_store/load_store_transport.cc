@@ -373,28 +373,19 @@ void LoadStoreTransport::OnPacketDropped(uint32_t packet, DropReason /*reason*/,
 }
 
 void LoadStoreTransport::Visit(StateArchive& archive) {
-  archive.Constant(flows_.size());
-  archive.Constant(groups_.size());
-  for (const Flow& flow : flows_) Visit(flow, archive);
-  for (Port& port : ports_) Visit(port, archive);
+  archive.Named("flows").Constant(flows_.size());
+  archive.Named("groups").Constant(groups_.size());
+  VisitFields(flows_, archive);
+  VisitFields(ports_, archive);
 }
 
 void LoadStoreTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
   for (const uint32_t gpu : gpus) {
-    for (const uint32_t flow : flows_of_gpu_[gpu]) Visit(flows_[flow], archive);
+    for (const uint32_t flow : flows_of_gpu_[gpu]) VisitFields(flows_[flow], flow, archive);
     for (size_t port = gpu; port < ports_.size(); port += flows_of_gpu_.size()) {
-      Visit(ports_[port], archive);
+      VisitFields(ports_[port], port, archive);
     }
   }
-}
-
-void LoadStoreTransport::Visit(const Flow& flow, StateArchive& archive) {
-  archive.Require(!flow.active && flow.sent == flow.posted);
-}
-
-void LoadStoreTransport::Visit(Port& port, StateArchive& archive) {
-  archive.Require(!port.event_pending);
-  archive.Instant(port.free_ps);
 }
 
 SinkRef LoadStoreTransport::FirstUserOf(uint32_t flow_id) const {

@@ -24,9 +24,11 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/state/field_table.h"
 #include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/contract/transport.h"
@@ -142,6 +144,30 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
     uint8_t start = 0;          // in the interleaving, of a program's first packet
     uint32_t unsent_bytes = 0;  // of the message being sent; 0 before its first packet
     std::array<uint32_t, kMessageSlots> missing_bytes{};  // not yet arrived
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kFixed = "it is set when the flow is opened";
+      constexpr std::string_view kNumbers = "numbers of messages name slots, and nothing else";
+      constexpr std::string_view kNothing = "no message is under way";
+      const auto any = [](const Flow&) { return true; };
+      return FieldTable(
+          "flow", field::NoState("port", &Flow::port, kFixed),
+          field::NoState("next_active", &Flow::next_active, kNothing),
+          field::NoState("target", &Flow::target, kFixed),
+          field::NoState("user", &Flow::user, kFixed),
+          field::NoState("interleave", &Flow::interleave, kFixed),
+          field::NoState("position", &Flow::position, "a program begins with `start`"),
+          field::NoState("posted", &Flow::posted, kNumbers),
+          field::Follows("sent", &Flow::sent, &Flow::posted),
+          field::NoState("delivered", &Flow::delivered, kNumbers),
+          field::Bits<Flow>("active", [](const Flow& flow) { return !flow.active; }),
+          field::Bits<Flow>("has_sizes", any), field::Bits<Flow>("sink", any),
+          field::NoState("path_links", &Flow::path_links, kFixed),
+          field::NoState("kind", &Flow::kind, kFixed), field::NoState("way", &Flow::way, kFixed),
+          field::NoState("start", &Flow::start, kFixed),
+          field::NoState("unsent_bytes", &Flow::unsent_bytes, kNothing),
+          field::NoState("missing_bytes", &Flow::missing_bytes, kNothing));
+    }
   };
   static_assert(sizeof(Flow) == 64);
   struct Port {
@@ -152,6 +178,18 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
     uint32_t first_active = kNone;
     uint32_t last_active = kNone;
     bool event_pending = false;
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kRate = "it is of the fabric";
+      constexpr std::string_view kIdle = "no flow has a turn";
+      return FieldTable("GPU port", field::Instant("free_ps", &Port::free_ps),
+                        field::NoState("rate_bps", &Port::rate_bps, kRate),
+                        field::NoState("paced_ps", &Port::paced_ps, kRate),
+                        field::NoState("paced_bytes", &Port::paced_bytes, kRate),
+                        field::NoState("first_active", &Port::first_active, kIdle),
+                        field::NoState("last_active", &Port::last_active, kIdle),
+                        field::AtRest("event_pending", &Port::event_pending));
+    }
   };
 
   // Who is told of a group's messages, and what has not yet come of them.
@@ -198,8 +236,6 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   uint32_t AddPcieFlow(const SinkRef& sink, uint32_t port, const std::vector<LinkId>& links);
   void AddPorts(Tier tier);
   void AnswerRead(uint32_t request);
-  static void Visit(const Flow& flow, StateArchive& archive);
-  static void Visit(Port& port, StateArchive& archive);
   // The next message of the flow, at its port in turn.
   void Enqueue(uint32_t flow, uint32_t bytes);
   void FindPlanes();

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/state/field_table.h"
 #include "simulator/transport/nic/queue_state.h"
 #include "simulator/units/units.h"
 #include "topologies/graph/fabric_graph.h"
@@ -33,6 +35,20 @@ struct NicPort {
   int64_t backlog_max_ps = 0;
   int64_t full_packet_ps = 0;    // of a packet of the MTU that does not begin a message
   std::vector<PacedTurn> paced;  // heap of queues that may send, but not yet
+
+  static constexpr auto Fields() {
+    constexpr std::string_view kFixed = "it is of the fabric and the settings";
+    constexpr std::string_view kIdle = "no queue has a turn";
+    return FieldTable("NIC port", field::NoState("wire", &NicPort::wire, kFixed),
+                      field::AtRest("first_active", &NicPort::first_active, SendQueue::kNone),
+                      field::NoState("last_active", &NicPort::last_active, kIdle),
+                      field::AtRest("event_ps", &NicPort::event_ps, kNeverPs),
+                      field::NoState("next_paced_ps", &NicPort::next_paced_ps, kIdle),
+                      field::Instant("free_ps", &NicPort::free_ps),
+                      field::NoState("backlog_max_ps", &NicPort::backlog_max_ps, kFixed),
+                      field::NoState("full_packet_ps", &NicPort::full_packet_ps, kFixed),
+                      field::AtRest("paced", &NicPort::paced));
+  }
 };
 
 // Wire time of what a NIC may have read from memory ahead of one of its wires, in packets of so

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/state/field_table.h"
 #include "simulator/transport/congestion/congestion_control.h"
 #include "simulator/transport/contract/message_ring.h"
 #include "simulator/transport/contract/transport.h"
@@ -52,6 +54,28 @@ struct alignas(64) SendQueue {
   MessageRing::Message message;
   uint32_t oldest_end = 0;  // of the oldest message not acknowledged as a whole, if there is one
   int64_t timer_start_ps = 0;
+
+  static constexpr auto Fields() {
+    // Timers that have nothing to wait for pass without effect. Whether a message had flags says
+    // where to look for the sizes of the next, and nothing else.
+    const auto is_idle = [](uint8_t flags) { return (flags & ~(kTimerPending | kHasFlags)) == 0; };
+    return FieldTable(
+        "sending end",
+        field::NoState("first_link", &SendQueue::first_link, "see QueueTransport::Visit"),
+        field::NoState("hop_count", &SendQueue::hop_count, "see QueueTransport::Visit"),
+        field::AtRestIf("flags", &SendQueue::flags, is_idle),
+        field::Value("retries", &SendQueue::retries),
+        field::NoState("port", &SendQueue::port, "see QueueTransport::Visit"),
+        field::NoState("next_active", &SendQueue::next_active, "no queue is active"),
+        field::Constant("window_packets", &SendQueue::window_packets),
+        field::Follows("next_sequence", &SendQueue::next_sequence, &SendQueue::posted_end),
+        field::Follows("unacknowledged", &SendQueue::unacknowledged, &SendQueue::posted_end),
+        field::Follows("sent_end", &SendQueue::sent_end, &SendQueue::posted_end),
+        field::Count("posted_end", &SendQueue::posted_end),
+        field::NoState("message", &SendQueue::message, "see QueueTransport::VisitEnds"),
+        field::NoState("oldest_end", &SendQueue::oldest_end, "all is acknowledged"),
+        field::NoState("timer_start_ps", &SendQueue::timer_start_ps, "all is acknowledged"));
+  }
 };
 static_assert(sizeof(SendQueue) == 64);
 
@@ -60,6 +84,13 @@ struct SendBacklog {
   MessageRing messages;
   uint32_t next_message = 0;  // position of the one after that which is being sent
   uint32_t loss_end = 0;      // of the loss not yet made good: sequences below this
+
+  static constexpr auto Fields() {
+    constexpr std::string_view kNothing = "all is acknowledged, and positions count for nothing";
+    return FieldTable("backlog", field::NoState("messages", &SendBacklog::messages, kNothing),
+                      field::NoState("next_message", &SendBacklog::next_message, kNothing),
+                      field::NoState("loss_end", &SendBacklog::loss_end, "no loss is open"));
+  }
 };
 
 // Of a data queue whose rate is limited.
@@ -67,12 +98,25 @@ struct Pacer {
   int64_t next_send_ps = 0;
   uint64_t rate_bps = SendLimits::kNoLimit;
   int64_t full_packet_ps = 0;  // of a packet of the MTU that does not begin a message, at that rate
+
+  static constexpr auto Fields() {
+    constexpr std::string_view kUnused = "a queue at rest is not paced";
+    return FieldTable("pacer", field::NoState("next_send_ps", &Pacer::next_send_ps, kUnused),
+                      field::NoState("rate_bps", &Pacer::rate_bps, kUnused),
+                      field::NoState("full_packet_ps", &Pacer::full_packet_ps, kUnused));
+  }
 };
 
 // Of a sending queue, with selective repeat.
 struct Repair {
   uint64_t repeat = 0;     // bit i: packet unacknowledged + i is to be sent again
   uint32_t requested = 0;  // of so many packets from unacknowledged on, the missing were repeated
+
+  static constexpr auto Fields() {
+    constexpr std::string_view kNothing = "0 where all is acknowledged";
+    return FieldTable("repair", field::NoState("repeat", &Repair::repeat, kNothing),
+                      field::NoState("requested", &Repair::requested, kNothing));
+  }
 };
 
 // Receiving end.
@@ -97,15 +141,40 @@ struct alignas(64) ReceiveQueue {
   uint32_t reported = 0;    // gaps among so many packets from expected on were reported
   uint32_t missing = 0;     // packets of the message beginning at missing_of that it does without
   uint32_t missing_of = 0;
+
+  static constexpr auto Fields() {
+    return FieldTable(
+        "receiving end",
+        field::NoState("ack_first_link", &ReceiveQueue::ack_first_link,
+                       "see QueueTransport::Visit"),
+        field::NoState("ack_hop_count", &ReceiveQueue::ack_hop_count, "see QueueTransport::Visit"),
+        field::AtRest("nack_sent", &ReceiveQueue::nack_sent),
+        field::AtRest("refused", &ReceiveQueue::refused),
+        field::NoState("is_broken", &ReceiveQueue::is_broken, "see QueueTransport::Visit"),
+        field::NoState("expected", &ReceiveQueue::expected, "see QueueTransport::VisitEnds"),
+        field::Value("unreported", &ReceiveQueue::unreported),
+        field::Value("receives", &ReceiveQueue::receives),
+        field::Value("marked", &ReceiveQueue::marked),
+        field::Instant("next_cnp_ps", &ReceiveQueue::next_cnp_ps),
+        field::AtRest("beyond", &ReceiveQueue::beyond), field::AtRest("ends", &ReceiveQueue::ends),
+        field::AtRest("reported", &ReceiveQueue::reported),
+        field::NoState("missing", &ReceiveQueue::missing, "of a message that is delivered"),
+        field::NoState("missing_of", &ReceiveQueue::missing_of, "of a message that is delivered"));
+  }
 };
 static_assert(sizeof(ReceiveQueue) == 64);
 
 // How long a sending queue's recoveries took, and since when it is in a part of one that is not
-// over
-// (-1: it is in none).
+// over (-1: it is in none).
 struct RecoveryClock {
   RecoveryTimes times;
   int64_t since_ps = -1;
+
+  static constexpr auto Fields() {
+    constexpr std::string_view kLosses = "it changes with losses alone, which are unrepeatable";
+    return FieldTable("recovery", field::NoState("times", &RecoveryClock::times, kLosses),
+                      field::NoState("since_ps", &RecoveryClock::since_ps, kLosses));
+  }
 };
 
 // What both queues of a pair are between.

@@ -231,7 +231,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Snapshots (queue_snapshot.cc).
   void Visit(uint32_t queue, StateArchive& archive);
   void VisitEnds(uint32_t queue, StateArchive& archive);
-  static void Visit(NicPort& port, StateArchive& archive);
   uint64_t HashOfPath(PathRef path) const;
 
   const FabricGraph& graph_;

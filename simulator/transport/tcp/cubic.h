@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "simulator/transport/congestion/congestion_control.h"
@@ -46,6 +47,9 @@ class Cubic final : public CongestionControl {
   void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
   void OnNack(uint32_t queue_pair, int64_t now_ps) override;
   void OnTimeout(uint32_t queue_pair, int64_t now_ps) override;
+
+  std::string WhyNeverReplayed() const override { return "CUBIC keeps the windows of each stream"; }
+  void Visit(uint32_t /*queue_pair*/, StateArchive& archive) override { archive.Require(false); }
 
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
 
