@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Compares two results, paired by collective: the same collective of the same workload, in another
+// fabric, with other settings or under other faults.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/compare/stored_result.h"
+
+namespace railyard {
+
+// How durations of the second result compare with those of the first.
+enum class Verdict : uint8_t {
+  kEqual,         // every pair takes the same time to the picosecond
+  kNoDifference,  // the confidence interval of the difference holds 0
+  kFaster,        // the second one's total is lower, and the interval lies below 0
+  kSlower,        // the second one's total is higher, and the interval lies above 0
+};
+std::string_view VerdictText(Verdict verdict);  // "slower"
+
+// Paired durations of one kind of collective, or of all.
+struct KindComparison {
+  std::string kind;  // "AllReduce"; "all"
+  uint64_t pairs = 0;
+  uint64_t equal = 0;   // pairs with the same duration to the picosecond
+  uint64_t slower = 0;  // pairs in which the second result's collective takes longer
+  int64_t first_total_ps = 0;
+  int64_t second_total_ps = 0;
+  double median_ratio = 1;  // second over first, by nearest rank
+  double largest_ratio = 1;
+  // The total of the second over that of the first, less 1, with a 95 % confidence interval. The
+  // interval is absent with fewer than 8 pairs, which are too few to resample.
+  double difference = 0;
+  std::optional<double> low;
+  std::optional<double> high;
+  Verdict verdict = Verdict::kEqual;
+};
+
+struct Comparison {
+  StoredResult first;
+  StoredResult second;
+  std::vector<KindComparison> kinds;  // "all" first, then by first appearance
+  uint64_t first_alone = 0;           // collectives of the first without a partner in the second
+  uint64_t second_alone = 0;
+
+  // Whether the difference of all pairs, or that of a kind, is significant and its size exceeds
+  // `threshold` (a share, 0.01 for 1 %), or the runs ended with different statuses, or one of them
+  // has collectives without a partner.
+  bool Exceeds(double threshold) const;
+};
+
+// Pairs the k-th collectives of both results where kind, number of ranks and bytes agree and both
+// ended. The interval is a percentile bootstrap of 1,000 resamples over at most 2,000 blocks of
+// consecutive pairs (Künsch, "The jackknife and the bootstrap for general stationary observations",
+// Annals of Statistics 17, 1989), because neighbours in time share the state of the network. Its
+// draws are keyed: equal results give equal intervals.
+Comparison Compare(StoredResult first, StoredResult second);
+
+}  // namespace railyard

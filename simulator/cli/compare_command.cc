@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analysis/compare/comparison.h"
+#include "analysis/compare/comparison_text.h"
+#include "analysis/compare/stored_result.h"
+#include "simulator/cli/command.h"
+#include "simulator/cli/output_options.h"
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/files/output_file.h"
+
+namespace railyard {
+namespace {
+
+class CompareCommand : public Command {
+ public:
+  explicit CompareCommand(CLI::App& program)
+      : Command(program.add_subcommand("compare",
+                                       "Compare results of runs, collective by collective")) {
+    parser()
+        ->add_option("DIR", directories_, "Results of runs; each is compared with the first")
+        ->required()
+        ->expected(2, 1'000);
+    parser()
+        ->add_option("--threshold", threshold_percent_,
+                     "The largest difference in percent that ends with exit status 0, not 5 "
+                     "(default: 1)")
+        ->check(CLI::Range(0.0, 1e6));
+    parser()->add_option("--json", json_, "Write the comparison as JSON; -: to standard output");
+  }
+
+  ExitStatus Run() override {
+    Diagnostics diagnostics;
+    const bool prints_json = json_ == "-";
+    if (!json_.empty() && !prints_json) {
+      std::vector<std::string> inputs;
+      for (const std::string& directory : directories_) {
+        inputs.push_back(directory + "/results.sqlite");
+      }
+      CheckOutputs({{"--json", json_}}, inputs, diagnostics);
+    }
+    std::vector<StoredResult> results;
+    for (const std::string& directory : directories_) {
+      if (auto result = ReadStoredResult(directory, diagnostics)) {
+        results.push_back(std::move(*result));
+      }
+    }
+    if (diagnostics.HasErrors()) {
+      fmt::print(stderr, "{}", diagnostics.ToString());
+      return kExitInput;
+    }
+    const double threshold = threshold_percent_ / 100;
+    std::vector<Comparison> comparisons;
+    for (size_t i = 1; i < results.size(); ++i) {
+      comparisons.push_back(Compare(results.front(), results[i]));
+    }
+    if (!json_.empty()) WriteOutput(json_, ComparisonsJson(comparisons, threshold) + "\n");
+    if (!prints_json) {
+      for (size_t i = 0; i < comparisons.size(); ++i) {
+        fmt::print("{}{}", i == 0 ? "" : "\n", ComparisonText(comparisons[i], threshold));
+      }
+    }
+    const bool exceeds = std::any_of(comparisons.begin(), comparisons.end(),
+                                     [&](const Comparison& one) { return one.Exceeds(threshold); });
+    return exceeds ? kExitDifference : kExitDone;
+  }
+
+ private:
+  std::vector<std::string> directories_;
+  double threshold_percent_ = 1;
+  std::string json_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeCompareCommand(CLI::App& program) {
+  return std::make_unique<CompareCommand>(program);
+}
+
+}  // namespace railyard
