@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/import/trace_readers.h"
 
+#include "traces/kineto/kineto_reader.h"
 #include "traces/nccl_log/nccl_log_reader.h"
 
 namespace railyard {
@@ -8,6 +9,7 @@ namespace railyard {
 std::span<const TraceReader> TraceReaders() {
   static const std::vector<TraceReader> readers = {
       NcclLogReader(),
+      KinetoReader(),
   };
   return readers;
 }

@@ -38,6 +38,7 @@ class Builder {
       : job_(std::move(job)), options_(options), report_(report), diagnostics_(diagnostics) {}
 
   std::optional<Trace> Run() {
+    if (diagnostics_.HasErrors()) return Fail(CallDropReason::kImportFailed);
     if (job_.calls().empty()) return std::nullopt;
     CountRanks();
     if (rank_count_ > kTraceRanksMax) {
@@ -55,11 +56,13 @@ class Builder {
                       rank_count_ - job_.calls().size(), rank_count_));
       return Fail(CallDropReason::kRanksMissing);
     }
-    if (!is_complete) DropWhatCannotBeRepeated(job_, rank_count_, report_);
+    const bool repeats_point_to_point =
+        !is_complete && DropWhatCannotBeRepeated(job_, rank_count_, report_);
     if (!HasCalls()) return std::nullopt;
     Trace trace = EmptyTrace();
     for (auto& [rank, calls] : job_.calls()) EmitRank(rank, calls, trace);
-    if (!is_complete && !ReconstructMissingRanks(job_, trace, report_, Where(), diagnostics_)) {
+    if (!is_complete && !ReconstructMissingRanks(job_, repeats_point_to_point, trace, report_,
+                                                 Where(), diagnostics_)) {
       return Fail(CallDropReason::kImportFailed);
     }
     if (!CheckTrace(trace, Where().file, diagnostics_)) return Fail(CallDropReason::kImportFailed);

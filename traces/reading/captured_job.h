@@ -75,7 +75,7 @@ class CapturedJob {
 // Matches the calls of the ranks, gives missing ranks the program of those present where that is
 // sound and wanted, and accounts for every call in `report`: it is imported or dropped. Calls of
 // ranks that do not fit together are dropped from the first that does not. nullopt with findings,
-// or if nothing is left.
+// also with those that `diagnostics` has already, or if nothing is left.
 std::optional<Trace> BuildTrace(CapturedJob job, const ImportOptions& options, ImportReport& report,
                                 Diagnostics& diagnostics);
 

@@ -101,31 +101,20 @@ class PointToPointSymmetry {
 
 class Reconstructor {
  public:
-  Reconstructor(CapturedJob& job, Trace& trace, ImportReport& report)
-      : job_(job), trace_(trace), report_(report), template_(job.calls().begin()->first) {}
+  Reconstructor(CapturedJob& job, bool repeats_point_to_point, Trace& trace, ImportReport& report)
+      : job_(job),
+        repeats_point_to_point_(repeats_point_to_point),
+        trace_(trace),
+        report_(report),
+        template_(job.calls().begin()->first) {}
 
   bool Run(const SourceLocation& where, Diagnostics& diagnostics) {
-    if (const auto other = RankWithOtherCalls()) {
-      diagnostics.Error(where, "",
-                        fmt::format("rank {} makes other calls than rank {}, so that {} cannot "
-                                    "repeat them (give the files of every rank)",
-                                    *other, template_, Counted(MissingCount(), "missing rank")));
-      return false;
-    }
+    if (!AllMakeTheSameCalls()) return RepeatByGroup(where, diagnostics);
     IndexFamilies();
     const uint64_t operations = trace_.operations[template_].size();
-    const bool all_are_in_all = std::all_of(
-        trace_.communicators.begin(), trace_.communicators.end(),
-        [&](const TraceCommunicator& c) { return c.ranks.size() == trace_.rank_count; });
-    const bool shares = all_are_in_all && !HasPointToPoint();
-    if (!shares && operations * MissingCount() > kReconstructedOperationsMax) {
-      diagnostics.Error(where, "",
-                        fmt::format("{}, {} calls each: more than {} calls would be reconstructed "
-                                    "(give the files of more ranks)",
-                                    Counted(MissingCount(), "rank is missing"), operations,
-                                    kReconstructedOperationsMax));
-      return false;
-    }
+    // Ranks that are in the same groups and have no peers of their own share a program.
+    const bool shares = !repeats_point_to_point_ && AllAreInAllGroups();
+    if (!shares && IsTooMuch(operations * MissingCount(), where, diagnostics)) return false;
     uint32_t shared = UINT32_MAX;
     for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
       if (job_.calls().contains(rank)) continue;
@@ -134,38 +123,101 @@ class Reconstructor {
       ++report_.ranks_reconstructed;
       report_.calls_reconstructed += calls_of_program_;
     }
-    Report();
+    report_.reconstructed.push_back(
+        fmt::format("{} of {} were not captured: they make the calls of rank {}, each on its own "
+                    "groups",
+                    MissingCount(), Counted(trace_.rank_count, "rank"), template_));
+    for (const uint32_t communicator : not_repeated_) {
+      report_.assumed.push_back(fmt::format("calls of group \"{}\" are made by its {} ranks alone",
+                                            trace_.communicators[communicator].name,
+                                            trace_.communicators[communicator].ranks.size()));
+    }
     return true;
   }
 
  private:
   uint64_t MissingCount() const { return trace_.rank_count - job_.calls().size(); }
 
-  // Calls by family, or by group for those of none.
-  std::map<std::pair<Family, uint32_t>, uint64_t> CallsOf(const std::vector<CapturedCall>& calls) {
-    std::map<std::pair<Family, uint32_t>, uint64_t> count;
+  bool IsTooMuch(uint64_t operations, const SourceLocation& where, Diagnostics& diagnostics) const {
+    if (operations <= kReconstructedOperationsMax) return false;
+    diagnostics.Error(where, "",
+                      fmt::format("{} calls of {} would be reconstructed (at most {}; give the "
+                                  "files of more ranks)",
+                                  operations, Counted(MissingCount(), "missing rank"),
+                                  kReconstructedOperationsMax));
+    return true;
+  }
+
+  bool AllAreInAllGroups() const {
+    return std::all_of(
+        trace_.communicators.begin(), trace_.communicators.end(),
+        [&](const TraceCommunicator& c) { return c.ranks.size() == trace_.rank_count; });
+  }
+
+  std::map<Family, uint64_t> CallsByFamily(const std::vector<CapturedCall>& calls) {
+    std::map<Family, uint64_t> count;
     for (const CapturedCall& call : calls) {
       if (!IsCall(call)) continue;
-      const uint32_t g = call.operation.communicator;
-      const auto family = FamilyOf(job_.groups()[g].ranks, trace_.rank_count);
-      if (family) ++count[{*family, 0}];
+      const std::vector<uint32_t>& ranks = job_.groups()[call.operation.communicator].ranks;
+      if (const auto family = FamilyOf(ranks, trace_.rank_count)) ++count[*family];
     }
     return count;
   }
 
-  std::optional<uint32_t> RankWithOtherCalls() {
-    const auto expected = CallsOf(job_.calls().begin()->second);
+  // Also that no group which is of no family needs ranks that the template does not stand for.
+  bool AllMakeTheSameCalls() {
+    const auto expected = CallsByFamily(job_.calls().begin()->second);
     for (const auto& [rank, calls] : job_.calls()) {
-      if (CallsOf(calls) != expected) return rank;
+      if (CallsByFamily(calls) != expected) return false;
     }
-    return std::nullopt;
+    return std::all_of(
+        trace_.communicators.begin(), trace_.communicators.end(), [&](const TraceCommunicator& c) {
+          return FamilyOf(c.ranks, trace_.rank_count) || Contains(c.ranks, template_);
+        });
   }
 
-  bool HasPointToPoint() const {
-    for (const TraceOperation& operation : trace_.operations[template_]) {
-      if (IsPointToPoint(operation.kind)) return true;
+  static bool Contains(const std::vector<uint32_t>& ranks, uint32_t rank) {
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+  }
+
+  // The collectives of each group, from the lowest of its captured ranks to the missing ones.
+  bool RepeatByGroup(const SourceLocation& where, Diagnostics& diagnostics) {
+    uint64_t operations = 0;
+    std::set<uint32_t> completed;
+    for (uint32_t c = 0; c < trace_.communicators.size(); ++c) {
+      const std::vector<uint32_t>& ranks = trace_.communicators[c].ranks;
+      const auto source = std::find_if(ranks.begin(), ranks.end(),
+                                       [&](uint32_t rank) { return job_.calls().contains(rank); });
+      std::vector<TraceOperation> program;
+      for (TraceOperation operation : trace_.operations[*source]) {
+        if (operation.kind == CollectiveKind::kCompute || operation.communicator != c ||
+            IsPointToPoint(operation.kind)) {
+          continue;
+        }
+        operation.after = 0;
+        operation.measured_ps = 0;
+        operation.source_file = operation.source_line = 0;
+        program.push_back(operation);
+      }
+      operations += program.size() * ranks.size();
+      if (IsTooMuch(operations, where, diagnostics)) return false;
+      for (const uint32_t rank : ranks) {
+        if (job_.calls().contains(rank) || program.empty()) continue;
+        std::vector<TraceOperation>& calls = trace_.operations[rank];
+        const uint32_t stream = calls.empty() ? 0 : calls.back().stream + 1;
+        for (TraceOperation& operation : program) operation.stream = stream;
+        calls.insert(calls.end(), program.begin(), program.end());
+        report_.calls_reconstructed += program.size();
+        completed.insert(rank);
+      }
     }
-    return false;
+    report_.ranks_reconstructed = static_cast<uint32_t>(completed.size());
+    report_.reconstructed.push_back(
+        fmt::format("{} of {} were not captured, and captured ranks make different calls: missing "
+                    "ranks make the collectives of groups that they share with captured ones, each "
+                    "group on a stream of its own",
+                    MissingCount(), Counted(trace_.rank_count, "rank")));
+    return true;
   }
 
   void IndexFamilies() {
@@ -224,6 +276,7 @@ class Reconstructor {
         }
         operation.communicator = to;
         if (IsPointToPoint(operation.kind)) {
+          if (!repeats_point_to_point_) continue;
           const auto size = static_cast<uint32_t>(trace_.communicators[to].ranks.size());
           const uint32_t distance = operation.peer + size - PlaceIn(from, template_);
           operation.peer = (PlaceIn(to, rank) + distance) % size;
@@ -244,19 +297,8 @@ class Reconstructor {
     return static_cast<uint32_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
   }
 
-  void Report() {
-    report_.reconstructed.push_back(
-        fmt::format("{} of {} were not captured: they make the calls of rank {}, each on its own "
-                    "groups",
-                    MissingCount(), Counted(trace_.rank_count, "rank"), template_));
-    for (const uint32_t communicator : not_repeated_) {
-      report_.assumed.push_back(fmt::format("calls of group \"{}\" are made by its {} ranks alone",
-                                            trace_.communicators[communicator].name,
-                                            trace_.communicators[communicator].ranks.size()));
-    }
-  }
-
   CapturedJob& job_;
+  bool repeats_point_to_point_;
   Trace& trace_;
   ImportReport& report_;
   uint32_t template_;
@@ -268,36 +310,25 @@ class Reconstructor {
 
 }  // namespace
 
-void DropWhatCannotBeRepeated(CapturedJob& job, uint32_t rank_count, ImportReport& report) {
-  const bool is_symmetric = PointToPointSymmetry(rank_count).Holds(job);
-  const uint32_t template_rank = job.calls().begin()->first;
-  std::vector<bool> cannot(job.groups().size());
-  for (uint32_t g = 0; g < job.groups().size(); ++g) {
-    const std::vector<uint32_t>& ranks = job.groups()[g].ranks;
-    const bool is_complete = std::all_of(ranks.begin(), ranks.end(),
-                                         [&](uint32_t rank) { return job.calls().contains(rank); });
-    cannot[g] = !is_complete && !FamilyOf(ranks, rank_count) &&
-                CommunicatorRankIn(job.groups()[g], template_rank) == kNotAMember;
-  }
+bool DropWhatCannotBeRepeated(CapturedJob& job, uint32_t rank_count, ImportReport& report) {
+  if (PointToPointSymmetry(rank_count).Holds(job)) return true;
   for (auto& [rank, calls] : job.calls()) {
     for (CapturedCall& call : calls) {
-      if (!IsCall(call)) continue;
+      if (!IsCall(call) || !IsPointToPoint(call.operation.kind)) continue;
       const CapturedGroup& group = job.groups()[call.operation.communicator];
-      if (cannot[call.operation.communicator]) {
-        DropCapturedCall(call, CallDropReason::kRanksMissing,
-                         fmt::format("ranks of group \"{}\" are missing", group.name), report);
-      } else if (IsPointToPoint(call.operation.kind) && !is_symmetric) {
-        DropCapturedCall(call, CallDropReason::kRanksMissing,
-                         "ranks are missing, and Sends and Recvs are not alike on all ranks",
-                         report);
-      }
+      if (job.calls().contains(group.ranks[call.operation.peer])) continue;
+      DropCapturedCall(call, CallDropReason::kRanksMissing,
+                       "its peer is missing, and Sends and Recvs are not alike on all ranks",
+                       report);
     }
   }
+  return false;
 }
 
-bool ReconstructMissingRanks(CapturedJob& job, Trace& trace, ImportReport& report,
-                             const SourceLocation& where, Diagnostics& diagnostics) {
-  return Reconstructor(job, trace, report).Run(where, diagnostics);
+bool ReconstructMissingRanks(CapturedJob& job, bool repeats_point_to_point, Trace& trace,
+                             ImportReport& report, const SourceLocation& where,
+                             Diagnostics& diagnostics) {
+  return Reconstructor(job, repeats_point_to_point, trace, report).Run(where, diagnostics);
 }
 
 }  // namespace railyard

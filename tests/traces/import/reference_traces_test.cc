@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Captures of real jobs, each against what an independent program counts in it.
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "tests/support/reference_dir.h"
+#include "traces/import/import.h"
+#include "traces/trace/trace.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+struct Counted {
+  uint64_t calls = 0;
+  uint64_t bytes = 0;
+  bool operator==(const Counted&) const = default;
+};
+void PrintTo(const Counted& counted, std::ostream* out) {
+  *out << counted.calls << " calls of " << counted.bytes << " bytes";
+}
+
+struct Imported {
+  TraceImport import;
+  Diagnostics diagnostics;
+  std::map<std::string, Counted> by_kind;
+};
+
+Imported Import(const std::string& path, const ImportOptions& options = {}) {
+  Imported imported;
+  imported.import = ImportFiles({path}, kAutoFormat, options, imported.diagnostics);
+  for (int i = 0; i < kCollectiveKindCount; ++i) {
+    const ImportedKind& kind = imported.import.report.by_kind[static_cast<size_t>(i)];
+    if (kind.calls == 0) continue;
+    imported.by_kind[std::string(ReportedKindName(static_cast<CollectiveKind>(i)))] = {kind.calls,
+                                                                                       kind.bytes};
+  }
+  return imported;
+}
+
+// python3 -c 'import json,gzip,collections as c; n=c.Counter(); b=c.Counter()
+// for e in json.load(gzip.open("kineto-ddp-2ranks-rank0-ncclargs.json.gz"))["traceEvents"]:
+//   a=e.get("args",{})
+//   if e.get("cat")=="kernel" and "nccl" in e["name"]:
+//     k=a["Collective name"]; n[k]+=1; b[k]+=a["In msg nelems"]*{"Float":4,"Long":8}[a["dtype"]]
+// print(n,b)'
+TEST(ReferenceTracesTest, KinetoOfTwoRanks) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  const Imported imported =
+      Import(reference_dir + "/traces/kineto-ddp-2ranks-rank0-ncclargs.json.gz");
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.format, "kineto");
+  EXPECT_THAT(imported.by_kind, ElementsAre(Pair("AllReduce", Counted{15, 306'684'384}),
+                                            Pair("Broadcast", Counted{6, 638'712})));
+  EXPECT_EQ(imported.import.report.calls_dropped(), 0u);
+  EXPECT_EQ(imported.import.trace->rank_count, 2u);
+  EXPECT_EQ(imported.import.report.calls_reconstructed, 21u);
+  EXPECT_EQ(imported.import.trace->nccl_version, "2.17.1");
+}
+
+// The same loop over kineto-mi300-8ranks-rank0-resnet-ddp.json.gz; 5 kernels have no arguments.
+TEST(ReferenceTracesTest, KinetoOfRcclWhereEveryKernelIsGeneric) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  const Imported imported =
+      Import(reference_dir + "/traces/kineto-mi300-8ranks-rank0-resnet-ddp.json.gz");
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_THAT(imported.by_kind, ElementsAre(Pair("AllReduce", Counted{6, 70'137'072}),
+                                            Pair("Broadcast", Counted{6, 58'080})));
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 5u);
+  EXPECT_EQ(imported.import.report.calls_dropped(), 5u);
+  EXPECT_EQ(imported.import.trace->rank_count, 8u);
+}
+
+// zcat FILE | grep -o '"ncclKernel' | wc -l says how many kernels each has.
+TEST(ReferenceTracesTest, KinetoWithoutSizesIsRefused) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  const std::vector<std::pair<std::string, uint64_t>> files = {
+      {"kineto-16ranks-rank0-a2a-rs-ag.json.gz", 80},
+      {"kineto-8ranks-rank3-a2a-allreduce.json.gz", 60},
+      {"kineto-dlrm-128ranks-rank0-sampled.json.gz", 10},
+      {"kineto-dlrm-8ranks.tar.gz", 64}};
+  for (const auto& [file, kernels] : files) {
+    const Imported imported = Import(reference_dir + "/traces/" + file);
+    EXPECT_FALSE(imported.import.trace) << file;
+    EXPECT_EQ(imported.import.report.calls_seen(), kernels) << file;
+    EXPECT_EQ(imported.import.report.calls_dropped(), kernels) << file;
+    EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr("sizes not recorded")) << file;
+  }
+}
+
+}  // namespace
+}  // namespace railyard

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/kineto/kineto_reader.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/import/import.h"
+#include "traces/kineto/kineto_time.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Imported {
+  TraceImport import;
+  Diagnostics diagnostics;
+};
+
+// Each text is a file; what the content is for is left to be found out.
+Imported Import(const std::vector<std::string>& texts, const ImportOptions& options = {}) {
+  const std::string directory = ::testing::TempDir() + "kineto_reader_test_" +
+                                ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  std::vector<std::string> paths;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    paths.push_back(fmt::format("{}/rank{}.json", directory, i));
+    std::ofstream(paths.back()) << texts[i];
+  }
+  Imported imported;
+  imported.import = ImportFiles(paths, kAutoFormat, options, imported.diagnostics);
+  std::filesystem::remove_all(directory);
+  return imported;
+}
+
+std::string File(uint32_t rank, const std::string& events) {
+  return fmt::format(
+      R"({{"schemaVersion": 1, "distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": 2}},
+"traceEvents": [{}]}})",
+      rank, events);
+}
+
+// `arguments` begins with a comma where there are any.
+std::string Kernel(const std::string& start, const std::string& duration, int stream,
+                   int correlation, const std::string& arguments) {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+"pid": 0, "tid": {2}, "ts": {0}, "dur": {1},
+"args": {{"device": 0, "stream": {2}, "correlation": {3}, "External id": {3}{4}}}}})",
+      start, duration, stream, correlation, arguments);
+}
+
+constexpr const char* kAllReduce =
+    R"(, "Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000,
+"Group size": 2, "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "[0, 1]")";
+
+TEST(KinetoTimeTest, DecimalsAreExact) {
+  const auto time = ParseEventTime("4458676524670.502");
+  ASSERT_TRUE(time);
+  EXPECT_EQ(time->microseconds, 4'458'676'524'670);
+  EXPECT_EQ(time->picoseconds, 502'000);
+  EXPECT_EQ(ParseEventTime("1.5e3")->microseconds, 1500);
+  for (const char* none : {"", "NaN", "Infinity", "1e300", "x", "99999999999999999999"}) {
+    EXPECT_FALSE(ParseEventTime(none)) << none;
+  }
+  EXPECT_EQ(PicosecondsBetween({10, 500'000}, {12, 0}), 1'500'000);
+  EXPECT_FALSE(PicosecondsBetween({0, 0}, {int64_t{1} << 59, 0}));
+}
+
+TEST(KinetoReaderTest, GapsAndDurationsAreThoseOfEachStream) {
+  // The GPU begins at 100; stream 7 is free again at 130, stream 9 not before 150.
+  const std::string events =
+      R"({"ph": "X", "cat": "kernel", "name": "gemm", "ts": 100, "dur": 5, "args": {}},)" +
+      Kernel("110.5", "19.5", 7, 1, kAllReduce) + "," + Kernel("140", "10", 9, 2, kAllReduce) +
+      "," + Kernel("170", "1.25", 7, 3, kAllReduce);
+  const Imported imported = Import({File(0, events)});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  const auto& program = imported.import.trace->operations[0];
+  ASSERT_EQ(program.size(), 3u);
+  EXPECT_EQ(program[0].compute_before_ps, 10'500'000);
+  EXPECT_EQ(program[0].measured_ps, 19'500'000);
+  EXPECT_EQ(program[1].stream, 1u);
+  EXPECT_EQ(program[1].compute_before_ps, 40'000'000);
+  EXPECT_EQ(program[2].stream, 0u);
+  EXPECT_EQ(program[2].compute_before_ps, 40'000'000);
+  EXPECT_EQ(program[2].measured_ps, 1'250'000);
+  EXPECT_EQ(program[2].count, 1000u);
+  // Rank 1 makes the same calls.
+  EXPECT_EQ(imported.import.trace->operations[1].size(), 3u);
+  EXPECT_EQ(imported.import.report.calls_reconstructed, 3u);
+}
+
+TEST(KinetoReaderTest, TimesMayBeIgnored) {
+  const Imported imported = Import(
+      {File(0, Kernel("10", "1", 7, 1, kAllReduce) + "," + Kernel("20", "1", 7, 2, kAllReduce))},
+      {.ignore_times = true});
+  ASSERT_TRUE(imported.import.trace);
+  EXPECT_EQ(imported.import.trace->operations[0][1].compute_before_ps, 0);
+}
+
+TEST(KinetoReaderTest, AKernelWithoutSizesHasThoseOfTheRecordThatLaunchedIt) {
+  const std::string record =
+      R"(,{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "ts": 1, "dur": 1, "args":
+{"External id": 5, "Collective name": "broadcast", "dtype": "BFloat16", "In msg nelems": 64,
+"Out msg nelems": 64, "Group size": 2, "Process Group Ranks": [0, 1], "Rank": 1}})";
+  const Imported imported =
+      Import({File(0, Kernel("1", "1", 7, 5, "") + "," + Kernel("3", "1", 7, 6, "") + record)});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 1u);
+  ASSERT_EQ(imported.import.trace->operations[0].size(), 1u);
+  const TraceOperation& call = imported.import.trace->operations[0][0];
+  EXPECT_EQ(call.kind, CollectiveKind::kBroadcast);
+  EXPECT_EQ(call.datatype, Datatype::kBfloat16);
+  EXPECT_EQ(call.root, 1u);
+}
+
+TEST(KinetoReaderTest, AnAllToAllOfUnequalPartsIsItsSendsAndReceives) {
+  const auto exchange = [](const std::string& in, const std::string& out, int in_all, int out_all) {
+    return Kernel("1", "1", 7, 1,
+                  fmt::format(R"(, "Collective name": "all_to_allv", "In msg nelems": {},
+"Out msg nelems": {}, "In split size": "{}", "Out split size": "{}", "Group size": 2,
+"dtype": "Int", "Process Group Name": "0", "Process Group Ranks": "[0, 1]")",
+                              in_all, out_all, in, out));
+  };
+  // Rows of 4 elements: rank 0 keeps 1 and sends 3, rank 1 sends 2 and keeps 0.
+  const Imported imported = Import({File(0, exchange("[1, 3]", "[1, 2]", 16, 12)),
+                                    File(1, exchange("[2, 0]", "[3, 0]", 8, 12))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.by_kind[static_cast<size_t>(CollectiveKind::kAllToAll)].calls,
+            2u);
+  EXPECT_EQ(imported.import.report.by_kind[static_cast<size_t>(CollectiveKind::kAllToAll)].bytes,
+            (16u + 8u) * 4u);
+  const auto& program = imported.import.trace->operations[0];
+  ASSERT_EQ(program.size(), 4u);
+  EXPECT_EQ(program[2].kind, CollectiveKind::kSend);
+  EXPECT_EQ(program[2].peer, 1u);
+  EXPECT_EQ(program[2].count, 12u);
+  EXPECT_EQ(program[3].count, 8u);
+  EXPECT_EQ(program[3].all_to_all, 1u);
+}
+
+TEST(KinetoReaderTest, HostileFilesAreFindingsOrCountedDrops) {
+  const std::string nested(100'000, '[');
+  const std::string huge =
+      Kernel("1", "1", 7, 1,
+             R"(, "Collective name": "allreduce", "In msg nelems": 1000000000000000,
+"Group size": 2, "dtype": "Double", "Process Group Ranks": "[0, 1]")");
+  struct Case {
+    std::string text;
+    std::string finding;
+  };
+  const std::vector<Case> cases = {
+      {File(0, Kernel("1", "1", 7, 1, kAllReduce)).substr(0, 400), "the file ends early"},
+      {File(0, nested), "nested too deeply"},
+      {File(0, Kernel("NaN", "1", 7, 1, kAllReduce)), "malformed record"},
+      {File(0, Kernel("1", "1", 7, 1, ", \"Collective name\": \"dance\", \"In msg nelems\": 1")),
+       "unsupported kind"},
+      {File(0, huge), "out of range"},
+      {File(0, ""), "holds no collective call"},
+      {File(4'000'000'000, Kernel("1", "1", 7, 1, kAllReduce)), "ranks (expected at most"},
+  };
+  for (const Case& c : cases) {
+    const Imported imported = Import({c.text});
+    EXPECT_FALSE(imported.import.trace) << c.finding;
+    EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr(c.finding));
+    const ImportReport& report = imported.import.report;
+    EXPECT_EQ(report.calls_seen(), report.calls_imported() + report.calls_dropped()) << c.finding;
+  }
+}
+
+TEST(KinetoReaderTest, AKernelThatIsThereTwiceCountsOnce) {
+  const std::string kernel = Kernel("1", "1", 7, 1, kAllReduce);
+  const Imported imported = Import({File(0, kernel + "," + kernel)});
+  ASSERT_TRUE(imported.import.trace);
+  EXPECT_EQ(imported.import.report.calls_imported(), 1u);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kRecordedTwice).count, 1u);
+}
+
+TEST(KinetoReaderTest, RanksThatDisagreeLoseTheirCallsFromThereOn) {
+  std::string other = kAllReduce;
+  other.replace(other.find("1000"), 4, "2000");
+  const Imported imported = Import(
+      {File(0, Kernel("1", "1", 7, 1, kAllReduce) + "," + Kernel("3", "1", 7, 2, kAllReduce)),
+       File(1, Kernel("1", "1", 7, 1, kAllReduce) + "," + Kernel("3", "1", 7, 2, other))});
+  ASSERT_TRUE(imported.import.trace);
+  EXPECT_EQ(imported.import.report.calls_imported(), 2u);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kRanksDisagree).count, 2u);
+}
+
+TEST(KinetoReaderTest, MissingRanksAreRefusedOnRequest) {
+  const Imported imported = Import({File(0, Kernel("1", "1", 7, 1, kAllReduce))},
+                                   {.missing_ranks = MissingRanks::kRefuse});
+  EXPECT_FALSE(imported.import.trace);
+  EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr("1 of 2 ranks are missing"));
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kRanksMissing).count, 1u);
+}
+
+}  // namespace
+}  // namespace railyard

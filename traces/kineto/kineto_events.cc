@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/kineto/kineto_events.h"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "traces/reading/json_events.h"
+#include "traces/trace/trace_check.h"
+
+namespace railyard {
+namespace {
+
+// What an event or its args say, as text.
+enum class Field : uint8_t {
+  kNone,
+  kCategory,
+  kName,
+  kStart,
+  kDuration,
+  kProcess,
+  kThread,
+  kArguments,
+  kCollective,
+  kDtype,
+  kIn,
+  kOut,
+  kInSplit,
+  kOutSplit,
+  kGroupSize,
+  kGroupName,
+  kGroupRanks,
+  kRankStart,
+  kRankStride,
+  kRootOrRank,
+  kSource,
+  kDestination,
+  kExternalId,
+  kCorrelation,
+  kDevice,
+  kStream,
+};
+constexpr size_t kFieldCount = static_cast<size_t>(Field::kStream) + 1;
+
+Field EventField(std::string_view key) {
+  if (key == "cat") return Field::kCategory;
+  if (key == "name") return Field::kName;
+  if (key == "ts") return Field::kStart;
+  if (key == "dur") return Field::kDuration;
+  if (key == "args") return Field::kArguments;
+  if (key == "pid") return Field::kProcess;
+  if (key == "tid") return Field::kThread;
+  return Field::kNone;
+}
+
+// Keys of args, by their length, so that most others are passed over at once.
+Field ArgumentField(std::string_view key) {
+  switch (key.size()) {
+    case 4:
+      return key == "Rank" ? Field::kRootOrRank : Field::kNone;
+    case 5:
+      return key == "dtype" ? Field::kDtype : Field::kNone;
+    case 6:
+      return key == "stream" ? Field::kStream : key == "device" ? Field::kDevice : Field::kNone;
+    case 8:
+      return key == "Src Rank"   ? Field::kSource
+             : key == "Dst Rank" ? Field::kDestination
+                                 : Field::kNone;
+    case 10:
+      return key == "Group size" ? Field::kGroupSize : Field::kNone;
+    case 11:
+      return key == "External id" || key == "external id" ? Field::kExternalId
+             : key == "correlation"                       ? Field::kCorrelation
+                                                          : Field::kNone;
+    case 13:
+      return key == "In msg nelems" || key == "In msg size" ? Field::kIn
+             : key == "In split size"                       ? Field::kInSplit
+                                                            : Field::kNone;
+    case 14:
+      return key == "Out msg nelems"   ? Field::kOut
+             : key == "Out split size" ? Field::kOutSplit
+                                       : Field::kNone;
+    case 15:
+      return key == "Collective name" ? Field::kCollective : Field::kNone;
+    case 17:
+      return key == "Global rank start" ? Field::kRankStart : Field::kNone;
+    case 18:
+      return key == "Process Group Name"   ? Field::kGroupName
+             : key == "Global rank stride" ? Field::kRankStride
+                                           : Field::kNone;
+    case 19:
+      return key == "Process Group Ranks" ? Field::kGroupRanks : Field::kNone;
+    default:
+      return Field::kNone;
+  }
+}
+
+template <typename Number>
+std::optional<Number> ParseWhole(std::string_view text) {
+  Number number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || text.empty()) return std::nullopt;
+  return number;
+}
+
+bool IsNcclKernel(std::string_view category, std::string_view name) {
+  if (category != "kernel" && category != "Kernel") return false;
+  const size_t nccl = name.find("nccl");
+  return nccl != std::string_view::npos && name.find("Kernel", nccl) != std::string_view::npos;
+}
+
+class EventCollector {
+ public:
+  EventCollector(JsonBytes& bytes, KinetoFile& file) : bytes_(bytes), file_(file) {}
+
+  void Key(std::string_view key) {
+    if (depth_ == event_depth_) {
+      field_ = EventField(key);
+    } else if (in_arguments_ && depth_ == event_depth_ + 1) {
+      field_ = ArgumentField(key);
+    } else if (event_depth_ == 0) {
+      HeaderKey(key);
+    }
+  }
+  void Text(std::string_view text) { Value(text); }
+  void Number(std::string_view text) { Value(text); }
+  void Bool(bool) { Other(); }
+  void Other() {
+    if (depth_ <= event_depth_ + 1) field_ = Field::kNone;
+  }
+
+  void Open(bool is_object) {
+    ++depth_;
+    if (event_depth_ == 0) {
+      // The events are the array "traceEvents" of the object, or the file is an array of them.
+      if (!is_object && (depth_ == 1 || (depth_ == 2 && header_key_ == "traceEvents"))) {
+        events_depth_ = depth_;
+      } else if (is_object && events_depth_ != 0 && depth_ == events_depth_ + 1) {
+        BeginEvent();
+      }
+      return;
+    }
+    if (is_object && depth_ == event_depth_ + 1 && field_ == Field::kArguments) {
+      in_arguments_ = true;
+      field_ = Field::kNone;
+    } else if (!is_object && in_arguments_ && depth_ == event_depth_ + 2 &&
+               field_ != Field::kNone) {
+      list_field_ = field_;
+      Of(field_) = "[";
+    }
+  }
+
+  void Close(bool) {
+    if (event_depth_ != 0) {
+      if (list_field_ != Field::kNone && depth_ == event_depth_ + 2) {
+        Of(list_field_) += ']';
+        list_field_ = field_ = Field::kNone;
+      } else if (depth_ == event_depth_ + 1) {
+        in_arguments_ = false;
+        field_ = Field::kNone;
+      } else if (depth_ == event_depth_) {
+        EndEvent();
+        event_depth_ = 0;
+      }
+    } else if (depth_ == events_depth_) {
+      events_depth_ = 0;
+    } else if (header_key_ == "pg_config" && depth_ == 4) {
+      EndGroup();
+    }
+    --depth_;
+  }
+
+ private:
+  std::string& Of(Field field) { return fields_[static_cast<size_t>(field)]; }
+  const std::string& Get(Field field) const { return fields_[static_cast<size_t>(field)]; }
+
+  void Value(std::string_view text) {
+    if (event_depth_ == 0) {
+      HeaderValue(text);
+    } else if (list_field_ != Field::kNone) {
+      if (depth_ != event_depth_ + 2) return;
+      std::string& list = Of(list_field_);
+      if (list.size() > 1) list += ',';
+      list += text;
+    } else if (field_ != Field::kNone && depth_ <= event_depth_ + 1) {
+      Of(field_) = text;
+      field_ = Field::kNone;
+    }
+  }
+
+  // {"distributedInfo": {"rank": …, "pg_config": [{"pg_name": …, "ranks": […]}]}}
+  void HeaderKey(std::string_view key) {
+    if (depth_ == 1) {
+      header_key_ = key;
+    } else if (depth_ == 2 && (header_key_ == "distributedInfo" || in_distributed_info_)) {
+      in_distributed_info_ = true;
+      header_key_ = key;
+    } else if (depth_ == 4) {
+      group_key_ = key;
+    }
+    if (depth_ == 1) in_distributed_info_ = false;
+  }
+
+  void HeaderValue(std::string_view text) {
+    if (!in_distributed_info_) return;
+    if (depth_ == 2) {
+      if (header_key_ == "rank") file_.rank = ParseWhole<uint32_t>(text);
+      if (header_key_ == "world_size") file_.world_size = ParseWhole<uint32_t>(text).value_or(0);
+      if (header_key_ == "nccl_version") file_.nccl_version = text;
+    } else if (header_key_ == "pg_config" && depth_ == 4) {
+      if (group_key_ == "pg_name") group_name_ = text;
+      // Older versions write the list as text.
+      if (group_key_ == "ranks") group_ranks_ = ParseRankList(text).value_or(group_ranks_);
+    } else if (header_key_ == "pg_config" && depth_ == 5 && group_key_ == "ranks") {
+      if (const auto rank = ParseWhole<uint32_t>(text)) group_ranks_.push_back(*rank);
+    }
+  }
+
+  void EndGroup() {
+    file_.group_ranks[group_name_] = std::move(group_ranks_);
+    group_name_.clear();
+    group_ranks_.clear();
+  }
+
+  void BeginEvent() {
+    event_depth_ = depth_;
+    for (std::string& field : fields_) field.clear();
+    field_ = list_field_ = Field::kNone;
+    in_arguments_ = false;
+  }
+
+  void EndEvent() {
+    const std::string& category = Get(Field::kCategory);
+    if (category == "kernel" || category == "Kernel") {
+      EndKernel(category);
+    } else if (Get(Field::kName) == "record_param_comms") {
+      const auto id = ParseWhole<uint64_t>(Get(Field::kExternalId));
+      if (id && HasSizes()) file_.record_of_external_id[*id] = RecordIndex() + 1;
+    }
+  }
+
+  bool HasSizes() const {
+    return !Get(Field::kCollective).empty() &&
+           (!Get(Field::kIn).empty() || !Get(Field::kOut).empty()) &&
+           !IsPseudoCollective(Get(Field::kCollective));
+  }
+
+  void EndKernel(std::string_view category) {
+    const auto start = ParseEventTime(Get(Field::kStart));
+    if (start && (!file_.first_kernel || PicosecondsBetween(*file_.first_kernel, *start) < 0)) {
+      file_.first_kernel = start;
+    }
+    if (!IsNcclKernel(category, Get(Field::kName))) return;
+    KinetoKernel kernel;
+    kernel.line = bytes_.Line();
+    kernel.name = Get(Field::kName).substr(0, Get(Field::kName).find('('));
+    kernel.start = start;
+    if (const auto duration = ParseEventTime(Get(Field::kDuration))) {
+      kernel.duration_ps = std::max<int64_t>(PicosecondsBetween({}, *duration).value_or(0), 0);
+    }
+    const std::string& device =
+        Get(Field::kDevice).empty() ? Get(Field::kProcess) : Get(Field::kDevice);
+    const std::string& stream =
+        Get(Field::kStream).empty() ? Get(Field::kThread) : Get(Field::kStream);
+    kernel.device_stream =
+        ParseWhole<uint64_t>(device).value_or(0) << 40 ^ ParseWhole<uint64_t>(stream).value_or(0);
+    kernel.correlation = ParseWhole<uint64_t>(Get(Field::kCorrelation)).value_or(0);
+    kernel.external_id = ParseWhole<uint64_t>(Get(Field::kExternalId)).value_or(0);
+    if (HasSizes()) kernel.record = RecordIndex() + 1;
+    file_.kernels.push_back(std::move(kernel));
+  }
+
+  // The fields that make a record, in one, which tells whether it was there before.
+  uint32_t RecordIndex() {
+    std::string all;
+    for (size_t i = static_cast<size_t>(Field::kCollective);
+         i <= static_cast<size_t>(Field::kDestination); ++i) {
+      all += fields_[i];
+      all += '\n';
+    }
+    const auto [entry, is_new] =
+        record_of_text_.try_emplace(std::move(all), static_cast<uint32_t>(file_.records.size()));
+    if (is_new) file_.records.push_back(MakeRecord());
+    return entry->second;
+  }
+
+  CommsRecord MakeRecord() const {
+    CommsRecord record;
+    record.collective = Get(Field::kCollective);
+    record.dtype = Get(Field::kDtype);
+    record.in_elements = ParseWhole<uint64_t>(Get(Field::kIn));
+    record.out_elements = ParseWhole<uint64_t>(Get(Field::kOut));
+    record.group_name = Get(Field::kGroupName);
+    record.group_size = ParseWhole<uint32_t>(Get(Field::kGroupSize)).value_or(0);
+    if (const auto ranks = ParseRankList(Get(Field::kGroupRanks))) record.group_ranks = *ranks;
+    const auto start = ParseWhole<uint32_t>(Get(Field::kRankStart));
+    const auto stride = ParseWhole<uint32_t>(Get(Field::kRankStride));
+    if (record.group_ranks.empty() && start && stride && *stride > 0 &&
+        record.group_size <= kTraceRanksMax && *stride <= kTraceRanksMax) {
+      for (uint32_t i = 0; i < record.group_size; ++i) {
+        const uint64_t rank = *start + uint64_t{i} * *stride;
+        if (rank < kTraceRanksMax) record.group_ranks.push_back(static_cast<uint32_t>(rank));
+      }
+    }
+    record.in_split = ParseNumberList(Get(Field::kInSplit)).value_or(std::vector<uint64_t>());
+    record.out_split = ParseNumberList(Get(Field::kOutSplit)).value_or(std::vector<uint64_t>());
+    const auto kind = PytorchKind(record.collective);
+    const Field root_or_peer = kind == CollectiveKind::kSend   ? Field::kDestination
+                               : kind == CollectiveKind::kRecv ? Field::kSource
+                                                               : Field::kRootOrRank;
+    record.root_or_peer = ParseWhole<uint32_t>(Get(root_or_peer));
+    return record;
+  }
+
+  JsonBytes& bytes_;
+  KinetoFile& file_;
+  size_t depth_ = 0;
+  size_t events_depth_ = 0;  // of the array of events while in it; 0: outside
+  size_t event_depth_ = 0;   // of the event's object while in one; 0: outside
+  bool in_arguments_ = false;
+  Field field_ = Field::kNone;       // whose value comes next
+  Field list_field_ = Field::kNone;  // whose list this is
+  std::array<std::string, kFieldCount> fields_;
+  std::unordered_map<std::string, uint32_t> record_of_text_;
+  std::string header_key_;
+  bool in_distributed_info_ = false;
+  std::string group_key_;
+  std::string group_name_;
+  std::vector<uint32_t> group_ranks_;
+};
+
+}  // namespace
+
+bool ReadKinetoFile(InputStream& stream, KinetoFile& file, Diagnostics& diagnostics) {
+  JsonBytes bytes(stream);
+  EventCollector collector(bytes, file);
+  return JsonEvents(bytes, collector).Parse(stream.name(), diagnostics);
+}
+
+}  // namespace railyard

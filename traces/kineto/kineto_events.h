@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One profiler file as a stream of events, of which only those about collectives are kept.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/kineto/kineto_time.h"
+#include "traces/pytorch/comms_record.h"
+#include "traces/reading/input_stream.h"
+
+namespace railyard {
+
+// A kernel of NCCL or RCCL.
+struct KinetoKernel {
+  uint64_t line = 0;
+  std::string name;
+  std::optional<EventTime> start;
+  int64_t duration_ps = 0;     // 0: not stated
+  uint64_t device_stream = 0;  // device and stream in one
+  uint64_t correlation = 0;
+  uint64_t external_id = 0;  // 0: none
+  uint32_t record = 0;       // one more than its index in KinetoFile::records; 0: none
+};
+
+struct KinetoFile {
+  std::optional<uint32_t> rank;
+  uint32_t world_size = 0;  // 0: not stated
+  std::string nccl_version;
+  // Members of process groups by their names; empty: all ranks.
+  std::map<std::string, std::vector<uint32_t>> group_ranks;
+  std::vector<KinetoKernel> kernels;
+  // Equal records are one: a job makes the same calls again and again.
+  std::vector<CommsRecord> records;
+  std::unordered_map<uint64_t, uint32_t> record_of_external_id;  // one more than the index
+  std::optional<EventTime> first_kernel;                         // of any kind: when the GPU began
+};
+
+// Reads the file to its end. False with a finding where it is no JSON; what stands before is in
+// `file` then.
+bool ReadKinetoFile(InputStream& stream, KinetoFile& file, Diagnostics& diagnostics);
+
+}  // namespace railyard

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/kineto/kineto_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "traces/kineto/kineto_events.h"
+#include "traces/pytorch/comms_record.h"
+#include "traces/reading/captured_job.h"
+
+namespace railyard {
+namespace {
+
+bool LooksLikeKineto(std::string_view head) {
+  const auto holds = [&](std::string_view text) {
+    return head.find(text) != std::string_view::npos;
+  };
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || (head[first] != '{' && head[first] != '[')) return false;
+  return holds("\"traceEvents\"") || holds("\"deviceProperties\"") ||
+         holds("\"distributedInfo\"") || (holds("\"ph\"") && holds("\"ts\"") && holds("\"cat\""));
+}
+
+class KinetoImport {
+ public:
+  KinetoImport(const ImportOptions& options, ImportReport& report, Diagnostics& diagnostics)
+      : options_(options), report_(report), diagnostics_(diagnostics) {}
+
+  void ReadFile(InputStream& stream) {
+    const auto file_index = static_cast<uint32_t>(report_.files.size());
+    report_.files.push_back({.path = stream.name()});
+    KinetoFile file;
+    ReadKinetoFile(stream, file, diagnostics_);
+    ImportedFile& reported = report_.files[file_index];
+    reported.bytes_read = stream.bytes_read();
+    reported.calls_seen = file.kernels.size();
+    if (report_.nccl_version.empty()) report_.nccl_version = file.nccl_version;
+    if (file.world_size > 0) job_.StateRankCount(file.world_size);
+    AddCalls(file, RankOf(file, stream.name()), file_index);
+  }
+
+  std::optional<Trace> Finish() {
+    Assume();
+    return BuildTrace(std::move(job_), options_, report_, diagnostics_);
+  }
+
+ private:
+  uint32_t RankOf(const KinetoFile& file, const std::string& name) {
+    if (file.rank) return *file.rank;
+    uint32_t rank = 0;
+    while (job_.calls().contains(rank)) ++rank;
+    report_.assumed.push_back(
+        fmt::format("{} does not state its rank, it is rank {} by its place", name, rank));
+    return rank;
+  }
+
+  void AddCalls(KinetoFile& file, uint32_t rank, uint32_t file_index) {
+    job_.AddRank(rank);
+    // Streams of one rank are put together again by the order in which their kernels began.
+    std::stable_sort(file.kernels.begin(), file.kernels.end(), StartsBefore);
+    std::set<std::tuple<uint64_t, uint64_t, int64_t>> seen;  // correlation, stream, start
+    std::map<uint64_t, EventTime> stream_is_free;
+    for (const KinetoKernel& kernel : file.kernels) {
+      const auto drop = [&](CallDropReason reason, std::string detail) {
+        report_.Drop(reason, file_index, kernel.line, std::move(detail));
+      };
+      if (!kernel.start) {
+        drop(CallDropReason::kMalformedRecord, kernel.name + ": its time is none");
+        continue;
+      }
+      const auto start_ps = PicosecondsBetween(*file.first_kernel, *kernel.start);
+      if (!start_ps) {
+        drop(CallDropReason::kMalformedRecord, kernel.name + ": begins 100 days from the first");
+        continue;
+      }
+      if (!seen.insert({kernel.correlation, kernel.device_stream, *start_ps}).second) {
+        drop(CallDropReason::kRecordedTwice, kernel.name);
+        continue;
+      }
+      CapturedCall call;
+      if (const auto defect = SizeOf(file, kernel, call)) {
+        drop(defect->reason, fmt::format("{}: {}", kernel.name, defect->detail));
+        continue;
+      }
+      const auto free = stream_is_free.try_emplace(kernel.device_stream, *file.first_kernel).first;
+      call.operation.compute_before_ps =
+          std::max<int64_t>(PicosecondsBetween(free->second, *kernel.start).value_or(0), 0);
+      call.operation.measured_ps = kernel.duration_ps;
+      free->second = EndOf(kernel);
+      call.operation.stream = job_.StreamOf(rank, kernel.device_stream);
+      call.operation.source_file = file_index;
+      call.operation.source_line =
+          static_cast<uint32_t>(std::min<uint64_t>(kernel.line, UINT32_MAX));
+      job_.Add(rank, std::move(call));
+    }
+  }
+
+  static bool StartsBefore(const KinetoKernel& a, const KinetoKernel& b) {
+    if (!a.start || !b.start) return a.start.has_value() < b.start.has_value();
+    return std::pair(a.start->microseconds, a.start->picoseconds) <
+           std::pair(b.start->microseconds, b.start->picoseconds);
+  }
+
+  static EventTime EndOf(const KinetoKernel& kernel) {
+    constexpr int64_t kPsPerUs = 1'000'000;
+    const int64_t picoseconds = kernel.start->picoseconds + kernel.duration_ps;
+    return {kernel.start->microseconds + picoseconds / kPsPerUs, picoseconds % kPsPerUs};
+  }
+
+  // What the kernel moves, by its own arguments or the record that launched it.
+  std::optional<CommsDefect> SizeOf(const KinetoFile& file, const KinetoKernel& kernel,
+                                    CapturedCall& call) {
+    uint32_t record = kernel.record;
+    const auto launched = file.record_of_external_id.find(kernel.external_id);
+    if (launched != file.record_of_external_id.end()) {
+      if (record == 0) record = launched->second;
+    }
+    if (record == 0) {
+      return CommsDefect{CallDropReason::kSizesNotRecorded, "it has no message size"};
+    }
+    CommsRecord stated = file.records[record - 1];
+    const auto group = file.group_ranks.find(stated.group_name);
+    if (stated.group_ranks.empty() && group != file.group_ranks.end()) {
+      stated.group_ranks = group->second;
+    }
+    // The arguments of a kernel do not have the root or peer, those of its launch may.
+    if (!stated.root_or_peer && launched != file.record_of_external_id.end()) {
+      stated.root_or_peer = file.records[launched->second - 1].root_or_peer;
+    }
+    if (auto defect = CallOfRecord(stated, job_, call)) return defect;
+    const CollectiveKind kind = call.operation.kind;
+    has_times_ = true;
+    has_unstated_root_ = has_unstated_root_ ||
+                         (!stated.root_or_peer &&
+                          (kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
+                           kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter));
+    return std::nullopt;
+  }
+
+  void Assume() {
+    if (has_times_ && !options_.ignore_times) {
+      report_.assumed.push_back(
+          "what lies between two kernels of a stream, by the GPU's clock of its rank, is "
+          "computation");
+      report_.assumed.push_back(
+          "measured durations are the kernels', in which they also wait for the slowest rank");
+    }
+    if (has_unstated_root_) {
+      report_.assumed.push_back("roots are rank 0 of their groups where they are not recorded");
+    }
+  }
+
+  const ImportOptions& options_;
+  ImportReport& report_;
+  Diagnostics& diagnostics_;
+  CapturedJob job_{"kineto"};
+  bool has_times_ = false;
+  bool has_unstated_root_ = false;
+};
+
+TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
+                      Diagnostics& diagnostics) {
+  TraceImport import;
+  KinetoImport reader(options, import.report, diagnostics);
+  const auto read_file = [&](InputStream& stream) {
+    reader.ReadFile(stream);
+    return true;
+  };
+  files.ForEach(read_file, diagnostics);
+  import.trace = reader.Finish();
+  return import;
+}
+
+}  // namespace
+
+TraceReader KinetoReader() {
+  return {.format = "kineto",
+          .description = "what PyTorch's profiler exports (Chrome's trace JSON)",
+          .recognizes = LooksLikeKineto,
+          .read = ReadFiles};
+}
+
+}  // namespace railyard

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One collective as PyTorch records it (record_param_comms, ParamCommsDebugInfo in its
+// torch/csrc/distributed/c10d/ParamCommsUtils.hpp), whichever of its tools writes it down.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/reading/captured_job.h"
+#include "traces/trace/import_report.h"
+#include "traces/trace/trace.h"
+
+namespace railyard {
+
+struct CommsRecord {
+  std::string collective;  // "allreduce", "_reduce_scatter_base", "nccl:all_to_all"
+  std::string dtype;       // "BFloat16", "long int"
+  std::optional<uint64_t> in_elements;
+  std::optional<uint64_t> out_elements;
+  std::string group_name;
+  uint32_t group_size = 0;                    // 0: not stated
+  std::vector<uint32_t> group_ranks = {};     // global; empty: not stated
+  std::vector<uint64_t> in_split = {};        // elements to each rank; empty: equal parts
+  std::vector<uint64_t> out_split = {};       // elements from each rank
+  std::optional<uint32_t> root_or_peer = {};  // rank of the group
+};
+
+// The kind of a collective by PyTorch's name for it, in any of its spellings; a barrier is an
+// AllReduce. nullopt for what is none ("wait", "init", "coalesced").
+std::optional<CollectiveKind> PytorchKind(std::string_view name);
+bool IsBarrier(std::string_view name);
+// Marks in the stream of records that move nothing: the end of an asynchronous call, a group made.
+bool IsPseudoCollective(std::string_view name);
+// By PyTorch's or C++'s name; nullopt for types that NCCL does not have.
+std::optional<Datatype> PytorchDatatype(std::string_view name);
+
+// A list of numbers as text, "[0, 1, 2]"; nullopt where it is none or cut off ("[0, 1, ..., 7]").
+std::optional<std::vector<uint64_t>> ParseNumberList(std::string_view text);
+std::optional<std::vector<uint32_t>> ParseRankList(std::string_view text);
+
+struct CommsDefect {
+  CallDropReason reason = CallDropReason::kMalformedRecord;
+  std::string detail;
+};
+// Fills the call's operation, parts and stated bytes (those of the rank's input) but for its place
+// and its stream. What stands against it otherwise.
+std::optional<CommsDefect> CallOfRecord(const CommsRecord& record, CapturedJob& job,
+                                        CapturedCall& call);
+
+}  // namespace railyard
