@@ -26,12 +26,12 @@ struct EpisodeOperation {
 struct Episode {
   uint32_t begin_state = 0;  // numbers of the cache
   uint32_t end_state = 0;
-  int64_t duration_ps = 0;                   // to the instant at which rest was seen
-  std::vector<EpisodeOperation> operations;  // in the order in which they began
-  std::vector<uint32_t> end_order;           // of `operations`, in the order in which they ended
-  std::vector<CriticalPath> paths;           // of `operations`, where paths are kept
-  RestCountChanges changes;
-  RestCountChanges changes_after_end;  // of those, since its last operation ended
+  int64_t duration_ps = 0;                     // to the instant at which rest was seen
+  std::vector<EpisodeOperation> operations{};  // in the order in which they began
+  std::vector<uint32_t> end_order{};           // of `operations`, in the order in which they ended
+  std::vector<CriticalPath> paths{};           // of `operations`, where paths are kept
+  RestCountChanges changes{};
+  RestCountChanges changes_after_end{};  // of those, since its last operation ended
   // That is known, and no payload was on its way then.
   bool can_be_last = false;
 

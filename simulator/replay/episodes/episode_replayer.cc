@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/replay/episodes/episode_replayer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/engine/look.h"
+#include "simulator/units/time_end.h"
+
+namespace railyard {
+namespace {
+
+// A job that has not repeated itself in so many episodes is simulated without looking for more.
+constexpr uint32_t kMissesMax = 4096;
+
+// After so many gaps without rest an episode is not looked at in the next: it cannot be a run's
+// last.
+constexpr uint32_t kGapsMax = 1024;
+
+// Calls ahead of the one that is replayed.
+constexpr size_t kPrefetched = 8;
+
+void CheckIsAsTold(const EpisodeRecording& recording, bool holds) {
+  SIM_CHECK(holds, fmt::format("an episode of {} operations at {} ps is not what would have been "
+                               "replayed",
+                               recording.episode.operations.size(), recording.begin.time_ps));
+}
+
+}  // namespace
+
+void EpisodeReplayer::LookAgain() {
+  mode_ = wanted_mode_;
+  misses_ = 0;
+}
+
+// --- Rest ----------------------------------------------------------------------------------------
+
+// Only beginnings, and what passes without effect or is known to be due, are on the wheel.
+bool EpisodeReplayer::IsQuiet() {
+  bool is_quiet = true;
+  next_disturbance_ps_ = kTimeEndPs;
+  run_.engine.ForEachPending([&](int64_t time_ps, EventClass event_class) {
+    switch (run_.engine.TraitsOf(event_class).pending) {
+      case PendingMeans::kNothing:
+      case PendingMeans::kObserver:
+        break;
+      case PendingMeans::kChange:
+      case PendingMeans::kAnything:
+        next_disturbance_ps_ = std::min(next_disturbance_ps_, time_ps);
+        break;
+      case PendingMeans::kUnderWay:
+        is_quiet = false;
+    }
+  });
+  return is_quiet;
+}
+
+std::optional<NetworkRest> EpisodeReplayer::RestNow() {
+  const int64_t now_ps = run_.engine.NowPs();
+  StateArchive archive(now_ps);
+  run_.state.Visit(archive);
+  if (!archive.is_at_rest()) return std::nullopt;
+  return NetworkRest{.time_ps = now_ps,
+                     .state = cache_.NumberOf(archive.TakeState()),
+                     .unrepeatable = archive.unrepeatable(),
+                     .counts = archive.TakeCounts()};
+}
+
+// --- Replay --------------------------------------------------------------------------------------
+
+bool EpisodeReplayer::ReplayFromRest() {
+  if (mode_ == ReplayCacheMode::kOff) return false;
+  if (!IsQuiet() || run_.streams.has_stopped_computation()) return false;
+  const std::optional<NetworkRest> rest = RestNow();
+  if (!rest) return false;
+  if (recording_) FinishRecording(*rest);
+  if (rest->state == EpisodeCache::kStateUnknown) {
+    NoteMiss();
+    return false;
+  }
+  Replayed replayed = ReplayKnown(*rest);
+  if (replayed.is_verified) return false;
+  if (replayed.episodes.empty()) {
+    NoteMiss();
+    if (mode_ != ReplayCacheMode::kOff) StartRecording(*rest);
+    return false;
+  }
+  misses_ = 0;
+  StateArchive put(cache_.state(replayed.state), replayed.rest_ps);
+  run_.state.Visit(put);
+  const uint32_t last = replayed.episodes.back();
+  AddCounts(std::move(replayed.episodes));
+  if (run_.ledger.calls_left() == 0) EndWith(cache_.episode(last), replayed.last_begin_ps);
+  return true;
+}
+
+EpisodeReplayer::Replayed EpisodeReplayer::ReplayKnown(const NetworkRest& rest) {
+  Replayed replayed{
+      .episodes = {}, .state = rest.state, .rest_ps = rest.time_ps, .last_begin_ps = rest.time_ps};
+  while (!run_.streams.pending().empty()) {
+    const int64_t begin_ps = run_.streams.pending().front().begin_ps;
+    // Time that passes changes such a state.
+    if (begin_ps > replayed.rest_ps && cache_.state(replayed.state).instants_ahead_ps > 0) break;
+    const std::optional<uint32_t> known = TryKnown(replayed.state);
+    if (!known) break;
+    if (mode_ == ReplayCacheMode::kVerify) {
+      StartRecording(rest);
+      recording_->expected = known;
+      replayed.is_verified = true;
+      break;
+    }
+    const Episode& episode = cache_.episode(*known);
+    replayed.episodes.push_back(*known);
+    replayed.last_begin_ps = begin_ps;
+    if (run_.ledger.calls_left() == 0) break;
+    replayed.rest_ps = begin_ps + episode.duration_ps;
+    replayed.state = episode.end_state;
+    // A job that repeats itself for long is here for long.
+    if (LookIfRequested()) break;
+  }
+  return replayed;
+}
+
+// A run ends with its last operation, not with the rest that follows.
+void EpisodeReplayer::EndWith(const Episode& episode, int64_t begin_ps) {
+  // Of the packets that would be on their way there are counts alone.
+  run_.network.CheckConservation();
+  has_ended_in_replay_ = true;
+  RestCountChanges undone = episode.changes_after_end;
+  for (auto& change : undone) change.second = -change.second;
+  StateArchive add(undone);
+  run_.state.Visit(add);
+  run_.streams.StopAt(begin_ps + episode.LastEndPs());
+}
+
+void EpisodeReplayer::NoteMiss() {
+  if (++misses_ > kMissesMax) mode_ = ReplayCacheMode::kOff;
+}
+
+void EpisodeReplayer::AddCounts(std::vector<uint32_t> replayed) {
+  std::sort(replayed.begin(), replayed.end());
+  for (size_t i = 0; i < replayed.size();) {
+    const size_t first = i;
+    while (i < replayed.size() && replayed[i] == replayed[first]) ++i;
+    RestCountChanges changes = cache_.episode(replayed[first]).changes;
+    for (auto& change : changes) change.second *= i - first;
+    StateArchive add(changes);
+    run_.state.Visit(add);
+  }
+}
+
+// The episode that begins in the state with the first operation pending, if it can happen as it is
+// known; it has, then, but for what it counted.
+std::optional<uint32_t> EpisodeReplayer::TryKnown(uint32_t state) {
+  const StreamRunner::Pending first = run_.streams.pending().front();
+  std::vector<uint32_t>& known =
+      cache_.Find(state, first.rank, run_.plans.Of(run_.streams.CallOf(first)));
+  for (size_t i = 0; i < known.size(); ++i) {
+    const Episode& episode = cache_.episode(known[i]);
+    if (episode.begin_state != state || !Try(episode)) continue;
+    std::rotate(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(i),
+                known.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return known.front();
+  }
+  return std::nullopt;
+}
+
+// Whether the calls that are left and what is due leave room for it.
+bool EpisodeReplayer::MayHappen(const Episode& episode, int64_t start_ps) const {
+  const uint64_t calls_left = run_.ledger.calls_left();
+  if (episode.operations.size() > calls_left) return false;
+  const bool is_last = episode.operations.size() == calls_left;
+  if (is_last && !episode.can_be_last) return false;
+  const int64_t lasts_ps = is_last ? episode.LastEndPs() : episode.duration_ps;
+  return SumPs(start_ps, lasts_ps) < next_disturbance_ps_;
+}
+
+bool EpisodeReplayer::Try(const Episode& episode) {
+  StreamRunner& streams = run_.streams;
+  const int64_t start_ps = streams.pending().front().begin_ps;
+  if (!MayHappen(episode, start_ps)) return false;
+  const int64_t rest_ps = SumPs(start_ps, episode.duration_ps);
+  tried_.clear();
+  streams.BeginTrial();
+  // Something waits for how far a watched collective has come.
+  const auto is_watched = [this](const Call& call) {
+    return run_.progress.IsWatched(run_.calls.CollectiveNumberOf(call));
+  };
+  const bool matches =
+      FollowEpisode(episode, start_ps) &&
+      (streams.pending().empty() || streams.pending().front().begin_ps >= rest_ps) &&
+      std::none_of(tried_.begin(), tried_.end(), is_watched);
+  const bool keep = matches && mode_ != ReplayCacheMode::kVerify;
+  streams.EndTrial(keep);
+  if (keep) NoteTried(episode, start_ps);
+  return matches;
+}
+
+// Lets the operations of the episode begin and end as it tells; false if the programs want it
+// otherwise.
+bool EpisodeReplayer::FollowEpisode(const Episode& episode, int64_t start_ps) {
+  StreamRunner& streams = run_.streams;
+  const std::vector<EpisodeOperation>& operations = episode.operations;
+  size_t next_end = 0;
+  while (next_end < operations.size()) {
+    const uint32_t ending = episode.end_order[next_end];
+    const size_t beginning = tried_.size();
+    const bool has_begun = ending < beginning;
+    if (has_begun && (beginning == operations.size() ||
+                      operations[ending].end_ps <= operations[beginning].begin_ps)) {
+      ++next_end;
+      streams.EndInTrial(tried_[ending], start_ps + operations[ending].end_ps);
+      continue;
+    }
+    if (streams.pending().empty()) return false;
+    const StreamRunner::Pending& first = streams.pending().front();
+    const EpisodeOperation& told = operations[beginning];
+    if (first.begin_ps != start_ps + told.begin_ps || first.rank != told.rank ||
+        run_.plans.Of(streams.CallOf(first)) != told.plan) {
+      return false;
+    }
+    tried_.push_back(streams.BeginFirst());
+  }
+  return true;
+}
+
+// The calls that were tried have happened.
+void EpisodeReplayer::NoteTried(const Episode& episode, int64_t start_ps) {
+  CallLedger& ledger = run_.ledger;
+  for (size_t i = 0; i < tried_.size(); ++i) {
+    if (i + 2 * kPrefetched < tried_.size()) {
+      __builtin_prefetch(&run_.calls.OperationOf(tried_[i + 2 * kPrefetched]));
+      ledger.Prefetch(tried_[i + kPrefetched]);
+    }
+    ledger.NoteBegin(tried_[i], start_ps + episode.operations[i].begin_ps);
+  }
+  for (size_t next = 0; next < episode.end_order.size(); ++next) {
+    const uint32_t i = episode.end_order[next];
+    if (next + kPrefetched < episode.end_order.size()) {
+      __builtin_prefetch(&run_.calls.OperationOf(tried_[episode.end_order[next + kPrefetched]]));
+    }
+    const EpisodeOperation& operation = episode.operations[i];
+    ledger.NoteReplayed(run_.calls.CollectiveNumberOf(tried_[i]), true);
+    CriticalPath path;
+    if (keep_paths_) {
+      path = episode.paths[i];
+      path.origin_ps += start_ps;
+    }
+    ledger.NoteEnd(tried_[i], start_ps + operation.begin_ps, start_ps + operation.end_ps, path);
+  }
+}
+
+// --- Recordings ----------------------------------------------------------------------------------
+
+void EpisodeReplayer::StartRecording(const NetworkRest& rest) {
+  recording_.emplace();
+  recording_->begin = rest;
+  recording_->disturbance_ps = next_disturbance_ps_;
+  recording_->episode.begin_state = rest.state;
+}
+
+void EpisodeReplayer::OnBegin(uint32_t operation) {
+  if (!recording_) return;
+  const StreamRunner::Running& running = run_.streams.running()[operation];
+  std::vector<EpisodeOperation>& operations = recording_->episode.operations;
+  if (recorded_.size() <= operation) recorded_.resize(operation + 1);
+  recorded_[operation] = static_cast<uint32_t>(operations.size());
+  operations.push_back({.rank = running.call.rank,
+                        .plan = run_.plans.Of(running.call),
+                        .begin_ps = running.start_ps - recording_->begin.time_ps});
+  if (keep_paths_) recording_->episode.paths.emplace_back();
+}
+
+void EpisodeReplayer::OnEnd(uint32_t operation) {
+  if (!recording_) return;
+  Episode& episode = recording_->episode;
+  const uint32_t recorded = recorded_[operation];
+  const int64_t begin_ps = recording_->begin.time_ps;
+  episode.operations[recorded].end_ps = run_.engine.NowPs() - begin_ps;
+  if (!keep_paths_) return;
+  episode.paths[recorded] = run_.streams.running()[operation].path;
+  episode.paths[recorded].origin_ps -= begin_ps;
+}
+
+// The last operation so far has ended; packets may be on their way yet.
+void EpisodeReplayer::OnNothingRuns() {
+  if (!recording_) return;
+  recording_->episode.can_be_last = false;
+  if (++recording_->gaps > kGapsMax) return;
+  StateArchive archive(run_.engine.NowPs());
+  run_.state.Visit(archive);
+  recording_->end_counts = archive.TakeCounts();
+  recording_->episode.can_be_last = run_.network.InFlightBytes() == 0;
+  if (run_.ledger.calls_left() == 0 && recording_->expected) CheckLastEpisode();
+}
+
+void EpisodeReplayer::CheckLastEpisode() {
+  const Episode& expected = cache_.episode(*recording_->expected);
+  RestCounts told = recording_->begin.counts;
+  const auto count = [&told](uint32_t place) -> uint64_t& {
+    return told[place >> kSectionShift][place & ((1u << kSectionShift) - 1)];
+  };
+  for (const auto& [place, change] : expected.changes) count(place) += change;
+  for (const auto& [place, change] : expected.changes_after_end) count(place) -= change;
+  CheckIsAsTold(*recording_, recording_->episode.operations == expected.operations &&
+                                 recording_->end_counts == told);
+}
+
+void EpisodeReplayer::FinishRecording(const NetworkRest& rest) {
+  const EpisodeRecording recording = *std::move(recording_);
+  recording_.reset();
+  Episode episode = recording.episode;
+  episode.end_state = rest.state;
+  episode.duration_ps = rest.time_ps - recording.begin.time_ps;
+  const bool is_comparable = rest.unrepeatable == recording.begin.unrepeatable &&
+                             HasPlacesOf(recording.begin.counts, recording.end_counts) &&
+                             HasPlacesOf(recording.end_counts, rest.counts);
+  if (is_comparable) {
+    episode.changes = ChangesBetween(recording.begin.counts, rest.counts);
+    episode.changes_after_end = ChangesBetween(recording.end_counts, rest.counts);
+  }
+  if (recording.expected) {
+    const Episode& expected = cache_.episode(*recording.expected);
+    const bool same_end = episode.end_state == expected.end_state ||
+                          episode.duration_ps != expected.duration_ps;  // seen at another instant
+    CheckIsAsTold(recording, is_comparable && same_end &&
+                                 episode.operations == expected.operations &&
+                                 episode.changes == expected.changes);
+    return;
+  }
+  const bool is_undisturbed = recording.disturbance_ps > rest.time_ps;
+  if (!is_comparable || !is_undisturbed || rest.state == EpisodeCache::kStateUnknown) return;
+  if (!HasPlacesOf(rest.counts, recording.begin.counts)) {
+    episode.begin_state = StateWithWhatIsNew(rest, recording.begin.state);
+    if (episode.begin_state == EpisodeCache::kStateUnknown) return;
+  }
+  cache_.Add(std::move(episode));
+}
+
+// The state as it would have been had all connections been open: what is opened is as at rest.
+uint32_t EpisodeReplayer::StateWithWhatIsNew(const NetworkRest& now, uint32_t state) {
+  StateArchive put(cache_.state(state), now.time_ps);
+  run_.state.Visit(put);
+  StateArchive archive(now.time_ps);
+  run_.state.Visit(archive);
+  StateArchive put_back(cache_.state(now.state), now.time_ps);
+  run_.state.Visit(put_back);
+  return archive.is_at_rest() ? cache_.NumberOf(archive.TakeState()) : EpisodeCache::kStateUnknown;
+}
+
+}  // namespace railyard

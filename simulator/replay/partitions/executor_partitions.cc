@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/replay/partitions/executor_partitions.h"
+
+#include <utility>
+
+namespace railyard {
+
+uint32_t ExecutorPartitions::LocalNumberOf(uint32_t communicator, uint32_t rank) const {
+  return executor_.connection_table().LocalNumberOf(communicator, rank);
+}
+
+bool ExecutorPartitions::StandsStill(uint32_t gpu) const { return executor_.StandsStillNow(gpu); }
+
+bool ExecutorPartitions::MayMoveConnections() {
+  NicFailover* const failover = executor_.failover();
+  return failover != nullptr && failover->MayMoveSome();
+}
+
+void ExecutorPartitions::Renew(Partition& partition) {
+  if (!partition.of_nics) return;
+  if (partition.nics.version == executor_.connection_table().network_version()) return;
+  partition.nics = executor_.NicGroupOf(partition.gpus);
+}
+
+void ExecutorPartitions::Visit(const Partition& partition, StateArchive& archive) {
+  if (partition.of_nics) {
+    executor_.VisitNics(partition.nics, archive);
+    return;
+  }
+  network_.VisitNvlinks(partition.links, archive);
+  executor_.VisitGpus(partition.gpus, archive);
+}
+
+void ExecutorPartitions::VisitCounters(const Partition& partition, StateArchive& archive) {
+  if (partition.of_nics) executor_.VisitCountersOfNics(archive);
+}
+
+uint64_t ExecutorPartitions::IdentityOf(const Partition& partition) const {
+  return partition.of_nics ? partition.nics.identity
+                           : executor_.connection_table().IdentityOfGpus(partition.gpus);
+}
+
+bool ExecutorPartitions::BeginApart(const Partition& partition) {
+  return !partition.of_nics || network_.BeginApart(partition.nics.at.value());
+}
+
+void ExecutorPartitions::EndApart(const Partition& partition) {
+  if (partition.of_nics) network_.EndApart(partition.nics.at.value());
+}
+
+bool ExecutorPartitions::BeginAhead(const Partition& partition) {
+  if (partition.nics.at) {
+    if (!network_.BeginAhead(*partition.nics.at, partition.nics.links)) return false;
+    timers_ = executor_.TakeTimers(partition.nics);
+  }
+  if (keep_paths_) paths_ = executor_.PathsAmong(partition.gpus);
+  return true;
+}
+
+void ExecutorPartitions::EndAhead(const Partition& partition) {
+  if (partition.nics.at) {
+    network_.EndAhead(*partition.nics.at);
+    executor_.PutTimers(partition.nics, std::exchange(timers_, {}));
+  }
+  if (keep_paths_) executor_.PutPathsAmong(partition.gpus, std::exchange(paths_, {}));
+}
+
+}  // namespace railyard

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/execution/paths/path_tracer.h"
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/replay/partitions/partition_host.h"
+
+namespace railyard {
+
+// The partitions of a network whose connections an executor has.
+class ExecutorPartitions final : public PartitionHost {
+ public:
+  // Both must outlive this. `keep_paths`: the executor keeps critical paths.
+  ExecutorPartitions(FabricNetwork& network, LaneExecutor& executor, bool keep_paths)
+      : network_(network), executor_(executor), keep_paths_(keep_paths) {}
+
+  uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const override;
+  bool StandsStill(uint32_t gpu) const override;
+  bool MayMoveConnections() override;
+  void Renew(Partition& partition) override;
+  void Visit(const Partition& partition, StateArchive& archive) override;
+  void VisitCounters(const Partition& partition, StateArchive& archive) override;
+  uint64_t IdentityOf(const Partition& partition) const override;
+  bool BeginApart(const Partition& partition) override;
+  void EndApart(const Partition& partition) override;
+  bool BeginAhead(const Partition& partition) override;
+  void EndAhead(const Partition& partition) override;
+
+ private:
+  FabricNetwork& network_;
+  LaneExecutor& executor_;
+  bool keep_paths_;
+  // While something is simulated ahead.
+  std::vector<uint8_t> timers_;
+  std::vector<PathTracer::Kept> paths_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/replay/partitions/partition_map.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "workloads/programs/program_order.h"
+
+namespace railyard {
+
+PartitionMap::PartitionMap(const FabricGraph& graph, const CallTable& calls, PlanCache& plans,
+                           const PartitionHost& host, Settings settings)
+    : graph_(graph), calls_(calls), plans_(plans), host_(host), settings_(std::move(settings)) {
+  Rebuild();
+}
+
+void PartitionMap::Rebuild() {
+  if (!settings_.of_nvlinks) return;
+  partitions_.clear();
+  of_nics_.clear();
+  least_launch_ps_ = kNeverPs;
+  for (uint32_t id = 0; id < calls_.job().collectives.size(); ++id) {
+    least_launch_ps_ = std::min(least_launch_ps_, plans_.CostsOf(id).launch_latency_ps);
+  }
+  nvlinks_ = std::make_unique<NvlinkPartitions>(graph_, calls_.job().communicators);
+  AddPartitionsOfNvlinks();
+  if (settings_.of_nics) AddPartitionsOfNics();
+}
+
+void PartitionMap::AddPartitionsOfNvlinks() {
+  const Job& job = calls_.job();
+  // By operations and the collectives they are of: many ranks may share both.
+  std::map<std::pair<uint32_t, uint32_t>, bool> is_in_turn;
+  const auto are_in_turn = [&](uint32_t rank) {
+    const auto [it, is_new] = is_in_turn.try_emplace(
+        {job.operations.program_of_rank(rank), job.called.program_of_rank(rank)});
+    if (is_new) {
+      it->second = AreInTurn(job.operations[rank], [this, rank](const JobOperation& call) {
+        return UsesNvlinks(rank, call);
+      });
+    }
+    return it->second;
+  };
+  for (const NvlinkPartition& nvlinks : nvlinks_->partitions()) {
+    Partition partition{.gpus = nvlinks.gpus, .links = nvlinks.links, .shape = nvlinks.shape};
+    partition.is_in_turn = std::ranges::all_of(
+        nvlinks.gpus, [&](uint32_t gpu) { return gpu >= job.rank_count || are_in_turn(gpu); });
+    partition.is_faulty = MayFail(nvlinks.links, nvlinks.gpus);
+    partitions_.push_back(std::move(partition));
+  }
+}
+
+// Whether some fault may do something to any of them.
+bool PartitionMap::MayFail(const std::vector<LinkId>& links,
+                           const std::vector<uint32_t>& gpus) const {
+  return std::ranges::find_first_of(links, settings_.faulty_links) != links.end() ||
+         std::ranges::find_first_of(gpus, settings_.faulty_gpus) != gpus.end();
+}
+
+bool PartitionMap::AreOnServersOfTheirOwn(const std::vector<uint32_t>& gpus) const {
+  std::set<int64_t> servers;
+  for (const uint32_t gpu : gpus) servers.insert(graph_.device(graph_.gpus()[gpu]).server);
+  return servers.size() == gpus.size();
+}
+
+// One for each set of GPUs on servers of their own that a communicator joins.
+void PartitionMap::AddPartitionsOfNics() {
+  std::map<std::vector<uint32_t>, uint32_t> numbers;
+  of_nics_.assign(plans_.communicator_count(), kNone);
+  for (uint32_t id = 0; id < plans_.communicator_count(); ++id) {
+    const std::vector<uint32_t>& gpus = plans_.gpus(id);
+    const bool have_nics =
+        std::ranges::all_of(gpus, [&](uint32_t gpu) { return NicOf(gpu).has_value(); });
+    if (gpus.size() < 2 || !have_nics || !AreOnServersOfTheirOwn(gpus)) continue;
+    const auto [it, is_new] = numbers.try_emplace(gpus, count());
+    of_nics_[id] = it->second;
+    if (is_new) partitions_.push_back(PartitionOfNics(gpus));
+  }
+  if (!numbers.empty()) FindNeighbours();
+}
+
+Partition PartitionMap::PartitionOfNics(const std::vector<uint32_t>& gpus) const {
+  std::vector<LinkId> links;
+  const auto add_both_ways = [&](LinkId link) {
+    links.push_back(link);
+    links.push_back(graph_.ReverseLink(link));
+  };
+  for (const uint32_t gpu : gpus) {
+    const DeviceId nic = NicOf(gpu).value();
+    for (const LinkId wire : graph_.WiresOfNic(nic)) add_both_ways(wire);
+    for (const LinkId link : graph_.HostPath(graph_.gpus()[gpu], nic)) add_both_ways(link);
+  }
+  Partition partition{.gpus = gpus, .of_nics = true};
+  partition.is_faulty = MayFail(links, gpus);
+  return partition;
+}
+
+// Which communicators have to do with the NICs of each partition.
+void PartitionMap::FindNeighbours() {
+  std::map<DeviceId, std::vector<uint32_t>> communicators_of_nic;
+  for (uint32_t id = 0; id < plans_.communicator_count(); ++id) {
+    if (nvlinks_->UseOf(id) == NvlinkUse::kOnly) continue;
+    for (const uint32_t gpu : plans_.gpus(id)) {
+      const std::optional<DeviceId> nic = NicOf(gpu);
+      if (nic) communicators_of_nic[*nic].push_back(id);
+    }
+  }
+  for (Partition& partition : partitions_) {
+    if (!partition.of_nics) continue;
+    partition.may_touch.assign(plans_.communicator_count(), false);
+    partition.is_near.assign(graph_.gpus().size(), false);
+    for (const uint32_t gpu : partition.gpus) {
+      for (const uint32_t id : communicators_of_nic[NicOf(gpu).value()]) {
+        if (partition.may_touch[id]) continue;
+        partition.may_touch[id] = true;
+        for (const uint32_t near : plans_.gpus(id)) partition.is_near[near] = true;
+      }
+    }
+  }
+}
+
+// --- Calls ---------------------------------------------------------------------------------------
+
+bool PartitionMap::UsesNvlinks(uint32_t rank, const JobOperation& operation) const {
+  if (operation.is_compute()) return false;
+  const Job& job = calls_.job();
+  const JobCollective& collective = job.collectives[job.CollectiveOf(rank, operation)];
+  return nvlinks_->UseOf(collective.communicator) != NvlinkUse::kNone;
+}
+
+bool PartitionMap::UsesNics(uint32_t rank, const JobOperation& operation) const {
+  if (operation.is_compute()) return false;
+  const Job& job = calls_.job();
+  const JobCollective& collective = job.collectives[job.CollectiveOf(rank, operation)];
+  return nvlinks_->UseOf(collective.communicator) != NvlinkUse::kOnly;
+}
+
+// A rank of the communicator may be alone in its server.
+uint32_t PartitionMap::PartitionOf(const Call& call) const {
+  if (!nvlinks_) return kNone;
+  if (UsesNvlinks(call.rank, calls_.OperationOf(call))) return nvlinks_->OfGpu(call.rank);
+  if (of_nics_.empty()) return kNone;
+  return of_nics_[calls_.CollectiveOf(call).communicator];
+}
+
+bool PartitionMap::IsOfPartitionAlone(uint32_t number, uint32_t collective) const {
+  const JobCollective& called = calls_.job().collectives[collective];
+  if (!partitions_[number].of_nics) {
+    return nvlinks_->UseOf(called.communicator) == NvlinkUse::kOnly;
+  }
+  if (called.is_p2p()) return true;
+  // The network's switches have a part in the others.
+  const Algorithm algorithm = plans_.ChoiceOf(collective).algorithm;
+  return algorithm == Algorithm::kRing || algorithm == Algorithm::kTree ||
+         algorithm == Algorithm::kPat;
+}
+
+bool PartitionMap::IsMetAt(const Partition& partition, uint32_t gpu) const {
+  return std::ranges::any_of(partition.gpus, [&](uint32_t other) {
+    return partition.of_nics ? NicOf(other) == NicOf(gpu) : other == gpu;
+  });
+}
+
+// --- Classes -------------------------------------------------------------------------------------
+
+// Equal for communicators of one class.
+std::vector<uint32_t> PartitionMap::MembersOfClass(uint32_t id) const {
+  const CommunicatorLayout& layout = plans_.planner(id).layout();
+  const std::vector<uint32_t>& gpus = plans_.gpus(id);
+  const bool is_logged = !layout.rings.empty() || !layout.tree_parents.empty();
+  const bool is_of_nvlinks = nvlinks_ && nvlinks_->UseOf(id) == NvlinkUse::kOnly;
+  const bool is_of_nics = !of_nics_.empty() && of_nics_[id] != kNone;
+  if (is_logged || (!is_of_nvlinks && !is_of_nics)) return {0, id};
+  std::vector<uint32_t> members;
+  if (is_of_nvlinks) {
+    members = {1, nvlinks_->partitions()[nvlinks_->OfGpu(gpus.front())].shape};
+    for (uint32_t rank = 0; rank < gpus.size(); ++rank) {
+      members.push_back(nvlinks_->PlaceOf(gpus[rank]));
+      members.push_back(host_.LocalNumberOf(id, rank));
+    }
+    return members;
+  }
+  members = {2, static_cast<uint32_t>(layout.generation), static_cast<uint32_t>(layout.cpu)};
+  for (uint32_t rank = 0; rank < gpus.size(); ++rank) {
+    members.push_back(host_.LocalNumberOf(id, rank));
+  }
+  return members;
+}
+
+std::vector<uint32_t> PartitionMap::ClassesOfCommunicators() const {
+  std::map<std::vector<uint32_t>, uint32_t> numbers;
+  std::vector<uint32_t> classes;
+  for (uint32_t id = 0; id < plans_.communicator_count(); ++id) {
+    const auto number = static_cast<uint32_t>(numbers.size());
+    classes.push_back(numbers.try_emplace(MembersOfClass(id), number).first->second);
+  }
+  return classes;
+}
+
+}  // namespace railyard

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Which partitions a job has, which of them a call uses, and which communicators are alike.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "simulator/replay/partitions/nvlink_partitions.h"
+#include "simulator/replay/partitions/partition.h"
+#include "simulator/replay/partitions/partition_host.h"
+#include "simulator/replay/streams/call_table.h"
+#include "simulator/replay/streams/plan_cache.h"
+#include "simulator/units/time_end.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+class PartitionMap {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  struct Settings {
+    bool of_nvlinks = true;  // else there are no partitions at all
+    bool of_nics = true;
+    // What faults may ever do something to.
+    std::vector<LinkId> faulty_links{};
+    std::vector<uint32_t> faulty_gpus{};
+  };
+  // Rank r of the job is GPU r. All references must outlive this.
+  PartitionMap(const FabricGraph& graph, const CallTable& calls, PlanCache& plans,
+               const PartitionHost& host, Settings settings);
+
+  // Ranks have moved to other GPUs: all partitions are others.
+  void Rebuild();
+
+  uint32_t count() const { return static_cast<uint32_t>(partitions_.size()); }
+  // Those of NVLinks come first.
+  const Partition& partition(uint32_t number) const { return partitions_[number]; }
+  Partition& partition(uint32_t number) { return partitions_[number]; }
+  bool has_nics() const {
+    return std::ranges::any_of(partitions_, [](const Partition& p) { return p.of_nics; });
+  }
+  // The partition that a call is of, alone or not; kNone: of none. Precondition: no computation.
+  uint32_t PartitionOf(const Call& call) const;
+  // Whether all that the collective uses is in the partition, which its calls are of.
+  bool IsOfPartitionAlone(uint32_t partition, uint32_t collective) const;
+  // Whether a rank's operation uses NVLinks, or NICs; computation uses neither.
+  bool UsesNvlinks(uint32_t rank, const JobOperation& operation) const;
+  bool UsesNics(uint32_t rank, const JobOperation& operation) const;
+  // Whether what crosses the GPU's NVLinks and NIC crosses what the partition consists of.
+  bool IsMetAt(const Partition& partition, uint32_t gpu) const;
+  // Equal numbers: what their collectives of one kind and size do is the same but for the servers,
+  // or the rail, that they are on.
+  std::vector<uint32_t> ClassesOfCommunicators() const;
+  // The least time from a call's begin to that of its channels.
+  int64_t least_launch_ps() const { return least_launch_ps_; }
+
+ private:
+  void AddPartitionsOfNvlinks();
+  void AddPartitionsOfNics();
+  Partition PartitionOfNics(const std::vector<uint32_t>& gpus) const;
+  void FindNeighbours();
+  bool MayFail(const std::vector<LinkId>& links, const std::vector<uint32_t>& gpus) const;
+  bool AreOnServersOfTheirOwn(const std::vector<uint32_t>& gpus) const;
+  std::optional<DeviceId> NicOf(uint32_t gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]); }
+  std::vector<uint32_t> MembersOfClass(uint32_t communicator) const;
+
+  const FabricGraph& graph_;
+  const CallTable& calls_;
+  PlanCache& plans_;
+  const PartitionHost& host_;
+  Settings settings_;
+  std::unique_ptr<NvlinkPartitions> nvlinks_;  // null: there are no partitions
+  std::vector<Partition> partitions_;
+  std::vector<uint32_t> of_nics_;  // by communicator: its partition of NICs; empty: there are none
+  int64_t least_launch_ps_ = kNeverPs;
+};
+
+}  // namespace railyard

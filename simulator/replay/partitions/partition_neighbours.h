@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Whether anything that is simulated has to do with a partition of NICs that is replayed.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "simulator/replay/partitions/partition.h"
+#include "simulator/replay/partitions/partition_map.h"
+#include "simulator/replay/streams/call_ledger.h"
+#include "simulator/replay/streams/call_table.h"
+#include "simulator/replay/streams/plan_cache.h"
+#include "simulator/replay/streams/stream_runner.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+class PartitionNeighbours {
+ public:
+  // All must outlive this. `ledger` keeps which calls have begun where the map has partitions of
+  // NICs.
+  PartitionNeighbours(const FabricGraph& graph, const CallTable& calls, PlanCache& plans,
+                      const PartitionMap& map, const StreamRunner& streams,
+                      const CallLedger& ledger)
+      : graph_(graph),
+        calls_(calls),
+        plans_(plans),
+        map_(map),
+        streams_(streams),
+        ledger_(ledger) {}
+
+  // Whether the operation crosses NICs of the partition, which is one of NICs.
+  bool Touches(const Call& call, const Partition& partition);
+  // Whether something besides calls of these numbers uses the partition's NICs, or begins to before
+  // `until_ps`. What waits for nothing but ends is taken to begin at once; a wrong answer is found
+  // by Touches() as the call begins.
+  bool MayTouch(const Partition& partition, std::span<const uint32_t> numbers, int64_t now_ps,
+                int64_t until_ps);
+
+ private:
+  // A call of a rank that may have to do with a partition; it runs, or it is known when it will
+  // begin.
+  struct NearCall {
+    Call call;
+    int64_t begin_ps = 0;
+    int64_t end_ps = 0;    // at the earliest
+    bool is_own = false;   // it is of the episode
+    bool is_told = false;  // it is replayed, in another partition
+  };
+  std::vector<NearCall> CallsNear(const Partition& partition, std::span<const uint32_t> numbers,
+                                  int64_t now_ps) const;
+  bool MayRankTouch(const Partition& partition, std::span<const NearCall> near, int64_t now_ps,
+                    int64_t until_ps);
+
+  const FabricGraph& graph_;
+  const CallTable& calls_;
+  PlanCache& plans_;
+  const PartitionMap& map_;
+  const StreamRunner& streams_;
+  const CallLedger& ledger_;
+  // MayRankTouch()'s.
+  std::vector<int64_t> ends_ps_;
+  std::vector<std::pair<uint32_t, int64_t>> end_of_stream_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/replay/partitions/partition_replayer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/units/time_end.h"
+#include "workloads/programs/program_order.h"
+
+namespace railyard {
+namespace {
+
+// A partition that has not repeated itself in so many episodes is simulated without looking for
+// more; so is one of which so many were simulated ahead and could not be replayed then.
+constexpr uint32_t kMissesMax = 1024;
+constexpr uint32_t kUnusedMax = 3;
+
+}  // namespace
+
+PartitionReplayer::PartitionReplayer(const Simulation& simulation, EpisodeCache& cache,
+                                     ReplayCacheMode mode, bool keep_paths)
+    : run_(simulation),
+      cache_(cache),
+      mode_(mode),
+      keep_paths_(keep_paths),
+      activities_(simulation.map.count()) {}
+
+uint32_t PartitionReplayer::CollectiveOf(uint32_t operation) const {
+  return run_.calls.CollectiveNumberOf(run_.streams.running()[operation].call);
+}
+
+// --- Begins --------------------------------------------------------------------------------------
+
+bool PartitionReplayer::OnBegin(uint32_t operation) {
+  if (partition_of_operation_.size() <= operation) {
+    partition_of_operation_.resize(operation + 1, kNone);
+  }
+  const uint32_t number = run_.map.PartitionOf(run_.streams.running()[operation].call);
+  partition_of_operation_[operation] = number;
+  if (number == kNone) return false;
+  activities_[number].operations.push_back(operation);
+  const std::optional<CurrentEpisode>& episode = activities_[number].episode;
+  if (!episode || !episode->is_replayed || episode->collective != CollectiveOf(operation)) {
+    return false;
+  }
+  Follow(operation);
+  return true;
+}
+
+// The call, which begins or has begun, is one of those that are replayed: it ends as told.
+void PartitionReplayer::Follow(uint32_t operation) {
+  const StreamRunner::Running& running = run_.streams.running()[operation];
+  const Partition& partition = run_.map.partition(PartitionOf(operation));
+  const CurrentEpisode& episode = *activities_[PartitionOf(operation)].episode;
+  const Episode& known = cache_.episode(episode.known);
+  const uint32_t place = partition.PlaceOf(running.call.rank);
+  const auto told = std::ranges::find(known.operations, place, &EpisodeOperation::rank);
+  SIM_CHECK(told != known.operations.end() && told->begin_ps == running.start_ps - episode.begin_ps,
+            "a call that is replayed began otherwise");
+  run_.ledger.NoteReplayed(episode.collective, !episode.is_new);
+  if (keep_paths_) {
+    CriticalPath path = known.paths[static_cast<size_t>(told - known.operations.begin())];
+    path.origin_ps += episode.begin_ps;
+    path.Rename([&](uint32_t at) { return partition.gpus[at]; });
+    run_.streams.SetPath(operation, path);
+  }
+  run_.streams.EndAt(operation, episode.begin_ps + told->end_ps);
+}
+
+bool PartitionReplayer::OnLaunch(uint32_t operation) {
+  const Call call = run_.streams.running()[operation].call;
+  const uint32_t number = PartitionOf(operation);
+  if (number == kNone) {
+    CheckIsApart(call);
+    return false;
+  }
+  std::optional<CurrentEpisode>& episode = activities_[number].episode;
+  const uint32_t collective = CollectiveOf(operation);
+  if (episode && episode->collective != collective) {
+    if (episode->is_replayed) throw FabricNetwork::NotApart();
+    episode.reset();
+  }
+  if (!episode && activities_[number].launched == 0) BeginEpisode(number, collective);
+  if (run_.streams.running()[operation].told_end_ps != 0) return true;
+  ++activities_[number].launched;
+  CheckIsApart(call);
+  return false;
+}
+
+// A call that is simulated begins to use the network.
+void PartitionReplayer::CheckIsApart(const Call& call) {
+  if (replayed_ == 0 || !run_.map.UsesNics(call.rank, run_.calls.OperationOf(call))) return;
+  for (uint32_t number = 0; number < activities_.size(); ++number) {
+    const std::optional<CurrentEpisode>& episode = activities_[number].episode;
+    if (!run_.map.partition(number).of_nics || !episode || !episode->is_replayed) continue;
+    if (run_.neighbours.Touches(call, run_.map.partition(number))) throw FabricNetwork::NotApart();
+  }
+}
+
+// Whether collectives of this partition are looked at.
+bool PartitionReplayer::MayHaveEpisode(uint32_t number, uint32_t collective) {
+  const Partition& partition = run_.map.partition(number);
+  const Activity& activity = activities_[number];
+  // Something waits for how far a collective has come.
+  const bool is_watched = run_.progress.IsAnyUnderWay(
+      [this](uint32_t watched) { return run_.ledger.HasEnded(watched); });
+  if (!run_.map.IsOfPartitionAlone(number, collective) || !partition.is_in_turn ||
+      activity.is_on_detour || activity.misses > kMissesMax || is_watched ||
+      run_.host.MayMoveConnections()) {
+    return false;
+  }
+  // A GPU that stands still does not end what it has begun.
+  return std::ranges::none_of(partition.gpus,
+                              [this](uint32_t gpu) { return run_.host.StandsStill(gpu); });
+}
+
+// Whether the calls may end before something disturbs them.
+bool PartitionReplayer::MayLast(const Partition& partition, uint32_t collective,
+                                const std::vector<EpisodeCall>& calls) {
+  if (calls.empty() || calls.back().begin_ps > kTimeEndPs) return false;
+  const int64_t bound_ps = run_.plans.BoundOf(collective);
+  const int64_t least_end_ps = calls.front().begin_ps + bound_ps;
+  return least_end_ps < NextDisturbancePs(partition.is_faulty) && bound_ps < kAbortNoticePs &&
+         !MayBeTouched(partition, calls, least_end_ps);
+}
+
+void PartitionReplayer::BeginEpisode(uint32_t number, uint32_t collective) {
+  if (!MayHaveEpisode(number, collective)) return;
+  Partition& partition = run_.map.partition(number);
+  Activity& activity = activities_[number];
+  const std::vector<EpisodeCall> calls = CallsOf(number, collective);
+  if (!MayLast(partition, collective, calls)) return;
+  run_.host.Renew(partition);
+  Rest rest = RestOf(partition, true);
+  if (!rest.is_at_rest) return;
+  ++activity.misses;
+  rest.number = cache_.NumberOf(rest.state);
+  if (rest.number == EpisodeCache::kStateUnknown) return;
+  CurrentEpisode episode{.collective = collective, .begin_ps = calls.front().begin_ps};
+  episode.known = FindKnown(partition, calls, rest.number);
+  if (episode.known == kNone) {
+    if (activity.unused > kUnusedMax) return;
+    episode.known = RecordAhead(partition, calls, rest);
+    if (episode.known == kNone) return;
+    episode.is_new = true;
+  } else {
+    activity.misses = 0;
+  }
+  const bool can_replay = CanReplay(partition, calls, cache_.episode(episode.known));
+  if (episode.is_new) activity.unused = can_replay ? 0 : activity.unused + 1;
+  if (!can_replay) return;
+  if (mode_ == ReplayCacheMode::kVerify) {
+    episode.begin_counts = std::move(rest.counts);
+    episode.ends_ps.resize(partition.gpus.size());
+    activity.episode = std::move(episode);
+    return;
+  }
+  if (!run_.host.BeginApart(partition)) return;
+  ++replayed_;
+  episode.is_replayed = true;
+  activity.episode = std::move(episode);
+  for (const EpisodeCall& call : calls) {
+    if (call.operation != kNone) Follow(call.operation);
+  }
+}
+
+// Those of the collective, in the order in which they begin; none if it is not known yet when all
+// do, something else goes on, or some of their connections have not been opened.
+std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(uint32_t number,
+                                                                       uint32_t collective) const {
+  const Partition& partition = run_.map.partition(number);
+  std::vector<EpisodeCall> calls;
+  for (const uint32_t operation : activities_[number].operations) {
+    if (CollectiveOf(operation) != collective) return {};
+    const StreamRunner::Running& running = run_.streams.running()[operation];
+    calls.push_back({.begin_ps = running.start_ps,
+                     .number = run_.calls.NumberOf(running.call),
+                     .call = running.call,
+                     .operation = operation});
+  }
+  for (const StreamRunner::Pending& pending : run_.streams.pending()) {
+    const Call call = run_.streams.CallOf(pending);
+    if (run_.calls.CollectiveNumberOf(call) != collective) continue;
+    calls.push_back({.begin_ps = pending.begin_ps, .number = pending.number, .call = call});
+  }
+  std::unordered_set<uint32_t> places;
+  for (const EpisodeCall& call : calls) {
+    const uint32_t place = partition.PlaceOf(call.call.rank);
+    places.insert(place);
+    if (!activities_[number].made.contains(MadeKey(run_.numbers.Of(call.call), place))) return {};
+  }
+  if (calls.size() != partition.gpus.size() || places.size() != calls.size()) return {};
+  std::ranges::sort(calls, [](const EpisodeCall& a, const EpisodeCall& b) {
+    return std::pair(a.begin_ps, a.number) < std::pair(b.begin_ps, b.number);
+  });
+  return calls;
+}
+
+// The episode that begins in the state with these calls.
+uint32_t PartitionReplayer::FindKnown(const Partition& partition,
+                                      const std::vector<EpisodeCall>& calls, uint32_t state) {
+  const EpisodeCall& first = calls.front();
+  std::vector<uint32_t>& known =
+      cache_.Find(state, partition.PlaceOf(first.call.rank), run_.numbers.Of(first.call));
+  const auto is_call = [&](const EpisodeOperation& told, const EpisodeCall& call) {
+    return told.rank == partition.PlaceOf(call.call.rank) &&
+           told.begin_ps == call.begin_ps - first.begin_ps &&
+           told.plan == run_.numbers.Of(call.call);
+  };
+  const auto found = std::ranges::find_if(known, [&](uint32_t id) {
+    const Episode& episode = cache_.episode(id);
+    return episode.begin_state == state && std::ranges::equal(episode.operations, calls, is_call);
+  });
+  if (found == known.end()) return kNone;
+  std::rotate(known.begin(), found, found + 1);
+  return known.front();
+}
+
+// Whether nothing can happen to the partition before all it remembers of the episode has passed.
+bool PartitionReplayer::CanReplay(const Partition& partition, const std::vector<EpisodeCall>& calls,
+                                  const Episode& episode) {
+  const int64_t settled_ps =
+      episode.duration_ps + cache_.state(episode.end_state).instants_ahead_ps;
+  // Aborts are known so long ahead.
+  if (settled_ps >= kAbortNoticePs) return false;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Call& call = calls[i].call;
+    const auto is_of_partition = [&](const JobOperation& operation) {
+      return partition.of_nics ? run_.map.UsesNics(call.rank, operation)
+                               : run_.map.UsesNvlinks(call.rank, operation);
+    };
+    const int64_t gap_ps =
+        LeastGapPs(run_.calls.job().operations[call.rank], call.index, is_of_partition);
+    if (gap_ps == kNeverPs) continue;
+    if (gap_ps + run_.map.least_launch_ps() < settled_ps - episode.operations[i].end_ps) {
+      return false;
+    }
+  }
+  const int64_t settled_at_ps = calls.front().begin_ps + settled_ps;
+  return settled_at_ps < NextDisturbancePs(partition.is_faulty) &&
+         !MayBeTouched(partition, calls, settled_at_ps);
+}
+
+// When the next event is that may end the job, or simulated time, or, where faults are to be
+// considered, bring one.
+int64_t PartitionReplayer::NextDisturbancePs(bool by_faults) const {
+  int64_t next_ps = kTimeEndPs;
+  run_.engine.ForEachPending([&](int64_t time_ps, EventClass event_class) {
+    const PendingMeans pending = run_.engine.TraitsOf(event_class).pending;
+    if (pending == PendingMeans::kAnything || pending == PendingMeans::kObserver ||
+        (pending == PendingMeans::kChange && by_faults)) {
+      next_ps = std::min(next_ps, time_ps);
+    }
+  });
+  return next_ps;
+}
+
+bool PartitionReplayer::MayBeTouched(const Partition& partition,
+                                     const std::vector<EpisodeCall>& calls, int64_t until_ps) {
+  if (!partition.of_nics) return false;
+  std::vector<uint32_t> numbers;
+  for (const EpisodeCall& call : calls) numbers.push_back(call.number);
+  return run_.neighbours.MayTouch(partition, numbers, run_.engine.NowPs(), until_ps);
+}
+
+// --- Ends ----------------------------------------------------------------------------------------
+
+void PartitionReplayer::OnEnd(uint32_t operation) {
+  const uint32_t number = PartitionOf(operation);
+  if (number == kNone) return;
+  const Partition& partition = run_.map.partition(number);
+  Activity& activity = activities_[number];
+  const StreamRunner::Running& running = run_.streams.running()[operation];
+  const uint32_t place = partition.PlaceOf(running.call.rank);
+  std::erase(activity.operations, operation);
+  if (running.told_end_ps == 0) {
+    --activity.launched;
+    activity.made.insert(MadeKey(run_.numbers.Of(running.call), place));
+  }
+  if (!activity.episode || activity.episode->collective != CollectiveOf(operation)) return;
+  CurrentEpisode& episode = *activity.episode;
+  ++episode.calls_ended;
+  if (!episode.is_replayed) episode.ends_ps[place] = run_.engine.NowPs() - episode.begin_ps;
+  if (episode.calls_ended < partition.gpus.size()) return;
+  if (episode.is_replayed) {
+    FinishReplay(partition, episode);
+  } else {
+    CheckEpisode(partition, episode);
+  }
+  activity.episode.reset();
+}
+
+void PartitionReplayer::FinishReplay(const Partition& partition, const CurrentEpisode& episode) {
+  const Episode& known = cache_.episode(episode.known);
+  StateArchive put(cache_.state(known.end_state), run_.engine.NowPs());
+  run_.host.Visit(partition, put);
+  AddCounts(partition, known.changes);
+  --replayed_;
+  run_.host.EndApart(partition);
+}
+
+// --- Changes of the job --------------------------------------------------------------------------
+
+void PartitionReplayer::Halt(uint32_t part) {
+  for (uint32_t number = 0; number < activities_.size(); ++number) {
+    if (run_.calls.PartOf(run_.map.partition(number).gpus.front()) != part) continue;
+    Activity& activity = activities_[number];
+    // Only what is not known ahead halts a part so: a limit in real time.
+    if (activity.episode && activity.episode->is_replayed) throw FabricNetwork::NotApart();
+    activity.episode.reset();
+    activity.operations.clear();
+    activity.launched = 0;
+    activity.made.clear();
+  }
+}
+
+void PartitionReplayer::Abort(uint32_t part) {
+  for (uint32_t number = 0; number < activities_.size(); ++number) {
+    std::optional<CurrentEpisode>& episode = activities_[number].episode;
+    if (!episode || run_.calls.PartOf(run_.map.partition(number).gpus.front()) != part) continue;
+    SIM_CHECK(!episode->is_replayed, "a job ends in the middle of what is replayed");
+    episode.reset();
+  }
+}
+
+void PartitionReplayer::Rebuild() {
+  SIM_CHECK(replayed_ == 0, "ranks move while a partition is replayed");
+  cache_ = {};
+  activities_.assign(run_.map.count(), {});
+  for (uint32_t number = 0; number < activities_.size(); ++number) {
+    activities_[number].is_on_detour = IsOnDetour(run_.map.partition(number));
+  }
+  const std::vector<StreamRunner::Running>& running = run_.streams.running();
+  partition_of_operation_.resize(running.size(), kNone);
+  for (uint32_t operation = 0; operation < running.size(); ++operation) {
+    if (running[operation].is_free()) continue;
+    const uint32_t number = run_.map.PartitionOf(running[operation].call);
+    partition_of_operation_[operation] = number;
+    if (number == kNone) continue;
+    activities_[number].operations.push_back(operation);
+    if (running[operation].is_launched) ++activities_[number].launched;
+  }
+}
+
+void PartitionReplayer::OnDetour(std::span<const uint32_t> gpus) {
+  gpus_on_detours_.insert(gpus.begin(), gpus.end());
+  for (uint32_t number = 0; number < activities_.size(); ++number) {
+    Activity& activity = activities_[number];
+    if (activity.is_on_detour || !IsOnDetour(run_.map.partition(number))) continue;
+    activity.is_on_detour = true;
+    if (!activity.episode) continue;
+    if (activity.episode->is_replayed) throw FabricNetwork::NotApart();
+    activity.episode.reset();
+  }
+}
+
+bool PartitionReplayer::IsOnDetour(const Partition& partition) const {
+  return std::ranges::any_of(gpus_on_detours_,
+                             [&](uint32_t gpu) { return run_.map.IsMetAt(partition, gpu); });
+}
+
+}  // namespace railyard

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Episodes of partitions. When a partition is at rest and a collective of its GPUs alone begins
+// there, its calls end as they did the last time a partition of the same kind was in the same state
+// and the calls began at the same times relative to one another. Else the collective is simulated
+// ahead of everything that is pending, the partition is put back as it was, and that is replayed.
+// Partitions that are alike share what is known; GPUs are numbered by their places there.
+//
+// A hit is refused where any of these differs from what is known: the partition's kind, shape,
+// identity or state, every call's place, plan and begin; or where a change is due before the
+// partition has settled, the programs may use it again before that, or anything else may.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/replay/episodes/episode_cache.h"
+#include "simulator/replay/episodes/replay_cache_mode.h"
+#include "simulator/replay/partitions/partition.h"
+#include "simulator/replay/partitions/partition_host.h"
+#include "simulator/replay/partitions/partition_map.h"
+#include "simulator/replay/partitions/partition_neighbours.h"
+#include "simulator/replay/streams/call_ledger.h"
+#include "simulator/replay/streams/plan_cache.h"
+#include "simulator/replay/streams/plan_numbers.h"
+#include "simulator/replay/streams/progress_watch.h"
+#include "simulator/replay/streams/stream_runner.h"
+#include "simulator/state/state_archive.h"
+#include "simulator/units/units.h"
+
+namespace railyard {
+
+class PartitionReplayer {
+ public:
+  // Whoever aborts a part of the job puts that on the wheel at least so long ahead.
+  static constexpr int64_t kAbortNoticePs = 100 * kPsPerMs;
+
+  // What is replayed. All must outlive the replayer.
+  struct Simulation {
+    FabricSimulatorImpl& engine;
+    const CallTable& calls;
+    StreamRunner& streams;
+    CallLedger& ledger;
+    PlanCache& plans;
+    const PlanNumbers& numbers;
+    const ProgressWatch& progress;
+    PartitionMap& map;
+    PartitionNeighbours& neighbours;
+    PartitionHost& host;
+  };
+  // `cache` must outlive this, and is of partitions alone. `mode` is not kOff where the map has
+  // partitions. `keep_paths`: the ledger keeps critical paths.
+  PartitionReplayer(const Simulation& simulation, EpisodeCache& cache, ReplayCacheMode mode,
+                    bool keep_paths);
+
+  // A call has begun; its channels are to begin. True: it is replayed, and ends by itself.
+  bool OnBegin(uint32_t operation);
+  bool OnLaunch(uint32_t operation);
+  // A call ends, simulated or replayed.
+  void OnEnd(uint32_t operation);
+
+  // Traffic of other rails crosses the NICs and NVLinks of these GPUs from now on.
+  // FabricNetwork::NotApart: a partition is replayed that it crosses.
+  void OnDetour(std::span<const uint32_t> gpus);
+  // A part of the job is halted: none of its calls runs any more, and its connections are closed.
+  // FabricNetwork::NotApart: one of its partitions is replayed.
+  void Halt(uint32_t part);
+  // A part of the job ends, kAbortNoticePs or more after that was known.
+  void Abort(uint32_t part);
+  // The map has been rebuilt: nothing that is known holds any more. Precondition: nothing is
+  // replayed.
+  void Rebuild();
+
+  bool is_any_replayed() const { return replayed_ > 0; }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // A collective of all GPUs of a partition, the only one in it, from the first call's begin to the
+  // last one's end.
+  struct CurrentEpisode {
+    uint32_t collective = 0;
+    int64_t begin_ps = 0;
+    uint32_t known = kNone;    // in the cache
+    bool is_new = false;       // it was simulated for this one
+    bool is_replayed = false;  // else it is simulated, and compared
+    uint32_t calls_ended = 0;
+    RestCounts begin_counts{};       // where it is simulated
+    std::vector<int64_t> ends_ps{};  // the same; by place, since the begin
+  };
+  // What goes on in a partition.
+  struct Activity {
+    bool is_on_detour = false;            // connections moved to other NICs cross it
+    std::vector<uint32_t> operations{};   // running, that use it
+    uint32_t launched = 0;                // of those, what is simulated
+    std::unordered_set<uint64_t> made{};  // calls simulated so far: MadeKey()
+    uint32_t misses = 0;                  // in a row
+    uint32_t unused = 0;                  // simulated ahead in vain, in a row
+    std::optional<CurrentEpisode> episode{};
+  };
+  // One that has begun, or will at a time that is known.
+  struct EpisodeCall {
+    int64_t begin_ps = 0;
+    uint32_t number = 0;
+    Call call;
+    uint32_t operation = kNone;  // kNone: it has not begun
+  };
+  // A partition at an instant of rest.
+  struct Rest {
+    bool is_at_rest = false;
+    RestState state{};
+    uint32_t number = EpisodeCache::kStateUnknown;  // of the state, where it was asked for
+    RestCounts counts{};  // the first section; then of the network as a whole
+    uint64_t unrepeatable = 0;
+  };
+
+  static uint64_t MadeKey(uint32_t plan, uint32_t place) { return uint64_t{plan} << 32 | place; }
+  uint32_t PartitionOf(uint32_t operation) const { return partition_of_operation_[operation]; }
+  uint32_t CollectiveOf(uint32_t operation) const;
+  bool IsOnDetour(const Partition& partition) const;
+
+  // Begins (partition_replayer.cc).
+  void BeginEpisode(uint32_t partition, uint32_t collective);
+  bool MayHaveEpisode(uint32_t partition, uint32_t collective);
+  bool MayLast(const Partition& partition, uint32_t collective,
+               const std::vector<EpisodeCall>& calls);
+  std::vector<EpisodeCall> CallsOf(uint32_t partition, uint32_t collective) const;
+  uint32_t FindKnown(const Partition& partition, const std::vector<EpisodeCall>& calls,
+                     uint32_t state);
+  bool CanReplay(const Partition& partition, const std::vector<EpisodeCall>& calls,
+                 const Episode& episode);
+  bool MayBeTouched(const Partition& partition, const std::vector<EpisodeCall>& calls,
+                    int64_t until_ps);
+  int64_t NextDisturbancePs(bool by_faults) const;
+  void CheckIsApart(const Call& call);
+  void Follow(uint32_t operation);
+  // Ends.
+  void FinishReplay(const Partition& partition, const CurrentEpisode& episode);
+  void CheckEpisode(const Partition& partition, const CurrentEpisode& episode);
+
+  // State, and what is simulated ahead (partition_speculation.cc).
+  Rest RestOf(const Partition& partition, bool is_begin);
+  void AddCounts(const Partition& partition, const RestCountChanges& changes);
+  uint32_t RecordAhead(const Partition& partition, const std::vector<EpisodeCall>& calls,
+                       const Rest& rest);
+  void PutBack(const Partition& partition, const Rest& rest);
+
+  Simulation run_;
+  EpisodeCache& cache_;
+  ReplayCacheMode mode_;
+  bool keep_paths_;
+  std::vector<Activity> activities_;              // by partition
+  std::vector<uint32_t> partition_of_operation_;  // by operation that runs; kNone: of none
+  uint32_t replayed_ = 0;                         // partitions, now
+  std::set<uint32_t> gpus_on_detours_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Records when calls begin and end, whether they are simulated or replayed, and what that is to
+// collectives, to the parts of a job and to results. Knows nothing of how calls run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "simulator/execution/lanes/critical_path.h"
+#include "simulator/replay/streams/call_table.h"
+#include "simulator/replay/streams/plan_cache.h"
+#include "simulator/replay/streams/progress_watch.h"
+#include "simulator/units/time_end.h"
+
+namespace railyard {
+
+// What was measured of one collective; kNeverPs where the run ended before.
+struct CollectiveTimes {
+  int64_t first_start_ps = kNeverPs;
+  int64_t last_start_ps = kNeverPs;  // once every rank has started
+  int64_t last_end_ps = kNeverPs;    // once every rank has ended
+  int64_t bound_ps = 0;
+  uint32_t calls_started = 0;
+  uint32_t calls_ended = 0;
+  bool lost_packets = false;  // to a fault
+  bool replayed = false;      // from the cache
+};
+
+// What one rank waited for in all, beyond what its collectives take.
+struct RankWait {
+  uint32_t rank = 0;
+  // The transfer that was repeated; the same for what a rank did slowly or late.
+  uint32_t source_rank = 0;
+  uint32_t destination_rank = 0;
+  auto operator<=>(const RankWait&) const = default;
+};
+struct RankWaitTotals {
+  uint64_t calls = 0;
+  int64_t waited_ps = 0;
+};
+
+// Two independent sums of hashes.
+using TimesHashSums = std::array<uint64_t, 2>;
+
+class CallLedger {
+ public:
+  // When a call of the kept rank began and ended; kNeverPs for computation and for what has not
+  // ended.
+  struct CallSpan {
+    int64_t begin_ps = 0;
+    int64_t end_ps = 0;
+  };
+  // How far a part of the job has come.
+  struct PartProgress {
+    uint64_t calls_left = 0;
+    int64_t end_ps = 0;        // of its last call so far, or when it was aborted
+    std::string abort_reason;  // empty: it was not
+    bool is_halted = false;    // until it restarts
+  };
+
+  // All references must outlive this. `keep_paths`: paths() and waits() are filled.
+  CallLedger(const CallTable& calls, PlanCache& plans, ProgressWatch& progress, bool keep_paths);
+
+  // Keeps when each call of that rank begins and ends (calls_kept()). Before the first call.
+  void KeepCallsOf(uint32_t rank);
+  // Keeps which operations have begun (HasBegun()). Before the first call.
+  void KeepBegun() { has_begun_.resize(calls_.count()); }
+
+  // --- Calls -------------------------------------------------------------------------------------
+  void NoteBegin(const Call& call, int64_t begin_ps);
+  // Precondition: the call has begun. A collective that took less than its bound is a SIM_CHECK.
+  void NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps, const CriticalPath& path);
+  void NoteReplayed(uint32_t collective, bool is_replayed) {
+    times_[collective].replayed = is_replayed;
+  }
+  void NotePacketLost(uint32_t collective) { times_[collective].lost_packets = true; }
+  // To be fetched into the processor's cache ahead of NoteBegin().
+  void Prefetch(const Call& call) const {
+    __builtin_prefetch(&times_[calls_.CollectiveNumberOf(call)], 1);
+  }
+
+  // --- Parts of the job --------------------------------------------------------------------------
+  // `running`: calls of the part that have begun and will not end.
+  void Halt(uint32_t part, uint64_t running);
+  void Abort(uint32_t part, const std::string& why, int64_t now_ps, uint64_t running);
+  // A halted part begins again at each rank's operation of that number.
+  void Restart(uint32_t part, const std::vector<uint32_t>& first_of_rank);
+
+  // --- What was recorded -------------------------------------------------------------------------
+  const std::vector<CollectiveTimes>& times() const { return times_; }
+  bool HasEnded(uint32_t collective) const {
+    return times_[collective].calls_ended >= call_count_[collective];
+  }
+  const std::vector<CallSpan>& calls_kept() const { return calls_kept_; }
+  // By collective, where paths are kept: of its last rank's end, from its first rank's start on.
+  const std::vector<CriticalPath>& paths() const { return paths_; }
+  const std::map<RankWait, RankWaitTotals>& waits() const { return waits_; }
+  const std::vector<PartProgress>& parts() const { return parts_; }
+  bool IsAborted(uint32_t part) const { return !parts_[part].abort_reason.empty(); }
+  bool keeps_begun() const { return !has_begun_.empty(); }
+  // Precondition: KeepBegun().
+  bool HasBegun(const Call& call) const { return has_begun_[calls_.NumberOf(call)]; }
+  uint64_t calls_started() const { return calls_started_; }
+  uint64_t calls_ended() const { return calls_ended_; }
+  uint64_t calls_left() const { return calls_left_; }
+  uint64_t collectives_ended() const { return collectives_ended_; }
+  // Sums over the calls that ended of hashes of when each started and ended: independent of order.
+  const TimesHashSums& ended_hash() const { return ended_hash_; }
+  void AddToHash(const Call& call, int64_t begin_ps, int64_t end_ps, TimesHashSums& sums) const;
+
+ private:
+  void CountCalls();
+  void NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, CriticalPath path);
+  void FinishCollective(uint32_t collective, int64_t end_ps);
+
+  const CallTable& calls_;
+  PlanCache& plans_;
+  ProgressWatch& progress_;
+  std::vector<CollectiveTimes> times_;
+  std::vector<uint32_t> call_count_;  // by collective
+  std::vector<CriticalPath> paths_;   // empty: they are not kept
+  std::map<RankWait, RankWaitTotals> waits_;
+  TimesHashSums ended_hash_{};
+  uint32_t kept_rank_ = UINT32_MAX;
+  std::vector<CallSpan> calls_kept_;
+  std::vector<bool> has_begun_;  // by number of the operation
+  std::vector<PartProgress> parts_;
+  uint64_t calls_started_ = 0;
+  uint64_t calls_ended_ = 0;
+  uint64_t collectives_ended_ = 0;
+  uint64_t calls_left_ = 0;
+  bool keep_paths_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Names for the operations of a job: a rank and a place in its program, or a number among those of
+// all ranks. The numbers order events, so an operation keeps its own for good, even where its rank
+// moves to another GPU.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "simulator/diagnostics/check.h"
+#include "workloads/job/job.h"
+
+namespace railyard {
+
+// An operation of a rank, by its place in the rank's program.
+struct Call {
+  uint32_t rank = 0;
+  uint32_t index = 0;  // into Job::operations[rank]
+  bool operator==(const Call&) const = default;
+};
+
+class CallTable {
+ public:
+  // The bit above all numbers of operations.
+  static constexpr uint32_t kCountMax = 1u << 31;
+
+  // `job` must outlive this.
+  explicit CallTable(const Job& job) : job_(job), part_of_rank_(job.PartsOfRanks()) {
+    uint64_t numbered = 0;
+    for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+      first_number_.push_back(static_cast<uint32_t>(numbered));
+      numbered += job.operations[rank].size();
+    }
+    SIM_CHECK(numbered < kCountMax, "more calls than can be numbered");
+    count_ = static_cast<uint32_t>(numbered);
+  }
+
+  const Job& job() const { return job_; }
+  uint32_t count() const { return count_; }
+  uint32_t NumberOf(const Call& call) const { return first_number_[call.rank] + call.index; }
+  Call CallOf(uint32_t rank, uint32_t number) const { return {rank, number - first_number_[rank]}; }
+  const JobOperation& OperationOf(const Call& call) const {
+    return job_.operations[call.rank][call.index];
+  }
+  // Precondition: no computation, here and below.
+  uint32_t CollectiveNumberOf(const Call& call) const {
+    return job_.CollectiveOf(call.rank, OperationOf(call));
+  }
+  const JobCollective& CollectiveOf(const Call& call) const {
+    return job_.collectives[CollectiveNumberOf(call)];
+  }
+  // The part of the job that a rank is of; Job::kNoPart: none.
+  uint32_t PartOf(uint32_t rank) const { return part_of_rank_[rank]; }
+  const std::vector<uint32_t>& parts_of_ranks() const { return part_of_rank_; }
+
+  // These ranks have been swapped in the job, one pair after the other; their operations keep their
+  // numbers.
+  void Relocate(std::span<const std::pair<uint32_t, uint32_t>> swapped) {
+    for (const auto& [a, b] : swapped) std::swap(first_number_[a], first_number_[b]);
+    part_of_rank_ = job_.PartsOfRanks();
+  }
+
+ private:
+  const Job& job_;
+  std::vector<uint32_t> first_number_;  // by rank
+  std::vector<uint32_t> part_of_rank_;
+  uint32_t count_ = 0;
+};
+
+}  // namespace railyard

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/replay/streams/plan_cache.h"
+
+#include <algorithm>
+#include <set>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/execution/paths/fabric_layout.h"
+#include "workloads/collectives/replayable.h"
+
+namespace railyard {
+namespace {
+
+// Send and Recv, for which NCCL chooses no algorithm, cost what a ring's steps do.
+constexpr ReplayChoice kP2pCosts = {Algorithm::kRing, Protocol::kSimple};
+constexpr ReplayChoice kP2pLlCosts = {Algorithm::kRing, Protocol::kLl};
+
+}  // namespace
+
+PlanCache::PlanCache(const FabricGraph& graph, const Job& job, NcclSettings nccl, GpuCosts gpu,
+                     const NicSettings& nic, const MovedConnections& moved)
+    : graph_(graph),
+      job_(job),
+      nccl_(std::move(nccl)),
+      gpu_(std::move(gpu)),
+      moved_(moved),
+      bound_model_(graph, nic) {
+  for (uint32_t i = 0; i < graph.gpus().size(); ++i) {
+    const Device& device = graph.device(graph.gpus()[i]);
+    gpu_at_[{device.server, device.local_index}] = i;
+  }
+  for (uint32_t i = 0; i < job.communicators.size(); ++i) {
+    communicators_.push_back(BuildCommunicator(i));
+  }
+  FindP2pCalls();
+}
+
+PlanCache::Communicator PlanCache::BuildCommunicator(uint32_t number) const {
+  const TraceCommunicator& traced = job_.communicators[number];
+  Communicator communicator;
+  communicator.gpus = traced.ranks;
+  communicator.planner = std::make_unique<NcclPlanner>(LayoutOf(graph_, traced), nccl_);
+  return communicator;
+}
+
+void PlanCache::FindP2pCalls() {
+  p2p_calls_.assign(job_.collectives.size(), {});
+  for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+    const std::vector<JobOperation>& operations = job_.operations[rank];
+    for (uint32_t index = 0; index < operations.size(); ++index) {
+      if (!operations[index].is_p2p) continue;
+      p2p_calls_[job_.CollectiveOf(rank, operations[index])].push_back({rank, index});
+    }
+  }
+}
+
+void PlanCache::Relocate(uint32_t part) {
+  for (uint32_t i = 0; i < communicators_.size(); ++i) {
+    if (job_.PartOf(i) == part) communicators_[i] = BuildCommunicator(i);
+  }
+  FindP2pCalls();
+}
+
+// --- Plans ---------------------------------------------------------------------------------------
+
+PlanCache::Key PlanCache::KeyOf(uint32_t id) const {
+  const JobCollective& collective = job_.collectives[id];
+  const ReplayChoice stated = StatedChoice(collective);
+  return {static_cast<uint64_t>(collective.kind), collective.count,
+          static_cast<uint64_t>(collective.datatype), collective.root,
+          static_cast<uint64_t>(stated.algorithm) << 8 | static_cast<uint64_t>(stated.protocol)};
+}
+
+ReplayChoice PlanCache::ChoiceOf(uint32_t id) const {
+  const JobCollective& collective = job_.collectives[id];
+  const std::optional<ReplayChoice> choice =
+      planner(collective.communicator).Choose(collective, StatedChoice(collective));
+  SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
+  return *choice;
+}
+
+std::string PlanCache::ReplayNameOf(uint32_t id) const {
+  const JobCollective& collective = job_.collectives[id];
+  if (collective.is_p2p()) return std::string(kP2pReplayName);
+  const std::map<Key, Plan>& plans = communicators_[collective.communicator].plans;
+  const auto plan = plans.find(KeyOf(id));
+  const bool is_planned = plan != plans.end() && plan->second.schedule != nullptr;
+  return ReplayName(is_planned ? plan->second.choice : ChoiceOf(id));
+}
+
+PlanCache::Plan& PlanCache::PlanOf(uint32_t id) {
+  const JobCollective& collective = job_.collectives[id];
+  Communicator& communicator = communicators_[collective.communicator];
+  Plan& plan = communicator.plans[KeyOf(id)];
+  if (plan.schedule) return plan;
+  plan.choice = ChoiceOf(id);
+  plan.schedule = communicator.planner->Plan(collective, plan.choice);
+  plan.costs = gpu_.Of(communicator.planner->layout(), plan.choice);
+  return plan;
+}
+
+StepCosts PlanCache::CostsOf(uint32_t id) {
+  const JobCollective& collective = job_.collectives[id];
+  if (!collective.is_p2p()) return PlanOf(id).costs;
+  return gpu_.Of(planner(collective.communicator).layout(), kP2pCosts);
+}
+
+StepCosts PlanCache::LineCostsOf(uint32_t id) {
+  const JobCollective& collective = job_.collectives[id];
+  if (!collective.is_p2p()) return PlanOf(id).costs;
+  return gpu_.Of(planner(collective.communicator).layout(), kP2pLlCosts);
+}
+
+std::shared_ptr<const CollectiveSchedule> PlanCache::ScheduleOf(const Call& call) {
+  const JobOperation& operation = job_.operations[call.rank][call.index];
+  const uint32_t id = job_.CollectiveOf(call.rank, operation);
+  const JobCollective& collective = job_.collectives[id];
+  if (!collective.is_p2p()) return PlanOf(id).schedule;
+  return planner(collective.communicator)
+      .PlanP2p(job_.CommunicatorRank(collective.communicator, call.rank),
+               job_.p2p_calls.data() + operation.p2p_first, operation.p2p_count,
+               operation.in_place);
+}
+
+std::vector<std::string> PlanCache::Assumptions() const {
+  std::set<std::string> assumptions;
+  for (const Communicator& communicator : communicators_) {
+    const auto& of_channels = communicator.planner->channels().assumptions;
+    assumptions.insert(of_channels.begin(), of_channels.end());
+  }
+  return {assumptions.begin(), assumptions.end()};
+}
+
+// --- Bounds --------------------------------------------------------------------------------------
+
+int64_t PlanCache::BoundOf(uint32_t id) {
+  const JobCollective& collective = job_.collectives[id];
+  if (!collective.is_p2p()) {
+    Plan& plan = PlanOf(id);
+    if (plan.bound_ps < 0 || plan.bound_moves != moved_.move_count()) {
+      plan.bound_ps = BoundOfSchedule(collective.communicator, *plan.schedule);
+      plan.bound_moves = moved_.move_count();
+    }
+    return plan.bound_ps;
+  }
+  for (const Call& call : p2p_calls_[id]) {
+    const JobOperation& operation = job_.operations[call.rank][call.index];
+    const uint32_t rank = job_.CommunicatorRank(collective.communicator, call.rank);
+    for (uint32_t i = 0; i < operation.p2p_count; ++i) {
+      const P2pCall& p2p = job_.p2p_calls[operation.p2p_first + i];
+      if (!p2p.is_send || p2p.peer == rank) continue;
+      AddToBound(collective.communicator, 0, rank, p2p.peer, ConnectionUse::kPointToPoint,
+                 p2p.bytes);
+    }
+  }
+  return bound_model_.Take();
+}
+
+uint32_t PlanCache::GpuOfServer(uint32_t gpu, uint32_t local_index) const {
+  return gpu_at_.at({graph_.device(graph_.gpus()[gpu]).server, local_index});
+}
+
+void PlanCache::AddToBound(uint32_t number, uint32_t channel, uint32_t from, uint32_t to,
+                           ConnectionUse use, uint64_t bytes) {
+  // What may take several ways, and took others before, has no least load of a link.
+  if (moved_.move_count() > 0 && moved_.HasMoved(number, channel, from, to, use)) return;
+  const ConnectionRoute route = planner(number).RouteOf(channel, from, to, use);
+  const uint32_t from_gpu = gpus(number)[from];
+  const uint32_t injecting_gpu =
+      route.network ? GpuOfServer(from_gpu, route.sending_local_index) : from_gpu;
+  bound_model_.Add(route.network, from_gpu, gpus(number)[to], injecting_gpu, bytes);
+}
+
+int64_t PlanCache::BoundOfSchedule(uint32_t communicator, const CollectiveSchedule& schedule) {
+  std::map<std::pair<uint32_t, ConnectionUse>, uint64_t> sent;  // of one lane, by peer
+  const auto add_lane = [&](const LaneId& lane) {
+    const LanePeers peers = schedule.PeersOf(lane);
+    const uint64_t steps = schedule.StepCount(lane);
+    sent.clear();
+    for (uint64_t i = 0; i < steps;) {
+      const uint64_t alike = std::min(schedule.AlikeFrom(lane, i), steps - i);
+      const Step step = schedule.StepAt(lane, i);
+      const uint64_t bytes = alike * WireBytes(schedule.message_rule(), step.bytes);
+      for (const LanePeer& peer : peers.send_to) {
+        if (step.send_to == kAllPeers || step.send_to == static_cast<int32_t>(peer.rank)) {
+          sent[{peer.rank, peer.use}] += bytes;
+        }
+      }
+      i += alike;
+    }
+    for (const auto& [peer, bytes] : sent) {
+      // A switch makes many of one message and one of many: no least load follows from these.
+      if (peer.second == ConnectionUse::kSwitchOperand) continue;
+      if (peer.second == ConnectionUse::kSwitchResult) continue;
+      // A sum crosses its NIC once each way, however many take part.
+      if (peer.second == ConnectionUse::kNetworkSum && peer.first != lane.rank) continue;
+      AddToBound(communicator, lane.channel, lane.rank, peer.first, peer.second, bytes);
+    }
+  };
+  for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
+    ForEachLaneOf(schedule, rank, add_lane);
+  }
+  return bound_model_.Take();
+}
+
+// --- What calls use ------------------------------------------------------------------------------
+
+const std::vector<uint32_t>& PlanCache::GpusOnNetworkOf(const Call& call) {
+  const uint32_t id = job_.CollectiveOf(call.rank, job_.operations[call.rank][call.index]);
+  const JobCollective& collective = job_.collectives[id];
+  const Communicator& communicator = communicators_[collective.communicator];
+  std::vector<uint32_t>* found = &scratch_gpus_;
+  if (!collective.is_p2p()) {
+    Plan& plan = PlanOf(id);
+    plan.on_network.resize(communicator.gpus.size());
+    std::optional<std::vector<uint32_t>>& of_rank =
+        plan.on_network[job_.CommunicatorRank(collective.communicator, call.rank)];
+    if (of_rank) return *of_rank;
+    found = &of_rank.emplace();
+  }
+  found->clear();
+  AddGpusOnNetwork(communicator, collective, call, *found);
+  std::ranges::sort(*found);
+  found->erase(std::unique(found->begin(), found->end()), found->end());
+  return *found;
+}
+
+void PlanCache::AddGpusOnNetwork(const Communicator& communicator, const JobCollective& collective,
+                                 const Call& call, std::vector<uint32_t>& gpus) {
+  const uint32_t own = job_.CommunicatorRank(collective.communicator, call.rank);
+  const auto add = [&](uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) {
+    if (use == ConnectionUse::kSwitchOperand || use == ConnectionUse::kSwitchResult) return;
+    if (use == ConnectionUse::kNetworkSum) {
+      gpus.push_back(communicator.gpus[own]);
+      return;
+    }
+    const ConnectionRoute route = communicator.planner->RouteOf(channel, from, to, use);
+    if (!route.network) return;
+    gpus.push_back(GpuOfServer(communicator.gpus[from], route.sending_local_index));
+    gpus.push_back(communicator.gpus[to]);
+  };
+  const JobOperation& operation = job_.operations[call.rank][call.index];
+  if (collective.is_p2p()) {
+    for (uint32_t i = 0; i < operation.p2p_count; ++i) {
+      const P2pCall& p2p = job_.p2p_calls[operation.p2p_first + i];
+      if (p2p.peer == own) continue;
+      add(0, p2p.is_send ? own : p2p.peer, p2p.is_send ? p2p.peer : own,
+          ConnectionUse::kPointToPoint);
+    }
+    return;
+  }
+  const CollectiveSchedule& schedule = ScheduleOf(job_.CollectiveOf(call.rank, operation));
+  ForEachLaneOf(schedule, own, [&](const LaneId& lane) {
+    const LanePeers peers = schedule.PeersOf(lane);
+    for (const LanePeer& peer : peers.send_to) add(lane.channel, own, peer.rank, peer.use);
+    for (const LanePeer& peer : peers.recv_from) add(lane.channel, peer.rank, own, peer.use);
+  });
+}
+
+}  // namespace railyard

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The plans of a job's collectives: what NCCL would choose for each, the schedule that this is,
+// what its steps cost, and the least time that it can take. A plan is made when it is first asked
+// for, and collectives of one communicator that are alike share it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulator/execution/lanes/gpu_costs.h"
+#include "simulator/replay/streams/bound.h"
+#include "simulator/replay/streams/call_table.h"
+#include "simulator/transport/nic/nic_settings.h"
+#include "topologies/graph/fabric_graph.h"
+#include "workloads/collectives/schedule.h"
+#include "workloads/job/job.h"
+#include "workloads/nccl/nccl_planner.h"
+
+namespace railyard {
+
+// Calls visit(lane) for each lane of one rank.
+template <typename Visit>
+void ForEachLaneOf(const CollectiveSchedule& schedule, uint32_t rank, Visit visit) {
+  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+    for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
+      for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
+        visit(LaneId{rank, channel, batch, lane});
+      }
+    }
+  }
+}
+
+// Which connections do not go over the NICs that their plans say, as NICs failed. No bound follows
+// from the bytes that they carry.
+class MovedConnections {
+ public:
+  virtual ~MovedConnections() = default;
+  // Moves so far: bounds hold as long as it is the same.
+  virtual uint64_t move_count() const = 0;
+  // `from` and `to` are ranks of the communicator.
+  virtual bool HasMoved(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                        ConnectionUse use) const = 0;
+};
+
+class PlanCache {
+ public:
+  // Equal for collectives of a communicator that share a plan: kind, count, datatype, root and what
+  // the log states.
+  using Key = std::array<uint64_t, 5>;
+
+  // Rank r of the job is GPU r of the fabric. `graph`, `job` and `moved` must outlive this.
+  // Precondition: NcclPlanner::Choose finds a choice for every collective.
+  PlanCache(const FabricGraph& graph, const Job& job, NcclSettings nccl, GpuCosts gpu,
+            const NicSettings& nic, const MovedConnections& moved);
+
+  uint32_t communicator_count() const { return static_cast<uint32_t>(communicators_.size()); }
+  const NcclPlanner& planner(uint32_t communicator) const {
+    return *communicators_[communicator].planner;
+  }
+  // By rank of the communicator.
+  const std::vector<uint32_t>& gpus(uint32_t communicator) const {
+    return communicators_[communicator].gpus;
+  }
+  // Ranks of the part of the job are on other GPUs now: its plans are made anew.
+  void Relocate(uint32_t part);
+
+  // --- By collective -----------------------------------------------------------------------------
+  Key KeyOf(uint32_t collective) const;
+  // Precondition: it is not made of Send and Recv.
+  ReplayChoice ChoiceOf(uint32_t collective) const;
+  // "RING/SIMPLE".
+  std::string ReplayNameOf(uint32_t collective) const;
+  StepCosts CostsOf(uint32_t collective);
+  // What the lanes cost whose messages go by lines: of Send and Recv, LL's.
+  StepCosts LineCostsOf(uint32_t collective);
+  // Precondition: it is not made of Send and Recv.
+  const CollectiveSchedule& ScheduleOf(uint32_t collective) { return *PlanOf(collective).schedule; }
+  // A time that no schedule of the same bytes over the same links can beat (bound.h).
+  int64_t BoundOf(uint32_t collective);
+
+  // --- By call -----------------------------------------------------------------------------------
+  // Of Send and Recv, what the rank's call does, made anew each time; else the collective's.
+  std::shared_ptr<const CollectiveSchedule> ScheduleOf(const Call& call);
+  // GPUs whose NICs are crossed by what the call sends or what is sent to it, ascending. Valid
+  // until the next call.
+  const std::vector<uint32_t>& GpusOnNetworkOf(const Call& call);
+
+  // What the rules assumed about layouts that they do not cover.
+  std::vector<std::string> Assumptions() const;
+
+ private:
+  struct Plan {
+    std::shared_ptr<const CollectiveSchedule> schedule;
+    ReplayChoice choice;
+    StepCosts costs;
+    int64_t bound_ps = -1;                                         // not computed yet
+    uint64_t bound_moves = 0;                                      // MovedConnections' when it was
+    std::vector<std::optional<std::vector<uint32_t>>> on_network;  // by rank, once asked for
+  };
+  struct Communicator {
+    std::unique_ptr<NcclPlanner> planner;
+    std::vector<uint32_t> gpus;
+    std::map<Key, Plan> plans;  // regular jobs have few
+  };
+
+  Communicator BuildCommunicator(uint32_t number) const;
+  void FindP2pCalls();
+  Plan& PlanOf(uint32_t collective);
+  int64_t BoundOfSchedule(uint32_t communicator, const CollectiveSchedule& schedule);
+  void AddToBound(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                  ConnectionUse use, uint64_t bytes);
+  uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const;
+  void AddGpusOnNetwork(const Communicator& communicator, const JobCollective& collective,
+                        const Call& call, std::vector<uint32_t>& gpus);
+
+  const FabricGraph& graph_;
+  const Job& job_;
+  NcclSettings nccl_;
+  GpuCosts gpu_;
+  const MovedConnections& moved_;
+  BoundModel bound_model_;
+  std::map<std::pair<int64_t, int64_t>, uint32_t> gpu_at_;  // by server and local index
+  std::vector<Communicator> communicators_;
+  std::vector<std::vector<Call>> p2p_calls_;  // by collective; of those made of Send and Recv
+  std::vector<uint32_t> scratch_gpus_;        // GpusOnNetworkOf's
+};
+
+}  // namespace railyard

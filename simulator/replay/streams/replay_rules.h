@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulator/execution/lanes/gpu_costs.h"
+#include "simulator/replay/episodes/replay_cache_mode.h"
+#include "simulator/transport/contract/network_stack.h"
+#include "topologies/graph/fabric_graph.h"
+#include "workloads/nccl/nccl_settings.h"
+
+namespace railyard {
+
+// How collectives become transfers, and what the GPUs' side of them costs.
+struct ReplayRules {
+  NcclSettings nccl;
+  NetIbSettings net_ib;
+  NetSocketSettings net_socket;
+  std::string transport = "rdma";  // name of a network stack
+  GpuCosts gpu;
+  ReplayCacheMode cache = ReplayCacheMode::kOn;
+  bool partition_episodes = true;  // parts of the network have episodes of their own
+  uint64_t seed = 1;               // of the ranks' skews
+  bool has_load = false;           // some fault has GPUs send what is no operation's
+  // What faults may ever do something to.
+  std::vector<LinkId> faulty_links{};
+  std::vector<uint32_t> faulty_gpus{};
+  // What collectives' times went to is kept (times_spent(), waits()).
+  bool keep_paths = false;
+};
+
+}  // namespace railyard

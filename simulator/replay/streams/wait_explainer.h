@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Who waits for whom, for runs that stalled: from a rank over the transfers, each of which waits
+// for another, to the queue pair or GPU that all of them wait for, and the link that is down.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/replay/streams/call_table.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+class WaitExplainer {
+ public:
+  // A run as it stands still.
+  struct Stall {
+    std::vector<LaneExecutor::Waiting> lanes{};
+    std::vector<Call> running{};         // by Waiting::operation
+    std::vector<Call> pending{};         // calls that may begin and have not, by their numbers
+    std::vector<bool> is_gpu_stopped{};  // by GPU; those beyond its end are not
+  };
+  // Rank r of the job is GPU r. `graph` and `calls` must outlive this.
+  WaitExplainer(const FabricGraph& graph, const CallTable& calls, Stall stall)
+      : graph_(graph), calls_(calls), stall_(std::move(stall)) {}
+
+  // For each cause the longest chain of waits that ends there, on a line; then who waits for whom,
+  // which GPUs stand still, and what has not begun, a line each.
+  std::string Explain() const;
+
+ private:
+  struct Chain;  // a row of waits and what it comes to
+
+  std::string NameOf(const Call& call) const;
+  const Call& CallOf(const LaneExecutor::Waiting& wait) const {
+    return stall_.running[wait.operation];
+  }
+  uint32_t PeerOf(const LaneExecutor::Waiting& wait) const;
+  bool IsStopped(uint32_t gpu) const {
+    return gpu < stall_.is_gpu_stopped.size() && stall_.is_gpu_stopped[gpu];
+  }
+  std::string WaitText(const LaneExecutor::Waiting& wait, const std::string& in) const;
+  std::string StoppedText(uint32_t gpu) const;
+  std::string CauseOfIdle(uint32_t rank) const;
+  Chain Follow(const std::map<uint32_t, std::vector<size_t>>& waits_of_rank, size_t first) const;
+  std::string Chains() const;
+
+  const FabricGraph& graph_;
+  const CallTable& calls_;
+  Stall stall_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Episodes of the whole network, on a machine that only tests have: its state is one value, one
+// instant and one counter, and nothing moves on its network.
+#include "simulator/replay/episodes/episode_replayer.h"
+
+#include <functional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ns3/object.h>
+
+#include "simulator/event_order/event_order.h"
+#include "tests/replay/small_replay.h"
+
+namespace railyard::testing {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kCallPs = FakeHost::kLaunchPs + kPsPerMs;
+constexpr int64_t kToldPs = 2 * kPsPerMs;  // what calls take in the episode made by hand
+constexpr EventClass kTestEvent{50};
+
+struct TestState final : StateOwner {
+  std::string state_name() const override { return "the test"; }
+  void Visit(StateArchive& archive) override {
+    archive.Require(is_at_rest);
+    archive.Value(value);
+    archive.Instant(instant_ps);
+    archive.Count(count);
+    archive.Unrepeatable(losses);
+  }
+  bool is_at_rest = true;
+  uint64_t value = 5;
+  int64_t instant_ps = 0;
+  uint64_t count = 0;
+  uint64_t losses = 0;
+};
+
+// Replays episodes of the whole network, and nothing else.
+struct WholeReplay final : NoReplay {
+  bool ReplayFromRest() override { return episodes->ReplayFromRest(); }
+  bool OnBegin(uint32_t operation) override {
+    episodes->OnBegin(operation);
+    return false;
+  }
+  void OnEnd(uint32_t operation) override { episodes->OnEnd(operation); }
+  void OnNothingRuns() override { episodes->OnNothingRuns(); }
+  EpisodeReplayer* episodes = nullptr;
+};
+
+struct Episodes {
+  explicit Episodes(Job job, ReplayCacheMode mode = ReplayCacheMode::kOn)
+      : test(1, std::move(job), replay),
+        episodes({.engine = FabricSimulatorImpl::Get(),
+                  .state = registry,
+                  .network = *network,
+                  .calls = test.calls,
+                  .streams = test.streams,
+                  .ledger = test.ledger,
+                  .plans = numbers,
+                  .progress = test.progress},
+                 cache, mode, false) {
+    network->Build(test.graph, FabricSimulatorImpl::Get());
+    registry.Add(state);
+    numbers.Number(test.plans, std::vector<uint32_t>(test.job.communicators.size(), 0));
+    replay.episodes = &episodes;
+    test.host.on_launch = [this](const Call&) { ++state.count; };
+  }
+
+  // The number of the state as it is now.
+  uint32_t StateNow() {
+    StateArchive archive(0);
+    registry.Visit(archive);
+    return cache.NumberOf(archive.TakeState());
+  }
+  // Both ranks' first calls at once, which end after kToldPs in the state as it is now; 7 is
+  // counted.
+  Episode ByHand() {
+    const uint32_t state_now = StateNow();
+    return {.begin_state = state_now,
+            .end_state = state_now,
+            .duration_ps = kToldPs,
+            .operations = {{.rank = 0, .plan = numbers.Of({0, 0}), .end_ps = kToldPs},
+                           {.rank = 1, .plan = numbers.Of({1, 0}), .end_ps = kToldPs}},
+            .changes = {{0, 7}},
+            .can_be_last = true};
+  }
+  // Something is pending whose meaning for the replay is this.
+  void Schedule(PendingMeans means, int64_t at_ps) {
+    FabricSimulatorImpl& engine = FabricSimulatorImpl::Get();
+    engine.Register(
+        kTestEvent, {.name = "tests", .pending = means}, [](void*, uint32_t) {}, this);
+    engine.ScheduleFabric(at_ps, kTestEvent, 0, 0);
+  }
+
+  WholeReplay replay;
+  SmallReplay test;
+  ns3::Ptr<FabricNetwork> network = ns3::CreateObject<FabricNetwork>();
+  TestState state;
+  StateRegistry registry;
+  PlanNumbers numbers{test.calls};
+  EpisodeCache cache;
+  EpisodeReplayer episodes;
+};
+
+Job Two(const std::vector<TraceOperation>& calls) { return JobOf({{0, 1}}, {calls, calls}); }
+Job OneCall() { return Two({AllReduce(8)}); }
+// The ranks compute between the calls, so that the network comes to rest.
+constexpr int64_t kGapPs = kPsPerUs;
+Job Alike(size_t calls) { return Two(std::vector<TraceOperation>(calls, AllReduce(8, kGapPs))); }
+
+// --- Hits ----------------------------------------------------------------------------------------
+
+TEST(EpisodeReplayerTest, WhatIsKnownHappensWithoutBeingSimulated) {
+  Episodes test(OneCall());
+  test.cache.Add(test.ByHand());
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, IsEmpty());
+  EXPECT_EQ(test.test.EndPs(0), kToldPs);
+  EXPECT_TRUE(test.test.ledger.times()[0].replayed);
+  EXPECT_EQ(test.state.count, 7u);
+  EXPECT_TRUE(test.episodes.has_ended_in_replay());
+  EXPECT_EQ(FabricSimulatorImpl::Get().NowPs(), kToldPs);
+}
+
+TEST(EpisodeReplayerTest, TheStateIsThenTheOneInWhichItEnded) {
+  Episodes test(Two({AllReduce(8), AllReduce(16)}));
+  Episode episode = test.ByHand();
+  test.state.value = 6;
+  episode.end_state = test.StateNow();
+  test.state.value = 5;
+  test.cache.Add(episode);
+  test.test.host.on_launch = [&](const Call&) { EXPECT_EQ(test.state.value, 6u); };
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, SizeIs(2)) << "of the second collective";
+  EXPECT_EQ(test.test.BeginPs(1), kToldPs);
+}
+
+// The run ends with its last call: what would have been counted after it is not.
+TEST(EpisodeReplayerTest, WhatIsCountedAfterTheLastCallOfARunIsNot) {
+  Episodes test(OneCall());
+  Episode episode = test.ByHand();
+  episode.duration_ps = kToldPs + kPsPerUs;
+  episode.changes_after_end = {{0, 2}};
+  test.cache.Add(episode);
+  test.test.Run();
+  EXPECT_EQ(test.state.count, 5u);
+}
+
+TEST(EpisodeReplayerTest, WhatWasSimulatedOnceIsReplayedFromThenOn) {
+  Episodes test(Alike(4));
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, SizeIs(2));
+  EXPECT_EQ(test.cache.episode_count(), 1u);
+  EXPECT_EQ(test.test.EndPs(3), 4 * (kCallPs + kGapPs));
+  EXPECT_EQ(test.state.count, 8u);
+}
+
+TEST(EpisodeReplayerTest, AnObserverThatIsDueRefusesNothing) {
+  Episodes test(OneCall());
+  test.cache.Add(test.ByHand());
+  test.Schedule(PendingMeans::kObserver, kPsPerUs);
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, IsEmpty());
+}
+
+TEST(EpisodeReplayerTest, AChangeThatIsDueAfterItsEndRefusesNothing) {
+  Episodes test(OneCall());
+  test.cache.Add(test.ByHand());
+  test.Schedule(PendingMeans::kChange, kToldPs + 1);
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, IsEmpty());
+}
+
+// --- Refused hits: one case for each thing that may differ
+// -----------------------------------------
+
+struct Difference {
+  std::string name;
+  // Changes the episode that is known, or what it meets.
+  std::function<void(Episodes&, Episode&)> make;
+};
+
+class RefusedHitTest : public ::testing::TestWithParam<Difference> {};
+
+TEST_P(RefusedHitTest, IsSimulated) {
+  Episodes test(OneCall());
+  Episode episode = test.ByHand();
+  GetParam().make(test, episode);
+  test.cache.Add(std::move(episode));
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, SizeIs(2));
+  EXPECT_EQ(test.test.EndPs(0), kCallPs);
+  EXPECT_FALSE(test.test.ledger.times()[0].replayed);
+}
+
+const Difference kDifferences[] = {
+    {"AValueOfTheStateDiffers", [](Episodes& t, Episode&) { t.state.value = 6; }},
+    {"AnInstantOfTheStateDiffers", [](Episodes& t, Episode&) { t.state.instant_ps = kPsPerUs; }},
+    {"TheStateIsNotAtRest", [](Episodes& t, Episode&) { t.state.is_at_rest = false; }},
+    {"SomeStateHasNoOwner", [](Episodes& t, Episode&) { t.registry.AddUnknown("something"); }},
+    {"SomethingIsUnderWay",
+     [](Episodes& t, Episode&) { t.Schedule(PendingMeans::kUnderWay, kPsPerMs * 9); }},
+    {"AChangeIsDueBeforeItsEnd",
+     [](Episodes& t, Episode&) { t.Schedule(PendingMeans::kChange, kToldPs); }},
+    {"SomethingUnknownIsDueBeforeItsEnd",
+     [](Episodes& t, Episode&) { t.Schedule(PendingMeans::kAnything, kToldPs); }},
+    {"TheRankOfACallDiffers", [](Episodes&, Episode& e) { e.operations[1].rank = 2; }},
+    {"ThePlanOfACallDiffers", [](Episodes&, Episode& e) { ++e.operations[1].plan; }},
+    {"TheBeginOfACallDiffers", [](Episodes&, Episode& e) { e.operations[1].begin_ps = 1; }},
+    {"ThereAreMoreCalls", [](Episodes&, Episode& e) { e.operations.push_back(e.operations[1]); }},
+    {"ThereAreFewerCalls", [](Episodes&, Episode& e) { e.operations.pop_back(); }},
+    {"PayloadWasOnItsWayAsItsLastCallEnded", [](Episodes&, Episode& e) { e.can_be_last = false; }},
+    {"ACollectiveOfItIsWatched", [](Episodes& t, Episode&) { t.test.progress.Watch(0); }}};
+INSTANTIATE_TEST_SUITE_P(Where, RefusedHitTest, ::testing::ValuesIn(kDifferences),
+                         [](const auto& of) { return of.param.name; });
+
+TEST(EpisodeReplayerTest, WithoutTheCacheAllIsSimulated) {
+  Episodes test(OneCall(), ReplayCacheMode::kOff);
+  test.cache.Add(test.ByHand());
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, SizeIs(2));
+}
+
+// Rest was seen 10 us after the end of the calls, and the next call begins sooner here.
+TEST(EpisodeReplayerTest, AHitIsRefusedWhereTheNextCallBeginsBeforeRest) {
+  Episodes test(Two({AllReduce(8), AllReduce(16, 9 * kPsPerUs)}));
+  Episode episode = test.ByHand();
+  episode.duration_ps += 10 * kPsPerUs;
+  test.cache.Add(episode);
+  test.test.Run();
+  EXPECT_EQ(test.test.EndPs(0), kCallPs);
+}
+
+TEST(EpisodeReplayerTest, AHitIsGrantedWhereTheNextCallBeginsAtRest) {
+  Episodes test(Two({AllReduce(8), AllReduce(16, 10 * kPsPerUs)}));
+  Episode episode = test.ByHand();
+  episode.duration_ps += 10 * kPsPerUs;
+  test.cache.Add(episode);
+  test.test.Run();
+  EXPECT_EQ(test.test.EndPs(0), kToldPs);
+}
+
+// The programs begin a call in the episode that was not in it.
+TEST(EpisodeReplayerTest, AHitIsRefusedWhereAnotherCallBeginsMeanwhile) {
+  const std::vector<TraceOperation> calls = {AllReduce(8), AllReduce(16, kPsPerUs, 1, 1)};
+  Episodes test(JobOf({{0, 1}, {0, 1}}, {calls, calls}));
+  test.cache.Add(test.ByHand());
+  test.test.Run();
+  EXPECT_EQ(test.test.EndPs(0), kCallPs);
+  EXPECT_THAT(test.test.host.launched, SizeIs(4));
+}
+
+// --- What becomes an episode
+// -----------------------------------------------------------------------
+
+TEST(EpisodeReplayerTest, WhatDrewOrLostSomethingIsNotRepeated) {
+  Episodes test(Alike(3));
+  test.test.host.on_launch = [&](const Call& call) { test.state.losses += call.index == 0; };
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, SizeIs(4)) << "of the first and the second collective";
+}
+
+TEST(EpisodeReplayerTest, WhatAChangeFellIntoIsNotRepeated) {
+  Episodes test(Alike(3));
+  test.Schedule(PendingMeans::kChange, kPsPerUs);
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, SizeIs(4));
+}
+
+TEST(EpisodeReplayerTest, WhatIsForgottenIsSimulatedAgain) {
+  Episodes test(Two({AllReduce(8), AllReduce(8)}));
+  test.test.host.on_launch = [&](const Call&) {};
+  test.cache.Add(test.ByHand());
+  test.episodes.Forget();
+  test.test.Run();
+  EXPECT_EQ(test.test.EndPs(0), kCallPs);
+}
+
+// --- Verification
+// ----------------------------------------------------------------------------------
+
+TEST(EpisodeReplayerTest, VerificationSimulatesAllOfIt) {
+  Episodes test(Alike(3), ReplayCacheMode::kVerify);
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, SizeIs(6));
+  EXPECT_EQ(test.test.EndPs(2), 3 * (kCallPs + kGapPs));
+}
+
+TEST(EpisodeReplayerDeathTest, VerificationStopsAtAnEpisodeThatIsWrong) {
+  const auto run = [](const std::function<void(Episodes&)>& spoil) {
+    Episodes test(Alike(3), ReplayCacheMode::kVerify);
+    test.test.host.on_launch = [&](const Call& call) {
+      ++test.state.count;
+      if (call.index == 1) spoil(test);
+    };
+    test.test.Run();
+  };
+  const std::string why = "is not what would have been replayed";
+  EXPECT_DEATH(run([](Episodes& test) { ++test.state.count; }), why);
+  EXPECT_DEATH(run([](Episodes& test) { ++test.state.value; }), why);
+  EXPECT_DEATH(run([](Episodes& test) { test.test.host.channels_ps = {2 * kPsPerMs}; }), why);
+}
+
+}  // namespace
+}  // namespace railyard::testing

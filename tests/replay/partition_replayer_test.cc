@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Episodes of partitions, on a machine that only tests have. GPUs 0 to 3 of a server make the same
+// collective four times: it is simulated first, then ahead of its time, and known from then on.
+#include "simulator/replay/partitions/partition_replayer.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/fabric/fabric_network.h"
+#include "tests/replay/small_replay.h"
+
+namespace railyard::testing {
+namespace {
+
+using ::testing::SizeIs;
+
+constexpr int64_t kCallPs = FakeHost::kLaunchPs + kPsPerMs;
+constexpr int64_t kGapPs = 20 * kPsPerUs;
+constexpr EventClass kTestEvent{50};
+
+class FakePartitions final : public PartitionHost {
+ public:
+  uint32_t LocalNumberOf(uint32_t /*communicator*/, uint32_t /*rank*/) const override { return 0; }
+  bool StandsStill(uint32_t gpu) const override { return gpu == stopped_gpu; }
+  bool MayMoveConnections() override { return may_move; }
+  void Renew(Partition& /*partition*/) override {}
+  void Visit(const Partition& /*partition*/, StateArchive& archive) override {
+    archive.Require(is_at_rest);
+    archive.Value(value);
+    archive.Instant(instant_ps);
+    archive.Count(count);
+    archive.Unrepeatable(losses);
+  }
+  void VisitCounters(const Partition& /*partition*/, StateArchive& archive) override {
+    archive.Count(shared_count);
+  }
+  uint64_t IdentityOf(const Partition& /*partition*/) const override { return identity; }
+  bool BeginApart(const Partition& /*partition*/) override { return may_be_apart; }
+  void EndApart(const Partition& /*partition*/) override {}
+  bool BeginAhead(const Partition& /*partition*/) override { return may_be_ahead; }
+  void EndAhead(const Partition& /*partition*/) override {}
+
+  bool is_at_rest = true;
+  uint64_t value = 5;
+  int64_t instant_ps = 0;
+  uint64_t count = 0;
+  uint64_t losses = 0;
+  uint64_t shared_count = 0;
+  uint64_t identity = 3;
+  uint32_t stopped_gpu = UINT32_MAX;
+  bool may_move = false;
+  bool may_be_apart = true;
+  bool may_be_ahead = true;
+};
+
+// Replays episodes of partitions, and nothing else.
+struct PartReplay final : NoReplay {
+  bool OnBegin(uint32_t operation) override {
+    if (before_begin) before_begin(streams->running()[operation].call);
+    return partitions->OnBegin(operation);
+  }
+  bool OnLaunch(uint32_t operation) override { return partitions->OnLaunch(operation); }
+  void OnEnd(uint32_t operation) override { partitions->OnEnd(operation); }
+  PartitionReplayer* partitions = nullptr;
+  const StreamRunner* streams = nullptr;
+  std::function<void(const Call&)> before_begin;
+};
+
+Job FourTimes() {
+  const std::vector<TraceOperation> calls(4, AllReduce(8, kGapPs));
+  return JobOf({{0, 1, 2, 3}}, {calls, calls, calls, calls});
+}
+
+struct Partitions {
+  explicit Partitions(Job job = FourTimes(), ReplayCacheMode mode = ReplayCacheMode::kOn)
+      : test(1, std::move(job), replay) {
+    numbers.Number(test.plans, map.ClassesOfCommunicators());
+    partitions.emplace(PartitionReplayer::Simulation{.engine = FabricSimulatorImpl::Get(),
+                                                     .calls = test.calls,
+                                                     .streams = test.streams,
+                                                     .ledger = test.ledger,
+                                                     .plans = test.plans,
+                                                     .numbers = numbers,
+                                                     .progress = test.progress,
+                                                     .map = map,
+                                                     .neighbours = neighbours,
+                                                     .host = host},
+                       cache, mode, false);
+    replay.partitions = &*partitions;
+    replay.streams = &test.streams;
+    test.host.on_launch = [this](const Call&) {
+      ++host.count;
+      ++host.shared_count;
+      ahead += test.streams.is_ahead() ? 1 : 0;
+    };
+  }
+
+  PartReplay replay;
+  SmallReplay test;
+  FakePartitions host;
+  PartitionMap map{test.graph, test.calls, test.plans, host, {}};
+  PartitionNeighbours neighbours{test.graph, test.calls,   test.plans,
+                                 map,        test.streams, test.ledger};
+  PlanNumbers numbers{test.calls};
+  EpisodeCache cache;
+  std::optional<PartitionReplayer> partitions;
+  uint32_t ahead = 0;  // calls launched ahead of their time
+};
+
+// --- Hits ----------------------------------------------------------------------------------------
+
+TEST(PartitionReplayerTest, ACollectiveIsSimulatedInPlaceOnceAndAheadOnce) {
+  Partitions test;
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, SizeIs(4 + 4));
+  EXPECT_EQ(test.ahead, 4u);
+  EXPECT_EQ(test.cache.episode_count(), 1u);
+  EXPECT_FALSE(test.partitions->is_any_replayed());
+}
+
+TEST(PartitionReplayerTest, TimesAndCountsAreAsIfAllHadBeenSimulated) {
+  Partitions test;
+  test.test.Run();
+  for (uint32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(test.test.BeginPs(i), kGapPs + i * (kCallPs + kGapPs));
+    EXPECT_EQ(test.test.EndPs(i), (i + 1) * (kCallPs + kGapPs));
+    EXPECT_EQ(test.test.ledger.times()[i].replayed, i >= 2) << i;
+  }
+  EXPECT_EQ(test.host.count, 16u);
+  EXPECT_EQ(test.host.shared_count, 16u);
+}
+
+TEST(PartitionReplayerTest, TheStateIsThenTheOneInWhichTheEpisodeEnded) {
+  Partitions test;
+  test.test.host.on_launch = [&](const Call& call) {
+    if (call.rank == 3) test.host.value = 9;
+  };
+  test.replay.before_begin = [&](const Call& call) {
+    if (call.rank != 0) return;
+    EXPECT_EQ(test.host.value, call.index == 0 ? 5u : 9u);
+  };
+  test.test.Run();
+  EXPECT_EQ(test.host.value, 9u);
+}
+
+// --- Refused hits
+// ----------------------------------------------------------------------------------
+
+struct Difference {
+  std::string name;
+  std::function<void(Partitions&)> make;  // as the fourth collective begins
+  uint32_t launched = 12;                 // calls in all: the fourth is simulated, ahead or not
+};
+
+class RefusedPartitionHitTest : public ::testing::TestWithParam<Difference> {};
+
+TEST_P(RefusedPartitionHitTest, IsSimulated) {
+  Partitions test;
+  test.replay.before_begin = [&](const Call& call) {
+    if (call == Call{0, 3}) GetParam().make(test);
+  };
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, SizeIs(GetParam().launched));
+  EXPECT_TRUE(test.test.ledger.times()[2].replayed);
+  EXPECT_FALSE(test.test.ledger.times()[3].replayed);
+}
+
+void Schedule(PendingMeans means, int64_t in_ps) {
+  FabricSimulatorImpl& engine = FabricSimulatorImpl::Get();
+  engine.Register(
+      kTestEvent, {.name = "tests", .pending = means}, [](void*, uint32_t) {}, nullptr);
+  engine.ScheduleFabric(engine.NowPs() + in_ps, kTestEvent, 0, 0);
+}
+
+const Difference kDifferences[] = {
+    {"AValueOfTheStateDiffers", [](Partitions& t) { t.host.value = 6; }},
+    {"AnInstantOfTheStateDiffers",
+     [](Partitions& t) { t.host.instant_ps = FabricSimulatorImpl::Get().NowPs() + kPsPerMs / 2; }},
+    {"TheIdentityDiffers", [](Partitions& t) { t.host.identity = 4; }},
+    {"TheShapeDiffers", [](Partitions& t) { t.map.partition(0).shape = 77; }},
+    {"TheStateIsNotAtRest", [](Partitions& t) { t.host.is_at_rest = false; }},
+    {"AGpuStandsStill", [](Partitions& t) { t.host.stopped_gpu = 2; }},
+    {"ConnectionsMayMove", [](Partitions& t) { t.host.may_move = true; }},
+    {"OthersNeedItsBuffer", [](Partitions& t) { t.host.may_be_apart = false; }},
+    {"ADetourCrossesIt",
+     [](Partitions& t) {
+       const std::vector<uint32_t> gpus = {1};
+       t.partitions->OnDetour(gpus);
+     }},
+    {"ACollectiveIsWatched", [](Partitions& t) { t.test.progress.Watch(3); }},
+    {"TheJobMayEndBeforeItsEnd",
+     [](Partitions&) { Schedule(PendingMeans::kAnything, kPsPerMs / 2); }},
+    {"AnObserverIsDueBeforeItsEnd",
+     [](Partitions&) { Schedule(PendingMeans::kObserver, kPsPerMs / 2); }},
+    {"AFaultOfItsOwnIsDueBeforeItsEnd", [](Partitions& t) {
+       t.map.partition(0).is_faulty = true;
+       Schedule(PendingMeans::kChange, kPsPerMs / 2);
+     }}};
+INSTANTIATE_TEST_SUITE_P(Where, RefusedPartitionHitTest, ::testing::ValuesIn(kDifferences),
+                         [](const auto& of) { return of.param.name; });
+
+TEST(PartitionReplayerTest, AFaultElsewhereRefusesNothing) {
+  Partitions test;
+  test.replay.before_begin = [&](const Call& call) {
+    if (call == Call{0, 3}) Schedule(PendingMeans::kChange, kPsPerMs / 2);
+  };
+  test.test.Run();
+  EXPECT_TRUE(test.test.ledger.times()[3].replayed);
+}
+
+// The third collective differs in one thing from the first two.
+struct OtherCall {
+  std::string name;
+  std::function<void(std::vector<TraceOperation>& program, uint32_t rank)> make;
+};
+class OtherCallTest : public ::testing::TestWithParam<OtherCall> {};
+
+TEST_P(OtherCallTest, IsNoHit) {
+  Programs programs(4, std::vector<TraceOperation>(3, AllReduce(8, kGapPs)));
+  for (uint32_t rank = 0; rank < 4; ++rank) GetParam().make(programs[rank], rank);
+  Partitions test(JobOf({{0, 1, 2, 3}}, programs));
+  test.test.Run();
+  EXPECT_TRUE(test.test.ledger.calls_left() == 0);
+  EXPECT_THAT(test.test.host.launched, SizeIs(12));
+  EXPECT_FALSE(test.test.ledger.times()[2].replayed);
+}
+
+const OtherCall kOtherCalls[] = {
+    {"ThePlanDiffers", [](auto& program, uint32_t) { program[2].count = 16; }},
+    {"ARelativeBeginDiffers",
+     [](auto& program, uint32_t rank) {
+       if (rank == 2) program[2].compute_before_ps += 1;
+     }},
+    {"ItIsNotKnownWhenAllBegin", [](auto& program, uint32_t rank) {
+       // The last rank computes first, in an operation of its own.
+       if (rank != 3) return;
+       program[2].compute_before_ps = 0;
+       TraceOperation compute = {.kind = CollectiveKind::kCompute, .compute_before_ps = kGapPs};
+       program[1].compute_before_ps = kGapPs;
+       program.insert(program.begin() + 2, compute);
+       program[3].compute_before_ps = 2;
+     }}};
+INSTANTIATE_TEST_SUITE_P(Where, OtherCallTest, ::testing::ValuesIn(kOtherCalls),
+                         [](const auto& of) { return of.param.name; });
+
+TEST(PartitionReplayerTest, WhatCannotBeSimulatedAheadIsSimulatedInPlace) {
+  Partitions test;
+  test.host.may_be_ahead = false;
+  test.test.Run();
+  EXPECT_EQ(test.ahead, 0u);
+  EXPECT_THAT(test.test.host.launched, SizeIs(16));
+}
+
+// --- What must not happen while a partition is replayed
+// ----------------------------------------------
+
+TEST(PartitionReplayerTest, ADetourAcrossAReplayedPartitionEndsTheRun) {
+  Partitions test;
+  const std::vector<uint32_t> crossed = {1};
+  const std::vector<uint32_t> elsewhere = {5};
+  bool was_replayed = false;
+  ns3::Simulator::Schedule(ns3::PicoSeconds(100), [] {});
+  test.replay.before_begin = [&](const Call& call) {
+    if (!(call == Call{1, 3})) return;
+    was_replayed = test.partitions->is_any_replayed();
+    test.partitions->OnDetour(elsewhere);
+  };
+  test.test.Run();
+  EXPECT_FALSE(was_replayed) << "the first call has not launched yet";
+  EXPECT_TRUE(test.test.ledger.times()[3].replayed);
+}
+
+TEST(PartitionReplayerTest, APartIsNotHaltedWhileItsPartitionIsReplayed) {
+  Partitions test;
+  bool has_thrown = false;
+  // In the middle of the second collective, which is replayed.
+  const auto look = [&] {
+    ASSERT_TRUE(test.partitions->is_any_replayed());
+    EXPECT_THROW(test.partitions->Halt(0), FabricNetwork::NotApart);
+    const std::vector<uint32_t> crossed = {1};
+    EXPECT_THROW(test.partitions->OnDetour(crossed), FabricNetwork::NotApart);
+    has_thrown = true;
+  };
+  static std::function<void()> at_event;
+  at_event = look;
+  FabricSimulatorImpl& engine = FabricSimulatorImpl::Get();
+  engine.Register(
+      kTestEvent, {.name = "tests", .pending = PendingMeans::kNothing},
+      [](void*, uint32_t) { at_event(); }, nullptr);
+  engine.ScheduleFabric(kCallPs + 2 * kGapPs + kPsPerMs / 2, kTestEvent, 0, 0);
+  test.test.Run();
+  EXPECT_TRUE(has_thrown);
+}
+
+// --- Verification
+// ----------------------------------------------------------------------------------
+
+TEST(PartitionReplayerTest, VerificationSimulatesEveryCollectiveInPlace) {
+  Partitions test(FourTimes(), ReplayCacheMode::kVerify);
+  test.test.Run();
+  EXPECT_THAT(test.test.host.launched, SizeIs(16 + 4)) << "and one of them ahead";
+}
+
+TEST(PartitionReplayerDeathTest, VerificationStopsAtAnEpisodeThatIsWrong) {
+  const auto run = [](const std::function<void(Partitions&)>& spoil) {
+    Partitions test(FourTimes(), ReplayCacheMode::kVerify);
+    test.test.host.on_launch = [&](const Call& call) {
+      ++test.host.count;
+      if (call == Call{0, 2}) spoil(test);
+    };
+    test.test.Run();
+  };
+  const std::string why = "is not what would have been replayed";
+  EXPECT_DEATH(run([](Partitions& test) { ++test.host.count; }), why);
+  EXPECT_DEATH(run([](Partitions& test) { ++test.host.value; }), why);
+  EXPECT_DEATH(run([](Partitions& test) { test.test.host.channels_ps = {2 * kPsPerMs}; }), why);
+}
+
+}  // namespace
+}  // namespace railyard::testing
