@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "analysis/tables/figure_text.h"
 #include "simulator/cli/command.h"
+#include "simulator/cli/study_progress.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/processes/interruption.h"
+#include "simulator/study/run_key.h"
 #include "simulator/study/run_study.h"
+#include "simulator/study/study_directory.h"
 #include "simulator/study/study_table.h"
 
 namespace railyard {
@@ -28,6 +33,10 @@ class StudyCommand : public Command {
     parser()
         ->add_option("--jobs", jobs_, "How many runs at a time (default: one per core)")
         ->check(CLI::Range(1, 1024));
+    parser()->add_flag("--resume", resumes_,
+                       "Go on with the study in that directory: what is done is not run again");
+    parser()->add_flag("--dry-run", is_dry_,
+                       "Only say which points there are, and what they cost by a few of them");
   }
 
   ExitStatus Run() override {
@@ -35,15 +44,6 @@ class StudyCommand : public Command {
     const auto study = LoadStudy(study_, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (!study) return kExitInput;
-    const std::string directory = out_.empty() ? "out/" + study->name : out_;
-    std::error_code error;
-    if (std::filesystem::exists(directory, error) &&
-        !(std::filesystem::is_directory(directory, error) &&
-          std::filesystem::is_empty(directory, error))) {
-      fmt::print(stderr, "--out {}: error: is there already (expected a new or empty directory)\n",
-                 directory);
-      return kExitInput;
-    }
     const uint32_t jobs = jobs_ > 0 ? jobs_ : std::max(1u, std::thread::hardware_concurrency());
     const Interruptible interruptible;  // between two runs and while results are written, too
     // Before anything is made: what the scenario does not take is an axis's mistake.
@@ -52,13 +52,25 @@ class StudyCommand : public Command {
       fmt::print(stderr, "{}", diagnostics.ToString());
       return kExitInput;
     }
-    const StudyResult result = RunStudy(*study, directory, jobs);
-    WriteStudy(*study, result, directory);
+    if (is_dry_) return Plan(*study, jobs);
+    const std::string path = out_.empty() ? "out/" + study->name : out_;
+    const std::vector<std::string> keys = RunKeys(*study, RunsOf(*study));
+    const auto directory = resumes_ ? StudyDirectory::Resume(path, keys, diagnostics)
+                                    : StudyDirectory::Create(path, keys, diagnostics);
+    if (directory == nullptr) {
+      fmt::print(stderr, "{}", diagnostics.ToString());
+      return kExitInput;
+    }
+    StudyProgressLine line;
+    const StudyResult result =
+        RunStudy(*study, *directory, jobs, [&line](const auto& progress) { line.Show(progress); });
+    line.Clear();
+    WriteStudy(*study, result, path);
     TakeInterruption();  // one that came after the last run changes nothing
     fmt::print("{}{} of {}\nresults: {}/points.csv and {}/statistics.csv\n",
                StudyTable(*study, result, kRowsMax), Counted(result.runs.size(), "run"),
-               study->scenario, directory, directory);
-    return Judge(*study, result, directory);
+               study->scenario, path, path);
+    return Judge(*study, result, path);
   }
 
  private:
@@ -93,6 +105,36 @@ class StudyCommand : public Command {
     return failed.empty() ? kExitDone : kExitEnvironment;
   }
 
+  // The first, the middle and the last run, each for ten seconds at most, say what all of them
+  // take.
+  static ExitStatus Plan(const Study& study, uint32_t jobs) {
+    constexpr int64_t kLimitSeconds = 10;
+    const std::vector<StudyRun> runs = RunsOf(study);
+    for (size_t i = 0; i < runs.size(); i += study.seeds) {
+      if (i / study.seeds == kRowsMax) {
+        fmt::print("... and {} more\n", Counted(runs.size() / study.seeds - kRowsMax, "point"));
+        break;
+      }
+      fmt::print("point {}: {}\n", runs[i].point, PointName(study, runs[i]));
+    }
+    std::set<size_t> numbers = {0, runs.size() / 2, runs.size() - 1};
+    const std::vector<RunCost> costs =
+        MeasureRuns(study, {numbers.begin(), numbers.end()}, kLimitSeconds);
+    double sum = 0;
+    bool is_cut_off = false;
+    for (const RunCost& cost : costs) {
+      sum += cost.seconds;
+      is_cut_off |= cost.is_cut_off;
+    }
+    const double mean = sum / static_cast<double>(costs.size());
+    fmt::print("{} of {}: by {} of them {}{} each, {}{} in all with {} at a time\n",
+               Counted(runs.size(), "run"), study.scenario, costs.size(),
+               is_cut_off ? "more than " : "about ", SecondsText(mean),
+               is_cut_off ? "more than " : "about ",
+               SecondsText(mean * static_cast<double>(runs.size()) / jobs), jobs);
+    return kExitDone;
+  }
+
   static std::string TextOf(const std::string& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -101,6 +143,8 @@ class StudyCommand : public Command {
   std::string study_;
   std::string out_;
   uint32_t jobs_ = 0;
+  bool resumes_ = false;
+  bool is_dry_ = false;
 };
 
 }  // namespace

@@ -104,6 +104,10 @@ void ChildProcess::End() {
   id_ = 0;
 }
 
+void ChildProcess::AskToEnd() const {
+  if (id_ > 0) kill(id_, SIGTERM);
+}
+
 bool ChildProcess::HasEnded(int& status) {
   const pid_t ended = waitpid(id_, &status, WNOHANG);
   if (ended == 0) return false;

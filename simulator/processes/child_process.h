@@ -33,6 +33,8 @@ class ChildProcess {
   void Start(const std::vector<std::string>& arguments, const std::string& log = {});
   bool is_running() const { return id_ > 0; }
   void End();
+  // Sends SIGTERM to what runs and does not wait; safe within `on_wake` of a wait for it.
+  void AskToEnd() const;
 
   // What an exit status is to a shell: 128 + signal where a signal ended the process.
   struct Exit {

@@ -2,17 +2,18 @@
 #include "simulator/study/run_study.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <chrono>
 #include <fstream>
 #include <set>
 #include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
 
 #include "analysis/writers/csv_writer.h"
 #include "simulator/files/output_file.h"
+#include "simulator/processes/alarm.h"
+#include "simulator/processes/child_process.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/processes/temporary_directory.h"
 #include "simulator/study/process_pool.h"
@@ -22,42 +23,6 @@
 namespace railyard {
 
 namespace {
-
-// By path: names of members and numbers of elements, with dots between.
-const rapidjson::Value* Find(const rapidjson::Value& root, const std::string& path) {
-  const rapidjson::Value* at = &root;
-  std::istringstream parts(path);
-  std::string part;
-  while (std::getline(parts, part, '.')) {
-    if (at->IsObject() && at->HasMember(part.c_str())) {
-      at = &(*at)[part.c_str()];
-    } else if (at->IsArray() && !part.empty() &&
-               part.find_first_not_of("0123456789") == std::string::npos && part.size() < 9 &&
-               std::stoul(part) < at->Size()) {
-      at = &(*at)[static_cast<rapidjson::SizeType>(std::stoul(part))];
-    } else {
-      return nullptr;
-    }
-  }
-  return at;
-}
-
-StudyRunResult ReadRun(const Study& study, const std::string& path, int exit) {
-  StudyRunResult run{.exit = exit, .status = {}, .figures = {}};
-  run.figures.resize(study.figures.size());
-  std::ifstream file(path + "/summary.json");
-  std::stringstream text;
-  text << file.rdbuf();
-  rapidjson::Document summary;
-  summary.Parse(text.str().c_str());
-  if (summary.HasParseError() || !summary.IsObject()) return run;
-  if (const auto* status = Find(summary, "status")) run.status = status->GetString();
-  for (size_t i = 0; i < study.figures.size(); ++i) {
-    const rapidjson::Value* figure = Find(summary, study.figures[i]);
-    if (figure != nullptr && figure->IsNumber()) run.figures[i] = figure->GetDouble();
-  }
-  return run;
-}
 
 std::string Field(const std::string& text) {
   std::string field;
@@ -159,10 +124,6 @@ std::string StatisticsCsv(const Study& study, const StudyResult& result,
 
 }  // namespace
 
-std::string RunPath(const std::string& directory, size_t run) {
-  return fmt::format("{}/runs/{:06}", directory, run);
-}
-
 std::vector<size_t> StudyResult::Failed() const {
   std::vector<size_t> failed;
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -214,33 +175,79 @@ void CheckRuns(const Study& study, uint32_t jobs, Diagnostics& diagnostics) {
   }
 }
 
-StudyResult RunStudy(const Study& study, const std::string& directory, uint32_t jobs) {
-  const std::vector<StudyRun> runs = RunsOf(study);
-  std::error_code error;
-  std::filesystem::create_directories(directory + "/runs", error);
-  if (error) {
-    throw EnvironmentError(fmt::format("{} cannot be made: {}", directory, error.message()));
+namespace {
+
+// `railyard run` of the study's scenario, with what the run sets.
+std::vector<std::string> CommandOf(const Study& study, const StudyRun& run,
+                                   const std::string& out) {
+  std::vector<std::string> command = {"run", study.scenario, "--quiet", "--out", out};
+  if (study.no_baseline) command.emplace_back("--no-baseline");
+  for (const std::string& set : SetsOf(study, run)) {
+    command.insert(command.end(), {"--set", set});
   }
+  return command;
+}
+
+}  // namespace
+
+StudyResult RunStudy(const Study& study, const StudyDirectory& directory, uint32_t jobs,
+                     const std::function<void(const StudyProgress&)>& on_progress) {
+  const std::vector<StudyRun> runs = RunsOf(study);
+  StudyResult result;
+  result.runs.resize(runs.size());
+  StudyProgress progress{.runs = runs.size()};
+  std::vector<size_t> left;
   std::vector<std::vector<std::string>> commands;
   std::vector<std::string> logs;
   for (size_t i = 0; i < runs.size(); ++i) {
-    commands.push_back({"run", study.scenario, "--quiet", "--out", RunPath(directory, i)});
-    if (study.no_baseline) commands.back().emplace_back("--no-baseline");
-    for (const std::string& set : SetsOf(study, runs[i])) {
-      commands.back().insert(commands.back().end(), {"--set", set});
+    const std::string path = RunPath(directory.path(), i);
+    if (directory.IsDone(i)) {
+      result.runs[i] = ReadRunResult(study, path);
+      ++progress.kept;
+      continue;
     }
-    logs.push_back(RunPath(directory, i) + ".log");
+    left.push_back(i);
+    commands.push_back(CommandOf(study, runs[i], path));
+    logs.push_back(path + ".log");
   }
-  StudyResult result;
-  result.runs.resize(runs.size());
   try {
     RunProcesses(commands, logs, jobs, [&](size_t index, int status) {
-      result.runs[index] = ReadRun(study, RunPath(directory, index), status);
+      const size_t run = left[index];
+      result.runs[run] = ReadRunResult(study, RunPath(directory.path(), run), status);
+      ++progress.done;
+      progress.failed += result.runs[run].status.empty() ? 1u : 0u;
+      on_progress(progress);
     });
   } catch (const Interrupted& interrupted) {
     result.interruption = interrupted.what();
   }
   return result;
+}
+
+std::vector<RunCost> MeasureRuns(const Study& study, const std::vector<size_t>& numbers,
+                                 int64_t limit_seconds) {
+  const std::vector<StudyRun> runs = RunsOf(study);
+  std::vector<RunCost> costs;
+  for (const size_t number : numbers) {
+    const TemporaryDirectory directory;
+    ChildProcess process;
+    process.Start(CommandOf(study, runs[number], directory.File("out")), directory.File("log"));
+    const auto begin = std::chrono::steady_clock::now();
+    const auto seconds = [&begin] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    const Alarm alarm(limit_seconds);
+    RunCost cost{.run = number};
+    const auto exit = process.Wait([&] {
+      if (seconds() < static_cast<double>(limit_seconds) || cost.is_cut_off) return;
+      cost.is_cut_off = true;
+      process.AskToEnd();
+    });
+    if (!exit) throw Interrupted(TakeInterruption());
+    cost.seconds = seconds();
+    costs.push_back(cost);
+  }
+  return costs;
 }
 
 void WriteStudy(const Study& study, const StudyResult& result, const std::string& directory) {

@@ -2,21 +2,18 @@
 // Runs a study's runs and gathers their figures.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/study/study.h"
+#include "simulator/study/study_directory.h"
+#include "simulator/study/study_result.h"
 
 namespace railyard {
-
-struct StudyRunResult {
-  int exit = -1;                               // of `railyard run`
-  std::string status;                          // "COMPLETED", …; empty if it left no result
-  std::vector<std::optional<double>> figures;  // as Study::figures; nullopt: null, or none there
-};
 
 // Loads the scenario of every point as `run` would, `jobs` at a time. What it finds wrong is a
 // finding: of an axis's value at its place in the study.
@@ -30,12 +27,31 @@ struct StudyResult {
   std::vector<std::string> Absent(const Study& study) const;
 };
 
-// Where the results of a run go, and PATH.log what it printed.
-std::string RunPath(const std::string& directory, size_t run);
+// How far a study is.
+struct StudyProgress {
+  size_t runs = 0;    // in all
+  size_t kept = 0;    // runs whose results were there before
+  size_t done = 0;    // runs that have ended since
+  size_t failed = 0;  // those of them that left no result
+};
 
-// Each run's results go to DIRECTORY/runs/NUMBER, what it printed to DIRECTORY/runs/NUMBER.log.
-// Throws EnvironmentError where the environment fails.
-StudyResult RunStudy(const Study& study, const std::string& directory, uint32_t jobs);
+// Runs what is not done in `directory`, `jobs` at a time; each run's results go to its RunPath().
+// `on_progress` is called whenever one has ended. Throws EnvironmentError where the environment
+// fails.
+StudyResult RunStudy(const Study& study, const StudyDirectory& directory, uint32_t jobs,
+                     const std::function<void(const StudyProgress&)>& on_progress);
+
+// How long one run of a study takes here, in real time.
+struct RunCost {
+  size_t run = 0;
+  double seconds = 0;
+  bool is_cut_off = false;  // it takes longer than that
+};
+
+// Runs these runs one after the other, each for at most so long, and keeps nothing of their
+// results.
+std::vector<RunCost> MeasureRuns(const Study& study, const std::vector<size_t>& numbers,
+                                 int64_t limit_seconds);
 
 // DIRECTORY/points.csv: a row per run. DIRECTORY/statistics.csv: a row per point and figure, over
 // the seeds.

@@ -24,13 +24,11 @@ constexpr double kTimeoutPs = 4.096e6 * (1 << 20);
 
 class StudyExamplesTest : public ProgramTest {
  protected:
-  static fs::path Examples() { return fs::path(RAILYARD_SOURCE_DIR) / "simulator/study/examples"; }
+  static fs::path Examples() { return fs::path(RAILYARD_SOURCE_DIR) / "analysis/studies"; }
 
   // The rows of the example with these values on the axis of the field.
   Table Points(const std::string& example, const std::string& field, const std::string& values) {
-    for (const auto& entry : fs::directory_iterator(Examples())) {
-      scratch_.Write(entry.path().filename().string(), ReadText(entry.path().string()));
-    }
+    fs::copy(Examples() / "scenarios", scratch_.Path("scenarios"));
     const std::regex axis("(\"" + std::regex_replace(field, std::regex("[\\[\\].]"), "\\$&") +
                           "\"\\s+values: )\\[[^\\]]*\\]");
     const std::string text = ReadText((Examples() / example).string());
@@ -90,14 +88,76 @@ TEST_F(StudyExamplesTest, OneLostPacket) {
   EXPECT_GT(longest, 1);
 }
 
+// A quarter of the spines carry a quarter: an AllToAll that leaves its leaf takes four times as
+// long for what goes up, while rings between neighbours hardly notice.
+TEST_F(StudyExamplesTest, Oversubscription) {
+  const Table points =
+      Points("oversubscription.textproto", "fabric.leaf_spine.spines", R"(["16", "4"])");
+  ASSERT_EQ(points.size(), 4u);
+  ASSERT_EQ(points.Text(1, "kind"), "ALL_TO_ALL");
+  ASSERT_EQ(points.Text(3, "kind"), "ALL_TO_ALL");
+  EXPECT_GT(points.Real(3, "collectives.duration_ps.max"),
+            2 * points.Real(1, "collectives.duration_ps.max"));
+}
+
+// Inside one server an AllReduce of many bytes has the NVLinks' bandwidth, between servers the
+// NICs'.
+TEST_F(StudyExamplesTest, SizeAndScale) {
+  const Table points =
+      Points("size_scale.textproto", "workload.program.collectives[0].bytes", R"(["128MiB"])");
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_GT(points.Real(0, "by_kind.0.busbw_GBps.max"), points.Real(3, "by_kind.0.busbw_GBps.max"));
+}
+
+TEST_F(StudyExamplesTest, LossesUnderSelectiveRepeat) {
+  const Table points =
+      Points("loss_recovery.textproto", "nic.congestion_control", R"(["{ none {} }"])");
+  ASSERT_EQ(points.size(), 6u);
+  for (size_t row = 0; row < points.size(); row += 2) {
+    ASSERT_EQ(points.Text(row, "recovery"), "GO_BACK_N");
+    // What comes behind a gap is sent again as well.
+    EXPECT_GE(points.Integer(row, "transport.retransmitted_packets"),
+              points.Integer(row + 1, "transport.retransmitted_packets"));
+  }
+}
+
+TEST_F(StudyExamplesTest, CheckpointsThatAreTooRareLoseMore) {
+  const Table points =
+      Points("checkpoint_interval.textproto", "restart.checkpoint_every", R"(["30", "2160"])");
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_GT(points.Real(2, "jobs.0.lost_ps"), points.Real(0, "jobs.0.lost_ps"));
+}
+
+TEST_F(StudyExamplesTest, ThePlaceOfAFlap) {
+  const Table points = Points("flap_position.textproto", "faults[0].until", R"(["100ms"])");
+  ASSERT_EQ(points.size(), 12u);
+  for (size_t row = 0; row < points.size(); ++row) {
+    EXPECT_EQ(points.Text(row, "status"), "COMPLETED");
+  }
+  // A time-out of a quarter of the flap is over when the flap is; one of four seconds is not.
+  EXPECT_GT(points.Real(6, "collectives.stretch.max"), points.Real(4, "collectives.stretch.max"));
+}
+
+TEST_F(StudyExamplesTest, FabricsOfEqualSize) {
+  const Table points = Points("topologies.textproto", "fabric.preset",
+                              R"(["h100-8x8-multi-plane", "torus-2d-8x8"])");
+  ASSERT_EQ(points.size(), 6u);
+  // Without NVLink all of the payload crosses the network.
+  EXPECT_LT(points.Real(0, "collectives.duration_ps.p50"),
+            points.Real(3, "collectives.duration_ps.p50"));
+}
+
 TEST_F(StudyExamplesTest, AreAllAmongThese) {
   std::set<std::string> studies;
   for (const auto& entry : fs::directory_iterator(Examples())) {
     const std::string text = ReadText(entry.path().string());
     if (text.find("\nscenario:") != std::string::npos) studies.insert(entry.path().filename());
   }
-  EXPECT_THAT(studies, ::testing::ElementsAre("flap_length.textproto", "loss_rate.textproto",
-                                              "one_loss.textproto"));
+  EXPECT_THAT(studies, ::testing::ElementsAre("checkpoint_interval.textproto",
+                                              "flap_length.textproto", "flap_position.textproto",
+                                              "loss_rate.textproto", "loss_recovery.textproto",
+                                              "one_loss.textproto", "oversubscription.textproto",
+                                              "size_scale.textproto", "topologies.textproto"));
 }
 
 }  // namespace

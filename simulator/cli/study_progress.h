@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Says on standard error how far a study is: on a terminal one line that changes with every run
+// that ends, else a line every ten seconds.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "simulator/study/run_study.h"
+
+namespace railyard {
+
+class StudyProgressLine {
+ public:
+  StudyProgressLine();
+
+  void Show(const StudyProgress& progress);
+  // Ends the line on a terminal.
+  void Clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const bool is_terminal_;
+  const Clock::time_point begin_;
+  Clock::time_point shown_;
+  bool is_shown_ = false;
+};
+
+// "12 of 40 runs done (8 of them before), 1 failed, about 30 s left" after so many seconds.
+std::string StudyProgressText(const StudyProgress& progress, double seconds);
+
+}  // namespace railyard

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+
+namespace railyard {
+
+// Wakes a wait for a process (ChildProcess::Wait) after so many seconds, and each second from then
+// on. It takes SIGALRM for as long as it lives; there is one at a time.
+class Alarm {
+ public:
+  explicit Alarm(int64_t seconds);
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+  ~Alarm();
+
+ private:
+  struct sigaction before_;
+};
+
+}  // namespace railyard

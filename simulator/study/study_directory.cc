@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/study/study_directory.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <sys/file.h>
+#include <system_error>
+#include <unistd.h>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "simulator/files/output_file.h"
+#include "simulator/study/study_result.h"
+
+namespace railyard {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Results on their way from one number to another have this and their key as their name.
+constexpr std::string_view kKept = ".kept-";
+
+void Throw(const std::string& what, const std::error_code& error) {
+  throw EnvironmentError(fmt::format("{}: {}", what, error.message()));
+}
+
+void MakeDirectories(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) Throw(path + " cannot be made", error);
+}
+
+void Rename(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) Throw(fmt::format("{} cannot be renamed to {}", from, to), error);
+}
+
+void Remove(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) Throw(path + " cannot be removed", error);
+}
+
+// All of them, before any is removed or renamed.
+std::vector<std::string> NamesIn(const std::string& path) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+std::vector<std::string> ReadLines(const std::string& path) {
+  std::vector<std::string> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+class StudyDirectory::Lock {
+ public:
+  // With `is_inherited`, programs that are started hold it, too.
+  Lock(const std::string& path, bool is_inherited)
+      : file_(open(path.c_str(), O_RDWR | O_CREAT | (is_inherited ? 0 : O_CLOEXEC), 0644)) {
+    if (file_ < 0) ThrowErrno("cannot open", path);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  ~Lock() { close(file_); }
+
+  bool TryTake() const { return flock(file_, LOCK_EX | LOCK_NB) == 0; }
+  void Take() const {
+    while (flock(file_, LOCK_EX) != 0) {
+      if (errno != EINTR || NotedInterruption() != 0) throw Interrupted(TakeInterruption());
+    }
+  }
+
+ private:
+  int file_;
+};
+
+std::string RunPath(const std::string& directory, size_t run) {
+  return fmt::format("{}/runs/{:06}", directory, run);
+}
+
+bool StudyDirectory::TakeLocks(Diagnostics& diagnostics) {
+  lock_ = std::make_shared<Lock>(path_ + "/.lock", false);
+  if (!lock_->TryTake()) {
+    diagnostics.Error({"--out " + path_}, "",
+                      "another study runs there (expected another directory, or its end)");
+    return false;
+  }
+  // Runs of a study that was killed end by themselves, but not at once.
+  workers_ = std::make_shared<Lock>(path_ + "/.workers", true);
+  workers_->Take();
+  return true;
+}
+
+void StudyDirectory::WriteKeys(const std::vector<std::string>& keys) const {
+  std::string text;
+  for (const std::string& key : keys) text += key + "\n";
+  WriteOutput(path_ + "/keys", text);
+}
+
+void StudyDirectory::NoteDone(size_t runs) {
+  is_done_.assign(runs, false);
+  for (size_t run = 0; run < runs; ++run) is_done_[run] = HasResult(RunPath(path_, run));
+}
+
+// Results change their numbers in two steps, so that whatever ends this leaves each under a name
+// that says its key.
+void StudyDirectory::KeepResults(const std::vector<std::string>& keys) {
+  std::unordered_map<std::string, size_t> run_of_key;
+  for (size_t run = 0; run < keys.size(); ++run) run_of_key.emplace(keys[run], run);
+  const std::string runs = path_ + "/runs/";
+  const std::vector<std::string> earlier = ReadLines(path_ + "/keys");
+  if (earlier != keys) {
+    for (size_t run = 0; run < earlier.size(); ++run) {
+      const std::string result = RunPath(path_, run);
+      if (!run_of_key.contains(earlier[run]) || !HasResult(result)) continue;
+      const std::string kept = runs + std::string(kKept) + earlier[run];
+      Remove(kept);
+      Rename(result, kept);
+    }
+    for (const std::string& name : NamesIn(runs)) {
+      if (!name.starts_with(kKept)) Remove(runs + name);
+    }
+    WriteKeys(keys);
+  }
+  for (const std::string& name : NamesIn(runs)) {
+    if (!name.starts_with(".")) continue;
+    const auto run =
+        name.starts_with(kKept) ? run_of_key.find(name.substr(kKept.size())) : run_of_key.end();
+    // A hidden name without a key is what a run that was killed left unfinished.
+    if (run == run_of_key.end() || HasResult(RunPath(path_, run->second))) {
+      Remove(runs + name);
+    } else {
+      Remove(RunPath(path_, run->second));
+      Rename(runs + name, RunPath(path_, run->second));
+    }
+  }
+}
+
+std::unique_ptr<StudyDirectory> StudyDirectory::Create(const std::string& path,
+                                                       const std::vector<std::string>& keys,
+                                                       Diagnostics& diagnostics) {
+  std::error_code error;
+  if (fs::exists(path, error) && !(fs::is_directory(path, error) && fs::is_empty(path, error))) {
+    diagnostics.Error({"--out " + path}, "",
+                      fs::exists(path + "/keys", error)
+                          ? "a study is there already (expected a new or empty directory, or "
+                            "--resume to go on with it)"
+                          : "is there already (expected a new or empty directory)");
+    return nullptr;
+  }
+  MakeDirectories(path + "/runs");
+  std::unique_ptr<StudyDirectory> directory(new StudyDirectory(path));
+  if (!directory->TakeLocks(diagnostics)) return nullptr;
+  directory->WriteKeys(keys);
+  directory->NoteDone(keys.size());
+  return directory;
+}
+
+std::unique_ptr<StudyDirectory> StudyDirectory::Resume(const std::string& path,
+                                                       const std::vector<std::string>& keys,
+                                                       Diagnostics& diagnostics) {
+  std::error_code error;
+  const bool is_new = !fs::exists(path, error) || fs::is_empty(path, error);
+  if (is_new) return Create(path, keys, diagnostics);
+  // A study that was killed before it had written its keys has made nothing but this.
+  if (!fs::exists(path + "/keys", error) && !fs::exists(path + "/.lock", error) &&
+      !fs::exists(path + "/runs", error)) {
+    diagnostics.Error({"--out " + path}, "",
+                      "holds no study (expected the directory of a study, or a new one)");
+    return nullptr;
+  }
+  MakeDirectories(path + "/runs");
+  std::unique_ptr<StudyDirectory> directory(new StudyDirectory(path));
+  if (!directory->TakeLocks(diagnostics)) return nullptr;
+  directory->KeepResults(keys);
+  directory->NoteDone(keys.size());
+  return directory;
+}
+
+}  // namespace railyard

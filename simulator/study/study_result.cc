@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/study/study_result.h"
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include <rapidjson/document.h>
+
+namespace railyard {
+namespace {
+
+// By path: names of members and numbers of elements, with dots between.
+const rapidjson::Value* Find(const rapidjson::Value& root, const std::string& path) {
+  const rapidjson::Value* at = &root;
+  std::istringstream parts(path);
+  std::string part;
+  while (std::getline(parts, part, '.')) {
+    if (at->IsObject() && at->HasMember(part.c_str())) {
+      at = &(*at)[part.c_str()];
+    } else if (at->IsArray() && !part.empty() &&
+               part.find_first_not_of("0123456789") == std::string::npos && part.size() < 9 &&
+               std::stoul(part) < at->Size()) {
+      at = &(*at)[static_cast<rapidjson::SizeType>(std::stoul(part))];
+    } else {
+      return nullptr;
+    }
+  }
+  return at;
+}
+
+rapidjson::Document ReadSummary(const std::string& directory) {
+  std::ifstream file(directory + "/summary.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  rapidjson::Document summary;
+  summary.Parse(text.c_str());
+  if (summary.HasParseError()) summary.SetNull();
+  return summary;
+}
+
+std::string StatusOf(const rapidjson::Document& summary) {
+  if (!summary.IsObject()) return {};
+  const rapidjson::Value* const status = Find(summary, "status");
+  return status != nullptr && status->IsString() ? status->GetString() : std::string();
+}
+
+// The exit status of `railyard run` that belongs to the status of its result.
+int ExitOf(const std::string& status) {
+  if (status == "COMPLETED") return 0;
+  return status == "JOB_ABORTED" ? 3 : 4;
+}
+
+}  // namespace
+
+bool HasResult(const std::string& directory) {
+  const std::string status = StatusOf(ReadSummary(directory));
+  return !status.empty() && status != "INTERRUPTED";
+}
+
+StudyRunResult ReadRunResult(const Study& study, const std::string& directory,
+                             std::optional<int> exit) {
+  const rapidjson::Document summary = ReadSummary(directory);
+  StudyRunResult run;
+  run.status = StatusOf(summary);
+  run.exit = exit ? *exit : ExitOf(run.status);
+  run.figures.resize(study.figures.size());
+  if (run.status.empty()) return run;
+  for (size_t i = 0; i < study.figures.size(); ++i) {
+    const rapidjson::Value* const figure = Find(summary, study.figures[i]);
+    if (figure != nullptr && figure->IsNumber()) run.figures[i] = figure->GetDouble();
+  }
+  return run;
+}
+
+}  // namespace railyard

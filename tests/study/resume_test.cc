@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Studies that are ended in the middle, by whatever, and gone on with.
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/run/program.h"
+
+namespace railyard::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class ResumeTest : public ProgramTest {
+ protected:
+  std::string WriteStudy(const std::string& sizes, int repeat = 20) {
+    scratch_.Write(
+        "base.textproto",
+        RailOptimized(2) + Program("ALL_REDUCE", "1MiB", "repeat: " + std::to_string(repeat)));
+    return scratch_.Write("s.textproto",
+                          "scenario: \"base.textproto\"\n"
+                          "axes { name: \"size\" fields: "
+                          "\"workload.program.collectives[0].bytes\" values: [" +
+                              sizes + "] }\nfigures: [\"simulated_time_ps\"]\nseeds: 2\n");
+  }
+  std::vector<std::string> Command(const std::string& study, const std::string& out,
+                                   const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> command = {"study", study, "--out", scratch_.Path(out), "--jobs", "2"};
+    command.insert(command.end(), more.begin(), more.end());
+    return command;
+  }
+  std::string Points(const std::string& out) const {
+    return ReadText(scratch_.Path(out) + "/points.csv");
+  }
+  // When each run's result was written.
+  std::vector<fs::file_time_type> Times(const std::string& out) const {
+    std::vector<fs::file_time_type> times;
+    for (int run = 0;; ++run) {
+      const std::string name = std::to_string(run);
+      const std::string path = scratch_.Path(out) + "/runs/" + std::string(6 - name.size(), '0') +
+                               name + "/summary.json";
+      if (!fs::exists(path)) return times;
+      times.push_back(fs::last_write_time(path));
+    }
+  }
+};
+
+// At instants spread over the study: what was finished is not run again, and all rows are those of
+// a study that nobody ended.
+TEST_F(ResumeTest, WhatAKilledStudyFinishedIsKept) {
+  const std::string study = WriteStudy("\"1MiB\", \"2MiB\", \"3MiB\", \"4MiB\"");
+  ASSERT_EQ(Railyard(Command(study, "whole")).status, 0);
+  for (const int milliseconds : {20, 150, 400, 800}) {
+    const std::string out = "cut" + std::to_string(milliseconds);
+    {
+      const RunningProgram running(scratch_, Command(study, out));
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+      running.Kill();
+    }
+    const ProgramExit exit = Railyard(Command(study, out, {"--resume"}));
+    ASSERT_EQ(exit.status, 0) << exit.errors;
+    EXPECT_EQ(Points(out), Points("whole")) << "killed after " << milliseconds << " ms";
+    const auto times = Times(out);
+    EXPECT_EQ(times.size(), 8u);
+    ASSERT_EQ(Railyard(Command(study, out, {"--resume"})).status, 0);
+    EXPECT_EQ(Times(out), times) << "what is done was run again";
+  }
+}
+
+TEST_F(ResumeTest, ALargerStudyKeepsWhatItSharesWithTheSmaller) {
+  ASSERT_EQ(Railyard(Command(WriteStudy("\"2MiB\", \"4MiB\""), "grown")).status, 0);
+  const auto before = Times("grown");
+  const std::string larger = WriteStudy("\"1MiB\", \"2MiB\", \"3MiB\", \"4MiB\"");
+  ASSERT_EQ(Railyard(Command(larger, "grown", {"--resume"})).status, 0);
+  ASSERT_EQ(Railyard(Command(larger, "whole")).status, 0);
+  EXPECT_EQ(Points("grown"), Points("whole"));
+  const auto after = Times("grown");
+  ASSERT_EQ(after.size(), 8u);
+  EXPECT_EQ(after[2], before[0]);
+  EXPECT_EQ(after[3], before[1]);
+  EXPECT_EQ(after[6], before[2]);
+  EXPECT_EQ(after[7], before[3]);
+}
+
+TEST_F(ResumeTest, AnotherScenarioIsRunAgain) {
+  ASSERT_EQ(Railyard(Command(WriteStudy("\"1MiB\""), "s")).status, 0);
+  const std::string before = Points("s");
+  ASSERT_EQ(Railyard(Command(WriteStudy("\"1MiB\"", 30), "s", {"--resume"})).status, 0);
+  EXPECT_NE(Points("s"), before);
+}
+
+TEST_F(ResumeTest, ASecondStudyInADirectoryIsRefused) {
+  const std::string study = WriteStudy("\"1MiB\", \"2MiB\"", 400);
+  RunningProgram first(scratch_, Command(study, "s"));
+  while (!fs::exists(scratch_.Path("s") + "/keys")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const ProgramExit second = Railyard(Command(study, "s", {"--resume"}));
+  EXPECT_EQ(second.status, 2);
+  EXPECT_THAT(second.errors, HasSubstr("another study runs there"));
+  EXPECT_EQ(first.Wait().status, 0);
+}
+
+TEST_F(ResumeTest, ADirectoryOfSomethingElseIsRefused) {
+  const std::string study = WriteStudy("\"1MiB\"");
+  fs::create_directory(scratch_.Path("mine"));
+  scratch_.Write("mine/letter.txt", "dear");
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--resume"}}) {
+    const ProgramExit exit = Railyard(Command(study, "mine", more));
+    EXPECT_EQ(exit.status, 2);
+    EXPECT_THAT(exit.errors, HasSubstr("mine: error: "));
+  }
+  EXPECT_EQ(ReadText(scratch_.Path("mine/letter.txt")), "dear");
+  ASSERT_EQ(Railyard(Command(study, "s")).status, 0);
+  EXPECT_THAT(Railyard(Command(study, "s")).errors, HasSubstr("--resume to go on with it"));
+}
+
+TEST_F(ResumeTest, ADryRunSaysWhatThereIsAndWritesNothing) {
+  const std::string study = WriteStudy("\"1MiB\", \"2MiB\"");
+  const ProgramExit exit = Railyard(Command(study, "s", {"--dry-run"}));
+  ASSERT_EQ(exit.status, 0) << exit.errors;
+  EXPECT_THAT(exit.output, HasSubstr("point 0: size=1MiB\npoint 1: size=2MiB\n4 runs of "));
+  EXPECT_THAT(exit.output, HasSubstr("by 3 of them about "));
+  EXPECT_FALSE(fs::exists(scratch_.Path("s")));
+}
+
+}  // namespace
+}  // namespace railyard::testing
