@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What `cmake --install` puts below the prefix: the program in bin/, its manual page in share/man/, and
-# in share/railyard/ the scenarios, plans, platforms and sample logs. The program finds them relative
+# in share/railyard/ the scenarios, studies, plans, platforms and sample logs. The program finds them relative
 # to itself.
 include(GNUInstallDirs)
 install(TARGETS railyard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/workloads/examples/ DESTINATION share/railyard/plans
         FILES_MATCHING PATTERN *.textproto)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/topologies/platforms/ DESTINATION share/railyard/platforms
+        FILES_MATCHING PATTERN *.textproto)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/analysis/studies/ DESTINATION share/railyard/studies
         FILES_MATCHING PATTERN *.textproto)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/traces/samples/ DESTINATION share/railyard/traces
         FILES_MATCHING PATTERN *.log)
