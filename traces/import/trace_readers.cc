@@ -3,6 +3,7 @@
 
 #include "traces/kineto/kineto_reader.h"
 #include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/pytorch_et/pytorch_et_reader.h"
 
 namespace railyard {
 
@@ -10,6 +11,7 @@ std::span<const TraceReader> TraceReaders() {
   static const std::vector<TraceReader> readers = {
       NcclLogReader(),
       KinetoReader(),
+      PytorchEtReader(),
   };
   return readers;
 }

@@ -96,5 +96,53 @@ TEST(ReferenceTracesTest, KinetoWithoutSizesIsRefused) {
   }
 }
 
+// python3 -c 'import json,gzip,collections as c; n=c.Counter(); b=c.Counter()
+// for e in json.load(gzip.open("pytorch-et-resnet-2ranks.json.gz"))["nodes"]:
+//   a={x["name"]:x["value"] for x in e["attrs"]}; k=a.get("collective_name")
+//   if k not in (None,"wait","init"):
+//     n[k]+=1; b[k]+=a["in_msg_nelems"]*{"Float":4,"Long":8}[a["dtype"]]
+// print(n,b)'
+TEST(ReferenceTracesTest, ExecutionTraceOfOneOfTwoRanks) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  const Imported imported = Import(reference_dir + "/traces/pytorch-et-resnet-2ranks.json.gz");
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.format, "pytorch-et");
+  EXPECT_THAT(imported.by_kind, ElementsAre(Pair("AllReduce", Counted{15, 306684384}),
+                                            Pair("Broadcast", Counted{6, 638712})));
+  EXPECT_EQ(imported.import.report.calls_dropped(), 0u);
+  EXPECT_EQ(imported.import.trace->rank_count, 2u);
+  EXPECT_EQ(imported.import.report.calls_reconstructed, 21u);
+}
+
+// tar -xOf pytorch-et-allgather-1.0.2.tgz 1.0.2-chakra.0.0.4.json | grep -o '"all_gather"' | wc -l
+TEST(ReferenceTracesTest, ExecutionTraceWhoseGroupsAreInAnInitNode) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  const Imported imported = Import(reference_dir + "/traces/pytorch-et-allgather-1.0.2.tgz");
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_THAT(imported.by_kind, ElementsAre(Pair("AllGather", Counted{10, 40})));
+  EXPECT_EQ(imported.import.trace->rank_count, 2u);
+}
+
+// 5 all_to_all and 3 all_reduce of each of 8 ranks, with the elements of their first tensors:
+// python3 -c 'import json,tarfile,collections as c; n=c.Counter(); b=c.Counter()
+// t=tarfile.open("pytorch-et-dlrm-8ranks.tar.gz")
+// for m in filter(tarfile.TarInfo.isfile,t.getmembers()):
+//   for e in json.load(t.extractfile(m))["nodes"]:
+//     if e["name"]=="record_param_comms":
+//       k=[x for x in e["inputs"] if isinstance(x,str)][0]; v=e["inputs"][0]
+//       if k!="wait":
+//         v=v if isinstance(v[0],int) else v[0]; n[k[:9]]+=1; b[k[:9]]+=v[3]*v[4]
+// print(n,b)'
+TEST(ReferenceTracesTest, ExecutionTracesOfEightRanksInAnArchive) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  const Imported imported = Import(reference_dir + "/traces/pytorch-et-dlrm-8ranks.tar.gz");
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_THAT(imported.by_kind, ElementsAre(Pair("AllReduce", Counted{24, 19882016}),
+                                            Pair("AllToAll", Counted{40, 515584})));
+  EXPECT_EQ(imported.import.report.calls_dropped(), 0u);
+  EXPECT_EQ(imported.import.report.calls_reconstructed, 0u);
+  EXPECT_EQ(imported.import.trace->rank_count, 8u);
+}
+
 }  // namespace
 }  // namespace railyard

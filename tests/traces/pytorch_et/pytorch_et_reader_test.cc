@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/pytorch_et/pytorch_et_reader.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/import/import.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Imported {
+  TraceImport import;
+  Diagnostics diagnostics;
+};
+
+Imported Import(const std::vector<std::string>& texts) {
+  const std::string directory = ::testing::TempDir() + "pytorch_et_reader_test_" +
+                                ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  std::vector<std::string> paths;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    paths.push_back(fmt::format("{}/et{}.json", directory, i));
+    std::ofstream(paths.back()) << texts[i];
+  }
+  Imported imported;
+  imported.import = ImportFiles(paths, kAutoFormat, {}, imported.diagnostics);
+  std::filesystem::remove_all(directory);
+  return imported;
+}
+
+std::string File(const std::string& nodes) {
+  return R"({"schema": "1.0.1", "pid": 1, "start_ts": 5, "nodes": [)" + nodes + "]}";
+}
+
+// `values`: between the tensor and the rank stand sequence and group.
+std::string Node(int id, const std::string& values) {
+  return fmt::format(
+      R"j({{"name": "record_param_comms", "id": {}, "inputs": [{}],
+"input_types": ["Tensor(float)"], "outputs": [[9, 9, 0, 12, 4, "cuda:0"]]}})j",
+      id, values);
+}
+
+TEST(PytorchEtReaderTest, CallsAreInTheOrderOfTheirNodes) {
+  const std::string nodes =
+      Node(7, R"([3, 4, 0, 8, 4, "cuda:0"], 2, 5555, 1, "broadcast", [], [], 0, 1, 2)") + "," +
+      Node(5, R"([1, 2, 0, 12, 4, "cuda:0"], 1, 5555, 0, "allreduce", [], [], 0, 1, 2)") + "," +
+      Node(8, R"(2, 5555, 0, "wait", [], [], -1, -1, 1)");
+  const Imported imported = Import({File(nodes)});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.calls_seen(), 2u);
+  const auto& program = imported.import.trace->operations[0];
+  ASSERT_EQ(program.size(), 2u);
+  EXPECT_EQ(program[0].kind, CollectiveKind::kAllReduce);
+  EXPECT_EQ(program[0].count, 12u);
+  EXPECT_EQ(program[1].kind, CollectiveKind::kBroadcast);
+  EXPECT_EQ(program[1].root, 1u);
+  EXPECT_EQ(imported.import.trace->rank_count, 2u);
+}
+
+TEST(PytorchEtReaderTest, HostileFilesAreFindingsOrCountedDrops) {
+  const std::string good =
+      Node(5, R"([1, 2, 0, 12, 4, "cuda:0"], 1, 5555, 0, "allreduce", [], [], 0, 1, 2)");
+  struct Case {
+    std::string text;
+    std::string finding;
+  };
+  const std::vector<Case> cases = {
+      {File(good).substr(0, 150), "the file ends early"},
+      {File(std::string(1000, '[')), "nested too deeply"},
+      {File(Node(5, R"("allreduce")")), "malformed record"},
+      {File(Node(5, R"([1, 2, 0, 12, 4, "cuda:0"], 1, 5, 0, "dance", [], [], 0, 1, 2)")),
+       "unsupported kind"},
+      {File(Node(5, R"([1, 2, 0, 1e12, 4, "cuda:0"], 1, 5, 0, "allreduce", [], [], 0, 1, 2)")),
+       "count 0"},
+      {File(Node(5,
+                 R"([1, 2, 0, 1000000000000000, 4, "x"], 1, 5, 0, "allreduce", [], [], 0, 1, 2)")),
+       "out of range"},
+      {File(Node(5, R"([1, 2, 0, 8, 4, "x"], 1, 5, 0, "allreduce", [], [], 0, 1, 4000000000)")),
+       "communicator ambiguous"},
+      {File(R"({"name": "x", "id": 1})"), "holds no collective call"},
+  };
+  for (const Case& c : cases) {
+    const Imported imported = Import({c.text});
+    EXPECT_FALSE(imported.import.trace) << c.finding;
+    EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr(c.finding));
+  }
+  const Imported twice = Import({File(good + "," + good)});
+  ASSERT_TRUE(twice.import.trace);
+  EXPECT_EQ(twice.import.report.DroppedFor(CallDropReason::kRecordedTwice).count, 1u);
+}
+
+}  // namespace
+}  // namespace railyard
