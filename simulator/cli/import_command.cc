@@ -17,6 +17,7 @@
 #include "simulator/text_proto/text_proto.h"
 #include "traces/import/import.h"
 #include "traces/import/trace_readers.h"
+#include "traces/trace/trace_check.h"
 #include "traces/trace/trace_file.h"
 
 namespace railyard {
@@ -75,6 +76,7 @@ class ImportCommand : public Command {
     parser()->add_option("--missing-ranks", missing_ranks_,
                          "Ranks the files do not hold: reconstruct (default; they ran the same "
                          "program as those present, and the report says so) or refuse");
+    parser()->add_option("--ranks", ranks_, "Ranks of the job, where the files do not say it");
     parser()->add_flag("--ignore-times", ignore_times_,
                        "Calls follow each other without the gaps that were recorded");
   }
@@ -102,6 +104,12 @@ class ImportCommand : public Command {
   ImportOptions Options(Diagnostics& diagnostics) const {
     ImportOptions options;
     options.ignore_times = ignore_times_;
+    options.ranks = ranks_;
+    if (ranks_ && (*ranks_ == 0 || *ranks_ > kTraceRanksMax)) {
+      diagnostics.Error(
+          {"--ranks"}, "",
+          fmt::format("{} is out of range (expected 1 to {})", *ranks_, kTraceRanksMax));
+    }
     if (format_ != kAutoFormat && FindTraceReader(format_) == nullptr) {
       diagnostics.Error({"--format"}, "", UnknownName("format", format_, TraceFormatNames()));
     }
@@ -167,6 +175,7 @@ class ImportCommand : public Command {
   std::string report_;
   std::vector<std::string> rank_map_;
   std::string missing_ranks_ = "reconstruct";
+  std::optional<uint32_t> ranks_;
   bool ignore_times_ = false;
 };
 

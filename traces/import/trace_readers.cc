@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/import/trace_readers.h"
 
+#include "traces/aicb/aicb_reader.h"
+#include "traces/chakra/chakra_reader.h"
+#include "traces/goal/goal_reader.h"
 #include "traces/kineto/kineto_reader.h"
 #include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/nsys/nsys_reader.h"
 #include "traces/pytorch_et/pytorch_et_reader.h"
 
 namespace railyard {
 
 std::span<const TraceReader> TraceReaders() {
   static const std::vector<TraceReader> readers = {
-      NcclLogReader(),
-      KinetoReader(),
-      PytorchEtReader(),
+      NcclLogReader(), KinetoReader(), PytorchEtReader(), ChakraReader(),
+      GoalReader(),    AicbReader(),   NsysReader(),
   };
   return readers;
 }

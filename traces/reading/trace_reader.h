@@ -35,6 +35,7 @@ struct ProcessRank {
 struct ImportOptions {
   MissingRanks missing_ranks = MissingRanks::kReconstruct;
   std::vector<ProcessRank> rank_map = {};
+  std::optional<uint32_t> ranks = {};  // of the job, where the files do not say it
   bool ignore_times = false;  // calls follow each other without the gaps that were recorded
 };
 

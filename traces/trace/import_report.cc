@@ -158,6 +158,14 @@ void ImportReport::Drop(CallDropReason reason, uint32_t file, uint64_t line, std
   }
 }
 
+void ImportReport::DropRemaining() {
+  for (ImportedFile& file : files) {
+    const uint64_t rest = file.calls_seen - file.calls_imported - file.calls_dropped;
+    dropped[static_cast<size_t>(CallDropReason::kImportFailed)].count += rest;
+    file.calls_dropped += rest;
+  }
+}
+
 void ImportReport::Import(CollectiveKind kind, uint32_t file, uint64_t stated_bytes) {
   ImportedKind& imported = by_kind[static_cast<size_t>(kind)];
   ++imported.calls;

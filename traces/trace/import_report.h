@@ -91,6 +91,9 @@ struct ImportReport {
   }
   // Counts the call as dropped, in total and for its file.
   void Drop(CallDropReason reason, uint32_t file, uint64_t line, std::string detail = {});
+  // Calls that were seen and are neither imported nor dropped are dropped: an error stopped the
+  // import.
+  void DropRemaining();
   // Counts the call as imported. `stated_bytes`: its buffer on its rank, in the file's words.
   void Import(CollectiveKind kind, uint32_t file, uint64_t stated_bytes);
   // Why there is no trace, for a finding: no call was there, or each was dropped. `advice`: what

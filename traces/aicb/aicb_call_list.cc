@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/aicb/aicb_call_list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/names.h"
+#include "traces/trace/trace_check.h"
+
+namespace railyard {
+namespace {
+
+constexpr double kPsPerMs = 1e9;
+constexpr double kTimeMaxMs = 1e9;  // 12 days
+
+struct NamedKind {
+  std::string_view name;
+  CollectiveKind kind;
+};
+constexpr NamedKind kKinds[] = {{"all_reduce", CollectiveKind::kAllReduce},
+                                {"all_gather", CollectiveKind::kAllGather},
+                                {"all_gather_into_tensor", CollectiveKind::kAllGather},
+                                {"reduce_scatter", CollectiveKind::kReduceScatter},
+                                {"reduce_scatter_tensor", CollectiveKind::kReduceScatter},
+                                {"all_to_all", CollectiveKind::kAllToAll},
+                                {"broadcast", CollectiveKind::kBroadcast},
+                                {"reduce", CollectiveKind::kReduce}};
+
+struct NamedGroup {
+  std::string_view name;
+  AicbGroup group;
+};
+constexpr NamedGroup kGroups[] = {{"tp_group", AicbGroup::kTensor},
+                                  {"dp_group", AicbGroup::kData},
+                                  {"ep_group", AicbGroup::kExpert},
+                                  {"ep_dp_group", AicbGroup::kExpertData},
+                                  {"all", AicbGroup::kAll}};
+
+std::vector<std::string_view> CellsOf(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::vector<std::string_view> cells;
+  for (size_t begin = 0;;) {
+    const size_t end = line.find(',', begin);
+    cells.push_back(line.substr(begin, end - begin));
+    if (end == std::string_view::npos) return cells;
+    begin = end + 1;
+  }
+}
+
+template <typename Number>
+bool Parse(std::string_view text, Number& number) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end && !text.empty();
+}
+
+std::string_view WithoutPrefix(std::string_view text, std::string_view prefix) {
+  if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  return text;
+}
+
+}  // namespace
+
+bool IsAicbCallListHead(std::string_view line) {
+  return line.starts_with("comm_type,comm_group,") || line.starts_with("[rank0 ~ rank");
+}
+
+bool AicbCallListParser::Error(std::string what) {
+  diagnostics_.Error({.file = file_, .line = line_}, "", std::move(what));
+  return false;
+}
+
+std::string_view AicbCallListParser::Cell(const std::vector<std::string_view>& cells,
+                                          std::string_view column) const {
+  for (size_t i = 0; i < columns_.size() && i < cells.size(); ++i) {
+    if (columns_[i] == column) return cells[i];
+  }
+  return {};
+}
+
+bool AicbCallListParser::ReadLine(std::string_view line) {
+  ++line_;
+  if (line.find_first_not_of(" \t\r") == std::string_view::npos) return true;
+  if (line.starts_with("[rank")) {
+    std::string_view last = line.substr(line.rfind('k') + 1);
+    uint32_t rank = 0;
+    if (!Parse(last.substr(0, last.find(']')), rank) || rank >= kTraceRanksMax) {
+      return Error("names no last rank (expected [rank0 ~ rankN])");
+    }
+    ranks_ = rank + 1;
+    return true;
+  }
+  const std::vector<std::string_view> cells = CellsOf(line);
+  if (!columns_.empty()) return ReadRow(cells);
+  columns_.assign(cells.begin(), cells.end());
+  for (const char* const column : {"comm_type", "comm_group", "comm_group_size", "msg_size"}) {
+    if (std::find(columns_.begin(), columns_.end(), column) == columns_.end()) {
+      return Error(fmt::format("column {} is missing (expected AICB's head of a table)", column));
+    }
+  }
+  return true;
+}
+
+bool AicbCallListParser::ReadRow(const std::vector<std::string_view>& cells) {
+  if (cells.size() != columns_.size()) {
+    return Error(fmt::format("{} cells (expected {})", cells.size(), columns_.size()));
+  }
+  const std::string_view type = WithoutPrefix(Cell(cells, "comm_type"), "CommType.");
+  if (type == "epoch_end") {
+    ends_iteration_ = true;
+    return true;
+  }
+  if (type == "computation") {
+    double ms = 0;
+    const std::string_view text = Cell(cells, "_elapsed_time");
+    if (text == "None" || text.empty()) return true;  // a list that has not been run
+    if (!Parse(text, ms) || !(ms >= 0) || ms > kTimeMaxMs) {
+      return Error(fmt::format("_elapsed_time {} is no time (expected milliseconds)", Quote(text)));
+    }
+    calls_.push_back(
+        {.compute_before_ps = std::llround(ms * kPsPerMs), .line = static_cast<uint32_t>(line_)});
+    return true;
+  }
+  ++report_.files.front().calls_seen;
+  for (const NamedKind& known : kKinds) {
+    if (known.name == type) return ReadCall(cells, known.kind);
+  }
+  if (type == "isend" || type == "irecv") {
+    report_.Drop(CallDropReason::kRanksMissing, 0, static_cast<uint64_t>(line_),
+                 "the other stages of the pipeline are not in the file");
+  } else {
+    report_.Drop(CallDropReason::kUnsupportedKind, 0, static_cast<uint64_t>(line_),
+                 std::string(type.substr(0, 80)));
+  }
+  return true;
+}
+
+bool AicbCallListParser::ReadCall(const std::vector<std::string_view>& cells, CollectiveKind kind) {
+  AicbCall call;
+  call.kind = kind;
+  call.line = static_cast<uint32_t>(line_);
+  const std::string_view bytes = Cell(cells, "msg_size");
+  if (!Parse(bytes, call.bytes)) {
+    return Error(fmt::format("msg_size {} is no number of bytes", Quote(bytes)));
+  }
+  const std::string_view name = WithoutPrefix(Cell(cells, "comm_group"), "CommGroup.");
+  const auto group = std::find_if(std::begin(kGroups), std::end(kGroups),
+                                  [&](const NamedGroup& known) { return known.name == name; });
+  if (group == std::end(kGroups)) {
+    report_.Drop(CallDropReason::kAmbiguousCommunicator, 0, call.line,
+                 std::string(name.substr(0, 80)));
+    return true;
+  }
+  call.group = group->group;
+  const std::string_view size = Cell(cells, "comm_group_size");
+  if (size != "None" && !size.empty()) {
+    uint32_t ranks = 0;
+    uint32_t& known = sizes_[static_cast<size_t>(call.group)];
+    if (!Parse(size, ranks) || ranks == 0 || ranks > kTraceRanksMax) {
+      return Error(fmt::format("comm_group_size {} is out of range (expected 1 to {})", Quote(size),
+                               kTraceRanksMax));
+    }
+    if (known != 0 && known != ranks) {
+      return Error(
+          fmt::format("{} has {} ranks here, {} above (expected one size)", name, ranks, known));
+    }
+    known = ranks;
+  }
+  const std::string_view root = Cell(cells, "src");
+  if (kind == CollectiveKind::kBroadcast && root != "None" && !root.empty()) {
+    if (!Parse(root, call.root)) {
+      return Error(fmt::format("src {} is no rank (expected a number or None)", Quote(root)));
+    }
+  }
+  call.begins_iteration = std::exchange(ends_iteration_, false);
+  calls_.push_back(call);
+  return true;
+}
+
+}  // namespace railyard

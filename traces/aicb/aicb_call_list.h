@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// AICB's CSV of the calls of one rank, before or after it was run: kind, group, its size, bytes,
+// where in the step, peers, and what it took (which is measured and not taken as a gap).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/aicb/aicb_job.h"
+#include "traces/trace/import_report.h"
+
+namespace railyard {
+
+bool IsAicbCallListHead(std::string_view line);
+
+class AicbCallListParser {
+ public:
+  // Calls that are no collective of a known group are counted in `report` (file 0) and dropped.
+  AicbCallListParser(const std::string& file, ImportReport& report, Diagnostics& diagnostics)
+      : file_(file), report_(report), diagnostics_(diagnostics) {}
+  // False after an error.
+  bool ReadLine(std::string_view line);
+
+  const std::vector<AicbCall>& calls() const { return calls_; }
+  // As rows state it; 0: none does.
+  uint32_t size_of(AicbGroup group) const { return sizes_[static_cast<size_t>(group)]; }
+  // As "[rank0 ~ rank127]" above the table states it; 0: nothing does.
+  uint32_t ranks() const { return ranks_; }
+
+ private:
+  bool Error(std::string what);
+  bool ReadRow(const std::vector<std::string_view>& cells);
+  bool ReadCall(const std::vector<std::string_view>& cells, CollectiveKind kind);
+  std::string_view Cell(const std::vector<std::string_view>& cells, std::string_view column) const;
+
+  const std::string& file_;
+  ImportReport& report_;
+  Diagnostics& diagnostics_;
+  std::vector<std::string> columns_;
+  std::vector<AicbCall> calls_;
+  std::array<uint32_t, kAicbGroupCount> sizes_{};
+  uint32_t ranks_ = 0;
+  bool ends_iteration_ = false;
+  int line_ = 0;
+};
+
+}  // namespace railyard

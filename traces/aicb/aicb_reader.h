@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Reads what AICB writes, one file a job: SimAI's workload text, and the CSV of a rank's calls.
+#pragma once
+
+#include "traces/reading/trace_reader.h"
+
+namespace railyard {
+
+TraceReader AicbReader();
+
+}  // namespace railyard

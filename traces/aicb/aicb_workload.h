@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SimAI's workload text, as AICB writes it and ASTRA-sim 1 read it: how ranks are divided, how many
+// layers there are, and for each layer computation and a call of its forward pass, of its input
+// gradients and of its weight gradients.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/aicb/aicb_job.h"
+
+namespace railyard {
+
+struct AicbWorkload {
+  struct Phase {
+    uint64_t compute_ns = 0;
+    // kCompute: none. Which of the groups that fit the phase the name's suffix says.
+    CollectiveKind kind = CollectiveKind::kCompute;
+    AicbGroup group = AicbGroup::kTensor;
+    uint64_t bytes = 0;
+  };
+  struct Layer {
+    Phase forward;
+    Phase input_gradient;
+    Phase weight_gradient;
+    uint64_t update_ns = 0;
+    uint32_t line = 0;
+  };
+  bool is_micro = false;  // MICRO: a list of calls, not a model
+  uint32_t tensor = 1;
+  uint32_t pipeline = 1;
+  uint32_t expert = 1;
+  uint32_t ranks = 0;  // 0: not said
+  uint64_t layers_stated = 0;
+  std::vector<Layer> layers;
+};
+
+// Whether the first line is that of such a file.
+bool IsAicbWorkloadHead(std::string_view line);
+
+class AicbWorkloadParser {
+ public:
+  AicbWorkloadParser(const std::string& file, Diagnostics& diagnostics)
+      : file_(file), diagnostics_(diagnostics) {}
+  // False after an error.
+  bool ReadLine(std::string_view line);
+  std::optional<AicbWorkload> Finish();
+
+ private:
+  bool Error(std::string what);
+  bool ReadHead(const std::vector<std::string_view>& words);
+  bool ReadLayer(const std::vector<std::string_view>& words);
+  bool ReadPhase(const std::vector<std::string_view>& words, size_t at, AicbGroup usual,
+                 AicbWorkload::Phase& phase);
+
+  const std::string& file_;
+  Diagnostics& diagnostics_;
+  AicbWorkload workload_;
+  int line_ = 0;
+  int content_lines_ = 0;
+};
+
+// The calls of a rank in the order in which SimAI makes them: forward through the layers, then back
+// through them; calls of weight gradients beside the computation that follows.
+std::vector<AicbCall> CallsOf(const AicbWorkload& workload);
+
+}  // namespace railyard

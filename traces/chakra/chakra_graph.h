@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Collects the nodes of a job's Chakra files into a graph, rank by rank.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/chakra/chakra_node.h"
+#include "traces/dependencies/dependency_graph.h"
+#include "traces/trace/import_report.h"
+
+namespace railyard {
+
+// By name, global ranks: what ASTRA-sim's --comm-group-configuration holds.
+using ChakraGroups = std::map<std::string, std::vector<uint32_t>, std::less<>>;
+
+class ChakraGraph {
+ public:
+  // Both outlive this.
+  ChakraGraph(ImportReport& report, Diagnostics& diagnostics)
+      : report_(report), diagnostics_(diagnostics) {}
+
+  // The nodes that follow are those of this rank, of report.files[file].
+  void BeginRank(uint32_t rank, uint32_t file);
+  // False after an error.
+  bool Add(ChakraNode&& node);
+  // After the last node of the rank.
+  void EndRank();
+
+  bool HasRank(uint32_t rank) const { return ranks_.contains(rank); }
+  // Ranks that were begun; the highest number that any of them is or names as a peer.
+  size_t rank_count() const { return ranks_.size(); }
+  uint32_t highest_rank() const { return highest_rank_; }
+  bool has_messages() const { return has_messages_; }
+  uint32_t lowest_rank() const { return ranks_.begin()->first; }
+  uint64_t missing_dependencies() const { return missing_dependencies_; }
+  bool took_ctrl_deps() const { return took_ctrl_deps_; }
+  bool took_groups_from_use() const { return took_groups_from_use_; }
+
+  // Of `ranks` ranks; calls whose communicator nothing says, or which it makes impossible, are
+  // dropped. The ranks that have no file have no operations.
+  DependencyGraph Take(uint32_t ranks, const ChakraGroups& groups);
+
+ private:
+  // A call whose operation is complete but for its communicator and what depends on its size.
+  struct Call {
+    uint32_t operation = 0;
+    std::string group;
+    uint64_t root = 0;
+    bool leaves_out_dimension = false;
+  };
+  struct Rank {
+    std::vector<GraphOperation> operations;
+    std::vector<Call> collectives;
+  };
+
+  void AddCall(const ChakraNode& node, GraphOperation& operation);
+  // Why the call cannot be imported; else its operation is filled in.
+  std::optional<CallDropReason> FillCall(const ChakraNode& node, GraphOperation& operation);
+  void Place(uint32_t rank, Call& call, uint32_t ranks, const ChakraGroups& groups);
+  std::optional<uint32_t> CommunicatorOf(const std::string& group, uint32_t ranks,
+                                         const ChakraGroups& groups);
+
+  ImportReport& report_;
+  Diagnostics& diagnostics_;
+  std::map<uint32_t, Rank> ranks_;
+  uint32_t highest_rank_ = 0;
+  bool has_messages_ = false;
+  uint64_t missing_dependencies_ = 0;
+  bool took_ctrl_deps_ = false;
+  bool took_groups_from_use_ = false;
+  std::map<std::string, std::vector<uint32_t>, std::less<>> users_;  // by group, ranks of files
+  // Of the rank that is read.
+  Rank* rank_ = nullptr;
+  uint32_t rank_number_ = 0;
+  uint32_t file_ = 0;
+  std::unordered_map<uint64_t, uint32_t> operation_of_;  // by node id
+  std::vector<std::vector<uint64_t>> data_deps_;
+  std::vector<std::vector<uint64_t>> ctrl_deps_;
+  // Of the graph that is made.
+  std::vector<TraceCommunicator> communicators_;
+  std::map<std::string, uint32_t, std::less<>> communicator_of_;
+};
+
+}  // namespace railyard

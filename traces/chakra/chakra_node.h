@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A node of a Chakra execution trace, as far as it matters here (MLCommons Chakra,
+// schema/protobuf/et_def.proto), and the numbers of that schema.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "traces/trace/trace.h"
+
+namespace railyard {
+
+enum class ChakraNodeType : uint8_t {
+  kInvalid = 0,
+  kMetadata = 1,
+  kMemoryLoad = 2,
+  kMemoryStore = 3,
+  kCompute = 4,
+  kSend = 5,
+  kRecv = 6,
+  kCollective = 7,
+};
+
+struct ChakraNode {
+  uint64_t id = 0;
+  std::string name;
+  uint64_t type = 0;  // ChakraNodeType, or one that later schemas have
+  std::vector<uint64_t> data_deps;
+  std::vector<uint64_t> ctrl_deps;
+  uint64_t duration_us = 0;
+  std::optional<uint64_t> comm_type;
+  std::optional<uint64_t> comm_size;  // bytes, a rank's buffer to send
+  std::optional<uint64_t> comm_src;
+  std::optional<uint64_t> comm_dst;
+  uint64_t comm_tag = 0;
+  uint64_t root = 0;
+  std::string group;                  // pg_name; empty: all ranks
+  bool leaves_out_dimension = false;  // involved_dim: some dimensions of a topology, not all
+  bool is_cpu_op = false;
+
+  bool is(ChakraNodeType other) const { return type == static_cast<uint64_t>(other); }
+  bool IsCall() const {
+    return is(ChakraNodeType::kSend) || is(ChakraNodeType::kRecv) ||
+           is(ChakraNodeType::kCollective);
+  }
+};
+
+// CollectiveCommType of the schema; nullopt for one that moves no data (a barrier) or is not known.
+std::optional<CollectiveKind> ChakraKindOf(uint64_t comm_type);
+// Precondition: the kind has a number, as all but Send, Recv and Compute have.
+uint64_t ChakraCommType(CollectiveKind kind);
+
+}  // namespace railyard

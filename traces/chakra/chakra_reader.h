@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Reads Chakra execution traces (MLCommons; ASTRA-sim's workloads): one file a rank, NAME.RANK.et,
+// as protobuf or JSON, and ASTRA-sim's file of communicator groups.
+#pragma once
+
+#include "traces/reading/trace_reader.h"
+
+namespace railyard {
+
+TraceReader ChakraReader();
+
+}  // namespace railyard

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A job as graph formats (Chakra, GOAL) have it: operations of each rank that wait for others of
+// the rank, and messages that name their peer and a tag. No streams, no order beyond that.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "traces/trace/trace.h"
+
+namespace railyard {
+
+inline constexpr int64_t kGraphDurationMaxPs = int64_t{1} << 60;  // 13 days
+
+struct GraphOperation {
+  CollectiveKind kind = CollectiveKind::kCompute;
+  uint64_t count = 0;         // bytes, as the API's count of elements of one byte
+  uint32_t communicator = 0;  // collectives: index into DependencyGraph::communicators
+  uint32_t root = 0;          // collectives: communicator rank
+  uint32_t peer = 0;          // Send and Recv: global rank, not the rank itself
+  uint64_t tag = 0;           // Send and Recv: the k-th Send of a tag meets the k-th Recv of it
+  int64_t duration_ps = 0;    // Compute; at most kGraphDurationMaxPs
+  uint64_t stated_bytes = 0;  // what the file says of its size, for the report
+  uint32_t source_file = 0;   // index into DependencyGraph::source_files
+  uint32_t source_line = 0;   // 0: the format has none
+  std::vector<uint32_t> waits_for = {};  // operations of the rank that are done before it begins
+};
+
+struct DependencyGraph {
+  std::string origin;  // Trace::origin
+  std::vector<std::string> source_files;
+  std::vector<TraceCommunicator> communicators;
+  std::vector<std::vector<GraphOperation>> ranks;  // by global rank
+};
+
+struct GraphPlace {
+  uint32_t rank = 0;
+  uint32_t operation = 0;
+  bool operator==(const GraphPlace&) const = default;
+};
+
+}  // namespace railyard

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/dependencies/dependency_trace.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "traces/dependencies/dependency_order.h"
+#include "traces/dependencies/stream_layout.h"
+#include "traces/trace/trace_check.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kNothing = UINT32_MAX;  // no operation: there is nothing to wait for
+constexpr uint32_t kSeveral = UINT32_MAX - 1;
+constexpr int64_t kGapMaxPs = kGraphDurationMaxPs;
+
+class GraphTraceBuilder {
+ public:
+  GraphTraceBuilder(DependencyGraph graph, ImportReport& report, Diagnostics& diagnostics)
+      : graph_(std::move(graph)), report_(report), diagnostics_(diagnostics) {}
+
+  std::optional<Trace> Run() {
+    const MatchedMessages messages = MatchMessages(graph_);
+    DropUnmatched(messages);
+    JobOrder order = OrderJob(graph_, messages, SendsAre::kSynchronous);
+    if (order.in_cycle) {
+      const GraphPlace place = *order.in_cycle;
+      order = OrderJob(graph_, messages, SendsAre::kEager);
+      is_eager_ = true;
+      if (order.in_cycle) return DropAll(*order.in_cycle);
+      report_.assumed.push_back(fmt::format(
+          "Sends end at once for whatever waits for them: if they ended with their messages the "
+          "job would wait for itself at {}.",
+          NameOf(place)));
+    }
+    Begin();
+    for (const GraphPlace place : order.order) Add(place);
+    return Finish();
+  }
+
+ private:
+  const GraphOperation& At(GraphPlace place) const {
+    return graph_.ranks[place.rank][place.operation];
+  }
+
+  std::string NameOf(GraphPlace place) const {
+    const GraphOperation& operation = At(place);
+    return fmt::format("rank {}, operation {} ({}{})", place.rank, place.operation,
+                       graph_.source_files[operation.source_file],
+                       operation.source_line == 0 ? "" : fmt::format(":{}", operation.source_line));
+  }
+
+  void Drop(CallDropReason reason, GraphPlace place, std::string detail) {
+    GraphOperation& operation = graph_.ranks[place.rank][place.operation];
+    report_.Drop(reason, operation.source_file, operation.source_line, std::move(detail));
+    operation.kind = CollectiveKind::kCompute;  // what waits for it still does
+  }
+
+  void DropUnmatched(const MatchedMessages& messages) {
+    for (const GraphPlace place : messages.without_partner) {
+      const GraphOperation& call = At(place);
+      Drop(CallDropReason::kIncompleteOnRank, place,
+           fmt::format("rank {} has no {} for it", call.peer,
+                       call.kind == CollectiveKind::kSend ? "Recv" : "Send"));
+    }
+    for (const GraphPlace place : messages.sizes_differ) {
+      Drop(CallDropReason::kRanksDisagree, place,
+           fmt::format("Send and Recv differ in size, here {} bytes", At(place).count));
+    }
+  }
+
+  std::optional<Trace> DropAll(GraphPlace cycle) {
+    const GraphOperation& at = At(cycle);
+    diagnostics_.Error(
+        {.file = graph_.source_files[at.source_file], .line = static_cast<int>(at.source_line)}, "",
+        fmt::format("operation {} of rank {} waits for itself, by way of others "
+                    "(expected dependencies without a cycle)",
+                    cycle.operation, cycle.rank));
+    for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+      for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) {
+        if (graph_.ranks[rank][i].kind == CollectiveKind::kCompute) continue;
+        Drop(CallDropReason::kImportFailed, {rank, i}, {});
+      }
+    }
+    return std::nullopt;
+  }
+
+  void Begin() {
+    const size_t ranks = graph_.ranks.size();
+    layouts_.resize(ranks);
+    number_of_.resize(ranks);
+    dependent_of_.resize(ranks);
+    gap_ps_.resize(ranks);
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      number_of_[rank].resize(graph_.ranks[rank].size(), kNothing);
+      dependent_of_[rank].resize(graph_.ranks[rank].size(), kNothing);
+      gap_ps_[rank].resize(graph_.ranks[rank].size(), 0);
+      for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) {
+        for (const uint32_t other : graph_.ranks[rank][i].waits_for) {
+          uint32_t& dependent = dependent_of_[rank][other];
+          dependent = dependent == kNothing ? i : kSeveral;
+        }
+      }
+    }
+  }
+
+  // Numbers of operations in the rank's program that the operation waits for, each once.
+  std::vector<uint32_t> NumbersOf(GraphPlace place) const {
+    std::vector<uint32_t> numbers;
+    for (const uint32_t other : At(place).waits_for) {
+      if (number_of_[place.rank][other] != kNothing) {
+        numbers.push_back(number_of_[place.rank][other]);
+      }
+    }
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    return numbers;
+  }
+
+  void Add(GraphPlace place) {
+    const GraphOperation& operation = At(place);
+    TraceOperation added;
+    added.kind = operation.kind;
+    added.source_file = operation.source_file;
+    added.source_line = operation.source_line;
+    std::vector<uint32_t> waits_for = NumbersOf(place);
+    if (operation.kind == CollectiveKind::kCompute) {
+      AddComputation(place, added, std::move(waits_for));
+      return;
+    }
+    added.count = operation.count;
+    added.datatype = Datatype::kUint8;
+    added.root = operation.root;
+    added.communicator = CommunicatorOf(place);
+    added.compute_before_ps = gap_ps_[place.rank][place.operation];
+    if (operation.kind == CollectiveKind::kSend) added.peer = 1;
+    uint32_t& number = number_of_[place.rank][place.operation];
+    StreamLayout& layout = layouts_[place.rank];
+    const bool ends_at_once = is_eager_ && operation.kind == CollectiveKind::kSend;
+    if (ends_at_once && (waits_for.size() > 1 || added.compute_before_ps > 0)) {
+      TraceOperation issue;
+      issue.kind = CollectiveKind::kCompute;
+      issue.compute_before_ps = std::exchange(added.compute_before_ps, 0);
+      issue.source_file = operation.source_file;
+      issue.source_line = operation.source_line;
+      waits_for = {layout.Add(issue, std::move(waits_for))};
+    }
+    if (ends_at_once) number = waits_for.empty() ? kNothing : waits_for.front();
+    if (ends_at_once) {
+      layout.AddBeside(operation.peer, added, std::move(waits_for));
+    } else {
+      number = layout.Add(added, std::move(waits_for));
+    }
+    report_.Import(operation.kind, operation.source_file, operation.stated_bytes);
+    has_calls_ = true;
+  }
+
+  // Time that only one operation waits for, and nothing else, is the gap before that.
+  void AddComputation(GraphPlace place, TraceOperation added, std::vector<uint32_t> waits_for) {
+    uint32_t& number = number_of_[place.rank][place.operation];
+    const uint32_t dependent = dependent_of_[place.rank][place.operation];
+    const bool is_gap = dependent < graph_.ranks[place.rank].size() &&
+                        graph_.ranks[place.rank][dependent].waits_for.size() == 1;
+    const int64_t time_ps =
+        std::min(kGapMaxPs, gap_ps_[place.rank][place.operation] + At(place).duration_ps);
+    if ((is_gap || time_ps == 0) && waits_for.size() <= 1) {
+      number = waits_for.empty() ? kNothing : waits_for.front();
+      if (is_gap) gap_ps_[place.rank][dependent] = time_ps;
+      return;
+    }
+    added.compute_before_ps = time_ps;
+    number = layouts_[place.rank].Add(added, std::move(waits_for));
+  }
+
+  uint32_t CommunicatorOf(GraphPlace place) {
+    const GraphOperation& operation = At(place);
+    if (operation.kind != CollectiveKind::kSend && operation.kind != CollectiveKind::kRecv) {
+      return operation.communicator;
+    }
+    const bool is_send = operation.kind == CollectiveKind::kSend;
+    const uint32_t source = is_send ? place.rank : operation.peer;
+    const uint32_t target = is_send ? operation.peer : place.rank;
+    const auto [at, is_new] =
+        pairs_.try_emplace({source, target}, static_cast<uint32_t>(graph_.communicators.size()));
+    if (is_new) {
+      graph_.communicators.push_back(
+          {.name = fmt::format("{}to{}", source, target), .ranks = {source, target}});
+    }
+    return at->second;
+  }
+
+  std::optional<Trace> Finish() {
+    if (!has_calls_) return std::nullopt;
+    Trace trace;
+    trace.origin = graph_.origin;
+    trace.rank_count = static_cast<uint32_t>(graph_.ranks.size());
+    trace.source_files = std::move(graph_.source_files);
+    trace.communicators = std::move(graph_.communicators);
+    trace.operations.resize(trace.rank_count);
+    uint64_t serialized = 0;
+    for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+      serialized += layouts_[rank].serialized();
+      trace.operations[rank] = std::move(layouts_[rank]).Take();
+    }
+    if (serialized > 0) {
+      report_.assumed.push_back(
+          fmt::format("{} operations begin after one that they do not wait for: no more than {} of "
+                      "a rank are under way at once.",
+                      serialized, StreamLayout::kStreamsMax));
+    }
+    const std::string file = trace.source_files.empty() ? std::string() : trace.source_files[0];
+    if (!CheckTrace(trace, file, diagnostics_)) return std::nullopt;
+    return trace;
+  }
+
+  DependencyGraph graph_;
+  ImportReport& report_;
+  Diagnostics& diagnostics_;
+  bool is_eager_ = false;
+  bool has_calls_ = false;
+  std::vector<StreamLayout> layouts_;                        // by rank
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> pairs_;  // their communicators
+  // By rank and operation: its number in the rank's program, or that of what stands for it; what
+  // waits for it, if that is one; the gap before it.
+  std::vector<std::vector<uint32_t>> number_of_;
+  std::vector<std::vector<uint32_t>> dependent_of_;
+  std::vector<std::vector<int64_t>> gap_ps_;
+};
+
+}  // namespace
+
+std::optional<Trace> TraceOfGraph(DependencyGraph graph, ImportReport& report,
+                                  Diagnostics& diagnostics) {
+  return GraphTraceBuilder(std::move(graph), report, diagnostics).Run();
+}
+
+}  // namespace railyard

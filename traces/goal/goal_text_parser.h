@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// GOAL as text, line by line: the language of LogGOPSim's schedules, as its txt2bin takes it
+// (Hoefler, Siebert, Lumsdaine: "Group Operation Assembly Language", ICPP 2009).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/goal/goal_schedule.h"
+
+namespace railyard {
+
+class GoalTextParser {
+ public:
+  // `file` names it in findings. Both outlive this.
+  GoalTextParser(const std::string& file, Diagnostics& diagnostics)
+      : file_(file), diagnostics_(diagnostics) {}
+
+  // The next line, without its end. False after a line that is not GOAL, which is an error.
+  bool ReadLine(std::string_view line);
+  // After the last line; nullopt after an error.
+  std::optional<GoalSchedule> Finish();
+
+ private:
+  struct Token {
+    std::string_view text;
+    int column = 0;
+  };
+  struct Dependency {
+    uint32_t operation = 0;
+    uint32_t on = 0;
+    bool on_start = false;  // irequires: it may begin when the other has begun
+  };
+
+  bool Error(int column, std::string what);
+  bool Split(std::string_view line);
+  // Statements at tokens_[at_].
+  bool ReadStatement();
+  bool ReadRankCount();
+  bool BeginRank();
+  bool EndRank();
+  bool ReadOperation(std::optional<Token> label);
+  bool ReadMessage(GoalOperation& operation);
+  bool ReadPlace();
+  bool ReadDependency(Token label);
+
+  bool IsAtEnd() const { return at_ == tokens_.size(); }
+  const Token* Next() { return IsAtEnd() ? nullptr : &tokens_[at_++]; }
+  bool Expect(std::string_view text);
+  // A number of at most `max`, or "-1" as UINT32_MAX if that is allowed.
+  bool ReadNumber(uint64_t max, bool any_allowed, uint64_t& number);
+  std::optional<uint32_t> Find(Token label);
+
+  const std::string& file_;
+  Diagnostics& diagnostics_;
+  GoalSchedule schedule_;
+  std::vector<bool> is_defined_;  // by rank
+  std::optional<uint32_t> rank_;  // whose operations these are
+  std::map<std::string, uint32_t, std::less<>> labels_;
+  std::vector<Dependency> dependencies_;
+  std::vector<Token> tokens_;  // of the line
+  size_t at_ = 0;
+  bool in_comment_ = false;
+  int line_ = 0;
+};
+
+}  // namespace railyard

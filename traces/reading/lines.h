@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Text files of an import, line by line.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string_view>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/reading/input_stream.h"
+#include "traces/trace/import_report.h"
+
+namespace railyard {
+
+// Shows each line, without its end, to `visit` until that returns false; counts them in `file`.
+// False where it did so, and after a line of more than `bytes_max`, which is an error.
+bool ForEachLine(InputStream& stream, size_t bytes_max, ImportedFile& file,
+                 const std::function<bool(std::string_view)>& visit, Diagnostics& diagnostics);
+
+}  // namespace railyard
