@@ -2,12 +2,17 @@
 // Small jobs and what a replay needs besides a network: for tests that construct its parts alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include <ns3/simulator.h>
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/replay/streams/call_ledger.h"

@@ -32,7 +32,7 @@ struct Episode {
   std::vector<CriticalPath> paths{};           // of `operations`, where paths are kept
   RestCountChanges changes{};
   RestCountChanges changes_after_end{};  // of those, since its last operation ended
-  // That is known, and no payload was on its way then.
+  // The changes after its end are known, and no payload was on its way then.
   bool can_be_last = false;
 
   int64_t LastEndPs() const { return operations[end_order.back()].end_ps; }
@@ -40,7 +40,7 @@ struct Episode {
 
 class EpisodeCache {
  public:
-  // What all states and episodes may take; beyond it nothing is added.
+  // The memory that all states and episodes may take; beyond it nothing is added.
   static constexpr uint64_t kBytesMax = uint64_t{256} << 20;
 
   // The number of the state; equal states have one. The same with and without room for it: a state

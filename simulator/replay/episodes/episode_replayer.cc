@@ -126,7 +126,7 @@ EpisodeReplayer::Replayed EpisodeReplayer::ReplayKnown(const NetworkRest& rest) 
 
 // A run ends with its last operation, not with the rest that follows.
 void EpisodeReplayer::EndWith(const Episode& episode, int64_t begin_ps) {
-  // Of the packets that would be on their way there are counts alone.
+  // The packets that would be on their way are counts alone.
   run_.network.CheckConservation();
   has_ended_in_replay_ = true;
   RestCountChanges undone = episode.changes_after_end;

@@ -30,7 +30,7 @@ namespace railyard {
 
 class EpisodeReplayer {
  public:
-  // What is replayed. All must outlive the replayer.
+  // The simulation that is replayed. All must outlive the replayer.
   struct Simulation {
     FabricSimulatorImpl& engine;
     const StateRegistry& state;  // of everything that decides what comes
@@ -54,9 +54,9 @@ class EpisodeReplayer {
   void OnEnd(uint32_t operation);
   void OnNothingRuns();
 
-  // What goes on becomes no episode.
+  // The calls that run become no episode.
   void StopRecording() { recording_.reset(); }
-  // What calls do has changed: nothing that is known holds any more.
+  // Calls do something else now: nothing that is known holds any more.
   void Forget() { cache_ = {}; }
   // The job may repeat itself from now on even if it did not before.
   void LookAgain();

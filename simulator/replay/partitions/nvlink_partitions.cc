@@ -48,7 +48,7 @@ void AddLinks(const FabricGraph& graph, uint32_t gpu, std::vector<LinkId>& links
   }
 }
 
-// What its GPUs and links are, but for which server they are of.
+// Describes its GPUs and links, but for the server they are of.
 std::vector<uint64_t> PropertiesOf(const FabricGraph& graph, const NvlinkPartition& partition) {
   std::vector<uint64_t> properties = {partition.gpus.size()};
   const auto add_device = [&](DeviceId id) {
@@ -97,7 +97,7 @@ NvlinkPartitions::NvlinkPartitions(const FabricGraph& graph,
   }
   std::map<std::vector<uint64_t>, uint32_t> shapes;
   for (NvlinkPartition& partition : partitions_) {
-    // Of GPUs that a cable joins, each named it.
+    // Each of the GPUs that a cable joins named it.
     std::ranges::sort(partition.links);
     const auto repeated = std::ranges::unique(partition.links);
     partition.links.erase(repeated.begin(), repeated.end());
@@ -113,7 +113,7 @@ NvlinkUse NvlinkPartitions::Join(const FabricGraph& graph, const std::vector<uin
         first_of_server.try_emplace(graph.device(graph.gpus()[gpu]).server, gpu);
     if (!is_first) JoinGpus(first->second, gpu);
   }
-  // Who relays for a rank (PXN) is in the communicator, too.
+  // The rank that relays for another (PXN) is in the communicator, too.
   if (first_of_server.size() == gpus.size()) return NvlinkUse::kNone;
   const bool is_only = first_of_server.size() == 1 && AreAllJoined(graph, gpus);
   return is_only ? NvlinkUse::kOnly : NvlinkUse::kMixed;

@@ -20,7 +20,7 @@ struct NvlinkPartition {
   uint32_t shape = 0;
 };
 
-// What the calls of a communicator use.
+// The links that the calls of a communicator use.
 enum class NvlinkUse : uint8_t {
   kNone,   // no NVLinks
   kMixed,  // NVLinks and more
@@ -36,7 +36,7 @@ class NvlinkPartitions {
 
   const std::vector<NvlinkPartition>& partitions() const { return partitions_; }
   NvlinkUse UseOf(uint32_t communicator) const { return uses_[communicator]; }
-  // Of a GPU by number; kNone: no communicator uses its NVLinks.
+  // The partition of a GPU by number; kNone: no communicator uses its NVLinks.
   uint32_t OfGpu(uint32_t gpu) const { return of_gpu_[gpu]; }
   // A GPU's place among those of its partition, and the other way round.
   uint32_t PlaceOf(uint32_t gpu) const { return place_of_gpu_[gpu]; }

@@ -25,7 +25,7 @@ struct Partition {
   bool is_in_turn = true;         // each rank uses its NVLinks in one operation after the other
   bool is_faulty = false;         // some fault may do something to it
 
-  // Which of them a GPU is.
+  // The place of a GPU among them.
   uint32_t PlaceOf(uint32_t gpu) const {
     uint32_t place = 0;
     while (place < gpus.size() && gpus[place] != gpu) ++place;

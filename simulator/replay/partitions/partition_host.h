@@ -22,20 +22,20 @@ class PartitionHost {
   // --- State -------------------------------------------------------------------------------------
   // Looks at which connections the partition has now.
   virtual void Renew(Partition& partition) = 0;
-  // What decides what comes in the partition, and what is counted there alone.
+  // Walks the values that decide what comes in the partition, and the counters of it alone.
   virtual void Visit(const Partition& partition, StateArchive& archive) = 0;
-  // What the network counts as a whole, and the partition has a part in.
+  // Walks the counters of the network as a whole that the partition has a part in.
   virtual void VisitCounters(const Partition& partition, StateArchive& archive) = 0;
-  // What the partition is: partitions of one kind and shape with equal identities and states do
+  // The partition's identity: partitions of one kind and shape with equal identities and states do
   // the same.
   virtual uint64_t IdentityOf(const Partition& partition) const = 0;
 
   // --- Replay ------------------------------------------------------------------------------------
-  // What goes on at the partition's switch must do without its share of the buffer, or
+  // Everything else at the partition's switch must do without its share of the buffer, or
   // FabricNetwork::NotApart is thrown, until EndApart(). False: it does not even now.
   virtual bool BeginApart(const Partition& partition) = 0;
   virtual void EndApart(const Partition& partition) = 0;
-  // What follows is simulated ahead and taken back, until EndAhead(). False: it cannot be.
+  // From now until EndAhead() is simulated ahead, and taken back. False: it cannot be.
   virtual bool BeginAhead(const Partition& partition) = 0;
   virtual void EndAhead(const Partition& partition) = 0;
 };

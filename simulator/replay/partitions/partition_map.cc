@@ -97,7 +97,7 @@ Partition PartitionMap::PartitionOfNics(const std::vector<uint32_t>& gpus) const
   return partition;
 }
 
-// Which communicators have to do with the NICs of each partition.
+// Finds the communicators that have to do with the NICs of each partition.
 void PartitionMap::FindNeighbours() {
   std::map<DeviceId, std::vector<uint32_t>> communicators_of_nic;
   for (uint32_t id = 0; id < plans_.communicator_count(); ++id) {

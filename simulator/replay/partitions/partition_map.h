@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which partitions a job has, which of them a call uses, and which communicators are alike.
+// Finds the partitions of a job, the one that a call uses, and the communicators that are alike.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class PartitionMap {
   struct Settings {
     bool of_nvlinks = true;  // else there are no partitions at all
     bool of_nics = true;
-    // What faults may ever do something to.
+    // Links and GPUs to which some fault may do something.
     std::vector<LinkId> faulty_links{};
     std::vector<uint32_t> faulty_gpus{};
   };

@@ -39,7 +39,7 @@ class PartitionReplayer {
   // Whoever aborts a part of the job puts that on the wheel at least so long ahead.
   static constexpr int64_t kAbortNoticePs = 100 * kPsPerMs;
 
-  // What is replayed. All must outlive the replayer.
+  // The simulation that is replayed. All must outlive the replayer.
   struct Simulation {
     FabricSimulatorImpl& engine;
     const CallTable& calls;
@@ -92,7 +92,7 @@ class PartitionReplayer {
     RestCounts begin_counts{};       // where it is simulated
     std::vector<int64_t> ends_ps{};  // the same; by place, since the begin
   };
-  // What goes on in a partition.
+  // The calls and episodes of a partition at present.
   struct Activity {
     bool is_on_detour = false;            // connections moved to other NICs cross it
     std::vector<uint32_t> operations{};   // running, that use it

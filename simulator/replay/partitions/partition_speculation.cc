@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a partition is and what calls do there: simulated ahead, before everything else that is to
-// come; and compared, where it is simulated in its place as well.
+// Simulates the calls of an episode ahead, before everything else that is to come; and compares an
+// episode that is known with one that is simulated in its place.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -13,8 +13,9 @@
 
 namespace railyard {
 
-// What the partition is joins the state that an episode begins in; what is known of the end is put
-// there only where it is the same. What others may count at the same time has a section of its own.
+// The partition's identity joins the state that an episode begins in; what is known of the end is
+// put there only where it is the same. What others may count at the same time has a section of its
+// own.
 PartitionReplayer::Rest PartitionReplayer::RestOf(const Partition& partition, bool is_begin) {
   StateArchive archive(run_.engine.NowPs());
   run_.host.Visit(partition, archive);
@@ -82,7 +83,7 @@ uint32_t PartitionReplayer::RecordAhead(const Partition& partition,
   return cache_.Add(std::move(episode));
 }
 
-// What was simulated ahead has come to rest: as if it had not been.
+// The calls that were simulated ahead have come to rest: all is as if they had not been.
 void PartitionReplayer::PutBack(const Partition& partition, const Rest& rest) {
   const Rest after = RestOf(partition, false);
   if (!after.is_at_rest || !HasPlacesOf(after.counts, rest.counts)) {
@@ -92,13 +93,13 @@ void PartitionReplayer::PutBack(const Partition& partition, const Rest& rest) {
   run_.host.Visit(partition, put);
   AddCounts(partition, ChangesBetween(after.counts, rest.counts));
   const Rest again = RestOf(partition, true);
-  // What was lost, or timed out, cannot be taken back.
+  // A loss or a timeout cannot be taken back.
   if (again.unrepeatable != rest.unrepeatable) throw FabricNetwork::NotApart();
   SIM_CHECK(again.is_at_rest && again.state == rest.state && again.counts == rest.counts,
             "a partition is not as it was before something was simulated ahead");
 }
 
-// What was simulated is what would have been replayed.
+// Checks that the simulation did what would have been replayed.
 void PartitionReplayer::CheckEpisode(const Partition& partition, const CurrentEpisode& episode) {
   const Episode& expected = cache_.episode(episode.known);
   const Rest rest = RestOf(partition, false);

@@ -26,7 +26,7 @@ class BoundModel {
   int64_t Take();
 
  private:
-  // Of one GPU: rates of its links and what the collective puts on them, each way.
+  // One GPU's rates of its links and what the collective puts on them, each way.
   struct Ends {
     uint64_t local_bps = 0;  // to GPUs of its server: NVLink, else PCIe
     uint32_t efficiency_per_mille = 1000;

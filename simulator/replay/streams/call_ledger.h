@@ -17,7 +17,7 @@
 
 namespace railyard {
 
-// What was measured of one collective; kNeverPs where the run ended before.
+// Times of one collective; kNeverPs where the run ended before.
 struct CollectiveTimes {
   int64_t first_start_ps = kNeverPs;
   int64_t last_start_ps = kNeverPs;  // once every rank has started
@@ -29,7 +29,7 @@ struct CollectiveTimes {
   bool replayed = false;      // from the cache
 };
 
-// What one rank waited for in all, beyond what its collectives take.
+// A cause for which one rank waited, beyond what its collectives take.
 struct RankWait {
   uint32_t rank = 0;
   // The transfer that was repeated; the same for what a rank did slowly or late.

@@ -162,7 +162,7 @@ uint32_t PlanCache::GpuOfServer(uint32_t gpu, uint32_t local_index) const {
 
 void PlanCache::AddToBound(uint32_t number, uint32_t channel, uint32_t from, uint32_t to,
                            ConnectionUse use, uint64_t bytes) {
-  // What may take several ways, and took others before, has no least load of a link.
+  // A connection that took other ways before has no least load of a link.
   if (moved_.move_count() > 0 && moved_.HasMoved(number, channel, from, to, use)) return;
   const ConnectionRoute route = planner(number).RouteOf(channel, from, to, use);
   const uint32_t from_gpu = gpus(number)[from];

@@ -36,7 +36,7 @@ void ForEachLaneOf(const CollectiveSchedule& schedule, uint32_t rank, Visit visi
   }
 }
 
-// Which connections do not go over the NICs that their plans say, as NICs failed. No bound follows
+// Connections that do not go over the NICs that their plans say, as NICs failed. No bound follows
 // from the bytes that they carry.
 class MovedConnections {
  public:
@@ -77,7 +77,7 @@ class PlanCache {
   // "RING/SIMPLE".
   std::string ReplayNameOf(uint32_t collective) const;
   StepCosts CostsOf(uint32_t collective);
-  // What the lanes cost whose messages go by lines: of Send and Recv, LL's.
+  // Costs of the lanes whose messages go by lines: of Send and Recv, LL's.
   StepCosts LineCostsOf(uint32_t collective);
   // Precondition: it is not made of Send and Recv.
   const CollectiveSchedule& ScheduleOf(uint32_t collective) { return *PlanOf(collective).schedule; }
@@ -85,13 +85,13 @@ class PlanCache {
   int64_t BoundOf(uint32_t collective);
 
   // --- By call -----------------------------------------------------------------------------------
-  // Of Send and Recv, what the rank's call does, made anew each time; else the collective's.
+  // The schedule of the rank's Send and Recv, made anew each time; else the collective's.
   std::shared_ptr<const CollectiveSchedule> ScheduleOf(const Call& call);
   // GPUs whose NICs are crossed by what the call sends or what is sent to it, ascending. Valid
   // until the next call.
   const std::vector<uint32_t>& GpusOnNetworkOf(const Call& call);
 
-  // What the rules assumed about layouts that they do not cover.
+  // Assumptions of the rules about layouts that they do not cover.
   std::vector<std::string> Assumptions() const;
 
  private:

@@ -35,7 +35,7 @@ void PlanNumbers::Number(const PlanCache& plans, std::vector<uint32_t> class_of_
   }
 }
 
-// What operations send and receive, and whether in place.
+// Numbers what operations send and receive, and whether in place.
 void PlanNumbers::NumberP2pLists() {
   const Job& job = calls_.job();
   std::map<std::vector<uint64_t>, uint32_t> numbers;  // by each call's peer and signed bytes

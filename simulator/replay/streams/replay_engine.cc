@@ -107,7 +107,7 @@ void ReplayEngine::Halt(uint32_t part) {
   episodes_.StopRecording();
 }
 
-// What was worked out for where the part's ranks were. Operations keep their numbers.
+// Works out anew all that depends on where the part's ranks are. Operations keep their numbers.
 void ReplayEngine::Relocate(uint32_t part, const SwappedRanks& swapped) {
   calls_.Relocate(swapped);
   plans_.Relocate(part);
@@ -274,7 +274,7 @@ int64_t ReplayEngine::AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const {
 // --- CallReplay ----------------------------------------------------------------------------------
 
 bool ReplayEngine::ReplayFromRest() {
-  // What is replayed in partitions has no packets, and its first calls may have ended.
+  // Collectives replayed in partitions have no packets, and their first calls may have ended.
   return !partitions_.is_any_replayed() && episodes_.ReplayFromRest();
 }
 

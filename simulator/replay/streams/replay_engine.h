@@ -123,7 +123,7 @@ class ReplayEngine final : private LaneObserver,
   // --- The run -----------------------------------------------------------------------------------
   LaneExecutor& executor() { return *executor_; }
   const LaneExecutor& executor() const { return *executor_; }
-  // What keeps the run, or what involves an owner of state, from being taken from the replay cache;
+  // Reasons why the run, or what involves an owner of state, is not taken from the replay cache;
   // none without the cache.
   std::vector<ReplayObstacle> replay_obstacles() const {
     if (rules_.cache == ReplayCacheMode::kOff) return {};
@@ -134,8 +134,8 @@ class ReplayEngine final : private LaneObserver,
   bool has_ended_in_replay() const { return episodes_.has_ended_in_replay(); }
   // The run has stopped at the end of simulated time, or computes beyond it.
   bool HasReachedTimeEnd() const { return engine_.HasReachedTimeEnd() || end_ps() > kTimeEndPs; }
-  // What part of all calls has ended, where those that run count as what part of their steps has
-  // been made: 0 to 1.
+  // The share of all calls that has ended, where one that runs counts as the share of its steps
+  // that has been made: 0 to 1.
   double ShareDone() const;
   bool is_in_collective() const { return ledger_.calls_started() > ledger_.calls_ended(); }
   // Whether some GPU stands still in the middle of its computation.
@@ -160,7 +160,7 @@ class ReplayEngine final : private LaneObserver,
   size_t episode_count() const { return cache_.episode_count(); }
   // As what a collective is replayed: "RING/SIMPLE".
   std::string ReplayNameOf(uint32_t collective) const { return plans_.ReplayNameOf(collective); }
-  // What the rules assumed about layouts they do not cover.
+  // Assumptions of the rules about layouts they do not cover.
   std::vector<std::string> Assumptions() const { return plans_.Assumptions(); }
 
  private:
@@ -168,7 +168,7 @@ class ReplayEngine final : private LaneObserver,
   PartitionMap::Settings PartitionSettings() const;
   void NumberPlans();
   void Relocate(uint32_t part, const SwappedRanks& swapped);
-  // What is lost or times out ahead has others to tell, whose time it is not.
+  // A loss or a timeout ahead would have to be told to others, whose time it is not.
   void CheckNothingFailsAhead() const {
     if (streams_.is_ahead()) [[unlikely]]
       throw FabricNetwork::NotApart();

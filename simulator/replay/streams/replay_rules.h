@@ -24,10 +24,10 @@ struct ReplayRules {
   bool partition_episodes = true;  // parts of the network have episodes of their own
   uint64_t seed = 1;               // of the ranks' skews
   bool has_load = false;           // some fault has GPUs send what is no operation's
-  // What faults may ever do something to.
+  // Links and GPUs to which some fault may do something.
   std::vector<LinkId> faulty_links{};
   std::vector<uint32_t> faulty_gpus{};
-  // What collectives' times went to is kept (times_spent(), waits()).
+  // Critical paths of collectives are kept (paths(), waits()).
   bool keep_paths = false;
 };
 

@@ -25,7 +25,7 @@ void StreamRunner::NoteLate(uint32_t number, int64_t since_ps, int64_t left_ps, 
   }
 }
 
-// What is left of the computation before a pending call, at the GPU's own speed.
+// Returns what is left of the computation before a pending call, at the GPU's own speed.
 int64_t StreamRunner::TakeLeftPs(const Pending& pending, double speed) {
   const int64_t now_ps = engine_.NowPs();
   const auto at_full_speed_ps = [&](int64_t ps) {

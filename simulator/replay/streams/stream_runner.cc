@@ -133,7 +133,7 @@ void StreamRunner::OnBeginEvent(uint32_t number) {
     ns3::Simulator::Stop();
     return;
   }
-  // Else another came before it since, and its turn is yet to come or has been.
+  // If it is not the first, another came before it, and its turn is yet to come or has been.
   if (pending_.empty()) return;
   const Pending first = pending_.front();
   if (first.begin_ps != engine_.NowPs() || first.number != number) return;

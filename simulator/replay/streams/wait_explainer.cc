@@ -75,7 +75,8 @@ WaitExplainer::Chain WaitExplainer::Follow(
       chain.cause = CauseOfIdle(peer);
       return chain;
     }
-    // What holds up this communicator's channel there, if anything does; else what holds the rank.
+    // Goes on with whatever holds up this communicator's channel there, else with any wait of the
+    // rank.
     size_t next = found->second.front();
     for (const size_t candidate : found->second) {
       if (stall_.lanes[candidate].communicator != wait.communicator) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Who waits for whom, for runs that stalled: from a rank over the transfers, each of which waits
-// for another, to the queue pair or GPU that all of them wait for, and the link that is down.
+// Explains who waits for whom in a run that stalled: from a rank over the transfers, each of which
+// waits for another, to the queue pair or GPU that all wait for, and the link that is down.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/replay/episodes/episode_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+RestState State(uint64_t value, uint64_t hash) { return {.values = {{0, value}}, .hash = hash}; }
+
+// It has two calls, the first of rank 1.
+Episode FromState(uint32_t state) {
+  return {.begin_state = state,
+          .end_state = state,
+          .duration_ps = 20,
+          .operations = {{.rank = 1, .plan = 4, .end_ps = 20},
+                         {.rank = 0, .plan = 4, .begin_ps = 5, .end_ps = 10}}};
+}
+
+TEST(EpisodeCacheTest, EqualStatesHaveOneNumber) {
+  EpisodeCache cache;
+  const uint32_t number = cache.NumberOf(State(7, 1));
+  EXPECT_EQ(cache.NumberOf(State(7, 1)), number);
+  EXPECT_EQ(cache.state(number).values, State(7, 1).values);
+}
+
+TEST(EpisodeCacheTest, StatesWithOneHashAreToldApartByTheirValues) {
+  EpisodeCache cache;
+  EXPECT_NE(cache.NumberOf(State(7, 1)), cache.NumberOf(State(8, 1)));
+}
+
+TEST(EpisodeCacheTest, FindsEpisodesByStateAndFirstCall) {
+  EpisodeCache cache;
+  const uint32_t state = cache.NumberOf(State(7, 1));
+  const uint32_t other = cache.NumberOf(State(8, 2));
+  const uint32_t first = cache.Add(FromState(state));
+  const uint32_t second = cache.Add(FromState(state));
+  const uint32_t third = cache.Add(FromState(other));
+  EXPECT_THAT(cache.Find(state, 1, 4), ElementsAre(first, second));
+  EXPECT_THAT(cache.Find(other, 1, 4), ElementsAre(third));
+  EXPECT_EQ(cache.episode_count(), 3u);
+  // One case per field of the key.
+  EXPECT_THAT(cache.Find(other + 1, 1, 4), IsEmpty());
+  EXPECT_THAT(cache.Find(state, 0, 4), IsEmpty());
+  EXPECT_THAT(cache.Find(state, 1, 5), IsEmpty());
+}
+
+TEST(EpisodeCacheTest, CallsEndInTheOrderOfTheirEnds) {
+  EpisodeCache cache;
+  const Episode& episode = cache.episode(cache.Add(FromState(0)));
+  EXPECT_THAT(episode.end_order, ElementsAre(1, 0));
+  EXPECT_EQ(episode.LastEndPs(), 20);
+}
+
+}  // namespace
+}  // namespace railyard

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/replay/partitions/partition_host.h"
+
+namespace railyard::testing {
+
+// A machine whose partitions have one state in common: a value, an instant and two counters, the
+// second of which others count as well.
+class FakePartitions final : public PartitionHost {
+ public:
+  uint32_t LocalNumberOf(uint32_t communicator, uint32_t /*rank*/) const override {
+    return communicator < local_numbers.size() ? local_numbers[communicator] : 0;
+  }
+  bool StandsStill(uint32_t gpu) const override { return gpu == stopped_gpu; }
+  bool MayMoveConnections() override { return may_move; }
+  void Renew(Partition& /*partition*/) override {}
+  void Visit(const Partition& /*partition*/, StateArchive& archive) override {
+    archive.Require(is_at_rest);
+    archive.Value(value);
+    archive.Instant(instant_ps);
+    archive.Count(count);
+    archive.Unrepeatable(losses);
+  }
+  void VisitCounters(const Partition& /*partition*/, StateArchive& archive) override {
+    archive.Count(shared_count);
+  }
+  uint64_t IdentityOf(const Partition& /*partition*/) const override { return identity; }
+  bool BeginApart(const Partition& /*partition*/) override { return may_be_apart; }
+  void EndApart(const Partition& /*partition*/) override {}
+  bool BeginAhead(const Partition& /*partition*/) override { return may_be_ahead; }
+  void EndAhead(const Partition& /*partition*/) override {}
+
+  std::vector<uint32_t> local_numbers;  // by communicator; those beyond its end have 0
+  bool is_at_rest = true;
+  uint64_t value = 5;
+  int64_t instant_ps = 0;
+  uint64_t count = 0;
+  uint64_t losses = 0;
+  uint64_t shared_count = 0;
+  uint64_t identity = 3;
+  uint32_t stopped_gpu = UINT32_MAX;
+  bool may_move = false;
+  bool may_be_apart = true;
+  bool may_be_ahead = true;
+};
+
+}  // namespace railyard::testing

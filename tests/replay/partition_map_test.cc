@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The partitions of jobs on two servers of eight GPUs, and what may touch them.
+#include "simulator/replay/partitions/partition_map.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/replay/partitions/partition_neighbours.h"
+#include "tests/replay/fake_partitions.h"
+#include "tests/replay/small_replay.h"
+
+namespace railyard::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+// The ranks of each communicator make one AllReduce, on a stream for each communicator, the i-th
+// after i * 100 us.
+constexpr int64_t kApartPs = 100 * kPsPerUs;
+constexpr int64_t kLaunchPs = 8'400'000;  // NCCL's base latency of Ring with Simple
+Job JobOfCommunicators(const std::vector<std::vector<uint32_t>>& communicators) {
+  Programs programs(16);
+  for (uint32_t id = 0; id < communicators.size(); ++id) {
+    for (const uint32_t rank : communicators[id]) {
+      programs[rank].push_back(AllReduce(8, id * kApartPs, id, id));
+    }
+  }
+  return JobOf(communicators, programs);
+}
+
+struct Map {
+  explicit Map(const std::vector<std::vector<uint32_t>>& communicators,
+               PartitionMap::Settings settings = {})
+      : test(2, JobOfCommunicators(communicators), none),
+        map(test.graph, test.calls, test.plans, host, std::move(settings)) {
+    test.ledger.KeepBegun();
+  }
+  // Whether anything but collective 0 may touch its partition before then.
+  bool MayTouchFirst(int64_t until_ps) {
+    std::vector<uint32_t> own;
+    for (const uint32_t rank : test.plans.gpus(0)) own.push_back(test.calls.NumberOf({rank, 0}));
+    const Partition& partition = map.partition(map.PartitionOf({test.plans.gpus(0)[0], 0}));
+    return neighbours.MayTouch(partition, own, 0, until_ps);
+  }
+
+  NoReplay none;
+  SmallReplay test;
+  FakePartitions host;
+  PartitionMap map;
+  PartitionNeighbours neighbours{test.graph, test.calls,   test.plans,
+                                 map,        test.streams, test.ledger};
+};
+
+TEST(PartitionMapTest, ServersHaveTheirNvlinksAndRailsTheirNics) {
+  Map test({{0, 1, 2, 3}, {4, 12}});
+  ASSERT_EQ(test.map.count(), 2u);
+  EXPECT_THAT(test.map.partition(0).gpus, ElementsAre(0, 1, 2, 3));
+  EXPECT_FALSE(test.map.partition(0).of_nics);
+  EXPECT_THAT(test.map.partition(1).gpus, ElementsAre(4, 12));
+  EXPECT_TRUE(test.map.partition(1).of_nics);
+  EXPECT_EQ(test.map.PartitionOf({2, 0}), 0u);
+  EXPECT_EQ(test.map.PartitionOf({12, 0}), 1u);
+  EXPECT_TRUE(test.map.IsOfPartitionAlone(0, 0));
+  EXPECT_TRUE(test.map.IsOfPartitionAlone(1, 1));
+  EXPECT_EQ(test.map.least_launch_ps(), kLaunchPs);
+}
+
+TEST(PartitionMapTest, WithoutThemThereAreNone) {
+  EXPECT_EQ(Map({{0, 1, 2, 3}, {4, 12}}, {.of_nvlinks = false}).map.count(), 0u);
+  EXPECT_EQ(Map({{0, 1, 2, 3}, {4, 12}}, {.of_nics = false}).map.count(), 1u);
+}
+
+// A communicator that goes over NVLinks and NICs makes none of its own.
+TEST(PartitionMapTest, WhatUsesMoreIsNotAloneInAPartition) {
+  Map test({{0, 1, 8, 9}});
+  ASSERT_EQ(test.map.count(), 2u);
+  EXPECT_EQ(test.map.PartitionOf({0, 0}), 0u);
+  EXPECT_FALSE(test.map.IsOfPartitionAlone(0, 0));
+}
+
+TEST(PartitionMapTest, AFaultConcernsThePartitionsOfItsLinksAndGpus) {
+  const auto are_faulty = [](PartitionMap::Settings settings) {
+    const Map test({{0, 1, 2, 3}, {4, 12}}, std::move(settings));
+    return std::pair(test.map.partition(0).is_faulty, test.map.partition(1).is_faulty);
+  };
+  const FabricGraph graph = Servers(2);
+  const LinkId wire = graph.WiresOfNic(*graph.NicOfGpu(graph.gpus()[4]))[0];
+  EXPECT_EQ(are_faulty({}), std::pair(false, false));
+  EXPECT_EQ(are_faulty({.faulty_gpus = {12}}), std::pair(false, true));
+  EXPECT_EQ(are_faulty({.faulty_gpus = {3}}), std::pair(true, false));
+  EXPECT_EQ(are_faulty({.faulty_links = {wire}}), std::pair(false, true));
+}
+
+TEST(PartitionMapTest, DetoursMeetThePartitionsOfTheirGpus) {
+  Map test({{0, 1, 2, 3}, {4, 12}});
+  EXPECT_TRUE(test.map.IsMetAt(test.map.partition(0), 3));
+  EXPECT_FALSE(test.map.IsMetAt(test.map.partition(0), 4));
+  EXPECT_TRUE(test.map.IsMetAt(test.map.partition(1), 12));
+  EXPECT_FALSE(test.map.IsMetAt(test.map.partition(1), 5));
+}
+
+// The same places of two servers, or two rails, are alike; others are not.
+TEST(PartitionMapTest, CommunicatorsOfOneClassDifferInTheirServerOrRailAlone) {
+  const auto classes = [](const std::vector<std::vector<uint32_t>>& communicators) {
+    return Map(communicators).map.ClassesOfCommunicators();
+  };
+  EXPECT_THAT(classes({{0, 1, 2, 3}, {8, 9, 10, 11}}), ElementsAre(0, 0));
+  EXPECT_THAT(classes({{0, 1, 2, 3}, {11, 10, 9, 8}}), ElementsAre(0, 1));
+  EXPECT_THAT(classes({{0, 8}, {3, 11}}), ElementsAre(0, 0));
+  EXPECT_THAT(classes({{0, 1, 8, 9}, {2, 3, 10, 11}}), ElementsAre(0, 1));
+}
+
+// The order of events depends on it.
+TEST(PartitionMapTest, CommunicatorsWithOtherNumbersOnTheirGpusAreOfOtherClasses) {
+  Map test({{0, 8}, {3, 11}});
+  test.host.local_numbers = {0, 1};
+  EXPECT_THAT(test.map.ClassesOfCommunicators(), ElementsAre(0, 1));
+}
+
+// --- Neighbours ----------------------------------------------------------------------------------
+
+TEST(PartitionNeighboursTest, ACallOfTheSameNicsTouchesOnceItsChannelsBegin) {
+  Map test({{0, 8}, {0, 8}});
+  test.test.streams.Start();
+  EXPECT_FALSE(test.MayTouchFirst(kApartPs + kLaunchPs));
+  EXPECT_TRUE(test.MayTouchFirst(kApartPs + kLaunchPs + 1));
+}
+
+TEST(PartitionNeighboursTest, ACallOfAnotherRailNeverTouches) {
+  Map test({{0, 8}, {1, 9}});
+  test.test.streams.Start();
+  EXPECT_FALSE(test.MayTouchFirst(kPsPerMs));
+}
+
+TEST(PartitionNeighboursTest, ACallOfTheWholeNetworkTouches) {
+  Map test({{0, 8}, {0, 1, 8, 9}});
+  test.test.streams.Start();
+  EXPECT_FALSE(test.MayTouchFirst(kApartPs + kLaunchPs));
+  EXPECT_TRUE(test.MayTouchFirst(kPsPerMs));
+}
+
+// A call that waits for nothing but an end is taken to begin at once.
+TEST(PartitionNeighboursTest, ACallBehindOneElsewhereMayTouchAsSoonAsThatMayEnd) {
+  Programs programs(16);
+  for (const uint32_t rank : {0u, 8u}) programs[rank] = {AllReduce(8)};
+  // GPUs 0 and 1 of the first server first, then 0 and 8 with a gap.
+  for (const uint32_t rank : {0u, 1u}) programs[rank].push_back(AllReduce(8, 0, 1, 1));
+  for (const uint32_t rank : {0u, 8u}) {
+    programs[rank].push_back(AllReduce(8, kApartPs, 2, 1));
+  }
+  NoReplay none;
+  SmallReplay test(2, JobOf({{0, 8}, {0, 1}, {0, 8}}, programs), none);
+  FakePartitions host;
+  PartitionMap map(test.graph, test.calls, test.plans, host, {});
+  PartitionNeighbours neighbours(test.graph, test.calls, test.plans, map, test.streams,
+                                 test.ledger);
+  test.ledger.KeepBegun();
+  test.streams.Start();
+  const std::vector<uint32_t> own = {test.calls.NumberOf({0, 0}), test.calls.NumberOf({8, 0})};
+  const Partition& rail = map.partition(map.PartitionOf({8, 0}));
+  EXPECT_FALSE(neighbours.MayTouch(rail, own, 0, kApartPs + kLaunchPs));
+  EXPECT_TRUE(neighbours.MayTouch(rail, own, 0, kApartPs + kLaunchPs + 1));
+  EXPECT_TRUE(neighbours.Touches({0, 2}, rail));
+  EXPECT_FALSE(neighbours.Touches({0, 1}, rail));
+}
+
+}  // namespace
+}  // namespace railyard::testing
