@@ -19,7 +19,7 @@ void LossRecorder::OnPacketLost(uint32_t id, LinkId link) {
   if (connection.collective != Connection::kNone) losses.collectives.insert(connection.collective);
   losses.gpus.insert(connection.from_gpu);
   losses.gpus.insert(connection.to_gpu);
-  if (replay_->executor().connection_table().IsClosed(id)) return;
+  if (replay_->executor().connection_table().IsClosed(ConnectionId{id})) return;
   losses.unrecovered.insert(id);
   Hit& hit = hits_[id];
   if (hit.is_recovered) hit = {};

@@ -51,7 +51,7 @@ std::string WaysOf(const std::map<std::string, uint64_t>& bytes_of_tiers) {
 }  // namespace
 
 PairLedger::PairLedger(const FabricGraph& fabric, const ConnectionTable& table) {
-  for (uint32_t id = 0; id < table.connections().size(); ++id) {
+  for (ConnectionId id; id < table.connections().size(); ++id) {
     const Connection& connection = table.connections()[id];
     const uint64_t payload_bytes = table.taken_bytes(id);
     if (payload_bytes == 0) continue;

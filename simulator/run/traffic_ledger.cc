@@ -53,7 +53,7 @@ void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResul
 }  // namespace
 
 TrafficLedger::TrafficLedger(const Job& job, const ConnectionTable& table) {
-  for (uint32_t id = 0; id < table.connections().size(); ++id) {
+  for (ConnectionId id; id < table.connections().size(); ++id) {
     const Connection& connection = table.connections()[id];
     const uint64_t payload_bytes = table.taken_bytes(id);
     if (payload_bytes == 0) continue;

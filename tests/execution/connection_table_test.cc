@@ -25,7 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint32_t kNone = ConnectionTable::kNone;
+constexpr ConnectionId kNone = ConnectionId::kNone;
 
 // Hears of flows, and need not.
 struct DeafSink final : MessageSink {
@@ -60,10 +60,10 @@ class ConnectionTableTest : public ::testing::Test {
   }
   ~ConnectionTableTest() override { ns3::Simulator::Destroy(); }
 
-  uint32_t Between(uint32_t from, uint32_t to, uint32_t channel = 0) {
+  ConnectionId Between(uint32_t from, uint32_t to, uint32_t channel = 0) {
     return table_->Between(0, channel, from, to, ConnectionUse::kRing);
   }
-  const Connection& At(uint32_t id) const { return table_->connection(id); }
+  const Connection& At(ConnectionId id) const { return table_->connection(id); }
 
   FabricGraph graph_;
   ns3::Ptr<FabricNetwork> network_;
@@ -78,7 +78,7 @@ class ConnectionTableTest : public ::testing::Test {
 
 TEST_F(ConnectionTableTest, AConnectionIsOpenedOnceForItsChannelRanksAndUse) {
   EXPECT_EQ(table_->Find(0, 0, 1, 2, ConnectionUse::kRing), kNone);
-  const uint32_t id = Between(1, 2);
+  const ConnectionId id = Between(1, 2);
   EXPECT_EQ(Between(1, 2), id);
   EXPECT_EQ(table_->Find(0, 0, 1, 2, ConnectionUse::kRing), id);
   EXPECT_NE(Between(2, 1), id);
@@ -88,7 +88,7 @@ TEST_F(ConnectionTableTest, AConnectionIsOpenedOnceForItsChannelRanksAndUse) {
 
 TEST_F(ConnectionTableTest, OnlyWhatLeavesItsServerGoesOverTheStack) {
   EXPECT_EQ(At(Between(1, 2)).transport, nullptr);
-  const uint32_t between_servers = Between(1, 9);
+  const ConnectionId between_servers = Between(1, 9);
   EXPECT_TRUE(At(between_servers).network);
   EXPECT_EQ(At(between_servers).transport, &stack_->Plain());
   EXPECT_THAT(table_->LinksOf(At(between_servers)), IsEmpty());  // this transport crosses none
@@ -115,24 +115,24 @@ TEST_F(ConnectionTableTest, TiesOfLikeConnectionsDifferByTheirServerAlone) {
 }
 
 TEST_F(ConnectionTableTest, AClosedConnectionKeepsItsNumberAndIsOpenedAnew) {
-  const uint32_t id = Between(1, 9);
+  const ConnectionId id = Between(1, 9);
   const uint64_t version = table_->network_version();
   EXPECT_THAT(table_->Close(2), IsEmpty());  // another part of the job
   EXPECT_THAT(table_->Close(3), ElementsAre(id));
   EXPECT_TRUE(table_->IsClosed(id));
   EXPECT_NE(table_->network_version(), version);
-  EXPECT_EQ(Between(1, 9), id + 1);
+  EXPECT_EQ(Between(1, 9), ConnectionId{id + 1});
 }
 
 TEST_F(ConnectionTableTest, ADetourIsAskedForBeforeTheStackOpensAConnection) {
-  std::vector<uint32_t> asked;
-  table_->SetDetours([&](uint32_t connection) {
+  std::vector<ConnectionId> asked;
+  table_->SetDetours([&](ConnectionId connection) {
     asked.push_back(connection);
     table_->MoveTo(connection, stack_->Plain(), 77);
     return true;
   });
   Between(1, 2);
-  const uint32_t id = Between(1, 9);
+  const ConnectionId id = Between(1, 9);
   EXPECT_THAT(asked, ElementsAre(id));
   EXPECT_TRUE(At(id).is_detoured);
   EXPECT_EQ(At(id).flow, 77u);
@@ -140,7 +140,7 @@ TEST_F(ConnectionTableTest, ADetourIsAskedForBeforeTheStackOpensAConnection) {
 
 // A channel with messages that nobody has taken is not at rest.
 TEST_F(ConnectionTableTest, OnlyConnectionsWithoutMessagesAreAtRest) {
-  const uint32_t id = Between(1, 2);
+  const ConnectionId id = Between(1, 2);
   StateArchive empty(0);
   table_->Visit(empty);
   EXPECT_TRUE(empty.is_at_rest());

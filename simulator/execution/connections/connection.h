@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // One direction between two ranks on one channel of a communicator: a FIFO of messages with NCCL's
-// slots as credits. Plain state; LaneExecutor moves it. What every slice touches is apart from the
-// rest: at a thousand GPUs cache misses are what a slice costs.
+// slots as credits. Plain state; lanes and proxies move it. What every slice touches is apart from
+// the rest: at a thousand GPUs cache misses are what a slice costs.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
+#include "simulator/units/identifier.h"
+
 namespace railyard {
 
 class Transport;
+
+using ConnectionId = Identifier<struct ConnectionIdTag>;
 
 inline constexpr uint32_t kConnectionSlots = 8;  // NCCL_STEPS
 // Of a run; as many take more than 16 GiB.
@@ -79,7 +83,7 @@ struct alignas(128) MessageSlots {
   bool network = false;         // as of the connection
   bool sender_waits = false;    // for a slot
   bool receiver_waits = false;  // for a message
-  uint8_t costs = 0;            // class of the lane that sent last (LaneExecutor::AddCosts)
+  uint8_t costs = 0;            // class of the lane that sent last (CtaClock::AddCosts)
   bool is_closed = false;       // its programs were ended; nothing of it counts any more
   NetworkProgress progress;
   uint32_t sender = Connection::kNone;    // lane that owns the sending side

@@ -101,25 +101,25 @@ uint64_t ConnectionTable::KeyOf(uint32_t channel, uint32_t from, uint32_t to, Co
 
 // --- Opening and closing -------------------------------------------------------------------------
 
-uint32_t ConnectionTable::Between(uint32_t communicator, uint32_t channel, uint32_t from,
-                                  uint32_t to, ConnectionUse use) {
+ConnectionId ConnectionTable::Between(uint32_t communicator, uint32_t channel, uint32_t from,
+                                      uint32_t to, ConnectionUse use) {
   const auto [it, is_new] =
-      communicators_[communicator].connections.try_emplace(KeyOf(channel, from, to, use), 0);
+      communicators_[communicator].connections.try_emplace(KeyOf(channel, from, to, use));
   if (is_new) it->second = Open(communicator, channel, from, to, use);
   return it->second;
 }
 
-uint32_t ConnectionTable::Find(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
-                               ConnectionUse use) const {
+ConnectionId ConnectionTable::Find(uint32_t communicator, uint32_t channel, uint32_t from,
+                                   uint32_t to, ConnectionUse use) const {
   const auto& connections = communicators_[communicator].connections;
   const auto found = connections.find(KeyOf(channel, from, to, use));
-  return found == connections.end() ? kNone : found->second;
+  return found == connections.end() ? ConnectionId::kNone : found->second;
 }
 
-uint32_t ConnectionTable::Open(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
-                               ConnectionUse use) {
+ConnectionId ConnectionTable::Open(uint32_t communicator, uint32_t channel, uint32_t from,
+                                   uint32_t to, ConnectionUse use) {
   const ExecutedCommunicator& executed = communicators_[communicator].executed;
-  const auto id = static_cast<uint32_t>(connections_.size());
+  const ConnectionId id{connections_.size()};
   SIM_CHECK(id < kConnectionsMax, "too many connections");
   Connection connection;
   connection.communicator = communicator;
@@ -150,7 +150,7 @@ uint32_t ConnectionTable::Open(uint32_t communicator, uint32_t channel, uint32_t
   return id;
 }
 
-void ConnectionTable::OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy) {
+void ConnectionTable::OpenRoute(ConnectionId id, const ConnectionRoute& route, uint64_t entropy) {
   Connection& connection = connections_[id];
   MessageSlots& slots = slots_[id];
   if (connection.is_switch_operand || connection.is_switch_result) {
@@ -222,24 +222,24 @@ int64_t ConnectionTable::FlagLatencyPs(uint32_t flow) const {
   return network_.PathLatencyPs(load_store_.PathsOf(flow).front().path, 0);
 }
 
-std::vector<uint32_t> ConnectionTable::Close(uint32_t part) {
-  std::vector<uint32_t> closed;
+std::vector<ConnectionId> ConnectionTable::Close(uint32_t part) {
+  std::vector<ConnectionId> closed;
   for (Communicator& communicator : communicators_) {
     if (communicator.executed.part != part) continue;
     for (const auto& [key, id] : communicator.connections) closed.push_back(id);
     communicator.connections.clear();
     communicator.trees.clear();
   }
-  for (const uint32_t id : closed) CloseConnection(id);
+  for (const ConnectionId id : closed) CloseConnection(id);
   // They take no part in what their GPUs do later.
-  const auto is_closed = [this](uint32_t id) { return slots_[id].is_closed; };
-  for (std::vector<uint32_t>& of_gpu : server_connections_) std::erase_if(of_gpu, is_closed);
-  for (std::vector<uint32_t>& of_gpu : network_connections_) std::erase_if(of_gpu, is_closed);
+  const auto is_closed = [this](ConnectionId id) { return slots_[id].is_closed; };
+  for (std::vector<ConnectionId>& of_gpu : server_connections_) std::erase_if(of_gpu, is_closed);
+  for (std::vector<ConnectionId>& of_gpu : network_connections_) std::erase_if(of_gpu, is_closed);
   ++network_version_;
   return closed;
 }
 
-void ConnectionTable::CloseConnection(uint32_t id) {
+void ConnectionTable::CloseConnection(ConnectionId id) {
   const Connection& connection = connections_[id];
   slots_[id].is_closed = true;
   if (connection.is_network_sum) {
@@ -249,8 +249,8 @@ void ConnectionTable::CloseConnection(uint32_t id) {
   }
 }
 
-std::vector<uint32_t> ConnectionTable::ConnectionsOfPart(uint32_t part) const {
-  std::vector<uint32_t> of_part;
+std::vector<ConnectionId> ConnectionTable::ConnectionsOfPart(uint32_t part) const {
+  std::vector<ConnectionId> of_part;
   for (const Communicator& communicator : communicators_) {
     if (communicator.executed.part != part) continue;
     for (const auto& [key, id] : communicator.connections) of_part.push_back(id);
@@ -258,14 +258,14 @@ std::vector<uint32_t> ConnectionTable::ConnectionsOfPart(uint32_t part) const {
   return of_part;
 }
 
-void ConnectionTable::MoveTo(uint32_t id, Transport& transport, uint32_t flow) {
+void ConnectionTable::MoveTo(ConnectionId id, Transport& transport, uint32_t flow) {
   ++network_version_;
   connections_[id].transport = &transport;
   connections_[id].flow = flow;
   connections_[id].is_detoured = true;
 }
 
-void ConnectionTable::JoinTree(uint32_t id, uint32_t channel, uint32_t first_rank,
+void ConnectionTable::JoinTree(ConnectionId id, uint32_t channel, uint32_t first_rank,
                                std::span<const uint32_t> gpus, uint32_t place) {
   Communicator& communicator = communicators_[connections_[id].communicator];
   const uint64_t key = uint64_t{channel} << 32 | first_rank;
@@ -277,7 +277,7 @@ void ConnectionTable::JoinTree(uint32_t id, uint32_t channel, uint32_t first_ran
   aggregation_.Join(connections_[id].flow, {sinks_.network_sums, id});
 }
 
-void ConnectionTable::StartOver(uint32_t id, bool is_send) {
+void ConnectionTable::StartOver(ConnectionId id, bool is_send) {
   const Connection& connection = connections_[id];
   if (connection.is_switch_operand || connection.is_switch_result) {
     // Whoever takes a sum asks for it.
@@ -326,7 +326,7 @@ std::vector<LinkShare> ConnectionTable::LinkSharesOf(const Connection& connectio
   return shares;
 }
 
-RecoveryTimes ConnectionTable::RecoveryOf(uint32_t id, bool of_data) const {
+RecoveryTimes ConnectionTable::RecoveryOf(ConnectionId id, bool of_data) const {
   const Connection& connection = connections_[id];
   return connection.transport->RecoveryOf(connection.flow, of_data);
 }
@@ -336,16 +336,16 @@ RecoveryTimes ConnectionTable::RecoveryOf(uint32_t id, bool of_data) const {
 void ConnectionTable::Visit(StateArchive& archive) {
   archive.Constant(connections_.size());
   archive.Section();
-  for (uint32_t id = 0; id < connections_.size(); ++id) VisitConnection(id, archive);
+  for (ConnectionId id; id < connections_.size(); ++id) VisitConnection(id, archive);
 }
 
 void ConnectionTable::VisitSentBy(std::span<const uint32_t> gpus, StateArchive& archive) {
   for (const uint32_t gpu : gpus) {
-    for (const uint32_t id : server_connections_[gpu]) VisitConnection(id, archive);
+    for (const ConnectionId id : server_connections_[gpu]) VisitConnection(id, archive);
   }
 }
 
-void ConnectionTable::VisitConnection(uint32_t id, StateArchive& archive) {
+void ConnectionTable::VisitConnection(ConnectionId id, StateArchive& archive) {
   const Connection& connection = connections_[id];
   MessageSlots& slots = slots_[id];
   if (slots.is_closed) return;

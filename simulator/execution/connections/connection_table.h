@@ -72,6 +72,8 @@ class ConnectionTable {
   uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const {
     return communicators_[communicator].local_numbers[rank];
   }
+  // The GPU's index in its server.
+  uint32_t LocalIndexOf(uint32_t gpu) const { return places_[gpu].local_index; }
   // Whether each rank is alone in its server.
   bool IsOnRails(uint32_t communicator) const { return communicators_[communicator].is_on_rails; }
   // Whether no two of the GPUs are of one server.
@@ -85,34 +87,34 @@ class ConnectionTable {
 
   // --- Opening and closing -----------------------------------------------------------------------
   // The connection, which is opened if it is not there. Ranks are the communicator's.
-  uint32_t Between(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
-                   ConnectionUse use);
+  ConnectionId Between(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                       ConnectionUse use);
   // kNone: it is not open.
-  uint32_t Find(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
-                ConnectionUse use) const;
+  ConnectionId Find(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                    ConnectionUse use) const;
   // Asked before a network connection is opened; where it answers true, it has opened a detour.
-  void SetDetours(std::function<bool(uint32_t connection)> open_detour) {
+  void SetDetours(std::function<bool(ConnectionId connection)> open_detour) {
     open_detour_ = std::move(open_detour);
   }
   // The connection goes over another flow from now on. Its sink stays.
-  void MoveTo(uint32_t connection, Transport& transport, uint32_t flow);
+  void MoveTo(ConnectionId connection, Transport& transport, uint32_t flow);
   // The member of an aggregation tree over `gpus` that the connection of `gpus[place]` is. A tree
   // is opened once for a channel and its first rank.
-  void JoinTree(uint32_t connection, uint32_t channel, uint32_t first_rank,
+  void JoinTree(ConnectionId connection, uint32_t channel, uint32_t first_rank,
                 std::span<const uint32_t> gpus, uint32_t place);
   // The connections of a part of the job are closed. Returns them.
-  std::vector<uint32_t> Close(uint32_t part);
-  std::vector<uint32_t> ConnectionsOfPart(uint32_t part) const;
+  std::vector<ConnectionId> Close(uint32_t part);
+  std::vector<ConnectionId> ConnectionsOfPart(uint32_t part) const;
   // A program begins to use one side: stores start as those of a new flow do.
-  void StartOver(uint32_t connection, bool is_send);
+  void StartOver(ConnectionId connection, bool is_send);
   void OnRoutesChanged() { ++network_version_; }
 
   // --- Records -----------------------------------------------------------------------------------
   const std::vector<Connection>& connections() const { return connections_; }
-  Connection& connection(uint32_t id) { return connections_[id]; }
-  const Connection& connection(uint32_t id) const { return connections_[id]; }
-  MessageSlots& slots(uint32_t id) { return slots_[id]; }
-  const MessageSlots& slots(uint32_t id) const { return slots_[id]; }
+  Connection& connection(ConnectionId id) { return connections_[id]; }
+  const Connection& connection(ConnectionId id) const { return connections_[id]; }
+  MessageSlots& slots(ConnectionId id) { return slots_[id]; }
+  const MessageSlots& slots(ConnectionId id) const { return slots_[id]; }
   StagedMessages& staged(const Connection& connection) { return staged_[connection.staged]; }
   std::array<Aggregation, kConnectionSlots>& aggregations(const Connection& connection) {
     return aggregations_[connection.aggregations];
@@ -124,9 +126,9 @@ class ConnectionTable {
     return aggregated_[connection.aggregations];
   }
   // Payload that the receiver of a connection has taken.
-  uint64_t& taken_bytes(uint32_t id) { return taken_bytes_[id]; }
-  uint64_t taken_bytes(uint32_t id) const { return taken_bytes_[id]; }
-  bool IsClosed(uint32_t id) const { return slots_[id].is_closed; }
+  uint64_t& taken_bytes(ConnectionId id) { return taken_bytes_[id]; }
+  uint64_t taken_bytes(ConnectionId id) const { return taken_bytes_[id]; }
+  bool IsClosed(ConnectionId id) const { return slots_[id].is_closed; }
   // For the engine's prefetches.
   TimingWheel::PrefetchTable SlotTable() const {
     return {&slots_base_, sizeof(MessageSlots), offsetof(MessageSlots, time_ps)};
@@ -138,7 +140,7 @@ class ConnectionTable {
   // The same over all ways, each with its share of the payload.
   std::vector<LinkShare> LinkSharesOf(const Connection& connection) const;
   // Of a network connection.
-  RecoveryTimes RecoveryOf(uint32_t connection, bool of_data) const;
+  RecoveryTimes RecoveryOf(ConnectionId connection, bool of_data) const;
   // Whether the connection is a queue pair, and nothing else.
   bool IsQueuePair(const Connection& connection) const;
   // Another one since connections were opened over the network, or routes changed.
@@ -156,12 +158,12 @@ class ConnectionTable {
   NicGroup NicGroupOf(std::span<const uint32_t> gpus,
                       const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const;
   // All connections that the GPUs have among them over the network, and send by in their servers.
-  std::vector<uint32_t> AllAmong(std::span<const uint32_t> gpus) const;
+  std::vector<ConnectionId> AllAmong(std::span<const uint32_t> gpus) const;
 
   // --- Snapshots ---------------------------------------------------------------------------------
   // What decides what comes once no program runs, and what was counted.
   void Visit(StateArchive& archive);
-  void VisitConnection(uint32_t connection, StateArchive& archive);
+  void VisitConnection(ConnectionId connection, StateArchive& archive);
   // Of the connections that these GPUs send by in their servers.
   void VisitSentBy(std::span<const uint32_t> gpus, StateArchive& archive);
 
@@ -177,23 +179,23 @@ class ConnectionTable {
     bool is_on_rails = false;
     // The first member of each aggregation tree, by channel and the tree's first rank.
     std::unordered_map<uint64_t, uint32_t> trees{};
-    std::unordered_map<uint64_t, uint32_t> connections{};  // by channel, ranks and use
+    std::unordered_map<uint64_t, ConnectionId> connections{};  // by channel, ranks and use
   };
 
   static uint64_t KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use);
   static uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c);
-  uint32_t Open(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
-                ConnectionUse use);
+  ConnectionId Open(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+                    ConnectionUse use);
   // `entropy` is what ECMP spreads its queue pairs by.
-  void OpenRoute(uint32_t id, const ConnectionRoute& route, uint64_t entropy);
+  void OpenRoute(ConnectionId id, const ConnectionRoute& route, uint64_t entropy);
   uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
                            ConnectionUse use) const;
   // What decides the order of a flow's events among those of its server.
   uint64_t LocalTieOf(const SinkRef& user) const;
   int64_t FlagLatencyPs(uint32_t flow) const;
-  void CloseConnection(uint32_t id);
+  void CloseConnection(ConnectionId id);
   // Over the network, between two of the GPUs, in the order of their ties.
-  std::vector<uint32_t> AmongOnNetwork(std::span<const uint32_t> gpus) const;
+  std::vector<ConnectionId> AmongOnNetwork(std::span<const uint32_t> gpus) const;
   std::vector<LinkId> AllLinksOf(std::span<const uint32_t> queue_pairs) const;
   std::optional<DeviceId> SwitchOf(std::span<const LinkId> links) const;
   uint64_t IdentityOf(const NicGroup& group,
@@ -205,7 +207,7 @@ class ConnectionTable {
   NetworkStack& stack_;
   AggregationTransport& aggregation_;
   Sinks sinks_;
-  std::function<bool(uint32_t)> open_detour_;
+  std::function<bool(ConnectionId)> open_detour_;
   std::vector<Communicator> communicators_;
   std::vector<Connection> connections_;
   std::vector<MessageSlots> slots_;    // by connection
@@ -213,9 +215,9 @@ class ConnectionTable {
   const char* slots_base_ = nullptr;   // of slots_, for the engine's prefetches
   std::vector<StagedMessages> staged_;
   std::vector<std::array<Aggregation, kConnectionSlots>> aggregations_;
-  std::vector<Aggregated> aggregated_;                      // the same connections
-  std::vector<std::vector<uint32_t>> server_connections_;   // by sending GPU, in its server
-  std::vector<std::vector<uint32_t>> network_connections_;  // by sending GPU
+  std::vector<Aggregated> aggregated_;                          // the same connections
+  std::vector<std::vector<ConnectionId>> server_connections_;   // by sending GPU, in its server
+  std::vector<std::vector<ConnectionId>> network_connections_;  // by sending GPU
   uint64_t network_version_ = 0;
   std::vector<GpuPlace> places_;                   // by GPU
   std::vector<uint32_t> communicator_counts_;      // by GPU: those it is in

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "simulator/execution/connections/connection.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
@@ -13,11 +14,11 @@ namespace railyard {
 // all their NICs are at.
 struct NicGroup {
   std::vector<uint32_t> gpus;
-  std::vector<uint32_t> connections{};  // in an order that is the same on like rails
-  std::vector<LinkId> links{};          // in that order, each once
-  std::optional<DeviceId> at{};         // the switch; none: it is not so
-  uint64_t identity = 0;                // what orders events and ways there
-  uint64_t version = 0;                 // ConnectionTable's, when it was so
+  std::vector<ConnectionId> connections{};  // in an order that is the same on like rails
+  std::vector<LinkId> links{};              // in that order, each once
+  std::optional<DeviceId> at{};             // the switch; none: it is not so
+  uint64_t identity = 0;                    // what orders events and ways there
+  uint64_t version = 0;                     // ConnectionTable's, when it was so
 };
 
 }  // namespace railyard

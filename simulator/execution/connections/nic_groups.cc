@@ -13,14 +13,15 @@
 
 namespace railyard {
 
-std::vector<uint32_t> ConnectionTable::AmongOnNetwork(std::span<const uint32_t> gpus) const {
+std::vector<ConnectionId> ConnectionTable::AmongOnNetwork(std::span<const uint32_t> gpus) const {
   const std::unordered_set<uint32_t> members(gpus.begin(), gpus.end());
-  std::vector<uint32_t> among;
+  std::vector<ConnectionId> among;
   for (const uint32_t gpu : gpus) {
-    std::ranges::copy_if(network_connections_[gpu], std::back_inserter(among),
-                         [&](uint32_t id) { return members.contains(connections_[id].to_gpu); });
+    std::ranges::copy_if(
+        network_connections_[gpu], std::back_inserter(among),
+        [&](ConnectionId id) { return members.contains(connections_[id].to_gpu); });
   }
-  std::ranges::sort(among, {}, [this](uint32_t id) { return connections_[id].tie; });
+  std::ranges::sort(among, {}, [this](ConnectionId id) { return connections_[id].tie; });
   return among;
 }
 
@@ -29,13 +30,13 @@ NicGroup ConnectionTable::NicGroupOf(
     const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const {
   NicGroup group{.gpus = {gpus.begin(), gpus.end()}, .connections = AmongOnNetwork(gpus)};
   group.version = network_version_;
-  const bool are_plain = std::ranges::all_of(group.connections, [this](uint32_t id) {
+  const bool are_plain = std::ranges::all_of(group.connections, [this](ConnectionId id) {
     const Connection& connection = connections_[id];
     return IsQueuePair(connection) && !connection.is_relayed;
   });
   if (!are_plain) return group;
   std::vector<uint32_t> queue_pairs;
-  for (const uint32_t id : group.connections) queue_pairs.push_back(connections_[id].flow);
+  for (const ConnectionId id : group.connections) queue_pairs.push_back(connections_[id].flow);
   group.links = AllLinksOf(queue_pairs);
   group.at = SwitchOf(group.links);
   group.identity = IdentityOf(group, identity_of_gpu);
@@ -104,7 +105,7 @@ uint64_t ConnectionTable::IdentityOf(
   add_order(servers);
   add_order(ports);
   std::vector<uint64_t> queue_pairs;
-  for (const uint32_t id : group.connections) {
+  for (const ConnectionId id : group.connections) {
     const Connection& connection = connections_[id];
     add(place_of(connection.from_gpu));
     add(place_of(connection.to_gpu));
@@ -116,8 +117,8 @@ uint64_t ConnectionTable::IdentityOf(
   return identity;
 }
 
-std::vector<uint32_t> ConnectionTable::AllAmong(std::span<const uint32_t> gpus) const {
-  std::vector<uint32_t> among = AmongOnNetwork(gpus);
+std::vector<ConnectionId> ConnectionTable::AllAmong(std::span<const uint32_t> gpus) const {
+  std::vector<ConnectionId> among = AmongOnNetwork(gpus);
   for (const uint32_t gpu : gpus) {
     among.insert(among.end(), server_connections_[gpu].begin(), server_connections_[gpu].end());
   }
@@ -129,7 +130,8 @@ uint64_t ConnectionTable::IdentityOfGpus(std::span<const uint32_t> gpus) const {
   const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
   for (const uint32_t gpu : gpus) {
     add(server_connections_[gpu].size());
-    for (const uint32_t id : server_connections_[gpu]) add(connections_[id].tie & kLocalTieMask);
+    for (const ConnectionId id : server_connections_[gpu])
+      add(connections_[id].tie & kLocalTieMask);
     for (const uint32_t flow : load_store_.FlowsOf(gpu)) {
       add(LocalTieOf(load_store_.FirstUserOf(flow)));
     }

@@ -1,132 +1,174 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a lane executor is to the flows of its connections: one sink for each thing that a flow can
-// carry. All of them call a flow by its connection.
+// What hears of the flows of connections: one sink for each thing that a flow can carry. All of
+// them call a flow by its connection, and say nothing of connections that are closed.
 #pragma once
 
 #include <string>
+#include <utility>
 
-#include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/execution/connections/connection_table.h"
+#include "simulator/execution/lanes/lane_observer.h"
+#include "simulator/execution/lanes/lane_runner.h"
+#include "simulator/execution/lanes/slice_messages.h"
+#include "simulator/execution/proxies/network_proxies.h"
+#include "simulator/execution/proxies/nic_failover.h"
 
 namespace railyard {
 
-class LaneExecutor::FlowSink : public MessageSink {
+class FlowSink : public MessageSink {
  public:
-  explicit FlowSink(LaneExecutor& executor) : executor_(executor) {}
+  FlowSink(const ConnectionTable& table, LaneObserver& observer)
+      : table_(table), observer_(observer) {}
 
   void OnPacketLost(uint32_t connection, LinkId link) final {
-    executor_.observer_.OnPacketLost(connection, link);
+    observer_.OnPacketLost(connection, link);
   }
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) final {
-    executor_.observer_.OnPacketRepeated(connection, payload_bytes);
+    observer_.OnPacketRepeated(connection, payload_bytes);
   }
-  void OnRetransmission(uint32_t connection) final {
-    executor_.observer_.OnRetransmission(connection);
-  }
-  void OnLossRecovered(uint32_t connection) final {
-    executor_.observer_.OnLossRecovered(connection);
-  }
+  void OnRetransmission(uint32_t connection) final { observer_.OnRetransmission(connection); }
+  void OnLossRecovered(uint32_t connection) final { observer_.OnLossRecovered(connection); }
   void OnFailed(uint32_t connection, bool at_sender, const std::string& why) override {
-    if (!IsClosed(connection)) executor_.observer_.OnConnectionError(connection, at_sender, why);
+    if (!IsClosed(connection)) observer_.OnConnectionError(connection, at_sender, why);
   }
 
  protected:
-  bool IsClosed(uint32_t connection) const { return executor_.table_.slots(connection).is_closed; }
+  bool IsClosed(uint32_t connection) const { return table_.IsClosed(ConnectionId{connection}); }
+  LaneObserver& observer() { return observer_; }
 
-  LaneExecutor& executor_;  // NOLINT(*-non-private-member-variables-in-classes)
+ private:
+  const ConnectionTable& table_;
+  LaneObserver& observer_;
 };
 
 // Stores into the receiver's memory, or into that of the GPU that relays them.
-class LaneExecutor::StoreSink final : public FlowSink {
+class StoreSink final : public FlowSink {
  public:
-  using FlowSink::FlowSink;
+  StoreSink(ConnectionTable& table, LaneObserver& observer, SliceMessages& messages,
+            LaneRunner& runner)
+      : FlowSink(table, observer), table_(table), messages_(messages), runner_(runner) {}
   void OnDelivered(uint32_t connection) override {
     if (IsClosed(connection)) [[unlikely]]
       return;
-    executor_.OnStoreArrival(connection);
-    executor_.RunWoken();
+    messages_.OnStored(ConnectionId{connection});
+    runner_.RunWoken();
   }
   void OnUnderWay(uint32_t connection) override {
-    const MessageSlots& slots = executor_.table_.slots(connection);
+    const MessageSlots& slots = table_.slots(ConnectionId{connection});
     __builtin_prefetch(&slots, 1);
     __builtin_prefetch(&slots.time_ps, 1);
   }
   void OnInjected(uint32_t connection, int64_t left_ps) override {
-    executor_.OnInjected(connection, left_ps);
+    runner_.OnInjected(ConnectionId{connection}, left_ps);
   }
-  void OnTurnEnded() override { executor_.RunWoken(); }
+  void OnTurnEnded() override { runner_.RunWoken(); }
+
+ private:
+  ConnectionTable& table_;
+  SliceMessages& messages_;
+  LaneRunner& runner_;
 };
 
 // Loads of a receiver from a host's memory.
-class LaneExecutor::LoadSink final : public FlowSink {
+class LoadSink final : public FlowSink {
  public:
-  using FlowSink::FlowSink;
+  LoadSink(const ConnectionTable& table, LaneObserver& observer, LaneRunner& runner)
+      : FlowSink(table, observer), runner_(runner) {}
   void OnDelivered(uint32_t connection) override {
     if (IsClosed(connection)) [[unlikely]]
       return;
-    executor_.OnLoaded(connection);
-    executor_.RunWoken();
+    runner_.OnLoaded(ConnectionId{connection});
+    runner_.RunWoken();
   }
+
+ private:
+  LaneRunner& runner_;
 };
 
 // Sums that NVSwitches make of operands.
-class LaneExecutor::SwitchSumSink final : public FlowSink {
+class SwitchSumSink final : public FlowSink {
  public:
-  using FlowSink::FlowSink;
+  SwitchSumSink(const ConnectionTable& table, LaneObserver& observer, LaneRunner& runner)
+      : FlowSink(table, observer), runner_(runner) {}
   void OnDelivered(uint32_t connection) override {
     if (IsClosed(connection)) [[unlikely]]
       return;
-    executor_.OnSwitchSum(connection);
-    executor_.RunWoken();
+    runner_.OnSwitchSum(ConnectionId{connection});
+    runner_.RunWoken();
   }
+
+ private:
+  LaneRunner& runner_;
 };
 
 // Results of sums that the network's switches make.
-class LaneExecutor::NetworkSumSink final : public FlowSink {
+class NetworkSumSink final : public FlowSink {
  public:
-  using FlowSink::FlowSink;
+  NetworkSumSink(const ConnectionTable& table, LaneObserver& observer, NetworkProxies& proxies,
+                 LaneRunner& runner)
+      : FlowSink(table, observer), proxies_(proxies), runner_(runner) {}
   void OnDelivered(uint32_t connection) override {
     if (IsClosed(connection)) [[unlikely]]
       return;
-    executor_.OnNetworkSum(connection);
-    executor_.RunWoken();
+    proxies_.OnSumDelivered(ConnectionId{connection});
+    runner_.RunWoken();
   }
+
+ private:
+  NetworkProxies& proxies_;
+  LaneRunner& runner_;
 };
 
 // Messages between servers.
-class LaneExecutor::NetworkSink final : public FlowSink {
+class NetworkSink final : public FlowSink {
  public:
-  using FlowSink::FlowSink;
-  void OnDelivered(uint32_t connection) override { executor_.OnNetworkArrival(connection); }
-  void OnCompleted(uint32_t connection) override { executor_.OnCompleted(connection); }
-  void OnGranted(uint32_t connection) override { executor_.OnGranted(connection); }
-  void OnFailed(uint32_t connection, bool at_sender, const std::string& why) override {
-    executor_.OnNetworkFailed(connection, at_sender, why);
+  NetworkSink(const ConnectionTable& table, LaneObserver& observer, NetworkProxies& proxies,
+              LaneRunner& runner)
+      : FlowSink(table, observer), proxies_(proxies), runner_(runner) {}
+  // Connections whose flow fails with an error that begins with `no_answer` move if they can.
+  void FailOver(NicFailover& failover, std::string no_answer) {
+    failover_ = &failover;
+    no_answer_ = std::move(no_answer);
   }
+  void OnDelivered(uint32_t connection) override {
+    if (IsClosed(connection)) [[unlikely]]
+      return;
+    proxies_.OnDelivered(ConnectionId{connection});
+    runner_.RunWoken();
+  }
+  void OnCompleted(uint32_t connection) override {
+    if (IsClosed(connection)) [[unlikely]]
+      return;
+    proxies_.OnCompleted(ConnectionId{connection});
+    runner_.RunWoken();
+  }
+  void OnGranted(uint32_t connection) override {
+    if (!IsClosed(connection)) [[likely]]
+      proxies_.OnGranted(ConnectionId{connection});
+  }
+  void OnFailed(uint32_t connection, bool at_sender, const std::string& why) override {
+    if (IsClosed(connection)) return;
+    if (failover_ != nullptr && why.starts_with(no_answer_) &&
+        failover_->TryToMove(ConnectionId{connection})) {
+      runner_.RunWoken();
+      return;
+    }
+    observer().OnConnectionError(connection, at_sender, why);
+  }
+
+ private:
+  NetworkProxies& proxies_;
+  LaneRunner& runner_;
+  NicFailover* failover_ = nullptr;
+  std::string no_answer_;
 };
 
 // The same over a flow that its connection has left: its messages are sent again over another.
-class LaneExecutor::LeftNetworkSink final : public FlowSink {
+class LeftNetworkSink final : public FlowSink {
  public:
   using FlowSink::FlowSink;
   void OnDelivered(uint32_t /*connection*/) override {}
   void OnFailed(uint32_t /*connection*/, bool /*at_sender*/, const std::string& /*why*/) override {}
-};
-
-struct LaneExecutor::FlowSinks {
-  explicit FlowSinks(LaneExecutor& executor)
-      : stores(executor),
-        loads(executor),
-        switch_sums(executor),
-        network_sums(executor),
-        network(executor),
-        left_network(executor) {}
-
-  StoreSink stores;
-  LoadSink loads;
-  SwitchSumSink switch_sums;
-  NetworkSumSink network_sums;
-  NetworkSink network;
-  LeftNetworkSink left_network;
 };
 
 }  // namespace railyard

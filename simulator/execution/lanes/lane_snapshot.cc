@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The state of connections between programs. Messages are numbered modulo 256 and only differences
 // count, so slots are walked from the oldest on.
-#include <bit>
-
 #include "simulator/execution/lanes/lane_executor.h"
 #include "simulator/transport/nic/queue_transport.h"
 #include "simulator/units/mix64.h"
@@ -12,9 +10,8 @@ namespace railyard {
 void LaneExecutor::Visit(StateArchive& archive) {
   table_.Visit(archive);
   archive.Section();
-  proxies_.Visit(archive);
-  archive.Constant(gpu_speeds_.size());
-  for (const double speed : gpu_speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));
+  proxy_threads_.Visit(archive);
+  clock_.Visit(archive);
 }
 
 void LaneExecutor::RegisterState(StateRegistry& registry) {
@@ -32,20 +29,20 @@ void LaneExecutor::RegisterState(StateRegistry& registry) {
 
 void LaneExecutor::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
   table_.VisitSentBy(gpus, archive);
-  for (const uint32_t gpu : gpus) archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
+  for (const uint32_t gpu : gpus) clock_.VisitGpu(gpu, archive);
   load_store_.VisitGpus(gpus, archive);
 }
 
 void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
   archive.Require(group.at.has_value());
   if (!group.at) return;
-  for (const uint32_t id : group.connections) {
+  for (const ConnectionId id : group.connections) {
     table_.VisitConnection(id, archive);
     queue_pairs().VisitQueuePair(table_.connection(id).flow, archive);
   }
   for (const uint32_t gpu : group.gpus) {
-    proxies_.Visit(gpu, archive);
-    archive.Constant(std::bit_cast<uint64_t>(SpeedOfGpu(gpu)));
+    proxy_threads_.Visit(gpu, archive);
+    clock_.VisitGpu(gpu, archive);
     queue_pairs().VisitPorts(NicOf(gpu), archive);
   }
   network_.VisitNicLinks(group.links, archive);
@@ -58,7 +55,7 @@ void LaneExecutor::VisitCountersOfNics(StateArchive& archive) {
 
 std::vector<uint8_t> LaneExecutor::TakeTimers(const NicGroup& group) {
   std::vector<uint8_t> timers;
-  for (const uint32_t id : group.connections) {
+  for (const ConnectionId id : group.connections) {
     timers.push_back(queue_pairs().TakeTimers(table_.connection(id).flow));
   }
   return timers;
@@ -72,8 +69,8 @@ void LaneExecutor::PutTimers(const NicGroup& group, const std::vector<uint8_t>& 
 
 NicGroup LaneExecutor::NicGroupOf(std::span<const uint32_t> gpus) const {
   return table_.NicGroupOf(gpus, [this](uint32_t gpu) {
-    return Mix64(static_cast<uint64_t>(proxy_costs_[gpu].post_ps)) ^
-           static_cast<uint64_t>(proxy_costs_[gpu].arrival_ps);
+    const ProxyCosts& costs = proxies_.CostsOf(gpu);
+    return Mix64(static_cast<uint64_t>(costs.post_ps)) ^ static_cast<uint64_t>(costs.arrival_ps);
   });
 }
 

@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-PathTracer::OfConnection& PathTracer::Of(uint32_t id) {
+PathTracer::OfConnection& PathTracer::Of(ConnectionId id) {
   if (connections_.size() <= id) connections_.resize(table_.connections().size());
   std::unique_ptr<OfConnection>& paths = connections_[id];
   if (!paths) {
@@ -20,7 +20,7 @@ PathTracer::OfConnection& PathTracer::Of(uint32_t id) {
 
 // --- Lanes ---------------------------------------------------------------------------------------
 
-void PathTracer::StartChannel(uint32_t channel, uint32_t gpu, uint32_t collective) {
+void PathTracer::StartChannel(ChannelIndex channel, uint32_t gpu, uint32_t collective) {
   if (channels_.size() <= channel) channels_.resize(channel + size_t{1});
   CriticalPath& path = channels_[channel];
   path = {};
@@ -29,17 +29,17 @@ void PathTracer::StartChannel(uint32_t channel, uint32_t gpu, uint32_t collectiv
   path.collective = collective;
 }
 
-void PathTracer::StartLane(uint32_t lane, uint32_t channel) {
+void PathTracer::StartLane(LaneIndex lane, ChannelIndex channel) {
   if (lanes_.size() <= lane) lanes_.resize(lane + size_t{1});
   lanes_[lane] = {.path = channels_[channel]};
 }
 
-void PathTracer::EndLane(uint32_t lane, uint32_t channel) {
+void PathTracer::EndLane(LaneIndex lane, ChannelIndex channel) {
   const CriticalPath& path = lanes_[lane].path;
   if (path.EndsAfter(channels_[channel])) channels_[channel] = path;
 }
 
-void PathTracer::StandStill(uint32_t lane) {
+void PathTracer::StandStill(LaneIndex lane) {
   int64_t& since_ps = lanes_[lane].still_since_ps;
   if (since_ps < 0) since_ps = engine_.NowPs();
 }
@@ -48,10 +48,10 @@ void PathTracer::OnSlice(const Slice& slice) {
   LaneTrace& traced = lanes_[slice.lane];
   CriticalPath& path = traced.path;
   const int64_t own_end_ps = path.EndPs();
-  for (const uint32_t id : slice.receives) {
+  for (const ConnectionId id : slice.receives) {
     path.WaitFor(Of(id).arrived[table_.slots(id).consumed % kConnectionSlots]);
   }
-  for (const uint32_t id : slice.sends) {
+  for (const ConnectionId id : slice.sends) {
     const uint8_t freed = Ahead(table_.slots(id).posted, slice.in_flight_messages);
     path.WaitFor(Of(id).freed[freed % kConnectionSlots]);
   }
@@ -75,7 +75,7 @@ void PathTracer::OnSlice(const Slice& slice) {
 
 // --- Messages ------------------------------------------------------------------------------------
 
-void PathTracer::OnTaken(uint32_t lane, uint32_t id, uint32_t slot, int64_t free_ps) {
+void PathTracer::OnTaken(LaneIndex lane, ConnectionId id, uint32_t slot, int64_t free_ps) {
   OfConnection& paths = Of(id);
   if (paths.network) {
     paths.network->consumed[slot] = OfLane(lane);
@@ -85,25 +85,25 @@ void PathTracer::OnTaken(uint32_t lane, uint32_t id, uint32_t slot, int64_t free
   paths.freed[slot].ExtendTo(free_ps + table_.slots(id).flag_latency_ps, PathCause::kTransit);
 }
 
-void PathTracer::OnSent(uint32_t lane, uint32_t id, uint32_t slot) {
+void PathTracer::OnSent(LaneIndex lane, ConnectionId id, uint32_t slot) {
   Of(id).sent[slot] = OfLane(lane);
 }
 
-void PathTracer::OnStored(uint32_t id, uint32_t slot, int64_t here_ps) {
+void PathTracer::OnStored(ConnectionId id, uint32_t slot, int64_t here_ps) {
   Of(id).sent[slot].ExtendTo(here_ps, PathCause::kTransit);
 }
 
-void PathTracer::OnSeen(uint32_t id, uint32_t slot, int64_t seen_ps) {
+void PathTracer::OnSeen(ConnectionId id, uint32_t slot, int64_t seen_ps) {
   OfConnection& paths = Of(id);
   paths.arrived[slot] = paths.sent[slot];
   paths.arrived[slot].ExtendTo(seen_ps, PathCause::kTransit);
 }
 
-void PathTracer::OnLoaded(uint32_t id, uint32_t slot) {
+void PathTracer::OnLoaded(ConnectionId id, uint32_t slot) {
   Of(id).arrived[slot].ExtendTo(engine_.NowPs(), PathCause::kTransit);
 }
 
-void PathTracer::OnGrant(uint32_t id, uint32_t channel, uint8_t in_flight_messages) {
+void PathTracer::OnGrant(ConnectionId id, ChannelIndex channel, uint8_t in_flight_messages) {
   OfConnection& paths = Of(id);
   const MessageSlots& slots = table_.slots(id);
   const uint32_t slot = slots.progress.granted % kConnectionSlots;
@@ -116,7 +116,7 @@ void PathTracer::OnGrant(uint32_t id, uint32_t channel, uint8_t in_flight_messag
   paths.network->before_grant[slot] = table_.RecoveryOf(id, false);
 }
 
-void PathTracer::TraceWay(uint32_t id, bool is_data, const RecoveryTimes& before,
+void PathTracer::TraceWay(ConnectionId id, bool is_data, const RecoveryTimes& before,
                           CriticalPath& path) {
   const Connection& connection = table_.connection(id);
   const RecoveryTimes times = table_.RecoveryOf(id, is_data);
@@ -134,37 +134,37 @@ void PathTracer::TraceWay(uint32_t id, bool is_data, const RecoveryTimes& before
   path.ExtendTo(engine_.NowPs(), is_rerouted ? PathCause::kRerouted : PathCause::kTransit);
 }
 
-void PathTracer::OnGranted(uint32_t id, uint32_t slot) {
+void PathTracer::OnGranted(ConnectionId id, uint32_t slot) {
   Network& network = *Of(id).network;
   TraceWay(id, false, network.before_grant[slot], network.granted[slot]);
 }
 
-void PathTracer::OnQueued(uint32_t id, uint32_t slot) {
+void PathTracer::OnQueued(ConnectionId id, uint32_t slot) {
   OfConnection& paths = Of(id);
   paths.sent[slot].WaitFor(paths.network->granted[slot]);
 }
 
-void PathTracer::OnPosted(uint32_t id, uint32_t slot) {
+void PathTracer::OnPosted(ConnectionId id, uint32_t slot) {
   OfConnection& paths = Of(id);
   paths.sent[slot].ExtendTo(engine_.NowPs(), PathCause::kWork);
   paths.network->before_send[slot] = table_.RecoveryOf(id, true);
 }
 
-void PathTracer::OnArrived(uint32_t id, uint32_t slot, int64_t seen_ps) {
+void PathTracer::OnArrived(ConnectionId id, uint32_t slot, int64_t seen_ps) {
   OfConnection& paths = Of(id);
   paths.arrived[slot] = paths.sent[slot];
   TraceWay(id, true, paths.network->before_send[slot], paths.arrived[slot]);
   paths.arrived[slot].ExtendTo(seen_ps, PathCause::kWork);
 }
 
-void PathTracer::OnCompleted(uint32_t id, uint32_t slot) {
+void PathTracer::OnCompleted(ConnectionId id, uint32_t slot) {
   OfConnection& paths = Of(id);
   paths.freed[slot] = paths.sent[slot];
   TraceWay(id, true, paths.network->before_send[slot], paths.freed[slot]);
 }
 
 // What was lost with the NIC has waited for its queue pair until now.
-void PathTracer::OnMove(uint32_t id) {
+void PathTracer::OnMove(ConnectionId id) {
   Network& network = *Of(id).network;
   const MessageSlots& slots = table_.slots(id);
   const NetworkProgress& progress = slots.progress;
@@ -182,7 +182,7 @@ void PathTracer::OnMove(uint32_t id) {
 }
 
 void PathTracer::OnRoutesChanged() {
-  for (uint32_t id = 0; id < connections_.size(); ++id) {
+  for (ConnectionId id; id < connections_.size(); ++id) {
     const auto& paths = connections_[id];
     if (!paths || !paths->network) continue;
     paths->network->is_rerouted =
@@ -192,9 +192,9 @@ void PathTracer::OnRoutesChanged() {
 
 // --- Snapshots -----------------------------------------------------------------------------------
 
-std::vector<PathTracer::Kept> PathTracer::Keep(std::span<const uint32_t> connections) {
+std::vector<PathTracer::Kept> PathTracer::Keep(std::span<const ConnectionId> connections) {
   std::vector<Kept> kept;
-  for (const uint32_t id : connections) {
+  for (const ConnectionId id : connections) {
     const OfConnection& paths = Of(id);
     kept.push_back({.freed = paths.freed});
     if (!paths.network) continue;
@@ -204,7 +204,7 @@ std::vector<PathTracer::Kept> PathTracer::Keep(std::span<const uint32_t> connect
   return kept;
 }
 
-void PathTracer::PutBack(std::span<const uint32_t> connections, const std::vector<Kept>& kept) {
+void PathTracer::PutBack(std::span<const ConnectionId> connections, const std::vector<Kept>& kept) {
   for (size_t i = 0; i < connections.size(); ++i) {
     OfConnection& paths = Of(connections[i]);
     paths.freed = kept[i].freed;

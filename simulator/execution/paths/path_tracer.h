@@ -13,6 +13,7 @@
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/execution/connections/connection_table.h"
 #include "simulator/execution/lanes/critical_path.h"
+#include "simulator/execution/lanes/lane.h"
 #include "simulator/transport/contract/transport.h"
 
 namespace railyard {
@@ -28,10 +29,10 @@ class PathTracer {
   };
   // A slice that a lane is about to take and send.
   struct Slice {
-    uint32_t lane = 0;
+    LaneIndex lane;
     uint32_t gpu = 0;
-    std::span<const uint32_t> receives;  // connections
-    std::span<const uint32_t> sends;
+    std::span<const ConnectionId> receives;  // connections
+    std::span<const ConnectionId> sends;
     uint8_t in_flight_messages = 0;
     bool is_empty = false;
     int64_t start_ps = 0;
@@ -44,40 +45,40 @@ class PathTracer {
   PathTracer(const FabricSimulatorImpl& engine, const ConnectionTable& table)
       : engine_(engine), table_(table) {}
 
-  CriticalPath& OfLane(uint32_t lane) { return lanes_[lane].path; }
-  const CriticalPath& OfChannel(uint32_t channel) const { return channels_[channel]; }
+  CriticalPath& OfLane(LaneIndex lane) { return lanes_[lane].path; }
+  const CriticalPath& OfChannel(ChannelIndex channel) const { return channels_[channel]; }
 
   // A channel of a GPU's program begins; one of its lanes does, and is done.
-  void StartChannel(uint32_t channel, uint32_t gpu, uint32_t collective);
-  void StartLane(uint32_t lane, uint32_t channel);
-  void EndLane(uint32_t lane, uint32_t channel);
+  void StartChannel(ChannelIndex channel, uint32_t gpu, uint32_t collective);
+  void StartLane(LaneIndex lane, ChannelIndex channel);
+  void EndLane(LaneIndex lane, ChannelIndex channel);
   // The lane's GPU stands still, now.
-  void StandStill(uint32_t lane);
+  void StandStill(LaneIndex lane);
   // Before the slice's messages are taken and sent.
   void OnSlice(const Slice& slice);
   // The lane, free at `free_ps`, has taken the message of a slot; it has one more to send.
-  void OnTaken(uint32_t lane, uint32_t connection, uint32_t slot, int64_t free_ps);
-  void OnSent(uint32_t lane, uint32_t connection, uint32_t slot);
+  void OnTaken(LaneIndex lane, ConnectionId connection, uint32_t slot, int64_t free_ps);
+  void OnSent(LaneIndex lane, ConnectionId connection, uint32_t slot);
   // A store is complete; the message is there, and seen at `seen_ps`; it was loaded.
-  void OnStored(uint32_t connection, uint32_t slot, int64_t here_ps);
-  void OnSeen(uint32_t connection, uint32_t slot, int64_t seen_ps);
-  void OnLoaded(uint32_t connection, uint32_t slot);
+  void OnStored(ConnectionId connection, uint32_t slot, int64_t here_ps);
+  void OnSeen(ConnectionId connection, uint32_t slot, int64_t seen_ps);
+  void OnLoaded(ConnectionId connection, uint32_t slot);
   // The receiver, whose lane is of `channel`, grants the next message.
-  void OnGrant(uint32_t connection, uint32_t channel, uint8_t in_flight_messages);
+  void OnGrant(ConnectionId connection, ChannelIndex channel, uint8_t in_flight_messages);
   // Of a network connection's message: its grant has come, the proxy will post it, has posted it,
   // it is acknowledged, it is there.
-  void OnGranted(uint32_t connection, uint32_t slot);
-  void OnQueued(uint32_t connection, uint32_t slot);
-  void OnPosted(uint32_t connection, uint32_t slot);
-  void OnCompleted(uint32_t connection, uint32_t slot);
-  void OnArrived(uint32_t connection, uint32_t slot, int64_t seen_ps);
+  void OnGranted(ConnectionId connection, uint32_t slot);
+  void OnQueued(ConnectionId connection, uint32_t slot);
+  void OnPosted(ConnectionId connection, uint32_t slot);
+  void OnCompleted(ConnectionId connection, uint32_t slot);
+  void OnArrived(ConnectionId connection, uint32_t slot, int64_t seen_ps);
   // The connection leaves its flow: what was lost has waited until now.
-  void OnMove(uint32_t connection);
+  void OnMove(ConnectionId connection);
   void OnRoutesChanged();
 
   // What is kept of connections that have nothing under way.
-  std::vector<Kept> Keep(std::span<const uint32_t> connections);
-  void PutBack(std::span<const uint32_t> connections, const std::vector<Kept>& kept);
+  std::vector<Kept> Keep(std::span<const ConnectionId> connections);
+  void PutBack(std::span<const ConnectionId> connections, const std::vector<Kept>& kept);
 
  private:
   // Of a network connection besides.
@@ -100,9 +101,10 @@ class PathTracer {
     int64_t still_since_ps = -1;  // its GPU stands still
   };
 
-  OfConnection& Of(uint32_t connection);
+  OfConnection& Of(ConnectionId connection);
   // The path of a message or grant from when it was posted until now.
-  void TraceWay(uint32_t connection, bool is_data, const RecoveryTimes& before, CriticalPath& path);
+  void TraceWay(ConnectionId connection, bool is_data, const RecoveryTimes& before,
+                CriticalPath& path);
 
   const FabricSimulatorImpl& engine_;
   const ConnectionTable& table_;

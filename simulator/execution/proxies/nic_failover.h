@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -12,6 +11,8 @@
 #include <vector>
 
 #include "simulator/execution/connections/connection_table.h"
+#include "simulator/execution/lanes/lane_observer.h"
+#include "simulator/execution/proxies/network_proxies.h"
 #include "simulator/transport/connections/nic_detours.h"
 #include "workloads/nccl/nccl_settings.h"
 
@@ -19,24 +20,25 @@ namespace railyard {
 
 class NicFailover {
  public:
-  struct Hooks {
-    // A connection is about to leave the flow it has; it has a detour: what its receiver does not
-    // have yet is to be sent again.
-    std::function<void(uint32_t connection)> before_move;
-    std::function<void(uint32_t connection)> after_move;
-    // A connection goes over NICs of other GPUs from now on: these, its ends and in between.
-    std::function<void(std::span<const uint32_t> gpus)> on_detour;
+  // All references must outlive this.
+  struct Parts {
+    const FabricGraph& graph;
+    const FabricNetwork& network;
+    ConnectionTable& table;
+    NetworkStack& stack;
+    NetworkProxies& proxies;
+    LaneObserver& observer;
+    MessageSink& sink;       // hears of the flows of connections
+    MessageSink& left_sink;  // of those that connections have left
   };
-
-  // Precondition: the network's stack has detours. All references must outlive this.
-  NicFailover(const FabricGraph& graph, const FabricNetwork& network, ConnectionTable& table,
-              NetworkStack& stack, MessageSink& sink, NicPolicy policy, Hooks hooks);
+  // Precondition: the network's stack has queue pairs and detours.
+  NicFailover(const Parts& parts, NicPolicy policy);
 
   // Opens a connection around NICs that are known not to work. False: it needs no detour.
-  bool OpenAround(uint32_t connection);
+  bool OpenAround(ConnectionId connection);
   // A connection has used up its retries: it and all others of its part of the job that use a NIC
   // that does not answer are moved. False: it is not for a NIC's sake, or one cannot be moved.
-  bool TryToMove(uint32_t connection);
+  bool TryToMove(ConnectionId connection);
   // Whether a NIC of some connection does not answer: it may be moved once its retries are used up.
   bool MayMoveSome();
   // A part of the job begins again: it knows of no NIC that does not work.
@@ -46,27 +48,28 @@ class NicFailover {
 
  private:
   bool Answers(DeviceId nic) const;
-  DeviceId NicOf(uint32_t gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]).value(); }
+  DeviceId NicOf(uint32_t gpu) const {
+    return parts_.graph.NicOfGpu(parts_.graph.gpus()[gpu]).value();
+  }
   std::set<DeviceId>& DeadNicsOf(const Connection& connection) {
-    return dead_nics_[table_.executed(connection.communicator).part];
+    return dead_nics_[parts_.table.executed(connection.communicator).part];
   }
   // Striped connections have a failover of their own, between their ports.
   bool MayMove(const Connection& connection) const {
-    return connection.network && (connection.is_detoured || table_.IsQueuePair(connection));
+    return connection.network && (connection.is_detoured || parts_.table.IsQueuePair(connection));
   }
   bool UsesAny(const Connection& connection, const std::set<DeviceId>& nics) const;
   // Ways for the connection's messages over none of these NICs, as the policy has it.
   std::vector<NicWay> WaysAround(const Connection& connection,
                                  const std::set<DeviceId>& nics) const;
-  void OpenDetour(uint32_t connection, std::span<const NicWay> ways);
+  void OpenDetour(ConnectionId connection, std::span<const NicWay> ways);
+  // Ends the flow that the connection has, without a word about it.
+  void LeaveFlow(ConnectionId connection);
+  void Move(ConnectionId connection, std::span<const NicWay> ways);
 
-  const FabricGraph& graph_;
-  const FabricNetwork& network_;
-  ConnectionTable& table_;
+  Parts parts_;
   NicDetours& detours_;
-  MessageSink& sink_;
   NicPolicy policy_;
-  Hooks hooks_;
   std::unordered_map<uint32_t, std::set<DeviceId>> dead_nics_;  // that a part of the job knows of
   // MayMoveSome()'s last answer, which holds for these conditions and this version of the network.
   struct Look {

@@ -193,7 +193,7 @@ void ReplayEngine::OnChannelFinished(uint32_t operation, int64_t end_ps, const C
 void ReplayEngine::OnPacketLost(uint32_t connection, LinkId link) {
   CheckNothingFailsAhead();
   const uint32_t collective = executor_->connection_table().connections()[connection].collective;
-  if (collective != Connection::kNone && !executor_->connection_table().IsClosed(connection)) {
+  if (collective != Connection::kNone && !executor_->connection_table().IsClosed(ConnectionId{connection})) {
     ledger_.NotePacketLost(collective);
   }
   observer_.OnPacketLost(connection, link);
@@ -236,7 +236,7 @@ uint64_t ReplayEngine::move_count() const { return executor_->nic_failovers(); }
 bool ReplayEngine::HasMoved(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
                             ConnectionUse use) const {
   const ConnectionTable& table = executor_->connection_table();
-  const uint32_t connection = table.Find(communicator, channel, from, to, use);
+  const ConnectionId connection = table.Find(communicator, channel, from, to, use);
   return connection != Connection::kNone && table.connection(connection).is_detoured;
 }
 

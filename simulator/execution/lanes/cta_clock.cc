@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/execution/lanes/cta_clock.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/units/units.h"
+
+namespace railyard {
+
+uint8_t CtaClock::AddCosts(const StepCosts& costs, const MessageRule& rule) {
+  const CostClass added = {costs, rule.line_payload_bytes, rule.line_wire_bytes};
+  const auto found = std::find(classes_.begin(), classes_.end(), added);
+  const auto number = static_cast<size_t>(found - classes_.begin());
+  SIM_CHECK(number <= UINT8_MAX, "too many kinds of costs");
+  if (found == classes_.end()) classes_.push_back(added);
+  return static_cast<uint8_t>(number);
+}
+
+MessageSize CtaClock::SizeOf(uint8_t number, uint64_t data_bytes) const {
+  const CostClass& lines = classes_[number];
+  if (lines.line_payload_bytes == 1) return MessageSize::OfData(data_bytes);
+  const uint64_t count = (data_bytes + lines.line_payload_bytes - 1) / lines.line_payload_bytes;
+  return {count * lines.line_wire_bytes, data_bytes};
+}
+
+void CtaClock::ComputeSlice(uint64_t key, const CtaShare& share, uint32_t slice_bytes) {
+  const StepCosts& costs = classes_[share.costs].costs;
+  last_slice_key_ = key;
+  uint64_t bytes = uint64_t{slice_bytes} * share.warps_of / share.warp_parts;
+  if (costs.iteration_bytes != 0 && bytes > costs.iteration_bytes) {
+    bytes = (bytes + costs.iteration_bytes - 1) / costs.iteration_bytes * costs.iteration_bytes;
+  }
+  last_slice_ps_ = costs.channel_rate_bps == 0 ? 0 : TransferTimePs(bytes, costs.channel_rate_bps);
+}
+
+void CtaClock::Visit(StateArchive& archive) const {
+  archive.Constant(speeds_.size());
+  for (const double speed : speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));
+}
+
+void CtaClock::VisitGpu(uint32_t gpu, StateArchive& archive) const {
+  archive.Constant(std::bit_cast<uint64_t>(SpeedOf(gpu)));
+}
+
+}  // namespace railyard

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Plain records of what runs: programs of ranks, their channels, and their lanes. What every slice
+// touches is one cache line.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/execution/connections/connection.h"
+#include "simulator/execution/lanes/cta_clock.h"
+#include "simulator/transport/aggregation/aggregation_transport.h"
+#include "simulator/units/identifier.h"
+#include "workloads/collectives/schedule.h"
+
+namespace railyard {
+
+using LaneIndex = Identifier<struct LaneIndexTag>;
+using ChannelIndex = Identifier<struct ChannelIndexTag>;  // a channel of a program that runs
+
+// One rank's program of a collective. `operation` names it to the observer. `schedule` must live
+// until the program's last OnChannelFinished().
+struct RankProgram {
+  uint32_t operation = 0;
+  uint32_t communicator = 0;
+  uint32_t rank = 0;  // of the communicator
+  uint32_t collective = 0;
+  uint32_t loss_tolerance_ppm = 0;  // of what it sends over the network
+  uint8_t costs = 0;                // CtaClock::AddCosts
+  uint8_t line_costs = 0;           // the same of lanes whose messages go by lines
+  const CollectiveSchedule* schedule = nullptr;
+};
+
+// A channel of a program: its batches one after the other.
+struct ActiveChannel {
+  RankProgram program;
+  uint32_t channel = 0;
+  uint32_t batch = 0;
+  uint32_t lanes_left = 0;
+  int64_t end_ps = 0;
+  ChannelIndex next_free = ChannelIndex::kNone;
+};
+
+struct alignas(64) Lane {
+  int64_t free_ps = 0;  // when the CTA has moved the slice before
+  uint64_t tie = 0;     // orders its events; a function of what it is
+  ConnectionId receive_connection = ConnectionId::kNone;
+  ConnectionId send_connection = ConnectionId::kNone;
+  uint32_t send_flow = 0;              // NVLink flow of its messages' first leg
+  uint32_t steps_left = 0;             // of a row of steps with equal peers and bytes
+  uint32_t step_bytes = 0;             // of each
+  uint32_t first_bytes = 0;            // their first slice
+  uint32_t slice_bytes = 0;            // the slice at hand
+  uint32_t rest_bytes = 0;             // of the step, behind the slice at hand
+  uint32_t peers = Connection::kNone;  // LaneTable's, of a lane with several in a direction
+  uint8_t slices_left = 0;             // of the step, the slice at hand included
+  uint8_t slices_per_chunk = 0;
+  uint8_t in_flight_messages = 0;  // credits of each connection
+  CtaShare cta;
+  bool receives = false;  // in the step at hand
+  bool sends = false;
+  bool sends_over_nvlink = false;  // at least the first leg
+  // Else it was ended: events that are left of it say nothing.
+  bool in_use : 1 = false;
+  bool has_claimed : 1 = false;  // its connections
+  bool loads : 1 = false;        // from a host's memory, of one of them
+  bool is_loaded : 1 = false;    // what it loads of the slice at hand is there
+  uint8_t loading : 4 = 0;       // connections of which it is not
+  uint8_t awaits = 0;            // messages to be injected, or the switch's sum
+
+  bool HasSeveralPeers() const { return peers != Connection::kNone; }
+};
+static_assert(sizeof(Lane) == 64);
+
+// Which messages of a receiving side the sender has been granted, ahead of those being received.
+struct GrantCursor {
+  uint64_t step = 0;  // the first behind those looked at
+  uint64_t left = 0;  // of those
+};
+
+// Where a lane is in its schedule.
+struct LaneProgram {
+  const CollectiveSchedule* schedule = nullptr;
+  LaneId id;
+  uint64_t step_count = 0;
+  uint64_t next_step = 0;  // the first behind those the lane has loaded
+  GrantCursor grants{};    // to the sender of receive_connection
+  ChannelIndex channel;
+  LaneIndex next_free = LaneIndex::kNone;
+};
+
+// What a step over kNetworkSum has the network's switches do.
+struct StepAggregation {
+  Aggregation operation{};
+  uint32_t own_bytes = 0;  // of those the step scatters or gathers, the rank's own
+};
+
+// The connections of a lane that has several in a direction, and those the step at hand uses.
+struct LaneConnections {
+  LanePeers listed;
+  std::vector<ConnectionId> receive_connections;
+  std::vector<ConnectionId> send_connections;
+  std::vector<GrantCursor> grants;  // by receive connection
+  std::vector<ConnectionId> receives;
+  std::vector<ConnectionId> sends;
+  std::vector<ConnectionId> operands;  // of `receives`, those the switch adds up
+  std::vector<ConnectionId> results;   // of `sends`, those the switch copies to
+  StepAggregation aggregation{};
+  uint32_t next_free = Connection::kNone;
+};
+
+}  // namespace railyard

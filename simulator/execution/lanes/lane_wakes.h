@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/event_order/event_order.h"
+#include "simulator/execution/connections/connection.h"
+#include "simulator/execution/lanes/lane.h"
+
+namespace railyard {
+
+// Lanes that are to be looked at before the event at hand ends, and when others are. Whoever
+// changes what a lane waits for says so here; LaneRunner looks.
+class LaneWakes {
+ public:
+  // The engine must outlive this.
+  explicit LaneWakes(FabricSimulatorImpl& engine) : engine_(engine) {}
+
+  void Wake(LaneIndex lane) { woken_.push_back(lane); }
+  // The slice of a lane may start then.
+  void WakeAt(int64_t time_ps, uint64_t tie, LaneIndex lane) {
+    engine_.ScheduleFabric(time_ps, event_order::kChannel, tie, lane);
+  }
+  // A message of the connection is seen at `seen_ps`. A lane that waits for it cannot start before;
+  // whether it can send then is looked at then.
+  void WakeReceiver(MessageSlots& slots, int64_t seen_ps) {
+    if (!slots.receiver_waits) return;
+    slots.receiver_waits = false;
+    const int64_t start_ps = std::max(seen_ps, slots.receiver_free_ps);
+    const LaneIndex receiver{slots.receiver};
+    if (start_ps > engine_.NowPs()) {
+      WakeAt(start_ps, slots.receiver_tie, receiver);
+    } else {
+      Wake(receiver);
+    }
+  }
+  // A slot of the connection is free.
+  void WakeSender(MessageSlots& slots) {
+    if (!slots.sender_waits) return;
+    slots.sender_waits = false;
+    Wake(LaneIndex{slots.sender});
+  }
+
+  bool empty() const { return woken_.empty(); }
+  // Calls `look` for every lane on the list, those included that come meanwhile; empties it.
+  template <typename Look>
+  void TakeAll(Look look) {
+    for (size_t i = 0; i < woken_.size(); ++i) look(woken_[i]);
+    woken_.clear();
+  }
+
+ private:
+  FabricSimulatorImpl& engine_;
+  std::vector<LaneIndex> woken_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// For explanations: what lanes that have not finished wait for, and how far they are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulator/execution/connections/connection_table.h"
+#include "simulator/execution/lanes/lane_table.h"
+
+namespace railyard {
+
+// A lane of a program and the rank it waits for.
+struct WaitingLane {
+  uint32_t operation = 0;
+  uint32_t communicator = 0;
+  uint32_t rank = 0;
+  uint32_t peer = 0;  // communicator rank
+  uint32_t channel = 0;
+  bool for_data = false;  // else for a credit
+  // Of a network connection.
+  std::string transport;
+  bool is_under_way = false;           // the queue pair has something to be acknowledged
+  std::vector<std::string> obstacles;  // FlowStatus's
+};
+std::vector<WaitingLane> WaitingLanes(const LaneTable& lanes, const ConnectionTable& table);
+
+// What part of the steps of all lanes that run has been made: 0 to 1.
+double ShareOfSteps(const LaneTable& lanes);
+
+}  // namespace railyard

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/execution/sums/network_sums.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace railyard {
+
+StepAggregation NetworkSums::AggregationOf(const LanePeers& listed, uint32_t rank,
+                                           const Step& step) {
+  if (!step.gathers && !step.scatters) return {};
+  // One of the two is to or from the network.
+  const bool sends =
+      !listed.send_to.empty() && listed.send_to.front().use == ConnectionUse::kNetworkSum;
+  const std::vector<LanePeer>& members = sends ? listed.send_to : listed.recv_from;
+  const auto owner = std::ranges::find(members, static_cast<uint32_t>(step.owner), &LanePeer::rank);
+  return {
+      .operation = {.kind = step.gathers ? Aggregation::Kind::kGather : Aggregation::Kind::kScatter,
+                    .blocks = step.pieces,
+                    .owner = static_cast<uint32_t>(owner - members.begin())},
+      .own_bytes = static_cast<uint32_t>(OwnedPieceOf(step, members, rank).bytes)};
+}
+
+AggregatedBytes& NetworkSums::CountersOf(const LaneConnections& peers, ConnectionId connection) {
+  Aggregated& aggregated = table_.aggregated(table_.connection(connection));
+  const bool gathers = peers.aggregation.operation.kind == Aggregation::Kind::kGather;
+  return gathers ? aggregated.gathered : aggregated.reduced;
+}
+
+uint32_t NetworkSums::CountReceived(const LaneConnections& peers, ConnectionId connection,
+                                    uint32_t slice_bytes) {
+  const bool scatters = peers.aggregation.operation.kind == Aggregation::Kind::kScatter;
+  const uint32_t bytes = scatters ? peers.aggregation.own_bytes : slice_bytes;
+  CountersOf(peers, connection).received += bytes;
+  return bytes;
+}
+
+void NetworkSums::Stage(const LaneId& lane, const LaneConnections& peers, ConnectionId id,
+                        uint32_t slice_bytes, uint64_t wire_bytes) {
+  const Connection& connection = table_.connection(id);
+  if (connection.flow == Connection::kNone) JoinTree(lane, peers.listed, id);
+  const uint32_t slot = Ahead(table_.slots(id).posted, 1) % kConnectionSlots;
+  table_.staged(connection).bytes[slot] = slice_bytes;
+  Aggregation& operation = table_.aggregations(connection)[slot];
+  operation = peers.aggregation.operation;
+  operation.bytes = wire_bytes;
+  const bool gathers = operation.kind == Aggregation::Kind::kGather;
+  CountersOf(peers, id).sent += gathers ? peers.aggregation.own_bytes : slice_bytes;
+}
+
+void NetworkSums::JoinTree(const LaneId& lane, const LanePeers& listed, ConnectionId id) {
+  const uint32_t communicator = table_.connection(id).communicator;
+  std::vector<uint32_t> gpus;
+  uint32_t place = 0;
+  uint32_t first_rank = Connection::kNone;
+  for (const LanePeer& peer : listed.send_to) {
+    if (peer.use != ConnectionUse::kNetworkSum) continue;
+    if (peer.rank == lane.rank) place = static_cast<uint32_t>(gpus.size());
+    if (gpus.empty()) first_rank = peer.rank;
+    gpus.push_back(table_.GpuOfRank(communicator, peer.rank));
+  }
+  table_.JoinTree(id, lane.channel, first_rank, gpus, place);
+}
+
+void NetworkSums::Post(ConnectionId id, uint32_t slot) {
+  const Connection& connection = table_.connection(id);
+  transport_.Post(connection.flow, table_.aggregations(connection)[slot]);
+}
+
+}  // namespace railyard

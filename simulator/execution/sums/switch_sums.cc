@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/execution/sums/switch_sums.h"
+
+#include <vector>
+
+namespace railyard {
+
+void SwitchSums::Request(std::span<const ConnectionId> operands, const MessageSize& size) {
+  Connection& first = table_.connection(operands.front());
+  if (first.flow == Connection::kNone) {
+    std::vector<uint32_t> members;
+    for (const ConnectionId operand : operands) {
+      members.push_back(table_.connection(operand).from_gpu);
+    }
+    first.flow = load_store_.OpenReduce({&sums_, operands.front()}, first.to_gpu, members);
+  }
+  load_store_.PostReduce(first.flow, size.bytes);
+}
+
+void SwitchSums::OpenResults(std::span<const ConnectionId> results) {
+  const Connection& first = table_.connection(results.front());
+  if (first.flow != Connection::kNone) return;
+  std::vector<LoadStoreTransport::GroupMember> members;
+  for (const ConnectionId result : results) {
+    members.push_back({.gpu = table_.connection(result).to_gpu, .sink = {&stores_, result}});
+  }
+  const uint32_t group = load_store_.OpenMulticast(first.from_gpu, members);
+  for (const ConnectionId result : results) table_.connection(result).flow = group;
+}
+
+void SwitchSums::Send(std::span<const ConnectionId> results, const MessageSize& size) {
+  load_store_.PostMulticast(table_.connection(results.front()).flow, size.bytes);
+}
+
+}  // namespace railyard

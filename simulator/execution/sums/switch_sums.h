@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <span>
+
+#include "simulator/execution/connections/connection_table.h"
+#include "simulator/transport/contract/message_size.h"
+#include "simulator/transport/load_store/load_store_transport.h"
+
+namespace railyard {
+
+// Sums and copies that NVSwitches make for a lane (NVLink SHARP): a group of its connections acts
+// as one flow, which opens when it is first used.
+class SwitchSums {
+ public:
+  // `sums` hears by the group's first connection, `stores` by each. All references must outlive
+  // this.
+  SwitchSums(LoadStoreTransport& load_store, ConnectionTable& table, MessageSink& sums,
+             MessageSink& stores)
+      : load_store_(load_store), table_(table), sums_(sums), stores_(stores) {}
+
+  // Has the switch add up what the connections' senders have left in their memories.
+  void Request(std::span<const ConnectionId> operands, const MessageSize& size);
+  // Has the switch copy to all receivers what their sender stores. Precondition of Send(): the
+  // group is open.
+  void OpenResults(std::span<const ConnectionId> results);
+  void Send(std::span<const ConnectionId> results, const MessageSize& size);
+
+ private:
+  LoadStoreTransport& load_store_;
+  ConnectionTable& table_;
+  MessageSink& sums_;
+  MessageSink& stores_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Lanes, their connections and proxies together, without a job: the test starts programs of its
+// own. GPUs 0 and 1 share NVSwitches, GPU 8 is in the other server, which a transport that only
+// tests have leads to.
+#include "simulator/execution/lanes/lane_executor.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ns3/object.h>
+#include <ns3/simulator.h>
+
+#include "simulator/execution/paths/fabric_layout.h"
+#include "simulator/transport/stacks/network_stacks.h"
+#include "simulator/units/units.h"
+#include "tests/execution/listed_schedule.h"
+#include "tests/transport/fixed_latency/fixed_latency_stack.h"
+#include "topologies/generators/rail_optimized.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::ListedSchedule;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+// A byte takes a CTA 1 ns, which is far longer than its way over NVLink: slices are as long as the
+// CTA has them be.
+constexpr uint64_t kCtaRateBps = 8'000'000'000;
+constexpr uint64_t kSliceBytes = 8'192;
+constexpr int64_t kSlicePs = 8'192 * kPsPerNs;
+constexpr int64_t kOverheadPs = 700 * kPsPerNs;
+constexpr int64_t kNvlinkStepPs = 900 * kPsPerNs;
+constexpr int64_t kNetworkStepPs = 2 * kPsPerUs;
+// A flag's way up to an NVSwitch and down.
+constexpr int64_t kFlagPs = 2 * ServerSpec{}.nvlink_delay_ps + ServerSpec{}.nvswitch_latency_ps;
+
+constexpr int64_t kFlowLatencyPs = 5 * kPsPerUs;
+constexpr uint64_t kFlowRateBps = 65'536'000'000;
+constexpr int64_t kTransferPs = kPsPerUs;  // 8,192 B
+constexpr int64_t kPostPs = kPsPerUs;
+constexpr int64_t kArrivalPs = kPsPerUs / 4;
+
+constexpr const char* kStack = "fixed latency, for the lane executor";
+
+class LaneExecutorTest : public ::testing::Test, public LaneObserver {
+ protected:
+  static void SetUpTestSuite() {
+    RegisterNetworkStack(
+        kStack, [](const NetworkStackParts& parts, const NetworkStackSettings& /*settings*/) {
+          return std::make_unique<testing::FixedLatencyStack>(parts.network.engine(),
+                                                              kFlowLatencyPs, kFlowRateBps, true);
+        });
+  }
+
+  LaneExecutorTest() {
+    RailOptimizedSpec spec;
+    spec.servers = 2;
+    graph_ = MakeRailOptimized(spec);
+    network_ = ns3::CreateObject<FabricNetwork>();
+    network_->Build(graph_, FabricSimulatorImpl::Get());
+    routing_.emplace(graph_, 1);
+    GpuCosts costs;
+    costs.proxy_post_latency_ps = kPostPs;
+    costs.proxy_arrival_latency_ps = kArrivalPs;
+    executor_.emplace(graph_, *network_, *routing_, costs, NetworkStackSettings{.name = kStack},
+                      *this);
+    std::vector<uint32_t> gpus(graph_.gpus().size());
+    std::iota(gpus.begin(), gpus.end(), 0);
+    planner_.emplace(LayoutOf(graph_, gpus), NcclSettings{});
+    executor_->connection_table().AddCommunicator({.gpus = gpus, .planner = &*planner_});
+  }
+  ~LaneExecutorTest() override { ns3::Simulator::Destroy(); }
+
+  static FabricSimulatorImpl& engine() { return FabricSimulatorImpl::Get(); }
+
+  // The rank's program, whose operation has the rank's number.
+  void Start(const CollectiveSchedule& schedule, uint32_t rank) {
+    const uint8_t costs = executor_->AddCosts({.nvlink_step_latency_ps = kNvlinkStepPs,
+                                               .slice_overhead_ps = kOverheadPs,
+                                               .network_step_latency_ps = kNetworkStepPs,
+                                               .channel_rate_bps = kCtaRateBps},
+                                              schedule.message_rule());
+    executor_->Start({.operation = rank,
+                      .rank = rank,
+                      .costs = costs,
+                      .line_costs = costs,
+                      .schedule = &schedule});
+  }
+  template <typename Action>
+  void At(int64_t time_ps, Action action) {
+    ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(time_ps - engine().NowPs())),
+                             action);
+  }
+  const MessageSlots& SlotsBetween(uint32_t from, uint32_t to) {
+    ConnectionTable& table = executor_->connection_table();
+    return table.slots(table.Between(0, 0, from, to, ConnectionUse::kRing));
+  }
+
+  void OnChannelFinished(uint32_t operation, int64_t end_ps,
+                         const CriticalPath* /*path*/) override {
+    ends_ps_.emplace(operation, end_ps);
+  }
+  void OnPacketLost(uint32_t /*connection*/, LinkId /*link*/) override {}
+  void OnPacketRepeated(uint32_t /*connection*/, uint32_t /*payload_bytes*/) override {}
+  void OnRetransmission(uint32_t /*connection*/) override {}
+  void OnLossRecovered(uint32_t /*connection*/) override {}
+  void OnConnectionError(uint32_t /*connection*/, bool /*at_sender*/,
+                         const std::string& why) override {
+    ADD_FAILURE() << why;
+  }
+
+  FabricGraph graph_;
+  ns3::Ptr<FabricNetwork> network_;
+  std::optional<EcmpRouting> routing_;
+  std::optional<LaneExecutor> executor_;
+  std::optional<NcclPlanner> planner_;
+  std::multimap<uint32_t, int64_t> ends_ps_;  // of channels, by rank
+};
+
+// The sender's CTA copies k slices with an overhead between two. Each is seen a flag and a step
+// later, and the receiver's CTA takes as long for it.
+TEST_F(LaneExecutorTest, SlicesOverNvlinkFollowOneAnotherAtTheCtasRate) {
+  constexpr int64_t kSlices = 5;
+  const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, kSlices);
+  Start(schedule, 0);
+  Start(schedule, 1);
+  engine().Run();
+  const int64_t sent_ps = kSlices * kSlicePs + (kSlices - 1) * kOverheadPs;
+  EXPECT_THAT(ends_ps_,
+              ElementsAre(Pair(0, sent_ps), Pair(1, sent_ps + kFlagPs + kNvlinkStepPs + kSlicePs)));
+}
+
+TEST_F(LaneExecutorTest, AGpuAtHalfSpeedTakesTwiceTheCtasTime) {
+  constexpr int64_t kSlices = 3;
+  executor_->SetGpuSpeed(0, 0.5);
+  const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, kSlices);
+  Start(schedule, 0);
+  Start(schedule, 1);
+  engine().Run();
+  const int64_t sent_ps = 2 * (kSlices * kSlicePs + (kSlices - 1) * kOverheadPs);
+  EXPECT_THAT(ends_ps_,
+              ElementsAre(Pair(0, sent_ps), Pair(1, sent_ps + kFlagPs + kNvlinkStepPs + kSlicePs)));
+}
+
+TEST_F(LaneExecutorTest, AGpuThatStandsStillResumesWhereItWas) {
+  constexpr int64_t kResumesPs = 100 * kPsPerUs;
+  const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, 3);
+  Start(schedule, 0);
+  Start(schedule, 1);
+  At(kSlicePs / 2, [this] { executor_->SetGpuSpeed(0, 0); });  // the first slice ends all the same
+  At(kResumesPs, [this] { executor_->SetGpuSpeed(0, 1); });
+  engine().Run();
+  const int64_t sent_ps = kResumesPs + 2 * kSlicePs + kOverheadPs;
+  EXPECT_THAT(ends_ps_,
+              ElementsAre(Pair(0, sent_ps), Pair(1, sent_ps + kFlagPs + kNvlinkStepPs + kSlicePs)));
+}
+
+// Ten slices to a receiver that stands still: eight slots are full. Each one that is taken lets one
+// more go, a flag later.
+TEST_F(LaneExecutorTest, CreditsBoundWhatIsUnderWay) {
+  constexpr int64_t kResumesPs = 1'000 * kPsPerUs;
+  executor_->SetGpuSpeed(1, 0);
+  const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, 10);
+  Start(schedule, 0);
+  Start(schedule, 1);
+  At(kResumesPs - 1, [this] {
+    EXPECT_EQ(SlotsBetween(0, 1).posted, 8);
+    EXPECT_EQ(SlotsBetween(0, 1).consumed, 0);
+    const std::vector<WaitingLane> waiting = executor_->WaitingLanes();
+    ASSERT_EQ(waiting.size(), 1u);
+    EXPECT_EQ(waiting[0].rank, 0u);
+    EXPECT_EQ(waiting[0].peer, 1u);
+    EXPECT_FALSE(waiting[0].for_data);
+    EXPECT_DOUBLE_EQ(executor_->ShareOfSteps(), 8.0 / 20);
+  });
+  At(kResumesPs, [this] { executor_->SetGpuSpeed(1, 1); });
+  engine().Run();
+  // A slot is seen to be free when the receiver has taken its first slice, and one overhead later
+  // than that each, as long as both CTAs take the same time.
+  const int64_t first_free_ps = kResumesPs + kSlicePs + kFlagPs;
+  EXPECT_THAT(ends_ps_, ElementsAre(Pair(0, first_free_ps + 2 * kSlicePs + kOverheadPs),
+                                    Pair(1, kResumesPs + 10 * kSlicePs + 9 * kOverheadPs)));
+}
+
+// Both ranks send, then receive. The clear-to-send came while the CTA copied.
+TEST_F(LaneExecutorTest, AnExchangeOverTheNetworkPaysForItsProxies) {
+  const ListedSchedule schedule(
+      {}, 1,
+      {{0, {ListedSchedule::Sends(8, kSliceBytes), ListedSchedule::Receives(8, kSliceBytes)}},
+       {8, {ListedSchedule::Sends(0, kSliceBytes), ListedSchedule::Receives(0, kSliceBytes)}}});
+  Start(schedule, 0);
+  Start(schedule, 8);
+  engine().Run();
+  const int64_t end_ps =
+      kSlicePs + kNetworkStepPs + kPostPs + kTransferPs + kFlowLatencyPs + kArrivalPs + kSlicePs;
+  EXPECT_THAT(ends_ps_, ElementsAre(Pair(0, end_ps), Pair(8, end_ps)));
+}
+
+// Two channels have one proxy on either side: the second channel's message is posted one post
+// later.
+TEST_F(LaneExecutorTest, ChannelsShareTheirGpusProxy) {
+  const ListedSchedule schedule({}, 2,
+                                {{0, {ListedSchedule::Sends(8, kSliceBytes)}},
+                                 {8, {ListedSchedule::Receives(0, kSliceBytes)}}});
+  Start(schedule, 0);
+  Start(schedule, 8);
+  engine().Run();
+  const int64_t end_ps =
+      kSlicePs + kNetworkStepPs + kPostPs + kTransferPs + kFlowLatencyPs + kArrivalPs + kSlicePs;
+  EXPECT_THAT(ends_ps_, UnorderedElementsAre(Pair(0, kSlicePs), Pair(0, kSlicePs), Pair(8, end_ps),
+                                             Pair(8, end_ps + kPostPs)));
+}
+
+// Without a receiver nothing is granted: a sender fills its eight slots and posts none.
+TEST_F(LaneExecutorTest, NothingIsPostedThatIsNotGranted) {
+  const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 8, kSliceBytes, 10);
+  Start(schedule, 0);
+  engine().Run();
+  EXPECT_EQ(SlotsBetween(0, 8).posted, 8);
+  EXPECT_EQ(SlotsBetween(0, 8).progress.staged, 8);
+  EXPECT_EQ(SlotsBetween(0, 8).progress.sent, 0);
+  EXPECT_THAT(ends_ps_, IsEmpty());
+  Start(schedule, 8);
+  engine().Run();
+  EXPECT_EQ(SlotsBetween(0, 8).consumed, 10);
+  EXPECT_EQ(ends_ps_.size(), 2u);
+}
+
+// The connection's sending side is the first program's until its last slice is sent, however long
+// that takes.
+TEST_F(LaneExecutorTest, ASideOfAConnectionHasOneOwnerAtATime) {
+  constexpr int64_t kResumesPs = 1'000 * kPsPerUs;
+  executor_->SetGpuSpeed(1, 0);
+  const ListedSchedule first = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, 10);
+  const ListedSchedule second = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, 1);
+  Start(first, 0);
+  Start(second, 0);
+  Start(first, 1);
+  Start(second, 1);
+  At(kResumesPs - 1, [this] {
+    EXPECT_EQ(SlotsBetween(0, 1).posted, 8);
+    EXPECT_EQ(executor_->WaitingLanes().size(), 2u);
+  });
+  At(kResumesPs, [this] { executor_->SetGpuSpeed(1, 1); });
+  engine().Run();
+  EXPECT_EQ(SlotsBetween(0, 1).consumed, 11);
+  EXPECT_EQ(ends_ps_.count(0), 2u);
+  EXPECT_EQ(ends_ps_.count(1), 2u);
+}
+
+// A part that is ended takes nothing any more.
+TEST_F(LaneExecutorTest, AClosedPartEndsWhereItIs) {
+  const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, 5);
+  Start(schedule, 0);
+  Start(schedule, 1);
+  At(2 * kSlicePs, [this] { EXPECT_EQ(executor_->Close(0).size(), 1u); });
+  engine().Run();
+  EXPECT_THAT(ends_ps_, IsEmpty());
+  EXPECT_THAT(executor_->WaitingLanes(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace railyard

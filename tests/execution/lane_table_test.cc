@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/execution/lanes/lane_table.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/execution/connection_fixture.h"
+#include "tests/execution/listed_schedule.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::ListedSchedule;
+
+class LaneTableTest : public testing::ConnectionFixture {
+ protected:
+  LaneTableTest() : clock_(16) { clock_.AddCosts({.slice_overhead_ps = 700}, {}); }
+
+  LaneIndex OpenLane(const CollectiveSchedule& schedule, uint32_t rank, int64_t now_ps = 0) {
+    const ChannelIndex channel =
+        lanes().OpenChannel({.rank = rank, .schedule = &schedule}, 0, now_ps);
+    EXPECT_EQ(lanes().NextBatch(channel), 1u);
+    return lanes().OpenLane(channel, 0);
+  }
+  LaneTable& lanes() { return lanes_.has_value() ? *lanes_ : lanes_.emplace(*table_, clock_); }
+
+  CtaClock clock_;
+  std::optional<LaneTable> lanes_;
+};
+
+// A chunk of 1,000 B in four slices of at least 300 B, then one of 200 B, of which three are empty.
+TEST_F(LaneTableTest, AStepIsTakenSliceBySlice) {
+  const ListedSchedule schedule(
+      {.slices_per_chunk = 4, .slice_bytes_min = 300}, 1,
+      {{0, {ListedSchedule::Sends(1, 1'000), ListedSchedule::Sends(1, 200)}}});
+  const LaneIndex id = OpenLane(schedule, 0);
+  std::vector<uint32_t> slices;
+  for (; lanes().lane(id).steps_left > 0; lanes().NextSlice(id)) {
+    EXPECT_TRUE(lanes().lane(id).sends);
+    EXPECT_FALSE(lanes().lane(id).receives);
+    slices.push_back(lanes().lane(id).slice_bytes);
+  }
+  EXPECT_THAT(slices, ElementsAre(300, 300, 300, 100, 200, 0, 0, 0));
+}
+
+TEST_F(LaneTableTest, TheFirstSliceWaitsForNoOverhead) {
+  const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, 1'000, 1);
+  const LaneIndex id = OpenLane(schedule, 0, 10'000);
+  EXPECT_EQ(lanes().lane(id).free_ps + clock_.OverheadPs(lanes().lane(id).cta), 10'000);
+}
+
+// Three chunks of two slices are six messages; what the lane only sends is granted to nobody.
+TEST_F(LaneTableTest, EveryMessageToReceiveIsGrantedOnce) {
+  std::vector<Step> steps(3, ListedSchedule::Receives(0, 1'000));
+  steps.insert(steps.begin() + 1, ListedSchedule::Sends(2, 1'000));
+  const ListedSchedule schedule({.slices_per_chunk = 2}, 1, {{1, steps}});
+  const LaneIndex id = OpenLane(schedule, 1);
+  const ConnectionId connection = Between(0, 1);
+  uint32_t granted = 0;
+  const auto grant_up_to = [&](uint32_t limit) {
+    lanes().GrantMessages(
+        id, connection, [&] { return granted < limit; }, [&] { ++granted; });
+  };
+  grant_up_to(4);
+  EXPECT_EQ(granted, 4u);
+  grant_up_to(100);
+  EXPECT_EQ(granted, 6u);
+}
+
+TEST_F(LaneTableTest, AChannelEndsWithItsLastLaneAndItsRecordIsUsedAgain) {
+  const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, 1'000, 1);
+  const LaneIndex id = OpenLane(schedule, 0);
+  const ChannelIndex channel = lanes().position(id).channel;
+  lanes().lane(id).free_ps = 5'000;
+  EXPECT_TRUE(lanes().CloseLane(id));
+  EXPECT_EQ(lanes().channel(channel).end_ps, 5'000);
+  ++lanes().channel(channel).batch;
+  EXPECT_EQ(lanes().NextBatch(channel), 0u);
+  lanes().CloseChannel(channel);
+  EXPECT_EQ(OpenLane(schedule, 1), id);
+  EXPECT_EQ(lanes().position(id).channel, channel);
+  EXPECT_EQ(lanes().GpuOf(id), 1u);
+}
+
+TEST_F(LaneTableTest, LanesOfAPartAreEndedWhereTheyAre) {
+  const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, 1'000, 1);
+  const LaneIndex id = OpenLane(schedule, 0);
+  lanes().EndPart(2);
+  EXPECT_TRUE(lanes().lane(id).in_use);
+  lanes().EndPart(3);
+  EXPECT_FALSE(lanes().lane(id).in_use);
+}
+
+}  // namespace
+}  // namespace railyard

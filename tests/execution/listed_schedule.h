@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "workloads/collectives/schedule.h"
+
+namespace railyard::testing {
+
+// A schedule that a test writes down: for each rank the steps of one lane, the same on each
+// channel. It means nothing but who sends whom how many bytes.
+class ListedSchedule final : public CollectiveSchedule {
+ public:
+  ListedSchedule(MessageRule rule, uint32_t channels,
+                 std::map<uint32_t, std::vector<Step>> steps_of_rank)
+      : rule_(rule), channels_(channels), steps_of_rank_(std::move(steps_of_rank)) {}
+
+  // `count` chunks from one rank to another.
+  static ListedSchedule OneWay(MessageRule rule, int32_t from, int32_t to, uint64_t chunk_bytes,
+                               size_t count) {
+    return {rule,
+            1,
+            {{static_cast<uint32_t>(from), std::vector<Step>(count, Sends(to, chunk_bytes))},
+             {static_cast<uint32_t>(to), std::vector<Step>(count, Receives(from, chunk_bytes))}}};
+  }
+  static Step Sends(int32_t to, uint64_t bytes) { return {.send_to = to, .bytes = bytes}; }
+  static Step Receives(int32_t from, uint64_t bytes) { return {.recv_from = from, .bytes = bytes}; }
+
+  uint32_t rank_count() const override { return static_cast<uint32_t>(steps_of_rank_.size()); }
+  uint32_t channel_count() const override { return channels_; }
+  const MessageRule& message_rule() const override { return rule_; }
+  uint32_t BatchCount(uint32_t rank, uint32_t /*channel*/) const override {
+    return steps_of_rank_.contains(rank) ? 1 : 0;
+  }
+  uint32_t LaneCount(uint32_t /*rank*/, uint32_t /*channel*/, uint32_t /*batch*/) const override {
+    return 1;
+  }
+  LanePeers PeersOf(const LaneId& lane) const override {
+    LanePeers peers;
+    for (const Step& step : steps_of_rank_.at(lane.rank)) {
+      if (step.recv_from != kNoPeer && peers.recv_from.empty()) {
+        peers.recv_from.push_back({.rank = static_cast<uint32_t>(step.recv_from)});
+      }
+      if (step.send_to != kNoPeer && peers.send_to.empty()) {
+        peers.send_to.push_back({.rank = static_cast<uint32_t>(step.send_to)});
+      }
+    }
+    return peers;
+  }
+  uint64_t StepCount(const LaneId& lane) const override {
+    return steps_of_rank_.at(lane.rank).size();
+  }
+  Step StepAt(const LaneId& lane, uint64_t step) const override {
+    return steps_of_rank_.at(lane.rank)[step];
+  }
+
+ private:
+  MessageRule rule_;
+  uint32_t channels_;
+  std::map<uint32_t, std::vector<Step>> steps_of_rank_;
+};
+
+}  // namespace railyard::testing
