@@ -129,9 +129,9 @@ class StudyCommand : public Command {
     const double mean = sum / static_cast<double>(costs.size());
     fmt::print("{} of {}: by {} of them {}{} each, {}{} in all with {} at a time\n",
                Counted(runs.size(), "run"), study.scenario, costs.size(),
-               is_cut_off ? "more than " : "about ", SecondsText(mean),
+               is_cut_off ? "more than " : "about ", DurationText(InPicoseconds(mean)),
                is_cut_off ? "more than " : "about ",
-               SecondsText(mean * static_cast<double>(runs.size()) / jobs), jobs);
+               DurationText(InPicoseconds(mean * static_cast<double>(runs.size()) / jobs)), jobs);
     return kExitDone;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/cli/study_progress.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <unistd.h>
 
@@ -10,6 +11,11 @@
 
 namespace railyard {
 
+int64_t InPicoseconds(double seconds) {
+  constexpr double kMost = 9e6;  // what fits: 104 days
+  return static_cast<int64_t>(std::min(seconds, kMost) * 1e12);
+}
+
 std::string StudyProgressText(const StudyProgress& progress, double seconds) {
   const size_t ended = progress.kept + progress.done;
   std::string text = fmt::format("{} of {} runs done", ended, progress.runs);
@@ -17,8 +23,9 @@ std::string StudyProgressText(const StudyProgress& progress, double seconds) {
   if (progress.failed > 0) text += fmt::format(", {} failed", progress.failed);
   if (progress.done > 0 && ended < progress.runs) {
     const auto left = static_cast<double>(progress.runs - ended);
-    text += fmt::format(", about {} left",
-                        SecondsText(seconds * left / static_cast<double>(progress.done)));
+    text += fmt::format(
+        ", about {} left",
+        DurationText(InPicoseconds(seconds * left / static_cast<double>(progress.done))));
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "simulator/study/run_study.h"
@@ -26,6 +27,9 @@ class StudyProgressLine {
   Clock::time_point shown_;
   bool is_shown_ = false;
 };
+
+// A span of real time for texts of durations; at most 104 days.
+int64_t InPicoseconds(double seconds);
 
 // "12 of 40 runs done (8 of them before), 1 failed, about 30 s left" after so many seconds.
 std::string StudyProgressText(const StudyProgress& progress, double seconds);
