@@ -6,6 +6,9 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
+
+#include "simulator/state/field_table.h"
 
 #include "simulator/units/identifier.h"
 
@@ -47,6 +50,32 @@ struct Connection {
   // Of a sum by the network's switches: from a rank to itself; `flow` is its place in an
   // aggregation tree, opened when first used.
   bool is_network_sum = false;
+
+  static constexpr auto Fields() {
+    using C = Connection;
+    constexpr std::string_view kFixed = "it is set when the connection is opened";
+    constexpr std::string_view kProgram = "the program that uses the connection sets it";
+    return FieldTable("connection", field::NoState("tie", &C::tie, kFixed),
+                      field::NoState("from_gpu", &C::from_gpu, kFixed),
+                      field::NoState("to_gpu", &C::to_gpu, kFixed),
+                      field::NoState("injecting_gpu", &C::injecting_gpu, kFixed),
+                      field::NoState("flow", &C::flow, "see ConnectionTable::VisitConnection"),
+                      field::NoState("relay_flow", &C::relay_flow, kFixed),
+                      field::NoState("load_flow", &C::load_flow, kFixed),
+                      field::NoState("transport", &C::transport, "`is_detoured` says it"),
+                      field::NoState("communicator", &C::communicator, kFixed),
+                      field::NoState("staged", &C::staged, kFixed),
+                      field::NoState("aggregations", &C::aggregations, kFixed),
+                      field::NoState("collective", &C::collective, kProgram),
+                      field::NoState("loss_tolerance_ppm", &C::loss_tolerance_ppm, kProgram),
+                      field::NoState("network", &C::network, kFixed),
+                      field::NoState("is_buffered", &C::is_buffered, kFixed),
+                      field::Constant("is_detoured", &C::is_detoured),
+                      field::NoState("is_relayed", &C::is_relayed, kFixed),
+                      field::NoState("is_switch_operand", &C::is_switch_operand, kFixed),
+                      field::NoState("is_switch_result", &C::is_switch_result, kFixed),
+                      field::NoState("is_network_sum", &C::is_network_sum, kFixed));
+  }
 };
 
 // What the sender of a network connection has written for its proxy, in slots of its own: they are
@@ -65,6 +94,18 @@ struct NetworkProgress {
   uint8_t sent = 0;           // the proxy has posted them
   uint8_t completed = 0;      // acknowledged
   uint8_t granted = 0;        // the receiver has posted their clear-to-send
+
+  static constexpr auto Fields() {
+    using P = NetworkProgress;
+    constexpr std::string_view kPosted = "MessageSlots::posted: see ConnectionTable";
+    return FieldTable("progress", field::NoState("relayed", &P::relayed, kPosted),
+                      field::NoState("staged", &P::staged, kPosted),
+                      field::NoState("clear_to_send", &P::clear_to_send, kPosted),
+                      field::NoState("queued", &P::queued, kPosted),
+                      field::NoState("sent", &P::sent, kPosted),
+                      field::NoState("completed", &P::completed, kPosted),
+                      field::NoState("granted", &P::granted, kPosted));
+  }
 };
 
 // Of a message's size what fits: 0 for none, and for others 15 bits that differ where sizes do, but
@@ -98,6 +139,30 @@ struct alignas(128) MessageSlots {
   // after its arrival, the receiver sees it; NVLink: after its consumption, the sender sees its
   // slot free.
   std::array<int64_t, kConnectionSlots> time_ps{};
+
+  static constexpr auto Fields() {
+    using S = MessageSlots;
+    constexpr std::string_view kFixed = "it is set when the connection is opened";
+    constexpr std::string_view kLanes = "of lanes, and none owns a side";
+    constexpr std::string_view kTable = "see ConnectionTable::VisitConnection";
+    return FieldTable("messages",
+                      field::NoState("posted", &S::posted, "numbers name slots, and nothing else"),
+                      field::Follows("delivered", &S::delivered, &S::posted),
+                      field::Follows("consumed", &S::consumed, &S::posted),
+                      field::NoState("network", &S::network, kFixed),
+                      field::NoState("sender_waits", &S::sender_waits, kLanes),
+                      field::NoState("receiver_waits", &S::receiver_waits, kLanes),
+                      field::NoState("costs", &S::costs, "the next lane that sends sets it"),
+                      field::NoState("is_closed", &S::is_closed, kTable),
+                      field::NoState("progress", &S::progress, kTable),
+                      field::AtRest("sender", &S::sender, Connection::kNone),
+                      field::AtRest("receiver", &S::receiver, Connection::kNone),
+                      field::NoState("sizes", &S::sizes, "no message is under way"),
+                      field::NoState("flag_latency_ps", &S::flag_latency_ps, kFixed),
+                      field::NoState("receiver_free_ps", &S::receiver_free_ps, kLanes),
+                      field::NoState("receiver_tie", &S::receiver_tie, kLanes),
+                      field::NoState("time_ps", &S::time_ps, kTable));
+  }
 };
 static_assert(sizeof(MessageSlots) == 128);
 

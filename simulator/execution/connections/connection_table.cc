@@ -334,7 +334,7 @@ RecoveryTimes ConnectionTable::RecoveryOf(ConnectionId id, bool of_data) const {
 // --- Snapshots -----------------------------------------------------------------------------------
 
 void ConnectionTable::Visit(StateArchive& archive) {
-  archive.Constant(connections_.size());
+  archive.Named("connections").Constant(connections_.size());
   archive.Section();
   for (ConnectionId id; id < connections_.size(); ++id) VisitConnection(id, archive);
 }
@@ -346,31 +346,27 @@ void ConnectionTable::VisitSentBy(std::span<const uint32_t> gpus, StateArchive& 
 }
 
 void ConnectionTable::VisitConnection(ConnectionId id, StateArchive& archive) {
-  const Connection& connection = connections_[id];
+  static_assert(NamesEveryMember<NetworkProgress>());
+  Connection& connection = connections_[id];
   MessageSlots& slots = slots_[id];
   if (slots.is_closed) return;
-  const NetworkProgress& progress = slots.progress;
-  archive.Require(slots.sender == kNone && slots.receiver == kNone &&
-                  slots.delivered == slots.posted && slots.consumed == slots.posted);
+  VisitFields(slots, id.value(), archive);
   if (connection.network) {
+    const NetworkProgress& progress = slots.progress;
     archive.Require(progress.staged == slots.posted && progress.sent == slots.posted &&
                     progress.completed == slots.posted && progress.granted == slots.posted &&
                     progress.clear_to_send == slots.posted && progress.queued == slots.posted);
   } else {
-    // When the sender sees each slot free.
+    // When the sender sees each slot free, from the oldest on.
     for (uint32_t i = 0; i < kConnectionSlots; ++i) {
-      archive.Instant(slots.time_ps[(slots.posted + i) % kConnectionSlots]);
+      archive.Named("time_ps").Instant(slots.time_ps[(slots.posted + i) % kConnectionSlots]);
     }
   }
-  archive.Constant(connection.is_detoured ? 1 : 0);
-  archive.Constant(connection.flow == kNone ? 1 : 0);  // groups are opened when first used
-  archive.Count(taken_bytes_[id]);
-  if (!connection.is_network_sum) return;
-  Aggregated& aggregated = aggregated_[connection.aggregations];
-  for (AggregatedBytes* const bytes : {&aggregated.reduced, &aggregated.gathered}) {
-    archive.Count(bytes->sent);
-    archive.Count(bytes->received);
-  }
+  VisitFields(connection, id.value(), archive);
+  // Groups are opened when first used.
+  archive.Named("flow is none").Constant(connection.flow == kNone ? 1 : 0);
+  archive.Named("taken_bytes").Count(taken_bytes_[id]);
+  if (connection.is_network_sum) VisitFields(aggregated_[connection.aggregations], id.value(), archive);
 }
 
 }  // namespace railyard

@@ -34,11 +34,21 @@ struct ExecutedCommunicator {
 struct AggregatedBytes {
   uint64_t sent = 0;
   uint64_t received = 0;
+
+  static constexpr auto Fields() {
+    return FieldTable("bytes", field::Count("sent", &AggregatedBytes::sent),
+                      field::Count("received", &AggregatedBytes::received));
+  }
 };
 // The same by what the switches did with it.
 struct Aggregated {
   AggregatedBytes reduced;
   AggregatedBytes gathered;  // every block is one rank's, and all get it
+
+  static constexpr auto Fields() {
+    return FieldTable("aggregated", field::Nested("reduced", &Aggregated::reduced),
+                      field::Nested("gathered", &Aggregated::gathered));
+  }
 };
 
 class ConnectionTable {

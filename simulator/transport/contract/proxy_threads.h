@@ -23,9 +23,12 @@ class ProxyThreads {
   }
 
   void Visit(StateArchive& archive) {
-    for (int64_t& free_ps : free_ps_) archive.Instant(free_ps);
+    for (uint32_t gpu = 0; gpu < free_ps_.size(); ++gpu) Visit(gpu, archive);
   }
-  void Visit(uint32_t gpu, StateArchive& archive) { archive.Instant(free_ps_[gpu]); }
+  void Visit(uint32_t gpu, StateArchive& archive) {
+    if (archive.is_naming()) archive.BeginRecord("proxy thread", gpu);
+    archive.Named("free_ps").Instant(free_ps_[gpu]);
+  }
 
  private:
   std::vector<int64_t> free_ps_;  // by GPU
