@@ -2,12 +2,16 @@
 #include "simulator/replay/episodes/episode_replayer.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/engine/look.h"
+#include "simulator/state/state_difference.h"
 #include "simulator/units/time_end.h"
 
 namespace railyard {
@@ -23,10 +27,30 @@ constexpr uint32_t kGapsMax = 1024;
 // Calls ahead of the one that is replayed.
 constexpr size_t kPrefetched = 8;
 
-void CheckIsAsTold(const EpisodeRecording& recording, bool holds) {
+// "operation 3, of rank 5, took from 0 to 12 ps, not from 0 to 13": the first that differs.
+std::string DescribeDifference(const std::vector<EpisodeOperation>& found,
+                               const std::vector<EpisodeOperation>& expected) {
+  if (found.size() != expected.size()) {
+    return fmt::format("{} operations, not {}", found.size(), expected.size());
+  }
+  const auto [a, b] = std::ranges::mismatch(found, expected);
+  if (a == found.end()) return {};
+  return fmt::format("operation {}, of rank {}, took from {} to {} ps, not from {} to {}",
+                     a - found.begin(), a->rank, a->begin_ps, a->end_ps, b->begin_ps, b->end_ps);
+}
+
+std::string JoinDifferences(std::vector<std::string> differences) {
+  std::erase(differences, std::string());
+  return fmt::format("{}", fmt::join(differences, "; "));
+}
+
+// `difference` says where the two differ; it is asked only where they do.
+template <class Difference>
+void CheckIsAsTold(const EpisodeRecording& recording, bool holds, const Difference& difference) {
   SIM_CHECK(holds, fmt::format("an episode of {} operations at {} ps is not what would have been "
-                               "replayed",
-                               recording.episode.operations.size(), recording.begin.time_ps));
+                               "replayed: {}",
+                               recording.episode.operations.size(), recording.begin.time_ps,
+                               difference()));
 }
 
 }  // namespace
@@ -305,8 +329,16 @@ void EpisodeReplayer::CheckLastEpisode() {
   };
   for (const auto& [place, change] : expected.changes) count(place) += change;
   for (const auto& [place, change] : expected.changes_after_end) count(place) -= change;
-  CheckIsAsTold(*recording_, recording_->episode.operations == expected.operations &&
-                                 recording_->end_counts == told);
+  const bool holds =
+      recording_->episode.operations == expected.operations && recording_->end_counts == told;
+  CheckIsAsTold(*recording_, holds, [&] {
+    const RestCounts& begin = recording_->begin.counts;
+    return JoinDifferences(
+        {DescribeDifference(recording_->episode.operations, expected.operations),
+         DescribeDifference([this](StateArchive& archive) { run_.state.Visit(archive); },
+                            ChangesBetween(begin, recording_->end_counts),
+                            ChangesBetween(begin, told))});
+  });
 }
 
 void EpisodeReplayer::FinishRecording(const NetworkRest& rest) {
@@ -326,9 +358,19 @@ void EpisodeReplayer::FinishRecording(const NetworkRest& rest) {
     const Episode& expected = cache_.episode(*recording.expected);
     const bool same_end = episode.end_state == expected.end_state ||
                           episode.duration_ps != expected.duration_ps;  // seen at another instant
-    CheckIsAsTold(recording, is_comparable && same_end &&
-                                 episode.operations == expected.operations &&
-                                 episode.changes == expected.changes);
+    const bool holds = is_comparable && same_end && episode.operations == expected.operations &&
+                       episode.changes == expected.changes;
+    CheckIsAsTold(recording, holds, [&] {
+      if (!is_comparable) return std::string("something was lost, drawn or timed out");
+      const StateWalk walk = [this](StateArchive& archive) { run_.state.Visit(archive); };
+      const bool has_states = episode.end_state != EpisodeCache::kStateUnknown;
+      return JoinDifferences({DescribeDifference(episode.operations, expected.operations),
+                              has_states && !same_end
+                                  ? DescribeDifference(walk, cache_.state(episode.end_state),
+                                                       cache_.state(expected.end_state))
+                                  : std::string(),
+                              DescribeDifference(walk, episode.changes, expected.changes)});
+    });
     return;
   }
   const bool is_undisturbed = recording.disturbance_ps > rest.time_ps;

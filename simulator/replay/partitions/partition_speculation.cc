@@ -10,6 +10,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/replay/partitions/partition_replayer.h"
+#include "simulator/state/state_difference.h"
 
 namespace railyard {
 
@@ -112,10 +113,18 @@ void PartitionReplayer::CheckEpisode(const Partition& partition, const CurrentEp
     std::erase_if(changes, std::not_fn(is_own));
     return changes;
   };
-  SIM_CHECK(rest.is_at_rest && ends_as_told && rest.state == cache_.state(expected.end_state) &&
-                own(ChangesBetween(episode.begin_counts, rest.counts)) == own(expected.changes),
-            fmt::format("a collective of {} GPUs at {} ps is not what would have been replayed",
-                        expected.operations.size(), episode.begin_ps));
+  const RestState& expected_state = cache_.state(expected.end_state);
+  const RestCountChanges changes = own(ChangesBetween(episode.begin_counts, rest.counts));
+  const RestCountChanges expected_changes = own(expected.changes);
+  const StateWalk walk = [&](StateArchive& archive) { run_.host.Visit(partition, archive); };
+  SIM_CHECK(rest.is_at_rest && ends_as_told && rest.state == expected_state &&
+                changes == expected_changes,
+            fmt::format("a collective of {} GPUs at {} ps is not what would have been replayed: "
+                        "{}; {}; {}",
+                        expected.operations.size(), episode.begin_ps,
+                        ends_as_told ? "it ends as expected" : "it ends at another instant",
+                        DescribeDifference(walk, rest.state, expected_state),
+                        DescribeDifference(walk, changes, expected_changes)));
 }
 
 }  // namespace railyard
