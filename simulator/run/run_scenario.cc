@@ -81,6 +81,7 @@ bool MayRestart(const Scenario& scenario) {
 
 ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
   ReplayRules rules{.nccl = scenario.nccl,
+                    .nic_variants = scenario.nic_variants,
                     .net_ib = scenario.net_ib,
                     .net_socket = scenario.net_socket,
                     .transport = scenario.transport,

@@ -133,11 +133,11 @@ TEST_F(CongestionTest, AFlowLeftAloneIsBackAtLineRateWithinWhatTheIncreaseRulesT
   while (rdma_->Describe(1).find("(0 data") == std::string::npos) {
     RunUntil(engine().NowPs() + kPsPerMs);
   }
-  EXPECT_NE(rdma_->congestion_control().limits(0), SendLimits{});
+  EXPECT_NE(rdma_->congestion_control(0).limits(0), SendLimits{});
   // R_AI of 40 Mb/s per 55 us: 1,000 of them make 40 Gb/s, even without fast recovery and the byte
   // counter.
   RunUntil(engine().NowPs() + 1'000 * (55 * kPsPerUs));
-  EXPECT_EQ(rdma_->congestion_control().limits(0), SendLimits{});
+  EXPECT_EQ(rdma_->congestion_control(0).limits(0), SendLimits{});
   EXPECT_NEAR(Sum(SharesUntil(engine().NowPs() + kPsPerMs)), 1, 0.01);
 }
 
@@ -194,9 +194,9 @@ TEST_F(CongestionTest, ALostCnpLeavesTheRateToTheNext) {
   KeepBusy();
   RunUntil(2 * kPsPerMs);
   EXPECT_GT(lost, 1u);
-  EXPECT_EQ(rdma_->congestion_control().limits(0), SendLimits{});
+  EXPECT_EQ(rdma_->congestion_control(0).limits(0), SendLimits{});
   RunUntil(3 * kPsPerMs);
-  EXPECT_NE(rdma_->congestion_control().limits(0), SendLimits{});
+  EXPECT_NE(rdma_->congestion_control(0).limits(0), SendLimits{});
   EXPECT_EQ(rdma_->counters().retransmitted_packets, 0u);
   EXPECT_THAT(errors_, IsEmpty());
   EXPECT_THAT(retransmitted_, IsEmpty());
@@ -206,12 +206,15 @@ TEST_F(CongestionTest, TraceSourcesTellOfCnpsAndRates) {
   BuildIncast(2, {.window_bytes = 8 << 20}, "DCQCN");
   std::vector<NicCnpSent> cnps;
   std::vector<NicRateChanged> rates;
-  rdma_->nic().TraceConnectWithoutContext(
-      "CnpSent",
-      ns3::Callback<void, const NicCnpSent&>([&](const NicCnpSent& cnp) { cnps.push_back(cnp); }));
-  rdma_->nic().TraceConnectWithoutContext(
-      "RateChanged", ns3::Callback<void, const NicRateChanged&>(
-                         [&](const NicRateChanged& rate) { rates.push_back(rate); }));
+  for (const ns3::Ptr<Nic>& nic : rdma_->nics()) {
+    if (nic == nullptr) continue;
+    nic->TraceConnectWithoutContext("CnpSent",
+                                    ns3::Callback<void, const NicCnpSent&>(
+                                        [&](const NicCnpSent& cnp) { cnps.push_back(cnp); }));
+    nic->TraceConnectWithoutContext(
+        "RateChanged", ns3::Callback<void, const NicRateChanged&>(
+                           [&](const NicRateChanged& rate) { rates.push_back(rate); }));
+  }
   KeepBusy();
   RunUntil(kPsPerMs);
   ASSERT_FALSE(cnps.empty());

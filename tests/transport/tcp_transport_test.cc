@@ -29,7 +29,10 @@ class TcpTransportTest : public testing::TcpFixture {
     BuildTransports(nic);
     stream_ = Open(7, 0, 1, 99);
     timeouts = &timeouts_;
-    tcp_->nic().TraceConnectWithoutContext("Timeout", ns3::MakeCallback(&NoteTimeout));
+    for (const ns3::Ptr<Nic>& nic : tcp_->nics()) {
+      if (nic == nullptr) continue;
+      nic->TraceConnectWithoutContext("Timeout", ns3::MakeCallback(&NoteTimeout));
+    }
   }
   void Post(uint64_t pieces) {
     for (uint64_t i = 0; i < pieces; ++i) tcp_->Post(stream_, PostedMessage::OfData(kPiece));

@@ -39,14 +39,14 @@ class TransportFixture : public NetworkFixture, public MessageSink {
   };
 
   // The fabric is complete.
-  void BuildTransports(const NicSettings& nic = {}) {
+  void BuildTransports(const NicSettings& nic = {}, const std::vector<NicVariant>& variants = {}) {
     BuildNetwork();
     routing_.emplace(graph_, 1);
     load_store_.emplace(graph_, network());
     if (nic.is_tcp) {
       queues_ = &tcp_.emplace(graph_, network(), *routing_, nic);
     } else {
-      queues_ = &rdma_.emplace(graph_, network(), *routing_, nic);
+      queues_ = &rdma_.emplace(graph_, network(), *routing_, nic, variants);
     }
   }
 

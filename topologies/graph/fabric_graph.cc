@@ -118,6 +118,13 @@ uint32_t FabricGraph::AddCable(DeviceId a, DeviceId b, const CableSpec& spec) {
   return cable;
 }
 
+void FabricGraph::SetCableRate(uint32_t cable, uint64_t rate_bps) {
+  SIM_CHECK(rate_bps > 0, fmt::format("{} has no rate", cables_[cable].name));
+  for (const LinkId link : {cables_[cable].forward, cables_[cable].backward}) {
+    (*graph_)[links_[link]].rate_bps = rate_bps;
+  }
+}
+
 // `number_in_bundle` counts from 1; 0 is a cable without parallel ones.
 void FabricGraph::NameCable(uint32_t cable, uint32_t number_in_bundle) {
   Cable& named = cables_[cable];

@@ -141,6 +141,8 @@ class FabricGraph {
   // Adds both directions, forward from `a` to `b`; returns the cable's index. A second cable
   // between the same two devices makes the first one "#1" and itself "#2".
   uint32_t AddCable(DeviceId a, DeviceId b, const CableSpec& spec);
+  // Of both directions. Precondition: the rate is not 0.
+  void SetCableRate(uint32_t cable, uint64_t rate_bps);
 
   const Graph& graph() const { return *graph_; }
   const Device& device(DeviceId id) const { return (*graph_)[id]; }

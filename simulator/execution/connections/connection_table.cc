@@ -350,7 +350,7 @@ void ConnectionTable::VisitConnection(ConnectionId id, StateArchive& archive) {
   Connection& connection = connections_[id];
   MessageSlots& slots = slots_[id];
   if (slots.is_closed) return;
-  VisitFields(slots, id.value(), archive);
+  VisitFields(slots, id, archive);
   if (connection.network) {
     const NetworkProgress& progress = slots.progress;
     archive.Require(progress.staged == slots.posted && progress.sent == slots.posted &&
@@ -362,11 +362,11 @@ void ConnectionTable::VisitConnection(ConnectionId id, StateArchive& archive) {
       archive.Named("time_ps").Instant(slots.time_ps[(slots.posted + i) % kConnectionSlots]);
     }
   }
-  VisitFields(connection, id.value(), archive);
+  VisitFields(connection, id, archive);
   // Groups are opened when first used.
   archive.Named("flow is none").Constant(connection.flow == kNone ? 1 : 0);
   archive.Named("taken_bytes").Count(taken_bytes_[id]);
-  if (connection.is_network_sum) VisitFields(aggregated_[connection.aggregations], id.value(), archive);
+  if (connection.is_network_sum) VisitFields(aggregated_[connection.aggregations], id, archive);
 }
 
 }  // namespace railyard

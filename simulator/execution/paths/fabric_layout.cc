@@ -105,6 +105,17 @@ uint32_t MostGpusPerNic(const FabricGraph& graph, const std::vector<uint32_t>& g
   return most;
 }
 
+// Of the slowest NIC of theirs: ranks agree on the lowest bandwidth that any of them has found
+// (initTransportsRank, src/init.cc: bwInter).
+uint64_t LeastNicRateBps(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+  uint64_t least_bps = UINT64_MAX;
+  for (const uint32_t gpu : gpus) {
+    const auto nic = graph.NicOfGpu(graph.gpus()[gpu]);
+    if (nic) least_bps = std::min(least_bps, NicRateBps(graph, *nic));
+  }
+  return least_bps;
+}
+
 // As NCCL calls CPUs that differ (initTransportsRank, src/init.cc).
 CommunicatorCpu CpuOfAll(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
   const auto cpu_of = [&](uint32_t gpu) { return CpuOf(graph.device(graph.gpus()[gpu]).cpu); };
@@ -154,8 +165,8 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t
     if (nvlink_bps > 0 && !layout.nvswitch) {
       layout.mesh_lanes = MeshLanes(graph, NeighboursOfFirst(graph, gpus));
     }
-    if (const auto nic = graph.NicOfGpu(graph.gpus()[gpus.front()])) {
-      layout.nic_bps = NicRateBps(graph, *nic);
+    if (graph.NicOfGpu(graph.gpus()[gpus.front()])) {
+      layout.nic_bps = LeastNicRateBps(graph, gpus);
     }
   }
   return layout;

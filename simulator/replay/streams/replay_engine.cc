@@ -61,8 +61,11 @@ ReplayEngine::~ReplayEngine() = default;
 std::unique_ptr<LaneExecutor> ReplayEngine::BuildExecutor(EcmpRouting& routing,
                                                           const NicSettings& nic) {
   LaneObserver& observer = *this;
-  const NetworkStackSettings stack = {
-      .name = rules_.transport, .nic = nic, .ib = rules_.net_ib, .socket = rules_.net_socket};
+  const NetworkStackSettings stack = {.name = rules_.transport,
+                                      .nic = nic,
+                                      .nic_variants = rules_.nic_variants,
+                                      .ib = rules_.net_ib,
+                                      .socket = rules_.net_socket};
   auto executor =
       std::make_unique<LaneExecutor>(graph_, network_, routing, rules_.gpu, stack, observer);
   registry_.Add(network_);

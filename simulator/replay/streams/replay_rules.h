@@ -16,6 +16,7 @@ namespace railyard {
 // How collectives become transfers, and what the GPUs' side of them costs.
 struct ReplayRules {
   NcclSettings nccl;
+  std::vector<NicVariant> nic_variants{};  // NICs that are set up otherwise than the rest
   NetIbSettings net_ib;
   NetSocketSettings net_socket;
   std::string transport = "rdma";  // name of a network stack

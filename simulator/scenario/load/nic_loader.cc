@@ -117,6 +117,23 @@ std::vector<ModelAttribute> DefaultsOf(NetPlugin net) {
           {"railyard::Nic", "ReorderTolerancePackets", "63"}};
 }
 
+void CheckWindow(const ProtoCursor& nic, const NicSettings& settings, Diagnostics& diagnostics) {
+  // What the window is held against has to be known.
+  if (nic.IsDoubtful("mtu_bytes") || nic.IsDoubtful("ack_every_packets")) return;
+  const uint64_t window_bytes_max = kWindowPacketsMax * settings.mtu_bytes;
+  if (settings.window_bytes < settings.mtu_bytes || settings.window_bytes > window_bytes_max) {
+    nic.Error(
+        diagnostics, "window",
+        fmt::format("{} is out of range (expected {} to {})", FormatBytes(settings.window_bytes),
+                    FormatBytes(settings.mtu_bytes), FormatBytes(window_bytes_max)));
+  } else if (settings.window_bytes < uint64_t{settings.ack_every_packets} * settings.mtu_bytes) {
+    nic.Error(diagnostics, nic.Has("ack_every_packets") ? "ack_every_packets" : "window",
+              fmt::format("the window of {} is full before {} packets of {} earn an ACK",
+                          FormatBytes(settings.window_bytes), settings.ack_every_packets,
+                          FormatBytes(settings.mtu_bytes)));
+  }
+}
+
 }  // namespace
 
 NicSettings LoadNic(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics) {
@@ -141,20 +158,30 @@ NicSettings LoadNic(const ProtoCursor& scenario, NetPlugin net, Diagnostics& dia
                           settings.mtu_bytes));
     return settings;
   }
-  // What the window is held against has to be known.
-  if (nic.IsDoubtful("mtu_bytes") || nic.IsDoubtful("ack_every_packets")) return settings;
-  const uint64_t window_bytes_max = kWindowPacketsMax * settings.mtu_bytes;
-  if (settings.window_bytes < settings.mtu_bytes || settings.window_bytes > window_bytes_max) {
-    nic.Error(
-        diagnostics, "window",
-        fmt::format("{} is out of range (expected {} to {})", FormatBytes(settings.window_bytes),
-                    FormatBytes(settings.mtu_bytes), FormatBytes(window_bytes_max)));
-  } else if (settings.window_bytes < uint64_t{settings.ack_every_packets} * settings.mtu_bytes) {
-    nic.Error(diagnostics, nic.Has("ack_every_packets") ? "ack_every_packets" : "window",
-              fmt::format("the window of {} is full before {} packets of {} earn an ACK",
-                          FormatBytes(settings.window_bytes), settings.ack_every_packets,
-                          FormatBytes(settings.mtu_bytes)));
+  CheckWindow(nic, settings, diagnostics);
+  return settings;
+}
+
+NicSettings LoadNicVariant(const ProtoCursor& nic, const NicSettings& common,
+                           Diagnostics& diagnostics) {
+  for (const char* field :
+       {"mtu_bytes", "recovery", "reorder_tolerance_packets", "link_aggregation"}) {
+    if (nic.Has(field)) {
+      nic.Error(diagnostics, field,
+                "is of both ends of a queue pair, and so of all NICs (expected it in `nic`)");
+    }
   }
+  const NicSettings stated =
+      MakeModel<Nic>(LoadModelAttributes(nic, "railyard::Nic", diagnostics))->settings();
+  NicSettings settings = common;
+  if (nic.Has("window")) settings.window_bytes = stated.window_bytes;
+  if (nic.Has("ack_every_packets")) settings.ack_every_packets = stated.ack_every_packets;
+  if (nic.Has("burst_packets")) settings.burst_packets = stated.burst_packets;
+  if (nic.Has("cnp_interval")) settings.cnp_interval_ps = stated.cnp_interval_ps;
+  if (const auto control = LoadCongestionControl(nic, false, diagnostics)) {
+    settings.congestion_control = *control;
+  }
+  CheckWindow(nic, settings, diagnostics);
   return settings;
 }
 

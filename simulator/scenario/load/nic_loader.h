@@ -11,5 +11,8 @@ namespace railyard {
 // and EFA have defaults of their own. Takes a cursor on the whole scenario; an absent block means
 // the defaults.
 NicSettings LoadNic(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics);
+// The settings of NICs that differ from `common`, which is of RDMA, by what `nic` states.
+NicSettings LoadNicVariant(const ProtoCursor& nic, const NicSettings& common,
+                           Diagnostics& diagnostics);
 
 }  // namespace railyard

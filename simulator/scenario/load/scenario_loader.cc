@@ -19,6 +19,7 @@
 #include "simulator/scenario/load/net_socket_loader.h"
 #include "simulator/scenario/load/nic_failover_loader.h"
 #include "simulator/scenario/load/nic_loader.h"
+#include "simulator/scenario/load/nics_loader.h"
 #include "simulator/scenario/load/restart_loader.h"
 #include "simulator/scenario/load/routing_loader.h"
 #include "simulator/scenario/load/settings_loader.h"
@@ -174,6 +175,8 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   } else {
     cursor.Missing(diagnostics, "fabric", R"(e.g. fabric { preset: "h100-4x8-rail-optimized" })");
   }
+  NicsLoader nics(cursor, fabric ? &*fabric : nullptr, diagnostics);
+  if (fabric) nics.ApplyRates(*fabric);  // what NCCL chooses depends on them
   std::optional<LoadedWorkload> workload =
       LoadWorkloadOrJobs(cursor, fabric ? &*fabric : nullptr, *scenario, diagnostics);
   const NetPlugin net = LoadNet(cursor, diagnostics);
@@ -186,6 +189,9 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
       LoadNccl(cursor, net, workload ? workload->job.nccl_version : std::string(), diagnostics);
   if (net == NetPlugin::kIb)
     CheckCollnet(cursor, nccl.planner, fabric ? &*fabric : nullptr, diagnostics);
+  scenario->nic.ib_timeout = nccl.ib_timeout;
+  scenario->nic.ib_retry_cnt = nccl.ib_retry_cnt;
+  scenario->nic_variants = nics.Load(net, scenario->nic);
   scenario->net_ib = LoadNetIb(cursor, nccl.planner.version, scenario->nic,
                                fabric ? &*fabric : nullptr, diagnostics);
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
@@ -224,8 +230,6 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   for (const ImportReport& report : workload->import_reports) AddNotes(report, scenario->notes);
   scenario->import_reports = std::move(workload->import_reports);
   scenario->nccl = nccl.planner;
-  scenario->nic.ib_timeout = nccl.ib_timeout;
-  scenario->nic.ib_retry_cnt = nccl.ib_retry_cnt;
   return scenario;
 }
 

@@ -61,19 +61,6 @@ uint32_t LoadVersion(const ProtoCursor* nccl, const std::string& trace_version,
   return ParseNcclVersion(trace_version).value_or(default_version);
 }
 
-uint32_t LoadIbTimeout(const ProtoCursor& nccl, uint32_t default_value, Diagnostics& diagnostics) {
-  const auto& message = static_cast<const protos::Nccl&>(nccl.message());
-  if (!nccl.Has("IB_TIMEOUT") || message.ib_timeout() > 0) {
-    return static_cast<uint32_t>(
-        nccl.Number(diagnostics, "IB_TIMEOUT", default_value, 1, kIbTimeoutMax));
-  }
-  nccl.Error(diagnostics, "IB_TIMEOUT",
-             fmt::format("0 is no time-out at all, a lost packet would be waited for without end "
-                         "(expected 1 to {}: 4.096 us x 2^N)",
-                         kIbTimeoutMax));
-  return default_value;
-}
-
 // NCCL_ALGO and NCCL_PROTO: names that are allowed, or after a ^ those that are not.
 template <typename Value, size_t kCount>
 uint32_t LoadNameList(const ProtoCursor& nccl, const char* field,
@@ -297,6 +284,26 @@ void CheckSwitch(const ProtoCursor& block, const BufferSettings& settings, FlowC
 }  // namespace
 
 // src/transport/net_ib.cc (2.28: net_ib/connect.cc), NCCL_PARAM(IbTimeout, "IB_TIMEOUT", …).
+uint32_t LoadIbTimeout(const ProtoCursor& block, uint32_t default_value, Diagnostics& diagnostics) {
+  const google::protobuf::Message& message = block.message();
+  const auto* const field = message.GetDescriptor()->FindFieldByName("IB_TIMEOUT");
+  if (!block.Has("IB_TIMEOUT") || message.GetReflection()->GetUInt32(message, field) > 0) {
+    return static_cast<uint32_t>(
+        block.Number(diagnostics, "IB_TIMEOUT", default_value, 1, kIbTimeoutMax));
+  }
+  block.Error(diagnostics, "IB_TIMEOUT",
+              fmt::format("0 is no time-out at all, a lost packet would be waited for without end "
+                          "(expected 1 to {}: 4.096 us x 2^N)",
+                          kIbTimeoutMax));
+  return default_value;
+}
+
+uint32_t LoadIbRetryCount(const ProtoCursor& block, uint32_t default_value,
+                          Diagnostics& diagnostics) {
+  return static_cast<uint32_t>(
+      block.Number(diagnostics, "IB_RETRY_CNT", default_value, 0, kIbRetryCntMax));
+}
+
 uint32_t DefaultIbTimeout(uint32_t nccl_version) {
   return nccl_version < 21400 ? 14 : nccl_version < 22300 ? 18 : 20;
 }
@@ -319,7 +326,7 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string
     return static_cast<uint32_t>(nccl->Number(diagnostics, field, default_value, min, max));
   };
   block.ib_timeout = LoadIbTimeout(*nccl, block.ib_timeout, diagnostics);
-  block.ib_retry_cnt = number("IB_RETRY_CNT", block.ib_retry_cnt, 0, kIbRetryCntMax);
+  block.ib_retry_cnt = LoadIbRetryCount(*nccl, block.ib_retry_cnt, diagnostics);
   planner.cross_nic = number("CROSS_NIC", planner.cross_nic, 0, 2);
   LoadChannelLimits(*nccl, planner, diagnostics);
   LoadBufferSizes(*nccl, planner, diagnostics);

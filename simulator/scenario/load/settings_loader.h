@@ -35,6 +35,11 @@ std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const 
                                              NetPlugin net, Diagnostics& diagnostics);
 WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
+// IB_TIMEOUT and IB_RETRY_CNT of a block that has such fields.
+uint32_t LoadIbTimeout(const ProtoCursor& block, uint32_t default_value, Diagnostics& diagnostics);
+uint32_t LoadIbRetryCount(const ProtoCursor& block, uint32_t default_value,
+                          Diagnostics& diagnostics);
+
 // NCCL's default of NCCL_IB_TIMEOUT in a version (as ncclGetVersion).
 uint32_t DefaultIbTimeout(uint32_t nccl_version);
 

@@ -37,11 +37,12 @@ struct Scenario {
   Job job;      // one or several jobs; no more ranks than the fabric has GPUs, rank r on GPU r
   NcclSettings nccl;
   GpuCosts gpu;
-  NicSettings nic;                     // with the retransmission of `nccl` or its version
-  NetIbSettings net_ib;                // of `nccl`
-  NetSocketSettings net_socket;        // of `nccl`; enabled: `nic` is of TCP
-  std::string transport = "rdma";      // name of a network stack
-  std::vector<ModelAttribute> models;  // of the fabric; what is not stated has its default
+  NicSettings nic;                       // with the retransmission of `nccl` or its version
+  std::vector<NicVariant> nic_variants;  // of `nics`
+  NetIbSettings net_ib;                  // of `nccl`
+  NetSocketSettings net_socket;          // of `nccl`; enabled: `nic` is of TCP
+  std::string transport = "rdma";        // name of a network stack
+  std::vector<ModelAttribute> models;    // of the fabric; what is not stated has its default
   RoutingDelays routing;
   WatchdogSettings watchdog;
   std::vector<RestartSettings> restarts;  // by part of the job

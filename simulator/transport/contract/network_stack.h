@@ -108,6 +108,7 @@ struct NetworkStackParts {
 struct NetworkStackSettings {
   std::string name = "rdma";
   NicSettings nic;
+  std::vector<NicVariant> nic_variants;
   NetIbSettings ib;
   NetSocketSettings socket;
 };

@@ -25,9 +25,9 @@ struct NicRateChanged {
   uint64_t rate_bps;  // SendLimits::kNoLimit: line rate
 };
 
-// A RoCE v2 NIC as ns-3 sees it: its attributes, named as vendors and NCCL name them. What it does
-// with packets is RdmaTransport, whose per-queue state is plain; a transport reads the settings
-// once, when it is made, and all its NICs share them.
+// A RoCE v2 NIC as ns-3 sees it: its attributes, named as vendors and NCCL name them, and what it
+// reports. There is one for every NIC of a fabric. What it does with packets is RdmaTransport,
+// whose per-queue state is plain; a transport reads the settings once, when it is made.
 class Nic : public ns3::Object, private NicSettings {
  public:
   static ns3::TypeId GetTypeId();

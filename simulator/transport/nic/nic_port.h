@@ -34,6 +34,7 @@ struct NicPort {
   // How much of the wire's time may be waiting for it: what covers the path from memory.
   int64_t backlog_max_ps = 0;
   int64_t full_packet_ps = 0;    // of a packet of the MTU that does not begin a message
+  uint32_t burst_packets = 1;    // that a queue sends in its turn
   std::vector<PacedTurn> paced;  // heap of queues that may send, but not yet
 
   static constexpr auto Fields() {
@@ -47,6 +48,7 @@ struct NicPort {
                       field::Instant("free_ps", &NicPort::free_ps),
                       field::NoState("backlog_max_ps", &NicPort::backlog_max_ps, kFixed),
                       field::NoState("full_packet_ps", &NicPort::full_packet_ps, kFixed),
+                      field::NoState("burst_packets", &NicPort::burst_packets, kFixed),
                       field::AtRest("paced", &NicPort::paced));
   }
 };

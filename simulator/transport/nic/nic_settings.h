@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include <ns3/object-factory.h>
 
 #include "simulator/units/units.h"
+#include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
 
@@ -78,6 +81,19 @@ struct NicSettings {
     return is_infiniband ? kInfinibandHeaderBytes : kRoceHeaderBytes;
   }
   int64_t LocalAckTimeoutPs() const { return int64_t{4'096'000} << ib_timeout; }
+  uint32_t WindowPackets() const {
+    return static_cast<uint32_t>(std::max<uint64_t>(1, window_bytes / mtu_bytes));
+  }
 };
+
+// NICs that are set up otherwise than the rest of a fabric's. The packets of a queue pair are alike
+// at both its ends, so the MTU, the recovery, the link layer and whether ports are bonded are as
+// everywhere; `settings` has all of it.
+struct NicVariant {
+  std::vector<DeviceId> nics;
+  NicSettings settings;
+};
+// Variants of one run.
+inline constexpr size_t kNicVariantsMax = 255;
 
 }  // namespace railyard

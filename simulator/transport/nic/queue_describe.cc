@@ -76,18 +76,19 @@ std::string QueueTransport::WhyNoRoute(const QueuePair& pair) const {
 std::vector<std::string> QueueTransport::ObstaclesOf(uint32_t queue_pair) const {
   std::vector<std::string> obstacles;
   bool has_route = true;
-  uint32_t retries = 0;
+  uint32_t most_tried = 2 * queue_pair;
   for (const uint32_t id : {2 * queue_pair, 2 * queue_pair + 1}) {
     const SendQueue& queue = send_queues_[id];
     if (queue.posted_end == queue.unacknowledged) continue;
     AddObstacles(queue.path(), obstacles);
     AddObstacles(receive_queues_[id].ack_path(), obstacles);
     has_route &= queue.hop_count != 0 && receive_queues_[id].ack_hop_count != 0;
-    retries = std::max<uint32_t>(retries, queue.retries);
+    if (queue.retries > send_queues_[most_tried].retries) most_tried = id;
   }
   if (!has_route) obstacles.push_back(WhyNoRoute(queue_pairs_[queue_pair]));
-  if (obstacles.empty() && retries > 0) {
-    obstacles.push_back(DescribeRetries(retries));
+  const SendQueue& tried = send_queues_[most_tried];
+  if (obstacles.empty() && tried.retries > 0 && tried.posted_end != tried.unacknowledged) {
+    obstacles.push_back(DescribeRetries(most_tried));
   }
   return obstacles;
 }

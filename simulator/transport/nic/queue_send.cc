@@ -155,7 +155,7 @@ RecoveryTimes QueueTransport::RecoveryOf(uint32_t queue_pair, bool of_data) cons
 
 void QueueTransport::Pace(uint32_t queue_id, uint32_t wire_bytes) {
   const int64_t now_ps = network_.engine().NowPs();
-  control_->OnSend(queue_id / 2, now_ps, wire_bytes);
+  KindOf(queue_id).control->OnSend(queue_id / 2, now_ps, wire_bytes);
   ApplyLimits(queue_id);
   Pacer& pacer = pacers_[queue_id / 2];
   if (!send_queues_[queue_id].Is(SendQueue::kPaced)) return;
@@ -165,10 +165,11 @@ void QueueTransport::Pace(uint32_t queue_id, uint32_t wire_bytes) {
 }
 
 void QueueTransport::ApplyLimits(uint32_t queue_id) {
-  const SendLimits& limits = control_->limits(queue_id / 2);
   SendQueue& queue = send_queues_[queue_id];
-  queue.window_packets = window_packets_;
-  if (limits.window_bytes < settings_.window_bytes) {
+  const NicKind& kind = kinds_[queue.nic_kind];
+  const SendLimits& limits = kind.control->limits(queue_id / 2);
+  queue.window_packets = kind.window_packets;
+  if (limits.window_bytes < kind.settings.window_bytes) {
     queue.window_packets =
         static_cast<uint32_t>(std::max<uint64_t>(1, limits.window_bytes / settings_.mtu_bytes));
   }
@@ -183,21 +184,23 @@ void QueueTransport::ApplyLimits(uint32_t queue_id) {
     queue.Set(SendQueue::kPaced);
     pacer.full_packet_ps = TransferTimePs(FullPacketBytes(), limits.rate_bps);
   }
-  nic_->NotifyRateChanged({network_.engine().NowPs(), queue_id / 2, limits.rate_bps});
+  NicOf(queue_id).NotifyRateChanged({network_.engine().NowPs(), queue_id / 2, limits.rate_bps});
 }
 
 void QueueTransport::TellControl(uint32_t index, uint32_t acknowledged_packets) {
   const Packet& packet = network_.packet(index);
   const uint32_t queue_pair = packet.flow / 2;
   const int64_t now_ps = network_.engine().NowPs();
-  control_->OnAcknowledged(queue_pair, {.now_ps = now_ps,
-                                        .rtt_ps = now_ps - packet.timestamp_ps,
-                                        .acknowledged_packets = acknowledged_packets,
-                                        .marked_packets = packet.echo,
-                                        .expected_sequence = packet.sequence,
-                                        .next_sequence = send_queues_[packet.flow].next_sequence,
-                                        .telemetry = network_.Telemetry(index)});
-  if (packet.kind == PacketKind::kNack) control_->OnNack(queue_pair, now_ps);
+  const SendQueue& queue = send_queues_[packet.flow];
+  CongestionControl& control = *kinds_[queue.nic_kind].control;
+  control.OnAcknowledged(queue_pair, {.now_ps = now_ps,
+                                      .rtt_ps = now_ps - packet.timestamp_ps,
+                                      .acknowledged_packets = acknowledged_packets,
+                                      .marked_packets = packet.echo,
+                                      .expected_sequence = packet.sequence,
+                                      .next_sequence = queue.next_sequence,
+                                      .telemetry = network_.Telemetry(index)});
+  if (packet.kind == PacketKind::kNack) control.OnNack(queue_pair, now_ps);
   ApplyLimits(packet.flow);
 }
 

@@ -11,10 +11,22 @@ static_assert(NamesEveryMember<SendBacklog>() && NamesEveryMember<Pacer>() &&
               NamesEveryMember<Repair>() && NamesEveryMember<RecoveryClock>());
 
 std::string QueueTransport::state_name() const {
-  return "queue pairs with " + control_->GetInstanceTypeId().GetName();
+  std::string names;
+  for (const NicKind& kind : kinds_) {
+    const std::string name = kind.control->GetInstanceTypeId().GetName();
+    if (names.find(name) != std::string::npos) continue;
+    names += (names.empty() ? "" : " and ") + name;
+  }
+  return "queue pairs with " + names;
 }
 
-std::string QueueTransport::WhyNeverReplayed() const { return control_->WhyNeverReplayed(); }
+std::string QueueTransport::WhyNeverReplayed() const {
+  for (const NicKind& kind : kinds_) {
+    std::string why = kind.control->WhyNeverReplayed();
+    if (!why.empty()) return why;
+  }
+  return {};
+}
 
 void QueueTransport::Visit(StateArchive& archive) {
   archive.Named("queues").Constant(send_queues_.size());
@@ -89,7 +101,7 @@ void QueueTransport::VisitEnds(uint32_t id, StateArchive& archive) {
     }
   }
   VisitFields(receiver, id, archive);
-  if (IsData(id)) control_->Visit(id / 2, archive);
+  if (IsData(id)) kinds_[sender.nic_kind].control->Visit(id / 2, archive);
 }
 
 uint64_t QueueTransport::HashOfPath(PathRef path) const {

@@ -43,6 +43,7 @@ struct alignas(64) SendQueue {
   uint8_t hop_count = 0;
   uint8_t flags = 0;
   uint8_t retries = 0;
+  uint8_t nic_kind = 0;  // of the NIC that sends: QueueTransport::NicKind
   uint32_t port = kNone;
   uint32_t next_active = kNone;
   uint32_t window_packets = 0;
@@ -65,6 +66,7 @@ struct alignas(64) SendQueue {
         field::NoState("hop_count", &SendQueue::hop_count, "see QueueTransport::Visit"),
         field::AtRestIf("flags", &SendQueue::flags, is_idle),
         field::Value("retries", &SendQueue::retries),
+        field::Constant("nic_kind", &SendQueue::nic_kind),
         field::NoState("port", &SendQueue::port, "see QueueTransport::Visit"),
         field::NoState("next_active", &SendQueue::next_active, "no queue is active"),
         field::Constant("window_packets", &SendQueue::window_packets),
@@ -141,6 +143,7 @@ struct alignas(64) ReceiveQueue {
   uint32_t reported = 0;    // gaps among so many packets from expected on were reported
   uint32_t missing = 0;     // packets of the message beginning at missing_of that it does without
   uint32_t missing_of = 0;
+  uint32_t ack_every_packets = 1;  // an ACK at least so often
 
   static constexpr auto Fields() {
     return FieldTable(
@@ -159,7 +162,9 @@ struct alignas(64) ReceiveQueue {
         field::AtRest("beyond", &ReceiveQueue::beyond), field::AtRest("ends", &ReceiveQueue::ends),
         field::AtRest("reported", &ReceiveQueue::reported),
         field::NoState("missing", &ReceiveQueue::missing, "of a message that is delivered"),
-        field::NoState("missing_of", &ReceiveQueue::missing_of, "of a message that is delivered"));
+        field::NoState("missing_of", &ReceiveQueue::missing_of, "of a message that is delivered"),
+        field::NoState("ack_every_packets", &ReceiveQueue::ack_every_packets,
+                       "of the kinds of both NICs"));
   }
 };
 static_assert(sizeof(ReceiveQueue) == 64);

@@ -2,6 +2,7 @@
 #include "simulator/transport/nic/queue_transport.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,31 +14,17 @@
 namespace railyard {
 QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
                                EcmpRouting& routing, const NicSettings& settings,
-                               const Framing& framing)
+                               std::span<const NicVariant> variants, const Framing& framing)
     : network_(network),
       settings_(settings),
       framing_(framing),
-      window_packets_(
-          static_cast<uint32_t>(std::max<uint64_t>(1, settings.window_bytes / settings.mtu_bytes))),
-      nic_(ns3::CreateObject<Nic>()),
       graph_(graph),
       routing_(routing),
       full_packet_bytes_(settings.mtu_bytes + framing.header_bytes),
       port_of_link_(graph.link_count(), SendQueue::kNone),
       first_port_of_device_(graph.device_count(), SendQueue::kNone) {
-  nic_->SetSettings(settings);
-  control_ = ns3::CreateObject<NoCongestionControl>();
-  if (settings.congestion_control.IsTypeIdSet()) {
-    control_ = settings.congestion_control.Create<CongestionControl>();
-  }
-  control_needs_ = control_->needs();
-  // A window that is smaller than what one ACK is for would never open again.
-  settings_.ack_every_packets =
-      control_needs_.every_packet ? 1 : std::min(settings.ack_every_packets, window_packets_);
-  if (control_needs_.telemetry) network.EnableTelemetry();
-  for (DeviceId device = 0; device < graph.device_count(); ++device) {
-    if (graph.device(device).kind == DeviceKind::kNic) AddPorts(device);
-  }
+  AddNics(variants);
+  if (needs_telemetry_) network.EnableTelemetry();
   FabricSimulatorImpl& engine = network.engine();
   engine.Register(event_order::kQueuePort, {.name = "turns of NICs' ports"},
                   &QueueTransport::HandlePort, this);
@@ -47,6 +34,37 @@ QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
                   &QueueTransport::HandleTimer, this);
 }
 
+void QueueTransport::AddKind(const NicSettings& settings) {
+  NicKind kind{.settings = settings, .window_packets = settings.WindowPackets()};
+  if (settings.congestion_control.IsTypeIdSet()) {
+    kind.control = settings.congestion_control.Create<CongestionControl>();
+  } else {
+    kind.control = ns3::CreateObject<NoCongestionControl>();
+  }
+  kind.needs = kind.control->needs();
+  needs_telemetry_ |= kind.needs.telemetry;
+  kinds_.push_back(std::move(kind));
+}
+
+void QueueTransport::AddNics(std::span<const NicVariant> variants) {
+  SIM_CHECK(variants.size() <= kNicVariantsMax, "more kinds of NICs than can be numbered");
+  nics_.resize(graph_.device_count());
+  kind_of_device_.resize(graph_.device_count());
+  AddKind(settings_);
+  for (const NicVariant& variant : variants) {
+    for (const DeviceId nic : variant.nics) {
+      kind_of_device_[nic] = static_cast<uint8_t>(kinds_.size());
+    }
+    AddKind(variant.settings);
+  }
+  for (DeviceId device = 0; device < graph_.device_count(); ++device) {
+    if (graph_.device(device).kind != DeviceKind::kNic) continue;
+    nics_[device] = ns3::CreateObject<Nic>();
+    nics_[device]->SetSettings(kinds_[kind_of_device_[device]].settings);
+    AddPorts(device);
+  }
+}
+
 void QueueTransport::AddPorts(DeviceId nic) {
   const uint32_t full_wire_bytes = FullPacketBytes();
   for (const LinkId wire : graph_.WiresOfNic(nic)) {
@@ -54,6 +72,7 @@ void QueueTransport::AddPorts(DeviceId nic) {
     port.wire = wire;
     port.full_packet_ps = network_.TransmissionPs(port.wire, full_wire_bytes);
     port.backlog_max_ps = ReadAheadPs(graph_, network_, wire, full_wire_bytes);
+    port.burst_packets = kinds_[kind_of_device_[nic]].settings.burst_packets;
     const auto id = static_cast<uint32_t>(ports_.size());
     port_of_link_[port.wire] = id;
     first_port_of_device_[nic] = std::min(first_port_of_device_[nic], id);
@@ -78,9 +97,11 @@ uint32_t QueueTransport::OpenBound(const SinkRef& sink, uint32_t source_gpu,
   pair.destination_nic = graph_.NicOfGpu(pair.destination_gpu).value();
   pair.entropy = entropy;
   queue_pairs_.push_back(pair);
-  AddQueue();
-  AddQueue();
-  const auto id = static_cast<uint32_t>(queue_pairs_.size() - 1);
+  const uint32_t data = AddQueue();
+  const uint32_t grants = AddQueue();
+  SetAckPolicy(data);
+  SetAckPolicy(grants);
+  const uint32_t id = data / 2;
   OpenControl(id);
   return id;
 }
@@ -94,7 +115,6 @@ void QueueTransport::OpenControl(uint32_t queue_pair) {
   if (!framing_.is_answered_by_host) path.hop_count = static_cast<uint8_t>(links_to_nic);
   ControlledQueuePair controlled;
   controlled.line_rate_bps = graph_.link(ports_[queue.port].wire).rate_bps;
-  controlled.window_bytes = settings_.window_bytes;
   controlled.mtu_bytes = settings_.mtu_bytes;
   controlled.full_packet_wire_bytes = FullPacketBytes();
   controlled.hop_count = links_to_nic;
@@ -102,7 +122,11 @@ void QueueTransport::OpenControl(uint32_t queue_pair) {
                            network_.PathLatencyPs(receive_queues_[data].ack_path(),
                                                   framing_.header_bytes + framing_.ack_bytes);
   pacers_.emplace_back();
-  control_->Open(controlled);
+  // Every control knows queue pairs by their numbers, but only the sender's hears of this one.
+  for (const NicKind& kind : kinds_) {
+    controlled.window_bytes = kind.settings.window_bytes;
+    kind.control->Open(controlled);
+  }
   OnOpened(queue_pair, controlled.base_rtt_ps);
   ApplyLimits(data);
 }
@@ -110,14 +134,16 @@ void QueueTransport::OpenControl(uint32_t queue_pair) {
 uint32_t QueueTransport::AddQueue() {
   const auto id = static_cast<uint32_t>(send_queues_.size());
   const QueuePair& pair = PairOf(id);
+  const DeviceId nic = IsData(id) ? pair.source_nic : pair.destination_nic;
   SendQueue queue;
-  queue.port = first_port_of_device_[IsData(id) ? pair.source_nic : pair.destination_nic];
+  queue.nic_kind = kind_of_device_[nic];
+  queue.port = first_port_of_device_[nic];
   if (pair.data_pins) {
     queue.port = port_of_link_[IsData(id) ? pair.data_pins->first
                                           : graph_.ReverseLink(pair.data_pins->last)];
   }
   SIM_CHECK(queue.port != SendQueue::kNone, "a queue pair on a NIC without a cable");
-  queue.window_packets = window_packets_;
+  queue.window_packets = kinds_[queue.nic_kind].window_packets;
   send_queues_.push_back(queue);
   receive_queues_.emplace_back();
   backlogs_.emplace_back();
@@ -125,6 +151,15 @@ uint32_t QueueTransport::AddQueue() {
   AddQueueState();
   Resolve(id);
   return id;
+}
+
+// A window that is smaller than what one ACK is for would never open again.
+void QueueTransport::SetAckPolicy(uint32_t queue) {
+  const NicKind& sender = KindOf(queue);
+  receive_queues_[queue].ack_every_packets =
+      sender.needs.every_packet
+          ? 1
+          : std::min(KindOfReceiver(queue).settings.ack_every_packets, sender.window_packets);
 }
 
 PathRef QueueTransport::PathTo(DeviceId from, DeviceId to, const QueuePair& pair, bool is_forward,

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -100,9 +101,12 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Wire bytes of a message of so many payload bytes.
   uint64_t WireBytes(uint64_t payload_bytes) const;
   const StackCounters& counters() const { return counters_; }
-  // Its trace sources report on all NICs of this transport.
-  Nic& nic() { return *nic_; }
-  const CongestionControl& congestion_control() const { return *control_; }
+  // The NICs, by device; null where the device is none.
+  std::span<const ns3::Ptr<Nic>> nics() const { return nics_; }
+  // Of the queue pair's sender.
+  const CongestionControl& congestion_control(uint32_t queue_pair) const {
+    return *KindOf(2 * queue_pair).control;
+  }
 
  protected:
   // How the protocol's packets look, and who answers them.
@@ -115,10 +119,20 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
     // OnSegmentSent() and OnLimits() are to be called.
     bool follows_segments = false;
   };
+  // NICs that are set up alike. A queue pair goes by its sender's time-out, retries, window and
+  // congestion control, and by its receiver's ACKs and CNPs.
+  struct NicKind {
+    NicSettings settings;
+    uint32_t window_packets = 0;
+    ns3::Ptr<CongestionControl> control{};
+    CongestionControl::Needs needs{};
+  };
   // Registers the events of its ports and timers with the engine; one at a time. All references
-  // must outlive this.
+  // must outlive this. NICs in none of `variants` go by `settings`. Precondition: no NIC is in two
+  // of them; there are at most kNicVariantsMax.
   QueueTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                 const NicSettings& settings, const Framing& framing);
+                 const NicSettings& settings, std::span<const NicVariant> variants,
+                 const Framing& framing);
 
   // --- The protocol's part -----------------------------------------------------------------------
   // Adds its state of one queue more.
@@ -134,12 +148,19 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // A segment was sent for the first time; the congestion control's limits are others now.
   virtual void OnSegmentSent(uint32_t /*queue*/) {}
   virtual void OnLimits(uint32_t /*queue*/) {}
-  // "sent again 3 of 7 times".
-  virtual std::string DescribeRetries(uint32_t retries) const = 0;
+  // "sent again 3 of 7 times", of a queue that was.
+  virtual std::string DescribeRetries(uint32_t queue) const = 0;
 
   // --- For the protocol --------------------------------------------------------------------------
   static bool IsData(uint32_t queue) { return queue % 2 == 0; }
   const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
+  // Of the NIC that sends the queue's packets, and of that which receives them: it sends those of
+  // the pair's other queue.
+  const NicKind& KindOf(uint32_t queue) const { return kinds_[send_queues_[queue].nic_kind]; }
+  const NicKind& KindOfReceiver(uint32_t queue) const { return KindOf(queue ^ 1); }
+  const Nic& NicOf(uint32_t queue) const {
+    return *nics_[IsData(queue) ? PairOf(queue).source_nic : PairOf(queue).destination_nic];
+  }
   uint32_t PacketsOf(uint64_t bytes) const {
     return static_cast<uint32_t>(
         std::max<uint64_t>(1, (bytes + settings_.mtu_bytes - 1) / settings_.mtu_bytes));
@@ -179,22 +200,23 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
 
   // NOLINTBEGIN(*-non-private-member-variables-in-classes): the state of both halves of a protocol
   FabricNetwork& network_;
-  NicSettings settings_;
+  const NicSettings settings_;  // what all NICs have in common
   const Framing framing_;
-  uint32_t window_packets_;
   std::vector<SendQueue> send_queues_;        // 2q: data of queue pair q; 2q+1: its grants
   std::vector<ReceiveQueue> receive_queues_;  // the same
   std::vector<SendBacklog> backlogs_;         // the same
-  ns3::Ptr<Nic> nic_;
-  ns3::Ptr<CongestionControl> control_;
-  CongestionControl::Needs control_needs_;
+  std::vector<NicKind> kinds_;                // by SendQueue::nic_kind
+  bool needs_telemetry_ = false;              // some kind does
   StackCounters counters_;
   // NOLINTEND(*-non-private-member-variables-in-classes)
 
  private:
   // Setting up (queue_transport.cc).
+  void AddKind(const NicSettings& settings);
+  void AddNics(std::span<const NicVariant> variants);
   void AddPorts(DeviceId nic);
   uint32_t AddQueue();
+  void SetAckPolicy(uint32_t queue);
   void OpenControl(uint32_t queue_pair);
   void Resolve(uint32_t queue);
   // `is_forward`: the way that data goes.
@@ -236,6 +258,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   const FabricGraph& graph_;
   EcmpRouting& routing_;
   uint32_t full_packet_bytes_;
+  std::vector<ns3::Ptr<Nic>> nics_;  // by device
+  std::vector<uint8_t> kind_of_device_;
   std::vector<RecoveryClock> recoveries_;  // by queue
   std::vector<QueuePair> queue_pairs_;
   std::vector<Pacer> pacers_;  // by queue pair

@@ -94,7 +94,7 @@ void QueueTransport::Serve(uint32_t port_id) {
   // A queue may have lost its right to send, or moved to another port, while it waited for its
   // turn.
   const bool is_here = queue.port == port_id;
-  for (uint32_t left = settings_.burst_packets;
+  for (uint32_t left = port.burst_packets;
        left > 0 && is_here && MaySend(queue) && !MustWait(queue, queue_id); --left) {
     port.free_ps = std::max(port.free_ps, now_ps) + SendPacket(queue_id);
   }

@@ -37,7 +37,7 @@ void RdmaTransport::OnWrite(uint32_t index) {
     queue.refused = false;
     queue.unreported = 0;
     Acknowledge(queue_id, PacketKind::kNack, index);
-  } else if (completed != 0 || queue.unreported >= settings_.ack_every_packets) {
+  } else if (completed != 0 || queue.unreported >= queue.ack_every_packets) {
     queue.unreported = 0;
     Acknowledge(queue_id, PacketKind::kAck, index);
   }
@@ -167,7 +167,7 @@ void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, uint32_t cau
   packet.wire_bytes = static_cast<uint16_t>(framing_.header_bytes + kAethBytes);
   packet.echo = queue.marked;
   queue.marked = 0;
-  if (control_needs_.telemetry) network_.CopyTelemetry(cause, index);
+  if (needs_telemetry_) network_.CopyTelemetry(cause, index);
   network_.Inject(index);
 }
 
@@ -177,10 +177,10 @@ void RdmaTransport::OnMarked(uint32_t queue_id) {
   ReceiveQueue& queue = receive_queues_[queue_id];
   ++queue.marked;
   const int64_t now_ps = network_.engine().NowPs();
-  if (!control_needs_.cnp || now_ps < queue.next_cnp_ps) return;
-  queue.next_cnp_ps = now_ps + settings_.cnp_interval_ps;
+  if (!KindOf(queue_id).needs.cnp || now_ps < queue.next_cnp_ps) return;
+  queue.next_cnp_ps = now_ps + KindOfReceiver(queue_id).settings.cnp_interval_ps;
   ++counters_.cnp;
-  nic_->NotifyCnpSent({now_ps, queue_id / 2});
+  NicOf(queue_id ^ 1).NotifyCnpSent({now_ps, queue_id / 2});
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = queue_id;

@@ -45,14 +45,14 @@ int64_t RdmaTransport::SendRepair(uint32_t queue_id) {
 }
 
 void RdmaTransport::OnCnp(uint32_t queue_id) {
-  control_->OnCnp(queue_id / 2, network_.engine().NowPs());
+  KindOf(queue_id).control->OnCnp(queue_id / 2, network_.engine().NowPs());
   ApplyLimits(queue_id);
 }
 
 void RdmaTransport::ArmTimer(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   queue.Set(SendQueue::kTimerPending);
-  ScheduleTimer(queue_id, queue.timer_start_ps + settings_.LocalAckTimeoutPs());
+  ScheduleTimer(queue_id, queue.timer_start_ps + KindOf(queue_id).settings.LocalAckTimeoutPs());
 }
 
 void RdmaTransport::OnTimer(uint32_t queue_id) {
@@ -60,7 +60,8 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
   queue.Clear(SendQueue::kTimerPending);
   if (queue.Is(SendQueue::kBroken) || queue.unacknowledged == queue.sent_end) return;
   const int64_t now_ps = network_.engine().NowPs();
-  const int64_t deadline_ps = queue.timer_start_ps + settings_.LocalAckTimeoutPs();
+  const NicKind& kind = kinds_[queue.nic_kind];
+  const int64_t deadline_ps = queue.timer_start_ps + kind.settings.LocalAckTimeoutPs();
   if (deadline_ps > now_ps) {
     queue.Set(SendQueue::kTimerPending);
     ScheduleTimer(queue_id, deadline_ps);
@@ -68,14 +69,14 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
   }
   ++counters_.timeouts;
   ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
-  nic_->NotifyTimeout({now_ps, queue_id / 2});
-  if (queue.retries == settings_.ib_retry_cnt) {
+  NicOf(queue_id).NotifyTimeout({now_ps, queue_id / 2});
+  if (queue.retries == kind.settings.ib_retry_cnt) {
     Break(queue_id, fmt::format("{} on {}", kRetryExceeded, Describe(queue_id / 2)));
     return;
   }
   ++queue.retries;
   if (IsData(queue_id)) {
-    control_->OnTimeout(queue_id / 2, now_ps);
+    kind.control->OnTimeout(queue_id / 2, now_ps);
     ApplyLimits(queue_id);
   }
   // Restarted here as well, for the port may be kept from sending for long.
@@ -129,7 +130,7 @@ void RdmaTransport::OnAcknowledgement(uint32_t index) {
   const bool is_stale = queue.Is(SendQueue::kBroken) ||
                         SequenceDistance(expected, queue.sent_end) > 0 ||
                         SequenceDistance(expected, queue.unacknowledged) < 0;
-  if (!is_stale && IsData(queue_id) && (control_needs_.acknowledgements || is_nack)) {
+  if (!is_stale && IsData(queue_id) && (KindOf(queue_id).needs.acknowledgements || is_nack)) {
     TellControl(index, progress);
   }
   network_.FreePacket(index);
@@ -143,7 +144,8 @@ void RdmaTransport::OnAcknowledgement(uint32_t index) {
     if (SequenceDistance(queue.next_sequence, expected) < 0) Seek(queue_id, expected);
     if (queue.Is(SendQueue::kHasLost)) [[unlikely]]
       ReportRecovery(queue_id);
-  } else if (is_nack && !is_selective && queue.retries++ == settings_.ib_retry_cnt) {
+  } else if (is_nack && !is_selective &&
+             queue.retries++ == KindOf(queue_id).settings.ib_retry_cnt) {
     // No progress since the last request to repeat: the specification counts it as a retry. With
     // selective repeat a request may be for another gap.
     Break(queue_id, fmt::format("{} on {}", kRetryExceeded, Describe(queue_id / 2)));

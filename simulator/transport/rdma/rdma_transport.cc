@@ -8,8 +8,8 @@
 namespace railyard {
 
 RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                             const NicSettings& settings)
-    : QueueTransport(graph, network, routing, settings,
+                             const NicSettings& settings, std::span<const NicVariant> variants)
+    : QueueTransport(graph, network, routing, settings, variants,
                      {.header_bytes = settings.HeaderBytes(),
                       .first_packet_bytes = kRethBytes,
                       .ack_bytes = kAethBytes}) {
@@ -48,8 +48,9 @@ std::string RdmaTransport::Describe(uint32_t queue_pair) const {
                      grants.sent_end - grants.unacknowledged);
 }
 
-std::string RdmaTransport::DescribeRetries(uint32_t retries) const {
-  return fmt::format("sent again {} of {} times", retries, settings_.ib_retry_cnt);
+std::string RdmaTransport::DescribeRetries(uint32_t queue) const {
+  return fmt::format("sent again {} of {} times", send_queues_[queue].retries,
+                     KindOf(queue).settings.ib_retry_cnt);
 }
 
 }  // namespace railyard

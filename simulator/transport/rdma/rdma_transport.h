@@ -38,7 +38,7 @@ inline constexpr const char* kRetryExceeded = "IBV_WC_RETRY_EXC_ERR(12)";
 class RdmaTransport final : public QueueTransport {
  public:
   RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                const NicSettings& settings);
+                const NicSettings& settings, std::span<const NicVariant> variants = {});
 
   // Posts a receive, and tells the sender by a clear-to-send element.
   void Grant(uint32_t queue_pair, bool tells_sender) override;
@@ -58,7 +58,7 @@ class RdmaTransport final : public QueueTransport {
   int64_t SendRepair(uint32_t queue) override;
   void ArmTimer(uint32_t queue) override;
   void OnTimer(uint32_t queue) override;
-  std::string DescribeRetries(uint32_t retries) const override;
+  std::string DescribeRetries(uint32_t queue) const override;
 
   // Sending ends (rdma_send.cc).
   void OnCnp(uint32_t queue);

@@ -11,10 +11,10 @@ namespace railyard {
 
 TcpTransport::TcpTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                            const NicSettings& settings)
-    : QueueTransport(graph, network, routing, settings,
-                     {.header_bytes = kTcpHeaderBytes,
-                      .is_answered_by_host = true,
-                      .follows_segments = true}) {}
+    : QueueTransport(
+          graph, network, routing, settings, {},
+          {.header_bytes = kTcpHeaderBytes, .is_answered_by_host = true, .follows_segments = true}),
+      window_packets_(settings.WindowPackets()) {}
 
 void TcpTransport::AddQueueState() {
   TcpSender& sender = senders_.emplace_back();
@@ -99,7 +99,7 @@ void TcpTransport::OnAcknowledgement(uint32_t index) {
     if (!tcp.in_recovery) {
       tcp.in_recovery = true;
       tcp.recovery_end = queue.next_sequence;
-      control_->OnNack(queue_id / 2, now_ps);
+      KindOf(queue_id).control->OnNack(queue_id / 2, now_ps);
     }
   }
   ApplyLimits(queue_id);
@@ -145,7 +145,7 @@ void TcpTransport::OnTimer(uint32_t queue_id) {
   }
   ++counters_.timeouts;
   ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
-  nic_->NotifyTimeout({now_ps, queue_id / 2});
+  NicOf(queue_id).NotifyTimeout({now_ps, queue_id / 2});
   if (tcp.first_repeat_ps >= 0 && now_ps - tcp.first_repeat_ps >= kTcpGiveUpPs) {
     Break(queue_id, fmt::format("{} on {}", kConnectionTimedOut, Describe(queue_id / 2)));
     return;
@@ -156,7 +156,7 @@ void TcpTransport::OnTimer(uint32_t queue_id) {
   tcp.scoreboard.MarkAllLost();
   tcp.in_recovery = true;
   tcp.recovery_end = queue.next_sequence;
-  control_->OnTimeout(queue_id / 2, now_ps);
+  KindOf(queue_id).control->OnTimeout(queue_id / 2, now_ps);
   ApplyLimits(queue_id);
   // Restarted here as well, for the port may be kept from sending for long.
   StartTimer(queue_id);
@@ -213,7 +213,7 @@ void TcpTransport::OnSegment(uint32_t index) {
   // comes after a silence.
   const bool is_in_order = taken.is_new && taken.advanced > 0 && !had_gap;
   if (tcp.IsQuick(network_.engine().NowPs()) || !is_in_order || taken.completed != 0 ||
-      queue.unreported >= settings_.ack_every_packets) {
+      queue.unreported >= queue.ack_every_packets) {
     queue.unreported = 0;
     const bool is_beyond = taken.is_new && distance > 0;
     Acknowledge(queue_id, is_beyond ? tcp.reassembly.BlockAt(static_cast<uint32_t>(distance))
@@ -274,8 +274,8 @@ std::string TcpTransport::Describe(uint32_t stream) const {
                      data.sent_end - data.unacknowledged);
 }
 
-std::string TcpTransport::DescribeRetries(uint32_t retries) const {
-  return fmt::format("sent again {} times", retries);
+std::string TcpTransport::DescribeRetries(uint32_t queue) const {
+  return fmt::format("sent again {} times", send_queues_[queue].retries);
 }
 
 }  // namespace railyard

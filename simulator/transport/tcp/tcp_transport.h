@@ -43,7 +43,7 @@ class TcpTransport final : public QueueTransport {
   void OnTimer(uint32_t queue) override;
   void OnSegmentSent(uint32_t queue) override { senders_[queue].scoreboard.OnSend(); }
   void OnLimits(uint32_t queue) override;
-  std::string DescribeRetries(uint32_t retries) const override;
+  std::string DescribeRetries(uint32_t queue) const override;
 
   void SetWindow(uint32_t queue);
   uint32_t TakeLostSegment(uint32_t queue);
@@ -53,6 +53,7 @@ class TcpTransport final : public QueueTransport {
   void OnSegment(uint32_t packet);
   void Acknowledge(uint32_t queue, const TcpReassembly::Block& block);
 
+  uint32_t window_packets_;             // segments that a receiver has room for
   std::vector<TcpSender> senders_;      // by queue
   std::vector<TcpReceiver> receivers_;  // by queue
 };

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/text_proto/text_proto.h"
+#include "simulator/transport/nic/nic_settings.h"
+#include "topologies/graph/fabric_graph.h"
+#include "workloads/nccl/nccl_planner.h"
+
+namespace railyard {
+
+// `nics`: NICs of a fabric that differ from the rest.
+class NicsLoader {
+ public:
+  // Finds out which NICs each entry names: some, and none that another entry names as well.
+  // `fabric` is nullptr if it could not be loaded. All references must outlive this.
+  NicsLoader(const ProtoCursor& scenario, const FabricGraph* fabric, Diagnostics& diagnostics);
+
+  // Gives the NICs' cables the rates that are stated, which are at most the fabric's. A cable
+  // between two NICs has the lower.
+  void ApplyRates(FabricGraph& fabric);
+  // What each entry states, and of the rest `common`. `net` is LoadNet's: with TCP sockets NICs
+  // differ in their rates alone.
+  std::vector<NicVariant> Load(NetPlugin net, const NicSettings& common);
+
+ private:
+  std::vector<DeviceId> Named(const ProtoCursor& entry, const FabricGraph& fabric);
+  std::optional<uint64_t> RateOf(const ProtoCursor& entry, const std::vector<DeviceId>& nics,
+                                 const FabricGraph& fabric);
+
+  const ProtoCursor& scenario_;
+  Diagnostics& diagnostics_;
+  std::vector<std::vector<DeviceId>> named_;  // by entry
+  std::vector<bool> is_named_;                // by device
+};
+
+}  // namespace railyard
