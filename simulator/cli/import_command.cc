@@ -14,6 +14,7 @@
 #include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
+#include "simulator/files/output_file.h"
 #include "simulator/text_proto/text_proto.h"
 #include "traces/import/import.h"
 #include "traces/import/trace_readers.h"
@@ -77,6 +78,9 @@ class ImportCommand : public Command {
                          "Ranks the files do not hold: reconstruct (default; they ran the same "
                          "program as those present, and the report says so) or refuse");
     parser()->add_option("--ranks", ranks_, "Ranks of the job, where the files do not say it");
+    parser()->add_option("--scenario", scenario_,
+                         "Of flight-recorder: a scenario to write, whose run ends where the job "
+                         "hung and names who waits for whom");
     parser()->add_flag("--ignore-times", ignore_times_,
                        "Calls follow each other without the gaps that were recorded");
   }
@@ -94,6 +98,7 @@ class ImportCommand : public Command {
     if (import.report.format.empty()) return kExitInput;
     WriteImportReport(ReportPath(), import.report);
     if (import.trace) WriteTrace(trace_, *import.trace);
+    if (!import.hang_scenario.empty()) WriteOutput(scenario_, import.hang_scenario);
     fmt::print(ReportPath() == "-" ? stderr : stdout, "{}", Summary(import));
     return import.trace ? kExitDone : kExitInput;
   }
@@ -133,7 +138,14 @@ class ImportCommand : public Command {
       const std::string problem = WhyNotAFile(file);
       if (!problem.empty()) diagnostics.Error({file}, "", problem);
     }
-    CheckOutputs({{"--output", trace_}, {"--report", ReportPath()}}, files_, diagnostics);
+    if (!scenario_.empty()) {
+      // Paths in a scenario are relative to it.
+      const auto directory = std::filesystem::absolute(scenario_).parent_path();
+      options.hang_trace_path =
+          std::filesystem::absolute(trace_).lexically_relative(directory).string();
+    }
+    CheckOutputs({{"--output", trace_}, {"--report", ReportPath()}, {"--scenario", scenario_}},
+                 files_, diagnostics);
     return options;
   }
 
@@ -177,6 +189,7 @@ class ImportCommand : public Command {
   std::string missing_ranks_ = "reconstruct";
   std::optional<uint32_t> ranks_;
   bool ignore_times_ = false;
+  std::string scenario_;
 };
 
 }  // namespace

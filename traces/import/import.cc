@@ -91,6 +91,13 @@ TraceImport ImportFiles(const std::vector<std::string>& paths, const std::string
                                         ? FormatSearch(files, paths, diagnostics).Run()
                                         : FindTraceReader(format);
   if (reader == nullptr) return {};
+  if (!options.hang_trace_path.empty() && !reader->records_hangs) {
+    diagnostics.Error({paths.front()}, "",
+                      fmt::format("is of format {}, which does not record where a job hung "
+                                  "(expected a format that does: flight-recorder)",
+                                  reader->format));
+    return {};
+  }
   const int errors_before = diagnostics.error_count();
   TraceImport import = reader->read(files, options, diagnostics);
   import.report.format = reader->format;

@@ -3,7 +3,9 @@
 
 #include "traces/aicb/aicb_reader.h"
 #include "traces/chakra/chakra_reader.h"
+#include "traces/flight_recorder/flight_recorder_reader.h"
 #include "traces/goal/goal_reader.h"
+#include "traces/inspector/inspector_reader.h"
 #include "traces/kineto/kineto_reader.h"
 #include "traces/nccl_log/nccl_log_reader.h"
 #include "traces/nsys/nsys_reader.h"
@@ -13,8 +15,8 @@ namespace railyard {
 
 std::span<const TraceReader> TraceReaders() {
   static const std::vector<TraceReader> readers = {
-      NcclLogReader(), KinetoReader(), PytorchEtReader(), ChakraReader(),
-      GoalReader(),    AicbReader(),   NsysReader(),
+      NcclLogReader(), KinetoReader(), PytorchEtReader(), FlightRecorderReader(), InspectorReader(),
+      ChakraReader(),  GoalReader(),   AicbReader(),      NsysReader(),
   };
   return readers;
 }

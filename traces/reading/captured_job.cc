@@ -47,9 +47,10 @@ class Builder {
     }
     ResolveGroups();
     DropMisplaced();
-    MatchCapturedCalls(job_, report_);
+    const bool repeats = options_.missing_ranks == MissingRanks::kReconstruct;
+    const bool has_silent_ranks = MatchCapturedCalls(job_, repeats, report_);
     const bool is_complete = job_.calls().size() == rank_count_;
-    if (!is_complete && options_.missing_ranks == MissingRanks::kRefuse) {
+    if (!is_complete && !repeats) {
       Error(
           fmt::format("{} of {} ranks are missing (give the files of every rank, or have missing "
                       "ranks reconstructed)",
@@ -61,8 +62,9 @@ class Builder {
     if (!HasCalls()) return std::nullopt;
     Trace trace = EmptyTrace();
     for (auto& [rank, calls] : job_.calls()) EmitRank(rank, calls, trace);
-    if (!is_complete && !ReconstructMissingRanks(job_, repeats_point_to_point, trace, report_,
-                                                 Where(), diagnostics_)) {
+    if ((!is_complete || has_silent_ranks) &&
+        !ReconstructMissingRanks(job_, {repeats_point_to_point, has_silent_ranks}, trace, report_,
+                                 Where(), diagnostics_)) {
       return Fail(CallDropReason::kImportFailed);
     }
     if (!CheckTrace(trace, Where().file, diagnostics_)) return Fail(CallDropReason::kImportFailed);
@@ -238,6 +240,10 @@ class Builder {
       for (const CapturedCall& call : calls) {
         const TraceOperation& operation = call.operation;
         if (call.dropped || operation.kind == CollectiveKind::kCompute) continue;
+        if (call.is_reconstructed) {
+          ++report_.calls_reconstructed;
+          continue;
+        }
         report_.Import(operation.kind, operation.source_file, call.stated_bytes);
         if (operation.algorithm != Algorithm::kUnstated) ++report_.calls_with_algorithm;
       }

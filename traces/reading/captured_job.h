@@ -30,6 +30,7 @@ struct CapturedCall {
   std::vector<uint64_t> sends = {};
   std::vector<uint64_t> receives = {};
   bool dropped = false;
+  bool is_reconstructed = false;  // no record stands for it
 };
 
 struct CapturedGroup {

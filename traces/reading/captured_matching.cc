@@ -2,6 +2,7 @@
 #include "traces/reading/captured_matching.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -239,11 +240,12 @@ void DropCapturedCall(CapturedCall& call, CallDropReason reason, std::string det
                       ImportReport& report) {
   if (call.dropped) return;
   call.dropped = true;
-  if (call.operation.kind == CollectiveKind::kCompute) return;
+  if (call.operation.kind == CollectiveKind::kCompute || call.is_reconstructed) return;
   report.Drop(reason, call.operation.source_file, call.operation.source_line, std::move(detail));
 }
 
-void MatchCapturedCalls(CapturedJob& job, ImportReport& report) {
+bool MatchCapturedCalls(CapturedJob& job, bool silent_ranks_repeat, ImportReport& report) {
+  bool has_silent_ranks = false;
   // By group: its captured ranks in order of rank, whether they have calls or not.
   std::vector<std::vector<RankCalls>> collectives(job.groups().size());
   std::vector<std::vector<RankCalls>> point_to_point(job.groups().size());
@@ -267,12 +269,18 @@ void MatchCapturedCalls(CapturedJob& job, ImportReport& report) {
     }
   }
   for (uint32_t g = 0; g < collectives.size(); ++g) {
-    const bool has_collectives =
-        std::any_of(collectives[g].begin(), collectives[g].end(),
-                    [](const RankCalls& of_rank) { return !of_rank.calls.empty(); });
-    if (has_collectives) GroupMatcher(job.groups()[g], std::move(collectives[g]), report).Run();
+    const auto is_silent = [](const RankCalls& of_rank) { return of_rank.calls.empty(); };
+    const auto silent = std::count_if(collectives[g].begin(), collectives[g].end(), is_silent);
+    if (silent < std::ssize(collectives[g])) {
+      if (silent > 0 && silent_ranks_repeat) {
+        std::erase_if(collectives[g], is_silent);
+        has_silent_ranks = true;
+      }
+      GroupMatcher(job.groups()[g], std::move(collectives[g]), report).Run();
+    }
     MatchPointToPoint(point_to_point[g], report);
   }
+  return has_silent_ranks;
 }
 
 }  // namespace railyard

@@ -21,6 +21,8 @@ void DropCapturedCall(CapturedCall& call, CallDropReason reason, std::string det
 // collective of a group has an identity, those that all captured ranks have are matched by it; else
 // by their order. An AllToAll keeps its parts only where they are unequal, and then `all_to_all` of
 // its operation is its number. Precondition: groups have their members, calls a group of theirs.
-void MatchCapturedCalls(CapturedJob& job, ImportReport& report);
+// With `silent_ranks_repeat`, a captured rank without any collective of a group does not stop that
+// of the others, for it must have made them as well. True if there is such a rank.
+bool MatchCapturedCalls(CapturedJob& job, bool silent_ranks_repeat, ImportReport& report);
 
 }  // namespace railyard

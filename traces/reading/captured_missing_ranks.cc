@@ -101,19 +101,20 @@ class PointToPointSymmetry {
 
 class Reconstructor {
  public:
-  Reconstructor(CapturedJob& job, bool repeats_point_to_point, Trace& trace, ImportReport& report)
+  Reconstructor(CapturedJob& job, const Repetition& repetition, Trace& trace, ImportReport& report)
       : job_(job),
-        repeats_point_to_point_(repeats_point_to_point),
+        repetition_(repetition),
         trace_(trace),
         report_(report),
         template_(job.calls().begin()->first) {}
 
   bool Run(const SourceLocation& where, Diagnostics& diagnostics) {
-    if (!AllMakeTheSameCalls()) return RepeatByGroup(where, diagnostics);
+    if (repetition_.only_by_group || !AllMakeTheSameCalls())
+      return RepeatByGroup(where, diagnostics);
     IndexFamilies();
     const uint64_t operations = trace_.operations[template_].size();
     // Ranks that are in the same groups and have no peers of their own share a program.
-    const bool shares = !repeats_point_to_point_ && AllAreInAllGroups();
+    const bool shares = !repetition_.of_point_to_point && AllAreInAllGroups();
     if (!shares && IsTooMuch(operations * MissingCount(), where, diagnostics)) return false;
     uint32_t shared = UINT32_MAX;
     for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
@@ -186,25 +187,23 @@ class Reconstructor {
     std::set<uint32_t> completed;
     for (uint32_t c = 0; c < trace_.communicators.size(); ++c) {
       const std::vector<uint32_t>& ranks = trace_.communicators[c].ranks;
-      const auto source = std::find_if(ranks.begin(), ranks.end(),
-                                       [&](uint32_t rank) { return job_.calls().contains(rank); });
+      std::vector<uint32_t> without;
       std::vector<TraceOperation> program;
-      for (TraceOperation operation : trace_.operations[*source]) {
-        if (operation.kind == CollectiveKind::kCompute || operation.communicator != c ||
-            IsPointToPoint(operation.kind)) {
-          continue;
-        }
-        operation.after = 0;
-        operation.measured_ps = 0;
-        operation.source_file = operation.source_line = 0;
-        program.push_back(operation);
-      }
-      operations += program.size() * ranks.size();
-      if (IsTooMuch(operations, where, diagnostics)) return false;
       for (const uint32_t rank : ranks) {
-        if (job_.calls().contains(rank) || program.empty()) continue;
+        std::vector<TraceOperation> collectives = CollectivesOf(rank, c);
+        if (collectives.empty()) {
+          without.push_back(rank);
+        } else if (program.empty()) {
+          program = std::move(collectives);
+        }
+      }
+      if (program.empty()) continue;
+      operations += program.size() * without.size();
+      if (IsTooMuch(operations, where, diagnostics)) return false;
+      for (const uint32_t rank : without) {
         std::vector<TraceOperation>& calls = trace_.operations[rank];
-        const uint32_t stream = calls.empty() ? 0 : calls.back().stream + 1;
+        uint32_t stream = 0;
+        for (const TraceOperation& call : calls) stream = std::max(stream, call.stream + 1);
         for (TraceOperation& operation : program) operation.stream = stream;
         calls.insert(calls.end(), program.begin(), program.end());
         report_.calls_reconstructed += program.size();
@@ -213,11 +212,27 @@ class Reconstructor {
     }
     report_.ranks_reconstructed = static_cast<uint32_t>(completed.size());
     report_.reconstructed.push_back(
-        fmt::format("{} of {} were not captured, and captured ranks make different calls: missing "
-                    "ranks make the collectives of groups that they share with captured ones, each "
-                    "group on a stream of its own",
-                    MissingCount(), Counted(trace_.rank_count, "rank")));
+        fmt::format("{} of {} were not captured, or not in all of their groups, and captured ranks "
+                    "make different calls: they make the collectives of their groups that others "
+                    "made, each group on a stream of its own",
+                    completed.size(), Counted(trace_.rank_count, "rank")));
     return true;
+  }
+
+  // The rank's collectives of the communicator, as another rank makes them.
+  std::vector<TraceOperation> CollectivesOf(uint32_t rank, uint32_t communicator) const {
+    std::vector<TraceOperation> collectives;
+    for (TraceOperation operation : trace_.operations[rank]) {
+      if (operation.kind == CollectiveKind::kCompute || operation.communicator != communicator ||
+          IsPointToPoint(operation.kind)) {
+        continue;
+      }
+      operation.after = 0;
+      operation.measured_ps = 0;
+      operation.source_file = operation.source_line = 0;
+      collectives.push_back(operation);
+    }
+    return collectives;
   }
 
   void IndexFamilies() {
@@ -276,7 +291,7 @@ class Reconstructor {
         }
         operation.communicator = to;
         if (IsPointToPoint(operation.kind)) {
-          if (!repeats_point_to_point_) continue;
+          if (!repetition_.of_point_to_point) continue;
           const auto size = static_cast<uint32_t>(trace_.communicators[to].ranks.size());
           const uint32_t distance = operation.peer + size - PlaceIn(from, template_);
           operation.peer = (PlaceIn(to, rank) + distance) % size;
@@ -298,7 +313,7 @@ class Reconstructor {
   }
 
   CapturedJob& job_;
-  bool repeats_point_to_point_;
+  Repetition repetition_;
   Trace& trace_;
   ImportReport& report_;
   uint32_t template_;
@@ -325,10 +340,10 @@ bool DropWhatCannotBeRepeated(CapturedJob& job, uint32_t rank_count, ImportRepor
   return false;
 }
 
-bool ReconstructMissingRanks(CapturedJob& job, bool repeats_point_to_point, Trace& trace,
+bool ReconstructMissingRanks(CapturedJob& job, const Repetition& repetition, Trace& trace,
                              ImportReport& report, const SourceLocation& where,
                              Diagnostics& diagnostics) {
-  return Reconstructor(job, repeats_point_to_point, trace, report).Run(where, diagnostics);
+  return Reconstructor(job, repetition, trace, report).Run(where, diagnostics);
 }
 
 }  // namespace railyard

@@ -22,10 +22,13 @@ namespace railyard {
 // distance as Recvs. True if they do.
 bool DropWhatCannotBeRepeated(CapturedJob& job, uint32_t rank_count, ImportReport& report);
 
-// Gives the missing ranks of `trace`, which has the operations of the captured ones, theirs; Sends
-// and Recvs only with `repeats_point_to_point`. False with a finding at `where` if they are too
-// many.
-bool ReconstructMissingRanks(CapturedJob& job, bool repeats_point_to_point, Trace& trace,
+struct Repetition {
+  bool of_point_to_point = false;  // of Sends and Recvs as well
+  bool only_by_group = false;      // captured ranks lack calls of groups that they are in, too
+};
+// Gives the missing ranks of `trace`, which has the operations of the captured ones, theirs. False
+// with a finding at `where` if they are too many.
+bool ReconstructMissingRanks(CapturedJob& job, const Repetition& repetition, Trace& trace,
                              ImportReport& report, const SourceLocation& where,
                              Diagnostics& diagnostics);
 

@@ -37,11 +37,14 @@ struct ImportOptions {
   std::vector<ProcessRank> rank_map = {};
   std::optional<uint32_t> ranks = {};  // of the job, where the files do not say it
   bool ignore_times = false;  // calls follow each other without the gaps that were recorded
+  // The trace as a scenario of a hang names it; empty: none is wanted. For flight-recorder alone.
+  std::string hang_trace_path = {};
 };
 
 struct TraceImport {
-  std::optional<Trace> trace;  // absent after an error, or if no call could be imported
-  ImportReport report;         // complete whatever happened: seen = imported + dropped
+  std::optional<Trace> trace;      // absent after an error, or if no call could be imported
+  ImportReport report;             // complete whatever happened: seen = imported + dropped
+  std::string hang_scenario = {};  // its text, where one was wanted and there is a trace
 };
 
 // Reads all files of one job to their ends, in memory that grows with ranks and calls, not with the
@@ -56,6 +59,7 @@ struct TraceReader {
   // format. At most one reader says so of any file.
   bool (*recognizes)(std::string_view head) = nullptr;
   ReadTraceFiles read = nullptr;
+  bool records_hangs = false;  // makes a hang_scenario
 };
 
 }  // namespace railyard

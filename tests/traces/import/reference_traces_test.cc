@@ -144,5 +144,32 @@ TEST(ReferenceTracesTest, ExecutionTracesOfEightRanksInAnArchive) {
   EXPECT_EQ(imported.import.trace->rank_count, 8u);
 }
 
+// One entry of 3 x 4 Float; its group has ranks 0 and 1.
+TEST(ReferenceTracesTest, FlightRecorderOfTheTutorial) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  const Imported imported =
+      Import(reference_dir + "/traces/flight-recorder/tutorial-2.5-rank0.json");
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.format, "flight-recorder");
+  EXPECT_THAT(imported.by_kind, ElementsAre(Pair("AllReduce", Counted{1, 48})));
+  EXPECT_EQ(imported.import.trace->rank_count, 2u);
+}
+
+// grep -o '"coll":"[A-Za-z]*"\|"coll_msg_size_bytes":[0-9]*' FILE
+TEST(ReferenceTracesTest, InspectorLinesOfItsDocumentation) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  const Imported first = Import(reference_dir + "/traces/inspector/v4.0-documentation.jsonl");
+  ASSERT_TRUE(first.import.trace) << first.diagnostics.ToString();
+  EXPECT_EQ(first.import.report.format, "inspector");
+  EXPECT_THAT(first.by_kind, ElementsAre(Pair("AllReduce", Counted{1, 17'179'869'184}),
+                                         Pair("ReduceScatter", Counted{1, 65'536})));
+  const Imported second = Import(reference_dir + "/traces/inspector/v4.3-documentation.jsonl");
+  ASSERT_TRUE(second.import.trace) << second.diagnostics.ToString();
+  EXPECT_THAT(second.by_kind, ElementsAre(Pair("AllReduce", Counted{1, 17'179'869'184}),
+                                          Pair("ReduceScatter", Counted{1, 2'147'483'648})));
+  EXPECT_THAT(second.import.report.ToString(), HasSubstr("itself dropped 512 records"));
+  EXPECT_THAT(second.import.report.ToString(), HasSubstr("announce 1024 records, 2 are in"));
+}
+
 }  // namespace
 }  // namespace railyard

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/flight_recorder/flight_recorder_reader.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/flight_recorder/hang.h"
+#include "traces/import/import.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Imported {
+  TraceImport import;
+  Diagnostics diagnostics;
+};
+
+// Each content is the dump of the rank of its place, as PyTorch names it.
+Imported Import(const std::vector<std::string>& contents, const ImportOptions& options = {}) {
+  const std::string directory = ::testing::TempDir() + "flight_recorder_test_" +
+                                ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  for (size_t i = 0; i < contents.size(); ++i) {
+    std::ofstream(fmt::format("{}/nccl_trace_rank_{}", directory, i), std::ios::binary)
+        << contents[i];
+  }
+  Imported imported;
+  imported.import = ImportFiles({directory}, kAutoFormat, options, imported.diagnostics);
+  std::filesystem::remove_all(directory);
+  return imported;
+}
+
+std::string Entry(int record, int sequence, const std::string& state) {
+  return fmt::format(
+      R"j({{"record_id": {}, "process_group": ["0", "default_pg"], "collective_seq_id": {},
+"profiling_name": "nccl:all_reduce", "input_sizes": [[3, 4]], "input_dtypes": ["Float"],
+"output_sizes": [[3, 4]], "output_dtypes": ["Float"], "state": "{}", "is_p2p": false}})j",
+      record, sequence, state);
+}
+
+std::string Dump(const std::string& entries) {
+  return R"j({"version": "2.5", "pg_config": {"0": {"name": "0", "desc": "default_pg",
+"ranks": "[0, 1]"}}, "entries": [)j" +
+         entries + "]}";
+}
+
+// Pickles as torch::jit::Pickler writes them: protocol 2, everything in the memo.
+class Pickle {
+ public:
+  static std::string Text(const std::string& text) {
+    return "X" + Bytes(text.size(), 4) + text + Memo();
+  }
+  static std::string Number(uint32_t number) { return "J" + Bytes(number, 4); }
+  static std::string List(const std::vector<std::string>& items) {
+    return "]" + Memo() + "(" + Joined(items) + "e";
+  }
+  static std::string Tuple(const std::vector<std::string>& items) {
+    return "(" + Joined(items) + "t" + Memo();
+  }
+  static std::string Dictionary(const std::vector<std::string>& keys_and_values) {
+    return "}" + Memo() + "(" + Joined(keys_and_values) + "u";
+  }
+  static std::string File(const std::string& object) { return "\x80\x02" + object + "."; }
+
+ private:
+  static std::string Bytes(uint64_t number, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(number >> (8 * i) & 0xff);
+    return text;
+  }
+  static std::string Memo() {
+    static uint32_t next = 0;
+    return "r" + Bytes(next++, 4);
+  }
+  static std::string Joined(const std::vector<std::string>& items) {
+    std::string text;
+    for (const std::string& item : items) text += item;
+    return text;
+  }
+};
+
+std::string PickledDump() {
+  using P = Pickle;
+  const std::string sizes = P::List({P::List({P::Number(3), P::Number(4)})});
+  const std::string entry = P::Dictionary({P::Text("record_id"),
+                                           P::Number(0),
+                                           P::Text("process_group"),
+                                           P::Tuple({P::Text("0"), P::Text("default_pg")}),
+                                           P::Text("collective_seq_id"),
+                                           P::Number(1),
+                                           P::Text("profiling_name"),
+                                           P::Text("nccl:all_reduce"),
+                                           P::Text("input_sizes"),
+                                           sizes,
+                                           P::Text("input_dtypes"),
+                                           P::List({P::Text("Float")}),
+                                           P::Text("output_sizes"),
+                                           sizes,
+                                           P::Text("state"),
+                                           P::Text("completed"),
+                                           P::Text("time_discovered_started_ns"),
+                                           "N",
+                                           P::Text("retired"),
+                                           "\x88"});
+  return P::File(P::Dictionary(
+      {P::Text("version"), P::Text("2.5"), P::Text("pg_config"),
+       P::Dictionary({P::Text("0"), P::Dictionary({P::Text("ranks"), P::Text("[0, 1]")})}),
+       P::Text("entries"), P::List({entry})}));
+}
+
+TEST(FlightRecorderReaderTest, JsonAndPicklesSayTheSame) {
+  for (const std::string& dump : {Dump(Entry(0, 1, "completed")), PickledDump()}) {
+    const Imported imported = Import({dump});
+    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+    EXPECT_EQ(imported.import.report.format, "flight-recorder");
+    EXPECT_EQ(imported.import.trace->rank_count, 2u);
+    const ImportedKind& kind =
+        imported.import.report.by_kind[static_cast<size_t>(CollectiveKind::kAllReduce)];
+    EXPECT_EQ(kind.calls, 1u);
+    EXPECT_EQ(kind.bytes, 48u);
+    EXPECT_EQ(imported.import.trace->operations[0][0].count, 12u);
+  }
+}
+
+TEST(FlightRecorderReaderTest, CallsAreMatchedByTheirSequenceNumbers) {
+  const Imported imported =
+      Import({Dump(Entry(0, 4, "completed") + "," + Entry(1, 5, "completed")),
+              Dump(Entry(0, 5, "completed") + "," + Entry(1, 6, "completed"))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.calls_imported(), 2u);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 2u);
+}
+
+TEST(FlightRecorderReaderTest, AHangBecomesAScenario) {
+  // Rank 1 never comes to the second AllReduce; rank 0 has a third one enqueued behind it.
+  const Imported imported = Import({Dump(Entry(0, 1, "completed") + "," + Entry(1, 2, "started") +
+                                         "," + Entry(2, 3, "scheduled")),
+                                    Dump(Entry(0, 1, "completed"))},
+                                   {.hang_trace_path = "hang.trace"});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  const std::string& scenario = imported.import.hang_scenario;
+  EXPECT_THAT(scenario, HasSubstr("ranks 0 wait for ranks 1, which have not come to it."));
+  EXPECT_THAT(scenario, HasSubstr("workload { trace: \"hang.trace\" }"));
+  const auto& late = imported.import.trace->operations[1];
+  ASSERT_EQ(late.size(), 2u);
+  EXPECT_EQ(late[0].compute_before_ps, 0);
+  EXPECT_EQ(late[1].compute_before_ps, kHangPs);
+  EXPECT_EQ(imported.import.trace->operations[0].size(), 2u);
+  EXPECT_EQ(imported.import.report.calls_imported(), 3u);
+  EXPECT_EQ(imported.import.report.calls_reconstructed, 1u);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
+}
+
+TEST(FlightRecorderReaderTest, ARankWhoseGpuHasNotBegunIsLate) {
+  const Imported imported = Import({Dump(Entry(0, 1, "started")), Dump(Entry(0, 1, "scheduled"))},
+                                   {.hang_trace_path = "t"});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.trace->operations[0][0].compute_before_ps, 0);
+  EXPECT_EQ(imported.import.trace->operations[1][0].compute_before_ps, kHangPs);
+}
+
+TEST(FlightRecorderReaderTest, ARankWithoutADumpIsWaitedFor) {
+  const Imported imported = Import({Dump(Entry(0, 1, "started"))}, {.hang_trace_path = "t"});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_THAT(imported.import.hang_scenario, HasSubstr("ranks 1, of which there is no dump"));
+  EXPECT_EQ(imported.import.trace->operations[1][0].compute_before_ps, kHangPs);
+}
+
+TEST(FlightRecorderReaderTest, WhatIsNoHangMakesNoScenario) {
+  const Imported done = Import({Dump(Entry(0, 1, "completed"))}, {.hang_trace_path = "t"});
+  EXPECT_FALSE(done.import.trace);
+  EXPECT_THAT(done.diagnostics.ToString(), HasSubstr("no collective is unfinished"));
+  const Imported network = Import({Dump(Entry(0, 1, "started")), Dump(Entry(0, 1, "started"))},
+                                  {.hang_trace_path = "t"});
+  EXPECT_FALSE(network.import.trace);
+  EXPECT_THAT(network.diagnostics.ToString(), HasSubstr("is not recorded"));
+}
+
+TEST(FlightRecorderReaderTest, PicklesThatDoMoreThanHoldDataAreErrors) {
+  using P = Pickle;
+  const std::string proto = "\x80\x02";
+  std::string doubling = proto + "]r" + std::string("\0\0\0\0", 4);
+  for (int i = 0; i < 60; ++i) {
+    // Each list holds the one before twice.
+    const std::string before = "j" + std::string(1, static_cast<char>(i)) + std::string(3, '\0');
+    const std::string after = "r" + std::string(1, static_cast<char>(i + 1)) + std::string(3, '\0');
+    doubling += "](" + before + before + "e" + after;
+  }
+  const std::string laughs = proto + "}" + P::Text("version") + doubling.substr(2) + "0" +
+                             std::string("j\x28\0\0\0", 5) + "s.";
+  struct Case {
+    std::string pickle;
+    std::string finding;
+  };
+  const std::vector<Case> cases = {
+      {proto + "cos\nsystem\n(X\x04" + std::string(3, '\0') + "truetR.", "imports code"},
+      {proto + "c__main__\nX\n.", "imports code"},
+      {proto + "}(R.", "calls code"},
+      {proto + "}\x81.", "calls code"},
+      {proto + "Q.", "opcode 0x51"},
+      {proto + "}", "ends early"},
+      {proto + "X\xff\xff\xff\x7fzzz", "more than"},
+      {proto + "X\xff\xff\xff\x01zzz", "ends early"},
+      {proto + "e.", "no mark"},
+      {proto + "0.", "empty stack"},
+      {proto + "h\x05.", "unknown"},
+      {proto + "].", "no dictionary"},
+      {"\x80\x02" + std::string(200, ']') + ".", "other than one object"},
+      {PickledDump().substr(0, 200), "ends early"},
+  };
+  for (const Case& c : cases) {
+    const Imported imported = Import({c.pickle});
+    EXPECT_FALSE(imported.import.trace) << c.finding;
+    EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr(c.finding));
+    EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr("error: byte ")) << c.finding;
+  }
+  EXPECT_FALSE(Import({laughs}).import.trace);
+}
+
+TEST(FlightRecorderReaderTest, HostileJsonIsFindingsOrCountedDrops) {
+  const std::string entry = Entry(0, 1, "completed");
+  std::string huge = entry;
+  huge.replace(huge.find("[[3, 4]]"), 8, "[[4294967296, 4294967296]]");
+  std::string nameless = entry;
+  nameless.replace(nameless.find("profiling_name"), 14, "profiling_gnome");
+  struct Case {
+    std::string text;
+    std::string finding;
+  };
+  const std::vector<Case> cases = {{Dump(entry).substr(0, 250), "the file ends early"},
+                                   {Dump(std::string(1000, '[')), "nested too deeply"},
+                                   {Dump(huge), "out of range"},
+                                   {Dump(nameless), "malformed record"},
+                                   {Dump(""), "holds no collective call"}};
+  for (const Case& c : cases) {
+    ImportOptions options;
+    Imported imported;
+    imported.import = Import({c.text}).import;
+    EXPECT_FALSE(imported.import.trace) << c.finding;
+    EXPECT_THAT(Import({c.text}).diagnostics.ToString(), HasSubstr(c.finding));
+  }
+  const Imported twice = Import({Dump(entry + "," + entry)});
+  ASSERT_TRUE(twice.import.trace);
+  EXPECT_EQ(twice.import.report.DroppedFor(CallDropReason::kRecordedTwice).count, 1u);
+}
+
+}  // namespace
+}  // namespace railyard

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/inspector/inspector_reader.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/import/import.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Imported {
+  TraceImport import;
+  Diagnostics diagnostics;
+};
+
+Imported Import(const std::vector<std::string>& texts) {
+  const std::string directory = ::testing::TempDir() + "inspector_test_" +
+                                ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    std::ofstream(fmt::format("{}/{}.log", directory, i)) << texts[i];
+  }
+  Imported imported;
+  imported.import = ImportFiles({directory}, kAutoFormat, {}, imported.diagnostics);
+  std::filesystem::remove_all(directory);
+  return imported;
+}
+
+// Of a process (its number is also that of its host).
+std::string Header(const std::string& communicator, int rank, int size, int process) {
+  return fmt::format(
+      R"j("header": {{"id": "{}", "rank": {}, "n_ranks": {}}}, "metadata":
+ {{"inspector_output_format_version": "v4.0", "hostname": "h{}", "pid": {}}})j",
+      communicator, rank, size, process, process);
+}
+
+std::string OneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text + "\n";
+}
+
+std::string Call(const std::string& header, const std::string& kind, int sequence,
+                 const std::string& bytes, const std::string& more = "") {
+  return OneLine(fmt::format(R"j({{{}{}"coll_perf": {{"coll": "{}", "coll_sn": {},
+ "coll_msg_size_bytes": {}, "coll_exec_time_us": 25{}}}}})j",
+                             header, header.empty() ? "" : ", ", kind, sequence, bytes, more));
+}
+
+TEST(InspectorReaderTest, CallsAreMatchedByKindAndNumber) {
+  const std::string first = Header("0xa", 0, 2, 1);
+  const std::string second = Header("0xa", 1, 2, 2);
+  const Imported imported = Import(
+      {Call(first, "AllReduce", 7, "64", R"(, "coll_algo": "RING", "coll_proto": "LL")") +
+           Call(first, "AllGather", 7, "32"),
+       Call(second, "AllReduce", 6, "64") +
+           Call(second, "AllReduce", 7, "64", R"(, "coll_algo": "RING", "coll_proto": "LL")") +
+           Call(second, "AllGather", 7, "32")});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.calls_imported(), 4u);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
+  const auto& program = imported.import.trace->operations[1];
+  ASSERT_EQ(program.size(), 2u);
+  EXPECT_EQ(program[0].algorithm, Algorithm::kRing);
+  EXPECT_EQ(program[0].protocol, Protocol::kLl);
+  EXPECT_EQ(program[0].count, 64u);
+  EXPECT_EQ(program[0].measured_ps, 25'000'000);
+  EXPECT_EQ(program[1].kind, CollectiveKind::kAllGather);
+}
+
+TEST(InspectorReaderTest, CallsAreInTheOrderOfTheirEventTraces) {
+  const auto at = [](int time) {
+    return fmt::format(R"(, "event_trace_ts": {{"coll_start_ts": {}}})", time);
+  };
+  const std::string header = Header("0xa", 0, 2, 1);
+  const Imported imported = Import({Call(header, "AllReduce", 2, "64", at(2000)) +
+                                    Call(header, "ReduceScatter", 1, "32", at(1000))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.trace->operations[0][0].kind, CollectiveKind::kReduceScatter);
+}
+
+TEST(InspectorReaderTest, SubCommunicatorsAreToldFromTheProcessesInThem) {
+  // A world of 4; ranks 1 and 3 are in a communicator of 2.
+  std::string world;
+  for (int rank = 0; rank < 4; ++rank) {
+    world += Call(Header("0xa", rank, 4, rank), "AllReduce", 1, "64");
+  }
+  const Imported imported = Import({world + Call(Header("0xb", 0, 2, 1), "AllGather", 1, "8") +
+                                    Call(Header("0xb", 1, 2, 3), "AllGather", 1, "8")});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  ASSERT_EQ(imported.import.trace->communicators.size(), 2u);
+  EXPECT_THAT(imported.import.trace->communicators[1].ranks, ::testing::ElementsAre(1u, 3u));
+  EXPECT_EQ(imported.import.report.calls_reconstructed, 0u);
+}
+
+TEST(InspectorReaderTest, FromVersion43OnTheHeaderStandsInTheDumpsFirstLine) {
+  const std::string stats =
+      OneLine("{" + Header("0xa", 0, 2, 1) +
+              R"(, "dump_stats": {"coll_records": 1024, "coll_dropped_since_last_dump": 512}})");
+  const Imported imported = Import({stats + Call("", "AllReduce", 7, "64")});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.calls_imported(), 1u);
+  EXPECT_THAT(imported.import.report.ToString(), HasSubstr("itself dropped 512 records"));
+  EXPECT_THAT(imported.import.report.ToString(), HasSubstr("announce 1024 records, 1 are in"));
+}
+
+TEST(InspectorReaderTest, HostileLinesAreFindingsOrCountedDrops) {
+  const std::string header = Header("0xa", 0, 2, 1);
+  struct Case {
+    std::string text;
+    std::string finding;
+  };
+  const std::vector<Case> cases = {
+      {Call(header, "AllReduce", 1, "64").substr(0, 150), "truncated line"},
+      {Call("", "AllReduce", 1, "64"), "process unknown"},
+      {Call(header, "Dance", 1, "64"), "unsupported kind"},
+      {Call(header, "AllReduce", 1, "1000000000000000000"), "out of range"},
+      {Call(header, "AllReduce", 1, "\"x\""), "sizes not recorded"},
+      {Call(header, "AllReduce", 1, "NaN"), "sizes not recorded"},
+      {Call(Header("0xa", 5, 2, 1), "AllReduce", 1, "64"), "process unknown"},
+      {"{\"coll_perf\": " + std::string(10'000, '[') + "\n", "truncated line"},
+      {OneLine("{" + header + "}"), "holds no collective call"}};
+  for (const Case& c : cases) {
+    const Imported imported = Import({c.text});
+    EXPECT_FALSE(imported.import.trace) << c.finding;
+    EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr(c.finding));
+  }
+  const std::string call = Call(header, "AllReduce", 1, "64");
+  const Imported twice = Import({call + call});
+  ASSERT_TRUE(twice.import.trace);
+  EXPECT_EQ(twice.import.report.DroppedFor(CallDropReason::kRecordedTwice).count, 1u);
+}
+
+}  // namespace
+}  // namespace railyard

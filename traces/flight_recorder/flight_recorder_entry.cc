@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/flight_recorder/flight_recorder_entry.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "traces/trace/trace_check.h"
+
+namespace railyard {
+namespace {
+
+constexpr int64_t kPsPerNs = 1'000;
+constexpr double kPsPerMs = 1e9;
+constexpr double kMeasuredMsMax = 1e9;
+
+// Elements of tensors with these dimensions; nullopt where none are stated.
+std::optional<uint64_t> ElementsOf(const Value* sizes) {
+  if (sizes == nullptr || !sizes->IsList() || sizes->items.empty()) return std::nullopt;
+  uint64_t all = 0;
+  for (const Value& tensor : sizes->items) {
+    uint64_t elements = 1;
+    for (const Value& dimension : tensor.items) {
+      const uint64_t length = dimension.Unsigned().value_or(0);
+      if (length > 0 && elements > kOperationBytesMax / length) return kOperationBytesMax + 1;
+      elements *= length;
+    }
+    all += tensor.IsList() ? elements : 0;
+    if (all > kOperationBytesMax) return kOperationBytesMax + 1;
+  }
+  return all;
+}
+
+std::string FirstText(const Value* list) {
+  return list == nullptr || list->items.empty() ? std::string() : list->items.front().text;
+}
+
+// The peer of "nccl:send 0->1" and of "nccl:recv 0<-1": whom it is sent to, whom it comes from.
+std::optional<uint32_t> PeerIn(std::string_view name) {
+  const size_t arrow = name.find_first_of("<>");
+  if (arrow == std::string_view::npos) return std::nullopt;
+  const size_t from = name.find_first_of("0123456789", arrow);
+  if (from == std::string_view::npos) return std::nullopt;
+  uint32_t peer = 0;
+  const char* const end = name.data() + name.size();
+  if (std::from_chars(name.data() + from, end, peer).ec != std::errc()) return std::nullopt;
+  return peer;
+}
+
+int64_t MeasuredPs(const Value& value) {
+  if (const Value* const duration = value.Find("duration_ms"); duration != nullptr) {
+    double milliseconds = 0;
+    const std::string& text = duration->text;
+    std::from_chars(text.data(), text.data() + text.size(), milliseconds);
+    if (std::isfinite(milliseconds) && milliseconds > 0 && milliseconds < kMeasuredMsMax) {
+      return static_cast<int64_t>(milliseconds * kPsPerMs);
+    }
+  }
+  const auto started = value.UnsignedOf("time_discovered_started_ns");
+  const auto completed = value.UnsignedOf("time_discovered_completed_ns");
+  if (!started || !completed || *completed <= *started) return 0;
+  const uint64_t nanoseconds = *completed - *started;
+  return nanoseconds > uint64_t{1} << 50 ? 0 : static_cast<int64_t>(nanoseconds) * kPsPerNs;
+}
+
+}  // namespace
+
+std::optional<FlightRecorderEntry> ParseFlightRecorderEntry(const Value& value) {
+  FlightRecorderEntry entry;
+  CommsRecord& record = entry.record;
+  record.collective = value.TextOf("profiling_name");
+  if (record.collective.empty()) return std::nullopt;
+  entry.record_id = value.UnsignedOf("record_id");
+  entry.sequence = value.UnsignedOf("collective_seq_id");
+  if (!entry.sequence) entry.sequence = value.UnsignedOf("seq_id");
+  const std::string state = value.TextOf("state");
+  if (state == "scheduled") entry.state = FlightRecorderEntry::State::kScheduled;
+  if (state == "started") entry.state = FlightRecorderEntry::State::kStarted;
+  entry.measured_ps = MeasuredPs(value);
+  // The group's name and description, or of old versions the name alone.
+  record.group_name = FirstText(value.Find("process_group"));
+  if (record.group_name.empty()) record.group_name = value.TextOf("pg_name");
+  if (record.group_name.empty()) record.group_name = value.TextOf("pg_id");
+  record.in_elements = ElementsOf(value.Find("input_sizes"));
+  record.out_elements = ElementsOf(value.Find("output_sizes"));
+  record.dtype = FirstText(value.Find("input_dtypes"));
+  if (record.dtype.empty()) record.dtype = FirstText(value.Find("output_dtypes"));
+  const auto kind = PytorchKind(record.collective);
+  if (kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv) {
+    record.root_or_peer = PeerIn(record.collective);
+    entry.sequence.reset();
+  }
+  return entry;
+}
+
+}  // namespace railyard

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// An entry of PyTorch's Flight Recorder (torch/csrc/distributed/c10d/FlightRecorder.hpp), versions
+// 2.0 to 2.x.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "traces/pytorch/comms_record.h"
+#include "traces/reading/value.h"
+
+namespace railyard {
+
+struct FlightRecorderEntry {
+  enum class State : uint8_t {
+    kScheduled,  // the process has enqueued it, its GPU has not begun
+    kStarted,
+    kCompleted,
+  };
+
+  std::optional<uint64_t> record_id;
+  std::optional<uint64_t> sequence;  // among the group's collectives; of Send and Recv none
+  State state = State::kCompleted;
+  int64_t measured_ps = 0;  // 0: not recorded
+  CommsRecord record;       // without the group's members
+};
+
+// nullopt where the entry has no name; sizes may be absent.
+std::optional<FlightRecorderEntry> ParseFlightRecorderEntry(const Value& value);
+
+}  // namespace railyard

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/flight_recorder/flight_recorder_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "traces/flight_recorder/flight_recorder_entry.h"
+#include "traces/flight_recorder/hang.h"
+#include "traces/flight_recorder/unpickler.h"
+#include "traces/pytorch/comms_record.h"
+#include "traces/reading/captured_job.h"
+#include "traces/reading/value.h"
+#include "traces/trace/trace_check.h"
+
+namespace railyard {
+namespace {
+
+// Protocol 2 to 5, as pickles have begun since 2003.
+bool IsPickle(std::string_view head) {
+  return head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
+}
+
+bool LooksLikeFlightRecorder(std::string_view head) {
+  if (IsPickle(head)) return true;
+  const auto holds = [&](std::string_view text) {
+    return head.find(text) != std::string_view::npos;
+  };
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || head[first] != '{') return false;
+  const bool has_groups = holds("\"pg_config\": {") || holds("\"pg_config\":{");
+  return (has_groups && (holds("\"version\"") || holds("\"entries\""))) ||
+         (holds("\"entries\"") && holds("\"profiling_name\""));
+}
+
+// The number behind "rank" in the file's name, else the last one: "nccl_trace_rank_3".
+std::optional<uint32_t> RankInName(std::string_view name) {
+  name = name.substr(name.rfind('/') == std::string_view::npos ? 0 : name.rfind('/') + 1);
+  size_t begin = name.rfind("rank");
+  if (begin != std::string_view::npos) {
+    begin = name.find_first_of("0123456789", begin);
+  } else if (const size_t last = name.find_last_of("0123456789"); last != std::string_view::npos) {
+    begin = name.find_last_not_of("0123456789", last);
+    begin = begin == std::string_view::npos ? 0 : begin + 1;
+  }
+  if (begin == std::string_view::npos) return std::nullopt;
+  uint32_t rank = 0;
+  const char* const end = name.data() + name.size();
+  if (std::from_chars(name.data() + begin, end, rank).ec != std::errc()) return std::nullopt;
+  return rank < kTraceRanksMax ? std::optional(rank) : std::nullopt;
+}
+
+struct PlacedEntry {
+  FlightRecorderEntry entry;
+  uint64_t line = 0;
+};
+
+struct DumpFile {
+  std::vector<PlacedEntry> entries;
+  std::map<std::string, std::vector<uint32_t>> ranks_of_group;
+  std::string version;
+};
+
+class FlightRecorderImport {
+ public:
+  FlightRecorderImport(const ImportOptions& options, ImportReport& report, Diagnostics& diagnostics)
+      : options_(options), report_(report), diagnostics_(diagnostics) {}
+
+  void ReadFile(InputStream& stream) {
+    const auto index = static_cast<uint32_t>(report_.files.size());
+    report_.files.push_back({.path = stream.name()});
+    DumpFile dump;
+    const auto visit = [&](std::string_view key, Value value, uint64_t line) {
+      if (key == "version") dump.version = value.text;
+      if (key == "pg_config") ReadGroups(value, dump);
+      if (key == "entries") AddEntry(value, line, index, dump);
+    };
+    if (IsPickle(stream.Peek(2))) {
+      ForEachPickledItem(stream, "entries", visit, diagnostics_);
+    } else {
+      ForEachJsonItem(stream, "entries", visit, diagnostics_);
+    }
+    report_.files[index].bytes_read = stream.bytes_read();
+    if (!dump.version.empty() && !dump.version.starts_with("2.")) {
+      diagnostics_.Error({stream.name()}, "version",
+                         fmt::format("{} is not read (expected 2.x)", dump.version.substr(0, 20)));
+    }
+    AddCalls(dump, index);
+  }
+
+  TraceImport Finish() {
+    TraceImport import;
+    const bool wants_scenario = !options_.hang_trace_path.empty();
+    std::vector<Hang> hangs;
+    if (wants_scenario && !diagnostics_.HasErrors()) {
+      hangs = PlaceHangs(job_, unfinished_, report_);
+      if (hangs.empty() && !report_.files.empty()) {
+        diagnostics_.Error({report_.files.front().path}, "",
+                           unfinished_.empty()
+                               ? "no collective is unfinished: the job did not hang in one"
+                               : "all ranks have come to every unfinished collective: what they "
+                                 "wait for is not recorded");
+      }
+    }
+    report_.assumed.push_back(
+        "a dump has no times of the GPU: the calls of a group follow each other");
+    if (has_unstated_root_) {
+      report_.assumed.push_back("roots are rank 0 of their groups where they are not recorded");
+    }
+    import.trace = BuildTrace(job_, options_, report_, diagnostics_);
+    if (import.trace && wants_scenario) {
+      HoldUncapturedRanks(hangs, job_, *import.trace);
+      import.hang_scenario =
+          HangScenario(hangs, options_.hang_trace_path, import.trace->rank_count);
+    }
+    return import;
+  }
+
+ private:
+  // {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}}
+  static void ReadGroups(const Value& groups, DumpFile& dump) {
+    for (size_t i = 0; i < groups.keys.size() && i < groups.items.size(); ++i) {
+      const Value* const ranks = groups.items[i].Find("ranks");
+      if (ranks == nullptr) continue;
+      std::vector<uint32_t> members;
+      if (ranks->IsList()) {
+        for (const Value& rank : ranks->items) {
+          const uint64_t number = rank.Unsigned().value_or(kTraceRanksMax);
+          if (number < kTraceRanksMax) members.push_back(static_cast<uint32_t>(number));
+        }
+      } else if (auto parsed = ParseRankList(ranks->text)) {
+        members = *std::move(parsed);
+      }
+      dump.ranks_of_group[groups.keys[i]] = std::move(members);
+    }
+  }
+
+  void AddEntry(const Value& value, uint64_t line, uint32_t index, DumpFile& dump) {
+    auto entry = ParseFlightRecorderEntry(value);
+    if (entry && IsPseudoCollective(entry->record.collective)) return;
+    ++report_.files[index].calls_seen;
+    if (!entry) {
+      report_.Drop(CallDropReason::kMalformedRecord, index, line, "an entry without a name");
+      return;
+    }
+    dump.entries.push_back({.entry = *std::move(entry), .line = line});
+  }
+
+  void AddCalls(DumpFile& dump, uint32_t index) {
+    const uint32_t rank = RankOf(report_.files[index].path);
+    job_.AddRank(rank);
+    std::set<uint64_t> record_ids;
+    std::map<std::pair<std::string, uint64_t>, uint64_t> calls_of_sequence;
+    for (PlacedEntry& placed : dump.entries) {
+      FlightRecorderEntry& entry = placed.entry;
+      if (entry.record_id && !record_ids.insert(*entry.record_id).second) {
+        report_.Drop(CallDropReason::kRecordedTwice, index, placed.line,
+                     fmt::format("record {}", *entry.record_id));
+        continue;
+      }
+      CommsRecord& record = entry.record;
+      const auto group = dump.ranks_of_group.find(record.group_name);
+      if (group != dump.ranks_of_group.end()) record.group_ranks = group->second;
+      record.group_size = static_cast<uint32_t>(record.group_ranks.size());
+      CapturedCall call;
+      if (auto defect = CallOfRecord(record, job_, call)) {
+        report_.Drop(defect->reason, index, placed.line, std::move(defect->detail));
+        continue;
+      }
+      TraceOperation& operation = call.operation;
+      operation.stream = job_.StreamOf(rank, operation.communicator);
+      operation.measured_ps = entry.measured_ps;
+      operation.source_file = index;
+      operation.source_line = static_cast<uint32_t>(std::min<uint64_t>(placed.line, UINT32_MAX));
+      has_unstated_root_ = has_unstated_root_ || operation.kind == CollectiveKind::kBroadcast ||
+                           operation.kind == CollectiveKind::kReduce;
+      if (entry.sequence) {
+        // The calls of a coalesced group share a number.
+        const uint64_t ordinal = calls_of_sequence[{record.group_name, *entry.sequence}]++;
+        call.identity = *entry.sequence * kCallsOfSequenceMax + ordinal + 1;
+        if (entry.state != FlightRecorderEntry::State::kCompleted) {
+          unfinished_[{operation.communicator, call.identity}][rank].has_begun =
+              entry.state == FlightRecorderEntry::State::kStarted;
+        }
+      }
+      job_.Add(rank, std::move(call));
+    }
+  }
+
+  uint32_t RankOf(const std::string& path) {
+    const auto named = RankInName(path);
+    if (named && !job_.calls().contains(*named)) return *named;
+    uint32_t rank = 0;
+    while (job_.calls().contains(rank)) ++rank;
+    report_.assumed.push_back(
+        fmt::format("{} does not state its rank, it is rank {} by its place", path, rank));
+    return rank;
+  }
+
+  static constexpr uint64_t kCallsOfSequenceMax = 65'536;
+
+  const ImportOptions& options_;
+  ImportReport& report_;
+  Diagnostics& diagnostics_;
+  CapturedJob job_{"flight-recorder"};
+  UnfinishedCalls unfinished_;
+  bool has_unstated_root_ = false;
+};
+
+TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
+                      Diagnostics& diagnostics) {
+  ImportReport report;
+  FlightRecorderImport reader(options, report, diagnostics);
+  const auto read_file = [&](InputStream& stream) {
+    reader.ReadFile(stream);
+    return true;
+  };
+  files.ForEach(read_file, diagnostics);
+  TraceImport import = reader.Finish();
+  import.report = std::move(report);
+  return import;
+}
+
+}  // namespace
+
+TraceReader FlightRecorderReader() {
+  return {.format = "flight-recorder",
+          .description = "dumps of PyTorch's Flight Recorder, JSON or pickles",
+          .recognizes = LooksLikeFlightRecorder,
+          .read = ReadFiles,
+          .records_hangs = true};
+}
+
+}  // namespace railyard

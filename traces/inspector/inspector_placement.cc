@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/inspector/inspector_placement.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace railyard {
+namespace {
+
+// The global ranks of all members, from those of some; empty if they do not make a line.
+std::vector<uint32_t> Members(const SeenCommunicator& communicator,
+                              const std::map<std::string, uint32_t>& rank_of_process,
+                              uint32_t rank_count) {
+  int64_t stride = 1;
+  const auto& seen = communicator.process_of_rank;
+  const auto first = seen.begin();
+  const int64_t first_rank = rank_of_process.at(first->second);
+  if (seen.size() > 1) {
+    const auto second = std::next(first);
+    const int64_t distance = int64_t{second->first} - first->first;
+    const int64_t apart = int64_t{rank_of_process.at(second->second)} - first_rank;
+    if (apart % distance != 0) return {};
+    stride = apart / distance;
+  }
+  std::vector<uint32_t> ranks;
+  for (uint32_t r = 0; r < communicator.size; ++r) {
+    const int64_t rank = first_rank + (int64_t{r} - first->first) * stride;
+    const auto process = seen.find(r);
+    if (rank < 0 || rank >= rank_count) return {};
+    if (process != seen.end() && rank_of_process.at(process->second) != rank) return {};
+    ranks.push_back(static_cast<uint32_t>(rank));
+  }
+  return ranks;
+}
+
+}  // namespace
+
+InspectorPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators) {
+  InspectorPlacement placement;
+  std::vector<std::pair<std::string, const SeenCommunicator*>> by_size;
+  for (const auto& [id, communicator] : communicators) by_size.push_back({id, &communicator});
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [](const auto& a, const auto& b) { return a.second->size > b.second->size; });
+  if (by_size.empty()) return placement;
+  const uint32_t rank_count = by_size.front().second->size;
+  std::set<uint32_t> taken;
+  for (const auto& [id, communicator] : by_size) {
+    for (const auto& [rank, process] : communicator->process_of_rank) {
+      if (placement.rank_of_process.contains(process) || taken.contains(rank)) continue;
+      placement.rank_of_process[process] = rank;
+      taken.insert(rank);
+      if (communicator->size < rank_count) {
+        placement.assumed.push_back(fmt::format(
+            "process {} is global rank {}, as in communicator {} of {}: in the largest, of {} "
+            "ranks, it is not seen",
+            process, rank, id, communicator->size, rank_count));
+      }
+    }
+  }
+  for (const auto& [id, communicator] : by_size) {
+    const bool all_are_placed = std::all_of(
+        communicator->process_of_rank.begin(), communicator->process_of_rank.end(),
+        [&](const auto& entry) { return placement.rank_of_process.contains(entry.second); });
+    if (all_are_placed) {
+      placement.ranks_of_communicator[id] =
+          Members(*communicator, placement.rank_of_process, rank_count);
+    }
+    const bool is_complete = communicator->process_of_rank.size() == communicator->size;
+    if (communicator->size < rank_count && !is_complete &&
+        !placement.ranks_of_communicator[id].empty()) {
+      placement.assumed.push_back(fmt::format(
+          "the ranks of communicator {} that are not seen are as far apart as those that are", id));
+    }
+  }
+  return placement;
+}
+
+}  // namespace railyard

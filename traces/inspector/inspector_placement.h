@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Which global rank each process is, where a capture knows only ranks of communicators.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace railyard {
+
+struct SeenCommunicator {
+  uint32_t size = 0;
+  std::map<uint32_t, std::string> process_of_rank;
+};
+
+struct InspectorPlacement {
+  std::map<std::string, uint32_t> rank_of_process;                     // global
+  std::map<std::string, std::vector<uint32_t>> ranks_of_communicator;  // empty: cannot be told
+  std::vector<std::string> assumed;                                    // sentences
+};
+
+// A process is the rank that it has in the largest communicator that it is in, for that of all
+// ranks is the job. Members of another communicator are told from those whose processes are known,
+// if they are one stride apart.
+InspectorPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators);
+
+}  // namespace railyard

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/inspector/inspector_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "traces/inspector/inspector_placement.h"
+#include "traces/inspector/inspector_record.h"
+#include "traces/reading/captured_job.h"
+#include "traces/reading/value.h"
+#include "traces/trace/trace_check.h"
+
+namespace railyard {
+namespace {
+
+constexpr size_t kLineBytesMax = size_t{16} << 20;
+
+bool LooksLikeInspector(std::string_view head) {
+  const auto holds = [&](std::string_view text) {
+    return head.find(text) != std::string_view::npos;
+  };
+  return head.starts_with('{') &&
+         (holds("\"coll_perf\"") || holds("\"p2p_perf\"") || holds("\"dump_stats\"") ||
+          holds("\"inspector_output_format_version\""));
+}
+
+struct PlacedCall {
+  InspectorCall call;
+  std::string communicator;
+  std::string process;
+  uint32_t communicator_rank = 0;
+  uint32_t file = 0;
+  uint64_t line = 0;
+};
+
+class InspectorImport {
+ public:
+  InspectorImport(const ImportOptions& options, ImportReport& report, Diagnostics& diagnostics)
+      : options_(options), report_(report), diagnostics_(diagnostics) {}
+
+  void ReadFile(InputStream& stream) {
+    file_ = static_cast<uint32_t>(report_.files.size());
+    report_.files.push_back({.path = stream.name()});
+    source_.reset();
+    std::string text;
+    uint64_t line = 0;
+    bool more = true;
+    while (more) {
+      more = NextLine(stream, text);
+      if (!more && text.empty()) break;
+      ++line;
+      if (text.find_first_not_of(" \t\r") != std::string::npos) ReadLine(text, line);
+    }
+    report_.files[file_].bytes_read = stream.bytes_read();
+    report_.files[file_].lines_read = line;
+  }
+
+  std::optional<Trace> Finish() {
+    const InspectorPlacement placement = PlaceProcesses(communicators_);
+    report_.assumed.insert(report_.assumed.end(), placement.assumed.begin(),
+                           placement.assumed.end());
+    // Lines without an event trace keep their place behind the last one with a time.
+    for (auto& [process, calls] : calls_of_process_) {
+      SortByTime(calls);
+      for (PlacedCall& call : calls) Add(placement, call);
+    }
+    if (stated_dropped_ > 0) {
+      report_.assumed.push_back(fmt::format(
+          "Inspector itself dropped {} records before it wrote these files", stated_dropped_));
+    }
+    if (stated_records_ > calls_after_stats_) {
+      report_.assumed.push_back(
+          fmt::format("Inspector's dump_stats announce {} records, {} are in the files",
+                      stated_records_, calls_after_stats_));
+    }
+    report_.assumed.push_back("Inspector records no datatypes: calls are of bytes");
+    return BuildTrace(std::move(job_), options_, report_, diagnostics_);
+  }
+
+ private:
+  // The next line without its end; false at the end of the file. Too long ones are cut off, which
+  // makes them no JSON.
+  static bool NextLine(InputStream& stream, std::string& text) {
+    text.clear();
+    for (;;) {
+      const std::string_view next = stream.Peek();
+      if (next.empty()) return false;
+      const size_t end = next.find('\n');
+      const size_t count = std::min(end, next.size());
+      if (text.size() < kLineBytesMax) text += next.substr(0, count);
+      stream.Skip(end == std::string_view::npos ? count : count + 1);
+      if (end != std::string_view::npos) return true;
+    }
+  }
+
+  void ReadLine(const std::string& text, uint64_t number) {
+    const auto line = ParseJson(text);
+    if (!line || !line->IsMap()) {
+      // A line that was cut off may have been a call.
+      ++report_.files[file_].calls_seen;
+      report_.Drop(CallDropReason::kTruncatedLine, file_, number, "is no JSON object");
+      return;
+    }
+    if (auto source = ParseInspectorSource(*line)) {
+      source_ = *std::move(source);
+      SeenCommunicator& communicator = communicators_[source_->communicator];
+      communicator.size = std::max(communicator.size, source_->size);
+      if (source_->process.empty()) {
+        source_->process = fmt::format("{} of {}", source_->rank, source_->communicator);
+      }
+      communicator.process_of_rank.try_emplace(source_->rank, source_->process);
+      if (!source_->version.empty() && !source_->version.starts_with("v4")) {
+        diagnostics_.Error(
+            {report_.files[file_].path, static_cast<int>(std::min<uint64_t>(number, INT32_MAX))},
+            "inspector_output_format_version",
+            source_->version.substr(0, 20) + " is not read (expected v4.x)");
+      }
+    }
+    if (const auto counts = ParseInspectorDropCounts(*line)) {
+      stated_records_ += counts->records;
+      stated_dropped_ += counts->dropped;
+      has_stats_ = true;
+    }
+    if (auto call = ParseInspectorCall(*line)) Keep(*std::move(call), number);
+  }
+
+  void Keep(InspectorCall call, uint64_t line) {
+    ++report_.files[file_].calls_seen;
+    if (has_stats_) ++calls_after_stats_;
+    const auto drop = [&](CallDropReason reason, std::string detail = {}) {
+      report_.Drop(reason, file_, line, std::move(detail));
+    };
+    if (!source_) return drop(CallDropReason::kUnknownProcess, "no header stands before it");
+    if (!call.kind) return drop(CallDropReason::kUnsupportedKind, call.name);
+    if (!call.has_size) return drop(CallDropReason::kSizesNotRecorded, call.name);
+    const bool is_point_to_point =
+        call.kind == CollectiveKind::kSend || call.kind == CollectiveKind::kRecv;
+    if (is_point_to_point && (!call.peer || *call.peer >= source_->size)) {
+      return drop(CallDropReason::kMalformedRecord, "its peer is not recorded");
+    }
+    calls_of_process_[source_->process].push_back({.call = std::move(call),
+                                                   .communicator = source_->communicator,
+                                                   .process = source_->process,
+                                                   .communicator_rank = source_->rank,
+                                                   .file = file_,
+                                                   .line = line});
+  }
+
+  static void SortByTime(std::vector<PlacedCall>& calls) {
+    std::vector<std::pair<int64_t, size_t>> order;
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      last = calls[i].call.start_us.value_or(last);
+      order.push_back({last, i});
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<PlacedCall> sorted;
+    for (const auto& [time, i] : order) sorted.push_back(std::move(calls[i]));
+    calls = std::move(sorted);
+  }
+
+  void Add(const InspectorPlacement& placement, PlacedCall& placed) {
+    const auto rank = placement.rank_of_process.find(placed.process);
+    if (rank == placement.rank_of_process.end()) {
+      report_.Drop(CallDropReason::kUnknownRank, placed.file, placed.line, placed.process);
+      return;
+    }
+    const InspectorCall& call = placed.call;
+    const auto members = placement.ranks_of_communicator.find(placed.communicator);
+    CapturedCall captured;
+    TraceOperation& operation = captured.operation;
+    operation.kind = *call.kind;
+    operation.communicator =
+        job_.GroupOf(placed.communicator, communicators_[placed.communicator].size,
+                     members == placement.ranks_of_communicator.end() ? std::vector<uint32_t>()
+                                                                      : members->second);
+    operation.count = call.bytes;
+    operation.datatype = Datatype::kUint8;
+    operation.peer = call.peer.value_or(0);
+    operation.stream = job_.StreamOf(rank->second, operation.communicator);
+    operation.algorithm = call.algorithm;
+    operation.protocol = call.protocol;
+    operation.measured_ps = call.measured_ps;
+    operation.source_file = placed.file;
+    operation.source_line = static_cast<uint32_t>(std::min<uint64_t>(placed.line, UINT32_MAX));
+    captured.stated_bytes = call.bytes > kOperationBytesMax ? 0 : call.bytes;
+    // Numbers count by kind, and dumps begin where they begin.
+    if (call.sequence < kSequenceMax) {
+      captured.identity =
+          (call.sequence + 1) * kCollectiveKindCount + static_cast<uint64_t>(*call.kind);
+    }
+    job_.Add(rank->second, std::move(captured));
+  }
+
+  static constexpr uint64_t kSequenceMax = uint64_t{1} << 56;
+
+  const ImportOptions& options_;
+  ImportReport& report_;
+  Diagnostics& diagnostics_;
+  CapturedJob job_{"inspector"};
+  uint32_t file_ = 0;
+  std::optional<InspectorSource> source_;  // that the next records are of
+  std::map<std::string, SeenCommunicator> communicators_;
+  std::map<std::string, std::vector<PlacedCall>> calls_of_process_;
+  bool has_stats_ = false;
+  uint64_t stated_records_ = 0;
+  uint64_t stated_dropped_ = 0;
+  uint64_t calls_after_stats_ = 0;
+};
+
+TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
+                      Diagnostics& diagnostics) {
+  TraceImport import;
+  InspectorImport reader(options, import.report, diagnostics);
+  const auto read_file = [&](InputStream& stream) {
+    reader.ReadFile(stream);
+    return true;
+  };
+  files.ForEach(read_file, diagnostics);
+  import.trace = reader.Finish();
+  return import;
+}
+
+}  // namespace
+
+TraceReader InspectorReader() {
+  return {.format = "inspector",
+          .description = "JSON lines of NCCL's and RCCL's Inspector plug-in",
+          .recognizes = LooksLikeInspector,
+          .read = ReadFiles};
+}
+
+}  // namespace railyard

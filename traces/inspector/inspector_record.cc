@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/inspector/inspector_record.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "traces/pytorch/comms_record.h"
+#include "traces/trace/trace_check.h"
+
+namespace railyard {
+namespace {
+
+constexpr int64_t kPsPerUs = 1'000'000;
+constexpr uint64_t kMeasuredUsMax = uint64_t{1} << 42;
+
+constexpr std::array<std::pair<std::string_view, Algorithm>, 7> kAlgorithms = {{
+    {"TREE", Algorithm::kTree},
+    {"RING", Algorithm::kRing},
+    {"COLLNET_DIRECT", Algorithm::kCollnetDirect},
+    {"COLLNET_CHAIN", Algorithm::kCollnetChain},
+    {"NVLS", Algorithm::kNvls},
+    {"NVLS_TREE", Algorithm::kNvlsTree},
+    {"PAT", Algorithm::kPat},
+}};
+constexpr std::array<std::pair<std::string_view, Protocol>, 3> kProtocols = {{
+    {"LL", Protocol::kLl},
+    {"LL128", Protocol::kLl128},
+    {"SIMPLE", Protocol::kSimple},
+}};
+
+template <typename Choice, size_t kSize>
+Choice Named(const std::array<std::pair<std::string_view, Choice>, kSize>& table,
+             std::string_view name) {
+  for (const auto& [entry, choice] : table) {
+    if (entry == name) return choice;
+  }
+  return Choice::kUnstated;
+}
+
+std::optional<int64_t> StartOf(const Value& perf, std::string_view prefix) {
+  const Value* const times = perf.Find("event_trace_ts");
+  if (times == nullptr) return std::nullopt;
+  const Value* const start = times->Find(fmt::format("{}_start_ts", prefix));
+  return start == nullptr ? std::nullopt : start->Signed();
+}
+
+}  // namespace
+
+std::optional<InspectorSource> ParseInspectorSource(const Value& line) {
+  const Value* const header = line.Find("header");
+  if (header == nullptr) return std::nullopt;
+  const auto rank = header->UnsignedOf("rank");
+  const auto size = header->UnsignedOf("n_ranks");
+  if (!rank || !size || *size == 0 || *size > kTraceRanksMax || *rank >= *size) {
+    return std::nullopt;
+  }
+  InspectorSource source;
+  source.communicator = header->TextOf("id");
+  if (const std::string name = header->TextOf("comm_name"); !name.empty()) {
+    source.communicator += " " + name;
+  }
+  source.rank = static_cast<uint32_t>(*rank);
+  source.size = static_cast<uint32_t>(*size);
+  if (const Value* const metadata = line.Find("metadata"); metadata != nullptr) {
+    source.version = metadata->TextOf("inspector_output_format_version");
+    source.process = metadata->TextOf("hostname") + ":" + metadata->TextOf("pid");
+  }
+  return source;
+}
+
+std::optional<InspectorCall> ParseInspectorCall(const Value& line) {
+  std::string prefix = "coll";
+  const Value* perf = line.Find("coll_perf");
+  if (perf == nullptr) {
+    prefix = "p2p";
+    perf = line.Find("p2p_perf");
+  }
+  if (perf == nullptr || !perf->IsMap()) return std::nullopt;
+  InspectorCall call;
+  call.name = perf->TextOf(prefix);
+  call.kind = PytorchKind(call.name);
+  call.sequence = perf->UnsignedOf(prefix + "_sn").value_or(0);
+  const auto bytes = perf->UnsignedOf(prefix + "_msg_size_bytes");
+  call.has_size = bytes.has_value();
+  call.bytes = bytes.value_or(0);
+  for (const char* key : {"peer", "p2p_peer", "peer_rank"}) {
+    if (const auto peer = perf->UnsignedOf(key); peer && *peer < kTraceRanksMax) {
+      call.peer = static_cast<uint32_t>(*peer);
+    }
+  }
+  call.algorithm = Named(kAlgorithms, perf->TextOf("coll_algo"));
+  call.protocol = Named(kProtocols, perf->TextOf("coll_proto"));
+  const uint64_t measured_us = perf->UnsignedOf(prefix + "_exec_time_us").value_or(0);
+  if (measured_us < kMeasuredUsMax) {
+    call.measured_ps = static_cast<int64_t>(measured_us) * kPsPerUs;
+  }
+  call.start_us = StartOf(*perf, prefix);
+  return call;
+}
+
+std::optional<InspectorDropCounts> ParseInspectorDropCounts(const Value& line) {
+  const Value* const stats = line.Find("dump_stats");
+  if (stats == nullptr) return std::nullopt;
+  const auto count = [&](const char* key) {
+    return std::min(stats->UnsignedOf(key).value_or(0), uint64_t{1} << 48);
+  };
+  return InspectorDropCounts{
+      .records = count("coll_records") + count("p2p_records"),
+      .dropped = count("coll_dropped_since_last_dump") + count("p2p_dropped_since_last_dump")};
+}
+
+}  // namespace railyard
