@@ -4,6 +4,7 @@
 #include "simulator/replay/episodes/episode_replayer.h"
 
 #include <functional>
+#include <ostream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -184,6 +185,7 @@ struct Difference {
   // Changes the episode that is known, or what it meets.
   std::function<void(Episodes&, Episode&)> make;
 };
+void PrintTo(const Difference& difference, std::ostream* out) { *out << difference.name; }
 
 class RefusedHitTest : public ::testing::TestWithParam<Difference> {};
 
@@ -253,6 +255,23 @@ TEST(EpisodeReplayerTest, AHitIsRefusedWhereAnotherCallBeginsMeanwhile) {
   test.test.Run();
   EXPECT_EQ(test.test.EndPs(0), kCallPs);
   EXPECT_THAT(test.test.host.launched, SizeIs(4));
+}
+
+// Until an instant of its last state has passed, time changes that state: 1 us later it is another,
+// 2 ms later it is the one in which the episode began.
+TEST(EpisodeReplayerTest, AStateThatTimeChangesIsComparedWhenTheNextCallBegins) {
+  const auto launched = [](int64_t gap_ps) {
+    Episodes test(Two({AllReduce(8), AllReduce(8, gap_ps)}));
+    Episode episode = test.ByHand();
+    test.state.instant_ps = kPsPerMs;
+    episode.end_state = test.StateNow();
+    test.state.instant_ps = 0;
+    test.cache.Add(episode);
+    test.test.Run();
+    return test.test.host.launched.size();
+  };
+  EXPECT_EQ(launched(kPsPerUs), 2u);
+  EXPECT_EQ(launched(2 * kPsPerMs), 0u);
 }
 
 // --- What becomes an episode

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <ostream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -42,8 +43,10 @@ Job FourTimes() {
 }
 
 struct Partitions {
-  explicit Partitions(Job job = FourTimes(), ReplayCacheMode mode = ReplayCacheMode::kOn)
-      : test(1, std::move(job), replay) {
+  explicit Partitions(Job job = FourTimes(), ReplayCacheMode mode = ReplayCacheMode::kOn,
+                      uint32_t servers = 1)
+      : test(servers, std::move(job), replay) {
+    test.ledger.KeepBegun();
     numbers.Number(test.plans, map.ClassesOfCommunicators());
     partitions.emplace(PartitionReplayer::Simulation{.engine = FabricSimulatorImpl::Get(),
                                                      .calls = test.calls,
@@ -122,6 +125,8 @@ struct Difference {
   uint32_t launched = 12;                 // calls in all: the fourth is simulated, ahead or not
 };
 
+void PrintTo(const Difference& difference, std::ostream* out) { *out << difference.name; }
+
 class RefusedPartitionHitTest : public ::testing::TestWithParam<Difference> {};
 
 TEST_P(RefusedPartitionHitTest, IsSimulated) {
@@ -183,6 +188,7 @@ struct OtherCall {
   std::string name;
   std::function<void(std::vector<TraceOperation>& program, uint32_t rank)> make;
 };
+void PrintTo(const OtherCall& call, std::ostream* out) { *out << call.name; }
 class OtherCallTest : public ::testing::TestWithParam<OtherCall> {};
 
 TEST_P(OtherCallTest, IsNoHit) {
@@ -212,6 +218,23 @@ const OtherCall kOtherCalls[] = {
      }}};
 INSTANTIATE_TEST_SUITE_P(Where, OtherCallTest, ::testing::ValuesIn(kOtherCalls),
                          [](const auto& of) { return of.param.name; });
+
+// Rail 0 of two servers makes a collective four times; in the middle of the fourth another begins.
+TEST(PartitionReplayerTest, AHitIsRefusedWhereAnotherCollectiveMayUseItsNics) {
+  const auto is_fourth_replayed = [](const std::vector<uint32_t>& others) {
+    Programs programs(16);
+    for (const uint32_t rank : {0u, 8u}) programs[rank].assign(4, AllReduce(8, kGapPs));
+    const int64_t middle_ps = 3 * (kCallPs + kGapPs) + kGapPs + kCallPs / 2;
+    for (const uint32_t rank : others) programs[rank].push_back(AllReduce(8, middle_ps, 1, 1));
+    Partitions test(JobOf({{0, 8}, others}, programs), ReplayCacheMode::kOn, 2);
+    test.test.Run();
+    EXPECT_TRUE(test.test.ledger.times()[2].replayed);
+    EXPECT_EQ(test.test.ledger.calls_left(), 0u);
+    return test.test.ledger.times()[3].replayed;
+  };
+  EXPECT_FALSE(is_fourth_replayed({0, 8}));
+  EXPECT_TRUE(is_fourth_replayed({1, 9})) << "another rail's";
+}
 
 TEST(PartitionReplayerTest, WhatCannotBeSimulatedAheadIsSimulatedInPlace) {
   Partitions test;
