@@ -196,7 +196,8 @@ void ReplayEngine::OnChannelFinished(uint32_t operation, int64_t end_ps, const C
 void ReplayEngine::OnPacketLost(uint32_t connection, LinkId link) {
   CheckNothingFailsAhead();
   const uint32_t collective = executor_->connection_table().connections()[connection].collective;
-  if (collective != Connection::kNone && !executor_->connection_table().IsClosed(ConnectionId{connection})) {
+  if (collective != Connection::kNone &&
+      !executor_->connection_table().IsClosed(ConnectionId{connection})) {
     ledger_.NotePacketLost(collective);
   }
   observer_.OnPacketLost(connection, link);
