@@ -124,16 +124,17 @@ class JobOrderer {
     return true;
   }
 
-  // From each message of a pair to the next, in the order of Sends; false, and no edges, where the
-  // order of Recvs is another.
+  // From each message of a pair and tag to the next, in the order of Sends; false, and no edges,
+  // where the order of Recvs is another.
   bool AddPairEdges() {
-    std::map<std::pair<uint32_t, uint32_t>, GraphPlace> last;  // the Send
+    std::map<std::tuple<uint32_t, uint32_t, uint64_t>, GraphPlace> last;  // the Send
     std::vector<std::pair<uint32_t, uint32_t>> added;
     for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
       for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) {
         const auto& recv = messages_.partner[rank][i];
         if (!recv || graph_.ranks[rank][i].kind != CollectiveKind::kSend) continue;
-        const auto [at, is_first] = last.try_emplace({rank, recv->rank}, GraphPlace{rank, i});
+        const auto [at, is_first] =
+            last.try_emplace({rank, recv->rank, graph_.ranks[rank][i].tag}, GraphPlace{rank, i});
         if (is_first) continue;
         const uint32_t before = std::exchange(at->second, {rank, i}).operation;
         if (messages_.partner[rank][before]->operation > recv->operation) return false;

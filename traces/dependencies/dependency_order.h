@@ -31,9 +31,9 @@ struct JobOrder {
   std::optional<GraphPlace> in_cycle;  // an operation that waits for itself; then `order` is empty
 };
 // Rank by rank in the order of their numbers, where nothing stands before what it waits for, both
-// ends of every pair of ranks have their messages in one order, and the job does not wait for
-// itself if messages of a pair follow one another. Else in an order of the whole job, Send and Recv
-// of a message together.
+// ends of every pair of ranks have their messages of a tag in one order, and the job does not wait
+// for itself if messages of a pair follow one another. Else in an order of the whole job, Send and
+// Recv of a message together.
 JobOrder OrderJob(const DependencyGraph& graph, const MatchedMessages& messages, SendsAre sends);
 
 }  // namespace railyard

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@ namespace {
 
 constexpr uint32_t kNothing = UINT32_MAX;  // no operation: there is nothing to wait for
 constexpr uint32_t kSeveral = UINT32_MAX - 1;
+constexpr size_t kTagsMax = 16;  // of a pair, that have communicators of their own
 constexpr int64_t kGapMaxPs = kGraphDurationMaxPs;
 
 class GraphTraceBuilder {
@@ -28,6 +31,7 @@ class GraphTraceBuilder {
   std::optional<Trace> Run() {
     const MatchedMessages messages = MatchMessages(graph_);
     DropUnmatched(messages);
+    JoinTags();
     JobOrder order = OrderJob(graph_, messages, SendsAre::kSynchronous);
     if (order.in_cycle) {
       const GraphPlace place = *order.in_cycle;
@@ -73,6 +77,30 @@ class GraphTraceBuilder {
       Drop(CallDropReason::kRanksDisagree, place,
            fmt::format("Send and Recv differ in size, here {} bytes", At(place).count));
     }
+  }
+
+  // Messages of a pair with many tags are of one communicator: generators have a tag a message.
+  void JoinTags() {
+    std::map<std::pair<uint32_t, uint32_t>, std::set<uint64_t>> tags;
+    const auto pair_of = [](uint32_t rank, const GraphOperation& operation) {
+      const bool is_send = operation.kind == CollectiveKind::kSend;
+      return is_send ? std::pair(rank, operation.peer) : std::pair(operation.peer, rank);
+    };
+    const auto for_each_message = [&](const auto& visit) {
+      for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+        for (GraphOperation& operation : graph_.ranks[rank]) {
+          if (operation.kind == CollectiveKind::kSend || operation.kind == CollectiveKind::kRecv) {
+            visit(tags[pair_of(rank, operation)], operation);
+          }
+        }
+      }
+    };
+    for_each_message([](std::set<uint64_t>& known, GraphOperation& operation) {
+      if (known.size() <= kTagsMax) known.insert(operation.tag);
+    });
+    for_each_message([](std::set<uint64_t>& known, GraphOperation& operation) {
+      if (known.size() > kTagsMax) operation.tag = 0;
+    });
   }
 
   std::optional<Trace> DropAll(GraphPlace cycle) {
@@ -153,7 +181,7 @@ class GraphTraceBuilder {
     }
     if (ends_at_once) number = waits_for.empty() ? kNothing : waits_for.front();
     if (ends_at_once) {
-      layout.AddBeside(operation.peer, added, std::move(waits_for));
+      layout.AddBeside(added.communicator, added, std::move(waits_for));
     } else {
       number = layout.Add(added, std::move(waits_for));
     }
@@ -186,11 +214,13 @@ class GraphTraceBuilder {
     const bool is_send = operation.kind == CollectiveKind::kSend;
     const uint32_t source = is_send ? place.rank : operation.peer;
     const uint32_t target = is_send ? operation.peer : place.rank;
-    const auto [at, is_new] =
-        pairs_.try_emplace({source, target}, static_cast<uint32_t>(graph_.communicators.size()));
+    const auto [at, is_new] = pairs_.try_emplace(
+        {source, target, operation.tag}, static_cast<uint32_t>(graph_.communicators.size()));
     if (is_new) {
       graph_.communicators.push_back(
-          {.name = fmt::format("{}to{}", source, target), .ranks = {source, target}});
+          {.name = fmt::format("{}to{}{}", source, target,
+                               operation.tag == 0 ? "" : fmt::format("tag{}", operation.tag)),
+           .ranks = {source, target}});
     }
     return at->second;
   }
@@ -224,8 +254,9 @@ class GraphTraceBuilder {
   Diagnostics& diagnostics_;
   bool is_eager_ = false;
   bool has_calls_ = false;
-  std::vector<StreamLayout> layouts_;                        // by rank
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> pairs_;  // their communicators
+  std::vector<StreamLayout> layouts_;  // by rank
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, uint32_t>
+      pairs_;  // by tag, their communicators
   // By rank and operation: its number in the rank's program, or that of what stands for it; what
   // waits for it, if that is one; the gap before it.
   std::vector<std::vector<uint32_t>> number_of_;

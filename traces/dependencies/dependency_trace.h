@@ -12,13 +12,14 @@
 
 namespace railyard {
 
-// Messages become Send and Recv on a communicator of their two ranks, one for each direction, in an
-// order that both keep. Computation becomes a gap, or an operation of its own. Where the job would
-// wait for itself if a Send ended with its message, Sends end at once for what waits for them, and
-// the report says so. Calls without a partner are dropped, all others counted as imported;
-// report.files are the graph's source_files. nullopt after an error (a cycle of dependencies, sizes
-// beyond trace_check.h), or without any call. Precondition: waits_for, peers and communicators are
-// in range, no operation waits for itself, no peer is the rank itself.
+// Messages become Send and Recv on a communicator of their two ranks, one for each direction and
+// tag (one for all tags of a direction with more than 16), in an order that both keep. Computation
+// becomes a gap, or an operation of its own. Where the job would wait for itself if a Send ended
+// with its message, Sends end at once for what waits for them, and the report says so. Calls
+// without a partner are dropped, all others counted as imported; report.files are the graph's
+// source_files. nullopt after an error (a cycle of dependencies, sizes beyond trace_check.h), or
+// without any call. Precondition: waits_for, peers and communicators are in range, no operation
+// waits for itself, no peer is the rank itself.
 std::optional<Trace> TraceOfGraph(DependencyGraph graph, ImportReport& report,
                                   Diagnostics& diagnostics);
 

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What is written in another format is read back as the same job, and written again as the same
+// bytes.
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/reference_dir.h"
+#include "tests/traces/imported_files.h"
+#include "traces/chakra/chakra_writer.h"
+#include "traces/goal/goal_binary.h"
+#include "traces/goal/goal_writer.h"
+#include "workloads/job/job.h"
+
+namespace railyard {
+namespace {
+
+using testing::ImportedFiles;
+using ::testing::Pair;
+
+void ExpectMatches(const Trace& trace) {
+  Diagnostics diagnostics;
+  EXPECT_TRUE(BuildJob(trace, diagnostics).has_value()) << diagnostics.ToString();
+}
+
+TraceOperation Call(CollectiveKind kind, uint32_t communicator, uint64_t count) {
+  TraceOperation call;
+  call.kind = kind;
+  call.communicator = communicator;
+  call.count = count;
+  call.datatype = Datatype::kUint8;
+  return call;
+}
+
+// Collectives on two communicators and two streams, gaps, and a group of messages.
+Trace Mixed() {
+  Trace trace;
+  trace.origin = "test";
+  trace.rank_count = 4;
+  trace.communicators = {{.name = "world", .ranks = {0, 1, 2, 3}},
+                         {.name = "even", .ranks = {0, 2}},
+                         {.name = "odd", .ranks = {1, 3}}};
+  trace.operations.resize(4);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    auto& program = trace.operations[rank];
+    program.push_back(Call(CollectiveKind::kAllReduce, 0, 400));
+    TraceOperation gathered = Call(CollectiveKind::kAllGather, 1 + rank % 2, 50);
+    gathered.compute_before_ps = 3'000'000;
+    program.push_back(gathered);
+    TraceOperation beside = Call(CollectiveKind::kBroadcast, 0, 70);
+    beside.stream = 1;
+    beside.root = 2;
+    beside.after = 1;
+    program.push_back(beside);
+    for (const CollectiveKind kind : {CollectiveKind::kSend, CollectiveKind::kRecv}) {
+      TraceOperation message = Call(kind, 0, 9);
+      message.peer = kind == CollectiveKind::kSend ? (rank + 1) % 4 : (rank + 3) % 4;
+      message.group = 1;
+      program.push_back(message);
+    }
+    program.push_back(Call(CollectiveKind::kReduceScatter, 0, 25));
+  }
+  return trace;
+}
+
+std::map<std::string, std::string> ChakraOf(const Trace& trace) {
+  std::map<std::string, std::string> files;
+  Diagnostics diagnostics;
+  EXPECT_TRUE(WriteChakra(
+      trace, "job", "t",
+      [&](const std::string& name, const std::string& bytes) { files[name] = bytes; },
+      diagnostics));
+  return files;
+}
+
+TEST(TraceExportTest, ChakraIsWrittenAgainAsTheSameBytes) {
+  const auto written = ChakraOf(Mixed());
+  EXPECT_EQ(written.size(), 5u);  // four ranks, and the groups
+  ImportedFiles files;
+  std::vector<std::string> paths;
+  for (const auto& [name, bytes] : written) paths.push_back(files.Write(name, bytes));
+  const TraceImport& import = files.Import(paths);
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.report.calls_dropped(), 0u);
+  // ReduceScatter states what a rank sends: four times 25 bytes.
+  EXPECT_THAT(files.Kind(CollectiveKind::kReduceScatter), Pair(4, 400));
+  EXPECT_THAT(files.Kind(CollectiveKind::kSend), Pair(4, 36));
+  ExpectMatches(*import.trace);
+  EXPECT_EQ(ChakraOf(*import.trace), written);
+}
+
+std::string GoalOf(const Trace& trace) {
+  Diagnostics diagnostics;
+  const auto schedule = GoalOfTrace(trace, "t", diagnostics);
+  return schedule ? GoalTextOf(*schedule) : diagnostics.ToString();
+}
+
+TEST(TraceExportTest, GoalIsWrittenAgainAsTheSameBytes) {
+  const std::string written = GoalOf(Mixed());
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write("job.goal", written)});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.report.calls_dropped(), 0u);
+  // A ring AllReduce of 400 over 4 ranks: 6 steps of 100 a rank. ReduceScatter: 3 of 25; AllGather
+  // over 2: 1 of 50; Broadcast: 3 hops of 70; and 4 messages of 9.
+  EXPECT_THAT(files.Kind(CollectiveKind::kSend),
+              Pair(24 + 12 + 4 + 3 + 4, 2400 + 300 + 200 + 210 + 36));
+  ExpectMatches(*import.trace);
+  EXPECT_EQ(GoalOf(*import.trace), written);
+}
+
+TEST(TraceExportTest, ReferenceTreeInGoalIsWrittenAgainAsTheSameBytes) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  ImportedFiles files;
+  files.Import({reference_dir + "/traces/goal/binary_tree_32.goal"});
+  ASSERT_TRUE(files.import().trace) << files.findings();
+  const std::string written = GoalOf(*files.import().trace);
+  files.Import({files.Write("again.goal", written)});
+  ASSERT_TRUE(files.import().trace) << files.findings();
+  EXPECT_THAT(files.Kind(CollectiveKind::kSend), Pair(31, 31));
+  EXPECT_EQ(GoalOf(*files.import().trace), written);
+}
+
+TEST(TraceExportTest, ReferenceRingInChakraIsWrittenAgainAsTheSameBytes) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  ImportedFiles files;
+  files.Import({reference_dir + "/traces/astra-sim-et/custom_ring_allreduce_8npus_1MB"});
+  ASSERT_TRUE(files.import().trace) << files.findings();
+  const auto written = ChakraOf(*files.import().trace);
+  std::vector<std::string> paths;
+  for (const auto& [name, bytes] : written) paths.push_back(files.Write(name, bytes));
+  files.Import(paths);
+  ASSERT_TRUE(files.import().trace) << files.findings();
+  EXPECT_THAT(files.Kind(CollectiveKind::kSend), Pair(8 * 14, 8 * 14 * 131072));
+  EXPECT_EQ(ChakraOf(*files.import().trace), written);
+}
+
+}  // namespace
+}  // namespace railyard

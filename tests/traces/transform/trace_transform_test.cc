@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "traces/transform/trace_csv.h"
+#include "traces/transform/trace_cut.h"
+#include "traces/transform/trace_diff.h"
+#include "traces/transform/trace_merge.h"
+#include "traces/transform/trace_retarget.h"
+#include "traces/transform/trace_summary.h"
+#include "workloads/job/job.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+void ExpectMatches(const Trace& trace) {
+  Diagnostics diagnostics;
+  EXPECT_TRUE(BuildJob(trace, diagnostics).has_value()) << diagnostics.ToString();
+}
+
+TraceOperation Call(CollectiveKind kind, uint32_t communicator, uint64_t count) {
+  TraceOperation call;
+  call.kind = kind;
+  call.communicator = communicator;
+  call.count = count;
+  call.datatype = Datatype::kUint8;
+  return call;
+}
+
+// Ranks 0 to 3 as 2 tensor x 2 data parallel ones: an AllReduce of 100 in the tensor group, in the
+// data group an AllGather of 30 a rank and an AllReduce of 80, twice, as two iterations.
+Trace TwoByTwo() {
+  Trace trace;
+  trace.origin = "test";
+  trace.rank_count = 4;
+  trace.source_files = {"/home/someone/secret.log"};
+  trace.communicators = {{.name = "tp0", .ranks = {0, 1}},
+                         {.name = "tp1", .ranks = {2, 3}},
+                         {.name = "dp0", .ranks = {0, 2}},
+                         {.name = "dp1", .ranks = {1, 3}}};
+  trace.operations.resize(4);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    for (int iteration = 0; iteration < 2; ++iteration) {
+      TraceOperation first = Call(CollectiveKind::kAllReduce, rank / 2, 100);
+      first.begins_iteration = iteration > 0;
+      first.compute_before_ps = 5'000'000;
+      first.source_line = 7;
+      trace.operations[rank].push_back(first);
+      trace.operations[rank].push_back(Call(CollectiveKind::kAllGather, 2 + rank % 2, 30));
+      trace.operations[rank].push_back(Call(CollectiveKind::kAllReduce, 2 + rank % 2, 80));
+    }
+  }
+  return trace;
+}
+
+TEST(TraceSummaryTest, CountsCallsBytesAndSizes) {
+  const TraceSummary summary = SummarizeTrace(TwoByTwo());
+  EXPECT_EQ(summary.ranks, 4u);
+  EXPECT_EQ(summary.iterations, 2u);
+  const auto& reduced = summary.kinds[static_cast<size_t>(CollectiveKind::kAllReduce)];
+  EXPECT_EQ(reduced.calls, 16u);
+  EXPECT_EQ(reduced.bytes, 8u * 100 + 8 * 80);
+  EXPECT_EQ(reduced.by_size[6], 16u);  // 64 to 127
+  EXPECT_EQ(reduced.gap_ps, 8 * 5'000'000);
+  const auto& gathered = summary.kinds[static_cast<size_t>(CollectiveKind::kAllGather)];
+  EXPECT_EQ(gathered.bytes, 8u * 60);  // two ranks' 30
+  EXPECT_TRUE(summary.matrix.empty());
+  EXPECT_THAT(SummaryText(TwoByTwo(), summary, 1), HasSubstr("rank 0     AGA|AGA\n"));
+}
+
+TEST(TraceSummaryTest, MatrixHasThePairsThatTheTraceSays) {
+  Trace trace;
+  trace.rank_count = 3;
+  trace.communicators = {{.name = "world", .ranks = {0, 1, 2}}};
+  trace.operations.resize(3);
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    trace.operations[rank].push_back(Call(CollectiveKind::kAllToAll, 0, 10));
+  }
+  TraceOperation send = Call(CollectiveKind::kSend, 0, 7);
+  send.peer = 2;
+  trace.operations[0].push_back(send);
+  const TraceSummary summary = SummarizeTrace(trace);
+  EXPECT_THAT(summary.matrix,
+              ElementsAre(ElementsAre(0, 10, 17), ElementsAre(10, 0, 10), ElementsAre(10, 10, 0)));
+}
+
+TEST(TraceCutTest, IterationsAreWhole) {
+  Diagnostics diagnostics;
+  const auto cut = CutTrace(TwoByTwo(), {.iterations = {1, 1}}, "t", diagnostics);
+  ASSERT_TRUE(cut) << diagnostics.ToString();
+  EXPECT_EQ(cut->operations[0].size(), 3u);
+  EXPECT_FALSE(cut->operations[0][0].begins_iteration);
+  ExpectMatches(*cut);
+}
+
+TEST(TraceCutTest, CommunicatorsOfRanksThatStayAreWhatIsLeftOfThem) {
+  Diagnostics diagnostics;
+  const auto cut = CutTrace(TwoByTwo(), {.ranks = {2, 3}}, "t", diagnostics);
+  ASSERT_TRUE(cut) << diagnostics.ToString();
+  EXPECT_EQ(cut->rank_count, 2u);
+  // The tensor group is whole; of the data group one rank is left, whose calls become computation.
+  EXPECT_EQ(cut->operations[0][0].kind, CollectiveKind::kAllReduce);
+  EXPECT_THAT(cut->communicators[cut->operations[0][0].communicator].ranks, ElementsAre(0, 1));
+  EXPECT_EQ(cut->operations[0][1].kind, CollectiveKind::kCompute);
+  ExpectMatches(*cut);
+}
+
+TEST(TraceCutTest, CallsAreCountedOnEachCommunicator) {
+  Diagnostics diagnostics;
+  const auto cut =
+      CutTrace(TwoByTwo(), {.communicators = {"dp0", "dp1"}, .calls = {1, 2}}, "t", diagnostics);
+  ASSERT_TRUE(cut) << diagnostics.ToString();
+  std::vector<CollectiveKind> kinds;
+  for (const TraceOperation& operation : cut->operations[0]) kinds.push_back(operation.kind);
+  // Of tp0 the second call, as computation; of dp0 the second and third.
+  EXPECT_THAT(kinds, ElementsAre(CollectiveKind::kAllReduce, CollectiveKind::kCompute,
+                                 CollectiveKind::kAllGather));
+  ExpectMatches(*cut);
+}
+
+TEST(TraceCutTest, WhatDoesNotExistIsAnError) {
+  Diagnostics diagnostics;
+  EXPECT_FALSE(CutTrace(TwoByTwo(), {.communicators = {"nobody"}}, "t", diagnostics));
+  EXPECT_THAT(diagnostics.ToString(), HasSubstr("\"nobody\" does not exist"));
+}
+
+TEST(TraceMergeTest, JobsAreSideBySide) {
+  Diagnostics diagnostics;
+  const auto merged = MergeTraces({TwoByTwo(), TwoByTwo()}, "m", diagnostics);
+  ASSERT_TRUE(merged) << diagnostics.ToString();
+  EXPECT_EQ(merged->rank_count, 8u);
+  EXPECT_EQ(merged->communicators[4].name, "1/tp0");
+  EXPECT_THAT(merged->communicators[4].ranks, ElementsAre(4, 5));
+  EXPECT_EQ(merged->communicators[merged->CommunicatorOf(4, 0)].name, "1/tp0");
+  ExpectMatches(*merged);
+}
+
+TEST(TraceMergeTest, AnonymousTracesHaveNoNames) {
+  const Trace anonymous = AnonymizeTrace(TwoByTwo());
+  EXPECT_TRUE(anonymous.source_files.empty());
+  EXPECT_EQ(anonymous.communicators[3].name, "comm3");
+  EXPECT_EQ(anonymous.operations[0][0].source_line, 0u);
+  EXPECT_FALSE(DiffTraces(TwoByTwo(), anonymous).Any());
+}
+
+TEST(TraceDiffTest, TheFirstOperationThatDiffersIsTold) {
+  Trace other = TwoByTwo();
+  other.operations[2][1].count = 31;
+  other.operations[2][2].count = 81;
+  const TraceDifferences differences = DiffTraces(TwoByTwo(), other);
+  EXPECT_EQ(differences.count, 1u);
+  EXPECT_THAT(differences.first[0], HasSubstr("rank 2, operation 1: AllGather of 30"));
+}
+
+TEST(TraceRetargetTest, MoreDataParallelRanksGatherSmallerParts) {
+  Diagnostics diagnostics;
+  const auto more = RetargetTrace(TwoByTwo(), {.tensor = 2, .data = 2}, {.tensor = 2, .data = 6},
+                                  "t", diagnostics);
+  ASSERT_TRUE(more) << diagnostics.ToString();
+  EXPECT_EQ(more->rank_count, 12u);
+  const auto& program = more->operations[11];
+  EXPECT_EQ(program[0].count, 100u);  // activations
+  EXPECT_EQ(program[1].count, 10u);   // 60 gathered from six
+  EXPECT_EQ(program[2].count, 80u);   // gradients
+  EXPECT_THAT(more->communicators[program[1].communicator].ranks, ElementsAre(1, 3, 5, 7, 9, 11));
+  EXPECT_THAT(more->communicators[program[0].communicator].ranks, ElementsAre(10, 11));
+  ExpectMatches(*more);
+}
+
+TEST(TraceRetargetTest, MoreTensorParallelRanksHaveLessOfTheWeights) {
+  Diagnostics diagnostics;
+  const auto more = RetargetTrace(TwoByTwo(), {.tensor = 2, .data = 2}, {.tensor = 4, .data = 2},
+                                  "t", diagnostics);
+  ASSERT_TRUE(more) << diagnostics.ToString();
+  const auto& program = more->operations[0];
+  EXPECT_EQ(program[0].count, 100u);
+  EXPECT_THAT(more->communicators[program[0].communicator].ranks, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(program[1].count, 15u);
+  EXPECT_EQ(program[2].count, 40u);
+  ExpectMatches(*more);
+}
+
+TEST(TraceRetargetTest, TheSameDivisionIsTheSameJob) {
+  Diagnostics diagnostics;
+  const auto same = RetargetTrace(TwoByTwo(), {.tensor = 2, .data = 2}, {.tensor = 2, .data = 2},
+                                  "t", diagnostics);
+  ASSERT_TRUE(same) << diagnostics.ToString();
+  EXPECT_FALSE(DiffTraces(TwoByTwo(), *same).Any());
+}
+
+TEST(TraceRetargetTest, WhatIsNotSoundIsRefused) {
+  const auto refusal = [](const Trace& trace, const TraceDivision& from, const TraceDivision& to) {
+    Diagnostics diagnostics;
+    EXPECT_FALSE(RetargetTrace(trace, from, to, "t", diagnostics));
+    return diagnostics.ToString();
+  };
+  EXPECT_THAT(refusal(TwoByTwo(), {.tensor = 2, .data = 3}, {.tensor = 2, .data = 4}),
+              HasSubstr("4 ranks are not 2 tensor x 3 data"));
+  EXPECT_THAT(
+      refusal(TwoByTwo(), {.tensor = 2, .data = 2}, {.tensor = 2, .data = 2, .pipeline = 2}),
+      HasSubstr("which layers a stage has is not in the trace"));
+  Trace expert = TwoByTwo();
+  expert.communicators.push_back({.name = "ep", .ranks = {0, 3}});
+  EXPECT_THAT(refusal(expert, {.tensor = 2, .data = 2}, {.tensor = 2, .data = 4}),
+              HasSubstr("\"ep\" of 2 ranks is no group"));
+  Trace uneven = TwoByTwo();
+  uneven.operations[2][0].count = 99;
+  EXPECT_THAT(refusal(uneven, {.tensor = 2, .data = 2}, {.tensor = 2, .data = 4}),
+              HasSubstr("ranks[2]: its calls differ from those of rank 0"));
+}
+
+TEST(TraceCsvTest, RowsAreOperations) {
+  Trace trace = TwoByTwo();
+  trace.communicators[0].name = "a \"b\"";
+  std::string text;
+  WriteTraceCsv(trace, [&](const std::string& piece) { text += piece; });
+  EXPECT_THAT(text,
+              HasSubstr("\n0,0,AllReduce,\"a \"\"b\"\"\",2,100,uint8,100,0,,0,0,,5000000,0\n"));
+}
+
+}  // namespace
+}  // namespace railyard

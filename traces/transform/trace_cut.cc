@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/transform/trace_cut.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/names.h"
+#include "traces/trace/trace_check.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kGone = UINT32_MAX;
+
+bool IsMessage(const TraceOperation& operation) {
+  return operation.kind == CollectiveKind::kSend || operation.kind == CollectiveKind::kRecv;
+}
+
+class TraceCutter {
+ public:
+  TraceCutter(const Trace& trace, const TraceCut& cut, const std::string& file,
+              Diagnostics& diagnostics)
+      : trace_(trace), cut_(cut), file_(file), diagnostics_(diagnostics) {}
+
+  std::optional<Trace> Run() {
+    if (!NumberRanks() || !CutCommunicators()) return std::nullopt;
+    result_.origin = trace_.origin;
+    result_.nccl_version = trace_.nccl_version;
+    result_.source_files = trace_.source_files;
+    result_.operations.resize(result_.rank_count);
+    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+      if (new_rank_[rank] == kGone) continue;
+      if (!CutRank(rank)) return std::nullopt;
+    }
+    if (!has_calls_) {
+      Error("", "no call is left (expected at least one)");
+      return std::nullopt;
+    }
+    if (!CheckTrace(result_, file_, diagnostics_)) return std::nullopt;
+    return std::move(result_);
+  }
+
+ private:
+  void Error(const std::string& field, const std::string& what) {
+    diagnostics_.Error({.file = file_}, field, what);
+  }
+
+  bool NumberRanks() {
+    new_rank_.assign(trace_.rank_count, kGone);
+    if (cut_.ranks.empty()) {
+      for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) new_rank_[rank] = rank;
+      result_.rank_count = trace_.rank_count;
+      return true;
+    }
+    for (const uint32_t rank : cut_.ranks) {
+      if (rank >= trace_.rank_count) {
+        Error("ranks", fmt::format("rank {} does not exist (expected 0 to {})", rank,
+                                   trace_.rank_count - 1));
+        return false;
+      }
+      if (new_rank_[rank] == kGone) new_rank_[rank] = result_.rank_count++;
+    }
+    return true;
+  }
+
+  // What is left of communicators; one that nobody is left of keeps its number, with rank 0.
+  bool CutCommunicators() {
+    is_kept_.assign(trace_.communicators.size(), cut_.communicators.empty());
+    for (const std::string& name : cut_.communicators) {
+      bool is_found = false;
+      for (size_t i = 0; i < trace_.communicators.size(); ++i) {
+        if (trace_.communicators[i].name != name) continue;
+        is_kept_[i] = is_found = true;
+      }
+      if (is_found) continue;
+      Error("communicators",
+            fmt::format("{} does not exist (railyard trace show lists them)", Quote(name)));
+      return false;
+    }
+    for (const TraceCommunicator& communicator : trace_.communicators) {
+      TraceCommunicator& left = result_.communicators.emplace_back();
+      std::vector<uint32_t>& numbers = member_.emplace_back(communicator.ranks.size(), kGone);
+      left.name = communicator.name;
+      for (size_t i = 0; i < communicator.ranks.size(); ++i) {
+        const uint32_t rank = new_rank_[communicator.ranks[i]];
+        if (rank == kGone) continue;
+        numbers[i] = static_cast<uint32_t>(left.ranks.size());
+        left.ranks.push_back(rank);
+      }
+      if (left.ranks.size() == communicator.ranks.size()) {
+        left.rings = communicator.rings;
+        left.tree_parents = communicator.tree_parents;
+      }
+      if (left.ranks.empty()) left.ranks.push_back(0);
+    }
+    return true;
+  }
+
+  // Whether the call stays: as what it is, as computation, or not at all.
+  enum class Fate { kCall, kComputation, kLeftOut };
+  Fate FateOf(uint32_t communicator, const TraceOperation& operation, uint64_t number) const {
+    if (!cut_.calls.Contains(number)) return Fate::kLeftOut;
+    if (!is_kept_[communicator]) return Fate::kComputation;
+    const std::vector<uint32_t>& numbers = member_[communicator];
+    if (IsMessage(operation)) {
+      return numbers[operation.peer] == kGone ? Fate::kComputation : Fate::kCall;
+    }
+    const bool is_cut = result_.communicators[communicator].ranks.size() < numbers.size();
+    const bool is_alone = result_.communicators[communicator].ranks.size() == 1;
+    return is_cut && is_alone ? Fate::kComputation : Fate::kCall;
+  }
+
+  bool CutRank(uint32_t rank) {
+    const std::vector<TraceOperation>& operations = trace_.operations[rank];
+    std::vector<TraceOperation> left;
+    std::vector<uint32_t> new_number(operations.size(), kGone);
+    std::map<std::tuple<uint32_t, CollectiveKind, uint32_t>, uint64_t> calls;
+    uint64_t iteration = 0;
+    bool begins = false;
+    for (uint32_t i = 0; i < operations.size(); ++i) {
+      TraceOperation operation = operations[i];
+      if (operation.begins_iteration) {
+        ++iteration;
+        begins = cut_.iterations.Contains(iteration) && iteration > cut_.iterations.first;
+      }
+      Fate fate = Fate::kCall;
+      if (operation.kind != CollectiveKind::kCompute) {
+        operation.communicator = trace_.CommunicatorOf(rank, operation.communicator);
+        const bool is_message = IsMessage(operation);
+        uint64_t& number =
+            calls[{operation.communicator, is_message ? operation.kind : CollectiveKind::kAllReduce,
+                   is_message ? operation.peer : 0}];
+        fate = FateOf(operation.communicator, operation, number++);
+      } else if (cut_.calls.first > 0 || cut_.calls.last < UINT64_MAX) {
+        fate = Fate::kLeftOut;  // whether it is in the window, nothing says
+      }
+      if (!cut_.iterations.Contains(iteration) || fate == Fate::kLeftOut) continue;
+      if (!Place(rank, i, fate, operation)) return false;
+      operation.after = operation.after == 0 || new_number[operation.after - 1] == kGone
+                            ? 0
+                            : new_number[operation.after - 1] + 1;
+      operation.begins_iteration = std::exchange(begins, false);
+      new_number[i] = static_cast<uint32_t>(left.size());
+      left.push_back(operation);
+    }
+    result_.operations[new_rank_[rank]] = std::move(left);
+    return true;
+  }
+
+  bool Place(uint32_t rank, uint32_t i, Fate fate, TraceOperation& operation) {
+    if (operation.kind == CollectiveKind::kCompute) return true;
+    if (fate == Fate::kComputation) {
+      operation = {.kind = CollectiveKind::kCompute,
+                   .stream = operation.stream,
+                   .compute_before_ps = operation.compute_before_ps,
+                   .after = operation.after,
+                   .source_file = operation.source_file,
+                   .source_line = operation.source_line};
+      return true;
+    }
+    const std::vector<uint32_t>& numbers = member_[operation.communicator];
+    uint32_t& other = IsMessage(operation) ? operation.peer : operation.root;
+    if (numbers[other] == kGone) {
+      Error(fmt::format("ranks[{}].operations[{}].root", rank, i),
+            fmt::format("rank {} goes (expected the roots of calls among those that stay)",
+                        trace_.communicators[operation.communicator].ranks[other]));
+      return false;
+    }
+    other = numbers[other];
+    has_calls_ = true;
+    return true;
+  }
+
+  const Trace& trace_;
+  const TraceCut& cut_;
+  const std::string& file_;
+  Diagnostics& diagnostics_;
+  Trace result_;
+  std::vector<uint32_t> new_rank_;             // by rank
+  std::vector<std::vector<uint32_t>> member_;  // by communicator, by communicator rank
+  std::vector<bool> is_kept_;                  // by communicator
+  bool has_calls_ = false;
+};
+
+}  // namespace
+
+std::optional<Trace> CutTrace(const Trace& trace, const TraceCut& cut, const std::string& file,
+                              Diagnostics& diagnostics) {
+  return TraceCutter(trace, cut, file, diagnostics).Run();
+}
+
+}  // namespace railyard
