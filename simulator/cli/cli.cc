@@ -33,6 +33,7 @@ struct Program {
     commands.push_back(MakeRunCommand(parser));
     commands.push_back(MakeValidateCommand(parser));
     commands.push_back(MakeImportCommand(parser));
+    commands.push_back(MakeTraceCommand(parser));
     commands.push_back(MakeStudyCommand(parser));
     commands.push_back(MakeSynthCommand(parser));
     commands.push_back(MakeEstimateCommand(parser));

@@ -13,7 +13,7 @@ enum ExitStatus : int {
   // The simulated job stalled, simulated time ended before it, or a signal interrupted the command;
   // what there was by then is written.
   kExitStalled = 4,
-  kExitDifference = 5,  // `compare`: a difference exceeds its threshold
+  kExitDifference = 5,  // `compare`: a difference exceeds its threshold; `trace diff`: there is one
 };
 
 // Runs one command. Findings and failures go to standard error, everything else to standard output.

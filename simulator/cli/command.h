@@ -30,6 +30,7 @@ class Command {
 std::unique_ptr<Command> MakeRunCommand(CLI::App& program);
 std::unique_ptr<Command> MakeValidateCommand(CLI::App& program);
 std::unique_ptr<Command> MakeImportCommand(CLI::App& program);
+std::unique_ptr<Command> MakeTraceCommand(CLI::App& program);
 std::unique_ptr<Command> MakeTopoCommand(CLI::App& program);
 std::unique_ptr<Command> MakeFidelityCommand(CLI::App& program);
 std::unique_ptr<Command> MakePerfCommand(CLI::App& program);
