@@ -15,6 +15,7 @@ railyard_find(CLI11 "libcli11-dev")
 railyard_find(fmt "libfmt-dev")
 railyard_find(RapidJSON "rapidjson-dev")
 railyard_find(SQLite3 "libsqlite3-dev")
+railyard_find(LibXml2 "libxml2-dev")
 
 # xxHash (BSD-2-Clause) comes without a package file.
 find_path(XXHASH_INCLUDE_DIR xxhash.h)

@@ -24,6 +24,7 @@ EXTERNAL_LINKS = (
     ("rapidjson/", ("railyard_rapidjson",)),
     ("sqlite3.h", ("SQLite::SQLite3",)),
     ("CLI/", ("CLI11::CLI11",)),
+    ("libxml/", ("LibXml2::LibXml2",)),
     ("xxhash.h", ("railyard_xxhash",)),
 )
 

@@ -2,6 +2,7 @@
 #include "simulator/scenario/load/schedule_file_loader.h"
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/scenario/load/msccl_loader.h"
 #include "simulator/text_proto/text_proto.h"
 #include "workloads/collectives/schedule.pb.h"
 #include "workloads/collectives/schedule_check.h"
@@ -35,6 +37,56 @@ CollectiveKind KindOf(protos::Schedule::Collective collective) {
     default:
       return CollectiveKind::kAllReduce;
   }
+}
+
+// What it delivers; then whether it gets there with a connection's slots. A second pass over the
+// chunks cannot stall where the first one did not: it finds all connections empty. Empty if nothing
+// is wrong.
+std::string WhatIsWrong(const std::shared_ptr<const ExplicitAlgorithm>& algorithm,
+                        SchedulePlace& place) {
+  const uint64_t block_bytes = algorithm->chunk_count * kCheckedChunkBytes;
+  const ExplicitSchedule schedule(algorithm, block_bytes, kCheckedChunkBytes, {});
+  const uint32_t slots = schedule.message_rule().in_flight_messages;
+  const auto check = [&](uint32_t slots_each) {
+    return CheckSchedule(
+        {algorithm->kind, block_bytes, algorithm->root}, algorithm->rank_count,
+        [&](uint32_t) -> const CollectiveSchedule& { return schedule; }, &place, slots_each);
+  };
+  if (const std::string wrong = check(0); !wrong.empty()) {
+    return wrong + " (expected every rank to end with every contribution to its result once)";
+  }
+  const std::string stalled = check(slots);
+  if (stalled.empty()) return {};
+  return fmt::format("{} (expected at most {} on a connection before the first is received)",
+                     stalled, slots);
+}
+
+std::shared_ptr<const ExplicitAlgorithm> LoadCheckedMsccl(const std::string& path,
+                                                          const std::string& text,
+                                                          Diagnostics& diagnostics) {
+  const std::shared_ptr<const ExplicitAlgorithm> algorithm = LoadMsccl(path, text, diagnostics);
+  if (!algorithm) return nullptr;
+  SchedulePlace place;
+  const std::string wrong = WhatIsWrong(algorithm, place);
+  if (wrong.empty()) return algorithm;
+  diagnostics.Error(
+      {.file = path}, "",
+      fmt::format("GPU {}, channel {}: {}", place.lane.rank, place.lane.channel, wrong));
+  return nullptr;
+}
+
+// The whole file if it begins as XML does; else empty.
+std::string TextOfXml(const std::string& path) {
+  constexpr size_t kXmlBytesMax = size_t{256} << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(1, '\0');
+  if (!file.read(text.data(), 1) || text[0] != '<') return {};
+  std::vector<char> buffer(size_t{1} << 20);
+  while (text.size() < kXmlBytesMax && file.read(buffer.data(), buffer.size())) {
+    text.append(buffer.data(), buffer.size());
+  }
+  text.append(buffer.data(), static_cast<size_t>(file.gcount()));
+  return text;
 }
 
 class ScheduleFileLoader {
@@ -129,26 +181,10 @@ class ScheduleFileLoader {
     }
   }
 
-  // What it delivers; then whether it gets there with a connection's slots. A second pass over the
-  // chunks cannot stall where the first one did not: it finds all connections empty.
   void CheckMeaning() {
-    const uint64_t block_bytes = algorithm_->chunk_count * kCheckedChunkBytes;
-    const ExplicitSchedule schedule(algorithm_, block_bytes, kCheckedChunkBytes, {});
-    const uint32_t slots = schedule.message_rule().in_flight_messages;
     SchedulePlace place;
-    const auto check = [&](uint32_t slots_each) {
-      return CheckSchedule(
-          {algorithm_->kind, block_bytes, algorithm_->root}, algorithm_->rank_count,
-          [&](uint32_t) -> const CollectiveSchedule& { return schedule; }, &place, slots_each);
-    };
-    if (const std::string wrong = check(0); !wrong.empty()) {
-      Report(place,
-             wrong + " (expected every rank to end with every contribution to its result once)");
-    } else if (const std::string stalled = check(slots); !stalled.empty()) {
-      Report(place,
-             fmt::format("{} (expected at most {} on a connection before the first is received)",
-                         stalled, slots));
-    }
+    const std::string wrong = WhatIsWrong(algorithm_, place);
+    if (!wrong.empty()) Report(place, wrong);
   }
 
   void Report(const SchedulePlace& place, const std::string& what) {
@@ -175,6 +211,9 @@ class ScheduleFileLoader {
 
 std::shared_ptr<const ExplicitAlgorithm> LoadScheduleFile(const std::string& path,
                                                           Diagnostics& diagnostics) {
+  if (const std::string xml = TextOfXml(path); !xml.empty()) {
+    return LoadCheckedMsccl(path, xml, diagnostics);
+  }
   const auto file = LoadTextProto(path, protos::Schedule(), {}, diagnostics);
   if (!file || !file->mistakes.empty()) return nullptr;
   return ScheduleFileLoader(ProtoCursor(*file), diagnostics).Load();

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/load/msccl_loader.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/scenario/load/schedule_file_loader.h"
+#include "tests/support/reference_dir.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::HasSubstr;
+
+class MscclLoaderTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<const ExplicitAlgorithm> Load(const std::string& text) {
+    const std::string path = ::testing::TempDir() + "/msccl_loader_test_" +
+                             ::testing::UnitTest::GetInstance()->current_test_info()->name() +
+                             ".xml";
+    std::ofstream(path) << text;
+    Diagnostics diagnostics;
+    const auto algorithm = LoadScheduleFile(path, diagnostics);
+    findings_ = diagnostics.ToString();
+    std::filesystem::remove(path);
+    EXPECT_EQ(algorithm == nullptr, diagnostics.HasErrors());
+    return algorithm;
+  }
+  std::string findings_;
+};
+
+// Two GPUs, two chunks: each reduces one and returns it.
+std::string Ring(const std::string& last_type = "r") {
+  std::string text =
+      R"(<algo name="ring" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allreduce" inplace="1">)"
+      "\n";
+  for (int gpu = 0; gpu < 2; ++gpu) {
+    const std::string own = std::to_string(gpu);
+    const std::string other = std::to_string(1 - gpu);
+    const auto step = [&](int s, const std::string& type, const std::string& chunk) {
+      return "<step s=\"" + std::to_string(s) + "\" type=\"" + type + "\" srcbuf=\"i\" srcoff=\"" +
+             chunk + "\" dstbuf=\"i\" dstoff=\"" + chunk +
+             "\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n";
+    };
+    text += "<gpu id=\"" + own +
+            "\" i_chunks=\"2\" o_chunks=\"0\" s_chunks=\"0\">\n<tb id=\"0\" send=\"" + other +
+            "\" recv=\"" + other + "\" chan=\"0\">\n" + step(0, "s", other) + step(1, "rrc", own) +
+            step(2, "s", own) + step(3, last_type, other) + "</tb>\n</gpu>\n";
+  }
+  return text + "</algo>\n";
+}
+
+TEST_F(MscclLoaderTest, StepsBecomeALane) {
+  const auto algorithm = Load(Ring());
+  ASSERT_NE(algorithm, nullptr) << findings_;
+  EXPECT_EQ(algorithm->kind, CollectiveKind::kAllReduce);
+  EXPECT_EQ(algorithm->rank_count, 2u);
+  EXPECT_EQ(algorithm->chunk_count, 2u);
+  const auto& lanes = algorithm->lanes.at({0, 0});
+  ASSERT_EQ(lanes.size(), 1u);
+  ASSERT_EQ(lanes[0].size(), 4u);
+  EXPECT_EQ(lanes[0][0].chunk, 1u);
+  EXPECT_TRUE(lanes[0][0].step.load_local);
+  EXPECT_TRUE(lanes[0][1].step.reduce);
+  EXPECT_TRUE(lanes[0][1].step.store);
+  EXPECT_TRUE(lanes[0][2].step.load_kept);  // the sum, not the rank's own
+  EXPECT_TRUE(lanes[0][3].step.store);
+}
+
+TEST_F(MscclLoaderTest, WrongAlgorithmsAreFound) {
+  // The last step reduces what it should take over: a contribution is there twice.
+  EXPECT_EQ(Load(Ring("rrc")), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("expected every rank to end with every contribution"));
+}
+
+TEST_F(MscclLoaderTest, BadInputIsALocatedError) {
+  EXPECT_EQ(Load("<algo"), nullptr);
+  EXPECT_EQ(Load("<other/>"), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("expected XML with an element algo"));
+  EXPECT_EQ(Load(Ring().replace(Ring().find("allreduce"), 9, "alltoall ")), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("cannot be run as an algorithm"));
+  std::string endless = Ring();
+  endless.replace(endless.find("type=\"s\""), 8, "type=\"r\"");
+  EXPECT_EQ(Load(endless), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("waits for ever"));
+  std::string many = Ring();
+  many.replace(many.find("nchunksperloop=\"2\""), 18, "nchunksperloop=\"999999999999\"");
+  EXPECT_EQ(Load(many), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("out of range"));
+}
+
+TEST_F(MscclLoaderTest, EntitiesAreNotExpanded) {
+  std::string bomb = "<!DOCTYPE algo [<!ENTITY a \"aaaaaaaaaaaaaaaa\">";
+  for (char c = 'b'; c <= 'k'; ++c) {
+    bomb += std::string("<!ENTITY ") + c + " \"";
+    for (int i = 0; i < 16; ++i) bomb += std::string("&") + static_cast<char>(c - 1) + ";";
+    bomb += "\">";
+  }
+  EXPECT_EQ(Load("<?xml version=\"1.0\"?>" + bomb + "]><algo coll=\"&k;\"/>"), nullptr);
+  EXPECT_EQ(Load("<?xml version=\"1.0\"?><!DOCTYPE algo [<!ENTITY f SYSTEM \"/etc/passwd\">]>"
+                 "<algo coll=\"&f;\"/>"),
+            nullptr);
+  EXPECT_THAT(findings_, ::testing::Not(HasSubstr("root:")));
+}
+
+// grep -c '<tb ' ncv4-ar_tree_12_LL.xml: 192; its steps are s 48, r 24, rrs 48, rcs 48, rrc 24.
+TEST_F(MscclLoaderTest, ReferenceTreeIsAnAllReduce) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  Diagnostics diagnostics;
+  const auto algorithm =
+      LoadScheduleFile(reference_dir + "/traces/msccl/ncv4-ar_tree_12_LL.xml", diagnostics);
+  ASSERT_NE(algorithm, nullptr) << diagnostics.ToString();
+  EXPECT_EQ(algorithm->rank_count, 4u);
+  EXPECT_EQ(algorithm->channel_count, 24u);
+  size_t steps = 0;
+  for (const auto& [place, lanes] : algorithm->lanes) steps += lanes.front().size();
+  EXPECT_EQ(steps, 48u + 24 + 48 + 48 + 24);
+}
+
+}  // namespace
+}  // namespace railyard
