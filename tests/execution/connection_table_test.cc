@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The table alone, over a network stack that only tests have: two servers of eight GPUs, rank r on
-// GPU r.
 #include "simulator/execution/connections/connection_table.h"
 
-#include <numeric>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ns3/object.h>
-
 #include "simulator/execution/connections/ties.h"
-#include "simulator/execution/paths/fabric_layout.h"
-#include "tests/transport/fixed_latency/fixed_latency_stack.h"
-#include "topologies/generators/rail_optimized.h"
+#include "tests/execution/connection_fixture.h"
 
 namespace railyard {
 namespace {
@@ -27,54 +18,7 @@ using ::testing::SizeIs;
 
 constexpr ConnectionId kNone = ConnectionId::kNone;
 
-// Hears of flows, and need not.
-struct DeafSink final : MessageSink {
-  void OnDelivered(uint32_t /*number*/) override {}
-  void OnPacketLost(uint32_t /*number*/, LinkId /*link*/) override {}
-  void OnFailed(uint32_t /*number*/, bool /*at_sender*/, const std::string& /*why*/) override {}
-};
-
-class ConnectionTableTest : public ::testing::Test {
- protected:
-  ConnectionTableTest() {
-    RailOptimizedSpec spec;
-    spec.servers = 2;
-    graph_ = MakeRailOptimized(spec);
-    FabricSimulatorImpl& engine = FabricSimulatorImpl::Get();
-    network_ = ns3::CreateObject<FabricNetwork>();
-    network_->Build(graph_, engine);
-    routing_.emplace(graph_, 1);
-    load_store_.emplace(graph_, *network_);
-    aggregation_.emplace(graph_, *network_, *routing_, NicSettings{});
-    stack_.emplace(engine, kPsPerUs, 100'000'000'000, true);
-    std::vector<uint32_t> gpus(graph_.gpus().size());
-    std::iota(gpus.begin(), gpus.end(), 0);
-    planner_.emplace(LayoutOf(graph_, gpus), NcclSettings{});
-    table_.emplace(graph_, *network_, *load_store_, *stack_, *aggregation_,
-                   ConnectionTable::Sinks{.stores = &sink_,
-                                          .loads = &sink_,
-                                          .switch_sums = &sink_,
-                                          .network_sums = &sink_,
-                                          .network = &sink_});
-    table_->AddCommunicator({.gpus = gpus, .planner = &*planner_, .part = 3});
-  }
-  ~ConnectionTableTest() override { ns3::Simulator::Destroy(); }
-
-  ConnectionId Between(uint32_t from, uint32_t to, uint32_t channel = 0) {
-    return table_->Between(0, channel, from, to, ConnectionUse::kRing);
-  }
-  const Connection& At(ConnectionId id) const { return table_->connection(id); }
-
-  FabricGraph graph_;
-  ns3::Ptr<FabricNetwork> network_;
-  std::optional<EcmpRouting> routing_;
-  std::optional<LoadStoreTransport> load_store_;
-  std::optional<AggregationTransport> aggregation_;
-  std::optional<testing::FixedLatencyStack> stack_;
-  std::optional<NcclPlanner> planner_;
-  DeafSink sink_;
-  std::optional<ConnectionTable> table_;
-};
+using ConnectionTableTest = testing::ConnectionFixture;
 
 TEST_F(ConnectionTableTest, AConnectionIsOpenedOnceForItsChannelRanksAndUse) {
   EXPECT_EQ(table_->Find(0, 0, 1, 2, ConnectionUse::kRing), kNone);
