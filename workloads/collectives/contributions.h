@@ -12,11 +12,11 @@
 
 namespace railyard {
 
-// The ranks whose contribution a piece of data has, each once.
+// The set of ranks whose contributions a piece of data contains.
 class Contributors {
  public:
   Contributors() = default;
-  // Nobody's.
+  // The empty set.
   explicit Contributors(uint32_t rank_count) : words_((rank_count + 63) / 64) {}
   Contributors(uint32_t rank_count, uint32_t rank) : Contributors(rank_count) { Add(rank); }
 
@@ -29,7 +29,8 @@ class Contributors {
     return is_new;
   }
   bool Has(uint32_t rank) const { return (words_[rank / 64] >> rank % 64 & 1) != 0; }
-  // A rank that is in both; -1 if there is none, and then those of `other` are added.
+  // Adds the ranks of `other` and returns -1; if a rank is in both sets, returns that rank and adds
+  // nothing.
   int64_t Merge(const Contributors& other) {
     for (size_t i = 0; i < words_.size(); ++i) {
       const uint64_t both = words_[i] & other.words_[i];
@@ -64,7 +65,7 @@ struct PartsSum {
 };
 PartsSum AddParts(const Parts& a, const Parts& b);
 
-// What a lane keeps for its later steps, by place in the buffer.
+// Holds the data a lane keeps for its later steps, by place in the buffer.
 class KeptData {
  public:
   // Appends what is kept of the bytes at `offset`; returns where that ends, before all of them if

@@ -45,7 +45,7 @@ uint64_t DirectSchedule::ChunkCount(uint32_t channel) const {
   return DivideUp(PartBytes(channel), parameters_.chunk_bytes);
 }
 
-// Of AllReduce the last parts may be shorter, or empty.
+// In AllReduce the last parts may be shorter, or empty.
 Step DirectSchedule::ChunkOf(uint32_t channel, uint64_t part, uint64_t chunk) const {
   const ChannelShare& share = ShareOf(channel);
   const uint64_t part_bytes = PartBytes(channel);

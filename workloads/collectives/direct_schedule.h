@@ -37,7 +37,7 @@ class DirectSchedule final : public ExchangeSchedule {
 
  private:
   bool Is(CollectiveKind kind) const { return parameters_.kind == kind; }
-  // Of a rank's part of the channel's data.
+  // Returns the bytes of one rank's part of the channel's data.
   uint64_t PartBytes(uint32_t channel) const;
   uint64_t ChunkCount(uint32_t channel) const;
   Step ChunkOf(uint32_t channel, uint64_t part, uint64_t chunk) const;

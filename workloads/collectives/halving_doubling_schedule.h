@@ -39,7 +39,7 @@ class HalvingDoublingSchedule final : public ExchangeSchedule {
     uint64_t begin = 0;
     uint64_t end = 0;
   };
-  // What a rank does with one other: what it sends, what it receives.
+  // One exchange of a rank with one peer: the bytes it sends and the bytes it receives.
   struct Phase {
     uint32_t peer = 0;
     Range sent;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An AllToAll or AllToAllv in two steps: first within groups of consecutive ranks, where each rank
-// hands every other what is meant for that one's place in any group, then between the ranks that
-// have the same place in their groups. With a server's GPUs as a group all that crosses the network
-// stays on its rail, and a rank sends one message to each other server instead of one to each of
-// its GPUs (the 2DH algorithm of Hwang et al., "Tutel", MLSys 2023). What crosses the network is
-// the same; what is not meant for the rank's own place moves within a group first.
+// An AllToAll or AllToAllv in two steps. Within each group of consecutive ranks, a rank first hands
+// every other member the data that is meant for that member's place in any group. Then ranks that
+// have the same place in their groups exchange data across groups. With a server's GPUs as a group,
+// all traffic between servers stays on its rail, and a rank sends one message to each other server
+// instead of one to each of its GPUs (the 2DH algorithm of Hwang et al., "Tutel", MLSys 2023). The
+// bytes between servers are the same as without groups; data that is not meant for the rank's place
+// moves within the group in addition.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ struct HierarchicalExchange {
   uint32_t ranks = 0;
   uint32_t group_ranks = 1;  // a divisor of `ranks`
 
-  // What `from` sends `to` in a step, where `units(a, b)` are what a has for b: bytes, elements or
-  // tokens. A rank keeps what it has for its own place: 0 to itself.
+  // Returns the units (bytes, elements or tokens) that `from` sends `to` in a step; `units(a, b)`
+  // is the amount that a has for b. A rank keeps the data for its own place, so it sends 0 to
+  // itself.
   uint64_t Units(ExchangeStep step, uint32_t from, uint32_t to,
                  const std::function<uint64_t(uint32_t, uint32_t)>& units) const;
 };

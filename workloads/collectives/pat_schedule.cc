@@ -112,8 +112,8 @@ PatSchedule::Program PatSchedule::ProgramOf(uint32_t aggregation, uint64_t passe
     }
     const auto index = static_cast<size_t>(receive % count);
     program.ends.push_back({Action::kReceive, pass, aggregates[index]});
-    // With an odd number of ranks nothing arrives at distance n - 1 of a ReduceScatter, though it
-    // is even: its contribution is kept as if it had.
+    // With an odd number of ranks nothing arrives at distance n - 1 of a ReduceScatter, although
+    // the distance is even: its contribution is kept as if something had arrived.
     const bool keeps = !IsGather() && parameters_.rank_count % 2 == 1;
     if (receive % count == count - 1 && keeps) program.ends.push_back({Action::kCopy, pass, {}});
     if (receive == (ahead + 2) * count - 1) program.cycle_end = program.ends.size();

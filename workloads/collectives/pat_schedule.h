@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // NCCL's PAT (parallel aggregated trees; src/include/collectives.h, PatAGAlgorithm and
 // PatRSAlgorithm) as a CollectiveSchedule: AllGather and ReduceScatter in which every rank's block
-// has a binomial tree of its own, and blocks that go the same way at the same time share a message.
+// has a separate binomial tree, and blocks that go the same way at the same time share a message.
 //
 // A block's distance to a rank counts downwards: rank (b - s) mod n is s from block b. AllGather
 // brings a block from distance s - 2^d to s, where 2^d is the lowest bit of s, so each rank sends
 // to rank - 2^d; ReduceScatter runs the same messages backwards, to rank + 2^d. With an aggregation
-// of f the blocks of f distances n2 / f apart, n2 the next power of two, are one message.
+// of f one message has the blocks of f distances, spaced n2 / f, where n2 is the next power of two.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ class PatSchedule final : public ExchangeSchedule {
   Step StepAt(const LaneId& lane, uint64_t step) const override;
 
  private:
-  // What AllGather moves in one message: the blocks whose distances to the receiver are `first`,
-  // and so on every `stride`, `count` of them; the lowest bit of `first` is the way they go.
+  // One message of AllGather: `count` blocks whose distances to the receiver are `first`, `first` +
+  // `stride` and so on. The lowest bit of `first` is the dimension they travel along.
   struct Aggregate {
     uint32_t first = 0;
     uint32_t stride = 0;

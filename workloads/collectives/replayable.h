@@ -23,14 +23,14 @@ struct ReplayChoice {
 std::span<const ReplayChoice> ReplayableChoices();
 bool IsReplayable(const ReplayChoice& choice);
 
-// What is fixed about a collective before NCCL's tuner chooses: what it is forced to be replayed
-// as, else what its log states.
+// Returns the choice that is fixed before NCCL's tuner chooses: the forced one, else the one that
+// the collective's log states.
 ReplayChoice StatedChoice(const JobCollective& collective);
 
-// "RING/SIMPLE"; "RING" or "SIMPLE" where only one is stated; "-" where none is.
+// Returns "RING/SIMPLE"; "RING" or "SIMPLE" if only one of them is stated; "-" if neither is.
 std::string ReplayName(const ReplayChoice& choice);
-// Of collectives made of Send and Recv, which NCCL does not choose an algorithm for; each message
-// has its protocol, LL or Simple.
+// The name for collectives made of Send and Recv: NCCL chooses no algorithm for them, and each
+// message has its own protocol, LL or Simple.
 inline constexpr std::string_view kP2pReplayName = "P2P";
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a collective is, apart from time: for each rank and channel an ordered program of steps,
-// each a pure function of its place, evaluated when needed and never materialized whole by a run.
+// A collective without time: each rank and channel has an ordered program of steps. Each step is a
+// pure function of its place, evaluated when needed; a run never materializes the whole program.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ inline constexpr int32_t kAllPeers = -2;  // every peer of the lane in that dire
 
 // One step: receive a chunk from `recv_from` (if any), combine it with or put it into the local
 // buffer, and send the outcome to `send_to` (if any). The chunk is the same in both directions, and
-// with every peer where there are several. What is kept stays with the lane, for its later steps.
+// with every peer if there are several. Kept data stays with the lane, for its later steps.
 //
 // The buffer a schedule works on has `rank_count` blocks for AllGather, ReduceScatter, AllToAll,
 // Gather and Scatter (block r belongs to rank r) and is one block for the others; offset_bytes
@@ -30,16 +30,18 @@ struct Step {
   bool reduce = false;        // what takes part, or is received from several, is reduced
   bool keep = false;          // the outcome is kept, in place of what was there
   bool store = false;         // the outcome is written to this rank's result
-  // Over kNetworkSum, where a piece is one rank's alone: what the others send of it is empty, or
-  // what they receive, and no others load or store it. The first piece is the owner's, the next are
-  // of those that the lane lists behind it.
+  // Over kNetworkSum each piece belongs to one rank only: with `gathers` the other ranks send
+  // nothing of it, with `scatters` they receive nothing of it, and no other rank loads or stores
+  // it. The first piece is the owner's; the next ones belong to the ranks listed behind it on the
+  // lane.
   bool gathers = false;
   bool scatters = false;
   int32_t owner = kNoPeer;
 };
 
-// Where a step is: lanes of a batch run concurrently (warps of one CTA), the steps of a lane in
-// order, batches of a channel one after the other. Ring and tree collectives have one batch.
+// The place of a step. Lanes of a batch run concurrently (warps of one CTA), the steps of a lane
+// run in order, and the batches of a channel run one after the other. Ring and tree collectives
+// have one batch.
 struct LaneId {
   uint32_t rank = 0;     // communicator rank
   uint32_t channel = 0;  // the communicator's channel
@@ -47,7 +49,8 @@ struct LaneId {
   uint32_t lane = 0;
 };
 
-// Which of a communicator's connections two ranks use: they may leave a server by different NICs.
+// Selects one of the connections between two ranks of a communicator: they may leave a server by
+// different NICs.
 enum class ConnectionUse : uint8_t {
   kRing,
   kPointToPoint,
@@ -69,8 +72,8 @@ struct LanePeer {
   ConnectionUse use = ConnectionUse::kRing;
 };
 
-// Of a step that gathers or scatters, the piece that a rank owns; without bytes it owns none.
-// `listed`: whom the lane receives from, or sends to, over kNetworkSum.
+// OwnedPieceOf returns the piece that `rank` owns in a step that gathers or scatters, empty if
+// none. `listed` are the ranks that the lane receives from, or sends to, over kNetworkSum.
 struct OwnedPiece {
   uint64_t offset_bytes = 0;
   uint64_t bytes = 0;
@@ -90,8 +93,8 @@ struct LanePeers {
   std::vector<LanePeer> send_to;
 };
 
-// How chunks go on the wire (NCCL's src/device/prims_simple.h): a chunk is posted in slices, each
-// one message.
+// The rule by which chunks become messages (NCCL's src/device/prims_simple.h): a chunk is posted in
+// slices, each of which is one message.
 struct MessageRule {
   uint32_t slices_per_chunk = 1;
   uint64_t slice_bytes_min = 0;     // of every slice but the last
@@ -102,7 +105,7 @@ struct MessageRule {
   uint32_t line_wire_bytes = 1;
 };
 
-// What a message of that payload puts on the wire: whole lines.
+// Returns the bytes on the wire of a message with that payload, which fills whole lines.
 inline uint64_t WireBytes(const MessageRule& rule, uint64_t payload_bytes) {
   if (rule.line_payload_bytes == 1) return payload_bytes;
   return (payload_bytes + rule.line_payload_bytes - 1) / rule.line_payload_bytes *
@@ -130,7 +133,8 @@ class CollectiveSchedule {
   virtual uint32_t BatchCount(uint32_t rank, uint32_t channel) const = 0;  // 0: channel idle here
   virtual uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const = 0;
   virtual LanePeers PeersOf(const LaneId& lane) const = 0;
-  // Which part of the half of a CTA's warps that move data one way is the lane's.
+  // Returns the lane's share of the warps that move data in its direction, which are half of the
+  // CTA's.
   virtual WarpShare WarpShareOf(const LaneId& lane) const {
     const uint32_t lanes = LaneCount(lane.rank, lane.channel, lane.batch);
     return {.of = lanes < 4 ? 1 : lanes / 2};
@@ -139,8 +143,8 @@ class CollectiveSchedule {
   virtual uint32_t StepsAtOnce(const LaneId& /*lane*/) const { return 1; }
   virtual uint64_t StepCount(const LaneId& lane) const = 0;
   virtual Step StepAt(const LaneId& lane, uint64_t step) const = 0;
-  // How many steps from `step` on, itself included, surely have its peers and its bytes; whoever
-  // runs them in order need not ask for each.
+  // Returns a number of steps, counted from `step` itself, that are certain to have its peers and
+  // its bytes; a caller that runs them in order need not ask for each.
   virtual uint64_t AlikeFrom(const LaneId& /*lane*/, uint64_t /*step*/) const { return 1; }
 };
 

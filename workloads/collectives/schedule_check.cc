@@ -62,7 +62,7 @@ class ScheduleRun {
     uint64_t step_count = 0;
     size_t program = 0;
   };
-  // What one rank runs on one channel: batch after batch.
+  // The batches that one rank runs on one channel, one after the other.
   struct Program {
     uint32_t rank = 0;
     uint32_t channel = 0;
@@ -144,7 +144,7 @@ class ScheduleRun {
     }
   }
 
-  // The first receiver of a step that has no slot left; nullptr: none.
+  // Returns the first receiver of a step that has no slot left, or nullptr.
   const LanePeer* FullReceiver(const Lane& lane, const Step& step) {
     if (slots_ == 0 || step.send_to == kNoPeer) return nullptr;
     for (const LanePeer& peer : lane.peers.send_to) {
@@ -219,7 +219,7 @@ class ScheduleRun {
     taken = std::move(sum.parts);
   }
 
-  // What the lane has kept of a chunk.
+  // Returns the data that the lane has kept of a chunk.
   Parts LoadKept(size_t lane, const Step& step) {
     Parts parts;
     KeptData& kept = kept_[lane];

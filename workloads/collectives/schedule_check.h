@@ -15,24 +15,24 @@ namespace railyard {
 
 struct ScheduleSubject {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  // Whole vector, or one rank's block (AllGather, ReduceScatter, AlltoAll, Gather, Scatter); not
-  // used for SENDRECV (kSend), whose messages need only agree with one another.
+  // The whole vector, or one rank's block (AllGather, ReduceScatter, AlltoAll, Gather, Scatter).
+  // SENDRECV (kSend) does not use it: its messages need only agree with one another.
   uint64_t block_bytes = 0;
   uint32_t root = 0;
   bool in_place = false;  // AlltoAll, Gather, Scatter: no rank copies what is its own
 };
 
-// Where something is wrong: a step, or what a rank ends with.
+// The place of an error: a step, or the final state of a rank.
 struct SchedulePlace {
   LaneId lane;
   std::optional<uint64_t> step;
 };
 
-// Empty if right, else the first thing that is wrong, naming rank, channel and step. With `slots`
-// of 0 connections buffer without limit, so only a cycle of dependencies is a deadlock; else a step
-// that sends waits while so many messages on the connection were not received. `schedule_of(rank)`
-// lets point-to-point schedules, which are per rank, be checked together. What is wrong is at
-// `*place`, if that is given.
+// Returns an empty string if the schedule is correct, else the first error, which names rank,
+// channel and step; `*place`, if given, gets its place. With `slots` of 0 connections buffer
+// without limit, so only a cycle of dependencies is a deadlock; otherwise a step that sends waits
+// while `slots` messages on the connection have not been received. `schedule_of(rank)` lets
+// point-to-point schedules, which are per rank, be checked together.
 std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
                           const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of,
                           SchedulePlace* place = nullptr, uint32_t slots = 0);

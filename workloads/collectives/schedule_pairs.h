@@ -10,8 +10,8 @@
 
 namespace railyard {
 
-// By (sender, receiver), communicator ranks that differ: what the receiver takes from the sender.
-// Sums that the network's switches make belong to no pair.
+// Bytes that the receiver takes from the sender, by (sender, receiver): communicator ranks that
+// differ. Sums made by the network's switches belong to no pair.
 using RankPairBytes = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
 RankPairBytes PairBytesOf(const CollectiveSchedule& schedule);
 

@@ -66,7 +66,7 @@ std::string ScheduleResult::CheckValue(uint64_t offset, uint64_t bytes,
       }
       return {};
     default:
-      return {};  // a message comes from its sender and nobody else
+      return {};  // a message comes from its sender only
   }
 }
 

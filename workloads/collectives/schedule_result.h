@@ -17,9 +17,11 @@ class ScheduleResult {
   // `subject` outlives this.
   ScheduleResult(const ScheduleSubject& subject, uint32_t rank_count);
 
-  // What the rank got from another by a point-to-point schedule is that one's part of its result.
+  // Stores bytes of the rank's result. In a point-to-point schedule, bytes received from another
+  // rank are that rank's part of the result.
   void Store(uint32_t rank, int32_t received_from, uint64_t begin, uint64_t bytes);
-  // What is stored must be the final value of its place: empty if it is, else what is wrong.
+  // Checks that the stored value is the final one of its place. Returns an empty string if it is,
+  // else the error.
   std::string CheckValue(uint64_t offset, uint64_t bytes, const Contributors& contributors) const;
   // Once all is stored: that is the whole result of the rank, each byte once. Empty if it is, else
   // what is wrong.
@@ -34,7 +36,7 @@ class ScheduleResult {
   };
 
   bool ReceivesFrom(uint32_t rank, uint32_t peer) const;
-  // Of the ranges from `next` on; advances it past those of `peer`.
+  // Checks the ranges from `next` on and advances it past those of `peer`.
   std::string CheckCoverage(uint32_t rank, uint32_t peer, uint64_t begin, uint64_t end,
                             size_t& next) const;
 

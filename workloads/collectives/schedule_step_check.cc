@@ -10,7 +10,7 @@
 namespace railyard {
 namespace {
 
-// The first that is listed with that rank; nullptr: none.
+// Returns the first entry of that rank, or nullptr.
 const LanePeer* FindPeer(uint32_t rank, const std::vector<LanePeer>& by_rank) {
   const auto at =
       std::lower_bound(by_rank.begin(), by_rank.end(), rank,
@@ -38,8 +38,8 @@ std::string CheckPlaces(const ScheduleSubject& subject, uint32_t rank_count, uin
   return error;
 }
 
-// What the network's switches have one rank give, or one take, lies in that rank's block; all take
-// part in it.
+// Checks pieces that the network's switches take from one rank, or give to one: they lie in that
+// rank's block, and all ranks take part.
 std::string CheckOwners(const ScheduleSubject& subject, const LanePeers& peers, const Step& step) {
   const bool sends = step.send_to == kAllPeers && !peers.send_to.empty() &&
                      peers.send_to.front().use == ConnectionUse::kNetworkSum;

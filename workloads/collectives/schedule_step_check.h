@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a step of a schedule says by itself: whom it names, and whether it makes sense.
+// Checks of one step of a schedule by itself: the peers it names, and whether it makes sense.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace railyard {
 
-// Whom a step receives from, or sends to, as its recv_from or send_to says: of those the lane
-// lists, which are sorted by rank. One that is not listed is as well.
+// Returns the peers that a step's recv_from or send_to names, among those the lane lists (sorted by
+// rank). A peer that is named but not listed is returned as well.
 std::vector<LanePeer> PeersNamed(int32_t named, const std::vector<LanePeer>& by_rank);
 
 // Empty if right, else what is wrong. `peers`, each direction sorted by rank, are those of the lane

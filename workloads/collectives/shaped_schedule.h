@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What schedules have in common whose size is fixed when they are made.
+// Bases of schedules whose size is fixed when they are made.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ class ShapedSchedule : public CollectiveSchedule {
   MessageRule message_rule_;
 };
 
-// Of ranks that meet in pairs: each has one lane on every channel that has a share of the data.
+// Base of schedules whose ranks meet in pairs: each rank has one lane on every channel that has a
+// share of the data.
 class ExchangeSchedule : public ShapedSchedule {
  public:
   uint32_t BatchCount(uint32_t /*rank*/, uint32_t channel) const final {

@@ -280,7 +280,7 @@ class JobBuilder {
   CollectiveMatcher collective_matcher_;
   P2pMatcher p2p_matcher_;
   P2pExpander expander_;
-  // Of the global rank being added: its rank by communicator, its operations.
+  // State of the global rank being added: its rank by communicator, and its operations.
   std::vector<uint32_t> rank_in_;
   std::vector<JobOperation> operations_;
 };

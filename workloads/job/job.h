@@ -22,26 +22,26 @@ struct P2pCall {
   bool operator==(const P2pCall&) const = default;
 };
 
-// One collective as the network sees it: every rank's call of it together. Grouped Send/Recv whose
-// calls match one another are one collective: ALLTOALL if every rank of the communicator sends the
-// same bytes to every other, each in one group, else SENDRECV (kind kSend). Two ranks that swap
-// data are an ALLTOALL only if they send to themselves as well. In a SENDRECV a rank
-// may have several operations (two groups of it that one group of another rank answers). Groups
-// that the trace says are of one AllToAllv are one SENDRECV whether all its pairs talk or not.
+// One collective as the network sees it: the calls of all its ranks together. Groups of Send/Recv
+// whose calls match one another are one collective: ALLTOALL if every rank of the communicator
+// sends the same bytes to every other, each in one group, else SENDRECV (kind kSend). Two ranks
+// that swap data are an ALLTOALL only if they send to themselves as well. In a SENDRECV a rank may
+// have several operations (two of its groups that one group of another rank answers). Groups that
+// the trace marks as one AllToAllv are one SENDRECV, whether or not all its pairs exchange data.
 struct JobCollective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   uint32_t communicator = 0;
   uint64_t count = 0;  // elements, the API's count; SENDRECV: 0
   Datatype datatype = Datatype::kFloat32;
   uint32_t root = 0;
-  // As nccl-tests count it (OperationBytes); SENDRECV: the most that one rank sends to others or
+  // Counted as nccl-tests do (OperationBytes); SENDRECV: the most that one rank sends to others or
   // receives from them; AllToAllv: the sum over its sends to others.
   uint64_t bytes = 0;
   uint32_t rank_count = 0;  // ranks that take part
   bool is_all_to_all_v = false;
   Algorithm logged_algorithm = Algorithm::kUnstated;
   Protocol logged_protocol = Protocol::kUnstated;
-  // As what it is replayed whatever its log states (StatedChoice).
+  // The replay uses these, if set, whatever the log states (StatedChoice).
   Algorithm forced_algorithm = Algorithm::kUnstated;
   Protocol forced_protocol = Protocol::kUnstated;
   uint32_t source_file = 0;
@@ -53,9 +53,9 @@ struct JobCollective {
   }
 };
 
-// A rank's part in a collective, in one of its streams: its call; or computation, which keeps the
-// stream busy for compute_before_ps. Ranks whose calls are alike but for the collectives that they
-// are of share their operations.
+// One operation of a rank on one of its streams: its call of a collective, or computation, which
+// keeps the stream busy for compute_before_ps. Ranks share their operations if their calls differ
+// only in the collectives they belong to.
 struct JobOperation {
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kLossToleranceMask = (1u << 30) - 1;  // it is 1,000,000 at most
@@ -63,11 +63,11 @@ struct JobOperation {
   uint32_t call = kNone;      // its place among the rank's calls (Job::called); kNone: computation
   uint32_t communicator = 0;  // equal within a program for calls on one
   uint32_t stream = 0;
-  // An earlier operation of the rank that it waits for, beside those before it on its stream and of
-  // its communicator; kNone: none.
+  // An earlier operation of the rank that this one waits for, in addition to its predecessors on
+  // its stream and its communicator; or kNone.
   uint32_t after = kNone;
   uint32_t loss_tolerance_ppm : 30 = 0;  // as TraceOperation's, of what it sends
-  bool in_place : 1 = false;  // as TraceOperation's: its calls of the rank to itself are none
+  bool in_place : 1 = false;  // as TraceOperation's: calls of the rank to itself move nothing
   bool is_p2p : 1 = false;    // as its collective's
   uint32_t p2p_first = 0;     // into Job::p2p_calls; equal lists are there once
   uint32_t p2p_count = 0;
@@ -76,7 +76,7 @@ struct JobOperation {
   bool is_compute() const { return call == kNone; }
   bool operator==(const JobOperation&) const = default;
 };
-// Long jobs whose ranks differ have millions of them.
+// Long jobs whose ranks differ have millions of operations.
 static_assert(sizeof(JobOperation) == 40);
 
 // One of the jobs that share a fabric, as a part of the Job they are together.
@@ -97,9 +97,10 @@ struct Job {
   RankPrograms<JobOperation> operations;   // by global rank
   RankPrograms<uint32_t> called;           // by global rank: the collective of each of its calls
   std::vector<P2pCall> p2p_calls;
-  // By program: its first operation of each iteration but the first, as the trace says; ascending.
+  // By program: the first operation of each iteration but the first, ascending, as stated by the
+  // trace.
   std::vector<std::vector<uint32_t>> iteration_begins;
-  // By global rank: the communicators it is in, ascending, and its rank there.
+  // By global rank: its communicators, ascending, each with its rank there.
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> memberships;
   uint32_t rank_count = 0;
   std::string nccl_version;
@@ -108,7 +109,7 @@ struct Job {
 
   // The part that a communicator is of.
   uint32_t PartOf(uint32_t communicator) const;
-  // By global rank: its part; kNoPart: none.
+  // Returns the part of each global rank; kNoPart if it belongs to none.
   static constexpr uint32_t kNoPart = UINT32_MAX;
   std::vector<uint32_t> PartsOfRanks() const;
 

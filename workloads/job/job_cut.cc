@@ -8,7 +8,7 @@
 namespace railyard {
 namespace {
 
-// What is left of a program whose calls are kept or not, up to the last call that is.
+// Removes the calls that are not kept, and everything after the last kept call.
 void CutProgram(const std::vector<bool>& is_kept, std::vector<JobOperation>& program,
                 std::vector<uint32_t>& iteration_begins) {
   std::vector<uint32_t> number(program.size(), JobOperation::kNone);

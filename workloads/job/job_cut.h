@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-// Takes out every collective from number `count` on, on all ranks alike, and computation after each
-// rank's last. What is left keeps its order and its gaps.
+// Removes every collective from number `count` on, on all ranks alike, and the computation after
+// each rank's last remaining call. The rest keeps its order and its gaps.
 void KeepFirstCollectives(uint64_t count, Job& job);
 
 }  // namespace railyard

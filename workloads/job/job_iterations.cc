@@ -80,7 +80,7 @@ class Iterations {
   uint64_t count_ = 0;
 };
 
-// As the trace said it.
+// Returns the iterations that the trace states.
 IterationBegins StatedIterations(const Job& job, uint32_t part) {
   IterationBegins begins{.count = UINT64_MAX, .of_program = {}};
   begins.of_program.resize(job.operations.program_count());

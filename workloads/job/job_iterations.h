@@ -11,7 +11,7 @@ namespace railyard {
 
 struct IterationBegins {
   uint64_t count = 1;
-  // By program of the part: the rank's first operation of each iteration.
+  // The first operation of each iteration, by program of the part.
   std::vector<std::vector<uint32_t>> of_program;
 };
 // The iterations of a part: those that its plan, its program's `repeat` or its trace states; else

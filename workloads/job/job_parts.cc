@@ -7,7 +7,7 @@
 namespace railyard {
 namespace {
 
-// By how much a job's numbers grow when others are before it.
+// The amounts that a job's numbers grow by when other jobs precede it.
 struct Offsets {
   uint32_t communicators = 0;
   uint32_t collectives = 0;

@@ -15,8 +15,8 @@ namespace railyard {
 // common.
 Job JoinJobs(std::vector<Job> jobs);
 
-// What the one global rank does the other does, and the reverse; communicators keep the order of
-// their ranks, and so does the part.
+// Exchanges the programs of two global ranks. Communicators and the part keep the order of their
+// ranks.
 void SwapRanks(uint32_t a, uint32_t b, Job& job);
 // The job with room for so many global ranks, those that are new without a program.
 void GrowTo(uint32_t rank_count, Job& job);

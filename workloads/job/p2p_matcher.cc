@@ -109,7 +109,7 @@ void P2pMatcher::FinishRank(std::vector<JobOperation>& operations) {
   first_group_ = static_cast<uint32_t>(groups_.size());
 }
 
-// Where in calls_ the list is: many are equal.
+// Returns the index of the list in calls_. Equal lists are stored once, for many are equal.
 uint32_t P2pMatcher::Keep(std::span<const PendingCall> list) {
   uint64_t hash = list.size();
   for (const PendingCall& pending : list) {

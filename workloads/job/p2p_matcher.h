@@ -16,12 +16,12 @@ namespace railyard {
 
 class P2pMatcher {
  public:
-  // All must outlive this. Every group gets a collective of its own in `collectives` at first; its
-  // calls go to `calls`.
+  // All arguments must outlive this. Every group first gets a separate collective in `collectives`;
+  // its calls go to `calls`.
   P2pMatcher(const Trace& trace, std::vector<JobCollective>& collectives,
              std::vector<P2pCall>& calls, Diagnostics& diagnostics);
 
-  // Room for so many of what Add() will be told of.
+  // Reserves memory for the given numbers of groups, Sends and Recvs.
   void Reserve(size_t groups, size_t sends, size_t recvs);
   // A Send or Recv of `rank` on the communicator with that index. The calls of one ncclGroup on one
   // communicator are one operation, which stands where its first call stands, on that call's
@@ -80,13 +80,13 @@ class P2pMatcher {
   std::vector<Endpoint> sends_;
   std::vector<Endpoint> recvs_;
   size_t unmatched_count_ = 0;
-  // Of the rank being added:
+  // State of the rank being added:
   uint32_t first_group_ = 0;
   std::vector<PendingCall> pending_;
   std::vector<uint32_t> group_operations_;              // index into its operations
   std::unordered_map<uint64_t, uint32_t> open_groups_;  // by (ncclGroup, communicator)
   std::vector<uint32_t> seen_;  // by communicator rank: the last group that sent to it
-  // Where in calls_ lists are kept, by a hash of what they hold.
+  // The lists kept in calls_, by a hash of their contents.
   struct KeptList {
     uint32_t first = 0;
     uint32_t count = 0;

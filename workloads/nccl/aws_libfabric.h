@@ -11,20 +11,22 @@
 
 namespace railyard {
 
-// Of NCCL's variables those that the plug-in sets where the user has not: `settings` has its
-// version and none of the user's others yet.
+// Sets the NCCL variables that the plug-in sets unless the user has. Precondition: `settings` has
+// its version and none of the user's other variables yet.
 void ApplyAwsLibfabric(NcclSettings& settings);
 
-// As NcclSettings::protocols. Before Hopper (p4d, p4de) EFA guarantees no order of the bytes that
-// it delivers, on which LL and LL128 depend.
+// Returns a mask as NcclSettings::protocols. Before Hopper (p4d, p4de) EFA guarantees no order of
+// the bytes that it delivers, on which LL and LL128 depend.
 uint32_t AwsLibfabricProtocols(GpuGeneration generation);
 
-// What the plug-in tells NCCL's tuner of its NICs: p4d, p4de, p5 and p5e; later instances. Of p5en,
-// which has H200 as p5e has, the lower one holds too: OFI_NCCL_NET_LATENCY states it.
+// Returns the latency that the plug-in reports to NCCL's tuner: one value for p4d, p4de, p5 and
+// p5e, one for later instances. For p5en, which has H200 as p5e has, the plug-in reports the lower
+// value too; OFI_NCCL_NET_LATENCY states it.
 double AwsLibfabricNetLatencyUs(GpuGeneration generation);
 
-// A step between servers, by the model of its tuner: EFA's latency, and with Simple the
-// completion's way through the device, libfabric and the proxy. Of p5; of other instances assumed.
+// Returns the time of a step between servers by the model of the plug-in's tuner: EFA's latency,
+// and with Simple the completion's way through the device, libfabric and the proxy. The values are
+// those of p5; they are assumed for other instances.
 double AwsLibfabricStepUs(Protocol protocol);
 
 }  // namespace railyard

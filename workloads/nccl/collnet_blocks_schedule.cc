@@ -11,7 +11,7 @@ namespace railyard {
 
 namespace {
 
-// From each rank to that of the next server in its place; 0: it is not always the same.
+// Returns the distance from each rank to the rank in its place of the next server; 0 if it varies.
 uint32_t RanksBetweenServers(const HeadTable& table) {
   if (table.servers[1].front() < table.servers[0].front()) return 0;
   const uint32_t distance = table.servers[1].front() - table.servers[0].front();

@@ -44,7 +44,7 @@ class CollnetBlocksSchedule final : public ShapedSchedule {
   enum class Part : uint8_t { kToNetwork, kFromNetwork, kOthers };
 
   bool Gathers() const { return parameters_.kind == CollectiveKind::kAllGather; }
-  // How many chunks of each rail there are, and how many of these a channel has.
+  // The number of chunks of each rail, and how many of them a channel has.
   uint64_t ChunkCount() const;
   uint64_t ChunkCount(uint32_t channel) const;
   // The chunk of a head's rail as a step's place, without what is done with it.

@@ -22,8 +22,8 @@ struct CollnetChainParameters {
 
 class CollnetChainSchedule final : public ShapedSchedule {
  public:
-  // `chains`: a chain of each server by channel and rank, whose heads have nobody above; two
-  // servers at least.
+  // `chains` has a chain of each server by channel and rank; the heads have no parent.
+  // Precondition: at least two servers.
   CollnetChainSchedule(std::shared_ptr<const TreeTable> chains, CollnetChainParameters parameters);
 
   uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;

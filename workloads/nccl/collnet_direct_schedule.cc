@@ -32,8 +32,8 @@ uint32_t CollnetDirectSchedule::LaneCount(uint32_t /*rank*/, uint32_t /*channel*
   return table_->heads() == 1 ? 2 : 4;
 }
 
-// What goes up and what comes down between two GPUs are connections of their own (connIndex 0 and
-// 1).
+// Between two GPUs, data that goes up and data that comes down use different connections (connIndex
+// 0 and 1).
 LanePeers CollnetDirectSchedule::PeersOf(const LaneId& lane) const {
   const auto others = [&](ConnectionUse use) {
     std::vector<LanePeer> peers;

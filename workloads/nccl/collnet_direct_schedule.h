@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // NCCL's CollNetDirect AllReduce as a CollectiveSchedule (src/device/all_reduce.h): every GPU of a
 // server is the head of one slice. Warps of one CTA send the other heads their slices over NVLink
-// (scatter), add up what the server has of the own slice and hand it to the network, whose switches
+// (scatter), add up what the server has of their slice and hand it to the network, whose switches
 // add up what the servers have (reduce), pass the sum on to the server's GPUs (broadcast), and take
 // the other slices' (gather).
 #pragma once

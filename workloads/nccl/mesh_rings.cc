@@ -10,7 +10,7 @@ namespace {
 using Lanes = std::vector<std::vector<uint32_t>>;
 using Ring = std::vector<uint32_t>;
 
-// What full meshes of many GPUs have is far more than are needed; what is looked at is bounded.
+// Full meshes of many GPUs have far more rings than are needed: the search is bounded.
 constexpr size_t kRingsMax = 10'000;
 constexpr size_t kStepsMax = 100'000;
 
@@ -58,7 +58,7 @@ uint32_t WidthOf(const Ring& ring, const Lanes& lanes) {
   return width;
 }
 
-// How often each ring is taken, so that together they are as many as can be.
+// Decides how often each ring is taken, so that the total is as large as possible.
 class RingPacker {
  public:
   RingPacker(const std::vector<Ring>& rings, Lanes lanes)
@@ -129,7 +129,7 @@ std::vector<std::vector<uint32_t>> FindMeshRings(const std::vector<std::vector<u
     chosen.insert(chosen.end(), times, rings[i]);
     Ring reversed = rings[i];
     std::reverse(reversed.begin() + 1, reversed.end());
-    // Of two GPUs both directions are one ring.
+    // Both directions between two GPUs are one ring.
     if (reversed != rings[i]) chosen.insert(chosen.end(), times, reversed);
   }
   return chosen;

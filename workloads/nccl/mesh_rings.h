@@ -7,11 +7,11 @@
 
 namespace railyard {
 
-// lanes[a][b]: NVLinks from GPU a to GPU b; as many back. As many rings through all GPUs as there
-// are, of which each takes an NVLink of its own for every hop; each begins with GPU 0. Rings come
-// in both directions: first those over the widest bundles, as often as they fit, then as often the
-// other way round, which is the order in which NCCL lists them (src/graph/search.cc). That every
-// ring has its reverse is an assumption. Empty: there is no ring.
+// Returns as many rings through all GPUs as there are, each of which uses a separate NVLink for
+// every hop and begins with GPU 0; empty if there is no ring. lanes[a][b] is the number of NVLinks
+// from GPU a to GPU b; there are as many back. Rings come in both directions: first those over the
+// widest bundles, as often as they fit, then as often the other way round, which is the order in
+// which NCCL lists them (src/graph/search.cc). It is an assumption that every ring has its reverse.
 std::vector<std::vector<uint32_t>> FindMeshRings(const std::vector<std::vector<uint32_t>>& lanes);
 
 }  // namespace railyard

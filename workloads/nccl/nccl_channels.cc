@@ -13,7 +13,7 @@
 namespace railyard {
 namespace {
 
-// How a ring passes through a node: which GPU it enters by, which NIC it leaves by.
+// The way of a ring through a node: the GPU it enters by and the NIC it leaves by.
 enum class RingPattern {
   // Enter and leave on one rail: the last GPU relays through the first one's NIC (PXN). NCCL's
   // crossNic 0.
@@ -149,8 +149,8 @@ RingPlan ChooseRings(const CommunicatorLayout& layout, const NcclSettings& setti
   return plan;
 }
 
-// A mesh's rings, all with NVLinks of their own. Between servers each is cut open before the GPU of
-// the ring's number.
+// Plans a mesh's rings, which share no NVLink. Between servers each ring is cut open before the GPU
+// of the ring's number.
 RingPlan PlanMesh(size_t ring_count, size_t node_count, std::vector<std::string>& assumptions) {
   if (node_count > 1) {
     assumptions.push_back(
@@ -161,7 +161,7 @@ RingPlan PlanMesh(size_t ring_count, size_t node_count, std::vector<std::string>
   return {.ring_count = static_cast<uint32_t>(ring_count)};
 }
 
-// As AppendNode, of a mesh.
+// Does the same as AppendNode for a mesh.
 void AppendMeshNode(const CommunicatorLayout& layout, const std::vector<uint32_t>& node_ranks,
                     const std::vector<uint32_t>& mesh_ring, uint32_t ring,
                     std::vector<uint32_t>& order, std::vector<uint32_t>& sending_nic) {
@@ -313,7 +313,7 @@ CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclS
   for (const auto& ranks : nodes) {
     SIM_CHECK(!ranks.empty(), "node numbers of a communicator have a gap");
   }
-  // A policy for NICs that cannot be used makes rings of its own.
+  // A policy for NICs that cannot be used makes different rings.
   if (!layout.rings.empty() && settings.unusable_nics.empty()) {
     TakeStatedRings(layout, settings, channels);
     SetChannelCount(settings, true, channels);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The channels NCCL builds for a communicator: a ring per channel, and the channels of Send/Recv.
-// Modelled: what NCCL's graph search (src/graph/search.cc, connect.cc, paths.cc) decides for H100
-// servers with one 400 or 200 Gb/s NIC per GPU behind a common PCIe switch. Left out: the search
-// itself; layouts it was not run for get a rule in the same spirit and a sentence in `assumptions`.
+// The model covers the outcome of NCCL's graph search (src/graph/search.cc, connect.cc, paths.cc)
+// for H100 servers with one 400 or 200 Gb/s NIC per GPU behind a common PCIe switch. It leaves out
+// the search itself; layouts it was not run for get a rule in the same spirit and a sentence in
+// `assumptions`.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +19,11 @@ namespace railyard {
 struct CommunicatorChannels {
   // rings[channel][position] → communicator rank; position 0 is rank 0, as NCCL prints rings.
   std::vector<std::vector<uint32_t>> rings;
-  // sending_nic[channel][rank]: local index of the GPU of the rank's server whose NIC the channel
-  // leaves the server by. Meaningful where the ring's next rank is on another node; other than the
-  // rank's own local index where the data is relayed (PXN).
+  // sending_nic[channel][rank] is the local index of the GPU whose NIC carries the channel out of
+  // the rank's server. It is meaningful if the ring's next rank is on another node, and differs
+  // from the rank's local index if the data is relayed (PXN).
   std::vector<std::vector<uint32_t>> sending_nic;
-  // Of a mesh (CommunicatorLayout::mesh_lanes): the order of a node's GPUs on each ring that was
+  // For a mesh (CommunicatorLayout::mesh_lanes): the order of a node's GPUs on each ring that was
   // found, before duplication.
   std::vector<std::vector<uint32_t>> mesh_rings;
   uint32_t graph_channel_count = 0;  // rings the search found, before it duplicates them

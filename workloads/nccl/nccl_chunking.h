@@ -14,8 +14,8 @@ namespace railyard {
 
 inline constexpr uint32_t kSlots = 8;  // of a connection (NCCL_STEPS)
 
-// Of one slot, by protocol (DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE; Simple: NCCL_BUFFSIZE),
-// how much is payload, and what a chunk is a multiple of (ncclProtoGrainSize).
+// One slot, by protocol (DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE; Simple: NCCL_BUFFSIZE): its
+// payload, and the grain that chunks are multiples of (ncclProtoGrainSize).
 struct SlotRule {
   uint64_t payload_bytes = 0;
   uint64_t grain_bytes = 0;

@@ -9,10 +9,10 @@
 namespace railyard {
 namespace {
 
-// Of rings within one server: src/graph/topo.h has 20.6 GB/s for each of an H100's 18 NVLinks, 20
-// for an A100's 12 and a V100's 6, 40.1 for a B200's 18; the search settles on a number of rings
-// and a speed of its list (speedArrayIntra) that fits. NCCL prints 12 x 20 on A100, 12 x 30 on H100
-// (github.com/NVIDIA/nccl/issues/1197) and 16 x 45 on GB300; for V100 with NVSwitches it is
+// Rings within one server: src/graph/topo.h has 20.6 GB/s for each of an H100's 18 NVLinks, 20 for
+// an A100's 12 and a V100's 6, 40.1 for a B200's 18; the search settles on a number of rings and a
+// speed of its list (speedArrayIntra) that fits. NCCL prints 12 x 20 on A100, 12 x 30 on H100
+// (github.com/NVIDIA/nccl/issues/1197) and 16 x 45 on GB300; the value for V100 with NVSwitches is
 // assumed.
 SearchedGraph RingsOfOneServer(GpuGeneration generation) {
   switch (generation) {
@@ -37,7 +37,7 @@ double NicGbPerS(const CommunicatorLayout& layout) {
   return std::clamp(static_cast<double>(layout.nic_bps) / 8e9 * 0.96, 0.1, 48.0);
 }
 
-// What the search tries between servers, in GB/s (speedArrayInter, src/graph/search.cc).
+// Speeds that the search tries between servers, in GB/s (speedArrayInter, src/graph/search.cc).
 constexpr std::array kSpeeds = {0.12, 0.24, 1.2, 2.4, 3.0,  4.0,  5.0,  6.0,  7.0, 9.0,
                                 10.0, 12.0, 15., 18., 20.0, 24.0, 28.0, 30.0, 48.0};
 constexpr std::array kHopperSpeeds = {0.12, 0.24, 1.2,  2.4,  3.0,  6.0,  12.0, 15.0, 17.5,
@@ -50,7 +50,7 @@ std::span<const double> SpeedsOf(GpuGeneration generation) {
   return kSpeeds;
 }
 
-// Of all a GPU's NVLinks to NVSwitches (src/graph/topo.h): 6, 12, 18, 18.
+// Sum over a GPU's NVLinks to NVSwitches (src/graph/topo.h): 6, 12, 18, 18.
 constexpr std::array<double, kGpuGenerationCount> kNvlinkGbPerS = {6 * 20.0, 12 * 20.0, 18 * 20.6,
                                                                    18 * 40.1};
 

@@ -24,7 +24,7 @@ namespace railyard {
 
 namespace {
 
-// Of the plugin interface that has the network gather and scatter (ncclCollNet_v8_t).
+// The first version whose plug-in interface lets the network gather and scatter (ncclCollNet_v8_t).
 constexpr uint32_t kFirstCollnetBlocksVersion = 22000;
 constexpr uint32_t kCollnetHeadsMax = 8;  // NCCL_MAX_DIRECT_ARITY + 1
 
@@ -58,8 +58,8 @@ Elements ElementsOf(const JobCollective& collective) {
   return {collective.count, bytes};
 }
 
-// By the scenario's demand alone: NCCL has no such algorithm, or would not take it here. Each has
-// one protocol.
+// True for algorithms that only the scenario's demand selects: NCCL has no such algorithm, or would
+// not take it here. Each has one protocol.
 bool NeedsNoTuner(Algorithm algorithm) {
   return algorithm == Algorithm::kPat || algorithm == Algorithm::kDirect ||
          algorithm == Algorithm::kHalvingDoubling;
@@ -110,7 +110,7 @@ CommunicatorLayout AsUsed(CommunicatorLayout layout, const NcclSettings& setting
   return layout;
 }
 
-// Of the node where it is slowest; 0 where GPUs have no place in PCIe's tree.
+// Returns the speed on the slowest node; 0 if no node has two GPUs with places in PCIe's tree.
 double SlowestPcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& settings) {
   double slowest = 0;
   for (const std::vector<uint32_t>& ranks : RanksByNode(layout)) {
@@ -330,7 +330,7 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollect
   const uint64_t heads = heads_->heads();
   if (choice.algorithm == Algorithm::kNvls && layout_.node_count() > 1) {
     parameters.network_sum = true;
-    // Where NCCL expects less than 150 GB/s, no more than 32 KiB.
+    // If NCCL expects less than 150 GB/s, chunks are at most 32 KiB.
     const double gb_per_s =
         tuner_->ModelOf(collective.kind, choice.algorithm, choice.protocol).gb_per_s;
     const uint64_t chunk_bytes_max = gb_per_s < 150 ? 32u << 10 : settings_.nvls_chunksize_bytes;

@@ -24,11 +24,11 @@
 
 namespace railyard {
 
-// How the data of a connection gets from one rank to another.
+// The way of a connection's data from one rank to another.
 struct ConnectionRoute {
   bool network = false;  // else inside the server, over NVLink or PCIe
-  // PXN: local index of the GPU of the sender's server whose NIC injects; equals the sender's own
-  // where there is no relay.
+  // Local index of the GPU whose NIC injects, in the sender's server; the sender's unless the data
+  // is relayed (PXN).
   uint32_t sending_local_index = 0;
   bool over_host_memory = false;  // inside the server: SHM
 };
@@ -49,21 +49,21 @@ class NcclPlanner {
   bool HasCollnet() const;
   const P2pOrder& p2p_order() const { return p2p_order_; }
 
-  // What a collective runs as: what `stated` fixes, the rest as NCCL's tuner chooses among what has
-  // a schedule. nullopt: nothing that is stated suits its kind and this communicator. Precondition:
-  // a collective that is not is_p2p().
+  // Returns the algorithm and protocol of a collective: those that `stated` fixes, and the rest as
+  // NCCL's tuner chooses among those that have a schedule. Returns nullopt if no stated choice
+  // suits its kind and this communicator. Precondition: the collective is not is_p2p().
   std::optional<ReplayChoice> Choose(const JobCollective& collective,
                                      const ReplayChoice& stated) const;
   // Precondition: a choice that Choose returned for this collective. One rank, or no bytes: no
   // steps.
   std::shared_ptr<const CollectiveSchedule> Plan(const JobCollective& collective,
                                                  const ReplayChoice& choice) const;
-  // One rank's grouped sends and receives; only that rank's lanes are defined. What it
-  // sends itself it copies, or leaves where it is.
+  // Plans one rank's grouped sends and receives; only that rank's lanes are defined. Data that the
+  // rank sends to itself is copied, or stays in place with `in_place`.
   std::shared_ptr<const CollectiveSchedule> PlanP2p(uint32_t rank, const P2pCall* calls,
                                                     uint32_t call_count,
                                                     bool in_place = false) const;
-  // By what two ranks of a node talk.
+  // Returns the transport between two ranks of a node.
   LocalTransport TransportBetween(uint32_t from, uint32_t to) const {
     return LocalTransportOf(layout_, settings_, from, to);
   }
@@ -80,7 +80,7 @@ class NcclPlanner {
   std::shared_ptr<const CollectiveSchedule> PlanCollnetDirect(
       const JobCollective& collective) const;
   std::shared_ptr<const CollectiveSchedule> PlanCollnetChain(const JobCollective& collective) const;
-  // What schedules have in common whose ranks meet in pairs, in slots of Simple.
+  // The common parts of schedules whose ranks meet in pairs, in slots of Simple.
   struct ExchangePlan {
     uint64_t block_bytes = 0;
     std::vector<ChannelShare> shares;

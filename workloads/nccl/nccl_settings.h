@@ -12,8 +12,8 @@ namespace railyard {
 
 struct ExplicitAlgorithm;
 
-// How far two GPUs of a server are apart, by NCCL's names and in its order (src/graph/topo.h; those
-// between GPUs that are modelled).
+// The distance of two GPUs of a server, by NCCL's names and in its order (src/graph/topo.h; only
+// those between GPUs that are modelled).
 enum class PathType : uint8_t {
   kLoc,  // the GPU itself
   kNvl,  // NVLink
@@ -29,14 +29,14 @@ struct NicPlace {
   uint32_t local_index = 0;
   bool operator==(const NicPlace&) const = default;
 };
-// What becomes of the data of NICs that cannot be used. NCCL does neither: both are policies of
+// The treatment of data of NICs that cannot be used. NCCL does neither: both are policies of
 // research, to be compared.
 enum class NicPolicy : uint8_t {
   kPxn,     // it takes the server's next usable NIC, by PXN
   kReplan,  // it is spread over all others, as R2CCL's (arXiv 2512.25059) over what is left: of
             // NICs known beforehand no ring for their rails
 };
-// By which NCCL reaches other servers (NCCL_NET).
+// The plug-in by which NCCL reaches other servers (NCCL_NET).
 enum class NetPlugin : uint8_t { kIb, kSocket, kAwsLibfabric };
 
 // NCCL's variables, by its own names (without NCCL_), with the defaults of the stated version.
@@ -71,7 +71,8 @@ struct NcclSettings {
   // Rings then enter and leave on one rail.
   std::vector<NicPlace> unusable_nics;
   std::optional<NicPolicy> nic_policy;  // also of NICs that fail during the run
-  // What collectives of its kind, number of ranks and root run by, whatever NCCL would; or nullptr.
+  // The algorithm that runs all collectives of its kind, number of ranks and root, instead of
+  // NCCL's choice; or nullptr.
   std::shared_ptr<const ExplicitAlgorithm> algorithm;
 
   // NICs reach GPU memory, which they do not over TCP sockets.
@@ -82,8 +83,9 @@ struct NcclSettings {
   // the path leads through the CPU, unless PROTO names it (ncclTopoTuneModel, src/graph/tuning.cc).
   bool AllowsLl128BetweenServers() const { return gpu_direct() || protocols != UINT32_MAX; }
 };
-// As NCCL encodes versions since 2.9: "2.27.5" → 22705; "2.7.8" → 2708 before. A build suffix
-// ("2.27.5-1", "2.27.5+cuda12.9") is passed over. nullopt if the text is not a version of NCCL 2.
+// Returns the version as NCCL has encoded it since 2.9 ("2.27.5" → 22705) or before ("2.7.8" →
+// 2708), ignoring a build suffix ("2.27.5-1", "2.27.5+cuda12.9"); nullopt if the text is not a
+// version of NCCL 2.
 std::optional<uint32_t> ParseNcclVersion(const std::string& text);
 
 }  // namespace railyard

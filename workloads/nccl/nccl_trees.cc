@@ -61,7 +61,7 @@ std::vector<std::vector<TreePlace>> BuildPlaces(
   SIM_CHECK(graph_channels > 0, "no channels to make trees of");
   const auto nodes = RanksByNode(layout);
   const auto node_count = static_cast<uint32_t>(nodes.size());
-  // Where a channel's chain begins: the GPU next to the channel's NIC; in a single server, always
+  // A channel's chain begins at the GPU next to the channel's NIC; in a single server, always at
   // the first.
   const auto head_of = [&](uint32_t channel, uint32_t node) {
     return node_count == 1 ? 0u

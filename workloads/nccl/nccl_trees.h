@@ -18,7 +18,7 @@ namespace railyard {
 
 inline constexpr uint32_t kTreeArity = kTreeChildrenMax;
 
-// A rank in a tree, by communicator ranks; kNoPeer where there is none.
+// The neighbours of a rank in a tree, by communicator ranks; kNoPeer for a missing one.
 struct TreePlace {
   int32_t up = kNoPeer;
   std::array<int32_t, kTreeArity> down = {kNoPeer, kNoPeer, kNoPeer};
@@ -40,7 +40,7 @@ std::vector<std::vector<TreePlace>> BuildTrees(
 // Those that the layout states, again from the first on where there are fewer than `channel_count`.
 std::vector<std::vector<TreePlace>> StatedTrees(const CommunicatorLayout& layout,
                                                 uint32_t channel_count);
-// The same chains alone: the heads have nobody above.
+// Returns only the chains of these trees: their heads have no parent.
 std::vector<std::vector<TreePlace>> BuildChains(
     const CommunicatorLayout& layout, uint32_t graph_channels, uint32_t channel_count,
     const std::vector<std::vector<uint32_t>>& mesh_rings = {});

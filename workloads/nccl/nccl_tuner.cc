@@ -183,15 +183,16 @@ double NcclTuner::PatGbPerS() const {
   return platform_.ring.channel_count * NodeBandwidth(platform_.ring) * 0.75;
 }
 
-// Half of what the bus carries, as of everything that goes up and comes down again; CollNetDirect
-// wants a NIC for every GPU. Of AllGather and ReduceScatter, what a rail carries, of each.
+// AllReduce gets half of the bus bandwidth, for all data goes up and comes down again;
+// CollNetDirect expects a NIC for every GPU. AllGather and ReduceScatter get the bandwidth of a
+// rail times the rails.
 double NcclTuner::CollnetGbPerS(CollectiveKind kind, Algorithm algorithm) const {
   const SearchedGraph& graph = platform_.collnet;
   if (CountsOneBlock(kind)) {
     if (version_ >= 22700) {
       return ranks_per_node_ * std::min(graph.intra_gb_per_s, 0.9 * graph.inter_gb_per_s);
     }
-    // As measured with one and with eight GPUs; NCCL's division between the two is of integers.
+    // NCCL measured with one and with eight GPUs; its interpolation divides integers.
     const uint32_t eights = (ranks_per_node_ - 1) / 7;
     return ranks_per_node_ * graph.intra_gb_per_s * (eights * 0.85 + (1.0 - eights) * 0.95);
   }
@@ -213,7 +214,7 @@ double NcclTuner::LatencyUs(CollectiveKind kind, Algorithm algorithm, int protoc
     return protocol == kSimple && version_ < 22200 ? kTreeSimpleBefore222Us : hardware.tree[p];
   };
   const double levels = Log2(communicator_.node_count);
-  // What the plug-in says comes on top, with Simple twice, for the flush.
+  // The latency that the plug-in reports is added; with Simple twice, for the flush.
   const double plugin_us = platform_.net_latency_us * (protocol == kSimple ? 2 : 1);
   switch (algorithm) {
     case Algorithm::kTree: {

@@ -16,7 +16,7 @@
 
 namespace railyard {
 
-// What NCCL's graph search found for one pattern, before it duplicates channels.
+// The outcome of NCCL's graph search for one pattern, before it duplicates channels.
 struct SearchedGraph {
   uint32_t channel_count = 0;  // 0: the pattern was not found
   double intra_gb_per_s = 0;   // of one channel within a server
@@ -30,7 +30,7 @@ struct TunerPlatform {
   SearchedGraph ring;
   SearchedGraph tree;
   SearchedGraph nvls;
-  SearchedGraph collnet;      // none: the network's switches do not add up
+  SearchedGraph collnet;      // without channels: no switch adds up
   double net_latency_us = 0;  // what the network's plug-in says of its NICs
   bool ll128_between_servers = true;
   bool same_rings = false;             // every server has the same order of GPUs
@@ -38,7 +38,7 @@ struct TunerPlatform {
                                        // traffic
 };
 
-// What NCCL counts for a post to the network, before the threefold of Simple (getNetOverhead).
+// Returns NCCL's cost of a post to the network, before Simple triples it (getNetOverhead).
 double NetOverheadUs(CommunicatorCpu cpu);
 
 struct TunedCommunicator {
@@ -76,10 +76,10 @@ class NcclTuner {
   // For the five collectives that are tuned: AllReduce, AllGather, ReduceScatter, Broadcast,
   // Reduce.
   Model ModelOf(CollectiveKind kind, Algorithm algorithm, Protocol protocol) const;
-  // What NCCL expects the call to take; nullopt: not available.
+  // Returns the time that NCCL expects the call to take; nullopt if the choice is not available.
   std::optional<double> TimeUs(const TunedCall& call, Algorithm algorithm, Protocol protocol) const;
-  // The fastest that is available among those `algorithm` and `protocol` (kUnstated: any) allow;
-  // nullopt: none.
+  // Returns the fastest available choice that `algorithm` and `protocol` (kUnstated: any) allow, or
+  // nullopt.
   std::optional<Choice> Choose(const TunedCall& call, Algorithm algorithm, Protocol protocol) const;
 
  private:

@@ -107,8 +107,8 @@ uint64_t NvlsSchedule::LoopCount(uint32_t channel) const {
   return DivideUp(parameters_.block_bytes, loop_bytes);
 }
 
-// Of AllReduce, a head's part of a loop; the last loop is shared evenly among the heads. Of the
-// others, a part of the head's block.
+// Returns, for AllReduce, a head's part of a loop, where the last loop is shared evenly among the
+// heads; for other collectives, a part of the head's block.
 SliceChunk NvlsSchedule::ChunkOf(uint32_t channel, uint64_t loop, uint32_t head) const {
   const uint64_t heads = table_->heads();
   const uint64_t chunk_bytes = parameters_.chunk_bytes;

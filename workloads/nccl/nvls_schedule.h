@@ -51,7 +51,8 @@ class NvlsSchedule final : public CollectiveSchedule {
   Step StepAt(const LaneId& lane, uint64_t step) const override;
 
  private:
-  // What a lane does; lanes of a rank are numbered in this order, without those it has no use for.
+  // The role of a lane. A rank numbers its lanes in this order and has no lane for a role it does
+  // not need.
   enum class Part : uint8_t { kScatter, kUp, kDown, kGather };
   std::span<const Part> PartsOf(uint32_t rank, uint32_t channel) const;
   Part PartOf(const LaneId& lane) const { return PartsOf(lane.rank, lane.channel)[lane.lane]; }

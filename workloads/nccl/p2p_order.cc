@@ -29,8 +29,8 @@ P2pOrder::P2pOrder(const CommunicatorLayout& layout, uint32_t version, uint32_t 
   OrderGroups();
 }
 
-// From 2.28 groups of eight within nodes, or what divides all nodes; before, the nodes themselves,
-// or all ranks as one group where nodes differ.
+// From 2.28 on groups have eight ranks of a node, or the greatest common divisor of eight and all
+// node sizes. Before, the nodes are the groups, or all ranks are one group if node sizes differ.
 void P2pOrder::MakeGroups(const CommunicatorLayout& layout) {
   const uint32_t rank_count = static_cast<uint32_t>(layout.ranks.size());
   std::vector<std::vector<uint32_t>> nodes(node_count_);

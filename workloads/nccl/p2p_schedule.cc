@@ -43,8 +43,8 @@ std::vector<Turn> TurnsOf(const P2pOrder& order, uint32_t rank, const P2pCall* c
   return turns;
 }
 
-// Where the next work of a channel goes: a new batch when the last is full, already has a work of
-// the same round or, from 2.29 on, one of another eight rounds.
+// Places the works of a channel in batches: a new batch begins when the last is full, already has a
+// work of the same round or, from 2.29 on, has one of another eight rounds.
 class BatchCursor {
  public:
   uint32_t Place(uint32_t round, uint32_t version) {
@@ -192,7 +192,8 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
   Tabulate(placed, channel_count);
 }
 
-// Flat tables; and the deepest sharing of a channel's network buffers, sends and receives apart.
+// Builds the flat tables and finds how many lanes of a batch share a channel's network buffers at
+// most; sends and receives count separately.
 void P2pSchedule::Tabulate(const std::vector<PlacedLane>& placed, uint32_t channel_count) {
   uint32_t subs_max = 1;
   std::array<uint32_t, 2> subs{};

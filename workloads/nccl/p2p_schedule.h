@@ -16,14 +16,14 @@
 
 namespace railyard {
 
-// How LL goes on the wire: 8 of 16 bytes are flags (union ncclLLFifoLine, src/include/device.h).
+// LL's lines on the wire: 8 of 16 bytes are flags (union ncclLLFifoLine, src/include/device.h).
 inline constexpr MessageRule kP2pLlRule = {.line_payload_bytes = 8, .line_wire_bytes = 16};
 
 class P2pSchedule final : public CollectiveSchedule {
  public:
-  // Calls to one peer in one direction are served in their order, each in a pass of its own over
-  // the rounds. What the rank sends to itself is a work of its batch, which copies; in place,
-  // nothing (scheduleP2pTasksToPlan).
+  // Calls to one peer in one direction are served in their order, each in a separate pass over the
+  // rounds. Data that the rank sends to itself is copied by a work of its batch; with `in_place` it
+  // makes no work (scheduleP2pTasksToPlan).
   P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& settings,
               const CommunicatorChannels& channels, const P2pOrder& order, uint32_t rank,
               const P2pCall* calls, uint32_t call_count, bool in_place);
@@ -32,7 +32,7 @@ class P2pSchedule final : public CollectiveSchedule {
   uint32_t channel_count() const override {
     return static_cast<uint32_t>(channel_batches_.size()) - 1;
   }
-  // Of what goes over the network.
+  // The rule of messages over the network.
   const MessageRule& message_rule() const override { return network_rule_; }
   const MessageRule& MessageRuleOf(const LaneId& lane) const override;
   // All for the rank of the schedule; no others have lanes.

@@ -13,17 +13,17 @@ namespace {
 constexpr std::array<double, 13> kSpeeds = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
 constexpr std::array<double, 11> kHopperSpeeds = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
 
-// NCCL counts 48 GB/s of PCIe 5.0 x16, of whose 63 here 55 are payload; the others in proportion
-// (kvDictPciGen, src/graph/topo.cc).
+// NCCL counts 48 GB/s of PCIe 5.0 x16, of whose 63 here 55 are payload; other links are in
+// proportion (kvDictPciGen, src/graph/topo.cc).
 constexpr double kNcclShareOfPayload = 48.0 / 55.0;
-// What joins two sockets (src/graph/topo.h): AMD_BW, ARM_BW, and SKL_QPI_BW of Intel's Skylake to
-// Ice Lake. That Intel's CPUs are such is assumed; NCCL has 22 and 40 for later ones. Of a mixed
-// communicator's too.
+// The link between two sockets (src/graph/topo.h): AMD_BW, ARM_BW, and SKL_QPI_BW of Intel's
+// Skylake to Ice Lake. All of Intel's CPUs are assumed to be such, although NCCL has 22 and 40 for
+// later ones; so are those of a mixed communicator.
 double SocketGbPerS(CommunicatorCpu cpu) {
   if (cpu == CommunicatorCpu::kAmd) return 16;
   return cpu == CommunicatorCpu::kArm ? 6 : 10;
 }
-// INTEL_P2P_OVERHEAD: what goes through one of Intel's host bridges counts so much more on PCIe.
+// INTEL_P2P_OVERHEAD: traffic through one of Intel's host bridges counts by this factor on PCIe.
 double HostBridgeOverhead(CommunicatorCpu cpu) {
   return cpu == CommunicatorCpu::kAmd || cpu == CommunicatorCpu::kArm ? 1.0 : 1.2;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// GPUs of a server that meet over PCIe, as NCCL sees them: how far apart they are, by which of its
-// transports they talk (src/graph/paths.cc, src/transport/{p2p,shm}.cc), and how fast a ring of
-// them is (src/graph/search.cc).
+// GPUs of a server that communicate over PCIe, as NCCL sees them: the distance between them, the
+// transport they use (src/graph/paths.cc, src/transport/{p2p,shm}.cc), and the speed of a ring of
+// them (src/graph/search.cc).
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace railyard {
 // Over PCIe alone. Precondition: both have a PCIe place, on one server.
 PathType PciePathType(const PciePlace& a, const PciePlace& b);
 
-// The farthest that GPUs access each other's memory: what P2P_LEVEL says, else PXB, with AMD's CPUs
-// SYS (ncclTopoCheckP2p).
+// Returns the greatest distance at which GPUs access each other's memory: that of P2P_LEVEL if set,
+// else PXB, or SYS with AMD's CPUs (ncclTopoCheckP2p).
 PathType P2pLevelOf(const CommunicatorLayout& layout, const NcclSettings& settings);
 
-// How two ranks of a server talk.
+// The transport between two ranks of a server.
 enum class LocalTransport : uint8_t {
   kNvlink,
   kPeerToPeer,    // P2P over PCIe: the sender stores into the receiver's memory
@@ -29,9 +29,9 @@ enum class LocalTransport : uint8_t {
 LocalTransport LocalTransportOf(const CommunicatorLayout& layout, const NcclSettings& settings,
                                 uint32_t from, uint32_t to);
 
-// What NCCL's search settles on for the ring over a server's ranks in their order, in GB/s: the
-// highest of its speeds that every PCIe link and the links between sockets carry. Precondition: at
-// least two ranks, with PCIe places.
+// Returns the speed in GB/s that NCCL's search settles on for the ring over a server's ranks in
+// their order: the highest of its speeds that every PCIe link and the links between sockets carry.
+// Precondition: at least two ranks, all with PCIe places.
 double PcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& settings,
                       std::span<const uint32_t> ranks);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A plan, checked and complete: what a plan's text says, in plain types.
+// A plan, checked and complete: the contents of a plan's text in plain types.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct Parallelism {
   // Parts by Dimension.
   std::array<uint32_t, kDimensionCount> parts = {1, 1, 1, 1};
   bool sequence = false;
-  // From the dimension whose neighbours are consecutive ranks on.
+  // Begins with the dimension whose neighbours are consecutive ranks.
   std::array<Dimension, kDimensionCount> order = {Dimension::kTensor, Dimension::kContext,
                                                   Dimension::kData, Dimension::kPipeline};
   std::vector<uint32_t> rank_at;  // by place in that order; empty: the place itself
@@ -34,7 +34,8 @@ struct Parallelism {
   uint32_t data() const { return parts[2]; }
   uint32_t pipeline() const { return parts[3]; }
   uint32_t RankCount() const { return tensor() * context() * data() * pipeline(); }
-  // Of a stage; experts are divided over `expert` of them, so many times.
+  // The ranks of a stage, and its number of expert groups: each divides the experts over `expert`
+  // ranks.
   uint32_t StageRanks() const { return tensor() * context() * data(); }
   uint32_t ExpertGroups() const { return StageRanks() / expert; }
 };
@@ -42,7 +43,7 @@ struct Parallelism {
 enum class PipelineScheduleKind : uint8_t { kOneFOneB, kInterleaved, kZeroBubble };
 enum class Recompute : uint8_t { kNone, kFull };
 
-// What is trained; by default all.
+// The trained part of the model; all by default.
 struct FineTuning {
   uint32_t frozen_layers = 0;  // from the bottom; with any, the embeddings are frozen too
   std::optional<Lora> lora;    // all is frozen but its adapters
@@ -66,7 +67,7 @@ struct Training {
   bool overlap_gradients = true;
   Recompute recompute = Recompute::kNone;
   bool gradient_clipping = false;
-  uint32_t log_interval = 0;  // iterations between barriers; 0: there are none
+  uint32_t log_interval = 0;  // iterations between barriers; 0: no barriers
   FineTuning fine_tuning;
   bool ddp_broadcasts = false;
 };
@@ -82,7 +83,7 @@ struct Inference {
   uint32_t batch = 1;             // of them at a time
   bool continuous = false;        // they join and leave one by one
   bool separate_shared_reduction = false;
-  uint32_t prefill_tensor = 0;  // ranks of a group that only prefills; 0: there is none
+  uint32_t prefill_tensor = 0;  // ranks of the group that only prefills; 0: no such group
 };
 
 struct Plan {
@@ -94,7 +95,8 @@ struct Plan {
   ExpertRouting routing;
   std::variant<Training, Inference> job;
 
-  // Of a micro-batch, on one rank: its part of the sequence. Precondition: `job` is a Training.
+  // Returns the tokens of a micro-batch on one rank: its part of the sequence. Precondition: `job`
+  // is a Training.
   uint64_t MicroBatchTokens() const {
     const auto& training = std::get<Training>(job);
     return uint64_t{training.micro_batch} * training.sequence / parallelism.context();

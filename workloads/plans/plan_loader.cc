@@ -18,7 +18,7 @@
 namespace railyard {
 namespace {
 
-// Of each token and layer the experts are drawn; more would take minutes.
+// Experts are drawn for each token and layer; more would take minutes.
 constexpr double kRoutedTokensMax = 1e8;
 
 // Dimensions that inference plans do not have.
@@ -36,7 +36,7 @@ void CheckInference(const ProtoCursor& cursor, const Parallelism& parallelism,
   }
 }
 
-// What plans of other models than transformers do not have.
+// Refuses fields that only plans of transformers have.
 void CheckLayered(const ProtoCursor& cursor, Diagnostics& diagnostics) {
   const auto refuse = [&](const char* message, std::initializer_list<const char*> fields) {
     if (!cursor.Has(message)) return;
@@ -74,7 +74,7 @@ double RoutedTokens(const Plan& plan) {
   return tokens * (plan.model.layers - plan.model.experts->dense_layers);
 }
 
-// What is drawn has an end, and what was captured is there for every iteration.
+// Checks that every iteration has captured data, and the limits of what is drawn.
 void CheckRouting(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics) {
   const auto* const training = std::get_if<Training>(&plan.job);
   const uint32_t iterations = training != nullptr ? training->iterations : 1;

@@ -23,7 +23,7 @@ class PlanReader {
   Diagnostics& diagnostics() const { return diagnostics_; }
   bool Has(const char* field) const { return cursor_.Has(field); }
 
-  // What is absent leaves the value.
+  // An absent field leaves the value as it is.
   void Number(const char* field, uint32_t min, uint32_t max, uint32_t& value) const;
   // Absent is an error unless the value is there already (a preset's, not 0).
   void Required(const char* field, uint32_t min, uint32_t max, const char* expected,

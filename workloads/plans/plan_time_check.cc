@@ -16,7 +16,8 @@
 namespace railyard {
 namespace {
 
-// Of one pass over the model on one GPU, forward: its longest part, and all of them.
+// The time of one forward pass over the model on one GPU: its longest part, and the sum of all
+// parts.
 struct PassTime {
   int64_t longest_ps = 0;
   double all_ps = 0;
@@ -57,7 +58,7 @@ PassTime LayeredPassTime(const Plan& plan) {
   return pass;
 }
 
-// Of the longest step: as many prompts as are worked on at a time.
+// The longest step has as many prompts as are worked on at a time.
 PassTime InferencePassTime(const Plan& plan) {
   const auto& inference = std::get<Inference>(plan.job);
   uint64_t prompt_tokens = 0;

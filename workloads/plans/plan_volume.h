@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What ranks send in a trace, without running it: the closed forms of rings. A collective of n
-// ranks is one ring in the order of its communicator; each rank sends to the next
+// Computes the bytes that ranks send in a trace without running it, by the closed forms of rings. A
+// collective of n ranks is one ring in the order of its communicator; each rank sends to the next
 //   AllReduce               2 (n - 1) / n of the buffer,
 //   AllGather, ReduceScatter  (n - 1) times a rank's share,
 //   Broadcast               the buffer, but for the rank before the root,
-// and a Send, alone or of an AllToAllv, its bytes to its peer. What a collective rounds is rounded
-// down.
+// and a Send, alone or as part of an AllToAllv, sends its bytes to its peer. Fractions of bytes are
+// rounded down.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct GroupVolume {
 struct PlanVolume {
   // (from, to) → payload bytes.
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> pairs;
-  // By the first word of the communicators' names.
+  // Keyed by the first word of the communicators' names.
   std::map<std::string, GroupVolume> groups;
   int64_t compute_ps = 0;  // on the compute stream of the rank that computes longest
 };

@@ -11,7 +11,7 @@ void ProgramWriter::BeginIteration() {
 }
 
 void ProgramWriter::WaitFor(uint32_t operation) {
-  // What has gathered does not wait; and an operation waits for one other only.
+  // Computation gathered so far does not wait, and an operation waits for only one other.
   if (pending_ps_ > 0 || wait_for_ != kNone) Mark();
   wait_for_ = operation;
 }

@@ -26,21 +26,21 @@ enum class PlanStream : uint8_t {
 
 class ProgramWriter {
  public:
-  // What comes next is another iteration's.
+  // Begins an iteration with the next operation.
   void BeginIteration();
   // Computation on the compute stream.
   void Compute(int64_t ps) { pending_ps_ += ps; }
-  // What comes next on the compute stream waits for that operation too.
+  // Makes the next operation on the compute stream wait for `operation`, too.
   void WaitFor(uint32_t operation);
   // A collective on the compute stream, after the computation so far.
   void Collective(TraceOperation operation);
   // Sends and receives that begin together, after the computation so far.
   void Group(const std::vector<TraceOperation>& calls);
-  // An operation on another stream, after operation `after` of any stream (kNone: of its own only).
-  // Returns its number.
+  // Adds an operation on another stream, after operation `after` of any stream (kNone: only after
+  // those of its stream). Returns its number.
   uint32_t Add(PlanStream stream, TraceOperation operation, uint32_t after);
-  // Sends and receives on another stream that begin together. Returns the number of one of them,
-  // `after` if there are none.
+  // Adds sends and receives on another stream that begin together. Returns the number of one of
+  // them, or `after` if `calls` is empty.
   uint32_t AddGroup(PlanStream stream, const std::vector<TraceOperation>& calls, uint32_t after);
   // The number of the operation that ends the computation so far.
   uint32_t Mark();

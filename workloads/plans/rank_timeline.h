@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One rank of a plan's trace by itself: what it would take if every call took a given time and
-// nobody waited for anybody.
+// The timeline of one rank of a plan's trace in isolation: every call takes a given time, and no
+// rank waits for another.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct RankTimeline {
   int64_t total_ps() const { return compute_ps + blocking_ps + exposed_ps; }
 };
 
-// In the order of the program. A group is one call; what receives only is left out, and of equal
-// calls in a row all but the first.
+// Visits calls in the order of the program. A group is one call; calls that only receive are left
+// out, and so are repetitions of the call before.
 void ForEachCall(const Trace& trace, uint32_t rank,
                  const std::function<void(const PlannedCall&)>& visit);
 
@@ -40,14 +40,15 @@ void ForEachCall(const Trace& trace, uint32_t rank,
 RankTimeline TimelineOf(const Trace& trace, uint32_t rank,
                         const std::function<int64_t(const PlannedCall&)>& time_ps);
 
-// How AllToAllvs of experts bind ranks of a group to one another: none ends before the rank that
-// comes last has come, and all take as long as the rank that sends or receives most.
+// The time of a rank in AllToAllvs of experts, which bind the ranks of a group to one another: no
+// AllToAllv ends before the last rank has arrived, and all ranks take as long as the one that sends
+// or receives most.
 struct ExpertTime {
   int64_t alone_ps = 0;     // the rank's AllToAllvs if all ranks had what it has
   int64_t exchange_ps = 0;  // as they are
   int64_t wait_ps = 0;      // for ranks that have more to compute before them
 };
-// By rank of the trace; ranks go through what is in their own streams only.
+// Returns the times by rank of the trace. Ranks wait only for operations of their own streams.
 std::vector<ExpertTime> ExpertTimesOf(const Trace& trace,
                                       const std::function<int64_t(const PlannedCall&)>& time_ps);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Puts a trace together rank by rank. Ranks whose operations are equal share one program.
+// Builds a trace rank by rank. Ranks whose operations are equal share one program.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@ class TraceBuilder {
 
   // The communicator's number.
   uint32_t AddCommunicator(std::string name, std::vector<uint32_t> ranks);
-  // What numbers of communicators in the rank's program stand for (Trace::communicators_of_rank).
+  // Sets the communicators that the numbers in the rank's program stand for
+  // (Trace::communicators_of_rank).
   void SetCommunicators(uint32_t rank, std::vector<uint32_t> communicators);
   // At most once for each rank, in any order.
   void SetProgram(uint32_t rank, std::vector<TraceOperation> operations);
-  // The same for all of them, without looking whether another rank does it too.
+  // Sets the program of all these ranks, without looking for another rank with an equal program.
   void SetProgram(const std::vector<uint32_t>& ranks, std::vector<TraceOperation> operations);
   Trace Take(std::string origin);
 

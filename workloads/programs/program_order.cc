@@ -105,7 +105,7 @@ std::vector<ProgramOrder::PartlyReleased> ProgramOrder::ReleasedBy(uint32_t prog
       if (links.followers[i] >= first) release(links.followers[i], 1, true);
     }
   }
-  // What begins its stream and names nothing has its gap from now on.
+  // The gap of an operation that begins its stream and names no other begins now.
   for (uint32_t index = first; index < program.size(); ++index) {
     if (!links.of[index].first_of_stream || program[index].after != JobOperation::kNone) continue;
     if (links.of[index].waits_for == 0 || released.contains(index)) release(index, 0, true);

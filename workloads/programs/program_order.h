@@ -17,8 +17,8 @@
 
 namespace railyard {
 
-// Whether each of the operations of a rank's program that `is_one` names, none of them computation,
-// waits for the end of the one of them before it.
+// True if each operation of a rank's program that `is_one` selects waits for the end of the
+// selected one before it. Precondition: `is_one` selects no computation.
 template <typename IsOne>
 bool AreInTurn(const std::vector<JobOperation>& program, IsOne is_one) {
   uint32_t before = JobOperation::kNone;
@@ -34,8 +34,8 @@ bool AreInTurn(const std::vector<JobOperation>& program, IsOne is_one) {
   return true;
 }
 
-// Of operations that are in turn: how long after the end of operation `index`, which is one, the
-// next one begins at the earliest; kNeverPs: it is the last.
+// Returns the shortest time from the end of the selected operation `index` to the begin of the next
+// selected one, or kNeverPs if it is the last. Precondition: AreInTurn.
 template <typename IsOne>
 int64_t LeastGapPs(const std::vector<JobOperation>& program, uint32_t index, IsOne is_one) {
   const uint32_t stream = program[index].stream;
@@ -48,8 +48,8 @@ int64_t LeastGapPs(const std::vector<JobOperation>& program, uint32_t index, IsO
   return kNeverPs;
 }
 
-// How far the ranks of a job have come in their programs. Knows of operations that have not begun
-// only where some of what they wait for is done.
+// Tracks how far the ranks of a job have come in their programs. An operation that has not begun
+// has state only if some of the operations it waits for have ended.
 //
 // A trial is progress that may be taken back: BeginTrial(), then End()s, then EndTrial().
 class ProgramOrder {
@@ -57,7 +57,8 @@ class ProgramOrder {
   // `job` must outlive this.
   explicit ProgramOrder(const Job& job);
 
-  // Calls may_begin(rank, index, begin_ps) for every operation but computation that waits for none.
+  // Calls may_begin(rank, index, begin_ps) for every operation, except computation, that waits for
+  // no other.
   template <typename MayBegin>
   void Start(MayBegin may_begin) {
     for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
@@ -71,9 +72,10 @@ class ProgramOrder {
     }
   }
 
-  // Forgets all progress of a part: the rank's operations before `first_of_rank[rank]` have ended,
-  // nothing of the rest has begun, and calls may_begin for those that wait for none of the rest,
-  // counted from `now_ps` on. The part's ranks may have been swapped since with others of none.
+  // Discards all progress of a part and restarts it: the rank's operations before
+  // `first_of_rank[rank]` have ended and no later one has begun. Calls may_begin for those that
+  // wait for no later one, with times counted from `now_ps` on. The part's ranks may have been
+  // swapped since with ranks that belong to no part.
   template <typename MayBegin>
   void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank, int64_t now_ps,
                  MayBegin may_begin) {
@@ -97,15 +99,15 @@ class ProgramOrder {
     }
   }
 
-  // Operation `index` of the rank ended at `now_ps`: calls may_begin(rank, index, begin_ps) for
-  // those that waited for it last, computation aside.
+  // Ends operation `index` of the rank at `now_ps`: calls may_begin(rank, index, begin_ps) for the
+  // operations, except computation, that waited only for it.
   template <typename MayBegin>
   void End(uint32_t rank, uint32_t index, int64_t now_ps, MayBegin may_begin) {
     ReleaseFollowers(rank, index, now_ps, may_begin);
     EndComputation(rank, may_begin);
   }
 
-  // The last of the rank's operations that wait for operation `index`; itself if none does.
+  // Returns the last of the rank's operations that wait for operation `index`, or `index` itself.
   uint32_t LastFollowerOf(uint32_t rank, uint32_t index) const;
 
   // When the last computation of a part ends of all that has begun.
@@ -152,8 +154,8 @@ class ProgramOrder {
     return links_[job_.operations.program_of_rank(rank)];
   }
 
-  // Of a program's operations from `first` on, those that nothing has to end for or some of what
-  // they wait for is before `first` and ended by `now_ps`.
+  // Returns those of a program's operations from `first` on that wait for nothing, or for at least
+  // one operation before `first`; these have ended by `now_ps`.
   std::vector<PartlyReleased> ReleasedBy(uint32_t program, uint32_t first, int64_t now_ps) const;
 
   template <typename MayBegin>
@@ -170,8 +172,8 @@ class ProgramOrder {
               SumPs(now_ps, program[link.next_in_stream].compute_before_ps), may_begin);
     }
     if (link.next_in_communicator != kNone) {
-      // The first operation of its stream that names none follows upon nothing else: its gap began
-      // when its part did.
+      // The first operation of its stream that names no other waits only for its communicator: its
+      // gap began when its part did.
       const uint32_t next = link.next_in_communicator;
       const bool gap_is_free =
           links.of[next].first_of_stream && program[next].after == JobOperation::kNone;

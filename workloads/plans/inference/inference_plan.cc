@@ -61,7 +61,7 @@ class PlanBuilder {
                                .replica = index / parts_.tensor(),
                                .tensor = index % parts_.tensor(),
                                .expert_place = place};
-      // Ranks of a tensor group that talk to nobody else do the same.
+      // Ranks of a tensor group that exchange data with no others do the same.
       if (IsTensorOnly() && rank.tensor > 0) continue;
       const InferenceCommunicators communicators = CommunicatorsOf(rank);
       std::vector<TraceOperation> program =
@@ -117,8 +117,9 @@ class PlanBuilder {
 
   uint32_t PrefillRank(uint32_t place) const { return parts_.RankCount() + place; }
 
-  // Of one token and a stage's layers, what a decoding rank gets from one of prefill; 0: nothing.
-  // Keys and values are divided over a tensor group by heads; compressed ones are on all of it.
+  // Returns the elements, per token and for a stage's layers, that a decoding rank gets from a
+  // prefill rank; 0: nothing. Keys and values are divided over a tensor group by heads; compressed
+  // ones are on all its ranks.
   uint64_t CacheElements(uint32_t stage, uint32_t tensor, uint32_t prefill) const {
     const uint32_t senders = inference_.prefill_tensor;
     const uint32_t receivers = parts_.tensor();
@@ -188,8 +189,8 @@ uint64_t InferenceOperationCount(const Plan& plan) {
       !inference.continuous) {
     return steps * per_step;
   }
-  // Beside: what is received and sent, arrivals and waiting for them, a layer's AllToAllvs and what
-  // sequence parallelism gathers.
+  // Bounds the rest: sends and receives, arrivals and waiting for them, a layer's AllToAllvs and
+  // the gathers of sequence parallelism.
   constexpr uint64_t kPerStep = 16;
   const uint64_t per_layer = parts.expert > 1 ? 8 + 4 * uint64_t{parts.expert} : 0;
   const uint64_t caches =

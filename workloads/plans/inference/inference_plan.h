@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Inference on all ranks: data-parallel replicas of tensor- and pipeline-parallel ranks, over whose
-// replicas experts may be divided, and, disaggregated, a tensor group for prefill whose ranks
-// follow all others and send keys and values to those that decode.
+// Inference on all ranks: data-parallel replicas of tensor- and pipeline-parallel ranks. Experts
+// may be divided over the replicas. With disaggregation, a tensor group for prefill, whose ranks
+// follow all others, sends keys and values to the decoding ranks.
 #pragma once
 
 #include <cstdint>

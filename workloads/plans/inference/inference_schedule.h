@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which requests are worked on in which step. Requests are dealt out to data-parallel replicas and,
-// in each, to as many slots as the pipeline has stages, whose steps follow one another through it.
+// Assigns requests to steps. Requests are dealt out to data-parallel replicas and, in each, to as
+// many slots as the pipeline has stages; the slots' steps follow one another through the pipeline.
 // A slot works on up to `batch` requests at a time: all together from prompt to the longest answer,
 // or, with continuous batching (Yu et al.: "Orca", OSDI 2022), a request joins at the first step
-// after it has arrived and leaves with its last token. What arrives during a step is known only
-// when the job runs; here a step takes what it computes, on all stages, and communication nothing.
+// after it has arrived and leaves with its last token. Arrivals during a step are known only when
+// the job runs; here a step takes the time of its computation on all stages, and communication
+// takes no time.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ struct InferenceStep {
   uint64_t tokens() const { return prompt_tokens + decoding; }
 };
 
-// What one GPU of a tensor group computes in a step, by part.
+// Computes the time of a step on one GPU of a tensor group, by part.
 class InferenceCost {
  public:
   struct PartTimes {
@@ -42,10 +43,10 @@ class InferenceCost {
   InferenceCost(const Plan& plan, uint32_t tensor, bool expert_parallel);
 
   PartTimes TimesOf(const InferenceStep& step) const;
-  // The routed experts of one GPU: of `tokens` received, for `active` of them. `mean`: what it
-  // would receive of an even gate, to which a given time belongs.
+  // Returns the time of one GPU's routed experts, `active` of which receive `tokens` together. A
+  // given time belongs to `mean` tokens, the number that the GPU would receive from an even gate.
   int64_t RoutedPs(uint64_t tokens, uint32_t active, double mean) const;
-  // Of all layers and ends; the even gate's experts.
+  // Returns the time of all layers, embedding and output layer, with the experts of an even gate.
   int64_t StepPs(const InferenceStep& step) const;
 
  private:
@@ -61,7 +62,7 @@ class InferenceCost {
 struct InferenceSchedule {
   // [replica][slot]: steps in order.
   std::vector<std::vector<std::vector<InferenceStep>>> slots;
-  // With disaggregation: the prefill group's steps, and the replica of each request.
+  // Only with disaggregation: the prefill group's steps, and the replica of each request.
   std::vector<InferenceStep> prefills;
   std::vector<uint32_t> replica_of;
 };

@@ -13,7 +13,7 @@ namespace {
 
 uint64_t RoundedUp(uint64_t elements, uint64_t parts) { return (elements + parts - 1) / parts; }
 
-// What the ranks of decoding and of prefill write alike.
+// Writes the steps that decoding and prefill ranks have in common.
 class StepWriter {
  public:
   // `tensor`: size of the tensor group; `expert_place` with `exchanges` only.
@@ -91,7 +91,7 @@ class StepWriter {
     expert_calls_.Combine(exchange);
   }
 
-  // What a tensor group has summed, or each its part of the tokens.
+  // Reduces over the tensor group; with sequence parallelism each rank gets its part of the tokens.
   void Reduce(const InferenceStep& step) {
     if (IsSplit()) {
       OnTensorGroup(CollectiveKind::kReduceScatter, ActivationElements(step));
@@ -124,7 +124,8 @@ class StepWriter {
   ExpertCalls expert_calls_;
 };
 
-// Requests arrive at their times, whatever the rank does: operations of a stream of their own.
+// Writes arrivals as operations of a separate stream: requests arrive at their times, whatever the
+// rank does.
 class ArrivalClock {
  public:
   explicit ArrivalClock(ProgramWriter& writer) : writer_(writer) {}

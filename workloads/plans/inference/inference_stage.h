@@ -36,7 +36,7 @@ struct InferenceCommunicators {
   std::vector<std::vector<std::pair<uint32_t, uint64_t>>> caches;
 };
 
-// What an expert-parallel group exchanges, by step of all slots and layer.
+// The exchanges of an expert-parallel group, by layer and step of all slots.
 class InferenceExchanges {
  public:
   InferenceExchanges(const Plan& plan, const InferenceSchedule& schedule, uint32_t stage,
@@ -70,13 +70,13 @@ std::vector<TraceOperation> InferenceProgram(const Plan& plan, const InferenceSc
                                              const InferenceRank& rank,
                                              const InferenceCommunicators& communicators,
                                              const InferenceExchanges* exchanges);
-// Of a rank of the prefill group.
+// Returns the program of a rank of the prefill group.
 std::vector<TraceOperation> PrefillProgram(const Plan& plan, const InferenceSchedule& schedule,
                                            const InferenceCommunicators& communicators);
 
 // Layers first to second - 1.
 std::pair<uint32_t, uint32_t> InferenceLayersOf(const Plan& plan, uint32_t stage);
-// Of tokens dealt evenly over a tensor group, those of one place.
+// Returns the tokens at one place when tokens are dealt evenly over a tensor group.
 uint64_t TokensOfPlace(uint64_t tokens, uint32_t place, uint32_t places);
 
 }  // namespace railyard

@@ -20,7 +20,7 @@ std::vector<Request> PoissonRequests(uint32_t count, uint32_t prompt_tokens, uin
                                      double per_second, uint64_t seed);
 
 // Reads comma-separated values with the columns arrival_us, prompt_tokens and output_tokens, in
-// that order, and a header line; arrivals do not go back. What is wrong is a finding at its line.
+// that order, and a header line; arrivals do not go back. Every error is a finding at its line.
 // Precondition: the file exists.
 std::vector<Request> LoadRequests(const std::string& path, Diagnostics& diagnostics);
 

@@ -14,7 +14,7 @@ namespace railyard {
 struct Accelerator {
   std::string_view name;
   std::string_view source;
-  // Dense matrix operations with FP32 accumulation, 1e12 FLOP/s, by Precision; 0: it has none.
+  // Dense matrix operations with FP32 accumulation, 1e12 FLOP/s, by Precision; 0 if unsupported.
   std::array<double, kPrecisionCount> peak_tflops{};
   double memory_gbytes_per_second = 0;  // 1e9 bytes
 

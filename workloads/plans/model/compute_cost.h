@@ -29,7 +29,7 @@ struct ComputeSettings {
   std::optional<GivenTimes> given;
 };
 
-// What one GPU does in one part of the model.
+// The work of one GPU in one part of the model.
 struct Work {
   double flops = 0;
   double memory_bytes = 0;
@@ -37,9 +37,9 @@ struct Work {
 
 // Rounded to the picosecond, and at most kComputePsMax.
 int64_t ComputeTimePs(const ComputeSettings& compute, Precision precision, const Work& work);
-// A day: sums over any plan fit 63 bits.
-// Of all that a rank computes, and of the last arrival of a request: both together, and what calls
-// take, are within simulated time (2^63 ps).
+// kPlanPsMax bounds all that a rank computes, and the last arrival of a request: both together, and
+// the time of calls, are within simulated time (2^63 ps). kComputePsMax, a day, bounds the time of
+// one part.
 inline constexpr int64_t kPlanPsMax = int64_t{1} << 61;
 inline constexpr int64_t kComputePsMax = int64_t{86'400} * 1'000'000'000'000;
 

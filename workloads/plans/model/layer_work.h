@@ -13,20 +13,22 @@ namespace railyard {
 struct AttentionInput {
   uint64_t tokens = 0;         // that pass the layer
   double attended_pairs = 0;   // (query, key) pairs of them
-  uint64_t cached_tokens = 0;  // whose keys and values are read from the cache; 0: no cache
+  uint64_t cached_tokens = 0;  // read from the cache as keys and values; 0: no cache
 };
 
 class LayerWork {
  public:
-  // Of that layer; layers alike have equal work. `model` must outlive this.
+  // Computes the work of layer `layer`; identical layers have equal work. `model` must outlive
+  // this.
   LayerWork(const ModelConfig& model, uint32_t layer, uint32_t tensor);
 
   Work Attention(const AttentionInput& input) const;
   // Experts: tokens are routed evenly and independently; of the experts a GPU reads those that at
   // least one token is expected to need.
   Work FeedForward(uint64_t tokens) const;
-  // With expert parallelism: what tensor parallelism divides of it, the router and the shared
-  // expert; and the routed experts of one GPU, whole, of which `active` get `tokens` together.
+  // The two halves of FeedForward with expert parallelism: the router and the shared expert, which
+  // tensor parallelism divides; and the whole routed experts of one GPU, `active` of which get
+  // `tokens` together.
   Work SharedFeedForward(uint64_t tokens) const;
   Work RoutedFeedForward(uint64_t tokens, uint32_t active) const;
 

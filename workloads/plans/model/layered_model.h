@@ -24,28 +24,30 @@ struct ConvolutionalLayer {
   uint64_t MatrixElements() const { return uint64_t{in_channels} * out_channels * kernel * kernel; }
   // In the order of the forward pass, in elements.
   std::vector<uint64_t> Weights() const;
-  // Of the forward pass, 2 per multiply-add; norms and activation functions are left out.
+  // Returns the operations of the forward pass, 2 per multiply-add, without norms and activation
+  // functions.
   double Flops() const {
     return 2.0 * static_cast<double>(MatrixElements()) * output_side * output_side;
   }
 };
 
-// Tables whose rows of `width` elements are looked up once per sample each.
+// Embedding tables with rows of `width` elements; each sample looks up one row in each table.
 struct EmbeddingTables {
   std::vector<uint64_t> rows;  // by table
   uint32_t width = 0;
 };
 
 struct LayeredModel {
-  // Deep learning recommendation model (Naumov et al., arXiv 1906.00091): `bottom` turns a sample's
-  // numbers into a vector of `width`; the products of all pairs of it and the embeddings, and
-  // itself, go through `layers`. Else `bottom` is empty.
+  // Only in a deep learning recommendation model (Naumov et al., arXiv 1906.00091): `bottom` turns
+  // a sample's numbers into a vector of `width`; this vector and its pairwise products with the
+  // embeddings, and theirs with one another, go through `layers`.
   std::vector<ConvolutionalLayer> bottom;
   std::optional<EmbeddingTables> tables;
   std::vector<ConvolutionalLayer> layers;
   Precision precision = Precision::kFp32;
 
-  // Of one sample: products of all pairs of embeddings and the bottom's output.
+  // Returns, for one sample, the operations of the products of all pairs of embeddings and the
+  // bottom's output.
   double InteractionFlops() const;
 };
 
@@ -55,7 +57,7 @@ uint64_t InteractionWidth(uint64_t tables, uint64_t width);
 uint64_t ParameterCount(const LayeredModel& model);
 // Without the embedding tables.
 uint64_t DenseParameterCount(const LayeredModel& model);
-// Of one sample's forward pass.
+// Returns the operations of one sample's forward pass.
 double ForwardFlops(const LayeredModel& model);
 
 }  // namespace railyard

@@ -19,7 +19,7 @@ struct LayeredPreset {
   LayeredModel model;
 };
 const std::vector<LayeredPreset>& LayeredPresets();
-// nullptr if there is none of that name.
+// Returns nullptr if no preset has that name.
 const LayeredPreset* FindLayeredPreset(std::string_view name);
 
 }  // namespace railyard

@@ -69,11 +69,11 @@ enum class WeightUse : uint8_t {
   kOutput,
 };
 
-// One weight of the model. A tied output layer has no weight of its own.
+// One weight of the model. A tied output layer shares the embedding's weight and has no entry.
 struct Weight {
   WeightUse use = WeightUse::kAttention;
   uint64_t elements = 0;
-  // Whether tensor parallelism divides it; what it does not divide, each GPU of the group holds.
+  // True if tensor parallelism divides it; each GPU of the group holds all of an undivided weight.
   bool split = false;
   bool matrix = false;  // multiplies the activations: counts in operations
 };
@@ -86,9 +86,10 @@ struct Lora {
 
   bool IsOfAttention() const;  // any of them is
 };
-// Of one layer. Precondition: a model without latent attention, and without experts where a matrix
-// of the feed-forward network is adapted. Where tensor parallelism divides a matrix by its outputs,
-// the adapter's first matrix is whole on each rank, where by its inputs, the second.
+// Returns the adapters' weights in one layer. Precondition: a model without latent attention, and
+// without experts if a matrix of the feed-forward network is adapted. If tensor parallelism divides
+// a matrix by its outputs, the adapter's first matrix is whole on each rank; if by its inputs, the
+// second.
 std::vector<Weight> AdapterWeights(const ModelConfig& model, const Lora& lora);
 
 // In the order of the forward pass.

@@ -102,7 +102,7 @@ void LoadExperts(const PlanReader& reader, ModelConfig& model) {
   model.experts = experts;
 }
 
-// What a preset says of the heads' width no longer holds where hidden or heads are replaced.
+// The preset's head width no longer holds if hidden or heads are replaced.
 void LoadHeads(const PlanReader& reader, ModelConfig& model) {
   const bool was_multi_head = model.kv_heads == model.heads;
   const bool is_reshaped = reader.Has("hidden") || reader.Has("heads");

@@ -12,8 +12,8 @@ namespace railyard {
 // `cursor` is on a railyard.protos.Model. nullopt after an error.
 std::optional<ModelConfig> LoadModel(const ProtoCursor& cursor, Diagnostics& diagnostics);
 
-// The same where the preset is no transformer; nullopt if it is not such. Errors are for fields
-// that transformers have.
+// Loads a model whose preset is no transformer; returns nullopt if it is one. Fields that only
+// transformers have are errors.
 std::optional<LayeredModel> LoadLayeredModel(const ProtoCursor& cursor, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -40,7 +40,7 @@ ModelConfig Bert(uint32_t layers, uint32_t hidden, uint32_t heads) {
   return model;
 }
 
-// RMSNorm, SwiGLU, no biases, an output layer of its own.
+// A model with RMSNorm, SwiGLU, no biases and an untied output layer.
 ModelConfig Llama(uint32_t layers, uint32_t hidden, uint32_t heads, uint32_t kv_heads,
                   uint32_t feed_forward, uint32_t vocabulary) {
   return {.layers = layers,

@@ -18,7 +18,7 @@ struct ModelPreset {
   ModelConfig config;
 };
 const std::vector<ModelPreset>& ModelPresets();
-// nullptr if there is none of that name.
+// Returns nullptr if no preset has that name.
 const ModelPreset* FindModelPreset(std::string_view name);
 
 }  // namespace railyard

@@ -44,7 +44,7 @@ class ActivationCalls {
  private:
   void OnTensorGroup(CollectiveKind kind, uint64_t count, Datatype datatype);
   void OnContextGroup(CollectiveKind kind);
-  // Of keys and values that one rank has of its part of the sequence.
+  // Elements of the keys and values that one rank has for its part of the sequence.
   uint64_t KeyValueElements() const;
 
   const ModelConfig& model_;

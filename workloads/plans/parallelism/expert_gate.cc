@@ -66,7 +66,7 @@ void Cap(double* shares, size_t count, double limit) {
   }
 }
 
-// What a token can choose, group by group.
+// Limits shares to those a token can choose, group by group.
 void CapShares(const Experts& experts, std::vector<double>& shares) {
   const size_t groups = experts.groups;
   const size_t group_size = experts.count / groups;
@@ -99,7 +99,7 @@ std::vector<double> DrawnShares(const Experts& experts, const ExpertRouting& rou
   } else if (routing.gate == GateKind::kDirichlet) {
     RandomStream random(routing.seed, {kConcentration, expert_layer});
     for (double& share : shares) {
-      // What would round to 0 for all experts stays a number to divide by.
+      // A lower bound keeps the sum of shares above 0 if all would round to 0.
       share = std::max(Gamma(routing.dirichlet_concentration, random), 1e-300);
     }
   }
@@ -165,7 +165,8 @@ ExpertChooser::Urn ExpertChooser::MakeUrn(std::vector<uint32_t> numbers,
   return urn;
 }
 
-// The numbers whose stretch of the line holds start, start + 1, …: none is longer than 1.
+// Draws the numbers whose stretches of the line hold start, start + 1, …; no stretch is longer than
+// 1.
 void ExpertChooser::Draw(const Urn& urn, double start, std::vector<uint32_t>& drawn) {
   auto at = urn.sums.begin();
   for (uint32_t i = 0; i < urn.take; ++i) {

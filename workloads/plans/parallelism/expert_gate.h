@@ -11,12 +11,12 @@
 
 namespace railyard {
 
-// Each expert's share of all choices in that layer (counted from the first with experts); they sum
-// to 1. Which expert is how popular is drawn by layer.
+// Returns each expert's share of all choices in a layer, which is counted from the first layer with
+// experts; shares sum to 1. The order of popularity is drawn for each layer.
 //   Uniform: 1 / count. Zipf: the r-th most popular has r^-exponent of the first's.
 //   Dirichlet: drawn with equal concentrations; the lower they are, the more uneven.
-// A token takes an expert once, and per_token / groups_per_token of a group: shares above what that
-// allows are cut to it and the rest goes to the others in proportion.
+// A token takes an expert once, and per_token / groups_per_token experts of a group: shares above
+// the resulting limits are cut to them and the rest goes to the others in proportion.
 std::vector<double> GateShares(const Experts& experts, const ExpertRouting& routing,
                                uint32_t expert_layer, uint32_t iteration);
 

@@ -9,8 +9,9 @@
 
 namespace railyard {
 
-// Of one layer's pass over one micro-batch or step. Ranks are places in the group; rank r holds
-// experts r x count / ranks and following. A token counts once for each of its experts.
+// The exchange of one layer's pass over one micro-batch or step. Ranks are places in the group;
+// rank r holds experts r x count / ranks and following. A token counts once for each of its
+// experts.
 struct ExpertExchange {
   uint32_t ranks = 0;
   std::vector<uint32_t> tokens;      // [from x ranks + to]
@@ -23,7 +24,7 @@ struct ExpertExchange {
   uint32_t ActiveOn(uint32_t to) const;
 };
 
-// What tells one pass from another: equal passes are drawn equally.
+// Identifies a pass: equal passes are drawn equally.
 struct ExpertPass {
   uint32_t group = 0;  // which expert-parallel group
   uint32_t iteration = 0;
@@ -38,7 +39,7 @@ struct ExpertPass {
 ExpertExchange RouteTokens(const Plan& plan, const ExpertPass& pass,
                            const std::vector<uint64_t>& tokens_of);
 
-// Of a rank: tokens that an expert may get from it.
+// Returns the most tokens that an expert may get from one rank, which has `tokens`.
 uint64_t ExpertCapacity(const Experts& experts, double capacity_factor, uint64_t tokens);
 
 }  // namespace railyard

@@ -21,7 +21,7 @@ class RandomStream {
   // In [0, 1), in steps of 2^-53.
   double Unit() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
   uint64_t Below(uint64_t bound) { return ScaleTo(Next(), bound); }
-  // Of mean 1, by inversion.
+  // Draws from the exponential distribution of mean 1, by inversion.
   double Exponential() { return -std::log1p(-Unit()); }
   // Standard normal (Box and Muller, 1958).
   double Normal() {

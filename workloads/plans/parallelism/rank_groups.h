@@ -26,8 +26,8 @@ class RankGroups {
   // Those that differ along `inner` and `outer` only, by their index along `outer`, then `inner`.
   std::vector<uint32_t> GroupOf(const PlanPlace& place, Dimension inner, Dimension outer) const;
 
-  // Which expert-parallel group of its stage a place is in, and where in it: groups are
-  // `expert` consecutive places, counted along tensor, then context, then data.
+  // The expert-parallel group of a place within its stage, and the place within the group: groups
+  // are `expert` consecutive places, counted along tensor, then context, then data.
   struct ExpertPlace {
     uint32_t group = 0;
     uint32_t place = 0;

@@ -7,7 +7,8 @@
 
 namespace railyard {
 
-// Of a whole job; a token counts once for each of its experts and each forward pass of a layer.
+// The tokens of a whole job; a token counts once for each of its experts and each forward pass of a
+// layer.
 struct RoutedTokens {
   uint64_t sent = 0;
   uint64_t dropped = 0;  // above the experts' capacity

@@ -68,7 +68,7 @@ Lora LoadLora(const PlanReader& reader, const ModelConfig& model) {
   return lora;
 }
 
-// How many layers may be frozen so that something is trained.
+// Returns the largest number of layers that may be frozen so that something is trained.
 uint32_t FrozenLayersMax(const Plan& plan, const FineTuning& tuning) {
   if (plan.layered) return static_cast<uint32_t>(plan.layered->layers.size()) - 1;
   const bool has_head = !tuning.lora && !OutputWeights(plan.model).empty();

@@ -88,7 +88,7 @@ void GradientBuckets::GatherParameters() {
     reduced_.clear();
     return;
   }
-  // With ZeRO 2 every micro-batch reduced the same buckets.
+  // With ZeRO 2 every micro-batch has reduced the same buckets.
   const size_t buckets =
       training_.zero == 2 ? reduced_.size() / training_.micro_batches : reduced_.size();
   const uint32_t stepped = writer_.Mark();

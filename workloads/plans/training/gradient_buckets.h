@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The data-parallel part of a training step on one rank: when which gradients and parameters go
-// round. Which collectives with which ZeRO stage: docs/workloads.md.
+// The data-parallel part of a training step on one rank: the collectives that reduce gradients and
+// gather parameters, and when they run. docs/workloads.md lists the collectives of each ZeRO stage.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class GradientBuckets {
   // DistributedDataParallel's start (_sync_module_states): rank 0 sends the weights, by their
   // elements, in buckets that are closed when one fills them to 250 MiB. Computation waits.
   void Broadcast(const std::vector<uint64_t>& weights);
-  // The same of other tensors, of 4 or 8 bytes.
+  // Broadcasts other tensors, in one call.
   void BroadcastBuffers(uint64_t elements, Datatype datatype);
   // Whether a backward pass of that micro-batch ends in reductions.
   bool Reduces(uint32_t micro_batch) const;
@@ -37,7 +37,7 @@ class GradientBuckets {
   // ZeRO 3: the parameters of what is computed next, gathered while the part before it computes.
   // Computation waits for them.
   void GatherUnit(uint64_t elements);
-  // The last operation of the stream; kNone: there is none.
+  // Returns the last operation of the stream, or kNone.
   uint32_t last() const { return last_; }
 
  private:

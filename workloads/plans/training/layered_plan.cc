@@ -195,7 +195,7 @@ uint64_t LayeredOperationCount(const Plan& plan) {
   const LayeredModel& model = *plan.layered;
   const uint64_t layers = model.layers.size() + model.bottom.size();
   constexpr uint64_t kPerLayer = 8;  // computation and reduction of four weights at most
-  // What is between, broadcasts included.
+  // Bounds all other operations, broadcasts included.
   constexpr uint64_t kPerMicroBatch = 24;
   const uint64_t calls = model.tables ? 4 * uint64_t{plan.parallelism.data()} : 0;
   return plan.parallelism.data() * uint64_t{training.iterations} *

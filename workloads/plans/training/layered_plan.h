@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Data-parallel training of models that are not transformers. Every rank computes its own samples,
-// and gradients are reduced as GradientBuckets does. Embedding tables, where there are some, are
-// divided over the ranks whole, one after the other (Naumov et al., arXiv 1906.00091, section 3.1):
-// their ranks look up the samples of all ranks, an AllToAllv takes the rows to those whose samples
-// they are while these compute the bottom, and another takes their gradients back while they
-// compute its backward pass.
+// Data-parallel training of models that are not transformers. Every rank computes its samples, and
+// GradientBuckets reduces gradients. Embedding tables, if the model has any, are divided over the
+// ranks whole, one after the other (Naumov et al., arXiv 1906.00091, section 3.1). A rank looks up
+// the samples of all ranks in its tables; an AllToAllv takes the rows to the samples' ranks while
+// these compute the bottom, and another takes the gradients back while they compute its backward
+// pass.
 #pragma once
 
 #include <cstdint>

@@ -115,7 +115,7 @@ class StageSynthesis {
     return !tuning_.FreezesAny() ||
            LayersOf(plan_, VirtualStage(task)).first > tuning_.frozen_layers;
   }
-  // The lowest layer that is trained, below which nobody needs gradients.
+  // True for the lowest trained layer, below which no gradients are needed.
   bool IsLowest(uint32_t layer) const {
     return tuning_.FreezesAny() && layer == tuning_.frozen_layers;
   }
@@ -193,7 +193,7 @@ class StageSynthesis {
     activations_.ReduceLoss();
   }
 
-  // What a part's backward pass is of.
+  // The gradients that a part's backward pass computes.
   struct Gradients {
     bool has_inputs = false;
     bool has_weights = false;  // of the model's own
@@ -363,7 +363,7 @@ class StageSynthesis {
   GradientBuckets expert_data_;
   ExpertCalls expert_calls_;
   std::vector<uint32_t> exchanged_layers_;
-  // Of what is being written:
+  // State of the part being written:
   uint32_t iteration_ = 0;
   uint32_t micro_batch_ = 0;
   bool expert_reduces_ = false;

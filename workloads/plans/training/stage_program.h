@@ -24,9 +24,9 @@ namespace railyard {
 std::vector<TraceOperation> StageProgram(const Plan& plan, uint32_t stage,
                                          const StageExchanges* exchanges = nullptr,
                                          uint32_t expert_place = 0);
-// With expert parallelism: the layer of the model, from 0, that each AllToAllv of an iteration is
-// of, in the order of TraceOperation::all_to_all. Equal for all expert-parallel groups of the
-// stage, and in every iteration.
+// Returns, with expert parallelism, the layer of the model (from 0) of each AllToAllv of an
+// iteration, in the order of TraceOperation::all_to_all. The list is the same for all
+// expert-parallel groups of the stage, and in every iteration.
 std::vector<uint32_t> ExchangedLayers(const Plan& plan, uint32_t stage);
 // No fewer than StageProgram's.
 uint64_t StageOperationsBound(const Plan& plan);

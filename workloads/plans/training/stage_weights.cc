@@ -46,7 +46,7 @@ std::vector<Weight> StageWeights::WeightsOf(uint32_t layer) const {
   return weights;
 }
 
-// With the last stage's own copy of a tied embedding.
+// Includes the last stage's copy of a tied embedding.
 std::vector<Weight> StageWeights::WeightsOfOutput() const {
   std::vector<Weight> weights = OutputWeights(model_);
   if (IsTied() && IsLastStage()) weights.push_back(EmbeddingWeights(model_).front());

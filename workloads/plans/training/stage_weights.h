@@ -23,7 +23,7 @@ struct WeightUnit {
 struct LayerUnit : WeightUnit {
   std::vector<uint64_t> attention;
   std::vector<uint64_t> feed_forward;
-  // Of this rank, with expert parallelism; in none of the sums above.
+  // Experts of this rank, with expert parallelism; none of the sums above includes them.
   std::vector<uint64_t> experts;
   uint64_t expert_elements = 0;  // frozen or not
 };
@@ -40,7 +40,8 @@ class StageWeights {
   const EndUnit& embedding() const { return embedding_; }
   const EndUnit& output() const { return output_; }
 
-  // What the stage trains, but divided experts; and of these.
+  // Elements that the stage trains: all but those of divided experts; those of divided experts;
+  // and, of the former, those that the tensor group does not divide.
   uint64_t trained_elements() const { return trained_elements_; }
   uint64_t trained_expert_elements() const { return trained_expert_elements_; }
   uint64_t whole_elements() const { return whole_elements_; }

@@ -185,7 +185,7 @@ class TrainingSynthesis {
     return groups_.RankAt(place);
   }
 
-  // Groups of one kind are told apart by their first two ranks; those of two by both.
+  // Groups of one kind differ in their first two ranks.
   uint32_t Find(const char* kind, std::vector<uint32_t> ranks) {
     const auto [it, is_new] =
         communicators_.try_emplace({kind, uint64_t{ranks[0]} << 32 | ranks[1]}, 0);

@@ -9,8 +9,9 @@
 
 namespace railyard {
 
-// Of a plan so large that counting would take long, a number above kPlanOperationsMax; of one with
-// expert parallelism, whose calls are known only when tokens are drawn, no fewer than there are.
+// Returns the number of operations. For a plan so large that counting would take long, it is some
+// number above kPlanOperationsMax; with expert parallelism, whose calls are known only when tokens
+// are drawn, it is an upper bound.
 uint64_t TrainingOperationCount(const Plan& plan);
 // Precondition: the plan's job is a Training.
 Trace SynthesizeTraining(const Plan& plan);

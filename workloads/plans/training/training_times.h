@@ -18,27 +18,29 @@ class TrainingTimes {
   // `plan` must outlive this.
   explicit TrainingTimes(const Plan& plan);
 
-  // Of the forward pass, adapters aside.
+  // Times of the forward pass, without adapters.
   int64_t attention_ps() const { return attention_ps_; }
   int64_t embedding_ps() const { return embedding_ps_; }
   int64_t output_ps() const { return output_ps_; }
-  // Of a layer whose experts, if it has any, are not divided.
+  // The time of a layer without experts, or whose experts are not divided.
   int64_t FeedForwardPs(uint32_t layer) const {
     return feed_forward_ps_[plan_.model.HasExperts(layer) ? 1 : 0];
   }
-  // Of one whose experts are: the router and the shared expert, which tensor parallelism divides;
-  // and the routed experts of the rank of that place. A given time is that of the mean load.
+  // Times of a layer with divided experts: the router and the shared expert, which tensor
+  // parallelism divides; and the routed experts of the rank at that place. A given time is that of
+  // the mean load.
   int64_t SharedPs() const;
   int64_t RoutedPs(const ExpertExchange& exchange, uint32_t place) const;
 
   // The gradients of a part's inputs, or those of its weights.
   int64_t GradientPs(int64_t forward_ps) const;
 
-  // Of a layer's adapters in its attention or its feed-forward network, forward. None where the
-  // layer has none, or times are given, which include them.
+  // The forward time of a layer's adapters in its attention or its feed-forward network; 0 if the
+  // layer has none, or if times are given, which include them.
   int64_t AdapterPs(uint32_t layer, WeightUse use) const;
 
-  // Of a rank that holds these weights, once per iteration; before it, zeroing its gradients.
+  // The times of a rank that holds these weights, once per iteration: the optimizer's step, and
+  // before it zeroing the gradients.
   int64_t OptimizerPs(const StageWeights& weights) const;
   int64_t ZeroGradientsPs(const StageWeights& weights) const;
 
