@@ -16,29 +16,9 @@
 #include "simulator/processes/interruption.h"
 #include "simulator/replay/streams/replay_engine.h"
 #include "simulator/run/baseline.h"
+#include "simulator/run/run_options.h"
 
 namespace railyard {
-
-// How far a run is.
-struct RunProgress {
-  struct Paired {
-    std::string name;
-    int64_t simulated_time_ps = 0;
-    double share_done = 0;
-  };
-  int64_t simulated_time_ps = 0;
-  double wall_seconds = 0;  // since the monitor was made
-  double share_done = 0;    // of the calls, and within those that run of their steps
-  uint64_t collectives = 0;
-  uint64_t hops = 0;  // of data and control packets
-  uint64_t rss_bytes = 0;
-  std::vector<Paired> paired{};  // runs of other processes that it will be paired with
-};
-
-struct ProgressOptions {
-  std::function<void(const RunProgress&)> show{};  // null: nobody wants to know
-  std::chrono::milliseconds interval{0};           // 0: only for SIGUSR1
-};
 
 // One at a time.
 class RunMonitor {

@@ -13,7 +13,7 @@ namespace railyard {
 using google::protobuf::FieldDescriptor;
 
 ProtoCursor::ProtoCursor(const TextProtoFile& file)
-    : file_(&file), message_(file.message.get()), where_{file.path, 1, 1} {}
+    : file_(&file), message_(file.message.get()), where_{file.path, file.is_text, file.is_text} {}
 
 const FieldDescriptor* ProtoCursor::Field(const char* name) const {
   const FieldDescriptor* field = message_->GetDescriptor()->FindFieldByName(name);

@@ -46,6 +46,7 @@ struct TextProtoReach {
 // A parsed file: the message, where each of its fields was written, and what in it was wrong.
 struct TextProtoFile {
   std::string path;
+  bool is_text = true;  // false: a program made the message; findings about it have no line
   std::unique_ptr<google::protobuf::Message> message;
   std::vector<std::string> sets;
   TextProtoReach reach{};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/text_proto/text_proto_check.h"
+#include "simulator/text_proto/text_proto_value.h"
 
 namespace railyard {
 namespace {
@@ -77,6 +79,10 @@ class Edit {
         where_(SetLocation(file.sets[static_cast<size_t>(set_index)])),
         diagnostics_(diagnostics) {}
 
+  // A value that a program states.
+  Edit(TextProtoFile& file, const ProtoValue& value, Diagnostics& diagnostics)
+      : file_(file), value_(&value), where_{file.path}, diagnostics_(diagnostics) {}
+
   bool Apply() {
     const std::string_view set = file_.sets[static_cast<size_t>(set_index_)];
     const size_t equals = set.find('=');
@@ -93,10 +99,29 @@ class Edit {
     if (!IsPrintable(set)) {
       return Fail(std::string(path), "the value holds a character that cannot be printed");
     }
-    // The edit is made on a copy, so that a mistake further down the path leaves nothing behind.
+    return ApplyTo(*steps, Trim(set.substr(equals + 1)));
+  }
+
+  bool ApplyValue(const std::string& path) {
+    const auto steps = ParsePath(path);
+    if (!steps) {
+      return Fail("", fmt::format("{} is not the path of a field (expected e.g. faults[0].until)",
+                                  Quote(path)));
+    }
+    return ApplyTo(*steps, "");
+  }
+
+ private:
+  struct Paths {
+    std::string parent;
+    std::string field;
+  };
+
+  // The edit is made on a copy, so that a mistake further down the path leaves nothing behind.
+  bool ApplyTo(const std::vector<PathStep>& steps, std::string_view value) {
     std::unique_ptr<Message> edited(file_.message->New());
     edited->CopyFrom(*file_.message);
-    if (!Descend(*edited, *steps, Trim(set.substr(equals + 1)))) return false;
+    if (!Descend(*edited, steps, value)) return false;
     file_.message = std::move(edited);
     for (const std::string& replaced : replaced_) {
       EraseBelow(file_.places, replaced);
@@ -106,12 +131,6 @@ class Edit {
     for (const std::string& given : given_) file_.places.try_emplace(given, Place());
     return true;
   }
-
- private:
-  struct Paths {
-    std::string parent;
-    std::string field;
-  };
 
   // What the field was to be is not known, so what it is in the file is not worth a finding.
   bool Fail(std::string field, std::string what, FieldMistake mistake = FieldMistake::kUnreadable) {
@@ -137,10 +156,12 @@ class Edit {
       if (!CheckIndex(*message, *field, step, path)) return false;
       if (step.index != kNoIndex) path += fmt::format("[{}]", step.index);
       if (i + 1 == steps.size()) {
+        if (value_ != nullptr) return SetTyped(*message, *field, step, path);
         return value.empty() ? RemoveField(*message, *field, step, path)
                              : SetField(*message, *field, step, parent, path, value);
       }
-      if (std::ranges::count(file_.reach.fields, std::string_view(field->full_name())) > 0) {
+      if (value_ == nullptr &&
+          std::ranges::count(file_.reach.fields, std::string_view(field->full_name())) > 0) {
         file_.sets_of_files[path].push_back(file_.sets[static_cast<size_t>(set_index_)]);
         return true;
       }
@@ -153,7 +174,7 @@ class Edit {
                     fmt::format("which one? (expected e.g. {}[0].{})", path, steps[i + 1].name),
                     FieldMistake::kDoubtful);
       }
-      if (value.empty() && IsAbsent(*message, *field, step)) return true;
+      if (value_ == nullptr && value.empty() && IsAbsent(*message, *field, step)) return true;
       message = &Enter(*message, *field, step, path);
     }
     return false;
@@ -245,6 +266,100 @@ class Edit {
     return true;
   }
 
+  bool SetTyped(Message& message, const FieldDescriptor& field, const PathStep& step,
+                const std::string& path) {
+    const std::unique_ptr<Message> scratch(message.New());
+    if (!Put(*scratch, field)) {
+      return Fail(path, fmt::format("{} is no value of it (expected {})", Shown(*value_),
+                                    ExpectedValue(field)));
+    }
+    if (field.is_repeated() && step.index == kNoIndex) {
+      return Fail(path, fmt::format("is repeated (expected {}[0] for one of them)", path),
+                  FieldMistake::kDoubtful);
+    }
+    ReplaceSiblings(field, path);
+    replaced_.push_back(path);
+    given_.push_back(path);
+    Transfer(*scratch, message, field, step.index);
+    return true;
+  }
+
+  // Puts the stated value into the field, if that may hold it.
+  bool Put(Message& scratch, const FieldDescriptor& field) const {
+    const Reflection& reflection = *scratch.GetReflection();
+    const auto put = [&](auto set, auto add, const auto& value) {
+      const auto method = field.is_repeated() ? add : set;
+      (reflection.*method)(&scratch, &field, value);
+      return true;
+    };
+    const std::string* const text = std::get_if<std::string>(value_);
+    switch (field.cpp_type()) {
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        if (!std::holds_alternative<std::monostate>(*value_)) return false;
+        field.is_repeated() ? reflection.AddMessage(&scratch, &field)
+                            : reflection.MutableMessage(&scratch, &field);
+        return true;
+      case FieldDescriptor::CPPTYPE_BOOL:
+        return std::holds_alternative<bool>(*value_) &&
+               put(&Reflection::SetBool, &Reflection::AddBool, std::get<bool>(*value_));
+      case FieldDescriptor::CPPTYPE_UINT32: {
+        const auto number = WholeNumber();
+        return number && *number <= UINT32_MAX &&
+               put(&Reflection::SetUInt32, &Reflection::AddUInt32, static_cast<uint32_t>(*number));
+      }
+      case FieldDescriptor::CPPTYPE_UINT64: {
+        const auto number = WholeNumber();
+        return number && put(&Reflection::SetUInt64, &Reflection::AddUInt64, *number);
+      }
+      case FieldDescriptor::CPPTYPE_DOUBLE: {
+        const auto number = WholeNumber();
+        const double* const real = std::get_if<double>(value_);
+        if (!number && real == nullptr) return false;
+        return put(&Reflection::SetDouble, &Reflection::AddDouble,
+                   real != nullptr ? *real : static_cast<double>(*number));
+      }
+      case FieldDescriptor::CPPTYPE_STRING: {
+        if (text == nullptr || !IsPrintable(*text)) return false;
+        if (field.is_repeated()) {
+          reflection.AddString(&scratch, &field, *text);
+        } else {
+          reflection.SetString(&scratch, &field, *text);
+        }
+        return true;
+      }
+      case FieldDescriptor::CPPTYPE_ENUM: {
+        if (text == nullptr) return false;
+        const auto* const known = field.enum_type()->FindValueByName(*text);
+        return known != nullptr && known->number() != 0 &&
+               put(&Reflection::SetEnum, &Reflection::AddEnum, known);
+      }
+      default:
+        return false;
+    }
+  }
+
+  std::optional<uint64_t> WholeNumber() const {
+    if (const auto* const number = std::get_if<uint64_t>(value_)) return *number;
+    const auto* const number = std::get_if<int64_t>(value_);
+    if (number == nullptr || *number < 0) return std::nullopt;
+    return static_cast<uint64_t>(*number);
+  }
+
+  static std::string Shown(const ProtoValue& value) {
+    return std::visit(
+        [](const auto& held) -> std::string {
+          using Held = std::decay_t<decltype(held)>;
+          if constexpr (std::is_same_v<Held, std::monostate>) {
+            return "{}";
+          } else if constexpr (std::is_same_v<Held, std::string>) {
+            return Quote(held);
+          } else {
+            return fmt::format("{}", held);
+          }
+        },
+        value);
+  }
+
   // Reads "name: VALUE" into `scratch`, with the same care as a file.
   bool ParseValue(Message& scratch, const FieldDescriptor& field, const PathStep& step,
                   const Paths& paths, std::string_view value) {
@@ -303,7 +418,8 @@ class Edit {
   }
 
   TextProtoFile& file_;
-  int set_index_;
+  int set_index_ = -1;                 // into the file's sets
+  const ProtoValue* value_ = nullptr;  // null: the edit is one of the file's sets
   SourceLocation where_;
   Diagnostics& diagnostics_;
   // By path, for when the edit has succeeded: fields whose places are of no more use, and fields
@@ -316,6 +432,11 @@ class Edit {
 
 bool ApplySet(TextProtoFile& file, int set_index, Diagnostics& diagnostics) {
   return Edit(file, set_index, diagnostics).Apply();
+}
+
+bool SetValue(TextProtoFile& file, const std::string& path, const ProtoValue& value,
+              Diagnostics& diagnostics) {
+  return Edit(file, value, diagnostics).ApplyValue(path);
 }
 
 }  // namespace railyard

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// `--set FIELD=VALUE`: one edit of a parsed message.
+// One edit of a message: `--set FIELD=VALUE`, or a value that a program states.
 #pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/text_proto/text_proto.h"
@@ -11,5 +15,14 @@ namespace railyard {
 // from there, and `file.mistakes` nothing about them. False after an error: nothing is changed then
 // but `file.mistakes`.
 bool ApplySet(TextProtoFile& file, int set_index, Diagnostics& diagnostics);
+
+// A value with its type. monostate: a message without fields; a string is also the name of an
+// enum's value.
+using ProtoValue = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string>;
+
+// Sets the field of that path, as ApplySet() does, to a value of its type; an index one past the
+// end appends. False after an error, which names file.path as its place.
+bool SetValue(TextProtoFile& file, const std::string& path, const ProtoValue& value,
+              Diagnostics& diagnostics);
 
 }  // namespace railyard

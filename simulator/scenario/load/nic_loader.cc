@@ -15,6 +15,7 @@
 #include "simulator/scenario/schema/model_attributes.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/transport/congestion/congestion_controls.h"
+#include "simulator/transport/congestion/registered_control.h"
 #include "simulator/transport/nic/nic.h"
 #include "simulator/transport/tcp/tcp_stream.h"
 #include "simulator/units/units.h"
@@ -29,6 +30,26 @@ constexpr uint32_t kIbMtuBytesMax = 4096;
 constexpr uint32_t kEthernetMtuBytes = 1500;
 constexpr uint32_t kIpv4MtuBytesMin = 576;
 constexpr uint32_t kJumboMtuBytesMax = 9216;
+
+std::optional<ns3::ObjectFactory> RegisteredNamed(const ProtoCursor& block,
+                                                  Diagnostics& diagnostics) {
+  const std::string name = block.Text("registered", "");
+  const std::vector<std::string> known = RegisteredCongestionControls();
+  if (std::ranges::count(known, name) == 0) {
+    block.Error(diagnostics, "registered",
+                known.empty()
+                    ? fmt::format("{} is not registered (expected the name of a congestion control "
+                                  "that the program around the library has registered; this one "
+                                  "has none)",
+                                  Quote(name))
+                    : UnknownName("registered congestion control", name, known));
+    return std::nullopt;
+  }
+  ns3::ObjectFactory factory;
+  factory.SetTypeId(RegisteredControl::GetTypeId());
+  factory.Set("Name", ns3::StringValue(name));
+  return factory;
+}
 
 std::optional<ns3::ObjectFactory> LoadCongestionControl(const ProtoCursor& nic, bool is_tcp,
                                                         Diagnostics& diagnostics) {
@@ -53,6 +74,7 @@ std::optional<ns3::ObjectFactory> LoadCongestionControl(const ProtoCursor& nic, 
                     "nccl.NET: \"Socket\")");
     return std::nullopt;
   }
+  if (chosen->name() == "registered") return RegisteredNamed(block, diagnostics);
   std::string name = chosen->name();
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });

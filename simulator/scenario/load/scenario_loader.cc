@@ -153,19 +153,12 @@ std::optional<LoadedWorkload> LoadWorkloadOrJobs(const ProtoCursor& cursor,
   return workload;
 }
 
-}  // namespace
-
-std::unique_ptr<Scenario> LoadScenario(const std::string& path,
-                                       const std::vector<std::string>& sets,
-                                       Diagnostics& diagnostics) {
-  const int errors_before = diagnostics.error_count();
-  const auto file = LoadTextProto(path, protos::Scenario(), sets, diagnostics,
-                                  {.fields = {"railyard.protos.Workload.plan"}, .prefix = {}});
-  if (!file) return nullptr;
-  const ProtoCursor cursor(*file);
-
+// nullptr where there are more errors than `errors_before`.
+std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, int errors_before,
+                                   Diagnostics& diagnostics) {
+  const ProtoCursor cursor(file);
   auto scenario = std::make_unique<Scenario>();
-  scenario->path = path;
+  scenario->path = file.path;
   scenario->name = LoadName(cursor, diagnostics);
   if (cursor.Has("seed")) scenario->seed = cursor.Number(diagnostics, "seed", 1, 0, UINT64_MAX);
 
@@ -231,6 +224,29 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
   scenario->import_reports = std::move(workload->import_reports);
   scenario->nccl = nccl.planner;
   return scenario;
+}
+
+}  // namespace
+
+std::unique_ptr<Scenario> LoadScenario(const std::string& path,
+                                       const std::vector<std::string>& sets,
+                                       Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  const auto file = LoadTextProto(path, protos::Scenario(), sets, diagnostics,
+                                  {.fields = {"railyard.protos.Workload.plan"}, .prefix = {}});
+  return file ? LoadFrom(*file, errors_before, diagnostics) : nullptr;
+}
+
+std::unique_ptr<Scenario> LoadScenario(const TextProtoFile& file, Diagnostics& diagnostics) {
+  return LoadFrom(file, diagnostics.error_count(), diagnostics);
+}
+
+TextProtoFile EmptyScenario(const std::string& name) {
+  TextProtoFile file;
+  file.path = name;
+  file.is_text = false;
+  file.message = std::make_unique<protos::Scenario>();
+  return file;
 }
 
 }  // namespace railyard

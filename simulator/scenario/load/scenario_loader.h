@@ -8,6 +8,7 @@
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/scenario/schema/scenario.h"
+#include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
 
@@ -17,5 +18,10 @@ namespace railyard {
 std::unique_ptr<Scenario> LoadScenario(const std::string& path,
                                        const std::vector<std::string>& sets,
                                        Diagnostics& diagnostics);
+// The same of a railyard.protos.Scenario that was read or made before.
+std::unique_ptr<Scenario> LoadScenario(const TextProtoFile& file, Diagnostics& diagnostics);
+
+// A railyard.protos.Scenario without any field, whose findings name `name` as their place.
+TextProtoFile EmptyScenario(const std::string& name);
 
 }  // namespace railyard

@@ -156,6 +156,7 @@ std::vector<ModelBlock> ModelBlocks() {
   const google::protobuf::Descriptor& controls = *protos::CongestionControl::descriptor();
   for (int i = 0; i < controls.field_count(); ++i) {
     const FieldDescriptor& control = *controls.field(i);
+    if (control.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;  // a registered one
     blocks.push_back({"nic.congestion_control." + control.name(),
                       "railyard::" + control.message_type()->name(), control.message_type()});
   }

@@ -2,48 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include <ns3/object.h>
 
-#include "simulator/fabric/telemetry.h"
 #include "simulator/state/state_archive.h"
+#include "simulator/transport/congestion/queue_pair_control.h"
 
 namespace railyard {
-
-// What a queue pair may send at the moment.
-struct SendLimits {
-  static constexpr uint64_t kNoLimit = UINT64_MAX;
-
-  uint64_t rate_bps = kNoLimit;  // of wire bytes
-  uint64_t window_bytes = kNoLimit;
-
-  bool operator==(const SendLimits&) const = default;
-};
-
-// What a control may know of a queue pair when it is opened.
-struct ControlledQueuePair {
-  uint64_t line_rate_bps = 0;  // of its port
-  uint64_t window_bytes = 0;   // the NIC's own limit
-  uint32_t mtu_bytes = 0;
-  uint32_t full_packet_wire_bytes = 0;
-  // From a packet of the MTU being read from memory until its ACK is back, on an idle fabric.
-  int64_t base_rtt_ps = 0;
-  uint32_t hop_count = 0;  // links from the sender's memory to the receiving NIC
-};
-
-// An ACK, as its queue pair's control sees it.
-struct AckInfo {
-  int64_t now_ps = 0;
-  int64_t rtt_ps = 0;                 // since the packet that caused it was read from memory
-  uint32_t acknowledged_packets = 0;  // not known to have arrived before
-  uint32_t marked_packets = 0;        // that came in marked since the last ACK was sent
-  uint32_t expected_sequence = 0;
-  uint32_t next_sequence = 0;  // what the queue pair sends next
-  std::span<const HopTelemetry> telemetry{};
-};
 
 // Decides how fast, or how far ahead, queue pairs send: their data, not their clear-to-send
 // elements, ACKs and CNPs. One object serves all queue pairs of a run, its state in arrays by their
@@ -53,13 +20,7 @@ struct AckInfo {
 // A queue pair without limits is not asked for: OnSend() comes only while its rate is limited.
 class CongestionControl : public ns3::Object {
  public:
-  // What a control reacts to; the NICs do not make or pass on what nobody wants.
-  struct Needs {
-    bool cnp = false;
-    bool acknowledgements = false;
-    bool every_packet = false;  // acknowledged, whatever the NIC's coalescing
-    bool telemetry = false;     // on acknowledgements
-  };
+  using Needs = CongestionNeeds;
 
   static ns3::TypeId GetTypeId();
 

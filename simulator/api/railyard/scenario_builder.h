@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Makes a scenario: which fabric, which job, which settings, what breaks. A built scenario has
+// passed the checks that a scenario's file passes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "railyard/field_value.h"
+#include "simulator/diagnostics/diagnostics.h"
+
+namespace railyard {
+
+struct Scenario;  // one run, checked and complete
+
+// What the blocks of a scenario say. An absent optional has the default of docs/scenario.md.
+namespace scenario {
+
+// Servers with one NVLink island each; the NICs of equal index hang on the leaf of their rail.
+struct RailOptimized {
+  uint32_t servers = 1;
+  std::optional<uint32_t> gpus_per_server;
+  std::optional<uint32_t> servers_per_leaf;
+  std::optional<uint32_t> spines;
+  std::optional<DataRate> nic_rate;
+  std::optional<DataRate> leaf_spine_rate;
+};
+
+// Servers of one platform (`railyard list platforms`), or of a platform's file.
+struct Servers {
+  std::string platform;
+  uint32_t count = 1;
+  std::optional<uint32_t> gpus;  // per server
+  std::optional<uint32_t> nics;  // per server
+  std::optional<DataRate> nic_rate;
+  std::optional<std::string> cpu;  // "INTEL", "AMD" or "ARM"
+};
+
+enum class Operation : uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kSendRecv,
+  kPermutation,
+};
+
+// A collective that all ranks call, or, with `groups_of`, each group of so many consecutive ranks.
+struct Collective {
+  Operation operation = Operation::kAllReduce;
+  DataSize size;  // as nccl-tests counts it
+  std::optional<uint32_t> root;
+  std::optional<uint32_t> repeat;
+  std::optional<uint32_t> groups_of;
+  std::optional<uint32_t> stride;
+  std::optional<Duration> compute_before;
+  std::optional<bool> in_place;
+};
+
+// One of `link`, `device` and `domain` says what breaks; docs/faults.md has the names. Further
+// fields are set by their paths: Set("faults[0].loss.probability", 1e-4).
+struct Fault {
+  enum class Kind : uint8_t {
+    kLinkDown,
+    kSwitchReboot,
+    kDegrade,
+    kLoss,
+    kDelay,
+    kPauseStorm,
+    kBackgroundLoad,
+    kStraggler,
+  };
+  std::string name;
+  Kind kind = Kind::kLinkDown;
+  std::string link;
+  std::string device;
+  std::string domain;
+  std::optional<Duration> at;     // since time zero
+  std::optional<Duration> until;  // absent: for good
+};
+
+}  // namespace scenario
+
+// Copyable, so that scenarios alike are made from one. What is wrong is kept until Build(), which
+// reports all of it at once; nothing here throws for what a caller states.
+class ScenarioBuilder {
+ public:
+  // The name stands in results, and in front of findings.
+  explicit ScenarioBuilder(const std::string& name);
+  ScenarioBuilder(const ScenarioBuilder& other);
+  ScenarioBuilder(ScenarioBuilder&& other) noexcept;
+  ScenarioBuilder& operator=(ScenarioBuilder other) noexcept;
+  ~ScenarioBuilder();
+
+  // The fabric; the last one stands.
+  ScenarioBuilder& Preset(const std::string& name);
+  ScenarioBuilder& FabricFile(const std::string& path);
+  ScenarioBuilder& Fabric(const scenario::RailOptimized& fabric);
+  ScenarioBuilder& Fabric(const std::vector<scenario::Servers>& rail_optimized_servers);
+
+  // The job; the last source stands. Collectives run one after the other.
+  ScenarioBuilder& Add(const scenario::Collective& collective);
+  ScenarioBuilder& NcclLogs(const std::vector<std::string>& paths);
+  ScenarioBuilder& TraceFile(const std::string& path);
+  ScenarioBuilder& PlanFile(const std::string& path);
+
+  ScenarioBuilder& Add(const scenario::Fault& fault);
+
+  // Any field by its path in docs/scenario.md, e.g. Set("nccl.IB_TIMEOUT", 18). Messages on the way
+  // are made; an index one past the end appends. Relative paths of files are relative to the
+  // current directory.
+  ScenarioBuilder& Set(std::string_view field, const FieldValue& value = {});
+  // Whether the field or block has been set.
+  bool Has(std::string_view field) const;
+
+  // Null where anything is wrong: then `diagnostics` has every finding, by field. Throws
+  // EnvironmentError where a file that exists cannot be read.
+  std::shared_ptr<const Scenario> Build(Diagnostics& diagnostics) const;
+
+ private:
+  struct Made;
+
+  int Size(std::string_view repeated_field) const;
+
+  std::unique_ptr<Made> made_;
+};
+
+// The reader of scenario files. `sets` are edits as `railyard run --set` takes them,
+// "faults[0].until=5ms". Null and findings as Build().
+std::shared_ptr<const Scenario> ReadScenario(const std::string& path,
+                                             const std::vector<std::string>& sets,
+                                             Diagnostics& diagnostics);
+
+}  // namespace railyard

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "railyard/run.h"
+
+#include <atomic>
+
+#include "simulator/engine/virtual_time.h"
+#include "simulator/run/run_scenario.h"
+
+namespace railyard {
+namespace {
+
+enum class Simulator { kFree, kInUse, kBroken };
+std::atomic<Simulator> simulator_state = Simulator::kFree;
+
+// Has the process's one simulator while it exists.
+class SimulatorInUse {
+ public:
+  SimulatorInUse() {
+    Simulator state = Simulator::kFree;
+    if (simulator_state.compare_exchange_strong(state, Simulator::kInUse)) return;
+    throw EnvironmentError(
+        state == Simulator::kInUse
+            ? "Run() was called while another run goes on in this process, which "
+              "has one simulator (expected one run after the other, or processes)"
+            : "Run() was called after a run of this process had failed in the "
+              "middle (expected another process)");
+  }
+  SimulatorInUse(const SimulatorInUse&) = delete;
+  SimulatorInUse& operator=(const SimulatorInUse&) = delete;
+  ~SimulatorInUse() { simulator_state = ended_ ? Simulator::kFree : Simulator::kBroken; }
+
+  void End() { ended_ = true; }
+
+ private:
+  bool ended_ = false;
+};
+
+}  // namespace
+
+Result Run(const Scenario& scenario, const RunOptions& options) {
+  SimulatorInUse simulator;
+  InitVirtualTime();
+  Result result = RunScenario(scenario, options);
+  simulator.End();
+  return result;
+}
+
+}  // namespace railyard

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/result/run_result.h"
+#include "simulator/replay/episodes/replay_cache_mode.h"
+
+namespace railyard {
+
+// How far a run is.
+struct RunProgress {
+  struct Paired {
+    std::string name;
+    int64_t simulated_time_ps = 0;
+    double share_done = 0;
+  };
+  int64_t simulated_time_ps = 0;
+  double wall_seconds = 0;  // since the monitor was made
+  double share_done = 0;    // of the calls, and within those that run of their steps
+  uint64_t collectives = 0;
+  uint64_t hops = 0;  // of data and control packets
+  uint64_t rss_bytes = 0;
+  std::vector<Paired> paired{};  // runs of other processes that it will be paired with
+};
+
+struct ProgressOptions {
+  std::function<void(const RunProgress&)> show{};  // null: nobody wants to know
+  std::chrono::milliseconds interval{0};           // 0: only for SIGUSR1
+};
+
+struct RunOptions {
+  // Pair the run with a fault-free one, for stretch. It is a child process, forked at the instant
+  // of the first fault: up to there the two are the same run. Pair each of several jobs with a run
+  // of it alone, for interference: child processes too, forked before the run.
+  bool baseline = true;
+  ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
+  bool partition_episodes = true;  // ReplayRules
+  // Of a plan's job: the result says beside it what the time of its rank went to.
+  std::optional<EstimateResult> estimate{};
+  ProgressOptions progress{};
+};
+
+}  // namespace railyard

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/congestion/registered_control.h"
+
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <ns3/string.h>
+
+#include "simulator/diagnostics/check.h"
+
+namespace railyard {
+namespace {
+
+struct Registered {
+  CongestionNeeds needs;
+  QueuePairControlFactory make;
+};
+
+std::map<std::string, Registered>& Registry() {
+  static std::map<std::string, Registered> controls;
+  return controls;
+}
+
+const Registered& Named(const std::string& name) {
+  const auto found = Registry().find(name);
+  SIM_CHECK(found != Registry().end(), "a congestion control that is not registered");
+  return found->second;
+}
+
+}  // namespace
+
+void RegisterCongestionControl(const std::string& name, const CongestionNeeds& needs,
+                               QueuePairControlFactory make) {
+  Registry().insert_or_assign(name, Registered{needs, std::move(make)});
+}
+
+std::vector<std::string> RegisteredCongestionControls() {
+  std::vector<std::string> names;
+  for (const auto& [name, control] : Registry()) names.push_back(name);
+  return names;
+}
+
+NS_OBJECT_ENSURE_REGISTERED(RegisteredControl);
+
+ns3::TypeId RegisteredControl::GetTypeId() {
+  static ns3::TypeId type_id =
+      ns3::TypeId("railyard::RegisteredControl")
+          .SetParent<CongestionControl>()
+          .SetGroupName("Railyard")
+          .AddConstructor<RegisteredControl>()
+          .AddAttribute("Name", "The name by which RegisterCongestionControl() added it.",
+                        ns3::StringValue(""), ns3::MakeStringAccessor(&RegisteredControl::name_),
+                        ns3::MakeStringChecker());
+  return type_id;
+}
+
+CongestionControl::Needs RegisteredControl::needs() const { return Named(name_).needs; }
+
+std::string RegisteredControl::WhyNeverReplayed() const {
+  return fmt::format("the state of the registered congestion control {} is not known", name_);
+}
+
+void RegisteredControl::OnOpen(uint32_t queue_pair) {
+  controls_.push_back(Named(name_).make(properties(queue_pair)));
+  SIM_CHECK(controls_.back() != nullptr, "a registered congestion control made none");
+  TakeLimits(queue_pair);
+}
+
+void RegisteredControl::OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes) {
+  controls_[queue_pair]->OnSend(now_ps, wire_bytes);
+  TakeLimits(queue_pair);
+}
+
+void RegisteredControl::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
+  controls_[queue_pair]->OnAcknowledged(ack);
+  TakeLimits(queue_pair);
+}
+
+void RegisteredControl::OnCnp(uint32_t queue_pair, int64_t now_ps) {
+  controls_[queue_pair]->OnCnp(now_ps);
+  TakeLimits(queue_pair);
+}
+
+void RegisteredControl::OnNack(uint32_t queue_pair, int64_t now_ps) {
+  controls_[queue_pair]->OnNack(now_ps);
+  TakeLimits(queue_pair);
+}
+
+void RegisteredControl::OnTimeout(uint32_t queue_pair, int64_t now_ps) {
+  controls_[queue_pair]->OnTimeout(now_ps);
+  TakeLimits(queue_pair);
+}
+
+}  // namespace railyard

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulator/transport/congestion/congestion_control.h"
+#include "simulator/transport/congestion/queue_pair_control.h"
+
+namespace railyard {
+
+// A control that the program around the library has registered, with an object per queue pair.
+class RegisteredControl final : public CongestionControl {
+ public:
+  static ns3::TypeId GetTypeId();
+
+  Needs needs() const override;
+  std::string WhyNeverReplayed() const override;
+  void Visit(uint32_t /*queue_pair*/, StateArchive& /*archive*/) override {}
+  void OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes) override;
+  void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
+  void OnCnp(uint32_t queue_pair, int64_t now_ps) override;
+  void OnNack(uint32_t queue_pair, int64_t now_ps) override;
+  void OnTimeout(uint32_t queue_pair, int64_t now_ps) override;
+
+ private:
+  void OnOpen(uint32_t queue_pair) override;
+  void TakeLimits(uint32_t queue_pair) { SetLimits(queue_pair, controls_[queue_pair]->limits()); }
+
+  std::string name_;
+  std::vector<std::unique_ptr<QueuePairControl>> controls_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "railyard/run.h"
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "railyard/congestion_control.h"
+#include "railyard/result.h"
+#include "railyard/scenario_builder.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint64_t kCapBps = 10'000'000'000;
+
+std::shared_ptr<const Scenario> BuiltBy(const ScenarioBuilder& builder) {
+  Diagnostics diagnostics;
+  auto scenario = builder.Build(diagnostics);
+  EXPECT_NE(scenario, nullptr) << diagnostics.ToString();
+  return scenario;
+}
+
+ScenarioBuilder Flap() {
+  ScenarioBuilder builder("flap");
+  builder.Fabric(scenario::RailOptimized{.servers = 2})
+      .Add(scenario::Collective{.size = DataSize::MiB(8)})
+      .Add(scenario::Fault{.name = "flap",
+                           .link = "server1/nic3--leaf3",
+                           .at = Duration::Us(60),
+                           .until = Duration::Ms(1)})
+      .Set("nccl.IB_TIMEOUT", 8);
+  return builder;
+}
+
+// One GPU each on two servers: everything crosses the network, over one NIC's port.
+ScenarioBuilder Pair() {
+  ScenarioBuilder builder("pair");
+  builder.Fabric(scenario::RailOptimized{.servers = 2, .gpus_per_server = 1})
+      .Add(scenario::Collective{.operation = scenario::Operation::kSendRecv,
+                                .size = DataSize::MiB(8)});
+  return builder;
+}
+
+TEST(RunTest, ARunAfterAnotherHasTheSameResult) {
+  const auto scenario = BuiltBy(Flap());
+  const Result first = Run(*scenario);
+  const Result between = Run(*BuiltBy(Pair()));
+  const Result second = Run(*scenario);
+  EXPECT_EQ(first.status, RunStatus::kCompleted);
+  EXPECT_NE(first.fingerprint, between.fingerprint);
+  EXPECT_EQ(first.fingerprint, second.fingerprint);
+  EXPECT_EQ(first.simulated_time_ps, second.simulated_time_ps);
+  EXPECT_EQ(first.baseline_simulated_time_ps, second.baseline_simulated_time_ps);
+  EXPECT_GT(first.faults.front().dropped_packets, 0u);
+}
+
+TEST(RunTest, ABuiltScenarioRunsAsItsTextDoes) {
+  const std::string path = ::testing::TempDir() + "flap.textproto";
+  std::ofstream(path)
+      << "fabric { rail_optimized { servers: 2 } }\n"
+         "workload { program { collectives { kind: ALL_REDUCE bytes: \"8MiB\" } } }\n"
+         "nccl { IB_TIMEOUT: 8 }\n"
+         "faults { name: \"flap\" kind: LINK_DOWN link: \"server1/nic3--leaf3\"\n"
+         "         at: \"60us\" until: \"1ms\" }\n";
+  Diagnostics diagnostics;
+  const auto read = ReadScenario(path, {}, diagnostics);
+  ASSERT_NE(read, nullptr) << diagnostics.ToString();
+  const Result of_text = Run(*read);
+  const Result built = Run(*BuiltBy(Flap()));
+  EXPECT_EQ(built.fingerprint, of_text.fingerprint);
+  EXPECT_EQ(built.simulated_time_ps, of_text.simulated_time_ps);
+}
+
+TEST(RunTest, ARunWithinARunIsRefused) {
+  const auto scenario = BuiltBy(Flap());
+  std::string refusal;
+  RegisterCongestionControl("nesting", {}, [&](const ControlledQueuePair&) {
+    try {
+      Run(*scenario);
+    } catch (const EnvironmentError& error) {
+      refusal = error.what();
+    }
+    return std::make_unique<QueuePairControl>();
+  });
+  ScenarioBuilder builder = Pair();
+  builder.Set("nic.congestion_control.registered", "nesting");
+  const auto nesting = BuiltBy(builder);
+  EXPECT_EQ(Run(*nesting).status, RunStatus::kCompleted);
+  EXPECT_THAT(refusal, ::testing::HasSubstr("while another run goes on in this process"));
+}
+
+// Lets queue pairs send at a rate of its own.
+class Cap : public QueuePairControl {
+ public:
+  Cap() { SetLimits({.rate_bps = kCapBps}); }
+};
+
+TEST(RunTest, ARegisteredControlDecidesHowFastQueuePairsSend) {
+  RegisterCongestionControl("cap", {},
+                            [](const ControlledQueuePair&) { return std::make_unique<Cap>(); });
+  ScenarioBuilder builder = Pair();
+  builder.Set("nccl.MAX_NCHANNELS", 1).Set("nccl.MIN_NCHANNELS", 1);
+  const Result free = Run(*BuiltBy(builder));
+  builder.Set("nic.congestion_control.registered", "cap");
+  const Result capped = Run(*BuiltBy(builder));
+  ASSERT_EQ(capped.collectives.size(), 1u);
+  // Each direction is one queue pair per channel; all its bytes pass at the cap's rate at most.
+  const double at_cap_ps = 8.0 * (8 << 20) / static_cast<double>(kCapBps) * 1e12;
+  EXPECT_GT(static_cast<double>(capped.simulated_time_ps), 0.25 * at_cap_ps);
+  EXPECT_GT(capped.simulated_time_ps, 2 * free.simulated_time_ps);
+}
+
+}  // namespace
+}  // namespace railyard
