@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Installs a build into a prefix, moves the prefix, and uses what is there.
 
-usage: install_test.py CMAKE BUILD_DIR SOURCE_DIR
+usage: install_test.py CMAKE BUILD_DIR SOURCE_DIR COMPILER [CMAKE_OPTIONS_OF_CONSUMERS]
 """
 
 import pathlib
@@ -11,11 +11,13 @@ import sys
 import tempfile
 import unittest
 
-CMAKE, BUILD, SOURCE = sys.argv[1:4]
+CMAKE, BUILD, SOURCE, COMPILER, *FLAGS = sys.argv[1:]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
 
-class Installation(unittest.TestCase):
+class Installed(unittest.TestCase):
+    """What is installed, moved away from where it was installed."""
+
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory()
@@ -29,6 +31,8 @@ class Installation(unittest.TestCase):
     def tearDownClass(cls):
         cls.directory.cleanup()
 
+
+class Program(Installed):
     def railyard(self, *arguments):
         run = subprocess.run([self.prefix / "bin/railyard", *arguments], env=ENVIRONMENT,
                              cwd=self.directory.name, capture_output=True, text=True)
@@ -67,6 +71,46 @@ class Installation(unittest.TestCase):
         for command in ("run", "validate", "topo", "help"):
             self.assertIn(f".SH RAILYARD {command}\n", page)
             self.assertIn(self.railyard(command, "--help"), page)
+
+
+CONSUMER = """cmake_minimum_required(VERSION 3.25)
+project(consumer CXX)
+find_package(Railyard REQUIRED)
+add_executable(consumer consumer.cc)
+target_link_libraries(consumer Railyard::railyard)
+"""
+
+
+class Package(Installed):
+    """A program elsewhere that knows the installation's prefix and nothing else."""
+
+    def test_an_example_links_the_installed_library_and_runs(self):
+        folder = pathlib.Path(self.directory.name, "consumer")
+        folder.mkdir()
+        (folder / "CMakeLists.txt").write_text(CONSUMER)
+        example = self.prefix / "share/railyard/examples/allreduce_with_flap.cc"
+        (folder / "consumer.cc").write_text(example.read_text())
+        build = folder / "build"
+        for command in ([CMAKE, "-S", folder, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                         *FLAGS],
+                        [CMAKE, "--build", build]):
+            run = subprocess.run(command, capture_output=True, text=True, check=False)
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        run = subprocess.run([build / "consumer"], env=ENVIRONMENT, cwd=folder,
+                             capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertRegex(run.stdout, r"stretch [1-9][0-9]*\.[0-9]\nflap: lost [1-9]")
+
+    def test_no_installed_file_names_the_source_or_build_tree(self):
+        for path in (self.prefix / "lib/cmake/Railyard").iterdir():
+            self.assertNotIn(SOURCE, path.read_text(), path.name)
+
+    def test_public_headers_need_nothing_that_is_not_installed(self):
+        test = pathlib.Path(SOURCE, "tests/api/public_headers_test.py")
+        run = subprocess.run([sys.executable, "-B", test, COMPILER, self.prefix / "include",
+                              self.prefix / "include/railyard"],
+                             capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
 
 
 if __name__ == "__main__":
