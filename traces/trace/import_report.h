@@ -23,7 +23,7 @@ enum class CallDropReason : uint8_t {
   kZeroCount,         // transfers nothing; NCCL drops such a collective as well
   kUnknownProcess,    // the line lost its HOST:PID:TID and its communicator is not known elsewhere
   kUnknownRank,       // nothing says which global rank the process is
-  kAmbiguousCommunicator,  // which ranks form the communicator cannot be told
+  kAmbiguousCommunicator,  // the ranks of the communicator are ambiguous
   kIncompleteOnRank,       // another rank's log ends before its part of this call
   kRanksMissing,           // the log lacks ranks of the communicator, and that is refused
   kRanksDisagree,          // ranks made different calls where the same was due

@@ -54,7 +54,7 @@ bool IsTree(const std::vector<int32_t>& parents, size_t size) {
       return false;
     }
   }
-  // With one root, whoever does not lead to it leads in a circle.
+  // With one root, a rank that does not lead to it is in a circle.
   std::vector<bool> leads_to_root(size);
   for (uint32_t rank = 0; rank < size && roots == 1; ++rank) {
     std::vector<uint32_t> way;

@@ -13,7 +13,7 @@ namespace railyard {
 
 inline constexpr uint32_t kTreeChildrenMax = 3;  // NCCL_MAX_TREE_ARITY
 
-// What one rank's lines say, by channel.
+// The graph of one rank's log lines, by channel.
 struct LoggedGraph {
   std::map<uint32_t, uint32_t> next;                // the rank behind it in the ring
   std::map<uint32_t, int32_t> parent;               // above it in the tree; -1: none
@@ -27,8 +27,8 @@ bool IsRing(const std::vector<uint32_t>& ring, size_t size);
 // Parents by rank: one root, which all others lead to; no rank with too many children.
 bool IsTree(const std::vector<int32_t>& parents, size_t size);
 
-// Of all ranks, by rank; nullptr where the log does not have one. By channel; empty unless the
-// lines give all channels' as a whole, and agree.
+// Return the rings and trees of all channels; empty unless the lines give all channels' as a whole,
+// and agree. `by_rank` has nullptr for a rank without lines.
 std::vector<std::vector<uint32_t>> RingsOf(std::span<const LoggedGraph* const> by_rank);
 std::vector<std::vector<int32_t>> TreeParentsOf(std::span<const LoggedGraph* const> by_rank);
 

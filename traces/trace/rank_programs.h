@@ -38,7 +38,7 @@ class RankPrograms {
   }
   void SetProgram(size_t rank, uint32_t program) { program_of_rank_[rank] = program; }
   void SwapPrograms(size_t a, size_t b) { std::swap(program_of_rank_[a], program_of_rank_[b]); }
-  // By program, the ranks that run it, in order.
+  // Returns the ranks that run each program, in order.
   std::vector<std::vector<uint32_t>> RanksOfPrograms() const {
     std::vector<std::vector<uint32_t>> ranks(programs_.size());
     for (uint32_t rank = 0; rank < program_of_rank_.size(); ++rank) {

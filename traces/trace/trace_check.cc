@@ -135,9 +135,9 @@ class TraceChecker {
   }
 
   void CheckOperations() {
-    // What alike ranks do is looked at once, and named as that of the first.
+    // Ranks that are alike are checked once, and named by the first of them.
     const std::vector<std::vector<uint32_t>> ranks = AlikeRanks();
-    // By communicator, who calls on it: alike ranks and the first operation of each that does.
+    // The callers on each communicator: alike ranks and the first such operation of each.
     std::vector<std::vector<std::pair<size_t, size_t>>> callers(trace_.communicators.size());
     for (size_t alike = 0; alike < ranks.size(); ++alike) {
       const uint32_t rank = ranks[alike].front();
@@ -188,7 +188,7 @@ class TraceChecker {
     return fmt::format("ranks[{}].operations[{}].{}", rank, index, name);
   }
 
-  // nullopt: there is none of that number.
+  // Returns nullopt if no communicator has that number.
   std::optional<uint32_t> CommunicatorOf(uint32_t rank, const TraceOperation& operation) const {
     const uint32_t number = operation.communicator;
     if (number >= NumbersOf(rank)) return std::nullopt;
@@ -261,7 +261,7 @@ class TraceChecker {
     }
   }
 
-  // What is said of when it may begin.
+  // Checks the fields that say when the operation may begin.
   void CheckOrder(uint32_t rank, size_t i, const TraceOperation& operation) {
     if (operation.stream >= kStreamsPerRankMax) {
       Error(Field(rank, i, "stream"),

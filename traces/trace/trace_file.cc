@@ -66,7 +66,8 @@ void ToProto(const TraceOperation& operation, protos::TraceOperation* out) {
   if (operation.source_line != 0) out->set_source_line(operation.source_line);
 }
 
-// What is wrong with the operation as a message, or empty. Its values are CheckTrace's to judge.
+// Returns the error of the operation as a message, or an empty string. CheckTrace checks its
+// values.
 std::string FromProto(const protos::TraceOperation& in, TraceOperation& operation) {
   const int kind = static_cast<int>(in.kind());
   if (kind < 1 || kind > static_cast<int>(CollectiveKind::kCompute) + 1) {
