@@ -181,7 +181,7 @@ class Reader {
     diagnostics_.Error({.file = path_, .line = at.line, .column = at.column}, "", std::move(what));
     if (++errors_ >= kMostFindings) is_over_ = true;
   }
-  // After which nothing can be told.
+  // Ends the reading after this error.
   void Fail(std::string what) {
     if (!is_over_) Error(token_, std::move(what));
     is_over_ = true;

@@ -142,7 +142,7 @@ class Converter {
     }
   }
 
-  // And the rate of the way.
+  // Returns the distance of two nodes and the rate of the slowest link between them.
   std::pair<Distance, uint64_t> Between(uint32_t a, uint32_t b) const {
     Distance distance;
     uint64_t rate_bps = UINT64_MAX;
@@ -209,7 +209,7 @@ class Converter {
     }
   }
 
-  // Of a server without NVLink, in place of the ways from GPUs to NICs: everything between them.
+  // For a server without NVLink: replaces the paths from GPUs to NICs by the whole PCIe tree.
   void AddPcieTree() {
     using enum ServerLayout::PcieKind;
     layout_.host_paths.clear();

@@ -248,7 +248,7 @@ void SpecReader::Missing(const char* field, std::string_view expected) {
 }
 
 bool SpecReader::Accept(const std::vector<SpecProblem>& problems) {
-  // Where a field could not be read its default stands, with which there is no problem.
+  // A field that could not be read has its default, which has no problem.
   for (const SpecProblem& problem : problems) ReportAt(cursor_, problem.field, problem.what);
   return diagnostics_.error_count() == errors_before_ && !cursor_.IsDoubtfulSelf();
 }

@@ -38,7 +38,8 @@ class SpecReader {
   bool Has(const char* field) const { return cursor_.Has(field); }
   void Missing(const char* field, std::string_view expected);
   void Error(const char* field, std::string what);
-  // Makes the problems findings at their fields. True if the message has none at all.
+  // Reports the problems as findings at their fields. Returns true if the message has no error at
+  // all.
   bool Accept(const std::vector<SpecProblem>& problems);
 
  private:

@@ -34,7 +34,7 @@ std::optional<FabricGraph> LoadTopologyFile(const ProtoCursor& fabric, Diagnosti
     return std::nullopt;
   }
   const FabricFileFormat format = FormatOfFabricFile(path);
-  // Whose mistakes are then found as in one.
+  // Errors in a text of unknown kind are reported as those of a topology.
   return LoadFabricFile(
       path, format == FabricFileFormat::kFabricText ? FabricFileFormat::kTopologyText : format,
       diagnostics);

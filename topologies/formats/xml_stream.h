@@ -21,11 +21,11 @@ class XmlStream {
   Kind Next();
   const std::string& name() const { return name_; }
   int line() const;
-  // Of the element whose start this is; empty if there is none, or an empty one.
+  // Returns an attribute of the element whose start this is; empty if it is absent or has no value.
   std::string Attribute(const char* name) const;
   bool HasAttribute(const char* name) const;
 
-  // What is wrong with the XML; empty if nothing was so far.
+  // Returns the first error in the XML; empty if there was none so far.
   const std::string& error() const { return error_; }
   int error_line() const { return error_line_; }
   int error_column() const { return error_column_; }  // 0: not known

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Who made a server's CPUs, as far as NCCL tells them apart (src/graph/topo.h, tuning.cc).
+// The makers of a server's CPUs, as far as NCCL distinguishes them (src/graph/topo.h, tuning.cc).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class CpuVendor : uint8_t { kUnknown, kIntel, kAmd, kArm };
 
 std::string_view CpuVendorName(CpuVendor vendor);  // "INTEL"; empty where it is not known
 std::optional<CpuVendor> FindCpuVendor(std::string_view name);
-// As NCCL's topology XML says it: "x86_64" and "AuthenticAMD", "arm64" and nothing.
+// Reads the words of NCCL's topology XML: "x86_64" and "AuthenticAMD", "arm64" and nothing.
 CpuVendor CpuVendorOfXml(std::string_view arch, std::string_view vendor);
 // Attributes of a <cpu>; one that is not known is Intel's, as NCCL's tuner would have it.
 std::string CpuAttributesOfXml(CpuVendor vendor);

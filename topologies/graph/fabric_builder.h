@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What generators build with: servers, switches, and cables whose lengths are spread.
+// Building blocks of generators: servers, switches, and cables whose lengths are spread.
 #pragma once
 
 #include <cstdint>

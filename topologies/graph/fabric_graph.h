@@ -24,7 +24,7 @@ namespace railyard {
 // A host bridge is a CPU socket's root complex with its memory.
 enum class DeviceKind : uint8_t { kGpu, kNvSwitch, kNic, kSwitch, kPcieSwitch, kHostBridge };
 
-// Where a link is in the fabric; given by the generator that makes it.
+// The place of a link in the fabric, given by the generator that makes it.
 enum class Tier : uint8_t {
   kNvlink,
   kHost,
@@ -46,13 +46,13 @@ struct Device {
   int32_t server = -1;
   int32_t local_index = -1;
   int64_t forwarding_latency_ps = 0;  // last bit in to first bit out, without queueing
-  // Of a switch of a torus, HyperX or other coordinate network: its position; else empty.
+  // Position of a switch in a torus, HyperX or other coordinate network; else empty.
   std::vector<uint16_t> coordinates{};
-  // Of a GPU: ten times its CUDA compute capability, e.g. 86; 0: not known.
+  // GPU only: ten times its CUDA compute capability, e.g. 86; 0 if unknown.
   uint32_t compute_capability = 0;
-  // Of a GPU: whether other devices may read and write its memory over PCIe.
+  // GPU only: true if other devices may read and write its memory over PCIe.
   bool peer_access = true;
-  // Of a GPU: who made the CPU of its server.
+  // GPU only: the maker of its server's CPU.
   CpuVendor cpu = CpuVendor::kUnknown;
 };
 
@@ -71,7 +71,7 @@ using Graph =
 using DeviceId = uint32_t;  // vertex descriptor
 using LinkId = uint32_t;    // dense index of a directed link, in the order of creation
 
-// Both directions of one physical cable, named "A--B" by the two devices; what a fault is aimed at.
+// Both directions of one physical cable, named "A--B" by the two devices; faults name cables.
 struct Cable {
   std::string name;    // "server1/nic3--leaf3"; parallel cables "leaf3--spine0#1", "#2", …
   LinkId forward = 0;  // from the device named first
@@ -107,7 +107,7 @@ std::string_view RoutingPolicyName(RoutingPolicy policy);  // "SHORTEST", "DIMEN
 bool IsValiant(RoutingPolicy policy);
 bool IsInDimensionOrder(RoutingPolicy policy);
 
-// What keeps pauses from waiting for each other in a circle.
+// The means that keeps pauses from waiting for each other in a circle.
 enum class DeadlockAvoidance : uint8_t {
   kRoutes,      // one lossless class: the routes themselves have no cycle
   kHopClasses,  // a packet takes the next lossless class at every switch (Merlin, Schweitzer 1980)
@@ -125,7 +125,7 @@ struct CircuitSchedule {
   int64_t slot_ps = 0;
   int64_t dark_ps = 0;   // from a slot's beginning until the cables that it adds carry anything
   int64_t drain_ps = 0;  // before a slot's end, in which routes avoid the cables that it takes away
-  // By cable, ascending; the others are always there.
+  // By cable, ascending; cables without an entry are always there.
   std::map<uint32_t, std::vector<uint32_t>> slots_of_cable{};
 
   bool IsThere(uint32_t cable, uint32_t slot) const;
@@ -180,8 +180,9 @@ class FabricGraph {
   std::vector<DeviceId> SharedNvSwitches(DeviceId gpu_a, DeviceId gpu_b) const;
   // NVSwitches cabled to every one of two or more GPUs, in order.
   std::vector<DeviceId> SharedNvSwitches(std::span<const DeviceId> gpus) const;
-  // By what NVLink joins two GPUs: over each NVSwitch cabled to both, or, where there is none, over
-  // each NVLINK cable from one to the other. In order; empty if nothing does.
+  // One NVLink path between two GPUs. NvlinkPaths returns, in order, a path over each NVSwitch
+  // cabled to both, or, without such a switch, each NVLINK cable from one to the other; empty if
+  // neither exists.
   struct NvlinkPath {
     std::vector<LinkId> links;  // from gpu_a to gpu_b: two, or one; as many in every path
     uint32_t lanes = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Positions in a box of several dimensions: what tori and HyperX number their switches by.
+// Positions in a box of several dimensions, by which tori and HyperX number their switches.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ inline std::vector<uint16_t> PositionOf(uint64_t index, const std::vector<uint32
   return position;
 }
 
-// What PositionOf takes apart.
+// Returns the inverse of PositionOf.
 inline uint64_t IndexOf(const std::vector<uint16_t>& position,
                         const std::vector<uint32_t>& dimensions) {
   uint64_t index = 0;

@@ -31,7 +31,7 @@ namespace railyard {
 struct ServerSpec {
   uint32_t count = 1;
   uint32_t gpus = 8;
-  std::optional<uint32_t> nics{};  // none: one per GPU
+  std::optional<uint32_t> nics{};  // default: one per GPU
 
   // A GPU's NVLinks to each NVSwitch. Empty: no NVLink.
   std::vector<uint32_t> nvlink_lanes = {5, 4, 4, 5};
@@ -44,8 +44,8 @@ struct ServerSpec {
 
   uint64_t host_rate_bps = 440'000'000'000;  // PCIe, after packet overhead, each way
   int64_t host_delay_ps = 450 * kPsPerNs;  // PCIe and the DMA engine, one way; of a tree each link
-  // GPUs in order on the switches, or, where there are none, on the host bridges; NICs on the host
-  // bridges.
+  // GPUs hang in order on the switches, or, without switches, on the host bridges; NICs hang on the
+  // host bridges.
   struct PcieTree {
     uint32_t sockets = 1;  // each a host bridge, cabled to all others
     uint32_t switches_per_socket = 0;
@@ -62,8 +62,9 @@ struct ServerSpec {
   CpuVendor cpu = CpuVendor::kIntel;
   uint64_t nic_rate_bps = 400'000'000'000;  // of one port
 
-  // What is cabled to what, where these numbers do not say it all; then `gpus`, `nics` and
-  // `nic_rate_bps` (the highest) are its, and `nvlink_lanes` and `host_rate_bps` say nothing.
+  // The cabling of a server that these numbers do not describe in full; then `gpus`, `nics` and
+  // `nic_rate_bps` (the highest) are the layout's, and `nvlink_lanes` and `host_rate_bps` have no
+  // meaning.
   std::shared_ptr<const ServerLayout> layout{};
 
   uint32_t nic_count() const { return nics.value_or(gpus); }
@@ -72,13 +73,13 @@ struct ServerSpec {
   uint64_t cable_count() const;  // of one server, inside it
 };
 
-// The links of a server with a PCIe tree, GPUs' and NICs' first; none without.
+// Returns the links of a server's PCIe tree, GPUs' and NICs' first; empty without a tree.
 std::vector<ServerLayout::PcieLink> PcieLinksOf(const ServerSpec& server);
 
 // Servers laid out like this one.
 ServerSpec ServerOf(ServerLayout layout);
 
-// What the specs of all generators but RailOptimized begin with.
+// The first fields of the specs of all generators but RailOptimized.
 struct NetworkSpec {
   std::string name{};
   std::vector<ServerSpec> servers = {ServerSpec{}};

@@ -257,8 +257,8 @@ bool EcmpRouting::Append(DeviceId from, DeviceId to, uint64_t entropy, Path& pat
   return true;
 }
 
-// The switch that a flow of Valiant's goes to first; none where it goes straight. The sender draws,
-// by its own view.
+// Returns the switch that a flow goes to first on Valiant's routes; nullopt if it takes a direct
+// route. The sender draws, by its view.
 std::optional<DeviceId> EcmpRouting::DrawDetour(const NicEnds& ends, uint64_t entropy) const {
   if (!IsValiant(graph_.routing) || attachments_.size() < 3 || ends.from == ends.to) {
     return std::nullopt;
@@ -266,11 +266,11 @@ std::optional<DeviceId> EcmpRouting::DrawDetour(const NicEnds& ends, uint64_t en
   const View& view = ViewOf(ends.from);
   const Destination destination = FindDestination(ends.to, view);
   std::vector<LinkId> next;
-  // Of one switch.
+  // Both NICs hang on one switch.
   if (NextLinks(ends.from, destination, view, next) == 0) return std::nullopt;
   const uint64_t draw = Mix64(SwitchHash(seed_, ends.from, entropy) ^ ends.to);
   const DeviceId detour = device_of_switch_[attachments_[ScaleTo(draw, attachments_.size())]];
-  // A switch that failures have cut off helps nobody.
+  // A switch that failures have cut off is no detour.
   NextLinks(ends.from, FindDestination(detour, view), view, next);
   if (next.empty()) return std::nullopt;
   NextLinks(detour, destination, view, next);

@@ -22,15 +22,14 @@ namespace railyard {
 // The links a packet takes, first to last; empty if the destination cannot be reached.
 using Path = std::vector<LinkId>;
 
-// Where a packet may go next: equal-cost links, in the order of creation, and how many links it
-// then has crossed at the end, these included.
+// The next links a packet may take: equal-cost links, in the order of creation, and the number of
+// links to its destination, these included.
 struct NextHops {
   std::vector<LinkId> links;
   uint32_t hops = 0;
 };
 
-// The cables by which a path must leave one NIC and reach the other: those of two ports, where each
-// has an address of its own.
+// The cables by which a path must leave one NIC and reach the other, if each port has an address.
 struct PortPins {
   LinkId first = 0;  // from the one NIC
   LinkId last = 0;   // to the other; the same as `first` where it joins the two
@@ -61,30 +60,30 @@ class EcmpRouting {
   // to. `detour_hop`, if asked for: the position of the first link behind Valiant's detour, if any.
   Path Resolve(DeviceId from, DeviceId to, uint64_t entropy,
                std::optional<uint32_t>* detour_hop = nullptr) const;
-  // The same between two ports, also empty where one of their cables is down. Precondition: not of
-  // Valiant's routes, whose detours a port's address says nothing about.
+  // Resolves a path between two ports; also empty if one of their cables is down. Precondition: no
+  // Valiant's routes, because a port's address determines no detour.
   Path Resolve(DeviceId from, DeviceId to, uint64_t entropy, const PortPins& pins) const;
-  // Number of equal-cost paths, 0 if unreachable or from == to; parallel links count each. Of
-  // Valiant's routes those without a detour.
+  // Returns the number of equal-cost paths, 0 if unreachable or from == to; parallel links count
+  // each. Valiant's routes count without detours.
   uint64_t CountShortestPaths(DeviceId from, DeviceId to) const;
 
-  // From a switch to a NIC over links that are up; no links if it cannot be reached. Without
-  // Valiant's detour, which only the sender can draw.
+  // Returns the next links from a switch to a NIC over links that are up; no links if it cannot be
+  // reached. Valiant's detour, which only the sender can draw, is not included.
   NextHops NextHopsTo(DeviceId at, DeviceId nic) const;
 
   // A link's state as routing knows it (after detection and convergence), everywhere. Distances are
   // recomputed when next asked for.
   void SetLinkUp(LinkId link, bool up);
-  // The same, as those switches and NICs know it that are up to `hops` links away from the link's
-  // ends; to be called with 0, 1, 2, … up to FarthestFrom(link), for one change of a link after the
+  // Sets a link's state in the views of switches and NICs that are up to `hops` links away from the
+  // link's ends. Call with 0, 1, 2, … up to FarthestFrom(link), for one change of a link after the
   // other.
   void SpreadLinkState(LinkId link, bool up, uint32_t hops);
-  // The same in another order: those know it whose number in `wave_of_device` is up to `wave`; to
-  // be called with 0, 1, 2, … up to the largest but kUnreachable, with the same order each time.
+  // Sets a link's state in the views of devices whose number in `wave_of_device` is up to `wave`.
+  // Call with 0, 1, 2, … up to the largest but kUnreachable, with the same numbers each time.
   void SpreadLinkState(LinkId link, bool up, uint32_t wave,
                        const std::vector<uint32_t>& wave_of_device);
-  // Links to each device from the nearest of `ends`, over switches and NICs and without the link's
-  // cable; kUnreachable where there are none.
+  // Returns the links to each device from the nearest of `ends`, over switches and NICs and without
+  // the link's cable; kUnreachable if there is no path.
   static constexpr uint32_t kUnreachable = UINT32_MAX;
   std::vector<uint32_t> HopsFrom(LinkId link, std::vector<DeviceId> ends) const;
   // Links to the farthest switch or NIC from the nearer of the link's ends, without the cable
@@ -96,10 +95,10 @@ class EcmpRouting {
   // reached; keeps nothing, so that all pairs of a large fabric can be looked at.
   std::vector<uint32_t> SwitchHopsTo(DeviceId to) const;
 
-  // Works out the routes of all switches to all NICs now, rather than when they are asked for; as
-  // those have them whom no news has reached.
+  // Computes the routes of all switches to all NICs now, rather than on demand, by the view of
+  // devices that no news has reached.
   void ResolveAll() const;
-  // What the routes worked out so far take, and what one number per switch and destination would.
+  // The memory of the routes computed so far, and of one number per switch and destination.
   struct TableSize {
     uint64_t tables = 0;        // more than one while views differ
     uint64_t destinations = 0;  // switches with NICs, of all tables
@@ -118,13 +117,13 @@ class EcmpRouting {
   using SwitchGraph =
       boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, SwitchLink,
                                          boost::no_property, SwitchIndex, uint32_t>;
-  // By SwitchIndex: how far it is to the destination, as Coded() has it.
+  // Distances to the destination by SwitchIndex, coded as by Coded().
   using Distances = RunLengths;
 
   using Table = std::unordered_map<SwitchIndex, Distances>;  // computed when asked for
 
-  // What some switches and NICs take to be up, and what follows from it. Views that differ in NICs'
-  // links only share a table, for it is of switches.
+  // The links that some switches and NICs take to be up, and the distances that follow. Views that
+  // differ only in NICs' links share a table, for it has switches only.
   struct View {
     std::vector<bool> up;  // by link
     std::shared_ptr<Table> distances_to;
@@ -168,7 +167,7 @@ class EcmpRouting {
   // links between switches follow the first of the path; 0 where that is the last.
   uint32_t NextLinks(DeviceId device, const Destination& destination, const View& view,
                      std::vector<LinkId>& next) const;
-  // Of a switch: how far it is to the destination over the next links that its policy allows.
+  // The distance of a switch to the destination over the next links that its policy allows.
   struct Reach {
     uint32_t hops = 0;
     bool is_down = false;  // of kUpDown: the rest of the way leads down
@@ -183,12 +182,12 @@ class EcmpRouting {
   std::vector<DeviceId> device_of_switch_;
   SwitchGraph switches_;
   std::vector<SwitchIndex> attachments_;  // switches that NICs hang on
-  // Of kUpDown: cables to the nearest switch with NICs, and all switches, the highest first.
+  // kUpDown only: cables to the nearest switch with NICs, and all switches, the highest first.
   std::vector<uint32_t> level_;
   std::vector<SwitchIndex> by_level_;
-  View settled_;            // of those whom no news has reached
+  View settled_;            // of devices that no news has reached
   std::vector<News> news_;  // in the order of the changes
-  // Of the others, by the links that differ from the settled view's, in ascending order.
+  // Other views, by the links that differ from the settled view's, in ascending order.
   mutable std::map<std::vector<LinkId>, View> views_;
 };
 
