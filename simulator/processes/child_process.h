@@ -36,7 +36,7 @@ class ChildProcess {
   // Sends SIGTERM to what runs and does not wait; safe within `on_wake` of a wait for it.
   void AskToEnd() const;
 
-  // What an exit status is to a shell: 128 + signal where a signal ended the process.
+  // An exit status as in a shell: 128 + signal if a signal ended the process.
   struct Exit {
     size_t index = 0;  // of the process among those waited for
     int status = 0;

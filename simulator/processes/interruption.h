@@ -8,10 +8,10 @@
 
 namespace railyard {
 
-// While one exists these signals are noted instead of ending the program; one that comes
+// While an instance exists these signals are noted instead of ending the program; one that comes
 // more than a second later ends it at once. A signal that was ignored when the program started
-// stays ignored. When the last one goes and nobody has taken the note, the signal has its usual
-// effect. One thread makes them all, and they nest.
+// stays ignored. When the last instance is destroyed and the note was not taken, the signal has its
+// usual effect. One thread makes all instances, and they nest.
 class Interruptible {
  public:
   Interruptible();
@@ -20,9 +20,9 @@ class Interruptible {
   ~Interruptible();
 };
 
-// The signal that was noted and not taken; 0: none.
+// Returns the signal that was noted and not taken; 0 if there is none.
 int NotedInterruption();
-// The same; whoever takes it ends what runs.
+// Takes the noted signal and returns it; the caller then ends the current work.
 int TakeInterruption();
 
 // Called by the handler, so it may do only what signal handlers may; null: nothing.
@@ -31,7 +31,7 @@ void SetInterruptionHook(void (*hook)());
 // "SIGTERM".
 std::string SignalName(int signal);
 
-// What is under way has nothing to show: thrown by whoever takes the signal.
+// Thrown by the code that takes the signal: the current work has no result.
 class Interrupted : public std::exception {
  public:
   explicit Interrupted(int signal) : what_("interrupted by " + SignalName(signal)) {}

@@ -7,8 +7,8 @@
 
 namespace railyard {
 
-// A directory of its own; removed with all that is in it, also where a signal interrupts the
-// program. EnvironmentError where it cannot be made.
+// A new directory, removed with its contents, also if a signal interrupts the program. Throws
+// EnvironmentError if it cannot be made.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

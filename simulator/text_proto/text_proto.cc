@@ -61,7 +61,7 @@ bool CheckIsText(const std::string& path, std::string_view text, Diagnostics& di
   return false;
 }
 
-// What protobuf's parser refuses though our check let it pass.
+// Collects errors of protobuf's parser in text that our check accepted.
 class ParserErrors : public google::protobuf::io::ErrorCollector {
  public:
   ParserErrors(const std::string& path, Diagnostics& diagnostics)
@@ -128,7 +128,7 @@ std::unique_ptr<TextProtoFile> LoadTextProto(const std::string& path,
   file->places = std::move(checked.places);
   file->mistakes = std::move(checked.mistakes);
 
-  // Where the check has reported something, what the parser adds would only follow from it.
+  // After a finding of the check, the parser's errors would only follow from it.
   Diagnostics unreported;
   ParserErrors errors(path, file->mistakes.empty() ? diagnostics : unreported);
   google::protobuf::TextFormat::Parser parser;

@@ -16,18 +16,18 @@
 
 namespace railyard {
 
-// Where a field was written: in the file (lines and columns from 1; a column is a character, a tab
-// one of them), or in a --set.
+// The place where a field was written: in the file (lines and columns from 1; a column is a
+// character, a tab counts as one), or in a --set.
 struct FieldPlace {
   int line = 0;
   int column = 0;
   int set_index = -1;  // into TextProtoFile::sets; -1: in the file
 };
 
-// By the field's path as the user would --set it: "faults[0].until".
+// Keyed by the field's path, as in --set: "faults[0].until".
 using FieldPlaces = std::map<std::string, FieldPlace, std::less<>>;
 
-// What has been found wrong with a field, and reported, when the text was read.
+// A mistake in a field that was found, and reported, when the text was read.
 enum class FieldMistake {
   kUnreadable,  // it was given, but its value cannot be had: the message is without it
   // Given twice or beside its alternative (what came first stands), or what an unknown name may
@@ -36,7 +36,7 @@ enum class FieldMistake {
 };
 using FieldMistakes = std::map<std::string, FieldMistake, std::less<>>;
 
-// How far paths of sets reach from one file into another: `workload.plan.training.iterations` is a
+// The reach of sets' paths from one file into another: `workload.plan.training.iterations` is a
 // field of the file that the string field `workload.plan` names.
 struct TextProtoReach {
   std::vector<std::string_view> fields;  // of that kind, by full names, e.g. "railyard.protos.X.y"
@@ -50,8 +50,8 @@ struct TextProtoFile {
   std::unique_ptr<google::protobuf::Message> message;
   std::vector<std::string> sets;
   TextProtoReach reach{};
-  // By the path of one of reach.fields: the sets that go on into the file it names, in order. A
-  // later set of the field itself, or of its alternative, drops them.
+  // Keyed by the path of one of reach.fields: the sets that go on into the file it names, in order.
+  // A later set of the field itself, or of its alternative, drops them.
   std::map<std::string, std::vector<std::string>, std::less<>> sets_of_files{};
   FieldPlaces places;
   FieldMistakes mistakes;
@@ -104,14 +104,14 @@ class ProtoCursor {
   // The sub-message; precondition: Has(field), or index < Size(field).
   ProtoCursor Child(const char* field, int index = -1) const;
 
-  // Where the field was written; where this message starts if it was not; the --set where it came
-  // from there.
+  // Returns the place where the field was written, or, if absent, where this message starts; the
+  // --set if it came from there.
   SourceLocation Where(const char* field, int index = -1) const;
   const SourceLocation& WhereSelf() const { return where_; }
   std::string Path(const char* field, int index = -1) const;  // "faults[0].until"
   const std::string& PathSelf() const { return path_; }       // "faults[0]"
 
-  // As TextProtoFile::IsDoubtful: whatever follows from the field is not worth a finding.
+  // True if errors that follow from the field need no finding (TextProtoFile::IsDoubtful).
   bool IsDoubtful(const char* field, int index = -1) const;
   bool IsDoubtfulSelf() const { return file_->IsDoubtful(path_); }
 

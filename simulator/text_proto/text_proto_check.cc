@@ -42,7 +42,7 @@ class Checker {
   }
 
  private:
-  // What a message has been given so far.
+  // The fields that a message has been given so far.
   struct Frame {
     std::map<const FieldDescriptor*, FieldPlace> singular;
     std::map<const FieldDescriptor*, int> repeated;
@@ -173,7 +173,7 @@ class Checker {
     tokens_.TakeSeparator();
   }
 
-  // False after a finding: what came first stands, but is doubtful.
+  // Returns false after a finding: the first value stands, but is doubtful.
   bool CheckGivenOnce(const FieldDescriptor& field, const FieldPlace& place,
                       const std::string& path, const std::string& parent, Frame& frame) {
     const auto [first, is_first] = frame.singular.try_emplace(&field, place);

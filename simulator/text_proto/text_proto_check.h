@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Checks protobuf text against a message type, going on after each mistake, so that one look names
-// them all; protobuf's own parser stops at the first. What passes here is what protobuf's parser
-// accepts, less what it tolerates silently: numbers for enums, `t` for true, *_UNSPECIFIED values.
+// Checks protobuf text against a message type and goes on after each mistake, so that one pass
+// reports all of them; protobuf's own parser stops at the first. The check accepts the text that
+// protobuf's parser accepts, except what that tolerates silently: numbers for enums, `t` for true,
+// *_UNSPECIFIED values.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,7 @@ struct TextProtoCheck {
   std::string_view text;
   const google::protobuf::Descriptor* type = nullptr;
   std::string path = {};  // of the message the text stands for, "" for a file
-  // Where the repeated fields of that message start to count (an edit of one element).
+  // Index of the first element of that message's repeated fields (in an edit of one element).
   int first_index = 0;
   std::function<SourceLocation(const FieldPlace&)> locate;
 };
@@ -30,9 +31,9 @@ struct TextProtoCheck {
 struct CheckedTextProto {
   FieldPlaces places;      // where each field stands
   FieldMistakes mistakes;  // empty if nothing is wrong but the syntax
-  // The text with the fields that are wrong taken out of it, and elements of repeated fields
-  // replaced by empty ones, so that the others keep their numbers. nullopt after a syntax error,
-  // after which nobody can tell what belongs to what, and where there are too many mistakes.
+  // The text without the fields that are wrong; wrong elements of repeated fields are replaced by
+  // empty ones, so that the others keep their numbers. nullopt after a syntax error, which makes
+  // the structure of the rest ambiguous, and after too many mistakes.
   std::optional<std::string> readable;
 };
 

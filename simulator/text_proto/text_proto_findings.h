@@ -33,7 +33,7 @@ class TextProtoFindings {
     has_syntax_error_ = true;
     Error(place, std::move(field), std::move(what));
   }
-  // What makes no sense at all: once a line, for the rest of it would only repeat that.
+  // Reports a syntax error, at most one per line, for the rest of the line would only repeat it.
   void SyntaxError(const FieldPlace& place, std::string what) {
     if (place.line == syntax_error_line_) return;
     syntax_error_line_ = place.line;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The tokens of protobuf text, each at its place, and ways past what makes no sense. What the
-// tokenizer itself complains about becomes a finding.
+// The tokens of protobuf text with their places, and functions that skip malformed text. Errors of
+// the tokenizer become findings.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class TextProtoTokens {
 
   void Next();
   const Tokenizer::Token& token() { return tokenizer_.current(); }
-  // Of the current token.
+  // Properties of the current token.
   const FieldPlace& place() const { return place_; }
   size_t offset() const { return offset_; }
   bool is_broken() const { return is_broken_; }  // the tokenizer complained
@@ -51,11 +51,11 @@ class TextProtoTokens {
   // The current token, for findings.
   std::string Found();
 
-  // From an opening bracket past its closing one.
+  // Skips from an opening bracket past its closing one.
   void SkipBrackets();
-  // The value of a field nobody knows.
+  // Skips the value of an unknown field.
   void SkipValue();
-  // What stands where a ":" should.
+  // Skips the text in the place of a missing ":".
   void SkipUncoloned();
 
  private:
@@ -67,7 +67,7 @@ class TextProtoTokens {
     explicit ColumnMap(std::string_view text) : text_(text) {}
 
     FieldPlace At(int line, int column);
-    // Of the place asked for last.
+    // Returns the offset of the place asked for last.
     size_t offset() const { return position_; }
 
    private:

@@ -17,7 +17,7 @@ std::string ExpectedValue(const google::protobuf::FieldDescriptor& field);
 // Empty if the word is a value of the field, else what is wrong with it.
 std::string WhyNotAValue(const TextProtoWord& word, const google::protobuf::FieldDescriptor& field);
 
-// What an element of a repeated field may be instead of one that cannot be read.
+// Returns the text that replaces an unreadable element of a repeated field.
 std::string_view EmptyElement(const google::protobuf::FieldDescriptor& field);
 
 }  // namespace railyard

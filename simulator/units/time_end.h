@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The end of simulated time, which a run reaches as an outcome of its own (ADR 0109), and sums of
+// The end of simulated time, which is an outcome of a run in its own right (ADR 0109), and sums of
 // times that stay in range there.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace railyard {
 
 // Events later than this do not happen: 105 days.
 inline constexpr int64_t kTimeEndPs = int64_t{105} * 24 * 3600 * kPsPerSecond;
-// What sums beyond the end become. Up to a day can be added to it and still fits.
+// The value of sums beyond the end. Up to a day can be added to it without overflow.
 inline constexpr int64_t kAfterEndPs = kTimeEndPs + int64_t{3600} * kPsPerSecond;
 static_assert(kNeverPs - kAfterEndPs > int64_t{24} * 3600 * kPsPerSecond);
 
@@ -24,7 +24,8 @@ constexpr int64_t SumPs(int64_t time_ps, int64_t delay_ps) {
   return std::min(sum_ps, kAfterEndPs);
 }
 
-// What takes time_ps at full speed, at a share of it above 0; at most kAfterEndPs.
+// Returns the time, at a share of full speed above 0, of work that takes time_ps at full speed; at
+// most kAfterEndPs.
 inline int64_t AtShareOfSpeedPs(int64_t time_ps, double share) {
   const double slowed_ps = static_cast<double>(time_ps) / share;
   return slowed_ps < static_cast<double>(kAfterEndPs) ? std::llround(slowed_ps) : kAfterEndPs;
