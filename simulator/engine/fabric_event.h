@@ -11,20 +11,20 @@
 
 namespace railyard {
 
-// A class of events: its value is its priority. Of the events of one picosecond those of a lower
-// value happen first. Clients choose theirs and register it (FabricSimulatorImpl::Register).
+// A class of events: its value is its priority. Among the events of one picosecond those with a
+// lower value happen first. Clients choose a value and register it (FabricSimulatorImpl::Register).
 enum class EventClass : uint8_t {
   kNs3 = 63,  // ordinary ns-3 events, in the order of their insertion
 };
 inline constexpr int kEventClassCount = 64;
 
-// What it says of a simulation that an event of a class is pending.
+// The meaning of a pending event of a class for the state of the simulation.
 enum class PendingMeans : uint8_t {
   kUnderWay,  // something has begun and goes on
   kNothing,   // it passes without effect, or is known to whoever asks
   kObserver,  // somebody will look at what there is by then, and may end the run
   kChange,    // the conditions under which everything goes on will change
-  kAnything,  // nobody knows
+  kAnything,  // not known
 };
 
 struct EventTraits {

@@ -139,7 +139,7 @@ void FabricSimulatorImpl::Run() {
   }
 }
 
-// What comes next stays pending.
+// The next event stays pending.
 void FabricSimulatorImpl::EndTime(const TimingWheel::Event& next) {
   wheel_.Insert(next.time_ps, next.tie, next.target);
   has_reached_time_end_ = true;
@@ -201,7 +201,7 @@ void FabricSimulatorImpl::RunNs3Event(const TimingWheel::Event& event) {
 }
 
 bool FabricSimulatorImpl::IsFinished() const {
-  // What was removed is still on the wheel.
+  // Removed events are still on the wheel.
   return wheel_.size() == removed_.size() ||
          (attention_.load(std::memory_order_relaxed) & kStopRequested) != 0;
 }

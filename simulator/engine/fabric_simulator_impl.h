@@ -122,7 +122,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
     void* context = nullptr;
     EventTraits traits;
   };
-  // What a wheel record of class kNs3 names by its target.
+  // The record that an event of class kNs3 names by its target.
   struct Ns3Event {
     ns3::EventImpl* impl;  // one reference is ours
     uint32_t context;
@@ -156,7 +156,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   int64_t time_end_ps_ = INT64_MAX;
   bool has_reached_time_end_ = false;
   uint64_t event_count_ = 0;
-  // What Run() must look at before the next event: one relaxed load per event.
+  // Requests that Run() checks before the next event: one relaxed load per event.
   std::atomic<uint32_t> attention_{0};
   uint32_t context_ = ns3::Simulator::NO_CONTEXT;
   std::array<Handler, kEventClassCount> handlers_;

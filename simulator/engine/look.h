@@ -12,7 +12,7 @@ namespace railyard {
 // and it has called ns3::Simulator::Stop(). Empty: nobody looks.
 void SetLook(std::function<bool()> look);
 
-// From any thread, and from signal handlers.
+// May be called from any thread, and from signal handlers.
 void RequestLook();
 
 // For events that take long: looks if that was requested, and returns whether the simulation is to

@@ -62,7 +62,7 @@ class TimingWheel {
     ++in_slots_;
   }
 
-  // Takes out the earliest event; false when there is none.
+  // Removes the earliest event; returns false if there is none.
   bool PopEarliest(Event& event) {
     if (!beside_.empty()) [[unlikely]] {
       if (PopBeside(event)) {
@@ -206,8 +206,8 @@ class TimingWheel {
   uint32_t AddChunk(uint64_t slot);
   // The heap beside the open bucket holds the earliest event: takes it out.
   bool PopBeside(Event& event);
-  // Opens the earliest non-empty bucket and takes out its first event; false when there is none.
-  // Precondition: the open bucket is drained.
+  // Opens the earliest non-empty bucket and removes its first event; returns false if there is
+  // none. Precondition: the open bucket is drained.
   bool PopFromNextBucket(Event& event);
   // The head of the slot, which becomes empty.
   uint32_t TakeSlot(uint64_t slot);

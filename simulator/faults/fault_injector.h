@@ -35,7 +35,7 @@ class FaultInjector {
                 const RoutingDelays& delays, FabricNetwork& network, EcmpRouting& routing,
                 Hooks hooks);
 
-  // From now on no fault happens: what the paired fault-free run is.
+  // Prevents all faults from now on, as the paired fault-free run needs.
   void Disarm() { disarmed_ = true; }
   bool has_begun() const { return has_begun_; }
   bool routes_have_changed() const { return routes_have_changed_; }
@@ -43,7 +43,7 @@ class FaultInjector {
   // Of a collective `progress` of the payload has been received: what is anchored there begins.
   void OnCollectiveProgress(uint32_t collective, double progress);
 
-  // What has become of a fault so far.
+  // The history of a fault so far.
   struct History {
     int64_t first_begin_ps = kNeverPs;
     int64_t last_end_ps = kNeverPs;  // while it does not hold
@@ -56,8 +56,8 @@ class FaultInjector {
   // down, or a GPU stands still.
   std::set<int32_t> BrokenServers() const;
 
-  // The fault to which a loss on `link` now is due; for a missing route (UINT32_MAX) the last one
-  // that changed routes. -1: none.
+  // Returns the fault that causes a loss on `link` now; for a missing route (UINT32_MAX) the last
+  // one that changed routes; -1 if there is none.
   int32_t FaultOfLoss(LinkId link) const;
 
  private:
@@ -77,7 +77,7 @@ class FaultInjector {
     bool is_detected = false;
     uint64_t number = 0;            // of the interval that began or ended
     int64_t changed_ps = 0;         // when the links changed
-    std::vector<LinkNews> links{};  // whose state it changes
+    std::vector<LinkNews> links{};  // the links whose state it changes
   };
 
   static void HandleFault(void* self, uint32_t transition);

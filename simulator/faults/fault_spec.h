@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A fault: what it does to what, and when.
+// A fault: its effect, its targets, and its time.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ enum class FaultKind : uint8_t {
 };
 std::string_view FaultKindName(FaultKind kind);  // "LINK_DOWN", …
 
-// Which of the packets that cross a link it loses.
+// Selects the packets that are lost among those that cross a link.
 struct LossSpec {
   enum class Model : uint8_t {
     kUniform,         // each with `probability`
@@ -65,7 +65,7 @@ struct FaultSpec {
   FaultTimeline timeline;
   bool is_noticed = true;  // links that are down are seen to be so
   uint64_t seed = 0;       // of all that is drawn for it
-  // Of kDegrade: the rate, or that share of each link's own.
+  // kDegrade only: the rate, or the share of each link's rate.
   uint64_t rate_bps = 0;
   double rate_share = 0;
   LossSpec loss;

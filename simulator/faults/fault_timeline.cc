@@ -25,7 +25,7 @@ std::optional<FaultInterval> DrawInterval(const FaultTimeline& timeline, uint64_
                                : Later(before->until_ps, timeline.training_ps);
   const KeyedDraw up(seed, kUpStream, number);
   const KeyedDraw repair(seed, kRepairStream, number);
-  // At least a picosecond, so that intervals are told apart.
+  // At least a picosecond, so that intervals are distinct.
   const int64_t from_ps =
       Later(since_ps, std::max<int64_t>(1, up.ExponentialPs(timeline.mean_between_ps)));
   if (from_ps >= timeline.until_ps) return std::nullopt;
