@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "simulator/state/field_table.h"
-
 #include "simulator/units/identifier.h"
 
 namespace railyard {
