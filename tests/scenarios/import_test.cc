@@ -52,6 +52,14 @@ TEST_F(ImportTest, EveryReferenceLogIsReadToItsEndAndReported) {
   EXPECT_GT(logs, 0);
 }
 
+TEST_F(ImportTest, AnOptionWithoutEffectIsRefused) {
+  const std::string log = std::string(RAILYARD_SOURCE_DIR) + "/traces/samples/h100_4x8_sample.log";
+  const ProgramExit exit = Railyard({"import", log, "-o", scratch_.Path("t"), "--ignore-times"});
+  EXPECT_EQ(exit.status, 2);
+  EXPECT_THAT(exit.errors, HasSubstr("--ignore-times: error: has no effect on nccl-log"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.Path("t")));
+}
+
 TEST_F(ImportTest, TheLogOf16RanksIsReplayedAsRingWhereTheScenarioSaysSo) {
   RAILYARD_REQUIRE_REFERENCE_DIR();
   // The scenario names its log relative to itself, in the default place.

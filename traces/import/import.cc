@@ -98,6 +98,13 @@ TraceImport ImportFiles(const std::vector<std::string>& paths, const std::string
                                   reader->format));
     return {};
   }
+  if (options.ignore_times && !reader->records_times) {
+    diagnostics.Error({"--ignore-times"}, "",
+                      fmt::format("has no effect on {}, of which no times are read (expected to be "
+                                  "left out)",
+                                  reader->format));
+    return {};
+  }
   const int errors_before = diagnostics.error_count();
   TraceImport import = reader->read(files, options, diagnostics);
   import.report.format = reader->format;

@@ -33,7 +33,8 @@ TraceReader NcclLogReader() {
   return {.format = "nccl-log",
           .description = "what NCCL and RCCL print with NCCL_DEBUG=INFO",
           .recognizes = LooksLikeNcclLog,
-          .read = ReadFiles};
+          .read = ReadFiles,
+          .records_times = false};
 }
 
 TraceImport ReadNcclLogs(const NcclLogOptions& options, Diagnostics& diagnostics) {

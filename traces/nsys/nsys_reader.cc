@@ -57,7 +57,8 @@ TraceReader NsysReader() {
   return {.format = "nsys",
           .description = "SQLite exports of Nsight Systems with NCCL's NVTX ranges",
           .recognizes = LooksLikeSqlite,
-          .read = ReadFiles};
+          .read = ReadFiles,
+          .records_times = false};
 }
 
 }  // namespace railyard

@@ -60,6 +60,7 @@ struct TraceReader {
   bool (*recognizes)(std::string_view head) = nullptr;
   ReadTraceFiles read = nullptr;
   bool records_hangs = false;  // makes a hang_scenario
+  bool records_times = true;   // its traces have gaps, which ignore_times leaves out
 };
 
 }  // namespace railyard
