@@ -106,7 +106,7 @@ class TraceCommand : public Command {
 
   void AddRetarget() {
     retarget_ = AddWithOutput("retarget", "A trace for another number of ranks", 1, 1);
-    const auto add = [&](const char* name, uint32_t& value, const char* what) {
+    const auto add = [this](const char* name, auto& value, const char* what) {
       retarget_->add_option(name, value, what);
     };
     add("--tensor", from_.tensor, "Tensor parallel ranks of the trace (default: 1)");

@@ -47,9 +47,9 @@ ScenarioBuilder Pair() {
 
 TEST(RunTest, ARunAfterAnotherHasTheSameResult) {
   const auto scenario = BuiltBy(Flap());
-  const Result first = Run(*scenario);
-  const Result between = Run(*BuiltBy(Pair()));
-  const Result second = Run(*scenario);
+  const Result first = railyard::Run(*scenario);
+  const Result between = railyard::Run(*BuiltBy(Pair()));
+  const Result second = railyard::Run(*scenario);
   EXPECT_EQ(first.status, RunStatus::kCompleted);
   EXPECT_NE(first.fingerprint, between.fingerprint);
   EXPECT_EQ(first.fingerprint, second.fingerprint);
@@ -69,8 +69,8 @@ TEST(RunTest, ABuiltScenarioRunsAsItsTextDoes) {
   Diagnostics diagnostics;
   const auto read = ReadScenario(path, {}, diagnostics);
   ASSERT_NE(read, nullptr) << diagnostics.ToString();
-  const Result of_text = Run(*read);
-  const Result built = Run(*BuiltBy(Flap()));
+  const Result of_text = railyard::Run(*read);
+  const Result built = railyard::Run(*BuiltBy(Flap()));
   EXPECT_EQ(built.fingerprint, of_text.fingerprint);
   EXPECT_EQ(built.simulated_time_ps, of_text.simulated_time_ps);
 }
@@ -80,7 +80,7 @@ TEST(RunTest, ARunWithinARunIsRefused) {
   std::string refusal;
   RegisterCongestionControl("nesting", {}, [&](const ControlledQueuePair&) {
     try {
-      Run(*scenario);
+      railyard::Run(*scenario);
     } catch (const EnvironmentError& error) {
       refusal = error.what();
     }
@@ -89,7 +89,7 @@ TEST(RunTest, ARunWithinARunIsRefused) {
   ScenarioBuilder builder = Pair();
   builder.Set("nic.congestion_control.registered", "nesting");
   const auto nesting = BuiltBy(builder);
-  EXPECT_EQ(Run(*nesting).status, RunStatus::kCompleted);
+  EXPECT_EQ(railyard::Run(*nesting).status, RunStatus::kCompleted);
   EXPECT_THAT(refusal, ::testing::HasSubstr("while another run goes on in this process"));
 }
 
@@ -104,9 +104,9 @@ TEST(RunTest, ARegisteredControlDecidesHowFastQueuePairsSend) {
                             [](const ControlledQueuePair&) { return std::make_unique<Cap>(); });
   ScenarioBuilder builder = Pair();
   builder.Set("nccl.MAX_NCHANNELS", 1).Set("nccl.MIN_NCHANNELS", 1);
-  const Result free = Run(*BuiltBy(builder));
+  const Result free = railyard::Run(*BuiltBy(builder));
   builder.Set("nic.congestion_control.registered", "cap");
-  const Result capped = Run(*BuiltBy(builder));
+  const Result capped = railyard::Run(*BuiltBy(builder));
   ASSERT_EQ(capped.collectives.size(), 1u);
   // Each direction is one queue pair per channel; all its bytes pass at the cap's rate at most.
   const double at_cap_ps = 8.0 * (8 << 20) / static_cast<double>(kCapBps) * 1e12;

@@ -43,7 +43,7 @@ constexpr int64_t kOverheadPs = 700 * kPsPerNs;
 constexpr int64_t kNvlinkStepPs = 900 * kPsPerNs;
 constexpr int64_t kNetworkStepPs = 2 * kPsPerUs;
 // A flag's way up to an NVSwitch and down.
-constexpr int64_t kFlagPs = 2 * ServerSpec{}.nvlink_delay_ps + ServerSpec{}.nvswitch_latency_ps;
+const int64_t kFlagPs = 2 * ServerSpec{}.nvlink_delay_ps + ServerSpec{}.nvswitch_latency_ps;
 
 constexpr int64_t kFlowLatencyPs = 5 * kPsPerUs;
 constexpr uint64_t kFlowRateBps = 65'536'000'000;

@@ -23,7 +23,7 @@ RingTable::RingTable(const std::vector<std::vector<uint32_t>>& rings)
   }
 }
 
-RingSchedule::RingSchedule(std::shared_ptr<const RingTable> rings, RingParameters parameters)
+RingSchedule::RingSchedule(std::shared_ptr<const RingTable> rings, const RingParameters& parameters)
     : rings_(std::move(rings)),
       kind_(parameters.kind),
       block_bytes_(parameters.block_bytes),

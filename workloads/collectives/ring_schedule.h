@@ -47,7 +47,7 @@ struct RingParameters {
 class RingSchedule final : public CollectiveSchedule {
  public:
   // Precondition: one of the five kinds, at least two ranks, a share per channel of the table.
-  RingSchedule(std::shared_ptr<const RingTable> rings, RingParameters parameters);
+  RingSchedule(std::shared_ptr<const RingTable> rings, const RingParameters& parameters);
 
   uint32_t rank_count() const override { return rings_->rank_count(); }
   uint32_t channel_count() const override { return rings_->channel_count(); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Whatever becomes of the bytes of a file, it is read or refused with a reason, and every call is
 // accounted for (ImportedFiles::Import).
+#include <algorithm>
 #include <random>
 #include <string>
 #include <utility>
@@ -75,7 +76,9 @@ TEST_P(ReaderMutationTest, EveryCallIsAccountedFor) {
   int traces = 0;
   for (int round = 0; round < 600; ++round) {
     std::string bytes = whole;
-    for (size_t i = 0; i <= below(4); ++i) {
+    // The first round reads the file as it is.
+    const size_t edits = round == 0 ? 0 : 1 + below(4);
+    for (size_t i = 0; i < edits; ++i) {
       const size_t at = below(bytes.size());
       switch (below(4)) {
         case 0:
@@ -110,7 +113,12 @@ INSTANTIATE_TEST_SUITE_P(Formats, ReaderMutationTest,
                                            std::pair("job.0.json", ChakraJson()),
                                            std::pair("job.goal", GoalTextOf(Goal())),
                                            std::pair("job.bin", GoalBinaryOf(Goal())),
-                                           std::pair("job.txt", Aicb())));
+                                           std::pair("job.txt", Aicb())),
+                         [](const auto& info) {
+                           std::string name = info.param.first;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace railyard
