@@ -116,7 +116,7 @@ TEST(ScenarioBuilderTest, HostileNamesAreFindings) {
   EXPECT_THAT(FindingsOf(ScenarioBuilder("../../x")), HasSubstr("cannot name a result"));
   ScenarioBuilder builder = Small();
   builder.Set("nccl.version", std::string("2\0.27", 5));
-  EXPECT_THAT(FindingsOf(builder), HasSubstr("nccl.version: \"2\\0.27\" is no value of it"));
+  EXPECT_THAT(FindingsOf(builder), HasSubstr("nccl.version: \"2\\x00.27\" is no value of it"));
   builder = Small();
   builder.Set("", 1).Set("a..b", 1).Set("faults[99999999999999999999].name", "x");
   EXPECT_THAT(FindingsOf(builder), HasSubstr("is not the path of a field"));

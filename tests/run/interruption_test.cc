@@ -92,6 +92,8 @@ TEST_F(InterruptionTest, ARunLeavesWhatItHas) {
   EXPECT_THAT(progress.substr(0, progress.find('\n')),
               MatchesRegex("railyard: simulated .* in .*, .* % done.*; .*collectives/s, .*hops/s, "
                            ".*MiB"));
+  // What it has told may have been from before its first packet.
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
   program.Send(SIGTERM);
   const ProgramExit exit = program.Wait();
   EXPECT_EQ(exit.status, 4);
