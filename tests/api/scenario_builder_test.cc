@@ -125,8 +125,10 @@ TEST(ScenarioBuilderTest, HostileNamesAreFindings) {
 TEST(ScenarioBuilderTest, AnUnregisteredCongestionControlIsAFinding) {
   ScenarioBuilder builder = Small();
   builder.Set("nic.congestion_control.registered", "nobody");
-  EXPECT_THAT(FindingsOf(builder),
-              HasSubstr("nic.congestion_control.registered: \"nobody\" is not registered"));
+  const std::string findings = FindingsOf(builder);
+  // How it goes on depends on what other tests have registered.
+  EXPECT_THAT(findings, HasSubstr("error: nic.congestion_control.registered: "));
+  EXPECT_THAT(findings, HasSubstr("\"nobody\""));
 }
 
 }  // namespace

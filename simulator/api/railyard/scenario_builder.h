@@ -78,13 +78,13 @@ struct Fault {
     kBackgroundLoad,
     kStraggler,
   };
-  std::string name;
+  std::string name{};
   Kind kind = Kind::kLinkDown;
-  std::string link;
-  std::string device;
-  std::string domain;
-  std::optional<Duration> at;     // since time zero
-  std::optional<Duration> until;  // absent: for good
+  std::string link{};
+  std::string device{};
+  std::string domain{};
+  std::optional<Duration> at{};     // since time zero
+  std::optional<Duration> until{};  // absent: for good
 };
 
 }  // namespace scenario
