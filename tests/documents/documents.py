@@ -33,7 +33,7 @@ MACHINE = [(re.compile(pattern), text) for pattern, text in (
     (r"CPU [\d.,]+ (?:us|ms|s|min|h)\b", "CPU TIME"),
     (r"fault-free run [\d.,]+ (?:us|ms|s|min|h) more", "fault-free run TIME more"),
     (r"memory [\d.,]+ [KMG]?i?B", "memory SIZE"))]
-LINKED = ("docs", "simulator", "topologies", "traces", "workloads")
+LINKED = ("analysis", "docs", "simulator", "topologies", "traces", "workloads")
 TIMEOUT_S = 240
 REFERENCE = "../shared/reference"
 
