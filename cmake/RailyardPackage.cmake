@@ -15,7 +15,7 @@ set_target_properties(railyard_archive PROPERTIES OUTPUT_NAME railyard EXPORT_NA
                       LINKER_LANGUAGE CXX)
 target_compile_features(railyard_archive INTERFACE cxx_std_20)
 target_link_libraries(railyard_archive PRIVATE Ns3::network Ns3::core protobuf::libprotobuf
-                      Boost::graph Boost::iostreams SQLite::SQLite3 fmt::fmt)
+                      Boost::graph Boost::iostreams SQLite::SQLite3 LibXml2::LibXml2 fmt::fmt)
 # The public headers as "railyard/…", and what they include as in the source tree.
 target_include_directories(railyard_archive INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
