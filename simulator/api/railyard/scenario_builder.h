@@ -17,7 +17,8 @@ namespace railyard {
 
 struct Scenario;  // one run, checked and complete
 
-// What the blocks of a scenario say. An absent optional has the default of docs/scenario.md.
+// These types hold what the blocks of a scenario say. An absent optional has the default of
+// docs/scenario.md.
 namespace scenario {
 
 // Servers with one NVLink island each; the NICs of equal index hang on the leaf of their rail.

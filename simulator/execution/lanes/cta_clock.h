@@ -34,7 +34,7 @@ class CtaClock {
   const StepCosts& costs(uint8_t number) const { return classes_[number].costs; }
   // With Simple a flag follows the data. Lines of LL and LL128 carry theirs.
   bool HasFlagBehindData(uint8_t number) const { return classes_[number].line_payload_bytes == 1; }
-  // What a message of so much data puts on the wire.
+  // Returns how long a message of so much data is on the wire, and how much of it is data.
   MessageSize SizeOf(uint8_t number, uint64_t data_bytes) const;
 
   // --- Times, at the GPU's own speed -------------------------------------------------------------

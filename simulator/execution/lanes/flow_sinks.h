@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What hears of the flows of connections: one sink for each thing that a flow can carry. All of
-// them call a flow by its connection, and say nothing of connections that are closed.
+// The sinks hear of the flows of connections: there is one for each thing that a flow can carry.
+// All of them call a flow by its connection, and say nothing of connections that are closed.
 #pragma once
 
 #include <string>

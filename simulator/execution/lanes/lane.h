@@ -59,7 +59,7 @@ struct alignas(64) Lane {
   bool receives = false;  // in the step at hand
   bool sends = false;
   bool sends_over_nvlink = false;  // at least the first leg
-  // Else it was ended: events that are left of it say nothing.
+  // A lane that is not in use was ended: events that are left of it say nothing.
   bool in_use : 1 = false;
   bool has_claimed : 1 = false;  // its connections
   bool loads : 1 = false;        // from a host's memory, of one of them
@@ -71,13 +71,13 @@ struct alignas(64) Lane {
 };
 static_assert(sizeof(Lane) == 64);
 
-// Which messages of a receiving side the sender has been granted, ahead of those being received.
+// Counts the messages of a receiving side that the sender has been granted ahead of those received.
 struct GrantCursor {
   uint64_t step = 0;  // the first behind those looked at
   uint64_t left = 0;  // of those
 };
 
-// Where a lane is in its schedule.
+// Holds where a lane is in its schedule.
 struct LaneProgram {
   const CollectiveSchedule* schedule = nullptr;
   LaneId id;
@@ -88,7 +88,7 @@ struct LaneProgram {
   LaneIndex next_free = LaneIndex::kNone;
 };
 
-// What a step over kNetworkSum has the network's switches do.
+// Describes what a step over kNetworkSum has the network's switches do.
 struct StepAggregation {
   Aggregation operation{};
   uint32_t own_bytes = 0;  // of those the step scatters or gathers, the rank's own

@@ -13,8 +13,8 @@
 
 namespace railyard {
 
-// Which lane has which side of a connection. A side has one owner at a time: of two collectives
-// that use a connection the second one's lane waits until the first one's is done.
+// Records which lane has which side of a connection. A side has one owner at a time: of two
+// collectives that use a connection the second one's lane waits until the first one's is done.
 class LaneClaims {
  public:
   // All references must outlive this.

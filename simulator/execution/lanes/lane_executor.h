@@ -109,8 +109,8 @@ class LaneExecutor final : public StateOwner {
   void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
 
   NicGroup NicGroupOf(std::span<const uint32_t> gpus) const;
-  // What decides what comes there, and what was counted there: equal for groups that have their
-  // identity in common and did the same.
+  // Visits the state that decides what comes at a group's NICs, and what was counted there. Both
+  // are equal for groups that have their identity in common and did the same.
   void VisitNics(const NicGroup& group, StateArchive& archive);
   // What the network and all NICs counted: what these have a part in.
   void VisitCountersOfNics(StateArchive& archive);

@@ -10,7 +10,8 @@
 
 namespace railyard {
 
-// What becomes of lanes and connections, for the replay engine and the recorders.
+// Hears what becomes of lanes and connections: the interface of the replay engine and the
+// recorders.
 class LaneObserver {
  public:
   virtual ~LaneObserver() = default;
