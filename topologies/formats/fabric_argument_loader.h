@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A fabric named on the command line.
+// Loads a fabric that is named on the command line.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace railyard {
 
-// Whether `argument` is a platform's name or its file, which is a fabric of as many servers as are
-// asked for.
+// Returns true if `argument` is the name or the file of a platform. A platform describes one
+// server, so the caller must say how many servers the fabric has.
 bool IsPlatformArgument(const std::string& argument);
 
-// `argument` is a preset, a platform or a file of any FabricFileFormat but a scenario. A platform
-// means its reference fabric: `servers` of them, rail-optimized, with as many spines as make it
-// non-blocking; `servers` says nothing otherwise. nullopt after an error; every mistake is a
-// finding.
+// Loads a preset, a platform or a file of any FabricFileFormat except a scenario. A platform yields
+// its reference fabric: `servers` servers, rail-optimized, with as many spines as make it
+// non-blocking; `servers` is ignored for anything else. Returns nullopt after an error; every
+// mistake is a finding.
 std::optional<FabricGraph> LoadFabricArgument(const std::string& argument, Diagnostics& diagnostics,
                                               uint32_t servers = 1);
 

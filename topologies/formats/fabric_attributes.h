@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A fabric's parts as named texts, in the words of railyard.protos.Topology: what graph files hold.
+// The parts of a fabric as named texts for graph files (GraphML, DOT). Names and units are those of
+// railyard.protos.Topology.
 #pragma once
 
 #include <array>
@@ -10,7 +11,8 @@
 
 namespace railyard {
 
-// Field names of Topology, TopologyDevice and TopologyLink (but for a link's ends).
+// Field names of Topology, TopologyDevice and TopologyLink, without the two fields for a link's
+// ends.
 inline constexpr std::array<std::string_view, 7> kFabricAttributes = {
     "name",          "routing",   "deadlock_avoidance", "circuit_slots",
     "slot_duration", "dark_time", "drain_time"};
@@ -26,7 +28,8 @@ inline constexpr std::array<std::string_view, 9> kDeviceAttributes = {"name",
 inline constexpr std::array<std::string_view, 5> kCableAttributes = {"tier", "rate", "delay",
                                                                      "lanes", "slots"};
 
-// The value, exact and with its unit; empty where the part has none. `name` is one of the above.
+// Returns the exact value with its unit; empty where the part has none. `name` is one of the arrays
+// above.
 std::string FabricAttribute(const FabricGraph& fabric, std::string_view name);
 std::string DeviceAttribute(const FabricGraph& fabric, DeviceId device, std::string_view name);
 std::string CableAttribute(const FabricGraph& fabric, uint32_t cable, std::string_view name);

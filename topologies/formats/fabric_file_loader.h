@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A file with a fabric in it, in whatever format, told by what it begins with.
+// Loads a fabric from a file of any supported format. The format is detected from the first bytes
+// of the file.
 #pragma once
 
 #include <optional>
@@ -20,14 +21,15 @@ enum class FabricFileFormat {
   kPlatformText,  // a railyard.protos.Platform: a server
   kScenarioText,  // a railyard.protos.Scenario, which has a fabric in it
 };
-// XML with a <system> is NCCL's, other XML and *.graphml GraphML; what begins with a digit is an
-// ns-3 topology.txt, with the word graph, digraph or strict Graphviz; else protobuf text: a
-// Scenario if it has a field `fabric` outside of all braces, a Topology or a Platform if the first
-// field in it is one of its own.
+// Detects the format. XML with a <system> element is NCCL's; other XML and *.graphml files are
+// GraphML. A file that begins with a digit is an ns-3 topology.txt; one that begins with the word
+// graph, digraph or strict is Graphviz. Anything else is protobuf text: a Scenario if it has a
+// top-level field `fabric`, a Topology or a Platform if its first field is one of theirs.
 FabricFileFormat FormatOfFabricFile(const std::string& path);
 
-// All formats but kFabricText, which is a program error; a scenario is a finding. nullopt after an
-// error; every mistake is a finding. A server of its own has NICs without cables.
+// Loads any format except kFabricText, which is a program error; a scenario is reported as a
+// finding. A file that describes a single server yields a fabric whose NICs have no cables. Returns
+// nullopt after an error; every mistake is a finding.
 std::optional<FabricGraph> LoadFabricFile(const std::string& path, FabricFileFormat format,
                                           Diagnostics& diagnostics);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// From a generator's parameters in a railyard.protos.Fabric to the fabric it makes.
+// Makes the fabric of a generator whose parameters stand in a railyard.protos.Fabric.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace railyard {
 
-// The generators' names, as Fabric.source has them.
+// Returns the generators' names, which are the field names of Fabric.source.
 const std::vector<std::string>& GeneratorNames();
 
-// Whether `fabric`, a cursor on a railyard.protos.Fabric, names one of them.
+// Returns true if `fabric`, a cursor on a railyard.protos.Fabric, names a generator.
 bool NamesGenerator(const ProtoCursor& fabric);
-// The fabric of the generator it names. nullopt after an error, and if it names none; every mistake
-// is a finding.
+// Makes the fabric of the generator that `fabric` names. Returns nullopt after an error, and if it
+// names none; every mistake is a finding.
 std::optional<FabricGraph> LoadGenerator(const ProtoCursor& fabric, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A fabric as a file: protobuf text, and for other programs what Boost.Graph's writers make of it.
-// Text and GraphML keep every attribute: what is read back is the same fabric, GPUs and cables in
-// the same order.
+// Writes a fabric as protobuf text, GraphML or Graphviz (the latter two with Boost.Graph's
+// writers). Text and GraphML keep every attribute: reading them back gives the same fabric, with
+// GPUs and cables in the same order.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace railyard {
 
-// A railyard.protos.Topology.
+// Returns the text of a railyard.protos.Topology.
 std::string ToTopologyText(const FabricGraph& fabric);
 std::string ToGraphMl(const FabricGraph& fabric);
-// Graphviz: a picture, with a shape per kind of device and a colour per tier, and all that reading
-// it as a fabric takes.
+// Returns Graphviz's DOT: a picture with a shape per kind of device and a colour per tier, and
+// every attribute that is needed to read it back as a fabric.
 std::string ToDot(const FabricGraph& fabric);
 
 }  // namespace railyard

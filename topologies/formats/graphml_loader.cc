@@ -66,7 +66,7 @@ class GraphMlReader {
     reader.xml_error_column_ = error->int2;
   }
 
-  // Of the element that is being read, or was when its end is.
+  // Returns the line of the element that is being read; at its end, the line where it began.
   int Line() const {
     return static_cast<int>(xmlGetLineNo(xmlTextReaderCurrentNode(reader_.get())));
   }

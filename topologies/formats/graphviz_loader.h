@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Graphviz's DOT, ours or another program's: nodes are devices, edges cables, and their attributes
-// are the fields of railyard.protos.TopologyDevice and TopologyLink by name, e.g.
+// Reads Graphviz's DOT, written by Railyard or by another program. Nodes are devices and edges are
+// cables; their attributes are the fields of railyard.protos.TopologyDevice and TopologyLink by
+// name, e.g.
 //
 //   graph f { name="f"; a [kind=GPU server=0 local_index=0]; a -- b [tier=HOST rate="55GBps"]; }
 //
-// A node without a name is called as its id. Other attributes (label, color, …) are Graphviz's and
-// not looked at. Directed edges are cables as well. Subgraphs, defaults for nodes and edges, ports
-// and HTML texts are refused. Boost.Graph's reader has neither lines nor a limit on nesting, so
-// this one is our own; Boost.Graph writes.
+// The id of a node serves as its name where it has no name. Other attributes (label, color, …) are
+// Graphviz's own and ignored. Directed edges count as cables too. Subgraphs, defaults for nodes and
+// edges, ports and HTML texts are refused. Boost.Graph writes DOT but does not read it here: its
+// reader has neither line numbers nor a limit on nesting.
 #pragma once
 
 #include <optional>
@@ -18,8 +19,8 @@
 
 namespace railyard {
 
-// nullopt after an error; every mistake is a finding at its line. What the text cannot be read
-// beyond ends the reading.
+// Returns nullopt after an error; every mistake is a finding at its line. Reading stops at a syntax
+// error after which the rest cannot be interpreted.
 std::optional<FabricGraph> LoadGraphviz(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace railyard

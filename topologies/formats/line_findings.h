@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What is wrong at the lines of one file, errors up to as many as anybody reads.
+// Collects the findings of one file by line and stops after kErrorsMax errors.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace railyard {
 
 class LineFindings {
  public:
-  // Both outlive this.
+  // Both arguments must outlive this object.
   LineFindings(const std::string& path, Diagnostics& diagnostics)
       : path_(path), diagnostics_(diagnostics) {}
 
@@ -26,7 +26,7 @@ class LineFindings {
     diagnostics_.Warning({.file = path_, .line = line, .column = column}, "", std::move(what));
   }
   bool HasErrors() const { return errors_ > 0; }
-  // Looking on makes no sense.
+  // Returns true once kErrorsMax errors are reported; the caller stops reading then.
   bool IsFull() const { return errors_ >= kErrorsMax; }
 
  private:

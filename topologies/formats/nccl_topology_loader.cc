@@ -80,7 +80,7 @@ class Converter {
       }
     }
     for (auto& [busid, index] : nvswitches) index = layout_.nvswitches++;
-    // Of each pair of GPUs what either says.
+    // The NVLinks of each pair of GPUs as each of the two states them.
     std::map<std::pair<uint32_t, uint32_t>, std::array<uint32_t, 2>> pairs;
     for (uint32_t i = 0; i < tree_.gpus.size(); ++i) {
       const Gpu& gpu = tree_.gpus[i];

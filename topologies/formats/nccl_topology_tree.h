@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What NCCL's topology XML (topologies/formats/nccl_topology_loader.h) holds, as it stands there.
+// The contents of NCCL's topology XML (topologies/formats/nccl_topology_loader.h) as parsed, before
+// any interpretation.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace railyard {
 struct NcclTopologyTree {
   static constexpr uint32_t kNone = UINT32_MAX;  // no node, no rank
 
-  // A device of the tree; a CPU is one without a link.
+  // A device of the PCIe tree. CPUs are its roots and have no link to a parent.
   struct Node {
     uint32_t parent = kNone;
     uint32_t depth = 0;
@@ -47,7 +48,7 @@ struct NcclTopologyTree {
   CpuVendor cpu = CpuVendor::kUnknown;  // of the first CPU, as NCCL has it (ncclTopoCpuType)
 };
 
-// nullopt after an error; every mistake is a finding at its line.
+// Returns nullopt after an error; every mistake is a finding at its line.
 std::optional<NcclTopologyTree> ReadNcclTopologyTree(const std::string& path,
                                                      LineFindings& findings);
 

@@ -9,8 +9,8 @@
 
 namespace railyard {
 
-// With made-up PCIe addresses. Returns why the server cannot be said in that form ("gpu0 has no
-// NIC"); empty if it can.
+// Writes the server with made-up PCIe addresses into `text`. Returns why the format cannot describe
+// the server ("gpu0 has no NIC"); empty on success.
 std::string ToNcclTopology(const FabricGraph& fabric, uint32_t server, std::string& text);
 
 }  // namespace railyard

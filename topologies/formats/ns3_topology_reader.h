@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The topology.txt of the RDMA simulators on ns-3. HPCC's form, which ASTRA-sim's ns-3 back end
-// reads as well:
+// Reads the topology.txt of the RDMA simulators on ns-3. HPCC's form, which ASTRA-sim's ns-3 back
+// end reads as well, is
 //
 //   NODES SWITCHES LINKS
 //   id of each switch, all others are hosts
 //   SOURCE TARGET RATE DELAY ERROR_RATE         a line per link
 //
-// and SimAI's, whose hosts are GPUs and whose first switches are the servers' NVSwitches:
+// In SimAI's form hosts are GPUs and the first switches are the servers' NVSwitches:
 //
 //   NODES GPUS_PER_SERVER NVSWITCHES SWITCHES LINKS GPU_TYPE
 //   id of each NVSwitch, then of each switch
 //   SOURCE TARGET RATE DELAY ERROR_RATE
 //
 // (alibaba-edu/High-Precision-Congestion-Control, simulation/mix/fat.txt; aliyun/SimAI,
-// gen_Topo_Template.py.) What follows the last link is not read, as by those programs.
+// gen_Topo_Template.py.) Text after the last link is ignored, as those programs do.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ struct Ns3Topology {
   std::vector<Ns3Link> links;
 };
 
-// nullopt after an error; every mistake is a finding at its word. Numbers of nodes and links are
-// held against the limits before anything is made for them.
+// Returns nullopt after an error; every mistake is a finding at its word. The numbers of nodes and
+// links are checked against the limits before memory is allocated for them.
 std::optional<Ns3Topology> ReadNs3Topology(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -13,7 +13,8 @@
 namespace railyard {
 namespace {
 
-// Which node each device is; a NIC is its GPU's. Or why there is none.
+// Assigns devices to nodes of the file; a GPU and its NIC share one. Else holds the reason why the
+// fabric has no such form.
 class Nodes {
  public:
   explicit Nodes(const FabricGraph& fabric) : fabric_(fabric), node_(fabric.device_count()) {}
@@ -36,7 +37,7 @@ class Nodes {
   uint32_t count() const { return count_; }
   const std::vector<uint32_t>& nvswitches() const { return nvswitches_; }
   const std::vector<uint32_t>& switches() const { return switches_; }
-  // What HOST cables add to the delay of a NIC's own.
+  // Returns the delay that a NIC's HOST cables add to that of its network cables.
   int64_t HostDelay(DeviceId nic) const {
     const auto found = host_delay_ps_.find(nic);
     return found == host_delay_ps_.end() ? 0 : found->second;

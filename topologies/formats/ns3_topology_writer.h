@@ -8,9 +8,10 @@
 
 namespace railyard {
 
-// SimAI's form where there are NVSwitches or servers of several GPUs, else HPCC's; into `text`. A
-// GPU and its NIC become one node, and a NIC's delay to it is part of its cables' delay. Returns
-// why the format cannot say this fabric ("GPUs share server0/nic0"); empty if it can.
+// Writes SimAI's form if the fabric has NVSwitches or servers of several GPUs, else HPCC's, into
+// `text`. A GPU and its NIC become one node; the delay between them is added to that of the NIC's
+// cables. Returns why the format cannot express this fabric ("GPUs share server0/nic0"); empty on
+// success.
 std::string ToNs3Topology(const FabricGraph& fabric, std::string& text);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// From a generator's message to its spec: fields that are absent leave the spec's defaults, what
+// Reads a generator's message into its spec. Absent fields keep the spec's defaults; a field that
 // cannot be read is a finding at its place.
 #pragma once
 
@@ -26,13 +26,14 @@ class SpecReader {
   void Flag(const char* field, bool& value);
   void Rate(const char* field, uint64_t& value_bps);
   void Delay(const char* field, int64_t& value_ps);
-  // The fields `traffic` and `demands` of a railyard.protos.DirectConnect; `network` has the
-  // servers.
+  // Reads the fields `traffic` and `demands` of a railyard.protos.DirectConnect. `network` must
+  // have its servers already.
   void Demands(const NetworkSpec& network, std::vector<ServerDemand>& demands);
   void Links(const char* field, LinkSpec& links);                         // a railyard.protos.Links
   void Dimensions(const char* field, std::vector<uint32_t>& dimensions);  // repeated uint32
   void Servers(const char* field, std::vector<ServerSpec>& servers);      // railyard.protos.Servers
-  // The fields that all generators' messages but RailOptimized begin with; `servers` is required.
+  // Reads the fields with which all generators' messages except RailOptimized begin; `servers` is
+  // required.
   void Network(NetworkSpec& network);
 
   bool Has(const char* field) const { return cursor_.Has(field); }

@@ -42,7 +42,8 @@ bool IsOfPcie(DeviceKind kind) {
   return kind != DeviceKind::kSwitch && kind != DeviceKind::kNvSwitch;
 }
 
-// What may stand at the two ends of a tier's links, in either order; empty if (a, b) may.
+// Returns which devices a link of the tier may join if (a, b), in either order, are not among them;
+// empty if they are.
 std::string WhyNotJoined(Tier tier, DeviceKind a, DeviceKind b) {
   using enum DeviceKind;
   const auto ends = std::minmax({a, b});
@@ -150,7 +151,7 @@ class TopologyReader {
     fabric_.circuits = std::move(circuits);
   }
 
-  // Of a circuit: ascending numbers below the schedule's, not all of them.
+  // Reads a circuit's slots: ascending numbers below the schedule's count, but not all of them.
   void ReadSlots(const ProtoCursor& link, uint32_t cable) {
     if (!link.Has("slots")) return;
     if (!fabric_.circuits) {

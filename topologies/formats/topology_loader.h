@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// From what a scenario's `fabric { }` says to a checked FabricGraph.
+// Makes a checked FabricGraph of a scenario's `fabric { }`.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace railyard {
 
-// What the fabric is for: to be shown, or also to be run, which not all of them can.
+// kRun also refuses fabrics that can be shown but not simulated.
 enum class FabricUse { kShow, kRun };
 
 // `fabric` is a cursor on a railyard.protos.Fabric: a preset, a generator's parameters, or a file
-// with a railyard.protos.Topology. nullopt after an error, also of one in the text of `fabric` that
-// has been reported before; every mistake is a finding.
+// with a railyard.protos.Topology. Returns nullopt after an error, including an error in the text
+// of `fabric` that has been reported before; every mistake is a finding.
 std::optional<FabricGraph> LoadFabric(const ProtoCursor& fabric, Diagnostics& diagnostics,
                                       FabricUse use = FabricUse::kRun);
 

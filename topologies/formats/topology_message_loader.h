@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A railyard.protos.Topology put together from the parts of a graph file, so that every format is
-// checked by the same rules and each finding is at the part's line.
+// Builds a railyard.protos.Topology from the parts of a graph file, so that all formats are checked
+// by the same rules and each finding is at the line of its part.
 #pragma once
 
 #include <memory>
@@ -18,20 +18,21 @@ class TopologyMessage {
 
   explicit TopologyMessage(std::string path);
 
-  // The following Set() calls are about this device or link, found at that line.
+  // Begins a device or a link that was found at `line`; the following calls of Set() fill it.
   void StartDevice(int line);
   void StartLink(int line);
   int device_count() const;
   int link_count() const;
   const std::string& DeviceName() const;  // of the device started last
 
-  // Whether the part has a field of that name.
+  // Returns true if the part has a field of that name.
   bool Knows(Part part, const std::string& field) const;
-  // Sets a field from its text; empty if it did, else what would have been right.
+  // Sets a field from its text. Returns an empty string on success, else a description of the
+  // values that are accepted.
   std::string Set(Part part, const std::string& field, const std::string& text);
   bool Has(Part part, const std::string& field) const;
 
-  // The fabric, checked; nullopt after an error. Ends the use of this.
+  // Returns the checked fabric, or nullopt after an error. The object must not be used afterwards.
   std::optional<FabricGraph> Load(Diagnostics& diagnostics);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What GPUs exchanged in an earlier run, from the pairs.csv of its results.
+// Loads the traffic between GPUs of an earlier run from the pairs.csv of its results.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct GpuTraffic {
   uint64_t bytes = 0;
 };
 
-// Of a CSV file with the columns source_gpu, destination_gpu and payload_bytes, among others or
-// not. GPUs are numbers below `gpus`, 1 or more. nullopt after an error; mistakes are findings at
-// their lines. Precondition: the file exists.
+// Reads a CSV file with at least the columns source_gpu, destination_gpu and payload_bytes. GPUs
+// are numbers below `gpus`, which is 1 or more. Returns nullopt after an error; mistakes are
+// findings at their lines. Precondition: the file exists.
 std::optional<std::vector<GpuTraffic>> LoadTraffic(const std::string& path, uint64_t gpus,
                                                    Diagnostics& diagnostics);
 

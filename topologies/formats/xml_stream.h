@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An XML file as a stream of elements, read by libxml2 without network, without entities and with
-// its limits on depth and size.
+// Reads an XML file as a stream of elements with libxml2, without network or entities and within
+// libxml2's limits on depth and size.
 #pragma once
 
 #include <libxml/xmlreader.h>
@@ -13,15 +13,16 @@ class XmlStream {
  public:
   enum class Kind { kStart, kEnd, kDocumentType, kOver };
 
-  // EnvironmentError if the file cannot be read.
+  // Throws EnvironmentError if the file cannot be read.
   explicit XmlStream(const std::string& path);
 
-  // The next element's start or end (an empty element has both), or a document type declaration.
-  // kOver at the end and after an error.
+  // Advances to the next start or end of an element (an empty element has both) or document type
+  // declaration. Returns kOver at the end and after an error.
   Kind Next();
   const std::string& name() const { return name_; }
   int line() const;
-  // Returns an attribute of the element whose start this is; empty if it is absent or has no value.
+  // Returns an attribute of the element whose start was read last; empty if it is absent or has no
+  // value.
   std::string Attribute(const char* name) const;
   bool HasAttribute(const char* name) const;
 

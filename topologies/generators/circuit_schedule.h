@@ -9,12 +9,12 @@
 
 namespace railyard {
 
-// The fastest circuit switches that were built change over in some nanoseconds (Ballani et al.:
-// "Sirius", SIGCOMM 2020): shorter slots are a slip of the unit.
+// The fastest circuit switches that were built change over within nanoseconds (Ballani et al.:
+// "Sirius", SIGCOMM 2020). Shorter slots are therefore refused as a mistake in the unit.
 inline constexpr int64_t kSlotPsMin = 10 * kPsPerNs;
 
-// The fabric with the cables of one configuration, which then are always there; the same devices,
-// cables renumbered. Precondition: `fabric` has circuits and the slot.
+// Returns the same devices with the cables of one configuration, all of which are always connected
+// and have new numbers. Precondition: `fabric` has circuits and the slot.
 FabricGraph AtSlot(const FabricGraph& fabric, uint32_t slot);
 
 }  // namespace railyard

@@ -20,7 +20,7 @@
 
 namespace railyard {
 
-// What two servers exchange, either way.
+// The traffic between two servers; the direction does not matter.
 struct ServerDemand {
   uint32_t from = 0;
   uint32_t to = 0;

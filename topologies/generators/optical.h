@@ -31,7 +31,7 @@ struct OpticalSpec {
   LinkSpec circuit{};
   int64_t slot_ps = 100 * kPsPerUs;
   int64_t dark_ps = 10 * kPsPerUs;
-  // What the queues of two switches on the way take to empty: 1 MB each at 400 Gb/s.
+  // Time that the queues of two switches on a path need to drain: 1 MB each at 400 Gb/s.
   int64_t drain_ps = 40 * kPsPerUs;
 };
 

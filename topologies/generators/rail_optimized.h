@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Rail-optimized fabric: NIC r of every server hangs on leaf r of its group, so that GPUs of equal
-// local index are one switch apart and others meet at a spine (NVIDIA DGX SuperPOD reference
+// Rail-optimized fabric: NIC r of every server is cabled to leaf r of its group, so that GPUs of
+// equal local index are one switch apart and others meet at a spine (NVIDIA DGX SuperPOD reference
 // architecture).
 //
 //   gpu<r> ──HOST── nic<r> ──NIC_LEAF── leaf<r> (one group) or group<g>/leaf<r>
@@ -10,8 +10,8 @@
 //
 //   every leaf of a pod ── every pod<p>/spine<s> ──SPINE_CORE── every core<c> of plane s mod planes
 //
-// With 0 spines it is rail-only (Wang et al.: "Rail-only", arXiv 2307.12169): rails meet nowhere,
-// and what crosses them takes NVLink inside a server.
+// With 0 spines it is rail-only (Wang et al.: "Rail-only", arXiv 2307.12169): the network does not
+// connect the rails, and traffic between them goes over NVLink inside a server.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +43,8 @@ struct RailOptimizedSpec {
   int64_t switch_latency_ps = NetworkSpec{}.switch_latency_ps;
   int64_t delay_spread_ps = 0;  // as in NetworkSpec
 
-  // Servers of several kinds, or of another than the DGX H100; where given, `servers`,
-  // `gpus_per_server`, `host_rate_bps` and `nic_rate_bps` say nothing.
+  // Servers of several kinds, or of a platform other than the DGX H100. If it is not empty,
+  // `servers`, `gpus_per_server`, `host_rate_bps` and `nic_rate_bps` are ignored.
   std::vector<ServerSpec> mixed_servers{};
 
   uint32_t cores = 0;
@@ -53,11 +53,11 @@ struct RailOptimizedSpec {
   LinkSpec spine_core{};
 };
 
-// Everything that MakeRailOptimized would not accept; empty if it is fine.
+// Returns every reason why MakeRailOptimized would refuse the spec; empty if there is none.
 std::vector<SpecProblem> CheckRailOptimized(const RailOptimizedSpec& spec);
 
-// The number of spines where the spec leaves it open: a leaf's uplinks carry at least what its NICs
-// can send.
+// Returns the number of spines that is used where the spec gives none: enough for a leaf's uplinks
+// to carry all that its NICs can send.
 uint64_t NonBlockingSpines(const RailOptimizedSpec& spec);
 
 // Precondition: CheckRailOptimized(spec) is empty.

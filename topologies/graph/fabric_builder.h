@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Building blocks of generators: servers, switches, and cables whose lengths are spread.
+// Building blocks of the generators: servers, switches, and cables of spread lengths.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,16 @@ class FabricBuilder {
   // Uses the name and the spread of `network`, which must outlive this.
   explicit FabricBuilder(const NetworkSpec& network);
 
-  // All servers, numbered from 0 in the order of `network`. NICs by server, then index.
+  // Adds all servers, numbered from 0 in the order of `network`. Returns their NICs by server, then
+  // by index.
   std::vector<BuiltNic> AddServers();
   DeviceId AddSwitch(std::string name, std::vector<uint16_t> coordinates = {});
-  // `links.count` parallel cables.
+  // Adds `links.count` parallel cables.
   void Join(DeviceId a, DeviceId b, Tier tier, const LinkSpec& links);
-  // One NIC_LEAF cable at the NIC's rate.
+  // Adds one NIC_LEAF cable at the NIC's rate.
   void Attach(const BuiltNic& nic, DeviceId leaf);
-  // The first `nics_per_switch` NICs to the first switch, and so on. Precondition: there are enough
-  // switches.
+  // Cables the first `nics_per_switch` NICs to the first switch, the next to the second, and so on.
+  // Precondition: there are enough switches.
   void AttachInOrder(std::span<const BuiltNic> nics, std::span<const DeviceId> switches,
                      uint32_t nics_per_switch);
 
@@ -42,10 +43,10 @@ class FabricBuilder {
 
  private:
   void AddServer(uint32_t server, const ServerSpec& spec, std::vector<BuiltNic>& nics);
-  // Of a ServerSpec with a layout, whose GPUs are there already.
+  // Adds NVSwitches, NICs and cables of a server that has a ServerLayout. Its GPUs exist already.
   void AddLaidOut(uint32_t server, const ServerSpec& spec, const std::vector<DeviceId>& gpus,
                   std::vector<BuiltNic>& nics);
-  // The PCIe tree of a server that has one.
+  // Adds the PCIe tree of a server that has one.
   void AddPcie(uint32_t server, const ServerSpec& spec, const std::vector<DeviceId>& gpus,
                std::span<const BuiltNic> nics);
   DeviceId AddPart(uint32_t server, DeviceKind kind, const char* noun, uint32_t index,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A fabric as a typed property graph (Boost.Graph): devices are vertices, every cable is two
-// directed edges. Generators make it, readers import it, routing and the simulator read it; nobody
-// else knows what is cabled to what.
+// directed edges. Generators and readers make it; routing and the simulator read it. It is the only
+// record of the cabling.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace railyard {
 // A host bridge is a CPU socket's root complex with its memory.
 enum class DeviceKind : uint8_t { kGpu, kNvSwitch, kNic, kSwitch, kPcieSwitch, kHostBridge };
 
-// The place of a link in the fabric, given by the generator that makes it.
+// The place of a link in the fabric, set by the generator that makes it.
 enum class Tier : uint8_t {
   kNvlink,
   kHost,
@@ -42,7 +42,7 @@ std::string_view DeviceKindName(DeviceKind kind);  // "GPU", "NVSWITCH", "NIC", 
 struct Device {
   std::string name;  // "server1/gpu3", "server1/nvswitch0", "server1/nic3", "leaf3", "spine0"
   DeviceKind kind = DeviceKind::kSwitch;
-  // Server and index within it; -1 for switches outside servers.
+  // The server and the device's index within it; -1 for switches outside servers.
   int32_t server = -1;
   int32_t local_index = -1;
   int64_t forwarding_latency_ps = 0;  // last bit in to first bit out, without queueing
@@ -85,7 +85,7 @@ struct CableSpec {
   uint32_t lanes = 1;
 };
 
-// A platform's part that the fabric needs beyond the graph.
+// NVLink properties of a platform that are not part of the graph.
 struct NvlinkProperties {
   uint32_t packet_payload_bytes = 4096;  // simulated packet
   // Payload share of the raw rate, in thousandths: NVLink cells carry headers and CRC. H100: 824,
@@ -93,7 +93,8 @@ struct NvlinkProperties {
   uint32_t efficiency_per_mille = 824;
 };
 
-// Among which links switches choose; ECMP where there are several.
+// The set of paths among which routing chooses. Equal-cost next hops of one switch are chosen by
+// ECMP.
 enum class RoutingPolicy : uint8_t {
   kShortest,        // those on any shortest path
   kDimensionOrder,  // of these, those along the lowest dimension in which coordinates still differ
@@ -103,11 +104,12 @@ enum class RoutingPolicy : uint8_t {
 };
 inline constexpr int kRoutingPolicyCount = 5;
 std::string_view RoutingPolicyName(RoutingPolicy policy);  // "SHORTEST", "DIMENSION_ORDER", …
-// Whether flows go over a switch that they draw, so that switches alone cannot choose their way.
+// Returns true if each flow goes over a randomly drawn switch (Valiant), so that a switch alone
+// cannot choose the next hop.
 bool IsValiant(RoutingPolicy policy);
 bool IsInDimensionOrder(RoutingPolicy policy);
 
-// The means that keeps pauses from waiting for each other in a circle.
+// The method that keeps pauses from waiting for each other in a cycle.
 enum class DeadlockAvoidance : uint8_t {
   kRoutes,      // one lossless class: the routes themselves have no cycle
   kHopClasses,  // a packet takes the next lossless class at every switch (Merlin, Schweitzer 1980)
@@ -118,30 +120,31 @@ inline constexpr int kDeadlockAvoidanceCount = 4;
 std::string JoinTiers(std::span<const Tier> tiers, std::string_view separator);  // "LOCAL+GLOBAL"
 std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance);  // "ROUTES", "HOP_CLASSES", …
 
-// Cables over optical circuit switches, which are there by a timetable: the same configurations in
-// turn, for ever, from time 0 on.
+// The timetable of cables over optical circuit switches: the same configurations repeat forever,
+// from time 0 on.
 struct CircuitSchedule {
   uint32_t slots = 0;  // configurations
   int64_t slot_ps = 0;
   int64_t dark_ps = 0;   // from a slot's beginning until the cables that it adds carry anything
   int64_t drain_ps = 0;  // before a slot's end, in which routes avoid the cables that it takes away
-  // By cable, ascending; cables without an entry are always there.
+  // Slots by cable, ascending; cables without an entry are always connected.
   std::map<uint32_t, std::vector<uint32_t>> slots_of_cable{};
 
   bool IsThere(uint32_t cable, uint32_t slot) const;
 };
 
-// Invariants: names are unique; every device in a server has (server, local_index), unique per
-// kind; GPUs are numbered 0.. in the order of creation, which is rank order for a job that fills
-// the fabric. Every look-up takes constant time, or time in the smaller degree of the devices it
-// names. Movable, not copyable: edges are named by where they are stored.
+// Invariants: names are unique; every device in a server has a (server, local_index) that is unique
+// within its kind; GPUs are numbered 0.. in the order of creation, which is rank order for a job
+// that fills the fabric. Look-ups take constant time, or time linear in the smaller degree of the
+// devices they name. The graph can be moved but not copied, because edges are identified by their
+// address.
 class FabricGraph {
  public:
   DeviceId AddDevice(Device device);
   // Adds both directions, forward from `a` to `b`; returns the cable's index. A second cable
   // between the same two devices makes the first one "#1" and itself "#2".
   uint32_t AddCable(DeviceId a, DeviceId b, const CableSpec& spec);
-  // Of both directions. Precondition: the rate is not 0.
+  // Sets the rate of both directions. Precondition: the rate is not 0.
   void SetCableRate(uint32_t cable, uint64_t rate_bps);
 
   const Graph& graph() const { return *graph_; }
@@ -153,7 +156,7 @@ class FabricGraph {
   DeviceId link_source(LinkId id) const;
   DeviceId link_target(LinkId id) const;
   LinkId link_of_edge(Graph::edge_descriptor edge) const;
-  // The other direction of the same cable.
+  // Returns the other direction of the same cable.
   LinkId ReverseLink(LinkId id) const;
 
   const std::vector<Cable>& cables() const { return cables_; }
@@ -161,24 +164,25 @@ class FabricGraph {
   std::optional<DeviceId> FindDevice(std::string_view name) const;
 
   const std::vector<DeviceId>& gpus() const { return gpus_; }  // by GPU number
-  // One more than the highest server number.
+  // Returns one more than the highest server number.
   uint32_t server_count() const { return static_cast<uint32_t>(server_nics_.size()); }
-  // The NIC a GPU uses by default: of its own server, same local index modulo the server's NICs; if
-  // no HOST cable joins the two, the first NIC one does join, else of those nearest over PCIe that
-  // of its local index modulo their number; none if there is no such NIC.
+  // Returns the NIC that a GPU uses by default: the one of its own server with the same local index
+  // modulo the number of NICs. If no HOST cable joins the two, it is the first NIC that a HOST
+  // cable joins to the GPU; failing that, among the nearest NICs over PCIe, the one at the GPU's
+  // local index modulo their number. nullopt if there is no such NIC.
   std::optional<DeviceId> NicOfGpu(DeviceId gpu) const;
-  // The way over HOST links and the PCIe switches and host bridges between them, the shortest and
-  // of those the first in the order of creation; empty if there is none, or from == to.
+  // Returns the shortest path over HOST links, PCIe switches and host bridges, the first in order
+  // of creation among equals; empty if there is none or from == to.
   std::vector<LinkId> HostPath(DeviceId from, DeviceId to) const;
-  // What such ways lead to.
+  // Returns the devices to which HostPath() leads.
   std::vector<DeviceId> HostNeighbours(DeviceId from) const;
-  // The host bridge nearest to a device over PCIe; none in servers without.
+  // Returns the host bridge nearest to a device over PCIe; nullopt in servers without host bridges.
   std::optional<DeviceId> HostBridgeOf(DeviceId device) const;
-  // The links by which a NIC leaves for the network, one a port, in the order of its cables.
+  // Returns the links from a NIC to the network, one per port, in the order of its cables.
   std::vector<LinkId> WiresOfNic(DeviceId nic) const;
-  // NVSwitches cabled to both GPUs, in order; empty if they share no island.
+  // Returns the NVSwitches cabled to both GPUs, in order; empty if they share no island.
   std::vector<DeviceId> SharedNvSwitches(DeviceId gpu_a, DeviceId gpu_b) const;
-  // NVSwitches cabled to every one of two or more GPUs, in order.
+  // Returns the NVSwitches cabled to every one of two or more GPUs, in order.
   std::vector<DeviceId> SharedNvSwitches(std::span<const DeviceId> gpus) const;
   // One NVLink path between two GPUs. NvlinkPaths returns, in order, a path over each NVSwitch
   // cabled to both, or, without such a switch, each NVLINK cable from one to the other; empty if
@@ -188,12 +192,12 @@ class FabricGraph {
     uint32_t lanes = 1;
   };
   std::vector<NvlinkPath> NvlinkPaths(DeviceId gpu_a, DeviceId gpu_b) const;
-  // NvlinkPaths(), or, where there is none, the path over one GPU that NVLINK cables join to both:
-  // the one with the most lanes all the way, of those the one with the most lanes to gpu_b, of
-  // those the first (ncclTopoSetPaths, src/graph/paths.cc, which calls such a path NVB). Empty if
+  // Returns NvlinkPaths() or, if that is empty, the path over one GPU that NVLINK cables join to
+  // both: the one with the most lanes on its narrower hop, then with the most lanes to gpu_b, then
+  // the first (ncclTopoSetPaths, src/graph/paths.cc, where such a path is called NVB). Empty if
   // there is no such GPU.
   std::vector<NvlinkPath> NvlinkRoutes(DeviceId gpu_a, DeviceId gpu_b) const;
-  // The single link between two adjacent devices, if there is one (the first of a bundle).
+  // Returns the link between two adjacent devices (the first of a bundle), or nullopt.
   std::optional<LinkId> FindLink(DeviceId from, DeviceId to) const;
 
   std::string name;
@@ -209,10 +213,12 @@ class FabricGraph {
   };
 
   void NameCable(uint32_t cable, uint32_t number_in_bundle);
-  // By device reached over PCIe from `from`, itself included, the nearest first: the last link.
+  // Returns each device reachable over PCIe from `from`, itself included and the nearest first,
+  // with the last link of the path to it.
   std::vector<std::pair<DeviceId, LinkId>> HostReach(DeviceId from) const;
 
-  // Behind a pointer because edge descriptors point into the graph and Boost's moves by copying.
+  // The graph is behind a pointer because edge descriptors point into it and Boost's graph moves by
+  // copying.
   std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   std::vector<Graph::edge_descriptor> links_;
   std::vector<Cable> cables_;

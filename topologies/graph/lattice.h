@@ -22,7 +22,7 @@ inline uint64_t LatticeSize(const std::vector<uint32_t>& dimensions) {
   return size;
 }
 
-// The position of switch `index`; the last dimension counts fastest.
+// Returns the position of switch `index`; the last dimension counts fastest.
 inline std::vector<uint16_t> PositionOf(uint64_t index, const std::vector<uint32_t>& dimensions) {
   std::vector<uint16_t> position(dimensions.size());
   for (size_t i = dimensions.size(); i-- > 0; index /= dimensions[i]) {

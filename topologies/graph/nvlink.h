@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NVLink as NCCL names it.
+// NVLink's constants: its PCI class as NCCL writes it, and its rate by compute capability.
 #pragma once
 
 #include <array>

@@ -11,10 +11,10 @@
 
 namespace railyard {
 
-// What the kernel calls a speed, and the payload that one lane carries each way at it, after line
-// code and packet overhead. Of Gen5 x16, 63 GB/s after 128b/130b leave about 55 with 256-byte
-// payloads (see platforms/dgx-h100.textproto): 27.5 Gb/s a lane; the other generations of that code
-// in proportion, Gen1 and Gen2 less by 8b/10b.
+// A PCIe speed as the kernel names it, and the payload that one lane carries each way at it, after
+// line code and packet overhead. A Gen5 x16 link has 63 GB/s after 128b/130b and about 55 GB/s of
+// payload with 256-byte packets (see platforms/dgx-h100.textproto): 27.5 Gb/s a lane. The other
+// generations of that line code are in proportion; Gen1 and Gen2 have less because of 8b/10b.
 struct PcieSpeed {
   std::string_view name;        // link_speed, without what follows "GT/s"
   std::string_view short_name;  // of kernels up to 5.6
@@ -27,7 +27,7 @@ inline constexpr std::array kPcieSpeeds = {PcieSpeed{"2.5 GT/s", "2.5 GT/s", 1'7
                                            PcieSpeed{"32.0 GT/s", "32 GT/s", 27'500'000'000},
                                            PcieSpeed{"64.0 GT/s", "64 GT/s", 55'000'000'000}};
 
-// From link_speed, e.g. "32.0 GT/s PCIe".
+// Finds a speed by the text of link_speed, e.g. "32.0 GT/s PCIe".
 inline std::optional<PcieSpeed> FindPcieSpeed(std::string_view link_speed) {
   constexpr std::string_view kSuffix = " PCIe";
   if (link_speed.ends_with(kSuffix)) link_speed.remove_suffix(kSuffix.size());
@@ -41,16 +41,16 @@ inline uint64_t PciePayloadBps(const PcieSpeed& speed, uint32_t lanes) {
   return speed.lane_bps * lanes;
 }
 
-// What dumps and bus scans do not say: of each link of a PCIe tree, and of what joins two sockets.
-// Sources: topologies/platforms/pcie-8x3090.textproto.
+// Delays that topology dumps and bus scans do not give: of each link of a PCIe tree and of the link
+// between two sockets. Sources: topologies/platforms/pcie-8x3090.textproto.
 inline constexpr int64_t kPcieLinkDelayPs = 150'000;
 inline constexpr uint64_t kSocketLinkBps = 358'400'000'000;
 inline constexpr int64_t kSocketLinkDelayPs = 70'000;
 
 inline constexpr uint64_t kPcieGen3X16Bps = 6'875'000'000ULL * 16;
 
-// The link_speed and link_width of exactly that payload rate; the wider, slower one where there are
-// two.
+// Returns the link_speed and link_width of exactly that payload rate; the wider, slower one where
+// two fit.
 inline std::optional<std::pair<std::string, uint32_t>> FindPcieLink(uint64_t payload_bps) {
   for (const PcieSpeed& speed : kPcieSpeeds) {
     for (const uint32_t lanes : {16u, 8u, 4u, 2u, 1u}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A list of numbers of which neighbours are often equal, stored as runs. Distances from all
-// switches to one are such a list: generators number the switches of a tier, a pod, a rail in a
-// row.
+// A list of numbers stored as runs of equal neighbours. The distances from all switches to one
+// switch form such a list, because generators number the switches of a tier, a pod or a rail
+// consecutively.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class RunLengths {
     values_.shrink_to_fit();
   }
 
-  // Precondition: `index` is one of the list's. Takes time in the logarithm of the runs.
+  // Takes time logarithmic in the number of runs. Precondition: `index` is below the list's length.
   uint32_t operator[](uint32_t index) const {
     const auto run = std::upper_bound(ends_.begin(), ends_.end(), index);
     return values_[static_cast<size_t>(run - ends_.begin())];

@@ -2,15 +2,15 @@
 // A server: one NVLink island of any size and its NICs, as every generator builds it.
 //
 //   gpu0..gpuG-1 ──NVLINK── nvswitch0..S-1      every GPU to every NVSwitch
-//   gpu<i> ──HOST── nic<i mod N>                and, with more NICs than GPUs, nic<j> to gpu<j mod
+//   gpu<i> ──HOST── nic<i mod N>                with more NICs than GPUs also nic<j> to gpu<j mod
 //   G>
 //
 // or, with a PCIe tree,
 //
 //   gpu<i>, nic<j> ──HOST── pcieswitch0..P-1 ──HOST── hostbridge0..B-1 ──HOST── each other
 //
-// where GPUs also meet. Left out: in servers without such a tree, that a GPU and its NIC share a
-// PCIe switch with others.
+// over which GPUs communicate with each other too. In servers without such a tree it is not
+// modelled that a GPU and its NIC share a PCIe switch with other devices.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,17 @@
 
 namespace railyard {
 
-// Servers alike. Defaults are a DGX H100's: topologies/platforms/dgx-h100.textproto has the
-// sources, and a test holds the two to each other.
+// A number of equal servers. The defaults are those of a DGX H100:
+// topologies/platforms/dgx-h100.textproto has the sources, and a test compares the two.
 struct ServerSpec {
   uint32_t count = 1;
   uint32_t gpus = 8;
   std::optional<uint32_t> nics{};  // default: one per GPU
 
-  // A GPU's NVLinks to each NVSwitch. Empty: no NVLink.
+  // NVLinks of each GPU, by NVSwitch. Empty: no NVLink.
   std::vector<uint32_t> nvlink_lanes = {5, 4, 4, 5};
-  // Or, in place of NVSwitches, what leads from GPU to GPU; bundles of GPUs beyond `gpus` are not
-  // there.
+  // Alternatively, NVLinks from GPU to GPU without NVSwitches; bundles that name GPUs beyond `gpus`
+  // are ignored.
   std::vector<ServerLayout::NvlinkBundle> nvlink_mesh{};
   uint64_t nvlink_lane_rate_bps = 200'000'000'000;  // each way
   int64_t nvlink_delay_ps = 200 * kPsPerNs;         // one way
@@ -44,8 +44,8 @@ struct ServerSpec {
 
   uint64_t host_rate_bps = 440'000'000'000;  // PCIe, after packet overhead, each way
   int64_t host_delay_ps = 450 * kPsPerNs;  // PCIe and the DMA engine, one way; of a tree each link
-  // GPUs hang in order on the switches, or, without switches, on the host bridges; NICs hang on the
-  // host bridges.
+  // GPUs are attached in order to the switches or, without switches, to the host bridges; NICs are
+  // attached to the host bridges.
   struct PcieTree {
     uint32_t sockets = 1;  // each a host bridge, cabled to all others
     uint32_t switches_per_socket = 0;
@@ -62,9 +62,9 @@ struct ServerSpec {
   CpuVendor cpu = CpuVendor::kIntel;
   uint64_t nic_rate_bps = 400'000'000'000;  // of one port
 
-  // The cabling of a server that these numbers do not describe in full; then `gpus`, `nics` and
-  // `nic_rate_bps` (the highest) are the layout's, and `nvlink_lanes` and `host_rate_bps` have no
-  // meaning.
+  // The cabling of a server that these numbers do not describe in full. If it is set, `gpus`,
+  // `nics` and `nic_rate_bps` (the highest) are the layout's, and `nvlink_lanes` and
+  // `host_rate_bps` are ignored.
   std::shared_ptr<const ServerLayout> layout{};
 
   uint32_t nic_count() const { return nics.value_or(gpus); }
@@ -76,7 +76,7 @@ struct ServerSpec {
 // Returns the links of a server's PCIe tree, GPUs' and NICs' first; empty without a tree.
 std::vector<ServerLayout::PcieLink> PcieLinksOf(const ServerSpec& server);
 
-// Servers laid out like this one.
+// Returns a spec of servers laid out like this one.
 ServerSpec ServerOf(ServerLayout layout);
 
 // The first fields of the specs of all generators but RailOptimized.
@@ -85,11 +85,11 @@ struct NetworkSpec {
   std::vector<ServerSpec> servers = {ServerSpec{}};
   // 5 m of cable at 5 ns/m, and an assumed 120 ns of RS(544,514) FEC.
   int64_t nic_delay_ps = 145 * kPsPerNs;
-  // Assumed: between the 130 ns of an InfiniBand HDR switch (NVIDIA QM8700 data sheet) and the 0.5
-  // us and more of deep Ethernet pipelines.
+  // Assumption: between the 130 ns of an InfiniBand HDR switch (NVIDIA QM8700 data sheet) and the
+  // 0.5 us and more of deep Ethernet pipelines.
   int64_t switch_latency_ps = 300 * kPsPerNs;
   // Cables differ in length: each is longer by its own draw from [0, delay_spread_ps), in every
-  // tier. The draw is a hash of the cable's index and nothing else, so it is the same in every run.
+  // tier. The draw is a hash of the cable's index alone, so it is the same in every run.
   int64_t delay_spread_ps = 0;
 
   uint64_t server_count() const;
@@ -99,7 +99,7 @@ struct NetworkSpec {
   uint64_t cables_in_servers() const;
 };
 
-// Adds what is wrong with the servers or the common fields.
+// Adds the problems of the servers and of the common fields to `check`.
 void CheckNetwork(const NetworkSpec& network, SpecChecker& check);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A server part by part, as a dump of a real one gives it: where GPUs differ in their NVLinks or in
-// the way to their NIC, which a ServerSpec's few numbers cannot say.
+// A server described part by part, as a dump of a real one gives it. It covers servers whose GPUs
+// differ in their NVLinks or in the path to their NIC, which a ServerSpec cannot express.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace railyard {
 
 struct ServerLayout {
-  // Of a GPU, to an NVSwitch or to a GPU of a higher index.
+  // Parallel NVLinks from a GPU to an NVSwitch or to a GPU of a higher index.
   struct NvlinkBundle {
     uint32_t gpu = 0;
     bool is_to_gpu = false;
@@ -19,7 +19,7 @@ struct ServerLayout {
     uint32_t lanes = 1;
     auto operator<=>(const NvlinkBundle&) const = default;
   };
-  // The way from a GPU to its NIC.
+  // The path from a GPU to its NIC.
   struct HostPath {
     uint32_t gpu = 0;
     uint32_t nic = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What generators accept: the limits they share, and a collector of what is wrong with a spec.
+// The limits that all generators share, and a collector of the problems of a spec.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ inline constexpr uint64_t kMinLinkRateBps = 1'000'000;
 inline constexpr uint64_t kMaxLinkRateBps = 100'000'000'000'000;
 inline constexpr int64_t kMaxLinkDelayPs = kPsPerSecond;
 
-// What is wrong with one field of a spec; `field` as in the generator's message, e.g. "spines" or
-// "servers[1].gpus".
+// A problem of one field of a spec. `field` is named as in the generator's message, e.g. "spines"
+// or "servers[1].gpus".
 struct SpecProblem {
   std::string field;
   std::string what;
@@ -43,9 +43,9 @@ class SpecChecker {
   void Rate(const std::string& field, uint64_t rate_bps);
   void Delay(const std::string& field, int64_t delay_ps);
   void Links(const std::string& field, const LinkSpec& links);
-  // `field` decides how many NICs find a port.
+  // Reports more NICs than ports. `field` is the one that determines the number of ports.
   void Capacity(const std::string& field, uint64_t nics, uint64_t ports);
-  // `field` is what to make smaller; both totals are of the whole fabric.
+  // Checks the fabric's total numbers of switches and cables. `field` is the one to reduce.
   void Totals(const std::string& field, uint64_t switches, uint64_t cables);
   void Add(std::string field, std::string what);
 
@@ -56,7 +56,7 @@ class SpecChecker {
   std::vector<SpecProblem> problems_;
 };
 
-// a * b, which stays at the largest number where it would exceed it: totals of absurd specs must
+// Returns a * b, or UINT64_MAX / 4 if the product exceeds it, so that the totals of absurd specs do
 // not wrap into the allowed range.
 constexpr uint64_t SaturatingProduct(uint64_t a, uint64_t b) {
   return b != 0 && a > UINT64_MAX / 4 / b ? UINT64_MAX / 4 : a * b;

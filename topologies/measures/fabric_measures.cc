@@ -69,8 +69,8 @@ struct Rung {
   double ratio;
 };
 
-// Of one switch with such rates per tier. Where the switches that have NICs are cabled to each
-// other, as in a dragonfly, all their cables carry what the NICs send.
+// Returns the rungs of one switch with these rates per tier. Where the switches that have NICs are
+// cabled to each other, as in a dragonfly, all their cables carry what the NICs send.
 std::vector<Rung> RungsOf(const std::map<Tier, uint64_t>& rate_bps) {
   std::vector<Rung> rungs;
   const auto ratio = [](uint64_t lower_bps, uint64_t upper_bps) {

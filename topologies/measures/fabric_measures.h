@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a fabric is, in numbers: parts, capacities, distances.
+// Measures of a fabric: parts, capacities, distances.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,10 @@ struct TierMeasures {
   int64_t delay_ps_max = 0;
 };
 
-// What switches that have cables of both tiers take in from the lower one over what they pass on to
-// the upper one; 1 or less is non-blocking. Of a switch with NICs and DIRECT, LOCAL or GLOBAL
-// cables: NICs over all of these, and `upper` is the highest of them.
+// The oversubscription of switches between two tiers: their rate to the lower tier over their rate
+// to the upper one; 1 or less is non-blocking. For switches with NICs and DIRECT, LOCAL or GLOBAL
+// cables it is the rate to NICs over the rate of all of these cables, and `upper` is the highest of
+// their tiers.
 struct Oversubscription {
   Tier lower = Tier::kNicLeaf;
   std::vector<Tier> uppers;  // that what comes from `lower` leaves by, ascending
@@ -32,14 +33,15 @@ struct Oversubscription {
   std::string worst_switch;
 };
 
-// Switches of equal radix.
+// The number of switches with equal radix.
 struct RadixCount {
   uint32_t ports = 0;
   uint32_t switches = 0;
 };
 
-// Cables outside servers by length, as their delays tell: 5 ns a metre, after 120 ns of FEC. In the
-// lengths cables are sold in; the last class is the longest and has all beyond.
+// The number of cables outside servers by length, which follows from their delay: 5 ns a metre,
+// after 120 ns of FEC. The classes are the lengths in which cables are sold; the last one also
+// holds all that are longer.
 struct LengthCount {
   uint32_t up_to_m = 0;
   uint64_t cables = 0;
@@ -60,18 +62,19 @@ struct FabricMeasures {
   uint64_t bisection_bps = 0;  // Bisection
   uint32_t bisection_nodes = 0;
   uint32_t bisection_classes = 0;
-  // Over everything that forwards, NVLink relays included, from `hop_sources` GPUs to all.
+  // Distances from `hop_sources` GPUs to all GPUs over every device that forwards, NVLink relays
+  // included.
   uint32_t diameter_hops = 0;
   double mean_hops = 0;
   uint32_t hop_sources = 0;
-  // Equal-cost shortest paths from NIC to NIC, over `path_pairs` pairs of GPUs of different
-  // servers; pairs whose NICs no path joins count as 0.
+  // Number of equal-cost shortest paths from NIC to NIC, over `path_pairs` pairs of GPUs of
+  // different servers; a pair without a path counts as 0.
   uint64_t paths_min = 0;
   uint64_t paths_median = 0;
   uint64_t paths_max = 0;
   uint32_t path_pairs = 0;
-  // EdgeConnectivity, the least over `connectivity_pairs` pairs of GPUs: neighbours in a server,
-  // the same and another rail of the first and last server, and drawn ones.
+  // The least EdgeConnectivity of `connectivity_pairs` pairs of GPUs: neighbours in a server, GPUs
+  // of the first and last server on the same rail and on another rail, and random ones.
   uint32_t edge_connectivity = 0;
   uint32_t connectivity_pairs = 0;
 };

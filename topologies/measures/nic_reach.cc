@@ -86,7 +86,7 @@ bool NicReach::Joined(DeviceId from, DeviceId to) {
   const std::vector<DeviceId>& first = SwitchesOf(from);
   const std::vector<DeviceId>& last = SwitchesOf(to);
   if (first.empty() || last.empty()) return false;
-  // Of ports of equal number, those that a NIC has not are its others in turn.
+  // Among ports of equal number, a NIC with fewer ports reuses its ports in turn.
   for (size_t port = 0; port < std::max(first.size(), last.size()); ++port) {
     const uint32_t hops = HopsTo(first[port % first.size()])[last[port % last.size()]];
     if (hops > switch_hops_max_) return false;

@@ -220,7 +220,7 @@ class Checker {
     }
   }
 
-  // What a depth-first search learns of a device (Hopcroft and Tarjan: "Algorithm 447", 1973).
+  // State of a device in the depth-first search (Hopcroft and Tarjan: "Algorithm 447", 1973).
   struct Visit {
     uint32_t number = 0;    // order of the visits, from 1; 0: not visited
     uint32_t earliest = 0;  // visit that its branch leads back to by one cable

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What is wrong or remarkable about a fabric before any packet crosses it.
+// Static checks of a fabric before it is simulated: errors, and properties worth knowing.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct PreflightFinding {
   std::string what;
 };
 
-// Codes: UNREACHABLE, PFC_DEADLOCK (errors); MISSING_RAIL, NO_COMMON_NVSWITCH, UNEQUAL_BUNDLE,
-// OVERSUBSCRIBED, SINGLE_POINT_OF_FAILURE (warnings); RELAYED_PAIRS, LOSSLESS_CLASSES (info). The
-// worst first.
+// Returns the findings, the most severe first. Codes: UNREACHABLE, PFC_DEADLOCK (errors);
+// MISSING_RAIL, NO_COMMON_NVSWITCH, UNEQUAL_BUNDLE, OVERSUBSCRIBED, SINGLE_POINT_OF_FAILURE
+// (warnings); RELAYED_PAIRS, LOSSLESS_CLASSES (info).
 std::vector<PreflightFinding> Preflight(const FabricGraph& fabric, const FabricMeasures& measures);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What of a fabric a run would not use as the real one would.
+// Finds the parts of a fabric that a run would not use as the real machine does.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ struct RunObstacle {
   std::string what;
 };
 
-// NICs that no GPU uses are errors, for their rate would be missing; cables between GPUs that
-// NVLink does not take (FabricGraph::NvlinkPaths) carry nothing, which is a warning. What a job
-// connects is checked with the job.
+// A NIC that no GPU uses is an error, because its rate would be missing. A cable between GPUs that
+// NVLink does not use (FabricGraph::NvlinkPaths) carries nothing, which is a warning. Whether a
+// job's ranks are connected is checked with the job.
 std::vector<RunObstacle> FindRunObstacles(const FabricGraph& fabric);
 
 }  // namespace railyard

@@ -9,7 +9,8 @@ namespace railyard {
 
 inline constexpr const char* kExpectedCpuVendor = "\"INTEL\", \"AMD\" or \"ARM\"";
 
-// A text field with a maker's name; where it is absent or after an error what was there before.
+// Reads a text field with a vendor's name into `vendor`, which stays unchanged if the field is
+// absent or wrong.
 void ReadCpuVendor(const ProtoCursor& cursor, const char* field, CpuVendor& vendor,
                    Diagnostics& diagnostics);
 

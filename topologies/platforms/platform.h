@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Kinds of server: those that ship with the program, and files of one's own.
+// Kinds of servers: those that ship with the program, and user files.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace railyard {
 
-// Factors of what GPUs and proxies cost by NCCL's tables.
+// Calibrated factors on the GPU and proxy costs of NCCL's tables.
 struct PlatformCalibration {
   double launch_latency_scale = 1;
   double step_latency_scale = 1;
@@ -21,30 +21,32 @@ struct PlatformCalibration {
   bool operator==(const PlatformCalibration&) const = default;
 };
 
-// Whether a factor is one that calibration may have.
+// Returns true if calibration may use this factor.
 inline bool IsCostScale(double scale) { return scale >= 0.1 && scale <= 10; }
 
 struct Platform {
   std::string name;
   std::string description;  // one line
   ServerSpec server;
-  // Fields of railyard.protos.Servers whose numbers the platform leaves to its user; `server` has a
-  // DGX H100's there.
+  // Fields of railyard.protos.Servers that the platform does not set and the user must; `server`
+  // has a DGX H100's values there.
   std::vector<std::string> open_fields{};
   PlatformCalibration calibration{};
 };
 
-// topologies/platforms/*.textproto, which are part of the program, by name.
+// Returns the platforms of topologies/platforms/*.textproto, which the build embeds, by name.
 const std::vector<Platform>& Platforms();
 std::vector<std::string> PlatformNames();
-// nullptr if no such platform ships.
+// Returns nullptr if no such platform ships.
 const Platform* FindPlatform(std::string_view name);
-// The server of a platform that ships and leaves nothing open; anything else is a program error.
+// Returns the server of a shipped platform that has no open fields; any other name is a program
+// error.
 ServerSpec ServerOfPlatform(std::string_view name);
 
-// Whether a name is that of a file of one's own: it has a '/' or a '.' in it.
+// Returns true if the name is that of a user file: it has a '/' or a '.' in it.
 bool IsPlatformFile(std::string_view name);
-// From a railyard.protos.Platform in text. nullopt after an error; every mistake is a finding.
+// Loads a railyard.protos.Platform in text. Returns nullopt after an error; every mistake is a
+// finding.
 std::optional<Platform> LoadPlatform(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace railyard

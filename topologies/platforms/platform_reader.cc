@@ -232,7 +232,7 @@ class PlatformReader {
     CheckProblems(cursor, [&](SpecChecker& check) { check.Delay("value", delay_ps); });
   }
 
-  // What is not is open.
+  // A field that is not given is open.
   bool IsGiven(const ProtoCursor& parent, const char* field, const char* in_servers) {
     if (parent.Has(field)) return true;
     platform_.open_fields.emplace_back(in_servers);

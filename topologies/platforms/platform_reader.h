@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.Platform. What cannot be read is a finding at its place, and has
-// a DGX H100's value.
+// `cursor` is on a railyard.protos.Platform. A field that cannot be read is a finding at its place
+// and keeps a DGX H100's value.
 Platform ReadPlatform(const ProtoCursor& cursor, std::string name, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -10,7 +10,7 @@ struct ShippedPlatform {
   std::string_view name;
   const char* text;
 };
-// topologies/platforms/*.textproto, by name; put in by the build.
+// Returns topologies/platforms/*.textproto by name, embedded by the build.
 const std::vector<ShippedPlatform>& ShippedPlatforms();
 
 }  // namespace railyard

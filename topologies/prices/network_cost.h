@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a fabric's network costs and draws: everything outside its servers, by the part.
+// The price and the power of a fabric's network, which is everything outside its servers, by part.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,10 @@ struct NetworkCost {
   std::vector<PartCost> parts;  // those the fabric has, in the order of NetworkPart
 };
 
-// A switch costs by the ports that are cabled, not by the box: sums do not jump with the size, and
-// a small fabric is charged for no empty ports. Of cables that circuits stand for there are as
-// many, and as many ports of switches, as exist at a time; each end has a port of a circuit switch.
+// A switch costs by its cabled ports, not by the box: totals do not jump with the size, and a small
+// fabric is not charged for empty ports. Cables that stand for optical circuits count as often as
+// they exist at one time, and so do their switch ports; each of their ends also uses a port of a
+// circuit switch.
 NetworkCost CostOf(const FabricGraph& fabric, const Prices& prices);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What parts of a network cost and draw, from a price file.
+// Prices and power of network parts, from a price file.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ enum class NetworkPart : uint8_t {
 inline constexpr int kNetworkPartCount = 6;
 std::string_view NetworkPartName(NetworkPart part);  // "switch_port", …, as in the price file
 
-// A part's figures are for this rate, and in proportion for others. An absent figure is not
-// counted.
+// The price and power of a part at this rate; other rates are in proportion. An absent figure is
+// not counted.
 struct PartPrice {
   uint64_t rate_bps = 400'000'000'000;
   std::optional<double> cost{};
@@ -39,9 +39,10 @@ struct Prices {
   std::array<PartPrice, kNetworkPartCount> parts;
 };
 
-// From a railyard.protos.Prices in text. nullopt after an error; every mistake is a finding.
+// Loads a railyard.protos.Prices in text. Returns nullopt after an error; every mistake is a
+// finding.
 std::optional<Prices> LoadPrices(const std::string& path, Diagnostics& diagnostics);
-// topologies/prices/public-2024.textproto, which is part of the program.
+// Returns topologies/prices/public-2024.textproto, which the build embeds.
 const Prices& PublicPrices();
 
 }  // namespace railyard

@@ -3,7 +3,7 @@
 
 namespace railyard {
 
-// The text of topologies/prices/public-2024.textproto, put in by the build.
+// The text of topologies/prices/public-2024.textproto, embedded by the build.
 extern const char* const kPublicPrices;
 
 }  // namespace railyard

@@ -120,7 +120,7 @@ class UpDownProof {
     std::vector<uint64_t> seen(network_.size());
     for (size_t i = 0; i < destinations.size(); ++i) seen[destinations[i]] = uint64_t{1} << i;
     std::vector<uint64_t> frontier = seen;
-    // Of the frontier: whose routes leave it upwards.
+    // By switch of the frontier: a bit per destination whose route leaves the switch upwards.
     std::vector<uint64_t> leaves_up(network_.size());
     bool is_new = true;
     while (is_new) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether pauses can wait for each other in a circle: the channel dependency graph of a fabric's
-// routes (Dally, Seitz: "Deadlock-free message routing in multiprocessor interconnection networks",
-// 1987) and its strongly connected components (Boost.Graph).
+// Finds out whether pauses can wait for each other in a cycle: the strongly connected components
+// (Boost.Graph) of the channel dependency graph of a fabric's routes (Dally, Seitz: "Deadlock-free
+// message routing in multiprocessor interconnection networks", 1987).
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,21 @@
 namespace railyard {
 
 struct DeadlockReport {
-  // Links of a circle, each of which can wait for the next and the last for the first, with their
-  // class where there are several ("router0>router1 class 1"); empty if there is none.
+  // Links of a cycle in which each can wait for the next and the last for the first, with the class
+  // where there are several ("router0>router1 class 1"); empty if there is no cycle.
   std::vector<std::string> cycle;
   uint32_t classes = 1;       // lossless classes that the routes need; 0 for lossy ones
   bool is_sampled = false;    // only the routes to some switches were looked at
   uint32_t destinations = 0;  // switches with NICs whose routes were looked at
 };
 
-// Looks at all routes that EcmpRouting may take between NICs with every link up, as the fabric's
-// `routing` and `deadlock_avoidance` say. Fabrics of many switches are looked at by the routes to
-// a sample of switches, unless no route goes down a tier and up again, which proves it.
+// Examines all routes that EcmpRouting may take between NICs with every link up, by the fabric's
+// `routing` and `deadlock_avoidance`. In fabrics of many switches only the routes to a sample of
+// switches are examined, unless no route goes down a tier and up again, which proves the absence of
+// cycles.
 DeadlockReport FindDeadlock(const FabricGraph& fabric);
 
-// DeadlockReport::classes alone, which needs no look at what waits for what.
+// Returns DeadlockReport::classes alone, without building the dependency graph.
 uint32_t CountLosslessClasses(const FabricGraph& fabric);
 
 }  // namespace railyard

@@ -8,7 +8,7 @@
 namespace railyard {
 namespace {
 
-// Who is cabled to whom, as one array.
+// Adjacency lists of all devices in one array.
 class Neighbours {
  public:
   explicit Neighbours(const FabricGraph& fabric) : first_(fabric.device_count() + 1) {

@@ -29,7 +29,7 @@ uint64_t SwitchHash(uint64_t seed, DeviceId device, uint64_t entropy) {
 // Twice the distance, and one more where the rest of the way leads down.
 uint32_t Coded(uint32_t hops, bool is_down) { return 2 * hops + (is_down ? 1 : 0); }
 
-// Of numbers by device.
+// Returns the largest number that is not kUnreachable; numbers are by device.
 uint32_t LastWave(const std::vector<uint32_t>& wave_of_device) {
   uint32_t last = 0;
   for (const uint32_t wave : wave_of_device) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ECMP over the fabric between NICs by its RoutingPolicy: shortest paths from Boost.Graph's
-// breadth-first search, in the order of dimensions, up and then down, or Valiant's two of them.
-// Distances are kept per destination attachment (the switch a NIC hangs on), so 1,024 NICs on 8
-// leaves cost 8 searches, and coded as runs of switches that are equally far.
+// Routes packets between NICs by the fabric's RoutingPolicy with ECMP: shortest paths from
+// Boost.Graph's breadth-first search, dimension order, up-down, or Valiant's two-phase routes.
+// Distances are kept per destination switch rather than per NIC, so 1,024 NICs on 8 leaves cost 8
+// searches, and are coded as runs of equally distant switches.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace railyard {
 // The links a packet takes, first to last; empty if the destination cannot be reached.
 using Path = std::vector<LinkId>;
 
-// The next links a packet may take: equal-cost links, in the order of creation, and the number of
+// The links a packet may take next: equal-cost links in the order of creation, and the number of
 // links to its destination, these included.
 struct NextHops {
   std::vector<LinkId> links;
@@ -35,29 +35,30 @@ struct PortPins {
   LinkId last = 0;   // to the other; the same as `first` where it joins the two
 };
 
-// kShortest takes any shortest path, also one that goes up and down twice where links are cut;
-// kUpDown never does, and has no path then. Resolve() makes one choice per switch and flow, as a
-// switch's hash over a packet's header does; NextHopsTo() leaves the choice to the switch. When the
-// number of equal-cost links changes, flows through that switch are dealt anew (no resilient
-// hashing). With Valiant's routes a flow draws a switch that NICs hang on and goes there first,
-// unless it goes from and to NICs of one switch (Valiant: "A scheme for fast parallel
-// communication", 1982). Not for use by two threads at once.
+// kShortest takes any shortest path, even one that goes up and down twice where links are cut;
+// kUpDown never does, and then has no path. Resolve() makes one choice per switch and flow, as a
+// switch does that hashes a packet's header; NextHopsTo() leaves the choice to the switch. When the
+// number of equal-cost links changes, all flows through that switch are hashed anew (no resilient
+// hashing). With Valiant's routes a flow draws a switch that has NICs and goes there first, unless
+// its two NICs are on one switch (Valiant: "A scheme for fast parallel communication", 1982). Not
+// thread-safe.
 //
-// Every switch and NIC has its own view of which links are up: news of a link reaches those nearer
-// to it sooner. While views differ, the switches of a path may send a packet in a circle, or, with
-// kUpDown, up again after it went down; such a destination counts as one that cannot be reached.
+// Every switch and NIC has its own view of which links are up: news of a link reaches nearer
+// devices sooner. While views differ, the switches of a path may send a packet in a circle, or,
+// with kUpDown, up again after it went down; such a destination counts as unreachable.
 class EcmpRouting {
  public:
-  // `graph` must outlive this. `seed` enters every switch's hash. All links are up but those of
-  // circuits that are not there at time 0.
+  // `graph` must outlive this. `seed` enters every switch's hash. All links start up, except
+  // circuits that are not connected at time 0.
   EcmpRouting(const FabricGraph& graph, uint64_t seed);
   EcmpRouting(const EcmpRouting&) = delete;  // a copy would share tables
   EcmpRouting& operator=(const EcmpRouting&) = delete;
 
-  // From one GPU or NIC to another over NICs and switches (never through a GPU, an NVSwitch or a
-  // third NIC), at each hop choosing among the equal-cost next links that are up by a hash of
-  // (seed, switch, entropy). A GPU uses NicOfGpu and the HOST links to it. Also empty if from ==
-  // to. `detour_hop`, if asked for: the position of the first link behind Valiant's detour, if any.
+  // Returns the path from one GPU or NIC to another over NICs and switches, never through a GPU, an
+  // NVSwitch or a third NIC. Each hop is chosen among the equal-cost next links that are up by a
+  // hash of (seed, switch, entropy). A GPU uses NicOfGpu and the HOST links to it. The path is
+  // empty if there is none or from == to. If `detour_hop` is not null, it receives the position of
+  // the first link behind Valiant's detour, if there is one.
   Path Resolve(DeviceId from, DeviceId to, uint64_t entropy,
                std::optional<uint32_t>* detour_hop = nullptr) const;
   // Resolves a path between two ports; also empty if one of their cables is down. Precondition: no
@@ -71,8 +72,8 @@ class EcmpRouting {
   // reached. Valiant's detour, which only the sender can draw, is not included.
   NextHops NextHopsTo(DeviceId at, DeviceId nic) const;
 
-  // A link's state as routing knows it (after detection and convergence), everywhere. Distances are
-  // recomputed when next asked for.
+  // Sets a link's state in the views of all devices, after detection and convergence. Distances are
+  // recomputed when next needed.
   void SetLinkUp(LinkId link, bool up);
   // Sets a link's state in the views of switches and NICs that are up to `hops` links away from the
   // link's ends. Call with 0, 1, 2, … up to FarthestFrom(link), for one change of a link after the
@@ -86,19 +87,21 @@ class EcmpRouting {
   // the link's cable; kUnreachable if there is no path.
   static constexpr uint32_t kUnreachable = UINT32_MAX;
   std::vector<uint32_t> HopsFrom(LinkId link, std::vector<DeviceId> ends) const;
-  // Links to the farthest switch or NIC from the nearer of the link's ends, without the cable
-  // itself.
+  // Returns the distance in links of the farthest switch or NIC from the nearer of the link's ends,
+  // without the cable itself.
   uint32_t FarthestFrom(LinkId link) const;
 
-  // By device, how many links between switches a path from there to a switch has; kUnreachable for
-  // what is no switch or has no path. Without Valiant's detours, as those know it whom no news has
-  // reached; keeps nothing, so that all pairs of a large fabric can be looked at.
+  // Returns, by device, how many links between switches a path from there to the switch `to` has;
+  // kUnreachable for devices that are not switches or have no path. Valiant's detours are left out,
+  // and the view is that of devices that no news has reached. Nothing is cached, so that all pairs
+  // of a large fabric can be examined.
   std::vector<uint32_t> SwitchHopsTo(DeviceId to) const;
 
-  // Computes the routes of all switches to all NICs now, rather than on demand, by the view of
+  // Computes the routes of all switches to all NICs now rather than on demand, in the view of
   // devices that no news has reached.
   void ResolveAll() const;
-  // The memory of the routes computed so far, and of one number per switch and destination.
+  // The memory of the routes computed so far (`bytes`), and of a table with one number per switch
+  // and destination (`dense_bytes`).
   struct TableSize {
     uint64_t tables = 0;        // more than one while views differ
     uint64_t destinations = 0;  // switches with NICs, of all tables
@@ -111,8 +114,8 @@ class EcmpRouting {
   struct SwitchLink {
     LinkId link = 0;
   };
-  // The switches alone, every edge against its link's direction: a breadth-first search from a
-  // switch finds all others' distances to it.
+  // The graph of switches alone, every edge against its link's direction, so that a breadth-first
+  // search from a switch finds all others' distances to it.
   using SwitchIndex = uint32_t;  // vertex of SwitchGraph
   using SwitchGraph =
       boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, SwitchLink,
@@ -123,12 +126,12 @@ class EcmpRouting {
   using Table = std::unordered_map<SwitchIndex, Distances>;  // computed when asked for
 
   // The links that some switches and NICs take to be up, and the distances that follow. Views that
-  // differ only in NICs' links share a table, for it has switches only.
+  // differ only in links of NICs share a table, which has switches only.
   struct View {
     std::vector<bool> up;  // by link
     std::shared_ptr<Table> distances_to;
   };
-  // News of a link that has not yet reached all.
+  // A change of a link's state that has not yet reached all devices.
   struct News {
     LinkId link = 0;
     bool up = false;
@@ -147,8 +150,8 @@ class EcmpRouting {
     Path last{};   // HOST links of the other NIC to its GPU
   };
 
-  // The NICs that stand for the two ends, and the HOST links outside them; nullopt if there is no
-  // such NIC or one of its HOST links is down.
+  // Returns the NICs used for the two ends, and the HOST links between them and the ends; nullopt
+  // if there is no such NIC or one of its HOST links is down.
   std::optional<NicEnds> FindNics(DeviceId from, DeviceId to) const;
   const View& ViewOf(DeviceId device) const;
   const View& ViewWith(const std::vector<LinkId>& changed) const;
@@ -159,15 +162,16 @@ class EcmpRouting {
   std::vector<uint32_t> CodedDistancesTo(SwitchIndex attachment, const View& view) const;
   void FindShortest(SwitchIndex attachment, const View& view, std::vector<uint32_t>& coded) const;
   void FindUpDown(SwitchIndex attachment, const View& view, std::vector<uint32_t>& coded) const;
-  // Appends the links to a NIC or switch, one choice at each device, by its view; false if there is
-  // no path.
+  // Appends the links to a NIC or switch, each device choosing by its own view. Returns false if
+  // there is no path.
   bool Append(DeviceId from, DeviceId to, uint64_t entropy, Path& path) const;
   std::optional<DeviceId> DrawDetour(const NicEnds& ends, uint64_t entropy) const;
-  // Links that `device` may use next on a shortest path, in the order of creation. Returns how many
-  // links between switches follow the first of the path; 0 where that is the last.
+  // Finds the links that `device` may use next on a shortest path, in the order of creation.
+  // Returns how many links between switches follow the first link of the path; 0 if that is the
+  // last one.
   uint32_t NextLinks(DeviceId device, const Destination& destination, const View& view,
                      std::vector<LinkId>& next) const;
-  // The distance of a switch to the destination over the next links that its policy allows.
+  // The distance of a switch to the destination over the next links that the policy allows.
   struct Reach {
     uint32_t hops = 0;
     bool is_down = false;  // of kUpDown: the rest of the way leads down
