@@ -22,7 +22,7 @@ enum class Verdict : uint8_t {
 };
 std::string_view VerdictText(Verdict verdict);  // "slower"
 
-// Paired durations of one kind of collective, or of all.
+// The paired durations of one kind of collective, or of all kinds together.
 struct KindComparison {
   std::string kind;  // "AllReduce"; "all"
   uint64_t pairs = 0;
@@ -47,9 +47,9 @@ struct Comparison {
   uint64_t first_alone = 0;           // collectives of the first without a partner in the second
   uint64_t second_alone = 0;
 
-  // Whether the difference of all pairs, or that of a kind, is significant and its size exceeds
-  // `threshold` (a share, 0.01 for 1 %), or the runs ended with different statuses, or one of them
-  // has collectives without a partner.
+  // Returns true if the difference of all pairs, or that of a kind, is significant and larger than
+  // `threshold` (a share, 0.01 for 1 %), if the runs ended with different statuses, or if one of
+  // them has collectives without a partner.
   bool Exceeds(double threshold) const;
 };
 

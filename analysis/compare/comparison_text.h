@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Comparisons as a table for people and as JSON for programs.
+// Renders comparisons as a table for people and as JSON for programs.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace railyard {
 
-// A sentence with the verdict, a table by kind, and the bytes per tier where they differ.
+// Returns a sentence with the verdict, a table by kind, and the bytes per tier where they differ.
 std::string ComparisonText(const Comparison& comparison, double threshold);
 
-// One object: `threshold`, `exceeds` and an array `comparisons`, as docs/results.md describes.
+// Returns one object: `threshold`, `exceeds` and an array `comparisons`, as docs/results.md
+// describes.
 std::string ComparisonsJson(const std::vector<Comparison>& comparisons, double threshold);
 
 }  // namespace railyard

@@ -35,8 +35,8 @@ struct StoredResult {
   std::vector<StoredTier> tiers;              // in the order of results.sqlite's table of links
 };
 
-// Reads `directory`/results.sqlite. A directory that is no complete result of Railyard is an error
-// in `diagnostics`, and nullopt is returned.
+// Reads `directory`/results.sqlite. Returns nullopt, with an error in `diagnostics`, for a
+// directory that is not a complete result of Railyard.
 std::optional<StoredResult> ReadStoredResult(const std::string& directory,
                                              Diagnostics& diagnostics);
 

@@ -6,8 +6,8 @@
 
 namespace railyard {
 
-// Shannon's entropy of how a sum is divided into parts: of where a random one of its bytes is. n
-// equal parts have log2 n bits, a single one none.
+// Computes Shannon's entropy in bits of the shares that parts have in their sum. n equal parts have
+// log2 n bits, a single part has none.
 class EntropySum {
  public:
   void Add(double part) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What became of each job of a run, and what the others cost it.
+// Metrics of each job of a run: how it ended, and how much the other jobs slowed it down.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace railyard {
 
-// What a job got done. One that did not complete has lost everything.
+// The useful work of a job. A job that did not complete has lost all of its work.
 struct JobOutcome {
   std::optional<double> goodput;   // fault-free time over time; nullopt without a paired run
   std::optional<int64_t> lost_ps;  // time beyond the fault-free time
-  // The same, less what checkpoints take without any failure: time that training went on, for good,
-  // over time ("effective training time", Llama 3, arXiv 2407.21783).
+  // The same, less the time that checkpoints take without any failure: the share of time in which
+  // training made lasting progress ("effective training time", Llama 3, arXiv 2407.21783).
   std::optional<double> effective_training_time_ratio;
 };
 JobOutcome OutcomeOfJob(const RunResult& result, const JobResult& job);
 
-// From its start to its end alone on the same GPUs and fabric, without faults; nullopt without such
-// a run, or where it did not complete there.
+// Returns the time from the job's start to its end when it ran alone on the same GPUs and fabric,
+// without faults; nullopt if there was no such run or it did not complete.
 std::optional<int64_t> AloneTimePs(const JobResult& job);
 
-// Time of the job beside the others over its time alone, both without faults. nullopt without a
-// pair of such runs.
+// Returns the job's time beside the other jobs over its time alone, both without faults; nullopt if
+// one of the two runs is missing.
 std::optional<double> Interference(const RunResult& result, const JobResult& job);
-// The same of durations of one collective.
+// Returns the same ratio for the durations of one collective.
 std::optional<double> Interference(const RunResult& result, const CollectiveResult& collective);
-// Of the job's collectives; nullopt: none has one.
+// Summarizes the ratios of the job's collectives; nullopt if none has one.
 std::optional<StretchStatistics> InterferenceOfCollectives(const RunResult& result, uint32_t job);
 
 }  // namespace railyard

@@ -58,7 +58,7 @@ std::optional<double> Stretch(const RunResult& result, const CollectiveResult& c
 
 namespace {
 
-// What the statistics of a group are made from.
+// The values from which the statistics of a group are computed.
 struct Values {
   CollectiveTotals totals;
   std::vector<int64_t> durations_ps;

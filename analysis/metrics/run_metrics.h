@@ -14,22 +14,22 @@
 
 namespace railyard {
 
-// "COMPLETED", "JOB_ABORTED", "STALLED", "INTERRUPTED", "TIME_ENDED"
+// Returns "COMPLETED", "JOB_ABORTED", "STALLED", "INTERRUPTED" or "TIME_ENDED".
 std::string_view RunStatusName(RunStatus status);
 
-// 0 where `whole` is 0.
+// Returns 0 if `whole` is 0.
 double Share(uint64_t part, uint64_t whole);
 
-// Hops of packets, control packets included, that took one event each, as a share of all.
+// Returns the share of all packet hops, control packets included, that took a single event.
 double ShortFormShare(const RunResult& result);
 
-// Figures of one collective; nullopt where it did not complete or the divisor is 0.
+// Figures of one collective; nullopt if it did not complete or the divisor is 0.
 std::optional<double> BusbwGBps(const CollectiveResult& collective);  // nccl-tests'; 10^9 bytes/s
 std::optional<double> Slowdown(const CollectiveResult& collective);   // duration over bound
 
-// Duration in this run over duration in the paired fault-free run. A run without faults is its own
-// fault-free run: exactly 1. nullopt where a run with faults had no paired run, or where the
-// collective did not complete in both.
+// Returns the duration in this run over the duration in the paired fault-free run. A run without
+// faults is its own fault-free run, so its stretch is exactly 1. nullopt if a run with faults had
+// no paired run, or if the collective did not complete in both.
 std::optional<double> Stretch(const RunResult& result, const CollectiveResult& collective);
 
 // A group of collectives.
@@ -37,13 +37,13 @@ struct CollectiveTotals {
   std::string kind;  // empty: every kind
   uint64_t count = 0;
   uint64_t bytes = 0;  // summed nccl-tests' sizes
-  // Of the completed ones; nullopt where there is none.
+  // Statistics of the completed collectives; nullopt if there is none.
   std::optional<DurationStatistics> durations;
   std::optional<StretchStatistics> stretches;
   std::optional<RateStatistics> busbw_GBps;
 };
 CollectiveTotals TotalOfCollectives(const RunResult& result);
-// In the order in which the kinds first occur.
+// Returns the totals in the order in which the kinds first occur.
 std::vector<CollectiveTotals> TotalsByKind(const RunResult& result);
 
 struct TierTotals {
@@ -54,7 +54,7 @@ struct TierTotals {
   uint64_t retransmitted_bytes = 0;
   double payload_share = 0;  // of the payload over all tiers
 };
-// The tiers the fabric has, in the order in which they first occur among its links.
+// Returns the totals of the fabric's tiers, in the order in which they first occur among its links.
 std::vector<TierTotals> TotalsByTier(const RunResult& result);
 
 struct PairCounts {
@@ -63,19 +63,20 @@ struct PairCounts {
 };
 PairCounts CountPairs(const RunResult& result);
 
-// What all GPUs gave to, and got from, one kind of switches that did one operation.
+// Bytes that all GPUs sent to, and received from, one kind of switches for one in-network
+// operation.
 struct InNetworkTotals {
   std::string_view switches;
   std::string_view operation;
   uint64_t sent_bytes = 0;
   uint64_t received_bytes = 0;
 };
-// In the order of the rows; empty where no switch reduced or multicast anything.
+// Returns the totals in the order of the rows; empty if no switch reduced or multicast anything.
 std::vector<InNetworkTotals> TotalsInNetwork(const RunResult& result);
 
-// Stretches of the collectives that were over before a fault began, that were under way while it
-// held, at least for a moment, and that began when it had ended for the last time. nullopt: there
-// are none with a stretch, or the fault never began.
+// Stretches of the collectives that ended before a fault began, that overlapped with it, and that
+// began after it had ended for the last time. A member is nullopt if no such collective has a
+// stretch, or the fault never began.
 struct StretchesAroundFault {
   std::optional<StretchStatistics> before;
   std::optional<StretchStatistics> during;
@@ -83,23 +84,24 @@ struct StretchesAroundFault {
 };
 StretchesAroundFault StretchesAround(const RunResult& result, const FaultResult& fault);
 
-// What collectives took longer, summed by cause, for each fault; together all that they took longer
-// since the first fault began. Time-outs and repetition go to the faults to which a collective lost
-// packets, slow peers to the stragglers that held meanwhile; where there are none, and for the
-// rest, to the faults that held meanwhile or to which it lost packets, or else to the one that
-// ended last. Several share a part equally. Empty without a paired run.
+// Attributes the time that collectives took longer to faults, by cause; the parts sum to all the
+// time added since the first fault began. Time-outs and retransmissions are attributed to the
+// faults by which the collective lost packets, and slow peers to the stragglers that were active
+// meanwhile. If there are none, and for all other causes, the time goes to the faults that were
+// active meanwhile or caused the collective's losses, else to the fault that ended last. Several
+// faults share a part equally. Empty without a paired run.
 std::vector<AddedTime> AddedByFaults(const RunResult& result);
 
-// From its first begin to the end of the last collective whose bus bandwidth, taken from its last
-// rank's start on, was less than 99 % of the same collective's in the fault-free run; 0: there was
-// none. nullopt without a paired run, and
-// where no collective began after that one and was as fast again.
+// Returns the time from the fault's first begin to the end of the last collective whose bus
+// bandwidth, measured from its last rank's start on, was below 99 % of the same collective's in the
+// fault-free run; 0 if there was none. nullopt without a paired run, and if no later collective
+// reached full bandwidth again.
 std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultResult& fault);
 
-// The estimate over the simulated time of the fault-free job, less 1; nullopt where there is no
-// estimate, or no completed run without faults.
+// Returns the estimate over the simulated time of the fault-free job, less 1; nullopt without an
+// estimate or a completed fault-free run.
 std::optional<double> EstimateDifference(const RunResult& result);
-// The simulated iterations of the estimate's rank together.
+// Returns the sum of the simulated iterations of the estimate's rank.
 TimeBreakdown SimulatedParts(const EstimateResult& estimate);
 
 }  // namespace railyard

@@ -17,7 +17,7 @@ size_t NearestRankIndex(size_t count, uint32_t permille) {
 
 namespace {
 
-// Of values that are not sorted; to be asked for in ascending order.
+// Percentiles of unsorted values. Precondition: they are requested in ascending order.
 template <typename T>
 class Percentiles {
  public:

@@ -9,8 +9,9 @@
 
 namespace railyard {
 
-// Index of the nearest-rank percentile in a sorted list: the smallest value such that at least
-// permille/1000 of all values are not above it. Precondition: count > 0 and permille in 1..1000.
+// Returns the index of the nearest-rank percentile in a sorted list: of the smallest value such
+// that at least permille/1000 of all values are not above it. Precondition: count > 0 and permille
+// in 1..1000.
 size_t NearestRankIndex(size_t count, uint32_t permille);
 
 struct DurationStatistics {
@@ -38,7 +39,7 @@ struct RateStatistics {
   double max = 0;
 };
 
-// Values in any order; nullopt where there is none.
+// Summarizes values in any order; nullopt if there are none.
 std::optional<DurationStatistics> SummarizeDurations(std::vector<int64_t> durations_ps);
 std::optional<StretchStatistics> SummarizeStretches(std::vector<double> stretches);
 std::optional<RateStatistics> SummarizeRates(std::vector<double> rates);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The figures that say what kind of traffic a run had. docs/results.md defines them.
+// Metrics of the kind of traffic that a run had. docs/results.md defines them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// Of sizes in bytes, each counted as often as it occurs.
+// Statistics of message sizes in bytes, each counted as often as it occurs.
 struct SizeStatistics {
   uint64_t count = 0;
   double mean = 0;
@@ -26,7 +26,7 @@ struct TrafficFigures {
   double pair_entropy_bits = 0;              // of how the payload divides over ordered pairs
   std::optional<double> pair_entropy_share;  // of that of an even matrix over all pairs
   uint64_t links_used = 0;
-  // Over the links with payload; the latter two over those with two bursts or more.
+  // Statistics over the links with payload; the latter two over the links with two bursts or more.
   std::optional<StretchStatistics> flow_entropy_bits;
   std::optional<DurationStatistics> link_periods;
   std::optional<StretchStatistics> link_duty;

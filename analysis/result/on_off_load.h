@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A load that comes and goes: how long it is there, and how regularly.
+// Measures a load that comes in bursts: how long it is on, and how regularly.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct TimeInterval {
   int64_t end_ps = 0;
 };
 
-// Intervals that touch or overlap are one burst. A period is from one burst's begin to the next
-// one's: nullopt with less than two bursts.
+// Intervals that touch or overlap form one burst. A period lasts from the begin of one burst to the
+// begin of the next; it is nullopt with fewer than two bursts.
 struct OnOffLoad {
   uint64_t bursts = 0;
   int64_t on_ps = 0;
@@ -22,7 +22,7 @@ struct OnOffLoad {
   std::optional<double> duty;        // share of the whole periods that it is on
 };
 
-// In any order; empty ones count for nothing.
+// Takes intervals in any order; empty ones are ignored.
 OnOffLoad MeasureOnOff(std::vector<TimeInterval> intervals);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What one run measured, as plain numbers: written by the replay's recorders, read by every report.
-// Knows no model. Units are in the names; indices are dense.
+// The measurements of one run as plain numbers. The replay's recorders write them and all reports
+// read them; they depend on no model. Units are in the names; indices are dense.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace railyard {
 
 enum class RunStatus : uint8_t { kCompleted, kJobAborted, kStalled, kInterrupted, kTimeEnded };
 
-// By how much longer a collective took than in the paired fault-free run, by what its critical path
-// spent more time on (docs/results.md). Parts may be negative.
+// The time that a collective took longer than in the paired fault-free run, by the cause on which
+// its critical path spent more time (docs/results.md). Parts may be negative.
 struct AddedTime {
   int64_t queueing_ps = 0;        // messages were longer on their way
   int64_t retransmission_ps = 0;  // asking for what was lost, and sending it again
@@ -29,8 +29,8 @@ struct AddedTime {
   int64_t other_ps = 0;           // what is left
 };
 
-// One collective, every rank of it together. Its texts are RunResult::texts' or literals: there may
-// be millions of rows.
+// One collective, all of its ranks together. Its texts point into RunResult::texts or to literals,
+// because there may be millions of rows.
 struct CollectiveResult {
   std::string_view kind;  // "AllReduce", "SendRecv", …
   std::string_view communicator;
@@ -52,7 +52,8 @@ struct CollectiveResult {
   int64_t baseline_wait_ps = 0;      // of that run
   int64_t alone_duration_ps = 0;     // with its job alone on the fabric; 0: no such run
   AddedTime added{};                 // where there is one
-  // Whose transfer or, where both are one, whose lateness held it up most.
+  // Source and destination of the transfer that delayed it most; both are the same rank if the
+  // lateness of that rank did.
   uint32_t held_up_by_source = UINT32_MAX;
   uint32_t held_up_by_destination = UINT32_MAX;
   // Preconditions: completed; every rank started.
@@ -74,17 +75,17 @@ struct LinkResult {
   OnOffLoad load{};              // while collectives run that use it
 };
 
-// An ordered pair of different GPUs; each pair has one row.
+// Traffic of an ordered pair of different GPUs; each pair has one row.
 struct PairResult {
   uint32_t source_gpu = 0;
   uint32_t destination_gpu = 0;
-  // Tiers crossed, in order, e.g. "HOST+NIC_LEAF"; of several ways that of most bytes first,
-  // separated by "|".
+  // Tiers crossed, in order, e.g. "HOST+NIC_LEAF"; several paths are separated by "|", the one with
+  // the most bytes first.
   std::string tiers;
   uint64_t payload_bytes = 0;
 };
 
-// What one GPU gave to switches that reduce or multicast, and what it got from them.
+// Bytes that one GPU sent to switches that reduce or multicast, and received from them.
 struct InNetworkResult {
   uint32_t gpu = 0;
   std::string_view switches;   // a literal: "NVSWITCH", or "NETWORK" of those behind the NICs
@@ -117,8 +118,8 @@ struct FaultResult {
   int64_t time_to_recover_ps = -1;  // first delivery after the last loss, since from_ps; -1: never
 };
 
-// In all of a rank's calls: what it waited for beyond the time they take. Only waits of at least 1
-// % of a call count.
+// The time, over all calls of a rank, that it waited for something beyond the usual time of the
+// calls. Only waits of at least 1 % of a call count.
 struct WaitResult {
   uint32_t rank = 0;
   uint32_t source_rank = 0;       // of the transfer that was lost or late
@@ -138,7 +139,7 @@ struct TransportCounters {
   uint64_t port_failovers = 0;
   uint64_t port_recoveries = 0;
   uint64_t nic_failovers = 0;
-  // Of messages with a tolerated loss: what receivers did without.
+  // For messages with a tolerated loss: the packets that receivers did without.
   uint64_t missing_packets = 0;
   uint64_t missing_bytes = 0;
 };
@@ -157,7 +158,7 @@ struct Conservation {
   }
 };
 
-// What one rank's time goes to (docs/workloads.md), estimated by closed forms or simulated.
+// The parts of one rank's time (docs/workloads.md), estimated by closed forms or simulated.
 struct TimeBreakdown {
   int64_t compute_ps = 0;
   int64_t tensor_ps = 0;    // calls that computation waits for in its own stream, but experts'
@@ -169,7 +170,7 @@ struct TimeBreakdown {
   int64_t overlap_ps = 0;   // calls beside computation, as far as they do not outlast it; in no sum
   int64_t communication_ps() const { return tensor_ps + expert_ps + pipeline_ps + data_ps; }
   int64_t total_ps() const { return compute_ps + communication_ps() + wait_ps + bubble_ps; }
-  // Of the time, what communication that nothing hides takes: R_comm.
+  // Returns the share of the time that is exposed communication, R_comm.
   double CommunicationShare() const {
     return total_ps() == 0
                ? 0
@@ -188,8 +189,9 @@ struct TimeBreakdown {
   }
 };
 
-// A plan's job: what its closed forms say, of all iterations, and of the same rank what was
-// simulated, by iteration; empty where the job did not run through, or began again.
+// The time breakdown of a plan's job: `parts` is the closed-form estimate over all iterations,
+// `simulated` the result for the same rank by iteration. `simulated` is empty if the job did not
+// complete or was restarted.
 struct EstimateResult {
   TimeBreakdown parts;
   uint32_t rank = 0;
@@ -197,11 +199,12 @@ struct EstimateResult {
   std::vector<TimeBreakdown> simulated{};
 };
 
-// What became of a job that may begin again.
+// Result of a job that may restart.
 struct RestartResult {
   uint32_t restarts = 0;
-  // Time that was lost: work since the last checkpoint, until all ranks had ended, until processes
-  // ran again, for loading the checkpoint; and what checkpoints take without any failure.
+  // Time lost to restarts: repeating the work since the last checkpoint (rework), until all ranks
+  // had ended (detection), until processes ran again (requeue), and for loading the checkpoint;
+  // `save_ps` is the time of saving checkpoints, with or without failures.
   int64_t rework_ps = 0;
   int64_t detection_ps = 0;
   int64_t requeue_ps = 0;
@@ -211,7 +214,7 @@ struct RestartResult {
   std::string last_failure;
 };
 
-// Of a job that was aborted for an error.
+// Details of a job that was aborted because of an error.
 struct AbortResult {
   int64_t first_error_ps = -1;  // when the first rank was told of one; -1: there was none
   uint32_t ranks_with_error = 0;
@@ -219,7 +222,7 @@ struct AbortResult {
   int64_t detection_ps = 0;  // from the first error until the last of these had been ended
 };
 
-// One of the jobs of a run. Its end is that of its last operation, or when it was aborted.
+// One of the jobs of a run. It ends with its last operation or when it is aborted.
 struct JobResult {
   std::string name;
   RunStatus status = RunStatus::kCompleted;
@@ -245,7 +248,8 @@ struct RunResult {
   uint64_t peak_rss_bytes = 0;
   bool has_baseline = false;
   int64_t baseline_simulated_time_ps = 0;  // of the paired fault-free run
-  // Of the paired run with the same faults in which receivers get everything; 0: there was none.
+  // Simulated time of the paired run with the same faults in which receivers get all packets; 0 if
+  // there was none.
   int64_t reliable_simulated_time_ps = 0;
   std::string fabric;  // preset, file or generator
   uint32_t server_count = 0;
@@ -258,18 +262,20 @@ struct RunResult {
   uint64_t calls = 0;            // one per rank
   uint64_t simulated_collectives = 0;
   uint64_t replayed_collectives = 0;
-  // What keeps the run, or what involves it, from being taken from the replay cache, and why.
+  // An owner of state that prevents the run, or the collectives that involve it, from being
+  // replayed from the cache, and the reason.
   struct NeverReplayed {
     std::string owner;
     std::string why;
   };
   std::vector<NeverReplayed> never_replayed;
-  // Delivered between different GPUs: the pairs', and what the network's switches handed out.
+  // Payload delivered between different GPUs: that of all pairs, and the bytes that switches of the
+  // network delivered.
   uint64_t payload_bytes = 0;
   uint64_t payload_left_server_bytes = 0;
   uint64_t payload_reached_spine_bytes = 0;
   std::vector<JobResult> jobs;  // one or more
-  // Of the rows of `collectives`; copies of the result share it.
+  // The texts of the rows of `collectives`; copies of the result share them.
   std::shared_ptr<TextPool> texts = std::make_shared<TextPool>();
   std::vector<CollectiveResult> collectives;
   std::vector<LinkResult> links;

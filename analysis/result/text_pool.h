@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-// Texts that many rows have, each kept once, for as long as the pool lives.
+// Stores texts that many rows share, each once. They live as long as the pool.
 class TextPool {
  public:
   std::string_view Keep(std::string_view text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What kind of traffic a run had, as plain numbers.
+// The kind of traffic that a run had, as plain numbers.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-// A part of the calls' sizes: what one call of a collective, or one Send, is of.
+// The number of calls of one message size: bytes of one call of a collective, or of one Send.
 struct MessageSizeResult {
   uint64_t bytes = 0;  // nccl-tests' size; of a Send what it sends
   uint64_t count = 0;  // collectives, or Sends
@@ -20,14 +20,15 @@ struct MessageSizeResult {
 struct IterationResult {
   uint32_t job = 0;        // into RunResult::jobs
   uint64_t iteration = 0;  // from 1, the first
-  // How far its matrix is from that of the iteration before, 0 to 1; absent in the first.
+  // Distance of its traffic matrix from that of the previous iteration, 0 to 1; absent in the
+  // first.
   std::optional<double> drift{};
-  // The same for its AllToAlls only, by layer; absent where there are none.
+  // The same for its AllToAlls only, by layer; absent if there are none.
   std::optional<double> all_to_all_drift{};
   std::optional<double> all_to_all_imbalance{};  // busiest rank over mean, 1 or more
 };
 
-// One GPU sent another so much in an iteration, in collectives of one kind and layer.
+// Bytes from one GPU to another within an iteration, in collectives of one kind and layer.
 struct IterationPairResult {
   static constexpr uint32_t kNoLayer = UINT32_MAX;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What happened in a run, as text for a terminal.
+// Prints the result of a run as text for a terminal.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-// Several lines of at most 100 columns each, the last one ended. Names that come from the outside
-// are cut to fit, and their control characters replaced.
+// Returns lines of at most 100 columns, the last one ended. Names from input files are truncated to
+// fit, and their control characters replaced.
 std::string PrintRunTable(const RunResult& result);
 
 }  // namespace railyard

@@ -58,7 +58,7 @@ void PrintKinds(const RunResult& result, TerminalText& text) {
   }
 }
 
-// Where the replay differs from the log, for all collectives.
+// Prints where the algorithms replayed differ from those in the log, for all collectives.
 void PrintAlgorithms(const RunResult& result, TerminalText& text) {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, uint64_t> counts;
   for (const CollectiveResult& collective : result.collectives) {

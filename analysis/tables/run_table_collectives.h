@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Of a run's table: how long its collectives took, by kind and the slowest one by one, and which
-// were replayed otherwise than their log says.
+// The part of the printed table about collectives: their durations by kind, the slowest ones, and
+// those that were replayed with another algorithm than their log states.
 #pragma once
 
 #include "analysis/result/run_result.h"

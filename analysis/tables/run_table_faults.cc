@@ -45,7 +45,7 @@ std::string RecoveryText(const FaultResult& fault) {
                      FormatDuration(fault.time_to_recover_ps));
 }
 
-// Of collectives before, during and after the fault; nothing without a fault-free run.
+// Prints stretches before, during and after the fault; nothing without a fault-free run.
 void PrintStretches(const RunResult& result, const FaultResult& fault, TerminalText& text) {
   const StretchesAroundFault around = StretchesAround(result, fault);
   std::string line;
@@ -60,7 +60,7 @@ void PrintStretches(const RunResult& result, const FaultResult& fault, TerminalT
   if (!line.empty()) text.Detail(line);
 }
 
-// What the collectives took longer, and for what; nothing where nothing was added.
+// Prints the added time of collectives by cause; nothing if no time was added.
 void PrintAdded(const AddedTime& added, TerminalText& text) {
   struct Part {
     const char* name;

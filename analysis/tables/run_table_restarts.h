@@ -7,7 +7,7 @@
 
 namespace railyard {
 
-// Nothing where no job restarted or saved checkpoints.
+// Prints nothing if no job restarted or saved checkpoints.
 void PrintRestarts(const RunResult& result, TerminalText& text);
 
 }  // namespace railyard

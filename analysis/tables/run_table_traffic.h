@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Of a run's table: where its bytes went, and what kind of traffic they were.
+// The part of the printed table about traffic: bytes per tier, and the kind of traffic.
 #pragma once
 
 #include "analysis/result/run_result.h"

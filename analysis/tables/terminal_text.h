@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Paragraphs, items and tables under titles, for a terminal.
+// Builds terminal output of paragraphs, items and tables under titles.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ inline constexpr size_t kTerminalColumns = 100;
 class TerminalText {
  public:
   void Section(std::string_view title);
-  // Lines break at spaces so that they fit; control characters are replaced.
+  // Breaks lines at spaces so that they fit and replaces control characters.
   void Paragraph(std::string_view text);
   void Item(std::string_view text);
   void Detail(std::string_view text);  // below an item
-  // It must fit.
+  // Precondition: the table is not too wide.
   void Table(const TextTable& table);
-  // That a list goes on in a file. Nothing if it was shown whole.
+  // Says in which file a list continues. Prints nothing if the list was shown in full.
   void AndMore(size_t left_out, std::string_view noun, std::string_view file = "results.sqlite");
 
   std::string Take();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Columns of text that line up on a terminal.
+// Aligns columns of text for a terminal.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,13 @@ class TextTable {
 
   // Precondition: as many cells as columns.
   void AddRow(std::vector<std::string> cells);
-  // A line of its own below the last row, outside the columns.
+  // Adds a line below the last row, outside the columns.
   void AddLine(std::string line);
-  // The title line and the rows, each ended.
+  // Returns the title line and the rows, each ended by a line end.
   std::string ToString() const;
 
  private:
-  // A row, or, without cells, a line.
+  // A row of cells or, if it has no cells, a line.
   struct Row {
     std::vector<std::string> cells;
     std::string line;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Names come from logs and file names, which may hold any bytes; JSON and terminals may not.
+// Makes names printable. They come from logs and file names and may hold any bytes, which JSON and
+// terminals must not receive.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +9,12 @@
 
 namespace railyard {
 
-// Every byte that is no part of a valid UTF-8 sequence becomes U+FFFD.
+// Replaces every byte that is not part of a valid UTF-8 sequence by U+FFFD.
 std::string ToValidUtf8(std::string_view text);
 
-// Valid UTF-8 without control characters (each becomes "?"), at most `columns` characters: what is
-// longer ends in "..". Precondition: columns >= 2. Characters count as one column each.
+// Returns valid UTF-8 of at most `columns` characters without control characters (each becomes
+// "?"); longer text is truncated and ends in "..". Precondition: columns >= 2. Characters count as
+// one column each.
 std::string ToTerminalText(std::string_view text, size_t columns);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A result table as RFC 4180 text with "\n" line ends: a header line, then one line per row. Absent
-// figures are empty, booleans `true` or `false`, numbers in their shortest exact form.
+// Writes a result table as RFC 4180 text with "\n" line ends: a header line, then one line per row.
+// Absent figures are empty, booleans `true` or `false`, numbers in their shortest exact form.
 #pragma once
 
 #include <string>

@@ -11,8 +11,8 @@
 
 namespace railyard {
 
-// Writes indented JSON, from the outside in. `key`: of a member of the object that is open; nullptr
-// in an array and for the whole.
+// Writes indented JSON from the outside in. `key` names the member of the object that is open; it
+// is nullptr in an array and for the outermost value.
 class JsonWriter {
  public:
   JsonWriter() { writer_.SetIndent(' ', 2); }
@@ -22,16 +22,16 @@ class JsonWriter {
   void StartArray(const char* key = nullptr);
   void EndArray() { writer_.EndArray(); }
 
-  // What is not UTF-8 in it is replaced.
+  // Replaces bytes that are not UTF-8.
   void Text(const char* key, std::string_view value);
-  // nullopt is null.
+  // Writes null for nullopt.
   void Number(const char* key, std::optional<uint64_t> value);
   void Signed(const char* key, std::optional<int64_t> value);
   void Real(const char* key, std::optional<double> value);  // precondition: finite
   void Flag(const char* key, bool value);
   void Null(const char* key);
 
-  // Precondition: all that was started has ended.
+  // Precondition: every object and array has been ended.
   std::string Take();
 
  private:

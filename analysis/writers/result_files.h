@@ -12,21 +12,21 @@
 
 namespace railyard {
 
-// A further file of a result, written as it is.
+// An additional file of a result, written verbatim.
 struct ExtraFile {
   std::string name;  // one of those result_files.cc knows, e.g. "import_report.txt"
   std::string content;
 };
 
-// Whether a result may be written to `directory`: it is absent, empty, or holds an earlier result
-// of Railyard and nothing else, which WriteResults will replace. Returns nullopt if so, else
-// "refusing to …", a mistake of the user's. Leaves nothing behind. EnvironmentError where the
-// directory cannot be created, which is tried, or read.
+// Checks that a result may be written to `directory`: it is absent, empty, or holds only an earlier
+// result of Railyard, which WriteResults will replace. Returns nullopt if so, else "refusing to …",
+// which is the user's mistake. Nothing is left behind. Throws EnvironmentError if the directory
+// cannot be read or, as a trial shows, created.
 std::optional<std::string> PrepareResultDirectory(const std::string& directory);
 
-// Writes the result, creating parent directories. EnvironmentError with path and reason if it
-// cannot be written completely, or if the directory has meanwhile become one to refuse; nothing is
-// left of the attempt then, and an earlier result stays.
+// Writes the result, creating parent directories. Throws EnvironmentError with path and reason if
+// it cannot be written completely, or if the directory has meanwhile become one to refuse; then
+// nothing of the attempt remains and an earlier result is kept.
 void WriteResults(const std::string& directory, const RunResult& result,
                   const std::vector<ExtraFile>& extra_files = {});
 

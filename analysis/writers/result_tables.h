@@ -39,13 +39,13 @@ ResultTable JobsTable(const RunResult& result);
 ResultTable PairsTable(const RunResult& result);
 ResultTable InNetworkTable(const RunResult& result);
 ResultTable LinksTable(const RunResult& result);
-// The kind of traffic that it was: each link's flows and bursts, sizes of messages, iterations and
+// Figures about the kind of traffic: each link's flows and bursts, message sizes, iterations and
 // their matrices.
 ResultTable TrafficTable(const RunResult& result);
 ResultTable MessageSizesTable(const RunResult& result);
 ResultTable IterationsTable(const RunResult& result);
 ResultTable IterationPairsTable(const RunResult& result);
-// What the time of the estimated rank went to, by iteration; no rows without an estimate.
+// The parts of the estimated rank's time, by iteration; no rows without an estimate.
 ResultTable BreakdownTable(const RunResult& result);
 ResultTable DropsTable(const RunResult& result);
 ResultTable FaultsTable(const RunResult& result);

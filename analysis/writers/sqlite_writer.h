@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Result tables as a SQLite database.
+// Writes result tables as a SQLite database.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace railyard {
 
-// Writes a new database and forces it to disk. EnvironmentError, naming the file, on any failure;
-// what is left of the file then is of no use.
+// Writes a new database and forces it to disk. Throws EnvironmentError, naming the file, on any
+// failure; the file must then be discarded.
 void WriteDatabase(const std::string& path, const std::vector<ResultTable>& tables);
 
 }  // namespace railyard

@@ -6,8 +6,8 @@
 
 namespace railyard {
 
-// The path of every number that a summary.json can have, with N for the numbers of array elements:
-// "collectives.stretch.max", "faults.N.time_to_recover_ps". Sorted.
+// Returns the sorted paths of all numbers that a summary.json can have, with N for the index of an
+// array element: "collectives.stretch.max", "faults.N.time_to_recover_ps".
 std::vector<std::string> SummaryFigures();
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// summary.json: one object whose keys docs/results.md describes.
+// Writes summary.json, one object whose keys docs/results.md describes.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace railyard {
 
 inline constexpr int kSummarySchemaVersion = 1;
 
-// The same text for equal results: numbers are written in their shortest exact form, independent of
-// the locale. A figure that does not exist (a stretch without a paired run) is null.
+// Returns the same text for equal results: numbers are written in their shortest exact form,
+// independent of the locale. A figure that does not exist (a stretch without a paired run) is null.
 std::string SummaryJson(const RunResult& result);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Words, numbers and pointers in a text of a log, one after the other.
+// Reads words, numbers and pointers from the text of a log line, one after the other.
 #pragma once
 
 #include <charconv>
@@ -19,15 +19,15 @@ inline bool IsNameCharacter(char c) {
 }
 inline bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// Whether all of `text` is a number that fits.
+// Returns true if all of `text` is a number that fits `Integer`.
 template <typename Integer>
 bool ParseNumber(std::string_view text, Integer& value, int base = 10) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
 
-// What reads a value returns false where there is none; position() is then where the text stops
-// being one.
+// Functions that read a value return false if there is none; position() is then where the text
+// ceases to be one.
 class LogFieldReader {
  public:
   explicit LogFieldReader(std::string_view text) : text_(text) {}
@@ -37,9 +37,9 @@ class LogFieldReader {
 
   void SkipBlanks();
   bool Literal(std::string_view literal);
-  // `word` and the blanks around it.
+  // Reads `word` and the blanks around it.
   bool Word(std::string_view word);
-  // What comes before the next blank; empty at the end.
+  // Returns the text before the next blank; empty at the end.
   std::string_view Token();
   template <typename Integer>
   bool Number(Integer& value, int base = 10) {
@@ -50,8 +50,8 @@ class LogFieldReader {
     position_ = end;
     return valid && AtEndOfValue();
   }
-  // `0x…` or `(nil)`, as %p prints it. The last field of a line may run into the next line's first
-  // character; user-space pointers have at most 12 digits.
+  // Reads `0x…` or `(nil)`, as %p prints it. The last field of a line may run into the next line's
+  // first character; user-space pointers have at most 12 digits.
   bool Pointer(uint64_t& value, bool may_be_glued = false);
 
  private:

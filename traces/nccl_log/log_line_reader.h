@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Physical lines of a log, whatever the file holds: bounded in length, without NUL bytes (holes of
-// sparse files), terminal escape sequences and carriage returns.
+// Reads the physical lines of a log, whatever the file holds. Lines are bounded in length and free
+// of NUL bytes (holes of sparse files), terminal escape sequences and carriage returns.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ class LogLineReader {
   LogLineReader(const LogLineReader&) = delete;
   LogLineReader& operator=(const LogLineReader&) = delete;
 
-  // The next piece of text; false at the end of the file. A line longer than the limit comes in
-  // several pieces, all but its first with is_continuation().
+  // Reads the next piece of text; false at the end of the file. A line longer than the limit comes
+  // in several pieces, all but its first with is_continuation().
   bool Next();
   const std::string& text() const { return text_; }
   bool is_continuation() const { return is_continuation_; }
 
-  // Lines begun so far; the number of the current line.
+  // Returns the number of lines begun so far, which is the number of the current line.
   uint64_t lines_read() const { return lines_read_; }
 
  private:
   enum class Escape : uint8_t { kNone, kStarted, kControlSequence };
 
-  // Appends what of [begin, end) is text.
+  // Appends the bytes of [begin, end) that are text.
   void Append(const char* begin, const char* end);
 
   InputStream& stream_;

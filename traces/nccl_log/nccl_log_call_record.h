@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Calls in the text of a log, `NAME: opCount HEX sendbuff PTR … stream PTR` as ncclEnqueueCheck
-// prints them: where one begins, and what it says.
+// Finds and parses the calls in the text of a log, `NAME: opCount HEX sendbuff PTR … stream PTR`,
+// as ncclEnqueueCheck prints them.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ struct CallMark {
   std::string_view name;
   std::optional<CollectiveKind> kind;  // nullopt: none that a trace holds
 };
-// No call's mark is longer.
+// Upper bound on the length of a call's mark.
 inline constexpr size_t kNcclCallMarkBytesMax = 64;
 
 std::vector<CallMark> FindCallMarks(std::string_view text);
-// How many calls begin in `text`, counting only those whose mark ends after byte `from`.
+// Counts the calls that begin in `text` and whose mark ends after byte `from`.
 uint64_t CountNcclCalls(std::string_view text, size_t from);
 
-// The call at a mark in `text`, without a prefix; `end` becomes where it stops.
+// Parses the call at a mark in `text`, without a prefix; `end` becomes the position behind it.
 LogCall ParseCallRecord(std::string_view text, const CallMark& mark, size_t& end);
 
 }  // namespace railyard

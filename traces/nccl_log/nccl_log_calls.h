@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// First pass of the log reader: every line once, into processes, the communicators each of them
-// made or used, and the calls in the order they were logged. Nothing is matched across processes
-// here.
+// First pass of the log reader. It reads every line once and collects the processes, the
+// communicators that each of them created or used, and the calls in the order they were logged.
+// Nothing is matched across processes here.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace railyard {
 
-// A communicator as one process (and device) holds it: a pointer, from the line that made it to the
-// line that destroyed it or to the pointer's next use. Every rank has a handle of its own.
+// A communicator as one process (and device) sees it: a pointer, from the line that created it to
+// the line that destroyed it or to the pointer's next use. Every rank has a handle of its own.
 struct CommunicatorHandle {
   uint32_t process = 0;
   uint64_t pointer = 0;
@@ -76,7 +76,7 @@ struct LogProcess {
   uint32_t first_file = 0;
   uint64_t first_line = 0;
   std::vector<uint32_t> handles;
-  // Ranks by nranks and device as `Init timings` lines state them; nullopt where they differ.
+  // Ranks by nranks and device as `Init timings` lines state them; nullopt if the lines differ.
   std::map<std::pair<uint32_t, std::optional<uint32_t>>, std::optional<uint32_t>> timings;
   std::vector<GlobalRank> global_ranks;  // RCCL; each handle's first, and what differs
   std::vector<TuningLine> tuning;
@@ -88,8 +88,8 @@ struct LoggedCalls {
   std::vector<LoggedCall> calls;  // those that are sound by themselves, in the order of the lines
 };
 
-// Reads the files to their ends, into `report` too: lines, calls seen, and the calls dropped
-// because of what their own line says.
+// Reads the files to their ends. `report` counts the lines, the calls seen, and the calls dropped
+// because of their own line.
 LoggedCalls ReadLoggedCalls(const std::vector<std::string>& files, ImportReport& report,
                             Diagnostics& diagnostics);
 

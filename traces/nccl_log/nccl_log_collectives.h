@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Matches the k-th collective call of a communicator over its ranks.
 //
-// Where a rank's calls on a communicator end before those of others (a log that was cut off), the
-// calls beyond its last are dropped on every rank: a prefix all ranks agree on can be replayed, and
-// the report lists the rest. Where calls differ at their beginning (a log that starts in the
-// middle) and the opCounts of every rank rise from call to call, the calls with opCounts that all
-// ranks have are kept; any other difference is an error.
+// If one rank's calls on a communicator end before those of others (a log that was cut off), the
+// calls beyond its last are dropped on every rank: a prefix on which all ranks agree can be
+// replayed, and the report lists the rest. If calls differ at their beginning (a log that starts in
+// the middle) and the opCounts of every rank rise from call to call, the calls with opCounts that
+// all ranks have are kept. Any other difference is an error.
 #pragma once
 
 #include "simulator/diagnostics/diagnostics.h"
@@ -14,7 +14,7 @@
 
 namespace railyard {
 
-// The algorithm and protocol that one rank's log states become those of the same call on all ranks.
+// The algorithm and protocol that one rank's log states apply to the same call on all ranks.
 void MatchCollectives(PlacedCalls& calls, ImportReport& report, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which global rank each process (and device) is: what a rank map or RCCL's globalrank says, else
-// its rank in the job's communicator, else what can be concluded from the order of names.
+// Finds the global rank of each process (and device): the one in a rank map or RCCL's globalrank,
+// else the rank in the job's communicator, else one inferred from the order of names.
 #pragma once
 
 #include "traces/nccl_log/nccl_log_placement_draft.h"
@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-// After JoinHandles(). The rank count of the job is found as well.
+// Also finds the rank count of the job. Precondition: JoinHandles() has run.
 void FindGlobalRanks(PlacementDraft& draft, const NcclLogOptions& options);
 
 }  // namespace railyard

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which handles of different processes are one communicator: those of a commId, of a split (by
-// parent, split and color) without one, all others by size where only one reading is possible.
+// Finds the handles of different processes that are one communicator. Handles are joined by commId;
+// splits without one by parent, split and color; all others by size if there is only one
+// possibility.
 #pragma once
 
 #include "traces/nccl_log/nccl_log_placement_draft.h"
 
 namespace railyard {
 
-// Puts every handle into a group. One that is `crowded` afterwards holds several communicators.
+// Puts every handle into a group. A group that is `crowded` afterwards holds several communicators.
 void JoinHandles(PlacementDraft& draft);
 
 }  // namespace railyard

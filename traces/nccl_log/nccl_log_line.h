@@ -3,8 +3,9 @@
 //
 // A line should be `[TIME STAMP] HOST:PID:TID [DEV] NCCL INFO MESSAGE` (src/debug.cc), but
 // launchers prepend their own text, processes that share a stream run into each other, and logs are
-// cut. So records are searched for anywhere in the line, each belongs to the nearest prefix before
-// it, and a field that is cut off or cut into makes the record defective rather than wrong.
+// cut. Records are therefore searched for anywhere in the line, and each belongs to the nearest
+// prefix before it. A field that is truncated or interrupted makes the record defective rather than
+// wrong.
 #pragma once
 
 #include <string_view>
@@ -14,7 +15,7 @@
 
 namespace railyard {
 
-// All records of the line in their order. `line` holds no NUL bytes and no terminal escape
+// Returns all records of the line in order. `line` holds no NUL bytes and no terminal escape
 // sequences (LogLineReader removes them).
 std::vector<LogRecord> ParseNcclLogLine(std::string_view line);
 

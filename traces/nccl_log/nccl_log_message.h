@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The messages of a log that are not calls: communicators made and destroyed, what the tuner chose,
-// rings and trees (NCCL's src/init.cc, src/enqueue.cc and src/graph/connect.cc).
+// Parses the messages of a log that are not calls: creation and destruction of communicators,
+// choices of the tuner, rings and trees (NCCL's src/init.cc, src/enqueue.cc and
+// src/graph/connect.cc).
 #pragma once
 
 #include <string_view>
@@ -10,7 +11,8 @@
 
 namespace railyard {
 
-// Appends what the message behind the prefix says: nothing, if it is none of these.
+// Appends the record in the message behind the prefix, or nothing if the message is of no such
+// kind.
 void ParseLogMessage(const LogPrefix& prefix, std::string_view message,
                      std::vector<LogRecord>& records);
 

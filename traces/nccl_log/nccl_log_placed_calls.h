@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The calls of a log that have a place: by the ranks that made them, and which ranks made none.
-// What the passes of the assembly (nccl_log_assembly.h) drop calls from.
+// The calls of a log by the rank that made them, and the ranks that made none. The passes of the
+// assembly (nccl_log_assembly.h) drop calls from it.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,32 @@ namespace railyard {
 
 class PlacedCalls {
  public:
-  // Drops the calls without a place. All three outlive this.
+  // Drops the calls whose rank is not known. All three arguments must outlive this.
   PlacedCalls(LoggedCalls& logged, const Placement& placement, ImportReport& report);
 
-  // Drops the calls on communicators of which it is not known which ranks they have.
+  // Drops the calls on communicators whose ranks are not known.
   void DropThoseWithUnknownMembers();
   void Drop(uint32_t index, CallDropReason reason, std::string detail);
   bool AllAreDropped() const;
 
-  // All calls of the log, also those that were dropped.
+  // Returns the number of all calls of the log, including those that were dropped.
   uint32_t size() const { return static_cast<uint32_t>(logged_.calls.size()); }
   LoggedCall& operator[](uint32_t index) { return logged_.calls[index]; }
   const LoggedCall& operator[](uint32_t index) const { return logged_.calls[index]; }
-  // The placed calls of each global rank, in order; later passes may have dropped some of them.
+  // Returns the placed calls of each global rank, in order; later passes may have dropped some of
+  // them.
   const std::vector<std::vector<uint32_t>>& by_rank() const { return by_rank_; }
-  // Ranks without a process, and those whose process made no placed call; ascending.
+  // Returns the ranks without a process, and those whose process made no placed call; ascending.
   const std::vector<uint32_t>& missing() const { return missing_; }
 
   const Placement& placement() const { return placement_; }
   const CommunicatorHandle& Handle(uint32_t handle) const { return logged_.handles[handle]; }
   uint32_t RankOfHandle(uint32_t handle) const;  // global
-  // Of a placed call; an index into the placement's.
+  // Returns the communicator of a placed call as an index into those of the placement.
   uint32_t CommunicatorOf(const LoggedCall& call) const;
   uint32_t CommunicatorRankOf(const LoggedCall& call) const;
 
-  // For findings.
+  // Returns the location of the call for findings.
   SourceLocation PlaceOf(const LoggedCall& call) const;
   std::string PlaceText(const LoggedCall& call) const;
   SourceLocation FirstFile() const;
@@ -55,7 +56,7 @@ class PlacedCalls {
   std::vector<uint32_t> missing_;
 };
 
-// Send or Recv.
+// Returns true for Send and Recv.
 bool IsP2p(const LoggedCall& call);
 
 }  // namespace railyard

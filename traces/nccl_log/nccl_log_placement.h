@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Second pass of the log reader: which handles of different processes are one communicator, and
-// which global rank each process (and device) is.
+// Second pass of the log reader. It finds the handles of different processes that are one
+// communicator, and the global rank of each process (and device).
 //
-// The largest communicator by nranks is the job, and a rank in it the global rank, unless a rank
-// map or RCCL's globalrank says so. Handles are joined by commId, splits without one by parent,
-// split and color, all others by size where only one reading is possible. Whatever was not read but
-// concluded is a sentence in ImportReport::assumed.
+// The largest communicator by nranks is the job, and the rank in it is the global rank, unless a
+// rank map or RCCL's globalrank gives it. Handles are joined by commId; splits without one by
+// parent, split and color; all others by size if there is only one possibility. Everything that was
+// inferred rather than read is a sentence in ImportReport::assumed.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace railyard {
 
-// One GPU's worth of a process: the process itself, or one of the devices it drives.
+// The part of a process that drives one GPU: the process itself, or one of its devices.
 struct Endpoint {
   uint32_t process = 0;
   std::optional<uint32_t> device;
@@ -38,8 +38,9 @@ struct JoinedCommunicator {
   uint32_t family = 0;
 };
 
-// Communicators made alike (siblings of one split, or each process's k-th of a size): every rank is
-// in at most one of them. With a stride, rank g has communicator rank (g / stride) mod size.
+// Communicators created alike (siblings of one split, or each process's k-th of a size): every rank
+// is in at most one of them. With a stride, global rank g has the communicator rank (g / stride)
+// mod size.
 struct CommunicatorFamily {
   uint32_t size = 0;
   std::optional<uint32_t> stride;

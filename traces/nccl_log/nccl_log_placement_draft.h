@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the passes of the placement (traces/nccl_log/nccl_log_placement.h) fill in one after the
-// other. It begins with what the lines of each process say by themselves.
+// Intermediate state that the passes of the placement (traces/nccl_log/nccl_log_placement.h) fill
+// in one after the other. It begins with the statements of each process's own lines.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,22 @@
 namespace railyard {
 
 struct PlacementDraft {
-  // All three outlive this.
+  // All three arguments must outlive this.
   PlacementDraft(const LoggedCalls& logged_calls, ImportReport& import_report,
                  Diagnostics& findings);
 
   const CommunicatorHandle& Handle(uint32_t handle) const { return logged.handles[handle]; }
   Endpoint& EndpointOf(uint32_t handle);
-  // For findings and sentences.
+  // Names the endpoint in findings and in sentences of the report.
   std::string Describe(const Endpoint& endpoint) const;
   SourceLocation PlaceOf(const Endpoint& endpoint) const;
   void Assume(std::string sentence) { report.assumed.push_back(std::move(sentence)); }
 
-  // A group is what is taken for one communicator; a new one has size and name of its first handle.
+  // Adds a group, which is a set of handles taken for one communicator. Its size and name are those
+  // of the first handle.
   uint32_t NewGroup(const CommunicatorHandle& first);
   void Put(uint32_t handle, uint32_t group);
-  // Into the group of the key; the first handle of a key begins one.
+  // Puts the handle into the group of the key; the first handle of a key begins a group.
   template <typename Key>
   void PutByKey(uint32_t handle, std::map<Key, uint32_t>& groups,
                 const std::type_identity_t<Key>& key) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Matches Send and Recv calls over the ranks, and tells which of a rank's are one group.
+// Matches Send and Recv calls over the ranks, and finds which calls of a rank form one group.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace railyard {
 
-// The k-th send from a to b meets the k-th receive of b from a; what has no counterpart because
-// a log ends early is dropped. Peers the log does not hold are not judged.
+// Matches the k-th send from a to b with the k-th receive of b from a, and drops calls without a
+// counterpart because a log ends early. Calls whose peer is not in the log are kept.
 void CutPointToPoint(PlacedCalls& calls);
 
-// The group of each call among those of its rank; 0: none. Send and Recv lines in a row with the
-// same communicator, stream and opCount are one group. Where the opCount of a communicator never
-// changes it cannot tell groups apart (NCCL from 2.27 on within one server); there a group also
-// ends when its first call comes again while it has as many sends as receives.
+// Returns the group of each call among those of its rank; 0: no group. Consecutive Send and Recv
+// lines with the same communicator, stream and opCount are one group. If the opCount of a
+// communicator never changes it cannot separate groups (NCCL from 2.27 on within one server); a
+// group then also ends when its first call occurs again while it has as many sends as receives.
 std::vector<uint32_t> GroupPointToPoint(const PlacedCalls& calls, ImportReport& report);
 
 }  // namespace railyard

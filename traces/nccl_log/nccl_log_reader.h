@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads what NCCL (2.3 to 2.30) and RCCL print with NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,COLL,
-// TUNING into a trace. The calls come from ncclEnqueueCheck's line (src/enqueue.cc), the
-// communicators from the lines of src/init.cc.
+// Reads the output of NCCL (2.3 to 2.30) and RCCL with NCCL_DEBUG=INFO,
+// NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING into a trace. The calls come from ncclEnqueueCheck's line
+// (src/enqueue.cc), the communicators from the lines of src/init.cc.
 //
 // Such a log holds neither times nor group boundaries: calls are in enqueue order per process and
-// communicator, compute gaps are 0, and grouped Send/Recv are told from equal opCounts in a row.
+// communicator, compute gaps are 0, and grouped Send/Recv are recognized by equal opCounts in
+// consecutive lines.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +23,13 @@ struct NcclLogOptions {
 
   std::vector<std::string> files = {};  // in order; a process's lines may be spread over several
   MissingRanks missing_ranks = MissingRanks::kRefuse;
-  // Needed where no Init line tells the rank of a process; else it must agree with them.
+  // Required if no Init line gives the rank of a process; otherwise it must agree with those lines.
   std::vector<RankOf> rank_map = {};
 };
 
 // Reads all files to their last line. Lines are read up to kNcclLogLineBytesMax; memory grows with
-// the calls and communicators kept, not with the files. A missing file is a finding, one that
-// cannot be read an EnvironmentError.
+// the calls and communicators kept, not with the files. A missing file is a finding; a file that
+// cannot be read throws an EnvironmentError.
 TraceImport ReadNcclLogs(const NcclLogOptions& options, Diagnostics& diagnostics);
 
 TraceReader NcclLogReader();  // "nccl-log"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What lines of an NCCL or RCCL log say, one struct per kind of record. Views point into the line.
+// The records of NCCL and RCCL log lines, one struct per kind. Views point into the line.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,8 @@ struct LogPrefix {
   uint64_t pid = 0;
   uint64_t tid = 0;
   std::optional<uint32_t> device;
-  // The host name's characters together with those glued to its front, where a line break before
-  // the prefix was lost; else equal to `host`. Where they differ, `host` may lack its first
-  // letters.
+  // The characters of the host name and any text directly before it, where a line break before the
+  // prefix was lost; else equal to `host`. If they differ, `host` may lack its first letters.
   std::string_view glued_host;
 };
 

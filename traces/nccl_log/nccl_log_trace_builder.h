@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes the trace of the calls that were not dropped. A communicator becomes part of it where it is
-// first used.
+// Makes the trace of the calls that were not dropped. A communicator is added at its first use.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +15,18 @@ namespace railyard {
 
 class LogTraceBuilder {
  public:
-  // Both outlive this. `report` is told which rings and trees the lines do not give.
+  // Both must outlive this. `report` receives the rings and trees that the lines do not give.
   LogTraceBuilder(const PlacedCalls& calls, ImportReport& report);
 
-  // Every call that is not dropped; `group_of` is by call, 0: none.
+  // Adds every call that is not dropped; `group_of` is by call, 0: no group.
   void AddCalls(const std::vector<uint32_t>& group_of);
-  // In the trace, of one of the placement's.
+  // Returns the trace's index of a communicator of the placement.
   uint32_t CommunicatorOf(uint32_t communicator);
   std::vector<TraceOperation>& OperationsOf(uint32_t rank) { return trace_.operations[rank]; }
   Trace Take() && { return std::move(trace_); }
 
  private:
-  // Its rings and trees, where the lines of its ranks give them all.
+  // Adds the communicator's rings and trees if the lines of its ranks give them completely.
   void StateGraph(const JoinedCommunicator& communicator, TraceCommunicator& stated);
 
   const PlacedCalls& calls_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Gives calls the algorithm and protocol that NCCL's TUNING lines state. Rank 0 of a communicator
-// prints one per operation, without saying which: it belongs to the first call before it of the
-// same kind and size in that process that has none yet. Where communicators of one process compete
-// for a line, their calls stay unstated.
+// Assigns the algorithm and protocol in NCCL's TUNING lines to calls. Rank 0 of a communicator
+// prints one line per operation without naming it: the line belongs to the first call before it in
+// that process with the same kind and size that has none yet. If communicators of one process
+// compete for a line, their calls stay unstated.
 #pragma once
 
 #include "traces/nccl_log/nccl_log_calls.h"

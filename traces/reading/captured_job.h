@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The calls of each rank as its capture states them, before those of different ranks are put
-// together. Readers of captures that are made rank by rank fill it; BuildTrace does the rest.
+// The calls of each rank as its capture states them, before the calls of different ranks are
+// matched. Readers of captures that are made rank by rank fill it; BuildTrace does the rest.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@
 namespace railyard {
 
 struct CapturedCall {
-  // `communicator` is a number that GroupOf gave; `source_file` an index into ImportReport::files,
-  // `source_line` the record's place in it; `after` counts the rank's calls as added; roots and
-  // peers are ranks of the group.
+  // `communicator` is a number that GroupOf returned; `source_file` is an index into
+  // ImportReport::files and `source_line` the record's position in it; `after` counts the rank's
+  // calls as added; roots and peers are ranks of the group.
   TraceOperation operation;
   uint64_t stated_bytes = 0;  // of the rank's buffer, in the file's words, for the report
-  // Equal on all ranks of the group for one collective, and for no two of a rank; 0: not stated.
+  // Equal on all ranks of the group for one collective, and unique within a rank; 0: not stated.
   uint64_t identity = 0;
-  // AllToAll whose parts are stated: elements to and from each rank of the group; else empty.
+  // For an AllToAll with stated parts: elements to and from each rank of the group; else empty.
   std::vector<uint64_t> sends = {};
   std::vector<uint64_t> receives = {};
   bool dropped = false;
@@ -43,24 +43,24 @@ class CapturedJob {
  public:
   explicit CapturedJob(std::string format) : format_(std::move(format)) {}
 
-  // The number of the group of this name and these members, the same whoever asks. `ranks` may be
-  // empty where the capture does not list them: the group is then that of all ranks, if it has as
-  // many, or its calls are dropped.
+  // Returns the number of the group of this name and these members, the same for all ranks. `ranks`
+  // may be empty if the capture does not list them: the group is then that of all ranks, if it has
+  // as many, or its calls are dropped.
   uint32_t GroupOf(const std::string& name, uint32_t size, const std::vector<uint32_t>& ranks);
-  // The rank was captured, also where it made no call.
+  // States that the rank was captured, even if it made no call.
   void AddRank(uint32_t rank) { calls_[rank]; }
-  // The rank's next call, which has been counted as seen. kCompute keeps a stream busy and is no
-  // call of the report.
+  // Adds the rank's next call, which has been counted as seen. kCompute keeps a stream busy and is
+  // not a call in the report.
   void Add(uint32_t rank, CapturedCall call) { calls_[rank].push_back(std::move(call)); }
-  // A dense number for a stream of the rank.
+  // Returns a dense number for a stream of the rank.
   uint32_t StreamOf(uint32_t rank, uint64_t stream);
-  // The capture says how many ranks the job has. The largest statement counts.
+  // Records a rank count that the capture states. The largest one counts.
   void StateRankCount(uint32_t rank_count);
 
   const std::string& format() const { return format_; }
   uint32_t stated_rank_count() const { return stated_rank_count_; }
   std::vector<CapturedGroup>& groups() { return groups_; }
-  // By global rank; those that were captured.
+  // The captured calls by global rank; ranks that were not captured have no entry.
   std::map<uint32_t, std::vector<CapturedCall>>& calls() { return calls_; }
 
  private:
@@ -74,9 +74,9 @@ class CapturedJob {
 };
 
 // Matches the calls of the ranks, gives missing ranks the program of those present where that is
-// sound and wanted, and accounts for every call in `report`: it is imported or dropped. Calls of
-// ranks that do not fit together are dropped from the first that does not. nullopt with findings,
-// also with those that `diagnostics` has already, or if nothing is left.
+// sound and requested, and accounts for every call in `report`: it is imported or dropped. If the
+// calls of different ranks do not match, all calls from the first mismatch on are dropped. Returns
+// nullopt with findings, including those that `diagnostics` has already, or if nothing is left.
 std::optional<Trace> BuildTrace(CapturedJob job, const ImportOptions& options, ImportReport& report,
                                 Diagnostics& diagnostics);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The files of an import: named one by one, all of a directory, those within tar archives.
+// The files of an import: named one by one, all of a directory, or members of tar archives.
 #pragma once
 
 #include <functional>
@@ -14,23 +14,23 @@ namespace railyard {
 
 class InputFiles {
  public:
-  // Files as given; in place of a directory all files in and below it, by name, numbers by their
-  // value ("rank2" before "rank10"), but hidden ones.
+  // Takes files in the order given. A directory stands for all files in and below it except hidden
+  // ones, sorted by name with numbers by value ("rank2" before "rank10").
   explicit InputFiles(const std::vector<std::string>& paths);
 
-  // What lies on disk.
+  // Returns the paths of the files on disk.
   const std::vector<std::string>& paths() const { return paths_; }
 
-  // Shows each file, decompressed, to `visit` until it returns false; an archive file by file. A
-  // file whose data end early is an error in `diagnostics`. EnvironmentError for one that cannot be
-  // read. May be called again.
+  // Passes each file, decompressed, to `visit` until that returns false; of an archive, each
+  // member. A file whose data end early is an error in `diagnostics`. Throws EnvironmentError if a
+  // file cannot be read. May be called again.
   void ForEach(const std::function<bool(InputStream&)>& visit, Diagnostics& diagnostics) const;
 
-  // ForEach passes over the file of this name from now on.
+  // Makes ForEach skip the file of this name from now on.
   void LeaveOut(const std::string& name) { left_out_.insert(name); }
 
  private:
-  // False to stop.
+  // Returns false to stop.
   bool Visit(InputStream& stream, const std::function<bool(InputStream&)>& visit,
              Diagnostics& diagnostics) const;
 

@@ -14,28 +14,28 @@ namespace railyard {
 
 class InputStream {
  public:
-  // `name` is what findings and reports call the file, "dumps.tgz/rank0.json" for one in an
-  // archive. What begins with the magic number of gzip or zstd is decompressed.
+  // `name` is used in findings and reports; a member of an archive is "dumps.tgz/rank0.json". Data
+  // that begin with the magic number of gzip or zstd are decompressed.
   InputStream(std::string name, std::unique_ptr<ByteSource> source);
   InputStream(const InputStream&) = delete;
   InputStream& operator=(const InputStream&) = delete;
 
   const std::string& name() const { return name_; }
 
-  // What is buffered next, at least `bytes` (up to kPeekBytesMax) unless the data end before. Valid
-  // until the next call of Peek or Read.
+  // Returns the next buffered bytes, at least `bytes` (up to kPeekBytesMax) unless the data end
+  // before. They are valid until the next call of Peek or Read.
   std::string_view Peek(size_t bytes = 1) {
     if (end_ - begin_ < bytes) Fill(bytes);
     return {buffer_.data() + begin_, end_ - begin_};
   }
-  // Passes over the next `bytes`, which Peek has shown.
+  // Skips the next `bytes`, which Peek has returned.
   void Skip(size_t bytes) { begin_ += bytes; }
   // Copies up to `bytes`; fewer only at the end.
   size_t Read(char* to, size_t bytes);
 
-  // Decompressed bytes passed over so far.
+  // Returns the number of decompressed bytes consumed so far.
   uint64_t bytes_read() const { return bytes_filled_ - (end_ - begin_); }
-  // Why the data end early, for a finding; empty if they do not.
+  // Returns why the data end early, for a finding; empty if they do not.
   const std::string& failure() const { return failure_; }
 
   static constexpr size_t kPeekBytesMax = size_t{64} << 10;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// JSON read as a stream, in bounded memory: no value is kept that nobody asked for, nesting and
-// strings are limited.
+// Reads JSON as a stream in bounded memory: only requested values are kept, and nesting and strings
+// are limited.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace railyard {
 inline constexpr size_t kJsonDepthMax = 64;
 inline constexpr size_t kJsonStringBytesMax = size_t{16} << 20;
 
-// An InputStream as RapidJSON reads it, which knows the line it is in.
+// Adapts an InputStream to RapidJSON and counts lines.
 class JsonBytes {
  public:
   using Ch = char;
@@ -40,17 +40,17 @@ class JsonBytes {
   size_t Tell() const { return offset_ + static_cast<size_t>(at_ - begin_); }
   bool IsAtEnd() const { return at_ == end_; }
 
-  // The number of the current line, from 1.
+  // Returns the number of the current line, from 1.
   uint64_t Line() {
     line_ += static_cast<uint64_t>(std::count(counted_, at_, '\n'));
     counted_ = at_;
     return line_;
   }
-  // A value ends here: strings are measured from here on.
+  // Marks the end of a value; strings are measured from here on.
   void Mark() { mark_ = Tell(); }
   bool is_too_long() const { return is_too_long_; }
 
-  // RapidJSON wants them of any stream; it writes to none that it parses.
+  // RapidJSON requires these of any stream but writes to none that it parses.
   Ch* PutBegin() { return nullptr; }
   void Put(Ch) {}
   void Flush() {}
@@ -78,11 +78,14 @@ class JsonBytes {
   bool is_too_long_ = false;
 };
 
-// Feeds one JSON value of `bytes` to `handler`, whose members are those that it cares for:
+// Feeds one JSON value of `bytes` to `handler`, which needs the members for the events it handles:
+//
 //   void Key(std::string_view), void Text(std::string_view), void Number(std::string_view),
 //   void Open(bool is_object), void Close(bool is_object), void Bool(bool), void Other() (null).
-// Numbers come as they are written (NaN and Infinity, too). False with a finding where the text is
-// no JSON value or breaks a limit; `handler` has then heard what stands before.
+//
+// Numbers are passed as they are written, including NaN and Infinity. Returns false with a finding
+// if the text is not a JSON value or exceeds a limit; `handler` has then received everything before
+// it.
 template <typename Handler>
 class JsonEvents {
  public:
@@ -101,7 +104,7 @@ class JsonEvents {
     return false;
   }
 
-  // What RapidJSON calls.
+  // Callbacks of RapidJSON.
   bool Null() {
     return Hear([&] { handler_.Other(); });
   }

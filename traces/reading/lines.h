@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Text files of an import, line by line.
+// Reads text files of an import line by line.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@
 
 namespace railyard {
 
-// Shows each line, without its end, to `visit` until that returns false; counts them in `file`.
-// False where it did so, and after a line of more than `bytes_max`, which is an error.
+// Passes each line, without its end, to `visit` until that returns false, and counts them in
+// `file`. Returns false if `visit` did, and after a line of more than `bytes_max`, which is an
+// error.
 bool ForEachLine(InputStream& stream, size_t bytes_max, ImportedFile& file,
                  const std::function<bool(std::string_view)>& visit, Diagnostics& diagnostics);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Tar archives (POSIX ustar and pax, GNU's long names), as far as it takes to read the files in
-// one.
+// Reads the files in tar archives (POSIX ustar and pax, GNU's long names).
 #pragma once
 
 #include <cstdint>
@@ -16,12 +15,13 @@ namespace railyard {
 
 inline constexpr size_t kTarBlockBytes = 512;
 
-// Whether `head`, the first block of a file, is that of a tar archive: its checksum is right.
+// Returns true if `head`, the first block of a file, is that of a tar archive: its checksum is
+// right.
 bool IsTarArchive(std::string_view head);
 
-// Shows each regular file of the archive to `visit` (name, bytes) in the archive's order, until it
-// returns false. DamagedInput where the archive is not one, or ends within a file. Hidden files
-// (".name") are passed over, as macOS puts one beside each file.
+// Passes each regular file of the archive to `visit` (name, bytes) in the archive's order, until
+// that returns false. Throws DamagedInput if the archive is invalid or ends within a file. Hidden
+// files (".name") are skipped, because macOS adds one beside each file.
 void ForEachTarEntry(
     InputStream& archive,
     const std::function<bool(const std::string& name, std::unique_ptr<ByteSource>)>& visit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The contract of readers of captured jobs: files in, a trace and an account of what became of
-// every call out. traces/import/trace_readers.cc lists them.
+// The contract of readers of captured jobs: they turn files into a trace and an account of every
+// call. traces/import/trace_readers.cc lists them.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 
 namespace railyard {
 
-// What happens where the files do not hold every rank of a job.
+// The treatment of files that do not hold every rank of a job.
 enum class MissingRanks : uint8_t {
   kRefuse,       // an error
   kReconstruct,  // the missing ranks made the same calls as those present
 };
 
-// Which global rank a process is, where its format does not say it.
+// The global rank of a process, for formats that do not state it.
 struct ProcessRank {
   std::string host = {};  // as in the prefix of NCCL's log
   uint64_t pid = 0;
@@ -37,7 +37,8 @@ struct ImportOptions {
   std::vector<ProcessRank> rank_map = {};
   std::optional<uint32_t> ranks = {};  // of the job, where the files do not say it
   bool ignore_times = false;  // calls follow each other without the gaps that were recorded
-  // The trace as a scenario of a hang names it; empty: none is wanted. For flight-recorder alone.
+  // Path of the trace as written into the scenario of a hang; empty: no scenario is wanted. Only
+  // for flight-recorder.
   std::string hang_trace_path = {};
 };
 
@@ -48,15 +49,15 @@ struct TraceImport {
 };
 
 // Reads all files of one job to their ends, in memory that grows with ranks and calls, not with the
-// files. Whatever the bytes are, the answer is a trace that passes CheckTrace or findings.
+// files. For any input bytes, the result is a trace that passes CheckTrace or findings.
 using ReadTraceFiles = TraceImport (*)(const InputFiles& files, const ImportOptions& options,
                                        Diagnostics& diagnostics);
 
 struct TraceReader {
   const char* format = nullptr;       // "kineto", as commands and reports name it
   const char* description = nullptr;  // one line: what writes such files
-  // Whether a file that begins with `head` (InputStream::kPeekBytesMax bytes or all) is of this
-  // format. At most one reader says so of any file.
+  // Returns true if a file that begins with `head` (InputStream::kPeekBytesMax bytes or all) is of
+  // this format. At most one reader returns true for any file.
   bool (*recognizes)(std::string_view head) = nullptr;
   ReadTraceFiles read = nullptr;
   bool records_hangs = false;  // makes a hang_scenario

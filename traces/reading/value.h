@@ -23,32 +23,32 @@ struct Value {
   std::vector<Value> items = {};       // of a list; of a map, by `keys`
   std::vector<std::string> keys = {};  // of a map
 
-  // The value of a key; nullptr where this is no map or has no such key.
+  // Returns the value of a key; nullptr if this is not a map or has no such key.
   const Value* Find(std::string_view key) const;
   bool IsList() const { return kind == Kind::kList; }
   bool IsMap() const { return kind == Kind::kMap; }
-  // The number, if it is one that fits; text that is such a number counts.
+  // Returns the number if this is one that fits; text that is such a number counts as well.
   std::optional<uint64_t> Unsigned() const;
   std::optional<int64_t> Signed() const;
-  // The text; empty for all but texts and numbers.
+  // Returns the text; empty unless this is a text or a number.
   std::string_view Text() const { return text; }
 
-  // Of a key, in one step.
+  // Combines Find and Unsigned.
   std::optional<uint64_t> UnsignedOf(std::string_view key) const;
   std::string TextOf(std::string_view key) const;
 };
 
-// A record may be of so many values and characters, estimated in bytes of memory.
+// Limit on the size of a record, estimated in bytes of memory for its values and characters.
 inline constexpr size_t kValueBytesMax = size_t{64} << 20;
 
-// Parses one JSON value from where `stream` stands; nullopt with a finding.
+// Parses the JSON value at the position of `stream`; nullopt with a finding.
 std::optional<Value> ReadJsonValue(InputStream& stream, Diagnostics& diagnostics);
-// The same from text; nullopt where it is none.
+// Parses the text; nullopt if it is not JSON.
 std::optional<Value> ParseJson(std::string_view text);
 
-// Parses the JSON object in `stream` and shows it to `visit` piece by piece: each member by its
-// key, but of the list `list_key` each item by itself, with the line where it ends. False with a
-// finding where the text is no object.
+// Parses the JSON object in `stream` and passes it to `visit` piece by piece: each member by its
+// key, except that the list `list_key` is passed item by item, each with the line where it ends.
+// Returns false with a finding if the text is not an object.
 bool ForEachJsonItem(
     InputStream& stream, std::string_view list_key,
     const std::function<void(std::string_view key, Value value, uint64_t line)>& visit,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What an import made of its files: every call record it saw is either imported or dropped for one
+// The account of an import: every call record in its files is either imported or dropped for one
 // named reason, so `seen = imported + dropped` holds per file and in total.
 #pragma once
 
@@ -75,7 +75,7 @@ struct ImportReport {
   uint32_t ranks_reconstructed = 0;
   uint32_t rank_count = 0;  // of the trace; 0 without one
   uint32_t communicator_count = 0;
-  // Calls whose algorithm and protocol the log states, and tuning lines that fit no call or
+  // Calls whose algorithm and protocol the log states, and tuning lines that match no call or
   // several.
   uint64_t calls_with_algorithm = 0;
   uint64_t tuning_lines_unmatched = 0;
@@ -91,25 +91,26 @@ struct ImportReport {
   }
   // Counts the call as dropped, in total and for its file.
   void Drop(CallDropReason reason, uint32_t file, uint64_t line, std::string detail = {});
-  // Calls that were seen and are neither imported nor dropped are dropped: an error stopped the
-  // import.
+  // Drops the calls that were seen and are neither imported nor dropped, because an error stopped
+  // the import.
   void DropRemaining();
-  // Counts the call as imported. `stated_bytes`: its buffer on its rank, in the file's words.
+  // Counts the call as imported. `stated_bytes` is the size of its buffer on its rank as the file
+  // states it.
   void Import(CollectiveKind kind, uint32_t file, uint64_t stated_bytes);
-  // Why there is no trace, for a finding: no call was there, or each was dropped. `advice`: what
-  // would be right; empty: the report lists the places.
+  // Explains for a finding why there is no trace: the files had no call, or each was dropped.
+  // `advice` says what would be right; if it is empty, the text refers to the report.
   std::string WhyNothingIsImported(std::string_view advice = {}) const;
-  // The report as text for people, one fact a line.
+  // Returns the report as text for people, one fact a line.
   std::string ToString() const;
-  // The same as one JSON object (docs/import.md).
+  // Returns the same as one JSON object (docs/import.md).
   std::string ToJson() const;
 };
 
-// "AllToAll", as reports name kinds.
+// Returns the name of a kind in reports, e.g. "AllToAll".
 std::string_view ReportedKindName(CollectiveKind kind);
 
-// Writes the report to `path`, complete or not at all: as JSON where it ends in ".json", else as
-// text; "-" is standard output. EnvironmentError if that fails.
+// Writes the report to `path`, complete or not at all: as JSON if it ends in ".json", else as text;
+// "-" is standard output. Throws EnvironmentError if that fails.
 void WriteImportReport(const std::string& path, const ImportReport& report);
 
 }  // namespace railyard

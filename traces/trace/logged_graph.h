@@ -22,9 +22,10 @@ struct LoggedGraph {
   bool has_rings() const { return !next.empty() || !rings.empty(); }
 };
 
-// Each of `size` ranks once, rank 0 first.
+// Returns true if `ring` has each of `size` ranks once and begins with rank 0.
 bool IsRing(const std::vector<uint32_t>& ring, size_t size);
-// Parents by rank: one root, which all others lead to; no rank with too many children.
+// `parents` is by rank. Returns true if there is one root to which all others lead, and no rank has
+// too many children.
 bool IsTree(const std::vector<int32_t>& parents, size_t size);
 
 // Return the rings and trees of all channels; empty unless the lines give all channels' as a whole,

@@ -24,10 +24,10 @@ class RankPrograms {
   }
   size_t size() const { return program_of_rank_.size(); }  // ranks
   const Program& operator[](size_t rank) const { return programs_[program_of_rank_[rank]]; }
-  // To be changed for all ranks that share it.
+  // Returns a program to be changed for all ranks that share it.
   Program& operator[](size_t rank) { return programs_[program_of_rank_[rank]]; }
 
-  // Some may be of no rank.
+  // Counts programs, including those that no rank has.
   uint32_t program_count() const { return static_cast<uint32_t>(programs_.size()); }
   const Program& program(uint32_t index) const { return programs_[index]; }
   Program& program(uint32_t index) { return programs_[index]; }
@@ -46,7 +46,7 @@ class RankPrograms {
     }
     return ranks;
   }
-  // Operations of all ranks.
+  // Returns the number of operations of all ranks.
   uint64_t OperationCount() const {
     uint64_t count = 0;
     for (const uint32_t program : program_of_rank_) count += programs_[program].size();

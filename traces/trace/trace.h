@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A captured or synthesized job in one typed form: communicators, and for each rank the ordered
-// operations it enqueued. Integers with units; knows no simulator.
+// operations it enqueued. Quantities are integers with units; nothing depends on the simulator.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class CollectiveKind : uint8_t {
   kCompute,  // no communication: the stream is busy for compute_before_ps
 };
 inline constexpr int kCollectiveKindCount = 11;
-// Whether a rank may have something for itself, which it copies (ncclAlltoAll, ncclGather,
+// Returns true if a rank may have a part for itself, which it copies (ncclAlltoAll, ncclGather,
 // ncclScatter).
 inline bool CopiesWithinRank(CollectiveKind kind) {
   return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
@@ -62,7 +62,7 @@ enum class Algorithm : uint8_t {
   kNvls,
   kNvlsTree,
   kPat,
-  // What research compares NCCL's with; no log states them.
+  // Not NCCL's: a baseline that research compares NCCL with; no log states it.
   kDirect,
   kHalvingDoubling,
   kExplicit,  // a user's own, from a schedule file
@@ -74,7 +74,8 @@ std::string_view ProtocolName(Protocol protocol);
 struct TraceCommunicator {
   std::string name;             // stable within the trace, e.g. "0x3f2a" (commId) or "comm0"
   std::vector<uint32_t> ranks;  // global rank (GPU number in the job) of each communicator rank
-  // As a log states them, by channel; empty: NCCL's rules say them. Communicator ranks.
+  // Rings and trees by channel as a log states them, in communicator ranks; empty: NCCL's rules
+  // determine them.
   std::vector<std::vector<uint32_t>> rings{};        // in the ring's order, rank 0 first
   std::vector<std::vector<int32_t>> tree_parents{};  // by rank; -1: the root
 };
@@ -89,23 +90,22 @@ struct TraceOperation {
   uint32_t stream = 0;  // dense stream number within the rank; a stream runs in order
   // Send/Recv of one ncclGroup share a non-zero number, unique within the rank; 0: not grouped.
   uint32_t group = 0;
-  // Send and Recv: one more than the number, on the communicator, of the AllToAllv that the call is
-  // part of; 0: of none. The calls of one AllToAllv of a rank are one group.
+  // For Send and Recv: one more than the number, on the communicator, of the AllToAllv that the
+  // call is part of; 0: none. The calls of one AllToAllv of a rank are one group.
   uint32_t all_to_all = 0;
-  // Of the bytes that it sends over the network, the receiver does without up to so many
-  // millionths.
+  // Millionths of the bytes it sends over the network that the receiver may do without.
   uint32_t loss_tolerance_ppm = 0;
   int64_t compute_before_ps = 0;  // gap between the stream's previous operation and this one
   int64_t measured_ps = 0;  // how long the call took where it was captured; 0: that is not known
   // One more than the number of an earlier operation of the rank that must be done before the gap
   // begins, whatever its stream; 0: none. A group waits for what its first call waits for.
   uint32_t after = 0;
-  // As the log states it for this collective; same on every rank of it.
+  // As the log states it for this collective; equal on all of its ranks.
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
   bool begins_iteration = false;  // the rank's first of an iteration of the job but the first
-  // AllToAll, Gather and Scatter: what the rank would send itself is where it belongs, else it is
-  // copied there.
+  // For AllToAll, Gather and Scatter: the rank's part for itself is already in place; otherwise it
+  // is copied there.
   bool in_place = false;
   uint32_t source_file = 0;  // index into Trace::source_files
   uint32_t source_line = 0;  // 0: reconstructed or synthesized
@@ -120,13 +120,13 @@ struct Trace {
   std::vector<std::string> source_files;
   std::vector<TraceCommunicator> communicators;
   RankPrograms<TraceOperation> operations;  // by global rank
-  // By global rank, or empty: what the numbers of communicators in its program stand for, as
-  // indices into `communicators`, so that ranks of different groups share a program. An empty list:
-  // the numbers are such indices.
+  // By global rank: the communicators that the numbers in its program stand for, as indices into
+  // `communicators`, so that ranks of different groups share a program. Where a list, or all of
+  // this, is empty, the numbers are such indices themselves.
   std::vector<std::vector<uint32_t>> communicators_of_rank{};
   std::string file{};  // the trace file that it was read from; empty: none
 
-  // The index of the communicator that a rank's program gives this number.
+  // Returns the index of the communicator to which a rank's program refers by this number.
   uint32_t CommunicatorOf(uint32_t rank, uint32_t number) const {
     return NumbersAreIndices(rank) ? number : communicators_of_rank[rank][number];
   }
@@ -135,10 +135,10 @@ struct Trace {
   }
 };
 
-// Payload of one call in bytes as NCCL's tuner and nccl-tests count it: the larger of the send and
-// receive buffers over the ranks (AllGather, ReduceScatter, AllToAll, Gather, Scatter: count x
-// ranks x size; ncclFuncMaxSendRecvCount in NCCL's src/include/comm.h). Precondition: it fits 64
-// bits, as CheckTrace makes sure.
+// Returns the payload of one call in bytes as NCCL's tuner and nccl-tests count it: the larger of
+// the send and receive buffers over the ranks (AllGather, ReduceScatter, AllToAll, Gather, Scatter:
+// count x ranks x size; ncclFuncMaxSendRecvCount in NCCL's src/include/comm.h). Precondition: it
+// fits 64 bits, which CheckTrace ensures.
 uint64_t OperationBytes(const TraceOperation& operation, uint32_t communicator_size);
 
 }  // namespace railyard

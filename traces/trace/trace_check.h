@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What every trace must satisfy before anything else of Railyard sees it.
+// Checks the conditions that every trace must satisfy before any other part of Railyard uses it.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace railyard {
 
 inline constexpr uint32_t kLossTolerancePpmMax = 999'999;  // something must arrive
-// A share as TraceOperation has it, rounded to the nearest millionth; nullopt where it is none of 0
-// to below 1. What is wrong then, as a message for people.
+// Converts a share to the millionths of TraceOperation, rounded to nearest; nullopt unless it is at
+// least 0 and below 1. OutOfLossTolerance is the error message for that case.
 std::optional<uint32_t> LossTolerancePpm(double share);
 std::string OutOfLossTolerance(double share);
 inline constexpr uint32_t kTraceRanksMax = 1'000'000;
@@ -23,11 +23,11 @@ inline constexpr uint64_t kTraceMembersMax = 64'000'000;  // communicator ranks,
 inline constexpr uint64_t kOperationBytesMax = uint64_t{1} << 50;
 inline constexpr uint32_t kStreamsPerRankMax = 65'536;
 
-// Indices and numbers of communicators in range, ranks below rank_count, no rank twice in a
-// communicator, callers members of theirs, roots and peers in range, sizes within
-// kOperationBytesMax, gaps not negative. Errors name `file` (line and column 0) and the rank and
-// operation; after 20 only a count of the rest follows. Whether calls of different ranks fit
-// together is BuildJob's to say. True without errors.
+// Checks that indices and numbers of communicators are in range, ranks are below rank_count, no
+// rank occurs twice in a communicator, callers are members, roots and peers are in range, sizes are
+// within kOperationBytesMax, and gaps are not negative. Errors name `file` (line and column 0) and
+// the rank and operation; after 20 only a count of the rest follows. BuildJob checks whether calls
+// of different ranks match. Returns true if there are no errors.
 bool CheckTrace(const Trace& trace, const std::string& file, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Traces on disk: length-delimited protobuf messages (trace.proto), the header first, then one
-// message per rank. Files that start with gzip's magic number are decompressed while read.
+// Reads and writes traces on disk: length-delimited protobuf messages (trace.proto), the header
+// first, then one message per rank. Files that start with gzip's magic number are decompressed
+// while read.
 #pragma once
 
 #include <optional>
@@ -12,12 +13,13 @@
 namespace railyard {
 
 // Writes `trace` to `path`, complete or not at all (temporary file, fsync, rename). Precondition:
-// CheckTrace finds no error in it. EnvironmentError if it cannot be written.
+// CheckTrace finds no error in it. Throws EnvironmentError if it cannot be written.
 void WriteTrace(const std::string& path, const Trace& trace);
 
-// Reads and checks (CheckTrace) a trace. Whatever the bytes are, the answer is a trace that passes
-// the checks or nullopt with findings that name the byte offset; memory is bounded by the limits of
-// trace_check.h. A missing file is a finding, one that cannot be read an EnvironmentError.
+// Reads and checks (CheckTrace) a trace. For any input bytes, the result is a trace that passes the
+// checks or nullopt with findings that name the byte offset; memory is bounded by the limits of
+// trace_check.h. A missing file is a finding; a file that cannot be read throws an
+// EnvironmentError.
 std::optional<Trace> ReadTrace(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace railyard
