@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// AICB's CSV of the calls of one rank, before or after it was run: kind, group, its size, bytes,
-// where in the step, peers, and what it took (which is measured and not taken as a gap).
+// Parses AICB's CSV of the calls of one rank, before or after it was run: kind, group, its size,
+// bytes, position in the step, peers, and the measured duration (which is not imported as a gap).
 #pragma once
 
 #include <array>
@@ -20,16 +20,16 @@ bool IsAicbCallListHead(std::string_view line);
 
 class AicbCallListParser {
  public:
-  // Calls that are no collective of a known group are counted in `report` (file 0) and dropped.
+  // Calls that are not collectives of a known group are counted in `report` (file 0) and dropped.
   AicbCallListParser(const std::string& file, ImportReport& report, Diagnostics& diagnostics)
       : file_(file), report_(report), diagnostics_(diagnostics) {}
-  // False after an error.
+  // Returns false after an error.
   bool ReadLine(std::string_view line);
 
   const std::vector<AicbCall>& calls() const { return calls_; }
-  // As rows state it; 0: none does.
+  // Returns the size of a group as rows state it; 0 if none does.
   uint32_t size_of(AicbGroup group) const { return sizes_[static_cast<size_t>(group)]; }
-  // As "[rank0 ~ rank127]" above the table states it; 0: nothing does.
+  // Returns the number of ranks in "[rank0 ~ rank127]" above the table; 0 if there is no such line.
   uint32_t ranks() const { return ranks_; }
 
  private:

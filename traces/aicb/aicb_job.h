@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A job as AICB and SimAI describe it: what one rank does, on groups that all ranks have alike.
+// A job as AICB and SimAI describe it: the calls of one rank, on groups that all ranks have alike.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ namespace railyard {
 enum class AicbGroup : uint8_t { kTensor, kData, kExpert, kExpertData, kAll };
 inline constexpr int kAicbGroupCount = 5;
 
-// Ranks are numbered as Megatron does: tensor parallel ones next to one another, then data
-// parallel, then stages of the pipeline. Experts are spread over neighbours in the data group.
+// Ranks are numbered as in Megatron: tensor parallel ranks are adjacent, then data parallel ranks,
+// then pipeline stages. Experts are spread over neighbours in the data parallel group.
 struct AicbParallelism {
   uint32_t ranks = 0;
   uint32_t tensor = 1;
   uint32_t pipeline = 1;
   uint32_t expert = 1;
   uint32_t data() const { return ranks / (tensor * pipeline); }
-  // Empty, or why ranks cannot be divided so.
+  // Returns why ranks cannot be divided so; empty if they can.
   std::string Problem() const;
-  // Ranks of the group of a kind that a rank is in.
+  // Returns the ranks of the group of a kind to which a rank belongs.
   std::vector<uint32_t> MembersOf(AicbGroup group, uint32_t rank) const;
   uint32_t SizeOf(AicbGroup group) const;
 };
 
-// What the one rank does, in order. Bytes are the larger buffer of the call.
+// The calls of the one rank, in order. Bytes are those of the larger buffer of the call.
 struct AicbCall {
   CollectiveKind kind = CollectiveKind::kCompute;
   AicbGroup group = AicbGroup::kTensor;
@@ -45,9 +45,9 @@ struct AicbCall {
   uint32_t line = 0;
 };
 
-// The trace of a job whose ranks all make these calls. Calls are counted in `report` (file 0) as
-// imported or dropped, those of all ranks but one as reconstructed. nullopt without any call, or
-// after an error.
+// Returns the trace of a job whose ranks all make these calls. `report` (file 0) counts the calls
+// as imported or dropped, and those of all ranks but one as reconstructed. Returns nullopt without
+// any call, or after an error.
 std::optional<Trace> TraceOfAicb(const std::vector<AicbCall>& calls,
                                  const AicbParallelism& parallelism, ImportReport& report,
                                  Diagnostics& diagnostics);

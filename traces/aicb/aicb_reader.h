@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads what AICB writes, one file a job: SimAI's workload text, and the CSV of a rank's calls.
+// Reads the files that AICB writes, one file a job: SimAI's workload text, and the CSV of a rank's
+// calls.
 #pragma once
 
 #include "traces/reading/trace_reader.h"

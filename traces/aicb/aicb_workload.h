@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// SimAI's workload text, as AICB writes it and ASTRA-sim 1 read it: how ranks are divided, how many
-// layers there are, and for each layer computation and a call of its forward pass, of its input
-// gradients and of its weight gradients.
+// Parses SimAI's workload text, as AICB writes it and ASTRA-sim 1 read it: the parallelism, the
+// number of layers, and for each layer the computation and the call of its forward pass, of its
+// input gradients and of its weight gradients.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace railyard {
 struct AicbWorkload {
   struct Phase {
     uint64_t compute_ns = 0;
-    // kCompute: none. Which of the groups that fit the phase the name's suffix says.
+    // kCompute: no call. The name's suffix selects the group among those that fit the phase.
     CollectiveKind kind = CollectiveKind::kCompute;
     AicbGroup group = AicbGroup::kTensor;
     uint64_t bytes = 0;
@@ -39,14 +39,14 @@ struct AicbWorkload {
   std::vector<Layer> layers;
 };
 
-// Whether the first line is that of such a file.
+// Returns true if this first line is that of such a file.
 bool IsAicbWorkloadHead(std::string_view line);
 
 class AicbWorkloadParser {
  public:
   AicbWorkloadParser(const std::string& file, Diagnostics& diagnostics)
       : file_(file), diagnostics_(diagnostics) {}
-  // False after an error.
+  // Returns false after an error.
   bool ReadLine(std::string_view line);
   std::optional<AicbWorkload> Finish();
 
@@ -64,8 +64,9 @@ class AicbWorkloadParser {
   int content_lines_ = 0;
 };
 
-// The calls of a rank in the order in which SimAI makes them: forward through the layers, then back
-// through them; calls of weight gradients beside the computation that follows.
+// Returns the calls of a rank in the order in which SimAI makes them: forward through the layers,
+// then back through them, with calls of weight gradients in parallel to the computation that
+// follows.
 std::vector<AicbCall> CallsOf(const AicbWorkload& workload);
 
 }  // namespace railyard

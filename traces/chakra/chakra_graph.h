@@ -16,24 +16,25 @@
 
 namespace railyard {
 
-// By name, global ranks: what ASTRA-sim's --comm-group-configuration holds.
+// Global ranks by the group's name, as in ASTRA-sim's --comm-group-configuration.
 using ChakraGroups = std::map<std::string, std::vector<uint32_t>, std::less<>>;
 
 class ChakraGraph {
  public:
-  // Both outlive this.
+  // Both must outlive this.
   ChakraGraph(ImportReport& report, Diagnostics& diagnostics)
       : report_(report), diagnostics_(diagnostics) {}
 
-  // The nodes that follow are those of this rank, of report.files[file].
+  // Begins a rank; the nodes that follow are from report.files[file].
   void BeginRank(uint32_t rank, uint32_t file);
-  // False after an error.
+  // Returns false after an error.
   bool Add(ChakraNode&& node);
-  // After the last node of the rank.
+  // Ends the rank after its last node.
   void EndRank();
 
   bool HasRank(uint32_t rank) const { return ranks_.contains(rank); }
-  // Ranks that were begun; the highest number that any of them is or names as a peer.
+  // The number of ranks that were begun, and below it the highest rank that any of them is or names
+  // as a peer.
   size_t rank_count() const { return ranks_.size(); }
   uint32_t highest_rank() const { return highest_rank_; }
   bool has_messages() const { return has_messages_; }
@@ -42,12 +43,12 @@ class ChakraGraph {
   bool took_ctrl_deps() const { return took_ctrl_deps_; }
   bool took_groups_from_use() const { return took_groups_from_use_; }
 
-  // Of `ranks` ranks; calls whose communicator nothing says, or which it makes impossible, are
-  // dropped. The ranks that have no file have no operations.
+  // Returns the graph of `ranks` ranks. Calls whose communicator is not stated, or contradicts
+  // them, are dropped. Ranks without a file have no operations.
   DependencyGraph Take(uint32_t ranks, const ChakraGroups& groups);
 
  private:
-  // A call whose operation is complete but for its communicator and what depends on its size.
+  // A call whose operation lacks only its communicator and the fields that depend on its size.
   struct Call {
     uint32_t operation = 0;
     std::string group;
@@ -60,7 +61,7 @@ class ChakraGraph {
   };
 
   void AddCall(const ChakraNode& node, GraphOperation& operation);
-  // Why the call cannot be imported; else its operation is filled in.
+  // Fills in the call's operation, or returns why the call cannot be imported.
   std::optional<CallDropReason> FillCall(const ChakraNode& node, GraphOperation& operation);
   void Place(uint32_t rank, Call& call, uint32_t ranks, const ChakraGroups& groups);
   std::optional<uint32_t> CommunicatorOf(const std::string& group, uint32_t ranks,
@@ -75,14 +76,14 @@ class ChakraGraph {
   bool took_ctrl_deps_ = false;
   bool took_groups_from_use_ = false;
   std::map<std::string, std::vector<uint32_t>, std::less<>> users_;  // by group, ranks of files
-  // Of the rank that is read.
+  // The rank that is being read.
   Rank* rank_ = nullptr;
   uint32_t rank_number_ = 0;
   uint32_t file_ = 0;
   std::unordered_map<uint64_t, uint32_t> operation_of_;  // by node id
   std::vector<std::vector<uint64_t>> data_deps_;
   std::vector<std::vector<uint64_t>> ctrl_deps_;
-  // Of the graph that is made.
+  // The communicators of the graph that is being made.
   std::vector<TraceCommunicator> communicators_;
   std::map<std::string, uint32_t, std::less<>> communicator_of_;
 };

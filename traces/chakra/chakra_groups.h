@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ASTRA-sim's file of communicator groups: {"1": [0, 1], "2": [2, 3]}, global ranks by the name
-// that nodes have as pg_name.
+// Reads ASTRA-sim's file of communicator groups: {"1": [0, 1], "2": [2, 3]}, global ranks by the
+// name that nodes give as pg_name.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@
 namespace railyard {
 
 bool LooksLikeChakraGroups(std::string_view head);
-// Adds the file's groups. False after an error.
+// Adds the file's groups. Returns false after an error.
 bool ReadChakraGroups(InputStream& stream, ChakraGroups& groups, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -26,7 +26,7 @@ constexpr std::pair<std::string_view, ChakraNodeType> kTypeNames[] = {
     {"COMM_RECV_NODE", ChakraNodeType::kRecv},
     {"COMM_COLL_NODE", ChakraNodeType::kCollective}};
 
-// What rapidjson reads from.
+// The input stream of rapidjson.
 class JsonBytes {
  public:
   using Ch = char;

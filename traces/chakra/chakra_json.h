@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Chakra's JSON: {"workload_graph": [nodes]}, or nodes one after the other as protobuf's JSON.
-// Read as a stream: memory does not grow with the file.
+// Reads Chakra's JSON: {"workload_graph": [nodes]}, or a sequence of nodes as protobuf's JSON. It
+// is read as a stream, so memory does not grow with the file.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// Shows each node with an id to `visit`. False after an error, which names the byte.
+// Passes each node with an id to `visit`. Returns false after an error, which names the byte.
 bool ReadChakraJson(InputStream& stream, const std::function<void(ChakraNode&&)>& visit,
                     Diagnostics& diagnostics);
 

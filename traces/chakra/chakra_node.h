@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A node of a Chakra execution trace, as far as it matters here (MLCommons Chakra,
+// The fields used here of a node of a Chakra execution trace (MLCommons Chakra,
 // schema/protobuf/et_def.proto), and the numbers of that schema.
 #pragma once
 
@@ -47,9 +47,10 @@ struct ChakraNode {
   }
 };
 
-// CollectiveCommType of the schema; nullopt for one that moves no data (a barrier) or is not known.
+// Returns the kind of a CollectiveCommType of the schema; nullopt for one that moves no data (a
+// barrier) or is not known.
 std::optional<CollectiveKind> ChakraKindOf(uint64_t comm_type);
-// Precondition: the kind has a number, as all but Send, Recv and Compute have.
+// Precondition: the kind has a number, which Send, Recv and Compute do not.
 uint64_t ChakraCommType(CollectiveKind kind);
 
 }  // namespace railyard

@@ -85,7 +85,7 @@ class ChakraWriter {
     return node;
   }
 
-  // What a rank sends.
+  // Returns the bytes that a rank sends.
   uint64_t SizeOf(const GraphOperation& operation) const {
     const bool is_divided = operation.kind == CollectiveKind::kReduceScatter ||
                             operation.kind == CollectiveKind::kAllToAll ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A job as graph formats (Chakra, GOAL) have it: operations of each rank that wait for others of
-// the rank, and messages that name their peer and a tag. No streams, no order beyond that.
+// A job as graph formats (Chakra, GOAL) represent it: operations of each rank that depend on others
+// of the rank, and messages that name their peer and a tag. There are no streams, and no order
+// beyond the dependencies.
 #pragma once
 
 #include <cstdint>

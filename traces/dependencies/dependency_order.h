@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An order of all operations of a job in which everything stands behind what it waits for.
+// Finds an order of all operations of a job in which each comes after its dependencies.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace railyard {
 
-// The Sends and Recvs that form a message, and those without a partner of the same size.
+// The pairs of Sends and Recvs that form a message, and those without a partner of the same size.
 struct MatchedMessages {
   // By rank and operation: its partner, for a Send or Recv that has one.
   std::vector<std::vector<std::optional<GraphPlace>>> partner;
   std::vector<GraphPlace> without_partner;  // no call of the peer is left for it
   std::vector<GraphPlace> sizes_differ;     // Send and Recv, one after the other
 };
-// The k-th Send from one rank to another with a tag belongs to the k-th Recv, each counted in its
+// Matches the k-th Send from one rank to another with a tag with the k-th Recv, each counted in its
 // rank's order of operations.
 MatchedMessages MatchMessages(const DependencyGraph& graph);
 
@@ -30,10 +30,11 @@ struct JobOrder {
   std::vector<GraphPlace> order;       // every operation once
   std::optional<GraphPlace> in_cycle;  // an operation that waits for itself; then `order` is empty
 };
-// Rank by rank in the order of their numbers, where nothing stands before what it waits for, both
-// ends of every pair of ranks have their messages of a tag in one order, and the job does not wait
-// for itself if messages of a pair follow one another. Else in an order of the whole job, Send and
-// Recv of a message together.
+// Returns the operations rank by rank in the order of their numbers, if three conditions hold: no
+// operation precedes one of its dependencies, both ends of every pair of ranks have their messages
+// of a tag in the same order, and executing the messages of a pair one after another causes no
+// cyclic wait. Otherwise returns one order of the whole job in which the Send and Recv of a message
+// are adjacent.
 JobOrder OrderJob(const DependencyGraph& graph, const MatchedMessages& messages, SendsAre sends);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes a trace of a job that is a graph: messages are matched, operations ordered and laid out on
-// streams.
+// Makes a trace of a job that is a graph: it matches messages, orders operations and assigns them
+// to streams.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@
 namespace railyard {
 
 // Messages become Send and Recv on a communicator of their two ranks, one for each direction and
-// tag (one for all tags of a direction with more than 16), in an order that both keep. Computation
-// becomes a gap, or an operation of its own. Where the job would wait for itself if a Send ended
-// with its message, Sends end at once for what waits for them, and the report says so. Calls
-// without a partner are dropped, all others counted as imported; report.files are the graph's
-// source_files. nullopt after an error (a cycle of dependencies, sizes beyond trace_check.h), or
-// without any call. Precondition: waits_for, peers and communicators are in range, no operation
-// waits for itself, no peer is the rank itself.
+// tag (one for all tags of a direction with more than 16), in the same order at both ends.
+// Computation becomes a gap or an operation of its own. If the job would deadlock because a Send
+// ends with its message, operations that depend on a Send do not wait for it, and the report says
+// so. Calls without a partner are dropped, all others counted as imported; report.files are the
+// graph's source_files. Returns nullopt after an error (a cycle of dependencies, sizes beyond
+// trace_check.h), or without any call. Precondition: waits_for, peers and communicators are in
+// range, no operation depends on itself, no peer is the rank itself.
 std::optional<Trace> TraceOfGraph(DependencyGraph graph, ImportReport& report,
                                   Diagnostics& diagnostics);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The way back: a trace as a graph, for formats that are graphs.
+// Turns a trace into a graph, for formats that are graphs. It is the inverse of dependency_trace.h.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 namespace railyard {
 
 struct TraceGraphOptions {
-  // Collectives become their messages: rings for AllReduce, AllGather and ReduceScatter, a chain
+  // Expands collectives into messages: rings for AllReduce, AllGather and ReduceScatter, a chain
   // from or to the root for Broadcast and Reduce, one message a pair for the others.
   bool expand_collectives = false;
   int64_t time_unit_ps = 1;  // that the format has: gaps are rounded to it
 };
 inline constexpr uint64_t kTraceGraphOperationsMax = 50'000'000;
 
-// Operations in the order of the trace, gaps as computation before them. An operation waits for the
-// one before it on its stream, the one before it on its communicator, and what it is said to wait
-// for, as far as none of these implies another. Messages of a pair on one communicator have one
-// tag, and follow one another. nullopt where that is more than kTraceGraphOperationsMax, which is
-// an error at `file`.
+// Returns operations in the order of the trace, with gaps as computation before them. An operation
+// depends on the one before it on its stream, the one before it on its communicator, and its stated
+// dependency, unless another dependency implies it. Messages of a pair on one communicator have one
+// tag and follow one another. Returns nullopt if there are more than kTraceGraphOperationsMax
+// operations, which is an error at `file`.
 std::optional<DependencyGraph> GraphOfTrace(const Trace& trace, const TraceGraphOptions& options,
                                             const std::string& file, Diagnostics& diagnostics);
 

@@ -27,7 +27,7 @@ struct FlightRecorderEntry {
   CommsRecord record;       // without the group's members
 };
 
-// nullopt where the entry has no name; sizes may be absent.
+// Returns nullopt if the entry has no name; sizes may be absent.
 std::optional<FlightRecorderEntry> ParseFlightRecorderEntry(const Value& value);
 
 }  // namespace railyard

@@ -39,7 +39,8 @@ RankInGroup Find(std::vector<CapturedCall>& calls, uint32_t group, uint64_t iden
   return found;
 }
 
-// Who waits in the call and who has not come to it; false where nobody has failed to come.
+// Finds the ranks that wait in the call and those that have not reached it; false if no rank is
+// late.
 bool FindWaiting(CapturedJob& job, uint32_t group, uint64_t identity,
                  const std::map<uint32_t, UnfinishedCall>& unfinished, Hang& hang) {
   const bool has_begun = std::any_of(unfinished.begin(), unfinished.end(),
@@ -110,7 +111,7 @@ std::vector<Hang> PlaceHangs(CapturedJob& job, const UnfinishedCalls& unfinished
         hangs.push_back(std::move(hang));
       }
     }
-    // What the group enqueued behind its first unfinished call waits for that.
+    // Calls that the group enqueued after its first unfinished one wait for that one.
     while (it != unfinished.end() && it->first.first == group) ++it;
   }
   return hangs;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where a job hung, by the dumps of its ranks: the first collective of a group that some ranks wait
-// in and others have not come to. The latter get it behind a computation that does not end.
+// Finds where a job hung from the dumps of its ranks: the first collective of a group in which some
+// ranks wait and which others have not reached. The latter get the call after a computation that
+// does not end.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,13 @@
 
 namespace railyard {
 
-// Longer than any watchdog waits.
+// Longer than any watchdog's timeout.
 inline constexpr int64_t kHangPs = int64_t{86'400} * 1'000'000'000'000;
 
 struct UnfinishedCall {
   bool has_begun = false;  // on the GPU; else it is only enqueued
 };
-// By group, identity and rank.
+// Calls by group and identity, then by rank.
 using UnfinishedCalls = std::map<std::pair<uint32_t, uint64_t>, std::map<uint32_t, UnfinishedCall>>;
 
 struct Hang {
@@ -32,15 +33,15 @@ struct Hang {
   std::vector<uint32_t> without_dump;  // ranks of the group that were not captured
 };
 
-// Finds what hangs and gives the late ranks the call that they did not make. Calls of the group
-// after it are dropped: they never ran. Groups in which all ranks have begun the call are left out,
-// for it is not recorded what they wait for.
+// Finds the hanging collectives and gives the late ranks the call that they did not make. Later
+// calls of the group are dropped, because they never ran. Groups in which all ranks have begun the
+// call are skipped: the dumps do not say what they wait for.
 std::vector<Hang> PlaceHangs(CapturedJob& job, const UnfinishedCalls& unfinished,
                              ImportReport& report);
-// Ranks that were not captured do not come to the last call of the group either.
+// Makes ranks without a dump late for the last call of the group as well.
 void HoldUncapturedRanks(const std::vector<Hang>& hangs, CapturedJob& job, Trace& trace);
 
-// A scenario that replays `trace_path` (relative to the scenario) until it hangs.
+// Returns a scenario that replays `trace_path` (relative to the scenario) until it hangs.
 std::string HangScenario(const std::vector<Hang>& hangs, const std::string& trace_path,
                          uint32_t rank_count);
 

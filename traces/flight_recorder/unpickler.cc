@@ -70,7 +70,7 @@ class Machine {
     if (bytes > kPickleTextBytesMax || text_bytes_ > kPickleTextBytesMax) {
       Fail(fmt::format("holds more than {} bytes of text", kPickleTextBytesMax));
     }
-    // What is announced need not be there.
+    // The stated length is not trusted: memory grows only with the bytes that are there.
     std::string text;
     while (text.size() < bytes) {
       const std::string_view next = stream_.Peek();
@@ -316,7 +316,8 @@ class Machine {
   size_t references_ = 0;
 };
 
-// What an object is without its references. Throws where it holds itself or is too large.
+// Returns a copy of the object with references resolved. Throws if it contains itself or is too
+// large.
 Value Flatten(const Object& object, size_t depth, size_t& bytes_left) {
   if (depth > kDepthMax) {
     throw PickleError{fmt::format("is nested too deeply (expected at most {} levels)", kDepthMax)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Python pickles as data: dictionaries, lists, tuples, text, numbers. Nothing is imported, called
-// or built; opcodes that would are errors.
+// Reads Python pickles as data: dictionaries, lists, tuples, text, numbers. It imports, calls and
+// constructs nothing; opcodes that would are errors.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ namespace railyard {
 inline constexpr size_t kPickleValuesMax = 4'000'000;             // in a file
 inline constexpr size_t kPickleTextBytesMax = size_t{256} << 20;  // in a file
 
-// Unpickles the dictionary in `stream` and shows it to `visit` piece by piece: each member by its
-// key, but of the list `list_key` each item by itself, numbered from 1. False with a finding, which
-// names the byte, where the pickle is damaged, is none of a dictionary, or does more than hold
-// data.
+// Unpickles the dictionary in `stream` and passes it to `visit` piece by piece: each member by its
+// key, except that the list `list_key` is passed item by item, numbered from 1. Returns false with
+// a finding, which names the byte, if the pickle is damaged, is not a dictionary, or does more than
+// hold data.
 bool ForEachPickledItem(
     InputStream& stream, std::string_view list_key,
     const std::function<void(std::string_view key, Value value, uint64_t number)>& visit,

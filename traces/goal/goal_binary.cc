@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kMagicBytes = 8;
 constexpr uint64_t kOperationBytes = 39;
 
-// Who waits for an operation, as places in the list behind a rank's operations.
+// The dependents of an operation, as positions in the list after a rank's operations.
 struct Dependents {
   uint32_t count = 0;
   uint32_t first = 0;

@@ -93,7 +93,8 @@ class GoalGraph {
       return operation;
     }
     ++report_.files.front().calls_seen;
-    // What is dropped stays as computation of no length, so that what waits for it still does.
+    // A dropped operation stays as computation of length 0, so that its dependents keep their
+    // order.
     if (const auto why = WhyDropped(rank, from)) {
       report_.Drop(why->first, 0, from.line, why->second);
       return operation;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A schedule in GOAL, the language of LogGOPSim, as its text and its binary form have it.
+// A schedule in GOAL, the language of LogGOPSim, common to its text and its binary form.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,19 @@ struct GoalSchedule {
   std::vector<std::vector<GoalOperation>> ranks;
 };
 
-// Makes `operation` wait until `on` of the same rank has begun, not until it is done: another
-// operation, a calc of 0 at the end of the list, takes what `on` waits for, and both wait for that.
+// Makes `operation` wait until `on` of the same rank has begun rather than ended. A new operation,
+// a calc of 0 at the end of the list, takes over the dependencies of `on`, and both wait for it.
 class GoalStarts {
  public:
   explicit GoalStarts(std::vector<GoalOperation>& operations) : operations_(operations) {}
-  // All starts of others have to be made before any dependency is added.
+  // Creates the calc for `on`. Must be called for all such operations before any dependency is
+  // added.
   void Make(uint32_t on);
   void WaitForStart(uint32_t operation, uint32_t on);
   void WaitForEnd(uint32_t operation, uint32_t on);
 
  private:
-  // What waits in place of the operation.
+  // Returns the operation that has the dependencies of `operation`: itself or its calc of 0.
   uint32_t WaiterOf(uint32_t operation) const;
 
   std::vector<GoalOperation>& operations_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// GOAL as text, line by line: the language of LogGOPSim's schedules, as its txt2bin takes it
-// (Hoefler, Siebert, Lumsdaine: "Group Operation Assembly Language", ICPP 2009).
+// Parses GOAL as text, line by line: the language of LogGOPSim's schedules, as its txt2bin accepts
+// it (Hoefler, Siebert, Lumsdaine: "Group Operation Assembly Language", ICPP 2009).
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ namespace railyard {
 
 class GoalTextParser {
  public:
-  // `file` names it in findings. Both outlive this.
+  // `file` is its name in findings. Both arguments must outlive this.
   GoalTextParser(const std::string& file, Diagnostics& diagnostics)
       : file_(file), diagnostics_(diagnostics) {}
 
-  // The next line, without its end. False after a line that is not GOAL, which is an error.
+  // Reads the next line, without its end. Returns false after a line that is not GOAL, which is an
+  // error.
   bool ReadLine(std::string_view line);
-  // After the last line; nullopt after an error.
+  // Ends the schedule after the last line; nullopt after an error.
   std::optional<GoalSchedule> Finish();
 
  private:
@@ -39,7 +40,7 @@ class GoalTextParser {
 
   bool Error(int column, std::string what);
   bool Split(std::string_view line);
-  // Statements at tokens_[at_].
+  // Each reads one kind of statement at tokens_[at_].
   bool ReadStatement();
   bool ReadRankCount();
   bool BeginRank();
@@ -52,7 +53,7 @@ class GoalTextParser {
   bool IsAtEnd() const { return at_ == tokens_.size(); }
   const Token* Next() { return IsAtEnd() ? nullptr : &tokens_[at_++]; }
   bool Expect(std::string_view text);
-  // A number of at most `max`, or "-1" as UINT32_MAX if that is allowed.
+  // Reads a number of at most `max`, or "-1" as UINT32_MAX if that is allowed.
   bool ReadNumber(uint64_t max, bool any_allowed, uint64_t& number);
   std::optional<uint32_t> Find(Token label);
 

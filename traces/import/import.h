@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Captured files become a trace, whatever tool wrote them.
+// Imports captured files of any supported tool as a trace.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@
 
 namespace railyard {
 
-// The name that has the files' contents say which format they are of.
+// The name of a format that is detected from the contents of the files.
 inline constexpr const char* kAutoFormat = "auto";
 
 // Reads `paths` (files, directories, tar archives, compressed or not), which are one job. `format`
-// is a reader's name or kAutoFormat; then all files must be of one format, but that in directories
-// and archives those of none are passed over, with a warning. Precondition: the format is known.
-// The report is complete also where there is no trace, which is an error in `diagnostics`.
+// is a reader's name or kAutoFormat. With kAutoFormat all files must be of one format, except that
+// files of no known format in directories and archives are skipped with a warning. Precondition:
+// the format is known. The report is complete even if there is no trace, which is an error in
+// `diagnostics`.
 TraceImport ImportFiles(const std::vector<std::string>& paths, const std::string& format,
                         const ImportOptions& options, Diagnostics& diagnostics);
 

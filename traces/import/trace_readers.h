@@ -12,7 +12,7 @@
 namespace railyard {
 
 std::span<const TraceReader> TraceReaders();
-// nullptr where no reader has this name.
+// Returns nullptr if no reader has this name.
 const TraceReader* FindTraceReader(std::string_view format);
 std::vector<std::string> TraceFormatNames();
 

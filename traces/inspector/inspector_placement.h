@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which global rank each process is, where a capture knows only ranks of communicators.
+// Finds the global rank of each process if a capture states only ranks of communicators.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct InspectorPlacement {
   std::vector<std::string> assumed;                                    // sentences
 };
 
-// A process is the rank that it has in the largest communicator that it is in, for that of all
-// ranks is the job. Members of another communicator are told from those whose processes are known,
-// if they are one stride apart.
+// A process gets its rank in the largest communicator that it is in, because that one has all
+// ranks. Members of another communicator are inferred from the processes that are known, if their
+// ranks are one stride apart.
 InspectorPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators);
 
 }  // namespace railyard

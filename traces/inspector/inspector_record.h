@@ -12,7 +12,7 @@
 
 namespace railyard {
 
-// The communicator and the process that records are of: "header" and "metadata".
+// The communicator and the process of a record: "header" and "metadata".
 struct InspectorSource {
   std::string communicator;  // its id, and its name where it has one
   uint32_t rank = 0;         // in the communicator
@@ -40,9 +40,9 @@ struct InspectorDropCounts {
 };
 
 std::optional<InspectorSource> ParseInspectorSource(const Value& line);
-// Of a line with "coll_perf" or "p2p_perf".
+// Parses a line with "coll_perf" or "p2p_perf".
 std::optional<InspectorCall> ParseInspectorCall(const Value& line);
-// Of a line with "dump_stats".
+// Parses a line with "dump_stats".
 std::optional<InspectorDropCounts> ParseInspectorDropCounts(const Value& line);
 
 }  // namespace railyard

@@ -11,7 +11,7 @@
 namespace railyard {
 namespace {
 
-// What an event or its args say, as text.
+// The fields of an event or its args that are read, as text.
 enum class Field : uint8_t {
   kNone,
   kCategory,

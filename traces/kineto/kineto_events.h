@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One profiler file as a stream of events, of which only those about collectives are kept.
+// Reads one profiler file as a stream of events and keeps only those about collectives.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +36,14 @@ struct KinetoFile {
   // Members of process groups by their names; empty: all ranks.
   std::map<std::string, std::vector<uint32_t>> group_ranks;
   std::vector<KinetoKernel> kernels;
-  // Equal records are one: a job makes the same calls again and again.
+  // Equal records are stored once, because a job makes the same calls again and again.
   std::vector<CommsRecord> records;
   std::unordered_map<uint64_t, uint32_t> record_of_external_id;  // one more than the index
   std::optional<EventTime> first_kernel;                         // of any kind: when the GPU began
 };
 
-// Reads the file to its end. False with a finding where it is no JSON; what stands before is in
-// `file` then.
+// Reads the file to its end. Returns false with a finding if it is not JSON; `file` then has
+// everything before the error.
 bool ReadKinetoFile(InputStream& stream, KinetoFile& file, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -115,7 +115,8 @@ class KinetoImport {
     return {kernel.start->microseconds + picoseconds / kPsPerUs, picoseconds % kPsPerUs};
   }
 
-  // What the kernel moves, by its own arguments or the record that launched it.
+  // Finds the size of the kernel's collective in its own arguments or in the record that launched
+  // it.
   std::optional<CommsDefect> SizeOf(const KinetoFile& file, const KinetoKernel& kernel,
                                     CapturedCall& call) {
     uint32_t record = kernel.record;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Times of trace events: microseconds since some epoch, with decimals.
+// Parses times of trace events: microseconds since some epoch, with decimals.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,17 @@
 
 namespace railyard {
 
-// Picoseconds since the epoch do not fit 64 bits, those within a capture do.
+// Whole and fractional parts are separate because picoseconds since the epoch do not fit 64 bits;
+// those within a capture do.
 struct EventTime {
   int64_t microseconds = 0;
   int64_t picoseconds = 0;  // 0 to 999,999
 };
 
-// "1683564901554112", "4458676524670.502", "1.5e3"; nullopt for what is no time, NaN included.
+// Parses "1683564901554112", "4458676524670.502", "1.5e3"; nullopt for text that is not a time, NaN
+// included.
 std::optional<EventTime> ParseEventTime(std::string_view text);
-// How long after `from` `to` is, negative if before; nullopt beyond 100 days.
+// Returns the time from `from` to `to`, negative if `to` is earlier; nullopt beyond 100 days.
 std::optional<int64_t> PicosecondsBetween(const EventTime& from, const EventTime& to);
 
 }  // namespace railyard

@@ -230,7 +230,8 @@ class LogCollector {
     if (record.cuda_device) handle.init_device = record.cuda_device;
     if (!record.comm_id.empty()) handle.comm_id = record.comm_id;
     if (record.phase == LogInit::Phase::kComplete) handle.complete = true;
-    // What the thread has printed of the rank since belongs to the communicator it then completes.
+    // Graph lines that the thread has printed for the rank belong to the communicator that it now
+    // completes.
     std::map<uint32_t, LoggedGraph>& graphs = graphs_of_[{process, record.prefix.tid}];
     if (record.phase == LogInit::Phase::kComplete) handle.graph = std::move(graphs[record.rank]);
     if (record.phase != LogInit::Phase::kInfo) graphs.erase(record.rank);
@@ -257,7 +258,7 @@ class LogCollector {
     if (parent == handle_of_[handle.process].end() || parent->second == index) return;
     handle.parent = parent->second;
     handle.color = record.color.value_or(0);
-    // Where the count is not printed (2.21 to 2.23), it is the order of the lines.
+    // The order of the lines replaces the split count where NCCL does not print it (2.21 to 2.23).
     const uint32_t order = ++result_.handles[parent->second].split_count;
     handle.split_number = record.split_count.value_or(order);
   }
@@ -341,7 +342,7 @@ class LogCollector {
   std::unordered_map<std::string, uint32_t> process_of_;           // by "host:pid"
   std::vector<std::unordered_map<uint64_t, uint32_t>> handle_of_;  // by process, then pointer
   std::vector<Orphan> orphans_;
-  // Of communicators that are being made: by process and thread, by rank.
+  // Graphs of communicators that are being created: by process and thread, then by rank.
   std::map<std::pair<uint32_t, uint64_t>, std::map<uint32_t, LoggedGraph>> graphs_of_;
 };
 

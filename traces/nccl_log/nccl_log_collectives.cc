@@ -19,8 +19,8 @@ class CollectiveMatcher {
   CollectiveMatcher(PlacedCalls& calls, ImportReport& report, Diagnostics& diagnostics)
       : calls_(calls), report_(report), diagnostics_(diagnostics) {}
 
-  // What must agree. Communicators of a family are held to the same calls where a missing rank has
-  // to repeat them.
+  // Matches the calls of each communicator. Communicators of a family must have equal calls if a
+  // missing rank has to repeat them.
   void Run() {
     std::map<uint32_t, std::vector<Sequence>> sequences_of;  // by communicator
     std::unordered_map<uint32_t, size_t> sequence_of_handle;

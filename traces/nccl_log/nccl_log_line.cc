@@ -86,7 +86,7 @@ void ParseVersion(std::string_view text, std::vector<LogRecord>& records) {
   records.emplace_back(LogVersion{.version = version});
 }
 
-// What stands between calls: [begin, end) of `line`.
+// Parses the text [begin, end) of `line` between calls.
 void ParseOtherMessages(std::string_view line, size_t begin, size_t end,
                         std::vector<LogRecord>& records) {
   constexpr std::string_view kMark = "INFO ";

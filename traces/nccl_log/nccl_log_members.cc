@@ -99,8 +99,8 @@ class Members {
     placement_.unplaced[handle] = {.reason = reason, .detail = std::move(detail)};
   }
 
-  // Where no line states communicator ranks: in the job's communicator they are the global ranks,
-  // in a complete one they follow the order of the global ranks.
+  // Assigns communicator ranks that no line states: in the job's communicator they are the global
+  // ranks; in a complete one they follow the order of the global ranks.
   void CompleteRanks(const Group& group) {
     std::vector<uint32_t> without;
     bool all_global = true;

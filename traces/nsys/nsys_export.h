@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NCCL's calls in a database that Nsight Systems exports (nsys export --type sqlite): NVTX ranges,
-// with a payload that says communicator, bytes, root or peer where NCCL is 2.19 or newer.
+// Reads NCCL's calls from a database that Nsight Systems exports (nsys export --type sqlite): NVTX
+// ranges, whose payload gives communicator, bytes, root or peer with NCCL 2.19 or newer.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct NsysRange {
   int64_t start_ns = 0;
   uint64_t process = 0;  // the serialized id of the process, unique in the file
   uint64_t thread = 0;
-  // Of the payload, as far as it has them.
+  // Fields of the payload, if it has them.
   std::optional<uint64_t> communicator;
   std::optional<uint64_t> bytes;
   std::optional<int64_t> root;
@@ -26,9 +26,10 @@ struct NsysRange {
   std::optional<int64_t> rank_count;
 };
 
-// Shows every NVTX range whose name begins with "nccl" to `visit`, by its start. False after an
-// error: no SQLite database, a damaged one, or one without NVTX events. `name`: the file in
-// findings; `path`: where the database lies. Views and triggers of the database are not run.
+// Passes every NVTX range whose name begins with "nccl" to `visit`, by its start. Returns false
+// after an error: the file is not an SQLite database, is damaged, or has no NVTX events. `name` is
+// the file in findings, `path` the location of the database. Views and triggers of the database are
+// not run.
 bool ReadNsysRanges(const std::string& path, const std::string& name,
                     const std::function<void(NsysRange&&)>& visit, Diagnostics& diagnostics);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Puts NCCL's ranges of several processes together: which rank each is, which ranks form a
-// communicator, which calls can be imported.
+// Combines NCCL's ranges of several processes into a job: it finds the rank of each process, the
+// ranks of each communicator, and the calls that can be imported.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,10 @@ class NsysJob {
  public:
   explicit NsysJob(ImportReport& report) : report_(report) {}
 
-  // A range of report_.files[file], in the order of their starts within the file.
+  // Adds a range of report_.files[file]. Ranges of a file must be added in the order of their
+  // starts.
   void Add(NsysRange&& range, uint32_t file);
-  // nullopt without a call that can be imported, or after an error.
+  // Returns nullopt if no call can be imported, or after an error.
   std::optional<Trace> Take(Diagnostics& diagnostics);
 
  private:
@@ -45,7 +46,7 @@ class NsysJob {
     std::optional<uint32_t> index;  // in the trace
   };
 
-  // False where the processes' ranks are not known.
+  // Returns false if the processes' ranks are not known.
   bool NumberProcesses();
   void AddCalls(const ProcessId& id, const Process& process, Trace& trace);
   std::optional<CallDropReason> Fill(const ProcessId& id, const Call& call,

@@ -68,7 +68,7 @@ std::optional<uint32_t> Narrow(std::optional<uint64_t> number) {
   return static_cast<uint32_t>(*number);
 }
 
-// What the newer schemas say in attributes goes before what the arguments say.
+// Attributes, which newer schemas have, override arguments.
 void ReadAttributes(const Value& node, CommsRecord& record) {
   const auto number = [&](std::string_view name) -> std::optional<uint64_t> {
     const Value* const value = AttributeOf(node, name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Nodes of an execution trace that are about communication, in the words of every schema.
+// Parses the nodes of an execution trace that are about communication, in all versions of the
+// schema.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,11 @@ struct CommsNode {
   uint32_t rank_argument = 0;  // the rank of the process or, of a rooted collective, the root
 };
 
-// A record_param_comms node, in which `record.collective` may also be a pseudo-collective. nullopt
-// where its arguments are in no order that a schema has.
+// Parses a record_param_comms node, in which `record.collective` may also be a pseudo-collective.
+// Returns nullopt if the order of its arguments is that of no schema.
 std::optional<CommsNode> ParseCommsNode(const Value& node);
 
-// A process group, as a "## process_group:init ##" node describes those that there are.
+// A process group, from the list in a "## process_group:init ##" node.
 struct ProcessGroup {
   std::string name;     // "0"
   std::string pointer;  // "#N" as above; empty from 1.1 on

@@ -120,7 +120,7 @@ class ExecutionTraceImport {
       return;
     }
     const std::string& collective = node->record.collective;
-    // That of a rooted collective is its root, that of a Send or Recv its peer.
+    // The rank argument of a rooted collective is its root, and that of a Send or Recv its peer.
     const bool is_own_rank = !HasRoot(collective) && !IsPointToPoint(collective);
     if (is_own_rank && !file.rank) file.rank = node->rank_argument;
     if (IsPseudoCollective(collective)) return;
@@ -183,7 +183,7 @@ class ExecutionTraceImport {
     if (record.group_size <= kTraceRanksMax) size = std::max(size, record.group_size);
   }
 
-  // Of a group whose size no call states: all ranks that there are.
+  // Returns the size of a group; if no call states it, the number of all ranks.
   uint32_t SizeOf(const std::string& group) {
     if (const uint32_t stated = size_of_group_[group]; stated > 0) return stated;
     uint32_t size = 0;

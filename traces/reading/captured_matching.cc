@@ -149,7 +149,7 @@ class GroupMatcher {
     call.receives.clear();
   }
 
-  // What one rank sends must be what the other receives.
+  // Returns true if every part that a rank sends equals the part that its receiver states.
   bool AgreeOnParts(size_t n) {
     for (const RankCalls& of_rank : ranks_) {
       CapturedCall& call = *of_rank.calls[n];

@@ -245,7 +245,7 @@ class Reconstructor {
     }
   }
 
-  // Which of the groups with the same ranks the communicator is.
+  // Returns the communicator's number among the groups with the same ranks.
   uint32_t OrdinalOf(uint32_t communicator) const {
     const std::vector<uint32_t>& same = same_ranks_.at(trace_.communicators[communicator].ranks);
     return static_cast<uint32_t>(std::find(same.begin(), same.end(), communicator) - same.begin());

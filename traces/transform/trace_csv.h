@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A trace as a table: a row for each operation of each rank.
+// Writes a trace as a table with one row per operation of each rank.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace railyard {
 
-// Shows the text piece by piece, the head first. Names of communicators are quoted as RFC 4180
-// says.
+// Passes the text to `write` piece by piece, the header first. Names of communicators are quoted as
+// in RFC 4180.
 void WriteTraceCsv(const Trace& trace, const std::function<void(const std::string&)>& write);
 
 }  // namespace railyard

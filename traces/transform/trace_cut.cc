@@ -66,7 +66,8 @@ class TraceCutter {
     return true;
   }
 
-  // What is left of communicators; one that nobody is left of keeps its number, with rank 0.
+  // Reduces communicators to the ranks that are kept; one without ranks keeps its number and gets
+  // rank 0.
   bool CutCommunicators() {
     is_kept_.assign(trace_.communicators.size(), cut_.communicators.empty());
     for (const std::string& name : cut_.communicators) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Leaves parts of a trace out, so that what is left still fits together.
+// Removes parts of a trace such that the rest is still consistent.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace railyard {
 
-// Numbers from first to last.
+// Numbers from first to last, both included.
 struct NumberRange {
   uint64_t first = 0;
   uint64_t last = UINT64_MAX;
@@ -21,20 +21,20 @@ struct NumberRange {
 };
 
 struct TraceCut {
-  // Ranks that stay, in order, and become ranks 0, 1, ...; empty: all. Calls of a communicator are
-  // then those of its ranks that stay, with the sizes they had; a call of one rank that is left,
-  // and messages from and to ranks that go, become computation of no length.
+  // Ranks to keep, in order; they become ranks 0, 1, ...; empty: all. Calls of a communicator then
+  // have only those of its ranks that are kept, with unchanged sizes. A call with a single rank
+  // left, and messages from and to removed ranks, become computation of length 0.
   std::vector<uint32_t> ranks = {};
-  // Names of communicators whose calls stay; others become computation of no length. Empty: all.
+  // Names of communicators whose calls are kept; others become computation of length 0. Empty: all.
   std::vector<std::string> communicators = {};
   NumberRange iterations = {};  // that stay
-  // Calls that stay, counted on each communicator, messages by pair and direction: the same for
-  // every rank of it.
+  // Calls to keep, counted on each communicator, messages by pair and direction, so that the range
+  // is the same for all of its ranks.
   NumberRange calls = {};
 };
 
-// nullopt after an error: no such rank or communicator, a root that goes, or nothing that is left.
-// `file` names the trace in findings.
+// Returns nullopt after an error: a rank or communicator does not exist, a root is removed, or
+// nothing is left. `file` names the trace in findings.
 std::optional<Trace> CutTrace(const Trace& trace, const TraceCut& cut, const std::string& file,
                               Diagnostics& diagnostics);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where two traces differ in what their ranks do.
+// Finds the first differences between two traces in the operations of their ranks.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct TraceDifferences {
 };
 inline constexpr size_t kDifferencesShown = 50;
 
-// Operations are compared rank by rank by their places, communicators by their ranks: names, files
-// and lines are not. Of each rank the first operation that differs is told.
+// Compares operations rank by rank by their positions and communicators by their ranks; names,
+// files and lines are ignored. The first differing operation of each rank is reported.
 TraceDifferences DiffTraces(const Trace& a, const Trace& b);
 
 }  // namespace railyard

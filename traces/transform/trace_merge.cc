@@ -11,7 +11,7 @@
 namespace railyard {
 namespace {
 
-// Of ranks that do anything.
+// Returns the largest number of iterations of any rank; ranks without operations do not count.
 uint64_t IterationsOf(const Trace& trace) {
   uint64_t iterations = 0;
   for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {

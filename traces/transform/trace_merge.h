@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Jobs side by side in one trace, and traces without names.
+// Merges jobs into one trace, in which they run side by side, and removes names from traces.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@
 
 namespace railyard {
 
-// The ranks of the first trace, then those of the second, and so on; communicators are named
-// "NUMBER/NAME". Iterations are kept where all jobs have equally many. nullopt where they are too
-// many (trace_check.h), which is an error at `file`.
+// Returns the ranks of the first trace, then those of the second, and so on; communicators are
+// named "NUMBER/NAME". Iterations are kept if all jobs have the same number. Returns nullopt if
+// there are too many ranks or communicators (trace_check.h), which is an error at `file`.
 std::optional<Trace> MergeTraces(const std::vector<Trace>& traces, const std::string& file,
                                  Diagnostics& diagnostics);
 
-// Without names of files and communicators, which become numbers, and without lines: what is left
-// is what the ranks do.
+// Replaces the names of files and communicators by numbers and removes line numbers; the operations
+// of ranks stay.
 Trace AnonymizeTrace(Trace trace);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a trace holds: calls and bytes of each kind, sizes, who sends to whom, and each rank's
+// Summarizes a trace: calls and bytes of each kind, sizes, traffic between ranks, and each rank's
 // operations in a line of text.
 #pragma once
 
@@ -27,8 +27,9 @@ struct TraceSummary {
   uint64_t programs = 0;  // that differ
   uint64_t iterations = 0;
   std::array<Kind, kCollectiveKindCount> kinds{};  // by CollectiveKind
-  // Bytes that ranks send one another in Send, AllToAll, Gather and Scatter, whose pairs the trace
-  // says, by blocks of as many ranks: row the sender's, column the receiver's. Square, or empty.
+  // Bytes that ranks send one another in Send, AllToAll, Gather and Scatter, the kinds whose pairs
+  // the trace determines, by blocks of `ranks_per_block` ranks: the row is the sender's, the column
+  // the receiver's. Square, or empty.
   uint32_t ranks_per_block = 1;
   std::vector<std::vector<uint64_t>> matrix;
 };
@@ -36,8 +37,8 @@ struct TraceSummary {
 inline constexpr uint32_t kMatrixBlocksMax = 16;
 
 TraceSummary SummarizeTrace(const Trace& trace);
-// One fact a line, tables, and for the first `ranks_shown` ranks a line of letters, one for each of
-// the first operations.
+// Returns one fact a line, tables, and for the first `ranks_shown` ranks a line of letters, one for
+// each of the first operations.
 std::string SummaryText(const Trace& trace, const TraceSummary& summary, uint32_t ranks_shown);
 std::string SummaryJson(const TraceSummary& summary);
 
