@@ -23,13 +23,11 @@ struct TraceDivision {
 
 // Every rank (t, d, s) of `to` runs the program of (t mod, d mod, s) of `from` on its own groups.
 // Sizes change by group:
-// - Data parallel: AllReduce, Broadcast and Reduce keep their size if `data` changes, and scale
-// with
+// - Data parallel: AllReduce, Broadcast and Reduce keep their size if `data` changes, and scale by
 //   1 / `tensor`, because each rank then has another share of the weights. AllGather,
 //   ReduceScatter and AllToAll treat the whole buffer so; a rank's part of it follows.
-// - Tensor parallel: AllReduce, Broadcast and Reduce keep their size (activations of a
-// micro-batch);
-//   AllGather, ReduceScatter and AllToAll keep that of the whole buffer.
+// - Tensor parallel: AllReduce, Broadcast and Reduce keep their size (they hold activations of a
+//   micro-batch); AllGather, ReduceScatter and AllToAll keep that of the whole buffer.
 // - Between stages: messages keep their size and go to the rank at the same place in the other
 //   stage.
 // - A group of all ranks counts as data parallel.
