@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How NCCL divides one collective over channels: the continuous byte distribution of
-// scheduleCollTasksToPlan (src/enqueue.cc) after the channel count of getAlgoInfo, for Ring and
-// Tree; the thresholds of PAT and of what NCCL does not have are taken to be Ring's. Left out:
-// packing the collectives of one ncclGroup behind one another (each is placed as if alone), and the
-// equal split of NCCL before 2.22, which differs by less than a cell.
+// Divides one collective over channels as NCCL does for Ring and Tree: the continuous byte
+// distribution of scheduleCollTasksToPlan (src/enqueue.cc) after the channel count of getAlgoInfo.
+// PAT and the algorithms that NCCL does not have use Ring's thresholds, which is an assumption.
+// Left out: packing the collectives of one ncclGroup behind one another (each is placed as if
+// alone), and the equal split of NCCL before 2.22, which differs by less than a cell.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct SplitInput {
   Protocol protocol = Protocol::kSimple;
 };
 
-// One share per channel; they cover count x element_bytes without gap or overlap.
+// Returns one share per channel; they cover count x element_bytes without gap or overlap.
 std::vector<ChannelShare> SplitOverChannels(const SplitInput& input);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the size of a collective means, by its kind.
+// The meaning of a collective's size, by its kind.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,19 @@
 
 namespace railyard {
 
-// Whether NCCL's count is that of one rank's block: AllGather and ReduceScatter.
+// Returns true if NCCL's count is that of one rank's block, which holds for AllGather and
+// ReduceScatter.
 constexpr bool CountsOneBlock(CollectiveKind kind) {
   return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
 }
 
-// Whether nccl-tests' size is the total of equal blocks, one for each rank.
+// Returns true if nccl-tests' size is the total of equal blocks, one for each rank.
 constexpr bool IsSizedByBlocks(CollectiveKind kind) {
   return CountsOneBlock(kind) || kind == CollectiveKind::kAllToAll ||
          kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
 }
 
-// busbw over algbw, as nccl-tests defines it (src/*.cu, GetBw).
+// Returns busbw over algbw, as nccl-tests defines it (src/*.cu, GetBw).
 constexpr double BusbwFactor(CollectiveKind kind, uint32_t ranks) {
   const double n = ranks;
   if (kind == CollectiveKind::kAllReduce) return 2 * (n - 1) / n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Data without values: which ranks' contributions each byte holds.
+// Represents data without values, by the ranks whose contributions each byte holds.
 #pragma once
 
 #include <bit>
@@ -16,11 +16,11 @@ namespace railyard {
 class Contributors {
  public:
   Contributors() = default;
-  // The empty set.
+  // Makes an empty set.
   explicit Contributors(uint32_t rank_count) : words_((rank_count + 63) / 64) {}
   Contributors(uint32_t rank_count, uint32_t rank) : Contributors(rank_count) { Add(rank); }
 
-  // False if it was there already.
+  // Returns false if the rank is in the set already.
   bool Add(uint32_t rank) {
     uint64_t& word = words_[rank / 64];
     const uint64_t bit = uint64_t{1} << rank % 64;
@@ -50,7 +50,7 @@ struct Part {
   uint64_t bytes = 0;
   Contributors contributors;
 };
-// All of a chunk; nothing of an empty one.
+// The parts of a whole chunk; an empty chunk has none.
 using Parts = boost::container::small_vector<Part, 1>;
 
 // Adds a run of bytes at the end.
@@ -68,10 +68,10 @@ PartsSum AddParts(const Parts& a, const Parts& b);
 // Holds the data a lane keeps for its later steps, by place in the buffer.
 class KeptData {
  public:
-  // Appends what is kept of the bytes at `offset`; returns where that ends, before all of them if
-  // there is a place where nothing is kept.
+  // Appends the data kept for the `bytes` at `offset`. Returns where it ends, which is before the
+  // end of the range if nothing is kept at some place.
   uint64_t Load(uint64_t offset, uint64_t bytes, Parts& parts);
-  // In place of what was kept there.
+  // Replaces the data kept at that place.
   void Keep(uint64_t offset, uint64_t bytes, const Contributors& contributors);
 
  private:
@@ -80,7 +80,7 @@ class KeptData {
     Contributors contributors;
   };
 
-  // Cuts the range in two that goes across.
+  // Splits a range that contains `at` in two.
   void CutAt(uint64_t at);
 
   std::map<uint64_t, Range> ranges_;  // by where they begin

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Direct exchange as a CollectiveSchedule, which research compares others with: every rank sends to
-// every other what that one ends with (ReduceScatter), or what itself begins with (AllGather);
-// AllReduce is the one and then the other over as many parts as there are ranks (Chan et al.:
-// "Collective communication: theory, practice, and experience", 2007; "direct" in ASTRA-sim). NCCL
-// has no such algorithm.
+// Direct exchange as a CollectiveSchedule, a baseline of research: every rank sends to every other
+// the data with which that one ends (ReduceScatter) or the data with which it begins itself
+// (AllGather). AllReduce runs the former and then the latter over as many parts as there are ranks
+// (Chan et al.: "Collective communication: theory, practice, and experience", 2007; "direct" in
+// ASTRA-sim). NCCL has no such algorithm.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class DirectSchedule final : public ExchangeSchedule {
   uint64_t PartBytes(uint32_t channel) const;
   uint64_t ChunkCount(uint32_t channel) const;
   Step ChunkOf(uint32_t channel, uint64_t part, uint64_t chunk) const;
-  // All messages of a phase: the chunks one after the other, each with every other rank.
+  // Returns the order of all messages of a phase: chunk by chunk, each with every other rank.
   ExchangeOrder OrderOf(uint32_t channel) const;
   Step ReduceStep(const LaneId& lane, const ExchangeOrder::Place& place) const;
   Step GatherStep(const LaneId& lane, const ExchangeOrder::Place& place) const;

@@ -13,7 +13,7 @@
 
 namespace railyard {
 
-// A step of which only the chunk's number is known.
+// A step that names its chunk by number; its size follows from the collective's.
 struct ExplicitStep {
   uint32_t chunk = 0;
   Step step;
@@ -35,7 +35,7 @@ struct ExplicitAlgorithm {
 
 class ExplicitSchedule final : public CollectiveSchedule {
  public:
-  // Chunks of more than `slot_bytes` are gone over in so many bytes at a time.
+  // Chunks larger than `slot_bytes` are processed in passes of that many bytes.
   ExplicitSchedule(std::shared_ptr<const ExplicitAlgorithm> algorithm, uint64_t block_bytes,
                    uint64_t slot_bytes, MessageRule message_rule);
 

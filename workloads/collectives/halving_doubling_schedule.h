@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// AllReduce by recursive halving and doubling as a CollectiveSchedule, which research compares
-// others with (Rabenseifner: "Optimization of collective reduction operations", ICCS 2004; Thakur,
-// Rabenseifner, Gropp, IJHPCA 2005): in phase d a rank exchanges half of what it holds with the
-// rank 2^d away, until each holds a part of the result, and then goes the same way back. Where the
-// number of ranks is no power of two, p the next lower, the first n - p even ranks leave theirs to
-// the rank behind them, and get the result from it. NCCL has no such algorithm.
+// AllReduce by recursive halving and doubling as a CollectiveSchedule, a baseline of research
+// (Rabenseifner: "Optimization of collective reduction operations", ICCS 2004; Thakur,
+// Rabenseifner, Gropp, IJHPCA 2005). In phase d a rank exchanges half of its current data with the
+// rank 2^d away, until each holds a part of the result, and then repeats the phases in reverse. If
+// the number of ranks n is not a power of two and p is the next lower one, the first n - p even
+// ranks hand their data to the next rank and get the result from it. NCCL has no such algorithm.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Algorithms in which every GPU of a server is the head of one slice of the data: NVLS, NVLSTree
-// and CollNetDirect.
+// The heads of algorithms in which every GPU of a server is the head of one slice of the data:
+// NVLS, NVLSTree and CollNetDirect.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct HeadTable {
   // Precondition: as many ranks on every server.
   explicit HeadTable(std::vector<std::vector<uint32_t>> ranks_by_server);
   uint32_t heads() const { return static_cast<uint32_t>(servers.front().size()); }
-  // The heads of a rank's slice on all servers, itself included, each over `use`.
+  // Returns the heads of a rank's slice on all servers, itself included, each over `use`.
   std::vector<LanePeer> HeadsOfSlice(uint32_t rank, ConnectionUse use) const;
 };
 
@@ -26,8 +26,8 @@ struct SliceChunk {
   uint64_t offset_bytes = 0;
   uint64_t bytes = 0;
 };
-// Data gone over in loops of `parts` chunks: the part-th chunk of a loop. The last loop is shared
-// evenly, in multiples of `grain_bytes`.
+// Returns the part-th chunk of a loop, for data that is processed in loops of `parts` chunks. The
+// last loop is divided evenly, in multiples of `grain_bytes`.
 SliceChunk ChunkOfLoop(uint64_t total_bytes, uint64_t chunk_bytes, uint64_t parts, uint64_t loop,
                        uint64_t part, uint64_t grain_bytes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What can be replayed: every pair of algorithm and protocol that has a schedule, and their names.
+// Lists the pairs of algorithm and protocol that have a schedule, and names them.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ struct ReplayChoice {
   auto operator<=>(const ReplayChoice&) const = default;
 };
 
-// The list of those that have a schedule (NcclPlanner::Plan). Not every one of them suits every
-// kind of collective and every communicator: NcclPlanner::Choose.
+// Returns the pairs that have a schedule (NcclPlanner::Plan). Some do not support every kind of
+// collective or every communicator: see NcclPlanner::Choose.
 std::span<const ReplayChoice> ReplayableChoices();
 bool IsReplayable(const ReplayChoice& choice);
 

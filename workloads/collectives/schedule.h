@@ -55,18 +55,20 @@ enum class ConnectionUse : uint8_t {
   kRing,
   kPointToPoint,
   kTree,
-  // Pairs of ranks that meet in some step, by the sender's own NIC: PAT and what research compares.
+  // Pairs of ranks that meet in some step, by the sender's own NIC: used by PAT and by the
+  // baselines of research.
   kExchange,
   // NVLink SHARP: the data stays in the sender's memory; the receiver has the switch add it up.
   kSwitchOperand,
   // NVLink SHARP: the switch copies what the sender stores to all receivers of the lane.
   kSwitchResult,
-  // InfiniBand's SHARP: the network's switches add up what all peers of the lane send, itself
-  // included, and every one of them receives the sum, where a step says nothing else.
+  // InfiniBand SHARP: the network's switches add up the data of all peers of the lane, itself
+  // included, and every peer receives the sum unless the step says otherwise.
   kNetworkSum,
 };
 
-// A rank a lane receives from or sends to. The rank itself only where a switch is between.
+// A rank that a lane receives from or sends to. It is the lane's own rank only if a switch is
+// between.
 struct LanePeer {
   uint32_t rank = 0;
   ConnectionUse use = ConnectionUse::kRing;
@@ -80,14 +82,14 @@ struct OwnedPiece {
 };
 OwnedPiece OwnedPieceOf(const Step& step, const std::vector<LanePeer>& listed, uint32_t rank);
 
-// `parts` of `of`.
+// `parts` of `of` equal parts.
 struct WarpShare {
   uint32_t parts = 1;
   uint32_t of = 1;
 };
 
-// Those of all steps of a lane. Where there are several in a direction, a step names kAllPeers or
-// one of them.
+// The peers of all steps of a lane. If a direction has several, a step names kAllPeers or one of
+// them.
 struct LanePeers {
   std::vector<LanePeer> recv_from;
   std::vector<LanePeer> send_to;
@@ -116,8 +118,8 @@ struct Slice {
   uint64_t offset_bytes = 0;  // within the chunk
   uint64_t bytes = 0;
 };
-// The index-th slice of a chunk. All slices_per_chunk slices are posted, the last ones may be
-// empty.
+// Returns the index-th slice of a chunk. All slices_per_chunk slices are posted; the last ones may
+// be empty.
 Slice SliceOf(const MessageRule& rule, uint64_t chunk_bytes, uint32_t index);
 
 // The k-th send from a to b on a channel (over all lanes, batches and collectives of a
@@ -128,7 +130,8 @@ class CollectiveSchedule {
   virtual uint32_t rank_count() const = 0;
   virtual uint32_t channel_count() const = 0;  // channels 0.. of the communicator; some may be idle
   virtual const MessageRule& message_rule() const = 0;
-  // A lane's own: of Send and Recv each message has its protocol and its credits.
+  // Returns the lane's message rule. In Send and Recv each message has its own protocol and
+  // credits.
   virtual const MessageRule& MessageRuleOf(const LaneId& /*lane*/) const { return message_rule(); }
   virtual uint32_t BatchCount(uint32_t rank, uint32_t channel) const = 0;  // 0: channel idle here
   virtual uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const = 0;
@@ -139,12 +142,12 @@ class CollectiveSchedule {
     const uint32_t lanes = LaneCount(lane.rank, lane.channel, lane.batch);
     return {.of = lanes < 4 ? 1 : lanes / 2};
   }
-  // Consecutive steps that share what the CTA spends between two slices.
+  // Returns the number of consecutive steps that share the CTA's overhead between two slices.
   virtual uint32_t StepsAtOnce(const LaneId& /*lane*/) const { return 1; }
   virtual uint64_t StepCount(const LaneId& lane) const = 0;
   virtual Step StepAt(const LaneId& lane, uint64_t step) const = 0;
-  // Returns a number of steps, counted from `step` itself, that are certain to have its peers and
-  // its bytes; a caller that runs them in order need not ask for each.
+  // Returns a number of steps, counted from `step` itself, that are certain to have the same peers
+  // and the same bytes, so that a caller that runs them in order need not ask for each.
   virtual uint64_t AlikeFrom(const LaneId& /*lane*/, uint64_t /*step*/) const { return 1; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The buffer a collective's schedule works on (workloads/collectives/schedule.h), and where in it a
-// step's chunk lies.
+// The buffer on which a collective's schedule works (workloads/collectives/schedule.h), and the
+// position in it of a step's chunk.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// There, a step's place is one in the message.
+// Returns true if a step's offset is one within its message.
 bool IsPointToPoint(CollectiveKind kind);
 
 uint64_t BufferBytes(const ScheduleSubject& subject, uint32_t rank_count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Runs a schedule without time and checks what it means: every rank ends with each contribution
+// Runs a schedule without time and checks its result: every rank ends with each contribution
 // exactly once, every receive has its send, and the bytes agree.
 #pragma once
 

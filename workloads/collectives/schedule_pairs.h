@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How many bytes a schedule moves between each pair of its ranks.
+// Counts the bytes that a schedule moves between each pair of its ranks.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace railyard {
 
-// Bytes that the receiver takes from the sender, by (sender, receiver): communicator ranks that
-// differ. Sums made by the network's switches belong to no pair.
+// Bytes that the receiver takes from the sender, by (sender, receiver), two different communicator
+// ranks. Sums made by the network's switches belong to no pair.
 using RankPairBytes = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
 RankPairBytes PairBytesOf(const CollectiveSchedule& schedule);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the ranks store of a collective, checked against what its result is.
+// Checks the data that ranks store in a collective against its expected result.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace railyard {
 
 class ScheduleResult {
  public:
-  // `subject` outlives this.
+  // `subject` must outlive this.
   ScheduleResult(const ScheduleSubject& subject, uint32_t rank_count);
 
   // Stores bytes of the rank's result. In a point-to-point schedule, bytes received from another
@@ -23,12 +23,12 @@ class ScheduleResult {
   // Checks that the stored value is the final one of its place. Returns an empty string if it is,
   // else the error.
   std::string CheckValue(uint64_t offset, uint64_t bytes, const Contributors& contributors) const;
-  // Once all is stored: that is the whole result of the rank, each byte once. Empty if it is, else
-  // what is wrong.
+  // Checks, after all stores, that they are the whole result of the rank, each byte once. Returns
+  // an empty string if so, else the error.
   std::string Check(uint32_t rank);
 
  private:
-  // A part of a result that a step stored; other than point to point all have peer 0.
+  // A part of a result that a step stored; unless it is point-to-point, its peer is 0.
   struct StoredRange {
     uint32_t peer = 0;
     uint64_t begin = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Checks of one step of a schedule by itself: the peers it names, and whether it makes sense.
+// Checks one step of a schedule by itself: the peers it names, and whether its fields are
+// consistent.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace railyard {
 // rank). A peer that is named but not listed is returned as well.
 std::vector<LanePeer> PeersNamed(int32_t named, const std::vector<LanePeer>& by_rank);
 
-// Empty if right, else what is wrong. `peers`, each direction sorted by rank, are those of the lane
-// of `rank` that the step is on.
+// Returns an empty string if the step is correct, else the error. `peers`, each direction sorted by
+// rank, are those of the step's lane of `rank`.
 std::string CheckStep(const ScheduleSubject& subject, uint32_t rank_count, uint32_t rank,
                       const LanePeers& peers, const Step& step);
 

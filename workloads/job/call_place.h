@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How findings about a trace's calls name them.
+// Names and locates a trace's calls in findings.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace railyard {
 
-// The line a call was logged at; where no line is known, the trace file, and without one the file
-// the call came from.
+// Returns the line at which a call was logged; if the line is not known, the trace file, and
+// without one the file from which the call came.
 SourceLocation PlaceOf(const Trace& trace, uint32_t source_file, uint32_t source_line);
-// "AllReduce of 1024 Float32", "Send of 16 Int8 to rank 3".
+// Returns e.g. "AllReduce of 1024 Float32", "Send of 16 Int8 to rank 3".
 std::string DescribeCall(const TraceOperation& operation);
 
 }  // namespace railyard

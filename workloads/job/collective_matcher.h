@@ -18,17 +18,18 @@ class CollectiveMatcher {
   CollectiveMatcher(const Trace& trace, std::vector<JobCollective>& collectives,
                     Diagnostics& diagnostics);
 
-  // The collective of `rank`'s next call on the communicator with that index. A call that differs
-  // from that of the rank seen first is an error with a note, once for each communicator.
+  // Returns the collective of `rank`'s next call on the communicator with that index. A call that
+  // differs from that of the rank seen first is an error with a note, once for each communicator.
   uint32_t Match(const TraceOperation& operation, uint32_t communicator, uint32_t rank);
-  // Calls `rank` has made so far; and as many more of it, which are those of another rank.
+  // Returns the number of calls that `rank` has made so far. AddCalls counts further calls, which
+  // were matched for another rank with the same program.
   uint32_t CallsOf(uint32_t communicator, uint32_t rank) const {
     return communicators_[communicator].call_counts[rank];
   }
   void AddCalls(uint32_t communicator, uint32_t rank, uint32_t calls) {
     communicators_[communicator].call_counts[rank] += calls;
   }
-  // An error for every rank that made fewer calls than another of its communicator.
+  // Reports an error for every rank that made fewer calls than another of its communicator.
   void CheckCounts();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A trace made ready to run: calls of the ranks matched into collectives, every mismatch a located
-// error.
+// A trace made ready to run: the calls of its ranks are matched into collectives, and every
+// mismatch is a located error.
 #pragma once
 
 #include <cstdint>
@@ -34,19 +34,19 @@ struct JobCollective {
   uint64_t count = 0;  // elements, the API's count; SENDRECV: 0
   Datatype datatype = Datatype::kFloat32;
   uint32_t root = 0;
-  // Counted as nccl-tests do (OperationBytes); SENDRECV: the most that one rank sends to others or
-  // receives from them; AllToAllv: the sum over its sends to others.
+  // Bytes as nccl-tests count them (OperationBytes); SENDRECV: the most that one rank sends to
+  // others or receives from them; AllToAllv: the sum over its sends to others.
   uint64_t bytes = 0;
   uint32_t rank_count = 0;  // ranks that take part
   bool is_all_to_all_v = false;
   Algorithm logged_algorithm = Algorithm::kUnstated;
   Protocol logged_protocol = Protocol::kUnstated;
-  // The replay uses these, if set, whatever the log states (StatedChoice).
+  // If set, the replay uses these rather than those in the log (StatedChoice).
   Algorithm forced_algorithm = Algorithm::kUnstated;
   Protocol forced_protocol = Protocol::kUnstated;
   uint32_t source_file = 0;
   uint32_t source_line = 0;
-  // Made of Send and Recv (P2pCall) rather than planned as a whole.
+  // Returns true if it is made of Sends and Recvs (P2pCall) rather than planned as a whole.
   bool is_p2p() const {
     return kind == CollectiveKind::kSend || kind == CollectiveKind::kAllToAll ||
            kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
@@ -79,13 +79,13 @@ struct JobOperation {
 // Long jobs whose ranks differ have millions of operations.
 static_assert(sizeof(JobOperation) == 40);
 
-// One of the jobs that share a fabric, as a part of the Job they are together.
+// One of the jobs that share a fabric, as a part of the combined Job.
 struct JobPart {
   std::string name;
   std::vector<uint32_t> global_ranks;  // by the part's own ranks
   int64_t start_ps = 0;                // its programs begin
-  // Each of its ranks begins every operation so much later, drawn once per rank from
-  // [0, rank_skew_max_ps].
+  // Each of its ranks delays every operation by an amount drawn once per rank from [0,
+  // rank_skew_max_ps].
   int64_t rank_skew_max_ps = 0;
   uint32_t first_communicator = 0;  // its communicators and collectives follow one another
   uint32_t first_collective = 0;
@@ -107,13 +107,13 @@ struct Job {
   std::vector<std::string> source_files;  // that collectives name
   std::vector<JobPart> parts;             // one or more, in the order of their numbers
 
-  // The part that a communicator is of.
+  // Returns the part to which a communicator belongs.
   uint32_t PartOf(uint32_t communicator) const;
   // Returns the part of each global rank; kNoPart if it belongs to none.
   static constexpr uint32_t kNoPart = UINT32_MAX;
   std::vector<uint32_t> PartsOfRanks() const;
 
-  // Precondition: `call` is one of the rank's operations, and no computation.
+  // Precondition: `call` is one of the rank's operations and not computation.
   uint32_t CollectiveOf(uint32_t rank, const JobOperation& call) const {
     return called[rank][call.call];
   }
@@ -122,10 +122,10 @@ struct Job {
   uint32_t CommunicatorRank(uint32_t communicator, uint32_t rank) const;
 };
 
-// Precondition: `trace` passes CheckTrace. Matches the k-th collective call of each communicator
-// across its ranks, and sends with receives. Errors name the trace's source line: different kind,
-// count, type, root or algorithm for the same call; ranks with fewer calls than others; sends
-// without receives. nullopt if `diagnostics` has an error then.
+// Matches the k-th collective call of each communicator across its ranks, and sends with receives.
+// Errors name the trace's source line: different kind, count, type, root or algorithm for the same
+// call; ranks with fewer calls than others; sends without receives. Returns nullopt if
+// `diagnostics` has an error afterwards. Precondition: `trace` passes CheckTrace.
 std::optional<Job> BuildJob(const Trace& trace, Diagnostics& diagnostics);
 
 }  // namespace railyard

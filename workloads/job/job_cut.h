@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A job's beginning.
+// Cuts a job to its beginning.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The iterations of a job.
+// Finds the iterations of a job.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@ struct IterationBegins {
   // The first operation of each iteration, by program of the part.
   std::vector<std::vector<uint32_t>> of_program;
 };
-// The iterations of a part: those that its plan, its program's `repeat` or its trace states; else
-// the shortest sequence of calls that all programs repeat throughout, each beginning with its first
-// call and the gap before it; calls are alike in kind, communicator and stream and, but for Sends
-// and Receives, in size. One iteration where nothing is repeated.
+// Returns the iterations of a part: those that its plan, its program's `repeat` or its trace
+// states. If none does, they are the shortest sequence of calls that all programs repeat
+// throughout, each beginning with its first call and the gap before it; two calls are the same if
+// they have the same kind, communicator, stream and, unless they are Sends or Recvs, size. If
+// nothing is repeated, there is one iteration.
 IterationBegins FindIterations(const Job& job, uint32_t part);
 
 }  // namespace railyard

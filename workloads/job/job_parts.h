@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Jobs that share a fabric, made one, and one of them taken alone.
+// Joins jobs that share a fabric into one, and separates one of them again.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,24 @@
 
 namespace railyard {
 
-// The jobs side by side, in their order, each a part with its ranks where its only part's
-// `global_ranks` puts them, its communicators called PART/COMMUNICATOR. Global ranks in between
-// have empty programs. Preconditions: each job has one part, and no two of them a global rank in
-// common.
+// Returns the jobs side by side, in their order. Each becomes a part whose ranks are those in its
+// own part's `global_ranks`; its communicators are named PART/COMMUNICATOR. Global ranks in between
+// have empty programs. Preconditions: each job has one part, and no global rank belongs to two of
+// them.
 Job JoinJobs(std::vector<Job> jobs);
 
 // Exchanges the programs of two global ranks. Communicators and the part keep the order of their
 // ranks.
 void SwapRanks(uint32_t a, uint32_t b, Job& job);
-// The job with room for so many global ranks, those that are new without a program.
+// Extends the job to `rank_count` global ranks; new ranks have no program.
 void GrowTo(uint32_t rank_count, Job& job);
 
-// The job with nothing in the programs of the other parts' ranks; all numbers stay as they are.
+// Returns the job with empty programs for the ranks of all other parts; all numbers stay as they
+// are.
 Job AloneOf(const Job& job, uint32_t part);
 
-// Whether receivers do without some of what an operation sends; the job without that.
+// ToleratesLoss returns true if some operation lets receivers miss packets; ReliableOf returns the
+// job without such tolerances.
 bool ToleratesLoss(const Job& job);
 Job ReliableOf(const Job& job);
 

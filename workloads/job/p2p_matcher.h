@@ -23,17 +23,18 @@ class P2pMatcher {
 
   // Reserves memory for the given numbers of groups, Sends and Recvs.
   void Reserve(size_t groups, size_t sends, size_t recvs);
-  // A Send or Recv of `rank` on the communicator with that index. The calls of one ncclGroup on one
-  // communicator are one operation, which stands where its first call stands, on that call's
-  // stream, after the compute of all. Appends to `operations`, and its collective to `called`,
-  // where the call begins a new one; returns the call's.
+  // Adds a Send or Recv of `rank` on the communicator with that index. The calls of one ncclGroup
+  // on one communicator are one operation at the position and on the stream of its first call,
+  // after the computation of all its calls. If the call begins a new operation, it is appended to
+  // `operations`, and its collective to `called`. Returns the collective of the call.
   uint32_t Add(const TraceOperation& operation, uint32_t communicator, uint32_t rank,
                std::vector<JobOperation>& operations, std::vector<uint32_t>& called);
-  // Ends a global rank: its operations get their calls.
+  // Ends a global rank and gives its operations their calls.
   void FinishRank(std::vector<JobOperation>& operations);
   // Matches the k-th Send from a to b with the k-th Recv of b from a and merges the collectives of
-  // groups that talk to one another: afterwards remap[i] is the one that group collective i became
-  // part of (itself for others). A Send or Recv without its partner and differing sizes are errors.
+  // groups that communicate: remap[i] of the result is the collective that group collective i
+  // became part of (itself for others). A Send or Recv without its partner and differing sizes are
+  // errors.
   std::vector<uint32_t> Match();
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What Amazon's network plug-in for NCCL does on servers with EFA (github.com/aws/aws-ofi-nccl:
+// Models Amazon's network plug-in for NCCL on servers with EFA (github.com/aws/aws-ofi-nccl:
 // src/platform-aws.cpp, include/nccl_ofi_param.h, src/tuner/nccl_ofi_model.c, 2025). The plug-in is
-// taken to be of the time of the job's NCCL. Its own tuner, a table of regions by nodes and size,
-// is left out: ALGO and PROTO state what it chooses.
+// assumed to be of the same age as the job's NCCL. Its own tuner, a table of regions by nodes and
+// size, is left out; ALGO and PROTO can force its choices.
 #pragma once
 
 #include "traces/trace/trace.h"
@@ -24,9 +24,9 @@ uint32_t AwsLibfabricProtocols(GpuGeneration generation);
 // value too; OFI_NCCL_NET_LATENCY states it.
 double AwsLibfabricNetLatencyUs(GpuGeneration generation);
 
-// Returns the time of a step between servers by the model of the plug-in's tuner: EFA's latency,
-// and with Simple the completion's way through the device, libfabric and the proxy. The values are
-// those of p5; they are assumed for other instances.
+// Returns the time of a step between servers in the model of the plug-in's tuner: EFA's latency,
+// and with Simple also the time for the completion to pass through the device, libfabric and the
+// proxy. The values are those of p5; for other instances they are an assumption.
 double AwsLibfabricStepUs(Protocol protocol);
 
 }  // namespace railyard

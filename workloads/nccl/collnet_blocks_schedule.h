@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // NCCL's CollNetDirect AllGather and ReduceScatter as CollectiveSchedules (src/device/all_gather.h,
-// reduce_scatter.h): the head of a slice has the blocks of all ranks with its place in their
-// servers (its rail). For an AllGather it gives the network its own block, takes the rail's blocks
-// from it, which it passes on to the server's GPUs, and takes from them those of the other rails.
-// For a ReduceScatter GPUs send the heads the blocks of their rails, and these have the network add
-// up what the servers have of each block for its rank alone.
+// reduce_scatter.h). The head of a slice handles the blocks of all ranks at its position in their
+// servers (its rail). For an AllGather it sends its own block to the network, receives the rail's
+// blocks from it and passes them on to the server's GPUs, from which it receives the blocks of the
+// other rails. For a ReduceScatter GPUs send the heads the blocks of their rails; the network adds
+// up the servers' parts of each block and delivers the sum to the block's rank only.
 //
-// NCCL cuts a rail into chunks across the borders of blocks; here a chunk is of whole blocks, or of
-// one.
+// NCCL cuts a rail into chunks across the borders of blocks; here a chunk consists of whole blocks
+// or lies within one.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +44,10 @@ class CollnetBlocksSchedule final : public ShapedSchedule {
   enum class Part : uint8_t { kToNetwork, kFromNetwork, kOthers };
 
   bool Gathers() const { return parameters_.kind == CollectiveKind::kAllGather; }
-  // The number of chunks of each rail, and how many of them a channel has.
+  // Returns the number of chunks of each rail, and how many of them a channel has.
   uint64_t ChunkCount() const;
   uint64_t ChunkCount(uint32_t channel) const;
-  // The chunk of a head's rail as a step's place, without what is done with it.
+  // Returns a step with the position of a chunk of a head's rail; its action is not set.
   Step ChunkAt(uint32_t head, uint64_t chunk) const;
 
   std::shared_ptr<const HeadTable> table_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NCCL's CollNetChain AllReduce as a CollectiveSchedule (src/device/all_reduce.h): a chunk is added
-// up along a chain of each server's GPUs to the channel's head, then by the network's switches over
-// all heads, and goes back along the chains. Half of a CTA's warps do the one while the other half
-// does the other.
+// NCCL's CollNetChain AllReduce as a CollectiveSchedule (src/device/all_reduce.h): a chunk is
+// reduced along a chain of each server's GPUs to the channel's head, then by the network's switches
+// over all heads, and returns along the chains. Half of a CTA's warps work towards the head while
+// the other half works away from it.
 #pragma once
 
 #include <cstdint>

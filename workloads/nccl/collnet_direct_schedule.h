@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // NCCL's CollNetDirect AllReduce as a CollectiveSchedule (src/device/all_reduce.h): every GPU of a
 // server is the head of one slice. Warps of one CTA send the other heads their slices over NVLink
-// (scatter), add up what the server has of their slice and hand it to the network, whose switches
-// add up what the servers have (reduce), pass the sum on to the server's GPUs (broadcast), and take
-// the other slices' (gather).
+// (scatter), add up the server's data of their own slice and hand it to the network, whose switches
+// add up the data of all servers (reduce), pass the sum on to the server's GPUs (broadcast), and
+// receive the other slices' sums (gather).
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class CollnetDirectSchedule final : public ShapedSchedule {
  private:
   // Lanes are numbered in this order; the only GPU of a server has no others to serve.
   enum class Part : uint8_t { kReduce, kBroadcast, kScatter, kGather };
-  // The head that a step of a lane is for.
+  // Returns the head that a step of a lane is for.
   uint32_t HeadOf(const LaneId& lane, uint64_t step) const;
   bool ServesOthers(const LaneId& lane) const {
     return static_cast<Part>(lane.lane) >= Part::kScatter;

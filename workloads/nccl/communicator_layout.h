@@ -11,8 +11,8 @@ namespace railyard {
 enum class GpuGeneration : uint8_t { kVolta, kAmpere, kHopper, kBlackwell };
 inline constexpr int kGpuGenerationCount = 4;
 
-// The CPUs of a communicator's servers, by maker (cpuArch and cpuVendor, src/init.cc). An unknown
-// CPU counts as Intel's, up to Ice Lake.
+// The vendor of the CPUs of a communicator's servers (cpuArch and cpuVendor, src/init.cc). An
+// unknown CPU counts as Intel's, up to Ice Lake.
 enum class CommunicatorCpu : uint8_t { kIntel, kAmd, kArm, kMixed };
 
 // A GPU's place among the PCIe switches and host bridges of its server, by their local indices; -1
@@ -43,15 +43,16 @@ struct CommunicatorLayout {
   CommunicatorCpu cpu = CommunicatorCpu::kIntel;
   bool nvswitch = true;  // by switches that can add up and copy (NVLink SHARP), from Hopper on
   // mesh_lanes[a][b] is the number of NVLinks from the a-th to the b-th of the first node's GPUs
-  // that take part, by local index. Empty if NVSwitches join all GPUs, or nothing does.
+  // that take part, by local index. It is empty if NVSwitches join all GPUs or there is no NVLink.
   std::vector<std::vector<uint32_t>> mesh_lanes{};
-  // By channel, as a log states them (see TraceCommunicator); empty: by NCCL's rules.
+  // Rings by channel, as a log states them (see TraceCommunicator); empty: NCCL's rules determine
+  // them.
   std::vector<std::vector<uint32_t>> rings{};
   std::vector<std::vector<int32_t>> tree_parents{};
   uint32_t node_count() const;
 };
 
-// Ranks of each node in the order of their GPUs.
+// Returns the ranks of each node in the order of their GPUs.
 std::vector<std::vector<uint32_t>> RanksByNode(const CommunicatorLayout& layout);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How much one slot, chunk and slice of a collective hold (src/init.cc, src/include/collectives.h,
+// The sizes of slots, chunks and slices of a collective (src/init.cc, src/include/collectives.h,
 // calcCollChunking in src/enqueue.cc).
 #pragma once
 
@@ -14,8 +14,8 @@ namespace railyard {
 
 inline constexpr uint32_t kSlots = 8;  // of a connection (NCCL_STEPS)
 
-// One slot, by protocol (DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE; Simple: NCCL_BUFFSIZE): its
-// payload, and the grain that chunks are multiples of (ncclProtoGrainSize).
+// A slot by protocol (DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE; Simple: NCCL_BUFFSIZE): its
+// payload, and the grain of which chunks are multiples (ncclProtoGrainSize).
 struct SlotRule {
   uint64_t payload_bytes = 0;
   uint64_t grain_bytes = 0;
@@ -34,21 +34,22 @@ StepsRule StepsRuleOf(CollectiveKind kind, const ReplayChoice& choice);
 
 MessageRule MessageRuleOf(const StepsRule& steps, const SlotRule& slot, uint32_t element_bytes);
 
-// LL128 trees take smaller chunks while there are too few to fill the tree's levels.
+// Returns the chunk size of a tree. LL128 uses smaller chunks while there are too few to fill the
+// tree's levels.
 uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, Protocol protocol,
                         double ranks_per_node, double nodes);
 
-// PAT: half as long while there are fewer than 32 chunks of a channel's data over all ranks (16 of
-// ReduceScatter).
+// Returns the chunk size of PAT, which is halved while a channel's data over all ranks has fewer
+// than 32 chunks (16 for ReduceScatter).
 uint64_t PatChunkBytes(uint64_t slot_bytes, uint64_t all_bytes, CollectiveKind kind);
 
-// CollNetDirect and CollNetChain: smaller chunks while there are too few for the depth of what they
-// go through. `chunks`: worked on at a time.
+// Returns the chunk size of CollNetDirect and CollNetChain, which is smaller while there are too
+// few chunks for the depth of their path. `chunks` are processed at a time.
 uint64_t CollnetChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t chunks, uint64_t depth,
                            uint64_t fewest);
 
-// NVLS and NVLSTree: smaller chunks for smaller messages. `heads`: slices worked on at a time, over
-// all channels that share `bytes`.
+// Returns the chunk size of NVLS and NVLSTree, which is smaller for smaller messages. `heads`
+// slices are processed at a time, over all channels that share `bytes`.
 uint64_t NvlsChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads);
 uint64_t NvlsTreeChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t heads);
 

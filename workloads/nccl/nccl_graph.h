@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What NCCL's graph search (src/graph/search.cc) finds on a communicator's servers, as its tuner
-// wants it. Not the search: its outcome for the layouts it was run for, and a rule in the same
-// spirit for others.
+// Gives NCCL's tuner the result of NCCL's graph search (src/graph/search.cc) on a communicator's
+// servers. The search itself is not modelled: its results are recorded for the layouts on which it
+// was run, and a rule of the same kind covers others.
 #pragma once
 
 #include "workloads/nccl/communicator_layout.h"
@@ -9,8 +9,9 @@
 
 namespace railyard {
 
-// Precondition: at least two ranks. `mesh_rings`: how many there are where NVLinks lead from GPU to
-// GPU, else 0; `pcie_ring_gb_per_s`: of the ring within a server where there is no NVLink, else 0.
+// `mesh_rings` is the number of rings where NVLinks lead from GPU to GPU, else 0;
+// `pcie_ring_gb_per_s` is the speed in GB/s of the ring within a server without NVLink, else 0.
+// Precondition: at least two ranks.
 TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_rings = 0,
                                double pcie_ring_gb_per_s = 0);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// From one collective of a job to its schedule on one communicator, by NCCL's rules; and how two of
-// its ranks are connected.
+// Plans the schedule of a job's collective on one communicator by NCCL's rules, and the connections
+// between its ranks.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@
 
 namespace railyard {
 
-// The way of a connection's data from one rank to another.
+// The route of a connection's data from one rank to another.
 struct ConnectionRoute {
   bool network = false;  // else inside the server, over NVLink or PCIe
   // Local index of the GPU whose NIC injects, in the sender's server; the sender's unless the data
@@ -44,7 +44,8 @@ class NcclPlanner {
   const CommunicatorLayout& layout() const { return layout_; }
   const CommunicatorChannels& channels() const { return channels_; }
   const TreeTable& trees() const { return *trees_; }  // by channel
-  // Whether the GPUs of a server have NVLink SHARP; whether the network adds up what servers have.
+  // HasNvls returns true if the GPUs of a server have NVLink SHARP, HasCollnet if the network can
+  // reduce over servers.
   bool HasNvls() const;
   bool HasCollnet() const;
   const P2pOrder& p2p_order() const { return p2p_order_; }
@@ -54,8 +55,8 @@ class NcclPlanner {
   // suits its kind and this communicator. Precondition: the collective is not is_p2p().
   std::optional<ReplayChoice> Choose(const JobCollective& collective,
                                      const ReplayChoice& stated) const;
-  // Precondition: a choice that Choose returned for this collective. One rank, or no bytes: no
-  // steps.
+  // Precondition: Choose returned this choice for this collective. With one rank, or no bytes, the
+  // schedule has no steps.
   std::shared_ptr<const CollectiveSchedule> Plan(const JobCollective& collective,
                                                  const ReplayChoice& choice) const;
   // Plans one rank's grouped sends and receives; only that rank's lanes are defined. Data that the
@@ -67,7 +68,7 @@ class NcclPlanner {
   LocalTransport TransportBetween(uint32_t from, uint32_t to) const {
     return LocalTransportOf(layout_, settings_, from, to);
   }
-  // Precondition: a connection of that use, e.g. for a ring one to the next rank.
+  // Precondition: there is such a connection with that use, e.g. to the next rank on a ring.
   ConnectionRoute RouteOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NCCL's variables, as a run or a log states them.
+// NCCL's variables, as a run or a log sets them.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct NicPlace {
   uint32_t local_index = 0;
   bool operator==(const NicPlace&) const = default;
 };
-// The treatment of data of NICs that cannot be used. NCCL does neither: both are policies of
+// The policy for data of NICs that cannot be used. NCCL does neither; both are policies of
 // research, to be compared.
 enum class NicPolicy : uint8_t {
   kPxn,     // it takes the server's next usable NIC, by PXN
@@ -54,8 +54,8 @@ struct NcclSettings {
   uint64_t p2p_nvl_chunksize_bytes = 512u << 10;
   uint64_t p2p_pci_chunksize_bytes = 128u << 10;
   uint64_t p2p_ll_threshold_bytes = 16u << 10;  // of a message's bytes on a channel
-  // The farthest that GPUs access each other's memory; not set: by the CPU (P2pLevelOf).
-  // P2P_DISABLE: kLoc.
+  // The greatest distance at which GPUs access each other's memory; not set: it depends on the CPU
+  // (P2pLevelOf). P2P_DISABLE: kLoc.
   std::optional<PathType> p2p_level;
   bool shm_disable = false;
   bool nvls_enable = true;
@@ -68,19 +68,21 @@ struct NcclSettings {
   // ALGO and PROTO: bit n is enumerator n of Algorithm and Protocol, allowed to be chosen.
   uint32_t algorithms = UINT32_MAX;
   uint32_t protocols = UINT32_MAX;
-  // Rings then enter and leave on one rail.
+  // With such NICs, rings enter and leave a server on one rail.
   std::vector<NicPlace> unusable_nics;
   std::optional<NicPolicy> nic_policy;  // also of NICs that fail during the run
   // The algorithm that runs all collectives of its kind, number of ranks and root, instead of
   // NCCL's choice; or nullptr.
   std::shared_ptr<const ExplicitAlgorithm> algorithm;
 
-  // NICs reach GPU memory, which they do not over TCP sockets.
+  // Returns true if NICs access GPU memory, which they do not over TCP sockets.
   bool gpu_direct() const { return net != NetPlugin::kSocket; }
-  // A GPU's data may leave by the NIC of another (ncclTopoComputePaths, src/graph/paths.cc).
+  // Returns true if a GPU's data may leave by the NIC of another GPU (ncclTopoComputePaths,
+  // src/graph/paths.cc).
   bool UsesPxn() const { return gpu_direct() && !pxn_disable; }
-  // Between servers LL128 wants a NIC behind the GPU's own PCIe switches, and without GPU Direct
-  // the path leads through the CPU, unless PROTO names it (ncclTopoTuneModel, src/graph/tuning.cc).
+  // Returns true if LL128 may be used between servers. It requires a NIC behind the GPU's own PCIe
+  // switches, and without GPU Direct the path leads through the CPU, unless PROTO names it
+  // (ncclTopoTuneModel, src/graph/tuning.cc).
   bool AllowsLl128BetweenServers() const { return gpu_direct() || protocols != UINT32_MAX; }
 };
 // Returns the version as NCCL has encoded it since 2.9 ("2.27.5" → 22705) or before ("2.7.8" →

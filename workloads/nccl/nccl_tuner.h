@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // NCCL's tuning model: a latency and a bandwidth for every algorithm and protocol, by which NCCL
 // chooses between them (src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime). The times
-// are what NCCL believes; they decide what is run and are never how long it takes.
+// are NCCL's expectation. They select what is run and never determine how long it takes.
 //
 // Left out: CollNetDirect's AllGather and ReduceScatter, tuner plug-ins, NCCL_ALGO's syntax, the
 // LL128 caps that Blackwell had before NCCL 2.29 (the later ones are used).
@@ -51,13 +51,13 @@ struct TunedCall {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   uint64_t bytes = 0;  // the larger of what goes in and what comes out, as nccl-tests count it
   Datatype datatype = Datatype::kFloat32;
-  // The switch can reduce this type with this operation (ncclNvlsSupported).
+  // True if the switch can reduce this type with this operation (ncclNvlsSupported).
   bool nvls_reduces = true;
 };
 
 class NcclTuner {
  public:
-  // A row of the table NCCL prints when it starts.
+  // A row of the table that NCCL prints when it starts.
   struct Model {
     double latency_us = 0;
     double gb_per_s = 0;  // 0: not available
@@ -67,13 +67,12 @@ class NcclTuner {
     Protocol protocol = Protocol::kSimple;
   };
 
-  // `version` as ncclGetVersion. Precondition: at least two ranks. Where nodes
-  // differ in size, their average counts, as in NCCL.
-  // `pat_enable` as NCCL_PAT_ENABLE.
+  // `version` is encoded as by ncclGetVersion, `pat_enable` as NCCL_PAT_ENABLE. If nodes differ in
+  // size, their average counts, as in NCCL. Precondition: at least two ranks.
   NcclTuner(const TunerPlatform& platform, const TunedCommunicator& communicator, uint32_t version,
             uint32_t pat_enable = 2);
 
-  // For the five collectives that are tuned: AllReduce, AllGather, ReduceScatter, Broadcast,
+  // Valid for the five collectives that are tuned: AllReduce, AllGather, ReduceScatter, Broadcast,
   // Reduce.
   Model ModelOf(CollectiveKind kind, Algorithm algorithm, Protocol protocol) const;
   // Returns the time that NCCL expects the call to take; nullopt if the choice is not available.

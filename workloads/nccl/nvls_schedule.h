@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // NCCL's NVLS and NVLSTree as a CollectiveSchedule (src/device/all_reduce.h, all_gather.h,
-// reduce_scatter.h): NVSwitches add up and copy, and every GPU of a server is the head of one slice
-// of the data. Warps of one CTA scatter (leave the own data where the switch finds it), reduce
-// (have the switch add up the own slice), and gather (take all slices' results). Over several
-// servers the heads of a slice form a tree (NVLSTree), or have the network's switches add up what
-// the servers have (NVLS with CollNet).
+// reduce_scatter.h): NVSwitches reduce and multicast, and every GPU of a server is the head of one
+// slice of the data. Warps of one CTA scatter (leave the GPU's data where the switch finds it),
+// reduce (have the switch add up the GPU's own slice), and gather (receive all slices' results).
+// Over several servers the heads of a slice form a tree (NVLSTree), or the network's switches add
+// up the servers' data (NVLS with CollNet).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct NvlsParameters {
   uint64_t chunk_bytes = 0;                          // of one head
   uint32_t channel_count = 0;
   bool network_sum = false;  // several servers: CollNet instead of trees
-  // One server: by channel. Several: empty, and channels take turns at loops of
+  // With one server: shares by channel. With several: empty, and channels take turns at loops of
   // channel_count x heads chunks.
   std::vector<ChannelShare> shares;
   uint64_t grain_bytes = 16;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The order in which the ranks of a communicator serve one another with Send and Recv: in each of n
 // rounds every rank sends to one peer and receives from one peer, and a pair meets in the same
-// round. ncclP2pSchedule (src/init.cc), ncclP2pChannelBaseForRound (src/include/channel.h) and
-// ncclP2pChannelForPart (src/include/device.h).
+// round. Sources: ncclP2pSchedule (src/init.cc), ncclP2pChannelBaseForRound (src/include/channel.h)
+// and ncclP2pChannelForPart (src/include/device.h).
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace railyard {
 
 class P2pOrder {
  public:
-  // `channel_count`: a power of two; 0 for a communicator of one rank.
+  // `channel_count` is a power of two; 0 for a communicator of one rank.
   P2pOrder(const CommunicatorLayout& layout, uint32_t version, uint32_t channel_count);
 
   uint32_t round_count() const { return static_cast<uint32_t>(place_.size()); }
   uint32_t SendPeer(uint32_t rank, uint32_t round) const;
   uint32_t RecvPeer(uint32_t rank, uint32_t round) const;
-  // Inverse of SendPeer; from == to is round 0.
+  // Inverts SendPeer; from == to is round 0.
   uint32_t RoundOf(uint32_t from, uint32_t to) const;
-  // The channel of a part of the messages of a round.
+  // Returns the channel of a part of the messages of a round.
   uint32_t ChannelOfPart(uint32_t round, uint32_t part) const;
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One rank's grouped Send and Recv calls as a CollectiveSchedule: parts on channels, works in
-// batches. addP2pToPlan, addWorkBatchToPlan and scheduleP2pTasksToPlan (src/enqueue.cc).
+// One rank's grouped Send and Recv calls as a CollectiveSchedule: messages are divided into parts
+// on channels, and works are grouped into batches (addP2pToPlan, addWorkBatchToPlan and
+// scheduleP2pTasksToPlan, src/enqueue.cc).
 #pragma once
 
 #include <cstdint>
@@ -32,10 +33,10 @@ class P2pSchedule final : public CollectiveSchedule {
   uint32_t channel_count() const override {
     return static_cast<uint32_t>(channel_batches_.size()) - 1;
   }
-  // The rule of messages over the network.
+  // Returns the rule of messages over the network.
   const MessageRule& message_rule() const override { return network_rule_; }
   const MessageRule& MessageRuleOf(const LaneId& lane) const override;
-  // All for the rank of the schedule; no others have lanes.
+  // Only the schedule's own rank has batches and lanes.
   uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
   uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
   LanePeers PeersOf(const LaneId& lane) const override;

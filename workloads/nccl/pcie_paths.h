@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// GPUs of a server that communicate over PCIe, as NCCL sees them: the distance between them, the
+// Communication of a server's GPUs over PCIe in NCCL's terms: the distance between them, the
 // transport they use (src/graph/paths.cc, src/transport/{p2p,shm}.cc), and the speed of a ring of
 // them (src/graph/search.cc).
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace railyard {
 
-// Over PCIe alone. Precondition: both have a PCIe place, on one server.
+// Returns the path type over PCIe alone. Precondition: both have a PCIe place, on one server.
 PathType PciePathType(const PciePlace& a, const PciePlace& b);
 
 // Returns the greatest distance at which GPUs access each other's memory: that of P2P_LEVEL if set,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NCCL's tree AllReduce as a CollectiveSchedule: chunks go up the channel's tree and are reduced on
-// the way, and down again from the root (src/device/all_reduce.h, runTreeSplit). Half of a CTA's
-// warps do the one while the other half does the other; the root's do both in one.
+// NCCL's tree AllReduce as a CollectiveSchedule: chunks go up the channel's tree, are reduced on
+// the way, and go down again from the root (src/device/all_reduce.h, runTreeSplit). Half of a CTA's
+// warps work upwards while the other half works downwards; the root's warps do both at once.
 #pragma once
 
 #include <cstdint>

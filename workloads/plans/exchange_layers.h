@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Tells which layer of a plan's model each AllToAllv is of.
+// Finds the layer of a plan's model to which each AllToAllv belongs.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,17 @@ namespace railyard {
 
 class ExchangeLayers {
  public:
-  // It knows layers where the plan is of a transformer with expert parallelism.
+  // Layers are known if the plan is of a transformer with expert parallelism.
   explicit ExchangeLayers(const Plan& plan);
   bool is_known() const { return !of_stage_.empty(); }
-  // A rank's AllToAllvs go through a list of layers again and again, in the order of its program;
-  // its trace lacks those in which the rank sends and receives nothing.
+  // A rank's AllToAllvs cycle through a list of layers, in the order of its program; its trace
+  // lacks those in which the rank sends and receives nothing.
   struct OfRank {
     const std::vector<uint32_t>& layers;  // of the model, from 0
     size_t count = 0;                     // of AllToAllvs, in all
   };
-  // Precondition: layers are known. No AllToAllv: the rank is of no expert-parallel group.
+  // The result has no AllToAllv if the rank belongs to no expert-parallel group. Precondition:
+  // layers are known.
   OfRank Of(uint32_t rank) const;
 
  private:

@@ -34,8 +34,8 @@ struct Parallelism {
   uint32_t data() const { return parts[2]; }
   uint32_t pipeline() const { return parts[3]; }
   uint32_t RankCount() const { return tensor() * context() * data() * pipeline(); }
-  // The ranks of a stage, and its number of expert groups: each divides the experts over `expert`
-  // ranks.
+  // The number of ranks of a stage, and its number of expert groups, each of which divides the
+  // experts over `expert` ranks.
   uint32_t StageRanks() const { return tensor() * context() * data(); }
   uint32_t ExpertGroups() const { return StageRanks() / expert; }
 };

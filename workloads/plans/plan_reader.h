@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the loaders of a plan's parts share.
+// Reads fields of a plan's messages; all loaders of a plan's parts use it.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ class PlanReader {
 
   // An absent field leaves the value as it is.
   void Number(const char* field, uint32_t min, uint32_t max, uint32_t& value) const;
-  // Absent is an error unless the value is there already (a preset's, not 0).
+  // An absent field is an error unless `value` is not 0 already, e.g. from a preset.
   void Required(const char* field, uint32_t min, uint32_t max, const char* expected,
                 uint32_t& value) const;
   void Flag(const char* field, bool& value) const { value = cursor_.Flag(field, value); }
   void Duration(const char* field, int64_t max_ps, int64_t& value_ps) const;
-  // Above 0 and at most `max`.
+  // Reads a number above 0 and at most `max`.
   void Ratio(const char* field, double max, double& value) const;
   void ReadPrecision(const char* field, Precision& value) const;
   void Error(const char* field, std::string what) const {
@@ -45,7 +45,7 @@ class PlanReader {
   Diagnostics& diagnostics_;
 };
 
-// The divisors of `number` next to `wish`: "8 or 16", "8".
+// Returns the divisors of `number` next to `wish`: "8 or 16", "8".
 std::string NearestDivisors(uint64_t number, uint64_t wish);
 
 }  // namespace railyard

@@ -6,11 +6,12 @@
 
 namespace railyard {
 
-// `cursor` is on the plan, which has been read without errors.
-// An error at `compute` where a part of the model takes kComputePsMax on one GPU, beyond which
-// times are cut, or a pass over it kPlanPsMax.
+// Reports an error at `compute` if a part of the model takes kComputePsMax on one GPU, beyond which
+// times are cut, or a pass over the model kPlanPsMax. `cursor` is on the plan, which has been read
+// without errors.
 void CheckPassTime(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics);
-// An error at the job's `iterations` or `output_tokens` where all passes may take kPlanPsMax.
+// Reports an error at the job's `iterations` or `output_tokens` if all passes together may take
+// kPlanPsMax.
 void CheckJobTime(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -25,14 +25,14 @@ struct GroupVolume {
 };
 
 struct PlanVolume {
-  // (from, to) → payload bytes.
+  // Payload bytes by (from, to).
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> pairs;
   // Keyed by the first word of the communicators' names.
   std::map<std::string, GroupVolume> groups;
   int64_t compute_ps = 0;  // on the compute stream of the rank that computes longest
 };
 
-// Precondition: a trace of Synthesize.
+// Precondition: Synthesize made the trace.
 PlanVolume VolumeOf(const Trace& trace);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Writes one rank's operations: computation gathers until a collective, or somebody who waits,
-// needs it to be an operation.
+// Writes one rank's operations. Computation is accumulated until a collective follows or an
+// operation must wait for it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// Streams of a rank that trains.
+// The streams of a rank in training.
 enum class PlanStream : uint8_t {
   kCompute,  // with the collectives that computation waits for: tensor and context parallel
   kData,     // gradients and parameters
@@ -28,13 +28,13 @@ class ProgramWriter {
  public:
   // Begins an iteration with the next operation.
   void BeginIteration();
-  // Computation on the compute stream.
+  // Adds computation on the compute stream.
   void Compute(int64_t ps) { pending_ps_ += ps; }
   // Makes the next operation on the compute stream wait for `operation`, too.
   void WaitFor(uint32_t operation);
-  // A collective on the compute stream, after the computation so far.
+  // Adds a collective on the compute stream, after the computation so far.
   void Collective(TraceOperation operation);
-  // Sends and receives that begin together, after the computation so far.
+  // Adds sends and receives that begin together, after the computation so far.
   void Group(const std::vector<TraceOperation>& calls);
   // Adds an operation on another stream, after operation `after` of any stream (kNone: only after
   // those of its stream). Returns its number.
@@ -42,7 +42,7 @@ class ProgramWriter {
   // Adds sends and receives on another stream that begin together. Returns the number of one of
   // them, or `after` if `calls` is empty.
   uint32_t AddGroup(PlanStream stream, const std::vector<TraceOperation>& calls, uint32_t after);
-  // The number of the operation that ends the computation so far.
+  // Returns the number of the operation that ends the computation so far.
   uint32_t Mark();
 
   const std::vector<TraceOperation>& operations() const { return operations_; }

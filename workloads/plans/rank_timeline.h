@@ -12,8 +12,8 @@
 
 namespace railyard {
 
-// A call as it is timed: a collective; the Sends and Recvs of a group as one AllToAll of their mean
-// size. Equal calls of one rank's program take equally long.
+// A call as it is timed: a collective, or the Sends and Recvs of a group as one AllToAll of their
+// mean size. Equal calls of one rank's program take the same time.
 struct PlannedCall {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   uint32_t communicator = 0;  // index into Trace::communicators
@@ -35,14 +35,14 @@ struct RankTimeline {
 void ForEachCall(const Trace& trace, uint32_t rank,
                  const std::function<void(const PlannedCall&)>& visit);
 
-// `time_ps` of a call. Operations wait as the trace says, for those before them on their stream and
-// for one other. Sends and receives of a pipeline take no time here.
+// `time_ps` returns the time of a call. Operations wait for those before them on their stream and
+// for one other, as the trace states. Sends and receives of a pipeline take no time here.
 RankTimeline TimelineOf(const Trace& trace, uint32_t rank,
                         const std::function<int64_t(const PlannedCall&)>& time_ps);
 
-// The time of a rank in AllToAllvs of experts, which bind the ranks of a group to one another: no
-// AllToAllv ends before the last rank has arrived, and all ranks take as long as the one that sends
-// or receives most.
+// The time of a rank in AllToAllvs of experts. These synchronize the ranks of a group: no AllToAllv
+// ends before the last rank has arrived, and all ranks take as long as the one that sends or
+// receives most.
 struct ExpertTime {
   int64_t alone_ps = 0;     // the rank's AllToAllvs if all ranks had what it has
   int64_t exchange_ps = 0;  // as they are
@@ -52,7 +52,7 @@ struct ExpertTime {
 std::vector<ExpertTime> ExpertTimesOf(const Trace& trace,
                                       const std::function<int64_t(const PlannedCall&)>& time_ps);
 
-// "tensor" of a communicator that is called "tensor 3".
+// Returns "tensor" for a communicator that is called "tensor 3".
 std::string GroupNameOf(const TraceCommunicator& communicator);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// From a plan to the operations of every rank.
+// Turns a plan into the operations of every rank.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace railyard {
 
-// Operations that all programs of a plan's trace hold together; ranks that do the same share one.
+// Returns the number of operations in all programs of a plan's trace together; equal ranks share
+// one program.
 uint64_t OperationCount(const Plan& plan);
-// More take more memory than usual machines have.
+// More operations take more memory than usual machines have.
 inline constexpr uint64_t kPlanOperationsMax = 40'000'000;
 
-// Precondition: LoadPlan returned it.
+// Precondition: LoadPlan returned the plan.
 Trace Synthesize(const Plan& plan);
 
 }  // namespace railyard

@@ -15,12 +15,12 @@ class TraceBuilder {
  public:
   explicit TraceBuilder(uint32_t rank_count);
 
-  // The communicator's number.
+  // Adds a communicator and returns its number.
   uint32_t AddCommunicator(std::string name, std::vector<uint32_t> ranks);
   // Sets the communicators that the numbers in the rank's program stand for
   // (Trace::communicators_of_rank).
   void SetCommunicators(uint32_t rank, std::vector<uint32_t> communicators);
-  // At most once for each rank, in any order.
+  // Must be called at most once for each rank, in any order.
   void SetProgram(uint32_t rank, std::vector<TraceOperation> operations);
   // Sets the program of all these ranks, without looking for another rank with an equal program.
   void SetProgram(const std::vector<uint32_t>& ranks, std::vector<TraceOperation> operations);

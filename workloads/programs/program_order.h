@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which operation of a rank may begin when: each waits for the one before it on its stream, for the
-// one before it of its communicator, and for the one it names. Computation is done here: it ends
-// when it has lasted, and what waits for it may begin then.
+// Determines when an operation of a rank may begin: it waits for the one before it on its stream,
+// for the one before it of its communicator, and for the one it names. Computation is handled here:
+// it ends after its duration, and the operations that wait for it may begin then.
 #pragma once
 
 #include <algorithm>
@@ -110,7 +110,7 @@ class ProgramOrder {
   // Returns the last of the rank's operations that wait for operation `index`, or `index` itself.
   uint32_t LastFollowerOf(uint32_t rank, uint32_t index) const;
 
-  // When the last computation of a part ends of all that has begun.
+  // Returns when the last computation of a part ends, over all operations that have begun.
   int64_t computed_until_ps(uint32_t part) const { return computed_until_ps_[part]; }
 
   void BeginTrial() {
@@ -135,7 +135,7 @@ class ProgramOrder {
     std::vector<Link> of;  // by operation, and one more that ends the last followers
     std::vector<uint32_t> followers;
   };
-  // An operation that waits for more.
+  // An operation some of whose predecessors have ended.
   struct PartlyReleased {
     uint32_t index = 0;
     uint8_t waits_for = 0;
@@ -162,7 +162,7 @@ class ProgramOrder {
   void ReleaseFollowers(uint32_t rank, uint32_t index, int64_t now_ps, MayBegin& may_begin) {
     const Links& links = LinksOf(rank);
     const std::vector<JobOperation>& program = job_.operations[rank];
-    // Many ranks go through their programs side by side, too many for the processor to see.
+    // The ranks that progress side by side are too many for the processor's prefetcher.
     const size_t ahead = std::min<size_t>(index + kPrefetched, program.size() - 1);
     __builtin_prefetch(&program[ahead]);
     __builtin_prefetch(&links.of[ahead]);
@@ -223,7 +223,7 @@ class ProgramOrder {
     }
   }
 
-  // One after the other, for a chain of computation may be long.
+  // Computation is ended iteratively, because a chain of it may be long.
   template <typename MayBegin>
   void EndComputation(uint32_t rank, MayBegin& may_begin) {
     while (!computed_.empty()) {

@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// No fewer than there are; exact where a plan is tensor parallel only.
+// Returns an upper bound, which is exact for plans with tensor parallelism only.
 uint64_t InferenceOperationCount(const Plan& plan);
 // Precondition: the plan's job is an Inference.
 Trace SynthesizeInference(const Plan& plan);

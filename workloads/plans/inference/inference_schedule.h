@@ -39,7 +39,8 @@ class InferenceCost {
     int64_t output_ps = 0;
   };
 
-  // `plan` must outlive this. `expert_parallel`: routed experts are asked for by load.
+  // `plan` must outlive this. `expert_parallel`: the time of routed experts is requested
+  // separately, by load.
   InferenceCost(const Plan& plan, uint32_t tensor, bool expert_parallel);
 
   PartTimes TimesOf(const InferenceStep& step) const;
@@ -69,7 +70,7 @@ struct InferenceSchedule {
 
 // Precondition: the plan's job is an Inference.
 InferenceSchedule ScheduleInference(const Plan& plan);
-// Steps of all slots; no fewer than there are.
+// Returns an upper bound on the number of steps of all slots.
 uint64_t InferenceStepsBound(const Inference& inference);
 
 }  // namespace railyard

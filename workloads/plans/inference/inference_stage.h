@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What one rank does in inference: the steps of its replica, through the layers of its stage.
-// Each step has
+// The operations of one rank in inference: the steps of its replica, through the layers of its
+// stage. Each step has
 //   - a reduction of the embeddings, whose table's rows are divided over the tensor group,
-//   - in each layer one of the attention's output and one of the feed-forward network's (two with a
-//     shared expert that is reduced on its own), tokens x hidden elements each: an AllReduce, or
-//     with sequence parallelism a ReduceScatter and an AllGather before what comes next,
-//   - with expert parallelism, instead of the latter, what ExpertCalls says,
-//   - activations on to the next stage; from the last stage an AllGather of the last tokens'
-//   logits,
-//     each GPU's share of the vocabulary, and the tokens to the first stage.
-// A tensor group of one reduces nothing. Tensor parallel alone this is what DeepSeek-V3's own
-// inference code does (github.com/deepseek-ai/DeepSeek-V3, inference/model.py), with SEPARATE.
-// Sampling costs nothing.
+//   - in each layer one reduction of the attention's output and one of the feed-forward network's
+//     (two with a shared expert that is reduced separately), tokens x hidden elements each: an
+//     AllReduce, or with sequence parallelism a ReduceScatter and an AllGather,
+//   - with expert parallelism, instead of the latter, the calls of ExpertCalls,
+//   - a message with the activations to the next stage; from the last stage an AllGather of the
+//     last tokens' logits, each GPU's share of the vocabulary, and the tokens to the first stage.
+// A tensor group of one reduces nothing. With tensor parallelism alone and SEPARATE, this is the
+// communication of DeepSeek-V3's own inference code (github.com/deepseek-ai/DeepSeek-V3,
+// inference/model.py). Sampling takes no time.
 #pragma once
 
 #include <cstdint>
@@ -41,14 +40,14 @@ class InferenceExchanges {
  public:
   InferenceExchanges(const Plan& plan, const InferenceSchedule& schedule, uint32_t stage,
                      uint32_t group);
-  // The tokens of each place of an expert-parallel group in a pass.
+  // Returns the tokens at each place of an expert-parallel group in a pass.
   static std::vector<uint64_t> TokensOf(const Plan& plan, const InferenceSchedule& schedule,
                                         uint32_t group, uint32_t pass);
-  // Tokens that the group has in a step.
+  // Returns true if the group has tokens in the pass.
   bool HasTokens(uint32_t pass) const { return has_tokens_[pass]; }
   const ExpertExchange& At(uint32_t pass, uint32_t layer) const;
   const std::vector<ExpertExchange>& all() const { return exchanges_; }
-  // So many passes over all slots: step i of slot j is i x slots + j.
+  // Returns the number of passes over all slots: step i of slot j is pass i x slots + j.
   static uint32_t PassCount(const InferenceSchedule& schedule);
 
  private:
@@ -65,7 +64,7 @@ struct InferenceRank {
   uint32_t expert_place = 0;  // in the expert-parallel group
 };
 
-// `exchanges`: nullptr without expert parallelism.
+// `exchanges` is nullptr without expert parallelism.
 std::vector<TraceOperation> InferenceProgram(const Plan& plan, const InferenceSchedule& schedule,
                                              const InferenceRank& rank,
                                              const InferenceCommunicators& communicators,
@@ -74,7 +73,7 @@ std::vector<TraceOperation> InferenceProgram(const Plan& plan, const InferenceSc
 std::vector<TraceOperation> PrefillProgram(const Plan& plan, const InferenceSchedule& schedule,
                                            const InferenceCommunicators& communicators);
 
-// Layers first to second - 1.
+// Returns the stage's layers as [first, second).
 std::pair<uint32_t, uint32_t> InferenceLayersOf(const Plan& plan, uint32_t stage);
 // Returns the tokens at one place when tokens are dealt evenly over a tensor group.
 uint64_t TokensOfPlace(uint64_t tokens, uint32_t place, uint32_t places);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a GPU computes and reads per second, by its maker.
+// The rates at which GPUs compute and read memory, as published by their makers.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How long a part of a model computes on one GPU: given, or the longer of its operations over the
-// accelerator's usable FLOP/s and its bytes over the usable memory bandwidth (the roofline model;
-// Williams et al., CACM 52(4), 2009).
+// The time in which one GPU computes a part of a model: a given time, or the longer of its
+// operations over the accelerator's usable FLOP/s and its bytes over the usable memory bandwidth
+// (the roofline model; Williams et al., CACM 52(4), 2009).
 #pragma once
 
 #include <cstdint>
@@ -35,10 +35,10 @@ struct Work {
   double memory_bytes = 0;
 };
 
-// Rounded to the picosecond, and at most kComputePsMax.
+// Returns the time rounded to the picosecond, and at most kComputePsMax.
 int64_t ComputeTimePs(const ComputeSettings& compute, Precision precision, const Work& work);
-// kPlanPsMax bounds all that a rank computes, and the last arrival of a request: both together, and
-// the time of calls, are within simulated time (2^63 ps). kComputePsMax, a day, bounds the time of
+// kPlanPsMax bounds all the computation of a rank, and the last arrival of a request: their sum and
+// the time of calls are within simulated time (2^63 ps). kComputePsMax, a day, bounds the time of
 // one part.
 inline constexpr int64_t kPlanPsMax = int64_t{1} << 61;
 inline constexpr int64_t kComputePsMax = int64_t{86'400} * 1'000'000'000'000;

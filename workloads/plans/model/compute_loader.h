@@ -6,8 +6,9 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.Compute; `precision` is what the accelerator must compute in,
-// `is_training` says which given times have an effect. After errors the outcome is not to be used.
+// `cursor` is on a railyard.protos.Compute. `precision` is the one in which the accelerator must
+// compute; `is_training` determines which given times have an effect. The result must not be used
+// after errors.
 ComputeSettings LoadCompute(const ProtoCursor& cursor, Precision precision, bool is_training,
                             Diagnostics& diagnostics);
 

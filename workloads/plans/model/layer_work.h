@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What one GPU of a tensor-parallel group computes and reads in the parts of a model. Weights that
-// tensor parallelism divides cost a share, the others are computed on every GPU of the group.
+// The work of one GPU of a tensor-parallel group in the parts of a model. Weights that tensor
+// parallelism divides cost a share; the others are computed on every GPU of the group.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ class LayerWork {
   LayerWork(const ModelConfig& model, uint32_t layer, uint32_t tensor);
 
   Work Attention(const AttentionInput& input) const;
-  // Experts: tokens are routed evenly and independently; of the experts a GPU reads those that at
-  // least one token is expected to need.
+  // With experts, tokens are assumed to be routed evenly and independently; the GPU reads the
+  // experts that at least one token is expected to need.
   Work FeedForward(uint64_t tokens) const;
   // The two halves of FeedForward with expert parallelism: the router and the shared expert, which
-  // tensor parallelism divides; and the whole routed experts of one GPU, `active` of which get
+  // tensor parallelism divides; and the whole routed experts of one GPU, `active` of which receive
   // `tokens` together.
   Work SharedFeedForward(uint64_t tokens) const;
   Work RoutedFeedForward(uint64_t tokens, uint32_t active) const;
@@ -47,15 +47,16 @@ class LayerWork {
   bool has_experts_ = false;
 };
 
-// The embedding's look-up of `tokens`, and the output layer for as many.
+// Returns the work of the embedding's look-up for `tokens`; OutputWork that of the output layer.
 Work EmbeddingWork(const ModelConfig& model, uint64_t tokens);
 Work OutputWork(const ModelConfig& model, uint64_t tokens, uint32_t tensor);
 
-// Floating-point operations of the forward pass of whole sequences, 2 per multiply-add. Softmax,
-// norms, activation functions and residual sums are left out, as in published counts.
+// Returns the floating-point operations of the forward pass of whole sequences, 2 per multiply-add.
+// Softmax, norms, activation functions and residual sums are left out, as in published counts.
 double ForwardFlops(const ModelConfig& model, uint64_t sequences, uint64_t sequence_tokens);
 
-// Rows of the embedding on each GPU of a group: the vocabulary is padded to a multiple of it.
+// Returns the rows of the embedding on each GPU of a group: the vocabulary is padded to a multiple
+// of the group's size.
 uint64_t VocabularyShare(const ModelConfig& model, uint32_t tensor);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Models that are not transformers: a chain of convolutional and linear layers, with embedding
-// tables beside it or without.
+// Models that are not transformers: a chain of convolutional and linear layers, optionally with
+// embedding tables.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct ConvolutionalLayer {
   bool batch_norm = false;  // with a scale and a shift for each channel
 
   uint64_t MatrixElements() const { return uint64_t{in_channels} * out_channels * kernel * kernel; }
-  // In the order of the forward pass, in elements.
+  // Returns the number of elements of each weight, in the order of the forward pass.
   std::vector<uint64_t> Weights() const;
   // Returns the operations of the forward pass, 2 per multiply-add, without norms and activation
   // functions.
@@ -38,9 +38,9 @@ struct EmbeddingTables {
 };
 
 struct LayeredModel {
-  // Only in a deep learning recommendation model (Naumov et al., arXiv 1906.00091): `bottom` turns
-  // a sample's numbers into a vector of `width`; this vector and its pairwise products with the
-  // embeddings, and theirs with one another, go through `layers`.
+  // Used only by deep learning recommendation models (Naumov et al., arXiv 1906.00091): `bottom`
+  // turns a sample's numbers into a vector of `width`; this vector and the pairwise products of it
+  // and the embeddings go through `layers`.
   std::vector<ConvolutionalLayer> bottom;
   std::optional<EmbeddingTables> tables;
   std::vector<ConvolutionalLayer> layers;
@@ -51,11 +51,11 @@ struct LayeredModel {
   double InteractionFlops() const;
 };
 
-// Numbers that the top of a recommendation model gets from tables of that width.
+// Returns the number of inputs of a recommendation model's top for `tables` tables of that width.
 uint64_t InteractionWidth(uint64_t tables, uint64_t width);
 
 uint64_t ParameterCount(const LayeredModel& model);
-// Without the embedding tables.
+// Returns the number of parameters without the embedding tables.
 uint64_t DenseParameterCount(const LayeredModel& model);
 // Returns the operations of one sample's forward pass.
 double ForwardFlops(const LayeredModel& model);

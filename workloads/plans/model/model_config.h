@@ -28,7 +28,7 @@ struct Experts {
   bool shared_gate = false;
   bool router_bias = false;
   uint32_t dense_layers = 0;  // the first layers, without experts
-  // A token's experts are in so many groups of consecutive ones, equally many in each.
+  // A token's experts are in this many groups of consecutive experts, the same number in each.
   uint32_t groups = 1;
   uint32_t groups_per_token = 1;
 };
@@ -92,19 +92,20 @@ struct Lora {
 // second.
 std::vector<Weight> AdapterWeights(const ModelConfig& model, const Lora& lora);
 
-// In the order of the forward pass.
+// Returns the weights in the order of the forward pass.
 std::vector<Weight> LayerWeights(const ModelConfig& model, uint32_t layer);
 std::vector<Weight> EmbeddingWeights(const ModelConfig& model);
 std::vector<Weight> OutputWeights(const ModelConfig& model);  // what follows the last layer
 
 uint64_t ParameterCount(const ModelConfig& model);
-// Those that take part for one token: of the routed experts per_token.
+// Returns the number of parameters that take part for one token: `per_token` of the routed experts.
 uint64_t ActiveParameterCount(const ModelConfig& model);
 
-// The elements of keys and values that one token leaves in one layer's cache, on all GPUs.
+// Returns the elements of keys and values that one token leaves in one layer's cache, on all GPUs.
 uint64_t CacheElementsPerToken(const ModelConfig& model);
 
-// (query, key) pairs of whole sequences: all that a causal model's tokens may see, or all.
+// Returns the number of (query, key) pairs of whole sequences: those that a causal model's tokens
+// may see, or all.
 double AttendedPairs(const ModelConfig& model, uint64_t sequences, uint64_t sequence_tokens);
 
 }  // namespace railyard

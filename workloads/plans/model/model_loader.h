@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.Model. nullopt after an error.
+// `cursor` is on a railyard.protos.Model. Returns nullopt after an error.
 std::optional<ModelConfig> LoadModel(const ProtoCursor& cursor, Diagnostics& diagnostics);
 
 // Loads a model whose preset is no transformer; returns nullopt if it is one. Fields that only

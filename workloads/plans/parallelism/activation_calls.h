@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What one rank calls because a layer's activations are divided.
+// The calls of one rank that follow from divided activations.
 //
 // Tensor parallel (Shoeybi et al., arXiv 1909.08053): in each layer the outputs of attention and of
 // the feed-forward network are all-reduced forward and their inputs' gradients backward, tokens x
 // hidden elements each; the embedding's output and the output layer's input gradient too, and three
 // values per token of the loss. With sequence parallelism (Korthikanti et al., arXiv 2205.05198,
-// section 4.2.2) each AllReduce is an AllGather before and a ReduceScatter after, and backward the
-// inputs are gathered once more for the weights' gradients.
-// Context parallel: keys and values of all parts of the sequence are gathered before attention,
-// again before its backward pass, and their gradients reduce-scattered (Llama team, arXiv
-// 2407.21783, section 3.3.2).
+// section 4.2.2) each AllReduce becomes an AllGather before and a ReduceScatter after, and backward
+// the inputs are gathered once more for the weights' gradients. Context parallel: keys and values
+// of all parts of the sequence are gathered before attention, again before its backward pass, and
+// their gradients reduce-scattered (Llama team, arXiv 2407.21783, section 3.3.2).
 #pragma once
 
 #include <cstdint>
@@ -26,25 +25,26 @@ class ActivationCalls {
   // Both must outlive this. Precondition: the plan's job is a Training.
   ActivationCalls(const Plan& plan, ProgramWriter& writer);
 
-  // Before and after what tensor parallelism divides.
+  // Calls before and after the parts that tensor parallelism divides.
   void GatherInput();
   void ReduceOutput();
-  // Cross entropy over a divided vocabulary.
+  // Reduces the cross entropy over a divided vocabulary.
   void ReduceLoss();
-  // Gradients of weights that are whole on each rank, which saw its part of the sequence only.
+  // Reduces gradients of weights that each rank has in full but computes for its part of the
+  // sequence.
   void ReduceWholeGradients(uint64_t elements);
 
-  // Keys and values before attention, their gradients after its backward pass.
+  // Calls for keys and values before attention, and for their gradients after its backward pass.
   void GatherContext();
   void ReduceContext();
 
-  // Elements that leave the rank for the next stage.
+  // Returns the elements that the rank sends to the next stage.
   uint64_t BoundaryElements() const;
 
  private:
   void OnTensorGroup(CollectiveKind kind, uint64_t count, Datatype datatype);
   void OnContextGroup(CollectiveKind kind);
-  // Elements of the keys and values that one rank has for its part of the sequence.
+  // Returns the elements of one rank's keys and values, for its part of the sequence.
   uint64_t KeyValueElements() const;
 
   const ModelConfig& model_;

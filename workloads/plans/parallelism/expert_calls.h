@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What one rank of an expert-parallel group calls for a layer: an AllGather of how many tokens each
-// rank has for each expert, so that all know what to expect, an AllToAllv to the experts and one
-// back (Megatron-LM, MoEAlltoAllTokenDispatcher in
-// megatron/core/transformer/moe/token_dispatcher.py). Each token goes once for each of its experts,
-// those of the rank itself too. Where the plan says so, an AllToAllv is two, within groups and
-// between them (workloads/collectives/hierarchical_exchange.h).
+// The calls of one rank of an expert-parallel group for a layer: an AllGather of the numbers of
+// tokens that each rank has for each expert, an AllToAllv to the experts and one back (Megatron-LM,
+// MoEAlltoAllTokenDispatcher in megatron/core/transformer/moe/token_dispatcher.py). Each token is
+// sent once for each of its experts, including those of the rank itself. If the plan says so, an
+// AllToAllv becomes two, within groups and between them
+// (workloads/collectives/hierarchical_exchange.h).
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ namespace railyard {
 
 class ExpertCalls {
  public:
-  // All must outlive this. `communicator`: of the group, in which the rank has `place`.
+  // All must outlive this. `communicator` is that of the group, in which the rank has `place`.
   ExpertCalls(const Plan& plan, uint32_t communicator, uint32_t place, ProgramWriter& writer);
 
   void GatherCounts();
-  // Tokens to their experts, or gradients of what came back from them.
+  // Sends tokens to their experts, or the gradients of the experts' outputs.
   void Dispatch(const ExpertExchange& exchange);
-  // Back again.
+  // Sends the results back.
   void Combine(const ExpertExchange& exchange);
-  // AllToAllvs so far.
+  // Returns the number of AllToAllvs so far.
   uint32_t count() const { return count_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How often a gate chooses each expert, and which experts it chooses for each token.
+// Models a gate: how often it chooses each expert, and which experts it chooses for each token.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ std::vector<double> GateShares(const Experts& experts, const ExpertRouting& rout
 // experts in each, where the model limits groups.
 class ExpertChooser {
  public:
-  // `shares` are of GateShares. `order` draws which experts are next to one another in sampling.
+  // `shares` are those of GateShares. `order` draws which experts are adjacent in sampling.
   ExpertChooser(const Experts& experts, const std::vector<double>& shares, RandomStream order);
-  // Into `chosen`, which is emptied first.
+  // Writes the experts to `chosen`, which is emptied first.
   void Choose(RandomStream& random, std::vector<uint32_t>& chosen);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How a mixture of experts routes tokens, as a plan says it.
+// The routing of tokens in a mixture of experts, as a plan states it.
 #pragma once
 
 #include <cstdint>

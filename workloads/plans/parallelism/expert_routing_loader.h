@@ -6,8 +6,8 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.ExpertRouting, `model` has experts. After errors the outcome is
-// not to be used.
+// `cursor` is on a railyard.protos.ExpertRouting, and `model` has experts. The result must not be
+// used after errors.
 ExpertRouting LoadRouting(const ProtoCursor& cursor, const ModelConfig& model, bool is_training,
                           Diagnostics& diagnostics);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Tokens that the ranks of one expert-parallel group send one another.
+// Computes the tokens that the ranks of one expert-parallel group send one another.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct ExpertExchange {
 
   uint32_t Tokens(uint32_t from, uint32_t to) const { return tokens[size_t{from} * ranks + to]; }
   uint64_t ReceivedBy(uint32_t to) const;
-  // Experts of that rank that get a token.
+  // Returns the number of that rank's experts that get a token.
   uint32_t ActiveOn(uint32_t to) const;
 };
 
@@ -32,7 +32,7 @@ struct ExpertPass {
   uint32_t layer = 0;        // of the model
 };
 
-// `tokens_of`: tokens of each rank of the group before routing. Where the plan has a capacity
+// `tokens_of` are the tokens of each rank of the group before routing. If the plan has a capacity
 // factor f, a rank with t tokens sends an expert at most ceil(f t per_token / count) of them
 // (Megatron-LM, get_capacity in megatron/core/transformer/moe/moe_utils.py). Precondition: the
 // layer has experts, and their count is a multiple of the ranks.

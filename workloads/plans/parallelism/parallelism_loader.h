@@ -9,15 +9,16 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.Parallelism. After errors the outcome is not to be used.
+// `cursor` is on a railyard.protos.Parallelism. The result must not be used after errors.
 Parallelism LoadParallelism(const ProtoCursor& cursor, Diagnostics& diagnostics);
 
-// Whether the parts divide what they divide of the model. `cursor` as above; `model` is whole.
+// Checks that the parallel degrees divide the parts of the model to which they apply. `cursor` is
+// as above; `model` is whole.
 void CheckParallelism(const ProtoCursor& cursor, const Parallelism& parallelism,
                       const ModelConfig& model, Diagnostics& diagnostics);
 
-// Why so many GPUs cannot share the model's layers ("does not divide model.heads 64"); empty if
-// they can. Key/value heads may also be held by several of them. `has_whole_experts`: experts are
+// Returns why `tensor` GPUs cannot share the model's layers ("does not divide model.heads 64");
+// empty if they can. A key/value head may be held by several GPUs. `has_whole_experts`: experts are
 // not divided.
 std::string WhyNotTensor(uint32_t tensor, const ModelConfig& model, bool has_whole_experts);
 

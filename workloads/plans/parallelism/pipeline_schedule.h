@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which layers a pipeline stage holds, and in which order it works on micro-batches. A stage holds
-// one chunk of the model, or with interleaving several: chunk c of stage s is the virtual stage c x
-// stages + s.
+// Determines the layers of each pipeline stage and the order in which it works on micro-batches. A
+// stage holds one chunk of the model, or with interleaving several: chunk c of stage s is the
+// virtual stage c x stages + s.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ struct PipelineShape {
 //   gradient - weight gradient).
 std::vector<StageTask> StageTasks(const PipelineShape& shape, uint32_t stage);
 
-// Layers first.first to first.second - 1 are those of that virtual stage. Precondition: the plan's
-// job is a Training.
+// Returns the layers of a virtual stage as [first, second). Precondition: the plan's job is a
+// Training.
 std::pair<uint32_t, uint32_t> LayersOf(const Plan& plan, uint32_t virtual_stage);
 
 }  // namespace railyard

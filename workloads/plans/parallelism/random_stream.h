@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Random numbers that follow from a seed and from what they are for, so that nothing drawn
-// elsewhere changes them: SplitMix64 from a mixed key.
+// Random numbers that depend only on a seed and on their purpose, so that draws elsewhere do not
+// change them: SplitMix64 from a mixed key.
 #pragma once
 
 #include <cmath>
@@ -18,12 +18,12 @@ class RandomStream {
     for (const uint64_t part : key) state_ = Mix64(state_ ^ part);
   }
 
-  // In [0, 1), in steps of 2^-53.
+  // Draws from [0, 1) in steps of 2^-53.
   double Unit() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
   uint64_t Below(uint64_t bound) { return ScaleTo(Next(), bound); }
   // Draws from the exponential distribution of mean 1, by inversion.
   double Exponential() { return -std::log1p(-Unit()); }
-  // Standard normal (Box and Muller, 1958).
+  // Draws from the standard normal distribution (Box and Muller, 1958).
   double Normal() {
     const double radius = std::sqrt(2 * Exponential());
     return radius * std::cos(2 * std::numbers::pi * Unit());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which rank of the job has which place in a parallel plan.
+// Maps the ranks of a job to their places in a parallel plan.
 #pragma once
 
 #include <array>
@@ -21,9 +21,10 @@ class RankGroups {
   uint32_t rank_count() const { return static_cast<uint32_t>(place_of_.size()); }
   uint32_t RankAt(const PlanPlace& place) const;
   const PlanPlace& PlaceOf(uint32_t rank) const { return place_of_[rank]; }
-  // The ranks that differ from that place along `dimension` only, by their index there.
+  // Returns the ranks that differ from that place along `dimension` only, by their index there.
   std::vector<uint32_t> GroupOf(const PlanPlace& place, Dimension dimension) const;
-  // Those that differ along `inner` and `outer` only, by their index along `outer`, then `inner`.
+  // Returns those that differ along `inner` and `outer` only, by their index along `outer`, then
+  // `inner`.
   std::vector<uint32_t> GroupOf(const PlanPlace& place, Dimension inner, Dimension outer) const;
 
   // The expert-parallel group of a place within its stage, and the place within the group: groups
@@ -33,8 +34,8 @@ class RankGroups {
     uint32_t place = 0;
   };
   ExpertPlace ExpertPlaceOf(const PlanPlace& place) const;
-  // The ranks of that place's expert-parallel group; and those of its stage that hold the same
-  // experts, by group.
+  // ExpertGroupOf returns the ranks of that place's expert-parallel group; ExpertDataGroupOf those
+  // of its stage that hold the same experts, by group.
   std::vector<uint32_t> ExpertGroupOf(const PlanPlace& place) const;
   std::vector<uint32_t> ExpertDataGroupOf(const PlanPlace& place) const;
 

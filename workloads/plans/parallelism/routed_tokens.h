@@ -13,7 +13,7 @@ struct RoutedTokens {
   uint64_t sent = 0;
   uint64_t dropped = 0;  // above the experts' capacity
 };
-// Precondition: the plan is expert parallel. Draws again what Synthesize draws.
+// Repeats the draws of Synthesize. Precondition: the plan is expert parallel.
 RoutedTokens RoutedTokensOf(const Plan& plan);
 
 }  // namespace railyard

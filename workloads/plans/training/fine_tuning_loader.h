@@ -6,7 +6,7 @@
 
 namespace railyard {
 
-// `training`'s field fine_tuning, if it is there. Findings are at their fields.
+// Loads the field fine_tuning of `training`, if it is present. Findings are at their fields.
 FineTuning LoadFineTuning(const PlanReader& training, const Plan& plan);
 
 }  // namespace railyard

@@ -13,28 +13,30 @@ namespace railyard {
 
 class GradientBuckets {
  public:
-  // All must outlive this. `communicator`: of the data group, which has `group_size` ranks;
-  // `stream`: on which it is used.
+  // All must outlive this. `communicator` is that of the data group, which has `group_size` ranks;
+  // `stream` is the stream on which it is used.
   GradientBuckets(const Training& training, Precision parameter_precision, PlanStream stream,
                   uint32_t communicator, uint32_t group_size, ProgramWriter& writer);
 
-  // DistributedDataParallel's start (_sync_module_states): rank 0 sends the weights, by their
-  // elements, in buckets that are closed when one fills them to 250 MiB. Computation waits.
+  // Adds the start of DistributedDataParallel (_sync_module_states): rank 0 sends the weights,
+  // given by their elements, in buckets that are closed when one fills them to 250 MiB. Computation
+  // waits.
   void Broadcast(const std::vector<uint64_t>& weights);
   // Broadcasts other tensors, in one call.
   void BroadcastBuffers(uint64_t elements, Datatype datatype);
-  // Whether a backward pass of that micro-batch ends in reductions.
+  // Returns true if the backward pass of that micro-batch ends in reductions.
   bool Reduces(uint32_t micro_batch) const;
-  // So many elements of gradients are computed once what has been written is done. A bucket that is
-  // full thereby is reduced.
+  // States that `elements` of gradients are available once the operations written so far are done.
+  // A bucket that becomes full is reduced.
   void Ready(uint64_t elements);
-  // The last gradients of a bucket that may not be full.
+  // Reduces the last gradients of a bucket that may not be full.
   void CloseBucket();
-  // Ends a part of the backward pass, or all of it (`is_last`): buckets that were held back go now.
+  // Ends a part of the backward pass, or all of it (`is_last`), and reduces the buckets that were
+  // held back.
   void EndBackward(bool is_last);
-  // ZeRO 1 and 2, after the optimizer's step: every rank gets all parameters again.
+  // For ZeRO 1 and 2, after the optimizer's step: gathers all parameters on every rank.
   void GatherParameters();
-  // ZeRO 3: the parameters of what is computed next, gathered while the part before it computes.
+  // For ZeRO 3: gathers the parameters of the next part while the part before it computes.
   // Computation waits for them.
   void GatherUnit(uint64_t elements);
   // Returns the last operation of the stream, or kNone.

@@ -14,11 +14,11 @@
 
 namespace railyard {
 
-// Precondition of all: the plan's model is a LayeredModel.
+// Precondition of all these functions: the plan's model is a LayeredModel.
 uint64_t LayeredOperationCount(const Plan& plan);
 Trace SynthesizeLayered(const Plan& plan);
 
-// Embedding tables that the rank at that place of the data group holds.
+// Returns the embedding tables of the rank at that place of the data group.
 uint32_t TablesOf(const Plan& plan, uint32_t place);
 
 }  // namespace railyard

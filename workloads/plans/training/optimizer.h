@@ -7,9 +7,9 @@
 
 namespace railyard {
 
-// Adam with mixed precision (Micikevicius et al., arXiv 1710.03740) for so many elements on one
-// GPU: reads the gradient, reads and writes master weight and two moments in FP32, writes the
-// weight.
+// Returns the work of Adam with mixed precision (Micikevicius et al., arXiv 1710.03740) for
+// `elements` elements on one GPU: it reads the gradient, reads and writes master weight and two
+// moments in FP32, and writes the weight.
 inline Work OptimizerWork(double elements, Precision gradient, Precision parameter) {
   return {.flops = 0,
           .memory_bytes =

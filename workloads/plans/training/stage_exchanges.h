@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What an expert-parallel group of a pipeline stage exchanges in training.
+// The exchanges of an expert-parallel group of a pipeline stage in training.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace railyard {
 
 class StageExchanges {
  public:
-  // Precondition: the plan's job is a Training, stage < its pipeline.
+  // Preconditions: the plan's job is a Training, and `stage` is below its pipeline degree.
   StageExchanges(const Plan& plan, uint32_t stage, uint32_t group);
   // Precondition: the layer is the stage's and has experts.
   const ExpertExchange& At(uint32_t iteration, uint32_t micro_batch, uint32_t layer) const;

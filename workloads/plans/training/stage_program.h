@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What every rank of a pipeline stage does in training; ranks of a stage differ in the
-// communicators only. Communicators are numbered by StageGroup here.
+// The operations of every rank of a pipeline stage in training; ranks of a stage differ in their
+// communicators only, which are numbered by StageGroup here.
 //
 // Tensor and context parallel: workloads/plans/parallelism/activation_calls.h. Pipeline: a
-// micro-batch's activations and gradients go to the next and previous stage while the stage works
-// on; they are received from when the task before the one that needs them begins. Expert parallel:
-// tokens go to their experts and back in the forward and in the backward pass
+// micro-batch's activations and gradients are sent to the next and previous stage while the stage
+// continues; a receive begins with the task before the one that needs it. Expert parallel: tokens
+// are sent to their experts and back in the forward and in the backward pass
 // (workloads/plans/parallelism/expert_calls.h). Data parallel (Rajbhandari et al., arXiv
 // 1910.02054): docs/workloads.md.
 #pragma once
@@ -19,8 +19,9 @@
 
 namespace railyard {
 
-// Precondition: the plan's job is a Training, stage < its pipeline. With expert parallelism: of the
-// rank of that place in the group of `exchanges`, else nullptr.
+// With expert parallelism the program is that of the rank at that place in the group of
+// `exchanges`, which else is nullptr. Preconditions: the plan's job is a Training, and `stage` is
+// below its pipeline degree.
 std::vector<TraceOperation> StageProgram(const Plan& plan, uint32_t stage,
                                          const StageExchanges* exchanges = nullptr,
                                          uint32_t expert_place = 0);
@@ -28,7 +29,7 @@ std::vector<TraceOperation> StageProgram(const Plan& plan, uint32_t stage,
 // iteration, in the order of TraceOperation::all_to_all. The list is the same for all
 // expert-parallel groups of the stage, and in every iteration.
 std::vector<uint32_t> ExchangedLayers(const Plan& plan, uint32_t stage);
-// No fewer than StageProgram's.
+// Returns an upper bound on the number of StageProgram's operations.
 uint64_t StageOperationsBound(const Plan& plan);
 
 }  // namespace railyard

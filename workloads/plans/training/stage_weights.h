@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The weights that a rank of a pipeline stage holds, in elements: its share of those that tensor
-// parallelism divides, all of the others, and the experts that are its own; and which are trained.
+// The weights of a rank of a pipeline stage, in elements: its share of those that tensor
+// parallelism divides, all of the others, and its own experts; and which of them are trained.
 #pragma once
 
 #include <array>
@@ -19,11 +19,11 @@ struct WeightUnit {
   uint64_t trained_elements = 0;
   uint64_t whole_elements = 0;  // of these, that the tensor group does not divide
 };
-// Lists are of what is trained, by weight in the order of the backward pass.
+// The lists hold the trained weights in the order of the backward pass.
 struct LayerUnit : WeightUnit {
   std::vector<uint64_t> attention;
   std::vector<uint64_t> feed_forward;
-  // Experts of this rank, with expert parallelism; none of the sums above includes them.
+  // Experts of this rank, with expert parallelism; the sums above do not include them.
   std::vector<uint64_t> experts;
   uint64_t expert_elements = 0;  // frozen or not
 };
@@ -40,17 +40,17 @@ class StageWeights {
   const EndUnit& embedding() const { return embedding_; }
   const EndUnit& output() const { return output_; }
 
-  // Elements that the stage trains: all but those of divided experts; those of divided experts;
-  // and, of the former, those that the tensor group does not divide.
+  // Elements that the stage trains: without divided experts; in divided experts; and, of the
+  // former, those that the tensor group does not divide.
   uint64_t trained_elements() const { return trained_elements_; }
   uint64_t trained_expert_elements() const { return trained_expert_elements_; }
   uint64_t whole_elements() const { return whole_elements_; }
 
-  // All weights of the stage, frozen or not, in the order of the forward pass: those of experts
-  // that are divided, or the others.
+  // Returns all weights of the stage, frozen or not, in the order of the forward pass: those of
+  // divided experts, or all others.
   std::vector<uint64_t> Parameters(bool of_experts) const;
 
-  // Whether the stage trains one of the two copies of a tied embedding.
+  // Returns true if the stage trains one of the two copies of a tied embedding.
   bool TrainsTiedEmbedding() const {
     return IsTied() && !tuning_.FreezesAny() && (stage_ == 0 || IsLastStage());
   }

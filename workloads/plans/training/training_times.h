@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How long one GPU computes in training: the parts of the model for one micro-batch, and the
-// optimizer. As the plan gives them, or from their work.
+// The times of one GPU's computation in training: the parts of the model for one micro-batch, and
+// the optimizer. They are given in the plan or computed from the work.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class TrainingTimes {
   int64_t attention_ps() const { return attention_ps_; }
   int64_t embedding_ps() const { return embedding_ps_; }
   int64_t output_ps() const { return output_ps_; }
-  // The time of a layer without experts, or whose experts are not divided.
+  // Returns the time of a layer without experts, or whose experts are not divided.
   int64_t FeedForwardPs(uint32_t layer) const {
     return feed_forward_ps_[plan_.model.HasExperts(layer) ? 1 : 0];
   }
@@ -32,15 +32,15 @@ class TrainingTimes {
   int64_t SharedPs() const;
   int64_t RoutedPs(const ExpertExchange& exchange, uint32_t place) const;
 
-  // The gradients of a part's inputs, or those of its weights.
+  // Returns the time of the gradients of a part's inputs, or of its weights.
   int64_t GradientPs(int64_t forward_ps) const;
 
-  // The forward time of a layer's adapters in its attention or its feed-forward network; 0 if the
-  // layer has none, or if times are given, which include them.
+  // Returns the forward time of a layer's adapters in its attention or its feed-forward network; 0
+  // if the layer has none, or if times are given, which include them.
   int64_t AdapterPs(uint32_t layer, WeightUse use) const;
 
-  // The times of a rank that holds these weights, once per iteration: the optimizer's step, and
-  // before it zeroing the gradients.
+  // Times per iteration of a rank that holds these weights: the optimizer's step, and before it
+  // zeroing the gradients.
   int64_t OptimizerPs(const StageWeights& weights) const;
   int64_t ZeroGradientsPs(const StageWeights& weights) const;
 
