@@ -20,5 +20,7 @@ function(railyard_library name)
   target_include_directories(railyard_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(railyard_${name} PUBLIC ${ARG_LINKS} PRIVATE railyard_options)
   target_precompile_headers(railyard_${name} REUSE_FROM ${ARG_HEADERS})
+  set_target_properties(railyard_${name} PROPERTIES UNITY_BUILD ${RAILYARD_UNITY_BUILD}
+                        UNITY_BUILD_BATCH_SIZE 8)
   set_property(GLOBAL APPEND PROPERTY RAILYARD_LIBRARIES railyard_${name})
 endfunction()

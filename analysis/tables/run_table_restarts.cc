@@ -15,7 +15,7 @@
 namespace railyard {
 namespace {
 
-constexpr size_t kJobsShown = 16;
+constexpr size_t kRestartedJobsShown = 16;
 
 bool MayRestart(const JobResult& job) {
   return job.restart.restarts > 0 || job.restart.save_ps > 0;
@@ -70,7 +70,7 @@ void PrintRestarts(const RunResult& result, TerminalText& text) {
   }
   if (jobs.empty()) return;
   text.Section("Restarts");
-  const size_t shown = std::min(jobs.size(), kJobsShown);
+  const size_t shown = std::min(jobs.size(), kRestartedJobsShown);
   for (size_t i = 0; i < shown; ++i) PrintJob(result, *jobs[i], text);
   text.AndMore(jobs.size() - shown, "job");
 }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "simulator/cli/cli.h"
 #include "simulator/cli/fabric_option.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
@@ -21,8 +22,6 @@
 
 namespace railyard {
 namespace {
-
-void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
 
 // The text of a platform that can be calibrated; nullopt after an error.
 std::optional<std::string> UncalibratedText(const std::string& platform) {

@@ -56,11 +56,6 @@ struct Program {
   }
 };
 
-// Where not even that can be printed the exit status has to do.
-void PrintError(const std::string& what) {
-  std::fputs(fmt::format("railyard: error: {}\n", what).c_str(), stderr);
-}
-
 std::vector<std::string> OptionNames(const CLI::App& parser) {
   std::vector<std::string> names;
   for (const CLI::Option* option : parser.get_options()) {
@@ -171,6 +166,10 @@ void FlushStandardOutput() {
 }
 
 }  // namespace
+
+void PrintError(const std::string& what) {
+  std::fputs(fmt::format("railyard: error: {}\n", what).c_str(), stderr);
+}
 
 int RunCli(int argc, const char* const* argv) {
   try {

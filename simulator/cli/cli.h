@@ -2,6 +2,8 @@
 // The command line: verbs, their options, and the exit status.
 #pragma once
 
+#include <string>
+
 namespace railyard {
 
 // What scripts may rely on.
@@ -19,5 +21,8 @@ enum ExitStatus : int {
 // Runs one command. Findings and failures go to standard error, everything else to standard output.
 // Precondition: InitVirtualTime() was called. At most one `run` per process.
 int RunCli(int argc, const char* const* argv);
+
+// Prints "railyard: error: WHAT" to standard error, and nothing where that cannot be written to.
+void PrintError(const std::string& what);
 
 }  // namespace railyard

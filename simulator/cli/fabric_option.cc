@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "simulator/cli/cli.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/scenario/load/net_loader.h"
@@ -22,8 +23,6 @@ namespace railyard {
 namespace {
 
 constexpr uint32_t kNodesMax = 4096;
-
-void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
 
 // Empty where the number of servers may be asked for.
 std::string WhyNotNodes(const std::string& fabric, uint32_t nodes) {

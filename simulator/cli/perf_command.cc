@@ -22,8 +22,6 @@ namespace {
 
 constexpr uint64_t kPointsMax = 1000;
 
-void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
-
 ExitStatus StatusOf(const PerfOutcome& outcome) {
   switch (outcome.end) {
     case PerfEnd::kDone:

@@ -25,8 +25,6 @@ namespace {
 // More steps take minutes to check and gigabytes to write.
 constexpr uint64_t kStepsMax = 50'000'000;
 
-void PrintError(const std::string& what) { fmt::print(stderr, "railyard: error: {}\n", what); }
-
 class ScheduleCommand : public Command {
  public:
   explicit ScheduleCommand(CLI::App& program)

@@ -8,7 +8,7 @@
 namespace railyard {
 namespace {
 
-constexpr uint64_t kJitterStream = 1;
+constexpr uint64_t kFlapJitterStream = 1;
 constexpr uint64_t kUpStream = 2;
 constexpr uint64_t kRepairStream = 3;
 
@@ -49,7 +49,7 @@ std::optional<FaultInterval> FaultTimeline::Interval(uint64_t number,
   const int64_t last_ps = kNeverPs - until_ps - jitter_ps;
   if (number > static_cast<uint64_t>(last_ps / period_ps)) return std::nullopt;
   const int64_t from_ps = at_ps + static_cast<int64_t>(number) * period_ps +
-                          KeyedDraw(seed, kJitterStream, number).BelowPs(jitter_ps);
+                          KeyedDraw(seed, kFlapJitterStream, number).BelowPs(jitter_ps);
   return FaultInterval{from_ps, from_ps + (until_ps - at_ps)};
 }
 

@@ -10,7 +10,7 @@
 namespace railyard {
 namespace {
 
-constexpr uint64_t kJitterStream = 4;
+constexpr uint64_t kLinkJitterStream = 4;
 
 uint64_t SeedOnLink(const FaultSpec& fault, LinkId link) { return Mix64(fault.seed ^ Mix64(link)); }
 
@@ -140,7 +140,7 @@ int64_t LinkEffects::ExtraDelayPs(LinkId link) {
   for (const uint32_t fault : on_link.delaying) {
     const FaultSpec& spec = faults_[fault];
     network_.NoteDraw();
-    const KeyedDraw jitter(SeedOnLink(spec, link), kJitterStream, number);
+    const KeyedDraw jitter(SeedOnLink(spec, link), kLinkJitterStream, number);
     delay_ps += spec.delay_ps + jitter.BelowPs(spec.jitter_ps);
   }
   return delay_ps;

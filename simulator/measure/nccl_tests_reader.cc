@@ -16,7 +16,8 @@
 namespace railyard {
 namespace {
 
-constexpr size_t kColumns = 13;  // size count type redop root, then time algbw busbw #wrong twice
+constexpr size_t kColumnCount =
+    13;  // size count type redop root, then time algbw busbw #wrong twice
 constexpr size_t kTimeColumn = 5;
 
 std::vector<std::string> Words(const std::string& line) {
@@ -49,7 +50,8 @@ std::vector<NcclTestsRow> ReadNcclTests(const std::string& path, Diagnostics& di
     NcclTestsRow row;
     row.where = {path, number, 1};
     uint64_t count = 0;
-    if (words.size() < kColumns || !Parse(words[0], row.bytes) || !Parse(words[1], count)) continue;
+    if (words.size() < kColumnCount || !Parse(words[0], row.bytes) || !Parse(words[1], count))
+      continue;
     has_row = true;
     const std::string& time = words[kTimeColumn];
     if (!Parse(time, row.time_us) || !(row.time_us >= kMeasuredUsMin) ||

@@ -30,7 +30,7 @@ std::string Field(const std::string& text) {
   return field;
 }
 
-std::string Number(const std::optional<double>& value) {
+std::string CsvNumber(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
@@ -84,7 +84,7 @@ std::string PointsCsv(const Study& study, const StudyResult& result,
     if (run.exit < 0) continue;
     text += fmt::format("{},{}{},{},{},{}", i, runs[i].point, ValuesOf(runs[i]), runs[i].seed,
                         run.exit, run.status);
-    for (const auto& figure : run.figures) text += fmt::format(",{}", Number(figure));
+    for (const auto& figure : run.figures) text += fmt::format(",{}", CsvNumber(figure));
     text += "\n";
   }
   return text;
@@ -107,8 +107,8 @@ std::string StatisticsCsv(const Study& study, const StudyResult& result,
       text += fmt::format("{}{},{},{},{}", runs[first].point, ValuesOf(runs[first]),
                           Field(study.figures[figure]), values.size(), study.seeds - values.size());
       const auto add = [&text](const Estimate& estimate) {
-        text +=
-            fmt::format(",{},{},{}", estimate.value, Number(estimate.low), Number(estimate.high));
+        text += fmt::format(",{},{},{}", estimate.value, CsvNumber(estimate.low),
+                            CsvNumber(estimate.high));
       };
       if (values.empty()) {
         text += std::string(12, ',');

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kWidthMax = 40;
 
-std::string Number(const std::optional<double>& value) {
+std::string ShownNumber(const std::optional<double>& value) {
   return value ? fmt::format("{:.6g}", *value) : "-";
 }
 
@@ -72,7 +72,7 @@ std::string StudyTable(const Study& study, const StudyResult& result, size_t row
       }
       const Estimate mean = values.empty() ? Estimate{} : MeanOf(values);
       const auto shown = [&](const std::optional<double>& value) {
-        return values.empty() ? "-" : Number(value);
+        return values.empty() ? "-" : ShownNumber(value);
       };
       if (study.seeds == 1) {
         cells.push_back(shown(mean.value));
@@ -81,7 +81,7 @@ std::string StudyTable(const Study& study, const StudyResult& result, size_t row
         for (const auto& value : {std::optional(mean.value), mean.low, mean.high}) {
           cells.push_back(shown(value));
         }
-        cells.push_back(values.empty() ? "-" : Number(QuantileOf(values, 0.5).value));
+        cells.push_back(values.empty() ? "-" : ShownNumber(QuantileOf(values, 0.5).value));
       }
       table.AddRow(std::move(cells));
     }

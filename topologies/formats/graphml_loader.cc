@@ -22,8 +22,8 @@ namespace {
 
 using Part = TopologyMessage::Part;
 
-constexpr size_t kMostTextBytes = 4'096;  // of one value
-constexpr int kMostFindings = 100;
+constexpr size_t kGraphMlTextBytesMax = 4'096;  // of one value
+constexpr int kGraphMlFindingsMax = 100;
 
 class GraphMlReader {
  public:
@@ -73,7 +73,7 @@ class GraphMlReader {
 
   void Error(int line, std::string what, int column = 0) {
     diagnostics_.Error({.file = path_, .line = line, .column = column}, "", std::move(what));
-    if (++errors_ >= kMostFindings) is_over_ = true;
+    if (++errors_ >= kGraphMlFindingsMax) is_over_ = true;
   }
 
   std::string Attribute(const char* name) const {
@@ -89,8 +89,8 @@ class GraphMlReader {
     const bool is_text = type == XML_READER_TYPE_TEXT || type == XML_READER_TYPE_CDATA;
     if (is_text && key_ != nullptr) {
       text_ += reinterpret_cast<const char*>(xmlTextReaderConstValue(reader_.get()));
-      if (text_.size() > kMostTextBytes) {
-        Error(Line(), fmt::format("a value of more than {} bytes", kMostTextBytes));
+      if (text_.size() > kGraphMlTextBytesMax) {
+        Error(Line(), fmt::format("a value of more than {} bytes", kGraphMlTextBytesMax));
         is_over_ = true;
       }
     } else if (type == XML_READER_TYPE_ENTITY_REFERENCE) {

@@ -21,8 +21,8 @@ namespace {
 
 using Part = TopologyMessage::Part;
 
-constexpr size_t kMostTextBytes = 4'096;  // of one word
-constexpr int kMostFindings = 100;
+constexpr size_t kGraphvizTextBytesMax = 4'096;  // of one word
+constexpr int kGraphvizFindingsMax = 100;
 
 struct Token {
   // A word, quoted or not, or what else there is: one of {}[];,=: or "--"; "" at the end.
@@ -51,7 +51,7 @@ class Tokens {
     } else if (IsWordCharacter(first) || (first == '-' && IsNumberNext())) {
       token.is_word = true;
       token.text = static_cast<char>(first);
-      while (IsWordCharacter(Peek()) && token.text.size() <= kMostTextBytes) {
+      while (IsWordCharacter(Peek()) && token.text.size() <= kGraphvizTextBytesMax) {
         token.text += static_cast<char>(Take());
       }
     } else if (first == '-' && (Peek() == '-' || Peek() == '>')) {
@@ -64,8 +64,8 @@ class Tokens {
       token.wrong = fmt::format("{} (expected DOT)",
                                 first == '<' ? "a text in HTML" : "a character of no meaning");
     }
-    if (token.text.size() > kMostTextBytes) {
-      token.wrong = fmt::format("a text of more than {} bytes", kMostTextBytes);
+    if (token.text.size() > kGraphvizTextBytesMax) {
+      token.wrong = fmt::format("a text of more than {} bytes", kGraphvizTextBytesMax);
     }
     return token;
   }
@@ -130,7 +130,7 @@ class Tokens {
   void TakeQuoted(Token& token) {
     token.is_word = true;
     token.is_quoted = true;
-    while (token.text.size() <= kMostTextBytes) {
+    while (token.text.size() <= kGraphvizTextBytesMax) {
       if (Peek() == kEnd) {
         token.wrong = "a text without its closing quote";
         return;
@@ -150,9 +150,9 @@ class Tokens {
   int column_ = 0;
 };
 
-class Reader {
+class GraphvizReader {
  public:
-  Reader(const std::string& path, Diagnostics& diagnostics)
+  GraphvizReader(const std::string& path, Diagnostics& diagnostics)
       : path_(path), diagnostics_(diagnostics), tokens_(path), message_(path) {}
 
   std::optional<FabricGraph> Read() {
@@ -179,7 +179,7 @@ class Reader {
 
   void Error(const Token& at, std::string what) {
     diagnostics_.Error({.file = path_, .line = at.line, .column = at.column}, "", std::move(what));
-    if (++errors_ >= kMostFindings) is_over_ = true;
+    if (++errors_ >= kGraphvizFindingsMax) is_over_ = true;
   }
   // Ends the reading after this error.
   void Fail(std::string what) {
@@ -360,7 +360,7 @@ class Reader {
 }  // namespace
 
 std::optional<FabricGraph> LoadGraphviz(const std::string& path, Diagnostics& diagnostics) {
-  return Reader(path, diagnostics).Read();
+  return GraphvizReader(path, diagnostics).Read();
 }
 
 }  // namespace railyard

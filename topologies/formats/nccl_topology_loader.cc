@@ -26,9 +26,9 @@ namespace {
 constexpr uint64_t kFileBytesMax = uint64_t{64} << 20;
 
 // Makes the tree a server.
-class Converter {
+class NcclTopologyConverter {
  public:
-  Converter(NcclTopologyTree tree, LineFindings& findings)
+  NcclTopologyConverter(NcclTopologyTree tree, LineFindings& findings)
       : tree_(std::move(tree)), findings_(findings) {}
 
   std::optional<ServerLayout> Convert() {
@@ -270,7 +270,7 @@ std::optional<ServerLayout> LoadNcclTopology(const std::string& path, Diagnostic
   LineFindings findings(path, diagnostics);
   std::optional<NcclTopologyTree> tree = ReadNcclTopologyTree(path, findings);
   if (!tree) return std::nullopt;
-  return Converter(std::move(*tree), findings).Convert();
+  return NcclTopologyConverter(std::move(*tree), findings).Convert();
 }
 
 }  // namespace railyard

@@ -19,9 +19,10 @@ namespace {
 constexpr size_t kMostPciDevices = 65'536;
 constexpr uint32_t kMostPcieLanes = 32;
 
-class Reader {
+class NcclTopologyTreeReader {
  public:
-  Reader(const std::string& path, LineFindings& findings) : findings_(findings), xml_(path) {}
+  NcclTopologyTreeReader(const std::string& path, LineFindings& findings)
+      : findings_(findings), xml_(path) {}
 
   std::optional<NcclTopologyTree> Read() {
     ReadElements();
@@ -250,7 +251,7 @@ class Reader {
 
 std::optional<NcclTopologyTree> ReadNcclTopologyTree(const std::string& path,
                                                      LineFindings& findings) {
-  return Reader(path, findings).Read();
+  return NcclTopologyTreeReader(path, findings).Read();
 }
 
 }  // namespace railyard

@@ -21,9 +21,9 @@ namespace {
 
 using Part = TopologyMessage::Part;
 
-class Converter {
+class Ns3TopologyConverter {
  public:
-  Converter(Ns3Topology topology, const std::string& path, Diagnostics& diagnostics)
+  Ns3TopologyConverter(Ns3Topology topology, const std::string& path, Diagnostics& diagnostics)
       : topology_(std::move(topology)),
         diagnostics_(diagnostics),
         findings_(path, diagnostics),
@@ -223,7 +223,7 @@ class Converter {
 std::optional<FabricGraph> LoadNs3Topology(const std::string& path, Diagnostics& diagnostics) {
   std::optional<Ns3Topology> topology = ReadNs3Topology(path, diagnostics);
   if (!topology) return std::nullopt;
-  return Converter(*std::move(topology), path, diagnostics).Convert();
+  return Ns3TopologyConverter(*std::move(topology), path, diagnostics).Convert();
 }
 
 }  // namespace railyard

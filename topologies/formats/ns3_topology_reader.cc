@@ -83,9 +83,9 @@ class Words {
   bool is_too_long_ = false;
 };
 
-class Reader {
+class Ns3TopologyReader {
  public:
-  Reader(const std::string& path, Diagnostics& diagnostics)
+  Ns3TopologyReader(const std::string& path, Diagnostics& diagnostics)
       : words_(path), findings_(path, diagnostics) {}
 
   std::optional<Ns3Topology> Read() {
@@ -270,7 +270,7 @@ class Reader {
 }  // namespace
 
 std::optional<Ns3Topology> ReadNs3Topology(const std::string& path, Diagnostics& diagnostics) {
-  return Reader(path, diagnostics).Read();
+  return Ns3TopologyReader(path, diagnostics).Read();
 }
 
 }  // namespace railyard

@@ -24,9 +24,9 @@ uint64_t CablesPerPair(const DragonflySpec& spec) {
   return spec.groups < 2 ? 0 : GlobalEnds(spec) / (spec.groups - 1);
 }
 
-class Builder {
+class DragonflyBuilder {
  public:
-  explicit Builder(const DragonflySpec& spec) : spec_(spec), builder_(spec.network) {}
+  explicit DragonflyBuilder(const DragonflySpec& spec) : spec_(spec), builder_(spec.network) {}
 
   FabricGraph Build() && {
     const std::vector<BuiltNic> nics = builder_.AddServers();
@@ -129,7 +129,7 @@ std::vector<SpecProblem> CheckDragonfly(const DragonflySpec& spec) {
 
 FabricGraph MakeDragonfly(const DragonflySpec& spec) {
   SIM_CHECK(CheckDragonfly(spec).empty(), "a dragonfly that fails its check");
-  return Builder(spec).Build();
+  return DragonflyBuilder(spec).Build();
 }
 
 }  // namespace railyard

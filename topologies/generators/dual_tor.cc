@@ -29,9 +29,9 @@ uint32_t PlaneOf(const DualTorSpec& spec, uint32_t rail, uint32_t port) {
   return (rail * kPorts + port) % spec.planes;
 }
 
-class Builder {
+class DualTorBuilder {
  public:
-  explicit Builder(const DualTorSpec& spec) : spec_(spec), builder_(spec.network) {}
+  explicit DualTorBuilder(const DualTorSpec& spec) : spec_(spec), builder_(spec.network) {}
 
   FabricGraph Build() && {
     nics_ = builder_.AddServers();
@@ -132,7 +132,7 @@ std::vector<SpecProblem> CheckDualTor(const DualTorSpec& spec) {
 
 FabricGraph MakeDualTor(const DualTorSpec& spec) {
   SIM_CHECK(CheckDualTor(spec).empty(), "a dual-ToR fabric that fails its check");
-  return Builder(spec).Build();
+  return DualTorBuilder(spec).Build();
 }
 
 uint64_t DualTorPodGpus(uint32_t planes, uint32_t rails, uint32_t agg_down_ports,

@@ -59,9 +59,9 @@ uint64_t CableCount(const RailOptimizedSpec& spec) {
 }
 
 // Builds the fabric part by part; its members are what later parts are cabled to.
-class Builder {
+class RailOptimizedBuilder {
  public:
-  explicit Builder(const RailOptimizedSpec& spec)
+  explicit RailOptimizedBuilder(const RailOptimizedSpec& spec)
       : spec_(spec), network_(NetworkOf(spec)), builder_(network_) {}
 
   FabricGraph Build() && {
@@ -214,7 +214,7 @@ uint64_t NonBlockingSpines(const RailOptimizedSpec& spec) {
 
 FabricGraph MakeRailOptimized(const RailOptimizedSpec& spec) {
   SIM_CHECK(CheckRailOptimized(spec).empty(), "a rail-optimized fabric that fails its check");
-  return Builder(spec).Build();
+  return RailOptimizedBuilder(spec).Build();
 }
 
 }  // namespace railyard

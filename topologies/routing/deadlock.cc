@@ -16,7 +16,7 @@ namespace railyard {
 namespace {
 
 constexpr uint32_t kUnreachable = UINT32_MAX;
-constexpr uint32_t kNoSwitch = UINT32_MAX;
+constexpr uint32_t kNotNumbered = UINT32_MAX;
 // Links looked at from so many destinations take about a second.
 constexpr uint64_t kMostLinkVisits = 20'000'000;
 
@@ -30,7 +30,7 @@ class SwitchNetwork {
   };
 
   explicit SwitchNetwork(const FabricGraph& fabric) : fabric_(fabric) {
-    std::vector<uint32_t> number(fabric.device_count(), kNoSwitch);
+    std::vector<uint32_t> number(fabric.device_count(), kNotNumbered);
     for (DeviceId id = 0; id < fabric.device_count(); ++id) {
       if (fabric.device(id).kind != DeviceKind::kSwitch) continue;
       number[id] = static_cast<uint32_t>(devices_.size());
@@ -42,7 +42,7 @@ class SwitchNetwork {
       for (const auto& edge :
            boost::make_iterator_range(boost::out_edges(devices_[at], fabric.graph()))) {
         const uint32_t to = number[boost::target(edge, fabric.graph())];
-        if (to == kNoSwitch) {
+        if (to == kNotNumbered) {
           is_attached[at] = true;
         } else {
           hops_.push_back({.from = at, .to = to, .link = fabric.link_of_edge(edge)});

@@ -21,14 +21,14 @@ struct NamedKind {
   std::string_view name;
   CollectiveKind kind;
 };
-constexpr NamedKind kKinds[] = {{"all_reduce", CollectiveKind::kAllReduce},
-                                {"all_gather", CollectiveKind::kAllGather},
-                                {"all_gather_into_tensor", CollectiveKind::kAllGather},
-                                {"reduce_scatter", CollectiveKind::kReduceScatter},
-                                {"reduce_scatter_tensor", CollectiveKind::kReduceScatter},
-                                {"all_to_all", CollectiveKind::kAllToAll},
-                                {"broadcast", CollectiveKind::kBroadcast},
-                                {"reduce", CollectiveKind::kReduce}};
+constexpr NamedKind kCallListKinds[] = {{"all_reduce", CollectiveKind::kAllReduce},
+                                        {"all_gather", CollectiveKind::kAllGather},
+                                        {"all_gather_into_tensor", CollectiveKind::kAllGather},
+                                        {"reduce_scatter", CollectiveKind::kReduceScatter},
+                                        {"reduce_scatter_tensor", CollectiveKind::kReduceScatter},
+                                        {"all_to_all", CollectiveKind::kAllToAll},
+                                        {"broadcast", CollectiveKind::kBroadcast},
+                                        {"reduce", CollectiveKind::kReduce}};
 
 struct NamedGroup {
   std::string_view name;
@@ -126,7 +126,7 @@ bool AicbCallListParser::ReadRow(const std::vector<std::string_view>& cells) {
     return true;
   }
   ++report_.files.front().calls_seen;
-  for (const NamedKind& known : kKinds) {
+  for (const NamedKind& known : kCallListKinds) {
     if (known.name == type) return ReadCall(cells, known.kind);
   }
   if (type == "isend" || type == "irecv") {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
@@ -15,7 +16,6 @@ namespace {
 
 constexpr size_t kColumns = 12;
 constexpr uint64_t kDurationMaxNs = uint64_t{1} << 50;  // 13 days
-constexpr uint64_t kPsPerNs = 1'000;
 
 constexpr std::string_view kPolicies[] = {"MICRO",
                                           "DATA",
@@ -32,7 +32,7 @@ constexpr std::string_view kPolicies[] = {"MICRO",
 constexpr std::string_view kPoliciesRead[] = {"MICRO", "HYBRID_TRANSFORMER",
                                               "HYBRID_TRANSFORMER_FWD_IN_BCKWD"};
 
-constexpr std::pair<std::string_view, CollectiveKind> kKinds[] = {
+constexpr std::pair<std::string_view, CollectiveKind> kWorkloadKinds[] = {
     {"ALLREDUCE", CollectiveKind::kAllReduce},
     {"ALLGATHER", CollectiveKind::kAllGather},
     {"REDUCESCATTER", CollectiveKind::kReduceScatter},
@@ -142,7 +142,7 @@ bool AicbWorkloadParser::ReadPhase(const std::vector<std::string_view>& words, s
     name.remove_suffix(3);
   }
   if (name == "NONE") return true;
-  for (const auto& [known, kind] : kKinds) {
+  for (const auto& [known, kind] : kWorkloadKinds) {
     if (known == name) phase.kind = kind;
   }
   if (phase.kind != CollectiveKind::kCompute) return true;

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
 namespace {
 
-constexpr uint64_t kPsPerUs = 1'000'000;
 constexpr uint32_t kNodesMax = 100'000'000;  // of a rank
 
 bool IsDivided(CollectiveKind kind) {

@@ -9,13 +9,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "simulator/units/units.h"
 #include "traces/chakra/chakra_message.h"
 #include "traces/dependencies/trace_graph.h"
 
 namespace railyard {
 namespace {
-
-constexpr int64_t kPsPerUs = 1'000'000;
 
 bool IsWorld(const std::vector<uint32_t>& ranks, size_t rank_count) {
   if (ranks.size() != rank_count) return false;

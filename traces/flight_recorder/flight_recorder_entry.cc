@@ -4,12 +4,12 @@
 #include <charconv>
 #include <cmath>
 
+#include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
 namespace {
 
-constexpr int64_t kPsPerNs = 1'000;
 constexpr double kPsPerMs = 1e9;
 constexpr double kMeasuredMsMax = 1e9;
 

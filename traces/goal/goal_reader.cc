@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/units.h"
 #include "traces/dependencies/dependency_trace.h"
 #include "traces/goal/goal_binary.h"
 #include "traces/goal/goal_text_parser.h"
@@ -20,7 +21,6 @@ namespace railyard {
 namespace {
 
 constexpr size_t kLineBytesMax = size_t{1} << 20;
-constexpr uint64_t kPsPerNs = 1'000;
 
 bool IsBinaryGoal(std::string_view head) {
   if (head.size() < 8) return false;

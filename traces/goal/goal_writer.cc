@@ -3,12 +3,11 @@
 
 #include <utility>
 
+#include "simulator/units/units.h"
 #include "traces/dependencies/trace_graph.h"
 
 namespace railyard {
 namespace {
-
-constexpr int64_t kPsPerNs = 1'000;
 
 GoalOperation GoalOf(GraphOperation&& from) {
   GoalOperation operation;

@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/units.h"
 #include "traces/pytorch/comms_record.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
 namespace {
 
-constexpr int64_t kPsPerUs = 1'000'000;
 constexpr uint64_t kMeasuredUsMax = uint64_t{1} << 42;
 
 constexpr std::array<std::pair<std::string_view, Algorithm>, 7> kAlgorithms = {{

@@ -95,10 +95,6 @@ constexpr std::array<std::pair<std::string_view, Datatype>, 34> kDatatypes = {{
     {"float8e5m2fnuz", Datatype::kFloat8E5M2},
 }};
 
-bool IsPointToPoint(CollectiveKind kind) {
-  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
-}
-
 // Elements to or from each rank. Parts are listed along the first dimension of a tensor, so that
 // each stands for as many elements as its others make; equal ones may not be listed.
 std::optional<std::vector<uint64_t>> PartsOf(std::vector<uint64_t> split, uint64_t elements,
@@ -248,11 +244,11 @@ std::optional<CommsDefect> CallOfRecord(const CommsRecord& record, CapturedJob& 
   sized.group_size = size;
   if (const auto defect = SetCount(sized, in, out, call)) return defect;
   if (is_barrier && call.operation.count == 0) call.operation.count = 1;
-  if (IsPointToPoint(*kind) && !record.root_or_peer) {
+  if (IsSendOrRecv(*kind) && !record.root_or_peer) {
     return CommsDefect{CallDropReason::kMalformedRecord, "its peer is not recorded"};
   }
   const uint32_t root_or_peer = record.root_or_peer.value_or(0);
-  if (IsPointToPoint(*kind)) {
+  if (IsSendOrRecv(*kind)) {
     call.operation.peer = root_or_peer;
   } else if (*kind == CollectiveKind::kBroadcast || *kind == CollectiveKind::kReduce ||
              *kind == CollectiveKind::kGather || *kind == CollectiveKind::kScatter) {

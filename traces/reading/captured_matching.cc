@@ -13,10 +13,6 @@
 namespace railyard {
 namespace {
 
-bool IsPointToPoint(CollectiveKind kind) {
-  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
-}
-
 // The calls of one rank in one group, in order.
 struct RankCalls {
   uint32_t rank = 0;
@@ -264,7 +260,7 @@ bool MatchCapturedCalls(CapturedJob& job, bool silent_ranks_repeat, ImportReport
       const CollectiveKind kind = call.operation.kind;
       if (call.dropped || kind == CollectiveKind::kCompute) continue;
       const uint32_t g = call.operation.communicator;
-      (IsPointToPoint(kind) ? point_to_point : collectives)[g][index_of.at({g, rank})]
+      (IsSendOrRecv(kind) ? point_to_point : collectives)[g][index_of.at({g, rank})]
           .calls.push_back(&call);
     }
   }

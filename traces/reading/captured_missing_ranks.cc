@@ -50,10 +50,6 @@ std::vector<uint32_t> GroupIn(const Family& family, uint32_t rank) {
   return ranks;
 }
 
-bool IsPointToPoint(CollectiveKind kind) {
-  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
-}
-
 bool IsCall(const CapturedCall& call) {
   return !call.dropped && call.operation.kind != CollectiveKind::kCompute;
 }
@@ -69,7 +65,7 @@ class PointToPointSymmetry {
     for (const auto& [rank, calls] : job.calls()) {
       CallsOver& program = programs.emplace_back();
       for (const CapturedCall& call : calls) {
-        if (!IsCall(call) || !IsPointToPoint(call.operation.kind)) continue;
+        if (!IsCall(call) || !IsSendOrRecv(call.operation.kind)) continue;
         const CapturedGroup& group = job.groups()[call.operation.communicator];
         const auto family = FamilyOf(group.ranks, rank_count_);
         if (!family) return false;
@@ -224,7 +220,7 @@ class Reconstructor {
     std::vector<TraceOperation> collectives;
     for (TraceOperation operation : trace_.operations[rank]) {
       if (operation.kind == CollectiveKind::kCompute || operation.communicator != communicator ||
-          IsPointToPoint(operation.kind)) {
+          IsSendOrRecv(operation.kind)) {
         continue;
       }
       operation.after = 0;
@@ -290,7 +286,7 @@ class Reconstructor {
           continue;
         }
         operation.communicator = to;
-        if (IsPointToPoint(operation.kind)) {
+        if (IsSendOrRecv(operation.kind)) {
           if (!repetition_.of_point_to_point) continue;
           const auto size = static_cast<uint32_t>(trace_.communicators[to].ranks.size());
           const uint32_t distance = operation.peer + size - PlaceIn(from, template_);
@@ -329,7 +325,7 @@ bool DropWhatCannotBeRepeated(CapturedJob& job, uint32_t rank_count, ImportRepor
   if (PointToPointSymmetry(rank_count).Holds(job)) return true;
   for (auto& [rank, calls] : job.calls()) {
     for (CapturedCall& call : calls) {
-      if (!IsCall(call) || !IsPointToPoint(call.operation.kind)) continue;
+      if (!IsCall(call) || !IsSendOrRecv(call.operation.kind)) continue;
       const CapturedGroup& group = job.groups()[call.operation.communicator];
       if (job.calls().contains(group.ranks[call.operation.peer])) continue;
       DropCapturedCall(call, CallDropReason::kRanksMissing,

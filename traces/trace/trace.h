@@ -29,6 +29,10 @@ enum class CollectiveKind : uint8_t {
 inline constexpr int kCollectiveKindCount = 11;
 // Returns true if a rank may have a part for itself, which it copies (ncclAlltoAll, ncclGather,
 // ncclScatter).
+inline bool IsSendOrRecv(CollectiveKind kind) {
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
+}
+
 inline bool CopiesWithinRank(CollectiveKind kind) {
   return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
          kind == CollectiveKind::kScatter;

@@ -13,6 +13,11 @@
 
 namespace railyard {
 
+// Limits of an algorithm read from a file. NCCL's MAXCHANNELS (src/include/device.h) is the last.
+inline constexpr uint32_t kAlgorithmRanksMax = 1'024;
+inline constexpr uint32_t kAlgorithmChunksMax = 65'536;
+inline constexpr uint32_t kAlgorithmChannelsMax = 64;
+
 // A step that names its chunk by number; its size follows from the collective's.
 struct ExplicitStep {
   uint32_t chunk = 0;

@@ -17,10 +17,6 @@ namespace {
 
 constexpr uint32_t kNotAMember = UINT32_MAX;
 
-bool IsSendOrRecv(CollectiveKind kind) {
-  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
-}
-
 // The calls that AlltoAll, Gather and Scatter of NCCL's API become when enqueued (taskAppend in
 // src/enqueue.cc, from 2.28). Equal lists, such as those of all ranks of an AlltoAll, are kept
 // once.

@@ -8,8 +8,6 @@
 namespace railyard {
 namespace {
 
-constexpr uint32_t kWorksPerBatch = 8;  // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
-
 uint32_t ReverseBits(uint32_t value, uint32_t bit_count) {
   uint32_t reversed = 0;
   for (uint32_t bit = 0; bit < bit_count; ++bit) {

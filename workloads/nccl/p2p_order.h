@@ -12,6 +12,9 @@
 
 namespace railyard {
 
+// NCCL_MAX_DEV_WORK_P2P_PER_BATCH (src/include/device.h).
+inline constexpr uint32_t kWorksPerBatch = 8;
+
 class P2pOrder {
  public:
   // `channel_count` is a power of two; 0 for a communicator of one rank.

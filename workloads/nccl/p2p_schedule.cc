@@ -11,7 +11,6 @@ namespace railyard {
 
 namespace {
 
-constexpr uint32_t kWorksPerBatch = 8;  // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
 constexpr uint64_t kPartGrainBytes = 4096;
 constexpr uint64_t kLlChunkBytes = 32u << 10;  // payload of a slot: NCCL_LL_LINES_PER_THREAD, …
 constexpr uint64_t kCopyBytesMax = 1u << 30;   // of a step; NCCL copies a part as a whole

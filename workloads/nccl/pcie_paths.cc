@@ -10,8 +10,8 @@ namespace railyard {
 namespace {
 
 // speedArrayIntra and sm90SpeedArrayIntra (src/graph/search.cc), in GB/s.
-constexpr std::array<double, 13> kSpeeds = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
-constexpr std::array<double, 11> kHopperSpeeds = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
+constexpr std::array<double, 13> kPcieSpeeds = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
+constexpr std::array<double, 11> kHopperPcieSpeeds = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
 
 // NCCL counts 48 GB/s of PCIe 5.0 x16, of whose 63 here 55 are payload; other links are in
 // proportion (kvDictPciGen, src/graph/topo.cc).
@@ -104,7 +104,8 @@ double PcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& sett
     const auto found = std::find_if(speeds.begin(), speeds.end(), fits);
     return found == speeds.end() ? speeds.back() : *found;
   };
-  return layout.generation >= GpuGeneration::kHopper ? highest(kHopperSpeeds) : highest(kSpeeds);
+  return layout.generation >= GpuGeneration::kHopper ? highest(kHopperPcieSpeeds)
+                                                     : highest(kPcieSpeeds);
 }
 
 }  // namespace railyard

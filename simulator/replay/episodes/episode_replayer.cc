@@ -18,7 +18,7 @@ namespace railyard {
 namespace {
 
 // A job that has not repeated itself in so many episodes is simulated without looking for more.
-constexpr uint32_t kMissesMax = 4096;
+constexpr uint32_t kEpisodeMissesMax = 4096;
 
 // After so many gaps without rest an episode is not looked at in the next: it cannot be a run's
 // last.
@@ -161,7 +161,7 @@ void EpisodeReplayer::EndWith(const Episode& episode, int64_t begin_ps) {
 }
 
 void EpisodeReplayer::NoteMiss() {
-  if (++misses_ > kMissesMax) mode_ = ReplayCacheMode::kOff;
+  if (++misses_ > kEpisodeMissesMax) mode_ = ReplayCacheMode::kOff;
 }
 
 void EpisodeReplayer::AddCounts(std::vector<uint32_t> replayed) {

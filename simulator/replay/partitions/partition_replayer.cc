@@ -14,7 +14,7 @@ namespace {
 
 // A partition that has not repeated itself in so many episodes is simulated without looking for
 // more; so is one of which so many were simulated ahead and could not be replayed then.
-constexpr uint32_t kMissesMax = 1024;
+constexpr uint32_t kPartitionMissesMax = 1024;
 constexpr uint32_t kUnusedMax = 3;
 
 }  // namespace
@@ -107,7 +107,7 @@ bool PartitionReplayer::MayHaveEpisode(uint32_t number, uint32_t collective) {
   const bool is_watched = run_.progress.IsAnyUnderWay(
       [this](uint32_t watched) { return run_.ledger.HasEnded(watched); });
   if (!run_.map.IsOfPartitionAlone(number, collective) || !partition.is_in_turn ||
-      activity.is_on_detour || activity.misses > kMissesMax || is_watched ||
+      activity.is_on_detour || activity.misses > kPartitionMissesMax || is_watched ||
       run_.host.MayMoveConnections()) {
     return false;
   }

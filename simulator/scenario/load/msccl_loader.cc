@@ -20,9 +20,6 @@
 namespace railyard {
 namespace {
 
-constexpr int64_t kGpusMax = 1'024;
-constexpr int64_t kChannelsMax = 64;  // NCCL's MAXCHANNELS (src/include/device.h)
-constexpr int64_t kChunksMax = 65'536;
 constexpr uint64_t kChunkStepsMax = 10'000'000;
 
 // What a slot of a buffer holds: a part of which chunk, and whether it is the rank's own.
@@ -124,8 +121,8 @@ class MscclReader {
     }
     int64_t gpus = 0;
     int64_t chunks = 0;
-    if (!Number(root, "ngpus", 2, kGpusMax, gpus) ||
-        !Number(root, "nchunksperloop", 1, kChunksMax, chunks)) {
+    if (!Number(root, "ngpus", 2, kAlgorithmRanksMax, gpus) ||
+        !Number(root, "nchunksperloop", 1, kAlgorithmChunksMax, chunks)) {
       return false;
     }
     algorithm_->kind = at->second;
@@ -159,7 +156,7 @@ class MscclReader {
     const int64_t last = algorithm_->rank_count - 1;
     if (!Number(node, "id", 0, 65'535, id) || !Number(node, "send", -1, last, block.send) ||
         !Number(node, "recv", -1, last, block.recv) ||
-        !Number(node, "chan", 0, kChannelsMax - 1, block.channel)) {
+        !Number(node, "chan", 0, kAlgorithmChannelsMax - 1, block.channel)) {
       return false;
     }
     for (const xmlNode* step = node->children; step != nullptr; step = step->next) {

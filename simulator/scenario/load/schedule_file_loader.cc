@@ -18,9 +18,6 @@
 namespace railyard {
 namespace {
 
-constexpr uint32_t kRanksMax = 1'024;
-constexpr uint32_t kChunksMax = 65'536;
-constexpr uint32_t kChannelsMax = 64;  // NCCL's MAXCHANNELS (src/include/device.h)
 // A chunk's unit: with so many bytes no chunk is empty and none is gone over twice.
 constexpr uint64_t kCheckedChunkBytes = 16;
 
@@ -119,8 +116,8 @@ class ScheduleFileLoader {
     }
     if (!cursor_.Has("ranks")) cursor_.Missing(diagnostics_, "ranks", "how many take part");
     algorithm_->kind = KindOf(message.collective());
-    algorithm_->rank_count = Number(cursor_, "ranks", 2, 2, kRanksMax);
-    algorithm_->chunk_count = Number(cursor_, "chunks", 1, 1, kChunksMax);
+    algorithm_->rank_count = Number(cursor_, "ranks", 2, 2, kAlgorithmRanksMax);
+    algorithm_->chunk_count = Number(cursor_, "chunks", 1, 1, kAlgorithmChunksMax);
     algorithm_->root = Number(cursor_, "root", 0, 0, algorithm_->rank_count - 1);
     const bool has_root = algorithm_->kind == CollectiveKind::kBroadcast ||
                           algorithm_->kind == CollectiveKind::kReduce;
@@ -136,7 +133,7 @@ class ScheduleFileLoader {
     if (!lane.Has("rank")) lane.Missing(diagnostics_, "rank", "whose steps these are");
     if (lane.Size("steps") == 0) lane.Missing(diagnostics_, "steps", "one or more");
     const uint32_t rank = Number(lane, "rank", 0, 0, algorithm_->rank_count - 1);
-    const uint32_t channel = Number(lane, "channel", 0, 0, kChannelsMax - 1);
+    const uint32_t channel = Number(lane, "channel", 0, 0, kAlgorithmChannelsMax - 1);
     algorithm_->channel_count = std::max(algorithm_->channel_count, channel + 1);
     std::vector<ExplicitStep> steps;
     for (int i = 0; i < lane.Size("steps"); ++i) steps.push_back(LoadStep(lane.Child("steps", i)));

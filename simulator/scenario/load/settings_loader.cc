@@ -32,8 +32,8 @@ namespace {
 // the timer off, and three of retries.
 constexpr uint32_t kIbTimeoutMax = 31;
 constexpr uint32_t kIbRetryCntMax = 7;
-// NCCL's MAXCHANNELS (src/include/device.h).
-constexpr uint32_t kChannelsMax = 64;
+// MAXCHANNELS in src/include/device.h of NCCL.
+constexpr uint32_t kNcclChannelsMax = 64;
 constexpr uint64_t kBuffsizeBytesMin = 64u << 10;
 constexpr uint64_t kBuffsizeBytesMax = 1u << 30;
 // NCCL_PXN_DISABLE came with PXN itself.
@@ -162,7 +162,7 @@ void LoadP2pLevel(const ProtoCursor& nccl, NcclSettings& planner, Diagnostics& d
 // maximum hold.
 void LoadChannelLimits(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
   const auto number = [&](const char* field) {
-    return static_cast<uint32_t>(nccl.Number(diagnostics, field, 0, 1, kChannelsMax));
+    return static_cast<uint32_t>(nccl.Number(diagnostics, field, 0, 1, kNcclChannelsMax));
   };
   const char* min_field = "MIN_NCHANNELS";
   const char* max_field = "MAX_NCHANNELS";
@@ -346,7 +346,7 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string
   planner.pat_enable = number("PAT_ENABLE", planner.pat_enable, 0, 2);
   planner.collnet_enable = number("COLLNET_ENABLE", 0, 0, 1) == 1;
   planner.nchannels_per_net_peer =
-      number("NCHANNELS_PER_NET_PEER", planner.nchannels_per_net_peer, 1, kChannelsMax);
+      number("NCHANNELS_PER_NET_PEER", planner.nchannels_per_net_peer, 1, kNcclChannelsMax);
   RefuseUnmodelled(*nccl, diagnostics);
   LoadChoices(*nccl, planner, diagnostics);
   planner.pxn_disable = nccl->Flag("PXN_DISABLE", planner.pxn_disable);

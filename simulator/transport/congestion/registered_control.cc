@@ -13,19 +13,19 @@
 namespace railyard {
 namespace {
 
-struct Registered {
+struct Registration {
   CongestionNeeds needs;
   QueuePairControlFactory make;
 };
 
-std::map<std::string, Registered>& Registry() {
-  static std::map<std::string, Registered> controls;
+std::map<std::string, Registration>& RegisteredControls() {
+  static std::map<std::string, Registration> controls;
   return controls;
 }
 
-const Registered& Named(const std::string& name) {
-  const auto found = Registry().find(name);
-  SIM_CHECK(found != Registry().end(), "a congestion control that is not registered");
+const Registration& Named(const std::string& name) {
+  const auto found = RegisteredControls().find(name);
+  SIM_CHECK(found != RegisteredControls().end(), "a congestion control that is not registered");
   return found->second;
 }
 
@@ -33,12 +33,12 @@ const Registered& Named(const std::string& name) {
 
 void RegisterCongestionControl(const std::string& name, const CongestionNeeds& needs,
                                QueuePairControlFactory make) {
-  Registry().insert_or_assign(name, Registered{needs, std::move(make)});
+  RegisteredControls().insert_or_assign(name, Registration{needs, std::move(make)});
 }
 
 std::vector<std::string> RegisteredCongestionControls() {
   std::vector<std::string> names;
-  for (const auto& [name, control] : Registry()) names.push_back(name);
+  for (const auto& [name, control] : RegisteredControls()) names.push_back(name);
   return names;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 // A header and its address extension, 16 B each (Foley and Danskin: "Ultra-Performance Pascal GPU
 // and NVLink Interconnect", IEEE Micro 37(2), 2017).
-constexpr uint16_t kReadRequestWireBytes = 32;
+constexpr uint16_t kGroupReadRequestWireBytes = 32;
 
 }  // namespace
 
@@ -160,7 +160,7 @@ void LoadStoreTransport::PostReduce(uint32_t id, uint64_t bytes) {
   packet.flow = id;
   packet.sequence = slot;
   packet.path = groups_[id].request_path;
-  packet.wire_bytes = kReadRequestWireBytes;
+  packet.wire_bytes = kGroupReadRequestWireBytes;
   packet.kind = PacketKind::kNvlinkReadRequest;
   packet.hop_count = 2;
   network_.Inject(index);

@@ -17,7 +17,7 @@ std::unique_ptr<NetworkStack> Make(const NetworkStackParts& parts,
   return std::make_unique<Stack>(parts, settings);
 }
 
-std::map<std::string, NetworkStackFactory>& Registry() {
+std::map<std::string, NetworkStackFactory>& Stacks() {
   static std::map<std::string, NetworkStackFactory> stacks = {{"rdma", &Make<RdmaStack>},
                                                               {"sockets", &Make<SocketStack>}};
   return stacks;
@@ -26,20 +26,20 @@ std::map<std::string, NetworkStackFactory>& Registry() {
 }  // namespace
 
 void RegisterNetworkStack(const std::string& name, NetworkStackFactory factory) {
-  const bool is_new = Registry().emplace(name, std::move(factory)).second;
+  const bool is_new = Stacks().emplace(name, std::move(factory)).second;
   SIM_CHECK(is_new, "two network stacks of one name");
 }
 
 std::vector<std::string> NetworkStackNames() {
   std::vector<std::string> names;
-  for (const auto& [name, factory] : Registry()) names.push_back(name);
+  for (const auto& [name, factory] : Stacks()) names.push_back(name);
   return names;
 }
 
 std::unique_ptr<NetworkStack> MakeNetworkStack(const NetworkStackParts& parts,
                                                const NetworkStackSettings& settings) {
-  const auto found = Registry().find(settings.name);
-  SIM_CHECK(found != Registry().end(), "a network stack that is not registered");
+  const auto found = Stacks().find(settings.name);
+  SIM_CHECK(found != Stacks().end(), "a network stack that is not registered");
   return found->second(parts, settings);
 }
 

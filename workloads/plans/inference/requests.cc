@@ -15,7 +15,7 @@ namespace {
 constexpr double kPsPerSecondReal = 1e12;
 constexpr uint64_t kPsPerMicrosecond = 1'000'000;
 constexpr uint64_t kArrivalUsMax = uint64_t{86'400} * 1'000'000;  // a day
-enum DrawPurpose : uint64_t { kArrivalGaps = 64 };
+enum RequestDraw : uint64_t { kArrivalGaps = 64 };
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 namespace railyard {
 namespace {
 
-enum DrawPurpose : uint64_t { kPopularity, kConcentration };
+enum GateDraw : uint64_t { kPopularity, kConcentration };
 
 void Normalize(std::vector<double>& shares) {
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);

@@ -15,7 +15,7 @@ namespace {
 constexpr double kExponentMax = 10;
 constexpr double kConcentrationMax = 1e6;
 constexpr double kCapacityFactorMax = 1e6;
-constexpr uint32_t kIterationsMax = 1'000'000;
+constexpr uint32_t kDriftIterationsMax = 1'000'000;
 
 GateKind GateOf(int value) {
   switch (value) {
@@ -61,7 +61,7 @@ ExpertRouting LoadRouting(const ProtoCursor& cursor, const ModelConfig& model, b
   }
   reader.Number("hierarchical_groups_of", 2, UINT32_MAX, routing.hierarchical_groups_of);
   if (reader.Has("drift_iterations")) {
-    reader.Number("drift_iterations", 1, kIterationsMax, routing.drift_iterations);
+    reader.Number("drift_iterations", 1, kDriftIterationsMax, routing.drift_iterations);
     if (!is_training) {
       reader.Error("drift_iterations", "inference has no iterations (expected none)");
     } else if (routing.gate == GateKind::kUniform) {

@@ -9,7 +9,7 @@
 namespace railyard {
 namespace {
 
-enum DrawPurpose : uint64_t { kOrder = 16, kTokens };
+enum TrafficDraw : uint64_t { kOrder = 16, kTokens };
 
 }  // namespace
 
