@@ -9,14 +9,14 @@
 
 namespace railyard {
 
-// What `railyard fidelity --calibrate` takes besides: which machine the tables are of.
+// Further options of `railyard fidelity --calibrate`: the machine that the tables were measured on.
 class CalibrationOptions {
  public:
   void AddOptions(CLI::App* parser);
-  // An option that was given; empty: none.
+  // Returns the name of an option that was given; empty if none was.
   std::string Given() const;
   // Fits to the tables of `files`, up to `bytes_max`, and writes the platform to `output`, which
-  // must not be there yet.
+  // must not exist yet.
   ExitStatus Run(const std::vector<std::string>& files, uint64_t bytes_max,
                  const std::string& output) const;
 

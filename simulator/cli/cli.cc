@@ -80,8 +80,8 @@ std::vector<const CLI::App*> GivenParsers(const CLI::App& program) {
   return parsers;
 }
 
-// What CLI11 could not place, each with a guess at what was meant. Returns whether a command was
-// among it.
+// Prints the arguments that CLI11 could not place, each with a suggestion. Returns whether a
+// command was among them.
 bool PrintLeftOver(const CLI::App& program) {
   bool has_unknown_option = false;
   bool has_unknown_command = false;
@@ -107,7 +107,7 @@ bool PrintLeftOver(const CLI::App& program) {
   return has_unknown_command;
 }
 
-// What is required and not there: CLI11 says the name of an option, but not which commands there
+// Describes a missing argument: CLI11 names the option but does not list the commands that there
 // are.
 std::string MissingText(const CLI::App& program, const CLI::RequiredError& error) {
   const CLI::App* const parser = GivenParsers(program).back();

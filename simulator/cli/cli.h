@@ -6,14 +6,14 @@
 
 namespace railyard {
 
-// What scripts may rely on.
+// Exit statuses on which scripts may rely.
 enum ExitStatus : int {
   kExitDone = 0,
   kExitEnvironment = 1,  // a file, a disk or memory failed
   kExitInput = 2,        // the input or the command line is wrong; nothing was written
   kExitJobAborted = 3,   // the simulated job was aborted; results are written
   // The simulated job stalled, simulated time ended before it, or a signal interrupted the command;
-  // what there was by then is written.
+  // the results so far are written.
   kExitStalled = 4,
   kExitDifference = 5,  // `compare`: a difference exceeds its threshold; `trace diff`: there is one
 };
@@ -22,7 +22,7 @@ enum ExitStatus : int {
 // Precondition: InitVirtualTime() was called. At most one `run` per process.
 int RunCli(int argc, const char* const* argv);
 
-// Prints "railyard: error: WHAT" to standard error, and nothing where that cannot be written to.
+// Prints "railyard: error: WHAT" to standard error; prints nothing if that cannot be written.
 void PrintError(const std::string& what);
 
 }  // namespace railyard

@@ -13,20 +13,20 @@ namespace railyard {
 class Command {
  public:
   virtual ~Command() = default;
-  // After parsing, if this verb was given. EnvironmentError where the environment fails.
+  // Runs the verb after parsing, if it was given. Throws EnvironmentError if the environment fails.
   virtual ExitStatus Run() = 0;
 
   CLI::App* parser() const { return parser_; }
 
  protected:
-  // `parser`: the verb's own, to which the constructor of the derived class adds its options.
+  // `parser` is the verb's own; the constructor of the derived class adds its options to it.
   explicit Command(CLI::App* parser) : parser_(parser) {}
 
  private:
   CLI::App* parser_;
 };
 
-// Each adds its verb to `program`.
+// Each of these adds its verb to `program`.
 std::unique_ptr<Command> MakeRunCommand(CLI::App& program);
 std::unique_ptr<Command> MakeValidateCommand(CLI::App& program);
 std::unique_ptr<Command> MakeImportCommand(CLI::App& program);

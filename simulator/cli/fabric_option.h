@@ -18,20 +18,20 @@ struct FabricOption {
   uint32_t gpus = 0;
 };
 
-// Of --net, as NCCL_NET.
+// Returns the network that --net names, as NCCL_NET does.
 NetworkKind NetworkOf(const std::string& net);
 
-// A line on standard error; nothing for an empty one.
+// Prints a line on standard error, or nothing for an empty note.
 void PrintNote(const std::string& note);
 
-// `fabric`: a platform (its reference rail-optimized fabric of `nodes` servers, joined by
-// `network`), a preset or a file. nullopt after an error, which has been printed.
+// Reads `fabric`, which is a platform (its reference rail-optimized fabric of `nodes` servers,
+// joined by `network`), a preset or a file. Returns nullopt after an error, which has been printed.
 std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t nodes,
                                              NetworkKind network = NetworkKind::kRoce);
 
-// A fabric to look at, which need not be one that can run: a preset, a platform (its reference
-// fabric of `nodes` servers), a file, or a scenario, whose `fabric` is meant. nullopt after an
-// error, which is a finding.
+// Loads a fabric to be described, which need not be able to run: a preset, a platform (its
+// reference fabric of `nodes` servers), a file, or the `fabric` of a scenario. Returns nullopt
+// after an error, which is a finding.
 std::optional<FabricGraph> LoadShownFabric(const std::string& fabric, uint32_t nodes,
                                            Diagnostics& diagnostics);
 

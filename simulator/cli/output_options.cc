@@ -10,7 +10,7 @@
 namespace railyard {
 namespace {
 
-// What opening would begin to do something to.
+// Returns true for files that opening alone would affect.
 bool IsSpecial(const std::string& path) {
   std::error_code error;
   return path == "-" ||

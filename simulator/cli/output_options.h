@@ -14,9 +14,9 @@ struct OutputOption {
   std::string path;  // empty: it was not given
 };
 
-// Before anything is computed: a finding for each output that would overwrite one of the `inputs`
-// (names that are no files are passed over) or another output. EnvironmentError for one that cannot
-// be written.
+// Checks the outputs before anything is computed: an output that would overwrite one of the
+// `inputs` (names that are not files are ignored) or another output is a finding. Throws
+// EnvironmentError for one that cannot be written.
 void CheckOutputs(const std::vector<OutputOption>& outputs, const std::vector<std::string>& inputs,
                   Diagnostics& diagnostics);
 

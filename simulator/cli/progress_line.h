@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Says on standard error how far a run is: on a terminal one line that changes every second, else a
-// line every ten seconds.
+// Prints the progress of a run on standard error: on a terminal one line that changes every second,
+// else a line every ten seconds.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace railyard {
 
 class ProgressLine {
  public:
-  // `is_quiet`: only when asked to by SIGUSR1.
+  // `is_quiet`: prints only when SIGUSR1 requests it.
   explicit ProgressLine(bool is_quiet);
 
   ProgressOptions Options();
@@ -27,8 +27,8 @@ class ProgressLine {
   RunProgress last_{};
 };
 
-// "simulated 1.2 ms in 12 s, 40.0 % done, about 18 s left; 10 collectives/s, 8.1 M hops/s, 210
-// MiB". Rates are those since `last`.
+// Returns e.g. "simulated 1.2 ms in 12 s, 40.0 % done, about 18 s left; 10 collectives/s, 8.1 M
+// hops/s, 210 MiB". Rates are those since `last`.
 std::string ProgressText(const RunProgress& progress, const RunProgress& last);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Says on standard error how far a study is: on a terminal one line that changes with every run
-// that ends, else a line every ten seconds.
+// Prints the progress of a study on standard error: on a terminal one line that changes with every
+// run that ends, else a line every ten seconds.
 #pragma once
 
 #include <chrono>
@@ -28,10 +28,10 @@ class StudyProgressLine {
   bool is_shown_ = false;
 };
 
-// A span of real time for texts of durations; at most 104 days.
+// Converts a span of real time for texts of durations; at most 104 days.
 int64_t InPicoseconds(double seconds);
 
-// "12 of 40 runs done (8 of them before), 1 failed, about 30 s left" after so many seconds.
+// Returns e.g. "12 of 40 runs done (8 of them before), 1 failed, about 30 s left" after `seconds`.
 std::string StudyProgressText(const StudyProgress& progress, double seconds);
 
 }  // namespace railyard

@@ -138,7 +138,7 @@ class TopoCommand : public Command {
     if (!picture_.empty()) WriteOutput(picture_, PictureJson(*fabric));
     if (!ns3_.empty()) WriteOutput(ns3_, ns3);
     if (!nccl_.empty()) WriteOutput(nccl_, nccl);
-    // What no job can run on, or may hang on, is wrong however well it is described.
+    // A fabric on which no job can run, or may hang, is an error even if its description is valid.
     const bool is_wrong = std::any_of(
         description.preflight.begin(), description.preflight.end(),
         [](const auto& finding) { return finding.severity == PreflightSeverity::kError; });

@@ -84,7 +84,7 @@ uint64_t BisectionAtStart(const FabricGraph& fabric) {
   return fabric.circuits ? BisectionBps(AtSlot(fabric, 0)) : BisectionBps(fabric);
 }
 
-// Of the tiers that any of the runs has.
+// Lists the tiers that any of the runs has.
 std::string TierTable(const std::vector<ComparedRun>& runs) {
   std::vector<Tier> tiers;
   for (int i = 0; i < kTierCount; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The same job on several fabrics. Each run is a process of its own, as every simulation is.
+// Runs the same job on several fabrics, each run in a process of its own.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct ComparedRun {
   double network_watts = 0;
   std::string currency;
   ExitStatus exit_status = kExitDone;
-  // The rest is of the run's summary; without one the status is empty.
+  // These fields come from the run's summary; without one the status is empty.
   std::string status;
   int64_t simulated_time_ps = 0;
   double stretch_max = 0;
@@ -35,9 +35,9 @@ struct ComparedRun {
   std::vector<TierBytes> tiers;
 };
 
-// Runs `scenario` with the fields of `sets` and with its fabric replaced, its faults included; its
-// findings go to standard error.
-// EnvironmentError where no process can be started or its result not be read.
+// Runs `scenario`, including its faults, with the fields of `sets` and another fabric; its findings
+// go to standard error. Throws EnvironmentError if no process can be started or its result cannot
+// be read.
 ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
                         const std::vector<std::string>& sets, const Prices& prices);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What `topo show` says about a fabric, as text and as JSON (keys: docs/topologies.md).
+// Describes a fabric for `topo show`, as text and as JSON (keys: docs/topologies.md).
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace railyard {
 
-// What servers can send to others, asked for by their numbers.
+// A requested maximum flow from some servers to others, by their numbers.
 struct AskedFlow {
   std::string from;  // as it was asked for
   std::string to;

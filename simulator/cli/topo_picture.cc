@@ -25,7 +25,7 @@ void Number(Writer& json, const char* key, uint64_t value) {
   json.Uint64(value);
 }
 
-// Of every device; of switches that no NIC is joined to, 2.
+// Returns the layer of every device; it is 2 for switches without a path to a NIC.
 std::vector<uint32_t> Layers(const FabricGraph& fabric) {
   std::vector<uint32_t> layer(fabric.device_count(), 0);
   std::vector<DeviceId> queue;

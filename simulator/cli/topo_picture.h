@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A fabric's devices and cables as JSON, for programs that draw.
+// Writes a fabric's devices and cables as JSON, for programs that draw.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace railyard {
 
-// {"name", "nodes": [{"name", "kind", "server", "layer"}], "links": [{"source", "target", "tier",
-// "rate_bps", "cables"}]}; source and target are positions in nodes, parallel cables one link.
-// Layers are for drawing from the bottom: 0 GPUs, 1 NVSwitches and NICs, then switches by how many
-// cables they are from the nearest NIC.
+// Returns {"name", "nodes": [{"name", "kind", "server", "layer"}], "links": [{"source", "target",
+// "tier", "rate_bps", "cables"}]}; source and target are positions in nodes, and parallel cables
+// are one link. Layers are counted from the bottom: 0 for GPUs, 1 for NVSwitches and NICs, then
+// switches by their distance in cables from the nearest NIC.
 std::string PictureJson(const FabricGraph& fabric);
 
 }  // namespace railyard

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The program is wrong: SIM_CHECK stops it, in every build, saying where, at which virtual time,
-// and with which command line to see it again. User input must never reach one.
+// Stops the program if a condition that only a program error can break is false. SIM_CHECK works in
+// every build and prints the place, the virtual time, and the command line that repeats the
+// failure. User input must never reach one.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace railyard {
 
-// What a failed check prints beside the condition. Set once, by the program.
+// Printed by a failed check beside the condition. The program sets it once.
 struct CheckContext {
   std::string replay_command;                // how to run this again
   std::function<int64_t()> virtual_time_ps;  // empty before time zero

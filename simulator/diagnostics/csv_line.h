@@ -13,8 +13,8 @@ struct CsvCell {
   int column = 1;  // where it begins
 };
 
-// The cells of a line of comma-separated values (RFC 4180), a CR at its end left off; nullopt where
-// a quote is not closed.
+// Splits a line of comma-separated values (RFC 4180) into cells, without a CR at its end; nullopt
+// if a quote is not closed.
 std::optional<std::vector<CsvCell>> SplitCsvLine(std::string_view line);
 
 }  // namespace railyard

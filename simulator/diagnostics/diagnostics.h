@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Input is wrong: every finding is collected, with its place, and all are shown at once.
+// Collects the findings about wrong input with their places, so that all are shown at once.
 #pragma once
 
 #include <exception>
@@ -12,7 +12,8 @@
 
 namespace railyard {
 
-// Lines and columns count from 1; column 0: a whole line; line 0: a path or an option, no text.
+// Lines and columns count from 1. Column 0 means a whole line; line 0 means a path or an option
+// without text.
 struct SourceLocation {
   std::string file;
   int line = 0;
@@ -27,13 +28,13 @@ struct Finding {
   std::string field;  // as the user would --set it, e.g. "faults[0].until"; may be empty
   std::string what;   // what is wrong, and in parentheses what would be right
 
-  // "FILE:LINE:COL: error: FIELD: WHAT", a whole line at its first column; without ":LINE:COL" or
-  // "FIELD: " where there is none.
+  // Returns "FILE:LINE:COL: error: FIELD: WHAT", a whole line at its first column; ":LINE:COL" and
+  // "FIELD: " are omitted if absent.
   std::string ToString() const;
 };
 
-// Keeps the first kFindingsMax findings, which is more than anybody reads, and counts the rest:
-// what is wrong a million times over must not cost memory as often.
+// Keeps the first kFindingsMax findings, more than anybody reads, and counts the rest, so that
+// memory does not grow with a mistake that is repeated a million times.
 class Diagnostics {
  public:
   static constexpr size_t kFindingsMax = 1'000;
@@ -45,9 +46,9 @@ class Diagnostics {
   bool HasErrors() const { return error_count_ > 0; }
   int error_count() const { return error_count_; }
   const std::vector<Finding>& findings() const { return findings_; }
-  // One line per finding, files in the order of their first finding, within them by line and
-  // column. Notes follow the finding they belong to, the last one before them; repeats are left
-  // out. A last line says how many more there were than are kept.
+  // Returns one line per finding, files in the order of their first finding, within them by line
+  // and column. Notes follow their finding, which is the last one before them; repeats are omitted.
+  // A last line says how many findings there were beyond those that are kept.
   std::string ToString() const;
 
  private:
@@ -58,8 +59,8 @@ class Diagnostics {
   size_t findings_left_out_ = 0;
 };
 
-// The environment failed (a file cannot be opened or written, no memory): caught once, in main,
-// printed as one line, exit 1.
+// Thrown when the environment fails (a file cannot be opened or written, no memory). It is caught
+// once, in main, and printed as one line with exit status 1.
 class EnvironmentError : public std::exception {
  public:
   explicit EnvironmentError(std::string what) : what_(std::move(what)) {}

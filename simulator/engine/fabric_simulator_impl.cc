@@ -223,7 +223,7 @@ void FabricSimulatorImpl::Destroy() {
 }
 
 void FabricSimulatorImpl::DoDispose() {
-  // What the prefetches look at may be gone.
+  // The memory that prefetches access may be freed.
   wheel_.ClearPrefetch();
   TakeForeignEvents();
   TimingWheel::Event event;

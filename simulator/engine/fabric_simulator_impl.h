@@ -36,7 +36,7 @@ namespace railyard {
 // Attribute NextEventSequence: see GetTypeId().
 class FabricSimulatorImpl final : public ns3::SimulatorImpl {
  public:
-  // Bits of a fabric event's id.
+  // The number of bits of a fabric event's id.
   static constexpr int kIdBits = TimingWheel::kTieBits - TimingWheel::kTagBits;
   static_assert(kEventClassCount == 1 << TimingWheel::kTagBits);
 
@@ -44,8 +44,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   FabricSimulatorImpl();
   ~FabricSimulatorImpl() override;
 
-  // The implementation behind ns3::Simulator, until ns3::Simulator::Destroy(), which takes handlers
-  // and prefetches with it. InitVirtualTime() must have been called.
+  // Returns the implementation behind ns3::Simulator. It lives until ns3::Simulator::Destroy(),
+  // which removes handlers and prefetches too. InitVirtualTime() must have been called.
   static FabricSimulatorImpl& Get();
 
   // --- Fabric events -------------------------------------------------------------------------
@@ -57,8 +57,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   const EventTraits& TraitsOf(EventClass event_class) const {
     return handlers_[static_cast<size_t>(event_class)].traits;
   }
-  // What events of this class will touch, to be fetched into the cache ahead of them; `context` as
-  // for handlers.
+  // Sets the memory that events of this class will access, to be prefetched; `context` as for
+  // handlers.
   void SetPrefetch(EventClass event_class, const TimingWheel::Prefetch& prefetch);
   // Preconditions: time_ps >= NowPs(), id < 2^kIdBits, a class other than kNs3.
   void ScheduleFabric(int64_t time_ps, EventClass event_class, uint64_t id, uint32_t target) {
@@ -68,28 +68,30 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
     wheel_.Insert(time_ps, static_cast<uint64_t>(event_class) << kIdBits | id, target);
   }
   int64_t NowPs() const { return now_ps_; }
-  // Calls visit(time_ps, event_class) for all events that are to come, in any order.
+  // Calls visit(time_ps, event_class) for all pending events, in any order.
   template <typename Visit>
   void ForEachPending(Visit visit) const {
     wheel_.ForEach([&](const TimingWheel::Event& event) {
       visit(event.time_ps, static_cast<EventClass>(event.tie >> kIdBits));
     });
   }
-  // Calls `begin`, then runs what it scheduled and all that follows from that, to its end, while
-  // everything else that is pending waits; then it is now again. What runs must not touch what the
-  // rest does, and schedules fabric events only. One at a time. An exception ends it, too.
+  // Calls `begin`, then runs the events that it schedules and all that follow from them to their
+  // end, while all other pending events wait; afterwards the time is the present again. These
+  // events must not touch the state of the others, and may schedule fabric events only. Calls do
+  // not nest. An exception ends it too.
   void RunAhead(const std::function<void()>& begin);
-  // Run() stops before the first event later than that. Without: it runs them all.
+  // Makes Run() stop before the first event later than that. By default it runs all events.
   void SetTimeEnd(int64_t time_ps) { time_end_ps_ = time_ps; }
   bool HasReachedTimeEnd() const { return has_reached_time_end_; }
-  // Fabric and ns-3 events run so far.
+  // Returns the number of fabric and ns-3 events run so far.
   uint64_t EventCount() const { return event_count_; }
 
   // --- ns3::SimulatorImpl ----------------------------------------------------------------------
   void Destroy() override;
-  // No event is pending, or Stop() was called and Run() was not since.
+  // Returns true if no event is pending, or Stop() was called and Run() was not since.
   bool IsFinished() const override;
-  // Run() returns after the event that is running. Outside of Run() it has no effect on the next.
+  // Makes Run() return after the event that is running. Outside of Run() it has no effect on the
+  // next one.
   void Stop() override;
   void Stop(const ns3::Time& delay) override;
   // Delays must not be negative; a time beyond GetMaximumSimulationTime() becomes that.
@@ -100,17 +102,17 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
                            ns3::EventImpl* event) override;
   ns3::EventId ScheduleNow(ns3::EventImpl* event) override;
   ns3::EventId ScheduleDestroy(ns3::EventImpl* event) override;
-  // The event is gone: neither the clock nor the event count will know of it.
+  // Deletes the event: neither the clock nor the event count will see it.
   void Remove(const ns3::EventId& id) override;
-  // The event will pass without effect; the clock and the event count see it.
+  // Makes the event pass without effect; the clock and the event count still see it.
   void Cancel(const ns3::EventId& id) override;
   bool IsExpired(const ns3::EventId& id) const override;
   void Run() override;
   ns3::Time Now() const override;
   ns3::Time GetDelayLeft(const ns3::EventId& id) const override;
   ns3::Time GetMaximumSimulationTime() const override;
-  // Without effect: the timing wheel takes the place of ns-3's schedulers. It must be accepted
-  // because ns-3 makes this call for every simulator it creates.
+  // Has no effect, because the timing wheel replaces ns-3's schedulers. It must be accepted because
+  // ns-3 makes this call for every simulator it creates.
   void SetScheduler(ns3::ObjectFactory scheduler_factory) override;
   uint32_t GetSystemId() const override;
   uint32_t GetContext() const override;
@@ -149,7 +151,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   Ns3Event TakeNs3Event(uint32_t slot);
   void TakeForeignEvents();
   static uint32_t UidOf(uint64_t sequence);
-  // Precondition: the event is one of the last 2^32 - VALID scheduled, for uids repeat after that.
+  // Precondition: the event is one of the last 2^32 - VALID scheduled, because uids repeat after
+  // that.
   uint64_t SequenceOf(uint32_t uid) const;
 
   int64_t now_ps_ = 0;
@@ -166,7 +169,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   std::vector<Ns3Event> ns3_events_;
   uint32_t free_ns3_event_;
   uint64_t next_sequence_ = 0;  // orders ns-3 events of one picosecond; never wraps
-  // The last ns-3 event run: an ns-3 event is over if and only if it does not come after this one.
+  // The last ns-3 event run. An ns-3 event has expired if and only if it does not come after this
+  // one.
   int64_t last_ns3_time_ps_ = -1;
   uint64_t last_ns3_sequence_ = 0;
   std::unordered_set<uint64_t> removed_;  // sequences still on the wheel that Remove() took back

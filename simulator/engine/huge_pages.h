@@ -3,9 +3,10 @@
 
 namespace railyard {
 
-// Asks the system to back the heap with huge pages, as far as it offers them: a thousand GPUs'
-// state is looked at in no order, and with small pages the address translations alone do not fit
-// their cache. To be called before the heap is in use; without effect where it cannot be done.
+// Asks the system to back the heap with huge pages as far as it offers them: the state of a
+// thousand GPUs is accessed in random order, and with small pages the address translations alone
+// exceed their cache. Must be called before the heap is in use; it has no effect where the system
+// does not support it.
 void PreferHugePages();
 
 }  // namespace railyard

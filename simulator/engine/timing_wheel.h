@@ -40,14 +40,14 @@ class TimingWheel {
   TimingWheel(const TimingWheel&) = delete;  // some 140 KB
   TimingWheel& operator=(const TimingWheel&) = delete;
   void Swap(TimingWheel& other);
-  // Takes events of any time again, as one that is new. Precondition: empty.
+  // Accepts events of any time again, like a new wheel. Precondition: empty.
   void Restart();
 
-  // Preconditions: time_ps >= 0, tie < 2^kTieBits; not before the last popped event (unchecked: the
-  // event would simply come next).
+  // Preconditions: time_ps >= 0, tie < 2^kTieBits; not before the last popped event (not checked:
+  // such an event simply comes next).
   void Insert(int64_t time_ps, uint64_t tie, uint32_t target) {
     const uint64_t bucket = static_cast<uint64_t>(time_ps) >> kBucketShift;
-    // One comparison for "after the open bucket and within the slots".
+    // One comparison tests for "after the open bucket and within the slots".
     if (bucket - open_bucket_ - 1 >= kSlotCount - 1) [[unlikely]] {
       InsertOutsideSlots({time_ps, tie, target});
       return;
@@ -103,10 +103,10 @@ class TimingWheel {
     }
   }
 
-  // What an event touches, fetched into the cache ahead of it where events are dense: while a
-  // bucket is drained, the records that the next one's events name by their targets; when that
-  // opens, the records that fields of those name in turn. A table is an array whose start may move;
-  // an index beyond its end fetches something else, and does no harm.
+  // A table whose records are prefetched before the events that access them, where events are
+  // dense: while a bucket is drained, the records that the next bucket's events name by their
+  // targets; when that one opens, the records that fields of those name in turn. A table is an
+  // array whose start may move; an index beyond its end prefetches other memory, which is harmless.
   struct PrefetchTable {
     const char* const* base = &kNowhere;
     uint64_t stride = 0;       // bytes
@@ -120,14 +120,16 @@ class TimingWheel {
     };
     std::array<Field, 3> fields;
   };
-  // Of events whose tie has `tag` on top; until ClearPrefetch() each target names a record.
+  // Sets the tables for events whose tie has `tag` on top; until ClearPrefetch() each target names
+  // a record.
   void SetPrefetch(unsigned tag, const Prefetch& prefetch) { prefetch_.at(tag) = prefetch; }
   void SetPrefetchAs(const TimingWheel& other) { prefetch_ = other.prefetch_; }
-  // Switches off all of them.
+  // Disables all prefetches.
   void ClearPrefetch() { prefetch_.fill({}); }
 
  private:
-  // key: the time's low kBucketShift bits above the tie, so that a bucket sorts on one integer.
+  // `key` has the time's low kBucketShift bits above the tie, so that a bucket is sorted by one
+  // integer.
   struct Node {
     uint64_t key;
     uint32_t target;
@@ -139,7 +141,7 @@ class TimingWheel {
     uint32_t next;  // in its slot, where it is full, or among the free
   };
   static_assert(sizeof(Chunk) == 64);
-  // A chunk and how many events it holds, of a slot the first. No chunk is a full one.
+  // A head is a slot's first chunk and the number of events in it. kNoHead counts as a full chunk.
   static constexpr int kCountBits = 3;
   static constexpr uint32_t EventsIn(uint32_t head) { return head & ((1u << kCountBits) - 1); }
   static constexpr uint32_t ChunkOf(uint32_t head) { return head >> kCountBits; }
@@ -154,14 +156,14 @@ class TimingWheel {
   static constexpr uint64_t kSummaryCount = kWordCount / 64;
   static_assert(kSummaryCount >= 1 && std::has_single_bit(kSummaryCount));
 
-  // A bucket with fewer events than this is too short a time to fetch anything in.
+  // A bucket with fewer events than this is too short a time for a prefetch.
   static constexpr size_t kDenseEvents = 4;
 
-  // Above these another way to sort is faster.
+  // Above this size another sorting method is faster.
   static constexpr size_t kRankSortMax = 12;
   static constexpr size_t kBinSortMax = 128;
 
-  // What the records of events without a table are.
+  // The address that is prefetched for events without a table.
   static const char* const kNowhere;
 
   const Prefetch& PrefetchOf(uint64_t key) const {
@@ -177,7 +179,7 @@ class TimingWheel {
   static const char* RecordOf(const PrefetchTable& table, uint32_t index) {
     return *table.base + table.stride * index;
   }
-  // Up to two events of the next bucket, for it may have more than this one.
+  // Prefetches for up to two events of the next bucket, because it may have more than this one.
   void LookAhead() {
     const Chunk& chunk = chunks_[ChunkOf(ahead_)];
     __builtin_prefetch(&chunks_[chunk.next == kNoChunk ? 0 : chunk.next]);
@@ -202,14 +204,15 @@ class TimingWheel {
 
   void InsertOutsideSlots(const Event& event);
   void GrowArena();
-  // An empty chunk in front of the slot's. Returns it as a head.
+  // Puts an empty chunk in front of the slot's. Returns it as a head.
   uint32_t AddChunk(uint64_t slot);
-  // The heap beside the open bucket holds the earliest event: takes it out.
+  // Removes the first event of the heap beside the open bucket if it is the earliest of all;
+  // returns whether it was.
   bool PopBeside(Event& event);
   // Opens the earliest non-empty bucket and removes its first event; returns false if there is
   // none. Precondition: the open bucket is drained.
   bool PopFromNextBucket(Event& event);
-  // The head of the slot, which becomes empty.
+  // Returns the head of the slot, which becomes empty.
   uint32_t TakeSlot(uint64_t slot);
   static Event EventIn(uint64_t bucket, const Node& node) {
     return {static_cast<int64_t>((bucket << kBucketShift) | (node.key >> kTieBits)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which of the events of one picosecond comes before which. Departures come first: whoever looks at
-// a port knows that what ends now has ended, and what follows has begun. A client of one's own
-// takes a priority in a gap.
+// The order of events of one picosecond. Departures come first, so that all other events see a
+// port's state after a packet has left it and the next has begun. Other clients may register
+// priorities in the gaps.
 #pragma once
 
 #include "simulator/engine/fabric_event.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Turns optical circuits by their timetable: in each slot the cables that end lose their light at
-// its end, those that begin carry from the dark time on. Everybody knows the timetable, so routes
+// Switches optical circuits by their timetable: at the end of each slot its cables lose their
+// light, and the next slot's cables carry after the dark time. The timetable is known, so routes
 // change without detection: away from a circuit a drain time before it ends, to a new one when it
-// carries. Not modelled: senders that hold back for a circuit, and clock error; a packet that is
+// carries. Not modelled: senders that hold back for a circuit, and clock error. A packet that is
 // still queued for, or on, a circuit that ends is lost as on a cable that fails.
 //
-// While no packet is under way, steps before the next event of anything else are passed over:
-// nobody would see them.
+// While no packet is in flight, steps before the next other event are skipped, because they have no
+// effect.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,15 @@ namespace railyard {
 
 class CircuitScheduler {
  public:
-  // All references must outlive this; `routing` knows which circuits there are at time 0. Without
-  // circuits in `graph` it does nothing. Ends where nothing else is left to happen, so that a run
-  // that waits for ever is seen to.
+  // All references must outlive this; `routing` knows the circuits of time 0. Without circuits in
+  // `graph` it does nothing. It stops when no other event is pending, so that a run that waits
+  // forever is detected.
   CircuitScheduler(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                    std::function<void()> on_routes_changed);
 
  private:
-  // Of a slot, in this order: routes leave what ends with it, its successor's beginning, light.
+  // The phases of a slot in order: routes leave the circuits that end with it, the next slot
+  // begins, its circuits get light.
   enum class Phase : uint8_t { kDrain, kTurn, kLight };
   struct Step {
     uint64_t slot = 0;
@@ -38,11 +39,12 @@ class CircuitScheduler {
   };
 
   int64_t TimePs(const Step& step) const;
-  // The last step that nobody sees the steps from `next` to it of, if there is any, or `next`.
+  // Returns the last step from `next` on that can be reached by skipping steps without effect;
+  // `next` itself if none can be skipped.
   Step PassOver(const Step& next) const;
   void Schedule(const Step& step);
   void Take(Step step);
-  // Whether the cable has light, or is routed over, when the step has been taken.
+  // Return true if the cable has light, or is routed over, after the step.
   bool HasLight(uint32_t cable, const Step& after) const;
   bool IsRouted(uint32_t cable, const Step& after) const;
   bool IsThere(uint32_t cable, uint64_t slot) const;
@@ -53,7 +55,7 @@ class CircuitScheduler {
   FabricNetwork& network_;
   EcmpRouting& routing_;
   std::function<void()> on_routes_changed_;
-  // The last step that was taken. At the beginning it is as after the light of slot 0.
+  // The last step that was taken. It starts as if the light of slot 0 had been switched on.
   std::optional<Step> taken_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How often components of large clusters fail, and for how long: published figures.
+// Published rates at which components of large clusters fail, and for how long.
 #pragma once
 
 #include <cstdint>

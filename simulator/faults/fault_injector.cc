@@ -129,7 +129,7 @@ void FaultInjector::End(uint32_t fault) {
   ScheduleNext(fault);
 }
 
-// What it does, from now on or no more.
+// Starts or ends the fault's effect.
 void FaultInjector::Apply(uint32_t fault) {
   const FaultSpec& spec = faults_[fault];
   const bool holds = states_[fault].holds;
@@ -208,8 +208,8 @@ void FaultInjector::Announce(uint32_t fault, bool up) {
   ScheduleNews(index, now_ps + detection_ps);
 }
 
-// What is over before it is detected changes no route. Both ends know of a direction that fails:
-// one sees no light, and tells the other.
+// A change that is over before it is detected changes no route. Both ends know of a direction that
+// fails: one sees no light and informs the other.
 bool FaultInjector::Detect(News& news) {
   State& state = states_[news.fault];
   const bool lasts = news.up ? !state.holds && state.number == news.number + 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes faults happen: each begins and ends at its timeline's instants, and where links went down
-// or came back the fabric's routes follow after detection and convergence, at each switch and NIC
-// in its turn. A fault loses or delays packets; it never pauses time.
+// Applies faults: each begins and ends at the instants of its timeline. When links go down or come
+// back, the fabric's routes follow after detection and convergence, at each switch and NIC in its
+// turn. A fault loses or delays packets; it never pauses time.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ class FaultInjector {
   struct Hooks {
     std::function<void()> before_first_fault;  // at its instant, before anything changes
     std::function<void()> on_routes_changed;
-    // A GPU works at this share of its speed from now on; 0: it stands still.
+    // Sets the share of its speed at which a GPU works from now on; 0: it stands still.
     std::function<void(uint32_t gpu, double speed)> set_gpu_speed{};
-    // The traffic of a kBackgroundLoad begins or ends.
+    // Starts or stops the traffic of a kBackgroundLoad.
     std::function<void(uint32_t fault, bool runs)> set_load{};
   };
-  // All references must outlive this. Schedules what depends on nothing else.
+  // All references must outlive this. Schedules the faults that are not anchored to anything.
   FaultInjector(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
                 const RoutingDelays& delays, FabricNetwork& network, EcmpRouting& routing,
                 Hooks hooks);
@@ -40,7 +40,8 @@ class FaultInjector {
   bool has_begun() const { return has_begun_; }
   bool routes_have_changed() const { return routes_have_changed_; }
 
-  // Of a collective `progress` of the payload has been received: what is anchored there begins.
+  // Must be called when a collective has received this share of its payload; begins the faults
+  // anchored there.
   void OnCollectiveProgress(uint32_t collective, double progress);
 
   // The history of a fault so far.
@@ -52,8 +53,8 @@ class FaultInjector {
   };
   const History& history(uint32_t fault) const { return states_[fault].history; }
 
-  // The servers that a look at them finds broken now: of a cable of theirs it is seen that it is
-  // down, or a GPU stands still.
+  // Returns the servers that an inspection finds broken now: a cable of theirs is known to be down,
+  // or a GPU stands still.
   std::set<int32_t> BrokenServers() const;
 
   // Returns the fault that causes a loss on `link` now; for a missing route (UINT32_MAX) the last
@@ -69,7 +70,7 @@ class FaultInjector {
     bool holds = false;
     bool is_known = false;  // that its links are down
   };
-  // That links went down or came back, on its way to those who route.
+  // A change of links' state on its way to the switches and NICs that route.
   struct News {
     uint32_t order = 0;  // among the news of an instant: as they were announced
     uint32_t fault = 0;

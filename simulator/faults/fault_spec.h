@@ -37,7 +37,8 @@ struct LossSpec {
   Model model = Model::kUniform;
   double probability = 0;
   double bit_error_ratio = 0;
-  // Per packet: out of the good state, and back into it; losses in either.
+  // Transition probabilities per packet, out of the good state and back into it, and the loss
+  // probability in each.
   double to_bad = 0;
   double to_good = 1;
   double loss_in_good = 0;
@@ -47,8 +48,8 @@ struct LossSpec {
   uint64_t count = 1;
 };
 
-// Traffic of somebody else: every sender keeps one message to every receiver under way, and begins
-// them at the rate it is to offer.
+// Traffic of other jobs: every sender keeps one message to every receiver in flight and begins
+// messages at the offered rate.
 struct LoadSpec {
   std::vector<uint32_t> senders;    // GPUs
   std::vector<uint32_t> receivers;  // GPUs
@@ -69,7 +70,7 @@ struct FaultSpec {
   uint64_t rate_bps = 0;
   double rate_share = 0;
   LossSpec loss;
-  // Of kDelay: at least the one, and up to the other beyond it.
+  // For kDelay: the least delay, and the most that is added to it.
   int64_t delay_ps = 0;
   int64_t jitter_ps = 0;
   double speed = 1;  // of kStraggler: share of its own; 0: it stands still

@@ -45,7 +45,7 @@ std::optional<FaultInterval> FaultTimeline::Interval(uint64_t number,
   if (mean_between_ps > 0) return DrawInterval(*this, number, before, seed);
   if (number >= count) return std::nullopt;
   if (period_ps == 0) return FaultInterval{at_ps, until_ps};
-  // What no event reaches does not happen.
+  // An interval beyond the last event does not happen.
   const int64_t last_ps = kNeverPs - until_ps - jitter_ps;
   if (number > static_cast<uint64_t>(last_ps / period_ps)) return std::nullopt;
   const int64_t from_ps = at_ps + static_cast<int64_t>(number) * period_ps +

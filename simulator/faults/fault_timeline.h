@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// When a fault holds: once, again and again, as recorded, or by chance.
+// The intervals in which a fault is active: once, periodic, recorded, or random.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct FaultInterval {
   bool operator==(const FaultInterval&) const = default;
 };
 
-// What a timeline's times count from, besides time 0.
+// The event from which a timeline's times count, instead of time 0.
 struct FaultAnchor {
   static constexpr uint32_t kNone = UINT32_MAX;
   bool is_set() const { return fault != kNone || !collectives.empty(); }
@@ -27,22 +27,23 @@ struct FaultAnchor {
   double progress = 0;  // share of the collective's payload received; 0: its first rank begins
 };
 
-// Intervals follow one another. Draws are keyed with the fault's seed and the interval's number.
+// Intervals do not overlap and are in order. Draws are keyed with the fault's seed and the
+// interval's number.
 struct FaultTimeline {
   FaultAnchor anchor;
   // The first interval, counted from the anchor or time 0.
   int64_t at_ps = 0;
   int64_t until_ps = kNeverPs;
-  // Links need so long beyond an interval's end until they carry again.
+  // Time from an interval's end until the links carry again.
   int64_t training_ps = 0;
-  // The same again with this period, each later than that by less than the jitter.
+  // The interval repeats with this period, each time delayed by less than the jitter.
   int64_t period_ps = 0;  // 0: no repetition
   int64_t jitter_ps = 0;
   uint64_t count = 1;  // intervals in all
-  // In place of all that: recorded intervals, ascending.
+  // Recorded intervals, ascending; they replace all of the above.
   std::vector<FaultInterval> recorded;
-  // In place of all that: from at_ps to until_ps, times between failures and to repair are drawn
-  // from exponential distributions with these means.
+  // Random intervals replace all of the above: from at_ps to until_ps, times between failures and
+  // to repair are drawn from exponential distributions with these means.
   double mean_between_ps = 0;  // a cable's is a century: beyond what an integer holds
   double mean_repair_ps = 0;
 
@@ -50,8 +51,8 @@ struct FaultTimeline {
     return !anchor.is_set() && period_ps == 0 && mean_between_ps == 0 && recorded.size() <= 1;
   }
 
-  // The interval of that number, counted from the anchor; the one before it must be given, but for
-  // number 0. nullopt: there is none. Training is not in it.
+  // Returns interval `number`, counted from the anchor; nullopt if there is none. `before` must be
+  // the previous one unless `number` is 0. Training is not included.
   std::optional<FaultInterval> Interval(uint64_t number, const std::optional<FaultInterval>& before,
                                         uint64_t seed) const;
 };

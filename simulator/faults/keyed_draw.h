@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A random number that is a function of what it is for: the same whatever else is drawn, and in
-// whatever order.
+// A random number that is a function of its purpose, so that it does not depend on other draws or
+// on their order.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@ namespace railyard {
 
 class KeyedDraw {
  public:
-  // `stream`: one of several draws for the same index.
+  // `stream` separates several draws for the same index.
   constexpr KeyedDraw(uint64_t seed, uint64_t stream, uint64_t index)
       : bits_(Mix64(Mix64(Mix64(seed) ^ stream) ^ index)) {}
 
-  // In [0, 1), in steps of 2^-53.
+  // Returns a number in [0, 1), in steps of 2^-53.
   constexpr double Unit() const { return static_cast<double>(bits_ >> 11) * 0x1p-53; }
   constexpr bool IsBelow(double probability) const { return Unit() < probability; }
   constexpr uint64_t Below(uint64_t bound) const { return ScaleTo(bits_, bound); }
   constexpr int64_t BelowPs(int64_t bound_ps) const {
     return static_cast<int64_t>(Below(static_cast<uint64_t>(bound_ps)));
   }
-  // By inversion; INT64_MAX where it does not fit: beyond any run.
+  // Draws by inversion; INT64_MAX, which is beyond any run, if the result does not fit.
   int64_t ExponentialPs(double mean_ps) const {
     constexpr double kLongestPs = 0x1p62;
     const double drawn_ps = -std::log1p(-Unit()) * mean_ps;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the faults that hold do to links. Several may hold one link: it is down while any of them
-// has it down, sends at the lowest rate, loses what any of them loses, and holds back for all of
-// them together.
+// The combined effect of active faults on links. If several act on one link, it is down while any
+// of them has it down, sends at the lowest rate, loses what any of them loses, and delays by the
+// sum of their delays.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,23 @@ namespace railyard {
 
 class LinkEffects {
  public:
-  // All references must outlive this, and this the last packet.
+  // All references must outlive this, and this must outlive the last packet.
   LinkEffects(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
               FabricNetwork& network);
 
-  // A fault begins or ends, now.
+  // Begins or ends a fault now.
   void Begin(uint32_t fault);
   void End(uint32_t fault);
 
-  // Of a loss that is being reported, on `link`: the fault that it is due to; -1: none of a link's.
+  // Returns the fault that caused the loss which is being reported on `link`; -1 if no fault of a
+  // link did.
   int32_t FaultOfLoss(LinkId link) const;
 
  private:
   struct Loss {
     uint32_t fault;
     PacketLoss model;
-    // The last two of its intervals: an arrival may be looked at a forwarding latency late.
+    // The last two of its intervals, because an arrival may be examined a forwarding latency late.
     FaultInterval interval;
     FaultInterval before;
   };
@@ -58,7 +59,7 @@ class LinkEffects {
   const std::vector<FaultSpec>& faults_;
   FabricNetwork& network_;
   std::unordered_map<LinkId, OnLink> on_link_;
-  // The packet an error model lost last.
+  // The packet that an error model lost last.
   LinkId lossy_link_ = UINT32_MAX;
   int64_t loss_ps_ = -1;
   uint32_t lossy_fault_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// When the switches and NICs of a fabric have new routes after a link changed its state.
+// Determines when the switches and NICs of a fabric have new routes after a link changed its state.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace railyard {
 
-// How news of a link spread: in waves, each of the devices that have new routes at the same
-// instant.
+// The propagation of a link's change: in waves, each of the devices that have new routes at the
+// same instant.
 struct LinkNews {
   LinkId link = 0;
   std::vector<uint32_t> wave_of_device;
@@ -19,12 +19,12 @@ struct LinkNews {
   uint32_t next = 0;              // wave
 };
 
-// A device at the link's end hears of it after its detection delay, any other a hop after its
-// neighbour; each has new routes when its own convergence delay has passed since.
+// A device at the link's end learns of the change after its detection delay, any other a hop after
+// its neighbour; each has new routes after its own convergence delay.
 LinkNews PlanLinkNews(const FabricGraph& graph, const EcmpRouting& routing,
                       const RoutingDelays& delays, LinkId link);
 
-// When the first of the devices at the link's ends hears of it, since the link changed, in ps.
+// Returns the time in ps from the link's change until the first device at its ends detects it.
 int64_t FirstDetectionPs(const FabricGraph& graph, const RoutingDelays& delays, LinkId link);
 
 }  // namespace railyard

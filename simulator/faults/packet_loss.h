@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which packets a link loses to a fault: the state of one loss model on one link.
+// The state of one loss model on one link, which decides the packets that the link loses to a
+// fault.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,10 @@ namespace railyard {
 
 class PacketLoss {
  public:
-  // `seed`: of the fault and the link. `spec` must outlive this.
+  // `seed` is that of the fault and the link. `spec` must outlive this.
   PacketLoss(const LossSpec& spec, uint64_t seed) : spec_(&spec), seed_(seed) {}
 
-  // To be asked once per packet, in the order of arrival.
+  // Must be called once per packet, in the order of arrival.
   bool Loses(const Packet& packet);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The one way in which files are written. Every failure, a full disk included, is an
-// EnvironmentError that names the file.
+// Writes files; all of Railyard's output goes through it. Every failure, a full disk included, is
+// an EnvironmentError that names the file.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,22 @@
 
 namespace railyard {
 
-// Buffered. A regular file appears complete or not at all: it is written under another name beside
-// its final place (that of its target for a symbolic link), forced to disk, then renamed over it.
-// "-" is standard output; what is no regular file, a device or a pipe, is written to and never
-// replaced, and so are the files behind standard output and standard error (/dev/stdout). A signal
-// that interrupts the program while a regular file is unfinished has its effect when the file is
-// gone.
+// A buffered output. A regular file appears complete or not at all: it is written under another
+// name beside its final place (that of its target for a symbolic link), forced to disk, then
+// renamed over it. "-" is standard output. Devices and pipes are written to and never replaced, and
+// so are the files behind standard output and standard error (/dev/stdout). A signal that
+// interrupts the program while a regular file is unfinished takes effect after the file has been
+// removed.
 class OutputFile {
  public:
   explicit OutputFile(std::string path);
-  // Without Close() nothing is left of a regular file, and an earlier one stays.
+  // Without Close() a regular file leaves nothing behind, and an earlier one is kept.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
   void Write(std::string_view text);
-  // Writes what is buffered, forces it to disk and gives the file its name.
+  // Writes buffered data, forces the file to disk and gives it its name.
   void Close();
 
  private:
@@ -41,13 +41,13 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
-// All of it at once.
+// Writes `text` as the whole file.
 void WriteOutput(const std::string& path, std::string_view text);
 
-// Whether two paths mean one regular file, existing or not.
+// Returns true if two paths mean one regular file, existing or not.
 bool IsSameFile(const std::string& a, const std::string& b);
 
-// "cannot WHAT PATH: REASON", the reason from errno.
+// Throws "cannot WHAT PATH: REASON" with the reason from errno.
 [[noreturn]] void ThrowErrno(std::string_view what, const std::string& path);
 
 // Forces an existing file or directory to disk.

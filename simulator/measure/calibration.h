@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Fits what GPUs and proxies cost on a user's machine to times measured there. Each candidate is
+// Fits the GPU and proxy costs of a user's machine to times measured there. Each candidate is
 // simulated packet by packet, as `railyard perf` does.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace railyard {
 
-// What NCCL's own tables are multiplied by; `gpu { }` of a scenario has the same fields.
+// Factors on NCCL's own tables; `gpu { }` of a scenario has the same fields.
 inline constexpr std::array<std::string_view, 3> kCalibratedScales = {
     "launch_latency_scale", "step_latency_scale", "channel_rate_scale"};
 using CalibratedScales = std::array<double, kCalibratedScales.size()>;
@@ -31,12 +31,12 @@ struct CalibrationResult {
   size_t candidates = 0;                // scales that were simulated
 };
 
-// Simulated times in us of all rows with these scales, in order.
+// Returns the simulated times in us of all rows with these scales, in order.
 using SimulateRows = std::function<std::vector<double>(const CalibratedScales&)>;
 
-// One scale after the other, over and over, is moved to where the mean |log(simulated / measured)|
-// is least, among 0.5 to 2 in steps of a third of an octave; a scale that changes nothing stays 1.
-// Precondition: at least two rows.
+// Coordinate descent: one scale after the other is moved to the least mean |log(simulated /
+// measured)| among 0.5 to 2 in steps of a third of an octave, until nothing improves. A scale that
+// changes nothing stays 1. Precondition: at least two rows.
 CalibrationResult Calibrate(const std::vector<MeasuredTime>& measured,
                             const SimulateRows& simulate);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How long a plan's calls take on a fabric, measured: a collective alone on its group, beside its
-// like on other groups of the same servers, at sizes that are powers of two; between them in
-// proportion. Larger than kMeasuredBytesMax is taken to be as fast, byte for byte, as the largest
-// two.
+// Measures by simulation how long a plan's calls take on a fabric: a collective alone on its group,
+// beside the equal calls of other groups of the same servers, at sizes that are powers of two.
+// Other sizes are interpolated; sizes above kMeasuredBytesMax are extrapolated at the rate between
+// the largest two.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,7 @@ namespace railyard {
 
 inline constexpr uint64_t kMeasuredBytesMax = uint64_t{32} << 20;
 
-// A scenario whose workload is replaced by what is measured; everything else of it holds, but
-// faults.
+// The scenario in which calls are measured: its workload is replaced and its faults are left out.
 struct MeasuredScenario {
   std::string file;
   std::vector<std::string> sets;
@@ -36,18 +35,18 @@ struct MeasuredCall {
 
 class CallTimes {
  public:
-  // Measures whatever `trace` calls. EnvironmentError if a run cannot be made; `error` says what
-  // became of one that failed.
+  // Measures the calls of `trace`. Throws EnvironmentError if a run cannot be made; `error`
+  // describes a run that failed.
   CallTimes(const Trace& trace, const FabricGraph& fabric, const MeasuredScenario& scenario);
 
   const std::string& error() const { return error_; }
-  // Preconditions: no error; a call of the trace.
+  // Preconditions: there is no error, and the call is one of the trace.
   int64_t TimePs(const PlannedCall& call) const;
-  // By group and kind, then size.
+  // Returns the measured calls by group and kind, then size.
   std::vector<MeasuredCall> Measured() const;
 
  private:
-  // Groups of one name and size are alike.
+  // Groups with equal names and sizes are treated as equal.
   struct GroupShape {
     std::string name;
     size_t size = 0;

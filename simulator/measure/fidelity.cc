@@ -67,7 +67,7 @@ std::optional<Nics> ParseNics(const std::string& text) {
 // Visualization of Overhead and Latency in NVIDIA Nsight Systems", 2020, figure 1).
 constexpr int64_t kOpenLaunchPs = 20 * kPsPerUs;
 
-// What a hint forces: "Ring forced; NCCL_MIN_CTAS=24; 2 QPs per connection".
+// Settings that a hint forces: "Ring forced; NCCL_MIN_CTAS=24; 2 QPs per connection".
 struct Hint {
   std::string workload;  // algorithm and protocol
   std::string nccl;

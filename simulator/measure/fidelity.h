@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Measured times beside simulated ones. A row becomes a platform, a network and NCCL's settings by
-// what its columns say of the machine, and by nothing else: never by its source or its time.
+// Compares measured times with simulated ones. The platform, the network and NCCL's settings of a
+// row follow from the columns that describe the machine only, never from its source or its time.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace railyard {
 
-// What a row is simulated as; or why it cannot be.
+// The simulation of a row, or the reason why it cannot be simulated.
 struct FidelityPoint {
   std::string reason;  // empty: `point` is valid
   PerfPoint point;
-  // What the measured time holds besides the collective's own.
+  // Time of the measuring harness that the measured time includes.
   int64_t harness_ps = 0;
   std::string modelled_as;  // "dgx-h100, 2 nodes, InfiniBand"
 };
@@ -40,11 +40,12 @@ struct FidelityResult {
   std::vector<FidelitySkipped> skipped;
 };
 
-// Simulates each distinct point once. `progress`: points done and their number.
+// Simulates each distinct point once. `progress` receives the number of points done and their
+// total.
 FidelityResult RunFidelity(const std::vector<MeasuredRow>& rows, uint64_t bytes_max,
                            const std::function<void(size_t, size_t)>& progress);
 
-// Of |error|: the value below which a share of `quantile` lies. Precondition: not empty.
+// Returns the value of |error| below which a share of `quantile` lies. Precondition: not empty.
 double ErrorQuantile(const std::vector<double>& errors, double quantile);
 
 std::string FidelityTable(const FidelityResult& result);

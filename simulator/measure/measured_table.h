@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A table of measured collective times, one row each, as comma-separated values with the columns
-// source_id,collective,nodes,gpus_per_node,gpu,nic_gbps,nccl_version,algo_hint,bytes,time_us,
-// algbw_GBps,busbw_GBps,notes (RFC 4180; fields may be quoted).
+// Reads a table of measured collective times, one row each, as comma-separated values with the
+// columns
+// source_id,collective,nodes,gpus_per_node,gpu,nic_gbps,nccl_version,algo_hint,bytes,time_us,algbw_GBps,busbw_GBps,notes
+// (RFC 4180; fields may be quoted).
 #pragma once
 
 #include <cstdint>
@@ -29,12 +30,12 @@ struct MeasuredRow {
 
 // Larger files are refused.
 inline constexpr uint64_t kMeasuredFileBytesMax = 256u << 20;
-// Times that tables may state are no less: nothing is done in less than a nanosecond, and errors
-// relative to a time stay numbers.
+// Smallest time that a table may state: no collective takes less than a nanosecond, and errors
+// relative to it stay finite.
 inline constexpr double kMeasuredUsMin = 1e-3;
 inline constexpr double kMeasuredUsMax = 1e12;
 
-// Every mistake is a finding at its line; rows that have one are left out.
+// Returns the rows. Every mistake is a finding at its line; rows that have one are left out.
 std::vector<MeasuredRow> ReadMeasuredTable(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace railyard

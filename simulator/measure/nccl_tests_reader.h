@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The table that nccl-tests print, as a user has it: comment lines, rows, and whatever else a job
-// wrote between them.
+// Reads the tables that nccl-tests print, as a user has them: comment lines, rows, and other output
+// of the job in between.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct NcclTestsRow {
   SourceLocation where;
 };
 
-// The rows of one or more tables, in order. A row begins with its size and has NCCL's thirteen
-// columns or more (src/util.cu of nccl-tests 2.19.6); other lines are passed over. Rows whose time
-// cannot be read, and a file without rows, are errors.
+// Returns the rows of one or more tables, in order. A row begins with its size and has nccl-tests'
+// thirteen columns or more (src/util.cu of nccl-tests 2.19.6); other lines are skipped. Rows whose
+// time cannot be read, and a file without rows, are errors.
 std::vector<NcclTestsRow> ReadNcclTests(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// nccl-tests' output: its table for people and its JSON for scripts (src/util.cu of nccl-tests
-// 2.19), of simulated times.
+// Formats simulated times as nccl-tests does: its table for people and its JSON for scripts
+// (src/util.cu of nccl-tests 2.19).
 #pragma once
 
 #include <string>

@@ -98,7 +98,7 @@ Diagnostics AsOptions(const Diagnostics& diagnostics, const std::string& path) {
   return findings;
 }
 
-// Of a point that did not complete, as OutcomeOf() reads it.
+// Returns the text of a point that did not complete, as OutcomeOf() reads it.
 std::string FailureText(PerfEnd end, std::string_view why) {
   return fmt::format("failed\n{}\n{}", static_cast<int>(end), why);
 }

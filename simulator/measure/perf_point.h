@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One collective at one size, timed by a whole run of its own, as `railyard run` would. Many points
-// are many processes, for a process simulates once.
+// Times one collective at one size in a run of its own, as `railyard run` would. Each point is a
+// process, because a process simulates once.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace railyard {
 
-// What is timed. The size is nccl-tests': docs/scenario.md, `program`.
+// The collective that is timed. The size is nccl-tests': docs/scenario.md, `program`.
 enum class PerfCollective : uint8_t {
   kAllReduce,
   kAllGather,
@@ -29,16 +29,18 @@ enum class PerfCollective : uint8_t {
   kSendRecv,
 };
 inline constexpr int kPerfCollectiveCount = 9;
-// As on nccl-tests' command line: "all_reduce", "alltoall", "sendrecv".
+// Returns the name on nccl-tests' command line: "all_reduce", "alltoall", "sendrecv".
 std::string_view PerfCollectiveName(PerfCollective collective);
 std::vector<std::string> PerfCollectiveNames();
 std::optional<PerfCollective> FindPerfCollective(std::string_view name);
-// nccl-tests' factor from algorithm to bus bandwidth (doc/PERFORMANCE.md of nccl-tests).
+// Returns nccl-tests' factor from algorithm to bus bandwidth (doc/PERFORMANCE.md of nccl-tests).
 double BusbwFactorOf(PerfCollective collective, uint32_t ranks);
-// How many ranks share the size evenly: n where it is the total of a block for each; else 1.
+// Returns the number of equal blocks in the size: n if it is the total of a block for each rank,
+// else 1.
 uint32_t BlocksOf(PerfCollective collective, uint32_t ranks);
 
-// Whether in place differs from out of place: what a rank has for itself is copied or not.
+// Returns true if in place differs from out of place, because a rank copies its part for itself in
+// the latter.
 bool CopiesWithinRank(PerfCollective collective);
 
 struct PerfPoint {
@@ -48,24 +50,25 @@ struct PerfPoint {
   // Blocks of a scenario in text form, all but the workload's program: `fabric`, `nccl`, `nic`, ….
   std::string scenario;
   std::string workload;  // beside the program: "algorithm: RING"
-  // Instead of all above: a scenario's file, and edits of it. It is timed from the first rank's
-  // start to the last one's end.
+  // A scenario's file and edits of it, instead of all of the above. It is timed from the first
+  // rank's start to the last one's end.
   std::string file = {};
   std::vector<std::string> sets = {};
 };
 
-// A point's scenario, checked; nullptr after findings, which are in `findings`, one a line.
+// Returns a point's checked scenario, or nullptr with `findings`, one a line.
 std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, std::string& findings);
-// The same; findings are about the file "railyard", and name options ("size", "--algo") as fields.
+// The same, with findings about the file "railyard" that name options ("size", "--algo") as fields.
 std::unique_ptr<Scenario> LoadPoint(const PerfPoint& point, Diagnostics& diagnostics);
 
 inline constexpr const char* kAlgorithmHelp =
     "As NCCL_ALGO, e.g. Ring (default: NCCL's choice); or Direct, HalvingDoubling, which NCCL does "
     "not have";
-// Has the point run as --algo, --proto, --nccl-version and --net state; empty ones state nothing.
-// Lists and names of NCCL's go into the `nccl` block as ALGO, PROTO and NET; PAT by itself, and
-// what NCCL does not have (Direct, HalvingDoubling), are demanded. Quotes and what would end a text
-// in them are left out. Returns what that assumes of the fabric, for people; empty: nothing.
+// Sets the point's algorithm, protocol, NCCL version and network as --algo, --proto, --nccl-version
+// and --net state them; empty ones state nothing. NCCL's own names and lists go into the `nccl`
+// block as ALGO, PROTO and NET; PAT by itself, and algorithms that NCCL does not have (Direct,
+// HalvingDoubling), are forced. Quotes and characters that would end a text are removed. Returns
+// the assumption that this makes about the fabric, for people; empty if there is none.
 std::string SetChoice(const std::string& algorithm, const std::string& protocol,
                       const std::string& version, const std::string& net, PerfPoint& point);
 
@@ -84,8 +87,9 @@ struct PerfOutcome {
   std::string replayed;  // "RING/SIMPLE"
 };
 
-// One outcome for each point, in order; as many processes at once as there are processors.
-// `done` is told of each as it ends. EnvironmentError where no process can be started.
+// Returns one outcome per point, in order, running as many processes at once as there are
+// processors. `done` is called for each as it ends. Throws EnvironmentError if no process can be
+// started.
 std::vector<PerfOutcome> RunPoints(const std::vector<PerfPoint>& points,
                                    const std::function<void(size_t, const PerfOutcome&)>& done);
 

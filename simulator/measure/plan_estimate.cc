@@ -39,7 +39,8 @@ StageTimeline LongestOf(const Trace& trace, const CallTimes& times) {
   return longest;
 }
 
-// Of one micro-batch over one boundary: the longest that any rank sends.
+// Returns the time of one micro-batch's transfer over one boundary: the longest that any rank
+// sends.
 int64_t TransferPs(const Trace& trace, const CallTimes& times) {
   int64_t longest_ps = 0;
   for (const std::vector<uint32_t>& ranks : trace.operations.RanksOfPrograms()) {

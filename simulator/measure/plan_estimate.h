@@ -24,7 +24,7 @@
 
 namespace railyard {
 
-// Of all iterations. `trace` is the plan's, whole.
+// Estimates all iterations. `trace` is the whole trace of the plan.
 EstimateResult EstimatePlan(const Plan& plan, const Trace& trace, const CallTimes& times);
 
 }  // namespace railyard

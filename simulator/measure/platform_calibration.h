@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// `railyard fidelity --calibrate`: a platform file of a user's own, from a platform and what
-// nccl-tests printed on such machines.
+// Implements `railyard fidelity --calibrate`: it makes a user's platform file from a platform and
+// the output of nccl-tests on such machines.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ struct CalibrationPlan {
   std::vector<MeasuredTime> measured;
 };
 
-// Simulates; throws EnvironmentError where a point does not run.
+// Runs the simulations. Throws EnvironmentError if a point does not run.
 CalibrationResult RunCalibration(const CalibrationPlan& plan);
 
-// For people: scales, and errors before, after and of rows left out.
+// Returns a table for people: scales, and errors before, after and of rows left out.
 std::string CalibrationTable(const CalibrationPlan& plan, const CalibrationResult& result);
 
-// The block `calibration` of a railyard.protos.Platform; `source` says where the times are from.
+// Returns the block `calibration` of a railyard.protos.Platform; `source` states where the times
+// are from.
 std::string CalibrationBlock(const CalibrationResult& result, const std::string& source);
 
 }  // namespace railyard

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a scenario has to say for a platform's reference fabric: rail-optimized, every leaf and
-// spine as many as make it non-blocking.
+// Writes the blocks of a scenario for a platform's reference fabric: rail-optimized, non-blocking.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,8 @@ struct PlatformFabric {
   NetworkKind network = NetworkKind::kRoce;
 };
 
-// The blocks `fabric`, `nic` and `network`. TCP sockets and EFA are what `nccl` says (NET), with
-// the defaults of both.
+// Returns the blocks `fabric`, `nic` and `network`. TCP sockets and EFA are selected in `nccl`
+// (NET) and have their own defaults.
 std::string ScenarioOf(const PlatformFabric& fabric);
 
 }  // namespace railyard

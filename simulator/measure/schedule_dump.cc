@@ -68,7 +68,8 @@ struct Transfer {
   Step what;
   uint64_t wire_bytes = 0;
 };
-// What a step sends to a peer: of what the network gathers or scatters, one rank's piece.
+// Returns the step as sent to a peer: of a piece that the network gathers or scatters, one rank's
+// part.
 Step SentTo(const LaneId& lane, const Step& step, const LanePeers& peers, const LanePeer& to) {
   if ((!step.gathers && !step.scatters) || to.use != ConnectionUse::kNetworkSum) return step;
   const OwnedPiece piece = OwnedPieceOf(step, peers.send_to, step.gathers ? lane.rank : to.rank);
@@ -233,7 +234,7 @@ void WriteScheduleGoal(const PlannedCollective& planned, const TextSink& write) 
     const CollectiveSchedule& schedule = *planned.schedules[rank];
     write(fmt::format("\nrank {} {{\n", rank));
     uint64_t label = 0;
-    // Of the channel: the last operations of the batch before.
+    // The last operations of the channel's previous batch.
     std::vector<uint64_t> before_batch;
     std::vector<uint64_t> ends;
     LaneId last{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The transfers of one collective, enumerated: as a table, as JSON, and as text in GOAL, the
+// Enumerates the transfers of one collective: as a table, as JSON, and as text in GOAL, the
 // language of LogGOPSim (Hoefler, Schneider, Lumsdaine: "LogGOPSim", LSAP 2010).
 #pragma once
 
@@ -25,22 +25,24 @@ struct PlannedCollective {
 };
 // Precondition: the scenario's job has a collective, over all ranks of its first communicator.
 PlannedCollective PlanFirstCollective(const Scenario& scenario);
-// Of a user's own algorithm, with `bytes` as nccl-tests count them, in slots of NCCL's default.
+// Plans a user's own algorithm, with `bytes` as nccl-tests count them, in slots of NCCL's default
+// size.
 PlannedCollective PlanOf(const std::shared_ptr<const ExplicitAlgorithm>& algorithm, uint64_t bytes);
 
-// What it means, checked without time; empty if it is right.
+// Checks the result of the schedule without time; returns an empty string if it is correct.
 std::string CheckPlanned(const PlannedCollective& planned);
 
-// Steps of all lanes, which is what enumerating costs.
+// Returns the number of steps of all lanes, to which the cost of enumeration is proportional.
 uint64_t StepCountOf(const PlannedCollective& planned);
 
-// Pieces of text, in order, for each transfer one line or object.
+// Receives pieces of text in order, one line or object per transfer.
 using TextSink = std::function<void(const std::string&)>;
-// The table ends after `rows_max` transfers and says how many more there are.
+// Ends the table after `rows_max` transfers and says how many more there are.
 void WriteScheduleTable(const PlannedCollective& planned, uint64_t rows_max, const TextSink& write);
 void WriteScheduleJson(const PlannedCollective& planned, const TextSink& write);
-// Chunks as messages, one receive or send each, in the order of their lanes. An operation of a lane
-// requires the one before it. Why not, where it cannot be said in GOAL: NVSwitches that add up.
+// In GOAL, chunks are messages with one receive or send each, in the order of their lanes, and an
+// operation of a lane requires the one before it. Returns why the collective cannot be expressed so
+// (NVSwitches that reduce); empty if it can.
 std::string WhyNotGoal(const PlannedCollective& planned);
 void WriteScheduleGoal(const PlannedCollective& planned, const TextSink& write);
 

@@ -7,7 +7,7 @@
 namespace railyard {
 
 // Wakes a wait for a process (ChildProcess::Wait) after so many seconds, and each second from then
-// on. It takes SIGALRM for as long as it lives; there is one at a time.
+// on. It owns SIGALRM while it lives; only one may exist at a time.
 class Alarm {
  public:
   explicit Alarm(int64_t seconds);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Processes of ours that do not outlive this one: forked copies of it, and this program started
-// with other arguments.
+// Child processes that do not outlive this one: forked copies of it, and this program started with
+// other arguments.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,9 @@
 
 namespace railyard {
 
-// Ended with its owner. A forked copy is killed then, and when its parent dies; a started program
-// gets SIGTERM, so that it can clean up, and is killed if that takes it longer than ten seconds.
+// The process ends with this object. A forked copy is killed then, and when its parent dies; a
+// started program gets SIGTERM, so that it can clean up, and is killed if it takes longer than ten
+// seconds.
 class ChildProcess {
  public:
   ChildProcess() = default;
@@ -25,15 +26,15 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ~ChildProcess();
 
-  // True in the child, which signals from a terminal or to the group of processes do not reach.
-  // `what` is for messages. EnvironmentError where it cannot be forked.
+  // Returns true in the child, which signals from a terminal or to the process group do not reach.
+  // `what` is used in messages. Throws EnvironmentError if the fork fails.
   [[nodiscard]] bool Fork(std::string_view what);
   // Starts `railyard ARGUMENTS…`, with its standard output and error in the file `log` if that is
-  // not empty. EnvironmentError where it cannot be started.
+  // not empty. Throws EnvironmentError if it cannot be started.
   void Start(const std::vector<std::string>& arguments, const std::string& log = {});
   bool is_running() const { return id_ > 0; }
   void End();
-  // Sends SIGTERM to what runs and does not wait; safe within `on_wake` of a wait for it.
+  // Sends SIGTERM to a running process and does not wait; safe within `on_wake` of a wait for it.
   void AskToEnd() const;
 
   // An exit status as in a shell: 128 + signal if a signal ended the process.
@@ -41,21 +42,21 @@ class ChildProcess {
     size_t index = 0;  // of the process among those waited for
     int status = 0;
   };
-  // Waits until one of them has ended; those that do not run are passed over, and one must run.
-  // nullopt: a signal was noted (NotedInterruption()); all go on. `on_wake` is called whenever the
-  // process has caught another signal, a timer's for instance.
+  // Waits until one of the processes has ended. Those that do not run are skipped; one must run.
+  // Returns nullopt if a signal was noted (NotedInterruption()); all processes continue then.
+  // `on_wake` is called whenever this process has caught another signal, for instance a timer's.
   static std::optional<Exit> WaitForAny(std::span<ChildProcess* const> processes,
                                         const std::function<void()>& on_wake = {});
   std::optional<int> Wait(const std::function<void()>& on_wake = {});
 
  private:
-  // Whether it had ended; then it does not run any more.
+  // Returns true if the process had ended; it is no longer running then.
   bool HasEnded(int& status);
 
   pid_t id_ = 0;
   pid_t parent_ = 0;  // forked copies of it have other children
   bool is_copy_ = false;
-  // Its parent must see the signals that end waiting.
+  // Notes the signals that end waiting.
   Interruptible interruptible_;
 };
 

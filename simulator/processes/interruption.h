@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// SIGINT, SIGTERM and SIGHUP as a request to end early and in order: children are ended, temporary
-// directories removed, and what a run has so far is written.
+// Treats SIGINT, SIGTERM and SIGHUP as a request to end early and in order: children are ended,
+// temporary directories removed, and the results so far are written.
 #pragma once
 
 #include <exception>
@@ -25,10 +25,10 @@ int NotedInterruption();
 // Takes the noted signal and returns it; the caller then ends the current work.
 int TakeInterruption();
 
-// Called by the handler, so it may do only what signal handlers may; null: nothing.
+// Sets a function that the signal handler calls, so it must be async-signal-safe; null: none.
 void SetInterruptionHook(void (*hook)());
 
-// "SIGTERM".
+// Returns e.g. "SIGTERM".
 std::string SignalName(int signal);
 
 // Thrown by the code that takes the signal: the current work has no result.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What made a collective take longer than in the fault-free run.
+// Splits the time that a collective took longer than in the fault-free run by cause.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace railyard {
 
-// From what the times of its critical path went to in either run; adds up to `added_ps`.
+// Computes the split from the times of its critical path by cause in both runs; the parts add up to
+// `added_ps`.
 AddedTime SplitAddedTime(const PathTimes& spent_ps, const PathTimes& baseline_spent_ps,
                          int64_t added_ps);
 

@@ -16,7 +16,7 @@
 
 namespace railyard {
 
-// Of one collective; 0: it did not end.
+// Times of one collective; 0: it did not end.
 struct CollectiveOutcome {
   int64_t duration_ps = 0;
   int64_t wait_ps = 0;
@@ -32,24 +32,26 @@ class Baseline {
     double cpu_seconds = 0;
   };
 
-  // Maps the shared table, for so many collectives and jobs. The name is for messages.
+  // Maps the shared table for the given numbers of collectives and jobs. The name is used in
+  // messages.
   Baseline(std::string name, size_t collective_count, size_t job_count);
   Baseline(const Baseline&) = delete;
   Baseline& operator=(const Baseline&) = delete;
   ~Baseline();
 
-  // True in the child. Throws EnvironmentError if it cannot be forked.
+  // Returns true in the child. Throws EnvironmentError if the fork fails.
   bool Fork();
   bool is_running() const { return child_.is_running(); }
   bool is_child() const { return is_child_; }
 
-  // In the child: hands the outcome over and ends the process.
+  // In the child: writes the outcome to the table and ends the process.
   [[noreturn]] void Finish(const Outcome& outcome);
-  // In the parent: waits for the child; `on_wake` as for ChildProcess. nullopt: a signal was noted,
-  // and the child is ended. Throws EnvironmentError if it did not finish.
+  // In the parent: waits for the child; `on_wake` is as for ChildProcess. Returns nullopt if a
+  // signal was noted, in which case the child is ended. Throws EnvironmentError if the child did
+  // not finish.
   std::optional<Outcome> Wait(const std::function<void()>& on_wake);
 
-  // How far the child is, as it last said.
+  // The child's progress as it last reported it.
   struct Progress {
     int64_t simulated_time_ps = 0;
     double share_done = 0;

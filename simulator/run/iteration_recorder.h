@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The traffic matrix of each iteration, and how far it is from the one before. Made of the
+// Computes the traffic matrix of each iteration, and its distance from the one before, from the
 // schedules of the collectives that ended, so that replayed iterations count as simulated ones do.
 #pragma once
 
@@ -22,13 +22,13 @@ namespace railyard {
 
 class IterationRecorder {
  public:
-  // Rows of `iteration_pairs` that a result holds at most.
+  // Most rows of `iteration_pairs` in a result.
   static constexpr size_t kRowsMax = 200'000;
 
-  // All must outlive this. `result` has its collectives, jobs and pairs.
+  // All must outlive this. `result` has its collectives, jobs and pairs already.
   IterationRecorder(const Scenario& scenario, const Job& job, const ReplayEngine& replay,
                     RunResult& result);
-  // Into the result's `traffic` and, where not all matrices are kept, `notes`.
+  // Fills the result's `traffic` and, if not all matrices are kept, adds to its `notes`.
   void Record();
 
  private:
@@ -50,12 +50,12 @@ class IterationRecorder {
     std::vector<uint32_t> collectives;
     std::vector<Call> p2p_calls;
   };
-  // A rank of an AllToAll sends so much to others and receives so much from them.
+  // Bytes that a rank of an AllToAll sends to and receives from others.
   struct Load {
     uint64_t sent = 0;
     uint64_t received = 0;
   };
-  // Collectives of one communicator that differ in none of these have one schedule.
+  // Collectives of one communicator with equal keys have the same schedule.
   using Key = std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, uint32_t, ReplayChoice>;
 
   void RecordPart(uint32_t part);
@@ -68,7 +68,7 @@ class IterationRecorder {
   const RankPairBytes& ScheduleOf(const Key& key, const JobCollective& collective);
   std::optional<double> ImbalanceOf(const Iteration& iteration) const;
   static void Merge(Matrix& matrix);
-  // As drift sees it: by pair only; or the AllToAlls' part, by layer.
+  // Reduces a matrix to the cells that drift compares: pairs only, or the AllToAlls by layer.
   static Matrix PairsOf(const Matrix& matrix);
   static Matrix AllToAllsOf(const Matrix& matrix);
   static std::optional<double> Distance(const Matrix& before, const Matrix& after);

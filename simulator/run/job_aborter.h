@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The end of a job that does not begin again. Only ranks with a failing queue pair see an error;
-// all others hang until somebody ends them.
+// Ends a job that does not restart. Only ranks with a failing queue pair see an error; all others
+// hang until they are ended.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace railyard {
 
-// When the last rank of a job with an error at `now_ps` has been ended, as things are then.
+// Returns when the last rank of a job with an error at `now_ps` will have been ended, as far as is
+// known now.
 int64_t AllRanksGonePs(RestartSettings::Detection detection, int64_t now_ps,
                        const ReplayEngine& replay, uint32_t part);
 
@@ -25,10 +26,10 @@ class JobAborter {
              FabricSimulatorImpl& engine, uint32_t part)
       : detection_(detection), replay_(replay), engine_(engine), part_(part) {}
 
-  // A rank is told of an error, now. The first one ends the job, after detection.
+  // Reports an error to a rank now. The first one ends the job, after detection.
   void OnRankError(uint32_t rank, const std::string& why);
   bool has_error() const { return !ranks_.empty(); }
-  // Ranks hang that are going to be ended.
+  // Returns true while ranks hang that will be ended.
   bool is_waiting() const { return has_error() && result_.detection_ps == 0; }
   const AbortResult& result() const { return result_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Begins a job again that failed: its ranks end, it is queued, loads its last checkpoint and goes
-// on from there, on the same fabric, whose faults and other jobs have gone on meanwhile.
+// Restarts a job that failed: its ranks end, it is queued, loads its last checkpoint and continues
+// from there on the same fabric. Faults and other jobs continue meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@
 
 namespace railyard {
 
-// One of the jobs of a run.
+// Restarts one of the jobs of a run.
 class JobRestarter {
  public:
-  // `job` is what is replayed, of which `part` is to begin again. All references must outlive this.
+  // `job` is the replayed job, of which `part` is to restart. All references must outlive this.
   struct Run {
     const FabricGraph& fabric;
     Job& job;
@@ -32,23 +32,24 @@ class JobRestarter {
   };
   JobRestarter(const RestartSettings& settings, uint32_t part, const Run& run);
 
-  // The job failed, now: what goes on goes on until its ranks are gone. True: it will begin again.
+  // Must be called when the job fails; its operations continue until its ranks have ended. Returns
+  // true if it will restart.
   bool OnJobFailed(const std::string& why);
-  // It failed, and has not begun again yet.
+  // Returns true from a failure until the restart.
   bool is_down() const { return failed_ps_.has_value(); }
 
   const RestartResult& result() const { return result_; }
 
  private:
-  // When all ranks had saved that checkpoint, counted from 0, of those since the last restart:
-  // computation since the one before it takes its time from when the collectives before it ended.
-  // kNeverPs: it is not reached.
+  // Returns when all ranks had saved a checkpoint, counted from 0 since the last restart.
+  // Computation since the previous checkpoint counts from the end of the collectives before it.
+  // kNeverPs if it is not reached.
   int64_t SavedPs(uint64_t checkpoint) const;
   void FindLastCheckpoint();
   void TryToEnd();
   void Restart();
-  // The job's ranks on servers that are broken move to spares that are not, rank by rank; the
-  // broken ones are the spares then.
+  // Moves the job's ranks from broken servers to spares that are not broken, rank by rank; the
+  // broken servers become spares.
   ReplayEngine::SwappedRanks MoveToSpares();
 
   const RestartSettings& settings_;

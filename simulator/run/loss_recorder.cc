@@ -43,7 +43,7 @@ void LossRecorder::OnRetransmission(uint32_t id) {
   }
 }
 
-// What it lost is not sent again: the work is done again when its part of the job begins again.
+// Its lost packets are not sent again; the work is repeated when its part of the job restarts.
 void LossRecorder::OnConnectionClosed(uint32_t id) {
   hits_.erase(id);
   const uint32_t part =

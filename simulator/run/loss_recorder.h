@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What each fault hit: who lost packets to it, when they were first sent again, and when the last
-// loss was made good.
+// Records the effect of each fault: the ranks that lost packets to it, when these were first sent
+// again, and when the last loss was repaired.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,21 @@ class LossRecorder final : public ReplayObserver {
     std::set<uint32_t> collectives;
     std::set<uint32_t> gpus;
     std::set<uint32_t> unrecovered;  // connections
-    // Parts of the job whose connections had lost something to it when the part was halted: what
-    // that cost is made good when the part begins again.
+    // Parts of the job whose connections had lost something to it when the part was halted; they
+    // have recovered when the part restarts.
     std::set<uint32_t> halted_parts;
     int64_t first_retransmission_ps = -1;
     int64_t last_recovery_ps = -1;
     // Payload sent again by connections that have lost something to it since they were last in
-    // order; of one that has lost something to several faults, to each of them.
+    // order. A connection that has lost something to several faults counts for each of them.
     uint64_t retransmitted_bytes = 0;
   };
 
   explicit LossRecorder(size_t fault_count) : losses_(fault_count) {}
-  // What becomes of the job is handed over; see ReplayObserver.
+  // Receives errors, which decide how the job continues; see ReplayObserver.
   using OnError = std::function<void(uint32_t rank, const std::string& why)>;
   void SetOnRankError(OnError on_rank_error) { on_rank_error_ = std::move(on_rank_error); }
-  // Before the first fault.
+  // Must be called before the first fault.
   void Observe(FaultInjector& faults, const ReplayEngine& replay,
                const FabricSimulatorImpl& engine);
 
@@ -50,7 +50,7 @@ class LossRecorder final : public ReplayObserver {
   void OnRankError(uint32_t rank, const std::string& why) override { on_rank_error_(rank, why); }
   void OnConnectionClosed(uint32_t connection) override;
   void OnPartRestarted(uint32_t part) override;
-  // Faults may wait for it.
+  // Faults may be anchored to a collective's progress.
   void OnCollectiveProgress(uint32_t collective, double progress) override {
     faults_->OnCollectiveProgress(collective, progress);
   }

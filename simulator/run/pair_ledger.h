@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Payload between pairs of GPUs, by the tiers it crossed, and payload that went to switches which
-// reduce or multicast.
+// Counts payload between pairs of GPUs by the tiers it crossed, and payload of switches that reduce
+// or multicast.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace railyard {
 
 class PairLedger {
  public:
-  // The ledger of what the executor's connections have carried.
+  // Counts the bytes that the executor's connections have carried.
   PairLedger(const FabricGraph& fabric, const ConnectionTable& table);
-  // Puts pairs, bytes in switches and sums of payload into a result.
+  // Writes pairs, bytes in switches and sums of payload to a result.
   void Record(RunResult& result) const;
 
  private:
   using Pair = std::pair<uint32_t, uint32_t>;  // source and destination GPU
-  // Switches, operation and GPU, as an InNetworkResult has them.
+  // Switches, operation and GPU, as in an InNetworkResult.
   using SwitchUse = std::tuple<std::string_view, std::string_view, uint32_t>;
   struct SwitchBytes {
     std::string tiers;

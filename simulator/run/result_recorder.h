@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// From the state a simulation ended in to plain numbers.
+// Turns the final state of a simulation into plain numbers.
 #pragma once
 
 #include <string>
@@ -23,7 +23,8 @@ struct EndedSimulation {
   std::string interruption{};  // why it was ended before its end; empty: it was not
 };
 
-// All of a result but what the process used and the baseline. Checks that bytes are conserved.
+// Returns all of a result except the process's own use and the baseline. Checks that bytes are
+// conserved.
 RunResult RecordResult(const EndedSimulation& simulation);
 
 }  // namespace railyard

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a run hears from outside while it goes on: that it is to end (interruption.h), and that
-// somebody wants to know how far it is, every so often or for a SIGUSR1. Signal handlers request
-// a look between two events (engine/look.h).
+// Handles requests from outside while a run is in progress: to end (interruption.h), or to report
+// its progress, periodically or for a SIGUSR1. Signal handlers request a look between two events
+// (engine/look.h).
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@
 
 namespace railyard {
 
-// One at a time.
+// Only one may exist at a time.
 class RunMonitor {
  public:
   explicit RunMonitor(ProgressOptions options);
@@ -28,18 +28,18 @@ class RunMonitor {
   RunMonitor& operator=(const RunMonitor&) = delete;
   ~RunMonitor();
 
-  // ns3::Simulator::Run(), unless the run is to end already.
+  // Calls ns3::Simulator::Run(), unless the run is to end already.
   void Run(FabricSimulatorImpl& engine, const FabricNetwork& network, const ReplayEngine& replay);
-  // Waits for a run of another process; nullopt: this one is to end.
+  // Waits for a run in another process; nullopt if this one is to end.
   std::optional<Baseline::Outcome> WaitFor(Baseline& baseline);
 
   void AddPaired(const Baseline& baseline) { paired_.push_back(&baseline); }
-  // In a forked child: what it is asked it tells its parent.
+  // In a forked child: makes it report progress to its parent when asked.
   void BecomeChild(Baseline& baseline);
 
-  // "interrupted by SIGTERM after 6.0 s"; empty: nobody wants it to end.
+  // Returns e.g. "interrupted by SIGTERM after 6.0 s"; empty if nothing requests the end.
   const std::string& interruption() const { return interruption_; }
-  // Whether a run of another process was given up for it.
+  // Returns true if a run in another process was abandoned because of an interruption.
   bool has_given_up() const { return has_given_up_; }
 
  private:

@@ -13,7 +13,7 @@
 
 namespace railyard {
 
-// How far a run is.
+// The progress of a run.
 struct RunProgress {
   struct Paired {
     std::string name;
@@ -35,13 +35,15 @@ struct ProgressOptions {
 };
 
 struct RunOptions {
-  // Pair the run with a fault-free one, for stretch. It is a child process, forked at the instant
-  // of the first fault: up to there the two are the same run. Pair each of several jobs with a run
-  // of it alone, for interference: child processes too, forked before the run.
+  // Pairs the run with a fault-free one, for stretch. That is a child process, forked at the
+  // instant of the first fault, because up to there the two runs are the same. Pairs each of
+  // several jobs with a run of it alone, for interference, in child processes forked before the
+  // run.
   bool baseline = true;
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
   bool partition_episodes = true;  // ReplayRules
-  // Of a plan's job: the result says beside it what the time of its rank went to.
+  // The estimate of a plan's job; the result compares it with the simulated breakdown of the same
+  // rank.
   std::optional<EstimateResult> estimate{};
   ProgressOptions progress{};
 };

@@ -220,7 +220,8 @@ class Simulation {
     return result;
   }
 
-  // Of a child that was forked in the middle: what it hands its outcome over by, else null.
+  // Returns the table by which a child that was forked during the run hands over its outcome, else
+  // null.
   std::unique_ptr<Baseline> TakeBaselineOfChild() {
     return baseline_ && baseline_->is_child() ? std::move(baseline_) : nullptr;
   }
@@ -246,7 +247,7 @@ class Simulation {
     return goes_on;
   }
 
-  // That a run without failures spends on checkpoints.
+  // Returns the time that a run without failures spends on checkpoints.
   static int64_t SavePs(const RestartSettings& settings) {
     return static_cast<int64_t>(settings.checkpoint_count) * settings.save_ps;
   }

@@ -7,10 +7,10 @@
 
 namespace railyard {
 
-// Simulates a scenario to its end: COMPLETED, JOB_ABORTED or STALLED; or, where a signal interrupts
-// it, until then: INTERRUPTED, with what there is by then and, if the paired run was cut short,
-// without stretch. One call at a time, after InitVirtualTime(). Throws EnvironmentError if the
-// baseline cannot be forked or dies; the process can simulate nothing more then.
+// Simulates a scenario to its end: COMPLETED, JOB_ABORTED or STALLED. If a signal interrupts it,
+// the result is INTERRUPTED with the figures so far and, if the paired run was cut short, without
+// stretch. One call at a time, after InitVirtualTime(). Throws EnvironmentError if the baseline
+// cannot be forked or dies; the process can simulate nothing more then.
 RunResult RunScenario(const Scenario& scenario, const RunOptions& options);
 
 }  // namespace railyard

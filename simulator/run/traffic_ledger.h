@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The kind of traffic that a job was: flows on each link, when each link was in use, sizes of
-// messages. Made from what connections carried and when collectives ran, so it is the same for what
-// the replay cache knew.
+// Measures the kind of traffic that a job had: flows on each link, when each link was in use, sizes
+// of messages. It is computed from the bytes of connections and the times of collectives, so
+// replayed collectives count as simulated ones do.
 #pragma once
 
 #include <compare>
@@ -19,14 +19,14 @@ namespace railyard {
 
 class TrafficLedger {
  public:
-  // Of what the executor's connections have carried, by the ways they have now.
+  // Takes the bytes that the executor's connections have carried, by their current paths.
   TrafficLedger(const Job& job, const ConnectionTable& table);
-  // Into the links and `traffic` of a result that has its links.
+  // Writes to the links and `traffic` of a result that has its links.
   void Record(const Job& job, const ReplayEngine& replay, RunResult& result) const;
 
  private:
-  // Whose collectives a link is in use for: all of a communicator's that are planned as a whole, or
-  // the point-to-point ones of one rank.
+  // The collectives for which a link is in use: all of a communicator's that are planned as a
+  // whole, or the point-to-point ones of one rank.
   struct User {
     static constexpr uint32_t kAllRanks = UINT32_MAX;
     uint32_t communicator = 0;

@@ -44,7 +44,7 @@ void Watchdog::Start() {
 }
 
 uint64_t Watchdog::Progress() const {
-  // What others deliver is no progress of the job's.
+  // Deliveries to others are not progress of the job.
   const uint64_t delivered_bytes = network_.counters().delivered_bytes -
                                    replay_.executor().network_stack().counted_payload_bytes();
   return delivered_bytes + replay_.calls_started() - replay_.calls_left();

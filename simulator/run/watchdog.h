@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Ends a run in which nothing goes on, though events still happen or will: no call ended and no
-// byte of a job was delivered for a stated simulated time while a collective ran or a GPU stood
-// still in its computation, or real time.
+// Ends a run without progress, even if events still happen: for a stated simulated or real time no
+// call ended and no byte of a job was delivered, while a collective ran or a GPU stood still in its
+// computation.
 #pragma once
 
 #include <condition_variable>
@@ -17,10 +17,10 @@
 
 namespace railyard {
 
-// Looks eight times in the stated time, so it ends a run an eighth of it late at most.
+// Checks eight times in the stated time, so it ends a run at most an eighth of it late.
 class Watchdog {
  public:
-  // Whether the run goes on although nothing did, for the job begins again.
+  // Returns true if the run continues nevertheless, because the job restarts.
   using OnBark = std::function<bool(const std::string& why)>;
   // All references must outlive this.
   Watchdog(const WatchdogSettings& settings, FabricSimulatorImpl& engine,
@@ -29,10 +29,10 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
-  // The first look is scheduled, and the clock of real time runs from now on.
+  // Schedules the first check and starts the clock of real time.
   void Start();
   bool has_barked() const { return !why_.empty(); }
-  // What it ended the run for.
+  // Returns the reason for which it ended the run.
   const std::string& why() const { return why_; }
 
  private:
@@ -59,7 +59,7 @@ class Watchdog {
   Sight in_simulated_time_;
   Sight in_real_time_;
   std::string why_;
-  // Real time: a thread has the simulation's own look, every now and then.
+  // A thread requests a look at the simulation at intervals of real time.
   std::mutex mutex_;
   std::condition_variable ends_;
   bool ended_ = false;

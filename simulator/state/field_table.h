@@ -56,8 +56,8 @@ constexpr bool IsMadeOf(std::index_sequence<kIndex...>) {
 
 }  // namespace field_table_internal
 
-// The number of members of an aggregate. One with a member that is an array of C's, or with a base,
-// seems to have more than it has: it has no table then.
+// Counts the members of an aggregate. An aggregate with a C array or a base seems to have more than
+// it has, so it cannot have a table.
 template <class Record, size_t kCount = 1>
 requires std::is_aggregate_v<Record>
 constexpr size_t CountMembers() {
@@ -92,7 +92,7 @@ template <class Record, class Member>
 struct ValueField : NamedField<Record, Member> {
   void Visit(Record& record, StateArchive& archive) const { archive.Value(record.*this->member); }
 };
-// It decides what comes, and is put back.
+// A member that affects the future; a snapshot restores it.
 template <class Record, class Member>
 constexpr ValueField<Record, Member> Value(std::string_view name, Member Record::*member) {
   return {{name, member}};
@@ -108,8 +108,8 @@ struct ConstantField : NamedField<Record, Member> {
     }
   }
 };
-// It decides what comes, but nothing changes it while there is rest: it is compared alone. It may
-// be a container of such.
+// A member that affects the future but does not change while the simulation is at rest: snapshots
+// only compare it. It may be a container of such members.
 template <class Record, class Member>
 constexpr ConstantField<Record, Member> Constant(std::string_view name, Member Record::*member) {
   return {{name, member}};
@@ -119,7 +119,7 @@ template <class Record>
 struct InstantField : NamedField<Record, int64_t> {
   void Visit(Record& record, StateArchive& archive) const { archive.Instant(record.*this->member); }
 };
-// From that instant on something is possible: one that has passed is like any other.
+// An instant from which something is possible; all instants in the past are equivalent.
 template <class Record>
 constexpr InstantField<Record> Instant(std::string_view name, int64_t Record::*member) {
   return {{name, member}};
@@ -129,7 +129,7 @@ template <class Record, class Member>
 struct CountField : NamedField<Record, Member> {
   void Visit(Record& record, StateArchive& archive) const { archive.Count(record.*this->member); }
 };
-// Results alone read it; replaying adds to it.
+// A counter that only results read; replaying adds to it.
 template <class Record, class Member>
 constexpr CountField<Record, Member> Count(std::string_view name, Member Record::*member) {
   return {{name, member}};
@@ -141,7 +141,7 @@ struct UnrepeatableField : NamedField<Record, Member> {
     archive.Unrepeatable(record.*this->member);
   }
 };
-// It counts events after which nothing is as it would be again: losses, draws.
+// A counter of events that make the future differ from a repetition: losses, draws.
 template <class Record, class Member>
 constexpr UnrepeatableField<Record, Member> Unrepeatable(std::string_view name,
                                                          Member Record::*member) {
@@ -155,7 +155,7 @@ struct AtRestField : NamedField<Record, Member> {
     archive.Require(holds(record.*this->member));
   }
 };
-// It has this value when there is rest; as a container, it is empty.
+// A member that has this value when the simulation is at rest; a container is empty then.
 template <class Record, class Member>
 constexpr auto AtRest(std::string_view name, Member Record::*member) {
   const auto holds = [](const Member& value) {
@@ -173,7 +173,7 @@ constexpr auto AtRest(std::string_view name, Member Record::*member,
   const auto holds = [expected](const Member& value) { return value == expected; };
   return AtRestField<Record, Member, decltype(holds)>{{name, member}, holds};
 }
-// The same of a condition: `holds` takes the member's value.
+// The same with a condition: `holds` takes the member's value.
 template <class Record, class Member, std::predicate<const Member&> Holds>
 constexpr auto AtRestIf(std::string_view name, Member Record::*member, Holds holds) {
   return AtRestField<Record, Member, Holds>{{name, member}, holds};
@@ -187,7 +187,7 @@ struct FollowingField : NamedField<Record, Member> {
   }
   void Follow(Record& record) const { record.*this->member = record.*leader; }
 };
-// When there is rest it equals `leader`, and where that is a Count() goes with it.
+// A member that equals `leader` at rest and, if that is a Count(), advances with it.
 template <class Record, class Member>
 constexpr FollowingField<Record, Member> Follows(std::string_view name, Member Record::*member,
                                                  Member Record::*leader) {
@@ -196,7 +196,7 @@ constexpr FollowingField<Record, Member> Follows(std::string_view name, Member R
 
 template <class Record, class Member>
 struct NestedField : NamedField<Record, Member> {};
-// It is a record with a table of its own.
+// A member that is a record with a table of its own.
 template <class Record, class Member>
 constexpr NestedField<Record, Member> Nested(std::string_view name, Member Record::*member) {
   return {{name, member}};
@@ -207,7 +207,8 @@ struct StatelessField : NamedField<Record, Member> {
   std::string_view because;
   void Visit(Record& /*record*/, StateArchive& /*archive*/) const {}
 };
-// Nothing that comes depends on it, or somebody else walks it: `because` says so.
+// A member that does not affect the future, or that another owner visits; `because` gives the
+// reason.
 template <class Record, class Member>
 constexpr StatelessField<Record, Member> NoState(std::string_view name, Member Record::*member,
                                                  std::string_view because) {
@@ -220,8 +221,8 @@ struct BitField {
   Holds holds;
   void Visit(Record& record, StateArchive& archive) const { archive.Require(holds(record)); }
 };
-// A member of some bits, which nothing can point to (Bits<Record>("name", ...)): `holds` takes the
-// record, and tells whether it is as at rest.
+// A bit-field, to which no member pointer exists (Bits<Record>("name", ...)): `holds` takes the
+// record and returns true if the bit-field has its value at rest.
 template <class Record, std::predicate<const Record&> Holds>
 constexpr BitField<Record, Holds> Bits(std::string_view name, Holds holds) {
   return {name, holds};
@@ -233,7 +234,7 @@ constexpr BitField<Record, Holds> Bits(std::string_view name, Holds holds) {
 
 template <class... Field>
 struct FieldTable {
-  // `record` is how the record is called where a difference is printed.
+  // `record` is the record's name in printed differences.
   constexpr explicit FieldTable(std::string_view record, Field... field)
       : record_name(record), fields(field...) {}
 
@@ -269,7 +270,7 @@ concept HasFieldTable = requires {
   Record::Fields();
 };
 
-// Whether the record's table has each of its members, and none twice.
+// Returns true if the record's table has each of its members, and none twice.
 template <HasFieldTable Record>
 constexpr bool NamesEveryMember() {
   constexpr auto kTable = Record::Fields();
@@ -293,7 +294,7 @@ void VisitField(const Field& field, Record& record, StateArchive& archive) {
 
 }  // namespace field_table_internal
 
-// Walks all fields of a record.
+// Visits all fields of a record.
 template <HasFieldTable Record>
 void VisitFields(Record& record, StateArchive& archive) {
   static_assert(NamesEveryMember<Record>(),
@@ -320,7 +321,7 @@ void VisitFields(Record& record, StateArchive& archive) {
       kTable.fields);
 }
 
-// The same of the record that is number `index` of its kind.
+// The same for the record with number `index` of its kind.
 template <HasFieldTable Record>
 void VisitFields(Record& record, size_t index, StateArchive& archive) {
   if (archive.is_naming()) [[unlikely]]
@@ -328,7 +329,7 @@ void VisitFields(Record& record, size_t index, StateArchive& archive) {
   VisitFields(record, archive);
 }
 
-// The same of a list of records.
+// The same for a list of records.
 template <std::ranges::forward_range Records>
 requires HasFieldTable<std::ranges::range_value_t<Records>>
 void VisitFields(Records& records, StateArchive& archive) {

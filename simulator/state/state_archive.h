@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The state of a simulation at rest, walked by one function per stateful part: it names every value
-// that decides what comes, every instant that still lies ahead and every counter, in a fixed order.
-// The same walk takes the state, puts it back and adds to the counters. It has sections, within
-// which places are numbered from 0: what is new at the end of one moves nothing in the next.
+// Visits the state of a simulation at rest. One function per stateful part names, in a fixed order,
+// every value that affects the future, every instant that still lies ahead and every counter. The
+// same function takes the state, restores it and adds to the counters. An archive has sections,
+// within which places are numbered from 0, so that a new place at the end of one section does not
+// move those of the next.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,8 @@
 
 namespace railyard {
 
-// Of a simulation at rest, relative to the instant at which it was taken. Only what is not 0 is
-// kept, with its place in the walk.
+// A snapshot of a simulation at rest, relative to the instant at which it was taken. Only values
+// other than 0 are kept, with their places.
 struct RestState {
   std::vector<std::pair<uint32_t, uint64_t>> values;
   int64_t instants_ahead_ps =
@@ -29,21 +30,21 @@ struct RestState {
   }
 };
 
-// What was counted, by section and place there.
+// Counters by section and place.
 using RestCounts = std::vector<std::vector<uint64_t>>;
-// Differences of two, those that are not 0.
+// Differences of two RestCounts, without zeros.
 using RestCountChanges = std::vector<std::pair<uint32_t, uint64_t>>;
 
-// A place of a walk: its section above, its number in it below.
+// A place has its section in the upper bits and its number within it in the lower ones.
 constexpr uint32_t kSectionShift = 28;
 
-// Whether what `before` counted is there in `after`, and perhaps more.
+// Returns true if `after` has every counter of `before`, and possibly more.
 inline bool HasPlacesOf(const RestCounts& before, const RestCounts& after) {
   return std::ranges::equal(before, after, [](const auto& section, const auto& later) {
     return section.size() <= later.size();
   });
 }
-// Precondition: HasPlacesOf(before, after). What is new began at 0.
+// Returns the changes; new counters began at 0. Precondition: HasPlacesOf(before, after).
 inline RestCountChanges ChangesBetween(const RestCounts& before, const RestCounts& after) {
   RestCountChanges changes;
   for (uint32_t section = 0; section < after.size(); ++section) {
@@ -56,8 +57,8 @@ inline RestCountChanges ChangesBetween(const RestCounts& before, const RestCount
   return changes;
 }
 
-// How places of a walk are called: "queue pairs.sending end[3].retries". A walk fills in the names
-// of those places that are asked for.
+// Names of places: "queue pairs.sending end[3].retries". A visit fills in the names of the
+// requested places.
 struct PlaceNames {
   struct Counted {
     std::string name;
@@ -71,7 +72,7 @@ class StateArchive {
  public:
   // Takes state and counts.
   explicit StateArchive(int64_t now_ps) : mode_(Mode::kTake), now_ps_(now_ps) {}
-  // Puts `state` back, as of `now_ps`. It must outlive this.
+  // Restores `state` at `now_ps`. It must outlive this.
   StateArchive(const RestState& state, int64_t now_ps)
       : mode_(Mode::kPut), now_ps_(now_ps), put_(&state) {}
   // Adds to the counters. `changes` must outlive this.
@@ -79,7 +80,7 @@ class StateArchive {
   // Names the places that are keys of `names`, which must outlive this, and changes nothing.
   explicit StateArchive(PlaceNames& names) : mode_(Mode::kName), names_(&names) {}
 
-  // What follows is another section.
+  // Begins a new section.
   void Section() {
     Require(HasRoom());
     ++section_;
@@ -89,29 +90,30 @@ class StateArchive {
 
   // --- Names: of effect in a walk of the fourth kind alone ---------------------------------------
   bool is_naming() const { return mode_ == Mode::kName; }
-  // What follows is of this owner, and not of a record.
+  // The following places belong to this owner directly, not to one of its records.
   void BeginOwner(std::string_view owner) {
     owner_ = owner;
     record_.clear();
   }
-  // What follows is of the record of that kind and number.
+  // The following places belong to the record of that kind and number.
   void BeginRecord(std::string_view kind, size_t index) {
     record_ = std::string(kind) + '[' + std::to_string(index) + ']';
   }
-  // What follows is of a field of the record, or of a field of that field.
+  // The following places belong to a field of the record, or to a field of that field.
   void EnterField(std::string_view name) { fields_.push_back(name); }
   void LeaveField() { fields_.pop_back(); }
-  // The next place is called so: `archive.Named("path").Constant(hash)`.
+  // Names the next place: `archive.Named("path").Constant(hash)`.
   StateArchive& Named(std::string_view name) {
     if (mode_ == Mode::kName) [[unlikely]]
       next_name_ = name;
     return *this;
   }
 
-  // What holds at rest, and without which nothing of this can be replayed.
+  // States a condition that must hold at rest; otherwise nothing of this simulation can be
+  // replayed.
   void Require(bool holds) { is_at_rest_ = is_at_rest_ && holds; }
 
-  // A value that decides what comes.
+  // Visits a value that affects the future.
   template <std::unsigned_integral T>
   void Value(T& value) {
     if (mode_ == Mode::kTake) {
@@ -122,7 +124,7 @@ class StateArchive {
       NameValue();
     }
   }
-  // One that nothing changes while there is rest, and that is not put back.
+  // Visits a value that does not change at rest and is not restored.
   void Constant(uint64_t value) {
     if (mode_ == Mode::kTake) {
       Keep(value);
@@ -132,7 +134,7 @@ class StateArchive {
       NameValue();
     }
   }
-  // An instant from which on something is possible: one that has passed is like any other.
+  // Visits an instant from which something is possible; all instants in the past are equivalent.
   void Instant(int64_t& time_ps) {
     if (mode_ == Mode::kTake) {
       const int64_t ahead_ps = std::max<int64_t>(0, time_ps - now_ps_);
@@ -145,8 +147,8 @@ class StateArchive {
       NameValue();
     }
   }
-  // What only results read. What is narrower than a place takes its upper bits, so that differences
-  // are modulo its own width.
+  // Visits a counter that only results read. A counter narrower than a place takes its upper bits,
+  // so that differences are modulo its own width.
   template <std::integral T>
   void Count(T& count) {
     constexpr int kUnused = 64 - 8 * static_cast<int>(sizeof(T));
@@ -163,13 +165,13 @@ class StateArchive {
       NameCount(kUnused);
     }
   }
-  // A count of events after which nothing is as it would be again: draws, losses.
+  // Visits a count of events that make the future differ from a repetition: draws, losses.
   void Unrepeatable(uint64_t count) {
     if (mode_ == Mode::kTake) unrepeatable_ += count;
   }
 
   bool is_at_rest() const { return is_at_rest_ && HasRoom(); }
-  // Whether it is of the third kind.
+  // Returns true if the archive adds to the counters.
   bool adds() const { return mode_ == Mode::kAdd; }
   uint64_t unrepeatable() const { return unrepeatable_; }
   RestState TakeState() {
@@ -181,19 +183,19 @@ class StateArchive {
  private:
   enum class Mode : uint8_t { kTake, kPut, kAdd, kName };
 
-  // Whether the section has no more places than can be told from the next one's.
+  // Returns true if the section's places do not run into those of the next one.
   bool HasRoom() const { return place_ >> kSectionShift == section_; }
 
   void Keep(uint64_t value) {
     const uint32_t place = place_++;
     if (value == 0) return;
     taken_.values.emplace_back(place, value);
-    // Finds candidates only: states are compared as a whole.
+    // The hash only finds candidates: states are compared as a whole.
     constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
     hash_ = (hash_ ^ (value + place * kOdd)) * kOdd;
     hash_ ^= hash_ >> 32;
   }
-  // Values of what is no longer there are passed over.
+  // Values of places that no longer exist are skipped.
   uint64_t TakeKept() {
     const uint32_t place = place_++;
     while (next_ < put_->values.size() && put_->values[next_].first < place) ++next_;
@@ -219,7 +221,7 @@ class StateArchive {
   uint64_t hash_ = 0;
   RestState taken_;
   RestCounts counts_{1};
-  // In a walk that names places.
+  // Set in a visit that names places.
   std::string owner_;
   std::string record_;
   std::vector<std::string_view> fields_;

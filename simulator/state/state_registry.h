@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The owners of state that decides what comes in a simulation. A snapshot is a walk over all of
-// them, and a simulation can be replayed from a snapshot only as far as every owner says so.
+// Registers the owners of state that affects the future of a simulation. A snapshot visits all of
+// them, and a simulation can be replayed from a snapshot only as far as every owner permits.
 #pragma once
 
 #include <string>
@@ -13,18 +13,18 @@ namespace railyard {
 
 class StateOwner {
  public:
-  // "queue pairs", "the threads of sockets".
+  // Returns e.g. "queue pairs", "the threads of sockets".
   virtual std::string state_name() const = 0;
-  // Walks what decides what comes once nothing is under way, and what was counted.
+  // Visits the state that affects the future of a simulation at rest, and its counters.
   virtual void Visit(StateArchive& archive) = 0;
-  // Why nothing in which this state takes part can be replayed; empty: it can.
+  // Returns why nothing that involves this state can be replayed; empty if it can.
   virtual std::string WhyNeverReplayed() const { return {}; }
 
  protected:
   ~StateOwner() = default;
 };
 
-// What keeps a run, or what of it involves an owner, from being replayed.
+// An owner that keeps a run, or the collectives that involve it, from being replayed.
 struct ReplayObstacle {
   std::string owner;
   std::string why;
@@ -33,9 +33,9 @@ struct ReplayObstacle {
 
 class StateRegistry {
  public:
-  // The order is that of the walk. The owner must outlive this.
+  // The order of additions is that of the visit. The owner must outlive this.
   void Add(StateOwner& owner) { owners_.push_back(&owner); }
-  // Something has state and no owner to show it: nothing is replayed.
+  // Registers a part that has state but no owner to visit it: nothing is replayed then.
   void AddUnknown(std::string name) {
     unknown_.push_back({.owner = std::move(name), .why = "it registers no state"});
   }

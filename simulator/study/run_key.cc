@@ -97,7 +97,7 @@ std::vector<std::string> FilesNamed(const std::string& text, const fs::path& dir
   return files;
 }
 
-// What files hold, each read once.
+// The contents of files, each read once.
 class Contents {
  public:
   // The digests of all files that these texts name, and of all that those files name.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Keys of a study's runs: equal keys mean that all that decides the outcome is equal.
+// Computes keys of a study's runs: runs with equal keys have equal outcomes.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace railyard {
 
-// One key for each run, 32 hexadecimal digits: the 128-bit XXH3 digest of this program, of the
-// scenario, of what the run sets, and of the content of every file that a text in the scenario, in
-// a file that it names, or in a setting names (relative to the file, patterns expanded). A file
-// that happens to have the name of some other text only makes keys differ more often than they
-// must. Throws EnvironmentError where a file cannot be read.
+// Returns one key per run, 32 hexadecimal digits: the 128-bit XXH3 digest of this program, of the
+// scenario, of the run's settings, and of the content of every file that is named by a text in the
+// scenario, in a file that it names, or in a setting (relative to the file, patterns expanded). A
+// file that happens to have the name of some other text only makes keys differ more often than
+// necessary. Throws EnvironmentError if a file cannot be read.
 std::vector<std::string> RunKeys(const Study& study, const std::vector<StudyRun>& runs);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the runs of one point, which differ by their seeds alone, say together.
+// Statistics over the runs of one point, which differ by their seeds alone.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@ namespace railyard {
 
 struct Estimate {
   double value = 0;
-  // 95 % confidence; nullopt where the sample is too small for a bound.
+  // Bounds of 95 % confidence; nullopt if the sample is too small for a bound.
   std::optional<double> low;
   std::optional<double> high;
 };
 
-// Student's t. Precondition: values is not empty.
+// Uses Student's t. Precondition: `values` is not empty.
 Estimate MeanOf(const std::vector<double>& values);
 
-// The nearest-rank quantile with 0 < q < 1, and bounds that are order statistics: the number of
-// values below the true quantile is binomial, so they hold whatever the distribution (Conover,
-// "Practical Nonparametric Statistics", 3.2). Precondition: values is not empty.
+// Returns the nearest-rank quantile with 0 < q < 1, and bounds that are order statistics: the
+// number of values below the true quantile is binomial, so they hold for any distribution (Conover,
+// "Practical Nonparametric Statistics", 3.2). Precondition: `values` is not empty.
 Estimate QuantileOf(std::vector<double> values, double q);
 
 }  // namespace railyard

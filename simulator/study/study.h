@@ -17,8 +17,8 @@ struct StudyAxis {
   std::vector<SourceLocation> where;  // of each value
 };
 
-// Checked: there is a scenario, every axis has fields and values, and the figures are named as a
-// summary.json names them. Whether the scenario takes the values: CheckRuns (run_study.h).
+// A checked study: it has a scenario, every axis has fields and values, and figures are named as in
+// a summary.json. CheckRuns (run_study.h) checks that the scenario accepts the values.
 struct Study {
   std::string name;
   std::string scenario;  // a path
@@ -39,19 +39,19 @@ struct StudyRun {
 };
 
 inline constexpr uint64_t kStudyRunsMax = 1'000'000;
-// All that a run sets takes at most so much, for it is passed on a command line.
+// Limit on the size of all settings of a run, because they are passed on a command line.
 inline constexpr size_t kStudySetsBytesMax = 64 << 10;
 
-// nullopt after an error.
+// Returns nullopt after an error.
 std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics);
 
-// All of a study, the last axis fastest, seeds within a point.
+// Returns all runs of a study, the last axis fastest, seeds within a point.
 std::vector<StudyRun> RunsOf(const Study& study);
 
-// The fields that are set for it, "FIELD=VALUE", its seed first.
+// Returns the settings of a run, "FIELD=VALUE", its seed first.
 std::vector<std::string> SetsOf(const Study& study, const StudyRun& run);
 
-// "loss=0.02, window=7": the point's values, for people; empty without axes.
+// Returns the point's values for people, "loss=0.02, window=7"; empty without axes.
 std::string PointName(const Study& study, const StudyRun& run);
 
 }  // namespace railyard

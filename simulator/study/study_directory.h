@@ -16,29 +16,30 @@
 
 namespace railyard {
 
-// Where the results of a run go, and PATH.log what it printed.
+// Returns the path of a run's results; PATH.log has its output.
 std::string RunPath(const std::string& directory, size_t run);
 
 class StudyDirectory {
  public:
-  // Makes the directory of a new study. One that holds anything, or in which another study runs, is
-  // an error in `diagnostics`, and null is returned. EnvironmentError where it cannot be made.
+  // Creates the directory of a new study. A directory that is not empty, or in which another study
+  // runs, is an error in `diagnostics`, and null is returned. Throws EnvironmentError if it cannot
+  // be created.
   static std::unique_ptr<StudyDirectory> Create(const std::string& path,
                                                 const std::vector<std::string>& keys,
                                                 Diagnostics& diagnostics);
-  // Goes on with a study that was ended, by whatever: results whose run has a key in `keys` are
-  // kept, and get that run's number; others are removed. Waits for runs that outlive the study that
-  // started them. Where there is no study, this is Create().
+  // Resumes a study that was ended for any reason: results whose run has a key in `keys` are kept
+  // and get that run's number; others are removed. Waits for runs that outlive the study that
+  // started them. If there is no study, this is Create().
   static std::unique_ptr<StudyDirectory> Resume(const std::string& path,
                                                 const std::vector<std::string>& keys,
                                                 Diagnostics& diagnostics);
 
   const std::string& path() const { return path_; }
-  // Whether the run's result is there, complete.
+  // Returns true if the run has a complete result.
   bool IsDone(size_t run) const { return is_done_[run]; }
 
  private:
-  // A file that is locked for as long as this, or a process that inherits it, lives.
+  // A file that stays locked while this, or a process that inherits it, lives.
   class Lock;
 
   explicit StudyDirectory(std::string path) : path_(std::move(path)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the runs of a study leave behind, read back from their directories.
+// Reads the results of a study's runs back from their directories.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct StudyRunResult {
   std::vector<std::optional<double>> figures;  // as Study::figures; nullopt: null, or none there
 };
 
-// Whether a run's directory has the result of a run that came to its end, whichever that was.
+// Returns true if a run's directory has the result of a run that ended, in whatever way.
 bool HasResult(const std::string& directory);
 
 // The figures of the result in `directory`. `exit` is the status with which the run ended; without

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a study found, for a terminal.
+// Prints the results of a study for a terminal.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace railyard {
 
-// A line per point and figure: over its seeds the mean with its 95 % bounds and the median, or with
-// one seed the figure itself. At most `rows_max` lines, and how many more there are.
+// Returns a line per point and figure: over its seeds the mean with its 95 % bounds and the median,
+// or with one seed the figure itself. Shows at most `rows_max` lines, and says how many more there
+// are.
 std::string StudyTable(const Study& study, const StudyResult& result, size_t rows_max);
 
 }  // namespace railyard

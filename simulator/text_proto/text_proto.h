@@ -30,8 +30,8 @@ using FieldPlaces = std::map<std::string, FieldPlace, std::less<>>;
 // A mistake in a field that was found, and reported, when the text was read.
 enum class FieldMistake {
   kUnreadable,  // it was given, but its value cannot be had: the message is without it
-  // Given twice or beside its alternative (what came first stands), or what an unknown name may
-  // have meant, or something about it could not be set.
+  // Given twice or beside its alternative (the first one counts), possibly meant by an unknown
+  // name, or partly not set.
   kDoubtful,
 };
 using FieldMistakes = std::map<std::string, FieldMistake, std::less<>>;
@@ -50,31 +50,31 @@ struct TextProtoFile {
   std::unique_ptr<google::protobuf::Message> message;
   std::vector<std::string> sets;
   TextProtoReach reach{};
-  // Keyed by the path of one of reach.fields: the sets that go on into the file it names, in order.
-  // A later set of the field itself, or of its alternative, drops them.
+  // By the path of one of reach.fields: the sets that apply to the file it names, in order. A later
+  // set of the field itself, or of its alternative, removes them.
   std::map<std::string, std::vector<std::string>, std::less<>> sets_of_files{};
   FieldPlaces places;
   FieldMistakes mistakes;
 
   SourceLocation Locate(const FieldPlace& place) const;
-  // Whether the value of the field of that path cannot be had: its own or that of what it is in.
+  // Returns true if the field of that path, or a message around it, cannot be read.
   bool IsUnreadable(std::string_view field_path) const;
-  // Whether anything is wrong with the field, with what it is in or with what is in it, so that
-  // conclusions from it would be guesses. "" is the whole file.
+  // Returns true if anything is wrong with the field, with a message around it or with a field in
+  // it, so that conclusions from it would be guesses. "" is the whole file.
   bool IsDoubtful(std::string_view field_path) const;
 };
 
-// The location of findings about a --set: "--set FIELD=VALUE" (cut to a bearable length), no line.
+// Returns the location of findings about a --set: "--set FIELD=VALUE" (truncated), without a line.
 SourceLocation SetLocation(const std::string& set);
 
 // Reads `path` into a message of `prototype`'s type and applies `sets` ("FIELD=VALUE": a scalar, an
 // enum name, a quoted or bare string, "[]" to clear a repeated field, "[…]" to replace it, "{…}"
-// for a message, nothing at all to remove the field; a field absent so far is created, an index one
-// past the end appends). After mistakes that leave the rest readable, the file without them, so
-// that the rest can be checked too: see TextProtoFile::mistakes. nullptr after a syntax error, more
-// than kTextProtoFindingsMax mistakes, or if there is nothing to read: files over
-// kTextProtoBytesMax, nesting over kTextProtoDepthMax and bytes that are not text are errors.
-// EnvironmentError only if an existing file cannot be read; a missing one is a finding.
+// for a message, nothing at all to remove the field; an absent field is created, an index one past
+// the end appends). After mistakes that leave the rest readable, the result is the file without
+// them, so that the rest can be checked too: see TextProtoFile::mistakes. Returns nullptr after a
+// syntax error, more than kTextProtoFindingsMax mistakes, or if there is nothing to read: files
+// over kTextProtoBytesMax, nesting over kTextProtoDepthMax and bytes that are not text are errors.
+// Throws EnvironmentError only if an existing file cannot be read; a missing one is a finding.
 std::unique_ptr<TextProtoFile> LoadTextProto(const std::string& path,
                                              const google::protobuf::Message& prototype,
                                              const std::vector<std::string>& sets,
@@ -85,14 +85,14 @@ inline constexpr size_t kTextProtoBytesMax = size_t{64} << 20;
 inline constexpr int kTextProtoDepthMax = 100;
 inline constexpr int kTextProtoFindingsMax = 100;
 
-// Why `path` cannot be an input file ("there is no such file"), empty if it can. For paths
-// that stand in a file: the finding belongs to the field that names it.
+// Returns why `path` cannot be an input file ("there is no such file"); empty if it can. For paths
+// in a file, whose finding belongs to the field that names them.
 std::string WhyNotAFile(const std::string& path);
 
-// A message inside a TextProtoFile together with its place: what loaders walk, so that whatever
-// they find wrong is reported where the user wrote it. Cheap to copy; the file must outlive it.
-// Field names must be those of the message's type, and of the kind the method is for: anything else
-// is a program error.
+// A message inside a TextProtoFile together with its place. Loaders use it so that their findings
+// are reported where the user wrote the text. It is cheap to copy; the file must outlive it. Field
+// names must be those of the message's type, and of the kind the method is for: anything else is a
+// program error.
 class ProtoCursor {
  public:
   explicit ProtoCursor(const TextProtoFile& file);
@@ -101,37 +101,39 @@ class ProtoCursor {
   const TextProtoFile& file() const { return *file_; }
   bool Has(const char* field) const;
   int Size(const char* repeated_field) const;
-  // The sub-message; precondition: Has(field), or index < Size(field).
+  // Returns the sub-message. Precondition: Has(field), or index < Size(field).
   ProtoCursor Child(const char* field, int index = -1) const;
 
-  // Returns the place where the field was written, or, if absent, where this message starts; the
-  // --set if it came from there.
+  // Returns the place where the field was written, or, if it is absent, where this message starts;
+  // the --set if it came from there.
   SourceLocation Where(const char* field, int index = -1) const;
   const SourceLocation& WhereSelf() const { return where_; }
   std::string Path(const char* field, int index = -1) const;  // "faults[0].until"
   const std::string& PathSelf() const { return path_; }       // "faults[0]"
 
-  // True if errors that follow from the field need no finding (TextProtoFile::IsDoubtful).
+  // Returns true if errors that follow from the field need no finding (TextProtoFile::IsDoubtful).
   bool IsDoubtful(const char* field, int index = -1) const;
   bool IsDoubtfulSelf() const { return file_->IsDoubtful(path_); }
 
-  // Nothing is reported about a field that could not be read, for that has been.
+  // Reports nothing about a field that could not be read, because that has been reported.
   void Error(Diagnostics& diagnostics, const char* field, std::string what, int index = -1) const;
   void Warning(Diagnostics& diagnostics, const char* field, std::string what, int index = -1) const;
-  // `missing (expected …)` at the message's own place; nothing where the field is doubtful.
+  // Reports `missing (expected …)` at the message's own place, or nothing if the field is doubtful.
   void Missing(Diagnostics& diagnostics, const char* field, std::string_view expected) const;
 
-  // String fields with a unit. Absent: the default. Unreadable: an error, and the default.
+  // Read string fields with a unit. An absent field has the default; an unreadable one is an error
+  // and has the default.
   int64_t DurationPs(Diagnostics& diagnostics, const char* field, int64_t default_ps) const;
   uint64_t RateBps(Diagnostics& diagnostics, const char* field, uint64_t default_bps) const;
   uint64_t Bytes(Diagnostics& diagnostics, const char* field, uint64_t default_bytes) const;
-  // Unsigned numbers within [min, max]; outside: an error that says the range, and the default.
+  // Reads an unsigned number within [min, max]; outside, reports an error with the range and
+  // returns the default.
   uint64_t Number(Diagnostics& diagnostics, const char* field, uint64_t default_value, uint64_t min,
                   uint64_t max) const;
   bool Flag(const char* field, bool default_value) const;
   std::string Text(const char* field, std::string default_value) const;
-  // A path relative to the file it was written in; one given with --set is relative to the current
-  // directory.
+  // Returns a path relative to the file in which it was written; one given with --set is relative
+  // to the current directory.
   std::string FilePath(const char* field, int index = -1) const;
 
  private:

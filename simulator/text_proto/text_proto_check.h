@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Checks protobuf text against a message type and goes on after each mistake, so that one pass
+// Checks protobuf text against a message type and continues after each mistake, so that one pass
 // reports all of them; protobuf's own parser stops at the first. The check accepts the text that
 // protobuf's parser accepts, except what that tolerates silently: numbers for enums, `t` for true,
 // *_UNSPECIFIED values.
@@ -18,7 +18,7 @@
 
 namespace railyard {
 
-// The text to check, and where it stands.
+// The text to check, and its place.
 struct TextProtoCheck {
   std::string_view text;
   const google::protobuf::Descriptor* type = nullptr;
@@ -40,10 +40,10 @@ struct CheckedTextProto {
 // Reports every mistake up to kTextProtoFindingsMax.
 CheckedTextProto CheckTextProto(const TextProtoCheck& check, Diagnostics& diagnostics);
 
-// Whether a field's path is `path` itself or that of something in it.
+// Returns true if a field's path is `path` itself or a path below it.
 bool IsAtOrBelow(std::string_view field_path, std::string_view path);
 
-// The names of a type's fields, and those of an enum's values that may be written.
+// Return the names of a type's fields, and those of an enum's values that may be written.
 std::vector<std::string> FieldNames(const google::protobuf::Descriptor& type);
 std::vector<std::string> ValueNames(const google::protobuf::EnumDescriptor& type);
 

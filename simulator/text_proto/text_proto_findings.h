@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What is wrong with one text, up to kTextProtoFindingsMax.
+// Collects the findings about one text, up to kTextProtoFindingsMax.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace railyard {
 
 class TextProtoFindings {
  public:
-  // Both outlive this.
+  // Both must outlive this.
   TextProtoFindings(const std::function<SourceLocation(const FieldPlace&)>& locate,
                     Diagnostics& diagnostics)
       : locate_(locate), diagnostics_(diagnostics) {}
@@ -28,12 +28,13 @@ class TextProtoFindings {
       diagnostics_.Error(locate_(place), "", "too many mistakes, the rest is not looked at");
     }
   }
-  // After this the text cannot be read, not even in part.
+  // Reports an error after which the text cannot be read, not even in part.
   void Unreadable(const FieldPlace& place, std::string field, std::string what) {
     has_syntax_error_ = true;
     Error(place, std::move(field), std::move(what));
   }
-  // Reports a syntax error, at most one per line, for the rest of the line would only repeat it.
+  // Reports a syntax error, at most one per line, because the rest of the line would only repeat
+  // it.
   void SyntaxError(const FieldPlace& place, std::string what) {
     if (place.line == syntax_error_line_) return;
     syntax_error_line_ = place.line;

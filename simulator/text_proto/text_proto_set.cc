@@ -132,7 +132,8 @@ class Edit {
     return true;
   }
 
-  // What the field was to be is not known, so what it is in the file is not worth a finding.
+  // The value that the field was to have is not known, so its value in the file deserves no
+  // finding.
   bool Fail(std::string field, std::string what, FieldMistake mistake = FieldMistake::kUnreadable) {
     if (!field.empty()) file_.mistakes.try_emplace(field, mistake);
     diagnostics_.Error(where_, std::move(field), std::move(what));

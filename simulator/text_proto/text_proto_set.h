@@ -11,17 +11,17 @@
 
 namespace railyard {
 
-// Applies file.sets[set_index], so that `file.places` says for the fields it gives that they came
-// from there, and `file.mistakes` nothing about them. False after an error: nothing is changed then
-// but `file.mistakes`.
+// Applies file.sets[set_index]. `file.places` then says that the fields it sets came from there,
+// and `file.mistakes` has nothing about them. Returns false after an error, which changes only
+// `file.mistakes`.
 bool ApplySet(TextProtoFile& file, int set_index, Diagnostics& diagnostics);
 
-// A value with its type. monostate: a message without fields; a string is also the name of an
+// A value with its type. monostate is a message without fields; a string may also be the name of an
 // enum's value.
 using ProtoValue = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string>;
 
 // Sets the field of that path, as ApplySet() does, to a value of its type; an index one past the
-// end appends. False after an error, which names file.path as its place.
+// end appends. Returns false after an error, which has file.path as its place.
 bool SetValue(TextProtoFile& file, const std::string& path, const ProtoValue& value,
               Diagnostics& diagnostics);
 

@@ -30,7 +30,7 @@ class TextProtoTokens {
  public:
   using Tokenizer = google::protobuf::io::Tokenizer;
 
-  // Reads the first token. Both outlive this.
+  // Reads the first token. Both arguments must outlive this.
   TextProtoTokens(std::string_view text, TextProtoFindings& findings);
 
   void Next();
@@ -40,7 +40,7 @@ class TextProtoTokens {
   size_t offset() const { return offset_; }
   bool is_broken() const { return is_broken_; }  // the tokenizer complained
 
-  // Also where there are too many findings to go on.
+  // Also returns true if there are too many findings to continue.
   bool AtEnd();
   bool At(char symbol);
   bool AtAny(std::string_view symbols);
@@ -48,7 +48,7 @@ class TextProtoTokens {
   // Precondition: not at an opening or closing bracket, a separator or the end.
   TextProtoWord TakeWord();
   void TakeSeparator();
-  // The current token, for findings.
+  // Returns the current token, for findings.
   std::string Found();
 
   // Skips from an opening bracket past its closing one.
@@ -60,8 +60,8 @@ class TextProtoTokens {
 
  private:
   // Turns the tokenizer's columns (bytes from 0, a tab going on to the next multiple of 8) into
-  // characters from 1, and into offsets. Questions come in the order of the text, so that one pass
-  // answers them all.
+  // characters from 1, and into offsets. Requests must come in the order of the text, so that one
+  // pass answers them all.
   class ColumnMap {
    public:
     explicit ColumnMap(std::string_view text) : text_(text) {}
@@ -78,8 +78,8 @@ class TextProtoTokens {
     int character_ = 1;
   };
 
-  // The tokenizer's own complaints (a string that does not end, an escape that does not exist),
-  // kept until the token they belong to has been placed.
+  // Errors of the tokenizer itself (an unterminated string, an unknown escape), kept until their
+  // token has been placed.
   class TokenErrors : public google::protobuf::io::ErrorCollector {
    public:
     struct Complaint {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What values a field may have, as its type says.
+// Describes and checks the values that a field may have by its type.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace railyard {
 
-// "a whole number, 0 to 4294967295".
+// Returns e.g. "a whole number, 0 to 4294967295".
 std::string ExpectedValue(const google::protobuf::FieldDescriptor& field);
 
-// Empty if the word is a value of the field, else what is wrong with it.
+// Returns an empty string if the word is a value of the field, else what is wrong with it.
 std::string WhyNotAValue(const TextProtoWord& word, const google::protobuf::FieldDescriptor& field);
 
 // Returns the text that replaces an unreadable element of a repeated field.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Somebody else's traffic over the job's network: RDMA writes between GPUs, over queue pairs that
-// obey what the job's own obey (window, congestion control, retransmission). Each pair of GPUs
-// begins messages at the rate it is to offer, and waits while eight of its own are under way; what
-// it could not begin meanwhile it does not make up for.
+// Generates traffic of other jobs over the network: RDMA writes between GPUs, over queue pairs with
+// the job's own window, congestion control and retransmission. Each pair of GPUs begins messages at
+// the offered rate, and pauses while eight of its own are in flight; messages that it could not
+// begin are not made up for.
 //
-// Not modelled: what those GPUs do else. A queue pair that breaks stays silent; no job of ours ends
-// with it.
+// Not modelled: any other activity of those GPUs. A queue pair that breaks stays silent; no
+// simulated job ends with it.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ namespace railyard {
 
 class BackgroundLoad final : public MessageSink {
  public:
-  // While `does_job_run` says no, no message is begun: nobody could tell. All references must
-  // outlive this.
+  // No message begins while `does_job_run` returns false, because it would have no effect. All
+  // references must outlive this.
   BackgroundLoad(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
                  Transport& transport, FabricSimulatorImpl& engine,
                  std::function<bool()> does_job_run);
 
-  // The traffic of a kBackgroundLoad begins, or goes on no further than the messages under way.
+  // Starts the traffic of a kBackgroundLoad, or stops it after the messages in flight.
   void Set(uint32_t fault, bool runs);
 
-  // A job runs again.
+  // Resumes the traffic when a job runs again.
   void GoOn();
 
-  // Payload of messages that arrived whole, of all loads.
+  // Returns the payload of messages that arrived completely, over all loads.
   uint64_t delivered_bytes() const { return delivered_bytes_; }
 
   // MessageSink.

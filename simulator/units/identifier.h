@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Numbers that name things, each kind with a type of its own: a link cannot be passed where a
-// device is expected. An identifier is an index at run time and converts to one; the way back is
-// explicit.
+// Typed identifiers: a link cannot be passed where a device is expected. An identifier is an index
+// at run time and converts to one; the conversion from an index is explicit.
 #pragma once
 
 #include <compare>
@@ -17,11 +16,11 @@ namespace railyard {
 template <typename Tag>
 class Identifier {
  public:
-  // Names nothing.
+  // The identifier of no object.
   static const Identifier kNone;
 
   constexpr Identifier() = default;
-  // Precondition: the number fits 32 bits. Other kinds of identifiers are no integers.
+  // Precondition: the number fits 32 bits. Identifiers of other kinds are not integers.
   template <std::integral Integer>
   explicit constexpr Identifier(Integer number) : number_(static_cast<uint32_t>(number)) {}
 

@@ -11,13 +11,13 @@
 
 namespace railyard {
 
-// Events later than this do not happen: 105 days.
+// The last instant at which events happen: 105 days.
 inline constexpr int64_t kTimeEndPs = int64_t{105} * 24 * 3600 * kPsPerSecond;
 // The value of sums beyond the end. Up to a day can be added to it without overflow.
 inline constexpr int64_t kAfterEndPs = kTimeEndPs + int64_t{3600} * kPsPerSecond;
 static_assert(kNeverPs - kAfterEndPs > int64_t{24} * 3600 * kPsPerSecond);
 
-// time_ps + delay_ps, at most kAfterEndPs. Precondition: delay_ps >= 0.
+// Returns time_ps + delay_ps, at most kAfterEndPs. Precondition: delay_ps >= 0.
 constexpr int64_t SumPs(int64_t time_ps, int64_t delay_ps) {
   int64_t sum_ps = 0;
   if (__builtin_add_overflow(time_ps, delay_ps, &sum_ps)) return kAfterEndPs;

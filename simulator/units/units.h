@@ -18,8 +18,9 @@ inline constexpr int64_t kPsPerSecond = 1'000'000'000'000;
 // A time no event reaches: 106 days, a little below the largest that fits.
 inline constexpr int64_t kNeverPs = INT64_MAX;
 
-// Time to serialise `bytes` at `rate_bps`, rounded up to the picosecond, in 128-bit arithmetic
-// where 64 bits could be too few. Precondition: rate_bps > 0 and the result fits 63 bits.
+// Returns the time to serialise `bytes` at `rate_bps`, rounded up to the picosecond; it uses
+// 128-bit arithmetic where 64 bits could overflow. Precondition: rate_bps > 0 and the result fits
+// 63 bits.
 constexpr int64_t TransferTimePs(uint64_t bytes, uint64_t rate_bps) {
   constexpr uint64_t kBitsPsPerByteSecond = 8 * uint64_t{kPsPerSecond};
   if (bytes <= 1'000'000 && rate_bps <= UINT64_MAX / 2) {
@@ -47,8 +48,8 @@ inline constexpr std::string_view kExpectedRate = R"(a data rate with its unit, 
 inline constexpr std::string_view kExpectedBytes =
     R"(a size, e.g. "64MiB" (K, M, G are powers of 1,024))";
 
-// For people: three significant digits without trailing zeros, and a unit; the integer part is
-// never shortened ("4.29 s", "1.25 us", "1023 KiB"). Rates are shown in bytes per second, powers of
+// Format for people: three significant digits without trailing zeros, and a unit; the integer part
+// is never shortened ("4.29 s", "1.25 us", "1023 KiB"). Rates are in bytes per second, powers of
 // 1,000, as collective libraries report them ("391 GB/s").
 std::string FormatDuration(int64_t ps);
 std::string FormatBytes(uint64_t bytes);

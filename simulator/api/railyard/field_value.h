@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Quantities and other values that the fields of a scenario take.
+// Quantities and other values of a scenario's fields.
 #pragma once
 
 #include <concepts>
@@ -33,8 +33,9 @@ struct DataSize {
   static constexpr DataSize GiB(uint64_t count) { return {count << 30}; }
 };
 
-// The value of any field of a scenario. Strings are also names of enumerators ("LINK_DOWN"), as
-// docs/scenario.md writes them; without a value it is a block without fields, `dcqcn {}`.
+// The value of any field of a scenario. A string may also be the name of an enumerator
+// ("LINK_DOWN"), as docs/scenario.md writes it; no value at all is a block without fields, `dcqcn
+// {}`.
 class FieldValue {
  public:
   using Held = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string>;

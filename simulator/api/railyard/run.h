@@ -12,17 +12,17 @@ struct Scenario;
 
 using Result = RunResult;
 
-// Simulates a scenario to its end and returns what was measured: COMPLETED, JOB_ABORTED, STALLED,
-// or INTERRUPTED where SIGINT, SIGTERM or SIGHUP came meanwhile.
+// Simulates a scenario to its end and returns the measurements: COMPLETED, JOB_ABORTED, STALLED, or
+// INTERRUPTED if SIGINT, SIGTERM or SIGHUP arrived meanwhile.
 //
-// One simulator per process: ns-3's simulator is global, so calls follow one another, from any
-// thread, and none begins before the one before it has returned; a call that does is refused with
-// an EnvironmentError. Runs of several scenarios at a time need a process each. Where the scenario
-// has faults or several jobs, the run forks paired processes, so no other thread of the caller
-// should hold a lock meanwhile that those would need; `options.baseline` = false does without.
+// One simulator per process: ns-3's simulator is global, so calls must follow one another, from any
+// thread; a call that begins before the previous one has returned is refused with an
+// EnvironmentError. Concurrent runs need a process each. If the scenario has faults or several
+// jobs, the run forks paired processes, so no other thread of the caller should hold a lock
+// meanwhile that those would need; with `options.baseline` = false nothing is forked.
 //
-// Throws EnvironmentError where a paired process cannot be started or dies, where the scenario is
-// larger than a run can be, or where the program has used ns-3's simulator for something else.
+// Throws EnvironmentError if a paired process cannot be started or dies, if the scenario is larger
+// than a run can be, or if the program has used ns-3's simulator for something else.
 Result Run(const Scenario& scenario, const RunOptions& options = {});
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes a scenario: which fabric, which job, which settings, what breaks. A built scenario has
-// passed the checks that a scenario's file passes.
+// Builds a scenario: fabric, job, settings and faults. A built scenario has passed the checks that
+// a scenario's file passes.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,10 @@ namespace railyard {
 
 struct Scenario;  // one run, checked and complete
 
-// These types hold what the blocks of a scenario say. An absent optional has the default of
-// docs/scenario.md.
+// These types are the blocks of a scenario. An absent optional has the default of docs/scenario.md.
 namespace scenario {
 
-// Servers with one NVLink island each; the NICs of equal index hang on the leaf of their rail.
+// Servers with one NVLink island each; NICs of equal index are cabled to the leaf of their rail.
 struct RailOptimized {
   uint32_t servers = 1;
   std::optional<uint32_t> gpus_per_server;
@@ -31,7 +30,7 @@ struct RailOptimized {
   std::optional<DataRate> leaf_spine_rate;
 };
 
-// Servers of one platform (`railyard list platforms`), or of a platform's file.
+// A number of equal servers of a platform (`railyard list platforms`), or of a platform's file.
 struct Servers {
   std::string platform;
   uint32_t count = 1;
@@ -54,7 +53,7 @@ enum class Operation : uint8_t {
   kPermutation,
 };
 
-// A collective that all ranks call, or, with `groups_of`, each group of so many consecutive ranks.
+// A collective that all ranks call or, with `groups_of`, each group of that many consecutive ranks.
 struct Collective {
   Operation operation = Operation::kAllReduce;
   DataSize size;  // as nccl-tests counts it
@@ -66,8 +65,8 @@ struct Collective {
   std::optional<bool> in_place;
 };
 
-// One of `link`, `device` and `domain` says what breaks; docs/faults.md has the names. Further
-// fields are set by their paths: Set("faults[0].loss.probability", 1e-4).
+// A fault. One of `link`, `device` and `domain` names its target; docs/faults.md has the names.
+// Further fields are set by their paths: Set("faults[0].loss.probability", 1e-4).
 struct Fault {
   enum class Kind : uint8_t {
     kLinkDown,
@@ -90,24 +89,24 @@ struct Fault {
 
 }  // namespace scenario
 
-// Copyable, so that scenarios alike are made from one. What is wrong is kept until Build(), which
-// reports all of it at once; nothing here throws for what a caller states.
+// A builder can be copied, so that similar scenarios are made from one. Mistakes are kept until
+// Build(), which reports all of them at once; no member throws because of a wrong value.
 class ScenarioBuilder {
  public:
-  // The name stands in results, and in front of findings.
+  // `name` is used in results and at the beginning of findings.
   explicit ScenarioBuilder(const std::string& name);
   ScenarioBuilder(const ScenarioBuilder& other);
   ScenarioBuilder(ScenarioBuilder&& other) noexcept;
   ScenarioBuilder& operator=(ScenarioBuilder other) noexcept;
   ~ScenarioBuilder();
 
-  // The fabric; the last one stands.
+  // Sets the fabric; the last call wins.
   ScenarioBuilder& Preset(const std::string& name);
   ScenarioBuilder& FabricFile(const std::string& path);
   ScenarioBuilder& Fabric(const scenario::RailOptimized& fabric);
   ScenarioBuilder& Fabric(const std::vector<scenario::Servers>& rail_optimized_servers);
 
-  // The job; the last source stands. Collectives run one after the other.
+  // Sets the job; the last source wins. Collectives run one after the other.
   ScenarioBuilder& Add(const scenario::Collective& collective);
   ScenarioBuilder& NcclLogs(const std::vector<std::string>& paths);
   ScenarioBuilder& TraceFile(const std::string& path);
@@ -115,15 +114,15 @@ class ScenarioBuilder {
 
   ScenarioBuilder& Add(const scenario::Fault& fault);
 
-  // Any field by its path in docs/scenario.md, e.g. Set("nccl.IB_TIMEOUT", 18). Messages on the way
-  // are made; an index one past the end appends. Relative paths of files are relative to the
-  // current directory.
+  // Sets any field by its path in docs/scenario.md, e.g. Set("nccl.IB_TIMEOUT", 18). Enclosing
+  // messages are created; an index one past the end appends. Relative paths of files are relative
+  // to the current directory.
   ScenarioBuilder& Set(std::string_view field, const FieldValue& value = {});
-  // Whether the field or block has been set.
+  // Returns true if the field or block has been set.
   bool Has(std::string_view field) const;
 
-  // Null where anything is wrong: then `diagnostics` has every finding, by field. Throws
-  // EnvironmentError where a file that exists cannot be read.
+  // Returns null if there is any error; `diagnostics` then has every finding, by field. Throws
+  // EnvironmentError if a file that exists cannot be read.
   std::shared_ptr<const Scenario> Build(Diagnostics& diagnostics) const;
 
  private:
@@ -134,8 +133,8 @@ class ScenarioBuilder {
   std::unique_ptr<Made> made_;
 };
 
-// The reader of scenario files. `sets` are edits as `railyard run --set` takes them,
-// "faults[0].until=5ms". Null and findings as Build().
+// Reads a scenario file. `sets` are edits as `railyard run --set` takes them,
+// "faults[0].until=5ms". Returns null with findings as Build() does.
 std::shared_ptr<const Scenario> ReadScenario(const std::string& path,
                                              const std::vector<std::string>& sets,
                                              Diagnostics& diagnostics);

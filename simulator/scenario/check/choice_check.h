@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether every collective of a job can be replayed as what its log, the scenario or NCCL's tuner
-// says.
+// Checks that every collective of a job can be replayed with the algorithm and protocol of its log,
+// the scenario or NCCL's tuner.
 #pragma once
 
 #include "simulator/scenario/load/workload_loader.h"
@@ -10,8 +10,9 @@
 
 namespace railyard {
 
-// `scenario`: a cursor on the whole, with a fabric and a workload that were loaded. An error for
-// each pair of algorithm and protocol that cannot be replayed, at the field that demands it.
+// `scenario` is a cursor on the whole scenario, whose fabric and workload have been loaded. Reports
+// an error for each pair of algorithm and protocol that cannot be replayed, at the field that
+// requests it.
 void CheckChoices(const ProtoCursor& scenario, const FabricGraph& graph,
                   const LoadedWorkload& workload, const NcclSettings& nccl,
                   Diagnostics& diagnostics);

@@ -29,7 +29,7 @@ constexpr size_t kPathLinksMax = 255;
 // To and from memory, and between each NIC and a switch.
 constexpr size_t kSwitchedPathLinks = 4;
 
-// What a communicator's calls open connections for.
+// The connections that a communicator's calls open.
 struct Use {
   std::vector<const JobCollective*> collectives;  // that NCCL chooses for, one of each kind of them
   bool all_to_all = false;                        // every rank sends to every other
@@ -111,7 +111,8 @@ class ConnectionChecker {
   }
 
  private:
-  // What a path between two NICs has left for links between switches, whatever GPUs these are of.
+  // Returns the most links between switches that a path between two NICs may have, whatever their
+  // GPUs.
   static uint32_t SwitchHopsMax(const FabricGraph& graph) {
     constexpr size_t kNicWires = 2;
     size_t host_links_max = 0;
@@ -397,7 +398,7 @@ class ConnectionChecker {
     }
   }
 
-  // What NVSwitches add up and copy passes through one that all of the communicator's GPUs on the
+  // NVSwitch reduction and multicast require a switch that all of the communicator's GPUs on the
   // rank's server are cabled to.
   void RequireSharedNvSwitch(uint32_t rank) {
     const int32_t server = graph_.device(graph_.gpus()[communicator_->ranks[rank]]).server;
@@ -463,7 +464,7 @@ class ConnectionChecker {
     }
   }
 
-  // Of ports that are devices, each port to that of the same number.
+  // If ports are devices of their own, each port connects to the port of the same number.
   void RequirePathsOfPorts(DeviceId from, DeviceId to, const std::string& ends) {
     const std::vector<LinkId> first = graph_.WiresOfNic(*graph_.NicOfGpu(from));
     const std::vector<LinkId> last = graph_.WiresOfNic(*graph_.NicOfGpu(to));
@@ -508,7 +509,7 @@ class ConnectionChecker {
   std::map<std::pair<int32_t, uint32_t>, DeviceId> gpu_at_;         // by server and local index
   const TraceCommunicator* communicator_ = nullptr;                 // that is looked at
   std::set<std::pair<const TraceCommunicator*, int32_t>> islands_;  // with a server, looked at
-  // What was looked at, by the GPUs at both ends.
+  // The pairs that have been examined, by the GPUs at both ends.
   std::set<std::pair<DeviceId, DeviceId>> joined_in_server_;
   std::set<std::pair<DeviceId, DeviceId>> joined_by_nvlink_;
   std::set<std::pair<DeviceId, DeviceId>> joined_by_paths_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether the fabric joins all GPUs that a job is going to connect.
+// Checks that the fabric has a path between all GPUs that a job will connect.
 #pragma once
 
 #include "simulator/scenario/load/workload_loader.h"
@@ -10,14 +10,14 @@
 
 namespace railyard {
 
-// Looks at every connection that the job's rings, sends and receives open, over the same route as
+// Examines every connection that the job's rings, sends and receives open, over the same route as
 // the replay: NVSwitches inside a server, from NIC to NIC between servers, PXN's relays included. A
-// ring counts as a whole, as NCCL connects it (ncclTransportRingConnect). What is not joined is an
-// error at the field of `scenario`'s fabric that says what is cabled, up to kUnjoinedReportedMax;
-// from kUnjoinedCountedMax on nothing more is looked at. Where every rank exchanges with every
-// other, the switches are looked at rather than the pairs. Returns how many connections the Sends,
-// Recvs and exchanges among them are, or fewer. Precondition: the job has no more ranks than the
-// fabric GPUs.
+// ring counts as a whole, as NCCL connects it (ncclTransportRingConnect). A connection without a
+// path is an error at the field of `scenario`'s fabric that states the cabling, up to
+// kUnjoinedReportedMax; the search stops at kUnjoinedCountedMax. If every rank exchanges with every
+// other, the switches are examined rather than the pairs. Returns the number of connections of the
+// Sends, Recvs and exchanges among them, or a lower bound. Precondition: the job has no more ranks
+// than the fabric has GPUs.
 uint64_t CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph,
                           const LoadedWorkload& workload, const NcclSettings& nccl,
                           const NicSettings& nic, Diagnostics& diagnostics);

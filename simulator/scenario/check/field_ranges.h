@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Fields whose values have to be within a range.
+// Loads fields whose values must be within a range.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace railyard {
 
-// What a run can be asked to wait.
+// Longest delay that a scenario may state.
 inline constexpr int64_t kDelayPsMax = 1000 * kPsPerSecond;
 
-// A duration of at most kDelayPsMax; `default_ps` where there is none, or after a finding.
+// Returns a duration of at most kDelayPsMax; `default_ps` if it is absent, or after a finding.
 int64_t LoadDelay(const ProtoCursor& cursor, const char* field, int64_t default_ps,
                   Diagnostics& diagnostics);
 
-// `value`, which the field has; a finding where it is not within [min, max], and max then.
+// Returns `value`, which the field has; if it is not within [min, max], reports a finding and
+// returns max.
 double LoadShare(const ProtoCursor& cursor, const char* field, double value, double min, double max,
                  Diagnostics& diagnostics);
 

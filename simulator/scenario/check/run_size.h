@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether a run can fit in memory.
+// Checks that a run fits in memory.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace railyard {
 
-// Why a run that opens so many connections cannot be had: more than it can number, or more memory
-// than this machine, or the limit of this process (RLIMIT_AS), has. Empty where nothing is known to
-// be in the way: connections are not all that takes memory.
+// Returns why a run with so many connections is impossible: they are more than it can number, or
+// need more memory than the machine, or the limit of this process (RLIMIT_AS), has. Empty if no
+// obstacle is known; connections are not all that takes memory.
 std::string WhyTooLarge(uint64_t connections);
 
-// What a connection between two ranks takes at the least. An AllToAll over 1,024 GPUs took 1,750 B
-// for each of its pairs, connections, messages, queue pairs and paths together.
+// Least memory of a connection between two ranks. An AllToAll over 1,024 GPUs took 1,750 B for each
+// of its pairs: connections, messages, queue pairs and paths together.
 inline constexpr uint64_t kConnectionBytesMin = 1024;
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether a job can end before simulated time does.
+// Checks that a job can end before simulated time does.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace railyard {
 
-// How long a part of the job takes at least: what a rank computes on one stream, after the part's
-// start. At most kAfterEndPs.
+// Returns a lower bound on the time of a part of the job: the computation of a rank on one stream,
+// after the part's start. At most kAfterEndPs.
 int64_t LeastTimePs(const Job& job, uint32_t part);
 
-// An error at the workload of each part that computes beyond the end of simulated time.
+// Reports an error at the workload of each part that computes beyond the end of simulated time.
 void CheckTimes(const ProtoCursor& scenario, const Job& job, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -9,9 +9,9 @@
 
 namespace railyard {
 
-// What the platform files that a scenario's fabric names were calibrated to goes into `costs`, and
-// a sentence about it into `notes`. Servers of different calibrations, and a scale that `gpu { }`
-// states too, are findings. What is wrong with the files themselves has been reported.
+// Applies the calibration of the platform files that a scenario's fabric names to `costs`, and adds
+// a sentence about it to `notes`. Servers of different calibrations, and a scale that `gpu { }`
+// states too, are findings. Errors in the files themselves have been reported before.
 void ApplyCalibration(const ProtoCursor& scenario, GpuCosts& costs, std::vector<std::string>& notes,
                       Diagnostics& diagnostics);
 

@@ -58,7 +58,6 @@ void FaultAim::Draw(uint64_t seed, std::vector<FaultTarget>& targets) {
   targets = std::move(chosen);
 }
 
-// That what is said to be links between NICs and ToRs, or ToRs, is.
 void FaultAim::CheckComponents(const std::vector<FaultTarget>& targets) {
   const auto& message = static_cast<const protos::Fault&>(cursor_.message());
   const auto component = message.by_chance().component();

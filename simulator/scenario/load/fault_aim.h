@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// From the cables and devices that a fault names to the links and GPUs that it hits.
+// Turns the cables and devices that a fault names into the links and GPUs that it hits.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace railyard {
 
-// Of a name: what a fault draws depends on its own name and on no other fault.
+// Returns a hash of the name, so that a fault's draws depend on its own name and on no other fault.
 uint64_t HashOfName(std::string_view name);
 
-// Of one fault. Everything that does not fit is a finding.
+// Aims one fault. Every mismatch is a finding.
 class FaultAim {
  public:
   FaultAim(const ProtoCursor& fault, const FabricGraph& fabric, Diagnostics& diagnostics)
       : cursor_(fault), fabric_(fabric), diagnostics_(diagnostics) {}
 
-  // Keeps those that the fault's `draw` chooses, in the order of their names.
+  // Keeps the targets that the fault's `draw` selects, in the order of their names.
   void Draw(uint64_t seed, std::vector<FaultTarget>& targets);
-  // That what is said to be links between NICs and ToRs, or ToRs, is.
+  // Checks that targets stated to be links between NICs and ToRs, or ToRs, are such.
   void CheckComponents(const std::vector<FaultTarget>& targets);
-  // At least one target.
+  // Precondition: at least one target.
   void Aim(const std::vector<FaultTarget>& targets, FaultSpec& fault);
 
  private:

@@ -97,7 +97,8 @@ class AnchorLoader {
       const std::vector<JobOperation>& operations = job_->operations[rank];
       if (operations.empty()) continue;
       const uint32_t begin = begins[number - 1];
-      // What waits for nothing of the iteration may begin before it, as Recvs are posted.
+      // An operation that waits for nothing of the iteration may begin before it, because Recvs are
+      // posted early.
       const auto is_call = [begin](const JobOperation& operation) {
         return !operation.is_compute() &&
                (operation.after == JobOperation::kNone || operation.after >= begin);

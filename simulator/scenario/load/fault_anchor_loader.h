@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a fault's times count from: another fault, a collective or an iteration.
+// Loads the event from which a fault's times count: another fault, a collective or an iteration.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace railyard {
 
-// What the faults of a scenario are called.
+// The names of a scenario's faults.
 struct FaultNames {
   std::map<std::string, std::string> path_by_name;  // of all, with those that are wrong
   std::map<std::string, uint32_t> index_by_name;    // of those that were loaded
 };
 
-// `when` of a fault. `job` is nullptr where it could not be loaded.
+// Loads `when` of a fault. `job` is nullptr if it could not be loaded.
 void LoadFaultAnchor(const ProtoCursor& when, const FaultNames& names, const Job* job,
                      FaultAnchor& anchor, Diagnostics& diagnostics);
 

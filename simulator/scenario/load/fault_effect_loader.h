@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a fault does: its kind, and the fields that a kind has.
+// Loads the effect of a fault: its kind, and the fields of that kind.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,12 @@
 
 namespace railyard {
 
-// The kind; nullopt: there is none, which is a finding as any field is that the kind does not have.
+// Returns the kind; nullopt if it is missing, which is a finding. Fields that the kind does not
+// have are findings too.
 std::optional<FaultKind> LoadFaultKind(const ProtoCursor& fault, Diagnostics& diagnostics);
 
-// What a fault of the kind in `spec` does, into the rest of it; of BACKGROUND_LOAD also between
-// which GPUs. `fabric` is nullptr where it could not be loaded.
+// Loads the effect of a fault whose kind is in `spec` into the rest of `spec`; for BACKGROUND_LOAD
+// also the GPUs. `fabric` is nullptr if it could not be loaded.
 void LoadFaultEffect(const ProtoCursor& fault, const FabricGraph* fabric, FaultTargets& targets,
                      FaultSpec& spec, Diagnostics& diagnostics);
 

@@ -19,7 +19,7 @@ namespace railyard {
 namespace {
 
 constexpr int kFaultsMax = 100'000;
-// Of all faults together: what a pattern that means too much would fill memory with.
+// Limit over all faults together, because a pattern that matches too much would fill memory.
 constexpr size_t kHitLinksMax = 50'000'000;
 
 class FaultLoader {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A scenario's `faults`: what breaks, how, when, and for how long.
+// Loads a scenario's `faults`: targets, effects and times.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace railyard {
 
-// `fabric` and `job` are nullptr where they could not be loaded: what refers to them is not looked
-// up then. `seed`: of the run.
+// `fabric` and `job` are nullptr if they could not be loaded; fields that refer to them are not
+// checked then. `seed` is that of the run.
 std::vector<FaultSpec> LoadFaults(const ProtoCursor& scenario, const FabricGraph* fabric,
                                   const Job* job, uint64_t seed, Diagnostics& diagnostics);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a fault is aimed at: names of cables and devices, patterns, domains and draws, as links.
+// Resolves the targets of a fault, which are names of cables and devices, patterns, domains and
+// draws, to links.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace railyard {
 
-// A cable, or a device with all its cables that a fault may hit. Its links are those away from the
-// end named first (of a device: from the device), and those towards it.
+// A cable, or a device with all of its cables that a fault may hit. `forward` links lead away from
+// the end named first (of a device: from the device), `backward` ones towards it.
 struct FaultTarget {
   std::string name;
   std::optional<DeviceId> device;
@@ -24,14 +25,14 @@ struct FaultTarget {
 
 class FaultTargets {
  public:
-  // `fabric` is nullptr where it could not be loaded: nothing is looked up then.
+  // `fabric` is nullptr if it could not be loaded; nothing is looked up then.
   FaultTargets(const ProtoCursor& scenario, const FabricGraph* fabric, Diagnostics& diagnostics);
 
-  // What `link`, `device` or `domain` of a fault names. Empty after a finding.
+  // Returns the targets that a fault's `link`, `device` or `domain` names. Empty after a finding.
   std::vector<FaultTarget> Load(const ProtoCursor& fault);
-  // GPUs by name or pattern. Empty after a finding.
+  // Returns GPUs by name or pattern. Empty after a finding.
   std::vector<uint32_t> LoadGpus(const ProtoCursor& message, const char* field);
-  // A cable or device by its name, without pattern; nullopt if there is none.
+  // Returns a cable or device by its name, without patterns; nullopt if there is none.
   std::optional<FaultTarget> Find(const std::string& name) const;
 
  private:
@@ -55,7 +56,7 @@ class FaultTargets {
   size_t compared_names_ = 0;
 };
 
-// Whether the pattern, in which * stands for any letters, fits the whole name.
+// Returns true if the pattern, in which * stands for any letters, matches the whole name.
 bool FitsPattern(std::string_view pattern, std::string_view name);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// When a fault holds: its at and until, what they count from, repetitions, chance and logs.
+// Loads the times of a fault: its at and until, repetitions, chance and logs.
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace railyard {
 
-// Later than any job ends; and sums of it still fit.
+// Later than any job ends, and small enough that sums of it fit.
 inline constexpr int64_t kFaultTimePsMax = 90LL * 24 * 3600 * kPsPerSecond;
 
-// Everything but the anchor, and what a log says. False after a finding.
+// Loads all but the anchor and the intervals of a log. Returns false after a finding.
 bool LoadTimeline(const ProtoCursor& fault, FaultTimeline& timeline, Diagnostics& diagnostics);
 
-// A log of what went down and came back: lines "time,target,state" with times as in a scenario,
-// ascending, and states "down" and "up"; the first line may name the columns. Times count from
-// zero. Returns the intervals of each target; empty after a finding.
+// Reads a log of outages: lines "time,target,state" with times as in a scenario, ascending, and
+// states "down" and "up"; the first line may name the columns. Times count from zero. Returns the
+// intervals of each target; empty after a finding.
 std::map<std::string, std::vector<FaultInterval>> LoadFaultLog(const ProtoCursor& fault,
                                                                int64_t training_ps,
                                                                Diagnostics& diagnostics);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kChunkStepsMax = 10'000'000;
 
-// What a slot of a buffer holds: a part of which chunk, and whether it is the rank's own.
+// The content of a buffer's slot: a part of a chunk, and whether it is the rank's own.
 struct Value {
   uint32_t chunk = 0;
   bool is_own = false;
@@ -338,7 +338,7 @@ class MscclReader {
     return lanes.front();
   }
 
-  // What was written there, or the rank's own contribution.
+  // Returns the value that was written there, or the rank's own contribution.
   std::optional<Value> ValueAt(uint32_t gpu, const Slot& slot) const {
     const auto at = slots_[gpu].find(slot);
     if (at != slots_[gpu].end()) return at->second;

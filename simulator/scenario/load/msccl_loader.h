@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Algorithms in MSCCL's XML (msccl-tools, msccl-scheduler) as a user's own algorithm.
+// Loads algorithms in MSCCL's XML (msccl-tools, msccl-scheduler) as a user's own algorithm.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 namespace railyard {
 
 // The thread blocks of a GPU and channel become one lane: their steps in an order that their
-// dependencies and messages allow. What a step reads is followed through the buffers: a rank's own
-// contribution, or what the lane received or reduced before. nullptr and findings where that is not
-// possible: AllToAll and kinds that an ExplicitAlgorithm does not have, dependencies between
-// channels, steps that wait for one another for ever, local reductions. What it means is not
+// dependencies and messages allow. The data that a step reads is followed through the buffers: it
+// is the rank's own contribution, or what the lane received or reduced before. Returns nullptr with
+// findings if that is impossible: AllToAll and kinds that an ExplicitAlgorithm does not have,
+// dependencies between channels, cyclic waits, local reductions. The result of the algorithm is not
 // checked. Entities of XML are not expanded, other files not opened.
 std::shared_ptr<ExplicitAlgorithm> LoadMsccl(const std::string& path, const std::string& text,
                                              Diagnostics& diagnostics);

@@ -39,8 +39,8 @@ NetPlugin NetOf(const ProtoCursor& nccl, Diagnostics& diagnostics) {
   return net.value_or(left);
 }
 
-// What is of NCCL's plug-in for InfiniBand and RoCE. `exempt`: of those fields whether one has an
-// effect all the same.
+// Checks the fields of NCCL's plug-in for InfiniBand and RoCE. `exempt` returns true for those that
+// have an effect nevertheless.
 template <typename Exempt>
 void RefuseOfInfiniband(const ProtoCursor& nccl, const char* network, const Exempt& exempt,
                         Diagnostics& diagnostics) {

@@ -9,11 +9,11 @@
 
 namespace railyard {
 
-// As NCCL_NET names it, without regard to case; nullopt: none of them.
+// Returns the plug-in that NCCL_NET names, without regard to case; nullopt for other names.
 std::optional<NetPlugin> NetNamed(std::string name);
 
-// Of `nccl`: by what servers are joined. Refuses what has no effect with it. Takes a cursor on the
-// whole scenario.
+// Loads from `nccl` the network between servers. Refuses fields that have no effect with it. Takes
+// a cursor on the whole scenario.
 NetPlugin LoadNet(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
 // The name of the network stack that carries messages between servers. Takes a cursor on the whole

@@ -6,8 +6,8 @@
 
 namespace railyard {
 
-// Of `nccl` and `gpu`: how TCP sockets join servers, if `is_enabled`. Refuses what has no effect
-// with them, or without them. Takes a cursor on the whole scenario.
+// Loads from `nccl` and `gpu` how TCP sockets join servers, if `is_enabled`. Refuses fields that
+// have no effect with them, or without them. Takes a cursor on the whole scenario.
 NetSocketSettings LoadNetSocket(const ProtoCursor& scenario, bool is_enabled,
                                 Diagnostics& diagnostics);
 

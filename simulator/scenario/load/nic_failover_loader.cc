@@ -60,7 +60,7 @@ bool LeavesEnough(const FabricGraph& fabric, const NcclSettings& nccl) {
                                                : servers_left.size() == servers.size();
 }
 
-// What NICs that are avoided from the start demand of the job.
+// Checks that the job's rings can avoid the NICs that are unusable from the start.
 void CheckRings(const ProtoCursor& cursor, const FabricGraph& fabric, const Job& job,
                 Diagnostics& diagnostics) {
   const bool is_ring =
@@ -129,7 +129,7 @@ void LoadNicFailover(const ProtoCursor& scenario, const FabricGraph& fabric,
                  "moves connections of one queue pair (expected nic.link_aggregation: true and "
                  "nccl.IB_QPS_PER_CONNECTION: 1, or no nic_failover)");
   }
-  // What no ring can do is not tried.
+  // Rings are not planned around NICs that they cannot avoid.
   if (diagnostics.error_count() > errors_before) nccl.unusable_nics.clear();
 }
 

@@ -10,8 +10,8 @@
 
 namespace railyard {
 
-// `nic_failover`: what becomes of the data of NICs that fail, and which are avoided from the start,
-// into `nccl`. Every fault of it is a finding.
+// Loads `nic_failover` into `nccl`: the policy for data of NICs that fail, and the NICs to avoid
+// from the start. Every mistake in it is a finding.
 void LoadNicFailover(const ProtoCursor& scenario, const FabricGraph& fabric,
                      const LoadedWorkload& workload, const NicSettings& nic,
                      const NetIbSettings& net_ib, NcclSettings& nccl, Diagnostics& diagnostics);

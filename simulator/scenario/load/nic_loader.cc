@@ -26,7 +26,8 @@ namespace {
 // A queue pair's window: at most what its 24-bit packet sequence numbers can tell apart, halved.
 constexpr uint64_t kWindowPacketsMax = 1u << 22;
 constexpr uint32_t kIbMtuBytesMax = 4096;
-// Of Ethernet (IEEE 802.3); the least that every host takes in (RFC 791); what switches carry.
+// Ethernet's MTU (IEEE 802.3), the smallest that every host accepts (RFC 791), and the largest that
+// switches carry.
 constexpr uint32_t kEthernetMtuBytes = 1500;
 constexpr uint32_t kIpv4MtuBytesMin = 576;
 constexpr uint32_t kJumboMtuBytesMax = 9216;
@@ -140,7 +141,7 @@ std::vector<ModelAttribute> DefaultsOf(NetPlugin net) {
 }
 
 void CheckWindow(const ProtoCursor& nic, const NicSettings& settings, Diagnostics& diagnostics) {
-  // What the window is held against has to be known.
+  // The window is compared with these fields, so they must be known.
   if (nic.IsDoubtful("mtu_bytes") || nic.IsDoubtful("ack_every_packets")) return;
   const uint64_t window_bytes_max = kWindowPacketsMax * settings.mtu_bytes;
   if (settings.window_bytes < settings.mtu_bytes || settings.window_bytes > window_bytes_max) {

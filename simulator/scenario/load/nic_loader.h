@@ -7,11 +7,11 @@
 
 namespace railyard {
 
-// The block `nic`: all but the retransmission, which `nccl` says. `net` is LoadNet's: TCP streams
-// and EFA have defaults of their own. Takes a cursor on the whole scenario; an absent block means
-// the defaults.
+// Loads the block `nic` without the retransmission, which `nccl` states. `net` is LoadNet's: TCP
+// streams and EFA have defaults of their own. Takes a cursor on the whole scenario; an absent block
+// means the defaults.
 NicSettings LoadNic(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics);
-// The settings of NICs that differ from `common`, which is of RDMA, by what `nic` states.
+// Loads the settings of NICs that differ from `common`, which is for RDMA, in the fields of `nic`.
 NicSettings LoadNicVariant(const ProtoCursor& nic, const NicSettings& common,
                            Diagnostics& diagnostics);
 

@@ -13,18 +13,18 @@
 
 namespace railyard {
 
-// `nics`: NICs of a fabric that differ from the rest.
+// Loads `nics`: NICs of a fabric that differ from the rest.
 class NicsLoader {
  public:
-  // Finds out which NICs each entry names: some, and none that another entry names as well.
-  // `fabric` is nullptr if it could not be loaded. All references must outlive this.
+  // Resolves the NICs that each entry names: at least one, and none that another entry names as
+  // well. `fabric` is nullptr if it could not be loaded. All references must outlive this.
   NicsLoader(const ProtoCursor& scenario, const FabricGraph* fabric, Diagnostics& diagnostics);
 
-  // Gives the NICs' cables the rates that are stated, which are at most the fabric's. A cable
-  // between two NICs has the lower.
+  // Sets the rates of the NICs' cables where stated, at most the fabric's. A cable between two NICs
+  // has the lower rate.
   void ApplyRates(FabricGraph& fabric);
-  // What each entry states, and of the rest `common`. `net` is LoadNet's: with TCP sockets NICs
-  // differ in their rates alone.
+  // Returns the settings of each entry, with `common` for those it does not state. `net` is
+  // LoadNet's: with TCP sockets NICs differ in their rates alone.
   std::vector<NicVariant> Load(NetPlugin net, const NicSettings& common);
 
  private:

@@ -49,8 +49,9 @@ struct Entry {
   }
 };
 
-// Whom each rank sends to: one cycle over all ranks, drawn evenly among such cycles (S. Sattolo,
-// "An algorithm to generate a random cyclic permutation", 1986), so that none sends to itself.
+// Returns the rank to which each rank sends: one cycle over all ranks, drawn evenly among such
+// cycles (S. Sattolo, "An algorithm to generate a random cyclic permutation", 1986), so that none
+// sends to itself.
 std::vector<uint32_t> DrawCycle(uint32_t rank_count, uint64_t seed) {
   std::vector<uint32_t> destinations(rank_count);
   std::iota(destinations.begin(), destinations.end(), 0u);
@@ -173,7 +174,7 @@ class ProgramLoader {
     return entry;
   }
 
-  // Which communicators an entry's calls are of.
+  // Loads the communicators of an entry's calls.
   void LoadGroups(const ProtoCursor& cursor, Entry& entry) {
     entry.group_ranks = rank_count_;
     if (cursor.Has("groups_of") && cursor.Has("stride")) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A scenario's `program`: collectives over all GPUs of the fabric, one after the other, as a trace.
+// Makes a trace of a scenario's `program`: collectives over all GPUs of the fabric, one after the
+// other.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace railyard {
 std::optional<Trace> MakeProgramTrace(const ProtoCursor& program, uint32_t rank_count,
                                       uint64_t seed, Diagnostics& diagnostics);
 
-// More would not fit a usual machine's memory: calls, over all ranks.
+// Most calls over all ranks; more would not fit a usual machine's memory.
 inline constexpr uint64_t kProgramCallsMax = 20'000'000;
 
 }  // namespace railyard

@@ -32,7 +32,7 @@ int64_t LoadCost(const ProtoCursor& cursor, const char* field, Diagnostics& diag
   return 0;
 }
 
-// What is said of any job.
+// Loads the fields that do not depend on the job.
 RestartSettings LoadCosts(const ProtoCursor& cursor, Diagnostics& diagnostics) {
   RestartSettings settings;
   settings.restarts = true;

@@ -10,8 +10,8 @@
 
 namespace railyard {
 
-// `restart`, of the scenario and of its jobs, by part of the job. Puts checkpoints into the
-// programs, and ranks without a program where spare servers are; these where the fabric is known.
+// Loads `restart` of the scenario and of its jobs, by part of the job. Adds checkpoints to the
+// programs and, where the fabric is known, ranks without a program for spare servers.
 std::vector<RestartSettings> LoadRestarts(const ProtoCursor& scenario, const FabricGraph* fabric,
                                           LoadedWorkload& workload, Diagnostics& diagnostics);
 

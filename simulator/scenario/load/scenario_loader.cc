@@ -60,7 +60,7 @@ void AddNotes(const ImportReport& report, std::vector<std::string>& notes) {
   notes.insert(notes.end(), report.assumed.begin(), report.assumed.end());
 }
 
-// Where packets overtake one another a gap is no loss.
+// If packets overtake one another, a gap does not indicate a loss.
 void CheckLossTolerance(const ProtoCursor& scenario, const Job& job, NetPlugin net,
                         Diagnostics& diagnostics) {
   if (!ToleratesLoss(job)) return;
@@ -90,8 +90,8 @@ bool IsInfiniband(const ProtoCursor& scenario) {
   return message.network().network_flow_control() == protos::Network::CREDITS;
 }
 
-// What adds up in the network is InfiniBand's switches, along routes that every NIC of a tree takes
-// alike.
+// Reduction in the network needs InfiniBand's switches, and the same routes for every NIC of a
+// tree.
 void CheckCollnet(const ProtoCursor& scenario, const NcclSettings& settings,
                   const FabricGraph* fabric, Diagnostics& diagnostics) {
   if (!settings.collnet_enable) return;
@@ -117,7 +117,7 @@ void WarnOfSize(const ProtoCursor& scenario, uint64_t exchange_connections,
   diagnostics.Warning(scenario.Where(field), scenario.Path(field), "run will refuse it: " + why);
 }
 
-// What pauses or credits may do to a run, before it does.
+// Warns of deadlocks that pauses or credits may cause in a run.
 void WarnOfDeadlock(const ProtoCursor& scenario, const FabricGraph& fabric,
                     std::vector<std::string>& notes, Diagnostics& diagnostics) {
   const auto& message = static_cast<const protos::Scenario&>(scenario.message());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// From a scenario's text to a run that can start.
+// Loads a scenario's text into a run that can start.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,15 @@
 namespace railyard {
 
 // Reads `path`, applies `sets` ("FIELD=VALUE", text_proto.h), reads every file it names and checks
-// everything that can be known before time zero. nullptr after any error, all of which are
-// reported: unknown, contradictory and ineffective fields among them.
+// everything that can be known before time zero. Returns nullptr after any error. All errors are
+// reported, unknown, contradictory and ineffective fields among them.
 std::unique_ptr<Scenario> LoadScenario(const std::string& path,
                                        const std::vector<std::string>& sets,
                                        Diagnostics& diagnostics);
-// The same of a railyard.protos.Scenario that was read or made before.
+// The same for a railyard.protos.Scenario that was read or made before.
 std::unique_ptr<Scenario> LoadScenario(const TextProtoFile& file, Diagnostics& diagnostics);
 
-// A railyard.protos.Scenario without any field, whose findings name `name` as their place.
+// Returns a railyard.protos.Scenario without fields, whose findings have `name` as their place.
 TextProtoFile EmptyScenario(const std::string& name);
 
 }  // namespace railyard

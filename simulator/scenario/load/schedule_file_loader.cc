@@ -36,9 +36,9 @@ CollectiveKind KindOf(protos::Schedule::Collective collective) {
   }
 }
 
-// What it delivers; then whether it gets there with a connection's slots. A second pass over the
-// chunks cannot stall where the first one did not: it finds all connections empty. Empty if nothing
-// is wrong.
+// Checks the result, then that it completes with a connection's slots. A second pass over the
+// chunks cannot stall if the first one did not, because it finds all connections empty. Returns an
+// empty string if nothing is wrong.
 std::string WhatIsWrong(const std::shared_ptr<const ExplicitAlgorithm>& algorithm,
                         SchedulePlace& place) {
   const uint64_t block_bytes = algorithm->chunk_count * kCheckedChunkBytes;

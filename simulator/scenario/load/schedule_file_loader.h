@@ -10,8 +10,9 @@
 
 namespace railyard {
 
-// The algorithm, checked: every rank ends with each contribution to its result exactly once. Else
-// nullptr and findings at what is wrong. EnvironmentError if an existing file cannot be read.
+// Returns the checked algorithm: every rank ends with each contribution to its result exactly once.
+// Else returns nullptr, with findings at the mistakes. Throws EnvironmentError if an existing file
+// cannot be read.
 std::shared_ptr<const ExplicitAlgorithm> LoadScheduleFile(const std::string& path,
                                                           Diagnostics& diagnostics);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A scenario's `workload`: the trace it names, spells out or plans, and whether it can be replayed.
+// Loads a scenario's `workload`, a trace that it names, spells out or plans, and checks that it can
+// be replayed.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +26,18 @@ struct LoadedWorkload {
   std::shared_ptr<const Plan> plan;                    // as Scenario's
 };
 
-// `workload` is a cursor on a railyard.protos.Workload; `gpu_count` is 0 where the fabric could not
-// be loaded; `program_ranks` are those of a program that does not say, 0 where it must; `seed`
-// draws what the workload leaves to chance. nullopt after an error.
+// `workload` is a cursor on a railyard.protos.Workload. `gpu_count` is 0 if the fabric could not be
+// loaded. `program_ranks` are the ranks of a program that does not state them; 0 if it must. `seed`
+// draws what the workload leaves to chance. Returns nullopt after an error.
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
                                            uint32_t program_ranks, uint64_t seed,
                                            Diagnostics& diagnostics);
 
-// The field of a Workload that says what the job is; nullptr: there is none.
+// Returns the field of a Workload that is its source; nullptr if there is none.
 const char* WorkloadSourceOf(const ProtoCursor& workload);
 
-// `scenario` is a cursor on the whole: the Workload that a part of the job was loaded from.
+// Returns the Workload from which a part of the job was loaded. `scenario` is a cursor on the whole
+// scenario.
 ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, uint32_t part);
 
 }  // namespace railyard

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Blocks of a scenario that are the attributes of an ns-3 model: a field sets the attribute whose
-// name is the field's in camel case, `ecn_pmax` EcnPmax. Where the attribute's name ends with the
-// unit of its integer (Bytes, Ps, Bps), the field is text with a unit and does without: `buffer`
-// is BufferBytes. What a value may be is what the attribute says.
+// Loads blocks of a scenario that hold the attributes of an ns-3 model. A field sets the attribute
+// with its name in camel case: `ecn_pmax` sets EcnPmax. If the attribute's name ends with the unit
+// of its integer (Bytes, Ps, Bps), the field is text with a unit and omits it: `buffer` sets
+// BufferBytes. The attribute defines the range of the values.
 #pragma once
 
 #include <optional>
@@ -25,12 +25,12 @@ struct ModelAttribute {
   std::string value;
 };
 
-// The attribute a field stands for; nullopt if there is none.
+// Returns the attribute that a field sets; nullopt if there is none.
 std::optional<ns3::TypeId::AttributeInformation> AttributeOfField(
     const std::string& type, const google::protobuf::FieldDescriptor& field);
 
-// Every block of a scenario that holds attributes: its path, "nic.congestion_control.dcqcn", and
-// the type whose they are.
+// A block of a scenario that holds attributes: its path, "nic.congestion_control.dcqcn", and the
+// type that has them.
 struct ModelBlock {
   std::string path;
   std::string type;
@@ -38,19 +38,20 @@ struct ModelBlock {
 };
 std::vector<ModelBlock> ModelBlocks();
 
-// What an attribute may be, "1 to 2 GiB", "PFC, CREDITS or NONE"; empty where ns-3 does not say.
-// The other gives `value`, as ns-3 writes it, its unit.
+// RangeOf returns the values that an attribute accepts, "1 to 2 GiB", "PFC, CREDITS or NONE"; empty
+// if ns-3 does not say. WithUnit returns `value`, as ns-3 writes it, with its unit.
 enum class UnitStyle { kWritten, kLeftOut };
 std::string RangeOf(const ns3::TypeId::AttributeInformation& attribute,
                     UnitStyle style = UnitStyle::kWritten);
 std::string WithUnit(const ns3::TypeId::AttributeInformation& attribute, const std::string& value);
 
-// One for each field that is set in `block` and is no message. Precondition: each has its
-// attribute. A value the attribute does not take is an error that says what it takes.
+// Returns one attribute for each field that is set in `block` and is not a message. Precondition:
+// each field has its attribute. A value that the attribute does not accept is an error that lists
+// the accepted values.
 std::vector<ModelAttribute> LoadModelAttributes(const ProtoCursor& block, const std::string& type,
                                                 Diagnostics& diagnostics);
 
-// A model of that type with the attributes, to be looked at.
+// Returns a model of that type with the attributes, for inspection.
 template <typename Model>
 ns3::Ptr<Model> MakeModel(const std::vector<ModelAttribute>& attributes) {
   const auto model = ns3::CreateObject<Model>();

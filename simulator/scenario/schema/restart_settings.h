@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-// What becomes of a job, one part of several, that failed: all of its ranks are ended, and it
-// begins again where its last checkpoint was.
+// The restart of a job, one part of several, that failed: all of its ranks are ended, and it
+// restarts from its last checkpoint.
 struct RestartSettings {
   enum class Detection : uint8_t {
     kLauncher,  // the launcher ends all ranks when the first reports its error
@@ -17,7 +17,7 @@ struct RestartSettings {
   };
 
   bool restarts = false;
-  // Where the programs of the part have its checkpoints; without any it begins from the start.
+  // The checkpoints in the programs of the part; without any it restarts from its beginning.
   CheckpointPlaces checkpoints;
   uint64_t checkpoint_count = 0;
   int64_t save_ps = 0;     // that all ranks stop for at a checkpoint

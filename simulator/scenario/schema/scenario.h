@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One run, checked and complete: what a scenario file says, in the types of the libraries that act
-// on it. Holds no protobuf and no path that still has to be looked at.
+// One run, checked and complete: the contents of a scenario file in the types of the libraries that
+// act on it. It holds no protobuf and no path that still has to be read.
 #pragma once
 
 #include <cstdint>

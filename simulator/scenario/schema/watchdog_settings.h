@@ -8,11 +8,11 @@
 
 namespace railyard {
 
-// What ends a run in which nothing goes on.
+// Ends a run without progress.
 struct WatchdogSettings {
   int64_t no_progress_ps = 0;              // of simulated time, while a collective runs; 0: none
   int64_t no_progress_real_ps = kNeverPs;  // of real time
-  // How ranks that hang since another's error are ended, where the job does not begin again.
+  // How ranks that hang because of another's error are ended if the job does not restart.
   RestartSettings::Detection detection = RestartSettings::Detection::kLauncher;
 };
 
