@@ -149,8 +149,8 @@ TEST(AddedByFaultsTest, SumsTheCollectivesThatEndedAfterItBegan) {
   EXPECT_TRUE(AddedByFaults(run).empty());
 }
 
-// Of faults that hold at the same time each has what is its kind's or its own losses', and an equal
-// share of the rest; together they have what was added.
+// Concurrent faults each get the added time of their kind or their own losses, and an equal share
+// of the rest; together they get all of it.
 TEST(AddedByFaultsTest, FaultsAtTheSameTimeShareIt) {
   RunResult run = MadeUpRun();
   const FaultResult flap =

@@ -269,7 +269,8 @@ void PacketHops(benchmark::State& state, const std::string& name, uint64_t gpus,
     events += run.events;
   }
   state.SetItemsProcessed(static_cast<int64_t>(hops));
-  // Of eight edges of a ring seven cross two NVLinks, one four links of the network.
+  // In a ring of eight, seven edges cross two NVLinks each and one crosses four links of the
+  // network.
   const double links = (7 * 2 + 4) / 8.0;
   const double packets = 2.0 * static_cast<double>((gpus - 1) * (mib << 20)) / 4096;
   const auto iterations = static_cast<double>(state.iterations());

@@ -125,7 +125,7 @@ TEST(Ns3NetworkEquivalenceTest, TcpAndUdpOverALossyBottleneckLeaveTheSameTrace) 
   const auto program = [](std::string& trace) { BottleneckNetwork(trace).Run(); };
   const std::string expected = RunForked(Implementation::kNs3Default, program);
   const std::string actual = RunForked(Implementation::kFabric, program);
-  // What makes the comparison worth something happened: windows moved and packets were lost.
+  // The comparison is meaningful only if windows moved and packets were lost.
   EXPECT_GT(std::count(expected.begin(), expected.end(), '\n'), 10'000);
   EXPECT_NE(expected.find("window "), std::string::npos);
   EXPECT_NE(expected.find("PhyRxDrop"), std::string::npos);

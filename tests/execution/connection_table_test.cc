@@ -50,7 +50,7 @@ TEST_F(ConnectionTableTest, StoresCrossTwoLinksOfEachPlane) {
   EXPECT_DOUBLE_EQ(shares, 2);
 }
 
-// What like servers do is ordered alike; what tells them apart is above.
+// Equal servers order their connections equally; only the server distinguishes ties.
 TEST_F(ConnectionTableTest, TiesOfLikeConnectionsDifferByTheirServerAlone) {
   const uint64_t first = At(Between(1, 2)).tie;
   const uint64_t second = At(Between(9, 10)).tie;

@@ -36,7 +36,7 @@ TEST(CommunicatorLayoutTest, CpusAreThoseOfItsOwnRanks) {
   EXPECT_EQ(cpu_of({8, 32}), CommunicatorCpu::kMixed);
 }
 
-// Of eight GPUs on four NICs, GPU i has NIC i modulo 4.
+// With eight GPUs on four NICs, GPU i has NIC i modulo 4.
 TEST(CommunicatorLayoutTest, NicsAreSharedByTheRanksThatHaveTheSame) {
   RailOptimizedSpec spec;
   spec.mixed_servers.resize(2);

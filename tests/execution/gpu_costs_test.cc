@@ -32,7 +32,7 @@ TEST(GpuCostsTest, WhatIsStatedHoldsWhateverTheCpu) {
   EXPECT_EQ(costs.OfProxy(CommunicatorCpu::kAmd).post_ps, 2 * kPsPerUs);
 }
 
-// Of Ring's 14 us with Simple 1.5 us pass on the wire.
+// The wire takes 1.5 us of Ring's 14 us with Simple.
 TEST(GpuCostsTest, ProxiesAndTheStepMakeUpNcclsLatency) {
   const GpuCosts costs;
   CommunicatorLayout layout;

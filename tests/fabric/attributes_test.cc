@@ -102,8 +102,7 @@ TEST_F(AttributesTest, EveryAttributeOfASwitchChangesARun) {
   EXPECT_NE(RunWithSwitch("EcnKminBytes", "1000").hash, defaults.hash);
   EXPECT_NE(RunWithSwitch("EcnKmaxBytes", "150000").hash, defaults.hash);
   EXPECT_NE(RunWithSwitch("EcnPmax", "0.9").hash, defaults.hash);
-  // What a smaller MTU leaves free shows in what may be lost, and here in the headroom: one packet
-  // each way.
+  // A smaller MTU needs less headroom: one packet less each way.
   RunWithSwitch("MtuBytes", "1216");
   EXPECT_EQ(headroom_bytes_, headroom_bytes - uint64_t{2} * 8'000);
   ExpectAllChanged(Switch::GetTypeId());
@@ -139,7 +138,7 @@ TEST_F(AttributesTest, EveryAttributeOfTheNetworkChangesWhatItIsFor) {
   ExpectAllChanged(FabricNetwork::GetTypeId());
 }
 
-// What they change: FaultInjectorTest, and SettingsEffectTest for whole runs.
+// FaultInjectorTest tests their effect, and SettingsEffectTest for whole runs.
 TEST(RoutingAttributesTest, AttributesAreTheDelays) {
   const auto routing = ns3::CreateObject<Routing>();
   EXPECT_EQ(routing->delays().detection_ps, RoutingDelays{}.detection_ps);

@@ -12,7 +12,7 @@ using testing::RandomCase;
 using testing::RandomOutcome;
 using testing::RunRandomCase;
 
-// What the cases reached, so that the comparison cannot go empty.
+// Counts what the cases reached, so that the comparison cannot become empty.
 struct Reached {
   uint64_t general_hops = 0;
   uint64_t sent = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a link loses when it goes down: a packet is on the wire from its first bit leaving until its
-// last bit arrives, ends included.
+// Tests which packets a link loses when it goes down: a packet is on the wire from its first bit
+// leaving until its last bit arrives, ends included.
 #include <string>
 #include <tuple>
 #include <vector>
@@ -55,8 +55,8 @@ class LinkStateTest : public testing::NetworkFixture {
     states_traced_.emplace_back(event.time_ps, event.link, event.up);
     EXPECT_EQ(network().IsLinkUp(event.link), event.up);
   }
-  // Which of the packets 0, 1, … of 1,000 B, all injected at 0 unless the test injects others, are
-  // lost when the first link is down over [from, until).
+  // Returns which of the packets 0, 1, … of 1,000 B are lost when the first link is down over
+  // [from, until). All are injected at 0 unless the test injects others.
   std::vector<uint32_t> LostOf(uint32_t packets, int64_t from_ps, int64_t until_ps) {
     Down(first_, from_ps, until_ps);
     for (uint32_t i = 0; i < packets; ++i) Inject(path_, i, 1'000, 900);
@@ -111,7 +111,7 @@ TEST_F(LinkStateTest, PacketsQueuedThatStartAfterTheLinkIsBackSurvive) {
   // Packet i is on the wire from 20 i to 20 i + 21 ns. Down over [70, 130): 3 is on the wire, 4 and
   // 5 are sent into it, 6 is when it comes back; 7 starts at 140.
   EXPECT_THAT(LostOf(10, 70'000, 130'000), ElementsAre(3, 4, 5, 6));
-  // What is lost took its time on the wire all the same.
+  // Lost packets occupied the wire all the same.
   EXPECT_EQ(at_nic_.back(), (Arrived{9 * kSendPs + kPathPs, 0, 9}));
 }
 

@@ -74,7 +74,7 @@ TEST_F(MarkingTest, ThresholdsGrowWithThePortsRate) {
   InjectMany(PathTo(0, 1), kPackets, kBytes);
   engine().Run();
   for (uint32_t i = 0; i < kPackets; ++i) {
-    // Of i packets a quarter has left.
+    // A quarter of the i packets has left.
     EXPECT_EQ(marks_[i], i * kBytes * 3 / 4 > 4 * 50'000 ? 1u : 0u) << i;
   }
   EXPECT_GT(network().counters().ecn_marked, 0u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a pause frame does, and when.
+// Tests the effect of a pause frame, and when it takes effect.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ TEST_F(PauseTest, AFrameTakesEffectAfterItsOwnTimeTheCableAndTheResponse) {
   EXPECT_FALSE(held_before);
   EXPECT_TRUE(held_after);
   EXPECT_EQ(network().CountersOfLink(Uplink(0)).paused_ps, kPsPerMs - effect_ps);
-  // What had begun by then has left.
+  // Packets that had begun by then have left.
   const uint64_t sent = static_cast<uint64_t>(effect_ps / 20'000 + 1);
   EXPECT_EQ(network().AccountBytes(Uplink(0)), 1'000 * sent);
 }

@@ -23,7 +23,7 @@ class RandomNetwork : public PacketSink {
   explicit RandomNetwork(const RandomCase& random_case)
       : random_(random_case.seed), engine_(FabricSimulatorImpl::Get()) {
     DrawFabric();
-    // Where longer routes have a class for each cable, every other case takes them.
+    // If longer routes have a class for each cable, every other case uses them.
     if (random_case.seed % 2 == 0) graph_.deadlock_avoidance = DeadlockAvoidance::kHopClasses;
     DrawNetwork(random_case);
     DrawPaths();

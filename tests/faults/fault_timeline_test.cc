@@ -132,7 +132,7 @@ TEST(FaultTimelineTest, ChanceBeginsNothingOutsideItsTime) {
   }
 }
 
-// Where a mean is of years a run has none, and sums stay in range.
+// A mean of many years yields no failure within a run, and sums stay in range.
 TEST(FaultTimelineTest, WhatComesAfterAllTimeDoesNotCome) {
   FaultTimeline timeline;
   timeline.mean_between_ps = static_cast<double>(kNeverPs);

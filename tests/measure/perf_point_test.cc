@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What becomes of points whose run does not complete.
+// Tests the outcomes of points whose run does not complete.
 #include "simulator/measure/perf_point.h"
 
 #include <filesystem>

@@ -15,8 +15,8 @@ namespace railyard::testing {
 namespace {
 
 constexpr double kPsPerSecondReal = 1e12;
-// What the formula leaves out: on the network hardly anything; over NVLink the instants at which a
-// GPU's links idle because the slices of all channels arrive at once.
+// Tolerances for what the formula leaves out: on the network hardly anything; over NVLink the
+// instants at which a GPU's links idle because the slices of all channels arrive at once.
 constexpr double kNetworkTolerance = 0.002;
 constexpr double kNvlinkTolerance = 0.015;
 
@@ -34,7 +34,7 @@ constexpr uint64_t kPacketsPerAck = 4;
 constexpr double kNicBps = 400e9;
 constexpr double kHostBps = 440e9;
 
-// What one ring collective puts on each connection of a channel.
+// The load of one ring collective on each connection of a channel.
 struct RingLoad {
   uint64_t chunks = 0;       // sent by each rank on each channel
   uint64_t chunk_bytes = 0;  // all equal for the sizes chosen here

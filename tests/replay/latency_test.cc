@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What small messages wait for. NCCL's tuner (src/graph/tuning.cc, Ring with Simple on Hopper) says
-// what a kernel's start and a step cost; a collective of a few bytes takes
+// Compares the time of small messages with NCCL's tuner (src/graph/tuning.cc, Ring with Simple on
+// Hopper), which states the cost of a kernel's start and of a step. A collective of a few bytes
+// takes
 //
 //   T = baseLat + NVLink steps x 3.4 us + network steps x 14 us
 //
-// over the longest path that a chunk takes. Where NCCL's own formula counts 2(N-1) network steps of
-// an AllReduce on N servers, a ring crosses servers more often: a chunk passes 2(n-1) edges of a
+// over the longest path that a chunk takes. NCCL's own formula counts 2(N-1) network steps of an
+// AllReduce on N servers, but a ring crosses servers more often: a chunk passes 2(n-1) edges of a
 // ring of n, N of which leave a server, n/N apart, so up to ceil(2(n-1) N/n) are network steps.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

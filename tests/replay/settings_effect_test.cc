@@ -62,7 +62,7 @@ const char* const kInfiniBand =
     "fabric { rail_optimized { servers: 2 } }\n"
     "workload { program { collectives { kind: ALL_REDUCE bytes: \"16MiB\" } } }\n"
     "network { network_flow_control: CREDITS }\n";
-// Where NCCL takes PAT: one GPU per server.
+// A scenario in which NCCL chooses PAT: one GPU per server.
 const char* const kPat =
     "fabric { rail_optimized { servers: 4 gpus_per_server: 1 } }\n"
     "workload { program { collectives { kind: ALL_GATHER bytes: \"1MiB\" } } }\n";
@@ -342,7 +342,7 @@ void ExpectCovered(const std::string& block, const google::protobuf::Descriptor&
     if (path == kServers + ".nccl_topology") continue;
     // Names a control of a program: tests/api/run_test.cc has the effect.
     if (path == "nic.congestion_control.registered") continue;
-    // Of named devices: tests/scenarios/reroute_test.cc has the effect.
+    // tests/scenarios/reroute_test.cc tests the effect for named devices.
     if (path == "routing.devices") continue;
     if (field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
       ExpectCovered(path, *field.message_type());

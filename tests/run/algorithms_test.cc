@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What each algorithm puts on the links, against its closed form: bytes on the links of a run, and
-// the same run in both forms of ports.
+// Compares the bytes that each algorithm puts on the links with its closed form, and runs with both
+// forms of ports.
 #include <map>
 
 #include <fmt/format.h>
@@ -131,7 +131,7 @@ TEST_F(AlgorithmsTest, BothFormsOfPortsGiveOneFingerprint) {
   }
 }
 
-// What is lost on the way is sent again, whatever the algorithm.
+// Lost packets are sent again, whatever the algorithm.
 TEST_F(AlgorithmsTest, AFlapIsRiddenOut) {
   for (const auto& [algorithm, protocol] :
        {std::pair("TREE", "LL"), std::pair("TREE", "SIMPLE"), std::pair("NVLS_TREE", "SIMPLE")}) {

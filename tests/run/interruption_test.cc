@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a signal leaves of a command that takes long: what there was by then, and no process, no
-// directory and no file besides.
+// Tests that a signal leaves the results so far of a long command, and no process, directory or
+// file besides.
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -92,7 +92,7 @@ TEST_F(InterruptionTest, ARunLeavesWhatItHas) {
   EXPECT_THAT(progress.substr(0, progress.find('\n')),
               MatchesRegex("railyard: simulated .* in .*, .* % done.*; .*collectives/s, .*hops/s, "
                            ".*MiB"));
-  // What it has told may have been from before its first packet.
+  // Its first report may be from before its first packet.
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   program.Send(SIGTERM);
   const ProgramExit exit = program.Wait();

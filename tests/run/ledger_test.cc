@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where the bytes of a collective go, byte for byte, by NCCL's formulas.
+// Compares the bytes of collectives on links and between pairs, byte for byte, with NCCL's
+// formulas.
 #include <map>
 #include <set>
 
@@ -53,7 +54,7 @@ class LedgerTest : public ProgramTest {
     return run;
   }
 
-  // What holds of every ledger.
+  // Conditions that hold for every ledger.
   static void ExpectLedgersAgree(const EndedRun& run) {
     EXPECT_TRUE(run.At("conservation.ok").GetBool());
     for (const auto& tier : run.At("tiers").GetArray()) {
@@ -363,7 +364,7 @@ TEST_F(LedgerTest, APairWithTwoWaysHasOneRowThatNamesBoth) {
   }
 }
 
-// What one run sent, another sends pair by pair: its pairs.csv is the first one's.
+// One run repeats another's traffic pair by pair: its pairs.csv is the same.
 TEST_F(LedgerTest, AnAllToAllVSendsWhatAnEarlierRunDid) {
   const EndedRun first = RunKind("ALL_REDUCE", 2);
   const EndedRun second = RunText(
@@ -414,9 +415,9 @@ TEST_F(LedgerTest, GroupedSendsAndReceivesOfALogGoFromPeerToPeer) {
 
 class LineProtocolTest : public LedgerTest, public ::testing::WithParamInterface<const char*> {};
 
-// Of LL half of every line are flags, of LL128 a sixteenth: they count as headers, on
-// links, in tiers and in the conservation of bytes, whatever carries them. A size that does not
-// fill the last lines shows that what is left over in them is no payload either.
+// In LL half of every line are flags, in LL128 a sixteenth. They count as headers on links, in
+// tiers and in the conservation of bytes, on every transport. A size that does not fill the last
+// lines shows that their unused rest is not payload either.
 TEST_P(LineProtocolTest, FlagsAreHeaders) {
   const std::string protocol = GetParam();
   for (const char* network : {"", "NET: \"Socket\" ", "IB_QPS_PER_CONNECTION: 2 "}) {

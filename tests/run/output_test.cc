@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where outputs go, and what they leave alone.
+// Tests where outputs go, and which files they leave alone.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>

@@ -178,7 +178,7 @@ TEST_F(PerfTest, AnAlgorithmOfOnesOwnIsListedAndTimed) {
                 "--schedule", file, "-b", "1M", "-e", "1M"});
   EXPECT_EQ(timed.status, 0) << timed.errors;
   EXPECT_THAT(timed.output, HasSubstr("1048576"));
-  // What it delivers wrongly is said at its step, and it is either a file or a fabric.
+  // A wrong result is reported at its step, and a file excludes a fabric.
   scratch_.Write("halves.textproto", std::regex_replace(text, std::regex("reduce: true "), ""));
   const ProgramExit wrong = Railyard({"schedule", file, "--bytes", "1M"});
   EXPECT_EQ(wrong.status, 2);
@@ -302,8 +302,7 @@ TEST_F(PerfTest, ALaunchThatNothingHidesIsInTheTime) {
   EXPECT_NEAR(rows[1]["simulated_us"].GetDouble() - rows[0]["simulated_us"].GetDouble(), 20, 1e-6);
 }
 
-// What nccl-tests would print on a machine whose launches take 2^(1/3) as long as a DGX H100's
-// here.
+// The output of nccl-tests on a machine whose launches take 2^(1/3) as long as a DGX H100's here.
 TEST_F(PerfTest, CalibrationFindsTheCostsOfAMachineThatIsKnown) {
   scratch_.Write("machine.textproto",
                  ReadText(RAILYARD_SOURCE_DIR "/topologies/platforms/dgx-h100.textproto") +

@@ -141,7 +141,7 @@ TEST_F(PlanProgramTest, AFabricIsDesignedFromAPrediction) {
   EXPECT_EQ(planned.exit.status, 0) << planned.exit.errors;
 }
 
-// What tokens their experts get, too: the AllToAllvs' payload is what was routed.
+// The AllToAllvs' payload is the tokens that were routed to experts.
 TEST_F(PlanProgramTest, RoutedTokensArriveByteForByte) {
   const EndedRun run = RunPlan(
       "model { layers: 2 hidden: 512 heads: 8 vocabulary: 4096\n"
@@ -172,8 +172,8 @@ TEST_F(PlanProgramTest, ASynthesizedTraceRunsAsItsPlan) {
   EXPECT_EQ(of_trace.Text("fingerprint"), of_plan.Text("fingerprint"));
 }
 
-// Of computation alone a pipeline takes its bubble's closed form: (m + p - 1) (f + b), here 6 x 2 x
-// (30 + 60) us, with the ends' embedding and output layer free. Transfers come on top.
+// With computation alone a pipeline's bubble has the closed form (m + p - 1) (f + b), here 6 x 2 x
+// (30 + 60) us, with the ends' embedding and output layer free. Transfers are added to it.
 TEST_F(PlanProgramTest, APipelineTakesItsBubble) {
   const EndedRun run = RunPlan(
       "model { layers: 4 hidden: 64 heads: 4 feed_forward: 64 vocabulary: 64 }\n"
@@ -219,7 +219,7 @@ TEST_F(PlanProgramTest, FieldsOfAScenariosPlanAreSet) {
        "workload.plan.training.iterations=3"},
       "--set workload.plan.training.iterations=3: error: workload.plan: the workload names "
       "no plan");
-  // What names another workload drops what was set in the plan before.
+  // A set that names another workload removes earlier sets of the plan.
   const ProgramExit other =
       Railyard({"validate", scenario, "--set", "workload.plan.training.iterations=3", "--set",
                 "workload.program.collectives=[{ kind: ALL_REDUCE bytes: \"1MiB\" }]"});

@@ -55,7 +55,7 @@ class RunningProgram {
   void Kill() const;
   void Send(int signal) const;
   pid_t id() const { return child_; }
-  // What it has printed so far.
+  // Returns the standard error so far.
   std::string Errors() const { return ReadText(errors_); }
   // Fails the test, and kills the program, if it has not ended by itself in so many seconds.
   ProgramExit Wait(int seconds_max = 240);

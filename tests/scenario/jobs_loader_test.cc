@@ -19,7 +19,7 @@ std::string Job(const std::string& fields, const std::string& ranks = "ranks: 4"
          " collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } } }\n";
 }
 
-// Of 2 servers with 8 GPUs each: GPU 8 is server1/gpu0.
+// The fabric has 2 servers with 8 GPUs each: GPU 8 is server1/gpu0.
 LoadedScenario Load(const std::string& jobs) { return LoadedScenario(kFabric + jobs); }
 
 std::vector<uint32_t> GpusOfPart(const LoadedScenario& loaded, size_t part) {

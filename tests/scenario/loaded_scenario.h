@@ -37,14 +37,15 @@ inline std::string FindingsBeside(const std::string& lines) {
   return LoadedScenario(std::string(kFabric) + kWorkload + lines).findings;
 }
 
-// What is loaded with `lines` there; nullptr fails the test.
+// Loads a scenario with `lines` in it; nullptr fails the test.
 inline std::unique_ptr<Scenario> LoadBeside(const std::string& lines) {
   LoadedScenario loaded(std::string(kFabric) + kWorkload + lines);
   EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
   return std::move(loaded.scenario);
 }
 
-// Of the last of its models' attributes of that name, as it is set; empty: the default.
+// Returns the value of the last of its models' attributes with that name; empty if the default
+// holds.
 inline std::string AttributeOf(const Scenario& scenario, const std::string& name) {
   for (auto model = scenario.models.rbegin(); model != scenario.models.rend(); ++model) {
     if (model->name == name) return model->value;

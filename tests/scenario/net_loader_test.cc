@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What joins servers: names, what a plug-in sets, what is refused with it or without it.
+// Tests the network between servers: names, values that a plug-in sets, and fields that are refused
+// with it or without it.
 #include "simulator/scenario/load/net_loader.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ TEST(NetLoaderTest, AmazonsPlugInSetsNcclsVariablesWhereTheUserHasNot) {
   EXPECT_EQ(plugin->nccl.nvls_chunksize_bytes, 524'288u);
   EXPECT_EQ(plugin->nccl.nvlstree_max_chunksize_bytes, 524'288u);
   EXPECT_EQ(plugin->nccl.ofi_net_latency_us, std::nullopt);
-  // Of the time of NCCL 2.20 pull requests 332 and 372, of 2.27 the plug-in's 1.16.
+  // NCCL 2.20 is as old as the plug-in's pull requests 332 and 372, NCCL 2.27 as its release 1.16.
   const auto before = LoadBeside("nccl { NET: \"AWS Libfabric\" version: \"2.26.5\" }");
   ASSERT_NE(before, nullptr);
   EXPECT_EQ(before->nccl.buffsize_bytes, 4u << 20);

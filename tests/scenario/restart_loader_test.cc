@@ -87,7 +87,7 @@ TEST(RestartLoaderTest, EachOfSeveralJobsHasItsOwnOrThatOfAll) {
   EXPECT_EQ(restarts[0].checkpoint_count, 2u);
   EXPECT_EQ(restarts[1].load_ps, 2 * kPsPerSecond);
   EXPECT_EQ(restarts[1].checkpoint_count, 0u);
-  // Of a job without one nothing becomes.
+  // A job without a restart block does not restart.
   const LoadedScenario one(std::string(kFabric) + TwoJobs("restart {}", ""));
   ASSERT_NE(one.scenario, nullptr) << one.findings;
   EXPECT_TRUE(one.scenario->restarts[0].restarts);

@@ -126,7 +126,7 @@ TEST(ScenarioLoaderTest, AMistakeInTheTextIsReportedOnceAndNothingThatFollowsFro
   const std::string fabric = kFabric;
   const std::string workload = kWorkload;
   const std::string down = "faults { kind: LINK_DOWN link: \"leaf0--spine0\" at: \"1ms\" }\n";
-  // What is missing may be what an unknown name meant.
+  // An unknown name may have meant the missing field.
   only("fabrik { rail_optimized { servers: 2 } }\n" + workload, "unknown field \"fabrik\"");
   only("fabric { perset: \"h100-1x8\" }\n" + workload, "unknown field \"perset\"");
   only("fabric { rail_optimized { srevers: 2 } }\n" + workload, "unknown field \"srevers\"");

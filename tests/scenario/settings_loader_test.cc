@@ -77,7 +77,7 @@ TEST(SettingsLoaderTest, CollNetNeedsSwitchesThatReduceAndRoutesThatMeet) {
             ":3:8: error: nccl.COLLNET_ENABLE: 2 is out of range (expected 0 to 1)\n");
 }
 
-// Of channels and CTAs the stricter limits hold.
+// The stricter of the limits on channels and CTAs holds.
 TEST(SettingsLoaderTest, CtasAreChannels) {
   const auto scenario = LoadBeside(
       "nccl { MIN_NCHANNELS: 2 MIN_CTAS: 3 MAX_NCHANNELS: 9 MAX_CTAS: 12 NCHANNELS_PER_NET_PEER: 2 "

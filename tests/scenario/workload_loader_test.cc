@@ -153,7 +153,7 @@ TEST_F(WorkloadLoaderTest, ARankMapEntryThatMatchesNoProcessIsAnError) {
   EXPECT_THAT(findings_, HasSubstr(":3:1: error: "));
 }
 
-// What a log would be told to be is not known: nothing is concluded from it.
+// The setting that would apply to a log is not known, so nothing is concluded from it.
 TEST_F(WorkloadLoaderTest, ALogIsNotJudgedBySettingsThatCannotBeRead) {
   Load("algorithm: RNIG nccl_log { files: \"job.log\" }", Log("TREE proto LL"));
   EXPECT_EQ(findings_,

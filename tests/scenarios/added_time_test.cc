@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What collectives take longer is split by cause: runs each of which has only one.
+// Tests the split of added time by cause with runs that have only one cause each.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ class AddedTimeTest : public ProgramTest {
     return RunText(RailOptimized(2) + Program("ALL_REDUCE", "64MiB", "repeat: 2") + more +
                    "\nfaults { name: \"f\" " + fault + " }\n");
   }
-  // Of the first `rows` collectives, which are what the fault hit.
+  // Sums a part over the first `rows` collectives, which are those that the fault hit.
   static int64_t Part(const EndedRun& run, const std::string& part, size_t rows = 2) {
     int64_t sum_ps = 0;
     for (size_t row = 0; row < rows; ++row) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What every kind of fault loses or delays, when it is first sent again, and when all is well:
-// against formulas of timers, rates and wires.
+// Compares losses, delays, first retransmissions and recovery times of every kind of fault with
+// formulas of timers, rates and wires.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ TEST_F(FaultKindsTest, OneLostDataPacketIsAskedForByTheNextOne) {
                                                "loss { packets { kind: DATA number: 40 } }"));
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   EXPECT_EQ(run.Drops()["BIT_ERROR"], 1);
-  // What was sent behind it until the NACK was there: a round trip's worth, a window at most.
+  // Packets sent behind it until the NACK arrived: a round trip's worth, at most a window.
   EXPECT_LT(run.Drops()["OUT_OF_SEQUENCE"], 128);
   EXPECT_EQ(run.Integer("transport.timeouts"), 0);
   EXPECT_EQ(run.Integer("transport.retransmitted_packets"), 1 + run.Drops()["OUT_OF_SEQUENCE"]);
@@ -73,7 +73,7 @@ TEST_F(FaultKindsTest, LostClearToSendsWaitForTheTimer) {
   EXPECT_LE(first_ps, TimeoutPs(10) + 2 * kTimerStartWithinPs);
 }
 
-// Of n packets n p are lost, give or take four times sqrt(n p (1 - p)).
+// n p of n packets are lost, within four times sqrt(n p (1 - p)).
 TEST_F(FaultKindsTest, EvenLossTakesItsShareOfWhatCrossesTheLink) {
   const double p = 0.002;
   const EndedRun run = RunText(Job(14) + Fault("kind: LOSS link: \"server1/nic3--leaf3\" "
@@ -226,7 +226,8 @@ TEST_F(FaultKindsTest, AStormPausesForItsTimeAndLosesNothing) {
   EXPECT_NEAR(static_cast<double>(LongerPs(run, 0)), 2'000.0 * kPsPerUs, 100.0 * kPsPerUs);
 }
 
-// What waits at a paused port is not lost, but nobody can tell: the sender's budget runs out.
+// Packets that wait at a paused port are not lost, but the sender cannot know: its retry budget
+// runs out.
 TEST_F(FaultKindsTest, AStormBeyondTheRetriesAbortsTheJob) {
   const EndedRun run =
       RunText(Job(8) + Fault("kind: PAUSE_STORM device: \"server1/nic3\" at: \"300us\""));
@@ -239,7 +240,7 @@ TEST_F(FaultKindsTest, AStormBeyondTheRetriesAbortsTheJob) {
   EXPECT_THAT(run.exit.output, HasSubstr("IBV_WC_RETRY_EXC_ERR(12)"));
 }
 
-// Where a CTA is the slowest part of the ring, half its speed is twice the time.
+// If a CTA is the slowest part of the ring, half its speed is twice the time.
 TEST_F(FaultKindsTest, AStragglerSetsThePace) {
   const std::string gpu =
       "gpu { launch_latency: \"0s\" nvlink_step_latency: \"0s\" network_step_latency: \"0s\" "

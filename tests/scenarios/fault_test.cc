@@ -23,7 +23,7 @@ constexpr int64_t TimeoutPs(uint32_t ib_timeout) { return int64_t{4'096'000} << 
 // queue pairs with windows of 512 KiB share the NIC: 2 x 10.5 us on the wire, and a round trip.
 constexpr int64_t kTimerStartWithinPs = 25 * kPsPerUs;
 
-// Of PyTorch's ProcessGroupNCCL.
+// The polling interval of PyTorch's ProcessGroupNCCL.
 constexpr int64_t kErrorPollPs = 100'000 * kPsPerUs;
 constexpr int64_t kCollectiveTimeoutPs = 600'000'000 * kPsPerUs;
 
@@ -187,8 +187,8 @@ TEST_F(FaultTest, EitherDirectionAloneStopsTheConnection) {
   }
 }
 
-// What was sent is lost only if it was on the wire: data that arrived while its ACKs were lost is
-// a duplicate when it comes again.
+// A packet is lost only if it was on the wire: data that arrived while its ACKs were lost is a
+// duplicate when it is sent again.
 TEST_F(FaultTest, DataThatArrivedButWasNeverAcknowledgedComesTwice) {
   const EndedRun run = RunText(Job(8) + LinkDown(kLink, kFaultAt, "700us", "BACKWARD"));
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;

@@ -17,7 +17,7 @@ namespace railyard::testing {
 namespace {
 
 constexpr int kTries = 7;  // IB_RETRY_CNT
-// What was lost is sent again over routes that are back so long after their cable: detection and
+// Lost packets are sent again over routes that return this long after their cable: detection and
 // convergence, and a tenth of the latter for each hop to the NICs beyond a spine.
 constexpr double kRoutesSeconds = 0.010 + 0.100 + 4 * 0.010;
 
@@ -25,7 +25,7 @@ double TimeoutSeconds(uint32_t ib_timeout) {
   return 4.096e-6 * static_cast<double>(1u << ib_timeout);
 }
 
-// Of the tries, one every time-out, the first that finds the routes back.
+// Returns the first of the tries, one every time-out, that finds the routes back.
 std::optional<int> TryThatArrives(uint32_t ib_timeout, double down_seconds) {
   for (int number = 1; number <= kTries; ++number) {
     if (number * TimeoutSeconds(ib_timeout) > down_seconds + kRoutesSeconds) return number;
@@ -45,7 +45,7 @@ class HpnTest : public ProgramTest, public ::testing::WithParamInterface<uint32_
   static double Seconds(const EndedRun& run, const std::string& figure) {
     return static_cast<double>(run.Integer(figure)) * 1e-12;
   }
-  // What a cable that is down for so long costs, until all is well; nullopt: the job.
+  // Returns the time until recovery from a cable that is down so long; nullopt if the job is lost.
   std::optional<double> CostSeconds(int down_seconds) {
     SCOPED_TRACE(down_seconds);
     const double timeout_s = TimeoutSeconds(GetParam());
@@ -107,7 +107,7 @@ TEST_F(HpnDualTorTest, NothingHalts) {
   EXPECT_EQ(run.Integer("transport.timeouts"), 0);
   EXPECT_EQ(run.Integer("transport.qp_errors"), 0);
   EXPECT_TRUE(run.Drops().empty());
-  // Of the gradients none takes longer by the sixteenth that port-level striping would lose.
+  // No AllReduce of gradients takes a sixteenth longer, which port-level striping would lose.
   for (size_t row = 0; row < run.collectives.size(); ++row) {
     if (!run.collectives.Text(row, "communicator").starts_with("stride8/")) continue;
     EXPECT_LT(run.collectives.Real(row, "stretch"), 1 + 1.0 / 16);

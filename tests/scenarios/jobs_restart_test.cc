@@ -41,7 +41,7 @@ class JobsRestartTest : public ProgramTest {
   static std::string Cable() { return LinkDown("server1/nic3--leaf3", "263s", "270s"); }
 };
 
-// What the job loses beside another is what it loses alone, and the other loses nothing.
+// A job loses beside another what it loses alone, and the other loses nothing.
 TEST_F(JobsRestartTest, OneBeginsAgainAndTheOtherGoesOn) {
   const std::string a = Job("a", kFirstTwo, 10, 100, kRestart);
   const EndedRun run = RunText(Of(a + Job("b", kNextTwo, 15, 60), Cable()));
@@ -93,7 +93,7 @@ TEST_F(JobsRestartTest, AJobWithoutRestartIsAborted) {
   EXPECT_EQ(run.Real("jobs.1.goodput"), 0);
 }
 
-// Of one block for all, each job has its own checkpoints and restarts.
+// With one block for all, each job has its own checkpoints and restarts.
 TEST_F(JobsRestartTest, BothMayBeginAgain) {
   const EndedRun run =
       RunText(Of(Job("a", kFirstTwo, 10, 100) + Job("b", kNextTwo, 15, 60) + kRestart + "\n",

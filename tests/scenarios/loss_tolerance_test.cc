@@ -38,7 +38,7 @@ TEST_F(LossToleranceTest, WhatIsToleratedIsNotAskedForAndSavesTime) {
   EXPECT_EQ(run.Integer("transport.missing_packets"), 3);
   EXPECT_EQ(run.Integer("transport.missing_bytes"), 3 * kMtu);
   EXPECT_EQ(run.Integer("transport.retransmitted_packets"), 0);
-  // What was lost is on no wire twice: the time is that without faults, but for an ACK more.
+  // Lost packets are not sent again: the time is that without faults, except for one more ACK.
   EXPECT_NEAR(run.Real("collectives.stretch.max"), 1, 0.001);
   const EndedRun reliable = Lose(3, "");
   EXPECT_EQ(reliable.Integer("transport.missing_packets"), 0);
@@ -67,7 +67,7 @@ TEST_F(LossToleranceTest, WhatIsBeyondTheToleranceIsSentAgain) {
   EXPECT_EQ(run.Text("fingerprint"), Lose(3, "").Text("fingerprint"));
 }
 
-// Of 256 packets a hundredth of a percent is none, which the run says; 10 % are some.
+// A hundredth of a percent of 256 packets is no packet, which the run reports; 10 % are some.
 TEST_F(LossToleranceTest, AToleranceOfNoWholePacketIsToldOf) {
   const std::string note = "loss_tolerance had no effect: it is rounded down to whole packets";
   EXPECT_THAT(Lose(3, "loss_tolerance: 0.0001").exit.output, HasSubstr(note));

@@ -129,7 +129,7 @@ TEST_F(NicsTest, TheReplayCacheChangesNothingWhereNicsDiffer) {
                "nics { device: \"*/nic5\" nic { congestion_control { dcqcn {} } } }\n");
 }
 
-// What one of the controls keeps is in no snapshot: the run says so.
+// The state of one of the controls is in no snapshot, and the run says so.
 TEST_F(NicsTest, AControlOfSomeNicsIsNamedAsWhatKeepsARunFromTheCache) {
   const EndedRun run =
       RunText(RailOptimized(2) + Program("ALL_REDUCE", "4MiB", "repeat: 3") +

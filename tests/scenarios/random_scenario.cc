@@ -151,7 +151,7 @@ void RandomScenarioTest::Check(uint32_t seed) {
     EXPECT_GE(free.collectives.Real(row, "slowdown"), 1);
     is_hit |= run.collectives.Text(row, "stretch") != "1";
   }
-  // What nothing was lost to is undisturbed; what everything survived moved the same bytes.
+  // Without losses or delays nothing is disturbed; a run that survived moved the same bytes.
   bool delays = false;
   for (const char* kind : {"DEGRADE", "DELAY", "PAUSE_STORM", "BACKGROUND_LOAD", "STRAGGLER"}) {
     delays |= scenario.find(kind) != std::string::npos;

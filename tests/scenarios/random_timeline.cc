@@ -26,7 +26,7 @@ class Generator {
     has_spare_ = has_restart_ && !has_jobs_ && servers_ > 2 && Below(2) == 0;
     text += has_jobs_ ? Jobs() : Workload(servers_ - (has_spare_ ? 1 : 0));
     if (has_restart_ && !has_jobs_) text += Restart();
-    // What fails for shorter than a queue pair's retries is not failed over.
+    // A failure shorter than a queue pair's retries causes no failover.
     const bool has_failover = !has_ports_ && Below(4) == 0;
     const uint32_t retries = has_ports_ ? 3 : has_failover ? 2 : 8;
     text += fmt::format("nccl {{ IB_TIMEOUT: {} IB_RETRY_CNT: {} {}}}\n",
@@ -301,7 +301,8 @@ void CheckStall(const EndedRun& run, const std::string& why) {
   EXPECT_TRUE(std::regex_search(why, chain) || why.find("stands still") != std::string::npos);
 }
 
-// What faults added is what collectives took longer since the first of them began, no more.
+// The time attributed to faults is the time that collectives took longer since the first of them
+// began.
 void CheckShares(const EndedRun& run) {
   const rapidjson::Value& faults = run.At("faults");
   int64_t first_ps = INT64_MAX;

@@ -150,7 +150,7 @@ class RepetitiveJob : public RandomJob {
       operation.compute_before_ps = Below(4) == 0 ? 0 : Below(60) * kPsPerUs;
       operation.stream = Below(4) == 0 ? 1 : 0;
     }
-    // Else nothing is ever at rest.
+    // Without the gap the network is never at rest.
     pattern.front().compute_before_ps += 40 * kPsPerUs;
     return pattern;
   }
@@ -536,7 +536,8 @@ TEST_F(ServersInStepTest, ShareWhatTheOtherHasDone) {
   EXPECT_TRUE(Run("", {"--verify-replay-cache"}).has_result());
 }
 
-// Of the rail that it falls into what it disturbs is simulated, of the others nothing more.
+// On the rail of the flap only disturbed collectives are simulated, on the others no more than
+// before.
 TEST_F(ServersInStepTest, AFlapOfARailHasHardlyAnythingSimulatedAgain) {
   const std::string flap =
       "faults { link: \"server0/nic3--leaf3\" kind: LINK_DOWN at: \"10ms\" until: \"12ms\" }\n";

@@ -106,7 +106,7 @@ TEST_F(RerouteTest, ASlowSwitchTakesItsOwnTime) {
   EXPECT_GE(slow.Integer("faults.0.time_to_recover_ps"), slow_ps);
   EXPECT_LE(slow.Integer("faults.0.time_to_recover_ps"),
             slow_ps + 2 * kHopPs + kTimeoutPs + 2 * kTimerStartWithinPs);
-  // What the leaf does not see, the spine at the cable's other end tells.
+  // If the leaf does not detect it, the spine at the cable's other end does.
   const EndedRun blind = with(fmt::format("device: \"{}\" detection_delay: \"900s\"", leaf));
   ASSERT_EQ(blind.exit.status, 0) << blind.exit.errors;
   EXPECT_EQ(blind.Integer("faults.0.time_to_detect_ps"), 200 * kPsPerUs);

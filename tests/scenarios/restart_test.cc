@@ -244,7 +244,8 @@ TEST_F(RestartTest, ASpareServerTakesTheRanksOfABrokenOne) {
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   EXPECT_EQ(Of(run, "restarts"), 1);
   EXPECT_EQ(Of(run, "servers_replaced"), 1);
-  // Of 27 collectives, the one that failed included, and of 80 from the checkpoint on.
+  // The payload is that of 27 collectives, the failed one included, and of 80 from the checkpoint
+  // on.
   const auto payload = [&](const std::string& link) {
     return static_cast<double>(run.links.Sum("payload_bytes", "link", link));
   };

@@ -141,7 +141,7 @@ TEST_F(TcpSocketsTest, PerfTakesThemByNcclsName) {
                                         "Libfabric\")"));
 }
 
-// What --algo assumes of the fabric is said.
+// The output states what --algo assumes of the fabric.
 TEST_F(TcpSocketsTest, CollNetSaysThatTheSwitchesAreInfiniBands) {
   const ProgramExit run =
       Railyard({"perf", "--collective", "all_reduce", "--fabric", "dgx-h100", "--nodes", "2",

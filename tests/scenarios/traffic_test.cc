@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What kind of traffic runs say they had, against closed forms.
+// Compares the traffic metrics of runs with closed forms.
 #include <algorithm>
 #include <cmath>
 #include <string>

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// What two parts of different widths count in an episode, and what they stand at after one more.
+// Counters of two parts of different widths.
 struct Parts {
   uint32_t narrow = 0;
   uint64_t wide = 0;
@@ -110,7 +110,7 @@ TEST(StateArchiveTest, WhatIsNewInOneSectionMovesNothingInTheNext) {
   EXPECT_THAT(parts.first, ElementsAre(6, 7, 8));
   EXPECT_THAT(parts.second, ElementsAre(9, 10));
 
-  // Of what there was more of then.
+  // The snapshot has more places than the parts now; the others are skipped.
   parts = {.first = {0}, .second = {0, 0}};
   StateArchive put_less(state, 0);
   parts.Visit(put_less);

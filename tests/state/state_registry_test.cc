@@ -48,7 +48,7 @@ TEST(StateRegistryTest, AnOwnerSaysWhyItIsNeverReplayed) {
   EXPECT_THAT(registry.Obstacles(), ElementsAre(ReplayObstacle{"owner 2", "it remembers all"}));
 }
 
-// What nobody shows may differ from one instant to the next: no snapshot is one of rest.
+// State that no owner visits may differ at any time, so no snapshot is one at rest.
 TEST(StateRegistryTest, WhatIsUnknownLeavesNoSnapshotToReplay) {
   StateRegistry registry;
   registry.AddUnknown("a transport");

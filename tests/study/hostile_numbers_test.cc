@@ -48,7 +48,7 @@ struct Value {
   bool fits;  // the type, if not the field
 };
 
-// Of a field's type; empty for types that are no numbers.
+// Returns values for a field's type; empty for types that are not numbers.
 std::vector<Value> ValuesFor(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_DOUBLE:
@@ -92,7 +92,7 @@ std::vector<Value> ValuesFor(const FieldDescriptor& field) {
   }
 }
 
-// What stands for the value in the text that protobuf prints.
+// Stands for the value in the text that protobuf prints.
 constexpr uint32_t kMark = 1234567891;
 std::string PutMark(Message& message, const FieldDescriptor& field) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
@@ -152,7 +152,7 @@ class HostileNumbersTest : public ::testing::Test {
     for (const std::string& left : left_alone_) {
       if (path == left) return true;
     }
-    // What leads to `only_`, or is in it.
+    // Paths that lead to `only_` or lie below it are tried.
     const size_t common = std::min(path.size(), only_.size());
     return path.compare(0, common, only_, 0, common) != 0;
   }
@@ -244,7 +244,7 @@ bool LoadsScenario(const std::string& path, Diagnostics& diagnostics) {
   return LoadScenario(path, {}, diagnostics) != nullptr;
 }
 
-// Of the scenario's own fields and blocks, whose fabric and workload have tests of their own.
+// Covers the scenario's own fields and blocks; fabric and workload have tests of their own.
 TEST_F(HostileNumbersTest, Settings) {
   left_alone_ = {"Scenario.fabric", "Scenario.workload", "Scenario.jobs", "Scenario.faults"};
   Try(Parsed<protos::Scenario>(std::string(kSmall) + kOne), LoadsScenario);

@@ -32,7 +32,7 @@ TEST(SampleStatisticsTest, AMediansBoundsAreOrderStatistics) {
   EXPECT_FALSE(of_five.high.has_value());
 }
 
-// Of samples of 50 from the uniform distribution on [0, 1) at least 95 % hold the true quantile;
+// At least 95 % of samples of 50 from the uniform distribution on [0, 1) hold the true quantile;
 // 1,000 samples may show 93 % by chance.
 TEST(SampleStatisticsTest, BoundsHoldAsOftenAsTheySay) {
   std::mt19937_64 random(1);

@@ -115,7 +115,7 @@ TEST_F(StudyExamplesTest, LossesUnderSelectiveRepeat) {
   ASSERT_EQ(points.size(), 6u);
   for (size_t row = 0; row < points.size(); row += 2) {
     ASSERT_EQ(points.Text(row, "recovery"), "GO_BACK_N");
-    // What comes behind a gap is sent again as well.
+    // Packets behind a gap are sent again as well.
     EXPECT_GE(points.Integer(row, "transport.retransmitted_packets"),
               points.Integer(row + 1, "transport.retransmitted_packets"));
   }

@@ -42,12 +42,12 @@ class TextFile {
                                         const std::vector<std::string>& sets = {}) {
     diagnostics = Diagnostics();
     auto file = LoadTextProto(path_, prototype, sets, diagnostics);
-    // What is not read at all, or not as it stands, has been reported.
+    // A text that is not read, or only in part, has a finding.
     EXPECT_TRUE(diagnostics.HasErrors() || (file != nullptr && file->mistakes.empty()));
     return file;
   }
 
-  // What was found, the path in front of each line cut off.
+  // Returns the findings without the path at the beginning of each line.
   std::string Findings() const { return WithoutPath(diagnostics.ToString()); }
   std::string WithoutPath(std::string text) const {
     for (size_t at = text.find(path_); at != std::string::npos; at = text.find(path_, at)) {

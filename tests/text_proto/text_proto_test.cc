@@ -9,7 +9,7 @@
 namespace railyard {
 namespace {
 
-// What is found in a text.
+// Returns the findings in a text.
 std::string FindingsIn(const std::string& text) {
   TextFile file(text);
   file.Load();
@@ -17,7 +17,7 @@ std::string FindingsIn(const std::string& text) {
   return file.Findings();
 }
 
-// What can be read of a text with mistakes, on one line.
+// Returns the readable part of a text with mistakes, on one line.
 std::string Readable(const std::string& text) {
   TextFile file(text);
   const auto loaded = file.Load();

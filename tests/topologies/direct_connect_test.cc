@@ -71,7 +71,7 @@ TEST(DirectConnectTest, PairsThatExchangeMostGetCables) {
   }
 }
 
-// Of six servers the greatest matching has pairs that none of its servers would choose first.
+// The greatest matching of six servers has pairs that none of its servers would choose first.
 TEST(DirectConnectTest, AMatchingIsTheGreatestRatherThanTheGreediest) {
   DirectConnectSpec spec = Spec(4, {{.from = 0, .to = 1, .bytes = 6},
                                     {.from = 1, .to = 2, .bytes = 7},

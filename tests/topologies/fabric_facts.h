@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What tests of generators count.
+// Counts and look-ups that tests of generators share.
 #pragma once
 
 #include <algorithm>

@@ -57,8 +57,8 @@ TEST(LosslessClassesTest, AValiantDetourBeginsClassesOfItsOwn) {
   EXPECT_EQ(of_hyperx.count(), 2u);
 }
 
-// Of every route that is drawn: from class to class a step at a time, and never back to a class
-// before the detour's; without a detour at most the count's.
+// On every drawn route classes increase a step at a time, and never return to a class before the
+// detour's; without a detour there are at most as many as counted.
 TEST(LosslessClassesTest, RoutesNeverLeaveTheClassesThatAreCounted) {
   const FabricGraph fabric = MakeDragonfly({.network = Gpus(72), .valiant = true});
   const LosslessClasses classes(fabric);

@@ -209,8 +209,7 @@ TEST_F(NcclTopologyTest, WhatIsWrittenIsReadAsTheSameServer) {
   }
 }
 
-// Of several CPUs the first counts (ncclTopoCpuType); those that NCCL has no name for are not
-// known.
+// The first of several CPUs counts (ncclTopoCpuType); those that NCCL has no name for are unknown.
 TEST_F(NcclTopologyTest, TheCpuIsReadAndWritten) {
   const std::string gpu = Pci("0000:16:00.0", "0x060400",
                               Gpu("0000:17:00.0", 0) + Nic("0000:19:00.0", "mlx5_0", "200000"));

@@ -59,7 +59,7 @@ TEST_F(PcieTreeTest, GpusHangOnSwitchesAndNicsOnHostBridges) {
   EXPECT_FALSE(fabric.device(fabric.gpus()[2]).peer_access);
 }
 
-// Of two NICs that of the own socket.
+// A GPU uses the NIC of its own socket.
 TEST_F(PcieTreeTest, AGpuUsesTheNearestNic) {
   ServerSpec server = ServerOfPlatform("pcie-8xa100");
   const FabricGraph fabric = MakeRailOptimized({.mixed_servers = {server}});

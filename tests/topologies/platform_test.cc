@@ -25,7 +25,7 @@ FabricGraph LoneServer(const ServerSpec& server) {
   return std::move(builder).Take();
 }
 
-// Of a server with NICs, without what it is called.
+// Returns the cables of a server with NICs, without the server's name.
 std::string CablesOf(const FabricGraph& fabric) {
   std::string text;
   for (const Cable& cable : fabric.cables()) {
@@ -60,7 +60,7 @@ TEST(PlatformTest, EveryFileShipsAndIsReadWithoutFindings) {
   }
 }
 
-// What generators take where nothing is said is a DGX H100.
+// The default of generators is a DGX H100.
 TEST(PlatformTest, TheDefaultServerIsADgxH100) {
   EXPECT_EQ(CablesOf(LoneServer(ServerSpec{})), CablesOf(LoneServer(ServerOfPlatform("dgx-h100"))));
 }
@@ -297,7 +297,7 @@ TEST_F(PlatformFileTest, AMeshLeadsFromGpuToGpu) {
   const auto servers = [](const std::string& more) {
     return "rail_optimized { mixed_servers { count: 1 platform: \"dgx-1-v100\" " + more + " } }\n";
   };
-  // Of four GPUs those NVLinks are there that join them.
+  // With four GPUs there are the NVLinks between them.
   const auto quad = Load("fabric.textproto", servers("gpus: 4 nvlink_rate: \"300GBps\""));
   ASSERT_TRUE(quad.has_value()) << findings_;
   EXPECT_FALSE(quad->FindCable("server0/gpu0--server0/gpu4").has_value());

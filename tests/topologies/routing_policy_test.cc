@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What tells the routing policies apart: valleys, detours, and the size of their tables.
+// Tests the differences between routing policies: valleys, detours, and the size of their tables.
 #include <set>
 #include <string>
 #include <vector>
@@ -99,7 +99,7 @@ TEST_P(TreePresetTest, UpDownRoutesAreTheShortestOnes) {
   size_t i = 0;
   visit([&](DeviceId at, DeviceId nic) {
     const NextHops next = shortest.NextHopsTo(at, nic);
-    // Of a core that reaches a NIC only by going up again an up-down route has none.
+    // A core that reaches a NIC only by going up again has no up-down route.
     if (!expected[i].links.empty()) {
       EXPECT_EQ(next.links, expected[i].links) << fabric.device(at).name;
       EXPECT_EQ(next.hops, expected[i].hops);
@@ -131,8 +131,8 @@ TEST(ValiantTest, RoutesOfATorusAreOnAverageAsLongAsTwoMeanDistances) {
   EXPECT_NEAR(links / kFlows, 8.0, 5 * 3.5 / 63);
 }
 
-// What Valiant is for: every node of a group sends to the next group, which one cable joins. (Some
-// routers find a way of the same three hops over a third group.)
+// Valiant's purpose: every node of a group sends to the next group, which one cable joins. (Some
+// routers find a path of the same three hops over a third group.)
 TEST(ValiantTest, RoutesOfADragonflySpreadWhatMinimalOnesPutOnOneCable) {
   const auto most_on_a_global_cable = [](bool valiant) {
     const FabricGraph fabric = MakeDragonfly({.network = Gpus(72), .valiant = valiant});

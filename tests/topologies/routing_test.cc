@@ -114,7 +114,8 @@ TEST_F(RoutingTest, TheSameSeedAndEntropyTakeTheSamePath) {
     EXPECT_EQ(path, same.Resolve(Id("server0/nic0"), Id("server2/nic1"), entropy));
     different += path != other.Resolve(Id("server0/nic0"), Id("server2/nic1"), entropy);
   }
-  // Of 12 paths another one is taken 11 times out of 12; 100 draws deviate by 2.8.
+  // Another one of 12 paths is taken 11 times out of 12; the standard deviation of 100 draws is
+  // 2.8.
   EXPECT_NEAR(different, 100.0 * 11 / 12, 5 * 2.8);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What switches and NICs do while news of a link has reached some of them, under every policy, and
-// what their views take.
+// Tests how switches and NICs route while news of a link has reached only some of them, under every
+// policy, and the memory of their views.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -30,7 +30,7 @@ class RoutingViewsTest : public ::testing::Test {
     routing_.SpreadLinkState(cable_.forward, up, hops);
     routing_.SpreadLinkState(cable_.backward, up, hops);
   }
-  // Of 64 flows from one rail to another, by the spine they take; "" for those with no path.
+  // Counts 64 flows from one rail to another by the spine they take; "" for those without a path.
   std::map<std::string, int> Spines(uint32_t from_rail, uint32_t to_rail) const {
     const auto nic = [&](uint32_t rail) {
       return graph_.FindDevice("server0/nic" + std::to_string(rail)).value();

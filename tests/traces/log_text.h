@@ -51,7 +51,8 @@ struct ImportResult {
   Diagnostics diagnostics;
 };
 ImportResult Import(const std::string& log, NcclLogOptions options = {});
-// What all imports keep: every call seen is imported or dropped, per file and by reason.
+// Every import accounts for all calls: each one seen is imported or dropped, per file and by
+// reason.
 void ExpectCallsAddUp(const ImportReport& report);
 
 }  // namespace railyard::testing

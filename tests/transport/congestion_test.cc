@@ -29,7 +29,7 @@ class CongestionTest : public testing::TransportFixture {
  protected:
   static constexpr uint64_t kRateBps = 40'000'000'000;
   static constexpr uint32_t kMtu = 1'024;
-  // Of what crosses the wire in full packets, payload.
+  // Payload's share of the wire with full packets.
   static constexpr double kPayloadShare = 1'024.0 / (1'024 + 82);
 
   // Marking as in DCQCN's paper, section 5.2: 5 KB, 200 KB, 1 %. The buffer is large enough for any
@@ -235,7 +235,7 @@ TEST_F(CongestionTest, NicsThatArePausedHoldBackAndLoseNothing) {
     for (int server = 1; server <= 8; ++server) {
       const LinkId wire = Link("server" + std::to_string(server) + "/nic0", "leaf0");
       was_held |= network().IsHeld(wire);
-      // What a NIC reads ahead: PCIe's latency and three packets, and one of each kind more.
+      // Bytes that a NIC reads ahead: PCIe's latency and three packets, and one more of each kind.
       EXPECT_LE(network().BacklogPs(wire), 100'000 + 6 * 1'122 * 200);
     }
   }

@@ -89,8 +89,8 @@ TEST_F(CubicTest, AfterALossTheWindowIsTheCubicFunctionOfTime) {
   EXPECT_GT(Window(), 1.02 * window_max);
 }
 
-// Where round trips are short, Reno's window is the larger: W_est grows by
-// 3 (1 - beta) / (1 + beta) a round trip, and by 1 from the window before the loss on.
+// With short round trips Reno's window is the larger: W_est grows by 3 (1 - beta) / (1 + beta) a
+// round trip, and by 1 from the window before the loss on.
 TEST_F(CubicTest, WithShortRoundTripsTheWindowIsRenos) {
   rtt_ps_ = 100 * kPsPerUs;
   GrowTo(100);

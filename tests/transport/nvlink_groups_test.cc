@@ -257,7 +257,7 @@ TEST_F(NvlinkGroupsTest, CreditsHoldStoresBackWhereTheyMeet) {
         for (int plane = 0; plane < 4; ++plane) {
           EXPECT_LE(network().AccountBytes(Up(gpu, plane)),
                     uint64_t{kCredit} * kLinks[static_cast<size_t>(plane)]);
-          // What waits for a GPU is at most what all have credit for.
+          // The queue to a GPU is at most the credit of all senders.
           EXPECT_LE(network().BacklogPs(DownTo(gpu, plane)), 6 * (int64_t{kCredit} * 40 + 49'710));
         }
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What random loss and reordering cost a long message: go-back-N against (1-p)/(1+p(W-1)),
-// selective repeat against one packet per loss.
+// Compares the goodput of a long message under random loss and reordering with closed forms:
+// go-back-N with (1-p)/(1+p(W-1)), selective repeat with one packet per loss.
 #include <cmath>
 #include <set>
 #include <string>
@@ -54,9 +54,8 @@ class RdmaGoodputTest : public testing::TransportFixture {
           return true;
         });
   }
-  // Of the packets that the receiver expects next, each is lost with probability p, but for the
-  // repetition of one lost already, which waits for the timer; what is sent behind a gap is of no
-  // use in any case.
+  // Loses each packet that the receiver expects next with probability p, except a packet that is
+  // sent again, which would wait for the timer. Packets behind a gap are useless in any case.
   void LoseInOrder(double p, uint32_t packets) {
     network().SetLossFilter(
         Link("server0/nic0", "leaf0"), [p, packets, draw = uint64_t{0}, expected = uint32_t{0},

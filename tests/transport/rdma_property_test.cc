@@ -76,7 +76,7 @@ class RdmaPropertyTest : public testing::TransportFixture,
     }
   }
 
-  // What a test wants otherwise.
+  // Lets a test change the settings.
   virtual void Adjust(NicSettings& /*nic*/) {}
 
   void PostAtRandom() {

@@ -67,7 +67,7 @@ TEST_P(RdmaGapTest, APacketLostInTheMiddleIsSentAgainWithAllBehindItWhenTheNackI
   EXPECT_THAT(errors_, IsEmpty());
   const auto behind = static_cast<uint64_t>(kPackets - 1 - k);
   ExpectCounts(behind, 0, behind + 1, 1, 0);
-  // What crossed the wire twice is known as such; what was lost on it did not cross it.
+  // Bytes that crossed the wire twice are counted as such; lost packets did not cross it.
   EXPECT_EQ(network().CountersOfLink(out_).payload_bytes, (kPackets - 1) * kMtu);
   EXPECT_EQ(network().CountersOfLink(out_).retransmitted_bytes, (behind + 1) * kMtu);
   EXPECT_EQ(network().counters().delivered_bytes, kPackets * kMtu);

@@ -40,7 +40,7 @@ class RdmaRoutesTest : public testing::TransportFixture {
     }
     BuildTransports({.mtu_bytes = 1'024, .ib_timeout = 5});
     queue_pair_ = Open(7, 0, 1, 99);
-    // Which spine the hash chose.
+    // Returns the spine that the hash chose.
     const PathRef path = rdma_->DataPath(queue_pair_);
     ASSERT_EQ(path.hop_count, 6);
     used_ = network().LinkOfPath(path, 2);

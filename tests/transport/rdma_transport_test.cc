@@ -173,7 +173,8 @@ TEST_F(RdmaTransportTest, NoMoreThanTheWindowIsEverUnacknowledged) {
   for (int64_t time_ps = 0; time_ps < 20'000'000; time_ps += 10'000) {
     At(time_ps, [&] {
       most_bytes = std::max(most_bytes, network().InFlightBytes());
-      // Of the 60, whole ACKs of 4 came back: no more than 6 beyond them are out of the NIC.
+      // ACKs of 4 packets each came back for these 60: no more than 6 packets beyond them have left
+      // the NIC.
       const uint64_t acks = network().CountersOfLink(ack_down_).packets;
       EXPECT_LE(network().counters().packets, 4 * acks + 6);
     });

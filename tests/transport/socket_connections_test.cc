@@ -139,7 +139,7 @@ TEST_F(SocketConnectionsTest, KernelsHoldWhatNobodyReceives) {
   for (uint16_t i = 0; i < 10; ++i) Post(kMessage, i);
   At(10 * kPsPerMs, [this] {
     EXPECT_THAT(told_.delivered, IsEmpty());
-    // Of 10 MiB, 3 MiB in the receive buffer and 4 MiB in the send buffer.
+    // 3 MiB of the 10 MiB are in the receive buffer and 4 MiB in the send buffer.
     EXPECT_THAT(told_.sent, SizeIs(6));
     for (int i = 0; i < 10; ++i) sockets_->Grant(connection_, true);
   });

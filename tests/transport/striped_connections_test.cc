@@ -63,7 +63,7 @@ class StripedConnectionsTest : public testing::TransportFixture {
   uint64_t PayloadOver(const std::string& leaf) {
     return network().CountersOfLink(Link("server0/nic0", leaf)).payload_bytes;
   }
-  // Of a message of so many full packets, from memory into memory.
+  // Returns the time of a message of so many full packets, from memory to memory.
   static int64_t AlonePs(int64_t packets) {
     const int64_t full = kMtu + kHeaders;
     return 2 * full * kHostBytePs + (packets + 1) * full * kBytePs +
@@ -190,7 +190,7 @@ TEST_F(StripedConnectionsTest,
   EXPECT_EQ(PayloadOver("leaf1"), 8u * kMtu);
   EXPECT_EQ(striped_->counters().failovers, 1u);
   EXPECT_EQ(striped_->counters().recoveries, 0u);
-  // What it took is told by what it was.
+  // The recovery time is split by its causes.
   const RecoveryTimes times = striped_->RecoveryOf(stripe_, true);
   EXPECT_EQ(times.timeout_ps + times.retransmission_ps,
             failed_ps - lost_.front().time_ps + kProbeDelayPs + kProbePs);
@@ -300,7 +300,7 @@ class PortRecoveryTest : public StripedConnectionsTest {
     });
   }
   static constexpr int64_t kFailedPs = 1 + kBudgetPs;
-  // What of a message goes over the first port.
+  // Returns the bytes of a message that go over the first port.
   uint64_t OverFirstPort() {
     const uint64_t before = PayloadOver("leaf0");
     striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu));

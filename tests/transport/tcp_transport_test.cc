@@ -83,7 +83,7 @@ TEST_F(TcpTransportTest, SlowStartDoublesWhatIsUnderWayEachRoundTrip) {
 TEST_F(TcpTransportTest, LostSegmentsAreSentAgainAloneWithinRoundTripsWithoutATimeout) {
   Connect();
   Post(100);
-  // What is on the wire then is lost.
+  // Packets on the wire at that time are lost.
   const int64_t cut_ps = 400 * kPsPerUs;
   Down(out_, cut_ps, cut_ps + 1);
   engine().Run();
@@ -97,7 +97,7 @@ TEST_F(TcpTransportTest, LostSegmentsAreSentAgainAloneWithinRoundTripsWithoutATi
   EXPECT_LT(recovered_[0].time_ps, cut_ps + 4 * RoundTripPs());
 }
 
-// What was under way is lost with all its ACKs: nothing is heard for the time-out, which doubles
+// Packets in flight are lost with all their ACKs: the sender waits for the time-out, which doubles
 // until the link is back.
 TEST_F(TcpTransportTest, AFlapIsRiddenThrough) {
   Connect();

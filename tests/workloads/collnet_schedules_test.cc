@@ -21,7 +21,7 @@ NcclPlanner Planner(uint32_t nodes, uint32_t gpus) {
   return NcclPlanner(Nodes(nodes, gpus), settings);
 }
 
-// Of a vector of so many bytes, or a rank's block.
+// Makes a collective of a vector of so many bytes, or of a rank's block.
 JobCollective Collective(CollectiveKind kind, uint64_t bytes) {
   JobCollective collective;
   collective.kind = kind;
@@ -32,7 +32,7 @@ JobCollective Collective(CollectiveKind kind, uint64_t bytes) {
 }
 JobCollective AllReduce(uint64_t bytes) { return Collective(CollectiveKind::kAllReduce, bytes); }
 
-// What a rank hands to the network, takes from it, and sends within its server.
+// Bytes that a rank sends to the network, receives from it, and sends within its server.
 struct Volume {
   uint64_t network_out = 0;
   uint64_t network_in = 0;
@@ -106,9 +106,9 @@ TEST(CollnetSchedulesTest, ChainsHaveTheirHeadsInTurn) {
   }
 }
 
-// Of blocks of B on N servers of g GPUs: B out of a NIC and N B into it for an AllGather, the other
-// way round for a ReduceScatter; over NVLink N B to or from each other GPU. Blocks of one chunk,
-// several in a chunk, and several chunks in one.
+// For blocks of B bytes on N servers of g GPUs, an AllGather sends B out of a NIC and N B into it,
+// and a ReduceScatter the other way round; over NVLink N B go to or from each other GPU. Covers
+// blocks of one chunk, several in a chunk, and several chunks in one.
 TEST(CollnetSchedulesTest, DirectGathersAndScattersRails) {
   for (const uint32_t nodes : {2u, 5u}) {
     const NcclPlanner planner = Planner(nodes, 8);

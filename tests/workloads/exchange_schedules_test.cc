@@ -31,7 +31,7 @@ NcclSettings OneChannel() {
   return settings;
 }
 
-// What one rank sends on channel 0: to whom, how many bytes.
+// The sends of one rank on channel 0: receiver and bytes.
 using Sends = std::vector<std::pair<int32_t, uint64_t>>;
 Sends SendsOf(const CollectiveSchedule& schedule, uint32_t rank) {
   Sends sends;

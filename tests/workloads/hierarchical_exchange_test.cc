@@ -15,7 +15,7 @@ uint64_t Units(uint32_t from, uint32_t to) { return 1 + 100 * from + to; }
 // Moves what ranks have, item by item, as the two steps say; what arrives must be what was meant.
 TEST(HierarchicalExchangeTest, EverythingArrivesOnceAndStaysOnItsRail) {
   const HierarchicalExchange exchange{.ranks = 12, .group_ranks = 4};
-  // What each rank holds: by final receiver, how much.
+  // The amount that each rank holds, by final receiver.
   std::vector<std::map<uint32_t, uint64_t>> held(12);
   for (uint32_t from = 0; from < 12; ++from) {
     for (uint32_t to = 0; to < 12; ++to) held[from][to] = Units(from, to);

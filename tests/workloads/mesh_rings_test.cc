@@ -82,8 +82,8 @@ TEST(FindMeshRings, AHybridCubeMeshHasTheRingsThatNcclPrints) {
   ExpectLinksOfTheirOwn(rings, HybridCubeMesh());
 }
 
-// What NCCL's graph dump has of 4 V100 with two NVLinks for each pair
-// (github.com/NVIDIA/nccl/issues/713), in whatever order.
+// NCCL's graph dump of 4 V100 with two NVLinks for each pair (github.com/NVIDIA/nccl/issues/713)
+// has these rings, in any order.
 TEST(FindMeshRings, FourGpusWithTwoNvlinksForEachPairHaveNcclsSixRings) {
   const Lanes lanes = Mesh(4, {{0, 1, 2}, {0, 2, 2}, {0, 3, 2}, {1, 2, 2}, {1, 3, 2}, {2, 3, 2}});
   EXPECT_THAT(FindMeshRings(lanes),

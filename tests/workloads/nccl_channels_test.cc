@@ -314,7 +314,8 @@ TEST(BuildChannels, HonoursNchannelsPerNetPeer) {
   EXPECT_THAT(P2pChannels(Nodes(4, 8), settings), Pair(16, 8));
 }
 
-// What a log states, as often as it does; who leaves a server by which NIC follows from the rails.
+// Uses the rings that a log states, repeated as often; the rails determine by which NIC data leaves
+// a server.
 TEST(BuildChannels, TakesTheRingsThatAreStatedBeforeTheRules) {
   CommunicatorLayout layout = Nodes(2, 2, 2);
   layout.rings = {{0, 1, 3, 2}, {0, 1, 2, 3}, {0, 1, 2, 3}};

@@ -270,7 +270,7 @@ TEST(NcclPlanner, ChoosesOnlyWhatAlgoAndProtoAllow) {
   JobCollective small = Collective(CollectiveKind::kAllReduce, 16, Datatype::kFloat32);
   small.bytes = 64;
   EXPECT_EQ(planner.Choose(small, {}), (ReplayChoice{Algorithm::kTree, Protocol::kLl128}));
-  // What a log states is not chosen.
+  // An algorithm that a log states is not chosen again.
   const ReplayChoice ring_ll = {Algorithm::kRing, Protocol::kLl};
   EXPECT_EQ(planner.Choose(small, ring_ll), ring_ll);
   JobCollective gather = Collective(CollectiveKind::kAllGather, 16, Datatype::kFloat32);

@@ -118,7 +118,7 @@ TEST(NcclTuner, AddsWhatAPlugInSaysOfItsNics) {
   ExpectModel(tuner, kAllReduce, kRing, kSimple, 131.6 + 300, 204.8);
   ExpectModel(tuner, kAllReduce, kNvlsTree, kSimple, 66.8 + 300, 246.19);
   ExpectModel(tuner, kAllGather, kRing, kLl, 23.3 + 75, 41.6);
-  // Of Broadcast NCCL leaves it out.
+  // NCCL leaves it out for Broadcast.
   ExpectModel(tuner, kBroadcast, kRing, kLl, DgxH100(2).ModelOf(kBroadcast, kRing, kLl).latency_us,
               DgxH100(2).ModelOf(kBroadcast, kRing, kLl).gb_per_s);
 }

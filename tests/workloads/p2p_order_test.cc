@@ -50,7 +50,7 @@ TEST(P2pOrder, VisitsServersByTriangularNumbers) {
 }
 
 TEST(P2pOrder, SkipsDeltasBeyondTheNumberOfGroups) {
-  // Of the residues 0, 1, 3, 2 three servers skip 3.
+  // Three servers skip 3 of the residues 0, 1, 3, 2.
   const P2pOrder order(Nodes(3, 8), 22705, 16);
   EXPECT_EQ(order.SendPeer(0, 8), 8u);
   EXPECT_EQ(order.SendPeer(0, 16), 16u);

@@ -85,10 +85,10 @@ TEST(PciePathsTest, TheTransportFollowsLevelAndAccess) {
   EXPECT_EQ(between(0, 3), LocalTransport::kSharedMemory);
 }
 
-// What NCCL printed: "nChannels 1, bw 5.000000/5.000000, type SYS/PIX" for 8 RTX 4090 without P2P,
-// four on a switch of PCIe 4.0 to a socket of Intel's (github.com/NVIDIA/nccl-tests/issues/307),
-// and "nChannels 1, bw 10.000000/10.000000, type PHB/PIX" for 4 GPUs with P2P on switches of
-// PCIe 3.0 with two each (github.com/huggingface/accelerate/issues/2183).
+// NCCL printed "nChannels 1, bw 5.000000/5.000000, type SYS/PIX" for 8 RTX 4090 without P2P, four
+// on a switch of PCIe 4.0 to a socket of Intel's (github.com/NVIDIA/nccl-tests/issues/307), and
+// "nChannels 1, bw 10.000000/10.000000, type PHB/PIX" for 4 GPUs with P2P on switches of PCIe 3.0
+// with two each (github.com/huggingface/accelerate/issues/2183).
 TEST(PciePathsTest, RingsAreAsFastAsNcclPrintsThem) {
   CommunicatorLayout without_access = Server(8, 4, 1, kGen4X16Bps);
   without_access.peer_access = false;

@@ -106,7 +106,8 @@ TEST_P(CheckEveryRankCount, FindsEveryAlgorithmAndProtocolRight) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, CheckEveryRankCount, ::testing::Range(2u, 65u));
 
-// Where the network's switches add up: CollNetDirect, CollNetChain, and NVLS over several servers.
+// Covers reduction by the network's switches: CollNetDirect, CollNetChain, and NVLS over several
+// servers.
 TEST(CheckSchedule, FindsWhatTheNetworkAddsUpRight) {
   NcclSettings settings;
   settings.collnet_enable = true;

@@ -247,7 +247,7 @@ TEST(ChakraReaderTest, ReferenceRingIsMessages) {
   ExpectMatches(*import.trace);
 }
 
-// Of 3664 nodes 21 are of type 7; the 7 that are no CPU operations have comm_size: 212480 + 424
+// 21 of 3664 nodes are of type 7; the 7 that are not CPU operations have comm_size: 212480 + 424
 // for comm_type 5, 8196000 + 31502336 + 26255360 + 26550272 + 9724160 for comm_type 0.
 TEST(ChakraReaderTest, ReferenceProfileHasSevenKernels) {
   RAILYARD_REQUIRE_REFERENCE_DIR();

@@ -37,7 +37,7 @@ Imported Import(const std::vector<std::string>& texts) {
   return imported;
 }
 
-// Of a process (its number is also that of its host).
+// Returns the header of a process, whose number is also that of its host.
 std::string Header(const std::string& communicator, int rank, int size, int process) {
   return fmt::format(
       R"j("header": {{"id": "{}", "rank": {}, "n_ranks": {}}}, "metadata":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What is written in another format is read back as the same job, and written again as the same
+// A trace written in another format is read back as the same job, and written again as the same
 // bytes.
 #include <map>
 #include <string>

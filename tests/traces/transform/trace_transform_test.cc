@@ -118,7 +118,7 @@ TEST(TraceCutTest, CallsAreCountedOnEachCommunicator) {
   ASSERT_TRUE(cut) << diagnostics.ToString();
   std::vector<CollectiveKind> kinds;
   for (const TraceOperation& operation : cut->operations[0]) kinds.push_back(operation.kind);
-  // Of tp0 the second call, as computation; of dp0 the second and third.
+  // The second call of tp0, as computation; the second and third of dp0.
   EXPECT_THAT(kinds, ElementsAre(CollectiveKind::kAllReduce, CollectiveKind::kCompute,
                                  CollectiveKind::kAllGather));
   ExpectMatches(*cut);

@@ -27,7 +27,7 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
     flows_.push_back({.user = sink});
     return static_cast<uint32_t>(flows_.size() - 1);
   }
-  // What is sent arrives, so a sender needs no acknowledgement.
+  // Every packet arrives, so a sender needs no acknowledgement.
   void Post(uint32_t id, const PostedMessage& message) override {
     Flow& flow = flows_[id];
     flow.free_ps =

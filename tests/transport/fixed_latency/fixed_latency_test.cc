@@ -67,7 +67,7 @@ TEST(FixedLatencyTest, WhatRepeatsItselfIsReplayedFromTheCache) {
   EXPECT_EQ(result.collectives.back().duration_ps(), result.collectives.front().duration_ps());
 }
 
-// What a snapshot cannot see might differ.
+// State that a snapshot cannot see might differ.
 TEST(FixedLatencyTest, WithoutStateNothingIsReplayedAndTheRunSaysSo) {
   Register("fixed", 100 * kPsPerUs, false);
   const RunResult result = RunOver("fixed", 40, ReplayCacheMode::kOn);

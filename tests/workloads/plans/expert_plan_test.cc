@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a mixture of experts sends when its experts are divided over ranks.
+// Tests the traffic of a mixture of experts whose experts are divided over ranks.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -50,7 +50,7 @@ class CapturedFile {
   CapturedFile& operator=(const CapturedFile&) = delete;
 
   std::string path() const { return path_.string(); }
-  // What makes a plan follow it.
+  // Returns the sets that make a plan follow it.
   std::vector<std::string> Sets() const {
     std::string captured = "expert_routing.captured=\"";
     captured += path();
@@ -106,7 +106,7 @@ TEST(ExpertPlanTest, InTwoStepsSendsStayInGroupsOrOnTheirPlace) {
   const Trace trace = Synthesize(plan);
   const Trace direct = Synthesize(PlanOf());
   EXPECT_EQ(SentBy(trace, 5).all_to_alls, 2 * SentBy(direct, 5).all_to_alls);
-  // Of expert groups of 4: {0, 1} and {2, 3}.
+  // The expert groups of 4 are {0, 1} and {2, 3}.
   const auto received = [](const Trace& of, uint32_t rank, bool only_last_step) {
     uint64_t bytes = 0;
     for (const TraceOperation& call : of.operations[rank]) {
@@ -126,7 +126,7 @@ TEST(ExpertPlanTest, InTwoStepsSendsStayInGroupsOrOnTheirPlace) {
         EXPECT_EQ(call.peer, place ^ 2u);
       }
     }
-    // What comes from the other group is the same, whoever hands it over.
+    // The data from the other group is the same, whichever rank hands it over.
     EXPECT_EQ(received(trace, rank, true), received(direct, rank, false));
   }
   const LoadedPlan wrong(kPlan, {"expert_routing.hierarchical_groups_of=3"});

@@ -171,7 +171,7 @@ TEST(FineTuningTest, LowerLayersOfAConvolutionalNetworkAreFrozen) {
       "model { preset: \"vgg-11\" }\nparallelism { data: 4 }\n"
       "compute { accelerator: \"a100-sxm4-80gb\" utilisation: 0.5 memory_utilisation: 0.5 }\n"
       "training { micro_batch: 8 micro_batches: 1 fine_tuning { frozen_layers: 10 } }\n";
-  // What is left of VGG-11 is its last layer, of 4,096 x 1,000 and a bias.
+  // Only VGG-11's last layer is left, 4,096 x 1,000 and a bias.
   EXPECT_EQ(CallsOf(TraceOf(text), 0, CollectiveKind::kAllReduce, "data").elements,
             4'096u * 1'000 + 1'000);
 }

@@ -110,7 +110,7 @@ TEST(InferencePlanTest, DeepSeekV3MakesTheStudysCollectives) {
   EXPECT_GE(8u * 416 * 181, 600'000u);
 }
 
-// What the same study says of fine-tuning: AllReduces are most there, too, and larger. The same
+// The same study reports for fine-tuning that AllReduces are most there, too, and larger. The same
 // model on the same GPUs; a forward and a backward pass each reduce a sequence of 7168 elements a
 // token.
 TEST(InferencePlanTest, FineTuningMovesLargerMessages) {
@@ -136,7 +136,7 @@ TEST(InferencePlanTest, FineTuningMovesLargerMessages) {
       places + times + "inference { queries: 1 prompt_tokens: 512 output_tokens: 64 }\n");
   const Trace tuning = SynthesizeText(
       places + times + "training { sequence: 512 micro_batch: 1 micro_batches: 1 }\n");
-  // Of 64 passes 63 are of one token.
+  // 63 of the 64 passes are of one token.
   EXPECT_NEAR(mean_bytes(inference), (512 + 63) / 64.0 * 7168 * 2, 1);
   EXPECT_GT(mean_bytes(tuning), 10 * mean_bytes(inference));
 }

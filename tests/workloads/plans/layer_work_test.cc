@@ -34,7 +34,7 @@ TEST(LayerWorkTest, DecodingReadsWeightsAndCache) {
             2.0 * (8192 * (8192 + 2048 + 8192) / 16.0 + 8192) + 2.0 * 1000 * 2 * 128);
 }
 
-// Of 8 experts of 3 x 4096 x 14336 a token needs 2; two tokens need 8 x (1 - (3/4)^2) = 3.5.
+// A token needs 2 of 8 experts of 3 x 4096 x 14336; two tokens need 8 x (1 - (3/4)^2) = 3.5.
 TEST(LayerWorkTest, ExpertsAreReadWhereATokenNeedsThem) {
   const ModelConfig& model = FindModelPreset("mixtral-8x7b")->config;
   const double expert = 3.0 * 4096 * 14336;

@@ -67,10 +67,10 @@ TEST(ModelConfigTest, OperationsOfGptAreMegatronsFormula) {
   EXPECT_NEAR((4 * layers + 3 * OutputWork(model, 2048, 1).flops) / formula, 1, 0.001);
 }
 
-// Of most presets none are published: 2 for each parameter that a token is multiplied by, which are
-// all active ones but look-up tables, norms and biases (Kaplan et al., arXiv 2001.08361, section
-// 2.1), and 2 for each number of a query, key and value it attends to. Parameters are the published
-// ones; a tied embedding multiplies too.
+// Operations of most presets are not published. They are 2 for each parameter that a token is
+// multiplied by, which are all active ones but look-up tables, norms and biases (Kaplan et al.,
+// arXiv 2001.08361, section 2.1), and 2 for each number of a query, key and value it attends to.
+// Parameters are the published ones; a tied embedding multiplies too.
 TEST(ModelConfigTest, OperationsFollowFromPublishedParametersWithinOnePercent) {
   for (const ModelPreset& preset : ModelPresets()) {
     const ModelConfig& model = preset.config;

@@ -11,7 +11,7 @@ constexpr CollectiveKind kAllReduce = CollectiveKind::kAllReduce;
 const std::vector<TraceCommunicator> kCommunicators = {{"tensor 0", {0, 1, 2, 3}},
                                                        {"data 0", {0, 4}}};
 
-// Of one rank that has this program.
+// Returns a trace of one rank that has this program.
 Trace TraceOf(const std::vector<TraceOperation>& program) {
   Trace trace;
   trace.communicators = kCommunicators;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What training sends: Megatron-LM's and ZeRO's volumes.
+// Compares the traffic of training with Megatron-LM's and ZeRO's volumes.
 #include "workloads/plans/training/training_plan.h"
 
 #include <algorithm>
