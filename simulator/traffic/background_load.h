@@ -49,7 +49,7 @@ class BackgroundLoad final : public MessageSink {
     uint32_t sender = 0;    // GPU
     uint32_t receiver = 0;  // GPU
     uint64_t entropy = 0;
-    uint32_t number = 0;  // of the transport
+    FlowId number;  // of the transport
     uint64_t message_bytes = 0;
     int64_t period_ps = 0;  // between two messages at the rate to be offered
     int64_t next_ps = 0;    // when the next is due

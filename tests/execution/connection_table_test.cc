@@ -72,7 +72,7 @@ TEST_F(ConnectionTableTest, ADetourIsAskedForBeforeTheStackOpensAConnection) {
   std::vector<ConnectionId> asked;
   table_->SetDetours([&](ConnectionId connection) {
     asked.push_back(connection);
-    table_->MoveTo(connection, stack_->Plain(), 77);
+    table_->MoveTo(connection, stack_->Plain(), FlowId{77});
     return true;
   });
   Between(1, 2);

@@ -73,8 +73,9 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
     GpuCosts costs;
     costs.proxy_post_latency_ps = kPostPs;
     costs.proxy_arrival_latency_ps = kArrivalPs;
-    executor_.emplace(graph_, *network_, *routing_, costs, NetworkStackSettings{.name = kStack},
-                      *this);
+    NetworkStackSettings stack;
+    stack.name = kStack;
+    executor_.emplace(graph_, *network_, *routing_, costs, stack, *this);
     std::vector<uint32_t> gpus(graph_.gpus().size());
     std::iota(gpus.begin(), gpus.end(), 0);
     planner_.emplace(LayoutOf(graph_, gpus), NcclSettings{});

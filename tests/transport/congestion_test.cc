@@ -59,11 +59,11 @@ class CongestionTest : public testing::TransportFixture {
   }
   // Every sender always has something to send.
   void KeepBusy() {
-    for (uint32_t pair = 0; pair + 1 < delivered_bytes_.size(); ++pair) {
+    for (FlowId pair{0}; pair + 1 < delivered_bytes_.size(); ++pair) {
       for (int i = 0; i < 3; ++i) rdma_->Post(pair, PostedMessage::OfData(kMessage));
     }
     on_completed_ = [this](uint32_t connection) {
-      rdma_->Post(connection - 1, PostedMessage::OfData(kMessage));
+      rdma_->Post(FlowId{connection - 1}, PostedMessage::OfData(kMessage));
     };
   }
   void OnPacketInMemory(uint32_t index) override {
@@ -128,16 +128,16 @@ TEST_F(CongestionTest, AFlowLeftAloneIsBackAtLineRateWithinWhatTheIncreaseRulesT
   KeepBusy();
   RunUntil(20 * kPsPerMs);
   on_completed_ = [this](uint32_t connection) {
-    if (connection == 1) rdma_->Post(0, PostedMessage::OfData(kMessage));
+    if (connection == 1) rdma_->Post(FlowId{0}, PostedMessage::OfData(kMessage));
   };
-  while (rdma_->Describe(1).find("(0 data") == std::string::npos) {
+  while (rdma_->Describe(FlowId{1}).find("(0 data") == std::string::npos) {
     RunUntil(engine().NowPs() + kPsPerMs);
   }
-  EXPECT_NE(rdma_->congestion_control(0).limits(0), SendLimits{});
+  EXPECT_NE(rdma_->congestion_control(FlowId{0}).limits(0), SendLimits{});
   // R_AI of 40 Mb/s per 55 us: 1,000 of them make 40 Gb/s, even without fast recovery and the byte
   // counter.
   RunUntil(engine().NowPs() + 1'000 * (55 * kPsPerUs));
-  EXPECT_EQ(rdma_->congestion_control(0).limits(0), SendLimits{});
+  EXPECT_EQ(rdma_->congestion_control(FlowId{0}).limits(0), SendLimits{});
   EXPECT_NEAR(Sum(SharesUntil(engine().NowPs() + kPsPerMs)), 1, 0.01);
 }
 
@@ -194,9 +194,9 @@ TEST_F(CongestionTest, ALostCnpLeavesTheRateToTheNext) {
   KeepBusy();
   RunUntil(2 * kPsPerMs);
   EXPECT_GT(lost, 1u);
-  EXPECT_EQ(rdma_->congestion_control(0).limits(0), SendLimits{});
+  EXPECT_EQ(rdma_->congestion_control(FlowId{0}).limits(0), SendLimits{});
   RunUntil(3 * kPsPerMs);
-  EXPECT_NE(rdma_->congestion_control(0).limits(0), SendLimits{});
+  EXPECT_NE(rdma_->congestion_control(FlowId{0}).limits(0), SendLimits{});
   EXPECT_EQ(rdma_->counters().retransmitted_packets, 0u);
   EXPECT_THAT(errors_, IsEmpty());
   EXPECT_THAT(retransmitted_, IsEmpty());
@@ -228,7 +228,7 @@ TEST_F(CongestionTest, NicsThatArePausedHoldBackAndLoseNothing) {
   BuildIncast(8, {.window_bytes = 1 << 20}, "NONE");
   network().GetSwitch(leaf_)->SetAttribute("BufferBytes", ns3::UintegerValue(500'000));
   network().Configure();
-  for (uint32_t pair = 0; pair < 8; ++pair) rdma_->Post(pair, PostedMessage::OfData(kMessage));
+  for (FlowId pair{0}; pair < 8; ++pair) rdma_->Post(pair, PostedMessage::OfData(kMessage));
   bool was_held = false;
   for (int64_t us = 0; us < 1'500; ++us) {
     RunUntil(us * kPsPerUs);

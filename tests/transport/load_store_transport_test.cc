@@ -87,7 +87,7 @@ TEST_F(LoadStoreTransportTest, WireBytesArePayloadOverEfficiencyRoundedUp) {
 
 TEST_F(LoadStoreTransportTest, OnePacketCrossesOnePlane) {
   Build();
-  const uint32_t flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), 0, 1);
   PostNvlink(flow, kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{2 * (39'768 + 20'000) + 300'000, 7}));
@@ -131,7 +131,7 @@ TEST_F(LoadStoreTransportTest, WholeRoundsCrossThePlanesExactlyInTheRatioOfTheir
 
 TEST_F(LoadStoreTransportTest, ShortMessagesGoOnInTheRoundWhereTheLastOneStopped) {
   Build();
-  const uint32_t flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), 0, 1);
   on_delivered_ = [&](uint32_t) {
     if (delivered_.size() < 2 * kRound) PostNvlink(flow, 100);
   };
@@ -145,7 +145,7 @@ TEST_F(LoadStoreTransportTest, ShortMessagesGoOnInTheRoundWhereTheLastOneStopped
 
 TEST_F(LoadStoreTransportTest, EveryProgramsFirstPacketTakesTheConnectionsFirstPlane) {
   Build();
-  const uint32_t flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), 0, 1);
   on_delivered_ = [&](uint32_t) {
     load_store_->StartOver(flow);
     if (delivered_.size() < 2 * kRound) PostNvlink(flow, 100);
@@ -167,7 +167,7 @@ TEST_F(LoadStoreTransportTest, ConnectionsOfAGpuStartAtThePlanesInTheRatioOfThei
 
 TEST_F(LoadStoreTransportTest, AnyPartOfARoundIsWithinOnePacketOfItsShare) {
   Build();
-  const uint32_t flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), 0, 1);
   constexpr int64_t kPackets = kRound;
   on_delivered_ = [&](uint32_t) {
     const auto sent = static_cast<int64_t>(delivered_.size());
@@ -245,7 +245,7 @@ TEST_F(LoadStoreTransportTest, AllToAllRunsAtFullBisection) {
 
 TEST_F(LoadStoreTransportTest, MessagesAreDeliveredInTheirOrderThoughPlanesDifferInDelay) {
   Build(0);
-  const uint32_t flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), 0, 1);
   // The first packet of a round takes plane 0, which is slow; the second one plane 3.
   PostNvlink(flow, kPayload);
   PostNvlink(flow, kPayload);
@@ -264,7 +264,7 @@ TEST_F(LoadStoreTransportTest, AMessageIsDeliveredWithItsLatestPacketNotItsLast)
 
 TEST_F(LoadStoreTransportTest, AConnectionHasEightMessagesUnderWayAtMost) {
   Build();
-  const uint32_t flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), 0, 1);
   for (int i = 0; i < 8; ++i) PostNvlink(flow, kPayload);
   EXPECT_DEATH(PostNvlink(flow, kPayload), "more messages than slots");
   engine().Run();
@@ -276,7 +276,7 @@ TEST_F(LoadStoreTransportTest, AConnectionHasEightMessagesUnderWayAtMost) {
 
 TEST_F(LoadStoreTransportTest, SlotsAreReusedForTensOfThousandsOfMessages) {
   Build();
-  const uint32_t flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), 0, 1);
   constexpr size_t kMessages = 20'000;
   size_t posted = 8;
   on_delivered_ = [&](uint32_t) {
@@ -338,7 +338,7 @@ TEST_F(LoadStoreTransportTest, GpusWithoutAnNvSwitchUseTheCablesBetweenThem) {
                     {Tier::kNvlink, lanes * uint64_t{200'000'000'000}, kCableDelayPs, lanes});
   }
   BuildTransports();
-  const uint32_t flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), 0, 1);
   PostNvlink(flow, 30 * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(1));
@@ -367,7 +367,7 @@ TEST_F(LoadStoreTransportTest, GpusOfDifferentIslandsAndMessagesOfNothingOr4GiBA
   AddInServer(DeviceKind::kGpu, 1, 0);
   Build();
   EXPECT_DEATH(load_store_->Open(Me(7), 0, 1), "neither NVLink nor PCIe joins");
-  const uint32_t flow = load_store_->Open(Me(7), 1, 2);
+  const FlowId flow = load_store_->Open(Me(7), 1, 2);
   EXPECT_DEATH(PostNvlink(flow, 0), "of no bytes");
   EXPECT_DEATH(PostNvlink(flow, uint64_t{1} << 32), "of 4 GiB or more");
 }

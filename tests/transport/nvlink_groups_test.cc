@@ -60,12 +60,12 @@ class NvlinkGroupsTest : public testing::TransportFixture {
     return all;
   }
   // Member g's messages are of connection `first_connection` + g.
-  uint32_t OpenMulticast(uint32_t head, uint32_t first_connection = 0) {
+  FlowId OpenMulticast(uint32_t head, uint32_t first_connection = 0) {
     std::vector<LoadStoreTransport::GroupMember> members;
     for (const uint32_t gpu : AllGpus()) members.push_back({gpu, Me(first_connection + gpu)});
     return load_store_->OpenMulticast(head, members);
   }
-  void PostMulticast(uint32_t group, uint64_t bytes) {
+  void PostMulticast(FlowId group, uint64_t bytes) {
     load_store_->PostMulticast(group, bytes);
     load_store_->ServeDue();
   }
@@ -96,8 +96,8 @@ class NvlinkGroupsTest : public testing::TransportFixture {
   // Returns when the last GPU has the last share.
   int64_t RunAllReduce(uint64_t share_bytes, int messages) {
     constexpr uint32_t kLoads = 1'000;
-    std::vector<uint32_t> loads;
-    std::vector<uint32_t> stores;
+    std::vector<FlowId> loads;
+    std::vector<FlowId> stores;
     for (const uint32_t gpu : AllGpus()) {
       loads.push_back(load_store_->OpenReduce(Me(kLoads + gpu), gpu, AllGpus()));
       stores.push_back(OpenMulticast(gpu, 100 * gpu));
@@ -107,7 +107,7 @@ class NvlinkGroupsTest : public testing::TransportFixture {
       PostMulticast(stores[connection - kLoads], share_bytes);
     };
     for (int i = 0; i < messages; ++i) {
-      for (const uint32_t load : loads) load_store_->PostReduce(load, share_bytes);
+      for (const FlowId load : loads) load_store_->PostReduce(load, share_bytes);
     }
     engine().Run();
     EXPECT_THAT(delivered_,
@@ -205,8 +205,8 @@ TEST_F(NvlinkGroupsTest, AnAllReduceTakesItsSizeAndAnNthOfItEachWay) {
 
 TEST_F(NvlinkGroupsTest, MessagesUnderWayArePipelinedUpToEight) {
   Build(4);
-  const uint32_t load = load_store_->OpenReduce(Me(7), 0, AllGpus());
-  const uint32_t store = OpenMulticast(0, 10);
+  const FlowId load = load_store_->OpenReduce(Me(7), 0, AllGpus());
+  const FlowId store = OpenMulticast(0, 10);
   for (int i = 0; i < 8; ++i) {
     load_store_->PostReduce(load, kPayload * static_cast<uint64_t>(1 + i));
     PostMulticast(store, 1'000);
@@ -223,7 +223,7 @@ TEST_F(NvlinkGroupsTest, MessagesUnderWayArePipelinedUpToEight) {
 
 TEST_F(NvlinkGroupsTest, PiecesAreCountedForTensOfThousandsOfMessages) {
   Build(3);
-  const uint32_t load = load_store_->OpenReduce(Me(7), 1, AllGpus());
+  const FlowId load = load_store_->OpenReduce(Me(7), 1, AllGpus());
   uint64_t posted = 0;
   uint64_t bytes = 0;
   const auto post = [&] {
@@ -307,8 +307,8 @@ TEST_F(NvlinkGroupsTest, ALostCopyBreaksItsMembersConnection) {
 
 TEST_F(NvlinkGroupsTest, ALostOperandRequestOrStoreBreaksTheLoadAndTheRunEnds) {
   Build(3);
-  const uint32_t load = load_store_->OpenReduce(Me(7), 0, AllGpus());
-  const uint32_t store = OpenMulticast(0, 20);
+  const FlowId load = load_store_->OpenReduce(Me(7), 0, AllGpus());
+  const FlowId store = OpenMulticast(0, 20);
   // An operand of GPU 2, on the way up.
   load_store_->PostReduce(load, kRound * kPayload);
   Down(Up(2, 1), 100'000, 2'000'000);

@@ -86,7 +86,7 @@ class RdmaFixture : public TransportFixture {
   LinkId ack_out_ = 0;
   LinkId ack_down_ = 0;
   LinkId to_memory_ = 0;
-  uint32_t queue_pair_ = 0;
+  FlowId queue_pair_;
   int64_t timeout_ps_ = 0;
 };
 

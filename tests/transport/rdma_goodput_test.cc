@@ -82,7 +82,7 @@ class RdmaGoodputTest : public testing::TransportFixture {
     return delivered_.empty() ? 0 : delivered_[0].time_ps;
   }
 
-  uint32_t queue_pair_ = 0;
+  FlowId queue_pair_;
 };
 
 constexpr int64_t kRoundPs = 10'000'000;

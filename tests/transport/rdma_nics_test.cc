@@ -27,15 +27,15 @@ class RdmaNicsTest : public RdmaFixture {
     back_ = Open(8, 1, 0, 98);
   }
   // Hops of ACKs while a message of so many packets goes that way.
-  uint64_t AckHops(uint32_t queue_pair, uint64_t packets) {
+  uint64_t AckHops(FlowId queue_pair, uint64_t packets) {
     const uint64_t before = network().counters().control_hops;
     rdma_->Post(queue_pair, PostedMessage::OfData(packets * kMtu));
     engine().Run();
     return network().counters().control_hops - before;
   }
 
-  uint32_t there_ = 0;
-  uint32_t back_ = 0;
+  FlowId there_;
+  FlowId back_;
 };
 
 // Local ACK timeout 4.096 us x 2^N, and as many more as there are retries (InfiniBand Architecture

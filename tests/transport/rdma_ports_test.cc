@@ -40,13 +40,13 @@ class RdmaTwoPortsTest : public testing::TransportFixture {
   }
   virtual uint64_t HostBps() const { return 1'600'000'000'000; }
   // A queue pair whose packets take `leaf`.
-  uint32_t OpenOver(uint32_t connection, const std::string& leaf) {
+  FlowId OpenOver(uint32_t connection, const std::string& leaf) {
     for (uint64_t entropy = 0;; ++entropy) {
-      const uint32_t queue_pair = Open(connection, 0, 1, entropy);
+      const FlowId queue_pair = Open(connection, 0, 1, entropy);
       if (LeafOf(queue_pair) == leaf) return queue_pair;
     }
   }
-  std::string LeafOf(uint32_t queue_pair) {
+  std::string LeafOf(FlowId queue_pair) {
     const LinkId wire = network().LinkOfPath(rdma_->DataPath(queue_pair), 1);
     return graph_.device(graph_.link_target(wire)).name;
   }
@@ -61,8 +61,8 @@ class RdmaTwoPortsTest : public testing::TransportFixture {
 };
 
 TEST_F(RdmaTwoPortsTest, QueuePairsOnDifferentWiresDoNotShareThem) {
-  const uint32_t left = OpenOver(7, "leaf0");
-  const uint32_t right = OpenOver(8, "leaf1");
+  const FlowId left = OpenOver(7, "leaf0");
+  const FlowId right = OpenOver(8, "leaf1");
   rdma_->Post(left, PostedMessage::OfData(100 * kMtu));
   rdma_->Post(right, PostedMessage::OfData(100 * kMtu));
   engine().Run();
@@ -95,8 +95,8 @@ TEST_F(RdmaSharedPcieTest, TwoWiresShareWhatPcieBrings) {
 }
 
 TEST_F(RdmaTwoPortsTest, QueuePairsOnOneWireShareIt) {
-  const uint32_t one = OpenOver(7, "leaf0");
-  const uint32_t other = OpenOver(8, "leaf0");
+  const FlowId one = OpenOver(7, "leaf0");
+  const FlowId other = OpenOver(8, "leaf0");
   rdma_->Post(one, PostedMessage::OfData(100 * kMtu));
   rdma_->Post(other, PostedMessage::OfData(100 * kMtu));
   engine().Run();
@@ -104,7 +104,7 @@ TEST_F(RdmaTwoPortsTest, QueuePairsOnOneWireShareIt) {
 }
 
 TEST_F(RdmaTwoPortsTest, AQueuePairMovesToTheOtherWireWithItsRoute) {
-  const uint32_t queue_pair = OpenOver(7, "leaf0");
+  const FlowId queue_pair = OpenOver(7, "leaf0");
   rdma_->Post(queue_pair, PostedMessage::OfData(100 * kMtu));
   const LinkId wire = Link("server0/nic0", "leaf0");
   // 50 packets have been read; the rest goes the other way, at once.
@@ -149,8 +149,8 @@ TEST_F(RdmaSharedNicTest, GpusThatShareANicShareItsWire) {
 
 TEST_F(RdmaSharedNicTest, ATurnIsAsManyPacketsAsTheBurst) {
   BuildTransports({.mtu_bytes = kMtu, .burst_packets = 5});
-  const uint32_t one = Open(0, 0, 2, 1);
-  const uint32_t other = Open(1, 1, 3, 2);
+  const FlowId one = Open(0, 0, 2, 1);
+  const FlowId other = Open(1, 1, 3, 2);
   std::vector<uint32_t> order;
   network().SetLossFilter(Link("server0/nic0", "leaf0"), [&](const Packet& packet) {
     if (packet.kind == PacketKind::kRdmaWrite) order.push_back(packet.flow / 2);

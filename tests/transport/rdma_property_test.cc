@@ -24,7 +24,7 @@ class RdmaPropertyTest : public testing::TransportFixture,
                          public ::testing::WithParamInterface<uint64_t> {
  protected:
   struct Connection {
-    uint32_t queue_pair = 0;
+    FlowId queue_pair;
     uint64_t messages = 0;
     uint64_t bytes = 0;
     uint64_t clear_to_send = 0;

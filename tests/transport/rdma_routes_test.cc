@@ -53,7 +53,7 @@ class RdmaRoutesTest : public testing::TransportFixture {
     rdma_->OnRoutesChanged();
   }
 
-  uint32_t queue_pair_ = 0;
+  FlowId queue_pair_;
   LinkId used_ = 0;
   LinkId other_ = 0;
 };

@@ -77,7 +77,7 @@ class SocketConnectionsTest : public testing::TcpFixture {
   ToldOfConnections told_;
   std::optional<SocketConnections> sockets_;
   ProxyThreads proxies_{2};
-  uint32_t connection_ = 0;
+  FlowId connection_;
 };
 
 // The proxy's thread copies all: 42 Gb/s, of a wire of 100.
@@ -121,7 +121,7 @@ TEST_F(SocketConnectionsTest, TasksTakeTheSocketsInTurn) {
   // Thread 0 has copied 64 KiB of either message by now, and nothing is acknowledged yet.
   At(kPsPerUs * 13, [&] {
     // Stream 0 is the control socket.
-    for (uint32_t stream = 1; stream <= 8; ++stream) {
+    for (FlowId stream{1}; stream <= 8; ++stream) {
       used.push_back(tcp_->StatusOf(stream).is_under_way);
     }
   });

@@ -78,7 +78,7 @@ class StripedConnectionsTest : public testing::TransportFixture {
   std::vector<DeviceId> gpus_;
   std::vector<DeviceId> nics_;
   std::optional<StripedConnections> striped_;
-  uint32_t stripe_ = 0;
+  FlowId stripe_;
 };
 
 // --- Dividing ------------------------------------------------------------------------------------

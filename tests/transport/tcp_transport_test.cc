@@ -25,8 +25,8 @@ void NoteTimeout(const NicTimeout& event) { timeouts->push_back(event.time_ps); 
 
 class TcpTransportTest : public testing::TcpFixture {
  protected:
-  void Connect(const NicSettings& nic = TcpNic()) {
-    BuildTransports(nic);
+  void Connect(const NicSettings& settings = TcpNic()) {
+    BuildTransports(settings);
     stream_ = Open(7, 0, 1, 99);
     timeouts = &timeouts_;
     for (const ns3::Ptr<Nic>& nic : tcp_->nics()) {
@@ -46,7 +46,7 @@ class TcpTransportTest : public testing::TcpFixture {
     ExpectConservation();
   }
 
-  uint32_t stream_ = 0;
+  FlowId stream_;
   std::vector<int64_t> timeouts_;
 };
 

@@ -53,15 +53,15 @@ class TransportFixture : public NetworkFixture, public MessageSink {
   // This, as the user of a flow that it calls `number`.
   SinkRef Me(uint32_t number) { return {this, number}; }
 
-  void PostNvlink(uint32_t flow, uint64_t bytes) {
+  void PostNvlink(FlowId flow, uint64_t bytes) {
     load_store_->Post(flow, MessageSize::OfData(bytes));
     load_store_->ServeDue();
   }
 
   // A queue pair whose receiver has posted receives for whatever will come.
-  uint32_t Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
-                uint64_t entropy) {
-    const uint32_t queue_pair = queues_->Open(Me(connection), source_gpu, destination_gpu, entropy);
+  FlowId Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
+              uint64_t entropy) {
+    const FlowId queue_pair = queues_->Open(Me(connection), source_gpu, destination_gpu, entropy);
     queues_->PostReceives(queue_pair, 1u << 30);
     return queue_pair;
   }

@@ -9,11 +9,10 @@
 #include <string_view>
 
 #include "simulator/state/field_table.h"
+#include "simulator/transport/contract/transport.h"
 #include "simulator/units/identifier.h"
 
 namespace railyard {
-
-class Transport;
 
 using ConnectionId = Identifier<struct ConnectionIdTag>;
 
@@ -28,11 +27,11 @@ struct Connection {
   uint64_t tie = 0;  // orders its events; a function of what it connects
   uint32_t from_gpu = 0;
   uint32_t to_gpu = 0;
-  uint32_t injecting_gpu = 0;      // whose NIC and proxy send; from_gpu where nothing is relayed
-  uint32_t flow = 0;               // of the transport, or of stores
-  uint32_t relay_flow = 0;         // NVLink flow to the relaying GPU
-  uint32_t load_flow = kNone;      // by which the receiver loads from a host's memory: SHM
-  Transport* transport = nullptr;  // of a network connection
+  uint32_t injecting_gpu = 0;        // whose NIC and proxy send; from_gpu where nothing is relayed
+  FlowId flow;                       // of the transport, or of stores
+  FlowId relay_flow;                 // NVLink flow to the relaying GPU
+  FlowId load_flow = FlowId::kNone;  // by which the receiver loads from a host's memory: SHM
+  Transport* transport = nullptr;    // of a network connection
   uint32_t communicator = 0;
   uint32_t staged = kNone;          // of a network connection: StagedMessages
   uint32_t aggregations = kNone;    // of a sum: what is staged is

@@ -135,7 +135,7 @@ ConnectionId ConnectionTable::Open(uint32_t communicator, uint32_t channel, uint
   taken_bytes_.push_back(0);
   slots_base_ = reinterpret_cast<const char*>(slots_.data());
   if (connection.is_network_sum) {
-    connections_[id].flow = kNone;
+    connections_[id].flow = FlowId::kNone;
     connections_[id].staged = static_cast<uint32_t>(staged_.size());
     staged_.emplace_back();
     connections_[id].aggregations = static_cast<uint32_t>(aggregations_.size());
@@ -155,7 +155,7 @@ void ConnectionTable::OpenRoute(ConnectionId id, const ConnectionRoute& route, u
   MessageSlots& slots = slots_[id];
   if (connection.is_switch_operand || connection.is_switch_result) {
     server_connections_[connection.from_gpu].push_back(id);
-    connection.flow = kNone;
+    connection.flow = FlowId::kNone;
     if (connection.from_gpu == connection.to_gpu) return;
     // For a flag's latency.
     slots.flag_latency_ps = FlagLatencyPs(
@@ -218,7 +218,7 @@ uint64_t ConnectionTable::TieOfConnection(uint32_t communicator, uint32_t channe
                static_cast<uint64_t>(use));
 }
 
-int64_t ConnectionTable::FlagLatencyPs(uint32_t flow) const {
+int64_t ConnectionTable::FlagLatencyPs(FlowId flow) const {
   return network_.PathLatencyPs(load_store_.PathsOf(flow).front().path, 0);
 }
 
@@ -243,7 +243,7 @@ void ConnectionTable::CloseConnection(ConnectionId id) {
   const Connection& connection = connections_[id];
   slots_[id].is_closed = true;
   if (connection.is_network_sum) {
-    if (connection.flow != kNone) aggregation_.Close(connection.flow);
+    if (connection.flow != FlowId::kNone) aggregation_.Close(connection.flow);
   } else if (connection.network) {
     connection.transport->Close(connection.flow);
   }
@@ -258,7 +258,7 @@ std::vector<ConnectionId> ConnectionTable::ConnectionsOfPart(uint32_t part) cons
   return of_part;
 }
 
-void ConnectionTable::MoveTo(ConnectionId id, Transport& transport, uint32_t flow) {
+void ConnectionTable::MoveTo(ConnectionId id, Transport& transport, FlowId flow) {
   ++network_version_;
   connections_[id].transport = &transport;
   connections_[id].flow = flow;
@@ -273,7 +273,7 @@ void ConnectionTable::JoinTree(ConnectionId id, uint32_t channel, uint32_t first
   // One route for all members: what the fabric's hashes see is of the first.
   const uint64_t entropy = HashOf(channel, gpus.front(), gpus.size());
   if (is_new) at->second = aggregation_.OpenTree(gpus, entropy);
-  connections_[id].flow = at->second + place;
+  connections_[id].flow = FlowId{at->second + place};
   aggregation_.Join(connections_[id].flow, {sinks_.network_sums, id});
 }
 
@@ -282,7 +282,7 @@ void ConnectionTable::StartOver(ConnectionId id, bool is_send) {
   if (connection.is_switch_operand || connection.is_switch_result) {
     // Whoever takes a sum asks for it.
     const bool is_users = is_send == connection.is_switch_result;
-    if (is_users && connection.flow != kNone) load_store_.StartGroupOver(connection.flow);
+    if (is_users && connection.flow != FlowId::kNone) load_store_.StartGroupOver(connection.flow);
     return;
   }
   if (!is_send || connection.is_network_sum) return;
@@ -300,10 +300,10 @@ std::vector<LinkId> ConnectionTable::LinksOf(const Connection& connection) const
   };
   if (connection.is_switch_operand || connection.is_switch_result) return links;
   if (connection.is_network_sum) {
-    return connection.flow == kNone ? links : aggregation_.LinksOf(connection.flow);
+    return connection.flow == FlowId::kNone ? links : aggregation_.LinksOf(connection.flow);
   }
   if (!connection.network) append(load_store_.LinksOf(connection.flow));
-  if (connection.load_flow != kNone) append(load_store_.LinksOf(connection.load_flow));
+  if (connection.load_flow != FlowId::kNone) append(load_store_.LinksOf(connection.load_flow));
   if (connection.is_relayed) append(load_store_.LinksOf(connection.relay_flow));
   if (connection.network) append(connection.transport->LinksOf(connection.flow));
   return links;
@@ -320,7 +320,7 @@ std::vector<LinkShare> ConnectionTable::LinkSharesOf(const Connection& connectio
     return shares;
   }
   if (!connection.network) append(load_store_.LinkSharesOf(connection.flow));
-  if (connection.load_flow != kNone) append(load_store_.LinkSharesOf(connection.load_flow));
+  if (connection.load_flow != FlowId::kNone) append(load_store_.LinkSharesOf(connection.load_flow));
   if (connection.is_relayed) append(load_store_.LinkSharesOf(connection.relay_flow));
   if (connection.network) append(connection.transport->LinkSharesOf(connection.flow));
   return shares;
@@ -364,7 +364,7 @@ void ConnectionTable::VisitConnection(ConnectionId id, StateArchive& archive) {
   }
   VisitFields(connection, id, archive);
   // Groups are opened when first used.
-  archive.Named("flow is none").Constant(connection.flow == kNone ? 1 : 0);
+  archive.Named("flow is none").Constant(connection.flow == FlowId::kNone ? 1 : 0);
   archive.Named("taken_bytes").Count(taken_bytes_[id]);
   if (connection.is_network_sum) VisitFields(aggregated_[connection.aggregations], id, archive);
 }

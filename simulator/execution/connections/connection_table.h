@@ -107,7 +107,7 @@ class ConnectionTable {
     open_detour_ = std::move(open_detour);
   }
   // The connection goes over another flow from now on. Its sink stays.
-  void MoveTo(ConnectionId connection, Transport& transport, uint32_t flow);
+  void MoveTo(ConnectionId connection, Transport& transport, FlowId flow);
   // The member of an aggregation tree over `gpus` that the connection of `gpus[place]` is. A tree
   // is opened once for a channel and its first rank.
   void JoinTree(ConnectionId connection, uint32_t channel, uint32_t first_rank,
@@ -202,11 +202,11 @@ class ConnectionTable {
                            ConnectionUse use) const;
   // What decides the order of a flow's events among those of its server.
   uint64_t LocalTieOf(const SinkRef& user) const;
-  int64_t FlagLatencyPs(uint32_t flow) const;
+  int64_t FlagLatencyPs(FlowId flow) const;
   void CloseConnection(ConnectionId id);
   // Over the network, between two of the GPUs, in the order of their ties.
   std::vector<ConnectionId> AmongOnNetwork(std::span<const uint32_t> gpus) const;
-  std::vector<LinkId> AllLinksOf(std::span<const uint32_t> queue_pairs) const;
+  std::vector<LinkId> AllLinksOf(std::span<const FlowId> queue_pairs) const;
   std::optional<DeviceId> SwitchOf(std::span<const LinkId> links) const;
   uint64_t IdentityOf(const NicGroup& group,
                       const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const;

@@ -35,7 +35,7 @@ NicGroup ConnectionTable::NicGroupOf(
     return IsQueuePair(connection) && !connection.is_relayed;
   });
   if (!are_plain) return group;
-  std::vector<uint32_t> queue_pairs;
+  std::vector<FlowId> queue_pairs;
   for (const ConnectionId id : group.connections) queue_pairs.push_back(connections_[id].flow);
   group.links = AllLinksOf(queue_pairs);
   group.at = SwitchOf(group.links);
@@ -47,10 +47,10 @@ bool ConnectionTable::IsQueuePair(const Connection& connection) const {
   return connection.transport != nullptr && connection.transport == stack_.queue_pairs();
 }
 
-std::vector<LinkId> ConnectionTable::AllLinksOf(std::span<const uint32_t> queue_pairs) const {
+std::vector<LinkId> ConnectionTable::AllLinksOf(std::span<const FlowId> queue_pairs) const {
   std::vector<LinkId> links;
   std::unordered_set<LinkId> seen;
-  for (const uint32_t queue_pair : queue_pairs) {
+  for (const FlowId queue_pair : queue_pairs) {
     for (const LinkId link : stack_.queue_pairs()->AllLinksOf(queue_pair)) {
       if (seen.insert(link).second) links.push_back(link);
     }
@@ -132,7 +132,7 @@ uint64_t ConnectionTable::IdentityOfGpus(std::span<const uint32_t> gpus) const {
     add(server_connections_[gpu].size());
     for (const ConnectionId id : server_connections_[gpu])
       add(connections_[id].tie & kLocalTieMask);
-    for (const uint32_t flow : load_store_.FlowsOf(gpu)) {
+    for (const FlowId flow : load_store_.FlowsOf(gpu)) {
       add(LocalTieOf(load_store_.FirstUserOf(flow)));
     }
   }

@@ -45,7 +45,7 @@ struct alignas(64) Lane {
   uint64_t tie = 0;     // orders its events; a function of what it is
   ConnectionId receive_connection = ConnectionId::kNone;
   ConnectionId send_connection = ConnectionId::kNone;
-  uint32_t send_flow = 0;              // NVLink flow of its messages' first leg
+  FlowId send_flow;                    // NVLink flow of its messages' first leg
   uint32_t steps_left = 0;             // of a row of steps with equal peers and bytes
   uint32_t step_bytes = 0;             // of each
   uint32_t first_bytes = 0;            // their first slice

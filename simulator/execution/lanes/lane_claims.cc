@@ -49,7 +49,7 @@ bool LaneClaims::ClaimReceives(LaneIndex id, const LanePeers& peers) {
     if (table_.slots(connection).receiver == id) continue;
     if (!ClaimSide(id, connection, false)) return false;
     Lane& lane = lanes_.lane(id);
-    if (table_.connection(connection).load_flow != Connection::kNone) lane.loads = true;
+    if (table_.connection(connection).load_flow != FlowId::kNone) lane.loads = true;
     if (lane.HasSeveralPeers()) lanes_.connections(lane).receive_connections[i] = connection;
     if (i == 0) lane.receive_connection = connection;
     if (table_.slots(connection).network) proxies_.Grant(id, connection);

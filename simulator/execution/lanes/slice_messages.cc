@@ -51,8 +51,8 @@ void SliceMessages::Take(const Lane& lane, ConnectionId id, int64_t done_ps) {
 
 bool SliceMessages::Load(Lane& lane) {
   const auto load = [&](ConnectionId connection) {
-    const uint32_t flow = parts_.table.connection(connection).load_flow;
-    if (flow == Connection::kNone) return;
+    const FlowId flow = parts_.table.connection(connection).load_flow;
+    if (flow == FlowId::kNone) return;
     parts_.load_store.Post(flow, parts_.clock.SizeOf(lane.cta.costs, lane.slice_bytes));
     SIM_CHECK(++lane.loading > 0, "a lane that loads from too many at a time");
   };
@@ -96,7 +96,7 @@ void SliceMessages::Send(Lane& lane, ConnectionId id, int64_t done_ps) {
   if (paths_ != nullptr) [[unlikely]]
     paths_->OnSent(parts_.lanes.IndexOf(lane), id, slot);
   bool over_nvlink = lane.sends_over_nvlink;
-  uint32_t flow = lane.send_flow;
+  FlowId flow = lane.send_flow;
   if (lane.HasSeveralPeers()) {
     const Connection& used = parts_.table.connection(id);
     if (used.is_switch_operand) {

@@ -155,8 +155,8 @@ void NicFailover::OpenDetour(ConnectionId id, std::span<const NicWay> ways) {
     gpus.push_back(way.receiving_gpu);
   }
   parts_.observer.OnDetour(gpus);
-  const uint32_t flow = detours_.OpenOver(ways, {&parts_.sink, id}, connection.injecting_gpu,
-                                          connection.to_gpu, connection.tie);
+  const FlowId flow = detours_.OpenOver(ways, {&parts_.sink, id}, connection.injecting_gpu,
+                                        connection.to_gpu, connection.tie);
   parts_.table.MoveTo(id, detours_, flow);
   ++count_;
 }

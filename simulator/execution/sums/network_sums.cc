@@ -38,7 +38,7 @@ uint32_t NetworkSums::CountReceived(const LaneConnections& peers, ConnectionId c
 void NetworkSums::Stage(const LaneId& lane, const LaneConnections& peers, ConnectionId id,
                         uint32_t slice_bytes, uint64_t wire_bytes) {
   const Connection& connection = table_.connection(id);
-  if (connection.flow == Connection::kNone) JoinTree(lane, peers.listed, id);
+  if (connection.flow == FlowId::kNone) JoinTree(lane, peers.listed, id);
   const uint32_t slot = Ahead(table_.slots(id).posted, 1) % kConnectionSlots;
   table_.staged(connection).bytes[slot] = slice_bytes;
   Aggregation& operation = table_.aggregations(connection)[slot];

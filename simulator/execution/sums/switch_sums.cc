@@ -7,7 +7,7 @@ namespace railyard {
 
 void SwitchSums::Request(std::span<const ConnectionId> operands, const MessageSize& size) {
   Connection& first = table_.connection(operands.front());
-  if (first.flow == Connection::kNone) {
+  if (first.flow == FlowId::kNone) {
     std::vector<uint32_t> members;
     for (const ConnectionId operand : operands) {
       members.push_back(table_.connection(operand).from_gpu);
@@ -19,12 +19,12 @@ void SwitchSums::Request(std::span<const ConnectionId> operands, const MessageSi
 
 void SwitchSums::OpenResults(std::span<const ConnectionId> results) {
   const Connection& first = table_.connection(results.front());
-  if (first.flow != Connection::kNone) return;
+  if (first.flow != FlowId::kNone) return;
   std::vector<LoadStoreTransport::GroupMember> members;
   for (const ConnectionId result : results) {
     members.push_back({.gpu = table_.connection(result).to_gpu, .sink = {&stores_, result}});
   }
-  const uint32_t group = load_store_.OpenMulticast(first.from_gpu, members);
+  const FlowId group = load_store_.OpenMulticast(first.from_gpu, members);
   for (const ConnectionId result : results) table_.connection(result).flow = group;
 }
 

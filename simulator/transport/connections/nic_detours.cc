@@ -7,11 +7,7 @@
 #include "simulator/units/mix64.h"
 
 namespace railyard {
-namespace {
-
-constexpr uint32_t kNoFlow = UINT32_MAX;
-
-}  // namespace
+namespace {}  // namespace
 
 NicDetours::NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store,
                        RdmaTransport& rdma)
@@ -26,15 +22,15 @@ bool NicDetours::CanTake(uint32_t source_gpu, uint32_t destination_gpu, const Ni
   return are_joined(source_gpu, way.sending_gpu) && are_joined(way.receiving_gpu, destination_gpu);
 }
 
-uint32_t NicDetours::Open(const SinkRef& /*sink*/, uint32_t /*source_gpu*/,
-                          uint32_t /*destination_gpu*/, uint64_t /*entropy*/) {
+FlowId NicDetours::Open(const SinkRef& /*sink*/, uint32_t /*source_gpu*/,
+                        uint32_t /*destination_gpu*/, uint64_t /*entropy*/) {
   SIM_CHECK(false, "a detour is opened without its ways");
-  return 0;
+  return {};
 }
 
-uint32_t NicDetours::OpenOver(std::span<const NicWay> ways, const SinkRef& sink,
-                              uint32_t source_gpu, uint32_t destination_gpu, uint64_t entropy) {
-  const auto id = static_cast<uint32_t>(detours_.size());
+FlowId NicDetours::OpenOver(std::span<const NicWay> ways, const SinkRef& sink, uint32_t source_gpu,
+                            uint32_t destination_gpu, uint64_t entropy) {
+  const FlowId id{detours_.size()};
   detours_.push_back({.user = sink,
                       .first_lane = static_cast<uint32_t>(lanes_.size()),
                       .lane_count = static_cast<uint32_t>(ways.size())});
@@ -55,18 +51,18 @@ uint32_t NicDetours::OpenOver(std::span<const NicWay> ways, const SinkRef& sink,
   return id;
 }
 
-void NicDetours::StartOver(uint32_t id) {
+void NicDetours::StartOver(FlowId id) {
   for (const Legs& legs : LegsOf(id)) {
-    if (legs.to_sender != kNoFlow) load_store_.StartOver(legs.to_sender);
-    if (legs.from_receiver != kNoFlow) load_store_.StartOver(legs.from_receiver);
+    if (legs.to_sender != FlowId::kNone) load_store_.StartOver(legs.to_sender);
+    if (legs.from_receiver != FlowId::kNone) load_store_.StartOver(legs.from_receiver);
   }
 }
 
-void NicDetours::Close(uint32_t id) {
+void NicDetours::Close(FlowId id) {
   Detour& detour = detours_[id];
   detour.is_closed = true;
   for (uint32_t i = 0; i < detour.lane_count; ++i) {
-    const uint32_t queue_pair = lanes_[detour.first_lane + i].legs.queue_pair;
+    const FlowId queue_pair = lanes_[detour.first_lane + i].legs.queue_pair;
     rdma_.SetError(queue_pair, true);
     rdma_.SetError(queue_pair, false);
   }
@@ -74,13 +70,13 @@ void NicDetours::Close(uint32_t id) {
 
 // --- Messages ------------------------------------------------------------------------------------
 
-void NicDetours::Post(uint32_t id, const PostedMessage& message) {
+void NicDetours::Post(FlowId id, const PostedMessage& message) {
   Detour& detour = detours_[id];
   const MessageSize& size = message.size;
   const uint64_t number = detour.first_message + detour.messages.size();
   detour.messages.push_back({.size = size, .tolerance_ppm = message.tolerance_ppm});
   Lane& lane = TakeLane(detour, detour.next_lane);
-  if (lane.legs.to_sender == kNoFlow || (size.bytes == 0 && lane.to_sender.empty())) {
+  if (lane.legs.to_sender == FlowId::kNone || (size.bytes == 0 && lane.to_sender.empty())) {
     SendOn(lane, number);
     return;
   }
@@ -88,7 +84,7 @@ void NicDetours::Post(uint32_t id, const PostedMessage& message) {
   if (size.bytes != 0) StoreOver(lane.legs.to_sender, size);
 }
 
-void NicDetours::StoreOver(uint32_t flow, const MessageSize& size) {
+void NicDetours::StoreOver(FlowId flow, const MessageSize& size) {
   load_store_.Post(flow, size);
   load_store_.ServeDue();
 }
@@ -103,7 +99,7 @@ void NicDetours::SendOn(Lane& lane, uint64_t number) {
 // It is in the memory of the GPU whose NIC received it.
 void NicDetours::Land(Lane& lane, uint64_t number) {
   Message& message = MessageOf(detours_[lane.detour], number);
-  if (lane.legs.from_receiver == kNoFlow ||
+  if (lane.legs.from_receiver == FlowId::kNone ||
       (message.size.bytes == 0 && lane.from_receiver.empty())) {
     message.is_delivered = true;
     return;
@@ -112,7 +108,7 @@ void NicDetours::Land(Lane& lane, uint64_t number) {
   if (message.size.bytes != 0) StoreOver(lane.legs.from_receiver, message.size);
 }
 
-void NicDetours::Grant(uint32_t id, bool tells_sender) {
+void NicDetours::Grant(FlowId id, bool tells_sender) {
   Detour& detour = detours_[id];
   Lane& lane = TakeLane(detour, detour.next_grant_lane);
   if (tells_sender) {
@@ -122,7 +118,7 @@ void NicDetours::Grant(uint32_t id, bool tells_sender) {
   rdma_.Grant(lane.legs.queue_pair, tells_sender);
 }
 
-void NicDetours::MarkRepeated(uint32_t id) {
+void NicDetours::MarkRepeated(FlowId id) {
   Detour& detour = detours_[id];
   detour.repeated_end = detour.first_message + detour.messages.size();
   if (detour.messages.empty()) detour.user.sink->OnLossRecovered(detour.user.number);
@@ -208,7 +204,7 @@ void NicDetours::OnFailed(uint32_t number, bool at_sender, const std::string& wh
 
 // --- What others ask -----------------------------------------------------------------------------
 
-std::vector<NicDetours::Legs> NicDetours::LegsOf(uint32_t id) const {
+std::vector<NicDetours::Legs> NicDetours::LegsOf(FlowId id) const {
   const Detour& detour = detours_[id];
   std::vector<Legs> legs;
   for (uint32_t i = 0; i < detour.lane_count; ++i) {
@@ -217,7 +213,7 @@ std::vector<NicDetours::Legs> NicDetours::LegsOf(uint32_t id) const {
   return legs;
 }
 
-std::vector<NicWay> NicDetours::WaysOf(uint32_t id) const {
+std::vector<NicWay> NicDetours::WaysOf(FlowId id) const {
   const Detour& detour = detours_[id];
   std::vector<NicWay> ways;
   for (uint32_t i = 0; i < detour.lane_count; ++i) {
@@ -226,19 +222,19 @@ std::vector<NicWay> NicDetours::WaysOf(uint32_t id) const {
   return ways;
 }
 
-std::vector<LinkId> NicDetours::LinksOf(uint32_t id) const {
+std::vector<LinkId> NicDetours::LinksOf(FlowId id) const {
   const Legs legs = LegsOf(id).front();
   std::vector<LinkId> links;
   const auto append = [&links](const std::vector<LinkId>& more) {
     links.insert(links.end(), more.begin(), more.end());
   };
-  if (legs.to_sender != kNoFlow) append(load_store_.LinksOf(legs.to_sender));
+  if (legs.to_sender != FlowId::kNone) append(load_store_.LinksOf(legs.to_sender));
   append(rdma_.LinksOf(legs.queue_pair));
-  if (legs.from_receiver != kNoFlow) append(load_store_.LinksOf(legs.from_receiver));
+  if (legs.from_receiver != FlowId::kNone) append(load_store_.LinksOf(legs.from_receiver));
   return links;
 }
 
-std::vector<LinkShare> NicDetours::LinkSharesOf(uint32_t id) const {
+std::vector<LinkShare> NicDetours::LinkSharesOf(FlowId id) const {
   const std::vector<Legs> ways = LegsOf(id);
   const double share = 1.0 / static_cast<double>(ways.size());
   std::vector<LinkShare> shares;
@@ -247,13 +243,13 @@ std::vector<LinkShare> NicDetours::LinkSharesOf(uint32_t id) const {
   };
   for (const Legs& legs : ways) append(rdma_.LinkSharesOf(legs.queue_pair));
   for (const Legs& legs : ways) {
-    if (legs.to_sender != kNoFlow) append(load_store_.LinkSharesOf(legs.to_sender));
-    if (legs.from_receiver != kNoFlow) append(load_store_.LinkSharesOf(legs.from_receiver));
+    if (legs.to_sender != FlowId::kNone) append(load_store_.LinkSharesOf(legs.to_sender));
+    if (legs.from_receiver != FlowId::kNone) append(load_store_.LinkSharesOf(legs.from_receiver));
   }
   return shares;
 }
 
-FlowStatus NicDetours::StatusOf(uint32_t id) const {
+FlowStatus NicDetours::StatusOf(FlowId id) const {
   const std::vector<Legs> ways = LegsOf(id);
   for (const Legs& legs : ways) {
     const FlowStatus status = rdma_.StatusOf(legs.queue_pair);
@@ -262,7 +258,7 @@ FlowStatus NicDetours::StatusOf(uint32_t id) const {
   return rdma_.StatusOf(ways.front().queue_pair);
 }
 
-RecoveryTimes NicDetours::RecoveryOf(uint32_t id, bool of_data) const {
+RecoveryTimes NicDetours::RecoveryOf(FlowId id, bool of_data) const {
   RecoveryTimes times;
   for (const Legs& legs : LegsOf(id)) times += rdma_.RecoveryOf(legs.queue_pair, of_data);
   return times;

@@ -38,27 +38,27 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   bool CanTake(uint32_t source_gpu, uint32_t destination_gpu, const NicWay& way) const;
   // Opens a flow over these ways. Returns its number, dense from 0. Precondition: CanTake() of
   // each.
-  uint32_t OpenOver(std::span<const NicWay> ways, const SinkRef& sink, uint32_t source_gpu,
-                    uint32_t destination_gpu, uint64_t entropy);
+  FlowId OpenOver(std::span<const NicWay> ways, const SinkRef& sink, uint32_t source_gpu,
+                  uint32_t destination_gpu, uint64_t entropy);
   // What was posted so far was lost before; the sink hears of it once it is made good.
-  void MarkRepeated(uint32_t detour);
-  std::vector<NicWay> WaysOf(uint32_t detour) const;
+  void MarkRepeated(FlowId detour);
+  std::vector<NicWay> WaysOf(FlowId detour) const;
   // A program begins to use the flow: its stores start as a new flow's do.
-  void StartOver(uint32_t detour);
+  void StartOver(FlowId detour);
 
   // Transport. A detour is opened by its ways alone: Open() is an error of the program. Grants that
   // are not told precede those that are.
-  uint32_t Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
-                uint64_t entropy) override;
-  void Post(uint32_t detour, const PostedMessage& message) override;
-  void Grant(uint32_t detour, bool tells_sender) override;
+  FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+              uint64_t entropy) override;
+  void Post(FlowId detour, const PostedMessage& message) override;
+  void Grant(FlowId detour, bool tells_sender) override;
   // Its queue pairs are put into the error state; nothing is told of the flow any more.
-  void Close(uint32_t detour) override;
-  std::vector<LinkId> LinksOf(uint32_t detour) const override;
-  std::vector<LinkShare> LinkSharesOf(uint32_t detour) const override;
-  RecoveryTimes RecoveryOf(uint32_t detour, bool of_data) const override;
+  void Close(FlowId detour) override;
+  std::vector<LinkId> LinksOf(FlowId detour) const override;
+  std::vector<LinkShare> LinkSharesOf(FlowId detour) const override;
+  RecoveryTimes RecoveryOf(FlowId detour, bool of_data) const override;
   // Of the first queue pair that is under way.
-  FlowStatus StatusOf(uint32_t detour) const override;
+  FlowStatus StatusOf(FlowId detour) const override;
   StateOwner* state() override { return this; }
   std::string state_name() const override { return "detours around NICs"; }
   void Visit(StateArchive& archive) override;
@@ -72,9 +72,9 @@ class NicDetours final : public CompositeTransport, public StateOwner {
  private:
   // NVLink flows and queue pair of a way; UINT32_MAX: the flow is not needed.
   struct Legs {
-    uint32_t to_sender = UINT32_MAX;
-    uint32_t queue_pair = 0;
-    uint32_t from_receiver = UINT32_MAX;
+    FlowId to_sender = FlowId::kNone;
+    FlowId queue_pair;
+    FlowId from_receiver = FlowId::kNone;
   };
   enum class Leg : uint8_t { kToSender, kNetwork, kFromReceiver };
   static constexpr uint32_t kLegBits = 2;
@@ -137,7 +137,7 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   SinkRef UserOf(uint32_t number) const override {
     return detours_[lanes_[number >> kLegBits].detour].user;
   }
-  std::vector<Legs> LegsOf(uint32_t detour) const;
+  std::vector<Legs> LegsOf(FlowId detour) const;
   // Messages and their receives take the ways in the same turn.
   Lane& TakeLane(const Detour& detour, uint32_t& next) {
     Lane& lane = lanes_[detour.first_lane + next];
@@ -147,7 +147,7 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   Message& MessageOf(Detour& detour, uint64_t number) {
     return detour.messages[number - detour.first_message];
   }
-  void StoreOver(uint32_t flow, const MessageSize& size);
+  void StoreOver(FlowId flow, const MessageSize& size);
   void SendOn(Lane& lane, uint64_t message);
   void Land(Lane& lane, uint64_t message);
   void Report(uint32_t detour);

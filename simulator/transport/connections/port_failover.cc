@@ -205,7 +205,7 @@ void StripedConnections::After(uint32_t id, int64_t delay_ps, std::function<void
                                              }));
 }
 
-void StripedConnections::Close(uint32_t id) {
+void StripedConnections::Close(FlowId id) {
   stripes_[id].is_closed = true;
   for (const Use& use : uses_) {
     if (use.stripe == id) rdma_.Close(use.queue_pair);

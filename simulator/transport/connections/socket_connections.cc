@@ -45,9 +45,9 @@ int64_t SocketConnections::Occupy(uint32_t thread, int64_t duration_ps) {
   return free_ps;
 }
 
-uint32_t SocketConnections::Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
-                                 uint64_t entropy) {
-  const auto id = static_cast<uint32_t>(connections_.size());
+FlowId SocketConnections::Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+                               uint64_t entropy) {
+  const FlowId id{connections_.size()};
   SocketConnection& opened = connections_.emplace_back();
   opened.user = sink;
   opened.first_stream = static_cast<uint32_t>(streams_.size());
@@ -85,7 +85,7 @@ void SocketConnections::AddStream(uint32_t id, uint64_t entropy, uint32_t send_t
 
 // --- Sending -------------------------------------------------------------------------------------
 
-void SocketConnections::Post(uint32_t id, const PostedMessage& message) {
+void SocketConnections::Post(FlowId id, const PostedMessage& message) {
   SocketConnection& of = connections_[id];
   const MessageSize& size = message.size;
   const uint64_t number = of.first_message + of.messages.size();
@@ -131,7 +131,7 @@ void SocketConnections::StartCopy(uint32_t id, Direction direction, uint32_t byt
   engine_.ScheduleFabric(copied_ps, event_order::kCopy, tie, id << 1 | direction_bit);
 }
 
-void SocketConnections::Close(uint32_t id) {
+void SocketConnections::Close(FlowId id) {
   connections_[id].is_closed = true;
   for (uint32_t stream = connections_[id].first_stream;
        stream < streams_.size() && streams_[stream].connection == id; ++stream) {
@@ -193,7 +193,7 @@ void SocketConnections::ReportSent(uint32_t id) {
 
 // --- Receiving -----------------------------------------------------------------------------------
 
-void SocketConnections::Grant(uint32_t id, bool /*tells_sender*/) {
+void SocketConnections::Grant(FlowId id, bool /*tells_sender*/) {
   ++connections_[id].receives;
   CopyOut(connections_[id].first_stream);
 }
@@ -245,7 +245,7 @@ void SocketConnections::ReportDelivered(uint32_t id) {
   }
 }
 
-uint16_t SocketConnections::LabelOfDelivered(uint32_t id) const {
+uint16_t SocketConnections::LabelOfDelivered(FlowId id) const {
   return connections_[id].messages.front().label;
 }
 
@@ -258,30 +258,30 @@ void SocketConnections::OnFailed(uint32_t number, bool at_sender, const std::str
 
 // --- What others ask -----------------------------------------------------------------------------
 
-std::vector<LinkId> SocketConnections::LinksOf(uint32_t id) const {
+std::vector<LinkId> SocketConnections::LinksOf(FlowId id) const {
   return tcp_.LinksOf(connections_[id].data_queue_pairs.front());
 }
 
-std::vector<LinkShare> SocketConnections::LinkSharesOf(uint32_t id) const {
-  const std::vector<uint32_t>& sockets = connections_[id].data_queue_pairs;
+std::vector<LinkShare> SocketConnections::LinkSharesOf(FlowId id) const {
+  const std::vector<FlowId>& sockets = connections_[id].data_queue_pairs;
   const double share = 1.0 / static_cast<double>(sockets.size());
   std::vector<LinkShare> shares;
-  for (const uint32_t socket : sockets) {
+  for (const FlowId socket : sockets) {
     for (const LinkId link : tcp_.LinksOf(socket)) shares.push_back({link, share});
   }
   return shares;
 }
 
-FlowStatus SocketConnections::StatusOf(uint32_t id) const {
-  const std::vector<uint32_t>& sockets = connections_[id].data_queue_pairs;
-  for (const uint32_t socket : sockets) {
+FlowStatus SocketConnections::StatusOf(FlowId id) const {
+  const std::vector<FlowId>& sockets = connections_[id].data_queue_pairs;
+  for (const FlowId socket : sockets) {
     const FlowStatus status = tcp_.StatusOf(socket);
     if (status.is_under_way) return status;
   }
   return tcp_.StatusOf(sockets.front());
 }
 
-RecoveryTimes SocketConnections::RecoveryOf(uint32_t id, bool of_data) const {
+RecoveryTimes SocketConnections::RecoveryOf(FlowId id, bool of_data) const {
   if (!of_data) return {};
   RecoveryTimes times;
   const SocketConnection& of = connections_[id];

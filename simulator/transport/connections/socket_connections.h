@@ -37,20 +37,20 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
 
   // Transport. `entropy` also orders events. Grants are not told: the kernels' buffers are what the
   // sender waits for.
-  uint32_t Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
-                uint64_t entropy) override;
-  void Post(uint32_t socket_connection, const PostedMessage& message) override;
-  void Grant(uint32_t socket_connection, bool tells_sender) override;
-  void Close(uint32_t socket_connection) override;
+  FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+              uint64_t entropy) override;
+  void Post(FlowId socket_connection, const PostedMessage& message) override;
+  void Grant(FlowId socket_connection, bool tells_sender) override;
+  void Close(FlowId socket_connection) override;
   bool BuffersMessages() const override { return true; }
-  uint16_t LabelOfDelivered(uint32_t socket_connection) const override;
+  uint16_t LabelOfDelivered(FlowId socket_connection) const override;
   // Of the sockets that carry data.
-  std::vector<LinkId> LinksOf(uint32_t socket_connection) const override;
-  std::vector<LinkShare> LinkSharesOf(uint32_t socket_connection) const override;
+  std::vector<LinkId> LinksOf(FlowId socket_connection) const override;
+  std::vector<LinkShare> LinkSharesOf(FlowId socket_connection) const override;
   // Over all sockets.
-  RecoveryTimes RecoveryOf(uint32_t socket_connection, bool of_data) const override;
+  RecoveryTimes RecoveryOf(FlowId socket_connection, bool of_data) const override;
   // Of the first data socket that is under way.
-  FlowStatus StatusOf(uint32_t socket_connection) const override;
+  FlowStatus StatusOf(FlowId socket_connection) const override;
   StateOwner* state() override { return this; }
   std::string state_name() const override { return "the threads of sockets"; }
   std::string WhyNeverReplayed() const override {
@@ -72,7 +72,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   };
   struct Stream {
     uint32_t connection = 0;  // socket connection
-    uint32_t queue_pair = 0;  // of the transport
+    FlowId queue_pair;        // of the transport
     uint64_t tie = 0;
     uint32_t send_thread = 0;
     uint32_t receive_thread = 0;
@@ -99,7 +99,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
     uint64_t first_message = 0;  // number of the first
     uint32_t completed = 0;      // of `messages`
     bool is_closed = false;
-    std::vector<uint32_t> data_queue_pairs;
+    std::vector<FlowId> data_queue_pairs;
   };
   enum class Direction : uint32_t { kIn, kOut };
 

@@ -40,9 +40,9 @@ std::vector<LinkId> StripedConnections::PortsOfNic(uint32_t gpu) const {
   return graph_.WiresOfNic(graph_.NicOfGpu(graph_.gpus()[gpu]).value());
 }
 
-uint32_t StripedConnections::Open(const SinkRef& sink, uint32_t source_gpu,
-                                  uint32_t destination_gpu, uint64_t entropy) {
-  const auto id = static_cast<uint32_t>(stripes_.size());
+FlowId StripedConnections::Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+                                uint64_t entropy) {
+  const FlowId id{stripes_.size()};
   Stripe& stripe = stripes_.emplace_back();
   stripe.user = sink;
   stripe.source_gpu = source_gpu;
@@ -84,7 +84,7 @@ uint32_t StripedConnections::OpenUse(uint32_t id, uint32_t device, uint64_t entr
 
 // --- Messages ------------------------------------------------------------------------------------
 
-void StripedConnections::Post(uint32_t id, const PostedMessage& posted) {
+void StripedConnections::Post(FlowId id, const PostedMessage& posted) {
   Stripe& stripe = stripes_[id];
   const MessageSize& size = posted.size;
   const uint64_t share = (size.bytes + stripe.per_message - 1) / stripe.per_message;
@@ -117,7 +117,7 @@ void StripedConnections::SendPart(Stripe& stripe, uint64_t number, uint32_t inde
   rdma_.Post(use.queue_pair, {.size = part.size, .tolerance_ppm = part.tolerance_ppm});
 }
 
-void StripedConnections::Grant(uint32_t id, bool tells_sender) {
+void StripedConnections::Grant(FlowId id, bool tells_sender) {
   SIM_CHECK(tells_sender, "a striped connection grants a message without telling its sender");
   Stripe& stripe = stripes_[id];
   stripe.grants.push_back({.device = stripe.next_grant_device});
@@ -222,38 +222,38 @@ void StripedConnections::OnGranted(uint32_t number) {
 
 // --- What others ask -----------------------------------------------------------------------------
 
-std::vector<uint32_t> StripedConnections::QueuePairsOf(uint32_t id) const {
-  std::vector<uint32_t> queue_pairs;
+std::vector<FlowId> StripedConnections::QueuePairsOf(uint32_t id) const {
+  std::vector<FlowId> queue_pairs;
   for (const uint32_t use : stripes_[id].sender.active) {
     queue_pairs.push_back(uses_[use].queue_pair);
   }
   return queue_pairs;
 }
 
-std::vector<LinkId> StripedConnections::LinksOf(uint32_t id) const {
+std::vector<LinkId> StripedConnections::LinksOf(FlowId id) const {
   return rdma_.LinksOf(QueuePairsOf(id).front());
 }
 
-std::vector<LinkShare> StripedConnections::LinkSharesOf(uint32_t id) const {
-  const std::vector<uint32_t> queue_pairs = QueuePairsOf(id);
+std::vector<LinkShare> StripedConnections::LinkSharesOf(FlowId id) const {
+  const std::vector<FlowId> queue_pairs = QueuePairsOf(id);
   const double share = 1.0 / static_cast<double>(queue_pairs.size());
   std::vector<LinkShare> shares;
-  for (const uint32_t queue_pair : queue_pairs) {
+  for (const FlowId queue_pair : queue_pairs) {
     for (const LinkId link : rdma_.LinksOf(queue_pair)) shares.push_back({link, share});
   }
   return shares;
 }
 
-FlowStatus StripedConnections::StatusOf(uint32_t id) const {
-  const std::vector<uint32_t> queue_pairs = QueuePairsOf(id);
-  for (const uint32_t queue_pair : queue_pairs) {
+FlowStatus StripedConnections::StatusOf(FlowId id) const {
+  const std::vector<FlowId> queue_pairs = QueuePairsOf(id);
+  for (const FlowId queue_pair : queue_pairs) {
     const FlowStatus status = rdma_.StatusOf(queue_pair);
     if (status.is_under_way) return status;
   }
   return rdma_.StatusOf(queue_pairs.front());
 }
 
-RecoveryTimes StripedConnections::RecoveryOf(uint32_t id, bool of_data) const {
+RecoveryTimes StripedConnections::RecoveryOf(FlowId id, bool of_data) const {
   const Stripe& stripe = stripes_[id];
   RecoveryTimes times = of_data ? stripe.past_of_data : stripe.past_of_grants;
   for (const uint32_t use : stripe.uses) times += rdma_.RecoveryOf(uses_[use].queue_pair, of_data);

@@ -50,17 +50,17 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   bool AreSeveral(uint32_t source_gpu, uint32_t destination_gpu) const;
 
   // Transport. A message's tolerance is that of each of its parts; grants are told.
-  uint32_t Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
-                uint64_t entropy) override;
-  void Post(uint32_t stripe, const PostedMessage& message) override;
-  void Grant(uint32_t stripe, bool tells_sender) override;
-  void Close(uint32_t stripe) override;
-  std::vector<LinkId> LinksOf(uint32_t stripe) const override;
-  std::vector<LinkShare> LinkSharesOf(uint32_t stripe) const override;
+  FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+              uint64_t entropy) override;
+  void Post(FlowId stripe, const PostedMessage& message) override;
+  void Grant(FlowId stripe, bool tells_sender) override;
+  void Close(FlowId stripe) override;
+  std::vector<LinkId> LinksOf(FlowId stripe) const override;
+  std::vector<LinkShare> LinkSharesOf(FlowId stripe) const override;
   // Over all queue pairs, failovers included.
-  RecoveryTimes RecoveryOf(uint32_t stripe, bool of_data) const override;
+  RecoveryTimes RecoveryOf(FlowId stripe, bool of_data) const override;
   // Of the first queue pair that is under way.
-  FlowStatus StatusOf(uint32_t stripe) const override;
+  FlowStatus StatusOf(FlowId stripe) const override;
   StateOwner* state() override { return this; }
   std::string state_name() const override { return "striped connections"; }
   void Visit(StateArchive& archive) override;
@@ -83,7 +83,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   };
   // A queue pair of the transport.
   struct Use {
-    uint32_t queue_pair = 0;  // of the transport
+    FlowId queue_pair;  // of the transport
     uint32_t stripe = 0;
     uint32_t device = 0;
     bool is_probe = false;
@@ -151,7 +151,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
 
   SinkRef UserOf(uint32_t use) const override { return stripes_[uses_[use].stripe].user; }
   // Those that the sender uses, by their place in the connection.
-  std::vector<uint32_t> QueuePairsOf(uint32_t stripe) const;
+  std::vector<FlowId> QueuePairsOf(uint32_t stripe) const;
   std::vector<LinkId> PortsOfNic(uint32_t gpu) const;
   uint32_t DeviceCount(uint32_t source_gpu, uint32_t destination_gpu) const;
   static uint64_t EntropyOf(const Stripe& stripe, uint32_t place);

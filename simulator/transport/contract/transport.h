@@ -10,9 +10,13 @@
 #include "simulator/state/state_registry.h"
 #include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/contract/message_size.h"
+#include "simulator/units/identifier.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
+
+// A flow of a transport, by number.
+using FlowId = Identifier<struct FlowIdTag>;
 
 // A link, and the part of a flow's payload that crosses it.
 struct LinkShare {
@@ -59,33 +63,33 @@ class Transport {
 
   // Opens a flow between two GPUs, by number. `entropy` is what hashes see of it; it must be a
   // function of what the flow connects. Returns the flow's number, dense from 0.
-  virtual uint32_t Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
-                        uint64_t entropy) = 0;
-  virtual void Post(uint32_t flow, const PostedMessage& message) = 0;
+  virtual FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+                      uint64_t entropy) = 0;
+  virtual void Post(FlowId flow, const PostedMessage& message) = 0;
   // The receiver takes one message more. With `tells_sender` the sender hears of it: OnGranted().
-  virtual void Grant(uint32_t flow, bool tells_sender) = 0;
+  virtual void Grant(FlowId flow, bool tells_sender) = 0;
   // Nothing of the flow is begun any more; what is under way arrives.
-  virtual void Close(uint32_t flow) = 0;
+  virtual void Close(FlowId flow) = 0;
 
   // Whether messages are buffered at the receiver before they are granted: the sender need not wait
   // for grants, and each message hands its label over.
   virtual bool BuffersMessages() const { return false; }
   // The label of the message whose delivery is being told.
-  virtual uint16_t LabelOfDelivered(uint32_t /*flow*/) const { return 0; }
+  virtual uint16_t LabelOfDelivered(FlowId /*flow*/) const { return 0; }
 
   // From now on the payload that comes into memory over the flow is counted apart: a watchdog must
   // not take it for a job's progress.
-  virtual void CountPayload(uint32_t /*flow*/) {}
+  virtual void CountPayload(FlowId /*flow*/) {}
   virtual uint64_t counted_payload_bytes() const { return 0; }
 
   // The fabric's routes changed.
   virtual void OnRoutesChanged() {}
 
   // The links that the payload crosses first to last, by one of the flow's ways; and over all ways.
-  virtual std::vector<LinkId> LinksOf(uint32_t flow) const = 0;
-  virtual std::vector<LinkShare> LinkSharesOf(uint32_t flow) const = 0;
-  virtual RecoveryTimes RecoveryOf(uint32_t /*flow*/, bool /*of_data*/) const { return {}; }
-  virtual FlowStatus StatusOf(uint32_t flow) const = 0;
+  virtual std::vector<LinkId> LinksOf(FlowId flow) const = 0;
+  virtual std::vector<LinkShare> LinkSharesOf(FlowId flow) const = 0;
+  virtual RecoveryTimes RecoveryOf(FlowId /*flow*/, bool /*of_data*/) const { return {}; }
+  virtual FlowStatus StatusOf(FlowId flow) const = 0;
 
   // The owner of the state that decides what comes once no message is under way. Null: nobody can
   // say what that is, and nothing of a run that uses the transport is replayed from the cache.

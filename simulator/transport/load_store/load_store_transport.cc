@@ -132,8 +132,8 @@ uint8_t LoadStoreTransport::NumberOf(MessageSink* sink) {
   return static_cast<uint8_t>(number);
 }
 
-uint32_t LoadStoreTransport::Open(const SinkRef& sink, uint32_t source_gpu,
-                                  uint32_t destination_gpu) {
+FlowId LoadStoreTransport::Open(const SinkRef& sink, uint32_t source_gpu,
+                                uint32_t destination_gpu) {
   const DeviceId source = graph_.gpus()[source_gpu];
   const DeviceId destination = graph_.gpus()[destination_gpu];
   Flow flow;
@@ -160,9 +160,9 @@ uint32_t LoadStoreTransport::Open(const SinkRef& sink, uint32_t source_gpu,
   return AddFlow(flow, first_path);
 }
 
-uint32_t LoadStoreTransport::AddFlow(const Flow& flow, uint32_t first_path) {
-  const auto id = static_cast<uint32_t>(flows_.size());
-  std::vector<uint32_t>& of_gpu = flows_of_gpu_[flow.port % flows_of_gpu_.size()];
+FlowId LoadStoreTransport::AddFlow(const Flow& flow, uint32_t first_path) {
+  const FlowId id{flows_.size()};
+  std::vector<FlowId>& of_gpu = flows_of_gpu_[flow.port % flows_of_gpu_.size()];
   const size_t positions = interleaves_[flow.interleave].plane_of_position.size();
   flows_.push_back(flow);
   flows_base_ = reinterpret_cast<const char*>(flows_.data());
@@ -174,7 +174,7 @@ uint32_t LoadStoreTransport::AddFlow(const Flow& flow, uint32_t first_path) {
   return id;
 }
 
-void LoadStoreTransport::Append(Port& port, uint32_t flow_id) {
+void LoadStoreTransport::Append(Port& port, FlowId flow_id) {
   flows_[flow_id].next_active = kNone;
   if (port.first_active == kNone) {
     port.first_active = flow_id;
@@ -184,7 +184,7 @@ void LoadStoreTransport::Append(Port& port, uint32_t flow_id) {
   port.last_active = flow_id;
 }
 
-void LoadStoreTransport::Post(uint32_t flow_id, const MessageSize& size) {
+void LoadStoreTransport::Post(FlowId flow_id, const MessageSize& size) {
   Flow& flow = flows_[flow_id];
   const uint64_t bytes = size.bytes;
   SIM_CHECK(static_cast<uint8_t>(flow.posted - flow.delivered) < kMessageSlots,
@@ -196,7 +196,7 @@ void LoadStoreTransport::Post(uint32_t flow_id, const MessageSize& size) {
 }
 
 // Of the next message to be posted. What was posted before and is under way has no flags.
-void LoadStoreTransport::SetSize(uint32_t flow_id, const MessageSize& size) {
+void LoadStoreTransport::SetSize(FlowId flow_id, const MessageSize& size) {
   Flow& flow = flows_[flow_id];
   if (sizes_.size() <= flow_id) sizes_.resize(flows_.size());
   if (!flow.has_sizes) {
@@ -207,7 +207,7 @@ void LoadStoreTransport::SetSize(uint32_t flow_id, const MessageSize& size) {
 }
 
 // Of the packet of a message of which so much is unsent, this packet included.
-uint16_t LoadStoreTransport::FlagBytes(uint32_t flow_id, uint32_t slot, uint32_t unsent_bytes,
+uint16_t LoadStoreTransport::FlagBytes(FlowId flow_id, uint32_t slot, uint32_t unsent_bytes,
                                        uint32_t payload_bytes) const {
   const MessageSize& size = sizes_[flow_id][slot];
   if (!size.has_flags()) return 0;
@@ -215,7 +215,7 @@ uint16_t LoadStoreTransport::FlagBytes(uint32_t flow_id, uint32_t slot, uint32_t
   return static_cast<uint16_t>(payload_bytes - size.Part(begin, begin + payload_bytes).data_bytes);
 }
 
-void LoadStoreTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
+void LoadStoreTransport::Enqueue(FlowId flow_id, uint32_t bytes) {
   Flow& flow = flows_[flow_id];
   const uint32_t slot = flow.posted++ % kMessageSlots;
   flow.missing_bytes[slot] = bytes;
@@ -233,7 +233,7 @@ void LoadStoreTransport::Enqueue(uint32_t flow_id, uint32_t bytes) {
   }
 }
 
-void LoadStoreTransport::FetchLinks(uint32_t flow_id) const {
+void LoadStoreTransport::FetchLinks(FlowId flow_id) const {
   const Flow& flow = flows_[flow_id];
   if (flow.way != Way::kAllPlanes) return;
   const std::vector<uint8_t>& planes = interleaves_[flow.interleave].plane_of_position;
@@ -249,7 +249,7 @@ void LoadStoreTransport::ServeDue() {
   due_ports_.clear();
 }
 
-uint32_t LoadStoreTransport::SendPacket(Flow& flow, uint32_t flow_id) {
+uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
   const uint32_t slot = flow.sent % kMessageSlots;
   // Before its first packet all of a message is missing.
   if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
@@ -295,7 +295,7 @@ uint32_t LoadStoreTransport::SendPacket(Flow& flow, uint32_t flow_id) {
 
 MessageSink* LoadStoreTransport::Serve(uint32_t port_id) {
   Port& port = ports_[port_id];
-  const uint32_t flow_id = port.first_active;
+  const FlowId flow_id{port.first_active};
   Flow& flow = flows_[flow_id];
   const uint8_t sent_before = flow.sent;
   uint32_t wire_bytes = 0;
@@ -341,7 +341,7 @@ void LoadStoreTransport::OnPacketInMemory(uint32_t index) {
     OnGroupArrival(index);
     return;
   }
-  const uint32_t flow_id = packet.flow;
+  const FlowId flow_id{packet.flow};
   Flow& flow = flows_[flow_id];
   const bool is_complete = (flow.missing_bytes[packet.sequence] -= packet.payload_bytes) == 0;
   network_.Deliver(index);
@@ -381,14 +381,14 @@ void LoadStoreTransport::Visit(StateArchive& archive) {
 
 void LoadStoreTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
   for (const uint32_t gpu : gpus) {
-    for (const uint32_t flow : flows_of_gpu_[gpu]) VisitFields(flows_[flow], flow, archive);
+    for (const FlowId flow : flows_of_gpu_[gpu]) VisitFields(flows_[flow], flow, archive);
     for (size_t port = gpu; port < ports_.size(); port += flows_of_gpu_.size()) {
       VisitFields(ports_[port], port, archive);
     }
   }
 }
 
-SinkRef LoadStoreTransport::FirstUserOf(uint32_t flow_id) const {
+SinkRef LoadStoreTransport::FirstUserOf(FlowId flow_id) const {
   const Flow& flow = flows_[flow_id];
   const bool is_of_group =
       flow.kind == PacketKind::kNvlinkMulticast || flow.kind == PacketKind::kNvlinkOperand;
@@ -397,7 +397,7 @@ SinkRef LoadStoreTransport::FirstUserOf(uint32_t flow_id) const {
   return {sinks_[first.sink], first.user};
 }
 
-std::vector<LoadStoreTransport::PlanePath> LoadStoreTransport::PathsOf(uint32_t flow_id) const {
+std::vector<LoadStoreTransport::PlanePath> LoadStoreTransport::PathsOf(FlowId flow_id) const {
   const Flow& flow = flows_[flow_id];
   std::vector<PlanePath> paths;
   uint32_t first = first_paths_[flow_id];
@@ -408,11 +408,11 @@ std::vector<LoadStoreTransport::PlanePath> LoadStoreTransport::PathsOf(uint32_t 
   return paths;
 }
 
-std::vector<LinkId> LoadStoreTransport::LinksOf(uint32_t flow_id) const {
+std::vector<LinkId> LoadStoreTransport::LinksOf(FlowId flow_id) const {
   return network_.LinksOfPath(PathsOf(flow_id).front().path);
 }
 
-std::vector<LinkShare> LoadStoreTransport::LinkSharesOf(uint32_t flow_id) const {
+std::vector<LinkShare> LoadStoreTransport::LinkSharesOf(FlowId flow_id) const {
   const std::vector<PlanePath> planes = PathsOf(flow_id);
   double weights = 0;
   for (const PlanePath& plane : planes) weights += plane.weight;

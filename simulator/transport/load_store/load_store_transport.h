@@ -46,20 +46,20 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
 
   // Stores between two GPUs (by number) that NVLink or else PCIe joins. Returns a flow number,
   // dense from 0.
-  uint32_t Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu);
+  FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu);
   // Stores of a GPU into the memory of the host bridge that `owner_gpu` is nearest to; loads of a
   // GPU from that of its own.
-  uint32_t OpenHostStore(const SinkRef& sink, uint32_t source_gpu, uint32_t owner_gpu);
-  uint32_t OpenHostLoad(const SinkRef& sink, uint32_t gpu);
+  FlowId OpenHostStore(const SinkRef& sink, uint32_t source_gpu, uint32_t owner_gpu);
+  FlowId OpenHostLoad(const SinkRef& sink, uint32_t gpu);
   // Preconditions: fewer than kMessageSlots messages of the flow are undelivered; 0 < bytes < 4
   // GiB. An idle port sends at the next ServeDue(), which must come within the same event.
-  void Post(uint32_t flow, const MessageSize& size);
+  void Post(FlowId flow, const MessageSize& size);
   void ServeDue();
   // A program begins to use the flow, or group, of which all has been sent.
-  void StartOver(uint32_t flow) { flows_[flow].position = flows_[flow].start; }
-  void StartGroupOver(uint32_t group);
+  void StartOver(FlowId flow) { flows_[flow].position = flows_[flow].start; }
+  void StartGroupOver(FlowId group);
   // Fetches the links that the flow's next packets take into the cache, ahead of Post().
-  void FetchLinks(uint32_t flow) const;
+  void FetchLinks(FlowId flow) const;
 
   // Whether at least two GPUs (by number) share an NVSwitch.
   bool CanGroup(std::span<const uint32_t> gpus) const;
@@ -69,14 +69,14 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   };
   // Stores of `head_gpu` into the memories of all members, of which it may be one; preconditions:
   // CanGroup() of all. Returns a group number, dense from 0 over both kinds.
-  uint32_t OpenMulticast(uint32_t head_gpu, const std::vector<GroupMember>& members);
+  FlowId OpenMulticast(uint32_t head_gpu, const std::vector<GroupMember>& members);
   // Loads of `head_gpu` that sum over the members. `sink` hears of each sum that is there.
-  uint32_t OpenReduce(const SinkRef& sink, uint32_t head_gpu, const std::vector<uint32_t>& members);
+  FlowId OpenReduce(const SinkRef& sink, uint32_t head_gpu, const std::vector<uint32_t>& members);
   // As Post(); a slot is free when every member, or the head, has the message. `bytes` is what each
   // member, or the head, receives.
-  void PostMulticast(uint32_t group, uint64_t bytes);
+  void PostMulticast(FlowId group, uint64_t bytes);
   // The operands are in the members' memories. ServeDue() need not follow.
-  void PostReduce(uint32_t group, uint64_t bytes);
+  void PostReduce(FlowId group, uint64_t bytes);
 
   void OnPacketAtNic(uint32_t packet) override;
   void OnPacketInMemory(uint32_t packet) override;
@@ -89,18 +89,18 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
 
   TimingWheel::PrefetchTable FlowTable() const { return {&flows_base_, sizeof(Flow)}; }
   // Those that send from a GPU (by number), in the order in which they were opened.
-  std::span<const uint32_t> FlowsOf(uint32_t gpu) const { return flows_of_gpu_[gpu]; }
+  std::span<const FlowId> FlowsOf(uint32_t gpu) const { return flows_of_gpu_[gpu]; }
   // Who hears of the flow's messages; of a group, the first one.
-  SinkRef FirstUserOf(uint32_t flow) const;
+  SinkRef FirstUserOf(FlowId flow) const;
   // Path of the flow over one plane, for bounds and ledgers, and the planes' weights.
   struct PlanePath {
     PathRef path;
     uint32_t weight;
   };
-  std::vector<PlanePath> PathsOf(uint32_t flow) const;
+  std::vector<PlanePath> PathsOf(FlowId flow) const;
   // The links that the payload crosses by one of the planes; and over all planes.
-  std::vector<LinkId> LinksOf(uint32_t flow) const;
-  std::vector<LinkShare> LinkSharesOf(uint32_t flow) const;
+  std::vector<LinkId> LinksOf(FlowId flow) const;
+  std::vector<LinkShare> LinkSharesOf(FlowId flow) const;
   uint64_t WireBytes(uint64_t payload_bytes) const;
 
  private:
@@ -202,7 +202,7 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   struct Group {
     PacketKind kind = PacketKind::kNvlinkMulticast;
     uint8_t posted = 0;
-    uint32_t first_flow = 0;    // the head's; of a reduction, those of the members
+    FlowId first_flow;          // the head's; of a reduction, those of the members
     uint32_t request_path = 0;  // of a reduction
     std::array<uint32_t, kMessageSlots> message_bytes{};
     std::vector<Receiver> receivers;    // the members; of a reduction, the head
@@ -217,14 +217,14 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
 
   // Groups (nvlink_groups.cc).
   std::vector<GroupPlane> PlanesOf(std::span<const uint32_t> gpus) const;
-  uint32_t AddGroup(PacketKind kind, uint32_t head_gpu, std::vector<Receiver> receivers,
-                    const std::vector<GroupPlane>& planes);
+  FlowId AddGroup(PacketKind kind, uint32_t head_gpu, std::vector<Receiver> receivers,
+                  const std::vector<GroupPlane>& planes);
   LinkId UpLink(uint32_t gpu, const GroupPlane& plane) const;
-  uint32_t AddGroupFlow(uint32_t group, uint32_t gpu, uint32_t first_path, uint8_t path_links,
-                        const std::vector<GroupPlane>& planes);
+  FlowId AddGroupFlow(FlowId group, uint32_t gpu, uint32_t first_path, uint8_t path_links,
+                      const std::vector<GroupPlane>& planes);
   uint32_t AddFanOut(uint32_t head_gpu, const std::vector<GroupPlane>& planes);
   uint32_t TakeSlot(Group& group, uint64_t bytes);
-  [[gnu::noinline]] void AddressToGroup(Packet& packet, uint32_t flow_id, uint32_t slot);
+  [[gnu::noinline]] void AddressToGroup(Packet& packet, FlowId flow_id, uint32_t slot);
   [[gnu::noinline]] void OnGroupArrival(uint32_t packet);
   SinkRef UserOf(const Packet& packet) const;
   uint8_t NumberOf(MessageSink* sink);
@@ -232,23 +232,23 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   static void HandlePort(void* self, uint32_t port);
   // Returns whom it told that messages were injected; null: nobody. No sink may post before.
   MessageSink* Serve(uint32_t port);
-  uint32_t AddFlow(const Flow& flow, uint32_t first_path);
-  uint32_t AddPcieFlow(const SinkRef& sink, uint32_t port, const std::vector<LinkId>& links);
+  FlowId AddFlow(const Flow& flow, uint32_t first_path);
+  FlowId AddPcieFlow(const SinkRef& sink, uint32_t port, const std::vector<LinkId>& links);
   void AddPorts(Tier tier);
   void AnswerRead(uint32_t request);
   // The next message of the flow, at its port in turn.
-  void Enqueue(uint32_t flow, uint32_t bytes);
+  void Enqueue(FlowId flow, uint32_t bytes);
   void FindPlanes();
   // Whether the paths are those over all NVSwitches of both GPUs, in their order.
   bool AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu,
                     const std::vector<FabricGraph::NvlinkPath>& paths) const;
   uint16_t InterleaveOf(const std::vector<uint32_t>& weights);
-  [[gnu::noinline]] void SetSize(uint32_t flow, const MessageSize& size);
-  [[gnu::noinline]] uint16_t FlagBytes(uint32_t flow, uint32_t slot, uint32_t unsent_bytes,
+  [[gnu::noinline]] void SetSize(FlowId flow, const MessageSize& size);
+  [[gnu::noinline]] uint16_t FlagBytes(FlowId flow, uint32_t slot, uint32_t unsent_bytes,
                                        uint32_t payload_bytes) const;
   // Returns the packet's wire bytes.
-  uint32_t SendPacket(Flow& flow, uint32_t flow_id);
-  void Append(Port& port, uint32_t flow_id);
+  uint32_t SendPacket(Flow& flow, FlowId flow_id);
+  void Append(Port& port, FlowId flow_id);
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
@@ -258,7 +258,7 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   std::vector<uint32_t> first_paths_;  // by flow: over plane 0
   // By flow, of those that have had a message with flags: the sizes of messages by slot.
   std::vector<std::array<MessageSize, kMessageSlots>> sizes_;
-  std::vector<std::vector<uint32_t>> flows_of_gpu_;
+  std::vector<std::vector<FlowId>> flows_of_gpu_;
   // By GPU, to and from its NVSwitches in the order of their numbers: what paths are made of, where
   // two GPUs have the same NVSwitches. A few bytes of them are used where paths would take many.
   std::vector<LinkId> up_links_;

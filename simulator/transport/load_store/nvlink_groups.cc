@@ -46,9 +46,9 @@ LinkId LoadStoreTransport::UpLink(uint32_t gpu, const GroupPlane& plane) const {
   return *link;
 }
 
-uint32_t LoadStoreTransport::AddGroup(PacketKind kind, uint32_t head_gpu,
-                                      std::vector<Receiver> receivers,
-                                      const std::vector<GroupPlane>& planes) {
+FlowId LoadStoreTransport::AddGroup(PacketKind kind, uint32_t head_gpu,
+                                    std::vector<Receiver> receivers,
+                                    const std::vector<GroupPlane>& planes) {
   SIM_CHECK(!planes.empty(), "a group of GPUs that no NVSwitch joins");
   std::vector<LinkId> up_links;
   for (const GroupPlane& plane : planes) {
@@ -56,7 +56,7 @@ uint32_t LoadStoreTransport::AddGroup(PacketKind kind, uint32_t head_gpu,
     up_links.push_back(UpLink(head_gpu, plane));
   }
   const auto gpu_count = static_cast<uint16_t>(planes.front().up_links.size());
-  const uint32_t id = network_.AddSwitchGroup(gpu_count, up_links);
+  const FlowId id{network_.AddSwitchGroup(gpu_count, up_links)};
   SIM_CHECK(id == groups_.size(), "a group of NVSwitches that is not this transport's");
   Group group;
   group.kind = kind;
@@ -65,9 +65,8 @@ uint32_t LoadStoreTransport::AddGroup(PacketKind kind, uint32_t head_gpu,
   return id;
 }
 
-uint32_t LoadStoreTransport::AddGroupFlow(uint32_t group, uint32_t gpu, uint32_t first_path,
-                                          uint8_t path_links,
-                                          const std::vector<GroupPlane>& planes) {
+FlowId LoadStoreTransport::AddGroupFlow(FlowId group, uint32_t gpu, uint32_t first_path,
+                                        uint8_t path_links, const std::vector<GroupPlane>& planes) {
   std::vector<uint32_t> weights;
   for (const GroupPlane& plane : planes) weights.push_back(plane.lanes);
   Flow flow;
@@ -92,8 +91,8 @@ uint32_t LoadStoreTransport::AddFanOut(uint32_t head_gpu, const std::vector<Grou
   return first;
 }
 
-uint32_t LoadStoreTransport::OpenMulticast(uint32_t head_gpu,
-                                           const std::vector<GroupMember>& members) {
+FlowId LoadStoreTransport::OpenMulticast(uint32_t head_gpu,
+                                         const std::vector<GroupMember>& members) {
   std::vector<uint32_t> gpus;
   std::vector<Receiver> receivers;
   for (const GroupMember& member : members) {
@@ -101,20 +100,19 @@ uint32_t LoadStoreTransport::OpenMulticast(uint32_t head_gpu,
     receivers.push_back({.user = member.sink.number, .sink = NumberOf(member.sink.sink)});
   }
   const auto planes = PlanesOf(gpus);
-  const uint32_t id =
-      AddGroup(PacketKind::kNvlinkMulticast, head_gpu, std::move(receivers), planes);
+  const FlowId id = AddGroup(PacketKind::kNvlinkMulticast, head_gpu, std::move(receivers), planes);
   const auto links = static_cast<uint8_t>(1 + gpus.size());
   groups_[id].first_flow = AddGroupFlow(id, head_gpu, AddFanOut(head_gpu, planes), links, planes);
   return id;
 }
 
-uint32_t LoadStoreTransport::OpenReduce(const SinkRef& sink, uint32_t head_gpu,
-                                        const std::vector<uint32_t>& members) {
+FlowId LoadStoreTransport::OpenReduce(const SinkRef& sink, uint32_t head_gpu,
+                                      const std::vector<uint32_t>& members) {
   const auto planes = PlanesOf(members);
   const Receiver head = {.user = sink.number, .sink = NumberOf(sink.sink)};
-  const uint32_t id = AddGroup(PacketKind::kNvlinkOperand, head_gpu, {head}, planes);
+  const FlowId id = AddGroup(PacketKind::kNvlinkOperand, head_gpu, {head}, planes);
   groups_[id].request_path = AddFanOut(head_gpu, planes);
-  groups_[id].first_flow = static_cast<uint32_t>(flows_.size());
+  groups_[id].first_flow = FlowId{flows_.size()};
   for (size_t member = 0; member < members.size(); ++member) {
     uint32_t first_path = 0;
     for (const GroupPlane& plane : planes) {
@@ -128,10 +126,10 @@ uint32_t LoadStoreTransport::OpenReduce(const SinkRef& sink, uint32_t head_gpu,
   return id;
 }
 
-void LoadStoreTransport::StartGroupOver(uint32_t id) {
+void LoadStoreTransport::StartGroupOver(FlowId id) {
   const Group& group = groups_[id];
   const size_t flows = std::max<size_t>(1, group.pieces_sent.size());
-  for (uint32_t i = 0; i < flows; ++i) StartOver(group.first_flow + i);
+  for (uint32_t i = 0; i < flows; ++i) StartOver(FlowId{group.first_flow + i});
 }
 
 uint32_t LoadStoreTransport::TakeSlot(Group& group, uint64_t bytes) {
@@ -148,12 +146,12 @@ uint32_t LoadStoreTransport::TakeSlot(Group& group, uint64_t bytes) {
   return slot;
 }
 
-void LoadStoreTransport::PostMulticast(uint32_t id, uint64_t bytes) {
+void LoadStoreTransport::PostMulticast(FlowId id, uint64_t bytes) {
   TakeSlot(groups_[id], bytes);
   Enqueue(groups_[id].first_flow, static_cast<uint32_t>(bytes));
 }
 
-void LoadStoreTransport::PostReduce(uint32_t id, uint64_t bytes) {
+void LoadStoreTransport::PostReduce(FlowId id, uint64_t bytes) {
   const uint32_t slot = TakeSlot(groups_[id], bytes);
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
@@ -166,7 +164,7 @@ void LoadStoreTransport::PostReduce(uint32_t id, uint64_t bytes) {
   network_.Inject(index);
 }
 
-void LoadStoreTransport::AddressToGroup(Packet& packet, uint32_t flow_id, uint32_t slot) {
+void LoadStoreTransport::AddressToGroup(Packet& packet, FlowId flow_id, uint32_t slot) {
   packet.flow = flows_[flow_id].user;
   packet.hop_count = 2;
   if (packet.kind != PacketKind::kNvlinkOperand) return;
@@ -180,7 +178,7 @@ void LoadStoreTransport::OnGroupArrival(uint32_t index) {
   const uint32_t id = packet.flow;
   if (packet.kind == PacketKind::kNvlinkReadRequest) {
     const Group& group = groups_[id];
-    const uint32_t flow = group.first_flow + packet.tag;
+    const FlowId flow{group.first_flow + packet.tag};
     const uint32_t bytes = group.message_bytes[packet.sequence];
     network_.FreePacket(index);
     Enqueue(flow, bytes);

@@ -5,26 +5,26 @@
 
 namespace railyard {
 
-uint32_t LoadStoreTransport::OpenHostStore(const SinkRef& sink, uint32_t source_gpu,
-                                           uint32_t owner_gpu) {
+FlowId LoadStoreTransport::OpenHostStore(const SinkRef& sink, uint32_t source_gpu,
+                                         uint32_t owner_gpu) {
   const DeviceId bridge = graph_.HostBridgeOf(graph_.gpus()[owner_gpu]).value();
   const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
   return AddPcieFlow(sink, gpus + source_gpu, graph_.HostPath(graph_.gpus()[source_gpu], bridge));
 }
 
-uint32_t LoadStoreTransport::OpenHostLoad(const SinkRef& sink, uint32_t gpu) {
+FlowId LoadStoreTransport::OpenHostLoad(const SinkRef& sink, uint32_t gpu) {
   const DeviceId device = graph_.gpus()[gpu];
   const DeviceId bridge = graph_.HostBridgeOf(device).value();
   const PathRef answer = network_.AddPath(graph_.HostPath(bridge, device));
   const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
-  const uint32_t flow = AddPcieFlow(sink, 2 * gpus + gpu, graph_.HostPath(device, bridge));
+  const FlowId flow = AddPcieFlow(sink, 2 * gpus + gpu, graph_.HostPath(device, bridge));
   flows_[flow].kind = PacketKind::kHostRead;
   first_paths_[flow] = answer.first;
   return flow;
 }
 
-uint32_t LoadStoreTransport::AddPcieFlow(const SinkRef& sink, uint32_t port,
-                                         const std::vector<LinkId>& links) {
+FlowId LoadStoreTransport::AddPcieFlow(const SinkRef& sink, uint32_t port,
+                                       const std::vector<LinkId>& links) {
   SIM_CHECK(!links.empty(), "a connection in a server between what neither NVLink nor PCIe joins");
   const PathRef path = network_.AddPath(links);
   Flow flow;

@@ -14,19 +14,19 @@ constexpr size_t kNamedLinksMax = 4;
 
 }  // namespace
 
-std::string QueueTransport::NamesOf(uint32_t queue_pair) const {
+std::string QueueTransport::NamesOf(FlowId queue_pair) const {
   const QueuePair& pair = queue_pairs_[queue_pair];
   return fmt::format("{} -> {}", graph_.device(pair.source_nic).name,
                      graph_.device(pair.destination_nic).name);
 }
 
-FlowStatus QueueTransport::StatusOf(uint32_t queue_pair) const {
+FlowStatus QueueTransport::StatusOf(FlowId queue_pair) const {
   return {.is_under_way = IsUnderWay(queue_pair),
           .description = Describe(queue_pair),
           .obstacles = ObstaclesOf(queue_pair)};
 }
 
-bool QueueTransport::IsUnderWay(uint32_t queue_pair) const {
+bool QueueTransport::IsUnderWay(FlowId queue_pair) const {
   const auto waits = [this](uint32_t queue_id) {
     const SendQueue& queue = send_queues_[queue_id];
     return queue.posted_end != queue.unacknowledged;
@@ -73,7 +73,7 @@ std::string QueueTransport::WhyNoRoute(const QueuePair& pair) const {
   return fmt::format("there is no route: {}", fmt::join(names, ", "));
 }
 
-std::vector<std::string> QueueTransport::ObstaclesOf(uint32_t queue_pair) const {
+std::vector<std::string> QueueTransport::ObstaclesOf(FlowId queue_pair) const {
   std::vector<std::string> obstacles;
   bool has_route = true;
   uint32_t most_tried = 2 * queue_pair;

@@ -141,7 +141,7 @@ void QueueTransport::ClockRecovery(uint32_t queue_id, int64_t RecoveryTimes::*pa
   recovery.since_ps = now_ps;
 }
 
-RecoveryTimes QueueTransport::RecoveryOf(uint32_t queue_pair, bool of_data) const {
+RecoveryTimes QueueTransport::RecoveryOf(FlowId queue_pair, bool of_data) const {
   const uint32_t queue_id = of_data ? 2 * queue_pair : 2 * queue_pair + 1;
   const RecoveryClock& recovery = recoveries_[queue_id];
   RecoveryTimes times = recovery.times;

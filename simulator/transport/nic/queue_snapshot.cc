@@ -37,7 +37,7 @@ void QueueTransport::Visit(StateArchive& archive) {
   VisitCounters(archive);
 }
 
-void QueueTransport::VisitQueuePair(uint32_t queue_pair, StateArchive& archive) {
+void QueueTransport::VisitQueuePair(FlowId queue_pair, StateArchive& archive) {
   for (const uint32_t queue : {2 * queue_pair, 2 * queue_pair + 1}) {
     archive.Require(!send_queues_[queue].Is(SendQueue::kBroken) &&
                     !receive_queues_[queue].is_broken);
@@ -52,7 +52,7 @@ void QueueTransport::VisitPorts(DeviceId nic, StateArchive& archive) {
   }
 }
 
-uint8_t QueueTransport::TakeTimers(uint32_t queue_pair) {
+uint8_t QueueTransport::TakeTimers(FlowId queue_pair) {
   uint8_t timers = 0;
   for (const uint32_t end : {0u, 1u}) {
     SendQueue& queue = send_queues_[size_t{2} * queue_pair + end];
@@ -62,7 +62,7 @@ uint8_t QueueTransport::TakeTimers(uint32_t queue_pair) {
   return timers;
 }
 
-void QueueTransport::PutTimers(uint32_t queue_pair, uint8_t timers) {
+void QueueTransport::PutTimers(FlowId queue_pair, uint8_t timers) {
   for (const uint32_t end : {0u, 1u}) {
     if ((timers >> end & 1) != 0) {
       send_queues_[size_t{2} * queue_pair + end].Set(SendQueue::kTimerPending);

@@ -85,9 +85,8 @@ uint64_t QueueTransport::WireBytes(uint64_t payload_bytes) const {
   return payload_bytes + packets * framing_.header_bytes + framing_.first_packet_bytes;
 }
 
-uint32_t QueueTransport::OpenBound(const SinkRef& sink, uint32_t source_gpu,
-                                   uint32_t destination_gpu, uint64_t entropy,
-                                   const std::optional<PortPins>& data_pins) {
+FlowId QueueTransport::OpenBound(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+                                 uint64_t entropy, const std::optional<PortPins>& data_pins) {
   QueuePair pair;
   pair.data_pins = data_pins;
   pair.user = sink;
@@ -101,12 +100,12 @@ uint32_t QueueTransport::OpenBound(const SinkRef& sink, uint32_t source_gpu,
   const uint32_t grants = AddQueue();
   SetAckPolicy(data);
   SetAckPolicy(grants);
-  const uint32_t id = data / 2;
+  const FlowId id{data / 2};
   OpenControl(id);
   return id;
 }
 
-void QueueTransport::OpenControl(uint32_t queue_pair) {
+void QueueTransport::OpenControl(FlowId queue_pair) {
   const uint32_t data = 2 * queue_pair;
   const SendQueue& queue = send_queues_[data];
   // A queue pair's packets are answered by the NIC, a stream's segments by the host behind it.
@@ -229,18 +228,18 @@ void QueueTransport::Resolve(uint32_t queue_id) {
   receiver.ack_hop_count = ack_path.hop_count;
 }
 
-void QueueTransport::Close(uint32_t queue_pair) {
+void QueueTransport::Close(FlowId queue_pair) {
   for (const uint32_t queue : {2 * queue_pair, 2 * queue_pair + 1}) {
     send_queues_[queue].Set(SendQueue::kBroken);
   }
 }
 
-void QueueTransport::CountPayload(uint32_t queue_pair) {
+void QueueTransport::CountPayload(FlowId queue_pair) {
   is_counted_.resize(std::max<size_t>(is_counted_.size(), queue_pair + size_t{1}));
   is_counted_[queue_pair] = true;
 }
 
-void QueueTransport::SetError(uint32_t queue_pair, bool at_sender) {
+void QueueTransport::SetError(FlowId queue_pair, bool at_sender) {
   const uint32_t data = 2 * queue_pair;
   send_queues_[at_sender ? data : data + 1].Set(SendQueue::kBroken);
   receive_queues_[at_sender ? data + 1 : data].is_broken = true;
@@ -284,17 +283,17 @@ void QueueTransport::Break(uint32_t queue_id, const std::string& why) {
 
 // --- What others ask -----------------------------------------------------------------------------
 
-std::vector<LinkId> QueueTransport::LinksOf(uint32_t queue_pair) const {
+std::vector<LinkId> QueueTransport::LinksOf(FlowId queue_pair) const {
   return network_.LinksOfPath(DataPath(queue_pair));
 }
 
-std::vector<LinkShare> QueueTransport::LinkSharesOf(uint32_t queue_pair) const {
+std::vector<LinkShare> QueueTransport::LinkSharesOf(FlowId queue_pair) const {
   std::vector<LinkShare> shares;
   for (const LinkId link : LinksOf(queue_pair)) shares.push_back({link, 1});
   return shares;
 }
 
-std::vector<LinkId> QueueTransport::AllLinksOf(uint32_t queue_pair) const {
+std::vector<LinkId> QueueTransport::AllLinksOf(FlowId queue_pair) const {
   std::vector<LinkId> links = LinksOf(queue_pair);
   const std::vector<LinkId> back = network_.LinksOfPath(AckPath(queue_pair));
   links.insert(links.end(), back.begin(), back.end());

@@ -35,44 +35,44 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
  public:
   // Precondition: the flow's number is below queue_count() / 2, here and in all that follows. Flows
   // are queue pairs.
-  uint32_t Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
-                uint64_t entropy) override {
+  FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+              uint64_t entropy) override {
     return OpenBound(sink, source_gpu, destination_gpu, entropy, std::nullopt);
   }
   // The same, bound to a port of either NIC.
-  uint32_t OpenBound(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
-                     uint64_t entropy, const std::optional<PortPins>& data_pins);
+  FlowId OpenBound(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+                   uint64_t entropy, const std::optional<PortPins>& data_pins);
   // Appends a message to the data queue: an RDMA write with immediate (0 bytes: the immediate
   // alone), or what an application writes to a stream.
-  void Post(uint32_t queue_pair, const PostedMessage& message) override {
+  void Post(FlowId queue_pair, const PostedMessage& message) override {
     PostMessage(2 * queue_pair, message.size, message.tolerance_ppm);
   }
   // Posts receives for so many messages more. Precondition: 2^32 or more are never open at once.
-  void PostReceives(uint32_t queue_pair, uint32_t count) {
+  void PostReceives(FlowId queue_pair, uint32_t count) {
     receive_queues_[size_t{2} * queue_pair].receives += count;
   }
-  void Close(uint32_t queue_pair) override;
+  void Close(FlowId queue_pair) override;
   // One end is put into the error state: it sends and takes in nothing any more.
-  void SetError(uint32_t queue_pair, bool at_sender);
+  void SetError(FlowId queue_pair, bool at_sender);
   // From now on another sink hears of the queue pair.
-  void SetUser(uint32_t queue_pair, const SinkRef& user) { queue_pairs_[queue_pair].user = user; }
-  void CountPayload(uint32_t queue_pair) override;
+  void SetUser(FlowId queue_pair, const SinkRef& user) { queue_pairs_[queue_pair].user = user; }
+  void CountPayload(FlowId queue_pair) override;
   uint64_t counted_payload_bytes() const override { return counted_payload_bytes_; }
 
   void OnLinkReleased(LinkId link) override;
   void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
   void OnRoutesChanged() override;
 
-  std::vector<LinkId> LinksOf(uint32_t queue_pair) const override;
-  std::vector<LinkShare> LinkSharesOf(uint32_t queue_pair) const override;
+  std::vector<LinkId> LinksOf(FlowId queue_pair) const override;
+  std::vector<LinkShare> LinkSharesOf(FlowId queue_pair) const override;
   // Both directions: what the data and its acknowledgements cross.
-  std::vector<LinkId> AllLinksOf(uint32_t queue_pair) const;
+  std::vector<LinkId> AllLinksOf(FlowId queue_pair) const;
   // What is not made good yet counts from the first repetition on.
-  RecoveryTimes RecoveryOf(uint32_t queue_pair, bool of_data) const override;
+  RecoveryTimes RecoveryOf(FlowId queue_pair, bool of_data) const override;
   // A flow that is not under way has no obstacles.
-  FlowStatus StatusOf(uint32_t queue_pair) const override;
+  FlowStatus StatusOf(FlowId queue_pair) const override;
   // "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send unacknowledged)".
-  virtual std::string Describe(uint32_t queue_pair) const = 0;
+  virtual std::string Describe(FlowId queue_pair) const = 0;
 
   StateOwner* state() override { return this; }
   std::string state_name() const override;
@@ -80,19 +80,17 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   std::string WhyNeverReplayed() const override;
   void Visit(StateArchive& archive) override;
   // The same of one queue pair, of a NIC's ports, and what was counted of all.
-  void VisitQueuePair(uint32_t queue_pair, StateArchive& archive);
+  void VisitQueuePair(FlowId queue_pair, StateArchive& archive);
   void VisitPorts(DeviceId nic, StateArchive& archive);
   void VisitCounters(StateArchive& archive);
   // From now on the timers of a quiescent queue pair count as not on the wheel. Returns which of
   // them are, for PutTimers().
-  uint8_t TakeTimers(uint32_t queue_pair);
-  void PutTimers(uint32_t queue_pair, uint8_t timers);
+  uint8_t TakeTimers(FlowId queue_pair);
+  void PutTimers(FlowId queue_pair, uint8_t timers);
 
   uint32_t queue_count() const { return static_cast<uint32_t>(send_queues_.size()); }
-  PathRef DataPath(uint32_t queue_pair) const {
-    return send_queues_[size_t{2} * queue_pair].path();
-  }
-  PathRef AckPath(uint32_t queue_pair) const {
+  PathRef DataPath(FlowId queue_pair) const { return send_queues_[size_t{2} * queue_pair].path(); }
+  PathRef AckPath(FlowId queue_pair) const {
     return receive_queues_[size_t{2} * queue_pair].ack_path();
   }
   // Who hears of a queue's pair.
@@ -104,7 +102,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // The NICs, by device; null where the device is none.
   std::span<const ns3::Ptr<Nic>> nics() const { return nics_; }
   // Of the queue pair's sender.
-  const CongestionControl& congestion_control(uint32_t queue_pair) const {
+  const CongestionControl& congestion_control(FlowId queue_pair) const {
     return *KindOf(2 * queue_pair).control;
   }
 
@@ -138,7 +136,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Adds its state of one queue more.
   virtual void AddQueueState() {}
   // The path's round trip without load is known.
-  virtual void OnOpened(uint32_t /*queue_pair*/, int64_t /*base_rtt_ps*/) {}
+  virtual void OnOpened(FlowId /*queue_pair*/, int64_t /*base_rtt_ps*/) {}
   // Sends one of the packets for which SendQueue::kHasRepairs is set. Returns its time on the wire.
   virtual int64_t SendRepair(uint32_t queue) = 0;
   // The timer starts over, and no event of it is on the wheel.
@@ -165,7 +163,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
     return static_cast<uint32_t>(
         std::max<uint64_t>(1, (bytes + settings_.mtu_bytes - 1) / settings_.mtu_bytes));
   }
-  std::string NamesOf(uint32_t queue_pair) const;  // "server1/nic3 -> server2/nic3"
+  std::string NamesOf(FlowId queue_pair) const;  // "server1/nic3 -> server2/nic3"
 
   // Turns (queue_turns.cc).
   bool MaySend(const SendQueue& queue) const {
@@ -217,15 +215,15 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void AddPorts(DeviceId nic);
   uint32_t AddQueue();
   void SetAckPolicy(uint32_t queue);
-  void OpenControl(uint32_t queue_pair);
+  void OpenControl(FlowId queue_pair);
   void Resolve(uint32_t queue);
   // `is_forward`: the way that data goes.
   PathRef PathTo(DeviceId from, DeviceId to, const QueuePair& pair, bool is_forward, PathRef last);
   PathRef FindOrAddPath(const Path& path, std::optional<uint32_t> detour_hop);
   void AddObstacles(PathRef path, std::vector<std::string>& obstacles) const;
   std::string WhyNoRoute(const QueuePair& pair) const;
-  bool IsUnderWay(uint32_t queue_pair) const;
-  std::vector<std::string> ObstaclesOf(uint32_t queue_pair) const;
+  bool IsUnderWay(FlowId queue_pair) const;
+  std::vector<std::string> ObstaclesOf(FlowId queue_pair) const;
   uint32_t FullPacketBytes() const { return full_packet_bytes_; }
 
   // Turns (queue_turns.cc).

@@ -9,16 +9,16 @@
 
 namespace railyard {
 
-void RdmaTransport::Grant(uint32_t queue_pair, bool tells_sender) {
+void RdmaTransport::Grant(FlowId queue_pair, bool tells_sender) {
   PostReceives(queue_pair, 1);
   if (tells_sender) PostToSender(queue_pair, kClearToSendBytes);
 }
 
-void RdmaTransport::PostToSender(uint32_t queue_pair, uint32_t bytes) {
+void RdmaTransport::PostToSender(FlowId queue_pair, uint32_t bytes) {
   PostMessage(2 * queue_pair + 1, MessageSize::OfData(bytes), 0);
 }
 
-void RdmaTransport::SendUnreliable(uint32_t queue_pair, bool to_receiver, uint32_t immediate) {
+void RdmaTransport::SendUnreliable(FlowId queue_pair, bool to_receiver, uint32_t immediate) {
   const uint32_t queue_id = to_receiver ? 2 * queue_pair : 2 * queue_pair + 1;
   // From NIC to NIC, as the ACKs of what goes the other way.
   const PathRef path = receive_queues_[to_receiver ? queue_id + 1 : queue_id - 1].ack_path();
@@ -71,7 +71,7 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
   ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
   NicOf(queue_id).NotifyTimeout({now_ps, queue_id / 2});
   if (queue.retries == kind.settings.ib_retry_cnt) {
-    Break(queue_id, fmt::format("{} on {}", kRetryExceeded, Describe(queue_id / 2)));
+    Break(queue_id, fmt::format("{} on {}", kRetryExceeded, Describe(FlowId{queue_id / 2})));
     return;
   }
   ++queue.retries;
@@ -148,7 +148,7 @@ void RdmaTransport::OnAcknowledgement(uint32_t index) {
              queue.retries++ == KindOf(queue_id).settings.ib_retry_cnt) {
     // No progress since the last request to repeat: the specification counts it as a retry. With
     // selective repeat a request may be for another gap.
-    Break(queue_id, fmt::format("{} on {}", kRetryExceeded, Describe(queue_id / 2)));
+    Break(queue_id, fmt::format("{} on {}", kRetryExceeded, Describe(FlowId{queue_id / 2})));
     return;
   }
   if (is_nack) ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);

@@ -40,7 +40,7 @@ void RdmaTransport::OnPacketAtNic(uint32_t index) {
   }
 }
 
-std::string RdmaTransport::Describe(uint32_t queue_pair) const {
+std::string RdmaTransport::Describe(FlowId queue_pair) const {
   const SendQueue& data = send_queues_[size_t{2} * queue_pair];
   const SendQueue& grants = send_queues_[size_t{2} * queue_pair + 1];
   return fmt::format("{} ({} data packets and {} clear-to-send unacknowledged)",

@@ -41,17 +41,17 @@ class RdmaTransport final : public QueueTransport {
                 const NicSettings& settings, std::span<const NicVariant> variants = {});
 
   // Posts a receive, and tells the sender by a clear-to-send element.
-  void Grant(uint32_t queue_pair, bool tells_sender) override;
+  void Grant(FlowId queue_pair, bool tells_sender) override;
   // Appends so many bytes to the queue of grants, without a receive.
-  void PostToSender(uint32_t queue_pair, uint32_t bytes);
+  void PostToSender(FlowId queue_pair, uint32_t bytes);
   // Sends one packet without payload along a queue pair's path, out of any order and never
   // repeated, as an unreliable connection beside it does; from the sending end to the receiving, or
   // back.
-  void SendUnreliable(uint32_t queue_pair, bool to_receiver, uint32_t immediate);
+  void SendUnreliable(FlowId queue_pair, bool to_receiver, uint32_t immediate);
 
   void OnPacketAtNic(uint32_t packet) override;
   void OnPacketInMemory(uint32_t packet) override;
-  std::string Describe(uint32_t queue_pair) const override;
+  std::string Describe(FlowId queue_pair) const override;
 
  private:
   void AddQueueState() override;

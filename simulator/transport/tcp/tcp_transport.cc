@@ -23,7 +23,7 @@ void TcpTransport::AddQueueState() {
   receivers_.emplace_back().offered_end = window_packets_;
 }
 
-void TcpTransport::OnOpened(uint32_t stream, int64_t base_rtt_ps) {
+void TcpTransport::OnOpened(FlowId stream, int64_t base_rtt_ps) {
   senders_[size_t{2} * stream].timeout.OnRoundTrip(base_rtt_ps);
 }
 
@@ -147,7 +147,7 @@ void TcpTransport::OnTimer(uint32_t queue_id) {
   ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
   NicOf(queue_id).NotifyTimeout({now_ps, queue_id / 2});
   if (tcp.first_repeat_ps >= 0 && now_ps - tcp.first_repeat_ps >= kTcpGiveUpPs) {
-    Break(queue_id, fmt::format("{} on {}", kConnectionTimedOut, Describe(queue_id / 2)));
+    Break(queue_id, fmt::format("{} on {}", kConnectionTimedOut, Describe(FlowId{queue_id / 2})));
     return;
   }
   if (tcp.first_repeat_ps < 0) tcp.first_repeat_ps = now_ps;
@@ -268,7 +268,7 @@ void TcpTransport::Read(uint32_t stream, uint64_t bytes) {
 
 // --- In words ------------------------------------------------------------------------------------
 
-std::string TcpTransport::Describe(uint32_t stream) const {
+std::string TcpTransport::Describe(FlowId stream) const {
   const SendQueue& data = send_queues_[size_t{2} * stream];
   return fmt::format("{} ({} segments unacknowledged)", NamesOf(stream),
                      data.sent_end - data.unacknowledged);

@@ -25,7 +25,7 @@ class TcpTransport final : public QueueTransport {
 
   bool BuffersMessages() const override { return true; }
   // The application takes one message more; nobody is told.
-  void Grant(uint32_t stream, bool /*tells_sender*/) override { PostReceives(stream, 1); }
+  void Grant(FlowId stream, bool /*tells_sender*/) override { PostReceives(stream, 1); }
   // From now on what comes takes up the receive buffer until Read(), in messages' bytes, which must
   // have been delivered.
   void ReadByHand(uint32_t stream);
@@ -33,11 +33,11 @@ class TcpTransport final : public QueueTransport {
 
   void OnPacketAtNic(uint32_t packet) override { network_.SendOn(packet); }
   void OnPacketInMemory(uint32_t packet) override;
-  std::string Describe(uint32_t stream) const override;
+  std::string Describe(FlowId stream) const override;
 
  private:
   void AddQueueState() override;
-  void OnOpened(uint32_t stream, int64_t base_rtt_ps) override;
+  void OnOpened(FlowId stream, int64_t base_rtt_ps) override;
   int64_t SendRepair(uint32_t queue) override;
   void ArmTimer(uint32_t queue) override;
   void OnTimer(uint32_t queue) override;

@@ -22,13 +22,13 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
                         bool shows_state)
       : engine_(engine), latency_ps_(latency_ps), rate_bps_(rate_bps), shows_state_(shows_state) {}
 
-  uint32_t Open(const SinkRef& sink, uint32_t /*source_gpu*/, uint32_t /*destination_gpu*/,
-                uint64_t /*entropy*/) override {
+  FlowId Open(const SinkRef& sink, uint32_t /*source_gpu*/, uint32_t /*destination_gpu*/,
+              uint64_t /*entropy*/) override {
     flows_.push_back({.user = sink});
-    return static_cast<uint32_t>(flows_.size() - 1);
+    return FlowId{flows_.size() - 1};
   }
   // Every packet arrives, so a sender needs no acknowledgement.
-  void Post(uint32_t id, const PostedMessage& message) override {
+  void Post(FlowId id, const PostedMessage& message) override {
     Flow& flow = flows_[id];
     flow.free_ps =
         std::max(flow.free_ps, engine_.NowPs()) + TransferTimePs(message.size.bytes, rate_bps_);
@@ -43,18 +43,18 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
       if (!flows_[id].is_closed) user.sink->OnDelivered(user.number);
     });
   }
-  void Grant(uint32_t id, bool tells_sender) override {
+  void Grant(FlowId id, bool tells_sender) override {
     if (!tells_sender) return;
     At(engine_.NowPs() + latency_ps_, [this, id] {
       const SinkRef user = flows_[id].user;
       if (!flows_[id].is_closed) user.sink->OnGranted(user.number);
     });
   }
-  void Close(uint32_t id) override { flows_[id].is_closed = true; }
+  void Close(FlowId id) override { flows_[id].is_closed = true; }
 
-  std::vector<LinkId> LinksOf(uint32_t /*id*/) const override { return {}; }
-  std::vector<LinkShare> LinkSharesOf(uint32_t /*id*/) const override { return {}; }
-  FlowStatus StatusOf(uint32_t id) const override {
+  std::vector<LinkId> LinksOf(FlowId /*id*/) const override { return {}; }
+  std::vector<LinkShare> LinkSharesOf(FlowId /*id*/) const override { return {}; }
+  FlowStatus StatusOf(FlowId id) const override {
     return {.is_under_way = flows_[id].under_way > 0, .description = "a flow of fixed latency"};
   }
   StateOwner* state() override { return shows_state_ ? this : nullptr; }
