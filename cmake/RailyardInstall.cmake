@@ -3,6 +3,7 @@
 # in share/railyard/ the scenarios, studies, plans, platforms and sample logs. The program finds them relative
 # to itself.
 include(GNUInstallDirs)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/railyard RENAME copyright)
 install(TARGETS railyard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/workloads/examples/ DESTINATION share/railyard/plans
         FILES_MATCHING PATTERN *.textproto)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Installs railyard.1, made of what the installed program prints for --help.
+# Installs railyard.1 and the completion for bash, made of what the installed program prints.
 set(program $ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${RAILYARD_BINDIR}/railyard)
 set(page ${CMAKE_INSTALL_PREFIX}/${RAILYARD_MANDIR}/man1/railyard.1)
 
@@ -26,3 +26,9 @@ endforeach()
 file(WRITE $ENV{DESTDIR}${page} "${text}")
 list(APPEND CMAKE_INSTALL_MANIFEST_FILES ${page})
 message(STATUS "Installed the manual page: $ENV{DESTDIR}${page}")
+
+set(completion ${CMAKE_INSTALL_PREFIX}/share/bash-completion/completions/railyard)
+execute_process(COMMAND ${program} completion OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+file(WRITE $ENV{DESTDIR}${completion} "${text}")
+list(APPEND CMAKE_INSTALL_MANIFEST_FILES ${completion})
+message(STATUS "Installed the completion: $ENV{DESTDIR}${completion}")

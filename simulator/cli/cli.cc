@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "simulator/cli/command.h"
+#include "simulator/cli/version.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/processes/interruption.h"
 
@@ -25,8 +26,7 @@ struct Program {
   std::vector<std::unique_ptr<Command>> commands;
 
   Program() {
-    parser.set_version_flag("--version", std::string("railyard ") + RAILYARD_VERSION,
-                            "Print the version and exit");
+    parser.set_version_flag("--version", VersionText(), "Print the version and exit");
     parser.set_help_flag("-h,--help", "Print this help and exit");
     parser.require_subcommand(1);
     parser.get_formatter()->label("SUBCOMMAND", "COMMAND");
@@ -44,6 +44,7 @@ struct Program {
     commands.push_back(MakeCompareCommand(parser));
     commands.push_back(MakeListCommand(parser));
     commands.push_back(MakeHelpCommand(parser));
+    commands.push_back(MakeCompletionCommand(parser));
     for (const auto& command : commands) command->parser()->group("Commands");
     parser.footer("railyard COMMAND --help says more about one of them.");
   }

@@ -41,5 +41,6 @@ std::unique_ptr<Command> MakeSynthCommand(CLI::App& program);
 std::unique_ptr<Command> MakeCompareCommand(CLI::App& program);
 std::unique_ptr<Command> MakeListCommand(CLI::App& program);
 std::unique_ptr<Command> MakeHelpCommand(CLI::App& program);
+std::unique_ptr<Command> MakeCompletionCommand(CLI::App& program);
 
 }  // namespace railyard

@@ -73,6 +73,23 @@ class Program(Installed):
             self.assertIn(self.railyard(command, "--help"), page)
 
 
+    def test_bash_completes_commands_and_options(self):
+        script = self.prefix / "share/bash-completion/completions/railyard"
+
+        def completed(*words):
+            line = " ".join(f"'{word}'" for word in words)
+            run = subprocess.run(
+                ["bash", "-c", f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1};"
+                 "_railyard; printf '%s\\n' \"${COMPREPLY[@]}\""],
+                env=ENVIRONMENT, cwd="/", capture_output=True, text=True, check=True)
+            self.assertEqual(run.stderr, "")
+            return set(run.stdout.split())
+
+        self.assertEqual(completed("railyard", "va"), {"validate", "var"})  # and the folder /var
+        self.assertIn("--out", completed("railyard", "run", "file.textproto", "--o"))
+        self.assertEqual(completed("railyard", "trace", "ret"), {"retarget"})
+
+
 CONSUMER = """cmake_minimum_required(VERSION 3.25)
 project(consumer CXX)
 find_package(Railyard REQUIRED)

@@ -74,7 +74,8 @@ TEST_F(CliTest, HelpNamesEveryCommandThereIs) {
   }
   EXPECT_EQ(Railyard({"run", "--help"}), kExitDone);
   EXPECT_EQ(Railyard({"--version"}), kExitDone);
-  EXPECT_THAT(output_, ::testing::MatchesRegex("railyard [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_THAT(output_, ::testing::MatchesRegex("railyard [0-9]+\\.[0-9]+\\.[0-9]+ \\((commit "
+                                               "[0-9a-f]{12}(-dirty)?, )?ns-3\\.[0-9]+\\)\n"));
 }
 
 TEST_F(CliTest, NoCommandAndUnknownOnesAreMistakes) {
@@ -85,12 +86,14 @@ TEST_F(CliTest, NoCommandAndUnknownOnesAreMistakes) {
   EXPECT_EQ(Railyard({"dance"}), kExitInput);
   EXPECT_EQ(errors_,
             "railyard: error: unknown command \"dance\" (expected run, validate, import, trace, "
-            "study, synth, estimate, topo, schedule, perf, fidelity, compare, list or help)\n");
+            "study, synth, estimate, topo, schedule, perf, fidelity, compare, list, help or "
+            "completion)\n");
   EXPECT_EQ(Railyard({"--quiet"}), kExitInput);
   EXPECT_EQ(errors_,
             "railyard: error: unknown option \"--quiet\" (expected --version or --help)\n"
             "railyard: error: a command is missing (expected run, validate, import, trace, "
-            "study, synth, estimate, topo, schedule, perf, fidelity, compare, list or help)\n");
+            "study, synth, estimate, topo, schedule, perf, fidelity, compare, list, help or "
+            "completion)\n");
 }
 
 TEST_F(CliTest, HelpListsModelsWithUnitsDefaultsAndFields) {
