@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Episodes: what a simulation did from one instant of rest to the next, kept so that it need not be
-// simulated again. An episode is told by the state it began in, and by which operations began in it
-// and when; it tells when they ended, what was counted, and the state it ended in.
+// Stores episodes, which are the simulation from one instant at rest to the next, so that they need
+// not be simulated again. An episode is identified by the state in which it began and by the
+// operations that began in it with their times. It holds their ends, the changes of counters, and
+// the state in which it ended.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace railyard {
 
-// One that began in an episode; times since the episode's begin.
+// An operation that began in an episode; times are relative to the episode's begin.
 struct EpisodeOperation {
   uint32_t rank = 0;  // of a partition's: its GPU's place there
   uint32_t plan = 0;  // what it does: equal for equal calls
@@ -32,7 +33,7 @@ struct Episode {
   std::vector<CriticalPath> paths{};           // of `operations`, where paths are kept
   RestCountChanges changes{};
   RestCountChanges changes_after_end{};  // of those, since its last operation ended
-  // The changes after its end are known, and no payload was on its way then.
+  // True if the changes after its end are known, and no payload was in flight then.
   bool can_be_last = false;
 
   int64_t LastEndPs() const { return operations[end_order.back()].end_ps; }
@@ -40,19 +41,19 @@ struct Episode {
 
 class EpisodeCache {
  public:
-  // The memory that all states and episodes may take; beyond it nothing is added.
+  // Limit on the memory of all states and episodes; beyond it nothing is added.
   static constexpr uint64_t kBytesMax = uint64_t{256} << 20;
 
-  // The number of the state; equal states have one. The same with and without room for it: a state
-  // that found none is kStateUnknown.
+  // Returns the number of the state; equal states have the same. A state for which there was no
+  // room has kStateUnknown, also later.
   static constexpr uint32_t kStateUnknown = UINT32_MAX;
   uint32_t NumberOf(RestState state);
   const RestState& state(uint32_t number) const { return states_[number]; }
 
-  // Its number; kStateUnknown: there is no room. Precondition: its states are known and it has
-  // operations.
+  // Adds the episode and returns its number, or kStateUnknown if there is no room. Precondition:
+  // its states are known and it has operations.
   uint32_t Add(Episode episode);
-  // Those that began in the state with this operation, the ones used last first.
+  // Returns the episodes that began in the state with this operation, the most recently used first.
   std::vector<uint32_t>& Find(uint32_t state, uint32_t rank, uint32_t plan);
   Episode& episode(uint32_t index) { return episodes_[index]; }
   size_t episode_count() const { return episodes_.size(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An episode of the whole network, while it is being simulated. Plain state.
+// An episode of the whole network while it is being simulated. Plain state.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// An instant of rest.
+// An instant at rest.
 struct NetworkRest {
   int64_t time_ps = 0;
   uint32_t state = 0;  // its number in the cache

@@ -192,7 +192,7 @@ std::optional<uint32_t> EpisodeReplayer::TryKnown(uint32_t state) {
   return std::nullopt;
 }
 
-// Whether the calls that are left and what is due leave room for it.
+// Returns true if the remaining calls and pending changes leave room for the episode.
 bool EpisodeReplayer::MayHappen(const Episode& episode, int64_t start_ps) const {
   const uint64_t calls_left = run_.ledger.calls_left();
   if (episode.operations.size() > calls_left) return false;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Episodes of the whole network. When nothing runs, all state is at rest and a call is due, the
-// calls that follow do what they did the last time, if they begin from the same state, at the same
-// times relative to one another, and nothing disturbs them before the network is at rest again.
-// Then they are replayed: they end as they did, the counters grow as they did, and the state
-// becomes that in which the episode ended. Else the episode is simulated and recorded.
+// Replays episodes of the whole network. When nothing runs, all state is at rest and a call is due,
+// the following calls have the same outcome as the last time, if they begin from the same state, at
+// the same times relative to one another, and nothing disturbs them before the network is at rest
+// again. Then they are replayed: they end at the stored times, the counters are increased, and the
+// state becomes that in which the episode ended. Otherwise the episode is simulated and recorded.
 //
-// A hit is refused where any of these differs from what is known: the state with which the episode
-// begins, every call's rank, plan and begin, what the programs begin until it ends; or where a
-// change is due before it ends, something watches one of its collectives, or the run would end in
-// it while payload was on its way.
+// A hit is refused if any of these differs from the stored episode: the state in which it begins,
+// every call's rank, plan and begin, and the calls that the programs begin until it ends. It is
+// also refused if a change is due before it ends, something observes one of its collectives, or the
+// run would end in it while payload was in flight.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ namespace railyard {
 
 class EpisodeReplayer {
  public:
-  // The simulation that is replayed. All must outlive the replayer.
+  // The parts of the simulation that is replayed. All must outlive the replayer.
   struct Simulation {
     FabricSimulatorImpl& engine;
     const StateRegistry& state;  // of everything that decides what comes
@@ -46,28 +46,29 @@ class EpisodeReplayer {
                   bool keep_paths)
       : run_(simulation), cache_(cache), wanted_mode_(mode), mode_(mode), keep_paths_(keep_paths) {}
 
-  // Precondition: nothing runs, and the first pending call is due. True: calls that were pending
-  // have been replayed. In ReplayCacheMode::kVerify none is, and what differs is a SIM_CHECK.
+  // Returns true if pending calls have been replayed. In ReplayCacheMode::kVerify none is, and a
+  // difference is a SIM_CHECK. Precondition: nothing runs, and the first pending call is due.
   bool ReplayFromRest();
-  // A call has begun to be simulated; it ends now; the last that ran has ended.
+  // Must be called when a simulated call begins, when it ends, and when the last running one has
+  // ended.
   void OnBegin(uint32_t operation);
   void OnEnd(uint32_t operation);
   void OnNothingRuns();
 
-  // The calls that run become no episode.
+  // Discards the recording: the running calls become no episode.
   void StopRecording() { recording_.reset(); }
-  // Calls do something else now: nothing that is known holds any more.
+  // Discards all episodes, because the outcome of calls has changed.
   void Forget() { cache_ = {}; }
-  // The job may repeat itself from now on even if it did not before.
+  // Resumes look-ups, because the job may repeat itself from now on.
   void LookAgain();
 
-  // The last calls were replayed, and packets are counted that do not exist.
+  // Returns true if the last calls were replayed; packets are then counted that do not exist.
   bool has_ended_in_replay() const { return has_ended_in_replay_; }
 
  private:
   bool IsQuiet();
   std::optional<NetworkRest> RestNow();
-  // Replays from a state on as long as something is known; the episodes, in order.
+  // Replays from a state on as long as an episode is known. Holds the episodes in order.
   struct Replayed {
     std::vector<uint32_t> episodes;
     uint32_t state = 0;         // after them

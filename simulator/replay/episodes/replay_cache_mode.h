@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-// Whether episodes that are known are simulated again.
+// Selects whether known episodes are replayed, simulated, or both.
 enum class ReplayCacheMode : uint8_t {
   kOn,
   kOff,

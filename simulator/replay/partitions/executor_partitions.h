@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// The partitions of a network whose connections an executor has.
+// Implements PartitionHost for a network and the executor that has its connections.
 class ExecutorPartitions final : public PartitionHost {
  public:
   // Both must outlive this. `keep_paths`: the executor keeps critical paths.
@@ -34,7 +34,7 @@ class ExecutorPartitions final : public PartitionHost {
   FabricNetwork& network_;
   LaneExecutor& executor_;
   bool keep_paths_;
-  // While something is simulated ahead.
+  // Used while a partition is simulated ahead.
   std::vector<uint8_t> timers_;
   std::vector<PathTracer::Kept> paths_;
 };

@@ -8,7 +8,7 @@
 namespace railyard {
 namespace {
 
-// Whether all packets between two GPUs of a server cross NVLinks alone.
+// Returns true if all packets between two GPUs of a server cross NVLinks only.
 bool AreJoined(const FabricGraph& graph, uint32_t a, uint32_t b) {
   const auto paths = graph.NvlinkRoutes(graph.gpus()[a], graph.gpus()[b]);
   const auto is_nvlink = [&](LinkId link) { return graph.link(link).tier == Tier::kNvlink; };
@@ -97,7 +97,7 @@ NvlinkPartitions::NvlinkPartitions(const FabricGraph& graph,
   }
   std::map<std::vector<uint64_t>, uint32_t> shapes;
   for (NvlinkPartition& partition : partitions_) {
-    // Each of the GPUs that a cable joins named it.
+    // Both GPUs of a cable have added it.
     std::ranges::sort(partition.links);
     const auto repeated = std::ranges::unique(partition.links);
     partition.links.erase(repeated.begin(), repeated.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Parts of the NVLinks that share nothing: what a job's calls do in one of them depends on nothing
-// outside it, and nothing outside on it.
+// Finds the independent parts of a job's NVLinks: the calls of a job in one of them neither depend
+// on anything outside it nor affect it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace railyard {
 struct NvlinkPartition {
   std::vector<uint32_t> gpus;  // by number, ascending
   std::vector<LinkId> links;
-  // Equal for those whose GPUs and links are alike, in this order.
+  // Equal for partitions whose GPUs and links are equal, in this order.
   uint32_t shape = 0;
 };
 
@@ -36,9 +36,9 @@ class NvlinkPartitions {
 
   const std::vector<NvlinkPartition>& partitions() const { return partitions_; }
   NvlinkUse UseOf(uint32_t communicator) const { return uses_[communicator]; }
-  // The partition of a GPU by number; kNone: no communicator uses its NVLinks.
+  // Returns the number of a GPU's partition; kNone if no communicator uses its NVLinks.
   uint32_t OfGpu(uint32_t gpu) const { return of_gpu_[gpu]; }
-  // A GPU's place among those of its partition, and the other way round.
+  // Return a GPU's place among those of its partition, and the GPU at a place.
   uint32_t PlaceOf(uint32_t gpu) const { return place_of_gpu_[gpu]; }
   uint32_t GpuAt(uint32_t partition, uint32_t place) const {
     return partitions_[partition].gpus[place];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Parts of the network in which some collectives have nothing to do with what goes on elsewhere.
-// Plain state.
+// Parts of the network in which some collectives are independent of the rest. Plain state.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +10,9 @@
 
 namespace railyard {
 
-// GPUs whose calls, of some communicators, have nothing to do with what goes on elsewhere, and
-// what they use: of a server, with their NVLinks; or each of a server of its own, with their NICs,
-// at one switch.
+// GPUs whose calls, on some communicators, are independent of the rest of the network, and the
+// resources they use: either GPUs of one server with their NVLinks, or GPUs on servers of their own
+// with their NICs at one switch.
 struct Partition {
   std::vector<uint32_t> gpus;     // by place
   std::vector<LinkId> links{};    // NVLinks
@@ -25,7 +24,7 @@ struct Partition {
   bool is_in_turn = true;         // each rank uses its NVLinks in one operation after the other
   bool is_faulty = false;         // some fault may do something to it
 
-  // The place of a GPU among them.
+  // Returns the place of a GPU among them.
   uint32_t PlaceOf(uint32_t gpu) const {
     uint32_t place = 0;
     while (place < gpus.size() && gpus[place] != gpu) ++place;

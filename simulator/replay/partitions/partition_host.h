@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The network and its connections, as far as the replay of partitions has to do with them.
+// The interface of the network and its connections that the replay of partitions uses.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,32 @@ class PartitionHost {
  public:
   virtual ~PartitionHost() = default;
 
-  // The communicator's number among those that its rank's GPU is in: it orders events there.
+  // Returns the communicator's number among those that its rank's GPU is in, which orders events
+  // there.
   virtual uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const = 0;
   virtual bool StandsStill(uint32_t gpu) const = 0;
-  // Connections may move to other NICs before long.
+  // Returns true if connections may soon move to other NICs.
   virtual bool MayMoveConnections() = 0;
 
   // --- State -------------------------------------------------------------------------------------
-  // Looks at which connections the partition has now.
+  // Updates the partition's list of connections.
   virtual void Renew(Partition& partition) = 0;
-  // Walks the values that decide what comes in the partition, and the counters of it alone.
+  // Visits the values that affect the partition's future, and the counters that belong to it alone.
   virtual void Visit(const Partition& partition, StateArchive& archive) = 0;
-  // Walks the counters of the network as a whole that the partition has a part in.
+  // Visits the counters of the whole network to which the partition contributes.
   virtual void VisitCounters(const Partition& partition, StateArchive& archive) = 0;
-  // The partition's identity: partitions of one kind and shape with equal identities and states do
-  // the same.
+  // Returns the partition's identity: partitions of one kind and shape with equal identities and
+  // states have equal outcomes.
   virtual uint64_t IdentityOf(const Partition& partition) const = 0;
 
   // --- Replay ------------------------------------------------------------------------------------
-  // Everything else at the partition's switch must do without its share of the buffer, or
-  // FabricNetwork::NotApart is thrown, until EndApart(). False: it does not even now.
+  // Reserves the partition's share of the buffer at its switch until EndApart(): if the rest of the
+  // network needs it meanwhile, FabricNetwork::NotApart is thrown. Returns false if the rest needs
+  // it now.
   virtual bool BeginApart(const Partition& partition) = 0;
   virtual void EndApart(const Partition& partition) = 0;
-  // From now until EndAhead() is simulated ahead, and taken back. False: it cannot be.
+  // Begins a simulation ahead of time, until EndAhead(); the caller then restores the partition.
+  // Returns false if that is not possible.
   virtual bool BeginAhead(const Partition& partition) = 0;
   virtual void EndAhead(const Partition& partition) = 0;
 };

@@ -31,7 +31,7 @@ void PartitionMap::Rebuild() {
 
 void PartitionMap::AddPartitionsOfNvlinks() {
   const Job& job = calls_.job();
-  // By operations and the collectives they are of: many ranks may share both.
+  // By operations and their collectives, because many ranks may share both.
   std::map<std::pair<uint32_t, uint32_t>, bool> is_in_turn;
   const auto are_in_turn = [&](uint32_t rank) {
     const auto [it, is_new] = is_in_turn.try_emplace(
@@ -52,7 +52,7 @@ void PartitionMap::AddPartitionsOfNvlinks() {
   }
 }
 
-// Whether some fault may do something to any of them.
+// Returns true if some fault may affect any of them.
 bool PartitionMap::MayFail(const std::vector<LinkId>& links,
                            const std::vector<uint32_t>& gpus) const {
   return std::ranges::find_first_of(links, settings_.faulty_links) != links.end() ||
@@ -65,7 +65,7 @@ bool PartitionMap::AreOnServersOfTheirOwn(const std::vector<uint32_t>& gpus) con
   return servers.size() == gpus.size();
 }
 
-// One for each set of GPUs on servers of their own that a communicator joins.
+// Adds a partition for each set of GPUs on servers of their own that a communicator joins.
 void PartitionMap::AddPartitionsOfNics() {
   std::map<std::vector<uint32_t>, uint32_t> numbers;
   of_nics_.assign(plans_.communicator_count(), kNone);

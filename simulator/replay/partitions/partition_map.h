@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Finds the partitions of a job, the one that a call uses, and the communicators that are alike.
+// Finds the partitions of a job, the partition that a call uses, and the communicators that are
+// equivalent.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class PartitionMap {
   struct Settings {
     bool of_nvlinks = true;  // else there are no partitions at all
     bool of_nics = true;
-    // Links and GPUs to which some fault may do something.
+    // Links and GPUs that some fault may affect.
     std::vector<LinkId> faulty_links{};
     std::vector<uint32_t> faulty_gpus{};
   };
@@ -33,29 +34,31 @@ class PartitionMap {
   PartitionMap(const FabricGraph& graph, const CallTable& calls, PlanCache& plans,
                const PartitionHost& host, Settings settings);
 
-  // Ranks have moved to other GPUs: all partitions are others.
+  // Finds all partitions anew, after ranks have moved to other GPUs.
   void Rebuild();
 
   uint32_t count() const { return static_cast<uint32_t>(partitions_.size()); }
-  // Those of NVLinks come first.
+  // Returns a partition; those of NVLinks come first.
   const Partition& partition(uint32_t number) const { return partitions_[number]; }
   Partition& partition(uint32_t number) { return partitions_[number]; }
   bool has_nics() const {
     return std::ranges::any_of(partitions_, [](const Partition& p) { return p.of_nics; });
   }
-  // The partition that a call is of, alone or not; kNone: of none. Precondition: no computation.
+  // Returns the partition that a call uses, possibly among other resources; kNone if it uses none.
+  // Precondition: the call is not computation.
   uint32_t PartitionOf(const Call& call) const;
-  // Whether all that the collective uses is in the partition, which its calls are of.
+  // Returns true if the partition has all that the collective uses. Precondition: its calls use the
+  // partition.
   bool IsOfPartitionAlone(uint32_t partition, uint32_t collective) const;
-  // Whether a rank's operation uses NVLinks, or NICs; computation uses neither.
+  // Return true if a rank's operation uses NVLinks, or NICs; computation uses neither.
   bool UsesNvlinks(uint32_t rank, const JobOperation& operation) const;
   bool UsesNics(uint32_t rank, const JobOperation& operation) const;
-  // Whether what crosses the GPU's NVLinks and NIC crosses what the partition consists of.
+  // Returns true if traffic over the GPU's NVLinks and NIC crosses resources of the partition.
   bool IsMetAt(const Partition& partition, uint32_t gpu) const;
-  // Equal numbers: what their collectives of one kind and size do is the same but for the servers,
-  // or the rail, that they are on.
+  // Returns a class per communicator: collectives of one kind and size on communicators of one
+  // class differ only in the servers, or the rail, that they use.
   std::vector<uint32_t> ClassesOfCommunicators() const;
-  // The least time from a call's begin to that of its channels.
+  // Returns the least time from a call's begin to that of its channels.
   int64_t least_launch_ps() const { return least_launch_ps_; }
 
  private:

@@ -18,7 +18,7 @@ bool PartitionNeighbours::Touches(const Call& call, const Partition& partition) 
   });
 }
 
-// By rank, then in the order of its program.
+// Returns the calls by rank, then in the order of its program.
 std::vector<PartitionNeighbours::NearCall> PartitionNeighbours::CallsNear(
     const Partition& partition, std::span<const uint32_t> numbers, int64_t now_ps) const {
   std::vector<NearCall> near;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether anything that is simulated has to do with a partition of NICs that is replayed.
+// Finds out whether a simulated call uses resources of a partition of NICs that is replayed.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace railyard {
 
 class PartitionNeighbours {
  public:
-  // All must outlive this. `ledger` keeps which calls have begun where the map has partitions of
-  // NICs.
+  // All must outlive this. If the map has partitions of NICs, `ledger` must keep which calls have
+  // begun.
   PartitionNeighbours(const FabricGraph& graph, const CallTable& calls, PlanCache& plans,
                       const PartitionMap& map, const StreamRunner& streams,
                       const CallLedger& ledger)
@@ -31,17 +31,16 @@ class PartitionNeighbours {
         streams_(streams),
         ledger_(ledger) {}
 
-  // Whether the operation crosses NICs of the partition, which is one of NICs.
+  // Returns true if the operation crosses NICs of the partition, which is one of NICs.
   bool Touches(const Call& call, const Partition& partition);
-  // Whether something besides calls of these numbers uses the partition's NICs, or begins to before
-  // `until_ps`. What waits for nothing but ends is taken to begin at once; a wrong answer is found
-  // by Touches() as the call begins.
+  // Returns true if a call other than those of these numbers uses the partition's NICs, or may
+  // begin to use them before `until_ps`. Operations that wait only for the ends of calls are
+  // assumed to begin at once; Touches() detects a wrong answer when the call begins.
   bool MayTouch(const Partition& partition, std::span<const uint32_t> numbers, int64_t now_ps,
                 int64_t until_ps);
 
  private:
-  // A call of a rank that may have to do with a partition; it runs, or it is known when it will
-  // begin.
+  // A call of a rank that may use a partition; it runs, or its begin is known.
   struct NearCall {
     Call call;
     int64_t begin_ps = 0;
@@ -60,7 +59,7 @@ class PartitionNeighbours {
   const PartitionMap& map_;
   const StreamRunner& streams_;
   const CallLedger& ledger_;
-  // MayRankTouch()'s.
+  // Scratch memory of MayRankTouch().
   std::vector<int64_t> ends_ps_;
   std::vector<std::pair<uint32_t, int64_t>> end_of_stream_;
 };

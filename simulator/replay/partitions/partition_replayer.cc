@@ -99,7 +99,7 @@ void PartitionReplayer::CheckIsApart(const Call& call) {
   }
 }
 
-// Whether collectives of this partition are looked at.
+// Returns true if episodes of this partition are looked for.
 bool PartitionReplayer::MayHaveEpisode(uint32_t number, uint32_t collective) {
   const Partition& partition = run_.map.partition(number);
   const Activity& activity = activities_[number];
@@ -116,7 +116,7 @@ bool PartitionReplayer::MayHaveEpisode(uint32_t number, uint32_t collective) {
                               [this](uint32_t gpu) { return run_.host.StandsStill(gpu); });
 }
 
-// Whether the calls may end before something disturbs them.
+// Returns true if the calls may end before something disturbs them.
 bool PartitionReplayer::MayLast(const Partition& partition, uint32_t collective,
                                 const std::vector<EpisodeCall>& calls) {
   if (calls.empty() || calls.back().begin_ps > kTimeEndPs) return false;
@@ -218,7 +218,8 @@ uint32_t PartitionReplayer::FindKnown(const Partition& partition,
   return known.front();
 }
 
-// Whether nothing can happen to the partition before all it remembers of the episode has passed.
+// Returns true if nothing can affect the partition before all instants in the episode's last state
+// have passed.
 bool PartitionReplayer::CanReplay(const Partition& partition, const std::vector<EpisodeCall>& calls,
                                   const Episode& episode) {
   const int64_t settled_ps =

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Episodes of partitions. When a partition is at rest and a collective of its GPUs alone begins
-// there, its calls end as they did the last time a partition of the same kind was in the same state
-// and the calls began at the same times relative to one another. Else the collective is simulated
-// ahead of everything that is pending, the partition is put back as it was, and that is replayed.
-// Partitions that are alike share what is known; GPUs are numbered by their places there.
+// Replays episodes of partitions. When a partition is at rest and a collective of its GPUs alone
+// begins there, its calls end as they did the last time a partition of the same kind was in the
+// same state and the calls began at the same times relative to one another. Otherwise the
+// collective is simulated ahead of all pending events, the partition is restored, and the result is
+// replayed. Equal partitions share episodes; GPUs are numbered by their places there.
 //
-// A hit is refused where any of these differs from what is known: the partition's kind, shape,
-// identity or state, every call's place, plan and begin; or where a change is due before the
-// partition has settled, the programs may use it again before that, or anything else may.
+// A hit is refused if any of these differs from the stored episode: the partition's kind, shape,
+// identity or state, every call's place, plan and begin. It is also refused if a change is due
+// before the partition has settled, or if the programs, or anything else, may use it again before
+// that.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +37,10 @@ namespace railyard {
 
 class PartitionReplayer {
  public:
-  // Whoever aborts a part of the job puts that on the wheel at least so long ahead.
+  // An abort of a part of the job must be scheduled at least so long ahead.
   static constexpr int64_t kAbortNoticePs = 100 * kPsPerMs;
 
-  // The simulation that is replayed. All must outlive the replayer.
+  // The parts of the simulation that is replayed. All must outlive the replayer.
   struct Simulation {
     FabricSimulatorImpl& engine;
     const CallTable& calls;
@@ -52,27 +53,27 @@ class PartitionReplayer {
     PartitionNeighbours& neighbours;
     PartitionHost& host;
   };
-  // `cache` must outlive this, and is of partitions alone. `mode` is not kOff where the map has
+  // `cache` must outlive this, and is used for partitions only. `mode` is not kOff if the map has
   // partitions. `keep_paths`: the ledger keeps critical paths.
   PartitionReplayer(const Simulation& simulation, EpisodeCache& cache, ReplayCacheMode mode,
                     bool keep_paths);
 
-  // A call has begun; its channels are to begin. True: it is replayed, and ends by itself.
+  // Must be called when a call has begun, before its channels. Returns true if it is replayed; then
+  // it ends by itself.
   bool OnBegin(uint32_t operation);
   bool OnLaunch(uint32_t operation);
-  // A call ends, simulated or replayed.
+  // Must be called when a call ends, simulated or replayed.
   void OnEnd(uint32_t operation);
 
-  // Traffic of other rails crosses the NICs and NVLinks of these GPUs from now on.
-  // FabricNetwork::NotApart: a partition is replayed that it crosses.
+  // Must be called when traffic of other rails crosses the NICs and NVLinks of these GPUs from now
+  // on. Throws FabricNetwork::NotApart if it crosses a partition that is being replayed.
   void OnDetour(std::span<const uint32_t> gpus);
-  // A part of the job is halted: none of its calls runs any more, and its connections are closed.
-  // FabricNetwork::NotApart: one of its partitions is replayed.
+  // Must be called when a part of the job is halted: its calls no longer run, and its connections
+  // are closed. Throws FabricNetwork::NotApart if one of its partitions is being replayed.
   void Halt(uint32_t part);
-  // A part of the job ends, kAbortNoticePs or more after that was known.
+  // Must be called when a part of the job ends, kAbortNoticePs or more after that was known.
   void Abort(uint32_t part);
-  // The map has been rebuilt: nothing that is known holds any more. Precondition: nothing is
-  // replayed.
+  // Discards all episodes after the map has been rebuilt. Precondition: nothing is being replayed.
   void Rebuild();
 
   bool is_any_replayed() const { return replayed_ > 0; }
@@ -92,7 +93,7 @@ class PartitionReplayer {
     RestCounts begin_counts{};       // where it is simulated
     std::vector<int64_t> ends_ps{};  // the same; by place, since the begin
   };
-  // The calls and episodes of a partition at present.
+  // The current calls and episodes of a partition.
   struct Activity {
     bool is_on_detour = false;            // connections moved to other NICs cross it
     std::vector<uint32_t> operations{};   // running, that use it
@@ -102,14 +103,14 @@ class PartitionReplayer {
     uint32_t unused = 0;                  // simulated ahead in vain, in a row
     std::optional<CurrentEpisode> episode{};
   };
-  // One that has begun, or will at a time that is known.
+  // A call that has begun, or whose begin is known.
   struct EpisodeCall {
     int64_t begin_ps = 0;
     uint32_t number = 0;
     Call call;
     uint32_t operation = kNone;  // kNone: it has not begun
   };
-  // A partition at an instant of rest.
+  // A partition at an instant at rest.
   struct Rest {
     bool is_at_rest = false;
     RestState state{};
@@ -123,7 +124,7 @@ class PartitionReplayer {
   uint32_t CollectiveOf(uint32_t operation) const;
   bool IsOnDetour(const Partition& partition) const;
 
-  // Begins (partition_replayer.cc).
+  // Begin of episodes (partition_replayer.cc).
   void BeginEpisode(uint32_t partition, uint32_t collective);
   bool MayHaveEpisode(uint32_t partition, uint32_t collective);
   bool MayLast(const Partition& partition, uint32_t collective,
@@ -138,11 +139,11 @@ class PartitionReplayer {
   int64_t NextDisturbancePs(bool by_faults) const;
   void CheckIsApart(const Call& call);
   void Follow(uint32_t operation);
-  // Ends.
+  // End of episodes.
   void FinishReplay(const Partition& partition, const CurrentEpisode& episode);
   void CheckEpisode(const Partition& partition, const CurrentEpisode& episode);
 
-  // State, and what is simulated ahead (partition_speculation.cc).
+  // State, and simulation ahead of time (partition_speculation.cc).
   Rest RestOf(const Partition& partition, bool is_begin);
   void AddCounts(const Partition& partition, const RestCountChanges& changes);
   uint32_t RecordAhead(const Partition& partition, const std::vector<EpisodeCall>& calls,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A time no schedule of the same bytes over the same links can beat: the largest, over the links
-// that end at GPUs and NICs, of the payload and least headers it puts on the link over its rate,
-// plus the shortest latency of any of its paths. Links between switches are left out, for their
-// load depends on routes.
+// Computes a time that no schedule of the same bytes over the same links can beat: the largest,
+// over the links that end at GPUs and NICs, of the payload and least headers on the link over its
+// rate, plus the shortest latency of any of its paths. Links between switches are left out, because
+// their load depends on routes.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,15 @@ class BoundModel {
  public:
   BoundModel(const FabricGraph& graph, const NicSettings& nic);
 
-  // `bytes` go from one GPU to another; over the network they leave by `injecting_gpu`'s NIC.
+  // Adds `bytes` from one GPU to another; over the network they leave by the NIC of
+  // `injecting_gpu`.
   void Add(bool network, uint32_t from_gpu, uint32_t to_gpu, uint32_t injecting_gpu,
            uint64_t bytes);
-  // The bound of what was added since the last call.
+  // Returns the bound in ps of the bytes added since the last call.
   int64_t Take();
 
  private:
-  // One GPU's rates of its links and what the collective puts on them, each way.
+  // The rates of one GPU's links and the collective's bytes on them, each way.
   struct Ends {
     uint64_t local_bps = 0;  // to GPUs of its server: NVLink, else PCIe
     uint32_t efficiency_per_mille = 1000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Records when calls begin and end, whether they are simulated or replayed, and what that is to
-// collectives, to the parts of a job and to results. Knows nothing of how calls run.
+// Records when calls begin and end, whether they are simulated or replayed, and derives the times
+// of collectives, of parts of the job and of results. It does not depend on how calls run.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace railyard {
 
-// Times of one collective; kNeverPs where the run ended before.
+// Times of one collective; kNeverPs if the run ended before.
 struct CollectiveTimes {
   int64_t first_start_ps = kNeverPs;
   int64_t last_start_ps = kNeverPs;  // once every rank has started
@@ -29,10 +29,10 @@ struct CollectiveTimes {
   bool replayed = false;      // from the cache
 };
 
-// A cause for which one rank waited, beyond what its collectives take.
+// A cause for which one rank waited, beyond the usual time of its collectives.
 struct RankWait {
   uint32_t rank = 0;
-  // The transfer that was repeated; the same for what a rank did slowly or late.
+  // Ranks of the transfer that was sent again; both the same for a rank that was slow or late.
   uint32_t source_rank = 0;
   uint32_t destination_rank = 0;
   auto operator<=>(const RankWait&) const = default;
@@ -47,13 +47,13 @@ using TimesHashSums = std::array<uint64_t, 2>;
 
 class CallLedger {
  public:
-  // When a call of the kept rank began and ended; kNeverPs for computation and for what has not
+  // Begin and end of a call of the kept rank; kNeverPs for computation and for calls that have not
   // ended.
   struct CallSpan {
     int64_t begin_ps = 0;
     int64_t end_ps = 0;
   };
-  // How far a part of the job has come.
+  // The progress of a part of the job.
   struct PartProgress {
     uint64_t calls_left = 0;
     int64_t end_ps = 0;        // of its last call so far, or when it was aborted
@@ -64,9 +64,10 @@ class CallLedger {
   // All references must outlive this. `keep_paths`: paths() and waits() are filled.
   CallLedger(const CallTable& calls, PlanCache& plans, ProgressWatch& progress, bool keep_paths);
 
-  // Keeps when each call of that rank begins and ends (calls_kept()). Before the first call.
+  // Keeps the begin and end of each call of that rank (calls_kept()). Must be called before the
+  // first call.
   void KeepCallsOf(uint32_t rank);
-  // Keeps which operations have begun (HasBegun()). Before the first call.
+  // Keeps which operations have begun (HasBegun()). Must be called before the first call.
   void KeepBegun() { has_begun_.resize(calls_.count()); }
 
   // --- Calls -------------------------------------------------------------------------------------
@@ -77,25 +78,26 @@ class CallLedger {
     times_[collective].replayed = is_replayed;
   }
   void NotePacketLost(uint32_t collective) { times_[collective].lost_packets = true; }
-  // To be fetched into the processor's cache ahead of NoteBegin().
+  // Prefetches the memory that NoteBegin() accesses.
   void Prefetch(const Call& call) const {
     __builtin_prefetch(&times_[calls_.CollectiveNumberOf(call)], 1);
   }
 
   // --- Parts of the job --------------------------------------------------------------------------
-  // `running`: calls of the part that have begun and will not end.
+  // `running` is the number of calls of the part that have begun and will not end.
   void Halt(uint32_t part, uint64_t running);
   void Abort(uint32_t part, const std::string& why, int64_t now_ps, uint64_t running);
-  // A halted part begins again at each rank's operation of that number.
+  // Restarts a halted part at each rank's operation of that number.
   void Restart(uint32_t part, const std::vector<uint32_t>& first_of_rank);
 
-  // --- What was recorded -------------------------------------------------------------------------
+  // --- Records -----------------------------------------------------------------------------------
   const std::vector<CollectiveTimes>& times() const { return times_; }
   bool HasEnded(uint32_t collective) const {
     return times_[collective].calls_ended >= call_count_[collective];
   }
   const std::vector<CallSpan>& calls_kept() const { return calls_kept_; }
-  // By collective, where paths are kept: of its last rank's end, from its first rank's start on.
+  // By collective, if paths are kept: the path of its last rank's end, from its first rank's start
+  // on.
   const std::vector<CriticalPath>& paths() const { return paths_; }
   const std::map<RankWait, RankWaitTotals>& waits() const { return waits_; }
   const std::vector<PartProgress>& parts() const { return parts_; }
@@ -107,7 +109,8 @@ class CallLedger {
   uint64_t calls_ended() const { return calls_ended_; }
   uint64_t calls_left() const { return calls_left_; }
   uint64_t collectives_ended() const { return collectives_ended_; }
-  // Sums over the calls that ended of hashes of when each started and ended: independent of order.
+  // Returns sums, over the calls that ended, of hashes of their start and end, which do not depend
+  // on the order.
   const TimesHashSums& ended_hash() const { return ended_hash_; }
   void AddToHash(const Call& call, int64_t begin_ps, int64_t end_ps, TimesHashSums& sums) const;
 

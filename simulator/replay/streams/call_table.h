@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Names for the operations of a job: a rank and a place in its program, or a number among those of
-// all ranks. The numbers order events, so an operation keeps its own for good, even where its rank
-// moves to another GPU.
+// Names the operations of a job by a rank and a place in its program, or by a number among those of
+// all ranks. The numbers order events, so an operation keeps its number even if its rank moves to
+// another GPU.
 #pragma once
 
 #include <cstdint>
@@ -44,19 +44,19 @@ class CallTable {
   const JobOperation& OperationOf(const Call& call) const {
     return job_.operations[call.rank][call.index];
   }
-  // Precondition: no computation, here and below.
+  // Precondition, here and below: the call is not computation.
   uint32_t CollectiveNumberOf(const Call& call) const {
     return job_.CollectiveOf(call.rank, OperationOf(call));
   }
   const JobCollective& CollectiveOf(const Call& call) const {
     return job_.collectives[CollectiveNumberOf(call)];
   }
-  // The part of the job that a rank is of; Job::kNoPart: none.
+  // Returns the part of the job to which a rank belongs; Job::kNoPart if none.
   uint32_t PartOf(uint32_t rank) const { return part_of_rank_[rank]; }
   const std::vector<uint32_t>& parts_of_ranks() const { return part_of_rank_; }
 
-  // These ranks have been swapped in the job, one pair after the other; their operations keep their
-  // numbers.
+  // Must be called after these ranks have been swapped in the job, one pair after the other; their
+  // operations keep their numbers.
   void Relocate(std::span<const std::pair<uint32_t, uint32_t>> swapped) {
     for (const auto& [a, b] : swapped) std::swap(first_number_[a], first_number_[b]);
     part_of_rank_ = job_.PartsOfRanks();

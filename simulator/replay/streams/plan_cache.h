@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The plans of a job's collectives: what NCCL would choose for each, the schedule that this is,
-// what its steps cost, and the least time that it can take. A plan is made when it is first asked
-// for, and collectives of one communicator that are alike share it.
+// Stores the plans of a job's collectives: NCCL's choice for each, its schedule, the costs of its
+// steps, and its bound. A plan is made when it is first requested, and equal collectives of one
+// communicator share it.
 #pragma once
 
 #include <array>
@@ -36,12 +36,12 @@ void ForEachLaneOf(const CollectiveSchedule& schedule, uint32_t rank, Visit visi
   }
 }
 
-// Connections that do not go over the NICs that their plans say, as NICs failed. No bound follows
+// The connections that do not use the NICs of their plans, because NICs failed. No bound follows
 // from the bytes that they carry.
 class MovedConnections {
  public:
   virtual ~MovedConnections() = default;
-  // Moves so far: bounds hold as long as it is the same.
+  // Returns the number of moves so far; bounds are valid as long as it is the same.
   virtual uint64_t move_count() const = 0;
   // `from` and `to` are ranks of the communicator.
   virtual bool HasMoved(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
@@ -50,8 +50,8 @@ class MovedConnections {
 
 class PlanCache {
  public:
-  // Equal for collectives of a communicator that share a plan: kind, count, datatype, root and what
-  // the log states.
+  // Equal for collectives of a communicator that share a plan: kind, count, datatype, root and the
+  // algorithm and protocol in the log.
   using Key = std::array<uint64_t, 5>;
 
   // Rank r of the job is GPU r of the fabric. `graph`, `job` and `moved` must outlive this.
@@ -63,35 +63,35 @@ class PlanCache {
   const NcclPlanner& planner(uint32_t communicator) const {
     return *communicators_[communicator].planner;
   }
-  // By rank of the communicator.
+  // Returns the GPUs by rank of the communicator.
   const std::vector<uint32_t>& gpus(uint32_t communicator) const {
     return communicators_[communicator].gpus;
   }
-  // Ranks of the part of the job are on other GPUs now: its plans are made anew.
+  // Discards the plans of a part of the job whose ranks have moved to other GPUs.
   void Relocate(uint32_t part);
 
   // --- By collective -----------------------------------------------------------------------------
   Key KeyOf(uint32_t collective) const;
-  // Precondition: it is not made of Send and Recv.
+  // Precondition: the collective is not made of Send and Recv.
   ReplayChoice ChoiceOf(uint32_t collective) const;
-  // "RING/SIMPLE".
+  // Returns e.g. "RING/SIMPLE".
   std::string ReplayNameOf(uint32_t collective) const;
   StepCosts CostsOf(uint32_t collective);
-  // Costs of the lanes whose messages go by lines: of Send and Recv, LL's.
+  // Returns the costs of the lanes whose messages consist of lines; for Send and Recv those of LL.
   StepCosts LineCostsOf(uint32_t collective);
-  // Precondition: it is not made of Send and Recv.
+  // Precondition: the collective is not made of Send and Recv.
   const CollectiveSchedule& ScheduleOf(uint32_t collective) { return *PlanOf(collective).schedule; }
-  // A time that no schedule of the same bytes over the same links can beat (bound.h).
+  // Returns a time in ps that no schedule of the same bytes over the same links can beat (bound.h).
   int64_t BoundOf(uint32_t collective);
 
   // --- By call -----------------------------------------------------------------------------------
-  // The schedule of the rank's Send and Recv, made anew each time; else the collective's.
+  // Returns the schedule of the rank's Send and Recv, made anew each time; else the collective's.
   std::shared_ptr<const CollectiveSchedule> ScheduleOf(const Call& call);
-  // GPUs whose NICs are crossed by what the call sends or what is sent to it, ascending. Valid
-  // until the next call.
+  // Returns the GPUs whose NICs carry data that the call sends or receives, ascending. Valid until
+  // the next call of this function.
   const std::vector<uint32_t>& GpusOnNetworkOf(const Call& call);
 
-  // Assumptions of the rules about layouts that they do not cover.
+  // Returns the assumptions about layouts that NCCL's rules do not cover.
   std::vector<std::string> Assumptions() const;
 
  private:

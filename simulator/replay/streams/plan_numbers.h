@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Numbers for what calls do: calls with one number make the same transfers at the same costs, be
-// they of one rank or of ranks that are alike.
+// Numbers calls by their effect: calls with one number make the same transfers at the same costs,
+// for one rank or for equivalent ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace railyard {
 
 class PlanNumbers {
  public:
-  // `calls` must outlive this. Numbers nothing yet.
+  // `calls` must outlive this. No calls are numbered yet.
   explicit PlanNumbers(const CallTable& calls) : calls_(calls) {}
 
-  // Numbers all calls anew. `class_of_communicator`: equal for communicators whose collectives of
-  // one kind and size do the same.
+  // Numbers all calls anew. `class_of_communicator` is equal for communicators whose collectives of
+  // one kind and size have the same effect.
   void Number(const PlanCache& plans, std::vector<uint32_t> class_of_communicator);
 
-  // Precondition: Number() was called, and the call is no computation.
+  // Precondition: Number() was called, and the call is not computation.
   uint32_t Of(const Call& call) const {
     const uint32_t plan = of_collective_[calls_.CollectiveNumberOf(call)];
     return plan != kP2p ? plan : of_p2p_.at(P2pKey(call));
@@ -35,7 +35,7 @@ class PlanNumbers {
 
   const CallTable& calls_;
   std::vector<uint32_t> of_collective_;  // kP2p: its calls have numbers each
-  // By what a call sends and receives, and its communicator's class.
+  // By the sends and receives of a call, and its communicator's class.
   std::unordered_map<uint64_t, uint32_t> of_p2p_;
   std::vector<std::vector<uint32_t>> p2p_lists_;  // by program and index
   std::vector<uint32_t> class_of_communicator_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How far collectives have come that something waits for: what part of their payload GPUs have
-// taken in.
+// Tracks the progress of observed collectives: the share of their payload that GPUs have received.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +14,22 @@ namespace railyard {
 class ProgressWatch {
  public:
   struct Callbacks {
-    // From now on OnPayloadTaken() is to be called for the collective.
+    // Requests calls of OnPayloadTaken() for the collective from now on.
     std::function<void(uint32_t collective)> count_payload;
-    // The collective begins, with 0, or so much of its payload has been taken in; 1: all.
+    // Reports that the collective begins, with 0, or the share of its payload that was received; 1:
+    // all.
     std::function<void(uint32_t collective, double progress)> tell;
   };
   // `job` and `plans` must outlive this.
   ProgressWatch(const Job& job, PlanCache& plans, Callbacks callbacks)
       : job_(job), plans_(plans), callbacks_(std::move(callbacks)) {}
 
-  // Progress beyond the collective's begin is told only where it is planned as a whole.
+  // Observes a collective. Progress after its begin is reported only if it is planned as a whole.
   void Watch(uint32_t collective) { watched_[collective] = {}; }
   bool IsWatched(uint32_t collective) const {
     return !watched_.empty() && watched_.contains(collective);
   }
-  // Whether one is watched that has not ended: has_ended(collective).
+  // Returns true if an observed collective has not ended, according to has_ended(collective).
   template <typename HasEnded>
   bool IsAnyUnderWay(HasEnded has_ended) const {
     for (const auto& [collective, bytes] : watched_) {
@@ -38,10 +38,10 @@ class ProgressWatch {
     return false;
   }
 
-  // Precondition: the collective is watched, and its first call begins.
+  // Precondition: the collective is observed, and its first call begins.
   void Begin(uint32_t collective);
   void OnPayloadTaken(uint32_t collective, uint64_t bytes);
-  // A part of the job begins again: nothing of its collectives has been taken in.
+  // Resets the progress of a part of the job that restarts.
   void Restart(uint32_t part);
 
  private:

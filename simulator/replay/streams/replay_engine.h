@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The replay of a job on a network: wires the objects that do it. StreamRunner says which call may
-// begin when, PlanCache what a call does, LaneExecutor runs its channels, CallLedger records its
-// times; EpisodeReplayer and PartitionReplayer know what need not be simulated again.
+// Replays a job on a network. It connects the objects that do the work: StreamRunner decides which
+// call may begin, PlanCache provides a call's plan, LaneExecutor runs its channels, CallLedger
+// records its times, and EpisodeReplayer and PartitionReplayer replay calls that need not be
+// simulated again.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@
 
 namespace railyard {
 
-// Told of losses, with the collective whose packets they were.
+// Receives losses with the collective to which the packets belonged.
 class ReplayObserver {
  public:
   virtual ~ReplayObserver() = default;
@@ -42,14 +43,14 @@ class ReplayObserver {
   virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
-  // A queue pair or NVLink of the job failed, and that rank's process is told. What becomes of the
-  // job is the observer's business: RestartAt(), Abort().
+  // Called when a queue pair or NVLink of the job failed and that rank's process receives the
+  // error. The observer decides how the job continues: RestartAt(), Abort().
   virtual void OnRankError(uint32_t rank, const std::string& why) = 0;
-  // The programs that used it have been ended: what it has lost is not made good any more.
+  // Called when the programs that used the connection have ended: its losses will not be repaired.
   virtual void OnConnectionClosed(uint32_t /*connection*/) {}
-  // A part of the job that was halted begins again.
+  // Called when a halted part of the job restarts.
   virtual void OnPartRestarted(uint32_t /*part*/) {}
-  // A watched collective begins, or so much of its payload has been taken in; 1: all.
+  // Called when an observed collective begins, or a share of its payload has been received; 1: all.
   virtual void OnCollectiveProgress(uint32_t /*collective*/, double /*progress*/) {}
 };
 
@@ -69,34 +70,35 @@ class ReplayEngine final : private LaneObserver,
                ReplayObserver& observer);
   ~ReplayEngine() override;
 
-  // Has the observer told of the collective's progress; beyond its beginning only where it is
-  // planned as a whole.
+  // Reports the collective's progress to the observer; after its begin only if it is planned as a
+  // whole.
   void WatchProgress(uint32_t collective) { progress_.Watch(collective); }
-  // Keeps when each call of that rank begins and ends (calls_kept()). Before Start().
+  // Keeps the begin and end of each call of that rank (calls_kept()). Must be called before
+  // Start().
   void KeepCallsOf(uint32_t rank) { ledger_.KeepCallsOf(rank); }
 
   // Schedules the first operation of every stream.
   void Start() { streams_.Start(); }
 
-  // A GPU works at this share of its speed from now on, what it computes included; 0: it stands
-  // still.
+  // Sets the share of its speed at which a GPU works from now on, its computation included; 0: it
+  // stands still.
   void SetGpuSpeed(uint32_t gpu, double speed);
 
   // --- Parts of the job --------------------------------------------------------------------------
-  // A part of the job ends where it is: nothing of it begins any more.
+  // Stops a part of the job: none of its operations begins any more.
   void Halt(uint32_t part);
-  // Ranks of a halted part that have been swapped with others of no part (SwapRanks).
+  // Ranks of a halted part that have been swapped with ranks of no part (SwapRanks).
   using SwappedRanks = std::vector<std::pair<uint32_t, uint32_t>>;
-  // A halted part begins again, now, at each rank's operation of that number, as
-  // ProgramOrder::RestartAt has it. What is left of the packets that it had under way means nothing
-  // to it. `swapped`: since it was halted, in order.
+  // Restarts a halted part now, at each rank's operation of that number, as ProgramOrder::RestartAt
+  // does. Its packets that are still in flight have no further effect on it. `swapped` are the
+  // swaps since it was halted, in order.
   void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank,
                  const SwappedRanks& swapped);
-  // Ends a part of the job for good: nothing of it begins or ends any more. What is under way in
-  // its channels goes on until it lacks what will not come. The run ends with the last part.
-  // Whoever does so puts that on the wheel kAbortNoticePs ahead or more.
+  // Ends a part of the job permanently: none of its operations begins or ends any more. Its
+  // channels continue until they lack data that will not arrive. The run ends with the last part.
+  // The call must have been scheduled kAbortNoticePs ahead or more.
   void Abort(uint32_t part, const std::string& why);
-  // Whether some part has something left to do, and may do it.
+  // Returns true if some part has operations left and is neither halted nor aborted.
   bool IsAnyPartUp() const {
     return std::ranges::any_of(parts(), [](const PartProgress& part) {
       return part.calls_left > 0 && !part.is_halted && part.abort_reason.empty();
@@ -104,63 +106,66 @@ class ReplayEngine final : private LaneObserver,
   }
   const std::vector<PartProgress>& parts() const { return ledger_.parts(); }
   uint32_t PartOfRank(uint32_t rank) const { return calls_.PartOf(rank); }
-  // GPUs of a part.
+  // Returns the number of GPUs of a part.
   uint32_t RankCountOf(uint32_t part) const {
     return static_cast<uint32_t>(std::ranges::count(calls_.parts_of_ranks(), part));
   }
-  // When the running operation of a part that began last did; 0: none runs.
+  // Returns the begin of the part's running operation that began last; 0 if none runs.
   int64_t last_running_begin_ps(uint32_t part) const { return streams_.LastBeginPs(part); }
-  // Those of a part that are in one, ascending.
+  // Returns the ranks of a part that are in a collective, ascending.
   std::vector<uint32_t> RanksInCollectives(uint32_t part) const {
     return streams_.RanksInCollectives(part);
   }
-  // Whether ranks of the part are in a collective, or stand still so.
+  // Returns true if ranks of the part are in a collective, or their GPUs stand still in
+  // computation.
   bool IsHeldUp(uint32_t part) const { return streams_.IsHeldUp(part); }
-  // When the last operation of a part ended, or it was aborted; of all parts.
+  // Return when the last operation of a part ended or it was aborted, and the same for all parts.
   int64_t EndOfPartPs(uint32_t part) const;
   int64_t end_ps() const;
 
   // --- The run -----------------------------------------------------------------------------------
   LaneExecutor& executor() { return *executor_; }
   const LaneExecutor& executor() const { return *executor_; }
-  // Reasons why the run, or what involves an owner of state, is not taken from the replay cache;
+  // Returns the obstacles to replaying the run, or the collectives that involve an owner of state;
   // none without the cache.
   std::vector<ReplayObstacle> replay_obstacles() const {
     if (rules_.cache == ReplayCacheMode::kOff) return {};
     return registry_.Obstacles();
   }
   bool is_complete() const { return ledger_.calls_left() == 0; }
-  // The last of them were replayed, and packets are counted that do not exist.
+  // Returns true if the last calls were replayed; packets are then counted that do not exist.
   bool has_ended_in_replay() const { return episodes_.has_ended_in_replay(); }
-  // The run has stopped at the end of simulated time, or computes beyond it.
+  // Returns true if the run has stopped at the end of simulated time, or computes beyond it.
   bool HasReachedTimeEnd() const { return engine_.HasReachedTimeEnd() || end_ps() > kTimeEndPs; }
-  // The share of all calls that has ended, where one that runs counts as the share of its steps
-  // that has been made: 0 to 1.
+  // Returns the share of all calls that have ended, 0 to 1; a running call counts as the share of
+  // its steps that are done.
   double ShareDone() const;
   bool is_in_collective() const { return ledger_.calls_started() > ledger_.calls_ended(); }
-  // Whether some GPU stands still in the middle of its computation.
+  // Returns true if some GPU stands still in the middle of its computation.
   bool has_stopped_computation() const { return streams_.has_stopped_computation(); }
-  // For runs that stalled: for each cause the longest chain of waits that ends there, on a line,
-  // then who waits for whom, a line each.
+  // For runs that stalled: returns the longest chain of waits for each cause, on a line, then the
+  // waits of ranks for others, a line each.
   std::string ExplainWaiting() const;
 
-  // --- What was recorded (CallLedger) ------------------------------------------------------------
+  // --- Records (CallLedger) ----------------------------------------------------------------------
   const std::vector<CollectiveTimes>& times() const { return ledger_.times(); }
-  // By operation of the kept rank; kNeverPs for computation and for what has not ended.
+  // By operation of the kept rank; kNeverPs for computation and for calls that have not ended.
   const std::vector<CallSpan>& calls_kept() const { return ledger_.calls_kept(); }
-  // By collective, where paths are kept: of its last rank's end, from its first rank's start on.
+  // By collective, if paths are kept: the path of its last rank's end, from its first rank's start
+  // on.
   const std::vector<CriticalPath>& paths() const { return ledger_.paths(); }
   const std::map<RankWait, RankWaitTotals>& waits() const { return ledger_.waits(); }
   uint64_t calls_started() const { return ledger_.calls_started(); }
   uint64_t calls_left() const { return ledger_.calls_left(); }
   uint64_t collectives_ended() const { return ledger_.collectives_ended(); }
-  // Sums over (operation, rank) of hashes of when it started and ended: independent of order.
+  // Returns sums, over (operation, rank), of hashes of their start and end, which do not depend on
+  // the order.
   TimesHashSums TimesHash() const;
-  // Different episodes of the whole network that are known.
+  // Returns the number of different known episodes of the whole network.
   size_t episode_count() const { return cache_.episode_count(); }
-  // As what a collective is replayed: "RING/SIMPLE".
+  // Returns the algorithm and protocol of a collective: "RING/SIMPLE".
   std::string ReplayNameOf(uint32_t collective) const { return plans_.ReplayNameOf(collective); }
-  // Assumptions of the rules about layouts they do not cover.
+  // Returns the assumptions about layouts that NCCL's rules do not cover.
   std::vector<std::string> Assumptions() const { return plans_.Assumptions(); }
 
  private:
@@ -168,13 +173,14 @@ class ReplayEngine final : private LaneObserver,
   PartitionMap::Settings PartitionSettings() const;
   void NumberPlans();
   void Relocate(uint32_t part, const SwappedRanks& swapped);
-  // A loss or a timeout ahead would have to be told to others, whose time it is not.
+  // A loss or a timeout ahead of time would have to be reported to observers, which are at an
+  // earlier time.
   void CheckNothingFailsAhead() const {
     if (streams_.is_ahead()) [[unlikely]]
       throw FabricNetwork::NotApart();
   }
 
-  // LaneObserver.
+  // Implements LaneObserver.
   void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) override;
   void OnPacketLost(uint32_t connection, LinkId link) override;
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
@@ -184,25 +190,25 @@ class ReplayEngine final : private LaneObserver,
   void OnPayloadTaken(uint32_t collective, uint64_t bytes) override;
   void OnDetour(std::span<const uint32_t> gpus) override;
 
-  // MovedConnections.
+  // Implements MovedConnections.
   uint64_t move_count() const override;
   bool HasMoved(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
                 ConnectionUse use) const override;
 
-  // CallHost.
+  // Implements CallHost.
   int64_t LaunchLatencyPs(const Call& call) override;
   Launched Launch(uint32_t operation, const Call& call) override;
   bool StandsStill(uint32_t gpu) const override;
   int64_t AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const override;
 
-  // CallReplay.
+  // Implements CallReplay.
   bool ReplayFromRest() override;
   bool OnBegin(uint32_t operation) override;
   bool OnLaunch(uint32_t operation) override;
   void OnEnd(uint32_t operation) override;
   void OnNothingRuns() override;
 
-  // In the order in which they are built.
+  // Members are in the order of their construction.
   const FabricGraph& graph_;
   FabricSimulatorImpl& engine_;
   FabricNetwork& network_;

@@ -13,7 +13,7 @@
 
 namespace railyard {
 
-// How collectives become transfers, and what the GPUs' side of them costs.
+// The rules by which collectives become transfers, and the costs of the GPUs' side of them.
 struct ReplayRules {
   NcclSettings nccl;
   std::vector<NicVariant> nic_variants{};  // NICs that are set up otherwise than the rest
@@ -25,10 +25,10 @@ struct ReplayRules {
   bool partition_episodes = true;  // parts of the network have episodes of their own
   uint64_t seed = 1;               // of the ranks' skews
   bool has_load = false;           // some fault has GPUs send what is no operation's
-  // Links and GPUs to which some fault may do something.
+  // Links and GPUs that some fault may affect.
   std::vector<LinkId> faulty_links{};
   std::vector<uint32_t> faulty_gpus{};
-  // Critical paths of collectives are kept (paths(), waits()).
+  // Keeps critical paths of collectives (paths(), waits()).
   bool keep_paths = false;
 };
 

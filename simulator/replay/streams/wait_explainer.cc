@@ -97,7 +97,7 @@ std::string WaitExplainer::Chains() const {
   for (size_t i = 0; i < stall_.lanes.size(); ++i) {
     waits_of_rank[CallOf(stall_.lanes[i]).rank].push_back(i);
   }
-  // By cause: the longest chain that leads to it.
+  // The longest chain for each cause.
   std::map<std::string, std::pair<size_t, Chain>> longest;
   for (size_t i = 0; i < stall_.lanes.size(); ++i) {
     Chain chain = Follow(waits_of_rank, i);

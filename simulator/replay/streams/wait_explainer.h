@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Explains who waits for whom in a run that stalled: from a rank over the transfers, each of which
-// waits for another, to the queue pair or GPU that all wait for, and the link that is down.
+// Explains the waits of a run that stalled: from a rank over the transfers, each of which waits for
+// another, to the queue pair or GPU for which all wait, and the link that is down.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace railyard {
 
 class WaitExplainer {
  public:
-  // A run as it stands still.
+  // The state of a run that stalled.
   struct Stall {
     std::vector<LaneExecutor::Waiting> lanes{};
     std::vector<Call> running{};         // by Waiting::operation
@@ -28,8 +28,8 @@ class WaitExplainer {
   WaitExplainer(const FabricGraph& graph, const CallTable& calls, Stall stall)
       : graph_(graph), calls_(calls), stall_(std::move(stall)) {}
 
-  // For each cause the longest chain of waits that ends there, on a line; then who waits for whom,
-  // which GPUs stand still, and what has not begun, a line each.
+  // Returns the longest chain of waits for each cause, on a line; then the waits of ranks, the GPUs
+  // that stand still, and the calls that have not begun, a line each.
   std::string Explain() const;
 
  private:
