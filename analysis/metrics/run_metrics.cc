@@ -176,7 +176,7 @@ class Causers {
       if (fault.from_ps == kNeverPs || fault.from_ps > times.last_end_ps) continue;
       const bool is_hit = std::binary_search(fault.collectives.begin(), fault.collectives.end(),
                                              static_cast<uint32_t>(collective));
-      const bool holds = fault.until_ps > times.first_start_ps;  // or for good
+      const bool holds = fault.until_ps > times.first_start_ps;  // or permanent
       if (is_hit) lost_.push_back(i);
       if (holds && fault.kind == "STRAGGLER") slow_.push_back(i);
       if (is_hit || holds) any_.push_back(i);

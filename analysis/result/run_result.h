@@ -21,12 +21,12 @@ enum class RunStatus : uint8_t { kCompleted, kJobAborted, kStalled, kInterrupted
 // The time that a collective took longer than in the paired fault-free run, by the cause on which
 // its critical path spent more time (docs/results.md). Parts may be negative.
 struct AddedTime {
-  int64_t queueing_ps = 0;        // messages were longer on their way
+  int64_t queueing_ps = 0;        // messages took longer
   int64_t retransmission_ps = 0;  // asking for what was lost, and sending it again
   int64_t timeout_ps = 0;         // waiting for a retransmission timer
   int64_t rerouting_ps = 0;       // messages were longer on ways that they did not take at first
   int64_t slow_peer_ps = 0;       // a GPU was slow, stood still or began later
-  int64_t other_ps = 0;           // what is left
+  int64_t other_ps = 0;           // the rest
 };
 
 // One collective, all of its ranks together. Its texts point into RunResult::texts or to literals,
@@ -105,15 +105,15 @@ struct FaultResult {
   std::string name;
   std::string kind;
   std::string target;
-  int64_t from_ps = 0;   // its first begin, or when it was to begin; kNeverPs: nobody knows
-  int64_t until_ps = 0;  // its last end; kNeverPs: for good, or until the run's end
+  int64_t from_ps = 0;   // its first begin, or its stated begin; kNeverPs: unknown
+  int64_t until_ps = 0;  // its last end; kNeverPs: permanent, or until the run's end
   uint64_t begins = 0;   // how often it began
   uint64_t dropped_packets = 0;
-  uint64_t retransmitted_bytes = 0;      // payload sent again by who had lost something to it
-  std::vector<uint32_t> collectives;     // that lost a packet to it, ascending
-  uint32_t ranks_hit = 0;                // that sent or were to receive such a packet
-  uint64_t bytes_hit = 0;                // sizes of the collectives that were
-  int64_t time_to_detect_ps = -1;        // that links are down, since from_ps; -1: nobody did
+  uint64_t retransmitted_bytes = 0;   // payload sent again by senders that had lost something to it
+  std::vector<uint32_t> collectives;  // that lost a packet to it, ascending
+  uint32_t ranks_hit = 0;             // that sent or were to receive such a packet
+  uint64_t bytes_hit = 0;             // sizes of the collectives that were
+  int64_t time_to_detect_ps = -1;     // of links that are down, since from_ps; -1: not detected
   int64_t first_retransmission_ps = -1;  // since time zero; -1: none
   int64_t time_to_recover_ps = -1;  // first delivery after the last loss, since from_ps; -1: never
 };
@@ -216,9 +216,9 @@ struct RestartResult {
 
 // Details of a job that was aborted because of an error.
 struct AbortResult {
-  int64_t first_error_ps = -1;  // when the first rank was told of one; -1: there was none
+  int64_t first_error_ps = -1;  // when the first rank received one; -1: none did
   uint32_t ranks_with_error = 0;
-  uint32_t ranks_hung = 0;   // in a collective, and told of none
+  uint32_t ranks_hung = 0;   // in a collective, without an error
   int64_t detection_ps = 0;  // from the first error until the last of these had been ended
 };
 
@@ -239,7 +239,7 @@ struct RunResult {
   std::string scenario;
   uint64_t seed = 0;
   RunStatus status = RunStatus::kCompleted;
-  std::string status_detail;  // why aborted or who waits for whom; one or several lines
+  std::string status_detail;  // why it was aborted, or the chains of waits; one or several lines
   std::string fingerprint;    // 32 hex digits
   int64_t simulated_time_ps = 0;
   double wall_seconds = 0;

@@ -44,7 +44,7 @@ struct IterationPairResult {
 struct TrafficResult {
   std::vector<MessageSizeResult> message_sizes;  // ascending
   std::vector<IterationResult> iterations;
-  std::vector<IterationPairResult> iteration_pairs;  // not all where a note says so
+  std::vector<IterationPairResult> iteration_pairs;  // incomplete if a note says so
 };
 
 }  // namespace railyard

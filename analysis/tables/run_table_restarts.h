@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The part of the printed table that says what jobs lost to restarts and checkpoints.
+// The part of the printed table about restarts: the time that jobs lost to restarts and
+// checkpoints.
 #pragma once
 
 #include "analysis/result/run_result.h"

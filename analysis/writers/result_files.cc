@@ -31,7 +31,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// All that a result directory may hold. Anything else in it is somebody's, and is not deleted.
+// All files that a result directory may have. Any other file belongs to the user and is not
+// deleted.
 constexpr std::array<std::string_view, 12> kResultFileNames = {
     "summary.json",        "results.sqlite",    "collectives.csv", "pairs.csv",
     "in_network.csv",      "links.csv",         "traffic.csv",     "breakdown.csv",
@@ -136,7 +137,7 @@ class Attempt {
     parents_.push_back(parent);
   }
 
-  // Whether `directory`, whose parent is there, can have its name.
+  // Checks that `directory`, whose parent exists, can be created under its name.
   static void TryName(const fs::path& directory) {
     std::error_code error;
     if (fs::is_directory(directory, error)) return;

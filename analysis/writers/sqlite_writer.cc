@@ -41,7 +41,7 @@ class Database {
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
     handle_.reset(opened);
     Check(code);
-    // Nobody sees the file before it is complete, so it needs no journal of its own, and no locks.
+    // The file is not visible before it is complete, so it needs neither a journal nor locks.
     Run("PRAGMA page_size=32768");
     Run("PRAGMA locking_mode=EXCLUSIVE");
     Run("PRAGMA journal_mode=OFF");

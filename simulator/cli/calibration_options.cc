@@ -69,7 +69,7 @@ void CheckSizes(const std::vector<NcclTestsRow>& rows, PerfPoint point, Diagnost
       if (finding.severity != Severity::kError) continue;
       const bool is_of_row = finding.field == "size";
       diagnostics.Error(is_of_row ? row.where : finding.where, finding.field, finding.what);
-      if (!is_of_row) return;  // what is wrong whatever the size
+      if (!is_of_row) return;  // these errors do not depend on the size
     }
   }
 }

@@ -19,7 +19,7 @@ void PrepareStreams() {
   }
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGUSR1, SIG_IGN);  // asks a run how far it is; nothing else has an answer
+  std::signal(SIGUSR1, SIG_IGN);  // requests a run's progress; other commands ignore it
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ class RunCommand : public Command {
                      .virtual_time_ps = [] { return FabricSimulatorImpl::Get().NowPs(); }});
     // From here on a signal ends the run in order, and what it has is written.
     const Interruptible interruptible;
-    // Measured in processes of its own, before this one simulates.
+    // The estimate is measured in separate processes before this one simulates.
     std::string no_estimate_reason;
     auto estimate = Estimate(*scenario, sets, no_estimate_reason);
     scenario->trace = {};  // the job is all that is run

@@ -105,8 +105,8 @@ class StudyCommand : public Command {
     return failed.empty() ? kExitDone : kExitEnvironment;
   }
 
-  // The first, the middle and the last run, each for ten seconds at most, say what all of them
-  // take.
+  // Estimates the time of all runs from the first, the middle and the last one, each for ten
+  // seconds at most.
   static ExitStatus Plan(const Study& study, uint32_t jobs) {
     constexpr int64_t kLimitSeconds = 10;
     const std::vector<StudyRun> runs = RunsOf(study);

@@ -65,7 +65,7 @@ void WritePreflight(JsonWriter& json, const std::vector<PreflightFinding>& findi
   json.EndArray();
 }
 
-// "5 m" as far as a delay tells: what is over an FEC's 120 ns, at 5 ns a metre.
+// Returns e.g. "5 m": the delay beyond an FEC's 120 ns, at 5 ns a metre.
 std::string LengthOf(int64_t delay_ps) {
   return delay_ps < kFecDelayPs
              ? ""
@@ -89,7 +89,7 @@ std::string TierLine(const TierMeasures& tier) {
                      rate, FormatRate(tier.capacity_bps), delay);
 }
 
-// Configurations of circuits that leave GPUs without a way to each other.
+// Adds a finding for configurations of circuits in which GPUs have no path to each other.
 void AddPartedSlots(const FabricGraph& fabric, std::vector<PreflightFinding>& findings) {
   constexpr uint32_t kMostSlots = 64;
   const uint32_t slots = fabric.circuits->slots;

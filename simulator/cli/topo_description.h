@@ -16,7 +16,7 @@ namespace railyard {
 
 // A requested maximum flow from some servers to others, by their numbers.
 struct AskedFlow {
-  std::string from;  // as it was asked for
+  std::string from;  // as requested
   std::string to;
   uint64_t bps = 0;
 };

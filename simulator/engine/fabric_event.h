@@ -20,10 +20,10 @@ inline constexpr int kEventClassCount = 64;
 
 // The meaning of a pending event of a class for the state of the simulation.
 enum class PendingMeans : uint8_t {
-  kUnderWay,  // something has begun and goes on
-  kNothing,   // it passes without effect, or is known to whoever asks
-  kObserver,  // somebody will look at what there is by then, and may end the run
-  kChange,    // the conditions under which everything goes on will change
+  kUnderWay,  // something is in progress
+  kNothing,   // it passes without effect, or its effect is known already
+  kObserver,  // an observer will look at the run, and may end it
+  kChange,    // the conditions of the simulation will change
   kAnything,  // not known
 };
 

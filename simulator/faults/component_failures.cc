@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kDayS = 24.0 * 3600;
 constexpr double kMonthS = 365.25 / 12 * kDayS;
-// No published time to repair was found. Assumed: somebody on site changes an optic, a switch or a
+// No published time to repair was found. Assumption: staff on site exchange an optic, a switch or a
 // server within half a shift.
 constexpr double kReplacedS = 4.0 * 3600;
 

@@ -107,8 +107,9 @@ class FaultInjector {
   LinkEffects effects_;
   std::vector<State> states_;
   std::vector<News> news_;
-  std::vector<uint32_t> free_news_;  // of `news_`: those that all know, or nobody will
-  uint32_t announced_ = 0;           // ever, modulo 2^32
+  // of `news_`: those that have reached all devices, or will reach none
+  std::vector<uint32_t> free_news_;
+  uint32_t announced_ = 0;                           // ever, modulo 2^32
   std::unordered_map<LinkId, uint32_t> known_down_;  // by how many faults
   uint64_t conditions_ = 0;                          // of those that hold
   int32_t last_routed_fault_ = -1;

@@ -73,7 +73,7 @@ struct FaultSpec {
   // For kDelay: the least delay, and the most that is added to it.
   int64_t delay_ps = 0;
   int64_t jitter_ps = 0;
-  double speed = 1;  // of kStraggler: share of its own; 0: it stands still
+  double speed = 1;  // kStraggler: share of its full speed; 0: it stands still
   LoadSpec load;
   SourceLocation where;
 };

@@ -13,7 +13,7 @@ namespace railyard {
 
 struct FaultInterval {
   int64_t from_ps = 0;
-  int64_t until_ps = kNeverPs;  // kNeverPs: for good
+  int64_t until_ps = kNeverPs;  // kNeverPs: permanent
   bool operator==(const FaultInterval&) const = default;
 };
 

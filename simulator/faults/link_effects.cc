@@ -105,7 +105,7 @@ void LinkEffects::SetLossy(LinkId link, uint32_t fault, bool lossy) {
 bool LinkEffects::IsLost(LinkId link, const Packet& packet) {
   const int64_t last_bit_ps = network_.LastBitPs(packet);
   bool is_lost = false;
-  // Every model sees every packet of its time, so that what it draws is a matter of its own.
+  // Every model sees every packet of its interval, so that its draws do not depend on other models.
   for (Loss& loss : on_link_.at(link).losses) {
     if (!Holds(loss.interval, last_bit_ps) && !Holds(loss.before, last_bit_ps)) continue;
     network_.NoteDraw();

@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{256} * 1024;
 
-// The descriptor, of standard output and standard error, whose file that is; -1: neither.
+// Returns the descriptor of standard output or standard error if that is the file; else -1.
 int StandardDescriptorOf(const struct stat& file) {
   for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat open_file = {};

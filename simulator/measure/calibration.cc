@@ -17,7 +17,7 @@ using Steps = std::array<int, kCalibratedScales.size()>;
 CalibratedScales ScalesOf(const Steps& steps) {
   CalibratedScales scales{};
   for (size_t i = 0; i < steps.size(); ++i) {
-    // To four digits, so that a file says what was simulated.
+    // Scales are rounded to four digits, so that the file has the simulated values.
     scales[i] = std::round(std::exp2(steps[i] / 3.0) * 1e4) / 1e4;
   }
   return scales;

@@ -22,7 +22,7 @@ std::pair<uint64_t, uint64_t> Around(uint64_t bytes) {
   return {std::bit_floor(bytes), std::bit_ceil(bytes)};
 }
 
-// Communicators alike that share no rank, on the servers of the first.
+// Returns equal communicators on the servers of the first that share no rank.
 std::vector<uint32_t> GroupsBeside(const Trace& trace, uint32_t first, const FabricGraph& fabric) {
   const auto server_of = [&](uint32_t rank) { return fabric.device(fabric.gpus()[rank]).server; };
   std::set<int32_t> servers;

@@ -32,7 +32,7 @@ class Counting {
   }
 
  private:
-  // Collectives of one communicator that differ in none of these have one schedule.
+  // Collectives of one communicator with equal keys have one schedule.
   using Key = std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, uint32_t, ReplayChoice>;
 
   void CountCollectives() {

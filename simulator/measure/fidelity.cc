@@ -47,7 +47,7 @@ std::string CpuOfAmazon(std::string_view platform) {
   return platform == "dgx-h100" ? "AMD" : "";
 }
 
-// "8x400 IB": so many NICs of so many Gb/s in a node.
+// "8x400 IB": the number of NICs of a node, and their rate in Gb/s.
 struct Nics {
   uint32_t count = 0;
   uint32_t gbps = 0;
@@ -118,7 +118,7 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   fabric.gpus_per_node = row.gpus_per_node;
   std::string network = "NVLink only";
   if (*platform == "gb200-nvl72") {
-    // One NVLink island is one node to NCCL, whatever the number of hosts.
+    // One NVLink island is one node to NCCL, for any number of hosts.
     const uint64_t gpus = uint64_t{row.nodes} * row.gpus_per_node;
     if (gpus > 72 && gpus % 72 != 0) return refuse("racks of NVL72 that are not filled");
     fabric.nodes = static_cast<uint32_t>(std::max<uint64_t>(1, gpus / 72));
@@ -126,8 +126,8 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   }
   if (fabric.nodes > 1) {
     const auto nics = ParseNics(row.nics);
-    // The column tells of a whole server, of which a row may use some GPUs; several NICs of a GPU
-    // count as one of their sum (NCCL merges the ports of a NIC, and stripes over them).
+    // The column describes a whole server, of which a row may use some GPUs; several NICs of a GPU
+    // count as one with their total rate (NCCL merges the ports of a NIC, and stripes over them).
     const uint32_t server_gpus = *platform == "gb200-nvl72" ? 4 : 8;
     const uint64_t total_bps = nics ? uint64_t{nics->count} * nics->gbps * 1'000'000'000 : 0;
     if (nics && nics->count < server_gpus) {

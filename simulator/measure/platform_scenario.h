@@ -16,7 +16,7 @@ struct PlatformFabric {
   uint32_t gpus_per_node = 0;  // 0: the platform's
   uint32_t nics_per_node = 0;  // 0: the platform's
   uint64_t nic_rate_bps = 0;   // of each; 0: the platform's
-  std::string cpu{};           // who made it; empty: the platform's
+  std::string cpu{};           // its vendor; empty: the platform's
   NetworkKind network = NetworkKind::kRoce;
 };
 

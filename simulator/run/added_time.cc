@@ -14,7 +14,7 @@ AddedTime SplitAddedTime(const PathTimes& spent_ps, const PathTimes& baseline_sp
   AddedTime added{.retransmission_ps = more(PathCause::kRetransmission),
                   .timeout_ps = more(PathCause::kTimeout),
                   .slow_peer_ps = more(PathCause::kSlowPeer)};
-  // Messages were longer on their way: as far as they went other ways, because of that.
+  // Messages took longer; as far as they used other paths, that is the cause.
   const int64_t way_ps = more(PathCause::kTransit) + more(PathCause::kRerouted);
   added.rerouting_ps = std::clamp<int64_t>(way_ps, 0, spent(PathCause::kRerouted));
   added.queueing_ps = way_ps - added.rerouting_ps;

@@ -42,7 +42,7 @@ class JobAborter {
   FabricSimulatorImpl& engine_;
   uint32_t part_;             // of the job
   std::string why_;           // of the first error
-  std::set<uint32_t> ranks_;  // that were told of one
+  std::set<uint32_t> ranks_;  // with an error
   AbortResult result_;
 };
 

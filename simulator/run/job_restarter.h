@@ -58,7 +58,7 @@ class JobRestarter {
   uint64_t checkpoint_ = 0;           // how many are saved
   int64_t progress_ps_;               // when the last was, or when the job began, again or first
   std::vector<int32_t> spares_;       // servers
-  std::optional<int64_t> failed_ps_;  // until it begins again
+  std::optional<int64_t> failed_ps_;  // until it restarts
   std::string why_;                   // the same
   RestartResult result_;
 };

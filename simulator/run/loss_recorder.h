@@ -63,7 +63,8 @@ class LossRecorder final : public ReplayObserver {
   std::vector<FaultLosses> losses_;
   struct Hit {
     std::set<uint32_t> faults;
-    bool is_recovered = false;  // repetitions may go on, of what was on its way meanwhile
+    // retransmissions may continue, of packets that were in flight meanwhile
+    bool is_recovered = false;
   };
   std::unordered_map<uint32_t, Hit> hits_;  // by connection
 };

@@ -91,8 +91,8 @@ class Recorder {
     }
   }
 
-  // The run's status is that of the job that fared worst: one that was aborted, else stalled; of
-  // a run that was interrupted nobody knows how its jobs would have fared.
+  // The run's status is the worst of its jobs': aborted, else stalled. If the run was interrupted,
+  // the outcome of its jobs is unknown.
   void RecordJobs() {
     const std::vector<JobPart>& parts = job_.parts;
     if (!replay_.is_complete() || replay_.HasReachedTimeEnd()) {

@@ -30,7 +30,7 @@ struct RunProgress {
 };
 
 struct ProgressOptions {
-  std::function<void(const RunProgress&)> show{};  // null: nobody wants to know
+  std::function<void(const RunProgress&)> show{};  // null: progress is not reported
   std::chrono::milliseconds interval{0};           // 0: only for SIGUSR1
 };
 

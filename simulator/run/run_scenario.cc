@@ -234,8 +234,9 @@ class Simulation {
     monitor_.Run(engine_, *network_, *replay_);
   }
 
-  // Nothing has gone on for long. Ranks that hang since an error and jobs that wait for their
-  // restart are no stall: it is known how that ends. Jobs that are held up begin again if they can.
+  // Handles a long time without progress. Ranks that hang since an error and jobs that wait for
+  // their restart are not a stall, because their end is known. Jobs that do not progress restart if
+  // they can.
   bool GoesOn(const std::string& why) {
     bool goes_on = std::ranges::any_of(aborters_, &JobAborter::is_waiting);
     for (uint32_t part = 0; part < restarters_.size(); ++part) {
@@ -331,7 +332,7 @@ class Simulation {
 
   const Scenario& scenario_;
   RunMonitor& monitor_;
-  const std::unique_ptr<Job> moving_;  // whose ranks may be swapped
+  const std::unique_ptr<Job> moving_;  // its ranks may be swapped
   const Job& job_;
   const std::optional<EstimateResult> estimate_;
   FabricSimulatorImpl& engine_;
@@ -348,8 +349,8 @@ class Simulation {
   std::unique_ptr<Watchdog> watchdog_;
 };
 
-// Calls run(simulation). Where parts of the network that were simulated apart turn out not to be,
-// begins anew, and simulates all of it together. Returns whether it did.
+// Calls run(simulation). If parts of the network that were simulated separately turn out not to be
+// independent, starts over and simulates all of it together. Returns whether it did.
 template <typename Run>
 bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, RunMonitor& monitor,
               Run run) {
@@ -375,7 +376,8 @@ bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, RunM
   return true;
 }
 
-// Each of several jobs alone, in processes of their own, as many at a time as there are processors.
+// Runs each of several jobs alone, in separate processes, as many at a time as there are
+// processors.
 class AloneRuns {
  public:
   AloneRuns(const Scenario& scenario, const RunOptions& options, RunMonitor& monitor)

@@ -52,7 +52,7 @@ uint64_t Watchdog::Progress() const {
 
 bool Watchdog::SeesNothing(Sight& sight) const {
   const uint64_t progress = Progress();
-  // Ranks that compute, at whatever speed, are not held up.
+  // Ranks that compute, at any speed, make progress.
   const bool is_held_up = replay_.is_in_collective() || replay_.has_stopped_computation();
   if (progress != sight.progress || !is_held_up) {
     sight = {.progress = progress};
@@ -70,7 +70,7 @@ void Watchdog::HandleLook(void* self, uint32_t /*target*/) { static_cast<Watchdo
 
 void Watchdog::Look() {
   if (has_barked() || replay_.is_complete()) return;
-  // Nothing else is left to happen: the run ends by itself.
+  // No other event is pending: the run ends without the watchdog.
   if (ns3::Simulator::IsFinished()) return;
   if (SeesNothing(in_simulated_time_)) {
     Bark(settings_.no_progress_ps, "simulated");

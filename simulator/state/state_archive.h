@@ -23,7 +23,7 @@ namespace railyard {
 struct RestState {
   std::vector<std::pair<uint32_t, uint64_t>> values;
   int64_t instants_ahead_ps =
-      0;  // until the last instant: so long the state changes as time passes
+      0;  // time until the last instant, during which the state changes with time
   uint64_t hash = 0;
   bool operator==(const RestState& other) const {
     return hash == other.hash && values == other.values;
@@ -214,7 +214,7 @@ class StateArchive {
   PlaceNames* names_ = nullptr;
   uint32_t section_ = 0;
   uint32_t place_ = 0;
-  uint32_t count_place_ = 0;  // where values have places of their own: in a walk that names both
+  uint32_t count_place_ = 0;  // used if values have separate places, in a visit that names both
   size_t next_ = 0;
   bool is_at_rest_ = true;
   uint64_t unrepeatable_ = 0;

@@ -30,7 +30,7 @@ struct StudyResult {
 // The progress of a study.
 struct StudyProgress {
   size_t runs = 0;    // in all
-  size_t kept = 0;    // runs whose results were there before
+  size_t kept = 0;    // runs whose results existed before
   size_t done = 0;    // runs that have ended since
   size_t failed = 0;  // those of them that left no result
 };

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Results on their way from one number to another have this and their key as their name.
+// Results that are being renumbered have this prefix and their key as their name.
 constexpr std::string_view kKept = ".kept-";
 
 void Throw(const std::string& what, const std::error_code& error) {
@@ -115,8 +115,8 @@ void StudyDirectory::NoteDone(size_t runs) {
   for (size_t run = 0; run < runs; ++run) is_done_[run] = HasResult(RunPath(path_, run));
 }
 
-// Results change their numbers in two steps, so that whatever ends this leaves each under a name
-// that says its key.
+// Results are renumbered in two steps, so that an interruption leaves each under a name with its
+// key.
 void StudyDirectory::KeepResults(const std::vector<std::string>& keys) {
   std::unordered_map<std::string, size_t> run_of_key;
   for (size_t run = 0; run < keys.size(); ++run) run_of_key.emplace(keys[run], run);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes the fabric of a generator whose parameters stand in a railyard.protos.Fabric.
+// Makes the fabric of a generator whose parameters are in a railyard.protos.Fabric.
 #pragma once
 
 #include <optional>

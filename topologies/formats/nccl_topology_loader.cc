@@ -47,7 +47,7 @@ class NcclTopologyConverter {
   using Nvlink = NcclTopologyTree::Nvlink;
   static constexpr uint32_t kNone = NcclTopologyTree::kNone;
 
-  // How far a GPU and a NIC are apart: NCCL's PIX/PXB, PHB and SYS, then links.
+  // The distance of a GPU and a NIC: NCCL's PIX/PXB, PHB and SYS, then links.
   struct Distance {
     int kind = 0;  // 0: under one PCIe switch, 1: one CPU, 2: another CPU
     uint32_t links = 0;

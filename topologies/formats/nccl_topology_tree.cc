@@ -156,7 +156,7 @@ class NcclTopologyTreeReader {
   uint64_t ReadLinkRate() {
     const std::string speed = xml_.Attribute("link_speed");
     const std::string width = xml_.Attribute("link_width");
-    if (speed.empty() && width.empty()) return kPcieGen3X16Bps;  // as NCCL takes what says nothing
+    if (speed.empty() && width.empty()) return kPcieGen3X16Bps;  // as NCCL does
     const auto generation = FindPcieSpeed(speed);
     uint32_t lanes = 0;
     const auto [stop, failure] = std::from_chars(width.data(), width.data() + width.size(), lanes);

@@ -61,7 +61,7 @@ class Writer {
 
   // A PCIe switch with a NIC and the GPUs that use it.
   std::string WriteSwitch(DeviceId nic) {
-    // Wide enough for whatever hangs on it.
+    // The link is wide enough for all devices below it.
     text_ += fmt::format(
         "    <pci busid=\"{}\" class=\"0x060400\" link_speed=\"64.0 GT/s PCIe\" "
         "link_width=\"32\">\n",

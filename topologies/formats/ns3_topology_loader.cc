@@ -64,7 +64,7 @@ class Ns3TopologyConverter {
 
   uint32_t ServerOf(uint32_t gpu) const { return gpu / topology_.gpus_per_server; }
 
-  // An NVSwitch is of the server whose GPUs hang on it.
+  // Assigns each NVSwitch to the server of the GPUs that are cabled to it.
   void PlaceNvSwitches() {
     constexpr uint32_t kNone = UINT32_MAX;
     server_of_nvswitch_.assign(node_count_, kNone);

@@ -25,8 +25,8 @@ namespace railyard {
 namespace {
 
 constexpr size_t kMaxNameLength = 200;
-// Looking for the closest of many names is slow, and the first guesses are the useful ones: so many
-// names are compared before unknown ones are reported without a guess.
+// Looking for the closest of many names is slow, and the first guesses are the useful ones: after
+// this many comparisons unknown names are reported without a guess.
 constexpr size_t kMaxComparedNames = 1'000'000;
 
 // A name that can stand in a cable's ("A--B#1") and a link's ("A>B").
@@ -92,7 +92,7 @@ class TopologyReader {
     for (int i = 0; i < topology_.Size("devices"); ++i) ReadDevice(i);
     CheckServers();
     for (int i = 0; i < topology_.Size("links"); ++i) ReadLink(topology_.Child("links", i));
-    // With a link refused, a device without one says nothing new.
+    // If a link was refused, a device without one needs no further finding.
     if (IsRightSoFar()) CheckEveryDeviceIsCabled();
     if (!IsRightSoFar()) return std::nullopt;
     return std::move(fabric_);

@@ -33,8 +33,8 @@ class RandomRegularGraph {
  private:
   uint64_t Random(uint64_t bound) { return ScaleTo(Mix64(Mix64(seed_) ^ drawn_++), bound); }
 
-  // Pairs the ends at random (Bollobás 1980: "configuration model"), then takes apart each pair
-  // that is a loop or a repeat by exchanging an end with a random good pair.
+  // Pairs the ends at random (Bollobás 1980: "configuration model"), then removes each loop or
+  // repeated pair by exchanging an end with a random good pair.
   void DrawOnce() {
     std::vector<uint32_t> ends;
     for (uint32_t vertex = 0; vertex < vertices_; ++vertex) {
@@ -64,8 +64,8 @@ class RandomRegularGraph {
     present_.insert(pair);
   }
 
-  // (a,b) and a good (c,d) become (a,c) and (b,d). A graph so small or dense that no exchange is
-  // found is drawn anew: the missing edge leaves it short, which IsConnected() sees.
+  // (a,b) and a good (c,d) become (a,c) and (b,d). If the graph is so small or dense that no
+  // exchange is found, an edge is missing, IsConnected() notices it, and the graph is drawn again.
   void Exchange(const Pair& pair) {
     constexpr int kAttempts = 10'000;
     for (int attempt = 0; attempt < kAttempts && !edges_.empty(); ++attempt) {

@@ -19,7 +19,7 @@ bool IsOddPrime(uint32_t n) {
   return true;
 }
 
-// The powers 1, g, g², … of the smallest number whose powers are all of 1..q-1.
+// Returns the powers 1, g, g², … of the smallest primitive root g modulo q.
 std::vector<uint32_t> PowersOfPrimitiveRoot(uint32_t q) {
   for (uint32_t root = 2;; ++root) {
     std::vector<uint32_t> powers = {1};

@@ -152,7 +152,7 @@ void MeasurePaths(const FabricGraph& fabric, FabricMeasures& measures) {
   measures.paths_max = counts.back();
 }
 
-// Pairs that stand for the classes of a fabric whose servers are alike; then drawn ones.
+// Returns pairs that represent the classes of a fabric with equal servers, then random pairs.
 std::vector<std::pair<DeviceId, DeviceId>> ConnectivityPairs(const FabricGraph& fabric) {
   const std::vector<DeviceId>& gpus = fabric.gpus();
   std::vector<std::pair<DeviceId, DeviceId>> pairs = {{gpus.front(), gpus[(gpus.size() - 1) / 2]},

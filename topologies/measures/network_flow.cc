@@ -41,10 +41,10 @@ class FlowNetwork {
 
   uint32_t nodes() const { return nodes_; }
 
-  // Each node's class in the coarsest partition in which all nodes of a class have the same
-  // capacity to, and from, every class; source and sink are classes of their own. By hashes of 64
-  // bits, which differ for what differs but once in 10^10 fabrics. A chain of switches would take
-  // as many rounds as it is long: then every node is a class.
+  // Returns each node's class in the coarsest partition in which all nodes of a class have the same
+  // capacity to, and from, every class; source and sink are separate classes. Classes are compared
+  // by 64-bit hashes, which collide once in 10^10 fabrics. A chain of switches would take as many
+  // rounds as it is long: then every node is a class.
   std::vector<uint32_t> Classes() const {
     std::vector<uint32_t> class_of(nodes_, 2);
     class_of[kSource] = 0;
@@ -115,8 +115,8 @@ int64_t PushRelabel(FlowGraph& graph) {
                                       boost::get(boost::vertex_index, graph));
 }
 
-// A NIC with one port and GPUs of one node passes the lesser of what both sides can: it needs no
-// node of its own. Returns the port, or nothing.
+// A NIC with one port and GPUs of one node passes the minimum of both sides, so it needs no
+// separate node. Returns the port, or nothing.
 std::optional<LinkId> OnlyPort(const FabricGraph& fabric, DeviceId nic,
                                const std::vector<uint32_t>& node_of) {
   std::optional<LinkId> port;

@@ -17,7 +17,7 @@ namespace railyard {
 struct MaxFlow {
   uint64_t bps = 0;
   uint32_t nodes = 0;    // of the fabric, servers of either side one node each
-  uint32_t classes = 0;  // as many if nothing is alike
+  uint32_t classes = 0;  // equal to `nodes` without symmetry
 };
 
 // Returns the most bits per second that the servers `from` can send to the servers `to` if GPUs do

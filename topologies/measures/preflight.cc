@@ -59,7 +59,7 @@ class Checker {
     findings_.push_back({severity, code, std::move(what)});
   }
 
-  // GPUs reach each other over whatever forwards, GPUs included.
+  // Checks that GPUs reach each other over devices that forward, GPUs included.
   void CheckReachable() {
     std::vector<uint32_t> part(fabric_.device_count());
     boost::connected_components(undirected_, part.data());
@@ -197,8 +197,9 @@ class Checker {
     }
   }
 
-  // Devices other than GPUs whose loss parts GPUs: what lies behind a device falls apart into the
-  // branches of a depth-first search that lead back to nothing before it, and the rest.
+  // Finds devices other than GPUs whose loss separates GPUs: the rest of the fabric falls apart
+  // into the branches of a depth-first search that lead back to nothing before the device, and the
+  // remainder.
   void CheckSinglePoints() {
     std::vector<Visit> visits(fabric_.device_count());
     std::map<DeviceKind, std::vector<std::string>> names;

@@ -10,7 +10,7 @@
 namespace railyard {
 
 struct RunObstacle {
-  bool is_error = false;  // else the run is right but for what is left out
+  bool is_error = false;  // otherwise the run is correct but leaves something out
   std::string what;
 };
 

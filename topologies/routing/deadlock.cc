@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kUnreachable = UINT32_MAX;
 constexpr uint32_t kNotNumbered = UINT32_MAX;
-// Links looked at from so many destinations take about a second.
+// Examining this many links takes about a second.
 constexpr uint64_t kMostLinkVisits = 20'000'000;
 
 // The switches and the links among them, numbered from 0.
@@ -280,8 +280,8 @@ size_t CountLookedAt(const SwitchNetwork& network) {
 }
 
 uint32_t CountClasses(const SwitchNetwork& network) {
-  // Both parts of a Valiant route are routes between switches with NICs, in classes of their own,
-  // and the first never waits for itself by way of the second: each must have no circle.
+  // Both parts of a Valiant route are routes between switches with NICs, in separate classes, and
+  // the first never waits for itself by way of the second, so each must be free of cycles.
   const uint32_t parts = IsValiant(network.fabric().routing) ? 2 : 1;
   switch (network.fabric().deadlock_avoidance) {
     case DeadlockAvoidance::kHopClasses:
@@ -310,8 +310,8 @@ DeadlockReport FindDeadlock(const FabricGraph& fabric) {
     report.classes = 0;
     return report;
   }
-  // A link up is never waited for by a link down, and either direction has an order of its own, by
-  // level: no circle, whatever fails (Dally, Seitz 1987).
+  // A downward link never waits for an upward link, and either direction is ordered by level, so
+  // there is no cycle, even after failures (Dally, Seitz 1987).
   if (fabric.routing == RoutingPolicy::kUpDown) return report;
   const bool is_plain = fabric.routing == RoutingPolicy::kShortest &&
                         fabric.deadlock_avoidance == DeadlockAvoidance::kRoutes;

@@ -18,7 +18,7 @@ struct DeadlockReport {
   std::vector<std::string> cycle;
   uint32_t classes = 1;       // lossless classes that the routes need; 0 for lossy ones
   bool is_sampled = false;    // only the routes to some switches were looked at
-  uint32_t destinations = 0;  // switches with NICs whose routes were looked at
+  uint32_t destinations = 0;  // switches with NICs whose routes were examined
 };
 
 // Examines all routes that EcmpRouting may take between NICs with every link up, by the fabric's

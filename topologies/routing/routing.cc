@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kNoSwitch = UINT32_MAX;
 
-// Every switch hashes with a function of its own. With one function for all, the flows that reach a
+// Every switch hashes with its own function. With one function for all, the flows that reach a
 // second-tier switch would agree in the hash and all leave by the same link (polarisation).
 uint64_t SwitchHash(uint64_t seed, DeviceId device, uint64_t entropy) {
   return Mix64(Mix64(Mix64(seed) ^ device) ^ entropy);
@@ -88,7 +88,7 @@ EcmpRouting::EcmpRouting(const FabricGraph& graph, uint64_t seed)
   if (graph.routing == RoutingPolicy::kUpDown) RankSwitches();
 }
 
-// Over all links, whatever their state: a link that fails lifts no switch.
+// Ranks by all links regardless of their state: a failed link does not raise a switch.
 void EcmpRouting::RankSwitches() {
   level_.assign(device_of_switch_.size(), kUnreachable);
   std::vector<SwitchIndex> queue = attachments_;

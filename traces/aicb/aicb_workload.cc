@@ -28,7 +28,7 @@ constexpr std::string_view kPolicies[] = {"MICRO",
                                           "HYBRID_DLRM",
                                           "HYBRID_DLRM_ENHANCED",
                                           "DISTRIBUTED_INFERENCE"};
-// Those whose computation and calls come in the order that CallsOf has.
+// Policies whose computation and calls have the order of CallsOf.
 constexpr std::string_view kPoliciesRead[] = {"MICRO", "HYBRID_TRANSFORMER",
                                               "HYBRID_TRANSFORMER_FWD_IN_BCKWD"};
 

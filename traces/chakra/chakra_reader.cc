@@ -224,7 +224,7 @@ class FilesReader {
                                          kMessageBytesMax));
       }
       stream.Skip(prefix);
-      // It grows with what is there, whatever the length says.
+      // The buffer grows with the bytes that are read rather than with the stated length.
       message.clear();
       while (message.size() < length) {
         const std::string_view more = stream.Peek();

@@ -28,8 +28,8 @@ auto Direction(const End& end) { return std::tie(end.source, end.target, end.tag
 
 bool ComesBefore(const End& a, const End& b) { return Direction(a) < Direction(b); }
 
-// Orders units: an operation, or the Send and the Recv of a message, which end together. Where
-// Sends are eager a unit of its own stands for what their dependents wait for.
+// Orders units: an operation, or the Send and the Recv of a message, which end together. With eager
+// Sends a separate unit represents the dependencies of their dependents.
 class JobOrderer {
  public:
   JobOrderer(const DependencyGraph& graph, const MatchedMessages& messages, SendsAre sends)

@@ -23,7 +23,7 @@ MatchedMessages MatchMessages(const DependencyGraph& graph);
 
 enum class SendsAre : uint8_t {
   kSynchronous,  // done when their message has been received: what waits for them waits for that
-  kEager,        // done at once for whatever waits for them
+  kEager,        // dependents do not wait for their end
 };
 
 struct JobOrder {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kNothing = UINT32_MAX;  // no operation: there is nothing to wait for
 constexpr uint32_t kSeveral = UINT32_MAX - 1;
-constexpr size_t kTagsMax = 16;  // of a pair, that have communicators of their own
+constexpr size_t kTagsMax = 16;  // of a pair, with separate communicators
 constexpr int64_t kGapMaxPs = kGraphDurationMaxPs;
 
 class GraphTraceBuilder {
@@ -189,7 +189,7 @@ class GraphTraceBuilder {
     has_calls_ = true;
   }
 
-  // Time that only one operation waits for, and nothing else, is the gap before that.
+  // Computation on which exactly one operation depends becomes the gap before that operation.
   void AddComputation(GraphPlace place, TraceOperation added, std::vector<uint32_t> waits_for) {
     uint32_t& number = number_of_[place.rank][place.operation];
     const uint32_t dependent = dependent_of_[place.rank][place.operation];

@@ -248,7 +248,7 @@ class RankGraphBuilder {
     }
     std::sort(needed.begin(), needed.end());
     needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
-    // Each node is a lane of its own for what follows it: nodes of one step may run side by side.
+    // Each node is a separate lane for its dependents: nodes of one step may run concurrently.
     const uint32_t lane = LaneOf(needed);
     const uint32_t node =
         AddNode(std::move(operation), {.stream = lane, .position = next_position_[lane]++},

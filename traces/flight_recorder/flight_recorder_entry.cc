@@ -34,7 +34,7 @@ std::string FirstText(const Value* list) {
   return list == nullptr || list->items.empty() ? std::string() : list->items.front().text;
 }
 
-// The peer of "nccl:send 0->1" and of "nccl:recv 0<-1": whom it is sent to, whom it comes from.
+// Returns the peer of "nccl:send 0->1" (the receiver) or of "nccl:recv 0<-1" (the sender).
 std::optional<uint32_t> PeerIn(std::string_view name) {
   const size_t arrow = name.find_first_of("<>");
   if (arrow == std::string_view::npos) return std::nullopt;

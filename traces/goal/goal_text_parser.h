@@ -61,7 +61,7 @@ class GoalTextParser {
   Diagnostics& diagnostics_;
   GoalSchedule schedule_;
   std::vector<bool> is_defined_;  // by rank
-  std::optional<uint32_t> rank_;  // whose operations these are
+  std::optional<uint32_t> rank_;  // the rank of these operations
   std::map<std::string, uint32_t, std::less<>> labels_;
   std::vector<Dependency> dependencies_;
   std::vector<Token> tokens_;  // of the line

@@ -16,7 +16,7 @@ struct SeenCommunicator {
 
 struct InspectorPlacement {
   std::map<std::string, uint32_t> rank_of_process;                     // global
-  std::map<std::string, std::vector<uint32_t>> ranks_of_communicator;  // empty: cannot be told
+  std::map<std::string, std::vector<uint32_t>> ranks_of_communicator;  // empty: unknown
   std::vector<std::string> assumed;                                    // sentences
 };
 

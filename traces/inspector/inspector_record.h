@@ -22,7 +22,7 @@ struct InspectorSource {
 };
 
 struct InspectorCall {
-  std::optional<CollectiveKind> kind;  // nullopt: a name that is none of NCCL's
+  std::optional<CollectiveKind> kind;  // nullopt: not a name of NCCL's
   std::string name;
   uint64_t sequence = 0;  // of its kind in the communicator
   bool has_size = false;

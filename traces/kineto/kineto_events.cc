@@ -53,7 +53,7 @@ Field EventField(std::string_view key) {
   return Field::kNone;
 }
 
-// Keys of args, by their length, so that most others are passed over at once.
+// Compares keys of args by their length first, so that most others are skipped at once.
 Field ArgumentField(std::string_view key) {
   switch (key.size()) {
     case 4:
@@ -271,7 +271,7 @@ class EventCollector {
     file_.kernels.push_back(std::move(kernel));
   }
 
-  // The fields that make a record, in one, which tells whether it was there before.
+  // Combines the fields of a record, and returns the index of an equal one if there is one.
   uint32_t RecordIndex() {
     std::string all;
     for (size_t i = static_cast<size_t>(Field::kCollective);
@@ -319,8 +319,8 @@ class EventCollector {
   size_t events_depth_ = 0;  // of the array of events while in it; 0: outside
   size_t event_depth_ = 0;   // of the event's object while in one; 0: outside
   bool in_arguments_ = false;
-  Field field_ = Field::kNone;       // whose value comes next
-  Field list_field_ = Field::kNone;  // whose list this is
+  Field field_ = Field::kNone;       // the field of the next value
+  Field list_field_ = Field::kNone;  // the field of the current list
   std::array<std::string, kFieldCount> fields_;
   std::unordered_map<std::string, uint32_t> record_of_text_;
   std::string header_key_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads the physical lines of a log, whatever the file holds. Lines are bounded in length and free
-// of NUL bytes (holes of sparse files), terminal escape sequences and carriage returns.
+// Reads the physical lines of a log with arbitrary bytes. Lines are bounded in length and free of
+// NUL bytes (holes of sparse files), terminal escape sequences and carriage returns.
 #pragma once
 
 #include <cstdint>

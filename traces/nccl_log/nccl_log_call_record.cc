@@ -47,7 +47,8 @@ size_t EndOfOpCountAndBuffer(std::string_view text, size_t position) {
   return end + kSendBuffer.size();
 }
 
-// A name of NCCL's before `: opCount` is enough; anything else must go on as a call does.
+// A name of NCCL's before `: opCount` suffices; any other name must be followed by the text of a
+// call.
 std::optional<CallMark> MarkAt(std::string_view text, size_t op_count) {
   CallMark mark{.begin = op_count, .op_count = op_count, .end = 0, .name = {}, .kind = {}};
   bool is_named = false;

@@ -46,8 +46,8 @@ class Joiner {
   }
 
  private:
-  // Handles that only their size brought together: one communicator if they are not more than it
-  // has ranks and no rank is there twice. It may be one that other processes' lines name.
+  // Joins handles of equal size: they are one communicator if they are at most as many as its ranks
+  // and no rank occurs twice. It may be one that other processes' lines name.
   void JoinedBySize(uint32_t index) {
     Group& group = placement_.communicators[index];
     std::set<uint32_t> ranks;

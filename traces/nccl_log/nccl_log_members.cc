@@ -33,8 +33,8 @@ class Members {
  private:
   // ---- Ranks within communicators. ----
 
-  // Equal-sized communicators without names (NCCL up to 2.14 prints no commId): told apart where
-  // exactly one regular layout of the ranks agrees with the ranks they print.
+  // Splits equal-sized communicators without names (NCCL up to 2.14 prints no commId) if exactly
+  // one regular layout of the ranks agrees with the ranks they print.
   void SplitCrowdedGroups() {
     const auto groups = static_cast<uint32_t>(placement_.communicators.size());
     for (uint32_t g = 0; g < groups; ++g) {

@@ -79,7 +79,7 @@ HalvingDoublingSchedule::Phase HalvingDoublingSchedule::PhaseOf(uint32_t channel
   return ExchangeOf(channel, rank, number - 1);
 }
 
-// Bit d of its place says which half of its 2^(log p - d) blocks a rank holds on to in phase d.
+// Bit d of its place selects the half of its 2^(log p - d) blocks that a rank keeps in phase d.
 HalvingDoublingSchedule::Phase HalvingDoublingSchedule::ExchangeOf(uint32_t channel, uint32_t rank,
                                                                    uint32_t number) const {
   const uint32_t place = PlaceOf(rank);

@@ -62,9 +62,9 @@ std::vector<PatSchedule::Aggregate> PatSchedule::AggregatesOf(uint32_t aggregati
   return aggregates;
 }
 
-// In front of which receive of its pass each message is sent; below zero, of a pass before. The
-// same blocks must have been received on their way here, and no more may be under way than there
-// are slots.
+// Returns, for each message, the receive of its pass before which it is sent; a negative number is
+// one of the previous pass. The same blocks must have been received before, and no more messages
+// may be in flight than there are slots.
 std::vector<int64_t> PatSchedule::PlacesOf(const std::vector<Aggregate>& aggregates,
                                            uint32_t aggregation) const {
   const uint32_t apart = std::bit_ceil(parameters_.rank_count) / aggregation;
@@ -175,12 +175,13 @@ Step PatSchedule::StepAt(const LaneId& lane, uint64_t step) const {
       result.store = IsGather();
       break;
     case Action::kSend:
-      distance -= way;  // nearer to the blocks than who is at the other end
+      distance -= way;  // nearer to the blocks than the peer
       if (IsGather()) {
         result.send_to = below;
         result.load_kept = true;
       } else {
-        // The first to arrive of a block comes by way 1, the last of the own one by the farthest.
+        // The first parts of a block arrive from distance 1, the last of the own block from the
+        // farthest.
         result.recv_from = below;
         result.load_local = way == 1;
         result.load_kept = way != 1;

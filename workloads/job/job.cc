@@ -171,7 +171,7 @@ class JobBuilder {
     }
   }
 
-  // `alike`: a rank that has the same program in the trace.
+  // `alike` is a rank that has the same program in the trace.
   void AddRank(uint32_t global_rank, std::optional<uint32_t> alike) {
     for (const auto& [communicator, rank] : job_.memberships[global_rank])
       rank_in_[communicator] = rank;

@@ -69,7 +69,7 @@ struct JobOperation {
   uint32_t loss_tolerance_ppm : 30 = 0;  // as TraceOperation's, of what it sends
   bool in_place : 1 = false;  // as TraceOperation's: calls of the rank to itself move nothing
   bool is_p2p : 1 = false;    // as its collective's
-  uint32_t p2p_first = 0;     // into Job::p2p_calls; equal lists are there once
+  uint32_t p2p_first = 0;     // into Job::p2p_calls; equal lists are stored once
   uint32_t p2p_count = 0;
   int64_t compute_before_ps = 0;
 

@@ -43,8 +43,8 @@ class Iterations {
   }
 
  private:
-  // A program but for its computation. Its ranks' calls are alike, and the first one's stand for
-  // all.
+  // The calls of a program, without computation. They are equal for all of its ranks, so the first
+  // one's represent all.
   struct Calls {
     uint32_t rank = 0;
     std::span<const JobOperation> operations;

@@ -97,7 +97,7 @@ class RingPacker {
     }
   }
 
-  // In both directions, which a ring of two GPUs takes by itself.
+  // Uses the links in both directions, which a ring of two GPUs does already.
   void Use(const Ring& ring, uint32_t times, int sign) {
     ForEachHop(ring, [&](uint32_t a, uint32_t b) {
       const auto used = sign * static_cast<int64_t>(times);

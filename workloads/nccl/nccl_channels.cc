@@ -13,7 +13,7 @@
 namespace railyard {
 namespace {
 
-// The way of a ring through a node: the GPU it enters by and the NIC it leaves by.
+// The path of a ring through a node: the GPU by which it enters and the NIC by which it leaves.
 enum class RingPattern {
   // Enter and leave on one rail: the last GPU relays through the first one's NIC (PXN). NCCL's
   // crossNic 0.
@@ -23,7 +23,7 @@ enum class RingPattern {
   // Pairs of rings: the one enters by rail a and leaves by b, the other the reverse, and every
   // second node swaps them, so that each hop stays on a rail. crossNic 2.
   kPairs,
-  // In the order of the GPUs, whatever the NICs: without NVLink.
+  // In the order of the GPUs, independent of the NICs: without NVLink.
   kInOrder,
 };
 
@@ -54,7 +54,7 @@ bool IsOverPcie(const CommunicatorLayout& layout) {
 struct RingPlan {
   uint32_t ring_count = 0;  // before duplication
   RingPattern pattern = RingPattern::kPairs;
-  std::vector<uint32_t> rails{};  // that rings take in turn; empty: all
+  std::vector<uint32_t> rails{};  // used by rings in turn; empty: all
 };
 
 bool IsUsable(const RankPlace& place, const NcclSettings& settings) {
@@ -230,8 +230,8 @@ void TakeStatedRings(const CommunicatorLayout& layout, const NcclSettings& setti
   channels.graph_channel_count = std::max(1u, static_cast<uint32_t>(channels.rings.size()) / 2);
 }
 
-// ncclTopoPostset and copyChannels (src/graph/connect.cc): all rings duplicated once (those of a
-// log are already), then MAX_NCHANNELS, then MIN_NCHANNELS by repeating what is there.
+// ncclTopoPostset and copyChannels (src/graph/connect.cc): all rings are duplicated once (those of
+// a log are already), then limited to MAX_NCHANNELS, then repeated up to MIN_NCHANNELS.
 void SetChannelCount(const NcclSettings& settings, bool is_duplicated,
                      CommunicatorChannels& channels) {
   const auto resize = [&](size_t count) {

@@ -24,7 +24,8 @@ namespace railyard {
 
 namespace {
 
-// The first version whose plug-in interface lets the network gather and scatter (ncclCollNet_v8_t).
+// The first version whose plug-in interface supports gather and scatter in the network
+// (ncclCollNet_v8_t).
 constexpr uint32_t kFirstCollnetBlocksVersion = 22000;
 constexpr uint32_t kCollnetHeadsMax = 8;  // NCCL_MAX_DIRECT_ARITY + 1
 
@@ -468,9 +469,9 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(uint32_t rank, co
                                        call_count, in_place);
 }
 
-// Send/Recv, ncclTopoGetNetDev (src/graph/search.cc): by the GPU of the sender's server that has
-// the destination's local index, where the communicator has a rank there, so that the fabric is
-// crossed on the destination's rail. Trees: by the NIC of whoever is joined to the other server.
+// Send/Recv, ncclTopoGetNetDev (src/graph/search.cc): by the GPU of the sender's server with the
+// destination's local index, if the communicator has a rank there, so that the fabric is crossed on
+// the destination's rail. Trees: by the NIC of the GPU that is joined to the other server.
 ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t to,
                                      ConnectionUse use) const {
   const RankPlace& source = layout_.ranks[from];

@@ -108,7 +108,8 @@ class NcclPlanner {
   std::shared_ptr<const HeadTable> heads_;   // nullptr: nodes with different numbers of GPUs
   std::optional<NcclTuner> tuner_;           // of two ranks or more
   P2pOrder p2p_order_;
-  std::vector<bool> gpu_taken_;  // [node * gpus_per_server + local_index]: a rank of ours is there
+  // [node * gpus_per_server + local_index]: has a rank of this communicator
+  std::vector<bool> gpu_taken_;
 };
 
 }  // namespace railyard

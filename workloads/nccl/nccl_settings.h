@@ -33,8 +33,8 @@ struct NicPlace {
 // research, to be compared.
 enum class NicPolicy : uint8_t {
   kPxn,     // it takes the server's next usable NIC, by PXN
-  kReplan,  // it is spread over all others, as R2CCL's (arXiv 2512.25059) over what is left: of
-            // NICs known beforehand no ring for their rails
+  kReplan,  // it is spread over all others, like R2CCL's (arXiv 2512.25059) over the remaining
+            // ones; NICs known beforehand have no ring on their rails
 };
 // The plug-in by which NCCL reaches other servers (NCCL_NET).
 enum class NetPlugin : uint8_t { kIb, kSocket, kAwsLibfabric };

@@ -17,7 +17,7 @@ constexpr uint64_t kCopyBytesMax = 1u << 30;   // of a step; NCCL copies a part 
 
 // A Send or Recv and when its turn comes.
 struct Turn {
-  uint32_t pass = 0;  // how many earlier calls go the same way to the same peer
+  uint32_t pass = 0;  // number of earlier calls to the same peer in the same direction
   uint32_t round = 0;
   const P2pCall* call = nullptr;
 };

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<double, 13> kPcieSpeeds = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
 constexpr std::array<double, 11> kHopperPcieSpeeds = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
 
-// NCCL counts 48 GB/s of PCIe 5.0 x16, of whose 63 here 55 are payload; other links are in
+// NCCL counts 48 GB/s for PCIe 5.0 x16, of whose 63 GB/s here 55 are payload; other links are in
 // proportion (kvDictPciGen, src/graph/topo.cc).
 constexpr double kNcclShareOfPayload = 48.0 / 55.0;
 // The link between two sockets (src/graph/topo.h): AMD_BW, ARM_BW, and SKL_QPI_BW of Intel's

@@ -89,7 +89,7 @@ struct Inference {
 struct Plan {
   std::string name;
   ModelConfig model;                    // a transformer,
-  std::optional<LayeredModel> layered;  // unless this is there
+  std::optional<LayeredModel> layered;  // unless this is set
   Parallelism parallelism;
   ComputeSettings compute;
   ExpertRouting routing;

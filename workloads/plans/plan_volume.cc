@@ -10,8 +10,7 @@
 namespace railyard {
 namespace {
 
-// Calls of a program that are alike: number of the communicator, kind, peer, bytes of the call's
-// count.
+// Equal calls of a program: number of the communicator, kind, peer, bytes of the call's count.
 using CallKey = std::tuple<uint32_t, CollectiveKind, uint32_t, uint64_t>;
 
 struct ProgramCalls {

@@ -20,7 +20,7 @@ enum class PlanStream : uint8_t {
   kSendGradient,
   kExpertData,  // gradients and parameters of experts
   kEmbedding,   // rows of embedding tables and their gradients
-  kArrivals,    // of requests: computation that ends when they are there
+  kArrivals,    // of requests: computation that ends when they have arrived
   kCache,       // keys and values from prefill to decoding
 };
 

@@ -25,7 +25,7 @@ struct RankTimeline {
   int64_t compute_ps = 0;
   int64_t blocking_ps = 0;  // calls that computation waits for in its own stream
   int64_t expert_ps = 0;    // those of experts, of these
-  int64_t exposed_ps = 0;   // what is left to wait for on other streams
+  int64_t exposed_ps = 0;   // remaining wait for other streams
   int64_t beside_ps = 0;    // calls of other streams
   int64_t total_ps() const { return compute_ps + blocking_ps + exposed_ps; }
 };

@@ -84,7 +84,7 @@ struct Fault {
   std::string device{};
   std::string domain{};
   std::optional<Duration> at{};     // since time zero
-  std::optional<Duration> until{};  // absent: for good
+  std::optional<Duration> until{};  // absent: permanent
 };
 
 }  // namespace scenario

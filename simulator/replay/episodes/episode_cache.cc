@@ -46,7 +46,7 @@ std::vector<uint32_t>& EpisodeCache::Find(uint32_t state, uint32_t rank, uint32_
 }
 
 uint64_t EpisodeCache::KeyOf(uint32_t state, uint32_t rank, uint32_t plan) {
-  // Two that share a key are told apart by what they hold.
+  // Keys may collide; the contents are compared.
   return Mix64(Mix64(uint64_t{state} << 32 | rank) ^ plan);
 }
 

@@ -17,10 +17,10 @@
 namespace railyard {
 namespace {
 
-// A job that has not repeated itself in so many episodes is simulated without looking for more.
+// A job without a repetition in this many episodes is simulated without further look-ups.
 constexpr uint32_t kEpisodeMissesMax = 4096;
 
-// After so many gaps without rest an episode is not looked at in the next: it cannot be a run's
+// After this many gaps without rest an episode is not examined in the next: it cannot be a run's
 // last.
 constexpr uint32_t kGapsMax = 1024;
 
@@ -150,7 +150,7 @@ EpisodeReplayer::Replayed EpisodeReplayer::ReplayKnown(const NetworkRest& rest) 
 
 // A run ends with its last operation, not with the rest that follows.
 void EpisodeReplayer::EndWith(const Episode& episode, int64_t begin_ps) {
-  // The packets that would be on their way are counts alone.
+  // The packets that would be in flight exist only as counts.
   run_.network.CheckConservation();
   has_ended_in_replay_ = true;
   RestCountChanges undone = episode.changes_after_end;
@@ -176,8 +176,8 @@ void EpisodeReplayer::AddCounts(std::vector<uint32_t> replayed) {
   }
 }
 
-// The episode that begins in the state with the first operation pending, if it can happen as it is
-// known; it has, then, but for what it counted.
+// Returns the episode that begins in the state with the first pending operation, if it can happen
+// as stored; it has happened then, except for its counters.
 std::optional<uint32_t> EpisodeReplayer::TryKnown(uint32_t state) {
   const StreamRunner::Pending first = run_.streams.pending().front();
   std::vector<uint32_t>& known =
@@ -223,8 +223,7 @@ bool EpisodeReplayer::Try(const Episode& episode) {
   return matches;
 }
 
-// Lets the operations of the episode begin and end as it tells; false if the programs want it
-// otherwise.
+// Begins and ends the operations of the episode at the stored times; false if the programs differ.
 bool EpisodeReplayer::FollowEpisode(const Episode& episode, int64_t start_ps) {
   StreamRunner& streams = run_.streams;
   const std::vector<EpisodeOperation>& operations = episode.operations;
@@ -309,7 +308,7 @@ void EpisodeReplayer::OnEnd(uint32_t operation) {
   episode.paths[recorded].origin_ps -= begin_ps;
 }
 
-// The last operation so far has ended; packets may be on their way yet.
+// The last operation so far has ended; packets may still be in flight.
 void EpisodeReplayer::OnNothingRuns() {
   if (!recording_) return;
   recording_->episode.can_be_last = false;

@@ -19,7 +19,7 @@ bool AreJoined(const FabricGraph& graph, uint32_t a, uint32_t b) {
 
 // The same of all pairs; GPUs on the same NVSwitches need not be looked at one by one.
 bool AreAllJoined(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
-  // Over PCIe too they may talk, whose links are no partition's.
+  // They may also communicate over PCIe, whose links belong to no partition.
   if (graph.HostBridgeOf(graph.gpus()[gpus.front()])) return false;
   const auto shared_with_first = [&](uint32_t gpu) {
     return graph.SharedNvSwitches(graph.gpus()[gpus.front()], graph.gpus()[gpu]);

@@ -59,8 +59,8 @@ bool PartitionNeighbours::MayTouch(const Partition& partition, std::span<const u
   return false;
 }
 
-// The same for a rank whose calls that run or will begin these are, in its program's order: goes
-// through what follows upon them, the earliest time of each known from what it waits for.
+// The same for a rank with these calls that run or will begin, in its program's order. It follows
+// their successors, each with the earliest time that its dependencies allow.
 bool PartitionNeighbours::MayRankTouch(const Partition& partition, std::span<const NearCall> near,
                                        int64_t now_ps, int64_t until_ps) {
   constexpr int64_t kEnded = -1;

@@ -12,8 +12,8 @@
 namespace railyard {
 namespace {
 
-// A partition that has not repeated itself in so many episodes is simulated without looking for
-// more; so is one of which so many were simulated ahead and could not be replayed then.
+// A partition without a repetition in this many episodes is simulated without further look-ups; so
+// is one of which this many were simulated ahead in vain.
 constexpr uint32_t kPartitionMissesMax = 1024;
 constexpr uint32_t kUnusedMax = 3;
 
@@ -49,7 +49,7 @@ bool PartitionReplayer::OnBegin(uint32_t operation) {
   return true;
 }
 
-// The call, which begins or has begun, is one of those that are replayed: it ends as told.
+// The call, which begins or has begun, is replayed: it ends at the stored time.
 void PartitionReplayer::Follow(uint32_t operation) {
   const StreamRunner::Running& running = run_.streams.running()[operation];
   const Partition& partition = run_.map.partition(PartitionOf(operation));
@@ -166,8 +166,8 @@ void PartitionReplayer::BeginEpisode(uint32_t number, uint32_t collective) {
   }
 }
 
-// Those of the collective, in the order in which they begin; none if it is not known yet when all
-// do, something else goes on, or some of their connections have not been opened.
+// Returns the calls of the collective in the order of their begins; none if some begin is not known
+// yet, another call uses the partition, or some of their connections have not been opened.
 std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(uint32_t number,
                                                                        uint32_t collective) const {
   const Partition& partition = run_.map.partition(number);
@@ -224,7 +224,7 @@ bool PartitionReplayer::CanReplay(const Partition& partition, const std::vector<
                                   const Episode& episode) {
   const int64_t settled_ps =
       episode.duration_ps + cache_.state(episode.end_state).instants_ahead_ps;
-  // Aborts are known so long ahead.
+  // Aborts are known this long ahead.
   if (settled_ps >= kAbortNoticePs) return false;
   for (size_t i = 0; i < calls.size(); ++i) {
     const Call& call = calls[i].call;

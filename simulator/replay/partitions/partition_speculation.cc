@@ -14,9 +14,9 @@
 
 namespace railyard {
 
-// The partition's identity joins the state that an episode begins in; what is known of the end is
-// put there only where it is the same. What others may count at the same time has a section of its
-// own.
+// The partition's identity is part of the state in which an episode begins; a stored end is applied
+// only if it is the same. Counters that others may increase at the same time have a separate
+// section.
 PartitionReplayer::Rest PartitionReplayer::RestOf(const Partition& partition, bool is_begin) {
   StateArchive archive(run_.engine.NowPs());
   run_.host.Visit(partition, archive);

@@ -87,7 +87,7 @@ void CallLedger::NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, Cr
   const int64_t waited_ps = path.SpentPs(PathCause::kTimeout) +
                             path.SpentPs(PathCause::kRetransmission) +
                             path.SpentPs(PathCause::kSlowPeer);
-  constexpr int64_t kShareMin = 100;  // of a call that one in so many parts of is worth telling
+  constexpr int64_t kShareMin = 100;  // a wait below 1 / kShareMin of a call is not reported
   if (waited_ps * kShareMin >= end_ps - begin_ps && path.worst_from != CriticalPath::kNobody &&
       path.worst_from != call.rank) {
     RankWaitTotals& totals = waits_[{call.rank, path.worst_from, path.worst_to}];

@@ -110,7 +110,7 @@ void ReplayEngine::Halt(uint32_t part) {
   episodes_.StopRecording();
 }
 
-// Works out anew all that depends on where the part's ranks are. Operations keep their numbers.
+// Updates everything that depends on the GPUs of the part's ranks. Operations keep their numbers.
 void ReplayEngine::Relocate(uint32_t part, const SwappedRanks& swapped) {
   calls_.Relocate(swapped);
   plans_.Relocate(part);

@@ -22,7 +22,7 @@ struct ReplayRules {
   std::string transport = "rdma";  // name of a network stack
   GpuCosts gpu;
   ReplayCacheMode cache = ReplayCacheMode::kOn;
-  bool partition_episodes = true;  // parts of the network have episodes of their own
+  bool partition_episodes = true;  // enables episodes of partitions
   uint64_t seed = 1;               // of the ranks' skews
   bool has_load = false;           // some fault has GPUs send what is no operation's
   // Links and GPUs that some fault may affect.

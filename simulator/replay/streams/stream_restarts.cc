@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Parts of a job that are halted and begin again; GPUs whose speed changes while they compute.
+// Parts of a job that are halted and restart; GPUs whose speed changes while they compute.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -11,7 +11,7 @@ namespace railyard {
 
 // --- Speeds --------------------------------------------------------------------------------------
 
-// An operation's computation waits for its GPU to go on.
+// An operation's computation waits for its GPU to continue.
 void StreamRunner::Stop(uint32_t rank, uint32_t number, int64_t left_ps) {
   stopped_.push_back({.begin_ps = left_ps, .number = number, .rank = rank});
 }
@@ -25,7 +25,7 @@ void StreamRunner::NoteLate(uint32_t number, int64_t since_ps, int64_t left_ps, 
   }
 }
 
-// Returns what is left of the computation before a pending call, at the GPU's own speed.
+// Returns the rest of the computation before a pending call, at the GPU's full speed.
 int64_t StreamRunner::TakeLeftPs(const Pending& pending, double speed) {
   const int64_t now_ps = engine_.NowPs();
   const auto at_full_speed_ps = [&](int64_t ps) {
@@ -77,7 +77,7 @@ void StreamRunner::ForgetPendingOf(uint32_t part) {
   ScheduleFirst();
 }
 
-// Operations that were running keep their indices for good: events that are under way name them.
+// Operations that were running keep their indices permanently, because pending events name them.
 uint64_t StreamRunner::Halt(uint32_t part) {
   uint32_t halted = 0;
   for (Running& running : running_) {

@@ -25,7 +25,7 @@ StreamRunner::StreamRunner(FabricSimulatorImpl& engine, const CallTable& calls, 
 }
 
 void StreamRunner::DrawSkews(uint64_t seed) {
-  constexpr uint64_t kSkews = 0x736b657773;  // apart from what else the seed draws
+  constexpr uint64_t kSkews = 0x736b657773;  // separates these draws from others of the seed
   skew_ps_.clear();
   for (const JobPart& part : calls_.job().parts) {
     if (part.rank_skew_max_ps == 0) continue;

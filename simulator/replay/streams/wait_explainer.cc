@@ -75,8 +75,7 @@ WaitExplainer::Chain WaitExplainer::Follow(
       chain.cause = CauseOfIdle(peer);
       return chain;
     }
-    // Goes on with whatever holds up this communicator's channel there, else with any wait of the
-    // rank.
+    // Continues with the wait of this communicator's channel there, else with any wait of the rank.
     size_t next = found->second.front();
     for (const size_t candidate : found->second) {
       if (stall_.lanes[candidate].communicator != wait.communicator) continue;
@@ -138,7 +137,7 @@ std::string WaitExplainer::Explain() const {
   for (uint32_t gpu = 0; gpu < graph_.gpus().size(); ++gpu) {
     if (IsStopped(gpu)) text += StoppedText(gpu) + "\n";
   }
-  // Ranks that others wait for may be held up in another collective.
+  // Ranks for which others wait may themselves wait in another collective.
   for (const Call& call : stall_.pending) {
     if (lines >= 2 * kListedMax) break;
     ++lines;

@@ -66,7 +66,7 @@ std::vector<Use> UsesOf(const Job& job) {
   return uses;
 }
 
-// The field of `fabric { }` that says what is cabled.
+// Returns the field of `fabric { }` that states the cabling.
 const char* SourceOf(const ProtoCursor& fabric) {
   const google::protobuf::Message& message = fabric.message();
   const auto* source = message.GetReflection()->GetOneofFieldDescriptor(
@@ -225,8 +225,8 @@ class ConnectionChecker {
     }
   }
 
-  // Those of every rank to every other: within servers pair by pair; between them, where GPUs
-  // relay, by the local index of the GPU they lead to, which alone tells their routes apart.
+  // Checks the connections of every rank to every other: within servers pair by pair; between them,
+  // with relays, by the local index of the destination GPU, which alone determines the route.
   void CheckAllPairs(const NcclPlanner& planner, ConnectionUse use) {
     const std::vector<RankPlace>& ranks = planner.layout().ranks;
     exchange_connections_ += uint64_t{ranks.size()} * (ranks.size() - 1);
@@ -246,7 +246,8 @@ class ConnectionChecker {
     for (const auto& [index, targets] : ranks_of_index) CheckAllTo(planner, targets, use);
   }
 
-  // The connections to these ranks, which others reach alike, from all that are on other servers.
+  // Checks the connections to these ranks, which others reach in the same way, from all ranks on
+  // other servers.
   void CheckAllTo(const NcclPlanner& planner, const std::vector<uint32_t>& targets,
                   ConnectionUse use) {
     const std::vector<RankPlace>& ranks = planner.layout().ranks;

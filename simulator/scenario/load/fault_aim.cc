@@ -150,7 +150,7 @@ void FaultAim::AimAtGpus(const std::vector<FaultTarget>& targets, FaultSpec& fau
   }
 }
 
-// Links that are bundles keep so many of their lanes.
+// Checks the number of remaining lanes of links that are bundles.
 void FaultAim::CheckLanes(FaultSpec& fault) {
   if (fault.links.empty()) return;
   const uint32_t own = fabric_.link(fault.links.front()).lanes;

@@ -61,7 +61,7 @@ class AnchorLoader {
   }
 
  private:
-  // The part of the job whose iterations are meant; nullopt after an error.
+  // Returns the part of the job to which the iteration belongs; nullopt after an error.
   std::optional<uint32_t> PartOf(const ProtoCursor& when) {
     std::vector<std::string> names;
     for (const JobPart& part : job_->parts) names.push_back(part.name);

@@ -82,7 +82,7 @@ class FaultLoader {
                  fmt::format("{} is called {} as well", first->second, Quote(name)));
   }
 
-  // One fault, or, where each target fails by itself, one for each.
+  // Adds one fault, or one per target if each target fails independently.
   void AddOverTargets(const ProtoCursor& cursor, const FaultSpec& fault,
                       const std::vector<FaultTarget>& targets) {
     if (cursor.Has("by_chance")) AimOf(cursor).CheckComponents(targets);

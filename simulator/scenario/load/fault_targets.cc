@@ -11,8 +11,8 @@
 namespace railyard {
 namespace {
 
-// Looking for the closest of many names is slow, and the first guesses are the useful ones: so many
-// names are compared before unknown ones are reported without a guess.
+// Looking for the closest of many names is slow, and the first guesses are the useful ones: after
+// this many comparisons unknown names are reported without a guess.
 constexpr size_t kComparedNamesMax = 1'000'000;
 constexpr std::string_view kExpectedCable =
     R"( (expected the two devices of a cable, e.g. "server1/nic3--leaf3"))";
@@ -130,7 +130,7 @@ FaultTarget FaultTargets::DeviceTarget(DeviceId device) const {
   return target;
 }
 
-// So that one scenario's faults fit fabrics whose switches have other names.
+// This lets one scenario's faults fit fabrics whose switches have other names.
 std::optional<uint32_t> FaultTargets::FirstCableOfNic(const std::string& name) const {
   const std::optional<DeviceId> nic = fabric_->FindDevice(name);
   if (!nic || fabric_->device(*nic).kind != DeviceKind::kNic) return std::nullopt;

@@ -152,7 +152,8 @@ class JobsLoader {
     if (first_taken) overlaps_.push_back({index, field_index, *first_taken, taken - 1});
   }
 
-  // Once all names are known, for the nearest free GPU is one that nobody names.
+  // Must be called when all names are known, because the suggested free GPU must be one that no job
+  // names.
   void ReportOverlaps() {
     for (const Overlap& overlap : overlaps_) {
       const auto nearest = NearestFreeGpu(*fabric_, overlap.gpu, Taken());

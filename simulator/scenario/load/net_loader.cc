@@ -20,7 +20,7 @@ constexpr const char* kNet = "NET";
 constexpr const char* kIbDisable = "IB_DISABLE";
 constexpr const char* kOfiNetLatency = "OFI_NCCL_NET_LATENCY";
 
-// NCCL_NET, or what is left when NCCL_IB_DISABLE takes InfiniBand and RoCE away.
+// Returns NCCL_NET, or the network that remains if NCCL_IB_DISABLE excludes InfiniBand and RoCE.
 NetPlugin NetOf(const ProtoCursor& nccl, Diagnostics& diagnostics) {
   const bool has_ib = !nccl.Flag(kIbDisable, false);
   const NetPlugin left = has_ib ? NetPlugin::kIb : NetPlugin::kSocket;

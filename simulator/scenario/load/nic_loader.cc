@@ -23,7 +23,7 @@
 namespace railyard {
 namespace {
 
-// A queue pair's window: at most what its 24-bit packet sequence numbers can tell apart, halved.
+// Largest window of a queue pair: half of its 24-bit packet sequence numbers.
 constexpr uint64_t kWindowPacketsMax = 1u << 22;
 constexpr uint32_t kIbMtuBytesMax = 4096;
 // Ethernet's MTU (IEEE 802.3), the smallest that every host accepts (RFC 791), and the largest that

@@ -18,7 +18,7 @@
 namespace railyard {
 namespace {
 
-// A chunk's unit: with so many bytes no chunk is empty and none is gone over twice.
+// Bytes per chunk in the check: no chunk is empty and none is processed in two passes.
 constexpr uint64_t kCheckedChunkBytes = 16;
 
 CollectiveKind KindOf(protos::Schedule::Collective collective) {

@@ -471,7 +471,7 @@ WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnost
   // It looks several times within the limit, however long ranks compute.
   constexpr int64_t kMinPs = kPsPerSecond / 1000;
   constexpr int64_t kMaxPs = 90LL * 24 * 3600 * kPsPerSecond;
-  // Whatever comes without faults ends by itself.
+  // Without faults a run always ends, so it needs no watchdog.
   WatchdogSettings settings;
   if (scenario.Size("faults") > 0) settings.no_progress_ps = kDefaultPs;
   if (!scenario.Has("watchdog")) return settings;

@@ -48,7 +48,7 @@ struct Scenario {
   std::vector<RestartSettings> restarts;  // by part of the job
   std::vector<FaultSpec> faults;
   std::vector<ImportReport> import_reports;  // of logs read at load time, by job
-  std::shared_ptr<const Plan> plan;          // whose job is `trace`, whole; nullptr: of no plan
+  std::shared_ptr<const Plan> plan;          // `trace` is its whole job; nullptr: not from a plan
   uint64_t exchange_connections = 0;         // that Sends, Recvs and exchanges open at least
   std::vector<std::string> notes;            // what was assumed on the user's behalf
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kRateMax = 1e9;
 
-// Loads queries that are all alike; none after an error.
+// Loads equal queries; none after an error.
 void LoadQueries(const PlanReader& reader, Inference& inference, Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();
   uint32_t queries = 0;

@@ -124,8 +124,8 @@ class StepWriter {
   ExpertCalls expert_calls_;
 };
 
-// Writes arrivals as operations of a separate stream: requests arrive at their times, whatever the
-// rank does.
+// Writes arrivals as operations of a separate stream: requests arrive at their times, independent
+// of the rank's progress.
 class ArrivalClock {
  public:
   explicit ArrivalClock(ProgramWriter& writer) : writer_(writer) {}

@@ -36,9 +36,9 @@ double Gamma(double shape, RandomStream& random) {
   }
 }
 
-// Cuts to `limit` what is above it and raises the others in proportion; the sum stays.
-// Precondition: it is at most their number x limit. Those of 0 are raised alike where the others
-// cannot take it.
+// Limits shares to `limit` and raises the others in proportion; the sum is unchanged. Shares of 0
+// are raised equally if the others cannot take the excess. Precondition: the sum is at most their
+// number x limit.
 void Cap(double* shares, size_t count, double limit) {
   const double sum = std::accumulate(shares, shares + count, 0.0);
   std::vector<bool> is_cut(count);
@@ -165,8 +165,8 @@ ExpertChooser::Urn ExpertChooser::MakeUrn(std::vector<uint32_t> numbers,
   return urn;
 }
 
-// Draws the numbers whose stretches of the line hold start, start + 1, …; no stretch is longer than
-// 1.
+// Draws the numbers whose intervals on the line contain start, start + 1, …; no interval is longer
+// than 1.
 void ExpertChooser::Draw(const Urn& urn, double start, std::vector<uint32_t>& drawn) {
   auto at = urn.sums.begin();
   for (uint32_t i = 0; i < urn.take; ++i) {

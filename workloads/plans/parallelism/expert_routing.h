@@ -21,7 +21,7 @@ struct ExpertRouting {
   double dirichlet_concentration = 1;
   CapturedRouting captured;
   double correlation = 0;         // probability that a token goes where the one before it went
-  uint32_t drift_iterations = 0;  // until the gate is uniform; 0: it stays as it is
+  uint32_t drift_iterations = 0;  // until the gate is uniform; 0: no drift
   double capacity_factor = 0;     // 0: no token is dropped
   uint64_t seed = 1;
   std::optional<Precision> dispatch_precision;  // absent: the model's

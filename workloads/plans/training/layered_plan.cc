@@ -42,10 +42,10 @@ class LayeredSynthesis {
   }
 
  private:
-  // DistributedDataParallel: parameters and buffers at its start, and buffers before the first
-  // forward pass of each iteration (broadcast_buffers). A batch norm has a running mean and
-  // variance for each channel, and counts its batches. Buckets hold one type each, of buffers and
-  // parameters alike.
+  // DistributedDataParallel's broadcasts: parameters and buffers at its start, and buffers before
+  // the first forward pass of each iteration (broadcast_buffers). A batch norm has a running mean
+  // and variance for each channel, and counts its batches. Buckets hold one type each, of both
+  // buffers and parameters.
   void Broadcasts(bool is_start) {
     std::vector<uint64_t> weights;
     uint64_t statistics = 0;
