@@ -7,14 +7,12 @@
 
 #include <ns3/version-defines.h>
 
-#include "commit.h"
-
 namespace railyard {
 
 std::string VersionText() {
-  constexpr std::string_view kCommit = RAILYARD_COMMIT;
+  const std::string_view commit = kCommit;
   return fmt::format("railyard {} ({}ns-{}.{})", RAILYARD_VERSION,
-                     kCommit.empty() ? "" : fmt::format("commit {}, ", kCommit), NS3_VERSION_MAJOR,
+                     commit.empty() ? "" : fmt::format("commit {}, ", commit), NS3_VERSION_MAJOR,
                      NS3_VERSION_MINOR);
 }
 
