@@ -10,15 +10,15 @@
 
 namespace railyard {
 
-// What GPUs, each of a server and with a NIC of its own, send one another over the one switch that
-// all their NICs are at.
+// A group of GPUs, each with its own NIC, and the network connections among them. `at` is set if
+// all these connections cross one and the same switch.
 struct NicGroup {
   std::vector<uint32_t> gpus;
-  std::vector<ConnectionId> connections{};  // in an order that is the same on like rails
-  std::vector<LinkId> links{};              // in that order, each once
-  std::optional<DeviceId> at{};             // the switch; none: it is not so
-  uint64_t identity = 0;                    // what orders events and ways there
-  uint64_t version = 0;                     // ConnectionTable's, when it was so
+  std::vector<ConnectionId> connections{};  // in an order common to corresponding rails
+  std::vector<LinkId> links{};              // in the order of the connections, each once
+  std::optional<DeviceId> at{};             // the only switch, if there is one
+  uint64_t identity = 0;                    // hash of all that orders events and routes
+  uint64_t version = 0;                     // ConnectionTable::network_version() when made
 };
 
 }  // namespace railyard

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Of an event of a collective, the chain of what had to happen one after the other before it, from
-// the start of the operation it began with, and what that time went to. Whatever waits for several
-// things takes over the chain of the last of them, so the times of a chain always add up.
+// The critical path of an event of a collective: the chain of dependent waits that led to it, from
+// the start of the operation where the chain begins, and the causes its time was spent on. An event
+// that waits for several others takes over the path of the last of them, so the times of a path
+// always add up to its length.
 #pragma once
 
 #include <algorithm>
@@ -37,12 +38,13 @@ struct CriticalPath {
   int64_t SpentPs(PathCause cause) const { return spent_ps[static_cast<size_t>(cause)]; }
   int64_t EndPs() const { return std::accumulate(spent_ps.begin(), spent_ps.end(), origin_ps); }
   void Spend(PathCause cause, int64_t time_ps) { spent_ps[static_cast<size_t>(cause)] += time_ps; }
-  // What is left until then goes to `rest`.
+  // Extends the path to `time_ps` and attributes the added time to `rest`.
   void ExtendTo(int64_t time_ps, PathCause rest) {
     const int64_t end_ps = EndPs();
     if (time_ps > end_ps) Spend(rest, time_ps - end_ps);
   }
-  // The transfer between these GPUs, or what one of them did, took so long of it.
+  // Records that the transfer between these GPUs, or the work of one of them, took `time_ps` of the
+  // path. The path keeps the worst such pair.
   void Blame(uint32_t from_gpu, uint32_t to_gpu, int64_t time_ps) {
     if (from_gpu == worst_from && to_gpu == worst_to) {
       worst_ps += time_ps;
@@ -52,17 +54,18 @@ struct CriticalPath {
       worst_to = to_gpu;
     }
   }
-  // Calls GPUs by what `name` calls them.
+  // Replaces each GPU number by `name(number)`.
   template <typename Name>
   void Rename(Name name) {
     for (uint32_t* gpu : {&worst_from, &worst_to, &origin_gpu}) {
       if (*gpu != kNobody) *gpu = name(*gpu);
     }
   }
-  // Whether it ends later; of those that end together one, whichever is asked first.
+  // Returns whether this path ends later than `other`. Ties are broken by GPU numbers and times, so
+  // the result does not depend on the order of comparisons.
   bool EndsAfter(const CriticalPath& other) const;
-  // Goes on behind `last`, if that ended later. What is of another collective counts only from
-  // where this one was already waiting for it.
+  // Continues behind `last` if `last` ends later. The time of a path of another collective counts
+  // only from the moment this path began to wait for it.
   void WaitFor(const CriticalPath& last);
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How long a CTA takes: its copy or reduction of a slice takes bytes / channel_rate, and between
-// two slices it spends an overhead. On a slow GPU both take longer; a GPU that stands still begins
-// nothing, and what it has begun ends as it would have.
+// Computes how long a CTA takes. Copying or reducing a slice takes bytes / channel_rate, and the
+// CTA spends an overhead between two slices. Both take longer on a slow GPU. A GPU that stands
+// still begins nothing new, and work it has already begun ends at its original time.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace railyard {
 
-// The part of a CTA that a lane has, and what its steps cost.
+// A lane's share of a CTA and the number of its cost class.
 struct CtaShare {
   uint8_t costs = 0;       // CtaClock::AddCosts
   uint8_t warp_parts = 1;  // WarpShare's
@@ -29,16 +29,18 @@ class CtaClock {
   explicit CtaClock(size_t gpu_count) : gpu_count_(gpu_count) {}
 
   // --- Costs -------------------------------------------------------------------------------------
-  // Costs for programs to name: a number, the same for the same costs and lines.
+  // Registers a class of costs and returns its number. Equal costs and message rules share a
+  // number.
   uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule);
   const StepCosts& costs(uint8_t number) const { return classes_[number].costs; }
-  // With Simple a flag follows the data. Lines of LL and LL128 carry theirs.
+  // Returns whether a flag follows the data, as with Simple. Lines of LL and LL128 contain their
+  // flags.
   bool HasFlagBehindData(uint8_t number) const { return classes_[number].line_payload_bytes == 1; }
-  // Returns how long a message of so much data is on the wire, and how much of it is data.
+  // Returns the size of a message with `data_bytes` of payload on the wire, flags included.
   MessageSize SizeOf(uint8_t number, uint64_t data_bytes) const;
 
   // --- Times, at the GPU's own speed -------------------------------------------------------------
-  // To move a slice. The CTA's threads work through it in whole iterations.
+  // Returns how long moving a slice takes. The CTA's threads work through it in whole iterations.
   int64_t SlicePs(const CtaShare& share, uint32_t slice_bytes) {
     if (slice_bytes == 0) return 0;
     const uint64_t key = uint64_t{share.costs} << 48 | uint64_t{share.warp_parts} << 40 |
@@ -46,23 +48,24 @@ class CtaClock {
     if (key != last_slice_key_) ComputeSlice(key, share, slice_bytes);
     return last_slice_ps_;
   }
-  // Between two slices.
+  // Returns the overhead between two slices.
   int64_t OverheadPs(const CtaShare& share) const {
     return classes_[share.costs].costs.slice_overhead_ps / share.steps_at_once;
   }
 
   // --- Speeds of GPUs ----------------------------------------------------------------------------
-  // From now on what a GPU's CTAs do takes 1 / `speed` as long; with 0 they begin nothing.
+  // Sets the speed of a GPU from now on: its CTAs take 1 / `speed` times as long. With speed 0 they
+  // begin nothing.
   void SetSpeed(uint32_t gpu, double speed) {
     if (speeds_.empty()) speeds_.assign(gpu_count_, 1);
     speeds_[gpu] = speed;
   }
-  // No GPU has ever been slow.
+  // Returns whether no GPU's speed was ever changed.
   bool AllAtOwnSpeed() const { return speeds_.empty(); }
   double SpeedOf(uint32_t gpu) const { return speeds_.empty() ? 1 : speeds_[gpu]; }
   bool StandsStill(uint32_t gpu) const { return SpeedOf(gpu) == 0; }
-  // How long a GPU takes now for what takes one at its own speed so long; the same for one that
-  // stands still.
+  // Converts a duration at the GPU's own speed to one at its current speed. Returns it unchanged
+  // for a GPU that stands still.
   int64_t AtSpeedOfPs(uint32_t gpu, int64_t time_ps) const {
     const double speed = SpeedOf(gpu);
     return speed == 0 ? time_ps : AtShareOfSpeedPs(time_ps, speed);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The sinks hear of the flows of connections: there is one for each thing that a flow can carry.
-// All of them call a flow by its connection, and say nothing of connections that are closed.
+// Sinks that receive the transports' callbacks for the flows of connections; there is one class per
+// kind of flow. They identify a flow by its connection and ignore deliveries for closed
+// connections.
 #pragma once
 
 #include <string>
@@ -41,7 +42,7 @@ class FlowSink : public MessageSink {
   LaneObserver& observer_;
 };
 
-// Stores into the receiver's memory, or into that of the GPU that relays them.
+// Receives the callbacks of stores into the memory of the receiver or of the relaying GPU.
 class StoreSink final : public FlowSink {
  public:
   StoreSink(ConnectionTable& table, LaneObserver& observer, SliceMessages& messages,
@@ -69,7 +70,7 @@ class StoreSink final : public FlowSink {
   LaneRunner& runner_;
 };
 
-// Loads of a receiver from a host's memory.
+// Receives the callbacks of a receiver's loads from host memory.
 class LoadSink final : public FlowSink {
  public:
   LoadSink(const ConnectionTable& table, LaneObserver& observer, LaneRunner& runner)
@@ -85,7 +86,7 @@ class LoadSink final : public FlowSink {
   LaneRunner& runner_;
 };
 
-// Sums that NVSwitches make of operands.
+// Receives the callbacks of sums that NVSwitches compute (NVLink SHARP).
 class SwitchSumSink final : public FlowSink {
  public:
   SwitchSumSink(const ConnectionTable& table, LaneObserver& observer, LaneRunner& runner)
@@ -101,7 +102,7 @@ class SwitchSumSink final : public FlowSink {
   LaneRunner& runner_;
 };
 
-// Results of sums that the network's switches make.
+// Receives the callbacks of sums that the network's switches compute (SHARP).
 class NetworkSumSink final : public FlowSink {
  public:
   NetworkSumSink(const ConnectionTable& table, LaneObserver& observer, NetworkProxies& proxies,
@@ -119,13 +120,14 @@ class NetworkSumSink final : public FlowSink {
   LaneRunner& runner_;
 };
 
-// Messages between servers.
+// Receives the callbacks of messages between servers.
 class NetworkSink final : public FlowSink {
  public:
   NetworkSink(const ConnectionTable& table, LaneObserver& observer, NetworkProxies& proxies,
               LaneRunner& runner)
       : FlowSink(table, observer), proxies_(proxies), runner_(runner) {}
-  // Connections whose flow fails with an error that begins with `no_answer` move if they can.
+  // Enables failover: connections whose flow fails with an error that begins with `no_answer` move
+  // to another NIC if they can.
   void FailOver(NicFailover& failover, std::string no_answer) {
     failover_ = &failover;
     no_answer_ = std::move(no_answer);
@@ -163,7 +165,8 @@ class NetworkSink final : public FlowSink {
   std::string no_answer_;
 };
 
-// The same over a flow that its connection has left: its messages are sent again over another.
+// Receives the callbacks of a flow that its connection has abandoned. Deliveries and errors are
+// ignored, since the connection repeats its messages over another flow.
 class LeftNetworkSink final : public FlowSink {
  public:
   using FlowSink::FlowSink;

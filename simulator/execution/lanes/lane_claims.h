@@ -13,21 +13,23 @@
 
 namespace railyard {
 
-// Records which lane has which side of a connection. A side has one owner at a time: of two
-// collectives that use a connection the second one's lane waits until the first one's is done.
+// Records which lane owns which side of a connection. A side has one owner at a time: if two
+// collectives use a connection, the lane of the second waits until the first one's lane has
+// finished.
 class LaneClaims {
  public:
   // All references must outlive this.
   LaneClaims(ConnectionTable& table, LaneTable& lanes, LaneWakes& wakes, NetworkProxies& proxies)
       : table_(table), lanes_(lanes), wakes_(wakes), proxies_(proxies) {}
 
-  // Makes the lane the owner of the sides of all connections it uses, which are opened if need be;
-  // grants what it is to receive over the network. False: another lane has one still; the lane
-  // keeps those it has and is woken when that one is released.
+  // Makes the lane the owner of its sides of all connections it uses, opens those that are not
+  // open, and grants the messages it is to receive over the network. Returns false if another lane
+  // still owns a side; the lane then keeps the sides it has and is woken when that side is
+  // released.
   bool Claim(LaneIndex lane);
-  // The lane is done: its sides are free, and who waits for them is woken.
+  // Releases the sides of a lane that has finished, and wakes the lanes that wait for them.
   void Release(LaneIndex lane);
-  // The connections are closed: nobody waits for them any more.
+  // Removes closed connections: no lane waits for them any more.
   void Forget(std::span<const ConnectionId> closed);
 
  private:
@@ -40,7 +42,7 @@ class LaneClaims {
   LaneTable& lanes_;
   LaneWakes& wakes_;
   NetworkProxies& proxies_;
-  // Lanes that found a connection's side taken, by connection.
+  // Lanes that wait for a side of a connection, by connection.
   std::unordered_map<ConnectionId, std::vector<LaneIndex>> claimants_;
 };
 

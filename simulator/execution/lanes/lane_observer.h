@@ -10,22 +10,22 @@
 
 namespace railyard {
 
-// Hears what becomes of lanes and connections: the interface of the replay engine and the
-// recorders.
+// Callbacks for events of lanes and connections. The replay engine and the recorders implement it.
 class LaneObserver {
  public:
   virtual ~LaneObserver() = default;
-  // The last lane of a channel's last batch is done at `end_ps`, now or soon; how that came about,
-  // or null where paths are not kept.
+  // Called when the last lane of a channel's last batch has finished. Its end, `end_ps`, may lie in
+  // the future. `path` is its critical path, or null where paths are not kept.
   virtual void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) = 0;
   virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
   virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(uint32_t connection) = 0;
   virtual void OnLossRecovered(uint32_t connection) = 0;
   virtual void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) = 0;
-  // A GPU took in payload of a collective that is watched.
+  // Called when a GPU has received payload of a watched collective.
   virtual void OnPayloadTaken(uint32_t /*collective*/, uint64_t /*bytes*/) {}
-  // A connection goes over NICs of other GPUs from now on: these, its ends and in between.
+  // Called when a connection changes to a detour over NICs of other GPUs. `gpus` are its ends and
+  // the GPUs in between.
   virtual void OnDetour(std::span<const uint32_t> /*gpus*/) {}
 };
 

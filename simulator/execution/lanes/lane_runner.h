@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Runs the programs of channels: a lane takes its schedule's steps slice by slice, each when its
-// data has arrived, the slot to send it into is free, and the CTA is done with the one before.
+// Runs the programs of channels. A lane executes the steps of its schedule slice by slice. A slice
+// starts when its data has arrived, the slot to send it into is free, and the CTA has finished the
+// slice before.
 #pragma once
 
 #include <cstdint>
@@ -40,45 +41,46 @@ class LaneRunner {
 
   void KeepPaths(PathTracer& paths) { paths_ = &paths; }
 
-  // Starts a program, now, on every channel that its rank has a part in. Returns their number.
+  // Starts a program now, on every channel in which its rank takes part. Returns their number.
   uint32_t Start(const RankProgram& program);
-  // Looks at all lanes that were woken. Whoever wakes lanes in an event calls it before the event
-  // ends; calls nest.
+  // Advances all lanes that were woken. An event that wakes lanes must call it before it ends.
+  // Calls may nest.
   void RunWoken();
-  // Lanes of GPUs that stood still go on. Precondition: the clock has the GPU's speed.
+  // Continues the lanes of a GPU that stood still. Precondition: CtaClock has the GPU's new speed.
   void ResumeGpu(uint32_t gpu);
-  // Lanes that were ended are no longer waited for.
+  // Drops lanes that were ended from the list of lanes waiting for a GPU that stands still.
   void ForgetEnded();
 
-  // --- What transports say of a lane's messages --------------------------------------------------
-  // The lane's oldest message leaves the sender's GPU at `left_ps`; it has loaded one; the switch's
-  // sum is there.
+  // --- Callbacks of transports -------------------------------------------------------------------
+  // The sender's oldest message leaves its GPU at `left_ps`; the receiver has loaded a message; the
+  // switch's sum is ready.
   void OnInjected(ConnectionId connection, int64_t left_ps);
   void OnLoaded(ConnectionId connection);
   void OnSwitchSum(ConnectionId connection);
 
  private:
   static void HandleChannel(void* self, uint32_t lane);
-  // Starts the channel's batch at hand, or ends the channel after its last.
+  // Starts the channel's current batch, or ends the channel after its last.
   void StartBatch(ChannelIndex channel);
   void FinishLane(LaneIndex lane);
   // Runs all slices of the lane that can start now.
   void Advance(LaneIndex lane);
-  // Begins the slice at hand, which may start at `start_ps`; false: the lane waits for a part of
-  // it.
+  // Begins the current slice, which may start at `start_ps`. Returns false if the lane has to wait
+  // for a part of it.
   bool BeginSlice(Lane& lane, int64_t start_ps);
-  // When the slice at hand may start; kNeverPs: something it needs has not happened.
+  // Returns when the current slice may start, or kNeverPs if something it needs has not happened
+  // yet.
   int64_t EarliestStartPs(const Lane& lane);
   int64_t ReceivablePs(const Lane& lane, ConnectionId connection);
   int64_t SendablePs(const Lane& lane, ConnectionId connection);
-  // What takes the lane's GPU so long at its own speed.
+  // Converts a duration at the own speed of the lane's GPU to one at its current speed.
   int64_t AtSpeedPs(const Lane& lane, int64_t time_ps) const {
     if (parts_.clock.AllAtOwnSpeed()) return time_ps;
     return parts_.clock.AtSpeedOfPs(parts_.lanes.GpuOf(parts_.lanes.IndexOf(lane)), time_ps);
   }
-  // The GPU stands still: the lane is woken when it goes on.
+  // Returns whether the lane's GPU stands still. The lane is then woken when the GPU continues.
   bool StandsStill(LaneIndex lane);
-  // Tells the tracer of the slice at hand, before its messages are taken and sent.
+  // Passes the current slice to the tracer, before its messages are taken and sent.
   void Trace(const Lane& lane, int64_t start_ps, int64_t done_ps);
 
   Parts parts_;

@@ -74,7 +74,7 @@ LaneIndex LaneTable::OpenLane(ChannelIndex channel_id, uint32_t number) {
   lane = Lane{};
   lane.free_ps = channel.end_ps;
   const uint32_t gpu = table_.GpuOfRank(program.communicator, program.rank);
-  // On like rails the same.
+  // The number is the same on corresponding rails.
   const uint64_t local_number = table_.LocalNumberOf(program.communicator, program.rank);
   lane.tie = table_.TieOf(
       gpu, local_number << 8 | channel.channel,

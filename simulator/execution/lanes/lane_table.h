@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Programs that run, as channels and lanes, and where each lane is in its schedule: which slice is
-// at hand, which connections it uses, which messages its senders may be granted.
+// The programs that run, stored as channels and lanes, and the position of each lane in its
+// schedule: its current slice, the connections it uses, and the messages its senders may be
+// granted.
 //
-// A channel has batches, one after the other; the lanes of a batch run concurrently. A lane takes
-// its schedule's steps in order, each slice by slice.
+// The batches of a channel run one after the other, the lanes of a batch concurrently. A lane
+// executes the steps of its schedule in order, each slice by slice.
 #pragma once
 
 #include <algorithm>
@@ -19,27 +20,28 @@ namespace railyard {
 
 class LaneTable {
  public:
-  // Both references must outlive this. The engine's prefetches know where it is.
+  // Both references must outlive this object. It cannot be moved, since the engine prefetches its
+  // records by address.
   LaneTable(const ConnectionTable& table, const CtaClock& clock) : table_(table), clock_(clock) {}
   LaneTable(const LaneTable&) = delete;
   LaneTable& operator=(const LaneTable&) = delete;
 
   // --- Channels ----------------------------------------------------------------------------------
   ChannelIndex OpenChannel(const RankProgram& program, uint32_t channel, int64_t now_ps);
-  // Goes on to the next batch that has lanes, from the one at hand on. Returns how many; 0: the
-  // channel has none left.
+  // Advances to the next batch that has lanes, starting with the current one. Returns its number of
+  // lanes, or 0 if the channel has no batch left.
   uint32_t NextBatch(ChannelIndex channel);
-  // Its record stays as it is until another one opens.
+  // Frees the channel's record, whose contents stay valid until another channel is opened.
   void CloseChannel(ChannelIndex channel);
   ActiveChannel& channel(ChannelIndex id) { return channels_[id]; }
   const ActiveChannel& channel(ChannelIndex id) const { return channels_[id]; }
 
   // --- Lanes -------------------------------------------------------------------------------------
-  // A lane of the channel's batch at hand, by its number in the batch; its first slice is at hand.
+  // Opens a lane of the channel's current batch, by its number in the batch, at its first slice.
   LaneIndex OpenLane(ChannelIndex channel, uint32_t number);
-  // Returns whether it was the last one of its batch.
+  // Returns whether the lane was the last one of its batch.
   bool CloseLane(LaneIndex lane);
-  // Ends all lanes of a part of the job where they are.
+  // Ends all lanes of a part of the job wherever they are in their schedules.
   void EndPart(uint32_t part);
 
   uint32_t size() const { return static_cast<uint32_t>(lanes_.size()); }
@@ -57,15 +59,15 @@ class LaneTable {
   // Precondition: the lane has several peers.
   LaneConnections& connections(const Lane& lane) { return connections_[lane.peers]; }
   const LaneConnections& connections(const Lane& lane) const { return connections_[lane.peers]; }
-  // For the engine's prefetches.
+  // Returns where the lanes' records are, for the engine's prefetches.
   TimingWheel::PrefetchTable Records() const { return {&lanes_base_, sizeof(Lane)}; }
 
   // --- Slices ------------------------------------------------------------------------------------
-  // Goes on to the next slice; steps_left is 0 behind the last.
+  // Advances to the next slice. After the last one steps_left is 0.
   void NextSlice(LaneIndex id) {
     Lane& lane = lanes_[id];
     if (--lane.slices_left > 0) {
-      // All slices of a chunk are as long as the first, until it ends.
+      // All slices of a chunk are as long as the first, except a shorter last one.
       lane.slice_bytes = std::min(lane.first_bytes, lane.rest_bytes);
       lane.rest_bytes -= lane.slice_bytes;
     } else if (--lane.steps_left > 0) {
@@ -74,12 +76,13 @@ class LaneTable {
       LoadSteps(id);
     }
   }
-  // Which of its connections the step at hand uses, of a lane with several peers that has them.
+  // Sets the connections that the current step uses. Precondition: the lane has several
+  // peers and has claimed its connections.
   void SetStepConnections(LaneIndex id);
 
   // --- Grants ------------------------------------------------------------------------------------
   // Calls `grant` for every message that the lane is to receive over the connection, in order, as
-  // long as `may_grant` says so.
+  // long as `may_grant` returns true.
   template <typename MayGrant, typename Grant>
   void GrantMessages(LaneIndex id, ConnectionId connection, MayGrant may_grant, Grant grant);
 
@@ -89,7 +92,7 @@ class LaneTable {
     int32_t sender = kAllPeers;
   };
   GrantedSide GrantedSideOf(LaneIndex id, ConnectionId connection);
-  // Whether there is a message more from that sender, which the cursor then has counted.
+  // Returns whether that sender has another message to grant, and if so counts it in the cursor.
   bool TakeMessage(const LaneProgram& position, const GrantedSide& side, uint8_t slices_per_chunk);
   // Loads the next row of steps.
   void LoadSteps(LaneIndex id);

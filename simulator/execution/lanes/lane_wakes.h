@@ -13,20 +13,20 @@
 
 namespace railyard {
 
-// Lanes that are to be looked at before the event at hand ends, and when others are. Whoever
-// changes what a lane waits for says so here; LaneRunner looks.
+// The lanes to be examined before the current event ends, and the events that wake lanes later.
+// Code that changes what a lane waits for wakes the lane here, and LaneRunner then examines it.
 class LaneWakes {
  public:
   // The engine must outlive this.
   explicit LaneWakes(FabricSimulatorImpl& engine) : engine_(engine) {}
 
   void Wake(LaneIndex lane) { woken_.push_back(lane); }
-  // The slice of a lane may start then.
+  // Schedules an event that wakes the lane at `time_ps`, when its slice may start.
   void WakeAt(int64_t time_ps, uint64_t tie, LaneIndex lane) {
     engine_.ScheduleFabric(time_ps, event_order::kChannel, tie, lane);
   }
-  // A message of the connection is seen at `seen_ps`. A lane that waits for it cannot start before;
-  // whether it can send then is looked at then.
+  // Wakes the lane that waits for a message of the connection, which it sees at `seen_ps`. It
+  // cannot start before then, so it checks only then whether it can also send.
   void WakeReceiver(MessageSlots& slots, int64_t seen_ps) {
     if (!slots.receiver_waits) return;
     slots.receiver_waits = false;
@@ -38,7 +38,7 @@ class LaneWakes {
       Wake(receiver);
     }
   }
-  // A slot of the connection is free.
+  // Wakes the lane that waits for a free slot of the connection.
   void WakeSender(MessageSlots& slots) {
     if (!slots.sender_waits) return;
     slots.sender_waits = false;
@@ -46,7 +46,7 @@ class LaneWakes {
   }
 
   bool empty() const { return woken_.empty(); }
-  // Calls `look` for every lane on the list, those included that come meanwhile; empties it.
+  // Calls `look` for every lane on the list, including those added meanwhile, and empties the list.
   template <typename Look>
   void TakeAll(Look look) {
     for (size_t i = 0; i < woken_.size(); ++i) look(woken_[i]);

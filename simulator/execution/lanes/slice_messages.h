@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a slice does to the connections of its lane: messages are taken out of their slots, and sent
-// by stores, by proxies or by switches.
+// Takes the messages of a lane's slice out of their slots, and sends those it produces by stores,
+// by proxies or by switches.
 //
-// Over NVLink and PCIe the CTA's stores are the transfer: packets leave while it works, its warps
-// wait where the port does not take them, and the slice is complete when both the last packet has
-// arrived and the CTA is done. A slice without bytes is a flag behind the slice before it, and a
-// slot becomes free by a flag the other way; flags are the wire's latency without a packet. Where
-// the sender's slot is in a host's memory (NCCL's SHM), the receiving CTA loads the slice from
-// there before it goes on with it. Over the network the CTA stages the slice for its proxy.
+// Over NVLink and PCIe the CTA's stores are the transfer. Packets leave while the CTA works, and
+// its warps wait when the port cannot take them. The slice is complete when the last packet has
+// arrived and the CTA has finished. A slice without bytes is only a flag behind the slice before
+// it, and a flag in the opposite direction frees a slot. Flags take the latency of the wire and no
+// packet. If the sender's slot is in host memory (NCCL's SHM), the receiving CTA first loads the
+// slice from there. Over the network the CTA stages the slice for its proxy.
 #pragma once
 
 #include <cstdint>
@@ -45,21 +45,22 @@ class SliceMessages {
   explicit SliceMessages(const Parts& parts) : parts_(parts) {}
 
   void KeepPaths(PathTracer& paths) { paths_ = &paths; }
-  // From now on LaneObserver::OnPayloadTaken() tells of that collective.
+  // Enables LaneObserver::OnPayloadTaken() for the collective from now on.
   void WatchPayload(uint32_t collective) { watched_.insert(collective); }
 
-  // Takes and sends the lane's slice at hand, which the CTA has moved at `done_ps`.
+  // Takes and sends the messages of the lane's current slice, which the CTA has moved at `done_ps`.
   void Move(Lane& lane, int64_t done_ps);
-  // Has the switch add up the operands of the slice at hand. Precondition: it has some.
+  // Requests the switch's sum of the operands of the current slice. Precondition: it has operands.
   void RequestSum(const Lane& lane);
 
-  // Loads the slice at hand from where its senders left it in host memory; false: nothing to load.
+  // Loads the current slice from the host memory where its senders left it. Returns false if there
+  // is nothing to load.
   bool Load(Lane& lane);
-  // The same while the slice before is being sent, if the lane has seen all of it.
+  // Loads the next slice while the one before is still being sent, if the lane has seen all of it.
   void LoadAhead(Lane& lane);
 
-  // A message is in the memory of the receiver, or of the GPU that relays it; the sender's copy may
-  // still be at work. The flags that follow it alone are seen behind it.
+  // Called when a message is in the memory of the receiver or of the relaying GPU, even if the
+  // sender's copy is still running. Slices that consist of a flag alone become visible behind it.
   void OnStored(ConnectionId connection);
 
  private:
@@ -68,7 +69,8 @@ class SliceMessages {
   void SendBySwitch(const Lane& lane, const LaneConnections& peers, int64_t done_ps);
   void SendToNetworkSum(const Lane& lane, ConnectionId connection, int64_t done_ps);
   void OnRelayed(ConnectionId connection);
-  // When a message that was written at `written_ps` is in memory with its flag, behind `before_ps`.
+  // Returns when a message written at `written_ps` is in memory together with its flag, which
+  // cannot be before `before_ps`.
   int64_t HerePs(const MessageSlots& slots, int64_t before_ps, int64_t written_ps,
                  bool has_flag) const;
   bool HasFlagBehindData(ConnectionId connection) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// For explanations: what lanes that have not finished wait for, and how far they are.
+// Lists unfinished lanes with what they wait for, and their progress, for explanations of hung
+// runs.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,14 @@ struct WaitingLane {
   uint32_t peer = 0;  // communicator rank
   uint32_t channel = 0;
   bool for_data = false;  // else for a credit
-  // Of a network connection.
+  // The remaining fields describe a network connection.
   std::string transport;
   bool is_under_way = false;           // the queue pair has something to be acknowledged
   std::vector<std::string> obstacles;  // FlowStatus's
 };
 std::vector<WaitingLane> WaitingLanes(const LaneTable& lanes, const ConnectionTable& table);
 
-// What part of the steps of all lanes that run has been made: 0 to 1.
+// Returns the share, from 0 to 1, of the steps of all running lanes that has been executed.
 double ShareOfSteps(const LaneTable& lanes);
 
 }  // namespace railyard

@@ -33,16 +33,16 @@ bool HasNvSwitch(const FabricGraph& graph, DeviceId gpu) {
   });
 }
 
-// As NCCL's tuner has it (compCapIndex, src/graph/tuning.cc).
+// Follows NCCL's tuner (compCapIndex, src/graph/tuning.cc).
 GpuGeneration GenerationOfCapability(uint32_t compute_capability) {
   if (compute_capability >= 100) return GpuGeneration::kBlackwell;
   if (compute_capability >= 90) return GpuGeneration::kHopper;
   return compute_capability >= 80 ? GpuGeneration::kAmpere : GpuGeneration::kVolta;
 }
 
-// Where it is not known: by what NVLink a GPU has, each way: 150 GB/s on V100, 300 on A100, 450 on
-// H100, 900 on B200 (NVIDIA's whitepapers). Cut-down versions count as the generation below;
-// `gpu.generation` says otherwise.
+// Guesses an unknown generation from the GPU's NVLink bandwidth per direction: 150 GB/s on V100,
+// 300 on A100, 450 on H100, 900 on B200 (NVIDIA's whitepapers). Cut-down versions count as the
+// generation below; `gpu.generation` overrides the guess.
 GpuGeneration GenerationOf(uint64_t nvlink_bps) {
   constexpr uint64_t kGBps = 8'000'000'000;
   if (nvlink_bps == 0 || (nvlink_bps > 300 * kGBps && nvlink_bps <= 450 * kGBps)) {
@@ -80,7 +80,7 @@ std::vector<std::vector<uint32_t>> MeshLanes(const FabricGraph& graph,
   return lanes;
 }
 
-// Of those on the first one's server.
+// Returns those of the GPUs that are on the first one's server, by local index.
 std::vector<DeviceId> NeighboursOfFirst(const FabricGraph& graph,
                                         const std::vector<uint32_t>& gpus) {
   std::vector<DeviceId> neighbours;
@@ -105,8 +105,8 @@ uint32_t MostGpusPerNic(const FabricGraph& graph, const std::vector<uint32_t>& g
   return most;
 }
 
-// Of the slowest NIC of theirs: ranks agree on the lowest bandwidth that any of them has found
-// (initTransportsRank, src/init.cc: bwInter).
+// Returns the rate of the GPUs' slowest NIC: ranks agree on the lowest bandwidth that any of them
+// has found (bwInter in initTransportsRank, src/init.cc).
 uint64_t LeastNicRateBps(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
   uint64_t least_bps = UINT64_MAX;
   for (const uint32_t gpu : gpus) {
@@ -116,7 +116,7 @@ uint64_t LeastNicRateBps(const FabricGraph& graph, const std::vector<uint32_t>& 
   return least_bps;
 }
 
-// As NCCL calls CPUs that differ (initTransportsRank, src/init.cc).
+// Returns kMixed for CPUs that differ, as NCCL does (initTransportsRank, src/init.cc).
 CommunicatorCpu CpuOfAll(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
   const auto cpu_of = [&](uint32_t gpu) { return CpuOf(graph.device(graph.gpus()[gpu]).cpu); };
   const CommunicatorCpu first = cpu_of(gpus.front());

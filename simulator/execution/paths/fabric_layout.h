@@ -10,12 +10,13 @@
 
 namespace railyard {
 
-// One that is not known counts as Intel's.
+// Converts the vendor. An unknown vendor counts as Intel.
 CommunicatorCpu CpuOf(CpuVendor vendor);
 
-// Where NCCL would find the GPUs of a communicator (by number, in rank order) to be.
+// Returns the layout that NCCL would detect for a communicator's GPUs, which are numbers in rank
+// order.
 CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t>& gpus);
-// The same with the rings and trees that a communicator's log states.
+// Returns the layout with the rings and trees that the communicator's log states.
 CommunicatorLayout LayoutOf(const FabricGraph& graph, const TraceCommunicator& communicator);
 
 }  // namespace railyard

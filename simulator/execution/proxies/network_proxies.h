@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What CPU proxies do for the network connections of their GPUs (sendProxyProgress and
+// Models the CPU proxies' work for the network connections of their GPUs (sendProxyProgress and
 // recvProxyProgress, src/transport/net.cc). The sender's CTA stages a slice in a slot. Its proxy
-// sees that, waits for the receiver's clear-to-send, and posts the message to the connection's
-// transport; over a transport that buffers messages it does not wait. The receiver's proxy sees the
-// message arrive, and grants the next one once a slot is free.
+// notices the slice, waits for the receiver's clear-to-send, and posts the message to the
+// connection's transport; over a transport that buffers messages it does not wait. The receiver's
+// proxy sees the message arrive, and grants the next one once a slot is free.
 //
-// A proxy is one thread for each GPU: every post and every arrival occupies it for a while, one
-// after the other. Proxies know the contract of transports, and wake lanes; they never run them.
+// Each GPU has one proxy thread. Every post and every arrival occupies it for a while, one after
+// the other. Proxies use the transports' interface and wake lanes, but never run lanes.
 #pragma once
 
 #include <cstdint>
@@ -36,45 +36,46 @@ class NetworkProxies {
     LaneWakes& wakes;
     NetworkSums& sums;
   };
-  // `costs` are those of each GPU's proxy. Registers the events of proxies with the engine.
+  // Registers the events of proxies with the engine. `costs` has one entry per GPU.
   NetworkProxies(const Parts& parts, std::vector<ProxyCosts> costs);
   NetworkProxies(const NetworkProxies&) = delete;
   NetworkProxies& operator=(const NetworkProxies&) = delete;
 
   void KeepPaths(PathTracer& paths) { paths_ = &paths; }
 
-  // --- What lanes ask for ------------------------------------------------------------------------
-  // The next slice of a connection, whose slot is filled, is complete at `done_ps` where its proxy
-  // looks for it.
+  // --- Requests of lanes -------------------------------------------------------------------------
+  // Stages the next slice of a connection in its slot. The slice is complete at `done_ps` where the
+  // proxy polls for it.
   void Stage(ConnectionId connection, uint8_t costs, int64_t done_ps) {
     Schedule(done_ps + parts_.clock.costs(costs).LatencyBeforePostPs(), connection, Phase::kStaged);
   }
-  // The receiver has used a message: another one may be granted from `done_ps` on.
+  // Allows one more grant from `done_ps` on, when the receiver has used a message.
   void GrantAt(int64_t done_ps, ConnectionId connection) {
     Schedule(done_ps, connection, Phase::kGranted);
   }
-  // Grants a lane's messages as far as its credits go.
+  // Grants a lane's messages as far as its credits allow.
   void Grant(LaneIndex lane, ConnectionId connection);
 
-  // --- What transports say -----------------------------------------------------------------------
-  // The oldest message is in the receiver's memory, acknowledged, granted.
+  // --- Callbacks of transports -------------------------------------------------------------------
+  // The connection's oldest message is in the receiver's memory; was acknowledged; was granted.
   void OnDelivered(ConnectionId connection);
   void OnCompleted(ConnectionId connection);
   void OnGranted(ConnectionId connection);
-  // The sum of the network's switches is there.
+  // The sum of the network's switches has arrived.
   void OnSumDelivered(ConnectionId connection);
 
-  // --- Connections that move ---------------------------------------------------------------------
-  // The connection leaves its flow; it has another one. Both ends know what the receiver has, for
-  // they tell one another out of band: the rest is granted and posted again.
+  // --- Connections that move to another NIC ------------------------------------------------------
+  // OnLeave() is called before a connection abandons its flow, Resend() when it has another one.
+  // Both ends know from their out-of-band exchange what the receiver has; the rest is granted and
+  // posted again.
   void OnLeave(ConnectionId connection);
   void Resend(ConnectionId connection, LaneObserver& observer);
 
-  // What one message costs the GPU's proxy.
+  // Returns the costs of one message for the GPU's proxy.
   const ProxyCosts& CostsOf(uint32_t gpu) const { return costs_[gpu]; }
 
  private:
-  // What a kPost event is for; in the low bits of its target.
+  // The purpose of a kPost event, encoded in the low bits of its target.
   enum class Phase : uint8_t { kStaged, kPosted, kGranted };
   static constexpr uint32_t kPhaseBits = 2;
   static_assert(sizeof(MessageSlots) % (1u << kPhaseBits) == 0);
@@ -84,9 +85,9 @@ class NetworkProxies {
   void On(Phase phase, ConnectionId connection);
   void OnStaged(ConnectionId connection);
   void Post(ConnectionId connection);
-  // Has the proxy post what is staged and granted.
+  // Posts the messages that are both staged and granted.
   void QueueReady(ConnectionId connection);
-  // When the GPU's proxy has posted one message more, or has seen one more arrive.
+  // Returns when the GPU's proxy has finished posting one more message.
   int64_t PostedPs(uint32_t gpu) {
     return parts_.threads.Occupy(gpu, parts_.engine.NowPs(), costs_[gpu].post_ps);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Connections that leave NICs that have failed, in the middle of a collective or before they are
-// opened: they take detours over other NICs of both servers.
+// Moves connections away from failed NICs, during a collective or before they are opened: they take
+// detours over other NICs of both servers.
 #pragma once
 
 #include <cstdint>
@@ -34,16 +34,19 @@ class NicFailover {
   // Precondition: the network's stack has queue pairs and detours.
   NicFailover(const Parts& parts, NicPolicy policy);
 
-  // Opens a connection around NICs that are known not to work. False: it needs no detour.
+  // Opens a connection around NICs that are known to have failed. Returns false if it needs no
+  // detour.
   bool OpenAround(ConnectionId connection);
-  // A connection has used up its retries: it and all others of its part of the job that use a NIC
-  // that does not answer are moved. False: it is not for a NIC's sake, or one cannot be moved.
+  // Must be called when a connection has used up its retries. Moves it, and all other connections
+  // of its part of the job that use a NIC that does not answer. Returns false if no NIC is the
+  // cause, or if one of them cannot be moved.
   bool TryToMove(ConnectionId connection);
-  // Whether a NIC of some connection does not answer: it may be moved once its retries are used up.
+  // Returns whether a NIC of some connection does not answer, so that the connection may be moved
+  // once its retries are used up.
   bool MayMoveSome();
-  // A part of the job begins again: it knows of no NIC that does not work.
+  // Forgets the failed NICs that a part of the job knows of, because it starts again.
   void Forget(uint32_t part) { dead_nics_.erase(part); }
-  // Connections that were moved or opened so.
+  // Returns the number of connections that were moved or opened on a detour.
   uint64_t count() const { return count_; }
 
  private:
@@ -54,16 +57,16 @@ class NicFailover {
   std::set<DeviceId>& DeadNicsOf(const Connection& connection) {
     return dead_nics_[parts_.table.executed(connection.communicator).part];
   }
-  // Striped connections have a failover of their own, between their ports.
+  // Striped connections are excluded: they have their own failover between ports.
   bool MayMove(const Connection& connection) const {
     return connection.network && (connection.is_detoured || parts_.table.IsQueuePair(connection));
   }
   bool UsesAny(const Connection& connection, const std::set<DeviceId>& nics) const;
-  // Ways for the connection's messages over none of these NICs, as the policy has it.
+  // Returns detours for the connection's messages that avoid these NICs, chosen by the policy.
   std::vector<NicWay> WaysAround(const Connection& connection,
                                  const std::set<DeviceId>& nics) const;
   void OpenDetour(ConnectionId connection, std::span<const NicWay> ways);
-  // Ends the flow that the connection has, without a word about it.
+  // Ends the connection's flow without reporting it.
   void LeaveFlow(ConnectionId connection);
   void Move(ConnectionId connection, std::span<const NicWay> ways);
 
@@ -71,7 +74,7 @@ class NicFailover {
   NicDetours& detours_;
   NicPolicy policy_;
   std::unordered_map<uint32_t, std::set<DeviceId>> dead_nics_;  // that a part of the job knows of
-  // MayMoveSome()'s last answer, which holds for these conditions and this version of the network.
+  // The last result of MayMoveSome(), which is valid for these conditions and this network version.
   struct Look {
     uint64_t conditions = 0;
     uint64_t version = 0;

@@ -10,26 +10,27 @@
 
 namespace railyard {
 
-// Sums that the network's switches make (SHARP): what a rank gives to its aggregation tree and gets
-// from it. A rank has one connection to a tree, which it joins when it first sends.
+// Sums that the network's switches compute (SHARP), as far as one rank sends operands to its
+// aggregation tree and receives results. A rank has one connection to a tree, which it joins with
+// its first send.
 class NetworkSums {
  public:
   // Both references must outlive this.
   NetworkSums(AggregationTransport& transport, ConnectionTable& table)
       : transport_(transport), table_(table) {}
 
-  // What a step of a rank has the switches do; a plain reduction where it neither gathers nor
-  // scatters.
+  // Returns the operation that a rank's step asks of the switches: a plain reduction, unless the
+  // step gathers or scatters.
   static StepAggregation AggregationOf(const LanePeers& listed, uint32_t rank, const Step& step);
 
-  // Puts a slice into the next slot of the rank's connection and counts it. Its slot is free, so
-  // there is room for the sum as well: the receive is posted with the operand
-  // (src/transport/coll_net.cc). `wire_bytes`: its payload with the protocol's flags.
+  // Puts a slice into the next slot of the rank's connection and counts it. The slot is free, so
+  // the sum has room as well: the receive is posted together with the operand
+  // (src/transport/coll_net.cc). `wire_bytes` is the slice's payload with the protocol's flags.
   void Stage(const LaneId& lane, const LaneConnections& peers, ConnectionId connection,
              uint32_t slice_bytes, uint64_t wire_bytes);
-  // The proxy posts what is staged in a slot.
+  // Posts the operand that is staged in a slot; called by the proxy.
   void Post(ConnectionId connection, uint32_t slot);
-  // Counts, and returns, what the rank gets of the slice at hand.
+  // Returns the bytes that the rank receives of the current slice, and counts them.
   uint32_t CountReceived(const LaneConnections& peers, ConnectionId connection,
                          uint32_t slice_bytes);
 

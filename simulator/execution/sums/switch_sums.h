@@ -9,20 +9,20 @@
 
 namespace railyard {
 
-// Sums and copies that NVSwitches make for a lane (NVLink SHARP): a group of its connections acts
-// as one flow, which opens when it is first used.
+// Sums and copies that NVSwitches make for a lane (NVLink SHARP). A group of the lane's connections
+// acts as one flow, which opens when it is first used.
 class SwitchSums {
  public:
-  // `sums` hears by the group's first connection, `stores` by each. All references must outlive
-  // this.
+  // `sums` receives callbacks with the number of the group's first connection, `stores` with that
+  // of each connection. All references must outlive this object.
   SwitchSums(LoadStoreTransport& load_store, ConnectionTable& table, MessageSink& sums,
              MessageSink& stores)
       : load_store_(load_store), table_(table), sums_(sums), stores_(stores) {}
 
-  // Has the switch add up what the connections' senders have left in their memories.
+  // Requests the sum of the operands that the connections' senders have left in their memories.
   void Request(std::span<const ConnectionId> operands, const MessageSize& size);
-  // Has the switch copy to all receivers what their sender stores. Precondition of Send(): the
-  // group is open.
+  // Opens a group whose sender's stores the switch copies to all receivers. Send() requires an open
+  // group.
   void OpenResults(std::span<const ConnectionId> results);
   void Send(std::span<const ConnectionId> results, const MessageSize& size);
 
