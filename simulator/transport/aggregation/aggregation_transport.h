@@ -2,15 +2,15 @@
 // Reduction in the network's switches: InfiniBand's SHARP with streaming aggregation (Graham et
 // al.: "Scalable Hierarchical Aggregation and Reduction Protocol (SHARP) Streaming-Aggregation
 // Hardware Design and Evaluation", ISC 2020). Each NIC of a tree sends its operand towards the
-// root; a switch of the tree passes on one packet of one from each branch, and the root's result
-// goes down to every NIC. So an operation of S bytes puts S on every NIC's wire each way.
+// root. A switch of the tree combines one packet from each branch into one, and the root's result
+// goes down to every NIC. So an operation of S bytes puts S on every NIC's wire in each direction.
 //
-// A tree is the union of the fabric's routes from all NICs to the first. A NIC has no more than the
-// NIC's window under way without a result; it shares its wires with the queue pairs.
+// A tree is the union of the fabric's routes from all NICs to the first one. A NIC has at most its
+// window outstanding, counted in packets whose result has not arrived, and shares its wires with
+// the queue pairs.
 //
-// Not modelled: repetition on the hops of a tree (a packet that is lost breaks the tree for good,
-// as a cable that fails does), a limit to the number of trees or to the operands in a switch's
-// memory.
+// Not modelled: retransmission on the hops of a tree (a lost packet breaks the tree permanently, as
+// does a failed cable), and limits on the number of trees and on the operands in a switch's memory.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@
 
 namespace railyard {
 
-// What the members of a tree do together with so many bytes.
+// One operation of all members of a tree.
 struct Aggregation {
-  // A reduction adds up what all give and hands it to all. Blocks that are gathered have one member
-  // each that gives them, and all get them; all give the blocks that are scattered, and one member
-  // gets the sum of each. Everyone else's packets are empty, but there: they say that it takes
-  // part.
+  // A reduction adds up the operands of all members and gives all of them the sum. In a gather each
+  // block comes from one member, and all members receive it. In a scatter all members contribute to
+  // each block, and one member receives its sum. The other members' packets are empty, but they are
+  // sent, since the switches wait for one packet from each branch.
   enum class Kind : uint8_t { kReduce, kGather, kScatter };
 
   Kind kind = Kind::kReduce;
@@ -44,31 +44,32 @@ struct Aggregation {
 
 class AggregationTransport final : public PacketSink, public StateOwner {
  public:
-  // Registers the events of its ports with the engine; one at a time.
+  // Registers the events of its ports with the engine, which allows one instance at a time.
   AggregationTransport(const FabricGraph& graph, FabricNetwork& network, const EcmpRouting& routing,
                        const NicSettings& settings);
 
-  // A tree over the NICs of these GPUs. `entropy` is what the fabric's hashes see of it. Returns
-  // the first one's member number; the others follow in their order. Preconditions: two GPUs at
-  // least; routes without a detour, over switches, lead from each NIC to the first.
+  // Opens a tree over the NICs of these GPUs. `entropy` is the input of the fabric's hashes.
+  // Returns the member number of the first GPU; the others follow in order. Preconditions: there
+  // are at least two GPUs, and routes over switches and without detours lead from each NIC to the
+  // first.
   uint32_t OpenTree(std::span<const uint32_t> gpus, uint64_t entropy);
-  // From now on `sink` hears of the member's results.
+  // Sets the sink that receives the callbacks for the member's results.
   void Join(uint32_t member, const SinkRef& sink);
-  // Appends an operation to a member's; all members of a tree post the same in the same order. Of
-  // its result OnDelivered() tells.
+  // Appends an operation to a member's queue; all members of a tree must post the same operations
+  // in the same order. OnDelivered() is called when the result has arrived.
   void Post(uint32_t member, const Aggregation& operation);
 
   void OnPacketAtNic(uint32_t packet) override;
   void OnPacketInMemory(uint32_t packet) override;
   void OnLinkReleased(LinkId link) override;
   void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
-  // A member sends nothing any more.
+  // Stops a member from sending.
   void Close(uint32_t member) { members_[member].is_closed = true; }
 
   std::string state_name() const override { return "aggregation trees"; }
   void Visit(StateArchive& archive) override;
 
-  // Up to the root, and from the last switch down to memory.
+  // Returns the links up to the root, and that from the last switch down to memory.
   const std::vector<LinkId>& LinksOf(uint32_t member) const { return members_[member].links; }
 
  private:
@@ -118,7 +119,7 @@ class AggregationTransport final : public PacketSink, public StateOwner {
     uint32_t first_member = 0;
     uint32_t member_count = 0;
   };
-  // A wire and the members whose turn on it comes, in order.
+  // A wire and the members that wait for their turn on it, in order.
   struct Port {
     LinkId wire = 0;
     int64_t backlog_max_ps = 0;
@@ -136,7 +137,7 @@ class AggregationTransport final : public PacketSink, public StateOwner {
     }
   };
 
-  // From a GPU's memory to the first GPU's NIC's switch.
+  // Returns the links from a GPU's memory to the switch of the first GPU's NIC.
   std::vector<LinkId> WayUp(uint32_t gpu, std::span<const uint32_t> gpus, uint64_t entropy) const;
   void AddNodes(uint32_t first_member, std::span<const std::vector<LinkId>> ways);
   uint32_t PortOf(LinkId wire);

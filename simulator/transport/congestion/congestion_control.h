@@ -12,12 +12,13 @@
 
 namespace railyard {
 
-// Decides how fast, or how far ahead, queue pairs send: their data, not their clear-to-send
-// elements, ACKs and CNPs. One object serves all queue pairs of a run, its state in arrays by their
-// number. Time passes between calls only, so whatever a control's timers would have done since the
-// last call is to be done at the next, as of then: there are no timer events.
+// Base of congestion controls, which limit the rate or the window of queue pairs' data;
+// clear-to-send elements, ACKs and CNPs are not limited. One object serves all queue pairs of a run
+// and keeps its state in arrays by their number. There are no timer events: at each call a control
+// first does, with the times at which they would have happened, what its timers would have done
+// since the last call.
 //
-// A queue pair without limits is not asked for: OnSend() comes only while its rate is limited.
+// OnSend() is called only while a queue pair's rate is limited.
 class CongestionControl : public ns3::Object {
  public:
   using Needs = CongestionNeeds;
@@ -25,25 +26,27 @@ class CongestionControl : public ns3::Object {
   static ns3::TypeId GetTypeId();
 
   virtual Needs needs() const = 0;
-  // Queue pairs are opened in the order of their numbers, 0 first.
+  // Adds a queue pair. Queue pairs must be opened in the order of their numbers, starting with 0.
   void Open(const ControlledQueuePair& queue_pair);
   virtual void OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes);
   virtual void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack);
   virtual void OnCnp(uint32_t queue_pair, int64_t now_ps);
-  // A NACK asked for a repetition; the retransmission timer ran out.
+  // OnNack() is called when a NACK requests a retransmission, OnTimeout() when the retransmission
+  // timer expires.
   virtual void OnNack(uint32_t queue_pair, int64_t now_ps);
   virtual void OnTimeout(uint32_t queue_pair, int64_t now_ps);
 
   const SendLimits& limits(uint32_t queue_pair) const { return limits_[queue_pair]; }
-  // Why nothing that crosses the network under this control is taken from the replay cache: it
-  // keeps something of all that a queue pair has met. Empty: Visit() shows all that decides what
-  // comes, and at rest a queue pair is without limits.
+  // Returns the reason why traffic under this control is never taken from the replay cache: it
+  // keeps state that depends on the queue pair's whole history. If the result is empty, Visit()
+  // must cover all state that decides the future, and a queue pair at rest must have no limits.
   virtual std::string WhyNeverReplayed() const = 0;
-  // The state of a queue pair that waits for nothing; none is at rest where it is never replayed.
+  // Visits the state of a queue pair at rest. If traffic is never replayed, no queue pair is at
+  // rest.
   virtual void Visit(uint32_t queue_pair, StateArchive& archive) = 0;
 
  protected:
-  // A queue pair was added; its limits are none.
+  // Called when a queue pair was added; it has no limits yet.
   virtual void OnOpen(uint32_t queue_pair) = 0;
   const ControlledQueuePair& properties(uint32_t queue_pair) const {
     return properties_[queue_pair];

@@ -10,9 +10,10 @@
 
 namespace railyard {
 
-// The controls there are, by the names scenarios use: NONE, DCQCN, …
+// Returns the names of all controls as scenarios use them: NONE, DCQCN, …
 std::vector<std::string> CongestionControlNames();
-// Makes controls of that name with default attributes; others may be set on the factory.
+// Returns a factory of the control with default attributes, which the caller can change, or nothing
+// if the name is unknown.
 std::optional<ns3::ObjectFactory> CongestionControlNamed(std::string_view name);
 
 }  // namespace railyard

@@ -71,12 +71,12 @@ class Dcqcn final : public CongestionControl {
     VisitFields(states_[queue_pair], queue_pair, archive);
   }
 
-  // As of the last call for this queue pair.
+  // Returns the state as of the last call for this queue pair.
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
 
  private:
   void OnOpen(uint32_t queue_pair) override;
-  // Does what the timers did up to and including `now_ps`.
+  // Executes all timer expirations up to and including `now_ps`.
   void RunTimers(uint32_t queue_pair, int64_t now_ps);
   void Increase(uint32_t queue_pair, uint32_t& iterations);
   void SetRate(uint32_t queue_pair);

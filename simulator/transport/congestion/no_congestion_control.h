@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-// Queue pairs send at line rate within the NIC's window, whatever happens: InfiniBand without
-// congestion control, or a fabric that relies on flow control alone.
+// Applies no congestion control: queue pairs always send at line rate within the NIC's window, as
+// on InfiniBand without congestion control or on a fabric that relies on flow control alone.
 class NoCongestionControl final : public CongestionControl {
  public:
   static ns3::TypeId GetTypeId();

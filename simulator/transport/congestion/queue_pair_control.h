@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a congestion control hears of a queue pair, what it decides, and how a program adds one of
-// its own. This header does without ns-3.
+// Interface of a congestion control for one queue pair, and its registration by a program that uses
+// the library. This header does not depend on ns-3.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace railyard {
 
-// How fast, or how far ahead, a queue pair may send at the moment.
+// The current limits of a queue pair's rate and window.
 struct SendLimits {
   static constexpr uint64_t kNoLimit = UINT64_MAX;
 
@@ -24,18 +24,18 @@ struct SendLimits {
   bool operator==(const SendLimits&) const = default;
 };
 
-// A queue pair as a control may know it when it is opened.
+// The properties of a queue pair that its control knows when it is opened.
 struct ControlledQueuePair {
   uint64_t line_rate_bps = 0;  // of its port
   uint64_t window_bytes = 0;   // the NIC's own limit
   uint32_t mtu_bytes = 0;
   uint32_t full_packet_wire_bytes = 0;
-  // From a packet of the MTU being read from memory until its ACK is back, on an idle fabric.
+  // Time from reading a packet of the MTU from memory to the arrival of its ACK, on an idle fabric.
   int64_t base_rtt_ps = 0;
   uint32_t hop_count = 0;  // links from the sender's memory to the receiving NIC
 };
 
-// An ACK, as its queue pair's control sees it.
+// An ACK, as the queue pair's control sees it.
 struct AckInfo {
   int64_t now_ps = 0;
   int64_t rtt_ps = 0;                 // since the packet that caused it was read from memory
@@ -46,7 +46,8 @@ struct AckInfo {
   std::span<const HopTelemetry> telemetry{};
 };
 
-// The signals that a control reacts to; NICs neither make nor pass on what no control needs.
+// The signals that a control reacts to. NICs do not generate or forward signals that no control
+// needs.
 struct CongestionNeeds {
   bool cnp = false;
   bool acknowledgements = false;
@@ -54,26 +55,25 @@ struct CongestionNeeds {
   bool telemetry = false;     // on acknowledgements
 };
 
-// Controls one queue pair: sets its limits when something happens to it. There are no timer
-// events; a control whose timers would have run since the last call does at the next call what they
-// would have done.
+// Controls one queue pair: it sets the limits in response to the callbacks. There are no timer
+// events: at each call a control first does what its timers would have done since the last call.
 class QueuePairControl {
  public:
   virtual ~QueuePairControl() = default;
 
-  // A packet is sent; called only while the rate is limited.
+  // Called when a packet is sent, but only while the rate is limited.
   virtual void OnSend(int64_t /*now_ps*/, uint32_t /*wire_bytes*/) {}
   virtual void OnAcknowledged(const AckInfo& /*ack*/) {}
   virtual void OnCnp(int64_t /*now_ps*/) {}
-  // A NACK asked for a repetition.
+  // Called when a NACK requests a retransmission.
   virtual void OnNack(int64_t /*now_ps*/) {}
-  // The retransmission timer ran out.
+  // Called when the retransmission timer expires.
   virtual void OnTimeout(int64_t /*now_ps*/) {}
 
   const SendLimits& limits() const { return limits_; }
 
  protected:
-  // Without a call a queue pair has no limits but its port's rate and its NIC's window.
+  // Sets the limits. Until it is called, the port's rate and the NIC's window are the only limits.
   void SetLimits(const SendLimits& limits) { limits_ = limits; }
 
  private:
@@ -83,9 +83,9 @@ class QueuePairControl {
 using QueuePairControlFactory =
     std::function<std::unique_ptr<QueuePairControl>(const ControlledQueuePair&)>;
 
-// Adds a control, which scenarios then name in nic.congestion_control.registered. `make` is called
-// once per queue pair of a run. Nothing that crosses the network under it is taken from the replay
-// cache. A name that is taken is replaced.
+// Registers a control under a name for nic.congestion_control.registered in scenarios. `make` is
+// called once per queue pair of a run. Traffic under the control is never taken from the replay
+// cache. A control with the same name is replaced.
 void RegisterCongestionControl(const std::string& name, const CongestionNeeds& needs,
                                QueuePairControlFactory make);
 std::vector<std::string> RegisteredCongestionControls();

@@ -11,7 +11,8 @@
 
 namespace railyard {
 
-// A control that the program around the library has registered, with an object per queue pair.
+// Adapts a control that the program around the library has registered; it has one object per queue
+// pair.
 class RegisteredControl final : public CongestionControl {
  public:
   static ns3::TypeId GetTypeId();

@@ -48,7 +48,7 @@ class Swift final : public CongestionControl {
   void Visit(uint32_t /*queue_pair*/, StateArchive& archive) override { archive.Require(false); }
 
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
-  // At the window of the moment.
+  // Returns the target delay for the current window.
   double TargetPs(uint32_t queue_pair) const;
 
  private:

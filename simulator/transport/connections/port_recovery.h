@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How the two ends of a connection find out that a port which failed carries packets again (NCCL
+// Models how the two ends of a connection detect that a failed port carries packets again (NCCL
 // 2.30, src/transport/net_ib/p2p_resiliency_recovery.cc). Each end begins a start delay after its
-// own device failed:
+// own device has failed:
 //
 // - The sender sends five "alive" messages over an unreliable connection of that port and waits for
-//   an answer until the time-out, then sends five more, so often as attempts are allowed.
-// - The receiver counts those that come in order. With more than five, so with the second batch at
-//   the earliest, it makes new queue pairs and answers. It gives up after as many attempts, each a
-//   time-out without a message; one is counted as it begins, for its clock starts at 0.
-// - The sender uses the device again from the answer on and confirms it; the receiver from the
-//   confirmation on.
+//   an answer until the time-out. It repeats this as often as attempts are allowed.
+// - The receiver counts the messages that arrive in order. After more than five, so with the second
+//   batch at the earliest, it makes new queue pairs and answers. It gives up after the same number
+//   of attempts, each a time-out without a message. The first attempt is counted as it begins,
+//   because the receiver's clock starts at 0.
+// - The sender uses the device again as soon as the answer arrives, and confirms it. The receiver
+//   uses it again as soon as the confirmation arrives.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@
 
 namespace railyard {
 
-// Of one device of one connection.
+// The recovery protocol of one device of one connection.
 class PortRecovery {
  public:
   struct Hooks {
@@ -31,11 +32,11 @@ class PortRecovery {
   };
   PortRecovery(const NetIbSettings& settings, Hooks hooks);
 
-  // The device failed, now, at that end.
+  // Starts the protocol at one end, whose device has just failed.
   void Begin(bool at_sender);
-  // An end of its protocol received a message.
+  // Called when an end receives a message of the protocol.
   void OnMessage(bool at_receiver, uint32_t immediate);
-  // Neither end tries to put the device back, or will.
+  // Returns whether neither end is trying, or going to try, to put the device back into use.
   bool IsIdle() const { return sender_.state == State::kIdle && receiver_.state == State::kIdle; }
 
  private:
@@ -57,7 +58,7 @@ class PortRecovery {
   };
 
   void After(End& end, int64_t delay_ps, void (PortRecovery::*what)());
-  // False: it was the last one.
+  // Returns false if it was the last attempt.
   bool CountAttempt(End& end) const;
   void SendBatch();
   void OnAnswerTimeout();

@@ -7,8 +7,8 @@
 
 namespace railyard {
 
-// Base of transports that make one flow of several flows of other transports, its parts. What
-// becomes of a part's packets is reported as the whole flow's.
+// Base of transports that compose a flow of several flows of other transports, its parts. Events of
+// a part's packets are reported as events of the whole flow.
 class CompositeTransport : public Transport, public MessageSink {
  public:
   void OnPacketLost(uint32_t part, LinkId link) final {
@@ -29,7 +29,7 @@ class CompositeTransport : public Transport, public MessageSink {
   }
 
  protected:
-  // The user of the flow that the part belongs to.
+  // Returns the user of the flow to which the part belongs.
   virtual SinkRef UserOf(uint32_t part) const = 0;
 };
 

@@ -7,9 +7,10 @@
 
 namespace railyard {
 
-// The messages of one send queue that are not yet acknowledged as a whole, oldest first. Positions
-// count all messages ever posted, modulo 2^32, so they stay valid while others come and go. Memory
-// is that of the most messages that were open at once, rounded up to a power of two.
+// The messages of one send queue that are not completely acknowledged, oldest first. Positions
+// count all messages ever posted, modulo 2^32, so they stay valid when messages are added and
+// removed. The ring's size is the largest number of messages outstanding at once, rounded up to a
+// power of two.
 class MessageRing {
  public:
   struct Message {
@@ -26,7 +27,7 @@ class MessageRing {
   const Message& at(uint32_t position) const { return SlotOf(position).message; }
   uint32_t data_bytes_at(uint32_t position) const { return SlotOf(position).data_bytes; }
 
-  // `data_bytes`: of the message's, a collective's data.
+  // `data_bytes` is the part of the message's bytes that is the collective's data.
   void PushBack(const Message& message, uint32_t data_bytes) {
     if (end_ - first_ == slots_.size()) Grow();
     slots_[end_++ & (slots_.size() - 1)] = {message, data_bytes};

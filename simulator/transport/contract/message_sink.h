@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a transport tells those who use its flows.
+// Callbacks of transports to the users of their flows.
 #pragma once
 
 #include <cstdint>
@@ -9,43 +9,45 @@
 
 namespace railyard {
 
-// A user of flows. Every call names the flow by the number under which its user opened it. Calls
-// come in the order of the flow's messages, one for each message.
+// Interface of a user of flows. Each callback identifies the flow by the number under which its
+// user opened it. The calls of each callback come in the order of the flow's messages, one per
+// message.
 class MessageSink {
  public:
   virtual ~MessageSink() = default;
-  // The oldest message that was not yet delivered is in the receiver's memory.
+  // Called when the oldest undelivered message is in the receiver's memory.
   virtual void OnDelivered(uint32_t number) = 0;
-  // The first part of a message has arrived: the sink may fetch what its delivery will touch. Only
-  // stores between two GPUs report it.
+  // Called when the first part of a message has arrived, so that the sink can prefetch what it
+  // needs for the delivery. Only stores between two GPUs report it.
   virtual void OnUnderWay(uint32_t /*number*/) {}
-  // The oldest message that was not yet injected leaves the sender's GPU at `left_ps`, now or soon.
-  // Only stores between two GPUs report it.
+  // Called when it is known that the oldest message not yet injected leaves the sender's GPU at
+  // `left_ps`, which may be in the future. Only stores between two GPUs report it.
   virtual void OnInjected(uint32_t /*number*/, int64_t /*left_ps*/) {}
-  // The turn of a port in which OnInjected() was called is over: the sink may post.
+  // Called when the port's turn that called OnInjected() is over. The sink may post again.
   virtual void OnTurnEnded() {}
-  // The sender may use the slot of its oldest message again: it was acknowledged as a whole, or
-  // copied to a kernel's buffer.
+  // Called when the sender may reuse the slot of its oldest message, because the message was
+  // acknowledged completely or copied into a kernel buffer.
   virtual void OnCompleted(uint32_t /*number*/) {}
-  // The sender has seen that the receiver granted one message more.
+  // Called when the sender has received one more grant of the receiver.
   virtual void OnGranted(uint32_t /*number*/) {}
-  // A packet of the flow, of any kind, was lost on `link`, or to a missing route (UINT32_MAX).
+  // Called when a packet of the flow, of any kind, was lost on `link`; UINT32_MAX: for want of a
+  // route.
   virtual void OnPacketLost(uint32_t number, LinkId link) = 0;
-  // A packet is sent again; `payload_bytes` is 0 unless it carries data.
+  // Called when a packet is sent again. `payload_bytes` is 0 unless the packet carries data.
   virtual void OnPacketRepeated(uint32_t /*number*/, uint32_t /*payload_bytes*/) {}
-  // The first packet after a loss is sent again; the loss was made good. The sink must not open
-  // flows in either call.
+  // Called when the first packet after a loss is sent again, and when the loss has been repaired.
+  // The sink must not open flows in either call.
   virtual void OnRetransmission(uint32_t /*number*/) {}
   virtual void OnLossRecovered(uint32_t /*number*/) {}
-  // A packet of an unreliable connection beside the flow has arrived.
+  // Called when a packet of an unreliable connection beside the flow has arrived.
   virtual void OnUnreliableSend(uint32_t /*number*/, bool /*at_receiver*/, uint32_t /*immediate*/) {
   }
-  // The flow is broken for good. `at_sender` says which end has found out: the sender of messages,
-  // or their receiver, who sends grants.
+  // Called when the flow has failed permanently. `at_sender` tells which end has detected it: the
+  // sender of messages, or their receiver, which sends grants.
   virtual void OnFailed(uint32_t number, bool at_sender, const std::string& why) = 0;
 };
 
-// Whom a transport tells of a flow, and the number by which it calls the flow.
+// The sink that receives a flow's callbacks, and the number by which they identify the flow.
 struct SinkRef {
   MessageSink* sink = nullptr;
   uint32_t number = 0;

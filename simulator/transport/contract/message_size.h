@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How long a message is, and how much of it is the collective's data: NCCL's protocols LL and LL128
-// send lines in which flags follow the data.
+// Size of a message on the wire and the part of it that is the collective's data. NCCL's protocols
+// LL and LL128 send lines in which flags follow the data.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ struct MessageSize {
 
   static MessageSize OfData(uint64_t bytes) { return {bytes, bytes}; }
   bool has_flags() const { return data_bytes != bytes; }
-  // The bytes from `begin` to `end`. Parts that make up the whole have all of its data.
+  // Returns the size of the bytes from `begin` to `end`. The parts of a message together contain
+  // all of its data.
   MessageSize Part(uint64_t begin, uint64_t end) const {
     return {end - begin, DataBefore(end) - DataBefore(begin)};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The transports between servers of a run, as one: what opens a job's connections, what background
-// traffic uses, what was counted. A stack has a name, by which scenarios choose it.
+// A network stack: all transports between servers of a run. It provides the transport of the job's
+// connections, that of background traffic, and the counters. Scenarios choose a stack by its name.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class LoadStoreTransport;
 class NicDetours;
 class QueueTransport;
 
-// What a network's transports have counted since the run began.
+// The counters of a network's transports since the start of the run.
 struct StackCounters {
   uint64_t retransmitted_packets = 0;
   uint64_t timeouts = 0;
@@ -34,10 +34,10 @@ struct StackCounters {
   uint64_t queue_pair_errors = 0;
   uint64_t ecn_marked = 0;  // data packets that came in marked
   uint64_t cnp = 0;         // sent
-  // Messages with a tolerated loss, and how many of their packets may be lost.
+  // Counts of messages that tolerate losses, and of the packets that they may lose.
   uint64_t tolerant_messages = 0;
   uint64_t dispensable_packets = 0;
-  // What receivers did without.
+  // Counts of packets and bytes that receivers went without.
   uint64_t missing_packets = 0;
   uint64_t missing_bytes = 0;
 
@@ -55,7 +55,7 @@ struct StackCounters {
   }
 };
 
-// Ends of connections that took a port of a NIC out of use, and that put one back.
+// Counts of connection ends that took a NIC's port out of use, and that put one back into use.
 struct PortCounters {
   uint64_t failovers = 0;
   uint64_t recoveries = 0;
@@ -70,32 +70,34 @@ class NetworkStack {
  public:
   virtual ~NetworkStack() = default;
 
-  // The transport of a job's connections between these two GPUs.
+  // Returns the transport of a job's connections between these two GPUs.
   virtual Transport& Between(uint32_t source_gpu, uint32_t destination_gpu) = 0;
-  // The transport of somebody else's flows, which no collective library has made.
+  // Returns the transport of flows that no collective library has made, such as background traffic.
   virtual Transport& Plain() = 0;
-  // The queue pairs below, where there are such: NICs share their ports with them.
+  // Returns the stack's queue pairs, or null if it has none.
   virtual QueueTransport* queue_pairs() { return nullptr; }
-  // Whether a connection between two GPUs may be one of these queue pairs: then what goes on among
-  // some NICs alone can be replayed by itself.
+  // Returns whether a connection between two GPUs can be one of these queue pairs. If so, the
+  // traffic among a group of NICs can be replayed separately.
   virtual bool HasQueuePairConnections() const { return false; }
-  // The connections around NICs that have failed, where there can be such.
+  // Returns the detours around failed NICs, or null if the stack has none.
   virtual NicDetours* detours() { return nullptr; }
-  // What ends a flow whose end does not answer begins so; empty: nothing does.
+  // Returns the beginning of the error of a flow whose other end does not answer. It is empty if
+  // flows never fail for this reason.
   virtual const char* NoAnswer() const { return ""; }
 
   virtual StackCounters counters() const { return {}; }
-  // Of flows of Plain() whose payload is counted apart.
+  // Returns the payload of those flows of Plain() for which Transport::CountPayload() was called.
   virtual uint64_t counted_payload_bytes() const { return 0; }
   virtual PortCounters port_counters() const { return {}; }
-  // Puts the stack in charge of its packets (FabricNetwork::SetSinkOf).
+  // Registers the stack as the sink of its packets (FabricNetwork::SetSinkOf).
   virtual void TakePackets(FabricNetwork& /*network*/) {}
   virtual void OnRoutesChanged() = 0;
-  // All transports of the stack, by name, in the order in which snapshots walk them.
+  // Returns all transports of the stack with their names, in the order in which snapshots visit
+  // them.
   virtual std::vector<std::pair<std::string, Transport*>> transports() = 0;
 };
 
-// What a stack is made of. All references outlive the stack.
+// The objects a stack is made from. They must outlive the stack.
 struct NetworkStackParts {
   const FabricGraph& graph;
   FabricNetwork& network;
@@ -104,7 +106,7 @@ struct NetworkStackParts {
   ProxyThreads& proxies;
 };
 
-// How a scenario sets a stack up.
+// The scenario's settings for a stack.
 struct NetworkStackSettings {
   std::string name = "rdma";
   NicSettings nic;

@@ -9,13 +9,14 @@
 
 namespace railyard {
 
-// The CPU threads, one for each GPU, that post messages to the network for it and see them arrive
-// (NCCL's proxies). A thread does one thing at a time, in the order in which it was asked.
+// The CPU threads, one per GPU, that post messages to the network and process their arrival (NCCL's
+// proxies). A thread does one thing at a time, in the order of the requests.
 class ProxyThreads {
  public:
   explicit ProxyThreads(size_t gpus) : free_ps_(gpus) {}
 
-  // Returns when the thread is done with something that takes it `duration_ps` and can begin now.
+  // Occupies the thread for `duration_ps`, from `now_ps` or from the end of its earlier work.
+  // Returns the end.
   int64_t Occupy(uint32_t gpu, int64_t now_ps, int64_t duration_ps) {
     int64_t& free_ps = free_ps_[gpu];
     free_ps = std::max(free_ps, now_ps) + duration_ps;

@@ -25,9 +25,9 @@ struct NicRateChanged {
   uint64_t rate_bps;  // SendLimits::kNoLimit: line rate
 };
 
-// A RoCE v2 NIC as ns-3 sees it: its attributes, named as vendors and NCCL name them, and what it
-// reports. There is one for every NIC of a fabric. What it does with packets is RdmaTransport,
-// whose per-queue state is plain; a transport reads the settings once, when it is made.
+// A NIC as an ns-3 object: its attributes, named as vendors and NCCL name them, and its trace
+// sources. Each NIC of a fabric has one. A transport reads the settings once, when it is made, and
+// keeps the state per queue in plain records.
 class Nic : public ns3::Object, private NicSettings {
  public:
   static ns3::TypeId GetTypeId();
@@ -36,7 +36,7 @@ class Nic : public ns3::Object, private NicSettings {
   const NicSettings& settings() const { return *this; }
   void SetSettings(const NicSettings& settings) { static_cast<NicSettings&>(*this) = settings; }
 
-  // By the transport: to whoever listens to the trace sources.
+  // The transport calls these; they fire the trace sources.
   void NotifyTimeout(const NicTimeout& event) const { timeout_(event); }
   void NotifyCnpSent(const NicCnpSent& event) const { cnp_sent_(event); }
   void NotifyRateChanged(const NicRateChanged& event) const { rate_changed_(event); }
@@ -44,7 +44,7 @@ class Nic : public ns3::Object, private NicSettings {
  private:
   void SetRecovery(int value) { recovery = static_cast<Recovery>(value); }
   int GetRecovery() const { return static_cast<int>(recovery); }
-  // By value, as ns-3's accessors call it.
+  // ns-3's accessors pass attributes by value.
   // NOLINTNEXTLINE(performance-unnecessary-value-param)
   void SetCnpInterval(ns3::Time interval) { cnp_interval_ps = interval.GetPicoSeconds(); }
   ns3::Time GetCnpInterval() const {

@@ -13,17 +13,19 @@
 
 namespace railyard {
 
-// A paced queue's next turn.
+// The time of a paced queue's next turn.
 struct PacedTurn {
   int64_t time_ps;
   uint32_t queue;
-  // For heaps with the earliest on top; ties by number, which no order of insertion enters.
+  // Orders heaps so that the earliest turn is on top. Ties are broken by queue number, so the order
+  // of insertion does not matter.
   bool operator<(const PacedTurn& other) const {
     return time_ps != other.time_ps ? time_ps > other.time_ps : queue > other.queue;
   }
 };
 
-// A NIC's way out to the fabric: one wire, and the send queues whose turn on it comes, in order.
+// A NIC's port to the fabric: one wire, and the send queues that wait for their turn on it, in
+// order.
 struct NicPort {
   LinkId wire = 0;
   uint32_t first_active = SendQueue::kNone;
@@ -31,7 +33,8 @@ struct NicPort {
   int64_t event_ps = kNeverPs;       // of its next event; earlier made ones are ignored
   int64_t next_paced_ps = kNeverPs;  // of the first of `paced`
   int64_t free_ps = 0;               // when what was last read has been sent, were the wire idle
-  // How much of the wire's time may be waiting for it: what covers the path from memory.
+  // Wire time of the packets that may be read ahead from memory, enough to cover the path from
+  // there.
   int64_t backlog_max_ps = 0;
   int64_t full_packet_ps = 0;    // of a packet of the MTU that does not begin a message
   uint32_t burst_packets = 1;    // that a queue sends in its turn
@@ -53,8 +56,8 @@ struct NicPort {
   }
 };
 
-// Wire time of what a NIC may have read from memory ahead of one of its wires, in packets of so
-// many bytes: what covers the path from there, and two more.
+// Returns the wire time of the packets that a NIC may read from memory ahead of one of its wires:
+// enough to cover the path from memory, plus two packets of `full_wire_bytes`.
 int64_t ReadAheadPs(const FabricGraph& graph, const FabricNetwork& network, LinkId wire,
                     uint32_t full_wire_bytes);
 

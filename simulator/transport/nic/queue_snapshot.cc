@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The state of queue pairs that wait for nothing, but for what the tables of their records say. Of
-// sequence numbers only differences count: both ends of a queue go on by what was posted.
+// Visits the state of queue pairs at rest, besides the field tables of their records. Only
+// differences of sequence numbers matter, since both ends of a queue count on from there.
 #include "simulator/transport/nic/queue_transport.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
 
-// What is nobody's to walk is in no walk below.
+// The walks below omit the members that have no state.
 static_assert(NamesEveryMember<SendBacklog>() && NamesEveryMember<Pacer>() &&
               NamesEveryMember<Repair>() && NamesEveryMember<RecoveryClock>());
 
@@ -75,7 +75,7 @@ void QueueTransport::VisitCounters(StateArchive& archive) { VisitFields(counters
 void QueueTransport::Visit(uint32_t id, StateArchive& archive) {
   if (archive.is_naming()) archive.BeginRecord("queue", id);
   SendQueue& sender = send_queues_[id];
-  // What is left in a queue that is never used again makes no difference.
+  // The remaining state of a queue that is never used again has no effect.
   if (sender.Is(SendQueue::kBroken) || receive_queues_[id].is_broken) {
     archive.Require(!sender.Is(SendQueue::kActive));
     return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The plain state of queue pairs. A queue pair has two queues, each a reliable stream of its own;
-// each queue has a sending end at one NIC and a receiving end at another. What a packet or an ACK
-// touches is one cache line at either end; the rest is kept apart.
+// The plain records of queue pairs. A queue pair has two queues, each a reliable stream; a queue
+// has a sending end at one NIC and a receiving end at another. All fields that a packet or an ACK
+// accesses are in one cache line per end; the others are stored separately.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@
 
 namespace railyard {
 
-// Signed distance from b to a of packet sequence numbers, which run freely in 32 bits.
+// Returns the signed distance from b to a of packet sequence numbers, which wrap around at 2^32.
 inline int32_t SequenceDistance(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b); }
 
-// Sending end.
+// The sending end of a queue.
 struct alignas(64) SendQueue {
   static constexpr uint32_t kNone = UINT32_MAX;
 
@@ -51,14 +51,14 @@ struct alignas(64) SendQueue {
   uint32_t unacknowledged = 0;  // oldest
   uint32_t sent_end = 0;        // one past the highest ever sent
   uint32_t posted_end = 0;      // one past the last packet of the last message
-  // That next_sequence lies in; where next_sequence is its end, the next one is to be taken.
+  // The message that contains next_sequence. If next_sequence is its end, the next message is due.
   MessageRing::Message message;
   uint32_t oldest_end = 0;  // of the oldest message not acknowledged as a whole, if there is one
   int64_t timer_start_ps = 0;
 
   static constexpr auto Fields() {
-    // Timers that have nothing to wait for pass without effect. Whether a message had flags says
-    // where to look for the sizes of the next, and nothing else.
+    // A pending timer without anything to wait for has no effect. kHasFlags only tells where to
+    // look up the sizes of further messages.
     const auto is_idle = [](uint8_t flags) { return (flags & ~(kTimerPending | kHasFlags)) == 0; };
     return FieldTable(
         "sending end",
@@ -81,7 +81,7 @@ struct alignas(64) SendQueue {
 };
 static_assert(sizeof(SendQueue) == 64);
 
-// What of the sending end is looked at once per message or loss.
+// The fields of a sending end that are accessed once per message or loss.
 struct SendBacklog {
   MessageRing messages;
   uint32_t next_message = 0;  // position of the one after that which is being sent
@@ -95,7 +95,7 @@ struct SendBacklog {
   }
 };
 
-// Of a data queue whose rate is limited.
+// Pacing state of a data queue whose rate is limited.
 struct Pacer {
   int64_t next_send_ps = 0;
   uint64_t rate_bps = SendLimits::kNoLimit;
@@ -109,7 +109,7 @@ struct Pacer {
   }
 };
 
-// Of a sending queue, with selective repeat.
+// Retransmission state of a sending queue with selective repeat.
 struct Repair {
   uint64_t repeat = 0;     // bit i: packet unacknowledged + i is to be sent again
   uint32_t requested = 0;  // of so many packets from unacknowledged on, the missing were repeated
@@ -121,9 +121,9 @@ struct Repair {
   }
 };
 
-// Receiving end.
+// The receiving end of a queue.
 struct alignas(64) ReceiveQueue {
-  // How far beyond a gap packets can be kept: the bits of a NACK.
+  // Maximum distance beyond a gap at which packets are kept; a NACK has one bit for each.
   static constexpr uint32_t kBeyondPackets = 64;
 
   PathRef ack_path() const { return {ack_first_link, ack_hop_count}; }
@@ -169,8 +169,8 @@ struct alignas(64) ReceiveQueue {
 };
 static_assert(sizeof(ReceiveQueue) == 64);
 
-// How long a sending queue's recoveries took, and since when it is in a part of one that is not
-// over (-1: it is in none).
+// The time that a sending queue's recoveries have taken, and the start of the current phase of a
+// recovery (-1: no recovery is in progress).
 struct RecoveryClock {
   RecoveryTimes times;
   int64_t since_ps = -1;
@@ -182,7 +182,7 @@ struct RecoveryClock {
   }
 };
 
-// What both queues of a pair are between.
+// The ends of a queue pair, common to both its queues.
 struct QueuePair {
   std::optional<PortPins> data_pins;  // of the ports it is bound to, if to any
   SinkRef user;

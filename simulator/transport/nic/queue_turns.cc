@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whose turn it is on a NIC's port.
+// Arbitration of the send queues on a NIC's port.
 #include <algorithm>
 
 #include "simulator/event_order/event_order.h"

@@ -73,7 +73,7 @@ bool RdmaTransport::DoWithout(uint32_t index, uint32_t distance) {
   const auto dispensable = static_cast<uint32_t>(packet.acknowledged >> 32);
   const uint32_t message = packet.sequence - number;
   const uint32_t missing_before = queue.missing_of == message ? queue.missing : 0;
-  // What is kept beyond the gap, or was refused there, is asked for already.
+  // If packets beyond the gap are kept or were refused, a retransmission is already requested.
   if (number < distance || missing_before + distance > dispensable || queue.beyond != 0 ||
       queue.refused) {
     return false;
@@ -123,8 +123,8 @@ void RdmaTransport::OnAhead(uint32_t index, uint32_t distance) {
   }
 }
 
-// Whether a packet `distance` beyond the one expected shows a gap that was not reported yet; it is
-// taken as reported.
+// Returns whether a packet `distance` beyond the expected one shows a gap that was not reported
+// yet, and marks such gaps as reported.
 bool RdmaTransport::ReportGaps(ReceiveQueue& queue, uint32_t distance) const {
   if (distance <= settings_.reorder_tolerance_packets) return false;
   const uint32_t lost_end =

@@ -9,10 +9,10 @@
 
 namespace railyard {
 
-// Adds a stack that scenarios can choose by its name. A name that is taken is an error of the
-// program. The stacks that ship, "rdma" and "sockets", are there from the start.
+// Adds a stack that scenarios can choose by its name. Registering a name twice is a programming
+// error. The built-in stacks, "rdma" and "sockets", are always registered.
 void RegisterNetworkStack(const std::string& name, NetworkStackFactory factory);
-// All names, sorted.
+// Returns all names, sorted.
 std::vector<std::string> NetworkStackNames();
 // Precondition: `settings.name` is registered.
 std::unique_ptr<NetworkStack> MakeNetworkStack(const NetworkStackParts& parts,

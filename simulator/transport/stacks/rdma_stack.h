@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-// NCCL over InfiniBand or RoCE: a queue pair for each connection, or several that a connection is
-// striped over; connections that leave a NIC that has failed take detours.
+// NCCL over InfiniBand or RoCE. A connection has one queue pair or is striped over several.
+// Connections that leave a failed NIC take detours.
 class RdmaStack final : public NetworkStack {
  public:
   RdmaStack(const NetworkStackParts& parts, const NetworkStackSettings& settings);

@@ -5,26 +5,27 @@
 
 namespace railyard {
 
-// How NCCL's built-in network over TCP sockets is set up (src/transport/net_socket.cc, 2.30), and
-// what its threads carry.
+// Settings of NCCL's built-in network over TCP sockets (src/transport/net_socket.cc, 2.30), and the
+// throughput of its threads.
 struct NetSocketSettings {
   bool enabled = false;  // instead of InfiniBand or RoCE
-  // Of NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD data sockets of a connection each helper thread
-  // of its own has so many. No threads: the proxy does it all on the control socket. NCCL's
-  // defaults where the NIC is not AWS's (2 x 8) or Google's (4 x 1).
+  // A connection has NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD data sockets, and each helper
+  // thread serves NCCL_NSOCKS_PERTHREAD of them. Without threads the proxy sends everything over
+  // the control socket. The defaults are NCCL's for NICs that are neither AWS's (2 x 8) nor
+  // Google's (4 x 1).
   uint32_t nthreads = 0;
   uint32_t nsocks_per_thread = 1;
-  // What one thread copies into, and out of, kernel sockets per second, the kernel's own work
-  // included: a core of a 3.4 GHz Xeon with TSO, GRO, jumbo frames and aRFS (Cai et al.:
-  // Understanding Host Network Stack Overheads, SIGCOMM 2021: one sending to eight receivers, and
-  // one flow, whose receiver is what limits it).
+  // Rates in bit/s at which one thread copies into, and out of, kernel sockets, including the
+  // kernel's own work. The defaults are those of a core of a 3.4 GHz Xeon with TSO, GRO,
+  // jumbo frames and aRFS (Cai et al.: Understanding Host Network Stack Overheads, SIGCOMM 2021):
+  // one core sending to eight receivers, and one flow, which its receiver limits.
   uint64_t send_rate_bps = 89'000'000'000;
   uint64_t receive_rate_bps = 42'000'000'000;
 
   uint32_t data_sockets() const { return nthreads * nsocks_per_thread; }
 };
 
-// NCCL's MAX_THREADS and MAX_SOCKETS.
+// NCCL's limits MAX_THREADS and MAX_SOCKETS.
 inline constexpr uint32_t kSocketThreadsMax = 16;
 inline constexpr uint32_t kSocketsMax = 64;
 

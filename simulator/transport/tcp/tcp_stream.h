@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a TCP stream knows that a queue pair does not: which segments beyond a gap have come
-// (RFC 2018), which are lost (RFC 6675, 8985), how long to wait for an acknowledgement (RFC 6298,
-// with Linux's bounds) and what the receiver has room for (RFC 9293). Sequence numbers count
-// segments, as those of queue pairs count packets.
+// The state of a TCP stream that a queue pair does not have: which segments beyond a gap have
+// arrived (RFC 2018), which are lost (RFC 6675, 8985), the retransmission time-out (RFC 6298, with
+// Linux's bounds) and the receive window (RFC 9293). Sequence numbers count segments, as those of
+// queue pairs count packets.
 //
 // Not modelled: the handshake (a stream begins with one sample of the path's round trip); a timer
-// for ACKs that are held back (whatever ends a message is answered at once); tail loss probes and
-// RACK's timer (RFC 8985), so that what is lost at the end waits for the time-out; proportional
-// rate reduction (RFC 6937); Nagle's algorithm (NCCL sets TCP_NODELAY); a receive buffer that grows
-// with use; ECN, which Linux does not ask for by default (tcp_ecn = 2).
+// for delayed ACKs (the end of a message is acknowledged at once); tail loss probes and RACK's
+// timer (RFC 8985), so losses at the end wait for the time-out; proportional rate reduction (RFC
+// 6937); Nagle's algorithm (NCCL sets TCP_NODELAY); a receive buffer that grows with use; ECN,
+// which Linux does not request by default (tcp_ecn = 2).
 #pragma once
 
 #include <cstdint>
@@ -18,44 +18,46 @@
 
 namespace railyard {
 
-// Linux: TCP_RTO_MIN, TCP_RTO_MAX (include/net/tcp.h), tcp_retries2 (ip-sysctl): a stream gives up
-// when it has been sending again for as long as 15 back-offs from 200 ms, of which those from the
-// tenth on are of 120 s, would take: 204.6 s + 6 x 120 s.
+// Linux's TCP_RTO_MIN, TCP_RTO_MAX (include/net/tcp.h) and tcp_retries2 (ip-sysctl). A stream gives
+// up after as long a time without progress as 15 back-offs from 200 ms take, of which the tenth and
+// later ones last 120 s: 204.6 s + 6 x 120 s.
 inline constexpr int64_t kTcpRtoMinPs = 200 * kPsPerMs;
 inline constexpr int64_t kTcpRtoMaxPs = 120 * kPsPerSecond;
 inline constexpr int64_t kTcpGiveUpPs = 924'600 * kPsPerMs;
-// Linux: the send buffer's largest size, tcp_wmem[2] (ip-sysctl). What the kernel keeps besides the
-// payload is left out of it.
+// Linux's maximum size of the send buffer, tcp_wmem[2] (ip-sysctl). The kernel's overhead besides
+// the payload is neglected.
 inline constexpr uint64_t kTcpSendBufferBytes = 4u << 20;
-// Linux: of the receive buffer's largest size, tcp_rmem[2] of 6 MiB, half is offered as a window
+// Linux offers half of the receive buffer's maximum size, tcp_rmem[2] of 6 MiB, as a window
 // (tcp_adv_win_scale = 1).
 inline constexpr uint64_t kTcpWindowBytes = 3u << 20;
-// Linux: after a silence longer than a time-out, and at the beginning, a receiver answers so many
-// segments one by one: the sender has started again (tcp_event_data_recv, net/ipv4/tcp_input.c;
-// TCP_MAX_QUICKACKS).
+// Number of segments that a Linux receiver acknowledges one by one at the start and after a silence
+// longer than a time-out, since the sender has then restarted (tcp_event_data_recv,
+// net/ipv4/tcp_input.c; TCP_MAX_QUICKACKS).
 inline constexpr uint32_t kTcpQuickAcks = 16;
-// A segment is lost when so many behind it have come (RFC 6675, DupThresh).
+// A segment is lost when this many later ones have arrived (RFC 6675, DupThresh).
 inline constexpr uint32_t kDuplicateThreshold = 3;
 
-// Of a sending end: its segments from the oldest unacknowledged to the newest sent.
+// The segments of a sending end, from the oldest unacknowledged to the newest sent.
 class TcpScoreboard {
  public:
   void OnSend() { segments_.push_back({.order = next_order_++}); }  // a new one
   void OnAcknowledged(uint32_t count);                              // the oldest so many
-  // The receiver has those from `begin` to before `end`, counted from the oldest.
+  // Marks the segments from `begin` to before `end`, counted from the oldest, as received.
   void OnSelective(uint32_t begin, uint32_t end);
-  // Takes for lost what kDuplicateThreshold later ones have overtaken, once, and repetitions that
-  // something sent after them has overtaken (RFC 8985, without a reordering window, as when nothing
-  // was ever reordered); true: there is such.
+  // Marks segments as lost: those that kDuplicateThreshold later ones have overtaken, once, and
+  // retransmissions that a later transmission has overtaken (RFC 8985, without a reordering window,
+  // as if nothing was ever reordered). Returns whether any was marked.
   bool MarkLost();
-  // The timer ran out: all that the receiver is not known to have is lost.
+  // Marks all segments as lost that the receiver is not known to have; called when the timer
+  // expires.
   void MarkAllLost();
-  // The first lost one, which is sent again now. Precondition: lost() > 0.
+  // Returns the position of the first lost segment, which must be sent again now. Precondition:
+  // lost() > 0.
   uint32_t TakeLost();
 
   uint32_t sacked() const { return sacked_; }
   uint32_t lost() const { return lost_; }  // and not sent again
-  // RFC 6675's pipe.
+  // Returns RFC 6675's pipe.
   uint32_t InFlight() const { return static_cast<uint32_t>(segments_.size()) - sacked_ - lost_; }
 
  private:
@@ -85,7 +87,7 @@ class TcpScoreboard {
   uint32_t repeat_from_ = 0;  // none before this is lost
 };
 
-// The retransmission time-out.
+// Computes the retransmission time-out.
 class TcpTimeout {
  public:
   void OnRoundTrip(int64_t rtt_ps);
@@ -99,7 +101,7 @@ class TcpTimeout {
   uint32_t back_offs_ = 0;
 };
 
-// Of a receiving end: which segments from the expected one on are here.
+// The segments of a receiving end that have arrived, from the expected one on.
 class TcpReassembly {
  public:
   struct Taken {
@@ -107,10 +109,11 @@ class TcpReassembly {
     uint32_t advanced = 0;   // so far the expected one moved
     uint32_t completed = 0;  // messages that end there
   };
-  // A segment came in `distance` behind the expected one.
+  // Takes in a segment that is `distance` behind the expected one.
   Taken Take(uint32_t distance, bool is_last_of_message);
   bool HasGap() const { return !here_.empty(); }
-  // The block of segments that holds the one at `distance`, from the expected one on.
+  // The contiguous block of segments around the one at `distance`, both counted from the expected
+  // one.
   struct Block {
     uint32_t begin = 0;
     uint32_t end = 0;
@@ -136,7 +139,7 @@ struct TcpSender {
 };
 
 struct TcpReceiver {
-  // A segment came in: whether it is to be answered alone.
+  // Returns whether a segment that arrives now must be acknowledged at once.
   bool IsQuick(int64_t now_ps) {
     if (last_segment_ps < 0 || now_ps - last_segment_ps > kTcpRtoMinPs) quick_acks = kTcpQuickAcks;
     last_segment_ps = now_ps;
@@ -154,7 +157,7 @@ struct TcpReceiver {
   int64_t timestamp_ps = 0;      // of the newest segment in order, which ACKs echo (RFC 7323)
 };
 
-// What an ACK of a stream says besides the expected segment, in the 64 bits there are for it.
+// The fields of a stream's ACK besides the expected segment, packed into its 64 bits.
 struct TcpAckWord {
   uint32_t offered_end = 0;
   uint16_t block_begin = 0;  // from the expected segment on; both 0: no block

@@ -29,8 +29,8 @@ void TcpTransport::OnOpened(FlowId stream, int64_t base_rtt_ps) {
 
 // --- Sending end ---------------------------------------------------------------------------------
 
-// How far the stream may send: as many segments as the congestion window has beyond those that came
-// or are lost, as far as the receiver has room. Lost ones are first.
+// Sets how far the stream may send: the segments that the congestion window allows beyond those
+// that arrived or are lost, as far as the receiver has room. Lost segments are sent first.
 void TcpTransport::SetWindow(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   const TcpSender& tcp = senders_[queue_id];
@@ -108,7 +108,7 @@ void TcpTransport::OnAcknowledgement(uint32_t index) {
   Activate(queue_id);
 }
 
-// All that was sent has come, and the receiver's window is closed.
+// Returns whether everything that was sent has arrived and the receiver's window is closed.
 bool TcpTransport::IsWaitingForRoom(const SendQueue& queue) {
   return queue.unacknowledged == queue.sent_end && queue.posted_end != queue.sent_end &&
          queue.window_packets == 0;
@@ -209,8 +209,8 @@ void TcpTransport::OnSegment(uint32_t index) {
   queue.unreported += taken.advanced;
   if (taken.advanced > 0) tcp.timestamp_ps = packet.timestamp_ps;
   if (!tcp.is_read_by_hand) tcp.read_end = queue.expected;
-  // What is out of order, or fills a gap, is answered at once (RFC 5681, section 4.2), and what
-  // comes after a silence.
+  // Segments that are out of order, that fill a gap (RFC 5681, section 4.2), or that follow a
+  // silence are acknowledged at once.
   const bool is_in_order = taken.is_new && taken.advanced > 0 && !had_gap;
   if (tcp.IsQuick(network_.engine().NowPs()) || !is_in_order || taken.completed != 0 ||
       queue.unreported >= queue.ack_every_packets) {
