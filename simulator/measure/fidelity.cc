@@ -25,17 +25,27 @@ bool Contains(std::string_view text, std::string_view part) {
 }
 
 struct GpuRow {
-  std::string_view gpu;  // part of the column's text, the longest first
+  std::string_view gpu;  // part of the column's text; before those that are a part of it
   std::string_view platform;
 };
 constexpr std::array kGpus = {
-    GpuRow{"GB200", "gb200-nvl72"}, GpuRow{"B200", "dgx-b200"}, GpuRow{"H200", "dgx-h200"},
-    GpuRow{"H100", "dgx-h100"},     GpuRow{"A100", "dgx-a100"},
+    GpuRow{"GB300", "gb300-nvl72"}, GpuRow{"GB200", "gb200-nvl72"}, GpuRow{"GH200", "gh200"},
+    GpuRow{"B300", "dgx-b300"},     GpuRow{"B200", "dgx-b200"},     GpuRow{"H200", "dgx-h200"},
+    GpuRow{"H100", "dgx-h100"},     GpuRow{"H20", "h20"},           GpuRow{"A100", "dgx-a100"},
 };
 
+// Racks whose GPUs are one NVLink island: one node to NCCL, whatever the number of hosts.
+constexpr uint32_t kGpusOfRack = 72;
+bool IsRack(std::string_view platform) { return platform.ends_with("-nvl72"); }
+uint32_t GpusOfHost(std::string_view platform) {
+  return IsRack(platform) || platform == "gh200" ? 4 : 8;
+}
+
+// A column that names several has the first.
 std::optional<std::string> PlatformOf(const std::string& gpu) {
+  const std::string first = gpu.substr(0, gpu.find(" or "));
   for (const GpuRow& row : kGpus) {
-    if (Contains(gpu, row.gpu)) return std::string(row.platform);
+    if (Contains(first, row.gpu)) return std::string(row.platform);
   }
   return std::nullopt;
 }
@@ -87,6 +97,11 @@ Hint ParseHint(const std::string& text) {
       channels <= 64) {
     hint.nccl += fmt::format(" MIN_NCHANNELS: {}", channels);
   }
+  // What Google's plug-in for its RoCE NICs sets (/usr/local/gib/scripts/set_nccl_env.sh; Google
+  // Cloud, "Deploy an A4 or A3 Ultra cluster").
+  if (Contains(text, "gIB")) {
+    hint.nccl += " CROSS_NIC: 0 IB_QPS_PER_CONNECTION: 4 NVLS_CHUNKSIZE: \"512KiB\"";
+  }
   const size_t unit = text.find(" QPs per connection");
   const size_t number = unit == std::string::npos ? unit : text.rfind(' ', unit - 1) + 1;
   uint32_t queue_pairs = 0;
@@ -117,18 +132,18 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   fabric.nodes = row.nodes;
   fabric.gpus_per_node = row.gpus_per_node;
   std::string network = "NVLink only";
-  if (*platform == "gb200-nvl72") {
-    // One NVLink island is one node to NCCL, for any number of hosts.
+  if (IsRack(*platform)) {
     const uint64_t gpus = uint64_t{row.nodes} * row.gpus_per_node;
-    if (gpus > 72 && gpus % 72 != 0) return refuse("racks of NVL72 that are not filled");
-    fabric.nodes = static_cast<uint32_t>(std::max<uint64_t>(1, gpus / 72));
-    fabric.gpus_per_node = static_cast<uint32_t>(std::min<uint64_t>(gpus, 72));
+    const uint64_t racks = std::max<uint64_t>(1, (gpus + kGpusOfRack - 1) / kGpusOfRack);
+    if (gpus % racks != 0) return refuse("racks of NVL72 that are not filled equally");
+    fabric.nodes = static_cast<uint32_t>(racks);
+    fabric.gpus_per_node = static_cast<uint32_t>(gpus / racks);
   }
   if (fabric.nodes > 1) {
     const auto nics = ParseNics(row.nics);
     // The column describes a whole server, of which a row may use some GPUs; several NICs of a GPU
     // count as one with their total rate (NCCL merges the ports of a NIC, and stripes over them).
-    const uint32_t server_gpus = *platform == "gb200-nvl72" ? 4 : 8;
+    const uint32_t server_gpus = GpusOfHost(*platform);
     const uint64_t total_bps = nics ? uint64_t{nics->count} * nics->gbps * 1'000'000'000 : 0;
     if (nics && nics->count < server_gpus) {
       if (server_gpus % nics->count != 0) return refuse("NICs that GPUs do not share evenly");

@@ -36,6 +36,40 @@ TEST(FidelityTest, ARowIsModelledByWhatItSaysOfTheMachine) {
   EXPECT_EQ(point.point.workload, "");
 }
 
+// NVL72: all GPUs of a rack are one node to NCCL; racks are taken to be equally full.
+TEST(FidelityTest, HostsOfARackAreOneNode) {
+  MeasuredRow row = Row();
+  row.gpu = "GB300";
+  row.nics = "";
+  row.gpus_per_node = 4;
+  row.nodes = 9;
+  EXPECT_EQ(PointOf(row).modelled_as, "gb300-nvl72, 1 x 36 GPUs, NVLink only");
+  row.nodes = 20;
+  EXPECT_EQ(PointOf(row).modelled_as,
+            "gb300-nvl72, 2 x 40 GPUs, RoCE, NICs not stated: the platform's");
+  row.nodes = 37;
+  EXPECT_EQ(PointOf(row).reason, "racks of NVL72 that are not filled equally");
+  row.gpu = "GH200 120GB";
+  row.nodes = 2;
+  EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("gh200, 2 x 4 GPUs"));
+}
+
+TEST(FidelityTest, AColumnThatNamesSeveralGpusHasTheFirst) {
+  MeasuredRow row = Row();
+  row.gpu = "H200 or B200 (not stated)";
+  EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("dgx-h200"));
+  row.gpu = "H20-3e";
+  EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("h20,"));
+}
+
+TEST(FidelityTest, GooglesPlugInSetsNcclsVariables) {
+  MeasuredRow row = Row();
+  row.algorithm_hint = "vendor profile (gIB)";
+  row.nics = "8x400 RoCE";
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("CROSS_NIC: 0"));
+  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("IB_QPS_PER_CONNECTION: 4"));
+}
+
 TEST(FidelityTest, NeitherTheSourceNorTheTimeChangesTheModel) {
   MeasuredRow other = Row();
   other.source_id = "elsewhere";

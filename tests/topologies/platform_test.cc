@@ -54,8 +54,8 @@ TEST(PlatformTest, EveryFileShipsAndIsReadWithoutFindings) {
     files.insert(platform->name);
   }
   EXPECT_EQ(files.size(), Platforms().size());
-  for (const char* name :
-       {"dgx-1-v100", "dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "gb200-nvl72"}) {
+  for (const char* name : {"dgx-1-v100", "dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300",
+                           "gb200-nvl72", "gb300-nvl72", "gh200", "h20"}) {
     EXPECT_TRUE(files.contains(name)) << name;
   }
 }
@@ -77,7 +77,9 @@ TEST(PlatformTest, RatesAreThoseOfTheDataSheets) {
   for (const Case& expected :
        {Case{"dgx-a100", 8, 300, 200, 6}, Case{"dgx-h100", 8, 450, 400, 4},
         Case{"dgx-h200", 8, 450, 400, 4}, Case{"dgx-b200", 8, 900, 400, 2},
-        Case{"gb200-nvl72", 72, 900, 400, 18}, Case{"hpn-h800", 8, 200, 200, 4}}) {
+        Case{"gb200-nvl72", 72, 900, 400, 18}, Case{"hpn-h800", 8, 200, 200, 4},
+        Case{"dgx-b300", 8, 900, 800, 2}, Case{"gb300-nvl72", 72, 900, 800, 18},
+        Case{"h20", 8, 450, 400, 4}}) {
     const ServerSpec server = ServerOfPlatform(expected.name);
     EXPECT_EQ(server.gpus, expected.gpus) << expected.name;
     EXPECT_EQ(server.nic_rate_bps, expected.nic_gbps * 1'000'000'000) << expected.name;
@@ -89,13 +91,34 @@ TEST(PlatformTest, RatesAreThoseOfTheDataSheets) {
   }
 }
 
+// Six NVLinks of 25 GB/s between every two of four (arXiv 2408.11556): 150 GB/s each way.
+TEST(PlatformTest, GraceHoppersAreJoinedAllToAll) {
+  const ServerSpec server = ServerOfPlatform("gh200");
+  EXPECT_EQ(server.nic_rate_bps, 200'000'000'000u);
+  const FabricGraph fabric = LoneServer(server);
+  ASSERT_EQ(fabric.gpus().size(), 4u);
+  for (const DeviceId gpu : fabric.gpus()) {
+    EXPECT_EQ(fabric.device(gpu).compute_capability, 90u);
+    for (const DeviceId peer : fabric.gpus()) {
+      if (gpu == peer) continue;
+      uint64_t rate_bps = 0;
+      for (const FabricGraph::NvlinkPath& path : fabric.NvlinkPaths(gpu, peer)) {
+        rate_bps += path.lanes * server.nvlink_lane_rate_bps;
+      }
+      EXPECT_EQ(rate_bps, 150u * 8'000'000'000);
+    }
+  }
+}
+
 // As their user guides and data sheets say.
 TEST(PlatformTest, CpusAreThoseOfTheMachines) {
   for (const auto& [name, cpu] :
        {std::pair("dgx-1-v100", CpuVendor::kIntel), std::pair("dgx-a100", CpuVendor::kAmd),
         std::pair("dgx-h100", CpuVendor::kIntel), std::pair("dgx-h200", CpuVendor::kIntel),
         std::pair("dgx-b200", CpuVendor::kIntel), std::pair("gb200-nvl72", CpuVendor::kArm),
-        std::pair("hpn-h800", CpuVendor::kUnknown), std::pair("single-gpu", CpuVendor::kUnknown)}) {
+        std::pair("dgx-b300", CpuVendor::kIntel), std::pair("gb300-nvl72", CpuVendor::kArm),
+        std::pair("gh200", CpuVendor::kArm), std::pair("hpn-h800", CpuVendor::kUnknown),
+        std::pair("single-gpu", CpuVendor::kUnknown)}) {
     const FabricGraph fabric = LoneServer(ServerOfPlatform(name));
     EXPECT_EQ(fabric.device(fabric.gpus().back()).cpu, cpu) << name;
   }

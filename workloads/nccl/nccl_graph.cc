@@ -30,11 +30,12 @@ SearchedGraph RingsOfOneServer(GpuGeneration generation) {
 
 constexpr double kMeshLinkGbPerS = 20;
 
-// A channel between servers: as fast as its NIC and PCIe allow (48 GB/s: what
-// NCCL takes for Gen5 x16), at half of that where two channels share a NIC.
+// A channel between servers: as fast as its NIC and PCIe allow (48 GB/s: what NCCL takes for Gen5
+// x16; 96 for Gen6, which NICs of 800 Gb/s have), at half of that where two channels share a NIC.
 double NicGbPerS(const CommunicatorLayout& layout) {
+  const double pcie_gb_per_s = layout.nic_bps >= 800'000'000'000ULL ? 96 : 48;
   // Even without a NIC something is chosen; that there is no path is another matter.
-  return std::clamp(static_cast<double>(layout.nic_bps) / 8e9 * 0.96, 0.1, 48.0);
+  return std::clamp(static_cast<double>(layout.nic_bps) / 8e9 * 0.96, 0.1, pcie_gb_per_s);
 }
 
 // Speeds that the search tries between servers, in GB/s (speedArrayInter, src/graph/search.cc).
