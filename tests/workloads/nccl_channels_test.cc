@@ -69,6 +69,22 @@ TEST(BuildChannels, GivesBlackwellThirtyTwoChannelsInOneServer) {
   EXPECT_DOUBLE_EQ(platform.nvls.intra_gb_per_s, 80);
 }
 
+// NCCL knows Blackwell from 2.25 on; what 2.31 changed is not known here.
+TEST(BuildChannels, NotesAVersionWhoseRulesAreNotKnown) {
+  CommunicatorLayout layout = Nodes(1, 8);
+  const auto notes = [&](uint32_t version) {
+    NcclSettings settings;
+    settings.version = version;
+    return BuildChannels(layout, settings).assumptions;
+  };
+  EXPECT_THAT(notes(23007), IsEmpty());
+  EXPECT_THAT(notes(23102), ElementsAre(HasSubstr("NCCL 2.31.2: its rules are not known")));
+  EXPECT_THAT(notes(22005), IsEmpty());
+  layout.generation = GpuGeneration::kBlackwell;
+  EXPECT_THAT(notes(22501), IsEmpty());
+  EXPECT_THAT(notes(22005), ElementsAre(HasSubstr("NCCL 2.20.5 with Blackwell")));
+}
+
 // 12 rings of 20 GB/s on A100 (240 GB/s of NVLink each way).
 TEST(BuildChannels, GivesAmpereTwentyFourChannelsInOneServer) {
   CommunicatorLayout layout = Nodes(1, 8);

@@ -172,6 +172,29 @@ TEST(NcclTuner, ChoosesForAllGatherAndReduceScatterAsNcclDoes) {
                           Change{2 * kMiB, kRing, kLl128}, Change{8 * kMiB, kRing, kSimple}));
 }
 
+// 16 rings of 45 GB/s: LL expects 10.8 us and 282 x 8/7 GB/s, LL128 27.3 us and 0.92 x 720 x 8/7,
+// from 2.29 on 16 x 40 x 8/7, Simple 32.2 us and 720 x 8/7. LL128 is faster than LL from 9.3 and
+// 9.5 MB on, Simple than LL128 from 46 and 32.2 MB on.
+TEST(NcclTuner, BlackwellsCapOnLl128IsThatOfTheVersion) {
+  TunerPlatform platform;
+  platform.generation = GpuGeneration::kBlackwell;
+  platform.ring = platform.tree = {16, 45, 45};
+  platform.nvls = {8, 80, 120};
+  platform.same_rings = true;
+  const auto simple_from = [&](uint32_t version) {
+    const auto changes = ChangesOf(NcclTuner(platform, {8, 1, 32}, version), kReduceScatter);
+    EXPECT_THAT(changes, testing::SizeIs(3));
+    EXPECT_EQ(changes[1], (Change{16 * kMiB, kRing, kLl128}));
+    EXPECT_EQ(changes[2].protocol, kSimple);
+    return changes[2].bytes;
+  };
+  EXPECT_EQ(simple_from(22501), 64 * kMiB);
+  EXPECT_EQ(simple_from(22705), 64 * kMiB);
+  EXPECT_EQ(simple_from(22809), 64 * kMiB);
+  EXPECT_EQ(simple_from(22907), 32 * kMiB);
+  EXPECT_EQ(simple_from(23007), 32 * kMiB);
+}
+
 TEST(NcclTuner, ChoosesForBroadcastAsNcclDoes) {
   EXPECT_THAT(ChangesOf(DgxH100(1), kBroadcast),
               ElementsAre(Change{8, kRing, kLl}, Change{2 * kMiB, kRing, kSimple}));

@@ -175,6 +175,30 @@ INSTANTIATE_TEST_SUITE_P(Ranks, CheckLargeCommunicators,
                          ::testing::Values(72, 96, 127, 128, 129, 255, 256, 257, 511, 512, 1'000,
                                            1'024));
 
+// NCCL_MAX_NVLS_ARITY (src/include/device.h): 32 heads. GPUs beyond them leave their data to the
+// switches and take results, and have no slice of their own.
+TEST(CheckSchedule, FindsNvlsOfIslandsWithMoreGpusThanHeadsRight) {
+  for (const uint32_t islands : {1u, 2u}) {
+    CommunicatorLayout layout = Nodes(islands, 40, 72);
+    layout.generation = GpuGeneration::kBlackwell;
+    const NcclPlanner planner(layout, {});
+    const Algorithm algorithm = islands == 1 ? Algorithm::kNvls : Algorithm::kNvlsTree;
+    for (const uint64_t bytes : {uint64_t{1'000}, uint64_t{10'000'019}}) {
+      JobCollective collective = Collective(CollectiveKind::kAllReduce, bytes);
+      const auto schedule = planner.Plan(collective, {algorithm, Protocol::kSimple});
+      EXPECT_EQ(CheckSchedule({CollectiveKind::kAllReduce, bytes, 0}, islands * 40,
+                              [&](uint32_t) -> const CollectiveSchedule& { return *schedule; }),
+                "");
+      EXPECT_EQ(schedule->LaneCount(35, 0, 0), 2u);
+      EXPECT_GT(schedule->LaneCount(31, 0, 0), 2u);
+      // In one server what has the own slice to move takes as long as what has those of all.
+      EXPECT_EQ(schedule->WarpShareOf({.rank = 0, .channel = 0, .batch = 0, .lane = 0}).of, 1u);
+      EXPECT_EQ(schedule->WarpShareOf({.rank = 0, .channel = 0, .batch = 0, .lane = 1}).of,
+                islands == 1 ? 32u : 1u);
+    }
+  }
+}
+
 // NVLS is for servers that are equally full, or for one.
 TEST(CheckSchedule, LooksAtTheAlgorithmsOfTheSwitch) {
   const auto has = [](const std::vector<ReplayChoice>& choices, Algorithm algorithm) {

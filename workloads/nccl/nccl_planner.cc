@@ -18,6 +18,7 @@
 #include "workloads/nccl/nccl_chunking.h"
 #include "workloads/nccl/nccl_graph.h"
 #include "workloads/nccl/nccl_versions.h"
+#include "workloads/nccl/nvls_tuning.h"
 #include "workloads/nccl/p2p_schedule.h"
 
 namespace railyard {
@@ -208,8 +209,10 @@ bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
     case Algorithm::kNvls:
       if (!HasNvls()) return false;
       if (layout_.node_count() > 1) return HasCollnet() && kind == CollectiveKind::kAllReduce;
-      return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
-             kind == CollectiveKind::kReduceScatter;
+      // Every rank of AllGather and ReduceScatter is the head of its block.
+      return kind == CollectiveKind::kAllReduce ||
+             (heads_->heads() <= kNvlsHeadsMax &&
+              (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter));
     case Algorithm::kNvlsTree:
       return HasNvls() && layout_.node_count() > 1 && kind == CollectiveKind::kAllReduce;
     case Algorithm::kPat:
@@ -233,14 +236,6 @@ bool NcclPlanner::HasNvls() const {
 // Two nodes are enough (NCCL_COLLNET_NODE_THRESHOLD); the heads of all nodes are the same.
 bool NcclPlanner::HasCollnet() const {
   return settings_.collnet_enable && layout_.node_count() > 1 && heads_ != nullptr;
-}
-
-// NVLS_NCHANNELS_SM90 and _SM100 (src/transport/nvls.cc).
-uint32_t NcclPlanner::NvlsChannelCount() const {
-  uint32_t count = 16;
-  if (layout_.generation >= GpuGeneration::kBlackwell) count = layout_.node_count() == 1 ? 24 : 32;
-  if (settings_.max_nchannels != 0) count = std::min(count, settings_.max_nchannels);
-  return std::max(count, settings_.min_nchannels);
 }
 
 std::shared_ptr<const CollectiveSchedule> NcclPlanner::Plan(const JobCollective& collective,
@@ -327,29 +322,28 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollect
   NvlsParameters parameters;
   parameters.kind = collective.kind;
   parameters.block_bytes = elements.count * elements.bytes;
-  parameters.channel_count = NvlsChannelCount();
-  const uint64_t heads = heads_->heads();
+  const NvlsTuning tuning = NvlsTuningOf(layout_, heads_->heads(), settings_);
+  parameters.channel_count = tuning.channel_count;
+  const uint64_t heads = std::min(heads_->heads(), kNvlsHeadsMax);
   if (choice.algorithm == Algorithm::kNvls && layout_.node_count() > 1) {
     parameters.network_sum = true;
     // If NCCL expects less than 150 GB/s, chunks are at most 32 KiB.
     const double gb_per_s =
         tuner_->ModelOf(collective.kind, choice.algorithm, choice.protocol).gb_per_s;
-    const uint64_t chunk_bytes_max = gb_per_s < 150 ? 32u << 10 : settings_.nvls_chunksize_bytes;
+    const uint64_t chunk_bytes_max = gb_per_s < 150 ? 32u << 10 : tuning.chunk_bytes;
     parameters.chunk_bytes =
-        NvlsChunkBytes(std::min(settings_.nvls_chunksize_bytes, chunk_bytes_max),
-                       parameters.block_bytes, heads * parameters.channel_count);
+        NvlsChunkBytes(std::min(tuning.chunk_bytes, chunk_bytes_max), parameters.block_bytes,
+                       heads * parameters.channel_count);
   } else if (choice.algorithm == Algorithm::kNvls) {
     parameters.shares = SharesOf(collective, choice, parameters.channel_count);
     uint64_t share_bytes = 0;
     for (const ChannelShare& share : parameters.shares) {
       share_bytes = std::max(share_bytes, share.bytes);
     }
-    parameters.chunk_bytes = NvlsChunkBytes(settings_.nvls_chunksize_bytes, share_bytes, heads);
+    parameters.chunk_bytes = NvlsChunkBytes(tuning.chunk_bytes, share_bytes, heads);
   } else {
-    const uint64_t chunk_bytes_max = settings_.nvlstree_max_chunksize_bytes.value_or(
-        layout_.node_count() >= 4 ? 64u << 10 : settings_.nvls_chunksize_bytes);
     parameters.chunk_bytes =
-        NvlsTreeChunkBytes(std::min(settings_.nvls_chunksize_bytes, chunk_bytes_max),
+        NvlsTreeChunkBytes(std::min(tuning.chunk_bytes, tuning.tree_chunk_bytes_max),
                            parameters.block_bytes, heads * parameters.channel_count);
   }
   parameters.chunk_bytes = std::min(parameters.chunk_bytes, settings_.buffsize_bytes / kSlots);

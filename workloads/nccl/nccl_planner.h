@@ -95,7 +95,6 @@ class NcclPlanner {
       const JobCollective& collective) const;
   std::shared_ptr<const CollectiveSchedule> PlanExplicit(const JobCollective& collective) const;
   bool Suits(CollectiveKind kind, Algorithm algorithm) const;
-  uint32_t NvlsChannelCount() const;
   std::vector<ChannelShare> SharesOf(const JobCollective& collective, const ReplayChoice& choice,
                                      uint32_t channel_count) const;
 

@@ -39,6 +39,8 @@ enum class NicPolicy : uint8_t {
 // The plug-in by which NCCL reaches other servers (NCCL_NET).
 enum class NetPlugin : uint8_t { kIb, kSocket, kAwsLibfabric };
 
+inline constexpr uint64_t kDefaultNvlsChunkBytes = 128u << 10;
+
 // NCCL's variables, by its own names (without NCCL_), with the defaults of the stated version.
 struct NcclSettings {
   uint32_t version = 22705;  // as ncclGetVersion: 2.27.5
@@ -59,7 +61,7 @@ struct NcclSettings {
   std::optional<PathType> p2p_level;
   bool shm_disable = false;
   bool nvls_enable = true;
-  uint64_t nvls_chunksize_bytes = 128u << 10;
+  uint64_t nvls_chunksize_bytes = kDefaultNvlsChunkBytes;
   // Not set: 64 KiB from four nodes on, else NVLS_CHUNKSIZE.
   std::optional<uint64_t> nvlstree_max_chunksize_bytes;
   uint32_t pat_enable = 2;      // 0: never; 1: wherever it can be; 2: where every node has one rank

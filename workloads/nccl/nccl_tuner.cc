@@ -59,6 +59,13 @@ constexpr std::array<ByNodes, kGpuGenerationCount> kTreeLl128PerChannel = {
     {{20.0, 20.0, 20.0}, {20.0, 20.0, 20.0}, {36.7, 36.7, 29.0}, {55.6, 31.67, 20.0}}};
 constexpr std::array<ByNodes, kGpuGenerationCount> kTreePerChannel = {
     {{26.5, 18.5, 10.0}, {24.0, 23.6, 17.8}, {38.7, 41.4, 36.0}, {70.0, 42.8, 24.0}}};
+
+// Blackwell's caps were twice Hopper's from its first version on, 2.25, to 2.27, and 2.28 had
+// others for a ring's LL128.
+constexpr ByNodes kBlackwellRingLl128Before228 = {2 * 36.7, 2 * 36.7, 2 * 36.7};
+constexpr ByNodes kBlackwellRingLl128Of228 = {73.4, 34.6, 73.4};
+constexpr ByNodes kBlackwellTreeLl128Before228 = {2 * 36.7, 2 * 36.7, 2 * 29.0};
+constexpr ByNodes kBlackwellTreeBefore228 = {2 * 38.7, 2 * 41.4, 2 * 36.0};
 constexpr std::array<ByNodes, kGpuGenerationCount> kNvlsTreePerChannel = {
     {{26.5, 18.5, 10.0}, {24.0, 23.6, 17.8}, {0.0, 57.7, 45.5}, {0.0, 96.0, 80.0}}};
 constexpr std::array<double, kGpuGenerationCount> kNvlsEfficiency = {0.0, 0.0, 0.85, 0.74};
@@ -116,31 +123,41 @@ double NcclTuner::LlCapGbPerS() const {
   return kLlMax[static_cast<size_t>(row)][static_cast<size_t>(nodes_index_)];
 }
 
-double NcclTuner::RingGbPerS(CollectiveKind kind, int protocol) const {
-  const auto generation = static_cast<size_t>(platform_.generation);
+NcclTuner::ChannelCaps NcclTuner::ChannelCapsGbPerS() const {
+  const auto row = static_cast<size_t>(platform_.generation);
   const auto nodes = static_cast<size_t>(nodes_index_);
+  ChannelCaps caps = {kRingLl128PerChannel[row][nodes], kTreeLl128PerChannel[row][nodes],
+                      kTreePerChannel[row][nodes]};
+  if (platform_.generation != GpuGeneration::kBlackwell || version_ >= 22900) return caps;
+  if (version_ >= 22800) {
+    caps.ring_ll128 = kBlackwellRingLl128Of228[nodes];
+    return caps;
+  }
+  return {kBlackwellRingLl128Before228[nodes], kBlackwellTreeLl128Before228[nodes],
+          kBlackwellTreeBefore228[nodes]};
+}
+
+double NcclTuner::RingGbPerS(CollectiveKind kind, int protocol) const {
   const double channels = platform_.ring.channel_count;
   const double bus = channels * NodeBandwidth(platform_.ring);
   double gb_per_s = bus;
   if (protocol == kLl) {
     gb_per_s = std::min(LlCapGbPerS(), 0.5 * bus);
   } else if (protocol == kLl128) {
-    gb_per_s = std::min(0.92 * bus, channels * kRingLl128PerChannel[generation][nodes]);
+    gb_per_s = std::min(0.92 * bus, channels * ChannelCapsGbPerS().ring_ll128);
   }
   return gb_per_s * communicator_.rank_count / StepCount(kind);
 }
 
 double NcclTuner::TreeGbPerS(int protocol) const {
-  const auto generation = static_cast<size_t>(platform_.generation);
-  const auto nodes = static_cast<size_t>(nodes_index_);
+  const ChannelCaps caps = ChannelCapsGbPerS();
   const double channels = platform_.tree.channel_count;
-  double gb_per_s = std::min(0.92 * channels * NodeBandwidth(platform_.tree),
-                             channels * kTreePerChannel[generation][nodes]);
+  double gb_per_s = std::min(0.92 * channels * NodeBandwidth(platform_.tree), channels * caps.tree);
   if (protocol == kLl) {
     gb_per_s = std::min(gb_per_s / 3.8, LlCapGbPerS());
   } else if (protocol == kLl128) {
     gb_per_s = std::min(gb_per_s * (communicator_.node_count == 1 ? 7.0 / 9 : 120.0 / 128),
-                        channels * kTreeLl128PerChannel[generation][nodes]);
+                        channels * caps.tree_ll128);
   }
   if (platform_.tree_meets_nic_on_one) gb_per_s *= 0.85;
   return gb_per_s * 0.5;

@@ -3,8 +3,7 @@
 // chooses between them (src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime). The times
 // are NCCL's expectation. They select what is run and never determine how long it takes.
 //
-// Left out: CollNetDirect's AllGather and ReduceScatter, tuner plug-ins, NCCL_ALGO's syntax, the
-// LL128 caps that Blackwell had before NCCL 2.29 (the later ones are used).
+// Left out: tuner plug-ins and NCCL_ALGO's syntax.
 #pragma once
 
 #include <array>
@@ -82,6 +81,13 @@ class NcclTuner {
   std::optional<Choice> Choose(const TunedCall& call, Algorithm algorithm, Protocol protocol) const;
 
  private:
+  // The most that a channel carries, in GB/s: Ring with LL128, Tree with LL128, Tree.
+  struct ChannelCaps {
+    double ring_ll128 = 0;
+    double tree_ll128 = 0;
+    double tree = 0;
+  };
+  ChannelCaps ChannelCapsGbPerS() const;
   double LlCapGbPerS() const;
   double RingGbPerS(CollectiveKind kind, int protocol) const;
   double TreeGbPerS(int protocol) const;

@@ -7,5 +7,11 @@ namespace railyard {
 
 // The first version that has PAT and NCCL_PAT_ENABLE, as ncclGetVersion has it: 2.23.
 inline constexpr uint32_t kFirstPatVersion = 22300;
+// The first version for GPUs of compute capability 10: 2.25.
+inline constexpr uint32_t kFirstBlackwellVersion = 22500;
+// The first version that tunes NVLSTree for Blackwell by nodes, GPUs and NICs: 2.30.
+inline constexpr uint32_t kFirstNvlsTreeTuningVersion = 23000;
+// The first version whose rules are not known here: 2.31.
+inline constexpr uint32_t kFirstUnknownVersion = 23100;
 
 }  // namespace railyard

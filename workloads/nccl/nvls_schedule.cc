@@ -11,9 +11,13 @@
 namespace railyard {
 
 NvlsSchedule::NvlsSchedule(std::shared_ptr<const HeadTable> table, NvlsParameters parameters)
-    : table_(std::move(table)), parameters_(std::move(parameters)) {
+    : table_(std::move(table)),
+      parameters_(std::move(parameters)),
+      heads_(std::min(table_->heads(), kNvlsHeadsMax)) {
   SIM_CHECK(parameters_.chunk_bytes > 0 && table_->heads() >= 2,
             "an NVLS schedule without a chunk size, or of servers with one GPU");
+  SIM_CHECK(heads_ == table_->heads() || parameters_.kind == CollectiveKind::kAllReduce,
+            "a block of AllGather or ReduceScatter whose GPU is no head");
   SIM_CHECK(table_->servers.size() == 1 ? parameters_.shares.size() == parameters_.channel_count
                                         : parameters_.kind == CollectiveKind::kAllReduce,
             "NVLS over several servers is AllReduce, over one has a share for each channel");
@@ -29,6 +33,8 @@ std::span<const NvlsSchedule::Part> NvlsSchedule::PartsOf(uint32_t rank, uint32_
   // The root's reduction goes straight down.
   static constexpr std::array kRoot = {Part::kScatter, Part::kUp, Part::kGather};
   static constexpr std::array kOther = {Part::kScatter, Part::kUp, Part::kDown, Part::kGather};
+  static constexpr std::array kNoHead = {Part::kScatter, Part::kGather};
+  if (table_->head_of[rank] >= heads_) return kNoHead;
   if (parameters_.kind == CollectiveKind::kAllGather) return kAllGather;
   if (parameters_.kind == CollectiveKind::kReduceScatter) return kReduceScatter;
   if (parameters_.network_sum) return kOther;
@@ -59,9 +65,13 @@ TreePlace NvlsSchedule::TreeOf(uint32_t rank, uint32_t channel) const {
 LanePeers NvlsSchedule::PeersOf(const LaneId& lane) const {
   std::vector<LanePeer> operands;
   std::vector<LanePeer> results;
-  for (const uint32_t rank : table_->servers[table_->server_of[lane.rank]]) {
-    operands.push_back({rank, ConnectionUse::kSwitchOperand});
-    results.push_back({rank, ConnectionUse::kSwitchResult});
+  // A head has to do with all GPUs of its server, the others with its heads.
+  const Part part = PartOf(lane);
+  const auto& ranks = table_->servers[table_->server_of[lane.rank]];
+  const bool of_head = part == Part::kUp || part == Part::kDown;
+  for (size_t i = 0; i < (of_head ? ranks.size() : heads_); ++i) {
+    operands.push_back({ranks[i], ConnectionUse::kSwitchOperand});
+    results.push_back({ranks[i], ConnectionUse::kSwitchResult});
   }
   const TreePlace place = TreeOf(lane.rank, lane.channel);
   std::vector<LanePeer> children;
@@ -79,7 +89,7 @@ LanePeers NvlsSchedule::PeersOf(const LaneId& lane) const {
   const std::vector<LanePeer> sum =
       parameters_.network_sum ? table_->HeadsOfSlice(lane.rank, ConnectionUse::kNetworkSum)
                               : std::vector<LanePeer>{};
-  switch (PartOf(lane)) {
+  switch (part) {
     case Part::kScatter:
       return {{}, operands};
     case Part::kUp:
@@ -96,7 +106,7 @@ LanePeers NvlsSchedule::PeersOf(const LaneId& lane) const {
 }
 
 uint64_t NvlsSchedule::LoopCount(uint32_t channel) const {
-  const uint64_t heads = table_->heads();
+  const uint64_t heads = heads_;
   if (parameters_.kind != CollectiveKind::kAllReduce) {
     return DivideUp(parameters_.shares[channel].bytes, parameters_.chunk_bytes);
   }
@@ -110,7 +120,7 @@ uint64_t NvlsSchedule::LoopCount(uint32_t channel) const {
 // Returns, for AllReduce, a head's part of a loop, where the last loop is shared evenly among the
 // heads; for other collectives, a part of the head's block.
 SliceChunk NvlsSchedule::ChunkOf(uint32_t channel, uint64_t loop, uint32_t head) const {
-  const uint64_t heads = table_->heads();
+  const uint64_t heads = heads_;
   const uint64_t chunk_bytes = parameters_.chunk_bytes;
   if (table_->servers.size() > 1) {
     return ChunkOfLoop(parameters_.block_bytes, chunk_bytes, heads * parameters_.channel_count,
@@ -129,9 +139,15 @@ SliceChunk NvlsSchedule::ChunkOf(uint32_t channel, uint64_t loop, uint32_t head)
           std::min(chunk_bytes, share.bytes - within_bytes)};
 }
 
+WarpShare NvlsSchedule::WarpShareOf(const LaneId& lane) const {
+  const Part part = PartOf(lane);
+  const bool is_by_head = part == Part::kScatter || part == Part::kGather;
+  return {.parts = 1, .of = is_by_head || table_->servers.size() > 1 ? 1 : heads_};
+}
+
 uint32_t NvlsSchedule::StepsAtOnce(const LaneId& lane) const {
   const Part part = PartOf(lane);
-  return part == Part::kScatter || part == Part::kGather ? table_->heads() : 1;
+  return part == Part::kScatter || part == Part::kGather ? heads_ : 1;
 }
 
 uint64_t NvlsSchedule::StepCount(const LaneId& lane) const {
@@ -140,7 +156,7 @@ uint64_t NvlsSchedule::StepCount(const LaneId& lane) const {
 
 // Scatter and gather serve one head a step; the other parts the own slice.
 Step NvlsSchedule::StepAt(const LaneId& lane, uint64_t step) const {
-  const uint64_t heads = table_->heads();
+  const uint64_t heads = heads_;
   const Part part = PartOf(lane);
   const bool by_head = part == Part::kScatter || part == Part::kGather;
   const auto head = by_head ? static_cast<uint32_t>(step % heads) : table_->head_of[lane.rank];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // NCCL's NVLS and NVLSTree as a CollectiveSchedule (src/device/all_reduce.h, all_gather.h,
-// reduce_scatter.h): NVSwitches reduce and multicast, and every GPU of a server is the head of one
-// slice of the data. Warps of one CTA scatter (leave the GPU's data where the switch finds it),
-// reduce (have the switch add up the GPU's own slice), and gather (receive all slices' results).
-// Over several servers the heads of a slice form a tree (NVLSTree), or the network's switches add
-// up the servers' data (NVLS with CollNet).
+// reduce_scatter.h): NVSwitches reduce and multicast, and every GPU of a server, up to 32 of them,
+// is the head of one slice of the data. Warps of one CTA scatter (leave the GPU's data where the
+// switch finds it), reduce (have the switch add up the GPU's own slice), and gather (receive all
+// slices' results). Over several servers the heads of a slice form a tree (NVLSTree), or the
+// network's switches add up the servers' data (NVLS with CollNet).
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,9 @@
 #include "workloads/nccl/nccl_trees.h"
 
 namespace railyard {
+
+// NCCL_MAX_NVLS_ARITY (src/include/device.h): the most heads of a server.
+inline constexpr uint32_t kNvlsHeadsMax = 32;
 
 struct NvlsParameters {
   CollectiveKind kind = CollectiveKind::kAllReduce;  // or AllGather, ReduceScatter (one server)
@@ -43,8 +46,9 @@ class NvlsSchedule final : public CollectiveSchedule {
   uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
   uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
   // The parts of a CTA are sized for their work (src/device/all_reduce.h, nThreadsScatter, …): each
-  // keeps pace with the whole.
-  WarpShare WarpShareOf(const LaneId& /*lane*/) const override { return {}; }
+  // takes as long as the whole. In one server what has the own slice to move is slower by the
+  // number of heads than what has all slices to move; over several it is as fast.
+  WarpShare WarpShareOf(const LaneId& lane) const override;
   uint32_t StepsAtOnce(const LaneId& lane) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
   uint64_t StepCount(const LaneId& lane) const override;
@@ -62,6 +66,7 @@ class NvlsSchedule final : public CollectiveSchedule {
 
   std::shared_ptr<const HeadTable> table_;
   NvlsParameters parameters_;
+  uint32_t heads_;  // of a server
 };
 
 }  // namespace railyard

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// How many CTAs NVLS and NVLSTree have, and how large their chunks are before they shrink for small
+// calls (src/transport/nvls.cc: NVLS_NCHANNELS_SM90, _SM100 and _SM100_NVL; from 2.30 on
+// ncclNvlsTuning and ncclNvlsTreeSm100Tuning).
+#pragma once
+
+#include <cstdint>
+
+#include "workloads/nccl/communicator_layout.h"
+#include "workloads/nccl/nccl_settings.h"
+
+namespace railyard {
+
+struct NvlsTuning {
+  uint32_t channel_count = 0;
+  uint64_t chunk_bytes = 0;           // of one head
+  uint64_t tree_chunk_bytes_max = 0;  // NVLSTree's
+};
+
+// `gpus_per_node`: the fewest of the communicator's.
+NvlsTuning NvlsTuningOf(const CommunicatorLayout& layout, uint32_t gpus_per_node,
+                        const NcclSettings& settings);
+
+}  // namespace railyard
