@@ -67,5 +67,51 @@ TEST(GpuCostsTest, OverEfaAStepTakesWhatAmazonsTunerCounts) {
   }
 }
 
+// NCCL's 25 us (hwLat, NVLS) are the launch of the other algorithms, three hand-overs, of which the
+// first is in the launch, and four times 0.5 us on the wire. Between servers there are two.
+TEST(GpuCostsTest, NvlsTakesNcclsLatencyOverall) {
+  CommunicatorLayout layout;
+  layout.ranks.resize(8);
+  const StepCosts costs = GpuCosts().Of(layout, {Algorithm::kNvls, Protocol::kSimple});
+  EXPECT_NEAR(static_cast<double>(costs.launch_latency_ps + 2 * costs.nvlink_step_latency_ps), 23e6,
+              2);
+  EXPECT_EQ(costs.launch_latency_ps - 8'400'000, costs.nvlink_step_latency_ps);
+  layout.ranks.resize(16, {.node = 1});
+  const StepCosts tree = GpuCosts().Of(layout, {Algorithm::kNvlsTree, Protocol::kSimple});
+  EXPECT_EQ(tree.launch_latency_ps, 8'400'000);
+  EXPECT_EQ(tree.nvlink_step_latency_ps, 7'300'000);
+}
+
+// Eight steps of LL are between 12.83 us of four and 23.09 us of eight B200 (simllm 242), twelve
+// between 10.0 of two and 33.7 of eight A100 (nccl-tests 123). The wire takes 0.5 us of each.
+TEST(GpuCostsTest, StepsTakeAsLongAsMeasuredOfTheGeneration) {
+  CommunicatorLayout layout;
+  const auto step_us = [&](GpuGeneration generation) {
+    layout.generation = generation;
+    const StepCosts costs = GpuCosts().Of(layout, {Algorithm::kRing, Protocol::kLl});
+    return static_cast<double>(costs.nvlink_step_latency_ps) / 1e6 + 0.5;
+  };
+  EXPECT_NEAR(step_us(GpuGeneration::kAmpere), 23.7 / 12, 1e-5);
+  EXPECT_NEAR(step_us(GpuGeneration::kHopper), 0.6, 1e-5);
+  EXPECT_NEAR(step_us(GpuGeneration::kBlackwell), 10.26 / 8, 1e-5);
+  // With Simple a CTA of Blackwell spends no longer between two slices than one of Hopper.
+  const auto overhead_ps = [&](GpuGeneration generation) {
+    layout.generation = generation;
+    return GpuCosts().Of(layout, {Algorithm::kRing, Protocol::kSimple}).slice_overhead_ps;
+  };
+  EXPECT_EQ(overhead_ps(GpuGeneration::kBlackwell), overhead_ps(GpuGeneration::kHopper));
+}
+
+// 32 channels of two B200 exchange 697 GB/s: 512 KiB each in 24.07 us, 2.9 of which pass between
+// two chunks (simllm 242).
+TEST(GpuCostsTest, ChannelsOfBlackwellExchangeWhatWasMeasured) {
+  CommunicatorLayout layout;
+  layout.generation = GpuGeneration::kBlackwell;
+  const StepCosts costs = GpuCosts().Of(layout, {Algorithm::kRing, Protocol::kSimple});
+  const double chunk_us = 512 * 1024 * 8e6 / static_cast<double>(costs.channel_rate_bps) +
+                          static_cast<double>(costs.slice_overhead_ps) / 1e6;
+  EXPECT_NEAR(32 * 512 * 1024 / chunk_us / 1e3, 697, 0.1);
+}
+
 }  // namespace
 }  // namespace railyard

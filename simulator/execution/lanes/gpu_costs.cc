@@ -59,6 +59,11 @@ const LatenciesUs& LatenciesOf(Algorithm algorithm) {
 // DGX A100 an AllReduce of some bytes on one channel takes 10.0, 13.8, 16.9, 20.8, 25.2, 29.5
 // and 33.7 us with 2 to 8 GPUs, so LL's step 1.98 us and not 0.6 (NVIDIA/nccl-tests issue 123).
 constexpr double kStepBeforeHopperUs = (33.7 - 10.0) / 12 - 0.6;
+// And on Blackwell: 12.83 us with 4 and 23.09 us with 8 B200 of one board and NCCL 2.27
+// (openfabric-systems/simllm pull request 242), so 1.28 us. An exchange of 8 bytes takes 2.3 us on
+// H200 and 3 us on B200 with kernels of symmetric memory (NVIDIA/nccl issue 1940), so it is the
+// way, and no CTA is held up by it.
+constexpr double kWayOnBlackwellUs = (23.09 - 12.83) / 8 - 0.6;
 
 // Of those, what passes on the wire here: two NVLinks and the NVSwitch; over PCIe a switch and a
 // host bridge, there and with SHM back; a NIC's way over one switch.
@@ -77,16 +82,20 @@ double ProxiesUs(CommunicatorCpu cpu) { return (1 + kArrivalShare) * NetOverhead
 // What one CTA carries through, in GB/s of payload.
 // LL: llMaxBws for one server over the CTAs of a full one: 12, 24, 24 and 32; LL128: a
 // channel of NCCL's search is two CTAs once it is duplicated, so halves of perChMaxRingLL128Bws;
-// Simple: likewise of perChMaxTreeBws, for one server, before Hopper. From Hopper on NCCL says
+// Simple: likewise of perChMaxTreeBws, for one server, before Hopper. Of Hopper NCCL says
 // itself what a CTA of 16 warps copies, where it weighs its kernels of symmetric memory (smBw for
-// AllGather and ReduceScatter, src/symmetric.cc, 2.27.3): 44 and 55 GiB/s. Half of the warps move
-// data each way (ADR 0102).
+// AllGather and ReduceScatter, src/symmetric.cc, 2.27.3): 44 GiB/s. Half of the warps move data
+// each way (ADR 0102). Two B200 exchange 697 GB/s with Send and Recv of NCCL 2.27, over 32
+// channels, where copies reach 780 (openfabric-systems/simllm pull request 242): a chunk of 512 KiB
+// takes 24.1 us, of which 2.9 pass between chunks (ADR 0133).
 constexpr double kGiB = 1.073741824;
+constexpr double kBlackwellChunkBytes = 512 << 10;
+constexpr double kBlackwellChunkNs = kBlackwellChunkBytes / (697.0 / 32) - 2.9e3;
 constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
     {39.0 / 12, 10.0, 26.5 / 2},
     {87.7 / 24, 10.0, 24.0 / 2},
     {141.0 / 24, 36.7 / 2, 44 * kGiB / 2},
-    {282.0 / 32, 40.0 / 2, 55 * kGiB / 2},
+    {282.0 / 32, 40.0 / 2, kBlackwellChunkBytes / kBlackwellChunkNs},
 }};
 
 // LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS, src/device/prims_ll.h). LL128: 20 warps
@@ -96,13 +105,21 @@ constexpr std::array<uint64_t, 3> kIterationBytes = {512ULL * 8, 20ULL * 16 * 12
 
 // NVLS: 25 us through one server and 20.9 us for each hop between servers, both without a base
 // (hwLat, Simple; 2.28). Of the 25, the launch is taken to be that of the other algorithms, four
-// flags and transfers pass on the wire, and the rest is equal at the two hand-overs: to the warps
-// that have the switch add up, and to those that take the result.
+// flags and transfers pass on the wire, and the rest is equal at the hand-overs. In one server
+// these are three: to the warps that leave the data to the switch, to those that have it add up,
+// and to those that take the result. Between servers they are the last two (ADR 0133).
 constexpr double kNvlsUs = 25.0;
 constexpr double kNvlsLaunchUs = 8.4;
 constexpr double kNvlsTreeNetworkUs = 20.9;
 constexpr double kNvlsNetworkUs = 18.0;  // with CollNet
-constexpr double kNvlsHandOverUs = (kNvlsUs - kNvlsLaunchUs - 4 * kNvlinkWireUs) / 2;
+constexpr double kNvlsHandOversUs = kNvlsUs - kNvlsLaunchUs - 4 * kNvlinkWireUs;
+double NvlsHandOverUs(const CommunicatorLayout& layout) {
+  return kNvlsHandOversUs / (layout.node_count() == 1 ? 3 : 2);
+}
+// The first of three passes before anything is stored.
+double NvlsStartUs(const CommunicatorLayout& layout) {
+  return kNvlsLaunchUs + (layout.node_count() == 1 ? NvlsHandOverUs(layout) : 0);
+}
 // What NVLS's channels carry at most, in GB/s of a rank's data: nvlsEfficiency x 40 GB/s (80) x 2 x
 // 7/8 of each of 8 channels found; NVLSTree's: perChMaxNVLSTreeBws, for two nodes and for more.
 // n / 2 (n - 1) of it is AllReduce's data; 16 CTAs (24; 32 between servers) share it.
@@ -131,7 +148,7 @@ double NvlsCtaGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout, Al
   const double channel = algorithm == Algorithm::kNvls ? row.one_node : tree;
   const double ctas = nodes == 1 ? row.ctas : row.ctas_between_nodes;
   const double gb_per_s = channel * kNvlsGraphChannels * n / (2 * (n - 1)) / ctas;
-  return kNvlsRoundBytes / (kNvlsRoundBytes / gb_per_s - kNvlsHandOverUs * 1e3);
+  return kNvlsRoundBytes / (kNvlsRoundBytes / gb_per_s - NvlsHandOverUs(layout) * 1e3);
 }
 
 int64_t Ps(double us) { return std::llround(us * 1e6); }
@@ -146,17 +163,23 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
   const LatenciesUs& latencies = LatenciesOf(choice.algorithm);
   const bool by_switch =
       choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree;
-  StepCosts costs;
-  costs.launch_latency_ps = launch_latency_ps.value_or(
-      Ps((by_switch ? kNvlsLaunchUs : latencies.base[p]) * launch_latency_scale));
-  // LL and LL128 carry their flags with the data: no fence, nothing between two slices.
   const double older_us =
       row < static_cast<size_t>(GpuGeneration::kHopper) ? kStepBeforeHopperUs : 0;
-  const double local_us = by_switch       ? kNvlsHandOverUs
+  StepCosts costs;
+  costs.launch_latency_ps = launch_latency_ps.value_or(
+      Ps((by_switch ? NvlsStartUs(layout) : latencies.base[p]) * launch_latency_scale));
+  // LL and LL128 carry their flags with the data: no fence, nothing between two slices.
+  const double local_us = by_switch       ? NvlsHandOverUs(layout)
                           : layout.nvlink ? latencies.nvlink[p] - kNvlinkWireUs + older_us
                                           : std::max(0.0, latencies.pcie[p] - kPcieWireUs);
-  costs.nvlink_step_latency_ps = nvlink_step_latency_ps.value_or(Ps(local_us * step_latency_scale));
-  costs.slice_overhead_ps = choice.protocol == Protocol::kSimple ? costs.nvlink_step_latency_ps : 0;
+  const double way_us = layout.nvlink && row == static_cast<size_t>(GpuGeneration::kBlackwell)
+                            ? kWayOnBlackwellUs
+                            : 0;
+  costs.nvlink_step_latency_ps =
+      nvlink_step_latency_ps.value_or(Ps((local_us + way_us) * step_latency_scale));
+  if (choice.protocol == Protocol::kSimple) {
+    costs.slice_overhead_ps = nvlink_step_latency_ps.value_or(Ps(local_us * step_latency_scale));
+  }
   const double network_us = net == NetPlugin::kAwsLibfabric ? AwsLibfabricStepUs(choice.protocol)
                             : choice.algorithm == Algorithm::kNvls     ? kNvlsNetworkUs
                             : choice.algorithm == Algorithm::kNvlsTree ? kNvlsTreeNetworkUs
