@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One direction between two ranks on one channel of a communicator: a FIFO of messages with NCCL's
-// slots as credits. Plain state; lanes and proxies move it. What every slice touches is apart from
-// the rest: at a thousand GPUs cache misses are what a slice costs.
+// A connection: one direction between two ranks on one channel of a communicator, a FIFO of
+// messages with NCCL's slots as credits. These are plain records that lanes and proxies update. The
+// fields that every slice accesses are stored apart from the others, because at a thousand GPUs the
+// cost of a slice is its cache misses.
 #pragma once
 
 #include <array>
@@ -17,10 +18,10 @@ namespace railyard {
 using ConnectionId = Identifier<struct ConnectionIdTag>;
 
 inline constexpr uint32_t kConnectionSlots = 8;  // NCCL_STEPS
-// Of a run; as many take more than 16 GiB.
+// Limit of a run. This many connections need more than 16 GiB.
 inline constexpr uint32_t kConnectionsMax = 1u << 26;
 
-// What a connection joins and has carried.
+// The ends of a connection and its mutable fields that are not accessed by every slice.
 struct Connection {
   static constexpr uint32_t kNone = UINT32_MAX;
 
@@ -41,12 +42,12 @@ struct Connection {
   bool is_buffered = false;         // Transport::BuffersMessages
   bool is_detoured = false;         // around a NIC that has failed: NicDetours
   bool is_relayed = false;          // PXN: first over NVLink to the GPU whose NIC injects
-  // Of NVLink SHARP: `flow` is a group, opened when first used; of operands, only that of the first
-  // connection of a head.
+  // For NVLink SHARP: `flow` is a group that is opened when first used. Of the operands'
+  // connections, only the first of a head has it.
   bool is_switch_operand = false;
   bool is_switch_result = false;
-  // Of a sum by the network's switches: from a rank to itself; `flow` is its place in an
-  // aggregation tree, opened when first used.
+  // For a sum by the network's switches: a connection from a rank to itself. `flow` is its place in
+  // an aggregation tree and is opened when first used.
   bool is_network_sum = false;
 
   static constexpr auto Fields() {
@@ -76,14 +77,15 @@ struct Connection {
   }
 };
 
-// What the sender of a network connection has written for its proxy, in slots of its own: they are
-// free again when a message is acknowledged, whether its receiver has used it or not.
+// The messages that the sender of a network connection has written for its proxy. They are in
+// separate slots, which become free when a message is acknowledged, whether or not its receiver has
+// used it.
 struct StagedMessages {
   std::array<uint32_t, kConnectionSlots> bytes{};
   std::array<int64_t, kConnectionSlots> time_ps{};  // the copy is complete
 };
 
-// How many of a network connection's messages got how far, modulo 256.
+// The number of a network connection's messages that have reached each stage, modulo 256.
 struct NetworkProgress {
   uint8_t relayed = 0;        // PXN: arrived at the relaying GPU
   uint8_t staged = 0;         // the proxy has seen them
@@ -106,15 +108,16 @@ struct NetworkProgress {
   }
 };
 
-// Of a message's size what fits: 0 for none, and for others 15 bits that differ where sizes do, but
-// for one pair in 32,768. Enough to notice that a schedule's two sides disagree.
+// A 16-bit mark of a message's size: 0 for no bytes, otherwise 15 hash bits, which are equal for
+// two different sizes with a probability of 1 in 32,768. It suffices to detect that the two sides
+// of a schedule disagree.
 using SizeMark = uint16_t;
 inline SizeMark MarkOf(uint32_t bytes) {
   return bytes == 0 ? 0 : static_cast<SizeMark>(0x8000u | (bytes * 0x9E3779B1u) >> 17);
 }
 
-// Messages under way. Their counters run freely modulo 256; differences of at most kConnectionSlots
-// are what is looked at.
+// The messages in flight. The counters wrap around at 256; only differences of at most
+// kConnectionSlots matter.
 struct alignas(128) MessageSlots {
   uint8_t posted = 0;           // a channel has begun to write their slice
   uint8_t delivered = 0;        // in the receiver's memory
@@ -129,13 +132,13 @@ struct alignas(128) MessageSlots {
   uint32_t receiver = Connection::kNone;  // lane that owns the receiving side
   std::array<SizeMark, kConnectionSlots> sizes{};
   int64_t flag_latency_ps = 0;  // NVLink: a flag's way, there or back
-  // Of a lane that waits for a message, so that its arrival need not touch the lane: when its CTA
-  // is done with the slice before, and its tie.
+  // Copied from a lane that waits for a message, so that the arrival need not access the lane: the
+  // time when its CTA has finished the slice before, and its tie.
   int64_t receiver_free_ps = 0;
   uint64_t receiver_tie = 0;
-  // When the last thing known of a message happens: over NVLink, the sender's copy is complete;
-  // after its arrival, the receiver sees it; NVLink: after its consumption, the sender sees its
-  // slot free.
+  // Time of the latest known event of each message. Over NVLink it is first the completion of the
+  // sender's copy; after the arrival it is the time when the receiver sees the message; over
+  // NVLink, after the consumption, it is the time when the sender sees the slot free.
   std::array<int64_t, kConnectionSlots> time_ps{};
 
   static constexpr auto Fields() {
@@ -164,7 +167,7 @@ struct alignas(128) MessageSlots {
 };
 static_assert(sizeof(MessageSlots) == 128);
 
-// Of two counters modulo 256, how far the first is ahead.
+// Returns how far the first of two counters modulo 256 is ahead of the second.
 inline uint8_t Ahead(uint8_t a, uint8_t b) { return static_cast<uint8_t>(a - b); }
 
 }  // namespace railyard

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The connections between ranks: what each goes over, and its plain records. A connection is opened
-// when it is first asked for, by its communicator, channel, ranks and use, and keeps its number for
-// good, for events and packets under way name it.
+// The connections between ranks with their routes and plain records. A connection is opened when it
+// is first requested, by communicator, channel, ranks and use. Its number never changes, because
+// pending events and packets contain it.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct ExecutedCommunicator {
   uint32_t part = 0;  // of the job
 };
 
-// Data that a rank has given to the network's switches, and has got from them.
+// Bytes that a rank has sent to the network's switches for sums, and received from them.
 struct AggregatedBytes {
   uint64_t sent = 0;
   uint64_t received = 0;
@@ -40,7 +40,7 @@ struct AggregatedBytes {
                       field::Count("received", &AggregatedBytes::received));
   }
 };
-// The same by what the switches did with it.
+// The same bytes by the switches' operation.
 struct Aggregated {
   AggregatedBytes reduced;
   AggregatedBytes gathered;  // every block is one rank's, and all get it
@@ -55,7 +55,7 @@ class ConnectionTable {
  public:
   static constexpr uint32_t kNone = Connection::kNone;
 
-  // Who hears of the flows of connections, by what they carry.
+  // The sinks of the flows of connections, by what the flows carry.
   struct Sinks {
     MessageSink* stores = nullptr;
     MessageSink* loads = nullptr;
@@ -70,7 +70,7 @@ class ConnectionTable {
 
   // --- Communicators -----------------------------------------------------------------------------
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
-  // Its ranks are elsewhere now. Precondition: it has no connections, or they are closed.
+  // Moves the communicator's ranks to other GPUs. Precondition: all its connections are closed.
   void Relocate(uint32_t communicator, ExecutedCommunicator relocated);
   const ExecutedCommunicator& executed(uint32_t communicator) const {
     return communicators_[communicator].executed;
@@ -78,44 +78,47 @@ class ConnectionTable {
   uint32_t GpuOfRank(uint32_t communicator, uint32_t rank) const {
     return communicators_[communicator].executed.gpus[rank];
   }
-  // The communicator's number among those that its rank's GPU is in.
+  // Returns the communicator's number among those that the rank's GPU belongs to.
   uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const {
     return communicators_[communicator].local_numbers[rank];
   }
-  // The GPU's index in its server.
+  // Returns the GPU's index in its server.
   uint32_t LocalIndexOf(uint32_t gpu) const { return places_[gpu].local_index; }
-  // Whether each rank is alone in its server.
+  // Returns whether each rank of the communicator is on a server of its own.
   bool IsOnRails(uint32_t communicator) const { return communicators_[communicator].is_on_rails; }
-  // Whether no two of the GPUs are of one server.
+  // Returns whether no two of the GPUs are on the same server.
   bool AreOnServersOfTheirOwn(std::span<const uint32_t> gpus) const;
-  // The GPU of the same server with another local index; nullopt: the server has none.
+  // Returns the GPU with that local index on the same server, if the server has one.
   std::optional<uint32_t> FindGpuOfServer(uint32_t gpu, uint32_t local_index) const;
-  // Precondition: there is one.
+  // Precondition: the server has such a GPU.
   uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const {
     return FindGpuOfServer(gpu, local_index).value();
   }
 
   // --- Opening and closing -----------------------------------------------------------------------
-  // The connection, which is opened if it is not there. Ranks are the communicator's.
+  // Returns the connection and opens it if necessary. `from` and `to` are ranks of the
+  // communicator.
   ConnectionId Between(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
                        ConnectionUse use);
-  // kNone: it is not open.
+  // Returns kNone if the connection is not open.
   ConnectionId Find(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
                     ConnectionUse use) const;
-  // Asked before a network connection is opened; where it answers true, it has opened a detour.
+  // Sets a function that is called before a network connection is opened. It returns true if it has
+  // opened a detour instead.
   void SetDetours(std::function<bool(ConnectionId connection)> open_detour) {
     open_detour_ = std::move(open_detour);
   }
-  // The connection goes over another flow from now on. Its sink stays.
+  // Moves the connection to another flow. Its sink stays the same.
   void MoveTo(ConnectionId connection, Transport& transport, FlowId flow);
-  // The member of an aggregation tree over `gpus` that the connection of `gpus[place]` is. A tree
-  // is opened once for a channel and its first rank.
+  // Makes the connection of `gpus[place]` a member of an aggregation tree over `gpus`. There is one
+  // tree per channel and first rank.
   void JoinTree(ConnectionId connection, uint32_t channel, uint32_t first_rank,
                 std::span<const uint32_t> gpus, uint32_t place);
-  // The connections of a part of the job are closed. Returns them.
+  // Closes and returns the connections of a part of the job.
   std::vector<ConnectionId> Close(uint32_t part);
   std::vector<ConnectionId> ConnectionsOfPart(uint32_t part) const;
-  // A program begins to use one side: stores start as those of a new flow do.
+  // Must be called when a program begins to use one side: its stores then start on the same plane
+  // as those of a new flow.
   void StartOver(ConnectionId connection, bool is_send);
   void OnRoutesChanged() { ++network_version_; }
 
@@ -135,46 +138,48 @@ class ConnectionTable {
   const Aggregated& aggregated(const Connection& connection) const {
     return aggregated_[connection.aggregations];
   }
-  // Payload that the receiver of a connection has taken.
+  // Returns the payload that the connection's receiver has taken.
   uint64_t& taken_bytes(ConnectionId id) { return taken_bytes_[id]; }
   uint64_t taken_bytes(ConnectionId id) const { return taken_bytes_[id]; }
   bool IsClosed(ConnectionId id) const { return slots_[id].is_closed; }
-  // For the engine's prefetches.
+  // Returns where the slots are, for the engine's prefetches.
   TimingWheel::PrefetchTable SlotTable() const {
     return {&slots_base_, sizeof(MessageSlots), offsetof(MessageSlots, time_ps)};
   }
 
-  // --- What connections go over ------------------------------------------------------------------
-  // Which links the payload crosses, first to last, by one of its ways.
+  // --- Routes of connections ---------------------------------------------------------------------
+  // Returns the links that the payload crosses on one of its paths, first to last.
   std::vector<LinkId> LinksOf(const Connection& connection) const;
-  // The same over all ways, each with its share of the payload.
+  // Returns the links of all paths, each with its share of the payload.
   std::vector<LinkShare> LinkSharesOf(const Connection& connection) const;
-  // Of a network connection.
+  // Returns the recovery times of a network connection.
   RecoveryTimes RecoveryOf(ConnectionId connection, bool of_data) const;
-  // Whether the connection is a queue pair, and nothing else.
+  // Returns whether the connection consists of exactly one queue pair.
   bool IsQueuePair(const Connection& connection) const;
-  // Another one since connections were opened over the network, or routes changed.
+  // Returns a number that changes when network connections are opened or routes change.
   uint64_t network_version() const { return network_version_; }
 
   // --- Order among events ------------------------------------------------------------------------
-  // Of what is done at a GPU, by three numbers that say what it is. Like servers have the lower 36
-  // bits in common.
+  // Returns the tie of an event at a GPU, which three numbers identify. The lower 36 bits are the
+  // same on corresponding servers.
   uint64_t TieOf(uint32_t gpu, uint64_t a, uint64_t b, uint64_t c) const;
 
   // --- Parts of the network ----------------------------------------------------------------------
-  // Which connections and NVLink flows these GPUs send by, but for the server they are on.
+  // Returns a hash of the connections and NVLink flows on which these GPUs send within their
+  // servers; it does not depend on which servers they are.
   uint64_t IdentityOfGpus(std::span<const uint32_t> gpus) const;
-  // `identity_of_gpu`: what besides decides what is done at a GPU.
+  // `identity_of_gpu` is a hash of the other state that affects events at a GPU.
   NicGroup NicGroupOf(std::span<const uint32_t> gpus,
                       const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const;
-  // All connections that the GPUs have among them over the network, and send by in their servers.
+  // Returns all network connections among the GPUs and those on which they send within their
+  // servers.
   std::vector<ConnectionId> AllAmong(std::span<const uint32_t> gpus) const;
 
   // --- Snapshots ---------------------------------------------------------------------------------
-  // What decides what comes once no program runs, and what was counted.
+  // Visits the counters and the state that decides the future when no program is running.
   void Visit(StateArchive& archive);
   void VisitConnection(ConnectionId connection, StateArchive& archive);
-  // Of the connections that these GPUs send by in their servers.
+  // Visits the connections on which these GPUs send within their servers.
   void VisitSentBy(std::span<const uint32_t> gpus, StateArchive& archive);
 
  private:
@@ -184,7 +189,7 @@ class ConnectionTable {
   };
   struct Communicator {
     ExecutedCommunicator executed;
-    // By rank: how many of the communicators added before its GPU is in.
+    // By rank: the number of earlier communicators that contain its GPU.
     std::vector<uint32_t> local_numbers;
     bool is_on_rails = false;
     // The first member of each aggregation tree, by channel and the tree's first rank.
@@ -196,15 +201,15 @@ class ConnectionTable {
   static uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c);
   ConnectionId Open(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
                     ConnectionUse use);
-  // `entropy` is what ECMP spreads its queue pairs by.
+  // `entropy` is the input of the ECMP hash of its queue pairs.
   void OpenRoute(ConnectionId id, const ConnectionRoute& route, uint64_t entropy);
   uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
                            ConnectionUse use) const;
-  // What decides the order of a flow's events among those of its server.
+  // Returns the key that orders a flow's events among those of its server.
   uint64_t LocalTieOf(const SinkRef& user) const;
   int64_t FlagLatencyPs(FlowId flow) const;
   void CloseConnection(ConnectionId id);
-  // Over the network, between two of the GPUs, in the order of their ties.
+  // Returns the network connections between two of the GPUs, in the order of their ties.
   std::vector<ConnectionId> AmongOnNetwork(std::span<const uint32_t> gpus) const;
   std::vector<LinkId> AllLinksOf(std::span<const FlowId> queue_pairs) const;
   std::optional<DeviceId> SwitchOf(std::span<const LinkId> links) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Plain records of what runs: programs of ranks, their channels, and their lanes. What every slice
-// touches is one cache line.
+// Plain records of running programs: the programs of ranks, their channels, and their lanes. All
+// fields that a slice accesses are in one cache line.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace railyard {
 using LaneIndex = Identifier<struct LaneIndexTag>;
 using ChannelIndex = Identifier<struct ChannelIndexTag>;  // a channel of a program that runs
 
-// One rank's program of a collective. `operation` names it to the observer. `schedule` must live
-// until the program's last OnChannelFinished().
+// One rank's program of a collective. `operation` identifies it to the observer. `schedule` must
+// live until the program's last OnChannelFinished().
 struct RankProgram {
   uint32_t operation = 0;
   uint32_t communicator = 0;
@@ -30,7 +30,7 @@ struct RankProgram {
   const CollectiveSchedule* schedule = nullptr;
 };
 
-// A channel of a program: its batches one after the other.
+// A channel of a program. Its batches run one after the other.
 struct ActiveChannel {
   RankProgram program;
   uint32_t channel = 0;
@@ -59,7 +59,7 @@ struct alignas(64) Lane {
   bool receives = false;  // in the step at hand
   bool sends = false;
   bool sends_over_nvlink = false;  // at least the first leg
-  // A lane that is not in use was ended: events that are left of it say nothing.
+  // False if the lane was ended; its pending events are then ignored.
   bool in_use : 1 = false;
   bool has_claimed : 1 = false;  // its connections
   bool loads : 1 = false;        // from a host's memory, of one of them

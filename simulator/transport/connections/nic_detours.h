@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Connections around NICs that have failed: over NICs of other GPUs of both servers. A message
-// crosses NVLink to the GPU whose NIC sends it, the network to that whose NIC receives it, and
-// NVLink again. With several ways messages take them in turn, and whoever uses a connection is told
-// of them in their order, as of those of a queue pair.
+// Connections around failed NICs, over NICs of other GPUs of both servers. A message crosses NVLink
+// to the GPU whose NIC sends it, the network to the GPU whose NIC receives it, and NVLink again. If
+// there are several ways, messages use them in turn. The user of a connection receives its
+// callbacks in the messages' order, as for a queue pair.
 //
-// As R2CCL does (arXiv 2512.25059), whose NICs read the other GPU's buffers over PCIe; here they
-// take NVLink, as PXN's. Queue pairs are there when they are needed: it has them open in advance.
+// R2CCL works in this manner (arXiv 2512.25059), with two differences. Its NICs read the other
+// GPU's buffers over PCIe, while messages here cross NVLink as with PXN. It opens queue pairs in
+// advance; here they exist as soon as they are needed.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@
 
 namespace railyard {
 
-// GPUs by number, of the sender's and of the receiver's server, whose NICs a detour uses.
+// The GPUs, one on the sender's and one on the receiver's server, whose NICs a detour uses.
 struct NicWay {
   uint32_t sending_gpu = 0;
   uint32_t receiving_gpu = 0;
@@ -34,43 +35,45 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   // All references must outlive this.
   NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store, RdmaTransport& rdma);
 
-  // Whether NVLinks lead to the way's NICs and from there.
+  // Returns whether NVLinks join both ends to the GPUs of the way's NICs.
   bool CanTake(uint32_t source_gpu, uint32_t destination_gpu, const NicWay& way) const;
-  // Opens a flow over these ways. Returns its number, dense from 0. Precondition: CanTake() of
-  // each.
+  // Opens a flow over these ways and returns its number, dense from 0. Precondition: CanTake() is
+  // true for each.
   FlowId OpenOver(std::span<const NicWay> ways, const SinkRef& sink, uint32_t source_gpu,
                   uint32_t destination_gpu, uint64_t entropy);
-  // What was posted so far was lost before; the sink hears of it once it is made good.
+  // Marks all messages posted so far as retransmissions of a loss. OnLossRecovered() is called when
+  // they have arrived.
   void MarkRepeated(FlowId detour);
   std::vector<NicWay> WaysOf(FlowId detour) const;
-  // A program begins to use the flow: its stores start as a new flow's do.
+  // Must be called when a program begins to use the flow: its stores then start on the same plane
+  // as those of a new flow.
   void StartOver(FlowId detour);
 
-  // Transport. A detour is opened by its ways alone: Open() is an error of the program. Grants that
-  // are not told precede those that are.
+  // Implementation of Transport. Detours can only be opened with OpenOver(); calling Open() is a
+  // programming error. Grants without `tells_sender` must precede those with it.
   FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
               uint64_t entropy) override;
   void Post(FlowId detour, const PostedMessage& message) override;
   void Grant(FlowId detour, bool tells_sender) override;
-  // Its queue pairs are put into the error state; nothing is told of the flow any more.
+  // Puts the queue pairs into the error state. There are no more callbacks of the flow.
   void Close(FlowId detour) override;
   std::vector<LinkId> LinksOf(FlowId detour) const override;
   std::vector<LinkShare> LinkSharesOf(FlowId detour) const override;
   RecoveryTimes RecoveryOf(FlowId detour, bool of_data) const override;
-  // Of the first queue pair that is under way.
+  // Returns the status of the first queue pair with unacknowledged messages.
   FlowStatus StatusOf(FlowId detour) const override;
   StateOwner* state() override { return this; }
   std::string state_name() const override { return "detours around NICs"; }
   void Visit(StateArchive& archive) override;
 
-  // MessageSink, of its stores and queue pairs.
+  // Implementation of MessageSink for the stores and queue pairs of detours.
   void OnDelivered(uint32_t number) override;
   void OnCompleted(uint32_t number) override;
   void OnGranted(uint32_t number) override;
   void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:
-  // NVLink flows and queue pair of a way; UINT32_MAX: the flow is not needed.
+  // NVLink flows and queue pair of a way; kNone if the flow is not needed.
   struct Legs {
     FlowId to_sender = FlowId::kNone;
     FlowId queue_pair;
@@ -79,7 +82,7 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   enum class Leg : uint8_t { kToSender, kNetwork, kFromReceiver };
   static constexpr uint32_t kLegBits = 2;
 
-  // One of a detour's ways; of its messages those under way on each leg, by number.
+  // One way of a detour, with the numbers of its messages that are in flight on each leg.
   struct Lane {
     uint32_t detour = 0;
     NicWay way;
@@ -138,7 +141,7 @@ class NicDetours final : public CompositeTransport, public StateOwner {
     return detours_[lanes_[number >> kLegBits].detour].user;
   }
   std::vector<Legs> LegsOf(FlowId detour) const;
-  // Messages and their receives take the ways in the same turn.
+  // Returns the next way in turn. Messages and their receives use the ways in the same order.
   Lane& TakeLane(const Detour& detour, uint32_t& next) {
     Lane& lane = lanes_[detour.first_lane + next];
     next = (next + 1) % detour.lane_count;
@@ -155,7 +158,7 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   const FabricGraph& graph_;
   LoadStoreTransport& load_store_;
   RdmaTransport& rdma_;
-  // Both stay in place as others are added.
+  // Both are deques, because their elements must not move when others are added.
   std::deque<Lane> lanes_;
   std::deque<Detour> detours_;
 };

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Connections over TCP sockets, as NCCL's built-in network has them (src/transport/net_socket.cc):
-// a control socket and SOCKET_NTHREADS x NSOCKS_PERTHREAD data sockets, each a stream of the
-// transport.
+// Connections over TCP sockets, as in NCCL's built-in network (src/transport/net_socket.cc): a
+// control socket and SOCKET_NTHREADS x NSOCKS_PERTHREAD data sockets, each of which is a stream of
+// the transport.
 //
-// A send first writes its size, 4 bytes, to the control socket; then it is divided into tasks of
-// its data_sockets()-th part, or of 64 KiB where that is more, which take the data sockets in turn;
-// without any the control socket carries the data too. A receive reads the size, then the tasks. A
-// socket's helper thread copies into the kernel as far as the send buffer has room, and out of it
-// what has come; a send is done when the kernel has all of it. The proxy of a GPU is the thread of
-// its control sockets, of either direction.
+// A send first writes its size, 4 bytes, to the control socket. It is then divided into tasks of 1
+// / data_sockets() of its size, but at least 64 KiB, which use the data sockets in turn; without
+// data sockets the control socket also carries the data. A receive reads the size, then the tasks.
+// A socket's helper thread copies data into the kernel as far as the send buffer has room, and
+// copies received data out of it. A send is complete when the kernel has all of it. The proxy of a
+// GPU is the thread of its control sockets, for both directions.
 //
-// A thread copies one piece at a time, in the order in which they became possible: as much as
-// segmentation offload hands to a NIC at once, whole segments of at most 64 KiB.
+// A thread copies one piece at a time, in the order in which the pieces became ready. A piece is
+// what segmentation offload passes to a NIC at once: whole segments of at most 64 KiB.
 //
-// Host memory is no device of its own: what the GPU writes there, and what the NIC reads from
-// there, is one crossing of the link between the two (docs/adr/0087).
+// Host memory is not a separate device: the GPU's write to it and the NIC's read from it are
+// together one crossing of the link between the two (docs/adr/0087).
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,13 @@ namespace railyard {
 
 class SocketConnections final : public CompositeTransport, public StateOwner {
  public:
-  // `proxies` has the threads of control sockets. All references but `settings` must outlive this.
+  // `proxies` contains the threads of control sockets. All references but `settings` must outlive
+  // this object.
   SocketConnections(TcpTransport& tcp, FabricSimulatorImpl& engine, uint32_t mtu_payload_bytes,
                     const NetSocketSettings& settings, ProxyThreads& proxies);
 
-  // Transport. `entropy` also orders events. Grants are not told: the kernels' buffers are what the
-  // sender waits for.
+  // Implementation of Transport. `entropy` also orders events. Grants are not sent, since the
+  // sender waits for room in the kernels' buffers instead.
   FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
               uint64_t entropy) override;
   void Post(FlowId socket_connection, const PostedMessage& message) override;
@@ -44,12 +45,12 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   void Close(FlowId socket_connection) override;
   bool BuffersMessages() const override { return true; }
   uint16_t LabelOfDelivered(FlowId socket_connection) const override;
-  // Of the sockets that carry data.
+  // Return the links of the sockets that carry data.
   std::vector<LinkId> LinksOf(FlowId socket_connection) const override;
   std::vector<LinkShare> LinkSharesOf(FlowId socket_connection) const override;
-  // Over all sockets.
+  // Returns the sum over all sockets.
   RecoveryTimes RecoveryOf(FlowId socket_connection, bool of_data) const override;
-  // Of the first data socket that is under way.
+  // Returns the status of the first data socket with unacknowledged data.
   FlowStatus StatusOf(FlowId socket_connection) const override;
   StateOwner* state() override { return this; }
   std::string state_name() const override { return "the threads of sockets"; }
@@ -58,13 +59,13 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   }
   void Visit(StateArchive& archive) override;
 
-  // MessageSink, of its streams.
+  // Implementation of MessageSink for the streams.
   void OnDelivered(uint32_t number) override;
   void OnCompleted(uint32_t number) override;
   void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:
-  // What a thread copies at once.
+  // The unit that a thread copies at once.
   struct Piece {
     uint64_t message = 0;
     MessageSize size;
@@ -105,7 +106,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
 
   static void HandleCopy(void* self, uint32_t target);
   uint32_t AddThread();
-  // Returns when a helper thread, or the proxy of a GPU, is done with what takes it so long.
+  // Occupies a helper thread, or the proxy of a GPU, for `duration_ps`. Returns when it is done.
   int64_t Occupy(uint32_t thread, int64_t duration_ps);
   void AddStream(uint32_t socket_connection, uint64_t entropy, uint32_t send_thread,
                  uint32_t receive_thread, uint32_t source_gpu, uint32_t destination_gpu);
@@ -133,7 +134,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   NetSocketSettings settings_;
   uint32_t piece_bytes_max_;
   ProxyThreads& proxies_;
-  // Both stay in place as others are added.
+  // Both are deques, because their elements must not move when others are added.
   std::deque<SocketConnection> connections_;
   std::deque<Stream> streams_;
   std::vector<int64_t> thread_free_ps_;

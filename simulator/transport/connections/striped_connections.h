@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Connections of several queue pairs, as NCCL's network plug-in has them: where the ports of a NIC
-// are devices of their own it merges them and opens IB_QPS_PER_CONNECTION queue pairs on each; a
-// message is divided over them (ncclIbMultiSend, src/transport/net_ib/p2p.cc). Whoever uses a
-// connection is told of whole messages, in their order.
+// Connections of several queue pairs, as in NCCL's network plug-in: if the ports of a NIC are
+// separate devices, it merges them and opens IB_QPS_PER_CONNECTION queue pairs on each. A message
+// is divided over the queue pairs (ncclIbMultiSend, src/transport/net_ib/p2p.cc). The user of a
+// connection receives callbacks for whole messages, in their order.
 //
 // Port failover (p2p_resiliency.cc, 2.29): a queue pair that has used up its retries takes its
-// device out of use at that end of the connection. A sender waits IB_RESILIENCY_PORT_FAILOVER_
-// PROBE_DELAY, reads over another device what the receiver has of each message that was under way
-// on the one that failed, and sends the rest again over the next queue pairs of a device that
-// works. A receiver sends its unacknowledged clear-to-send again at once. With a second device the
-// connection fails.
+// device out of use at that end of the connection. A sender waits
+// IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY, then reads over another device which parts the receiver
+// has of each message that was in flight on the failed one, and sends the other parts again over
+// the next queue pairs of a working device. A receiver sends its unacknowledged clear-to-send again
+// at once. If a second device fails, the connection fails.
 //
 // Port recovery (port_recovery.h, 2.30) puts a device back into use.
 //
-// Two things are as the connection knows them rather than as an end could: a clear-to-send whose
-// ACK alone was lost is not sent twice, and nothing is said to the other end of a failure (NCCL's
-// does not either: it finds out by its own timers).
+// In two respects the model uses what the connection knows rather than what an end could know: a
+// clear-to-send of which only the ACK was lost is not sent twice, and neither end informs the other
+// of a failure (nor does NCCL: the other end detects it by its own timers).
 #pragma once
 
 #include <cstdint>
@@ -41,15 +41,16 @@ namespace railyard {
 
 class StripedConnections final : public CompositeTransport, public StateOwner {
  public:
-  // All references but `settings` must outlive this.
+  // All references but `settings` must outlive this object.
   StripedConnections(const FabricGraph& graph, RdmaTransport& rdma, FabricSimulatorImpl& engine,
                      const NicSettings& nic, const NetIbSettings& settings);
   ~StripedConnections() override;
 
-  // Whether a connection between these GPUs has more than one queue pair.
+  // Returns whether a connection between these GPUs has more than one queue pair.
   bool AreSeveral(uint32_t source_gpu, uint32_t destination_gpu) const;
 
-  // Transport. A message's tolerance is that of each of its parts; grants are told.
+  // Implementation of Transport. A message's loss tolerance applies to each of its parts. Grants
+  // always tell the sender.
   FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
               uint64_t entropy) override;
   void Post(FlowId stripe, const PostedMessage& message) override;
@@ -57,9 +58,9 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   void Close(FlowId stripe) override;
   std::vector<LinkId> LinksOf(FlowId stripe) const override;
   std::vector<LinkShare> LinkSharesOf(FlowId stripe) const override;
-  // Over all queue pairs, failovers included.
+  // Returns the sum over all queue pairs, failovers included.
   RecoveryTimes RecoveryOf(FlowId stripe, bool of_data) const override;
-  // Of the first queue pair that is under way.
+  // Returns the status of the first queue pair with unacknowledged data.
   FlowStatus StatusOf(FlowId stripe) const override;
   StateOwner* state() override { return this; }
   std::string state_name() const override { return "striped connections"; }
@@ -67,7 +68,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
 
   const PortCounters& counters() const { return counters_; }
 
-  // MessageSink, of its queue pairs.
+  // Implementation of MessageSink for the queue pairs.
   void OnDelivered(uint32_t number) override;
   void OnCompleted(uint32_t number) override;
   void OnGranted(uint32_t number) override;
@@ -75,13 +76,13 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:
-  // What a queue pair has under way: a part of a message, sent for the n-th time.
+  // A part of a message on a queue pair, with the number of its attempt.
   struct PartRef {
     uint64_t message = 0;
     uint32_t part = 0;
     uint32_t attempt = 0;
   };
-  // A queue pair of the transport.
+  // A queue pair of the transport, with its unfinished parts.
   struct Use {
     FlowId queue_pair;  // of the transport
     uint32_t stripe = 0;
@@ -109,7 +110,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
     bool is_there = false;
     bool is_repair = false;
   };
-  // One end of a connection: which queue pairs it sends on, by place, and the devices out of use.
+  // One end of a connection: the queue pairs it sends on, by place, and the devices out of use.
   struct End {
     std::vector<uint32_t> active;
     std::vector<bool> has_failed;
@@ -150,7 +151,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   SinkRef UserOf(uint32_t use) const override { return stripes_[uses_[use].stripe].user; }
-  // Those that the sender uses, by their place in the connection.
+  // Returns the queue pairs that the sender uses, by their place in the connection.
   std::vector<FlowId> QueuePairsOf(uint32_t stripe) const;
   std::vector<LinkId> PortsOfNic(uint32_t gpu) const;
   uint32_t DeviceCount(uint32_t source_gpu, uint32_t destination_gpu) const;
@@ -162,11 +163,11 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
     return stripe.messages[number - stripe.first_message];
   }
   void Report(Stripe& stripe);
-  // Null: it is sent again, or was.
+  // Returns null if the part was, or is being, sent again.
   Part* FindPart(const Use& use, const PartRef& ref);
   // Failover (port_failover.cc).
   void ReplaceQueuePairs(Stripe& stripe, bool at_sender, uint32_t device);
-  // Nothing that a failover sent again is missing any more: its losses are made good.
+  // Reports that the losses are repaired once everything that a failover sent again has arrived.
   void ReportIfRepaired(const Stripe& stripe);
   void GrantAgain(Stripe& stripe, uint32_t device);
   bool IsLost(const Part& part) const;
@@ -177,7 +178,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   PortRecovery& RecoveryOfPort(uint32_t stripe, uint32_t device);
   void PutBack(uint32_t stripe, bool at_sender, uint32_t device);
   void RenewQueuePairs(uint32_t stripe, uint32_t device);
-  // Unless the connection is closed then.
+  // Calls `what` after the delay, unless the connection is closed by then.
   void After(uint32_t stripe, int64_t delay_ps, std::function<void()> what);
 
   const FabricGraph& graph_;
@@ -185,7 +186,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   FabricSimulatorImpl& engine_;
   bool link_aggregation_;
   NetIbSettings settings_;
-  // Both stay in place as others are added.
+  // Both are deques, because their elements must not move when others are added.
   std::deque<Stripe> stripes_;
   std::deque<Use> uses_;
   std::vector<ns3::EventId> events_;

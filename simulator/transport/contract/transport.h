@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The contract of what carries messages between servers. A transport is a folder with an
-// implementation of this, and a stack (network_stack.h) that uses it.
+// The interface of transports, which carry messages between servers. A transport is a folder with
+// an implementation of this interface, and a stack (network_stack.h) that uses it.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,21 @@
 
 namespace railyard {
 
-// A flow of a transport, by number.
+// The number of a flow of a transport.
 using FlowId = Identifier<struct FlowIdTag>;
 
-// A link, and the part of a flow's payload that crosses it.
+// A link, and the share of a flow's payload that crosses it.
 struct LinkShare {
   LinkId link = 0;
   double share = 1;
 };
 
-// How long a flow's recoveries from losses have taken so far.
+// The total time of a flow's recoveries from losses so far.
 struct RecoveryTimes {
-  // From a loss, or from the repetition before, until the timer ran out.
+  // Time from a loss, or from the previous retransmission, until the timer expired.
   int64_t timeout_ps = 0;
-  // From there, or from the loss to the request to repeat, until the loss was made good.
+  // Time from the expiry, or from the loss to the request for retransmission, until the loss was
+  // repaired.
   int64_t retransmission_ps = 0;
   RecoveryTimes& operator+=(const RecoveryTimes& other) {
     timeout_ps += other.timeout_ps;
@@ -42,57 +43,61 @@ struct PostedMessage {
   static PostedMessage OfData(uint64_t bytes) { return {.size = MessageSize::OfData(bytes)}; }
 
   MessageSize size;  // 0 bytes: a flag alone
-  // The receiver does without up to so many millionths of the packets, but never without the last.
+  // Share of the packets, in millionths, that the receiver can go without. The last one is always
+  // needed.
   uint32_t tolerance_ppm = 0;
-  // A transport that buffers messages hands it to the receiver with the message.
+  // Passed to the receiver with the message by a transport that buffers messages.
   uint16_t label = 0;
 };
 
-// What a flow waits for, in words.
+// Description of what a flow waits for.
 struct FlowStatus {
   bool is_under_way = false;             // something that was posted is not acknowledged
   std::string description{};             // "server1/nic3 -> server2/nic3 (12 data packets … )"
   std::vector<std::string> obstacles{};  // "leaf3>server1/nic3 is down"
 };
 
-// Flows of messages from one GPU to another. A sender posts a message once the receiver has granted
-// it (unless the transport buffers messages) and has at most 8 messages that are not completed.
+// Interface of a transport: flows of messages from one GPU to another. A sender may post a message
+// when the receiver has granted it (unless the transport buffers messages) and fewer than 8
+// messages are incomplete.
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Opens a flow between two GPUs, by number. `entropy` is what hashes see of it; it must be a
-  // function of what the flow connects. Returns the flow's number, dense from 0.
+  // Opens a flow between two GPUs, given by number, and returns the flow's number, dense from 0.
+  // `entropy` is the input of hashes and must be a function of what the flow connects.
   virtual FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
                       uint64_t entropy) = 0;
   virtual void Post(FlowId flow, const PostedMessage& message) = 0;
-  // The receiver takes one message more. With `tells_sender` the sender hears of it: OnGranted().
+  // Grants one more message to the sender. With `tells_sender` the sender learns of it:
+  // OnGranted().
   virtual void Grant(FlowId flow, bool tells_sender) = 0;
-  // Nothing of the flow is begun any more; what is under way arrives.
+  // Starts nothing more on the flow. Packets that are in flight arrive.
   virtual void Close(FlowId flow) = 0;
 
-  // Whether messages are buffered at the receiver before they are granted: the sender need not wait
-  // for grants, and each message hands its label over.
+  // Returns whether the receiver buffers messages before they are granted. If so, the sender need
+  // not wait for grants, and each message carries its label.
   virtual bool BuffersMessages() const { return false; }
-  // The label of the message whose delivery is being told.
+  // Returns the label of the message for which OnDelivered() is being called.
   virtual uint16_t LabelOfDelivered(FlowId /*flow*/) const { return 0; }
 
-  // From now on the payload that comes into memory over the flow is counted apart: a watchdog must
-  // not take it for a job's progress.
+  // Counts the flow's payload separately from now on, because a watchdog must not take it for
+  // progress of the job.
   virtual void CountPayload(FlowId /*flow*/) {}
   virtual uint64_t counted_payload_bytes() const { return 0; }
 
-  // The fabric's routes changed.
+  // Must be called when the fabric's routes have changed.
   virtual void OnRoutesChanged() {}
 
-  // The links that the payload crosses first to last, by one of the flow's ways; and over all ways.
+  // Return the links that the payload crosses: first to last on one of the flow's paths; and on all
+  // paths, with their shares.
   virtual std::vector<LinkId> LinksOf(FlowId flow) const = 0;
   virtual std::vector<LinkShare> LinkSharesOf(FlowId flow) const = 0;
   virtual RecoveryTimes RecoveryOf(FlowId /*flow*/, bool /*of_data*/) const { return {}; }
   virtual FlowStatus StatusOf(FlowId flow) const = 0;
 
-  // The owner of the state that decides what comes once no message is under way. Null: nobody can
-  // say what that is, and nothing of a run that uses the transport is replayed from the cache.
+  // Returns the owner of the state that decides the future when no message is in flight. Null means
+  // that this state is unknown, so nothing of a run with this transport is replayed from the cache.
   virtual StateOwner* state() { return nullptr; }
 };
 

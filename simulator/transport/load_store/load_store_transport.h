@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Messages inside a server. Between GPUs of one NVLink island the sender's stores cross the
-// NVSwitches' planes packet by packet, in the ratio of the pair's links to each plane, and need no
-// acknowledgement. Every program's messages go round the planes from where the connection's first
-// one did; a GPU's connections start at different planes (ADR 0092). Between other GPUs stores take
-// the way over PCIe (posted writes), and so do those into a host's memory, from which GPUs load: a
-// request goes up for every packet, which comes back (non-posted reads).
+// Messages inside a server. Between GPUs of one NVLink island the sender's stores cross the planes
+// of NVSwitches packet by packet, in the ratio of the pair's links to each plane, and need no
+// acknowledgement. Each program's messages visit the planes in turn, beginning with the plane of
+// the connection's first message; a GPU's connections start at different planes (ADR 0092). Between
+// other GPUs stores cross PCIe (posted writes), as do stores into a host's memory. GPUs load from
+// there: a request goes up for every packet, and the packet comes back (non-posted reads).
 //
 // A GPU serves its active connections in turn, in bursts, at the raw rate of its links to the
-// planes; those over PCIe at that of its PCIe link, and loads by themselves, for they come the
-// other way. Link-level replay is part of the links' efficiency, over PCIe of their rate; a packet
-// lost to a dead link is an error the GPU reports and no one repairs (NVIDIA Xid 74 and 79), so it
-// breaks the connection.
+// planes. Connections over PCIe are served at the rate of its PCIe link, and loads separately,
+// since they use the opposite direction. Link-level replay is part of the links' efficiency, and
+// over PCIe of their rate. A packet lost on a dead link is an error that the GPU reports and
+// nothing repairs (NVIDIA Xid 74 and 79), so it breaks the connection.
 //
 // Groups (nvlink_groups.cc): NVSwitches send a GPU's stores to every member, or combine a packet of
 // each member into the one that answers a GPU's load (NVLink SHARP). Such a load is a request to
-// every member, whose operands then share its port with its other connections. Left out: that every
-// load is a request of its own (here a message has one), and that an NVSwitch can hold only so many
-// operands (here those that came first wait without limit).
+// every member, whose operands then share its port with its other connections. Not modelled:
+// separate requests for all loads (here a message has one), and the limited number of operands that
+// an NVSwitch can hold (here the first operands wait without limit).
 #pragma once
 
 #include <array>
@@ -37,45 +37,51 @@ namespace railyard {
 
 class LoadStoreTransport final : public PacketSink, public StateOwner {
  public:
-  // Messages one connection may have under way; NCCL's slots (NCCL_STEPS).
+  // Maximum number of messages in flight on one connection: NCCL's slots (NCCL_STEPS).
   static constexpr uint32_t kMessageSlots = 8;
 
-  // Registers the events of its ports with the engine; one at a time. Ports are numbered by GPU
-  // number, where there is PCIe between GPUs once for NVLink, stores and loads each.
+  // Registers the events of its ports with the engine, which allows one instance at a time. Ports
+  // are numbered by GPU; if there is PCIe between GPUs, NVLink, stores and loads have separate
+  // ranges.
   LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network);
 
-  // Stores between two GPUs (by number) that NVLink or else PCIe joins. Returns a flow number,
-  // dense from 0.
+  // Opens a flow of stores between two GPUs, given by number, over NVLink, or over PCIe if no
+  // NVLink joins them. Returns the flow's number, dense from 0.
   FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu);
-  // Stores of a GPU into the memory of the host bridge that `owner_gpu` is nearest to; loads of a
-  // GPU from that of its own.
+  // Opens a flow of stores of a GPU into the memory at the host bridge nearest to `owner_gpu`, or
+  // of loads of a GPU from the memory at its own host bridge.
   FlowId OpenHostStore(const SinkRef& sink, uint32_t source_gpu, uint32_t owner_gpu);
   FlowId OpenHostLoad(const SinkRef& sink, uint32_t gpu);
-  // Preconditions: fewer than kMessageSlots messages of the flow are undelivered; 0 < bytes < 4
-  // GiB. An idle port sends at the next ServeDue(), which must come within the same event.
+  // Posts a message. An idle port sends at the next ServeDue(), which must be called within the
+  // same event. Preconditions: fewer than kMessageSlots messages of the flow are undelivered, and 0
+  // < bytes < 4 GiB.
   void Post(FlowId flow, const MessageSize& size);
   void ServeDue();
-  // A program begins to use the flow, or group, of which all has been sent.
+  // Must be called when a program begins to use the flow or group, all of whose messages have been
+  // sent: its packets then start on the same plane as at first.
   void StartOver(FlowId flow) { flows_[flow].position = flows_[flow].start; }
   void StartGroupOver(FlowId group);
-  // Fetches the links that the flow's next packets take into the cache, ahead of Post().
+  // Prefetches the links that the flow's next packets use, ahead of Post().
   void FetchLinks(FlowId flow) const;
 
-  // Whether at least two GPUs (by number) share an NVSwitch.
+  // Returns whether there are at least two GPUs, given by number, and an NVSwitch joins all of
+  // them.
   bool CanGroup(std::span<const uint32_t> gpus) const;
   struct GroupMember {
     uint32_t gpu = 0;
     SinkRef sink;  // that hears of the message in this GPU's memory
   };
-  // Stores of `head_gpu` into the memories of all members, of which it may be one; preconditions:
-  // CanGroup() of all. Returns a group number, dense from 0 over both kinds.
+  // Opens a group for stores of `head_gpu` into the memories of all members, which may include it.
+  // Returns the group's number, dense from 0 over both kinds. Precondition: CanGroup() of all.
   FlowId OpenMulticast(uint32_t head_gpu, const std::vector<GroupMember>& members);
-  // Loads of `head_gpu` that sum over the members. `sink` hears of each sum that is there.
+  // Opens a group for loads of `head_gpu` that sum over the members. `sink` receives a callback for
+  // each sum that has arrived.
   FlowId OpenReduce(const SinkRef& sink, uint32_t head_gpu, const std::vector<uint32_t>& members);
-  // As Post(); a slot is free when every member, or the head, has the message. `bytes` is what each
-  // member, or the head, receives.
+  // Works like Post(). A slot is free when every member has the message. `bytes` is what each
+  // member receives.
   void PostMulticast(FlowId group, uint64_t bytes);
-  // The operands are in the members' memories. ServeDue() need not follow.
+  // Requests a sum; the operands must be in the members' memories. A slot is free when the head has
+  // the sum, of `bytes`. ServeDue() need not follow.
   void PostReduce(FlowId group, uint64_t bytes);
 
   void OnPacketAtNic(uint32_t packet) override;
@@ -84,34 +90,36 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
 
   std::string state_name() const override { return "NVLink and PCIe flows"; }
   void Visit(StateArchive& archive) override;
-  // The same of what these GPUs send.
+  // Visits only the flows on which these GPUs send.
   void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
 
   TimingWheel::PrefetchTable FlowTable() const { return {&flows_base_, sizeof(Flow)}; }
-  // Those that send from a GPU (by number), in the order in which they were opened.
+  // Returns the flows that send from a GPU, given by number, in the order in which they were
+  // opened.
   std::span<const FlowId> FlowsOf(uint32_t gpu) const { return flows_of_gpu_[gpu]; }
-  // Who hears of the flow's messages; of a group, the first one.
+  // Returns the user of the flow, or the first user of a group's flow.
   SinkRef FirstUserOf(FlowId flow) const;
-  // Path of the flow over one plane, for bounds and ledgers, and the planes' weights.
+  // Path of a flow over one plane and the plane's weight, for bounds and ledgers.
   struct PlanePath {
     PathRef path;
     uint32_t weight;
   };
   std::vector<PlanePath> PathsOf(FlowId flow) const;
-  // The links that the payload crosses by one of the planes; and over all planes.
+  // Return the links that the payload crosses: over one of the planes; and over all planes.
   std::vector<LinkId> LinksOf(FlowId flow) const;
   std::vector<LinkShare> LinkSharesOf(FlowId flow) const;
   uint64_t WireBytes(uint64_t payload_bytes) const;
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  // Packets one connection sends before the next one's turn.
+  // Number of packets that one connection sends in its turn.
   static constexpr uint32_t kBurstPackets = 4;
-  // A ring's messages at a thousand GPUs have two packets.
+  // Number of packets whose links are prefetched; messages of a ring of a thousand GPUs have two
+  // packets.
   static constexpr uint32_t kFetchedLinks = 2;
 
-  // Planes joining a pair, shared by all pairs with the same weights: the order in which
-  // consecutive packets take them.
+  // The order in which consecutive packets use the planes that join a pair. Pairs with the same
+  // weights share it.
   struct Interleave {
     std::vector<uint8_t> plane_of_position;
     std::vector<uint32_t> weights;
@@ -121,12 +129,12 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
     kAllPlanes,  // over all NVSwitches of both its GPUs, which are the same
     kPcie,
   };
-  // One cache line: every packet touches its flow.
+  // A flow fits into one cache line, because every packet accesses its flow.
   struct alignas(64) Flow {
     uint32_t port = 0;
     uint32_t next_active = kNone;
-    // The destination's first in down_links_; otherwise the path over plane 0, that over plane p
-    // being path_links p behind it.
+    // For kAllPlanes, the index of the destination's first link in down_links_. Otherwise the path
+    // over plane 0; the path over plane p is path_links * p behind it.
     uint32_t target = 0;
     uint32_t user = 0;  // its number of this flow, or the group's
     uint16_t interleave = 0;
@@ -192,7 +200,7 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
     }
   };
 
-  // Who is told of a group's messages, and what has not yet come of them.
+  // The sink of a group's messages at one receiver, and the bytes that it has not yet received.
   struct Receiver {
     uint32_t user = 0;
     uint8_t sink = 0;  // in sinks_
@@ -230,16 +238,17 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   uint8_t NumberOf(MessageSink* sink);
 
   static void HandlePort(void* self, uint32_t port);
-  // Returns whom it told that messages were injected; null: nobody. No sink may post before.
+  // Returns the sink whose OnInjected() it called, or null. Sinks must not post before this
+  // returns.
   MessageSink* Serve(uint32_t port);
   FlowId AddFlow(const Flow& flow, uint32_t first_path);
   FlowId AddPcieFlow(const SinkRef& sink, uint32_t port, const std::vector<LinkId>& links);
   void AddPorts(Tier tier);
   void AnswerRead(uint32_t request);
-  // The next message of the flow, at its port in turn.
+  // Queues the next message of the flow for its turn at its port.
   void Enqueue(FlowId flow, uint32_t bytes);
   void FindPlanes();
-  // Whether the paths are those over all NVSwitches of both GPUs, in their order.
+  // Returns whether the paths are those over all NVSwitches of both GPUs, in order.
   bool AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu,
                     const std::vector<FabricGraph::NvlinkPath>& paths) const;
   uint16_t InterleaveOf(const std::vector<uint32_t>& weights);
@@ -256,11 +265,12 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   std::vector<Flow> flows_;
   const char* flows_base_ = nullptr;   // where they are, for the engine's prefetches
   std::vector<uint32_t> first_paths_;  // by flow: over plane 0
-  // By flow, of those that have had a message with flags: the sizes of messages by slot.
+  // By flow, for flows that have had a message with flags: the sizes of messages by slot.
   std::vector<std::array<MessageSize, kMessageSlots>> sizes_;
   std::vector<std::vector<FlowId>> flows_of_gpu_;
-  // By GPU, to and from its NVSwitches in the order of their numbers: what paths are made of, where
-  // two GPUs have the same NVSwitches. A few bytes of them are used where paths would take many.
+  // The links of each GPU to and from its NVSwitches, in the order of the switches' numbers. Paths
+  // between two GPUs with the same NVSwitches are composed of these instead of being stored, which
+  // saves memory.
   std::vector<LinkId> up_links_;
   std::vector<LinkId> down_links_;
   uint32_t planes_max_ = 0;

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RoCE v2 reliable connections between NICs: queue pairs with a window, ACK coalescing, NACK once
-// per gap, go-back-N, the local ACK timer and its retries (InfiniBand Architecture
-// Specification 1.7, 9.7), or selective repeat as IRN has it (Mittal et al., SIGCOMM 2018).
+// RoCE v2 reliable connections between NICs: queue pairs with a window, ACK coalescing, one NACK
+// per gap, go-back-N, the local ACK timer and its retries (InfiniBand Architecture Specification
+// 1.7, 9.7), or selective repeat as in IRN (Mittal et al., SIGCOMM 2018).
 //
-// With go-back-N a receiver drops what is beyond a gap; with selective repeat it keeps up to 64
-// packets there, whose bitmap its NACKs carry, and the sender repeats what is missing among them,
-// once; a repetition that is lost too waits for the timer, which goes back to the gap in either
-// case. What was beyond those 64 is asked for, all of it, when the gap is filled.
+// With go-back-N a receiver drops packets beyond a gap. With selective repeat it keeps up to 64 of
+// them, and its NACKs carry their bitmap; the sender retransmits the missing ones once. If a
+// retransmission is lost as well, the timer expires, and in either case the sender goes back to the
+// gap. Packets beyond those 64 are all requested again when the gap is filled.
 //
-// A message may have a bounded loss: its packets say their place in it and how many of it the
-// receiver may do without. One that comes in behind a gap of its own message, with those missing
-// before within that number, is taken as if nothing were missing: acknowledged, and nothing asked
-// for.
+// A message may tolerate bounded losses: its packets state their position in it and how many
+// packets the receiver may go without. If a packet arrives behind a gap within its own message, and
+// the message's missing packets are within that number, the receiver treats it as if nothing were
+// missing: it acknowledges the packet and requests nothing.
 //
-// A receiver answers marked data with CNPs, no more than one per queue pair and interval, and every
-// ACK says how many packets came in marked since the last one and when the one that caused it was
+// A receiver answers marked data with CNPs, at most one per queue pair and interval. Every ACK
+// states how many packets arrived marked since the last one, and when the packet that caused it was
 // sent.
 //
 // Grants are NCCL's clear-to-send elements: RDMA writes of 64 bytes from NIC to NIC.
 //
-// Not modelled: receiver-not-ready (NCCL posts its receives before it sends clear-to-send, so it
-// cannot meet it; a message without a receive is a program error), PCIe reads of the payload
-// failing on their own.
+// Not modelled: receiver-not-ready (it cannot occur, since NCCL posts its receives before it sends
+// clear-to-send; a message without a receive is a programming error), and failures of the PCIe
+// reads of the payload.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@
 
 namespace railyard {
 
-// The verbs' name of what ends a queue pair that has used up its retries; its error begins so.
+// The beginning of the error of a queue pair that has used up its retries: the name it has in
+// verbs.
 inline constexpr const char* kRetryExceeded = "IBV_WC_RETRY_EXC_ERR(12)";
 
 class RdmaTransport final : public QueueTransport {
@@ -40,13 +41,12 @@ class RdmaTransport final : public QueueTransport {
   RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                 const NicSettings& settings, std::span<const NicVariant> variants = {});
 
-  // Posts a receive, and tells the sender by a clear-to-send element.
+  // Posts a receive and, with `tells_sender`, sends a clear-to-send element.
   void Grant(FlowId queue_pair, bool tells_sender) override;
-  // Appends so many bytes to the queue of grants, without a receive.
+  // Appends `bytes` to the queue of grants without posting a receive.
   void PostToSender(FlowId queue_pair, uint32_t bytes);
-  // Sends one packet without payload along a queue pair's path, out of any order and never
-  // repeated, as an unreliable connection beside it does; from the sending end to the receiving, or
-  // back.
+  // Sends one packet without payload along a queue pair's path, from its sending to its receiving
+  // end or back. It is unordered and never retransmitted, as on an unreliable connection.
   void SendUnreliable(FlowId queue_pair, bool to_receiver, uint32_t immediate);
 
   void OnPacketAtNic(uint32_t packet) override;

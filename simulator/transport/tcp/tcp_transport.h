@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TCP streams between hosts (tcp_stream.h says what a stream knows and what is not modelled). A
-// stream is the data queue of a queue pair; it keeps what comes beyond a gap, and is acknowledged,
-// repeated and timed as Linux does it. Segments and ACKs go from memory to memory, for kernels send
-// and read them; NICs pass on what comes. There are no grants: the receive buffer's room is what
-// the sender waits for.
+// TCP streams between hosts (tcp_stream.h describes the state of a stream and what is not
+// modelled). A stream is the data queue of a queue pair. It keeps segments beyond a gap, and
+// acknowledges, retransmits and times segments as Linux does. Segments and ACKs travel from memory
+// to memory, because kernels send and read them; NICs only forward them. There are no grants: the
+// sender waits for room in the receive buffer.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace railyard {
 
-// The system's name of what ends a stream that gives up; its error begins so.
+// The beginning of the error of a stream that has given up: the name it has in Linux.
 inline constexpr const char* kConnectionTimedOut = "ETIMEDOUT(110)";
 
 class TcpTransport final : public QueueTransport {
@@ -24,10 +24,10 @@ class TcpTransport final : public QueueTransport {
                const NicSettings& settings);
 
   bool BuffersMessages() const override { return true; }
-  // The application takes one message more; nobody is told.
+  // Posts one more receive. The sender is not informed.
   void Grant(FlowId stream, bool /*tells_sender*/) override { PostReceives(stream, 1); }
-  // From now on what comes takes up the receive buffer until Read(), in messages' bytes, which must
-  // have been delivered.
+  // Received data occupies the receive buffer from now on until Read(), which counts in the bytes
+  // of messages that have been delivered.
   void ReadByHand(uint32_t stream);
   void Read(uint32_t stream, uint64_t bytes);
 
