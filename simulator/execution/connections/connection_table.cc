@@ -15,7 +15,7 @@
 namespace railyard {
 namespace {
 
-// Bits of the hash that ECMP sees as a connection's entropy.
+// Number of bits of the hash that ECMP uses as a connection's entropy.
 constexpr int kHashBits = 52;
 
 uint64_t ServerAndIndex(uint32_t server, uint32_t local_index) {
@@ -84,10 +84,10 @@ uint64_t ConnectionTable::HashOf(uint64_t a, uint64_t b, uint64_t c) {
   return Mix64(Mix64(Mix64(a) ^ b) ^ c) >> (64 - kHashBits);
 }
 
-// Ties among events of one class and picosecond are broken by what they are of, never by when it
-// was made: a run with a fault and one without number their connections differently. Within a
-// server they are broken by what like servers have in common, so that these do the same, then by
-// the GPU.
+// Ties among events of one class and picosecond are broken by what the events belong to, never by
+// the order of creation, because runs with and without a fault number their connections
+// differently. Within a server, ties are broken by values that corresponding servers have in
+// common, so that these servers behave alike, and then by the GPU.
 uint64_t ConnectionTable::TieOf(uint32_t gpu, uint64_t a, uint64_t b, uint64_t c) const {
   const GpuPlace& place = places_[gpu];
   constexpr uint64_t kServers = uint64_t{1} << (FabricSimulatorImpl::kIdBits - kLocalTieBits);
@@ -200,7 +200,7 @@ uint64_t ConnectionTable::LocalTieOf(const SinkRef& user) const {
   const std::array<const MessageSink*, 3> own = {sinks_.stores, sinks_.loads, sinks_.switch_sums};
   const auto found = std::ranges::find(own, user.sink);
   const auto role = static_cast<uint64_t>(found - own.begin());
-  // A detour's flow has an equal in no other server.
+  // A detour's flow has no counterpart in other servers.
   if (found == own.end()) return Mix64(reinterpret_cast<uintptr_t>(user.sink)) ^ user.number;
   return (connections_[user.number].tie & kLocalTieMask) | role << kLocalTieBits;
 }
@@ -210,7 +210,8 @@ uint64_t ConnectionTable::TieOfConnection(uint32_t communicator, uint32_t channe
   const Communicator& owner = communicators_[communicator];
   const GpuPlace& sender = places_[owner.executed.gpus[from]];
   const GpuPlace& receiver = places_[owner.executed.gpus[to]];
-  // On like rails the same: nothing of which GPU of its server the sender is.
+  // The tie is the same on corresponding rails: it does not contain the sender's index in its
+  // server.
   const bool is_local = sender.server == receiver.server;
   const uint64_t ends =
       is_local ? uint64_t{sender.local_index} << 48 | receiver.local_index : uint64_t{1} << 32 | to;
@@ -231,7 +232,7 @@ std::vector<ConnectionId> ConnectionTable::Close(uint32_t part) {
     communicator.trees.clear();
   }
   for (const ConnectionId id : closed) CloseConnection(id);
-  // They take no part in what their GPUs do later.
+  // Closed connections no longer affect their GPUs.
   const auto is_closed = [this](ConnectionId id) { return slots_[id].is_closed; };
   for (std::vector<ConnectionId>& of_gpu : server_connections_) std::erase_if(of_gpu, is_closed);
   for (std::vector<ConnectionId>& of_gpu : network_connections_) std::erase_if(of_gpu, is_closed);
@@ -270,7 +271,7 @@ void ConnectionTable::JoinTree(ConnectionId id, uint32_t channel, uint32_t first
   Communicator& communicator = communicators_[connections_[id].communicator];
   const uint64_t key = uint64_t{channel} << 32 | first_rank;
   const auto [at, is_new] = communicator.trees.try_emplace(key, 0);
-  // One route for all members: what the fabric's hashes see is of the first.
+  // All members use one route, so the fabric's hashes use the first member's entropy.
   const uint64_t entropy = HashOf(channel, gpus.front(), gpus.size());
   if (is_new) at->second = aggregation_.OpenTree(gpus, entropy);
   connections_[id].flow = FlowId{at->second + place};
@@ -280,7 +281,7 @@ void ConnectionTable::JoinTree(ConnectionId id, uint32_t channel, uint32_t first
 void ConnectionTable::StartOver(ConnectionId id, bool is_send) {
   const Connection& connection = connections_[id];
   if (connection.is_switch_operand || connection.is_switch_result) {
-    // Whoever takes a sum asks for it.
+    // A sum is requested by its receiver.
     const bool is_users = is_send == connection.is_switch_result;
     if (is_users && connection.flow != FlowId::kNone) load_store_.StartGroupOver(connection.flow);
     return;
@@ -357,7 +358,7 @@ void ConnectionTable::VisitConnection(ConnectionId id, StateArchive& archive) {
                     progress.completed == slots.posted && progress.granted == slots.posted &&
                     progress.clear_to_send == slots.posted && progress.queued == slots.posted);
   } else {
-    // When the sender sees each slot free, from the oldest on.
+    // Visits when the sender sees each slot free, from the oldest on.
     for (uint32_t i = 0; i < kConnectionSlots; ++i) {
       archive.Named("time_ps").Instant(slots.time_ps[(slots.posted + i) % kConnectionSlots]);
     }

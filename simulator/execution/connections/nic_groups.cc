@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Parts of the network that connections make up: groups of NICs (nic_group.h), and what tells like
-// ones apart.
+// Parts of the network that are made up of connections: groups of NICs (nic_group.h), and the
+// identities by which equal groups are recognized.
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -58,7 +58,7 @@ std::vector<LinkId> ConnectionTable::AllLinksOf(std::span<const FlowId> queue_pa
   return links;
 }
 
-// None: there are several, or other devices in between.
+// Returns nothing if there are several switches, or other devices in between.
 std::optional<DeviceId> ConnectionTable::SwitchOf(std::span<const LinkId> links) const {
   std::optional<DeviceId> common;
   for (const LinkId link : links) {
@@ -79,8 +79,8 @@ std::optional<DeviceId> ConnectionTable::SwitchOf(std::span<const LinkId> links)
   return common;
 }
 
-// Ties are broken by numbers of what is in the group, so their order must be the same, too. The
-// connections are in that order already.
+// Ties are broken by numbers of the group's objects, so equal groups must also have the same order
+// of these numbers. The connections are already in that order.
 uint64_t ConnectionTable::IdentityOf(
     const NicGroup& group, const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const {
   uint64_t identity = group.gpus.size();

@@ -20,7 +20,8 @@ void CriticalPath::WaitFor(const CriticalPath& last) {
     *this = last;
     return;
   }
-  // The latest part of it, as far as is known: recovery, slowness, then the way.
+  // The exact order is unknown; the wait is attributed to recovery first, then slowness, then
+  // transit.
   Blame(last.worst_from, last.worst_to, std::min(wait_ps, last.worst_ps));
   for (const PathCause cause : {PathCause::kTimeout, PathCause::kRetransmission,
                                 PathCause::kSlowPeer, PathCause::kRerouted}) {

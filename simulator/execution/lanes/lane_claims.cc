@@ -4,7 +4,7 @@
 namespace railyard {
 namespace {
 
-// What the network adds up, or has added up, a rank has one connection for: its own.
+// For sums of the network's switches, a rank has only one connection: its own.
 bool IsOfOthers(const LanePeer& peer, const LaneId& lane) {
   return peer.use == ConnectionUse::kNetworkSum && peer.rank != lane.rank;
 }

@@ -18,7 +18,8 @@ std::vector<ProxyCosts> ProxyCostsOf(const FabricGraph& graph, const GpuCosts& c
 
 }  // namespace
 
-// Sinks name parts that are made after them, and call none before a flow is used.
+// The sinks refer to parts that are constructed after them, but are not called before a flow is
+// used.
 struct LaneExecutor::FlowSinks {
   explicit FlowSinks(LaneExecutor& of)
       : stores(of.table_, of.observer_, of.messages_, of.runner_),

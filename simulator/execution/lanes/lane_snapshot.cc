@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The state of connections between programs. Messages are numbered modulo 256 and only differences
-// count, so slots are walked from the oldest on.
+// Visits the state of connections between programs. Messages are numbered modulo 256 and only
+// differences matter, so slots are visited from the oldest on.
 #include "simulator/execution/lanes/lane_executor.h"
 #include "simulator/transport/nic/queue_transport.h"
 #include "simulator/units/mix64.h"

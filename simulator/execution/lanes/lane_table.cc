@@ -27,7 +27,7 @@ uint32_t LaneTable::NextBatch(ChannelIndex id) {
   const CollectiveSchedule& schedule = *channel.program.schedule;
   const uint32_t rank = channel.program.rank;
   const uint32_t batches = schedule.BatchCount(rank, channel.channel);
-  // A batch may hold nothing but calls of the rank to itself, which are no lanes.
+  // A batch may consist only of the rank's calls to itself, which have no lanes.
   uint32_t lanes = 0;
   while (channel.batch < batches &&
          (lanes = schedule.LaneCount(rank, channel.channel, channel.batch)) == 0) {
@@ -177,7 +177,8 @@ void LaneTable::SetStepConnections(LaneIndex id) {
       if (ranks[i].use == by_switch) used_by_switch.push_back(all[i]);
     }
   };
-  // Whoever leaves an operand for the switch, or takes a result from it, does so by itself.
+  // Only receiving operands and sending results use the switch's groups. Leaving an operand for the
+  // switch and taking a result from it are ordinary messages.
   select(step.recv_from, listed.recv_from, connections.receive_connections,
          ConnectionUse::kSwitchOperand, connections.receives, connections.operands);
   select(step.send_to, listed.send_to, connections.send_connections, ConnectionUse::kSwitchResult,

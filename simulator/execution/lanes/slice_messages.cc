@@ -100,7 +100,7 @@ void SliceMessages::Send(Lane& lane, ConnectionId id, int64_t done_ps) {
   if (lane.HasSeveralPeers()) {
     const Connection& used = parts_.table.connection(id);
     if (used.is_switch_operand) {
-      OnStored(id);  // a flag says that the data is there
+      OnStored(id);  // a flag signals the data
       return;
     }
     if (used.is_network_sum) {
@@ -150,7 +150,7 @@ void SliceMessages::SendBySwitch(const Lane& lane, const LaneConnections& peers,
 
 // --- Arrivals ------------------------------------------------------------------------------------
 
-// Operands for a switch stay where they are: nothing but the flag moves.
+// Operands for a switch are not moved: only the flag is sent.
 bool SliceMessages::HasFlagBehindData(ConnectionId id) const {
   return parts_.clock.HasFlagBehindData(parts_.table.slots(id).costs) ||
          parts_.table.connection(id).is_switch_operand;

@@ -9,14 +9,15 @@
 namespace railyard {
 namespace {
 
-// The connection that holds a lane up, and the rank at its other end.
+// The connection that a lane waits for, and the rank at its other end.
 struct Cause {
   ConnectionId connection = ConnectionId::kNone;
   uint32_t peer = 0;
   bool for_data = false;
 };
 
-// The first connection that holds the lane up; without one, the lane that has the connection.
+// Returns the first connection that the lane waits for. If there is none, the lane waits for the
+// owner of a connection that it has not claimed.
 std::optional<Cause> CauseOf(LaneIndex id, const LaneTable& lanes, const ConnectionTable& table) {
   const Lane& lane = lanes.lane(id);
   const LaneProgram& position = lanes.position(id);

@@ -66,7 +66,7 @@ PciePlace PciePlaceOf(const FabricGraph& graph, DeviceId gpu) {
   return place;
 }
 
-// CommunicatorLayout::mesh_lanes, of GPUs in the order of their local indices.
+// Computes CommunicatorLayout::mesh_lanes for GPUs in the order of their local indices.
 std::vector<std::vector<uint32_t>> MeshLanes(const FabricGraph& graph,
                                              const std::vector<DeviceId>& gpus) {
   std::vector<std::vector<uint32_t>> lanes(gpus.size(), std::vector<uint32_t>(gpus.size()));

@@ -131,7 +131,7 @@ void NetworkProxies::OnDelivered(ConnectionId id) {
   const uint32_t slot = slots.delivered % kConnectionSlots;
   if (paths_ != nullptr) [[unlikely]]
     paths_->OnArrived(id, slot, seen_ps);
-  // Buffers may hold more messages than there are slots: the size comes with each.
+  // A buffering transport may hold more messages than there are slots, so the size comes with each.
   if (connection.is_buffered) [[unlikely]]
     slots.sizes[slot] = connection.transport->LabelOfDelivered(connection.flow);
   ++slots.delivered;

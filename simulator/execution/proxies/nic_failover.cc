@@ -11,7 +11,7 @@ namespace railyard {
 NicFailover::NicFailover(const Parts& parts, NicPolicy policy)
     : parts_(parts), detours_(*parts.stack.detours()), policy_(policy) {}
 
-// As other NICs of both servers find when they probe it.
+// Returns what a probe of other NICs on both servers would find.
 bool NicFailover::Answers(DeviceId nic) const {
   return std::ranges::any_of(parts_.graph.WiresOfNic(nic), [this](LinkId wire) {
     return parts_.network.IsLinkUp(wire) && parts_.network.IsLinkUp(parts_.graph.ReverseLink(wire));
@@ -56,8 +56,8 @@ bool NicFailover::UsesAny(const Connection& connection, const std::set<DeviceId>
   });
 }
 
-// Both ends use NICs of one rail, which are joined in every fabric. From the rail behind that of
-// the NIC that failed on.
+// Both ends use NICs of one rail, which are connected in every fabric. The search starts at the
+// rail after that of the failed NIC.
 std::vector<NicWay> NicFailover::WaysAround(const Connection& connection,
                                             const std::set<DeviceId>& nics) const {
   std::vector<NicWay> ways;
@@ -110,7 +110,7 @@ bool NicFailover::TryToMove(ConnectionId id) {
         server == parts_.graph.device(parts_.graph.gpus()[failed.to_gpu]).server;
     if (nic && is_of_ends && !Answers(*nic)) dead.insert(*nic);
   }
-  // Otherwise it is the fabric in between that does not work.
+  // If the connection uses no failed NIC, the fabric in between has failed.
   if (!UsesAny(failed, dead)) return false;
   std::vector<std::pair<ConnectionId, std::vector<NicWay>>> moves;
   for (const ConnectionId other :

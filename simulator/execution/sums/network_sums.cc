@@ -9,7 +9,7 @@ namespace railyard {
 StepAggregation NetworkSums::AggregationOf(const LanePeers& listed, uint32_t rank,
                                            const Step& step) {
   if (!step.gathers && !step.scatters) return {};
-  // One of the two is to or from the network.
+  // One of the two directions is to or from the network.
   const bool sends =
       !listed.send_to.empty() && listed.send_to.front().use == ConnectionUse::kNetworkSum;
   const std::vector<LanePeer>& members = sends ? listed.send_to : listed.recv_from;

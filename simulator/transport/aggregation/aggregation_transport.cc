@@ -65,8 +65,8 @@ uint32_t AggregationTransport::OpenTree(std::span<const uint32_t> gpus, uint64_t
   return first_member;
 }
 
-// Routes to one destination with one entropy meet and do not part again: switch by switch from the
-// root down, each once.
+// Routes to one destination with the same entropy merge and do not split again. Adds the tree's
+// switches from the root down, each once.
 void AggregationTransport::AddNodes(uint32_t first_member,
                                     std::span<const std::vector<LinkId>> ways) {
   struct Branch {
@@ -172,7 +172,7 @@ void AggregationTransport::Serve(uint32_t id) {
   port.event_ps = kNeverPs;
   const int64_t too_much_ps = network_.BacklogPs(port.wire) - port.backlog_max_ps;
   if (too_much_ps > 0) {
-    // Until it has drained, or until OnLinkReleased().
+    // Tries again when the backlog has drained, or in OnLinkReleased().
     if (!network_.IsHeld(port.wire)) ScheduleServe(id, now_ps + too_much_ps);
     return;
   }
@@ -184,7 +184,7 @@ void AggregationTransport::Serve(uint32_t id) {
   if (!port.turns.empty()) ScheduleServe(id, port.free_ps);
 }
 
-// The time the packet takes on the wire.
+// Returns the time that the packet takes on the wire.
 int64_t AggregationTransport::SendPacket(uint32_t id) {
   Member& member = members_[id];
   Message& message = member.messages[member.sending];
@@ -222,7 +222,7 @@ void AggregationTransport::OnPacketAtNic(uint32_t index) {
   network_.SendOn(index);
 }
 
-// Results come in the order of the operands: everything of a tree takes the same way.
+// Results arrive in the order of the operands, because all packets of a tree use the same path.
 void AggregationTransport::OnPacketInMemory(uint32_t index) {
   const uint32_t id = network_.packet(index).flow;
   network_.Deliver(index);
@@ -242,7 +242,7 @@ void AggregationTransport::OnPacketInMemory(uint32_t index) {
 
 void AggregationTransport::OnPacketDropped(uint32_t index, DropReason /*reason*/, LinkId link) {
   const Tree& tree = trees_[members_[network_.packet(index).acknowledged].tree];
-  // The first of its members that takes part.
+  // Finds the first of its members that takes part.
   uint32_t id = tree.first_member;
   while (members_[id].user.sink == nullptr) ++id;
   const SinkRef user = members_[id].user;

@@ -14,12 +14,12 @@ namespace {
 
 constexpr double kBitsPerByte = 8;
 
-// Bytes a link of that rate moves in a time.
+// Returns the bytes that a link of that rate moves in a time.
 double BytesIn(uint64_t rate_bps, double time_ps) {
   return static_cast<double>(rate_bps) / kBitsPerByte * time_ps / static_cast<double>(kPsPerSecond);
 }
 
-// B T of a queue pair, but at least a packet, also where it has no path yet.
+// Returns B T of a queue pair, but at least one packet, also if the queue pair has no path yet.
 double FullWindowBytes(const ControlledQueuePair& own) {
   return std::max(static_cast<double>(own.full_packet_wire_bytes),
                   BytesIn(own.line_rate_bps, static_cast<double>(own.base_rtt_ps)));
@@ -59,7 +59,7 @@ void Hpcc::OnOpen(uint32_t queue_pair) {
 void Hpcc::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
   State& state = states_[queue_pair];
   if (ack.telemetry.empty()) return;
-  // The first report, and the first after the path changed, has nothing to be compared with.
+  // The first report, and the first one after a change of path, has no predecessor.
   const bool has_last = state.last.hop_count == ack.telemetry.size();
   if (has_last) {
     MeasureInflight(queue_pair, ack.telemetry);

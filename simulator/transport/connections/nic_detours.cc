@@ -96,7 +96,7 @@ void NicDetours::SendOn(Lane& lane, uint64_t number) {
   rdma_.Post(lane.legs.queue_pair, {.size = message.size, .tolerance_ppm = message.tolerance_ppm});
 }
 
-// It is in the memory of the GPU whose NIC received it.
+// Handles a message that is in the memory of the GPU whose NIC received it.
 void NicDetours::Land(Lane& lane, uint64_t number) {
   Message& message = MessageOf(detours_[lane.detour], number);
   if (lane.legs.from_receiver == FlowId::kNone ||
@@ -124,7 +124,7 @@ void NicDetours::MarkRepeated(FlowId id) {
   if (detour.messages.empty()) detour.user.sink->OnLossRecovered(detour.user.number);
 }
 
-// The sink may post, and open connections.
+// The sink may post messages and open connections.
 void NicDetours::Report(uint32_t id) {
   Detour& detour = detours_[id];
   while (!detour.is_closed && detour.delivered < detour.messages.size() &&
@@ -148,7 +148,7 @@ void NicDetours::Report(uint32_t id) {
   }
 }
 
-// --- What the transports say ---------------------------------------------------------------------
+// --- Callbacks of transports ---------------------------------------------------------------------
 
 void NicDetours::OnDelivered(uint32_t number) {
   Lane& lane = LaneOf(number);
@@ -160,7 +160,7 @@ void NicDetours::OnDelivered(uint32_t number) {
     lane.arriving.pop_front();
     Land(lane, message);
   } else {
-    // What has no bytes follows what was before it.
+    // A message without bytes follows the message before it.
     std::deque<uint64_t>& under_way = leg == Leg::kToSender ? lane.to_sender : lane.from_receiver;
     do {
       const uint64_t message = under_way.front();
@@ -202,7 +202,7 @@ void NicDetours::OnFailed(uint32_t number, bool at_sender, const std::string& wh
   user.sink->OnFailed(user.number, at_sender, why);
 }
 
-// --- What others ask -----------------------------------------------------------------------------
+// --- Queries -------------------------------------------------------------------------------------
 
 std::vector<NicDetours::Legs> NicDetours::LegsOf(FlowId id) const {
   const Detour& detour = detours_[id];
@@ -264,7 +264,7 @@ RecoveryTimes NicDetours::RecoveryOf(FlowId id, bool of_data) const {
   return times;
 }
 
-// Which way comes next; what is under way is the transports'.
+// Visits only which way is next; messages in flight are state of the transports.
 void NicDetours::Visit(StateArchive& archive) {
   archive.Section();
   for (size_t id = 0; id < detours_.size(); ++id) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Ports of striped connections that fail, and come back.
+// Failure and recovery of the ports of striped connections.
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +12,8 @@
 namespace railyard {
 namespace {
 
-// What a sender reads of the receiver's record of a message: a flag for each queue pair there can
-// be (NCCL_IB_MAX_QPS).
+// Size of the receiver's record of a message, which a sender reads: a flag for each possible queue
+// pair (NCCL_IB_MAX_QPS).
 constexpr uint32_t kRecordBytes = 128;
 
 }  // namespace
@@ -21,7 +21,7 @@ constexpr uint32_t kRecordBytes = 128;
 void StripedConnections::OnFailed(uint32_t number, bool at_sender, const std::string& why) {
   const Use& use = uses_[number];
   Stripe& stripe = stripes_[use.stripe];
-  // A probe asks on the sender's behalf whichever way it is lost.
+  // A lost probe always counts as the sender's, in whichever direction it was lost.
   at_sender = at_sender || use.is_probe;
   End& end = at_sender ? stripe.sender : stripe.receiver;
   if (end.has_failed[use.device]) return;
@@ -42,7 +42,7 @@ void StripedConnections::OnFailed(uint32_t number, bool at_sender, const std::st
   if (settings_.port_recovery) RecoveryOfPort(use.stripe, use.device).Begin(at_sender);
 }
 
-// The queue pairs of a device that failed, at one end: each is replaced by the next on another.
+// Replaces the queue pairs of a failed device at one end by the next queue pairs on other devices.
 void StripedConnections::ReplaceQueuePairs(Stripe& stripe, bool at_sender, uint32_t device) {
   End& end = at_sender ? stripe.sender : stripe.receiver;
   const auto count = static_cast<uint32_t>(stripe.uses.size());
@@ -94,8 +94,8 @@ void StripedConnections::AskForWhatIsMissing(uint32_t id, uint32_t device) {
   After(id, settings_.failover_probe_delay_ps, [this, id, messages] { Probe(id, messages); });
 }
 
-// A read of the receiver's record of each message: a request as long as a write without payload,
-// and an answer. They go over the first device that works, by a queue pair of their own.
+// Reads the receiver's record of each message: a request as long as a write without payload, and an
+// answer. They use a separate queue pair over the first working device.
 void StripedConnections::Probe(uint32_t id, const std::vector<uint64_t>& messages) {
   Stripe& stripe = stripes_[id];
   uint32_t device = 0;
@@ -113,7 +113,8 @@ void StripedConnections::Probe(uint32_t id, const std::vector<uint64_t>& message
   }
 }
 
-// At the receiver. What it has not got now is sent again, and counts only then.
+// Handles a probe at the receiver. Parts that have not arrived by now are sent again, and only the
+// new attempt counts.
 void StripedConnections::OnProbe(Use& use, uint64_t number) {
   for (Part& part : MessageOf(stripes_[use.stripe], number)) {
     if (IsLost(part) && !part.is_delivered) ++part.attempt;
@@ -171,7 +172,7 @@ void StripedConnections::OnUnreliableSend(uint32_t number, bool at_receiver, uin
   RecoveryOfPort(use.stripe, use.device).OnMessage(at_receiver, immediate);
 }
 
-// Those that either end has put into the error state are reset, which makes new ones of them.
+// Queue pairs that either end has put into the error state are reset, which renews them.
 void StripedConnections::RenewQueuePairs(uint32_t id, uint32_t device) {
   Stripe& stripe = stripes_[id];
   for (uint32_t place = device; place < stripe.uses.size(); place += stripe.device_count) {

@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kBatch = 5;
 // NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_SIZE_MAX: receives that are posted.
 constexpr uint32_t kReceives = 10;
-// NCCL_IB_RESILIENCY_PORT_RECOVERY_ACK_MSG_ID; ids of alive messages are far below.
+// NCCL_IB_RESILIENCY_PORT_RECOVERY_ACK_MSG_ID. Ids of alive messages are far smaller.
 constexpr uint32_t kAnswer = 0x1234;
 
 }  // namespace

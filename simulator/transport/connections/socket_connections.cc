@@ -58,7 +58,7 @@ FlowId SocketConnections::Open(const SinkRef& sink, uint32_t source_gpu, uint32_
     const uint32_t sending = AddThread();
     threads.emplace_back(sending, AddThread());
   }
-  // Socket i is thread i modulo their number's.
+  // Socket i belongs to thread i modulo the number of threads.
   for (uint32_t i = 0; i < settings_.data_sockets(); ++i) {
     const auto& [sending, receiving] = threads[i % threads.size()];
     AddStream(id, Mix64(entropy ^ (i + 1)), sending, receiving, source_gpu, destination_gpu);
@@ -124,7 +124,7 @@ void SocketConnections::StartCopy(uint32_t id, Direction direction, uint32_t byt
       Occupy(is_in ? stream.send_thread : stream.receive_thread,
              TransferTimePs(bytes, is_in ? settings_.send_rate_bps : settings_.receive_rate_bps));
   const auto direction_bit = static_cast<uint32_t>(direction);
-  // What is left of the tie still decides; equal ones are told apart by the target.
+  // The remaining bits of the tie still order events; the target distinguishes equal ones.
   constexpr uint64_t kTieMask = (uint64_t{1} << kTieBits) - 1;
   const uint64_t tie =
       ((stream.tie << 1 | direction_bit) & kTieMask) >> (kTieBits - FabricSimulatorImpl::kIdBits);
@@ -173,7 +173,7 @@ void SocketConnections::OnCopiedIn(uint32_t id) {
   ReportSent(stream.connection);
 }
 
-// The kernel has the oldest piece no more: there is room for others.
+// The kernel's buffer has released the oldest piece, so there is room for others.
 void SocketConnections::OnCompleted(uint32_t number) {
   const uint32_t id = number;
   Stream& stream = streams_[id];
@@ -182,7 +182,7 @@ void SocketConnections::OnCompleted(uint32_t number) {
   CopyIn(id);
 }
 
-// The proxy looks at its requests in their order.
+// The proxy examines its requests in order.
 void SocketConnections::ReportSent(uint32_t id) {
   SocketConnection& of = connections_[id];
   while (of.completed < of.messages.size() && of.messages[of.completed].unsent == 0) {
@@ -249,14 +249,14 @@ uint16_t SocketConnections::LabelOfDelivered(FlowId id) const {
   return connections_[id].messages.front().label;
 }
 
-// --- What the transport says ---------------------------------------------------------------------
+// --- Callbacks of the transport ------------------------------------------------------------------
 
 void SocketConnections::OnFailed(uint32_t number, bool at_sender, const std::string& why) {
   const SinkRef user = UserOf(number);
   user.sink->OnFailed(user.number, at_sender, why);
 }
 
-// --- What others ask -----------------------------------------------------------------------------
+// --- Queries -------------------------------------------------------------------------------------
 
 std::vector<LinkId> SocketConnections::LinksOf(FlowId id) const {
   return tcp_.LinksOf(connections_[id].data_queue_pairs.front());
@@ -292,7 +292,7 @@ RecoveryTimes SocketConnections::RecoveryOf(FlowId id, bool of_data) const {
   return times;
 }
 
-// Its threads' times and its sockets' turns are not part of any snapshot: no run over sockets is
+// Snapshots do not contain the threads' times and the sockets' turns: no run over sockets is
 // replayed.
 void SocketConnections::Visit(StateArchive& archive) {
   for (const SocketConnection& of : connections_) archive.Require(of.is_closed);

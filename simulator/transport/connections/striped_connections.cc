@@ -10,7 +10,7 @@
 namespace railyard {
 namespace {
 
-// What a part of a message is a multiple of (IB_WRITE_CHUNK_ALIGNMENT): LL and LL128 need it.
+// Parts of a message are multiples of this size (IB_WRITE_CHUNK_ALIGNMENT), as LL and LL128 need.
 constexpr uint64_t kPartAlignment = 128;
 
 }  // namespace
@@ -91,7 +91,7 @@ void StripedConnections::Post(FlowId id, const PostedMessage& posted) {
   const uint64_t part_bytes = (share + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
   Message message;
   uint64_t begin = 0;
-  // Where there is too little for all, the last parts are immediates alone.
+  // If the message is too small for all queue pairs, the last parts are immediates without data.
   for (uint32_t part = 0; part < stripe.per_message; ++part) {
     const uint64_t end = std::min(size.bytes, begin + part_bytes);
     message.push_back({.size = size.Part(begin, end),
@@ -112,7 +112,7 @@ void StripedConnections::SendPart(Stripe& stripe, uint64_t number, uint32_t inde
   const PartRef ref = {.message = number, .part = index, .attempt = part.attempt};
   use.sending.push_back(ref);
   use.arriving.push_back(ref);
-  // NCCL posts receives ahead of the clear-to-send that lets the message be sent.
+  // NCCL posts receives before the clear-to-send that allows the message to be sent.
   rdma_.PostReceives(use.queue_pair, 1);
   rdma_.Post(use.queue_pair, {.size = part.size, .tolerance_ppm = part.tolerance_ppm});
 }
@@ -125,7 +125,7 @@ void StripedConnections::Grant(FlowId id, bool tells_sender) {
   SendGrant(stripe, stripe.first_grant + stripe.grants.size() - 1);
 }
 
-// Over the first queue pair of its device.
+// Sends the grant over the first queue pair of its device.
 void StripedConnections::SendGrant(Stripe& stripe, uint64_t number) {
   const uint32_t device = stripe.grants[number - stripe.first_grant].device;
   Use& use = uses_[stripe.receiver.active[device]];
@@ -133,7 +133,7 @@ void StripedConnections::SendGrant(Stripe& stripe, uint64_t number) {
   rdma_.PostToSender(use.queue_pair, kClearToSendBytes);
 }
 
-// The sink may post, and open connections.
+// The sink may post messages and open connections.
 void StripedConnections::Report(Stripe& stripe) {
   const auto is_acknowledged = [](const Part& part) { return part.is_acknowledged; };
   const auto is_delivered = [](const Part& part) { return part.is_delivered; };
@@ -165,7 +165,7 @@ StripedConnections::Part* StripedConnections::FindPart(const Use& use, const Par
   return part.attempt == ref.attempt ? &part : nullptr;
 }
 
-// --- What the transport says ---------------------------------------------------------------------
+// --- Callbacks of the transport ------------------------------------------------------------------
 
 void StripedConnections::OnDelivered(uint32_t number) {
   Use& use = uses_[number];
@@ -220,7 +220,7 @@ void StripedConnections::OnGranted(uint32_t number) {
   }
 }
 
-// --- What others ask -----------------------------------------------------------------------------
+// --- Queries -------------------------------------------------------------------------------------
 
 std::vector<FlowId> StripedConnections::QueuePairsOf(uint32_t id) const {
   std::vector<FlowId> queue_pairs;

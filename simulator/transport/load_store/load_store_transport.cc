@@ -11,8 +11,8 @@
 namespace railyard {
 namespace {
 
-// Spreads `weights[p]` packets of every round over the round as evenly as it goes: at each position
-// the plane that is furthest behind its share.
+// Spreads `weights[p]` packets of every round as evenly as possible over the round: each position
+// gets the plane that is furthest behind its share.
 std::vector<uint8_t> SpreadByWeight(const std::vector<uint32_t>& weights) {
   const uint32_t round = std::accumulate(weights.begin(), weights.end(), 0u);
   std::vector<uint8_t> plane_of_position;
@@ -26,9 +26,9 @@ std::vector<uint8_t> SpreadByWeight(const std::vector<uint32_t>& weights) {
   return plane_of_position;
 }
 
-// A read request of up to 512 bytes (the maximum read request size that Linux leaves devices with):
-// a header of 16 bytes with a 64-bit address, 8 of sequence number, LCRC and framing (PCI Express
-// Base Specification 4.0, 2.2 and 3.6).
+// A read request covers up to 512 bytes (the maximum read request size that Linux configures). It
+// has a header of 16 bytes with a 64-bit address, and 8 bytes of sequence number, LCRC and framing
+// (PCI Express Base Specification 4.0, 2.2 and 3.6).
 constexpr uint32_t kReadRequestPayloadBytes = 512;
 constexpr uint32_t kReadRequestWireBytes = 24;
 
@@ -195,7 +195,7 @@ void LoadStoreTransport::Post(FlowId flow_id, const MessageSize& size) {
   Enqueue(flow_id, static_cast<uint32_t>(bytes));
 }
 
-// Of the next message to be posted. What was posted before and is under way has no flags.
+// Sets the size of the next message to be posted. Earlier messages in flight have no flags.
 void LoadStoreTransport::SetSize(FlowId flow_id, const MessageSize& size) {
   Flow& flow = flows_[flow_id];
   if (sizes_.size() <= flow_id) sizes_.resize(flows_.size());
@@ -206,7 +206,8 @@ void LoadStoreTransport::SetSize(FlowId flow_id, const MessageSize& size) {
   sizes_[flow_id][flow.posted % kMessageSlots] = size;
 }
 
-// Of the packet of a message of which so much is unsent, this packet included.
+// Returns the flag bytes of a packet of a message of which `unsent_bytes`, this packet included,
+// are unsent.
 uint16_t LoadStoreTransport::FlagBytes(FlowId flow_id, uint32_t slot, uint32_t unsent_bytes,
                                        uint32_t payload_bytes) const {
   const MessageSize& size = sizes_[flow_id][slot];
@@ -251,7 +252,7 @@ void LoadStoreTransport::ServeDue() {
 
 uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
   const uint32_t slot = flow.sent % kMessageSlots;
-  // Before its first packet all of a message is missing.
+  // Before its first packet, the whole message is missing.
   if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
   const uint32_t unsent_bytes = flow.unsent_bytes;
   const uint32_t payload = std::min(unsent_bytes, packet_payload_bytes_);
@@ -349,7 +350,7 @@ void LoadStoreTransport::OnPacketInMemory(uint32_t index) {
     sinks_[flow.sink]->OnUnderWay(flow.user);
     return;
   }
-  // The sink may open connections, which moves flows.
+  // The sink may open connections, which moves the flows' records.
   const auto next_is_complete = [this, flow_id] {
     const Flow& current = flows_[flow_id];
     return current.delivered != current.posted &&

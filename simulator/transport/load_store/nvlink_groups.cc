@@ -9,8 +9,8 @@
 namespace railyard {
 namespace {
 
-// A header and its address extension, 16 B each (Foley and Danskin: "Ultra-Performance Pascal GPU
-// and NVLink Interconnect", IEEE Micro 37(2), 2017).
+// A header and its address extension have 16 B each (Foley and Danskin: "Ultra-Performance Pascal
+// GPU and NVLink Interconnect", IEEE Micro 37(2), 2017).
 constexpr uint16_t kGroupReadRequestWireBytes = 32;
 
 }  // namespace
@@ -79,7 +79,7 @@ FlowId LoadStoreTransport::AddGroupFlow(FlowId group, uint32_t gpu, uint32_t fir
   return AddFlow(flow, first_path);
 }
 
-// For each plane the way up, then all the ways down.
+// Adds, for each plane, the link up and then all links down.
 uint32_t LoadStoreTransport::AddFanOut(uint32_t head_gpu, const std::vector<GroupPlane>& planes) {
   uint32_t first = 0;
   for (const GroupPlane& plane : planes) {
@@ -190,7 +190,7 @@ void LoadStoreTransport::OnGroupArrival(uint32_t index) {
   const uint32_t slot = is_copy ? packet.sequence : packet.tag;
   groups_[id].receivers[member].missing_bytes[slot] -= packet.payload_bytes;
   network_.Deliver(index);
-  // The sink may open groups, which moves them.
+  // The sink may open groups, which moves the groups' records.
   const auto next_is_complete = [this, id, member] {
     const Group& group = groups_[id];
     const Receiver& receiver = group.receivers[member];

@@ -38,7 +38,7 @@ FlowId LoadStoreTransport::AddPcieFlow(const SinkRef& sink, uint32_t port,
   return AddFlow(flow, path.first);
 }
 
-// What memory answers with.
+// Sends the memory's answer to a read request.
 void LoadStoreTransport::AnswerRead(uint32_t request) {
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);

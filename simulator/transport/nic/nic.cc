@@ -13,7 +13,7 @@ NS_OBJECT_ENSURE_REGISTERED(Nic);
 
 ns3::TypeId Nic::GetTypeId() {
   const NicSettings defaults;
-  // Members of the base class, as members of this one: what ns-3's accessors take.
+  // ns-3's accessors need members of this class instead of members of its base.
   const auto u32 = [](uint32_t NicSettings::*member) {
     return ns3::MakeUintegerAccessor(static_cast<uint32_t Nic::*>(member));
   };

@@ -90,8 +90,8 @@ void QueueTransport::VisitEnds(uint32_t id, StateArchive& archive) {
   SendQueue& sender = send_queues_[id];
   ReceiveQueue& receiver = receive_queues_[id];
   archive.Require(receiver.expected == sender.posted_end);
-  // A queue's place in its stream counts for nothing but draws, which packets have by their
-  // sequence numbers.
+  // A queue's position in its stream affects only random draws, which use packets' sequence
+  // numbers.
   const uint32_t before = sender.posted_end;
   VisitFields(sender, id, archive);
   if (const uint32_t passed = sender.posted_end - before; passed != 0) {

@@ -28,7 +28,7 @@ QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
   FabricSimulatorImpl& engine = network.engine();
   engine.Register(event_order::kQueuePort, {.name = "turns of NICs' ports"},
                   &QueueTransport::HandlePort, this);
-  // A timer that has nothing to wait for passes without effect.
+  // A timer that expires without anything to wait for has no effect.
   engine.Register(event_order::kQueueTimer,
                   {.name = "timers of queues", .pending = PendingMeans::kNothing},
                   &QueueTransport::HandleTimer, this);
@@ -108,7 +108,7 @@ FlowId QueueTransport::OpenBound(const SinkRef& sink, uint32_t source_gpu, uint3
 void QueueTransport::OpenControl(FlowId queue_pair) {
   const uint32_t data = 2 * queue_pair;
   const SendQueue& queue = send_queues_[data];
-  // A queue pair's packets are answered by the NIC, a stream's segments by the host behind it.
+  // The NIC answers a queue pair's packets; the host behind it answers a stream's segments.
   PathRef path = queue.path();
   const uint32_t links_to_nic = network_.LinksToNic(path);
   if (!framing_.is_answered_by_host) path.hop_count = static_cast<uint8_t>(links_to_nic);
@@ -121,7 +121,7 @@ void QueueTransport::OpenControl(FlowId queue_pair) {
                            network_.PathLatencyPs(receive_queues_[data].ack_path(),
                                                   framing_.header_bytes + framing_.ack_bytes);
   pacers_.emplace_back();
-  // Every control knows queue pairs by their numbers, but only the sender's hears of this one.
+  // Every control numbers all queue pairs, but only the sender's control is called for this one.
   for (const NicKind& kind : kinds_) {
     controlled.window_bytes = kind.settings.window_bytes;
     kind.control->Open(controlled);
@@ -152,7 +152,7 @@ uint32_t QueueTransport::AddQueue() {
   return id;
 }
 
-// A window that is smaller than what one ACK is for would never open again.
+// A window smaller than the number of packets per ACK would never open again.
 void QueueTransport::SetAckPolicy(uint32_t queue) {
   const NicKind& sender = KindOf(queue);
   receive_queues_[queue].ack_every_packets =
@@ -183,8 +183,7 @@ PathRef QueueTransport::PathTo(DeviceId from, DeviceId to, const QueuePair& pair
                               : network_.AddPath(path, detour_hop);
 }
 
-// Routes that change again and again, as those over circuits or over a link that flaps, come back
-// to the same paths.
+// Routes that change repeatedly, as over circuits or a flapping link, return to the same paths.
 PathRef QueueTransport::FindOrAddPath(const Path& path, std::optional<uint32_t> detour_hop) {
   uint64_t hash = Mix64(detour_hop.value_or(UINT32_MAX));
   for (const LinkId link : path) hash = Mix64(hash ^ link);
@@ -263,7 +262,7 @@ void QueueTransport::OnPacketDropped(uint32_t index, DropReason reason, LinkId l
     return;
   }
   SendQueue& queue = send_queues_[packet.flow];
-  // Nothing is sent again for them.
+  // These packets are never retransmitted.
   if (packet.kind == PacketKind::kCnp || packet.kind == PacketKind::kUnreliableSend) return;
   if (queue.unacknowledged == queue.sent_end) return;  // a repeated ACK of what is known already
   queue.Set(SendQueue::kHasLost);
@@ -281,7 +280,7 @@ void QueueTransport::Break(uint32_t queue_id, const std::string& why) {
   user.sink->OnFailed(user.number, IsData(queue_id), why);
 }
 
-// --- What others ask -----------------------------------------------------------------------------
+// --- Queries -------------------------------------------------------------------------------------
 
 std::vector<LinkId> QueueTransport::LinksOf(FlowId queue_pair) const {
   return network_.LinksOfPath(DataPath(queue_pair));

@@ -33,7 +33,7 @@ void QueueTransport::Append(NicPort& port, uint32_t queue_id) {
   port.last_active = queue_id;
 }
 
-// Queues whose time has come join the ring.
+// Moves the queues that are due to the ring.
 void QueueTransport::TakePaced(NicPort& port) {
   const int64_t now_ps = network_.engine().NowPs();
   while (!port.paced.empty() && port.paced.front().time_ps <= now_ps) {
@@ -77,7 +77,7 @@ void QueueTransport::Serve(uint32_t port_id) {
   NicPort& port = ports_[port_id];
   const int64_t now_ps = network_.engine().NowPs();
   if (port.event_ps != now_ps) return;  // an earlier turn took its place
-  // ACKs take their share of the wire as well: let what was read ahead drain first.
+  // ACKs use the wire as well, so the packets that were read ahead must drain first.
   const int64_t backlog_ps = network_.BacklogPs(port.wire);
   if (backlog_ps > port.backlog_max_ps) {
     port.event_ps = kNeverPs;
@@ -91,8 +91,8 @@ void QueueTransport::Serve(uint32_t port_id) {
   const uint32_t queue_id = port.first_active;
   SendQueue& queue = send_queues_[queue_id];
   port.first_active = queue.next_active;
-  // A queue may have lost its right to send, or moved to another port, while it waited for its
-  // turn.
+  // While a queue waited for its turn, it may have lost its permission to send or moved to another
+  // port.
   const bool is_here = queue.port == port_id;
   for (uint32_t left = port.burst_packets;
        left > 0 && is_here && MaySend(queue) && !MustWait(queue, queue_id); --left) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The receiving ends of queue pairs: what is accepted, acknowledged and delivered.
+// Receiving ends of queue pairs: acceptance, acknowledgement and delivery of packets.
 #include <algorithm>
 #include <bit>
 
@@ -48,15 +48,15 @@ void RdmaTransport::OnWrite(uint32_t index) {
   }
 }
 
-// The packet before expected came in: what was waiting for it follows. Returns how many messages
-// end there.
+// Takes the packets that were waiting behind the one before `expected`. Returns the number of
+// messages that end there.
 uint32_t RdmaTransport::TakeBeyond(ReceiveQueue& queue) {
   const int count = std::countr_one(queue.beyond);
   const uint64_t mask = count == 64 ? UINT64_MAX : (uint64_t{1} << count) - 1;
   const auto completed = static_cast<uint32_t>(std::popcount(queue.ends & mask));
   queue.expected += static_cast<uint32_t>(count);
   queue.unreported += static_cast<uint32_t>(count);
-  // The next one, at bit `count`, is missing: bits count from the one after it.
+  // The next packet, at bit `count`, is missing; the bits then count from the packet after it.
   const auto shift = [count](uint64_t bits) { return count >= 63 ? 0 : bits >> (count + 1); };
   queue.beyond = shift(queue.beyond);
   queue.ends = shift(queue.ends);
@@ -64,8 +64,8 @@ uint32_t RdmaTransport::TakeBeyond(ReceiveQueue& queue) {
   return completed;
 }
 
-// A packet came in behind a gap of `distance` packets. True: all of them are its own message's and
-// dispensable, and it was taken.
+// Handles a packet behind a gap of `distance` packets. Returns true if it was taken, because all of
+// the missing packets belong to its message and are dispensable.
 bool RdmaTransport::DoWithout(uint32_t index, uint32_t distance) {
   const Packet& packet = network_.packet(index);
   ReceiveQueue& queue = receive_queues_[packet.flow];
@@ -92,7 +92,7 @@ bool RdmaTransport::DoWithout(uint32_t index, uint32_t distance) {
   return true;
 }
 
-// A packet came in `distance` beyond the one expected.
+// Handles a packet that arrived `distance` beyond the expected one.
 void RdmaTransport::OnAhead(uint32_t index, uint32_t distance) {
   if (network_.packet(index).acknowledged != 0 && DoWithout(index, distance)) return;
   const uint32_t queue_id = network_.packet(index).flow;
@@ -130,7 +130,7 @@ bool RdmaTransport::ReportGaps(ReceiveQueue& queue, uint32_t distance) const {
   const uint32_t lost_end =
       std::min(distance - settings_.reorder_tolerance_packets, ReceiveQueue::kBeyondPackets);
   if (lost_end <= queue.reported) return false;
-  // Bit i: the packet i beyond the one expected has not come.
+  // Bit i is set if the packet i beyond the expected one has not arrived.
   const uint64_t missing = ~(queue.beyond << 1);
   const uint64_t before_end = UINT64_MAX >> (64 - lost_end);
   const uint64_t is_new = (missing & before_end) >> queue.reported;
@@ -171,7 +171,7 @@ void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, uint32_t cau
   network_.Inject(index);
 }
 
-// A packet came in that met congestion.
+// Handles the arrival of a packet that was marked by a switch.
 void RdmaTransport::OnMarked(uint32_t queue_id) {
   ++counters_.ecn_marked;
   ReceiveQueue& queue = receive_queues_[queue_id];
@@ -192,8 +192,8 @@ void RdmaTransport::OnMarked(uint32_t queue_id) {
 }
 
 void RdmaTransport::OnPacketInMemory(uint32_t index) {
-  // The packets of a queue pair reach memory in the order in which the NIC accepted them, so with
-  // the one that completed a message, all of it is there.
+  // The packets of a queue pair reach memory in the order in which the NIC accepted them. When the
+  // packet that completed a message arrives, the whole message is therefore in memory.
   Deliver(index, network_.packet(index).acknowledged);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The sending ends of queue pairs: timers, what is sent again, and what ACKs, NACKs and CNPs do.
+// Sending ends of queue pairs: timers, retransmission, and the effects of ACKs, NACKs and CNPs.
 #include <algorithm>
 #include <bit>
 
@@ -20,7 +20,7 @@ void RdmaTransport::PostToSender(FlowId queue_pair, uint32_t bytes) {
 
 void RdmaTransport::SendUnreliable(FlowId queue_pair, bool to_receiver, uint32_t immediate) {
   const uint32_t queue_id = to_receiver ? 2 * queue_pair : 2 * queue_pair + 1;
-  // From NIC to NIC, as the ACKs of what goes the other way.
+  // The packet takes the path of the ACKs of the opposite direction, from NIC to NIC.
   const PathRef path = receive_queues_[to_receiver ? queue_id + 1 : queue_id - 1].ack_path();
   const uint32_t index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
@@ -79,7 +79,7 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
     kind.control->OnTimeout(queue_id / 2, now_ps);
     ApplyLimits(queue_id);
   }
-  // Restarted here as well, for the port may be kept from sending for long.
+  // The timer is restarted here as well, because the port may be blocked for a long time.
   StartTimer(queue_id);
   GoBack(queue_id, queue.unacknowledged);
 }
@@ -93,8 +93,8 @@ void RdmaTransport::GoBack(uint32_t queue_id, uint32_t sequence) {
   Activate(queue_id);
 }
 
-// The receiver has what `beyond` says, counted from the packet after the oldest unacknowledged:
-// what is missing before its last is sent again, once, unless it is to be sent anyway.
+// Handles the bitmap of a NACK, which counts from the packet after the oldest unacknowledged one.
+// Packets missing before its last bit are sent again, once, unless they are scheduled already.
 void RdmaTransport::RepeatMissing(uint32_t queue_id, uint64_t beyond) {
   SendQueue& queue = send_queues_[queue_id];
   Repair& repair = repairs_[queue_id];
@@ -111,7 +111,7 @@ void RdmaTransport::RepeatMissing(uint32_t queue_id, uint64_t beyond) {
   Activate(queue_id);
 }
 
-// The oldest unacknowledged packet is now one `count` further on.
+// Shifts the bitmap after the oldest unacknowledged packet has advanced by `count`.
 void RdmaTransport::AdvanceRepair(uint32_t queue_id, uint32_t count) {
   Repair& repair = repairs_[queue_id];
   repair.repeat = count >= 64 ? 0 : repair.repeat >> count;
@@ -126,7 +126,7 @@ void RdmaTransport::OnAcknowledgement(uint32_t index) {
   const bool is_nack = ack.kind == PacketKind::kNack;
   SendQueue& queue = send_queues_[queue_id];
   const uint32_t progress = expected - queue.unacknowledged;
-  // Of a broken queue pair, or older than what is known.
+  // The ACK is stale if its queue pair is broken or if it is older than what is known.
   const bool is_stale = queue.Is(SendQueue::kBroken) ||
                         SequenceDistance(expected, queue.sent_end) > 0 ||
                         SequenceDistance(expected, queue.unacknowledged) < 0;
@@ -146,8 +146,8 @@ void RdmaTransport::OnAcknowledgement(uint32_t index) {
       ReportRecovery(queue_id);
   } else if (is_nack && !is_selective &&
              queue.retries++ == KindOf(queue_id).settings.ib_retry_cnt) {
-    // No progress since the last request to repeat: the specification counts it as a retry. With
-    // selective repeat a request may be for another gap.
+    // There was no progress since the last request for retransmission, which the specification
+    // counts as a retry. With selective repeat the request may be for another gap.
     Break(queue_id, fmt::format("{} on {}", kRetryExceeded, Describe(FlowId{queue_id / 2})));
     return;
   }

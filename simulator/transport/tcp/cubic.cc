@@ -112,7 +112,7 @@ void Cubic::OnNack(uint32_t queue_pair, int64_t /*now_ps*/) {
 
 void Cubic::OnTimeout(uint32_t queue_pair, int64_t /*now_ps*/) {
   State& state = states_[queue_pair];
-  // A repetition that is lost too is no new congestion (RFC 5681, section 3.1).
+  // A retransmission that is lost as well is not new congestion (RFC 5681, section 3.1).
   if (state.window > 1) Cut(state);
   state.window = 1;
   state.in_recovery = false;

@@ -33,7 +33,7 @@ void TcpScoreboard::OnSelective(uint32_t begin, uint32_t end) {
   sacked_end_ = std::max(sacked_end_, end);
 }
 
-// Numbers run freely in 32 bits; those compared are never far apart.
+// Numbers wrap around at 2^32; compared numbers are never far apart.
 void TcpScoreboard::NoteDelivered(const Segment& segment) {
   if (static_cast<int32_t>(segment.order + 1 - delivered_order_) > 0) {
     delivered_order_ = segment.order + 1;
@@ -84,7 +84,7 @@ uint32_t TcpScoreboard::TakeLost() {
   return repeat_from_;
 }
 
-// RFC 6298, section 2, with Linux's floor of four variations (tcp_rtt_estimator,
+// Implements RFC 6298, section 2, with Linux's floor of four variations (tcp_rtt_estimator,
 // net/ipv4/tcp_input.c).
 void TcpTimeout::OnRoundTrip(int64_t rtt_ps) {
   if (smoothed_ps_ < 0) {

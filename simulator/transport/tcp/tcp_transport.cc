@@ -158,12 +158,12 @@ void TcpTransport::OnTimer(uint32_t queue_id) {
   tcp.recovery_end = queue.next_sequence;
   KindOf(queue_id).control->OnTimeout(queue_id / 2, now_ps);
   ApplyLimits(queue_id);
-  // Restarted here as well, for the port may be kept from sending for long.
+  // The timer is restarted here as well, because the port may be blocked for a long time.
   StartTimer(queue_id);
   Activate(queue_id);
 }
 
-// A segment that has come already, without payload: its answer says what room there is.
+// Sends a segment that has arrived already, without payload. Its acknowledgement states the window.
 void TcpTransport::ProbeWindow(uint32_t queue_id) {
   const SendQueue& queue = send_queues_[queue_id];
   const uint32_t index = network_.AllocatePacket();
@@ -180,8 +180,8 @@ void TcpTransport::ProbeWindow(uint32_t queue_id) {
 
 // --- Receiving end -------------------------------------------------------------------------------
 
-// NICs pass on what comes; the host's kernel takes it from memory, so that nothing it has
-// acknowledged can be lost any more.
+// NICs only forward segments. The kernel takes them from memory, so a segment that it has
+// acknowledged can no longer be lost.
 void TcpTransport::OnPacketInMemory(uint32_t index) {
   const Packet& packet = network_.packet(index);
   if (packet.kind == PacketKind::kAck) {
@@ -258,7 +258,7 @@ void TcpTransport::Read(uint32_t stream, uint64_t bytes) {
   TcpReceiver& tcp = receivers_[queue_id];
   tcp.read_end += PacketsOf(bytes);
   SIM_CHECK(SequenceDistance(tcp.read_end, queue.expected) <= 0, "more was read than has come");
-  // Linux tells of room when it has doubled, at less than half of the buffer (tcp_cleanup_rbuf,
+  // Linux announces room when it has doubled, at less than half of the buffer (tcp_cleanup_rbuf,
   // net/ipv4/tcp.c).
   const uint32_t offered = tcp.offered_end - queue.expected;
   const uint32_t room = tcp.read_end + window_packets_ - queue.expected;
