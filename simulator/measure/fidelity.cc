@@ -97,8 +97,8 @@ Hint ParseHint(const std::string& text) {
       channels <= 64) {
     hint.nccl += fmt::format(" MIN_NCHANNELS: {}", channels);
   }
-  // What Google's plug-in for its RoCE NICs sets (/usr/local/gib/scripts/set_nccl_env.sh; Google
-  // Cloud, "Deploy an A4 or A3 Ultra cluster").
+  // Google's plug-in for its RoCE NICs sets these variables
+  // (/usr/local/gib/scripts/set_nccl_env.sh; Google Cloud, "Deploy an A4 or A3 Ultra cluster").
   if (Contains(text, "gIB")) {
     hint.nccl += " CROSS_NIC: 0 IB_QPS_PER_CONNECTION: 4 NVLS_CHUNKSIZE: \"512KiB\"";
   }

@@ -37,7 +37,7 @@
 
 namespace railyard {
 
-// --- How many members a record has ---------------------------------------------------------------
+// --- Number of members of a record ---------------------------------------------------------------
 
 namespace field_table_internal {
 
@@ -68,7 +68,7 @@ constexpr size_t CountMembers() {
   }
 }
 
-// --- What a member is ----------------------------------------------------------------------------
+// --- Kinds of members ----------------------------------------------------------------------------
 
 namespace field {
 

@@ -49,7 +49,7 @@ class Checker {
     std::map<const OneofDescriptor*, const FieldDescriptor*> oneofs;
   };
 
-  // --- What remains when mistakes are taken out -------------------------------------------------
+  // --- Rest of the text without the mistakes ----------------------------------------------------
   // Within a field that is given again, nothing is recorded: its paths are those of the first one.
   void RecordPlace(const std::string& path, const FieldPlace& place) {
     if (repeats_around_ == 0) checked_.places[path] = place;

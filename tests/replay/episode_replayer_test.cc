@@ -274,7 +274,7 @@ TEST(EpisodeReplayerTest, AStateThatTimeChangesIsComparedWhenTheNextCallBegins) 
   EXPECT_EQ(launched(2 * kPsPerMs), 0u);
 }
 
-// --- What becomes an episode
+// --- Formation of episodes
 // -----------------------------------------------------------------------
 
 TEST(EpisodeReplayerTest, WhatDrewOrLostSomethingIsNotRepeated) {

@@ -244,7 +244,7 @@ TEST(PartitionReplayerTest, WhatCannotBeSimulatedAheadIsSimulatedInPlace) {
   EXPECT_THAT(test.test.host.launched, SizeIs(16));
 }
 
-// --- What must not happen while a partition is replayed
+// --- Forbidden actions while a partition is replayed
 // ----------------------------------------------
 
 TEST(PartitionReplayerTest, ADetourElsewhereRefusesNothing) {

@@ -429,7 +429,7 @@ TEST_F(FaultKindsTest, FaultsThatTouchNothingStretchNothing) {
   }
 }
 
-// --- What the project ships ----------------------------------------------------------------------
+// --- Shipped examples ----------------------------------------------------------------------------
 
 class ShippedFaultTest : public ProgramTest, public ::testing::WithParamInterface<const char*> {};
 

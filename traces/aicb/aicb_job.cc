@@ -77,7 +77,7 @@ class AicbTraceBuilder {
     operation.root = call.root;
     operation.source_line = call.line;
     if (call.beside) {
-      // What is computed until then is done first.
+      // The computation before the call comes first.
       if (gap_ps_ > 0) Append({.kind = CollectiveKind::kCompute});
       operation.stream = 1;
       operation.after = last_main_;

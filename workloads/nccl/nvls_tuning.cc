@@ -14,9 +14,8 @@ constexpr uint32_t kNvlsChannelsOneBlackwellNode = 24;
 constexpr uint64_t kNic400Bps = 400'000'000'000ULL;
 constexpr uint64_t kNic800Bps = 800'000'000'000ULL;
 
-// What ncclNvlsTreeSm100Tuning changes. It asks for NICs of 48 and 96 GB/s, which are what NCCL
-// takes NICs of 400 and 800 Gb/s for. Where Grace is between a GPU and its NIC the path is longer
-// than PXB.
+// Applies ncclNvlsTreeSm100Tuning. It tests for NICs of 48 and 96 GB/s, which is NCCL's bandwidth
+// of NICs of 400 and 800 Gb/s. With Grace between a GPU and its NIC the path is longer than PXB.
 void TuneTrees(const CommunicatorLayout& layout, uint32_t gpus, NvlsTuning& tuning) {
   const bool is_near_nic = layout.cpu != CommunicatorCpu::kArm;
   const bool has_400 = layout.nic_bps >= kNic400Bps;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How many CTAs NVLS and NVLSTree have, and how large their chunks are before they shrink for small
+// Numbers of CTAs of NVLS and NVLSTree, and the sizes of their chunks before they shrink for small
 // calls (src/transport/nvls.cc: NVLS_NCHANNELS_SM90, _SM100 and _SM100_NVL; from 2.30 on
 // ncclNvlsTuning and ncclNvlsTreeSm100Tuning).
 #pragma once
@@ -17,7 +17,7 @@ struct NvlsTuning {
   uint64_t tree_chunk_bytes_max = 0;  // NVLSTree's
 };
 
-// `gpus_per_node`: the fewest of the communicator's.
+// `gpus_per_node` is the smallest number of the communicator's GPUs on a node.
 NvlsTuning NvlsTuningOf(const CommunicatorLayout& layout, uint32_t gpus_per_node,
                         const NcclSettings& settings);
 

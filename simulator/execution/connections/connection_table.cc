@@ -292,7 +292,7 @@ void ConnectionTable::StartOver(ConnectionId id, bool is_send) {
   if (connection.is_detoured) stack_.detours()->StartOver(connection.flow);
 }
 
-// --- What connections go over --------------------------------------------------------------------
+// --- Routes of connections -----------------------------------------------------------------------
 
 std::vector<LinkId> ConnectionTable::LinksOf(const Connection& connection) const {
   std::vector<LinkId> links;

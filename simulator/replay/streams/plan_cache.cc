@@ -203,7 +203,7 @@ int64_t PlanCache::BoundOfSchedule(uint32_t communicator, const CollectiveSchedu
   return bound_model_.Take();
 }
 
-// --- What calls use ------------------------------------------------------------------------------
+// --- Schedules of calls --------------------------------------------------------------------------
 
 const std::vector<uint32_t>& PlanCache::GpusOnNetworkOf(const Call& call) {
   const uint32_t id = job_.CollectiveOf(call.rank, job_.operations[call.rank][call.index]);

@@ -45,7 +45,7 @@ void StreamRunner::Start() {
   ScheduleFirst();
 }
 
-// --- What may begin ------------------------------------------------------------------------------
+// --- Start conditions ----------------------------------------------------------------------------
 
 void StreamRunner::MayBegin(const Call& call, int64_t begin_ps) {
   if (!skew_ps_.empty()) begin_ps = SumPs(begin_ps, skew_ps_[call.rank]);
@@ -141,7 +141,7 @@ void StreamRunner::OnBeginEvent(uint32_t number) {
   ScheduleFirst();
 }
 
-// --- What runs -----------------------------------------------------------------------------------
+// --- Running operations --------------------------------------------------------------------------
 
 uint32_t StreamRunner::NewRunning(const Call& call, int64_t start_ps) {
   if (free_running_ == kNone) {

@@ -266,7 +266,7 @@ void TcpTransport::Read(uint32_t stream, uint64_t bytes) {
   Acknowledge(queue_id, {});
 }
 
-// --- In words ------------------------------------------------------------------------------------
+// --- Descriptions --------------------------------------------------------------------------------
 
 std::string TcpTransport::Describe(FlowId stream) const {
   const SendQueue& data = send_queues_[size_t{2} * stream];
