@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The execution of collectives: lanes that move slices, the connections they use, the proxies and
-// switches that work for them. It puts the parts together; each has its contract in its own header:
+// Executes collectives. It connects the following parts; the header of each describes it:
 //
-//   CtaClock        how long a CTA takes
-//   LaneTable       which slice of which lane is at hand
-//   LaneClaims      which lane has which connection
-//   LaneRunner      when a slice may begin
-//   SliceMessages   what a slice does to its connections
-//   NetworkProxies  what CPU proxies do for network connections
-//   SwitchSums, NetworkSums   what switches add up
+//   CtaClock        the time that a CTA takes
+//   LaneTable       the current slice of each lane
+//   LaneClaims      the owners of connections
+//   LaneRunner      the start of slices
+//   SliceMessages   the effect of a slice on its connections
+//   NetworkProxies  the work of CPU proxies for network connections
+//   SwitchSums, NetworkSums   sums computed by switches
 //   NicFailover     connections that leave a NIC
 //   PathTracer      critical paths
-//   ConnectionTable what joins two ranks
+//   ConnectionTable connections between ranks
 #pragma once
 
 #include <cstdint>
@@ -78,47 +77,49 @@ class LaneExecutor final : public StateOwner {
   uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule) {
     return clock_.AddCosts(costs, rule);
   }
-  // Starts one rank's program of a collective, now, on every channel it has a part in. Returns the
-  // number of channels.
+  // Starts one rank's program of a collective now, on every channel in which it takes part. Returns
+  // the number of channels.
   using Program = RankProgram;
   uint32_t Start(const Program& program) { return runner_.Start(program); }
-  // A part's programs are ended where they are: nothing of them begins any more, their connections
-  // are closed and those queue pairs send nothing. What is on its way arrives. Programs that are
-  // started later open connections of their own. Returns the connections.
+  // Ends the programs of a part of the job where they are: they begin nothing more, their
+  // connections are closed, and those queue pairs send nothing. Packets in flight arrive. Programs
+  // that are started later open new connections. Returns the closed connections.
   std::vector<ConnectionId> Close(uint32_t part);
-  // From now on what a GPU's CTAs do takes 1 / `speed` as long; with 0 they begin nothing. What has
-  // begun ends as it would have.
+  // Sets the speed of a GPU from now on: its CTAs take 1 / `speed` times as long; with 0 they begin
+  // nothing. Work that has begun ends at its original time.
   void SetGpuSpeed(uint32_t gpu, double speed);
-  // The fabric's routes changed.
+  // Must be called when the fabric's routes have changed.
   void ResolvePaths();
-  // From now on LaneObserver::OnPayloadTaken() tells of that collective.
+  // Enables LaneObserver::OnPayloadTaken() for the collective from now on.
   void WatchPayload(uint32_t collective) { messages_.WatchPayload(collective); }
 
-  // For explanations: what programs that have not finished wait for, and how far they are.
+  // For explanations: what unfinished programs wait for, and the share of their steps that is done.
   using Waiting = WaitingLane;
   std::vector<Waiting> WaitingLanes() const { return railyard::WaitingLanes(lanes_, table_); }
   double ShareOfSteps() const { return railyard::ShareOfSteps(lanes_); }
 
   // --- State at rest (lane_snapshot.cc) ----------------------------------------------------------
-  // Adds the state of connections, proxies and GPUs, and that of the transports.
+  // Registers the state of connections, proxies and GPUs, and that of the transports.
   void RegisterState(StateRegistry& registry);
   std::string state_name() const override { return "connections and proxies"; }
   void Visit(StateArchive& archive) override;
-  // The same of what these GPUs send one another over NVLink: equal for GPUs of two servers that
-  // are alike, have IdentityOfGpus() in common and did the same.
+  // Visits only the traffic of these GPUs over NVLink. The state is equal for the GPUs of two
+  // servers of the same kind that have the same IdentityOfGpus() and the same history.
   void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
 
   NicGroup NicGroupOf(std::span<const uint32_t> gpus) const;
-  // Visits the state that decides what comes at a group's NICs, and what was counted there. Both
-  // are equal for groups that have their identity in common and did the same.
+  // Visits the state and the counters that affect a group's NICs in the future. They are equal for
+  // groups with the same identity and the same history.
   void VisitNics(const NicGroup& group, StateArchive& archive);
-  // What the network and all NICs counted: what these have a part in.
+  // Visits the counters of the network and of all NICs, to which a group contributes.
   void VisitCountersOfNics(StateArchive& archive);
-  // Their queue pairs' ACK timers are not on the wheel, until they are again (RdmaTransport).
+  // Ignores the pending ACK timers of the group's queue pairs until PutTimers() (see
+  // RdmaTransport).
   std::vector<uint8_t> TakeTimers(const NicGroup& group);
   void PutTimers(const NicGroup& group, const std::vector<uint8_t>& timers);
 
-  // What is kept of paths while these GPUs send one another nothing, where paths are kept at all.
+  // Returns the critical paths that are kept while the GPUs have no traffic among one another.
+  // Precondition: critical paths are kept.
   std::vector<PathTracer::Kept> PathsAmong(std::span<const uint32_t> gpus) {
     return paths_->Keep(table_.AllAmong(gpus));
   }

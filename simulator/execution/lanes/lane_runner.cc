@@ -89,7 +89,7 @@ void LaneRunner::RunWoken() {
   is_running_ = false;
 }
 
-// Lanes may move in memory while one claims its connections, or finishes.
+// A lane's record may move in memory while a lane claims its connections or finishes.
 void LaneRunner::Advance(LaneIndex id) {
   LaneTable& lanes = parts_.lanes;
   if (!lanes.lane(id).in_use) [[unlikely]]
@@ -110,7 +110,7 @@ void LaneRunner::Advance(LaneIndex id) {
     Lane& lane = lanes.lane(id);
     const int64_t start_ps = EarliestStartPs(lane);
     if (start_ps == kNeverPs) return;
-    // A slice without bytes that follows upon the one before is part of the same event.
+    // A slice without bytes directly behind the slice before belongs to the same event.
     const bool is_next = lane.slice_bytes == 0 && start_ps == lane.free_ps;
     if (start_ps > parts_.engine.NowPs() && !is_next) {
       parts_.wakes.WakeAt(start_ps, lane.tie, id);
@@ -229,7 +229,7 @@ void LaneRunner::ForgetEnded() {
   std::erase_if(still_lanes_, [this](LaneIndex id) { return !parts_.lanes.lane(id).in_use; });
 }
 
-// --- What transports say -------------------------------------------------------------------------
+// --- Callbacks of transports ---------------------------------------------------------------------
 
 void LaneRunner::OnInjected(ConnectionId connection, int64_t left_ps) {
   const LaneIndex sender{parts_.table.slots(connection).sender};

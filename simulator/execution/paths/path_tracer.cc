@@ -64,7 +64,7 @@ void PathTracer::OnSlice(const Slice& slice) {
     be_slow(engine_.NowPs() - std::max(traced.still_since_ps, path.EndPs()));
     traced.still_since_ps = -1;
   }
-  // What passes between two slices, more of it if the GPU is slow.
+  // The time between two slices is longer if the GPU is slow.
   if (!slice.is_empty && path.EndPs() == own_end_ps) {
     be_slow(std::min(slice.start_ps - own_end_ps, slice.slower_overhead_ps));
   }
@@ -107,7 +107,8 @@ void PathTracer::OnGrant(ConnectionId id, ChannelIndex channel, uint8_t in_fligh
   OfConnection& paths = Of(id);
   const MessageSlots& slots = table_.slots(id);
   const uint32_t slot = slots.progress.granted % kConnectionSlots;
-  // The message whose place it takes was consumed; the first ones are granted as the lane begins.
+  // The grant depends on the consumption of the message whose slot it reuses. The first messages
+  // are granted when the lane begins.
   const uint8_t before = Ahead(slots.progress.granted, in_flight_messages);
   CriticalPath path = channels_[channel];
   path.WaitFor(paths.network->consumed[before % kConnectionSlots]);
@@ -163,7 +164,7 @@ void PathTracer::OnCompleted(ConnectionId id, uint32_t slot) {
   TraceWay(id, true, paths.network->before_send[slot], paths.freed[slot]);
 }
 
-// What was lost with the NIC has waited for its queue pair until now.
+// Messages lost with the NIC have waited for its queue pair until now.
 void PathTracer::OnMove(ConnectionId id) {
   Network& network = *Of(id).network;
   const MessageSlots& slots = table_.slots(id);

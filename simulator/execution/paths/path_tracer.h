@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The critical paths of everything a lane executor has under way: of lanes, channels and the
-// messages in a connection's slots, and how their events extend them. Lanes and channels have the
-// executor's numbers.
+// Maintains the critical paths of everything in progress in a lane executor: of lanes, channels and
+// the messages in the slots of connections. Each callback extends the paths. Lanes and channels
+// have the executor's numbers.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace railyard {
 class PathTracer {
  public:
   using OfSlots = std::array<CriticalPath, kConnectionSlots>;
-  // What of a connection decides later paths once nothing is under way.
+  // The paths of a connection that affect later paths when nothing is in flight.
   struct Kept {
     OfSlots freed;
     OfSlots consumed{};
@@ -48,40 +48,43 @@ class PathTracer {
   CriticalPath& OfLane(LaneIndex lane) { return lanes_[lane].path; }
   const CriticalPath& OfChannel(ChannelIndex channel) const { return channels_[channel]; }
 
-  // A channel of a GPU's program begins; one of its lanes does, and is done.
+  // Called when a channel of a GPU's program begins; when one of its lanes begins; when a lane
+  // ends.
   void StartChannel(ChannelIndex channel, uint32_t gpu, uint32_t collective);
   void StartLane(LaneIndex lane, ChannelIndex channel);
   void EndLane(LaneIndex lane, ChannelIndex channel);
-  // The lane's GPU stands still, now.
+  // Called when the lane's GPU begins to stand still.
   void StandStill(LaneIndex lane);
-  // Before the slice's messages are taken and sent.
+  // Must be called before the slice's messages are taken and sent.
   void OnSlice(const Slice& slice);
-  // The lane, free at `free_ps`, has taken the message of a slot; it has one more to send.
+  // Called when the lane, free at `free_ps`, has taken the message of a slot; when it has posted a
+  // message.
   void OnTaken(LaneIndex lane, ConnectionId connection, uint32_t slot, int64_t free_ps);
   void OnSent(LaneIndex lane, ConnectionId connection, uint32_t slot);
-  // A store is complete; the message is there, and seen at `seen_ps`; it was loaded.
+  // Called when a store is complete at `here_ps`; when the receiver sees the message, at `seen_ps`;
+  // when it has loaded the message.
   void OnStored(ConnectionId connection, uint32_t slot, int64_t here_ps);
   void OnSeen(ConnectionId connection, uint32_t slot, int64_t seen_ps);
   void OnLoaded(ConnectionId connection, uint32_t slot);
-  // The receiver, whose lane is of `channel`, grants the next message.
+  // Called when the receiver, whose lane belongs to `channel`, grants the next message.
   void OnGrant(ConnectionId connection, ChannelIndex channel, uint8_t in_flight_messages);
-  // Of a network connection's message: its grant has come, the proxy will post it, has posted it,
-  // it is acknowledged, it is there.
+  // Called for a message of a network connection when its grant has arrived; when the proxy queues
+  // it; when the proxy has posted it; when it is acknowledged; when it has arrived.
   void OnGranted(ConnectionId connection, uint32_t slot);
   void OnQueued(ConnectionId connection, uint32_t slot);
   void OnPosted(ConnectionId connection, uint32_t slot);
   void OnCompleted(ConnectionId connection, uint32_t slot);
   void OnArrived(ConnectionId connection, uint32_t slot, int64_t seen_ps);
-  // The connection leaves its flow: what was lost has waited until now.
+  // Called before a connection abandons its flow: messages lost on it have waited until now.
   void OnMove(ConnectionId connection);
   void OnRoutesChanged();
 
-  // What is kept of connections that have nothing under way.
+  // Returns the paths of connections that have nothing in flight, for PutBack().
   std::vector<Kept> Keep(std::span<const ConnectionId> connections);
   void PutBack(std::span<const ConnectionId> connections, const std::vector<Kept>& kept);
 
  private:
-  // Of a network connection besides.
+  // Additional paths of a network connection.
   struct Network {
     OfSlots consumed;  // the receiver has taken the message: its slot can be granted again
     OfSlots granted;   // the clear-to-send is posted; from its arrival on, that
@@ -102,7 +105,7 @@ class PathTracer {
   };
 
   OfConnection& Of(ConnectionId connection);
-  // The path of a message or grant from when it was posted until now.
+  // Extends the path of a message or grant by the time since it was posted.
   void TraceWay(ConnectionId connection, bool is_data, const RecoveryTimes& before,
                 CriticalPath& path);
 

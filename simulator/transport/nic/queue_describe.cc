@@ -50,8 +50,8 @@ void QueueTransport::AddObstacles(PathRef path, std::vector<std::string>& obstac
   }
 }
 
-// Routes avoid what is down: with none left, what is down is at one of the ends or, if not,
-// anywhere between them.
+// Routes avoid failed links. If no route is left, a failed link at one of the ends is the cause,
+// or, if there is none, any failed link between them.
 std::string QueueTransport::WhyNoRoute(const QueuePair& pair) const {
   std::vector<std::string> at_ends;
   std::vector<std::string> elsewhere;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Messages of queues, packet by packet: what is sent when a queue's turn comes, what limits it, how
-// long its recoveries take, and when its messages are complete.
+// Sending of messages, packet by packet: the packet of a queue's turn, its limits, the duration of
+// recoveries, and the completion of messages.
 #include <algorithm>
 
 #include "simulator/diagnostics/check.h"
@@ -35,12 +35,12 @@ void QueueTransport::PostMessage(uint32_t queue_id, const MessageSize& size,
   Activate(queue_id);
 }
 
-// Makes the next message the one that is being sent.
+// Starts the next message.
 void QueueTransport::TakeMessage(SendQueue& queue, SendBacklog& backlog) {
   queue.message = backlog.messages.at(backlog.next_message++);
 }
 
-// Position of the oldest message that ends beyond `sequence`, or the end.
+// Returns the position of the oldest message that ends beyond `sequence`, or the end.
 uint32_t QueueTransport::FindMessage(const MessageRing& messages, uint32_t sequence) {
   uint32_t position = messages.first();
   while (position != messages.end() &&
@@ -50,7 +50,7 @@ uint32_t QueueTransport::FindMessage(const MessageRing& messages, uint32_t seque
   return position;
 }
 
-// Makes `sequence` the next to be sent.
+// Makes `sequence` the next packet to be sent.
 void QueueTransport::Seek(uint32_t queue_id, uint32_t sequence) {
   SendQueue& queue = send_queues_[queue_id];
   SendBacklog& backlog = backlogs_[queue_id];
@@ -70,7 +70,7 @@ int64_t QueueTransport::SendPacket(uint32_t queue_id) {
   return SendPacketOf(queue_id, queue.next_sequence++, queue.message);
 }
 
-// The time the packet takes on the port's wire.
+// Returns the packet's time on the port's wire.
 int64_t QueueTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
                                      const MessageRing::Message& message) {
   SendQueue& queue = send_queues_[queue_id];
@@ -100,7 +100,7 @@ int64_t QueueTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
     if (framing_.follows_segments) [[unlikely]]
       OnSegmentSent(queue_id);
   }
-  // The timer is of the oldest unacknowledged packet.
+  // The timer belongs to the oldest unacknowledged packet.
   if (sequence == queue.unacknowledged) StartTimer(queue_id);
   const NicPort& port = ports_[queue.port];
   const int64_t wire_ps = packet.wire_bytes == FullPacketBytes()
@@ -112,7 +112,7 @@ int64_t QueueTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
   return wire_ps;
 }
 
-// Of a packet of a message that is not acknowledged as a whole.
+// Returns the flag bytes of a packet of a message that is not completely acknowledged.
 uint16_t QueueTransport::FlagBytes(uint32_t queue_id, uint32_t sequence, uint32_t offset,
                                    uint32_t payload_bytes) const {
   const MessageRing& messages = backlogs_[queue_id].messages;
@@ -218,7 +218,8 @@ void QueueTransport::ReportRecovery(uint32_t queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   if (!queue.Is(SendQueue::kHasLost)) return;
   if (SequenceDistance(queue.unacknowledged, backlogs_[queue_id].loss_end) < 0) return;
-  // What others made good (a later ACK for a lost one) has cost nothing.
+  // A loss that was repaired without a retransmission (a later ACK for a lost one) has cost
+  // nothing.
   if (queue.Is(SendQueue::kHasRepeated)) {
     ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Queue pairs of NICs, as RDMA and TCP have them in common: the two ends of each, the paths of what
-// they send, whose turn it is on a port, messages cut into packets, windows and rates of congestion
-// control, and the time that recoveries take. What acknowledgements, timers and losses do is the
-// protocol's: a class derived from this, in a folder of its own.
+// The common part of RDMA's and TCP's queue pairs: the two ends of each, the paths of their
+// packets, the turns on a port, the division of messages into packets, the windows and rates of
+// congestion control, and the duration of recoveries. A derived class, in a folder of its own,
+// implements the protocol's acknowledgements, timers and losses.
 //
-// A queue pair has two queues, each a reliable stream of its own: data, from the sender's GPU
-// memory to the receiver's, and grants the other way. A NIC has a port per wire; a port serves the
-// queues that may send in turn, at its wire's rate; ACKs and NACKs do not wait for their turn. The
-// data of a queue pair obeys a CongestionControl.
+// A queue pair has two queues, each a reliable stream: data, from the sender's GPU memory to the
+// receiver's, and grants in the opposite direction. A NIC has a port per wire. A port serves the
+// queues that may send in turn, at its wire's rate; ACKs and NACKs do not wait for a turn. A
+// CongestionControl limits the data of a queue pair.
 #pragma once
 
 #include <algorithm>
@@ -33,28 +33,28 @@ namespace railyard {
 
 class QueueTransport : public Transport, public PacketSink, public StateOwner {
  public:
-  // Precondition: the flow's number is below queue_count() / 2, here and in all that follows. Flows
-  // are queue pairs.
+  // Flows are queue pairs. Precondition of all functions with a flow: its number is below
+  // queue_count() / 2.
   FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
               uint64_t entropy) override {
     return OpenBound(sink, source_gpu, destination_gpu, entropy, std::nullopt);
   }
-  // The same, bound to a port of either NIC.
+  // Opens a queue pair that is bound to one port of each NIC, if `data_pins` is set.
   FlowId OpenBound(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
                    uint64_t entropy, const std::optional<PortPins>& data_pins);
-  // Appends a message to the data queue: an RDMA write with immediate (0 bytes: the immediate
-  // alone), or what an application writes to a stream.
+  // Appends a message to the data queue: an RDMA write with immediate (0 bytes: only the
+  // immediate), or an application's write to a stream.
   void Post(FlowId queue_pair, const PostedMessage& message) override {
     PostMessage(2 * queue_pair, message.size, message.tolerance_ppm);
   }
-  // Posts receives for so many messages more. Precondition: 2^32 or more are never open at once.
+  // Posts `count` more receives. Precondition: fewer than 2^32 are open at once.
   void PostReceives(FlowId queue_pair, uint32_t count) {
     receive_queues_[size_t{2} * queue_pair].receives += count;
   }
   void Close(FlowId queue_pair) override;
-  // One end is put into the error state: it sends and takes in nothing any more.
+  // Puts one end into the error state, in which it neither sends nor receives.
   void SetError(FlowId queue_pair, bool at_sender);
-  // From now on another sink hears of the queue pair.
+  // Sets another sink for the callbacks of the queue pair.
   void SetUser(FlowId queue_pair, const SinkRef& user) { queue_pairs_[queue_pair].user = user; }
   void CountPayload(FlowId queue_pair) override;
   uint64_t counted_payload_bytes() const override { return counted_payload_bytes_; }
@@ -65,26 +65,27 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
 
   std::vector<LinkId> LinksOf(FlowId queue_pair) const override;
   std::vector<LinkShare> LinkSharesOf(FlowId queue_pair) const override;
-  // Both directions: what the data and its acknowledgements cross.
+  // Returns the links in both directions: those of the data and those of its acknowledgements.
   std::vector<LinkId> AllLinksOf(FlowId queue_pair) const;
-  // What is not made good yet counts from the first repetition on.
+  // Includes a recovery that is not complete, from its first retransmission on.
   RecoveryTimes RecoveryOf(FlowId queue_pair, bool of_data) const override;
-  // A flow that is not under way has no obstacles.
+  // A flow without unacknowledged data has no obstacles.
   FlowStatus StatusOf(FlowId queue_pair) const override;
-  // "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send unacknowledged)".
+  // Returns a text such as "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send
+  // unacknowledged)".
   virtual std::string Describe(FlowId queue_pair) const = 0;
 
   StateOwner* state() override { return this; }
   std::string state_name() const override;
-  // A congestion control may keep something of all that a queue pair has met.
+  // Returns the reason of the congestion control, if it has one.
   std::string WhyNeverReplayed() const override;
   void Visit(StateArchive& archive) override;
-  // The same of one queue pair, of a NIC's ports, and what was counted of all.
+  // Visit the state of one queue pair; that of a NIC's ports; the counters of all queue pairs.
   void VisitQueuePair(FlowId queue_pair, StateArchive& archive);
   void VisitPorts(DeviceId nic, StateArchive& archive);
   void VisitCounters(StateArchive& archive);
-  // From now on the timers of a quiescent queue pair count as not on the wheel. Returns which of
-  // them are, for PutTimers().
+  // Ignores the pending timers of a queue pair at rest from now on. Returns which timers were
+  // pending, for PutTimers().
   uint8_t TakeTimers(FlowId queue_pair);
   void PutTimers(FlowId queue_pair, uint8_t timers);
 
@@ -107,53 +108,54 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   }
 
  protected:
-  // How the protocol's packets look, and who answers them.
+  // The format of the protocol's packets, and the device that answers them.
   struct Framing {
     uint32_t header_bytes = 0;
     uint32_t first_packet_bytes = 0;  // besides, of a message's first packet
     uint32_t ack_bytes = 0;           // of an ACK, besides the header
-    // Data is acknowledged by the host behind the NIC, from memory to memory.
+    // If true, the host behind the NIC acknowledges data, from memory to memory.
     bool is_answered_by_host = false;
-    // OnSegmentSent() and OnLimits() are to be called.
+    // If true, OnSegmentSent() and OnLimits() are called.
     bool follows_segments = false;
   };
-  // NICs that are set up alike. A queue pair goes by its sender's time-out, retries, window and
-  // congestion control, and by its receiver's ACKs and CNPs.
+  // The settings of a group of NICs. A queue pair uses the time-out, retries, window and congestion
+  // control of its sender's NIC, and the ACKs and CNPs of its receiver's NIC.
   struct NicKind {
     NicSettings settings;
     uint32_t window_packets = 0;
     ns3::Ptr<CongestionControl> control{};
     CongestionControl::Needs needs{};
   };
-  // Registers the events of its ports and timers with the engine; one at a time. All references
-  // must outlive this. NICs in none of `variants` go by `settings`. Precondition: no NIC is in two
-  // of them; there are at most kNicVariantsMax.
+  // Registers the events of its ports and timers with the engine, which allows one instance at a
+  // time. All references must outlive this object. NICs in none of `variants` use `settings`.
+  // Preconditions: no NIC is in two variants, and there are at most kNicVariantsMax.
   QueueTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                  const NicSettings& settings, std::span<const NicVariant> variants,
                  const Framing& framing);
 
-  // --- The protocol's part -----------------------------------------------------------------------
-  // Adds its state of one queue more.
+  // --- Implemented by the protocol ---------------------------------------------------------------
+  // Adds the protocol's state of one more queue.
   virtual void AddQueueState() {}
-  // The path's round trip without load is known.
+  // Called when the path's round trip without load is known.
   virtual void OnOpened(FlowId /*queue_pair*/, int64_t /*base_rtt_ps*/) {}
   // Sends one of the packets for which SendQueue::kHasRepairs is set. Returns its time on the wire.
   virtual int64_t SendRepair(uint32_t queue) = 0;
-  // The timer starts over, and no event of it is on the wheel.
+  // Called when the timer restarts and has no pending event.
   virtual void ArmTimer(uint32_t queue) = 0;
-  // An event of the timer is due.
+  // Called when an event of the timer is due.
   virtual void OnTimer(uint32_t queue) = 0;
-  // A segment was sent for the first time; the congestion control's limits are others now.
+  // Called when a segment was sent for the first time; when the congestion control's limits have
+  // changed.
   virtual void OnSegmentSent(uint32_t /*queue*/) {}
   virtual void OnLimits(uint32_t /*queue*/) {}
-  // "sent again 3 of 7 times", of a queue that was.
+  // Returns a text such as "sent again 3 of 7 times", or nothing if there was no retransmission.
   virtual std::string DescribeRetries(uint32_t queue) const = 0;
 
   // --- For the protocol --------------------------------------------------------------------------
   static bool IsData(uint32_t queue) { return queue % 2 == 0; }
   const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
-  // Of the NIC that sends the queue's packets, and of that which receives them: it sends those of
-  // the pair's other queue.
+  // Return the kind of the NIC that sends the queue's packets; and that of the NIC that receives
+  // them, which sends those of the pair's other queue.
   const NicKind& KindOf(uint32_t queue) const { return kinds_[send_queues_[queue].nic_kind]; }
   const NicKind& KindOfReceiver(uint32_t queue) const { return KindOf(queue ^ 1); }
   const Nic& NicOf(uint32_t queue) const {
@@ -174,26 +176,26 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   }
   void Activate(uint32_t queue);
 
-  // Messages and packets (queue_send.cc). What sends returns the time the packet takes on the wire.
+  // Messages and packets (queue_send.cc). Functions that send return the packet's time on the wire.
   void PostMessage(uint32_t queue, const MessageSize& size, uint32_t tolerance_ppm);
-  // The position of the oldest message that ends beyond `sequence`, or the end.
+  // Returns the position of the oldest message that ends beyond `sequence`, or the end.
   static uint32_t FindMessage(const MessageRing& messages, uint32_t sequence);
-  // Makes `sequence` the next to be sent.
+  // Makes `sequence` the next packet to be sent.
   void Seek(uint32_t queue, uint32_t sequence);
   int64_t SendPacketOf(uint32_t queue, uint32_t sequence, const MessageRing::Message& message);
   void StartTimer(uint32_t queue);
   void ScheduleTimer(uint32_t queue, int64_t time_ps);
   void ApplyLimits(uint32_t queue);
   void TellControl(uint32_t packet, uint32_t acknowledged_packets);
-  // A part of a recovery that is under way is over, and the next one begins.
+  // Ends a phase of the current recovery, and begins the next one.
   void ClockRecovery(uint32_t queue, int64_t RecoveryTimes::*part);
-  // The oldest unacknowledged packet is another one now.
+  // Must be called when the oldest unacknowledged packet has changed.
   void ReportRecovery(uint32_t queue);
   void CompleteMessages(uint32_t queue);
   void Break(uint32_t queue, const std::string& why);
-  // A packet is in memory, and with it all of so many messages.
+  // Must be called when a packet is in memory that completes `completed_messages`.
   void Deliver(uint32_t packet, uint64_t completed_messages);
-  // The receiver does not take the packet.
+  // Drops a packet at the receiver.
   void Refuse(uint32_t packet, DropReason reason);
 
   // NOLINTBEGIN(*-non-private-member-variables-in-classes): the state of both halves of a protocol
@@ -217,7 +219,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void SetAckPolicy(uint32_t queue);
   void OpenControl(FlowId queue_pair);
   void Resolve(uint32_t queue);
-  // `is_forward`: the way that data goes.
+  // `is_forward` is true for the direction of the data.
   PathRef PathTo(DeviceId from, DeviceId to, const QueuePair& pair, bool is_forward, PathRef last);
   PathRef FindOrAddPath(const Path& path, std::optional<uint32_t> detour_hop);
   void AddObstacles(PathRef path, std::vector<std::string>& obstacles) const;
