@@ -14,7 +14,7 @@ namespace {
 
 using ByProtocol = std::array<double, 3>;  // LL, LL128, Simple
 
-// baseLatencies and hwLatencies, in microseconds.
+// NCCL's baseLatencies and hwLatencies, in microseconds.
 struct LatenciesUs {
   ByProtocol base;
   ByProtocol nvlink;
@@ -25,11 +25,12 @@ constexpr LatenciesUs kRing = {
     {6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}};
 constexpr LatenciesUs kTree = {
     {6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}};
-// Of PAT there is Simple alone. What NCCL does not have takes Ring's: the primitives are the same.
+// PAT has only Simple. Algorithms without figures in NCCL take Ring's, because the primitives are
+// the same.
 constexpr LatenciesUs kPat = {
     {8.0, 8.0, 8.0}, {4.0, 4.0, 4.0}, {4.0, 4.0, 4.0}, {14.0, 14.0, 14.0}};
 
-// CollNet has no base: the launch is taken out of what is between servers.
+// CollNet has no base latency, so the launch is subtracted from the latency between servers.
 constexpr double kCollnetLaunchUs = 8.4;
 constexpr LatenciesUs kCollnetDirect = {{kCollnetLaunchUs, kCollnetLaunchUs, kCollnetLaunchUs},
                                         {3.7, 3.7, 3.7},
@@ -55,39 +56,40 @@ const LatenciesUs& LatenciesOf(Algorithm algorithm) {
   }
 }
 
-// What a step over NVLink takes longer before Hopper, where NCCL's table has one row for all: on a
-// DGX A100 an AllReduce of some bytes on one channel takes 10.0, 13.8, 16.9, 20.8, 25.2, 29.5
-// and 33.7 us with 2 to 8 GPUs, so LL's step 1.98 us and not 0.6 (NVIDIA/nccl-tests issue 123).
+// Additional time of an NVLink step before Hopper, where NCCL's table has one row for all
+// generations. On a DGX A100 an AllReduce of a few bytes on one channel takes 10.0, 13.8, 16.9,
+// 20.8, 25.2, 29.5 and 33.7 us with 2 to 8 GPUs, so LL's step takes 1.98 us instead of 0.6
+// (NVIDIA/nccl-tests issue 123).
 constexpr double kStepBeforeHopperUs = (33.7 - 10.0) / 12 - 0.6;
-// And on Blackwell: 12.83 us with 4 and 23.09 us with 8 B200 of one board and NCCL 2.27
-// (openfabric-systems/simllm pull request 242), so 1.28 us. An exchange of 8 bytes takes 2.3 us on
-// H200 and 3 us on B200 with kernels of symmetric memory (NVIDIA/nccl issue 1940), so it is the
-// way, and no CTA is held up by it.
+// The same on Blackwell: 12.83 us with 4 and 23.09 us with 8 B200 of one board and NCCL 2.27
+// (openfabric-systems/simllm pull request 242), so a step takes 1.28 us. With kernels of symmetric
+// memory an exchange of 8 bytes takes 2.3 us on H200 and 3 us on B200 (NVIDIA/nccl issue 1940), so
+// the time is a latency and does not occupy the CTA.
 constexpr double kWayOnBlackwellUs = (23.09 - 12.83) / 8 - 0.6;
 
-// Of those, what passes on the wire here: two NVLinks and the NVSwitch; over PCIe a switch and a
-// host bridge, there and with SHM back; a NIC's way over one switch.
+// Parts of those latencies that pass on the simulated wire: two NVLinks and the NVSwitch; over PCIe
+// a switch and a host bridge, and with SHM the way back as well; the path between two NICs over one
+// switch.
 constexpr double kNvlinkWireUs = 0.5;
 constexpr double kPcieWireUs = 1.0;
 constexpr double kNetworkWireUs = 1.5;
 
-// An arrival takes half of what a post does: NCCL's tuner counts three overheads for a ring's step
-// of Simple, whose two slices are posted and arrive (ncclTopoTuneModel, src/graph/tuning.cc; ADR
-// 0096).
+// An arrival costs half of a post: NCCL's tuner counts three overheads for a ring's step of Simple,
+// in which two slices are posted and arrive (ncclTopoTuneModel, src/graph/tuning.cc; ADR 0096).
 constexpr double kArrivalShare = 0.5;
-// And what the proxies of both sides take, where nothing is stated: what is stated comes in its
-// place, so that slower proxies are slower. NCCL's latencies are the same for all CPUs.
+// Returns the default time of the proxies of both sides, which the latencies include. A stated time
+// replaces it, so slower proxies make messages slower. NCCL's latencies are the same for all CPUs.
 double ProxiesUs(CommunicatorCpu cpu) { return (1 + kArrivalShare) * NetOverheadUs(cpu); }
 
-// What one CTA carries through, in GB/s of payload.
-// LL: llMaxBws for one server over the CTAs of a full one: 12, 24, 24 and 32; LL128: a
-// channel of NCCL's search is two CTAs once it is duplicated, so halves of perChMaxRingLL128Bws;
-// Simple: likewise of perChMaxTreeBws, for one server, before Hopper. Of Hopper NCCL says
-// itself what a CTA of 16 warps copies, where it weighs its kernels of symmetric memory (smBw for
-// AllGather and ReduceScatter, src/symmetric.cc, 2.27.3): 44 GiB/s. Half of the warps move data
-// each way (ADR 0102). Two B200 exchange 697 GB/s with Send and Recv of NCCL 2.27, over 32
-// channels, where copies reach 780 (openfabric-systems/simllm pull request 242): a chunk of 512 KiB
-// takes 24.1 us, of which 2.9 pass between chunks (ADR 0133).
+// Throughput of one CTA, in GB/s of payload. LL: llMaxBws for one server, divided by the CTAs of a
+// full one: 12, 24, 24 and 32. LL128: half of perChMaxRingLL128Bws, because a channel of NCCL's
+// search becomes two CTAs when it is duplicated. Simple before Hopper: half of perChMaxTreeBws for
+// one server. Simple on Hopper: NCCL states what a CTA of 16 warps copies, where it rates its
+// kernels of symmetric memory (smBw for AllGather and ReduceScatter, src/symmetric.cc, 2.27.3): 44
+// GiB/s. Half of the warps move data in each direction (ADR 0102). Simple on Blackwell: two B200
+// exchange 697 GB/s with Send and Recv of NCCL 2.27, over 32 channels, where copies reach 780
+// (openfabric-systems/simllm pull request 242): a chunk of 512 KiB takes 24.1 us, of which 2.9 pass
+// between chunks (ADR 0133).
 constexpr double kGiB = 1.073741824;
 constexpr double kBlackwellChunkBytes = 512 << 10;
 constexpr double kBlackwellChunkNs = kBlackwellChunkBytes / (697.0 / 32) - 2.9e3;
@@ -98,16 +100,17 @@ constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
     {282.0 / 32, 40.0 / 2, kBlackwellChunkBytes / kBlackwellChunkNs},
 }};
 
-// LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS, src/device/prims_ll.h). LL128: 20 warps
-// with 16 lines, of whose 128 bytes 120 are payload (NCCL_LL128_MAX_NTHREADS,
-// NCCL_LL128_SHMEM_ELEMS_PER_THREAD, src/device/prims_ll128.h).
+// Payload of one iteration of a CTA. LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS,
+// src/device/prims_ll.h). LL128: 20 warps with 16 lines, of whose 128 bytes 120 are payload
+// (NCCL_LL128_MAX_NTHREADS, NCCL_LL128_SHMEM_ELEMS_PER_THREAD, src/device/prims_ll128.h).
 constexpr std::array<uint64_t, 3> kIterationBytes = {512ULL * 8, 20ULL * 16 * 120, 0};
 
-// NVLS: 25 us through one server and 20.9 us for each hop between servers, both without a base
-// (hwLat, Simple; 2.28). Of the 25, the launch is taken to be that of the other algorithms, four
-// flags and transfers pass on the wire, and the rest is equal at the hand-overs. In one server
-// these are three: to the warps that leave the data to the switch, to those that have it add up,
-// and to those that take the result. Between servers they are the last two (ADR 0133).
+// Latencies of NVLS: 25 us through one server and 20.9 us for each hop between servers, both
+// without a base (hwLat, Simple; 2.28). Of the 25 us, the launch is assumed to be that of the other
+// algorithms, four flags and transfers pass on the wire, and the rest is divided equally among the
+// hand-overs. In one server there are three: to the warps that leave the data to the switch, to
+// those that request its sums, and to those that take the result. Between servers there are only
+// the last two (ADR 0133).
 constexpr double kNvlsUs = 25.0;
 constexpr double kNvlsLaunchUs = 8.4;
 constexpr double kNvlsTreeNetworkUs = 20.9;
@@ -116,13 +119,13 @@ constexpr double kNvlsHandOversUs = kNvlsUs - kNvlsLaunchUs - 4 * kNvlinkWireUs;
 double NvlsHandOverUs(const CommunicatorLayout& layout) {
   return kNvlsHandOversUs / (layout.node_count() == 1 ? 3 : 2);
 }
-// The first of three passes before anything is stored.
+// Returns the first of the three hand-overs, which passes before anything is stored.
 double NvlsStartUs(const CommunicatorLayout& layout) {
   return kNvlsLaunchUs + (layout.node_count() == 1 ? NvlsHandOverUs(layout) : 0);
 }
-// What NVLS's channels carry at most, in GB/s of a rank's data: nvlsEfficiency x 40 GB/s (80) x 2 x
-// 7/8 of each of 8 channels found; NVLSTree's: perChMaxNVLSTreeBws, for two nodes and for more.
-// n / 2 (n - 1) of it is AllReduce's data; 16 CTAs (24; 32 between servers) share it.
+// Maximum throughput of NVLS's channels, in GB/s of a rank's data: nvlsEfficiency x 40 GB/s (80) x
+// 2 x 7/8 of each of 8 channels found. For NVLSTree: perChMaxNVLSTreeBws, for two nodes and for
+// more. n / 2 (n - 1) of it is AllReduce's data; 16 CTAs (24; 32 between servers) share it.
 struct NvlsGbPerS {
   double one_node = 0;
   double two_nodes = 0;
@@ -137,8 +140,8 @@ constexpr std::array<NvlsGbPerS, kGpuGenerationCount> kNvlsGbPerS = {{
     {80 * 0.74 * 2 * 7 / 8, 96.0, 80.0, 24, 32},
 }};
 constexpr double kNvlsGraphChannels = 8;
-// The largest round of a channel: 8 heads' chunks of 128 KiB. NCCL's figures have the overhead of
-// rounds in them, which here comes on top.
+// The largest round of a channel: 8 heads' chunks of 128 KiB. NCCL's figures include the overhead
+// of rounds, which is added separately here.
 constexpr double kNvlsRoundBytes = 8 * 128 * 1024;
 
 double NvlsCtaGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout, Algorithm algorithm) {
@@ -168,7 +171,8 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
   StepCosts costs;
   costs.launch_latency_ps = launch_latency_ps.value_or(
       Ps((by_switch ? NvlsStartUs(layout) : latencies.base[p]) * launch_latency_scale));
-  // LL and LL128 carry their flags with the data: no fence, nothing between two slices.
+  // LL and LL128 carry their flags with the data, so there is no fence and no overhead between
+  // slices.
   const double local_us = by_switch       ? NvlsHandOverUs(layout)
                           : layout.nvlink ? latencies.nvlink[p] - kNvlinkWireUs + older_us
                                           : std::max(0.0, latencies.pcie[p] - kPcieWireUs);

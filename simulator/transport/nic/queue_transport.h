@@ -148,7 +148,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // changed.
   virtual void OnSegmentSent(uint32_t /*queue*/) {}
   virtual void OnLimits(uint32_t /*queue*/) {}
-  // Returns a text such as "sent again 3 of 7 times", or nothing if there was no retransmission.
+  // Returns a text such as "sent again 3 of 7 times". Precondition: the queue has retransmitted.
   virtual std::string DescribeRetries(uint32_t queue) const = 0;
 
   // --- For the protocol --------------------------------------------------------------------------
