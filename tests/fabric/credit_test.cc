@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Link-level credits: a sender never has more under way than its receiver has room for.
+// Link-level credits: a sender never has more bytes in flight than its receiver has room for.
 #include <algorithm>
 
 #include <gtest/gtest.h>

@@ -105,7 +105,7 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
     return index;
   }
 
-  // Injected bytes are delivered, dropped or under way.
+  // Injected bytes are delivered, dropped or in flight.
   void ExpectConservation() {
     const NetworkCounters& counters = network().counters();
     EXPECT_EQ(counters.injected_bytes,

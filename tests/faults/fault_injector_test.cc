@@ -146,7 +146,7 @@ TEST_F(FaultInjectorTest, DevicesFurtherAwayHaveNewRoutesLater) {
                                    FieldsAre(3'000'000 + kRoutingPs + kHopPs, true, true)));
 }
 
-// A hop takes longer than the link is down: the news of both are under way at once.
+// A hop takes longer than the link is down: both notifications travel at once.
 TEST_F(FaultInjectorTest, NewsOfALinkDoNotOvertakeEachOther) {
   hop_share_ = 1;
   const int64_t down_ps = kDetectionPs + 1;

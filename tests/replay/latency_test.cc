@@ -77,7 +77,7 @@ TEST_F(LatencyTest, ABroadcastDownAChainTakesTheSumOfItsStepsWhereverItBegins) {
   EXPECT_TRUE(has_begun_with_network);
 }
 
-// All chunks go round at once here. The four slices that may be under way on a connection come back
+// All chunks go round at once here. The four slices that may be in flight on a connection come back
 // to the sender a little later than those of NVLink would, which adds to the sum.
 TEST_F(LatencyTest, FourBytesOverServersTakeTheSumOfTheLongestPathsSteps) {
   for (const uint32_t servers : {2u, 4u}) {

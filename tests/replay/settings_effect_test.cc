@@ -117,7 +117,7 @@ const std::string kLongDcqcn = IncastWith(
     "alpha_gain: 0.01 }",
     "180MiB");
 
-// NICs of two ports that NCCL merges, one of which is down for good or until it can recover.
+// NICs of two ports that NCCL merges, one of which is down permanently or until it can recover.
 std::string MergedPorts(const std::string& nccl, const std::string& until = "",
                         const std::string& compute_before = "20ms") {
   return "fabric { dual_tor { servers { count: 2 platform: \"single-gpu\" nic_rate: \"100Gbps\" } "

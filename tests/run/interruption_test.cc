@@ -170,7 +170,7 @@ TEST_F(InterruptionTest, AComparisonEndsItsRunAndItsDirectory) {
   EXPECT_TRUE(std::filesystem::is_empty(temporary_));
 }
 
-// A terminal sends the signal to all processes, and a run may end before the study hears of it.
+// A terminal sends the signal to all processes, and a run may end before the study receives it.
 TEST_F(InterruptionTest, AStudyWhoseLastRunGetsTheSignalTooIsInterrupted) {
   Long();
   const std::string out = scratch_.Path("out");

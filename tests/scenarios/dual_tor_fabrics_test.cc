@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A NIC with a port to each of two ToRs loses one of them while nothing is under way.
+// A NIC with a port to each of two ToRs loses one of them while no packet is in flight.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -111,7 +111,7 @@ TEST_F(FaultTest, AFlapLongerThanTheTimerIsRiddenOutByRetries) {
 
 class CutTest : public FaultTest, public ::testing::WithParamInterface<std::pair<int, int>> {};
 
-// Cut for good: the first try and all retries time out, one T after the other.
+// Permanent failure: the first try and all retries time out, one T after the other.
 TEST_P(CutTest, TheJobIsAbortedWhenTheRetriesAreUsedUp) {
   const auto [ib_timeout, ib_retry_cnt] = GetParam();
   const EndedRun run =

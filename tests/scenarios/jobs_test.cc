@@ -135,7 +135,8 @@ TEST_F(JobsTest, AnNvlinkErrorEndsOneJobAlone) {
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
 }
 
-// A cable that is cut for good ends the job whose packets it loses; the other goes on to its end.
+// A cable that is cut permanently ends the job whose packets it loses; the other goes on to its
+// end.
 TEST_F(JobsTest, AJobThatIsAbortedTakesNoOtherAlong) {
   const std::string text =
       RailOptimized(4) + "nccl { IB_TIMEOUT: 4 IB_RETRY_CNT: 1 }\n" +

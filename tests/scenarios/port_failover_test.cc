@@ -51,7 +51,7 @@ TEST_F(PortFailoverTest, OnePortOfTwoLeavesHalfTheBandwidth) {
   // Four channels each way; both ends of each take the port out of use.
   EXPECT_EQ(run.Integer("transport.port_failovers"), 16);
   EXPECT_EQ(run.Integer("transport.port_recoveries"), 0);
-  // The collective waits for one budget, or for a second where a receiver had nothing under way on
+  // The collective waits for one budget, or for a second where a receiver had nothing in flight on
   // that port and found out with its next clear-to-send.
   const int64_t added_ps = run.collectives.Integer(0, "duration_ps") -
                            run.collectives.Integer(0, "baseline_duration_ps");

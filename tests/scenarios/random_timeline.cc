@@ -285,7 +285,7 @@ void CheckStall(const EndedRun& run, const std::string& why) {
   for (std::sregex_iterator it(why.begin(), why.end(), down), end; it != end; ++it) {
     EXPECT_TRUE(IsHit(run, (*it)[1], {"LINK_DOWN", "SWITCH_REBOOT"})) << (*it)[1];
   }
-  // Pauses spread from the storm to whoever sends there.
+  // Pauses spread from the storm to all senders there.
   if (why.find(" is paused") != std::string::npos) {
     EXPECT_GT(run.Query("SELECT 1 FROM faults WHERE kind = 'PAUSE_STORM' AND begins > 0").size(),
               0u);

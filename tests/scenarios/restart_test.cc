@@ -98,7 +98,7 @@ TEST_F(RestartTest, AFaultThatLastsUsesUpTheRestarts) {
   EXPECT_TRUE(run.At("conservation.ok").GetBool());
 }
 
-// Packets of the old processes are held for good, and those of the new ones behind them. Waiting
+// Packets of the old processes are held permanently, and those of the new ones behind them. Waiting
 // takes what is stated, and no time of the machine's.
 TEST_F(RestartTest, AStormThatLastsUsesUpTheRestarts) {
   const std::string storm =

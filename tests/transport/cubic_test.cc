@@ -41,12 +41,12 @@ class CubicTest : public ::testing::Test {
             .expected_sequence = acknowledged_,
             .next_sequence = acknowledged_ + static_cast<uint32_t>(std::floor(Window()))});
   }
-  // Slow start up to a window of so many segments, which then are under way.
+  // Slow start up to a window of this many segments, which are then in flight.
   void GrowTo(uint32_t segments) {
     Acknowledge(segments - static_cast<uint32_t>(Window()));
     Acknowledge(0);
   }
-  // All that was under way when the loss was found is acknowledged.
+  // All segments in flight at the loss are acknowledged.
   void EndRecovery() {
     acknowledged_ = state().recovery_end - 1;
     Acknowledge(1);
@@ -114,7 +114,7 @@ TEST_F(CubicTest, LossesOfOneWindowCutItOnce) {
   control_->OnNack(0, now_ps_);
   EXPECT_DOUBLE_EQ(Window(), 700);
   Acknowledge(10);
-  EXPECT_DOUBLE_EQ(Window(), 700);  // and does not grow until they are made good
+  EXPECT_DOUBLE_EQ(Window(), 700);  // and does not grow until they are repaired
   EndRecovery();
   control_->OnNack(0, now_ps_);
   EXPECT_NEAR(Window(), 490, 1);

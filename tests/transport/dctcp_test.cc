@@ -21,7 +21,7 @@ class DctcpTest : public ::testing::Test {
     Acknowledge(1, 0);
   }
   const Dctcp::State& state() const { return control_->state(0); }
-  // One ACK for `packets`, `marked` of them; ten more are always under way.
+  // One ACK for `packets`, `marked` of them; ten more are always in flight.
   void Acknowledge(uint32_t packets, uint32_t marked) {
     acknowledged_ += packets;
     control_->OnAcknowledged(0, {.acknowledged_packets = packets,

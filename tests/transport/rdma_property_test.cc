@@ -171,7 +171,7 @@ class RdmaPropertyTest : public testing::TransportFixture,
     EXPECT_LE(network().counters().delivered_bytes, bytes);
     if (any_broken) return;
     EXPECT_EQ(network().counters().delivered_bytes, bytes);
-    // Every loss told to be repeated was told to be made good.
+    // Every reported retransmission was reported as recovered.
     EXPECT_LE(retransmitted_.size(), recovered_.size());
   }
 

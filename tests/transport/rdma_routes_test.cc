@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Queue pairs whose routes change while packets are under way.
+// Queue pairs whose routes change while packets are in flight.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -104,7 +104,7 @@ TEST_F(RdmaSelectiveTest, ClearToSendElementsAreHandedOverInOrderAfterTheGap) {
 }
 
 TEST_F(RdmaSelectiveTest, WhatIsBeyondTheBitmapIsAskedForWhenTheGapIsFilled) {
-  // 16 us of propagation: a window of 512 packets is under way when the NACK comes back.
+  // 16 us of propagation: a window of 512 packets is in flight when the NACK arrives.
   graph_ = FabricGraph();
   leaf_ = AddSwitch("leaf0", kLeafForwardPs);
   for (int32_t server = 0; server < 2; ++server) {

@@ -115,7 +115,7 @@ TEST_F(TcpTransportTest, AFlapIsRiddenThrough) {
   EXPECT_NEAR(static_cast<double>(recovered_[0].time_ps), static_cast<double>(timeouts_[1]), 1e9);
 }
 
-// After a time-out one segment is under way. Its receiver answers it alone, though it holds every
+// After a time-out one segment is in flight. Its receiver answers it alone, though it holds every
 // other ACK back, so that one time-out is enough.
 TEST_F(TcpTransportTest, WhatComesAfterASilenceIsAnsweredAtOnce) {
   Connect();

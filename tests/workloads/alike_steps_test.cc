@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Rows of alike steps: whoever takes a schedule's word for them sees the same program as whoever
+// Rows of alike steps: a reader that uses a schedule's rows sees the same program as one that
 // asks for every step, and asks rarely.
 #include <string>
 #include <vector>

@@ -93,7 +93,7 @@ Step DirectSchedule::StepAt(const LaneId& lane, uint64_t step) const {
   return GatherStep(lane, order.At(step - order.count()));
 }
 
-// A rank sends to the one behind it first, and hears first from the one before it.
+// A rank first sends to the next rank, and first receives from the previous one.
 Step DirectSchedule::ReduceStep(const LaneId& lane, const ExchangeOrder::Place& place) const {
   const uint64_t n = parameters_.rank_count;
   const uint64_t chunk = place.number / (n - 1);

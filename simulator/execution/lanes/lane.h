@@ -73,7 +73,7 @@ static_assert(sizeof(Lane) == 64);
 
 // Counts the messages of a receiving side that the sender has been granted ahead of those received.
 struct GrantCursor {
-  uint64_t step = 0;  // the first behind those looked at
+  uint64_t step = 0;  // the first one not examined yet
   uint64_t left = 0;  // of those
 };
 

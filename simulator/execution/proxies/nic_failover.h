@@ -28,8 +28,8 @@ class NicFailover {
     NetworkStack& stack;
     NetworkProxies& proxies;
     LaneObserver& observer;
-    MessageSink& sink;       // hears of the flows of connections
-    MessageSink& left_sink;  // of those that connections have left
+    MessageSink& sink;       // for the flows of connections
+    MessageSink& left_sink;  // for abandoned flows
   };
   // Precondition: the network's stack has queue pairs and detours.
   NicFailover(const Parts& parts, NicPolicy policy);

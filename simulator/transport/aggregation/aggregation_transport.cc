@@ -257,7 +257,7 @@ void AggregationTransport::Visit(StateArchive& archive) {
   archive.Section();
   archive.Named("members").Constant(members_.size());
   for (size_t id = 0; id < members_.size(); ++id) {
-    if (members_[id].is_closed) {  // what is left there makes no difference
+    if (members_[id].is_closed) {  // its remaining state has no effect
       archive.Require(!members_[id].is_active);
     } else {
       VisitFields(members_[id], id, archive);

@@ -41,7 +41,7 @@ class PortRecovery {
 
  private:
   enum class State : uint8_t {
-    kIdle,      // the device works, or is out of use for good
+    kIdle,      // the device works, or is permanently out of use
     kWaits,     // for the start delay
     kTries,     // sends alive messages, or counts them
     kAnswered,  // receiver: waits for the confirmation

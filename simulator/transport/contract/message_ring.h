@@ -39,8 +39,7 @@ class MessageRing {
     Message message;
     uint32_t data_bytes = 0;
   };
-  static constexpr size_t kFirstSize =
-      8;  // NCCL_STEPS: messages NCCL has under way on a connection
+  static constexpr size_t kFirstSize = 8;  // NCCL_STEPS: NCCL's messages in flight on a connection
 
   const Slot& SlotOf(uint32_t position) const { return slots_[position & (slots_.size() - 1)]; }
   void Grow() {

@@ -69,7 +69,7 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   bool CanGroup(std::span<const uint32_t> gpus) const;
   struct GroupMember {
     uint32_t gpu = 0;
-    SinkRef sink;  // that hears of the message in this GPU's memory
+    SinkRef sink;  // called when the message is in this GPU's memory
   };
   // Opens a group for stores of `head_gpu` into the memories of all members, which may include it.
   // Returns the group's number, dense from 0 over both kinds. Precondition: CanGroup() of all.

@@ -85,7 +85,7 @@ static_assert(sizeof(SendQueue) == 64);
 struct SendBacklog {
   MessageRing messages;
   uint32_t next_message = 0;  // position of the one after that which is being sent
-  uint32_t loss_end = 0;      // of the loss not yet made good: sequences below this
+  uint32_t loss_end = 0;      // of the loss not yet repaired: sequences below this
 
   static constexpr auto Fields() {
     constexpr std::string_view kNothing = "all is acknowledged, and positions count for nothing";
@@ -112,7 +112,7 @@ struct Pacer {
 // Retransmission state of a sending queue with selective repeat.
 struct Repair {
   uint64_t repeat = 0;     // bit i: packet unacknowledged + i is to be sent again
-  uint32_t requested = 0;  // of so many packets from unacknowledged on, the missing were repeated
+  uint32_t requested = 0;  // number of packets from unacknowledged on whose losses were repeated
 
   static constexpr auto Fields() {
     constexpr std::string_view kNothing = "0 where all is acknowledged";
@@ -140,7 +140,7 @@ struct alignas(64) ReceiveQueue {
   int64_t next_cnp_ps = 0;  // the earliest
   uint64_t beyond = 0;      // bit i: packet expected + 1 + i is here
   uint64_t ends = 0;        // the same, and it is the last of its message
-  uint32_t reported = 0;    // gaps among so many packets from expected on were reported
+  uint32_t reported = 0;    // number of packets from expected on whose gaps were reported
   uint32_t missing = 0;     // packets of the message beginning at missing_of that it does without
   uint32_t missing_of = 0;
   uint32_t ack_every_packets = 1;  // an ACK at least so often

@@ -21,7 +21,7 @@ namespace railyard {
 //                    ssthresh = beta window; window = ssthresh, after a time-out 1
 //
 // A window grows only while it is what keeps the stream from sending (RFC 9438, section 5.8; Linux,
-// tcp_is_cwnd_limited), and is cut once for all losses of what was under way.
+// tcp_is_cwnd_limited), and is cut once for all losses of the segments in flight.
 //
 // Not modelled: HyStart++ (RFC 9406), so slow start ends by a loss; undoing a cut that was
 // spurious; restarting after idleness.

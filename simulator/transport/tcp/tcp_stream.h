@@ -41,7 +41,7 @@ inline constexpr uint32_t kDuplicateThreshold = 3;
 class TcpScoreboard {
  public:
   void OnSend() { segments_.push_back({.order = next_order_++}); }  // a new one
-  void OnAcknowledged(uint32_t count);                              // the oldest so many
+  void OnAcknowledged(uint32_t count);                              // the oldest ones
   // Marks the segments from `begin` to before `end`, counted from the oldest, as received.
   void OnSelective(uint32_t begin, uint32_t end);
   // Marks segments as lost: those that kDuplicateThreshold later ones have overtaken, once, and
@@ -83,7 +83,7 @@ class TcpScoreboard {
   uint32_t sacked_ = 0;
   uint32_t lost_ = 0;
   uint32_t sacked_end_ = 0;   // one past the highest that is sacked
-  uint32_t examined_ = 0;     // so many were looked at by MarkLost()
+  uint32_t examined_ = 0;     // number of segments that MarkLost() has examined
   uint32_t repeat_from_ = 0;  // none before this is lost
 };
 
