@@ -628,7 +628,7 @@ TEST_F(ServersInStepTest, WhatAFaultFellIntoIsNotRepeated) {
 }
 
 // The root of a broadcast is done before the other rank begins: nothing runs then, and yet the
-// network is not at rest, whichever job replays.
+// network is not at rest, regardless of what is replayed.
 TEST_F(ReplayCacheTest, WhatOneRankHasEndedBeforeTheOtherBeginsIsNotOver) {
   Trace trace;
   trace.origin = "test";
