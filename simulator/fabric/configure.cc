@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// From attributes to the records that packets touch.
+// Turns attributes into the records that packets touch.
+#include <algorithm>
+#include <utility>
+
 #include "simulator/diagnostics/check.h"
 #include "simulator/fabric/fabric_network.h"
 
@@ -11,48 +14,38 @@ bool IsNetwork(Tier tier) { return tier != Tier::kNvlink && tier != Tier::kHost;
 }  // namespace
 
 void FabricNetwork::Configure() {
-  SIM_CHECK(packets_.live_count() == 0 && counters_.packets == 0 && groups_.empty() &&
-                aggregation_nodes_.empty(),
-            "a network is configured before its first group and packet");
-  const uint32_t link_count = graph_->link_count();
-  links_.assign(link_count, Link{});
-  links_base_ = reinterpret_cast<const char*>(links_.data());
-  accounts_.assign(uint64_t{link_count} * classes_->count(), {});
-  pauses_.assign(accounts_.size(), {});
-  egress_bytes_.assign(link_count, 0);
-  is_held_.assign(link_count, 0);
-  is_up_.assign(link_count, true);
-  port_of_link_.assign(link_count, Packet::kNone);
-  ports_.clear();
-  rates_bps_.resize(link_count);
-  for (LinkId id = 0; id < link_count; ++id) rates_bps_[id] = graph_->link(id).rate_bps;
-
-  // The first buffer is of the links that end in none: it has no limit.
-  buffers_.assign(1, {});
-  pools_.assign(1, {});
-  buffer_of_device_.assign(graph_->device_count(), kNoBuffer);
-  if (network_flow_control_ != FlowControl::kCredits) {
-    for (DeviceId id = 0; id < graph_->device_count(); ++id) AddBuffer(id);
+  SIM_CHECK(
+      tables_.packets.live_count() == 0 && tables_.counters.packets == 0 && reduction_.empty(),
+      "a network is configured before its first group and packet");
+  const FabricGraph& graph = *tables_.graph;
+  tables_.ResetRows();
+  links_base_ = reinterpret_cast<const char*>(tables_.links.data());
+  accounts_.Reset(tables_.channel_count());
+  buffers_.Reset();
+  pause_frames_.Reset();
+  states_.ResetUp();
+  std::vector<const BufferSettings*> marking(graph.device_count());
+  for (DeviceId id = 0; id < graph.device_count(); ++id) {
+    if (switches_[id] != nullptr) marking[id] = &switches_[id]->buffer_settings();
+    AddBuffer(id);
   }
-  buffer_of_source_.resize(link_count);
-  for (LinkId id = 0; id < link_count; ++id) ConfigureLink(id);
-  if (telemetry_enabled_) EnableTelemetry();
+  marking_.SetSettings(std::move(marking));
+  for (LinkId id = 0; id < graph.link_count(); ++id) ConfigureLink(id);
+  if (telemetry_.is_enabled()) telemetry_.Enable();
 }
 
 const BufferSettings& FabricNetwork::SettingsOf(DeviceId device) const {
-  return switches_[device] != nullptr ? switches_[device]->buffer_settings() : receive_buffers_;
+  return switches_[device] != nullptr ? switches_[device]->buffer_settings()
+                                      : tables_.settings.receive_buffers;
 }
 
 void FabricNetwork::AddBuffer(DeviceId device) {
-  const DeviceKind kind = graph_->device(device).kind;
+  const FlowControl flow_control = tables_.settings.flow_control;
+  const DeviceKind kind = tables_.graph->device(device).kind;
+  if (flow_control == FlowControl::kCredits) return;
   if (kind != DeviceKind::kSwitch && kind != DeviceKind::kNic) return;
   const BufferSettings& settings = SettingsOf(device);
-  const bool is_lossless = network_flow_control_ == FlowControl::kPfc && settings.lossless_data;
-  buffer_of_device_[device] = static_cast<uint32_t>(buffers_.size());
-  buffers_.push_back(MakeSharedBuffer(device, settings, is_lossless));
-  // A lossy buffer decides at its egress queues, for every packet.
-  pools_.push_back(
-      {.bytes = 0, .calm_bytes = is_lossless ? buffers_.back().calm_bytes : INT64_MAX});
+  buffers_.Add(device, settings, flow_control == FlowControl::kPfc && settings.lossless_data);
 }
 
 void FabricNetwork::ConfigureArrival(const LinkProperties& properties, const Device& target,
@@ -67,41 +60,32 @@ void FabricNetwork::ConfigureArrival(const LinkProperties& properties, const Dev
                                                           : Link::Arrival::kForward;
     link.delay_ps += target.forwarding_latency_ps;
   }
-  if (load_balancing_ != LoadBalancing::kEcmp && target.kind == DeviceKind::kSwitch) {
+  if (tables_.settings.load_balancing != LoadBalancing::kEcmp &&
+      target.kind == DeviceKind::kSwitch) {
     link.arrival_flags |= Link::kBalanced;
   }
 }
 
 void FabricNetwork::ConfigureLink(LinkId id) {
-  const LinkProperties& properties = graph_->link(id);
-  const DeviceId source_id = graph_->link_source(id);
-  const DeviceId target_id = graph_->link_target(id);
-  const Device& source = graph_->device(source_id);
-  const Device& target = graph_->device(target_id);
-  Link& link = links_[id];
+  const LinkProperties& properties = tables_.graph->link(id);
+  const DeviceId source_id = tables_.graph->link_source(id);
+  const DeviceId target_id = tables_.graph->link_target(id);
+  const Device& source = tables_.graph->device(source_id);
+  const Device& target = tables_.graph->device(target_id);
+  Link& link = tables_.links[id];
   ConfigureArrival(properties, target, link);
   if (source.kind == DeviceKind::kGpu && target.kind == DeviceKind::kGpu) {
     link.arrival = Link::Arrival::kGpuOfMesh;
   }
-  if (hashes_trajectory_) link.arrival_flags |= Link::kHashed;
-  if (form_ == PortForm::kGeneral) {
+  if (tables_.settings.hashes_trajectory) link.arrival_flags |= Link::kHashed;
+  if (tables_.settings.form == PortForm::kGeneral) {
     link.send_flags |= Link::kGeneralForm;
-    PortOf(id);
+    tables_.PortOf(id);
   }
-  SetMarking(id);
+  marking_.SetThreshold(id);
 
-  // Out of a buffer.
-  buffer_of_source_[id] = buffer_of_device_[source_id];
-  SharedBuffer& out_of = buffers_[buffer_of_source_[id]];
-  if (buffer_of_source_[id] != kNoBuffer) {
-    out_of.egress.push_back(id);
-    if (!out_of.is_lossless) {
-      link.send_flags |= Link::kTailDrop;
-      link.arrival_flags |= Link::kFromLossyBuffer;
-    }
-  }
-
-  if (classes_->count() > 1 && source.kind == DeviceKind::kSwitch) {
+  buffers_.AddEgress(id);
+  if (tables_.classes->count() > 1 && source.kind == DeviceKind::kSwitch) {
     link.send_flags |= Link::kClassed;
   }
 
@@ -111,13 +95,13 @@ void FabricNetwork::ConfigureLink(LinkId id) {
   if (target.kind == DeviceKind::kGpu) {
     // Takes all that comes.
   } else if (properties.tier == Tier::kNvlink) {
-    credit_bytes = uint64_t{nvlink_credit_bytes_} * properties.lanes;
+    credit_bytes = uint64_t{tables_.settings.nvlink_credit_bytes} * properties.lanes;
   } else if (target.kind == DeviceKind::kPcieSwitch || target.kind == DeviceKind::kHostBridge) {
-    credit_bytes = pcie_credit_bytes_;
-  } else if (IsNetwork(properties.tier) && network_flow_control_ == FlowControl::kCredits) {
-    credit_bytes = credit_bytes_;
+    credit_bytes = tables_.settings.pcie_credit_bytes;
+  } else if (IsNetwork(properties.tier) && tables_.settings.flow_control == FlowControl::kCredits) {
+    credit_bytes = tables_.settings.credit_bytes;
   } else if (IsNetwork(properties.tier)) {
-    account.set_buffer_or_limit(buffer_of_device_[target_id]);
+    account.set_buffer_or_limit(buffers_.OfDevice(target_id));
     const bool may_drop = !buffers_[account.buffer()].is_lossless;
     if (link.arrival == Link::Arrival::kNic && may_drop) link.arrival = Link::Arrival::kLossyNic;
   }
@@ -126,21 +110,24 @@ void FabricNetwork::ConfigureLink(LinkId id) {
     account.set_buffer_or_limit(std::min(credit_bytes, IngressAccount::kCreditBytesMax));
     link.send_flags |= Link::kNeedsCredit;
   }
-  for (uint32_t of = 0; of < classes_->count(); ++of) accounts_[ChannelOf(id, of)] = account;
+  for (uint32_t of = 0; of < tables_.classes->count(); ++of) {
+    accounts_[tables_.ChannelOf(id, of)] = account;
+  }
   if (credit_bytes != 0 || account.buffer() == kNoBuffer) return;
   const BufferSettings& settings = SettingsOf(target_id);
-  const LinkId reverse = graph_->ReverseLink(id);
+  const LinkId reverse = tables_.graph->ReverseLink(id);
   const uint64_t computed_bytes =
       HeadroomBytes({.rate_bps = properties.rate_bps,
-                     .reverse_rate_bps = graph_->link(reverse).rate_bps,
+                     .reverse_rate_bps = tables_.graph->link(reverse).rate_bps,
                      .delay_ps = link.delay_ps,
-                     .reverse_propagation_ps = graph_->link(reverse).propagation_ps,
-                     .pause_response_ps = pause_response_ps_,
+                     .reverse_propagation_ps = tables_.graph->link(reverse).propagation_ps,
+                     .pause_response_ps = tables_.settings.pause_response_ps,
                      .mtu_bytes = settings.mtu_bytes});
   const uint64_t bytes = settings.headroom_bytes != 0 ? settings.headroom_bytes : computed_bytes;
-  for (uint32_t of = 0; of < classes_->count(); ++of) {
-    pauses_[ChannelOf(id, of)].headroom_bytes_max =
-        static_cast<uint32_t>(static_cast<double>(bytes) * settings.headroom_scale);
+  for (uint32_t of = 0; of < tables_.classes->count(); ++of) {
+    buffers_.SetHeadroom(
+        tables_.ChannelOf(id, of),
+        static_cast<uint32_t>(static_cast<double>(bytes) * settings.headroom_scale));
   }
 }
 

@@ -21,23 +21,29 @@ ns3::TypeId FabricNetwork::GetTypeId() {
                         "SHORT: one event per hop wherever that is exact. GENERAL: departures are "
                         "always events; for verification, results are the same.",
                         ns3::EnumValue(static_cast<int>(PortForm::kShort)),
-                        ns3::MakeEnumAccessor(&FabricNetwork::SetForm, &FabricNetwork::GetForm),
+                        ns3::MakeEnumAccessor(&FabricNetwork::Set<&FabricSettings::form, int>,
+                                              &FabricNetwork::Get<&FabricSettings::form, int>),
                         ns3::MakeEnumChecker(static_cast<int>(PortForm::kShort), "SHORT",
                                              static_cast<int>(PortForm::kGeneral), "GENERAL"))
           .AddAttribute("TrajectoryHash",
                         "Whether every packet's arrival at every device enters trajectory_hash().",
                         ns3::BooleanValue(false),
-                        ns3::MakeBooleanAccessor(&FabricNetwork::hashes_trajectory_),
+                        ns3::MakeBooleanAccessor(
+                            &FabricNetwork::Set<&FabricSettings::hashes_trajectory, bool>,
+                            &FabricNetwork::Get<&FabricSettings::hashes_trajectory, bool>),
                         ns3::MakeBooleanChecker())
-          .AddAttribute("Seed", "Of the draws by which packets are marked.", ns3::UintegerValue(1),
-                        ns3::MakeUintegerAccessor(&FabricNetwork::seed_),
-                        ns3::MakeUintegerChecker<uint64_t>())
+          .AddAttribute(
+              "Seed", "Of the draws by which packets are marked.", ns3::UintegerValue(1),
+              ns3::MakeUintegerAccessor(&FabricNetwork::Set<&FabricSettings::seed, uint64_t>,
+                                        &FabricNetwork::Get<&FabricSettings::seed, uint64_t>),
+              ns3::MakeUintegerChecker<uint64_t>())
           .AddAttribute(
               "NetworkFlowControl",
               "Of links between NICs and switches. PFC: pause frames (RoCE). CREDITS: "
               "link-level credits (InfiniBand). NONE: switches and NICs drop.",
               ns3::EnumValue(static_cast<int>(FlowControl::kPfc)),
-              ns3::MakeEnumAccessor(&FabricNetwork::SetFlowControl, &FabricNetwork::GetFlowControl),
+              ns3::MakeEnumAccessor(&FabricNetwork::Set<&FabricSettings::flow_control, int>,
+                                    &FabricNetwork::Get<&FabricSettings::flow_control, int>),
               ns3::MakeEnumChecker(static_cast<int>(FlowControl::kPfc), "PFC",
                                    static_cast<int>(FlowControl::kCredits), "CREDITS",
                                    static_cast<int>(FlowControl::kNone), "NONE"))
@@ -48,8 +54,8 @@ ns3::TypeId FabricNetwork::GetTypeId() {
               "(LetFlow, Vanini et al., NSDI 2017). ADAPTIVE: the least queued. SPRAYING: "
               "drawn for each packet (Dixit et al., INFOCOM 2013).",
               ns3::EnumValue(static_cast<int>(LoadBalancing::kEcmp)),
-              ns3::MakeEnumAccessor(&FabricNetwork::SetLoadBalancing,
-                                    &FabricNetwork::GetLoadBalancing),
+              ns3::MakeEnumAccessor(&FabricNetwork::Set<&FabricSettings::load_balancing, int>,
+                                    &FabricNetwork::Get<&FabricSettings::load_balancing, int>),
               ns3::MakeEnumChecker(static_cast<int>(LoadBalancing::kEcmp), "ECMP",
                                    static_cast<int>(LoadBalancing::kFlowlet), "FLOWLET",
                                    static_cast<int>(LoadBalancing::kAdaptive), "ADAPTIVE",
@@ -59,7 +65,9 @@ ns3::TypeId FabricNetwork::GetTypeId() {
                         "another link, in ps. Default, assumed: 20 us, by which two paths may "
                         "differ: 1 MB queued at 400 Gb/s.",
                         ns3::IntegerValue(20 * kPsPerUs),
-                        ns3::MakeIntegerAccessor(&FabricNetwork::flowlet_gap_ps_),
+                        ns3::MakeIntegerAccessor(
+                            &FabricNetwork::Set<&FabricSettings::flowlet_gap_ps, int64_t>,
+                            &FabricNetwork::Get<&FabricSettings::flowlet_gap_ps, int64_t>),
                         ns3::MakeIntegerChecker<int64_t>(0, kPsPerSecond))
           .AddAttribute(
               "CreditBytes",
@@ -67,7 +75,9 @@ ns3::TypeId FabricNetwork::GetTypeId() {
               "bytes. Default, assumed: 400 Gb/s times 5 us, above the round trip of a cable in a "
               "hall; vendors do not publish it.",
               ns3::UintegerValue(256 << 10),
-              ns3::MakeUintegerAccessor(&FabricNetwork::credit_bytes_),
+              ns3::MakeUintegerAccessor(
+                  &FabricNetwork::Set<&FabricSettings::credit_bytes, uint32_t>,
+                  &FabricNetwork::Get<&FabricSettings::credit_bytes, uint32_t>),
               ns3::MakeUintegerChecker<uint32_t>(1, kBytesMax))
           .AddAttribute(
               "NvlinkCreditBytes",
@@ -75,7 +85,9 @@ ns3::TypeId FabricNetwork::GetTypeId() {
               "Default, assumed: 25 GB/s times 2.6 us, four times the round trip from GPU to "
               "NVSwitch; NVIDIA does not publish it.",
               ns3::UintegerValue(64 << 10),
-              ns3::MakeUintegerAccessor(&FabricNetwork::nvlink_credit_bytes_),
+              ns3::MakeUintegerAccessor(
+                  &FabricNetwork::Set<&FabricSettings::nvlink_credit_bytes, uint32_t>,
+                  &FabricNetwork::Get<&FabricSettings::nvlink_credit_bytes, uint32_t>),
               ns3::MakeUintegerChecker<uint32_t>(0, kBytesMax / 64))
           .AddAttribute(
               "PcieCreditBytes",
@@ -83,19 +95,25 @@ ns3::TypeId FabricNetwork::GetTypeId() {
               "limit. Default, assumed: 27.5 GB/s times 2.4 us, above the round trip between two "
               "of them; vendors do not publish it.",
               ns3::UintegerValue(64 << 10),
-              ns3::MakeUintegerAccessor(&FabricNetwork::pcie_credit_bytes_),
+              ns3::MakeUintegerAccessor(
+                  &FabricNetwork::Set<&FabricSettings::pcie_credit_bytes, uint32_t>,
+                  &FabricNetwork::Get<&FabricSettings::pcie_credit_bytes, uint32_t>),
               ns3::MakeUintegerChecker<uint32_t>(0, kBytesMax))
           .AddAttribute("PauseResponsePs",
                         "From a pause frame's last bit to no further packet being started, in ps. "
                         "Default: the 614.4 ns that IEEE 802.1Q-2018, 36.1.3.3 allows.",
                         ns3::IntegerValue(614'400),
-                        ns3::MakeIntegerAccessor(&FabricNetwork::pause_response_ps_),
+                        ns3::MakeIntegerAccessor(
+                            &FabricNetwork::Set<&FabricSettings::pause_response_ps, int64_t>,
+                            &FabricNetwork::Get<&FabricSettings::pause_response_ps, int64_t>),
                         ns3::MakeIntegerChecker<int64_t>(0, kPsPerSecond))
           .AddAttribute("StormThresholdPs",
                         "A link paused or without credit for longer is reported, in ps. Default: "
                         "100 ms, of the order of the detection times of switches' PFC watchdogs.",
                         ns3::IntegerValue(100 * kPsPerMs),
-                        ns3::MakeIntegerAccessor(&FabricNetwork::storm_threshold_ps_),
+                        ns3::MakeIntegerAccessor(
+                            &FabricNetwork::Set<&FabricSettings::storm_threshold_ps, int64_t>,
+                            &FabricNetwork::Get<&FabricSettings::storm_threshold_ps, int64_t>),
                         ns3::MakeIntegerChecker<int64_t>(1, 1'000'000 * kPsPerSecond))
           .AddTraceSource("PacketDropped", "A packet was lost; the counters include it.",
                           ns3::MakeTraceSourceAccessor(&FabricNetwork::packet_dropped_),

@@ -4,54 +4,64 @@
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
+namespace {
+
+void VisitPort(Port& port, StateArchive& archive) {
+  archive.Count(port.paused_ps);
+  archive.Count(port.general_hops);
+}
+
+}  // namespace
 
 void FabricNetwork::Visit(StateArchive& archive) {
-  // What the ports and the switches then decide by is more than this walk knows.
-  archive.Require(load_balancing_ == LoadBalancing::kEcmp && !telemetry_enabled_ &&
-                  !hashes_trajectory_);
-  archive.Require(packets_.live_count() == 0);
+  // Otherwise ports and switches decide by more than this walk knows.
+  archive.Require(tables_.settings.load_balancing == LoadBalancing::kEcmp &&
+                  !telemetry_.is_enabled() && !tables_.settings.hashes_trajectory);
+  archive.Require(tables_.packets.live_count() == 0);
   archive.Constant(conditions_);
-  for (LinkId id = 0; id < links_.size(); ++id) Visit(id, archive);
+  for (LinkId id = 0; id < tables_.links.size(); ++id) VisitLink(id, archive);
   for (VirtualChannelId id = 0; id < accounts_.size(); ++id) {
-    archive.Require(accounts_[id].bytes == 0 && !pauses_[id].is_xoff);
-    archive.Instant(pauses_[id].last_frame_end_ps);
+    archive.Require(accounts_[id].bytes == 0 && !buffers_.PauseOf(id).is_xoff);
+    pause_frames_.Visit(id, archive);
   }
-  for (const Pool& pool : pools_) archive.Require(pool.bytes == 0);
-  archive.Constant(ports_.size());
-  archive.Constant(in_switch_.size());
+  for (uint32_t id = 0; id < accounts_.pool_count(); ++id) {
+    archive.Require(accounts_.pool(id).bytes == 0);
+  }
+  archive.Constant(tables_.ports.size());
+  archive.Constant(reduction_.counted_links());
   archive.Section();
-  for (Port& port : ports_) Visit(port, archive);
+  for (Port& port : tables_.ports) VisitPort(port, archive);
   archive.Section();
-  for (InSwitchCounters& counters : in_switch_) Visit(counters, archive);
+  reduction_.Visit(archive);
   archive.Section();
   VisitCounters(archive);
 }
 
 void FabricNetwork::VisitCounters(StateArchive& archive) {
-  archive.Count(counters_.packets);
-  archive.Count(counters_.packet_hops);
-  archive.Count(counters_.control_hops);
-  archive.Count(counters_.injected_bytes);
-  archive.Count(counters_.delivered_bytes);
-  archive.Count(counters_.replicated_bytes);
-  archive.Count(counters_.reduced_bytes);
-  archive.Count(counters_.ecn_marked);
-  archive.Count(counters_.xoff_frames);
-  archive.Count(counters_.xon_frames);
-  archive.Count(counters_.pfc_pause_ps);
-  archive.Count(counters_.general_hops);
-  archive.Count(counters_.draws);
-  archive.Unrepeatable(counters_.draws);
-  archive.Unrepeatable(hold_reports_.size());
-  for (const uint64_t packets : counters_.dropped_packets) archive.Unrepeatable(packets);
+  archive.Count(tables_.counters.packets);
+  archive.Count(tables_.counters.packet_hops);
+  archive.Count(tables_.counters.control_hops);
+  archive.Count(tables_.counters.injected_bytes);
+  archive.Count(tables_.counters.delivered_bytes);
+  archive.Count(tables_.counters.replicated_bytes);
+  archive.Count(tables_.counters.reduced_bytes);
+  archive.Count(tables_.counters.ecn_marked);
+  archive.Count(tables_.counters.xoff_frames);
+  archive.Count(tables_.counters.xon_frames);
+  archive.Count(tables_.counters.pfc_pause_ps);
+  archive.Count(tables_.counters.general_hops);
+  archive.Count(tables_.counters.draws);
+  archive.Unrepeatable(tables_.counters.draws);
+  archive.Unrepeatable(holds_.reports().size());
+  for (const uint64_t packets : tables_.counters.dropped_packets) archive.Unrepeatable(packets);
 }
 
-void FabricNetwork::Visit(LinkId id, StateArchive& archive) {
-  Link& link = links_[id];
-  archive.Require(is_held_[id] == 0);
+void FabricNetwork::VisitLink(LinkId id, StateArchive& archive) {
+  Link& link = tables_.links[id];
+  archive.Require(tables_.is_held[id] == 0);
   archive.Instant(link.busy_until_ps);
-  archive.Constant(is_up_[id] ? 0 : 1);
-  archive.Constant(rates_bps_[id] ^ graph_->link(id).rate_bps);
+  archive.Constant(states_.IsUp(id) ? 0 : 1);
+  archive.Constant(tables_.rates_bps[id] ^ tables_.graph->link(id).rate_bps);
   archive.Constant(static_cast<uint64_t>(link.delay_ps));
   archive.Count(link.payload_bytes);
   archive.Count(link.wire_bytes);
@@ -59,52 +69,37 @@ void FabricNetwork::Visit(LinkId id, StateArchive& archive) {
   archive.Count(link.sent);
 }
 
-// No filter is at work on the link.
-void FabricNetwork::VisitCold(LinkId id, StateArchive& archive) {
-  const auto cold = cold_links_.find(id);
-  if (cold == cold_links_.end()) return;
-  archive.Require(!cold->second.is_lost && !cold->second.extra_delay_ps &&
-                  cold->second.late.empty());
-  archive.Unrepeatable(cold->second.dropped_packets);
+void FabricNetwork::VisitHistory(LinkId id, StateArchive& archive) {
+  states_.Visit(id, archive);
+  if (const DelayLine* const line = delays_.Find(id)) archive.Require(line->is_idle());
 }
 
 // Only ports that were in the general form have a record.
 void FabricNetwork::VisitPortOf(LinkId id, StateArchive& archive) {
   Port none;
-  Port& port = port_of_link_[id] != Packet::kNone ? ports_[port_of_link_[id]] : none;
+  Port& port = tables_.FindPort(id) != nullptr ? tables_.PortOf(id) : none;
   archive.Require(port.is_idle() && port.held_classes() == 0 && !port.is_in_storm);
-  Visit(port, archive);
+  VisitPort(port, archive);
   if (none.paused_ps == 0 && none.general_hops == 0) return;
-  Port& made = PortOf(id);
+  Port& made = tables_.PortOf(id);
   made.paused_ps = none.paused_ps;
   made.general_hops = none.general_hops;
 }
 
-void FabricNetwork::Visit(Port& port, StateArchive& archive) {
-  archive.Count(port.paused_ps);
-  archive.Count(port.general_hops);
-}
-
-void FabricNetwork::Visit(InSwitchCounters& counters, StateArchive& archive) {
-  archive.Count(counters.replicated_bytes);
-  archive.Count(counters.reduced_bytes);
-  archive.Count(counters.requests);
-  archive.Count(counters.request_copies);
-  archive.Count(counters.packets);
-}
-
-// What they end in has the same settings on like rails: it is of the same switches and NICs.
+// The buffers that they end in have the same settings on like rails, whose switches and NICs are
+// alike.
 void FabricNetwork::VisitNicLinks(std::span<const LinkId> links, StateArchive& archive) {
-  archive.Require(load_balancing_ == LoadBalancing::kEcmp && !telemetry_enabled_ &&
-                  !hashes_trajectory_ && classes_->count() == 1);
+  archive.Require(tables_.settings.load_balancing == LoadBalancing::kEcmp &&
+                  !telemetry_.is_enabled() && !tables_.settings.hashes_trajectory &&
+                  tables_.classes->count() == 1);
   for (const LinkId id : links) {
-    const Link& link = links_[id];
+    const Link& link = tables_.links[id];
     const IngressAccount& account = accounts_[id];
-    VisitCold(id, archive);
-    archive.Require(is_up_[id] && link.timed == 0 && account.bytes == 0 && !pauses_[id].is_xoff &&
-                    (link.send_flags & Link::kTailDrop) == 0);
-    archive.Instant(pauses_[id].last_frame_end_ps);
-    archive.Constant(rates_bps_[id]);
+    VisitHistory(id, archive);
+    archive.Require(states_.IsUp(id) && link.timed == 0 && account.bytes == 0 &&
+                    !buffers_.PauseOf(id).is_xoff && (link.send_flags & Link::kTailDrop) == 0);
+    pause_frames_.Visit(id, archive);
+    archive.Constant(tables_.rates_bps[id]);
     archive.Constant(link.mark_above);
     archive.Constant(account.has_credits ? account.credit_limit() : 0);
     if (!account.has_credits && account.buffer() != kNoBuffer) {
@@ -112,25 +107,25 @@ void FabricNetwork::VisitNicLinks(std::span<const LinkId> links, StateArchive& a
       archive.Constant(static_cast<uint64_t>(buffer.bytes_max));
       archive.Constant(static_cast<uint64_t>(buffer.alpha_128ths));
       archive.Constant(static_cast<uint64_t>(buffer.xon_offset_bytes));
-      archive.Constant(pauses_[id].headroom_bytes_max);
+      archive.Constant(buffers_.PauseOf(id).headroom_bytes_max);
     }
-    Visit(id, archive);
+    VisitLink(id, archive);
     VisitPortOf(id, archive);
   }
 }
 
 // NVLinks are in one lossless class, the first, and end in no shared buffer.
 void FabricNetwork::VisitNvlinks(std::span<const LinkId> links, StateArchive& archive) {
-  archive.Require(!telemetry_enabled_ && !hashes_trajectory_);
-  archive.Unrepeatable(hold_reports_.size());
+  archive.Require(!telemetry_.is_enabled() && !tables_.settings.hashes_trajectory);
+  archive.Unrepeatable(holds_.reports().size());
   const NetworkCounters before = archive.adds() ? SumOverNvlinks(links) : NetworkCounters{};
   for (const LinkId id : links) {
-    VisitCold(id, archive);
-    archive.Require(links_[id].timed == 0 && accounts_[id].bytes == 0);
-    Visit(id, archive);
+    VisitHistory(id, archive);
+    archive.Require(tables_.links[id].timed == 0 && accounts_[id].bytes == 0);
+    VisitLink(id, archive);
     VisitPortOf(id, archive);
-    archive.Constant(in_switch_.size());
-    if (!in_switch_.empty()) Visit(in_switch_[id], archive);
+    archive.Constant(reduction_.counted_links());
+    if (reduction_.counted_links() != 0) reduction_.Visit(id, archive);
   }
   if (!archive.adds()) return;
   const NetworkCounters after = SumOverNvlinks(links);
@@ -138,27 +133,25 @@ void FabricNetwork::VisitNvlinks(std::span<const LinkId> links, StateArchive& ar
                            &NetworkCounters::control_hops, &NetworkCounters::injected_bytes,
                            &NetworkCounters::delivered_bytes, &NetworkCounters::replicated_bytes,
                            &NetworkCounters::reduced_bytes, &NetworkCounters::general_hops}) {
-    counters_.*count += after.*count - before.*count;
+    tables_.counters.*count += after.*count - before.*count;
   }
 }
 
-// What the network's counters have of these NVLinks at rest, where nothing was lost: all that left
-// GPUs but requests was injected, and what came of it is in memory.
+// Returns the share of these NVLinks at rest in the network's counters, where nothing was lost: all
+// that left GPUs but requests was injected, and what came of it is in memory.
 NetworkCounters FabricNetwork::SumOverNvlinks(std::span<const LinkId> links) const {
   NetworkCounters sum;
   for (const LinkId id : links) {
-    const Link& link = links_[id];
-    const InSwitchCounters made = in_switch_.empty() ? InSwitchCounters{} : in_switch_[id];
+    const Link& link = tables_.links[id];
+    const InSwitchCounters made = reduction_.CountersOf(id);
     const uint64_t request_hops = made.requests + made.request_copies;
     sum.control_hops += request_hops;
     sum.packet_hops += link.packets;
     sum.packet_hops -= request_hops;  // some of them on other links: the sum alone is right
     sum.replicated_bytes += made.replicated_bytes;
     sum.reduced_bytes += made.reduced_bytes;
-    if (port_of_link_[id] != Packet::kNone) {
-      sum.general_hops += ports_[port_of_link_[id]].general_hops;
-    }
-    if (graph_->device(graph_->link_source(id)).kind != DeviceKind::kGpu) continue;
+    if (const Port* const port = tables_.FindPort(id)) sum.general_hops += port->general_hops;
+    if (tables_.graph->device(tables_.graph->link_source(id)).kind != DeviceKind::kGpu) continue;
     sum.packets += link.packets - made.requests;
     sum.injected_bytes += link.payload_bytes;
   }

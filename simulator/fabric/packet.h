@@ -87,7 +87,7 @@ struct alignas(64) Packet {
 };
 static_assert(sizeof(Packet) == 64);
 
-// What a data packet has of a collective's data. Flags count as headers.
+// Returns the bytes of a collective's data in a data packet. Flags count as headers.
 inline uint32_t DataBytes(const Packet& packet) {
   return IsAggregate(packet.kind) ? packet.payload_bytes
                                   : static_cast<uint32_t>(packet.payload_bytes - packet.echo);

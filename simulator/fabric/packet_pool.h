@@ -37,7 +37,7 @@ class PacketPool {
   const Packet& operator[](uint32_t index) const { return packets_[index]; }
   uint64_t live_count() const { return packets_.size() - free_count_ - tombstone_count_; }
   size_t size() const { return packets_.size(); }
-  // Where the array starts; moves when it grows.
+  // The start of the array; moves when it grows.
   const char* const* base() const { return &base_; }
   // Payload of the data packets that are not free, by walking all.
   uint64_t PayloadBytes() const;

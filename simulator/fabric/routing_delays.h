@@ -48,7 +48,7 @@ class Routing : public ns3::Object {
 
  private:
   RoutingDelays delays_;
-  // What ns-3's attributes are bound to.
+  // ns-3's attributes are bound to these.
   void SetDetectionPs(int64_t value) { delays_.detection_ps = value; }
   int64_t GetDetectionPs() const { return delays_.detection_ps; }
   void SetConvergencePs(int64_t value) { delays_.convergence_ps = value; }

@@ -1,47 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/fabric/telemetry.h"
 
-#include "simulator/fabric/fabric_network.h"
-
 namespace railyard {
 
-void FabricNetwork::EnableTelemetry() {
-  telemetry_enabled_ = true;
-  joined_bytes_.resize(links_.size());
-  for (LinkId id = 0; id < links_.size(); ++id) {
-    if (switches_[graph_->link_source(id)] != nullptr) links_[id].send_flags |= Link::kTelemetry;
+void TelemetryTable::Enable() {
+  is_enabled_ = true;
+  joined_bytes_.resize(tables_.links.size());
+  for (LinkId id = 0; id < tables_.links.size(); ++id) {
+    const DeviceKind source = tables_.graph->device(tables_.graph->link_source(id)).kind;
+    if (source == DeviceKind::kSwitch) tables_.links[id].send_flags |= LinkRecord::kTelemetry;
   }
 }
 
-std::span<const HopTelemetry> FabricNetwork::Telemetry(uint32_t packet) const {
-  if (packet >= telemetry_.size()) return {};
-  return telemetry_[packet].span();
+void TelemetryTable::CopyEnabled(uint32_t from, uint32_t to) {
+  if (collected_.size() < tables_.packets.size()) collected_.resize(tables_.packets.size());
+  collected_[to] = collected_[from];
 }
 
-void FabricNetwork::CopyTelemetry(uint32_t from, uint32_t to) {
-  if (!telemetry_enabled_) return;
-  if (telemetry_.size() < packets_.size()) telemetry_.resize(packets_.size());
-  telemetry_[to] = telemetry_[from];
+void TelemetryTable::Clear(uint32_t index) {
+  if (collected_.size() < tables_.packets.size()) collected_.resize(tables_.packets.size());
+  collected_[index].hop_count = 0;
 }
 
-void FabricNetwork::ClearTelemetry(uint32_t index) {
-  if (telemetry_.size() < packets_.size()) telemetry_.resize(packets_.size());
-  telemetry_[index].hop_count = 0;
-}
-
-void FabricNetwork::StampTelemetry(uint32_t index, int64_t backlog_ps) {
-  const Packet& packet = packets_[index];
+void TelemetryTable::Stamp(uint32_t index, int64_t backlog_ps) {
+  const Packet& packet = tables_.packets[index];
   if (!IsData(packet.kind)) return;
   const LinkId id = packet.link;
-  const uint64_t rate_bps = rates_bps_[id];
+  const uint64_t rate_bps = tables_.rates_bps[id];
   const auto backlog_bits = static_cast<unsigned __int128>(backlog_ps) * rate_bps / kPsPerSecond;
   const uint64_t backlog_bytes = static_cast<uint64_t>(backlog_bits) / 8;
-  // What joined and is not there any more was sent.
+  // All that joined the queue and is not in it any more was sent.
   const uint64_t joined_bytes = joined_bytes_[id];
   joined_bytes_[id] += packet.wire_bytes;
-  PacketTelemetry& telemetry = telemetry_[index];
+  PacketTelemetry& telemetry = collected_[index];
   if (telemetry.hop_count == PacketTelemetry::kHopsMax) return;
-  telemetry.hops[telemetry.hop_count++] = {.time_ps = engine_->NowPs(),
+  telemetry.hops[telemetry.hop_count++] = {.time_ps = tables_.NowPs(),
                                            .sent_bytes = joined_bytes - backlog_bytes,
                                            .backlog_bytes = backlog_bytes,
                                            .rate_bps = rate_bps};

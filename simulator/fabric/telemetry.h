@@ -4,12 +4,15 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
+
+#include "simulator/fabric/fabric_tables.h"
 
 namespace railyard {
 
-// What a switch's egress port writes into a data packet that joins its queue (in-band telemetry as
-// HPCC uses it: Li et al., SIGCOMM 2019, section 3.2). HPCC's switches write as the packet leaves;
-// here it is older by the packet's own time in the queue.
+// The record that a switch's egress port writes into a data packet that joins its queue (in-band
+// telemetry as HPCC uses it: Li et al., SIGCOMM 2019, section 3.2). HPCC's switches write as the
+// packet leaves; here it is older by the packet's own time in the queue.
 struct HopTelemetry {
   int64_t time_ps = 0;
   uint64_t sent_bytes = 0;  // by the port so far
@@ -17,13 +20,44 @@ struct HopTelemetry {
   uint64_t rate_bps = 0;
 };
 
-// Of one packet. Hops beyond the last slot are not recorded: HPCC's header has five.
+// The records that one packet has collected. Hops beyond the last slot are not recorded: HPCC's
+// header has five.
 struct PacketTelemetry {
   static constexpr uint32_t kHopsMax = 5;
   std::array<HopTelemetry, kHopsMax> hops;
   uint32_t hop_count = 0;
 
   std::span<const HopTelemetry> span() const { return {hops.data(), hop_count}; }
+};
+
+// The records that all packets have collected, by packet. Costs nothing unless it is enabled.
+class TelemetryTable {
+ public:
+  // `tables` must outlive this.
+  explicit TelemetryTable(FabricTables& tables) : tables_(tables) {}
+
+  // Makes the ports of switches Stamp() data packets that join their queues.
+  void Enable();
+  bool is_enabled() const { return is_enabled_; }
+  // Empty unless enabled.
+  std::span<const HopTelemetry> Of(uint32_t packet) const {
+    return packet < collected_.size() ? collected_[packet].span() : std::span<const HopTelemetry>{};
+  }
+  // A packet is new. Precondition: enabled.
+  void Clear(uint32_t packet);
+  void Copy(uint32_t from, uint32_t to) {
+    if (is_enabled_) CopyEnabled(from, to);
+  }
+  // A packet joins the queue of its link, before which `backlog_ps` are to be sent.
+  void Stamp(uint32_t packet, int64_t backlog_ps);
+
+ private:
+  void CopyEnabled(uint32_t from, uint32_t to);
+
+  FabricTables& tables_;
+  bool is_enabled_ = false;
+  std::vector<uint64_t> joined_bytes_;  // by link: data that ever joined its queue
+  std::vector<PacketTelemetry> collected_;
 };
 
 }  // namespace railyard

@@ -24,8 +24,8 @@ struct BufferSettings {
   double headroom_scale = 1;
   // Largest packet on the wire that the computed headroom is for: MTU 9,216, the usual jumbo size.
   uint32_t mtu_bytes = 9'216;
-  // How far below the threshold an ingress port falls before its sender goes on: resume_offset of
-  // the same switch-mmu.cc.
+  // The bytes that an ingress port falls below the threshold before its sender goes on:
+  // resume_offset of the same switch-mmu.cc.
   uint64_t xon_offset_bytes = 3'072;
 
   // Marking (RED on the queue of the moment): from kmin up to kmax with a probability from 0 to

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Shares of a switch's buffer, for what is simulated at another time than what else is in it: while
-// each stays within its share the pool as a whole is calm (shared_buffer.h), and nothing that one
-// does has anything to do with another.
+// Partitions are simulated at another time than all else that shares a switch's buffer. While each
+// stays within its share of the buffer, the pool as a whole is calm (shared_buffer.h) and none has
+// an effect on another.
 #include <algorithm>
 #include <iterator>
 
-#include "simulator/fabric/fabric_network.h"
+#include "simulator/fabric/buffer/shared_buffers.h"
 
 namespace railyard {
 
-// Half of what is calm is for what goes on as ever, half for what is ahead or has been, by links.
-void FabricNetwork::LimitApart(uint32_t id) {
+// Half of the calm bytes are for the links that are simulated as usual; the other half is divided
+// among all links, for those that are simulated ahead.
+void SharedBuffers::LimitApart(uint32_t id) {
   SharedBuffer& buffer = buffers_[id];
-  pools_[id].calm_bytes = buffer.apart > 0 ? buffer.calm_bytes / 2 : buffer.calm_bytes;
+  accounts_.pool(id).calm_bytes = buffer.apart > 0 ? buffer.calm_bytes / 2 : buffer.calm_bytes;
 }
 
-// Buffers of links with credits are nobody else's.
-bool FabricNetwork::BeginApart(DeviceId device) {
-  const uint32_t id = buffer_of_device_[device];
+// A device without a shared buffer has links with credits, whose buffers nothing else uses.
+bool SharedBuffers::BeginApart(DeviceId device) {
+  const uint32_t id = of_device_[device];
   if (id == kNoBuffer) return true;
   SharedBuffer& buffer = buffers_[id];
-  if (!buffer.is_lossless || IsEventful(id) || pools_[id].bytes > buffer.calm_bytes / 2) {
+  if (!buffer.is_lossless || IsEventful(id) || accounts_.pool(id).bytes > buffer.calm_bytes / 2) {
     return false;
   }
   ++buffer.apart;
@@ -28,37 +29,37 @@ bool FabricNetwork::BeginApart(DeviceId device) {
   return true;
 }
 
-void FabricNetwork::EndApart(DeviceId device) {
-  const uint32_t id = buffer_of_device_[device];
+void SharedBuffers::EndApart(DeviceId device) {
+  const uint32_t id = of_device_[device];
   if (id == kNoBuffer) return;
   --buffers_[id].apart;
   LimitApart(id);
 }
 
-bool FabricNetwork::BeginAhead(DeviceId device, const std::vector<LinkId>& links) {
+bool SharedBuffers::BeginAhead(DeviceId device, const std::vector<LinkId>& links) {
   if (!BeginApart(device)) return false;
-  const uint32_t id = buffer_of_device_[device];
+  const uint32_t id = of_device_[device];
   if (id == kNoBuffer) return true;
   SharedBuffer& buffer = buffers_[id];
   std::ranges::copy_if(links, std::back_inserter(buffer.ahead),
-                       [&](LinkId link) { return graph_->link_source(link) == device; });
-  pools_[id].calm_bytes = pools_[id].bytes + buffer.calm_bytes *
-                                                 static_cast<int64_t>(buffer.ahead.size()) /
-                                                 (2 * static_cast<int64_t>(buffer.egress.size()));
+                       [&](LinkId link) { return tables_.graph->link_source(link) == device; });
+  accounts_.pool(id).calm_bytes =
+      accounts_.pool(id).bytes + buffer.calm_bytes * static_cast<int64_t>(buffer.ahead.size()) /
+                                     (2 * static_cast<int64_t>(buffer.egress.size()));
   return true;
 }
 
-void FabricNetwork::EndAhead(DeviceId device) {
-  const uint32_t id = buffer_of_device_[device];
+void SharedBuffers::EndAhead(DeviceId device) {
+  const uint32_t id = of_device_[device];
   if (id != kNoBuffer) buffers_[id].ahead.clear();
   EndApart(device);
 }
 
-// The bound of what is in the buffer has left its share.
-void FabricNetwork::StayApart(uint32_t id) {
+// The upper bound of the bytes in the buffer is above its share: makes it exact before giving up.
+void SharedBuffers::StayApart(uint32_t id) {
   const SharedBuffer& buffer = buffers_[id];
   SettleLinks(buffer.ahead.empty() ? buffer.egress : buffer.ahead);
-  if (pools_[id].bytes > pools_[id].calm_bytes) throw NotApart();
+  if (accounts_.pool(id).bytes > accounts_.pool(id).calm_bytes) throw NotApart();
 }
 
 }  // namespace railyard

@@ -2,8 +2,8 @@
 // The accounts of packet buffers, in bytes on the wire. A packet is in a device's buffer from its
 // arrival to its departure, and counts for the link it came in by.
 //
-// In the short form nobody is there when a packet departs. It is counted out when it arrives at the
-// next device, so an account is an upper bound; before a decision it is made exact.
+// In the short form there is no event when a packet departs. It is counted out when it arrives at
+// the next device, so an account is an upper bound; before a decision it is made exact.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace railyard {
 
-// The number of none, among a network's.
+// The index, among a network's buffers, that stands for no buffer.
 constexpr uint32_t kNoBuffer = 0;
 
-// A link in one lossless class; of class 0 it has the link's number. In one wire may be several
+// A link in one lossless class; in class 0 it has the link's number. One wire may have several
 // (Dally: "Virtual-channel flow control", 1992).
 using VirtualChannelId = uint32_t;
 
-// Of one virtual channel, for the device at its end. 8 bytes, for every packet's arrival touches
-// two.
+// The account of one virtual channel, for the device at its end. It has 8 bytes, because every
+// packet's arrival touches two of them.
 struct IngressAccount {
   static constexpr int kLimitBits = 30;
   static constexpr uint64_t kCreditBytesMax = (uint64_t{1} << kLimitBits) - 1;
@@ -41,20 +41,18 @@ struct IngressAccount {
 };
 static_assert(sizeof(IngressAccount) == 8);
 
-// Of one buffer, what every packet touches.
+// The part of a buffer that every packet touches.
 struct Pool {
   int64_t bytes = 0;  // in the shared part
-  // Up to here nothing is to be decided: whatever single account stands behind it, it is within its
-  // share.
+  // Up to this many bytes nothing is to be decided: no single account can be above its share.
   int64_t calm_bytes = INT64_MAX;
 };
 
-// Of one virtual channel that ends in a lossless buffer, what is touched when the buffer fills.
+// The part of a virtual channel into a lossless buffer that is touched when the buffer fills.
 struct IngressPause {
   uint32_t headroom_bytes = 0;
   uint32_t headroom_bytes_max = 0;
   bool is_xoff = false;
-  int64_t last_frame_end_ps = 0;  // of its pause frames at the port that sends them
 };
 
 // A buffer: the settings in the form the decisions take, and who uses it.
@@ -73,8 +71,8 @@ struct SharedBuffer {
   int64_t eventful_until_ps = 0;
   uint32_t vain_settles = 0;
   uint64_t dropped_packets = 0;
-  uint32_t apart = 0;  // who wants all to stay within their shares (FabricNetwork::BeginApart)
-  std::vector<LinkId> ahead;  // of `egress`, what is simulated ahead now
+  uint32_t apart = 0;         // calls of SharedBuffers::BeginApart() without their EndApart()
+  std::vector<LinkId> ahead;  // those of `egress` that are simulated ahead now
 
   // Whether an account of `bytes` is above its share when the pool holds `pool_bytes`.
   bool IsAbove(int64_t bytes, int64_t pool_bytes) const {
@@ -89,8 +87,8 @@ struct SharedBuffer {
 };
 SharedBuffer MakeSharedBuffer(DeviceId device, const BufferSettings& settings, bool is_lossless);
 
-// What an ingress port must keep free so that nothing is lost after it sent XOFF, in the worst case
-// of every phase:
+// Returns the bytes that an ingress port must keep free so that nothing is lost after it sent XOFF,
+// in the worst case of every phase:
 //  - the frame waits until the largest packet has left the reverse link, and behind two frames sent
 //    before;
 //  - it travels, and is acted upon after `pause_response_ps`;

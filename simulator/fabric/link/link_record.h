@@ -7,10 +7,10 @@
 
 namespace railyard {
 
-// What a packet's event touches of one direction of a cable and the port that sends into it: one
-// cache line. What is rarely asked for lies in other arrays.
+// The part of one direction of a cable, and of the port that sends into it, that every packet's
+// event touches: one cache line. What is rarely asked for lies in other arrays.
 struct alignas(64) LinkRecord {
-  // Who takes what arrives.
+  // The part of the network that takes arriving packets.
   enum class Arrival : uint8_t {
     kForward,
     kNic,

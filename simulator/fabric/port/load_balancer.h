@@ -30,7 +30,7 @@ class LoadBalancer {
     int64_t flowlet_gap_ps = 0;
     uint64_t seed = 0;
   };
-  // What the port of a link has to send, in time.
+  // Returns the time that the port of a link takes to send all it has.
   using BacklogPs = std::function<int64_t(LinkId)>;
 
   LoadBalancer() = default;

@@ -33,7 +33,7 @@ struct PacketQueue {
   }
 };
 
-// What waits at a port in one lossless class.
+// The packets that wait at a port in one lossless class.
 struct DataQueue : PacketQueue {
   bool check_pending = false;
   int64_t held_since_ps = 0;

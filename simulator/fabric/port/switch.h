@@ -18,7 +18,7 @@ class Switch : public ns3::Object {
   void SetBufferSettings(const BufferSettings& settings) { buffer_ = settings; }
 
  private:
-  // What ns-3's attributes are bound to.
+  // ns-3's attributes are bound to these.
   template <auto kField, typename T>
   void Set(T value) {
     buffer_.*kField = value;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Pause frames (PFC, IEEE 802.1Qbb) on their way: when the sender they are for obeys.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/fabric/fabric_tables.h"
+#include "simulator/state/state_archive.h"
+
+namespace railyard {
+
+// A pause frame. A channel has two events of them, one for XOFF and one for XON.
+struct PauseFrame {
+  VirtualChannelId channel = 0;  // whose data stops, or goes on
+  bool xoff = false;
+
+  constexpr uint32_t event_id() const { return 2 * channel + (xoff ? 0 : 1); }
+  static constexpr PauseFrame OfEvent(uint32_t id) {
+    return {.channel = id / 2, .xoff = id % 2 == 0};
+  }
+};
+
+class PauseFrames {
+ public:
+  // `tables` must outlive this.
+  explicit PauseFrames(FabricTables& tables) : tables_(tables) {}
+
+  void Reset() { last_frame_end_ps_.assign(tables_.channel_count(), 0); }
+  // The device at the channel's end sends the frame now. Returns when the channel's sender obeys:
+  // behind the packet in service on the reverse link and the channel's frames before, serialised
+  // and propagated there, and after the time to respond. Counts the frame.
+  int64_t Send(PauseFrame frame);
+  void Visit(VirtualChannelId channel, StateArchive& archive) {
+    archive.Instant(last_frame_end_ps_[channel]);
+  }
+
+ private:
+  FabricTables& tables_;
+  std::vector<int64_t> last_frame_end_ps_;  // by channel, at the port that sends them
+};
+
+}  // namespace railyard

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The packet buffers of all switches and NICs: which packets find room, which ingress ports are
+// above their share, and whose senders are to pause.
+//
+// This object decides and keeps the accounts. The network, which gets an Admission, does what that
+// means for ports and pause frames.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "simulator/fabric/buffer/buffer_settings.h"
+#include "simulator/fabric/buffer/channel_accounts.h"
+#include "simulator/fabric/buffer/shared_buffer.h"
+#include "simulator/fabric/fabric_tables.h"
+
+namespace railyard {
+
+class SharedBuffers {
+ public:
+  // Both must outlive this.
+  SharedBuffers(FabricTables& tables, ChannelAccounts& accounts)
+      : tables_(tables), accounts_(accounts) {}
+
+  // --- Set-up: Reset(), then buffers, then links.
+  void Reset();
+  void Add(DeviceId device, const BufferSettings& settings, bool is_lossless);
+  // The link's port sends out of the buffer of its source, if that has one.
+  void AddEgress(LinkId link);
+  void SetHeadroom(VirtualChannelId channel, uint32_t bytes) {
+    pauses_[channel].headroom_bytes_max = bytes;
+  }
+
+  uint32_t OfDevice(DeviceId device) const { return of_device_[device]; }
+  uint32_t OfSource(LinkId link) const { return of_source_[link]; }
+  const SharedBuffer& operator[](uint32_t buffer) const { return buffers_[buffer]; }
+  const IngressPause& PauseOf(VirtualChannelId channel) const { return pauses_[channel]; }
+
+  // --- Admission
+  struct Admission {
+    bool is_kept = true;            // false: the packet is to be dropped and is in no account
+    bool sends_xoff = false;        // its ingress's sender is to pause
+    bool becomes_eventful = false;  // all ports of the buffer are to take departure events
+    bool is_eventful = false;       // the packet's port is to take them
+  };
+  // A packet brought its pool out of its calm: it is in its ingress's account already.
+  Admission AdmitToLossless(const Packet& packet);
+  // A packet is about to join the queue of its link, before it is in any account.
+  Admission AdmitToLossy(const Packet& packet);
+  // Whether a lossy buffer has room for so many bytes more that leave by `egress`.
+  Admission FindLossyRoom(LinkId egress, uint32_t bytes);
+
+  // --- Leaving
+  bool IsInLossyBuffer(const Packet& packet) const {
+    if (packet.ingress == Packet::kNone || (packet.flags & Packet::kCountedOut) != 0) return false;
+    const IngressAccount& account = accounts_[packet.ingress];
+    return !account.has_credits && !buffers_[account.buffer()].is_lossless;
+  }
+  void LeaveLossyBuffer(const Packet& packet) {
+    if (IsInLossyBuffer(packet)) egress_bytes_[packet.link] -= packet.wire_bytes;
+  }
+  // The packet has left the device it waited in.
+  void CountOut(Packet& packet);
+  // Counts out all that has left the buffer: its accounts are exact.
+  void Settle(uint32_t buffer) { SettleLinks(buffers_[buffer].egress); }
+  // Whether ports of the buffer take departure events now.
+  bool IsEventful(uint32_t buffer) const { return buffers_[buffer].IsEventful(tables_.NowPs()); }
+  // Calls visit(channel) for each channel of the buffer whose sender was paused and may go on.
+  template <typename Visit>
+  void ReleaseXoffs(uint32_t buffer, Visit visit);
+
+  // --- Partitions are simulated at another time than all else that shares a switch's buffer. While
+  // each stays within its share, the pool as a whole is calm and none has an effect on another.
+  class NotApart : public std::exception {};
+  // Limits all that is simulated as usual to half of the calm bytes. Calls nest; each needs its own
+  // EndApart(). Returns false, and has begun nothing, if the buffer exceeds that share already.
+  // Admissions throw NotApart once it does.
+  bool BeginApart(DeviceId device);
+  void EndApart(DeviceId device);
+  // Does the same for packets that are simulated ahead over these links: their share of the other
+  // half is that of the links among all links of the device.
+  bool BeginAhead(DeviceId device, const std::vector<LinkId>& links);
+  void EndAhead(DeviceId device);
+
+ private:
+  void SettleLinks(const std::vector<LinkId>& links);
+  // A settled buffer was within its bounds after all. Returns whether it becomes eventful.
+  bool NoteVainSettle(uint32_t buffer);
+  void MakeEventful(uint32_t buffer);
+  void LimitApart(uint32_t buffer);
+  void StayApart(uint32_t buffer);
+
+  FabricTables& tables_;
+  ChannelAccounts& accounts_;
+  std::vector<SharedBuffer> buffers_;   // the first is of the links that end in none
+  std::vector<IngressPause> pauses_;    // by virtual channel
+  std::vector<uint32_t> egress_bytes_;  // by link: what its port holds of a lossy buffer
+  std::vector<uint32_t> of_device_;
+  std::vector<uint32_t> of_source_;  // by link
+};
+
+template <typename Visit>
+void SharedBuffers::ReleaseXoffs(uint32_t id, Visit visit) {
+  // Every one of them, for the threshold of all rises when any packet leaves.
+  std::vector<VirtualChannelId>& xoff = buffers_[id].xoff;
+  for (size_t i = xoff.size(); i-- > 0;) {
+    const VirtualChannelId ingress = xoff[i];
+    IngressPause& pause = pauses_[ingress];
+    Pool& pool = accounts_.pool(id);
+    // The bytes in the headroom become part of the shared bytes: the next XOFF needs it empty.
+    const int64_t pool_bytes = pool.bytes + pause.headroom_bytes;
+    if (!buffers_[id].MayXon(accounts_[ingress].bytes, pool_bytes)) continue;
+    pool.bytes = pool_bytes;
+    pause.headroom_bytes = 0;
+    pause.is_xoff = false;
+    xoff[i] = xoff.back();
+    xoff.pop_back();
+    visit(ingress);
+  }
+}
+
+}  // namespace railyard

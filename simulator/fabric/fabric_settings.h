@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/fabric/buffer/buffer_settings.h"
+#include "simulator/fabric/port/load_balancer.h"
+#include "simulator/units/units.h"
+
+namespace railyard {
+
+// The method that keeps a receiver's buffer from overflowing.
+enum class FlowControl : uint8_t {
+  kNone,     // nothing: what finds no room is dropped
+  kPfc,      // pause frames, IEEE 802.1Qbb
+  kCredits,  // the sender counts what the receiver has room for: InfiniBand, NVLink
+};
+
+// The form that ports take. Results are the same.
+enum class PortForm : uint8_t {
+  kShort,    // the short one wherever it is exact
+  kGeneral,  // always the general one
+};
+
+// The settings of a network as a whole. FabricNetwork's ns-3 attributes are bound to these members;
+// their meaning, ranges and sources stand with the attributes.
+struct FabricSettings {
+  PortForm form = PortForm::kShort;
+  bool hashes_trajectory = false;
+  uint64_t seed = 1;
+  FlowControl flow_control = FlowControl::kPfc;  // between NICs and switches
+  LoadBalancing load_balancing = LoadBalancing::kEcmp;
+  int64_t flowlet_gap_ps = 20 * kPsPerUs;
+  uint32_t credit_bytes = 256 << 10;
+  uint32_t nvlink_credit_bytes = 64 << 10;
+  uint32_t pcie_credit_bytes = 64 << 10;
+  int64_t pause_response_ps = 614'400;
+  int64_t storm_threshold_ps = 100 * kPsPerMs;
+  BufferSettings receive_buffers = kReceiveBufferDefaults;  // no attribute
+};
+
+}  // namespace railyard

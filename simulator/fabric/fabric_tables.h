@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The plain tables of a network, one row per link, port or packet, and what follows from a row
+// alone: numbers of virtual channels, times to send, packets in their order. The objects of a
+// network share these tables by reference and have everything else to themselves.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/event_order/event_order.h"
+#include "simulator/fabric/buffer/shared_buffer.h"
+#include "simulator/fabric/fabric_settings.h"
+#include "simulator/fabric/link/link_record.h"
+#include "simulator/fabric/network_counters.h"
+#include "simulator/fabric/packet.h"
+#include "simulator/fabric/packet_pool.h"
+#include "simulator/fabric/port/port.h"
+#include "simulator/units/units.h"
+#include "topologies/graph/fabric_graph.h"
+#include "topologies/routing/lossless_classes.h"
+
+namespace railyard {
+
+struct FabricTables {
+  // Every hop touches these.
+  std::vector<LinkRecord> links;
+  PacketPool packets;
+  FabricSimulatorImpl* engine = nullptr;
+  NetworkCounters counters;
+  // Special hops touch these, too.
+  const FabricGraph* graph = nullptr;
+  std::optional<LosslessClasses> classes;
+  std::vector<uint64_t> rates_bps;     // by link
+  std::vector<uint8_t> is_held;        // by link: data of its port is paused, or lacks credit
+  std::vector<uint32_t> port_of_link;  // Packet::kNone: it was always in the short form
+  std::deque<Port> ports;              // stay where they are as more are made
+  FabricSettings settings;
+
+  // Both must outlive this.
+  void Attach(const FabricGraph& of, FabricSimulatorImpl& with);
+  // A row for every link, as the graph has it, and no port.
+  void ResetRows();
+
+  int64_t NowPs() const { return engine->NowPs(); }
+
+  // --- Virtual channels: a link in one lossless class. Those of class 0 have their link's number.
+  uint32_t channel_count() const { return graph->link_count() * classes->count(); }
+  VirtualChannelId ChannelOf(LinkId link, uint32_t lossless_class) const {
+    return lossless_class * graph->link_count() + link;
+  }
+  LinkId LinkOf(VirtualChannelId channel) const { return channel % graph->link_count(); }
+  uint32_t LosslessClassOf(VirtualChannelId channel) const { return channel / graph->link_count(); }
+  // The class of a packet on the link that it is on or waits for.
+  uint32_t LosslessClassOf(const Packet& packet) const {
+    return (links[packet.link].send_flags & LinkRecord::kClassed) != 0 ? packet.tag : 0;
+  }
+  VirtualChannelId ChannelOn(const Packet& packet) const {
+    return ChannelOf(packet.link, LosslessClassOf(packet));
+  }
+  uint32_t ClassCountOf(LinkId link) const {
+    return (links[link].send_flags & LinkRecord::kClassed) != 0 ? classes->count() : 1;
+  }
+  // The link's name, and the class where it has several.
+  std::string NameOf(VirtualChannelId channel) const;
+
+  // --- Time
+  int64_t TransmissionPs(LinkId link, uint32_t wire_bytes) const {
+    return TransferTimePs(wire_bytes, rates_bps[link]);
+  }
+  // TransmissionPs(), kept in the link's row for the next packet of that size. Out of line, like
+  // all that is rare: the hot path keeps its registers.
+  [[gnu::noinline]] int64_t LearnTransmission(LinkId link, uint32_t wire_bytes);
+  // When the last bit of a timed packet leaves, or left, its port.
+  int64_t DeparturePs(const Packet& packet) const {
+    return packet.arrival_ps - links[packet.link].delay_ps;
+  }
+  // The time a port takes to send all it holds if nothing holds it up.
+  int64_t BacklogPs(LinkId link) const;
+  // When the packet in service, if there is one, has left; else now.
+  int64_t ServiceEndPs(LinkId link) const;
+
+  // --- Ports
+  bool IsShort(LinkId link) const {
+    return (links[link].send_flags & LinkRecord::kGeneralForm) == 0;
+  }
+  // Made with its first use.
+  Port& PortOf(LinkId link);
+  // Null where there is none.
+  const Port* FindPort(LinkId link) const {
+    return port_of_link[link] == Packet::kNone ? nullptr : &ports[port_of_link[link]];
+  }
+
+  // Calls visit(index) for each packet that is timed and has not arrived, the last one first.
+  template <typename Visit>
+  void ForEachTimed(const LinkRecord& link, Visit visit) const {
+    uint32_t index = link.last;
+    for (uint32_t left = link.timed; left > 0; --left) {
+      const uint32_t before = packets[index].next;
+      visit(index);
+      index = before;
+    }
+  }
+  // The same for each packet that waits in a port of the general form.
+  template <typename Visit>
+  void ForEachWaiting(const Port& port, Visit visit) const {
+    const auto visit_all = [&](const PacketQueue& queue) {
+      for (uint32_t i = queue.first; i != Packet::kNone; i = packets[i].next) visit(i);
+    };
+    visit_all(port.control);
+    for (const DataQueue& queue : port.data) visit_all(queue);
+  }
+  // Puts a packet, whose arrival is known, last among those on the link.
+  void AppendTimed(LinkRecord& link, uint32_t index, Packet& packet) {
+    packet.next = link.last;
+    link.last = index;
+    ++link.timed;
+  }
+  // Times a packet behind all that the port holds, and schedules its arrival.
+  void SendInShortForm(uint32_t index, Packet& packet, LinkRecord& link) {
+    const int64_t transmission_ps = packet.wire_bytes == link.usual_wire_bytes
+                                        ? link.usual_transmission_ps
+                                        : LearnTransmission(packet.link, packet.wire_bytes);
+    link.busy_until_ps = std::max(link.busy_until_ps, engine->NowPs()) + transmission_ps;
+    packet.arrival_ps = link.busy_until_ps + link.delay_ps;
+    AppendTimed(link, index, packet);
+    engine->ScheduleFabric(packet.arrival_ps, event_order::kArrival, packet.link, index);
+  }
+};
+
+}  // namespace railyard

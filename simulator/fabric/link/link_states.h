@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Links that go down and come back, change their rate, or lose packets. A link has a history only
+// once one of these happened to it: what was on its wire then is lost, or had the rate before.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "simulator/fabric/fabric_tables.h"
+#include "simulator/state/state_archive.h"
+
+namespace railyard {
+
+using LossFilter = std::function<bool(const Packet&)>;
+
+class LinkStates {
+ public:
+  // `tables` must outlive this.
+  explicit LinkStates(FabricTables& tables) : tables_(tables) {}
+
+  // Every link of the tables is up.
+  void ResetUp() { is_up_.assign(tables_.links.size(), true); }
+  bool IsUp(LinkId link) const { return is_up_[link]; }
+  // The link goes down or comes back, now. False: it already was so.
+  bool SetUp(LinkId link, bool up);
+  // The link loses each packet for which `is_lost` answers true, as its last bit arrives.
+  void SetLossFilter(LinkId link, LossFilter is_lost);
+  // Packets that start from now on have this rate; those timed or in service keep their own. Writes
+  // the rate to the tables. Precondition: the port is in the general form.
+  void SetRate(LinkId link, uint64_t rate_bps);
+
+  // Why the link loses a packet whose last bit arrives now; nullopt: it does not.
+  std::optional<DropReason> LossOf(const Packet& packet) const;
+
+  void CountDropped(LinkId link) { ++histories_[link].dropped_packets; }
+  void CountRetransmitted(LinkId link, uint32_t bytes) {
+    histories_[link].retransmitted_bytes += bytes;
+  }
+  uint64_t DroppedPackets(LinkId link) const;
+  uint64_t RetransmittedBytes(LinkId link) const;
+
+  // A link is at rest without a filter, and what it has lost keeps it from being replayed.
+  void Visit(LinkId link, StateArchive& archive) const;
+
+ private:
+  struct Downtime {
+    int64_t from_ps;
+    int64_t until_ps;
+  };
+  struct RateChange {
+    int64_t departure_ps;  // of the last packet at the rate before
+    uint64_t rate_before_bps;
+  };
+  struct History {
+    std::vector<Downtime> downtimes;
+    std::vector<RateChange> rate_changes;
+    LossFilter is_lost;
+    uint64_t retransmitted_bytes = 0;
+    uint64_t dropped_packets = 0;
+  };
+
+  void ForgetPast(LinkId link, History& history) const;
+  bool WasDown(const Packet& packet, const History& history) const;
+
+  FabricTables& tables_;
+  std::vector<bool> is_up_;
+  std::unordered_map<LinkId, History> histories_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The values that a network's trace sources hand to their callbacks.
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/fabric/packet.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+struct PacketDropped {
+  int64_t time_ps;
+  const Packet* packet;
+  DropReason reason;
+  LinkId link;
+};
+struct LinkStateChanged {
+  int64_t time_ps;
+  LinkId link;
+  bool up;
+};
+struct PauseSent {
+  int64_t time_ps;
+  LinkId link;  // whose sender shall stop, or go on
+  bool xoff;
+};
+struct EcnMarked {
+  int64_t time_ps;
+  const Packet* packet;
+  LinkId link;  // whose queue it joins
+};
+
+}  // namespace railyard
