@@ -30,7 +30,10 @@ foreach(header
         analysis/writers/result_files.h
         simulator/diagnostics/diagnostics.h simulator/diagnostics/names.h
         simulator/fabric/telemetry.h simulator/replay/episodes/replay_cache_mode.h
-        simulator/run/run_options.h simulator/transport/congestion/queue_pair_control.h)
+        simulator/run/run_options.h simulator/transport/congestion/queue_pair_control.h
+        traces/trace/rank_programs.h traces/trace/trace.h
+        workloads/collectives/explicit_schedule.h workloads/collectives/registered_algorithms.h
+        workloads/collectives/schedule.h)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${PROJECT_SOURCE_DIR}/${header}
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/railyard/${folder})

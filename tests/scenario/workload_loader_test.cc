@@ -271,5 +271,20 @@ TEST(WorkloadLimitsTest, LimitsAreChecked) {
             ":4:1: error: workload.rank_skew_max: \"2s\" is too long (expected at most 1 s)\n");
 }
 
+TEST(RegisteredAlgorithmTest, MustExistAndServeTheJob) {
+  const auto workload = [](const std::string& kind, const std::string& more) {
+    return std::string(kFabric) + "workload { program { collectives { kind: " + kind +
+           " bytes: \"4KiB\" } }\nregistered_algorithm: " + more + " }\n";
+  };
+  const LoadedScenario good(workload("ALL_REDUCE", "\"recursive_doubling\""));
+  EXPECT_EQ(good.findings, "");
+  EXPECT_EQ(LoadedScenario(workload("ALL_REDUCE", "\"recursive_dubling\"")).findings,
+            ":3:1: error: workload.registered_algorithm: unknown algorithm \"recursive_dubling\" "
+            "(did you mean \"recursive_doubling\"?)\n");
+  EXPECT_EQ(LoadedScenario(workload("ALL_GATHER", "\"recursive_doubling\"")).findings,
+            ":3:1: error: workload.registered_algorithm: \"recursive_doubling\" serves no "
+            "collective of the job (expected an algorithm for one of them)\n");
+}
+
 }  // namespace
 }  // namespace railyard

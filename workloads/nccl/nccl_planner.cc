@@ -165,12 +165,18 @@ NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
                  settings_.version, settings_.pat_enable);
 }
 
+std::shared_ptr<const ExplicitAlgorithm> NcclPlanner::OwnAlgorithmOf(
+    const JobCollective& collective) const {
+  for (const auto& algorithm : settings_.own_algorithms) {
+    if (IsOf(*algorithm, collective, layout_)) return algorithm;
+  }
+  return nullptr;
+}
+
 std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
                                                 const ReplayChoice& stated) const {
   SIM_CHECK(!collective.is_p2p(), "NCCL chooses no algorithm for Send and Recv");
-  if (settings_.algorithm && IsOf(*settings_.algorithm, collective, layout_)) {
-    return ReplayChoice{Algorithm::kExplicit, Protocol::kSimple};
-  }
+  if (OwnAlgorithmOf(collective)) return ReplayChoice{Algorithm::kExplicit, Protocol::kSimple};
   if (!tuner_) return ReplayChoice{Algorithm::kRing, Protocol::kSimple};
   std::optional<ReplayChoice> best;
   double best_us = 0;
@@ -451,9 +457,9 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanExplicit(
   const SlotRule slot = SlotRuleOf(Protocol::kSimple, settings_);
   const Elements elements = ElementsOf(collective);
   const StepsRule steps;
-  return std::make_shared<ExplicitSchedule>(settings_.algorithm, elements.count * elements.bytes,
-                                            RoundDown(slot.payload_bytes, slot.grain_bytes),
-                                            MessageRuleOf(steps, slot, elements.bytes));
+  return std::make_shared<ExplicitSchedule>(
+      OwnAlgorithmOf(collective), elements.count * elements.bytes,
+      RoundDown(slot.payload_bytes, slot.grain_bytes), MessageRuleOf(steps, slot, elements.bytes));
 }
 
 std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(uint32_t rank, const P2pCall* calls,

@@ -93,6 +93,8 @@ class NcclPlanner {
   std::shared_ptr<const CollectiveSchedule> PlanDirect(const JobCollective& collective) const;
   std::shared_ptr<const CollectiveSchedule> PlanHalvingDoubling(
       const JobCollective& collective) const;
+  // Returns nullptr if NCCL chooses.
+  std::shared_ptr<const ExplicitAlgorithm> OwnAlgorithmOf(const JobCollective& collective) const;
   std::shared_ptr<const CollectiveSchedule> PlanExplicit(const JobCollective& collective) const;
   bool Suits(CollectiveKind kind, Algorithm algorithm) const;
   std::vector<ChannelShare> SharesOf(const JobCollective& collective, const ReplayChoice& choice,

@@ -73,9 +73,9 @@ struct NcclSettings {
   // With such NICs, rings enter and leave a server on one rail.
   std::vector<NicPlace> unusable_nics;
   std::optional<NicPolicy> nic_policy;  // also of NICs that fail during the run
-  // The algorithm that runs all collectives of its kind, number of ranks and root, instead of
-  // NCCL's choice; or nullptr.
-  std::shared_ptr<const ExplicitAlgorithm> algorithm;
+  // Algorithms each of which runs all collectives of its kind, number of ranks and root, instead of
+  // NCCL's choice.
+  std::vector<std::shared_ptr<const ExplicitAlgorithm>> own_algorithms;
 
   // Returns true if NICs access GPU memory, which they do not over TCP sockets.
   bool gpu_direct() const { return net != NetPlugin::kSocket; }

@@ -105,11 +105,13 @@ class JobsLoader {
     entry.workload =
         LoadWorkload(cursor.Child("workload"), static_cast<uint32_t>(job_of_gpu_.size()),
                      static_cast<uint32_t>(entry.gpus.size()), seed_, diagnostics_);
-    if (entry.workload && entry.workload->algorithm) {
-      cursor.Child("workload")
-          .Error(diagnostics_, "schedule",
-                 "is not run among several jobs (expected no schedule, or a workload in place of "
-                 "jobs)");
+    if (entry.workload && !entry.workload->own_algorithms.empty()) {
+      const ProtoCursor workload = cursor.Child("workload");
+      const char* const field = workload.Has("schedule") ? "schedule" : "registered_algorithm";
+      workload.Error(diagnostics_, field,
+                     fmt::format("is not run among several jobs (expected no {}, or a workload in "
+                                 "place of jobs)",
+                                 field));
     }
   }
 

@@ -190,7 +190,7 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, int errors_before,
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
       !cursor.IsDoubtful("nccl")) {
     const int errors_before_choices = diagnostics.error_count();
-    nccl.planner.algorithm = workload->algorithm;
+    nccl.planner.own_algorithms = workload->own_algorithms;
     LoadNicFailover(cursor, *fabric, *workload, scenario->nic, scenario->net_ib, nccl.planner,
                     diagnostics);
     CheckChoices(cursor, *fabric, *workload, nccl.planner, diagnostics);

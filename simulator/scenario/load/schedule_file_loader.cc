@@ -12,14 +12,11 @@
 
 #include "simulator/scenario/load/msccl_loader.h"
 #include "simulator/text_proto/text_proto.h"
+#include "workloads/collectives/explicit_check.h"
 #include "workloads/collectives/schedule.pb.h"
-#include "workloads/collectives/schedule_check.h"
 
 namespace railyard {
 namespace {
-
-// Bytes per chunk in the check: no chunk is empty and none is processed in two passes.
-constexpr uint64_t kCheckedChunkBytes = 16;
 
 CollectiveKind KindOf(protos::Schedule::Collective collective) {
   switch (collective) {
@@ -34,28 +31,6 @@ CollectiveKind KindOf(protos::Schedule::Collective collective) {
     default:
       return CollectiveKind::kAllReduce;
   }
-}
-
-// Checks the result, then that it completes with a connection's slots. A second pass over the
-// chunks cannot stall if the first one did not, because it finds all connections empty. Returns an
-// empty string if nothing is wrong.
-std::string WhatIsWrong(const std::shared_ptr<const ExplicitAlgorithm>& algorithm,
-                        SchedulePlace& place) {
-  const uint64_t block_bytes = algorithm->chunk_count * kCheckedChunkBytes;
-  const ExplicitSchedule schedule(algorithm, block_bytes, kCheckedChunkBytes, {});
-  const uint32_t slots = schedule.message_rule().in_flight_messages;
-  const auto check = [&](uint32_t slots_each) {
-    return CheckSchedule(
-        {algorithm->kind, block_bytes, algorithm->root}, algorithm->rank_count,
-        [&](uint32_t) -> const CollectiveSchedule& { return schedule; }, &place, slots_each);
-  };
-  if (const std::string wrong = check(0); !wrong.empty()) {
-    return wrong + " (expected every rank to end with every contribution to its result once)";
-  }
-  const std::string stalled = check(slots);
-  if (stalled.empty()) return {};
-  return fmt::format("{} (expected at most {} on a connection before the first is received)",
-                     stalled, slots);
 }
 
 std::shared_ptr<const ExplicitAlgorithm> LoadCheckedMsccl(const std::string& path,

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/names.h"
 #include "simulator/scenario/load/program_trace.h"
 #include "simulator/scenario/load/schedule_file_loader.h"
 #include "simulator/scenario/schema/scenario.pb.h"
@@ -16,6 +19,8 @@
 #include "traces/nccl_log/nccl_log_reader.h"
 #include "traces/trace/trace_check.h"
 #include "traces/trace/trace_file.h"
+#include "workloads/collectives/explicit_check.h"
+#include "workloads/collectives/registered_algorithms.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/job/job_cut.h"
 #include "workloads/plans/plan_loader.h"
@@ -190,22 +195,81 @@ int64_t LoadRankSkew(const ProtoCursor& workload, Diagnostics& diagnostics) {
   return 0;
 }
 
-// The algorithm of `workload.schedule`, which some collective must be of.
+bool HasRoot(CollectiveKind kind) {
+  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
+}
+
+// Loads the algorithm of `workload.schedule`, which must be of some collective of the job.
 void LoadSchedule(const ProtoCursor& workload, LoadedWorkload& loaded, Diagnostics& diagnostics) {
   if (!workload.Has("schedule") || !IsFile(workload, "schedule", -1, diagnostics)) return;
-  loaded.algorithm = LoadScheduleFile(workload.FilePath("schedule"), diagnostics);
-  if (!loaded.algorithm) return;
+  const auto algorithm = LoadScheduleFile(workload.FilePath("schedule"), diagnostics);
+  if (!algorithm) return;
+  loaded.own_algorithms.push_back(algorithm);
   const auto is_of = [&](const JobCollective& collective) {
-    return collective.kind == loaded.algorithm->kind &&
-           collective.rank_count == loaded.algorithm->rank_count;
+    return collective.kind == algorithm->kind && collective.rank_count == algorithm->rank_count;
   };
   const std::vector<JobCollective>& collectives = loaded.job.collectives;
   if (std::any_of(collectives.begin(), collectives.end(), is_of)) return;
-  workload.Error(
-      diagnostics, "schedule",
-      fmt::format("is of {} over {} ranks, and the job has none (expected a schedule of "
-                  "one of its collectives)",
-                  CollectiveKindName(loaded.algorithm->kind), loaded.algorithm->rank_count));
+  workload.Error(diagnostics, "schedule",
+                 fmt::format("is of {} over {} ranks, and the job has none (expected a schedule of "
+                             "one of its collectives)",
+                             CollectiveKindName(algorithm->kind), algorithm->rank_count));
+}
+
+// The job's collectives that an algorithm may serve, each kind, number of ranks and root once.
+std::vector<AlgorithmRequest> RequestsOf(const Job& job) {
+  std::set<std::tuple<CollectiveKind, uint32_t, uint32_t>> seen;
+  std::vector<AlgorithmRequest> requests;
+  for (const JobCollective& collective : job.collectives) {
+    const CollectiveKind kind = collective.kind;
+    const bool is_served = kind == CollectiveKind::kAllReduce || HasRoot(kind) ||
+                           kind == CollectiveKind::kAllGather ||
+                           kind == CollectiveKind::kReduceScatter;
+    if (!is_served || collective.rank_count < 2 || collective.rank_count > kAlgorithmRanksMax) {
+      continue;
+    }
+    const uint32_t root = HasRoot(kind) ? collective.root : 0;
+    if (seen.insert({kind, collective.rank_count, root}).second) {
+      requests.push_back({.kind = kind, .rank_count = collective.rank_count, .root = root});
+    }
+  }
+  return requests;
+}
+
+// Loads what `workload.registered_algorithm` makes for the job's collectives, and checks it.
+void LoadRegisteredAlgorithm(const ProtoCursor& workload, LoadedWorkload& loaded,
+                             Diagnostics& diagnostics) {
+  constexpr const char* kField = "registered_algorithm";
+  if (!workload.Has(kField)) return;
+  if (workload.Has("schedule")) {
+    workload.Error(diagnostics, kField, "stands beside schedule (expected one of them)");
+    return;
+  }
+  const std::string name = workload.Text(kField, "");
+  const std::vector<std::string> names = RegisteredAlgorithms();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    workload.Error(diagnostics, kField, UnknownName("algorithm", name, names));
+    return;
+  }
+  for (const AlgorithmRequest& request : RequestsOf(loaded.job)) {
+    const auto algorithm = MakeAlgorithm(name, request);
+    if (!algorithm) continue;
+    SchedulePlace place;
+    if (const std::string wrong = WhatIsWrong(algorithm, place); !wrong.empty()) {
+      workload.Error(
+          diagnostics, kField,
+          fmt::format("{} over {} ranks: rank {}, channel {}: {}", CollectiveKindName(request.kind),
+                      request.rank_count, place.lane.rank, place.lane.channel, wrong));
+      return;
+    }
+    loaded.own_algorithms.push_back(algorithm);
+  }
+  if (loaded.own_algorithms.empty()) {
+    workload.Error(diagnostics, kField,
+                   fmt::format("{} serves no collective of the job (expected an algorithm for one "
+                               "of them)",
+                               Quote(name)));
+  }
 }
 
 }  // namespace
@@ -281,6 +345,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
     workload.Error(diagnostics, source, "holds no collective (expected at least one)");
   }
   LoadSchedule(workload, loaded, diagnostics);
+  LoadRegisteredAlgorithm(workload, loaded, diagnostics);
   if (diagnostics.error_count() > errors_before || workload.IsDoubtfulSelf()) return std::nullopt;
   return loaded;
 }

@@ -21,9 +21,9 @@ struct Plan;
 struct LoadedWorkload {
   Trace trace;  // empty where there are several
   Job job;
-  std::shared_ptr<const ExplicitAlgorithm> algorithm;  // as NcclSettings'
-  std::vector<ImportReport> import_reports;            // of logs read, by job
-  std::shared_ptr<const Plan> plan;                    // as Scenario's
+  std::vector<std::shared_ptr<const ExplicitAlgorithm>> own_algorithms;  // as NcclSettings'
+  std::vector<ImportReport> import_reports;                              // of logs read, by job
+  std::shared_ptr<const Plan> plan;                                      // as Scenario's
 };
 
 // `workload` is a cursor on a railyard.protos.Workload. `gpu_count` is 0 if the fabric could not be
