@@ -15,6 +15,7 @@
 #include <ns3/simulator.h>
 
 #include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/execution/lanes/cta_clock.h"
 #include "simulator/replay/streams/call_ledger.h"
 #include "simulator/replay/streams/call_table.h"
 #include "simulator/replay/streams/plan_cache.h"
@@ -90,17 +91,11 @@ class FakeHost final : public CallHost {
     }
     return {.channels = static_cast<uint32_t>(channels_ps.size())};
   }
-  bool StandsStill(uint32_t gpu) const override { return gpu == slow_gpu && speed == 0; }
-  int64_t AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const override {
-    return gpu == slow_gpu ? static_cast<int64_t>(static_cast<double>(time_ps) / speed) : time_ps;
-  }
 
   StreamRunner* streams = nullptr;
   std::vector<int64_t> channels_ps = {kPsPerMs};  // of a call
   std::function<void(const Call& call)> on_launch;
   std::vector<Call> launched;  // so far
-  uint32_t slow_gpu = UINT32_MAX;
-  double speed = 1;  // of that one
 };
 
 // A replay that knows nothing.
@@ -117,7 +112,7 @@ struct SmallReplay {
   SmallReplay(uint32_t servers, Job of, CallReplay& replay, uint64_t seed = 1)
       : graph(Servers(servers)),
         job(std::move(of)),
-        streams(FabricSimulatorImpl::Get(), calls, ledger, host, replay, seed) {
+        streams(FabricSimulatorImpl::Get(), calls, ledger, clock, host, replay, seed) {
     host.streams = &streams;
   }
   ~SmallReplay() { ns3::Simulator::Destroy(); }
@@ -139,6 +134,7 @@ struct SmallReplay {
   ProgressWatch progress{
       job, plans, {.count_payload = [](uint32_t) {}, .tell = [](uint32_t, double) {}}};
   CallLedger ledger{calls, plans, progress, false};
+  CtaClock clock{graph.gpus().size()};
   FakeHost host;
   StreamRunner streams;
 };

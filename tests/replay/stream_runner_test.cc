@@ -99,8 +99,7 @@ TEST(StreamRunnerTest, SkewsAreDrawnOncePerRankWithinTheirLimit) {
 TEST(StreamRunnerTest, WhatASlowGpuComputesTakesLonger) {
   NoReplay none;
   SmallReplay test(1, Two({AllReduce(8), AllReduce(8, 10 * kPsPerUs)}), none);
-  test.host.slow_gpu = 0;
-  test.host.speed = 0.5;
+  test.clock.SetSpeed(0, 0.5);
   test.Run();
   EXPECT_EQ(test.BeginPs(1), kCallPs + 10 * kPsPerUs);
   EXPECT_EQ(test.ledger.times()[1].last_start_ps, kCallPs + 20 * kPsPerUs);
@@ -111,8 +110,7 @@ TEST(StreamRunnerTest, ComputationOfAGpuThatStoppedGoesOnWhereItWas) {
   NoReplay none;
   SmallReplay test(1, Two({AllReduce(8, 10 * kPsPerUs)}), none);
   const auto change = [&](double before, double after) {
-    test.host.slow_gpu = 0;
-    test.host.speed = after;
+    test.clock.SetSpeed(0, after);
     test.streams.ChangeSpeed(0, before, after);
     EXPECT_EQ(test.streams.has_stopped_computation(), after == 0);
   };
@@ -214,8 +212,7 @@ TEST(StreamRunnerTest, ATrialThatIsTakenBackLeavesNoStoppedComputation) {
   NoReplay none;
   SmallReplay test(1, Two({AllReduce(8), AllReduce(8, kPsPerUs)}), none);
   test.streams.Start();
-  test.host.slow_gpu = 0;
-  test.host.speed = 0;
+  test.clock.SetSpeed(0, 0);
   test.streams.BeginTrial();
   test.streams.EndInTrial(test.streams.BeginFirst(), kPsPerMs);
   EXPECT_TRUE(test.streams.has_stopped_computation());

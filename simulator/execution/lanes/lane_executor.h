@@ -55,12 +55,9 @@ class LaneExecutor final : public StateOwner {
   const ConnectionTable& connection_table() const { return table_; }
   NetworkStack& network_stack() { return *stack_; }
   const NetworkStack& network_stack() const { return *stack_; }
-  // CtaClock's answers about the speeds of GPUs.
-  double SpeedOfGpu(uint32_t gpu) const { return clock_.SpeedOf(gpu); }
-  bool StandsStillNow(uint32_t gpu) const { return clock_.StandsStill(gpu); }
-  int64_t AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const {
-    return clock_.AtSpeedOfPs(gpu, time_ps);
-  }
+  // Costs for programs to name, and the speeds that SetGpuSpeed() has set.
+  CtaClock& clock() { return clock_; }
+  const CtaClock& clock() const { return clock_; }
 
   // --- Before the first Start() ------------------------------------------------------------------
   // Keeps critical paths from now on, which take time and memory.
@@ -73,10 +70,6 @@ class LaneExecutor final : public StateOwner {
   uint64_t nic_failovers() const { return failover_ ? failover_->count() : 0; }
 
   // --- Programs ----------------------------------------------------------------------------------
-  // CtaClock::AddCosts.
-  uint8_t AddCosts(const StepCosts& costs, const MessageRule& rule) {
-    return clock_.AddCosts(costs, rule);
-  }
   // Starts one rank's program of a collective now, on every channel in which it takes part. Returns
   // the number of channels.
   using Program = RankProgram;

@@ -29,7 +29,7 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
       ledger_(calls_, plans_, progress_, rules.keep_paths),
       executor_(BuildExecutor(routing, nic)),
       numbers_(calls_),
-      streams_(engine_, calls_, ledger_, *this, *this, rules.seed),
+      streams_(engine_, calls_, ledger_, executor_->clock(), *this, *this, rules.seed),
       episodes_({.engine = engine_,
                  .state = registry_,
                  .network = network,
@@ -97,7 +97,7 @@ void ReplayEngine::NumberPlans() {
 // --- Parts of the job ----------------------------------------------------------------------------
 
 void ReplayEngine::SetGpuSpeed(uint32_t gpu, double speed) {
-  streams_.ChangeSpeed(gpu, executor_->SpeedOfGpu(gpu), speed);
+  streams_.ChangeSpeed(gpu, executor_->clock().SpeedOf(gpu), speed);
   executor_->SetGpuSpeed(gpu, speed);
 }
 
@@ -182,7 +182,7 @@ std::string ReplayEngine::ExplainWaiting() const {
   std::ranges::sort(pending, {}, &StreamRunner::Pending::number);
   for (const StreamRunner::Pending& call : pending) stall.pending.push_back(streams_.CallOf(call));
   for (uint32_t gpu = 0; gpu < graph_.gpus().size(); ++gpu) {
-    stall.is_gpu_stopped.push_back(executor_->StandsStillNow(gpu));
+    stall.is_gpu_stopped.push_back(executor_->clock().StandsStill(gpu));
   }
   return WaitExplainer(graph_, calls_, std::move(stall)).Explain();
 }
@@ -254,9 +254,9 @@ CallHost::Launched ReplayEngine::Launch(uint32_t operation, const Call& call) {
   const uint32_t id = calls_.CollectiveNumberOf(call);
   const JobCollective& collective = job_.collectives[id];
   std::shared_ptr<const CollectiveSchedule> schedule = plans_.ScheduleOf(call);
-  const uint8_t costs = executor_->AddCosts(plans_.CostsOf(id), schedule->message_rule());
+  const uint8_t costs = executor_->clock().AddCosts(plans_.CostsOf(id), schedule->message_rule());
   const uint8_t line_costs =
-      collective.is_p2p() ? executor_->AddCosts(plans_.LineCostsOf(id), kP2pLlRule) : costs;
+      collective.is_p2p() ? executor_->clock().AddCosts(plans_.LineCostsOf(id), kP2pLlRule) : costs;
   const uint32_t channels =
       executor_->Start({.operation = operation,
                         .communicator = collective.communicator,
@@ -267,12 +267,6 @@ CallHost::Launched ReplayEngine::Launch(uint32_t operation, const Call& call) {
                         .line_costs = line_costs,
                         .schedule = schedule.get()});
   return {.channels = channels, .schedule = std::move(schedule)};
-}
-
-bool ReplayEngine::StandsStill(uint32_t gpu) const { return executor_->StandsStillNow(gpu); }
-
-int64_t ReplayEngine::AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const {
-  return executor_->AtSpeedOfGpuPs(gpu, time_ps);
 }
 
 // --- CallReplay ----------------------------------------------------------------------------------

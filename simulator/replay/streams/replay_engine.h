@@ -198,8 +198,6 @@ class ReplayEngine final : private LaneObserver,
   // Implements CallHost.
   int64_t LaunchLatencyPs(const Call& call) override;
   Launched Launch(uint32_t operation, const Call& call) override;
-  bool StandsStill(uint32_t gpu) const override;
-  int64_t AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const override;
 
   // Implements CallReplay.
   bool ReplayFromRest() override;

@@ -12,10 +12,11 @@
 namespace railyard {
 
 StreamRunner::StreamRunner(FabricSimulatorImpl& engine, const CallTable& calls, CallLedger& ledger,
-                           CallHost& host, CallReplay& replay, uint64_t seed)
+                           const CtaClock& clock, CallHost& host, CallReplay& replay, uint64_t seed)
     : engine_(engine),
       calls_(calls),
       ledger_(ledger),
+      clock_(clock),
       host_(host),
       replay_(replay),
       order_(calls.job()) {
@@ -56,11 +57,11 @@ void StreamRunner::MayBegin(const Call& call, int64_t begin_ps) {
 // Rank r is GPU r; what is computed before a call takes a slow one longer.
 void StreamRunner::MayBeginAfter(int64_t end_ps, const Call& call, int64_t begin_ps) {
   const int64_t compute_ps = begin_ps - end_ps;
-  if (compute_ps > 0 && host_.StandsStill(call.rank)) {
+  if (compute_ps > 0 && clock_.StandsStill(call.rank)) {
     Stop(call.rank, calls_.NumberOf(call), compute_ps);
     return;
   }
-  const int64_t slowed_ps = host_.AtSpeedOfGpuPs(call.rank, compute_ps);
+  const int64_t slowed_ps = clock_.AtSpeedOfPs(call.rank, compute_ps);
   if (slowed_ps > kTimeEndPs - end_ps || !late_.empty()) [[unlikely]] {
     NoteLate(calls_.NumberOf(call), end_ps, compute_ps, slowed_ps);
   }

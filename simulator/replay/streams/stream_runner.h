@@ -20,6 +20,7 @@
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/execution/lanes/critical_path.h"
+#include "simulator/execution/lanes/cta_clock.h"
 #include "simulator/replay/streams/call_ledger.h"
 #include "simulator/replay/streams/call_table.h"
 #include "workloads/collectives/schedule.h"
@@ -40,10 +41,6 @@ class CallHost {
     std::shared_ptr<const CollectiveSchedule> schedule{};  // kept until the call has ended
   };
   virtual Launched Launch(uint32_t operation, const Call& call) = 0;
-  virtual bool StandsStill(uint32_t gpu) const = 0;
-  // Returns how long the GPU now takes for work of `time_ps` at full speed. Precondition: it does
-  // not stand still.
-  virtual int64_t AtSpeedOfGpuPs(uint32_t gpu, int64_t time_ps) const = 0;
 };
 
 // Replays calls that need not be simulated. `operation` is an index into StreamRunner::running().
@@ -96,9 +93,9 @@ class StreamRunner {
   };
 
   // Registers with the engine as the handler of event_order::kOperation. All references must
-  // outlive this. `seed` draws the ranks' skews.
+  // outlive this. `clock` has the speeds of the GPUs; `seed` draws the ranks' skews.
   StreamRunner(FabricSimulatorImpl& engine, const CallTable& calls, CallLedger& ledger,
-               CallHost& host, CallReplay& replay, uint64_t seed);
+               const CtaClock& clock, CallHost& host, CallReplay& replay, uint64_t seed);
   StreamRunner(const StreamRunner&) = delete;
   StreamRunner& operator=(const StreamRunner&) = delete;
 
@@ -215,6 +212,7 @@ class StreamRunner {
   FabricSimulatorImpl& engine_;
   const CallTable& calls_;
   CallLedger& ledger_;
+  const CtaClock& clock_;
   CallHost& host_;
   CallReplay& replay_;
   ProgramOrder order_;
