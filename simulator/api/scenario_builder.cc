@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <google/protobuf/text_format.h>
 
 #include "simulator/engine/virtual_time.h"
 #include "simulator/scenario/load/scenario_loader.h"
@@ -39,21 +40,49 @@ void Report(const Diagnostics& from, Diagnostics& to) {
 
 struct ScenarioBuilder::Made {
   explicit Made(const std::string& name) : file(EmptyScenario(name)) {}
-  Made(const Made& other) : file(EmptyScenario(other.file.path)), findings(other.findings) {
-    file.message->CopyFrom(*other.file.message);
-    file.places = other.file.places;
-    file.mistakes = other.file.mistakes;
-  }
+  Made(const Made& other)
+      : file(CopyOf(other.file)),
+        parts(other.parts),
+        findings(other.findings),
+        is_unreadable(other.is_unreadable) {}
   Made& operator=(const Made&) = delete;
   ~Made() = default;
 
+  static TextProtoFile CopyOf(const TextProtoFile& other) {
+    TextProtoFile copy = EmptyScenario(other.path);
+    copy.is_text = other.is_text;
+    copy.message->CopyFrom(*other.message);
+    copy.sets = other.sets;
+    copy.reach = other.reach;
+    copy.sets_of_files = other.sets_of_files;
+    copy.places = other.places;
+    copy.mistakes = other.mistakes;
+    return copy;
+  }
+
   TextProtoFile file;
-  Diagnostics findings;  // of what has been set
+  ScenarioParts parts;
+  Diagnostics findings;        // of what has been read and set
+  bool is_unreadable = false;  // a file, so that nothing is known of what it says
 };
 
 ScenarioBuilder::ScenarioBuilder(const std::string& name) : made_(std::make_unique<Made>(name)) {
   Set("name", name);
 }
+
+ScenarioBuilder ScenarioBuilder::Read(const std::string& path,
+                                      const std::vector<std::string>& sets) {
+  auto made = std::make_unique<Made>(path);
+  if (auto file = ReadScenarioText(path, sets, made->findings)) {
+    made->file = std::move(*file);
+  } else {
+    made->is_unreadable = true;
+  }
+  return ScenarioBuilder(std::move(made));
+}
+
+ScenarioBuilder::ScenarioBuilder(std::unique_ptr<Made> made) : made_(std::move(made)) {}
+
 ScenarioBuilder::ScenarioBuilder(const ScenarioBuilder& other)
     : made_(std::make_unique<Made>(*other.made_)) {}
 ScenarioBuilder::ScenarioBuilder(ScenarioBuilder&& other) noexcept = default;
@@ -101,6 +130,11 @@ ScenarioBuilder& ScenarioBuilder::Fabric(
   return *this;
 }
 
+ScenarioBuilder& ScenarioBuilder::Fabric(std::shared_ptr<const FabricGraph> graph) {
+  made_->parts.fabric = std::move(graph);
+  return FabricFile(kFabricInMemory);
+}
+
 ScenarioBuilder& ScenarioBuilder::Add(const scenario::Collective& collective) {
   const std::string path =
       fmt::format("workload.program.collectives[{}].", Size("workload.program.collectives"));
@@ -134,6 +168,11 @@ ScenarioBuilder& ScenarioBuilder::PlanFile(const std::string& path) {
   return Set("workload.plan", path);
 }
 
+ScenarioBuilder& ScenarioBuilder::Calls(std::shared_ptr<const Trace> calls) {
+  made_->parts.calls = std::move(calls);
+  return TraceFile(kCallsInMemory);
+}
+
 ScenarioBuilder& ScenarioBuilder::Add(const scenario::Fault& fault) {
   const std::string path = fmt::format("faults[{}].", Size("faults"));
   Set(path + "kind", kFaultNames[static_cast<size_t>(fault.kind)]);
@@ -155,6 +194,12 @@ bool ScenarioBuilder::Has(std::string_view field) const {
   return made_->file.places.contains(field);
 }
 
+std::string ScenarioBuilder::ToText() const {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(*made_->file.message, &text);
+  return text;
+}
+
 int ScenarioBuilder::Size(std::string_view field) const {
   int size = 0;
   while (Has(fmt::format("{}[{}]", field, size))) ++size;
@@ -164,8 +209,9 @@ int ScenarioBuilder::Size(std::string_view field) const {
 std::shared_ptr<const Scenario> ScenarioBuilder::Build(Diagnostics& diagnostics) const {
   InitVirtualTime();
   Report(made_->findings, diagnostics);
+  if (made_->is_unreadable) return nullptr;
   const bool was_wrong = made_->findings.HasErrors();
-  std::shared_ptr<const Scenario> scenario = LoadScenario(made_->file, diagnostics);
+  std::shared_ptr<const Scenario> scenario = LoadScenario(made_->file, diagnostics, made_->parts);
   return was_wrong ? nullptr : scenario;
 }
 

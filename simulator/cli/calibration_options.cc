@@ -118,8 +118,7 @@ ExitStatus CalibrationOptions::Run(const std::vector<std::string>& files, uint64
   CalibrationPlan plan;
   plan.point = {.collective = *collective,
                 .bytes = rows.front().bytes,
-                .scenario = fabric->scenario,
-                .workload = {}};
+                .scenario = fabric->scenario};
   CheckSizes(rows, plan.point, diagnostics);
   if (diagnostics.HasErrors()) {
     fmt::print(stderr, "{}", diagnostics.ToString());

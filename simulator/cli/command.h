@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "analysis/result/run_result.h"
 #include "simulator/cli/cli.h"
 
 namespace railyard {
@@ -25,6 +26,9 @@ class Command {
  private:
   CLI::App* parser_;
 };
+
+// Returns the exit status of a command whose run ended so.
+ExitStatus ExitStatusOf(RunStatus status);
 
 // Each of these adds its verb to `program`.
 std::unique_ptr<Command> MakeRunCommand(CLI::App& program);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,10 +15,8 @@
 #include "simulator/files/output_file.h"
 #include "simulator/measure/fabric_volume.h"
 #include "simulator/measure/plan_estimate.h"
-#include "simulator/processes/temporary_directory.h"
-#include "simulator/scenario/load/scenario_loader.h"
 #include "simulator/units/units.h"
-#include "traces/trace/trace_file.h"
+#include "traces/trace/trace.h"
 #include "workloads/plans/model/layer_work.h"
 #include "workloads/plans/parallelism/routed_tokens.h"
 #include "workloads/plans/plan_loader.h"
@@ -130,17 +129,15 @@ class EstimateCommand : public Command {
           trace.rank_count, option->name, option->gpus);
       return kExitInput;
     }
-    const TemporaryDirectory directory;
-    WriteTrace(directory.File("job.trace"), trace);
-    const std::string path = directory.File("scenario.textproto");
-    WriteOutput(path, option->scenario + "workload { trace: \"job.trace\" }\n");
     Diagnostics diagnostics;
-    const auto scenario = LoadScenario(path, {}, diagnostics);
+    const auto scenario = ScenarioBuilder(option->scenario)
+                              .Calls(std::make_shared<const Trace>(trace))
+                              .Build(diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (!scenario) return kExitInput;
     Report(plan, VolumeOnFabric(*scenario), option->gpus);
     if (pairs_ == "-") return kExitDone;  // standard output is the table's
-    const CallTimes times(trace, scenario->fabric, {.file = path, .sets = {}});
+    const CallTimes times(trace, scenario->fabric, option->scenario);
     if (!times.error().empty()) {
       fmt::print(stderr, "railyard: error: {}\n", times.error());
       return kExitInput;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/cli/fabric_option.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "simulator/cli/cli.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
+#include "simulator/measure/perf_point.h"
 #include "simulator/scenario/load/net_loader.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/text_proto/text_proto.h"
@@ -89,14 +91,15 @@ std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t
   const auto graph = LoadFabricArgument(fabric, diagnostics);
   fmt::print(stderr, "{}", diagnostics.ToString());
   if (!graph) return std::nullopt;
-  FabricOption option;
-  option.name = fabric;
-  option.gpus = static_cast<uint32_t>(graph->gpus().size());
-  option.scenario =
-      fmt::format("fabric {{ file: \"{}\" }}\n", std::filesystem::absolute(fabric).string());
-  for (const Preset& preset : Presets()) {
-    if (preset.name == fabric)
-      option.scenario = fmt::format("fabric {{ preset: \"{}\" }}\n", fabric);
+  FabricOption option{.scenario = PerfPoint::CommandScenario(),
+                      .name = fabric,
+                      .gpus = static_cast<uint32_t>(graph->gpus().size())};
+  const bool is_preset =
+      std::ranges::any_of(Presets(), [&](const Preset& preset) { return preset.name == fabric; });
+  if (is_preset) {
+    option.scenario.Preset(fabric);
+  } else {
+    option.scenario.FabricFile(std::filesystem::absolute(fabric).string());
   }
   return option;
 }

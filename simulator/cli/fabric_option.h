@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "railyard/scenario_builder.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/measure/platform_scenario.h"
 #include "topologies/graph/fabric_graph.h"
@@ -13,8 +14,8 @@
 namespace railyard {
 
 struct FabricOption {
-  std::string scenario;  // the blocks `fabric`, `nic` and `network` of a scenario
-  std::string name;      // for people
+  ScenarioBuilder scenario;  // with the blocks `fabric`, `nic` and `network`
+  std::string name;          // for people
   uint32_t gpus = 0;
 };
 

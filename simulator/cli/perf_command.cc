@@ -22,17 +22,17 @@ namespace {
 
 constexpr uint64_t kPointsMax = 1000;
 
-ExitStatus StatusOf(const PerfOutcome& outcome) {
+ExitStatus StatusOf(const TimedRun& outcome) {
   switch (outcome.end) {
-    case PerfEnd::kDone:
+    case TimedEnd::kDone:
       return kExitDone;
-    case PerfEnd::kEnvironmentFailed:
+    case TimedEnd::kEnvironmentFailed:
       return kExitEnvironment;
-    case PerfEnd::kInputWrong:
+    case TimedEnd::kInputWrong:
       return kExitInput;
-    case PerfEnd::kJobAborted:
+    case TimedEnd::kJobAborted:
       return kExitJobAborted;
-    case PerfEnd::kStalled:
+    case TimedEnd::kStalled:
       return kExitStalled;
   }
   return kExitEnvironment;
@@ -77,12 +77,10 @@ class PerfCommand : public Command {
     if (!fabric) return kExitInput;
     report.fabric = fabric->name;
     report.ranks = fabric->gpus;
-    PerfPoint base = {
-        .collective = report.collective, .scenario = fabric->scenario, .workload = {}};
+    PerfPoint base = {.collective = report.collective, .scenario = fabric->scenario};
     PrintNote(SetChoice(algorithm_, protocol_, version_, net_, base));
     if (!schedule_.empty()) {
-      base.workload +=
-          fmt::format("schedule: \"{}\" ", std::filesystem::absolute(schedule_).string());
+      base.scenario.Set("workload.schedule", std::filesystem::absolute(schedule_).string());
     }
     const bool shows_table = json_ != "-";
     const size_t halves = CopiesWithinRank(report.collective) ? 2 : 1;
@@ -96,9 +94,9 @@ class PerfCommand : public Command {
       report.rows.push_back({.bytes = bytes, .out_of_place = {}, .in_place = {}});
       if (bytes > report.bytes_max / report.factor) break;
     }
-    std::string findings;
+    Diagnostics findings;
     if (!LoadPoint(points.front(), findings)) {
-      fmt::print(stderr, "{}", findings);
+      fmt::print(stderr, "{}", findings.ToString());
       return kExitInput;
     }
     if (shows_table) fmt::print("{}", PerfHeader(report));
@@ -106,7 +104,7 @@ class PerfCommand : public Command {
     std::vector<size_t> done(report.rows.size());
     size_t shown = 0;
     ExitStatus worst = kExitDone;
-    RunPoints(points, [&](size_t index, const PerfOutcome& outcome) {
+    RunPoints(points, [&](size_t index, const TimedRun& outcome) {
       PerfRow& ended = report.rows[index / halves];
       if (index % halves == 0) ended.out_of_place = outcome;
       if (index % halves == halves - 1) ended.in_place = outcome;

@@ -30,20 +30,6 @@ std::string CheckWholeNumber(const std::string& text) {
   return fmt::format("{} is not a whole number, 0 to {}", Quote(text), UINT64_MAX);
 }
 
-ExitStatus StatusOf(const RunResult& result) {
-  switch (result.status) {
-    case RunStatus::kCompleted:
-      return kExitDone;
-    case RunStatus::kJobAborted:
-      return kExitJobAborted;
-    case RunStatus::kStalled:
-    case RunStatus::kInterrupted:
-    case RunStatus::kTimeEnded:
-      return kExitStalled;
-  }
-  return kExitStalled;
-}
-
 // In single quotes where a shell needs them.
 std::string ShellWord(const std::string& word) {
   if (!word.empty() && word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -127,7 +113,7 @@ class RunCommand : public Command {
     }
     if (!quiet_) fmt::print("{}results: {}\n", PrintRunTable(result), directory);
     TakeInterruption();  // one that came after the simulation's end changes nothing
-    return StatusOf(result);
+    return ExitStatusOf(result.status);
   }
 
  private:
@@ -135,7 +121,7 @@ class RunCommand : public Command {
                                          const std::vector<std::string>& sets,
                                          std::string& reason) const {
     if (no_estimate_ || !scenario.plan) return std::nullopt;
-    const CallTimes times(scenario.trace, scenario.fabric, {.file = scenario_, .sets = sets});
+    const CallTimes times(scenario.trace, scenario.fabric, CallTimes::WithoutJob(scenario_, sets));
     if (times.error().empty()) return EstimatePlan(*scenario.plan, scenario.trace, times);
     reason = "Not estimated: a call could not be measured: " + times.error();
     return std::nullopt;
@@ -169,6 +155,20 @@ class RunCommand : public Command {
 };
 
 }  // namespace
+
+ExitStatus ExitStatusOf(RunStatus status) {
+  switch (status) {
+    case RunStatus::kCompleted:
+      return kExitDone;
+    case RunStatus::kJobAborted:
+      return kExitJobAborted;
+    case RunStatus::kStalled:
+    case RunStatus::kInterrupted:
+    case RunStatus::kTimeEnded:
+      return kExitStalled;
+  }
+  return kExitStalled;
+}
 
 std::unique_ptr<Command> MakeRunCommand(CLI::App& program) {
   return std::make_unique<RunCommand>(program);

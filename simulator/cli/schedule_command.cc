@@ -87,10 +87,12 @@ class ScheduleCommand : public Command {
   std::optional<PlannedCollective> PlanOfNccl() {
     PerfPoint point;
     if (!ReadArguments(point)) return std::nullopt;
-    std::string findings;
+    Diagnostics findings;
     const auto scenario = LoadPoint(point, findings);
-    fmt::print(stderr, "{}", findings);
-    if (!scenario) return std::nullopt;
+    if (!scenario) {
+      fmt::print(stderr, "{}", findings.ToString());
+      return std::nullopt;
+    }
     return PlanFirstCollective(*scenario);
   }
 

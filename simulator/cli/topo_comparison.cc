@@ -2,64 +2,103 @@
 #include "simulator/cli/topo_comparison.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
 
+#include "analysis/metrics/run_metrics.h"
 #include "analysis/tables/text_table.h"
 #include "analysis/writers/json_writer.h"
+#include "railyard/scenario_builder.h"
+#include "simulator/cli/command.h"
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/files/output_file.h"
 #include "simulator/processes/child_process.h"
-#include "simulator/processes/temporary_directory.h"
+#include "simulator/processes/handover.h"
+#include "simulator/run/run_scenario.h"
 #include "simulator/units/units.h"
-#include "topologies/formats/graph_writer.h"
 #include "topologies/generators/circuit_schedule.h"
+#include "topologies/graph/fabric_copy.h"
 #include "topologies/measures/network_flow.h"
 #include "topologies/prices/network_cost.h"
 
 namespace railyard {
 namespace {
 
-// This program with other arguments; its exit status, kExitEnvironment where a signal ended it.
-int RunProcess(const std::vector<std::string>& arguments) {
+// The part of a ComparedRun that its run tells.
+void Put(const ComparedRun& run, Handover& to) {
+  to.Put(run.status);
+  to.Put(run.simulated_time_ps);
+  to.Put(run.stretch_max);
+  to.Put(run.left_server_share);
+  to.Put(run.reached_spine_share);
+  to.Put(uint64_t{run.tiers.size()});
+  for (const ComparedRun::TierBytes& tier : run.tiers) {
+    to.Put(tier.tier);
+    to.Put(tier.payload_bytes);
+  }
+}
+
+bool Take(Handover& from, ComparedRun& run) {
+  uint64_t tiers = 0;
+  const bool has_figures = from.Take(run.status) && from.Take(run.simulated_time_ps) &&
+                           from.Take(run.stretch_max) && from.Take(run.left_server_share) &&
+                           from.Take(run.reached_spine_share) && from.Take(tiers);
+  for (uint64_t i = 0; has_figures && i < tiers; ++i) {
+    ComparedRun::TierBytes& tier = run.tiers.emplace_back();
+    if (!from.Take(tier.tier) || !from.Take(tier.payload_bytes)) return false;
+  }
+  return has_figures;
+}
+
+ExitStatus RunHere(const ScenarioBuilder& builder, Handover& outcome) {
+  Diagnostics diagnostics;
+  const auto scenario = builder.Build(diagnostics);
+  if (!scenario) {
+    fmt::print(stderr, "{}", diagnostics.ToString());
+    return kExitInput;
+  }
+  const RunResult result = RunScenario(*scenario, {});
+  ComparedRun run;
+  run.status = RunStatusName(result.status);
+  run.simulated_time_ps = result.simulated_time_ps;
+  if (const auto stretches = TotalOfCollectives(result).stretches) run.stretch_max = stretches->max;
+  run.left_server_share = Share(result.payload_left_server_bytes, result.payload_bytes);
+  run.reached_spine_share = Share(result.payload_reached_spine_bytes, result.payload_bytes);
+  for (const TierTotals& tier : TotalsByTier(result)) {
+    run.tiers.push_back({.tier = std::string(tier.tier), .payload_bytes = tier.payload_bytes});
+  }
+  Put(run, outcome);
+  return ExitStatusOf(result.status);
+}
+
+[[noreturn]] void RunInChild(const ScenarioBuilder& builder, Handover& outcome) {
+  ExitStatus status = kExitEnvironment;
+  try {
+    status = RunHere(builder, outcome);
+  } catch (const EnvironmentError& error) {
+    PrintError(error.what());
+  } catch (const std::bad_alloc&) {
+    PrintError("not enough memory");
+  }
+  std::fflush(stderr);
+  _exit(status);  // nothing of the parent's may be flushed or destroyed twice
+}
+
+// Runs in a forked copy of this process, which has the fabric in memory: a process simulates once.
+void RunApart(const ScenarioBuilder& builder, ComparedRun& run) {
+  Handover outcome;
   ChildProcess process;
-  process.Start(arguments);
+  if (process.Fork("a run")) RunInChild(builder, outcome);
   const auto status = process.Wait();
   // The signal may have ended that process, too.
   if (!status || NotedInterruption() != 0) throw Interrupted(TakeInterruption());
-  return *status < 128 ? *status : kExitEnvironment;
-}
-
-const rapidjson::Value& Find(const rapidjson::Value& object, const char* key) {
-  if (object.IsObject()) {
-    const auto found = object.FindMember(key);
-    if (found != object.MemberEnd()) return found->value;
-  }
-  throw EnvironmentError(fmt::format("a run's summary.json has no {}", key));
-}
-
-void ReadSummary(const std::string& path, ComparedRun& run) {
-  std::ifstream file(path);
-  if (!file) return;
-  std::ostringstream text;
-  text << file.rdbuf();
-  rapidjson::Document summary;
-  summary.Parse(text.str().c_str());
-  run.status = Find(summary, "status").GetString();
-  run.simulated_time_ps = Find(summary, "simulated_time_ps").GetInt64();
-  const rapidjson::Value& stretch = Find(Find(Find(summary, "collectives"), "stretch"), "max");
-  if (stretch.IsNumber()) run.stretch_max = stretch.GetDouble();
-  const rapidjson::Value& payload = Find(summary, "payload");
-  run.left_server_share = Find(payload, "left_server_share").GetDouble();
-  run.reached_spine_share = Find(payload, "reached_spine_share").GetDouble();
-  for (const rapidjson::Value& tier : Find(summary, "tiers").GetArray()) {
-    run.tiers.push_back({.tier = Find(tier, "tier").GetString(),
-                         .payload_bytes = Find(tier, "payload_bytes").GetUint64()});
-  }
+  run.exit_status = *status < 128 ? static_cast<ExitStatus>(*status) : kExitEnvironment;
+  if (run.exit_status == kExitEnvironment || run.exit_status == kExitInput) return;
+  if (!Take(outcome, run)) throw EnvironmentError("a run ended without a result");
 }
 
 bool IsInServer(Tier tier) { return tier == Tier::kNvlink || tier == Tier::kHost; }
@@ -114,7 +153,7 @@ std::string TierTable(const std::vector<ComparedRun>& runs) {
 }  // namespace
 
 ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
-                        const std::vector<std::string>& sets, const Prices& prices) {
+                        std::vector<std::string> sets, const Prices& prices) {
   const NetworkCost cost = CostOf(fabric, prices);
   ComparedRun run = {.fabric = fabric.name,
                      .gpus = static_cast<uint32_t>(fabric.gpus().size()),
@@ -130,16 +169,9 @@ ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
   for (const Cable& cable : fabric.cables()) {
     if (!IsInServer(fabric.link(cable.forward).tier)) ++run.network_cables;
   }
-  const TemporaryDirectory directory;
-  WriteOutput(directory.File("fabric.textproto"), ToTopologyText(fabric));
-  std::vector<std::string> arguments = {"run", scenario, "--quiet", "--out",
-                                        directory.File("result")};
-  for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
-  arguments.insert(arguments.end(), {"--set", fmt::format("fabric={{file: \"{}\"}}",
-                                                          directory.File("fabric.textproto"))});
-  const int status = RunProcess(arguments);
-  run.exit_status = static_cast<ExitStatus>(status);
-  ReadSummary(directory.File("result/summary.json"), run);
+  sets.emplace_back("fabric=");
+  ScenarioBuilder builder = ScenarioBuilder::Read(scenario, sets);
+  RunApart(builder.Fabric(std::make_shared<const FabricGraph>(CopyOf(fabric))), run);
   return run;
 }
 

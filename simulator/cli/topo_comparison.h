@@ -39,7 +39,7 @@ struct ComparedRun {
 // go to standard error. Throws EnvironmentError if no process can be started or its result cannot
 // be read.
 ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
-                        const std::vector<std::string>& sets, const Prices& prices);
+                        std::vector<std::string> sets, const Prices& prices);
 
 std::string ComparisonTable(const std::vector<ComparedRun>& runs);
 std::string ComparisonJson(const std::vector<ComparedRun>& runs);

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "simulator/measure/perf_point.h"
-#include "simulator/processes/temporary_directory.h"
-#include "traces/trace/trace_file.h"
+#include "simulator/measure/timed_run.h"
 
 namespace railyard {
 namespace {
@@ -46,8 +45,7 @@ std::vector<uint32_t> GroupsBeside(const Trace& trace, uint32_t first, const Fab
 
 }  // namespace
 
-CallTimes::CallTimes(const Trace& trace, const FabricGraph& fabric,
-                     const MeasuredScenario& scenario)
+CallTimes::CallTimes(const Trace& trace, const FabricGraph& fabric, const ScenarioBuilder& scenario)
     : trace_(trace) {
   for (uint32_t i = 0; i < trace.communicators.size(); ++i) {
     const std::string name = GroupNameOf(trace.communicators[i]);
@@ -67,30 +65,32 @@ CallTimes::CallTimes(const Trace& trace, const FabricGraph& fabric,
       times.try_emplace(above, 0);
     });
   }
-  const TemporaryDirectory directory;
-  std::vector<PerfPoint> points;
+  std::vector<ScenarioMaker> makers;
   std::vector<int64_t*> results;
   for (auto& [key, times] : times_ps_) {
     for (auto& [bytes, time_ps] : times) {
-      const std::string path = directory.File(fmt::format("call{}.trace", points.size()));
-      WriteTrace(path, TraceOf(key, bytes, fabric));
-      PerfPoint point;
-      point.file = scenario.file;
-      point.sets = scenario.sets;
-      for (const char* const field :
-           {"workload.plan=", "workload.inline_plan=", "workload.rank_skew_max=",
-            "workload.operations_max=", "faults=[]", "fault_domains=[]", "restart="}) {
-        point.sets.emplace_back(field);
-      }
-      point.sets.push_back(fmt::format("workload.trace=\"{}\"", path));
-      points.push_back(std::move(point));
+      makers.emplace_back(
+          [this, key = key, bytes = bytes, &fabric, &scenario](Diagnostics& findings) {
+            ScenarioBuilder one = scenario;
+            one.Calls(std::make_shared<const Trace>(TraceOf(key, bytes, fabric)));
+            return one.Build(findings);
+          });
       results.push_back(&time_ps);
     }
   }
-  RunPoints(points, [&](size_t index, const PerfOutcome& outcome) {
-    *results[index] = outcome.time_ps;
-    if (!outcome.error.empty() && error_.empty()) error_ = outcome.error;
+  RunTimed(makers, [&](size_t index, const TimedRun& run) {
+    *results[index] = run.time_ps;
+    if (!run.error.empty() && error_.empty()) error_ = run.error;
   });
+}
+
+ScenarioBuilder CallTimes::WithoutJob(const std::string& path, std::vector<std::string> sets) {
+  for (const char* const field :
+       {"workload.plan=", "workload.inline_plan=", "workload.rank_skew_max=",
+        "workload.operations_max=", "faults=[]", "fault_domains=[]", "restart="}) {
+    sets.emplace_back(field);
+  }
+  return ScenarioBuilder::Read(path, sets);
 }
 
 int64_t CallTimes::TimePs(const PlannedCall& call) const {

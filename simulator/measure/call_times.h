@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "railyard/scenario_builder.h"
 #include "topologies/graph/fabric_graph.h"
 #include "traces/trace/trace.h"
 #include "workloads/plans/rank_timeline.h"
@@ -18,12 +19,6 @@
 namespace railyard {
 
 inline constexpr uint64_t kMeasuredBytesMax = uint64_t{32} << 20;
-
-// The scenario in which calls are measured: its workload is replaced and its faults are left out.
-struct MeasuredScenario {
-  std::string file;
-  std::vector<std::string> sets;
-};
 
 struct MeasuredCall {
   std::string group;  // "tensor"
@@ -35,9 +30,12 @@ struct MeasuredCall {
 
 class CallTimes {
  public:
-  // Measures the calls of `trace`. Throws EnvironmentError if a run cannot be made; `error`
-  // describes a run that failed.
-  CallTimes(const Trace& trace, const FabricGraph& fabric, const MeasuredScenario& scenario);
+  // Measures the calls of `trace` in `scenario`, which has everything but a job. Throws
+  // EnvironmentError if a run cannot be made; `error` describes a run that failed.
+  CallTimes(const Trace& trace, const FabricGraph& fabric, const ScenarioBuilder& scenario);
+
+  // Returns the scenario of `path`, edited by `sets`, without its job and its faults.
+  static ScenarioBuilder WithoutJob(const std::string& path, std::vector<std::string> sets);
 
   const std::string& error() const { return error_; }
   // Preconditions: there is no error, and the call is one of the trace.

@@ -79,23 +79,24 @@ constexpr int64_t kOpenLaunchPs = 20 * kPsPerUs;
 
 // Settings that a hint forces: "Ring forced; NCCL_MIN_CTAS=24; 2 QPs per connection".
 struct Hint {
-  std::string workload;  // algorithm and protocol
-  std::string nccl;
+  std::string algorithm;      // railyard.protos.Workload.Algorithm; empty: NCCL's choice
+  uint32_t channels_min = 0;  // 0: NCCL's, as below
+  uint32_t queue_pairs = 0;   // per connection
 };
 Hint ParseHint(const std::string& text) {
   Hint hint;
   for (const std::string_view name : {"Ring", "Tree", "NVLSTree", "NVLS"}) {
     if (!Contains(text, fmt::format("{} forced", name))) continue;
     const std::string_view field = name == "NVLSTree" ? "NVLS_TREE" : name;
-    hint.workload = "algorithm: ";
-    for (const char c : field) hint.workload += static_cast<char>(std::toupper(c));
+    hint.algorithm.clear();
+    for (const char c : field) hint.algorithm += static_cast<char>(std::toupper(c));
   }
   const size_t at = text.find("NCCL_MIN_CTAS=");
   uint32_t channels = 0;
   if (at != std::string::npos &&
       std::sscanf(text.c_str() + at, "NCCL_MIN_CTAS=%u", &channels) == 1 && channels >= 1 &&
       channels <= 64) {
-    hint.nccl += fmt::format(" MIN_NCHANNELS: {}", channels);
+    hint.channels_min = channels;
   }
   // Google's plug-in for its RoCE NICs sets these variables
   // (/usr/local/gib/scripts/set_nccl_env.sh; Google Cloud, "Deploy an A4 or A3 Ultra cluster").
@@ -104,11 +105,20 @@ Hint ParseHint(const std::string& text) {
   }
   const size_t unit = text.find(" QPs per connection");
   const size_t number = unit == std::string::npos ? unit : text.rfind(' ', unit - 1) + 1;
-  uint32_t queue_pairs = 0;
-  if (number < unit && std::sscanf(text.c_str() + number, "%u", &queue_pairs) == 1) {
-    hint.nccl += fmt::format(" IB_QPS_PER_CONNECTION: {}", queue_pairs);
-  }
+  if (number < unit) std::sscanf(text.c_str() + number, "%u", &hint.queue_pairs);
   return hint;
+}
+
+// What a row's columns say of NCCL.
+void SetNccl(const MeasuredRow& row, NetworkKind network, bool has_sharp,
+             ScenarioBuilder& scenario) {
+  const Hint hint = ParseHint(row.algorithm_hint);
+  if (!hint.algorithm.empty()) scenario.Set("workload.algorithm", hint.algorithm);
+  if (hint.channels_min != 0) scenario.Set("nccl.MIN_NCHANNELS", hint.channels_min);
+  if (hint.queue_pairs != 0) scenario.Set("nccl.IB_QPS_PER_CONNECTION", hint.queue_pairs);
+  if (network == NetworkKind::kEfa) scenario.Set("nccl.NET", "AWS Libfabric");
+  if (has_sharp) scenario.Set("nccl.COLLNET_ENABLE", 1);
+  if (ParseNcclVersion(row.nccl_version)) scenario.Set("nccl.version", row.nccl_version);
 }
 
 }  // namespace
@@ -161,22 +171,16 @@ FidelityPoint PointOf(const MeasuredRow& row) {
     network = infiniband ? "InfiniBand" : efa ? "EFA" : "RoCE";
     if (!nics) network += ", NICs not stated: the platform's";
   }
-  Hint hint = ParseHint(row.algorithm_hint);
-  if (fabric.network == NetworkKind::kEfa) hint.nccl += " NET: \"AWS Libfabric\"";
-  if (Contains(row.algorithm_hint, "SHARP") && fabric.nodes > 1) {
-    if (fabric.network != NetworkKind::kInfiniBand) {
-      return refuse("SHARP over a network that is not InfiniBand");
-    }
-    hint.nccl += " COLLNET_ENABLE: 1";
-    network += " with SHARP";
+  const bool has_sharp = Contains(row.algorithm_hint, "SHARP") && fabric.nodes > 1;
+  if (has_sharp && fabric.network != NetworkKind::kInfiniBand) {
+    return refuse("SHARP over a network that is not InfiniBand");
   }
-  std::string nccl = hint.nccl;
-  if (ParseNcclVersion(row.nccl_version)) nccl += fmt::format(" version: \"{}\"", row.nccl_version);
+  if (has_sharp) network += " with SHARP";
   result.point = {.collective = *collective,
                   .bytes = row.bytes,
                   .in_place = CopiesWithinRank(*collective) && Contains(row.notes, "in-place"),
-                  .scenario = ScenarioOf(fabric) + (nccl.empty() ? "" : "nccl {" + nccl + " }\n"),
-                  .workload = hint.workload};
+                  .scenario = ScenarioOf(fabric)};
+  SetNccl(row, fabric.network, has_sharp, result.point.scenario);
   const bool launch_is_open = Contains(row.notes, "torch.distributed");
   if (launch_is_open) result.harness_ps = kOpenLaunchPs;
   result.modelled_as =
@@ -204,10 +208,10 @@ FidelityResult RunFidelity(const std::vector<MeasuredRow>& rows, uint64_t bytes_
       result.not_run.push_back(row);
     } else {
       const PerfPoint& point = mapped.point;
-      const auto [at, is_new] = known.try_emplace(
-          fmt::format("{} {} {}\n{}\n{}", PerfCollectiveName(point.collective), point.bytes,
-                      point.in_place, point.scenario, point.workload),
-          points.size());
+      const auto [at, is_new] =
+          known.try_emplace(fmt::format("{} {} {}\n{}", PerfCollectiveName(point.collective),
+                                        point.bytes, point.in_place, point.scenario.ToText()),
+                            points.size());
       if (is_new) points.push_back(point);
       uses.push_back({&row, at->second, mapped.harness_ps});
     }
@@ -224,10 +228,10 @@ FidelityResult RunFidelity(const std::vector<MeasuredRow>& rows, uint64_t bytes_
     sorted.push_back(points[order[i]]);
   }
   size_t ended = 0;
-  const std::vector<PerfOutcome> outcomes =
-      RunPoints(sorted, [&](size_t, const PerfOutcome&) { progress(++ended, sorted.size()); });
+  const std::vector<TimedRun> outcomes =
+      RunPoints(sorted, [&](size_t, const TimedRun&) { progress(++ended, sorted.size()); });
   for (const Use& use : uses) {
-    const PerfOutcome& outcome = outcomes[place[use.point]];
+    const TimedRun& outcome = outcomes[place[use.point]];
     if (!outcome.error.empty()) {
       result.skipped.push_back({*use.row, outcome.error});
       continue;

@@ -15,7 +15,7 @@ struct Bandwidths {
   double algbw = 0;  // GB/s
   double busbw = 0;
 };
-Bandwidths BandwidthsOf(const PerfReport& report, uint64_t bytes, const PerfOutcome& outcome) {
+Bandwidths BandwidthsOf(const PerfReport& report, uint64_t bytes, const TimedRun& outcome) {
   Bandwidths result;
   result.time_us = static_cast<double>(outcome.time_ps) * 1e-6;
   result.algbw = static_cast<double>(bytes) / result.time_us * 1e-3;
@@ -44,7 +44,7 @@ double AverageBusbw(const PerfReport& report) {
   size_t count = 0;
   for (const PerfRow& row : report.rows) {
     if (!row.ran()) continue;
-    for (const PerfOutcome* half : {&row.out_of_place, &row.in_place}) {
+    for (const TimedRun* half : {&row.out_of_place, &row.in_place}) {
       sum += BandwidthsOf(report, row.bytes, *half).busbw;
       ++count;
     }
@@ -73,7 +73,7 @@ std::string PerfHeader(const PerfReport& report) {
 
 std::string PerfLine(const PerfReport& report, const PerfRow& row) {
   if (!row.ran()) return fmt::format("# {} B: {}\n", row.bytes, row.error());
-  const auto half = [&](const PerfOutcome& outcome) {
+  const auto half = [&](const TimedRun& outcome) {
     const Bandwidths is = BandwidthsOf(report, row.bytes, outcome);
     return fmt::format("{}  {:6.2f}  {:6.2f} {:>6}", Time(is.time_us), is.algbw, is.busbw, "N/A");
   };

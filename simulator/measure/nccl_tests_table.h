@@ -12,8 +12,8 @@ namespace railyard {
 
 struct PerfRow {
   uint64_t bytes = 0;
-  PerfOutcome out_of_place;
-  PerfOutcome in_place;  // the same where !CopiesWithinRank
+  TimedRun out_of_place;
+  TimedRun in_place;  // the same where !CopiesWithinRank
 
   bool ran() const { return out_of_place.error.empty() && in_place.error.empty(); }
   const std::string& error() const {

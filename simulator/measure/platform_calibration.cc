@@ -13,14 +13,6 @@
 namespace railyard {
 namespace {
 
-std::string GpuBlock(const CalibratedScales& scales) {
-  std::string block = "gpu {";
-  for (size_t i = 0; i < scales.size(); ++i) {
-    block += fmt::format(" {}: {}", kCalibratedScales[i], scales[i]);
-  }
-  return block + " }\n";
-}
-
 double Median(const std::vector<double>& errors) { return ErrorQuantile(errors, 0.5); }
 
 }  // namespace
@@ -31,10 +23,12 @@ CalibrationResult RunCalibration(const CalibrationPlan& plan) {
     for (const MeasuredTime& row : plan.measured) {
       points.push_back(plan.point);
       points.back().bytes = row.bytes;
-      points.back().scenario += GpuBlock(scales);
+      for (size_t i = 0; i < scales.size(); ++i) {
+        points.back().scenario.Set(fmt::format("gpu.{}", kCalibratedScales[i]), scales[i]);
+      }
     }
     std::vector<double> times_us;
-    for (const PerfOutcome& outcome : RunPoints(points, [](size_t, const PerfOutcome&) {})) {
+    for (const TimedRun& outcome : RunPoints(points, [](size_t, const TimedRun&) {})) {
       if (!outcome.error.empty()) throw EnvironmentError(outcome.error);
       times_us.push_back(static_cast<double>(outcome.time_ps) * 1e-6);
     }

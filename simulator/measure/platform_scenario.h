@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "railyard/scenario_builder.h"
+
 namespace railyard {
 
 // The network between servers.
@@ -20,8 +22,8 @@ struct PlatformFabric {
   NetworkKind network = NetworkKind::kRoce;
 };
 
-// Returns the blocks `fabric`, `nic` and `network`. TCP sockets and EFA are selected in `nccl`
-// (NET) and have their own defaults.
-std::string ScenarioOf(const PlatformFabric& fabric);
+// Returns a scenario with the blocks `fabric`, `nic` and `network`. TCP sockets and EFA are
+// selected in `nccl` (NET) and have their own defaults.
+ScenarioBuilder ScenarioOf(const PlatformFabric& fabric);
 
 }  // namespace railyard

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "railyard/scenario_builder.h"
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "simulator/scenario/schema/scenario.h"
+#include "topologies/graph/fabric_copy.h"
 
 namespace railyard {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Sixteen GPUs that reduce 1 MiB.
 ScenarioBuilder Small() {
@@ -129,6 +134,61 @@ TEST(ScenarioBuilderTest, AnUnregisteredCongestionControlIsAFinding) {
   // How it goes on depends on what other tests have registered.
   EXPECT_THAT(findings, HasSubstr("error: nic.congestion_control.registered: "));
   EXPECT_THAT(findings, HasSubstr("\"nobody\""));
+}
+
+// --- From files, and parts in memory -------------------------------------------------------------
+
+TEST(ScenarioBuilderTest, WhatItSaysAsTextIsReadBackAsTheSame) {
+  const std::string path =
+      ::testing::TempDir() + "builder" + std::to_string(getpid()) + ".textproto";
+  std::ofstream(path) << Small().Set("nccl.IB_TIMEOUT", 14).ToText();
+  const ScenarioBuilder read = ScenarioBuilder::Read(path, {"seed=7"});
+  const auto built = BuiltBy(read);
+  std::filesystem::remove(path);
+  ASSERT_NE(built, nullptr);
+  EXPECT_EQ(built->nic.ib_timeout, 14u);
+  EXPECT_EQ(built->seed, 7u);
+  EXPECT_EQ(read.ToText(), Small().Set("nccl.IB_TIMEOUT", 14).Set("seed", 7).ToText());
+}
+
+TEST(ScenarioBuilderTest, MistakesOfAFileAreFoundWhereTheyAreWritten) {
+  const std::string path =
+      ::testing::TempDir() + "mistakes" + std::to_string(getpid()) + ".textproto";
+  std::ofstream(path) << "seed: 1\nnick: 2\n";
+  EXPECT_THAT(FindingsOf(ScenarioBuilder::Read(path)),
+              HasSubstr(path + ":2:1: error: nick: unknown field"));
+  std::ofstream(path) << "seed: {{{\n";
+  const std::string unreadable = FindingsOf(ScenarioBuilder::Read(path));
+  std::filesystem::remove(path);
+  EXPECT_THAT(unreadable, HasSubstr(path + ":1:"));
+  EXPECT_THAT(unreadable, Not(HasSubstr("fabric: missing")));  // nothing is known of it
+}
+
+TEST(ScenarioBuilderTest, AGraphAndCallsInMemoryAreNotReadFromFiles) {
+  const auto small = BuiltBy(Small());
+  ASSERT_NE(small, nullptr);
+  auto graph = std::make_shared<FabricGraph>(CopyOf(small->fabric));
+  graph->name = "mine";
+  ScenarioBuilder builder("parts");
+  builder.Fabric(graph).Calls(std::make_shared<const Trace>(small->trace));
+  const auto built = BuiltBy(builder);
+  ASSERT_NE(built, nullptr);
+  EXPECT_EQ(built->fabric.name, "mine");
+  ASSERT_EQ(built->job.collectives.size(), 1u);
+  EXPECT_EQ(built->job.collectives[0].bytes, small->job.collectives[0].bytes);
+  // The last source stands, and copies keep their own.
+  ScenarioBuilder other = builder;
+  other.Fabric(scenario::RailOptimized{.servers = 4});
+  EXPECT_EQ(BuiltBy(other)->fabric.gpus().size(), 32u);
+  EXPECT_EQ(BuiltBy(builder)->fabric.gpus().size(), 16u);
+}
+
+TEST(ScenarioBuilderTest, AGraphOnWhichNoJobRunsIsAFinding) {
+  const auto small = BuiltBy(Small());
+  ScenarioBuilder builder("parts");
+  builder.Fabric(std::make_shared<const FabricGraph>())
+      .Calls(std::make_shared<const Trace>(small->trace));
+  EXPECT_THAT(FindingsOf(builder), HasSubstr("parts: error: fabric: "));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/measure/fidelity.h"
 
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,15 +27,19 @@ MeasuredRow Row() {
   return row;
 }
 
+std::string TextOf(const FidelityPoint& point) { return point.point.scenario.ToText(); }
+
 TEST(FidelityTest, ARowIsModelledByWhatItSaysOfTheMachine) {
   const FidelityPoint point = PointOf(Row());
   EXPECT_EQ(point.reason, "");
   EXPECT_EQ(point.modelled_as, "dgx-h100, 2 x 8 GPUs, InfiniBand");
   EXPECT_EQ(point.point.collective, PerfCollective::kAllReduce);
-  EXPECT_THAT(point.point.scenario, HasSubstr("platform: \"dgx-h100\" count: 2 gpus: 8"));
-  EXPECT_THAT(point.point.scenario, HasSubstr("network_flow_control: CREDITS"));
-  EXPECT_THAT(point.point.scenario, Not(HasSubstr("nccl")));
-  EXPECT_EQ(point.point.workload, "");
+  EXPECT_THAT(TextOf(point), HasSubstr("platform: \"dgx-h100\""));
+  EXPECT_THAT(TextOf(point), HasSubstr("count: 2\n"));
+  EXPECT_THAT(TextOf(point), HasSubstr("gpus: 8\n"));
+  EXPECT_THAT(TextOf(point), HasSubstr("network_flow_control: CREDITS"));
+  EXPECT_THAT(TextOf(point), Not(HasSubstr("nccl")));
+  EXPECT_THAT(TextOf(point), Not(HasSubstr("workload")));
 }
 
 // NVL72: all GPUs of a rack are one node to NCCL; racks are taken to be equally full.
@@ -74,8 +80,7 @@ TEST(FidelityTest, NeitherTheSourceNorTheTimeChangesTheModel) {
   MeasuredRow other = Row();
   other.source_id = "elsewhere";
   other.time_us = 7;
-  EXPECT_EQ(PointOf(other).point.scenario, PointOf(Row()).point.scenario);
-  EXPECT_EQ(PointOf(other).point.workload, PointOf(Row()).point.workload);
+  EXPECT_EQ(TextOf(PointOf(other)), TextOf(PointOf(Row())));
 }
 
 TEST(FidelityTest, HintsVersionsAndNicsAreHeeded) {
@@ -84,15 +89,15 @@ TEST(FidelityTest, HintsVersionsAndNicsAreHeeded) {
   row.nccl_version = "2.29.2";
   row.nics = "16x200 RoCE";
   const FidelityPoint point = PointOf(row);
-  EXPECT_EQ(point.point.workload, "algorithm: RING");
-  EXPECT_THAT(point.point.scenario, HasSubstr("MIN_NCHANNELS: 24"));
-  EXPECT_THAT(point.point.scenario, HasSubstr("version: \"2.29.2\""));
-  EXPECT_THAT(point.point.scenario, HasSubstr("nic_rate: \"400000000000bps\""));
-  EXPECT_THAT(point.point.scenario, HasSubstr("dcqcn"));
+  EXPECT_THAT(TextOf(point), HasSubstr("algorithm: RING"));
+  EXPECT_THAT(TextOf(point), HasSubstr("MIN_NCHANNELS: 24"));
+  EXPECT_THAT(TextOf(point), HasSubstr("version: \"2.29.2\""));
+  EXPECT_THAT(TextOf(point), HasSubstr("nic_rate: \"400000000000bps\""));
+  EXPECT_THAT(TextOf(point), HasSubstr("dcqcn"));
   row.nics = "4x100";
   row.gpu = "A100-SXM4-80GB";
-  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("platform: \"dgx-a100\""));
-  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("nics: 4"));
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("platform: \"dgx-a100\""));
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("nics: 4"));
 }
 
 TEST(FidelityTest, WhatCannotBeModelledSaysWhy) {
@@ -121,38 +126,38 @@ TEST(FidelityTest, NicsThatAreNotStatedAreThePlatforms) {
   row.nics = "unknown";
   const FidelityPoint point = PointOf(row);
   EXPECT_EQ(point.modelled_as, "dgx-h100, 2 x 8 GPUs, RoCE, NICs not stated: the platform's");
-  EXPECT_THAT(point.point.scenario, Not(HasSubstr("nic_rate")));
+  EXPECT_THAT(TextOf(point), Not(HasSubstr("nic_rate")));
 }
 
 TEST(FidelityTest, EfaIsAmazonsPlugIn) {
   MeasuredRow row = Row();
   row.nics = "32x100";
-  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("dcqcn"));
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("dcqcn"));
   row.notes = "out-of-place; float; EFA (SRD) transport";
   const FidelityPoint point = PointOf(row);
   EXPECT_EQ(point.modelled_as, "dgx-h100, 2 x 8 GPUs, EFA");
-  EXPECT_THAT(point.point.scenario, HasSubstr("NET: \"AWS Libfabric\""));
+  EXPECT_THAT(TextOf(point), HasSubstr("NET: \"AWS Libfabric\""));
   // EC2's P5 and P4 instances.
-  EXPECT_THAT(point.point.scenario, HasSubstr("cpu: \"AMD\""));
+  EXPECT_THAT(TextOf(point), HasSubstr("cpu: \"AMD\""));
   row.gpu = "A100-SXM4-80GB";
-  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("cpu: \"INTEL\""));
-  EXPECT_THAT(point.point.scenario, Not(HasSubstr("dcqcn")));
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("cpu: \"INTEL\""));
+  EXPECT_THAT(TextOf(point), Not(HasSubstr("dcqcn")));
 }
 
 TEST(FidelityTest, AHintsQueuePairsAreNccls) {
   MeasuredRow row = Row();
   row.algorithm_hint = "Ring forced; NCCL_MIN_CTAS=24; 2 QPs per connection";
-  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("IB_QPS_PER_CONNECTION: 2"));
-  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("MIN_NCHANNELS: 24"));
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("IB_QPS_PER_CONNECTION: 2"));
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("MIN_NCHANNELS: 24"));
 }
 
 TEST(FidelityTest, SharpIsCollNetOverInfiniBand) {
   MeasuredRow row = Row();
   row.nics = "8x400 IB";
-  EXPECT_THAT(PointOf(row).point.scenario, Not(HasSubstr("COLLNET_ENABLE")));
+  EXPECT_THAT(TextOf(PointOf(row)), Not(HasSubstr("COLLNET_ENABLE")));
   row.algorithm_hint = "IB SHARP job (in-network reduction)";
-  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("COLLNET_ENABLE: 1"));
-  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("network_flow_control: CREDITS"));
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("COLLNET_ENABLE: 1"));
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("network_flow_control: CREDITS"));
   EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("InfiniBand with SHARP"));
 }
 
@@ -171,7 +176,7 @@ TEST(FidelityTest, CallsMeasuredOneByOneFromPyTorchHoldTheirLaunch) {
   EXPECT_EQ(PointOf(row).harness_ps, 0);
   row.notes = "torch.distributed bench, not nccl-tests";
   EXPECT_EQ(PointOf(row).harness_ps, 20'000'000);
-  EXPECT_EQ(PointOf(row).point.scenario, PointOf(Row()).point.scenario);
+  EXPECT_EQ(TextOf(PointOf(row)), TextOf(PointOf(Row())));
   EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("launches not hidden"));
 }
 

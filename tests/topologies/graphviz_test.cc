@@ -7,6 +7,7 @@
 #include "tests/topologies/format_test.h"
 #include "topologies/formats/graph_writer.h"
 #include "topologies/formats/graphviz_loader.h"
+#include "topologies/graph/fabric_copy.h"
 #include "topologies/platforms/preset.h"
 
 namespace railyard {
@@ -32,6 +33,19 @@ TEST_F(GraphvizTest, EveryPresetOfTheRegularSizesIsTheSameWhenReadAgain) {
     const auto read = Load("f.dot", ToDot(fabric));
     ASSERT_TRUE(read.has_value()) << preset.name << findings_;
     EXPECT_EQ(ToTopologyText(*read), ToTopologyText(fabric)) << preset.name;
+  }
+}
+
+TEST_F(GraphvizTest, ACopyOfAPresetIsTheSame) {
+  for (const Preset& preset : Presets()) {
+    const FabricGraph fabric = MakePreset(preset.name).value();
+    const FabricGraph copy = CopyOf(fabric);
+    EXPECT_EQ(ToDot(copy), ToDot(fabric)) << preset.name;
+    ASSERT_EQ(copy.link_count(), fabric.link_count());
+    for (LinkId link = 0; link < fabric.link_count(); ++link) {
+      EXPECT_EQ(copy.link(link).name, fabric.link(link).name);
+    }
+    EXPECT_EQ(copy.circuits.has_value(), fabric.circuits.has_value());
   }
 }
 

@@ -68,17 +68,21 @@ std::optional<FabricGraph> LoadFabric(const ProtoCursor& fabric, Diagnostics& di
   auto graph = LoadSource(fabric, diagnostics);
   if (fabric.IsDoubtfulSelf()) return std::nullopt;
   if (!graph || use == FabricUse::kShow) return graph;
-  bool is_runnable = true;
-  for (const RunObstacle& obstacle : FindRunObstacles(*graph)) {
+  if (!CanRun(*graph, fabric, diagnostics)) return std::nullopt;
+  return graph;
+}
+
+bool CanRun(const FabricGraph& graph, const ProtoCursor& fabric, Diagnostics& diagnostics) {
+  bool can_run = true;
+  for (const RunObstacle& obstacle : FindRunObstacles(graph)) {
     if (obstacle.is_error) {
       diagnostics.Error(fabric.WhereSelf(), fabric.PathSelf(), obstacle.what);
-      is_runnable = false;
+      can_run = false;
     } else {
       diagnostics.Warning(fabric.WhereSelf(), fabric.PathSelf(), obstacle.what);
     }
   }
-  if (!is_runnable) return std::nullopt;
-  return graph;
+  return can_run;
 }
 
 }  // namespace railyard

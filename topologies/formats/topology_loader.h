@@ -19,4 +19,7 @@ enum class FabricUse { kShow, kRun };
 std::optional<FabricGraph> LoadFabric(const ProtoCursor& fabric, Diagnostics& diagnostics,
                                       FabricUse use = FabricUse::kRun);
 
+// Whether the fabric can be simulated; what is in the way is found at `fabric`, a cursor as above.
+bool CanRun(const FabricGraph& graph, const ProtoCursor& fabric, Diagnostics& diagnostics);
+
 }  // namespace railyard

@@ -15,7 +15,9 @@
 
 namespace railyard {
 
+class FabricGraph;
 struct Scenario;  // one run, checked and complete
+struct Trace;     // what a job's ranks call
 
 // These types are the blocks of a scenario. An absent optional has the default of docs/scenario.md.
 namespace scenario {
@@ -23,21 +25,21 @@ namespace scenario {
 // Servers with one NVLink island each; NICs of equal index are cabled to the leaf of their rail.
 struct RailOptimized {
   uint32_t servers = 1;
-  std::optional<uint32_t> gpus_per_server;
-  std::optional<uint32_t> servers_per_leaf;
-  std::optional<uint32_t> spines;
-  std::optional<DataRate> nic_rate;
-  std::optional<DataRate> leaf_spine_rate;
+  std::optional<uint32_t> gpus_per_server{};
+  std::optional<uint32_t> servers_per_leaf{};
+  std::optional<uint32_t> spines{};
+  std::optional<DataRate> nic_rate{};
+  std::optional<DataRate> leaf_spine_rate{};
 };
 
 // A number of equal servers of a platform (`railyard list platforms`), or of a platform's file.
 struct Servers {
-  std::string platform;
+  std::string platform{};
   uint32_t count = 1;
-  std::optional<uint32_t> gpus;  // per server
-  std::optional<uint32_t> nics;  // per server
-  std::optional<DataRate> nic_rate;
-  std::optional<std::string> cpu;  // "INTEL", "AMD" or "ARM"
+  std::optional<uint32_t> gpus{};  // per server
+  std::optional<uint32_t> nics{};  // per server
+  std::optional<DataRate> nic_rate{};
+  std::optional<std::string> cpu{};  // "INTEL", "AMD" or "ARM"
 };
 
 enum class Operation : uint8_t {
@@ -56,13 +58,13 @@ enum class Operation : uint8_t {
 // A collective that all ranks call or, with `groups_of`, each group of that many consecutive ranks.
 struct Collective {
   Operation operation = Operation::kAllReduce;
-  DataSize size;  // as nccl-tests counts it
-  std::optional<uint32_t> root;
-  std::optional<uint32_t> repeat;
-  std::optional<uint32_t> groups_of;
-  std::optional<uint32_t> stride;
-  std::optional<Duration> compute_before;
-  std::optional<bool> in_place;
+  DataSize size{};  // as nccl-tests counts it
+  std::optional<uint32_t> root{};
+  std::optional<uint32_t> repeat{};
+  std::optional<uint32_t> groups_of{};
+  std::optional<uint32_t> stride{};
+  std::optional<Duration> compute_before{};
+  std::optional<bool> in_place{};
 };
 
 // A fault. One of `link`, `device` and `domain` names its target; docs/faults.md has the names.
@@ -95,6 +97,10 @@ class ScenarioBuilder {
  public:
   // `name` is used in results and at the beginning of findings.
   explicit ScenarioBuilder(const std::string& name);
+  // Returns what a scenario's file says, to be changed further. `sets` are edits as `railyard run
+  // --set` takes them, "faults[0].until=5ms". Throws EnvironmentError if a file that exists cannot
+  // be read.
+  static ScenarioBuilder Read(const std::string& path, const std::vector<std::string>& sets = {});
   ScenarioBuilder(const ScenarioBuilder& other);
   ScenarioBuilder(ScenarioBuilder&& other) noexcept;
   ScenarioBuilder& operator=(ScenarioBuilder other) noexcept;
@@ -105,12 +111,16 @@ class ScenarioBuilder {
   ScenarioBuilder& FabricFile(const std::string& path);
   ScenarioBuilder& Fabric(const scenario::RailOptimized& fabric);
   ScenarioBuilder& Fabric(const std::vector<scenario::Servers>& rail_optimized_servers);
+  // A graph of the library's own (topologies/graph/), e.g. from one of its generators.
+  ScenarioBuilder& Fabric(std::shared_ptr<const FabricGraph> graph);
 
   // Sets the job; the last source wins. Collectives run one after the other.
   ScenarioBuilder& Add(const scenario::Collective& collective);
   ScenarioBuilder& NcclLogs(const std::vector<std::string>& paths);
   ScenarioBuilder& TraceFile(const std::string& path);
   ScenarioBuilder& PlanFile(const std::string& path);
+  // A trace of the library's own (traces/trace/), e.g. a plan's.
+  ScenarioBuilder& Calls(std::shared_ptr<const Trace> calls);
 
   ScenarioBuilder& Add(const scenario::Fault& fault);
 
@@ -120,6 +130,9 @@ class ScenarioBuilder {
   ScenarioBuilder& Set(std::string_view field, const FieldValue& value = {});
   // Returns true if the field or block has been set.
   bool Has(std::string_view field) const;
+  // Returns all that has been set as the text of a scenario's file. A graph or a trace in memory
+  // has no text.
+  std::string ToText() const;
 
   // Returns null if there is any error; `diagnostics` then has every finding, by field. Throws
   // EnvironmentError if a file that exists cannot be read.
@@ -128,6 +141,7 @@ class ScenarioBuilder {
  private:
   struct Made;
 
+  explicit ScenarioBuilder(std::unique_ptr<Made> made);
   int Size(std::string_view repeated_field) const;
 
   std::unique_ptr<Made> made_;

@@ -27,6 +27,7 @@
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/text_proto/text_proto.h"
 #include "topologies/formats/topology_loader.h"
+#include "topologies/graph/fabric_copy.h"
 #include "topologies/routing/deadlock.h"
 #include "workloads/job/job_parts.h"
 
@@ -131,9 +132,25 @@ void WarnOfDeadlock(const ProtoCursor& scenario, const FabricGraph& fabric,
   notes.push_back("the fabric can deadlock: " + what);
 }
 
+std::optional<FabricGraph> LoadFabricOrPart(const ProtoCursor& fabric, const ScenarioParts& parts,
+                                            Diagnostics& diagnostics) {
+  if (parts.fabric == nullptr || fabric.Text("file", "") != kFabricInMemory) {
+    return LoadFabric(fabric, diagnostics);
+  }
+  if (!CanRun(*parts.fabric, fabric, diagnostics)) return std::nullopt;
+  return CopyOf(*parts.fabric);
+}
+
+// nullptr: the workload is what its fields say.
+const Trace* CallsInMemory(const ProtoCursor& scenario, const ScenarioParts& parts) {
+  const bool are_meant = scenario.Child("workload").Text("trace", "") == kCallsInMemory;
+  return are_meant ? parts.calls.get() : nullptr;
+}
+
 std::optional<LoadedWorkload> LoadWorkloadOrJobs(const ProtoCursor& cursor,
                                                  const FabricGraph* fabric,
                                                  const Scenario& scenario,
+                                                 const ScenarioParts& parts,
                                                  Diagnostics& diagnostics) {
   if (!cursor.Has("workload")) {
     if (cursor.Size("jobs") > 0) return LoadJobs(cursor, fabric, scenario.seed, diagnostics);
@@ -141,8 +158,8 @@ std::optional<LoadedWorkload> LoadWorkloadOrJobs(const ProtoCursor& cursor,
     return std::nullopt;
   }
   const auto gpu_count = fabric != nullptr ? static_cast<uint32_t>(fabric->gpus().size()) : 0;
-  auto workload =
-      LoadWorkload(cursor.Child("workload"), gpu_count, gpu_count, scenario.seed, diagnostics);
+  auto workload = LoadWorkload(cursor.Child("workload"), gpu_count, gpu_count, scenario.seed,
+                               diagnostics, CallsInMemory(cursor, parts));
   if (workload) workload->job.parts.front().name = scenario.name;
   if (cursor.Size("jobs") > 0) {
     cursor.Error(diagnostics, "jobs",
@@ -154,8 +171,8 @@ std::optional<LoadedWorkload> LoadWorkloadOrJobs(const ProtoCursor& cursor,
 }
 
 // nullptr where there are more errors than `errors_before`.
-std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, int errors_before,
-                                   Diagnostics& diagnostics) {
+std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioParts& parts,
+                                   int errors_before, Diagnostics& diagnostics) {
   const ProtoCursor cursor(file);
   auto scenario = std::make_unique<Scenario>();
   scenario->path = file.path;
@@ -164,14 +181,14 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, int errors_before,
 
   std::optional<FabricGraph> fabric;
   if (cursor.Has("fabric")) {
-    fabric = LoadFabric(cursor.Child("fabric"), diagnostics);
+    fabric = LoadFabricOrPart(cursor.Child("fabric"), parts, diagnostics);
   } else {
     cursor.Missing(diagnostics, "fabric", R"(e.g. fabric { preset: "h100-4x8-rail-optimized" })");
   }
   NicsLoader nics(cursor, fabric ? &*fabric : nullptr, diagnostics);
   if (fabric) nics.ApplyRates(*fabric);  // what NCCL chooses depends on them
   std::optional<LoadedWorkload> workload =
-      LoadWorkloadOrJobs(cursor, fabric ? &*fabric : nullptr, *scenario, diagnostics);
+      LoadWorkloadOrJobs(cursor, fabric ? &*fabric : nullptr, *scenario, parts, diagnostics);
   const NetPlugin net = LoadNet(cursor, diagnostics);
   scenario->net_socket = LoadNetSocket(cursor, net == NetPlugin::kSocket, diagnostics);
   scenario->transport = LoadTransport(cursor, net, diagnostics);
@@ -232,13 +249,20 @@ std::unique_ptr<Scenario> LoadScenario(const std::string& path,
                                        const std::vector<std::string>& sets,
                                        Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();
-  const auto file = LoadTextProto(path, protos::Scenario(), sets, diagnostics,
-                                  {.fields = {"railyard.protos.Workload.plan"}, .prefix = {}});
-  return file ? LoadFrom(*file, errors_before, diagnostics) : nullptr;
+  const auto file = ReadScenarioText(path, sets, diagnostics);
+  return file ? LoadFrom(*file, {}, errors_before, diagnostics) : nullptr;
 }
 
-std::unique_ptr<Scenario> LoadScenario(const TextProtoFile& file, Diagnostics& diagnostics) {
-  return LoadFrom(file, diagnostics.error_count(), diagnostics);
+std::unique_ptr<TextProtoFile> ReadScenarioText(const std::string& path,
+                                                const std::vector<std::string>& sets,
+                                                Diagnostics& diagnostics) {
+  return LoadTextProto(path, protos::Scenario(), sets, diagnostics,
+                       {.fields = {"railyard.protos.Workload.plan"}, .prefix = {}});
+}
+
+std::unique_ptr<Scenario> LoadScenario(const TextProtoFile& file, Diagnostics& diagnostics,
+                                       const ScenarioParts& parts) {
+  return LoadFrom(file, parts, diagnostics.error_count(), diagnostics);
 }
 
 TextProtoFile EmptyScenario(const std::string& name) {

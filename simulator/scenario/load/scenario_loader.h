@@ -18,8 +18,24 @@ namespace railyard {
 std::unique_ptr<Scenario> LoadScenario(const std::string& path,
                                        const std::vector<std::string>& sets,
                                        Diagnostics& diagnostics);
-// The same for a railyard.protos.Scenario that was read or made before.
-std::unique_ptr<Scenario> LoadScenario(const TextProtoFile& file, Diagnostics& diagnostics);
+// The first half of that: reads and edits the scenario's own file. Returns nullptr where nothing of
+// it can be checked further.
+std::unique_ptr<TextProtoFile> ReadScenarioText(const std::string& path,
+                                                const std::vector<std::string>& sets,
+                                                Diagnostics& diagnostics);
+
+// Files that a scenario would name and that a program has in memory instead. Nothing is read where
+// `fabric.file` is kFabricInMemory, or `workload.trace` is kCallsInMemory.
+struct ScenarioParts {
+  std::shared_ptr<const FabricGraph> fabric{};
+  std::shared_ptr<const Trace> calls{};
+};
+inline constexpr const char* kFabricInMemory = "<fabric in memory>";
+inline constexpr const char* kCallsInMemory = "<calls in memory>";
+
+// The second half, for a railyard.protos.Scenario that was read or made before.
+std::unique_ptr<Scenario> LoadScenario(const TextProtoFile& file, Diagnostics& diagnostics,
+                                       const ScenarioParts& parts = {});
 
 // Returns a railyard.protos.Scenario without fields, whose findings have `name` as their place.
 TextProtoFile EmptyScenario(const std::string& name);

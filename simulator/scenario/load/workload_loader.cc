@@ -299,7 +299,7 @@ ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, uint32_t part) {
 
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
                                            uint32_t program_ranks, uint64_t seed,
-                                           Diagnostics& diagnostics) {
+                                           Diagnostics& diagnostics, const Trace* calls) {
   const int errors_before = diagnostics.error_count();
   const char* const source = WorkloadSourceOf(workload);
   if (source == nullptr) {
@@ -323,7 +323,9 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   const uint64_t operations_max =
       workload.Number(diagnostics, "operations_max", UINT32_MAX, 1, UINT32_MAX);
   std::optional<Trace> trace =
-      LoadTrace(workload, source, gpu_count, program_ranks, seed, loaded, diagnostics);
+      calls != nullptr
+          ? *calls
+          : LoadTrace(workload, source, gpu_count, program_ranks, seed, loaded, diagnostics);
   if (!trace) return std::nullopt;
   loaded.trace = std::move(*trace);
   if (gpu_count > 0 && loaded.trace.rank_count > gpu_count) {

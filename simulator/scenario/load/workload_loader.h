@@ -28,10 +28,11 @@ struct LoadedWorkload {
 
 // `workload` is a cursor on a railyard.protos.Workload. `gpu_count` is 0 if the fabric could not be
 // loaded. `program_ranks` are the ranks of a program that does not state them; 0 if it must. `seed`
-// draws what the workload leaves to chance. Returns nullopt after an error.
+// draws what the workload leaves to chance. `calls` are those that `workload.trace` names, if a
+// program has them in memory. Returns nullopt after an error.
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
                                            uint32_t program_ranks, uint64_t seed,
-                                           Diagnostics& diagnostics);
+                                           Diagnostics& diagnostics, const Trace* calls = nullptr);
 
 // Returns the field of a Workload that is its source; nullptr if there is none.
 const char* WorkloadSourceOf(const ProtoCursor& workload);

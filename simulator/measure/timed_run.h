@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Runs scenarios for their times alone, each in a process of its own: a process simulates once, and
+// its memory is free again when it ends. The processes are forked copies of this one, so they share
+// what it has in memory, and nothing is written to files for them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/scenario/schema/scenario.h"
+
+namespace railyard {
+
+enum class TimedEnd : uint8_t {
+  kDone,
+  kEnvironmentFailed,  // the process that ran it, too
+  kInputWrong,
+  kJobAborted,
+  kStalled,
+};
+struct TimedRun {
+  TimedEnd end = TimedEnd::kDone;
+  std::string error;    // empty: it ran; else the findings, or what became of the process
+  int64_t time_ps = 0;  // from the first rank's start to the last one's end
+  uint64_t packet_hops = 0;
+  std::string replayed;  // "RING/SIMPLE": what the first collective ran as
+};
+
+// Makes the scenario of a run, in that run's process. Returns nullptr after findings.
+using ScenarioMaker = std::function<std::shared_ptr<const Scenario>(Diagnostics& findings)>;
+
+// Returns one outcome per scenario, in order, running as many processes at once as there are
+// processors. `done` is called for each as it ends. Throws EnvironmentError if no process can be
+// started.
+std::vector<TimedRun> RunTimed(const std::vector<ScenarioMaker>& makers,
+                               const std::function<void(size_t, const TimedRun&)>& done);
+
+}  // namespace railyard
