@@ -2,14 +2,12 @@
 #include "simulator/measure/fabric_volume.h"
 
 #include <map>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/paths/fabric_layout.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/collectives/schedule_pairs.h"
 #include "workloads/nccl/nccl_planner.h"
@@ -45,18 +43,13 @@ class Counting {
       example = &collective;
       ++count;
     }
-    std::optional<NcclPlanner> planner;
-    uint32_t planned = UINT32_MAX;  // keys are in the order of communicators
     for (const auto& [key, entry] : counts) {
       const auto& [collective, count] = entry;
-      if (collective->communicator != planned) {
-        planned = collective->communicator;
-        planner.emplace(LayoutOf(scenario_.fabric, job_.communicators[planned]), scenario_.nccl);
-      }
-      const auto choice = planner->Choose(*collective, StatedChoice(*collective));
+      const NcclPlanner& planner = *scenario_.planners[collective->communicator];
+      const auto choice = planner.Choose(*collective, StatedChoice(*collective));
       SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
-      for (const auto& [pair, bytes] : PairBytesOf(*planner->Plan(*collective, *choice))) {
-        bytes_[planned][pair] += count * bytes;
+      for (const auto& [pair, bytes] : PairBytesOf(*planner.Plan(*collective, *choice))) {
+        bytes_[collective->communicator][pair] += count * bytes;
       }
     }
   }

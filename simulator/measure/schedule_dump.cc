@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/paths/fabric_layout.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/collectives/schedule_check.h"
 #include "workloads/nccl/nccl_planner.h"
@@ -112,7 +111,7 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
   planned.collective = job.collectives.front();
   const JobCollective& collective = planned.collective;
   const std::vector<uint32_t>& ranks = job.communicators[collective.communicator].ranks;
-  const NcclPlanner planner(LayoutOf(scenario.fabric, ranks), scenario.nccl);
+  const NcclPlanner& planner = *scenario.planners[collective.communicator];
   planned.assumptions = planner.channels().assumptions;
   planned.schedules.resize(ranks.size());
   if (!collective.is_p2p()) {

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/paths/fabric_layout.h"
 #include "simulator/units/units.h"
 #include "workloads/job/job_iterations.h"
 #include "workloads/plans/exchange_layers.h"
@@ -198,17 +197,10 @@ const RankPairBytes& IterationRecorder::ScheduleOf(const Key& key,
                                                    const JobCollective& collective) {
   const auto [schedule, is_new] = schedules_.try_emplace(key);
   if (!is_new) return schedule->second;
-  auto planner = planners_.find(collective.communicator);
-  if (planner == planners_.end()) {
-    const TraceCommunicator& communicator = job_.communicators[collective.communicator];
-    planner = planners_
-                  .try_emplace(collective.communicator, LayoutOf(scenario_.fabric, communicator),
-                               scenario_.nccl)
-                  .first;
-  }
-  const auto choice = planner->second.Choose(collective, StatedChoice(collective));
+  const NcclPlanner& planner = replay_.planner(collective.communicator);
+  const auto choice = planner.Choose(collective, StatedChoice(collective));
   SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
-  return schedule->second = PairBytesOf(*planner->second.Plan(collective, *choice));
+  return schedule->second = PairBytesOf(*planner.Plan(collective, *choice));
 }
 
 void IterationRecorder::AddP2pCalls(const Iteration& iteration, Matrix& matrix) const {

@@ -78,7 +78,6 @@ class IterationRecorder {
   const ReplayEngine& replay_;
   RunResult& result_;
   std::vector<uint32_t> layer_of_;  // by collective
-  std::map<uint32_t, NcclPlanner> planners_;
   std::map<Key, RankPairBytes> schedules_;
 };
 

@@ -113,8 +113,11 @@ class Simulation {
         network_(BuildNetwork(scenario, engine_)),
         routing_(scenario.fabric, scenario.seed),
         losses_(scenario.faults.size()) {
-    replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_,
-                                             RulesOf(scenario, options), scenario.nic, losses_);
+    ReplayRules rules = RulesOf(scenario, options);
+    // A part alone has communicators of its own.
+    if (&job == &scenario.job) rules.planners = scenario.planners;
+    replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_, rules,
+                                             scenario.nic, losses_);
     if (options.estimate) replay_->KeepCallsOf(options.estimate->rank);
     network_->SetRouting(routing_);
     faults_ = std::make_unique<FaultInjector>(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/execution/paths/fabric_layout.h"
@@ -18,7 +19,8 @@ constexpr ReplayChoice kP2pLlCosts = {Algorithm::kRing, Protocol::kLl};
 }  // namespace
 
 PlanCache::PlanCache(const FabricGraph& graph, const Job& job, NcclSettings nccl, GpuCosts gpu,
-                     const NicSettings& nic, const MovedConnections& moved)
+                     const NicSettings& nic, const MovedConnections& moved,
+                     const CommunicatorPlanners& planners)
     : graph_(graph),
       job_(job),
       nccl_(std::move(nccl)),
@@ -30,16 +32,19 @@ PlanCache::PlanCache(const FabricGraph& graph, const Job& job, NcclSettings nccl
     gpu_at_[{device.server, device.local_index}] = i;
   }
   for (uint32_t i = 0; i < job.communicators.size(); ++i) {
-    communicators_.push_back(BuildCommunicator(i));
+    communicators_.push_back(BuildCommunicator(i, planners.empty() ? nullptr : planners[i]));
   }
   FindP2pCalls();
 }
 
-PlanCache::Communicator PlanCache::BuildCommunicator(uint32_t number) const {
+PlanCache::Communicator PlanCache::BuildCommunicator(
+    uint32_t number, std::shared_ptr<const NcclPlanner> planner) const {
   const TraceCommunicator& traced = job_.communicators[number];
   Communicator communicator;
   communicator.gpus = traced.ranks;
-  communicator.planner = std::make_unique<NcclPlanner>(LayoutOf(graph_, traced), nccl_);
+  communicator.planner = planner != nullptr
+                             ? std::move(planner)
+                             : std::make_shared<const NcclPlanner>(LayoutOf(graph_, traced), nccl_);
   return communicator;
 }
 
@@ -56,7 +61,7 @@ void PlanCache::FindP2pCalls() {
 
 void PlanCache::Relocate(uint32_t part) {
   for (uint32_t i = 0; i < communicators_.size(); ++i) {
-    if (job_.PartOf(i) == part) communicators_[i] = BuildCommunicator(i);
+    if (job_.PartOf(i) == part) communicators_[i] = BuildCommunicator(i, nullptr);
   }
   FindP2pCalls();
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "simulator/execution/lanes/gpu_costs.h"
+#include "simulator/execution/paths/communicator_planners.h"
 #include "simulator/replay/streams/bound.h"
 #include "simulator/replay/streams/call_table.h"
 #include "simulator/transport/nic/nic_settings.h"
@@ -55,9 +56,11 @@ class PlanCache {
   using Key = std::array<uint64_t, 5>;
 
   // Rank r of the job is GPU r of the fabric. `graph`, `job` and `moved` must outlive this.
+  // `planners` are those of the job's communicators; where there are none, the cache makes them.
   // Precondition: NcclPlanner::Choose finds a choice for every collective.
   PlanCache(const FabricGraph& graph, const Job& job, NcclSettings nccl, GpuCosts gpu,
-            const NicSettings& nic, const MovedConnections& moved);
+            const NicSettings& nic, const MovedConnections& moved,
+            const CommunicatorPlanners& planners = {});
 
   uint32_t communicator_count() const { return static_cast<uint32_t>(communicators_.size()); }
   const NcclPlanner& planner(uint32_t communicator) const {
@@ -104,12 +107,13 @@ class PlanCache {
     std::vector<std::optional<std::vector<uint32_t>>> on_network;  // by rank, once asked for
   };
   struct Communicator {
-    std::unique_ptr<NcclPlanner> planner;
+    std::shared_ptr<const NcclPlanner> planner;
     std::vector<uint32_t> gpus;
     std::map<Key, Plan> plans;  // regular jobs have few
   };
 
-  Communicator BuildCommunicator(uint32_t number) const;
+  // `planner`: nullptr makes one.
+  Communicator BuildCommunicator(uint32_t number, std::shared_ptr<const NcclPlanner> planner) const;
   void FindP2pCalls();
   Plan& PlanOf(uint32_t collective);
   int64_t BoundOfSchedule(uint32_t communicator, const CollectiveSchedule& schedule);

@@ -20,7 +20,7 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
       rules_(rules),
       observer_(observer),
       calls_(job),
-      plans_(graph, job, rules.nccl, rules.gpu, nic, *this),
+      plans_(graph, job, rules.nccl, rules.gpu, nic, *this, rules.planners),
       progress_(
           job, plans_,
           {.count_payload = [this](uint32_t id) { executor_->WatchPayload(id); },

@@ -124,6 +124,8 @@ class ReplayEngine final : private LaneObserver,
   int64_t end_ps() const;
 
   // --- The run -----------------------------------------------------------------------------------
+  // Returns a communicator's planner, for the GPUs that it has now.
+  const NcclPlanner& planner(uint32_t communicator) const { return plans_.planner(communicator); }
   LaneExecutor& executor() { return *executor_; }
   const LaneExecutor& executor() const { return *executor_; }
   // Returns the obstacles to replaying the run, or the collectives that involve an owner of state;

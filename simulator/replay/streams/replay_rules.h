@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/execution/lanes/gpu_costs.h"
+#include "simulator/execution/paths/communicator_planners.h"
 #include "simulator/replay/episodes/replay_cache_mode.h"
 #include "simulator/transport/contract/network_stack.h"
 #include "topologies/graph/fabric_graph.h"
@@ -16,6 +17,7 @@ namespace railyard {
 // The rules by which collectives become transfers, and the costs of the GPUs' side of them.
 struct ReplayRules {
   NcclSettings nccl;
+  CommunicatorPlanners planners{};  // of the job's communicators; empty: the replay makes them
   std::vector<NicVariant> nic_variants{};  // NICs that are set up otherwise than the rest
   NetIbSettings net_ib;
   NetSocketSettings net_socket;

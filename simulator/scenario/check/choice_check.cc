@@ -2,7 +2,6 @@
 #include "simulator/scenario/check/choice_check.h"
 
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
@@ -11,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
-#include "simulator/execution/paths/fabric_layout.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/nccl/nccl_planner.h"
@@ -35,10 +33,9 @@ std::string SuitableNames(const NcclPlanner& planner, const JobCollective& colle
   return names.empty() ? "another kind of collective" : JoinAlternatives(names);
 }
 
-std::map<RefusedKey, Refused> RefusedOf(const FabricGraph& graph, const LoadedWorkload& workload,
-                                        const NcclSettings& nccl) {
+std::map<RefusedKey, Refused> RefusedOf(const LoadedWorkload& workload,
+                                        const CommunicatorPlanners& planners) {
   std::map<RefusedKey, Refused> refused;
-  std::vector<std::unique_ptr<NcclPlanner>> planners(workload.job.communicators.size());
   // Regular jobs repeat few.
   std::map<std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, ReplayChoice>, bool> known;
   for (const JobCollective& collective : workload.job.collectives) {
@@ -47,30 +44,23 @@ std::map<RefusedKey, Refused> RefusedOf(const FabricGraph& graph, const LoadedWo
     const auto [at, is_new] = known.try_emplace(
         {collective.communicator, collective.kind, collective.bytes, collective.datatype, stated},
         true);
-    if (is_new) {
-      std::unique_ptr<NcclPlanner>& planner = planners[collective.communicator];
-      if (!planner) {
-        planner = std::make_unique<NcclPlanner>(
-            LayoutOf(graph, workload.job.communicators[collective.communicator]), nccl);
-      }
-      at->second = planner->Choose(collective, stated).has_value();
-    }
+    const NcclPlanner& planner = *planners[collective.communicator];
+    if (is_new) at->second = planner.Choose(collective, stated).has_value();
     if (at->second) continue;
     Refused& entry =
         refused[{workload.job.PartOf(collective.communicator), collective.kind, stated}];
     if (entry.count++ > 0) continue;
     entry.first = &collective;
-    entry.suitable = SuitableNames(*planners[collective.communicator], collective);
+    entry.suitable = SuitableNames(planner, collective);
   }
   return refused;
 }
 
 }  // namespace
 
-void CheckChoices(const ProtoCursor& scenario, const FabricGraph& graph,
-                  const LoadedWorkload& workload, const NcclSettings& nccl,
-                  Diagnostics& diagnostics) {
-  for (const auto& [key, entry] : RefusedOf(graph, workload, nccl)) {
+void CheckChoices(const ProtoCursor& scenario, const LoadedWorkload& workload,
+                  const CommunicatorPlanners& planners, Diagnostics& diagnostics) {
+  for (const auto& [key, entry] : RefusedOf(workload, planners)) {
     const auto& [part, kind, stated] = key;
     const ProtoCursor cursor = WorkloadOfPart(scenario, part);
     const auto& message = static_cast<const protos::Workload&>(cursor.message());

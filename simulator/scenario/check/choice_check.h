@@ -3,18 +3,16 @@
 // the scenario or NCCL's tuner.
 #pragma once
 
+#include "simulator/execution/paths/communicator_planners.h"
 #include "simulator/scenario/load/workload_loader.h"
 #include "simulator/text_proto/text_proto.h"
-#include "topologies/graph/fabric_graph.h"
-#include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
 
 // `scenario` is a cursor on the whole scenario, whose fabric and workload have been loaded. Reports
 // an error for each pair of algorithm and protocol that cannot be replayed, at the field that
 // requests it.
-void CheckChoices(const ProtoCursor& scenario, const FabricGraph& graph,
-                  const LoadedWorkload& workload, const NcclSettings& nccl,
-                  Diagnostics& diagnostics);
+void CheckChoices(const ProtoCursor& scenario, const LoadedWorkload& workload,
+                  const CommunicatorPlanners& planners, Diagnostics& diagnostics);
 
 }  // namespace railyard

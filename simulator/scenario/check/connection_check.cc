@@ -16,7 +16,6 @@
 #include <google/protobuf/message.h>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/paths/fabric_layout.h"
 #include "topologies/measures/nic_reach.h"
 #include "topologies/routing/routing.h"
 #include "workloads/nccl/nccl_planner.h"
@@ -79,12 +78,14 @@ class ConnectionChecker {
  public:
   ConnectionChecker(const ProtoCursor& scenario, const FabricGraph& graph,
                     const LoadedWorkload& workload, const NcclSettings& nccl,
-                    const NicSettings& nic, Diagnostics& diagnostics)
+                    const CommunicatorPlanners& planners, const NicSettings& nic,
+                    Diagnostics& diagnostics)
       : fabric_(scenario.Child("fabric")),
         source_(SourceOf(fabric_)),
         graph_(graph),
         job_(workload.job),
         nccl_(nccl),
+        planners_(planners),
         link_aggregation_(nic.link_aggregation),
         diagnostics_(diagnostics),
         routing_(graph, 0),
@@ -100,7 +101,7 @@ class ConnectionChecker {
     for (size_t id = 0; id < uses.size() && !IsEnough(); ++id) {
       if (uses[id].collectives.empty() && uses[id].sends.empty() && !uses[id].all_to_all) continue;
       communicator_ = &job_.communicators[id];
-      CheckCommunicator(uses[id]);
+      CheckCommunicator(uses[id], *planners_[id]);
     }
     if (unjoined_ > kUnjoinedReportedMax) {
       fabric_.Error(diagnostics_, source_,
@@ -126,8 +127,7 @@ class ConnectionChecker {
 
   bool IsEnough() const { return unjoined_ >= kUnjoinedCountedMax; }
 
-  void CheckCommunicator(const Use& use) {
-    const NcclPlanner planner(LayoutOf(graph_, *communicator_), nccl_);
+  void CheckCommunicator(const Use& use, const NcclPlanner& planner) {
     std::set<Algorithm> algorithms;
     for (const JobCollective* collective : use.collectives) {
       const auto choice = planner.Choose(*collective, StatedChoice(*collective));
@@ -503,6 +503,7 @@ class ConnectionChecker {
   const FabricGraph& graph_;
   const Job& job_;
   const NcclSettings& nccl_;
+  const CommunicatorPlanners& planners_;
   const bool link_aggregation_;
   Diagnostics& diagnostics_;
   const EcmpRouting routing_;
@@ -525,8 +526,9 @@ class ConnectionChecker {
 
 uint64_t CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph,
                           const LoadedWorkload& workload, const NcclSettings& nccl,
-                          const NicSettings& nic, Diagnostics& diagnostics) {
-  return ConnectionChecker(scenario, graph, workload, nccl, nic, diagnostics).Check();
+                          const CommunicatorPlanners& planners, const NicSettings& nic,
+                          Diagnostics& diagnostics) {
+  return ConnectionChecker(scenario, graph, workload, nccl, planners, nic, diagnostics).Check();
 }
 
 }  // namespace railyard

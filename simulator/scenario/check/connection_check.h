@@ -2,6 +2,7 @@
 // Checks that the fabric has a path between all GPUs that a job will connect.
 #pragma once
 
+#include "simulator/execution/paths/communicator_planners.h"
 #include "simulator/scenario/load/workload_loader.h"
 #include "simulator/text_proto/text_proto.h"
 #include "simulator/transport/nic/nic_settings.h"
@@ -17,10 +18,11 @@ namespace railyard {
 // kUnjoinedReportedMax; the search stops at kUnjoinedCountedMax. If every rank exchanges with every
 // other, the switches are examined rather than the pairs. Returns the number of connections of the
 // Sends, Recvs and exchanges among them, or a lower bound. Precondition: the job has no more ranks
-// than the fabric has GPUs.
+// than the fabric has GPUs, and `planners` are its communicators'.
 uint64_t CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph,
                           const LoadedWorkload& workload, const NcclSettings& nccl,
-                          const NicSettings& nic, Diagnostics& diagnostics);
+                          const CommunicatorPlanners& planners, const NicSettings& nic,
+                          Diagnostics& diagnostics);
 
 inline constexpr size_t kUnjoinedReportedMax = 8;
 inline constexpr size_t kUnjoinedCountedMax = 10'000;

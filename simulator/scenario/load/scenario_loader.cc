@@ -204,16 +204,18 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   scenario->nic_variants = nics.Load(net, scenario->nic);
   scenario->net_ib = LoadNetIb(cursor, nccl.planner.version, scenario->nic,
                                fabric ? &*fabric : nullptr, diagnostics);
+  CommunicatorPlanners planners;
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
       !cursor.IsDoubtful("nccl")) {
     const int errors_before_choices = diagnostics.error_count();
     nccl.planner.own_algorithms = workload->own_algorithms;
     LoadNicFailover(cursor, *fabric, *workload, scenario->nic, scenario->net_ib, nccl.planner,
                     diagnostics);
-    CheckChoices(cursor, *fabric, *workload, nccl.planner, diagnostics);
+    planners = PlannersOf(*fabric, workload->job.communicators, nccl.planner);
+    CheckChoices(cursor, *workload, planners, diagnostics);
     if (diagnostics.error_count() == errors_before_choices) {
-      scenario->exchange_connections =
-          CheckConnections(cursor, *fabric, *workload, nccl.planner, scenario->nic, diagnostics);
+      scenario->exchange_connections = CheckConnections(cursor, *fabric, *workload, nccl.planner,
+                                                        planners, scenario->nic, diagnostics);
       WarnOfSize(cursor, scenario->exchange_connections, diagnostics);
     }
   }
@@ -240,6 +242,7 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   for (const ImportReport& report : workload->import_reports) AddNotes(report, scenario->notes);
   scenario->import_reports = std::move(workload->import_reports);
   scenario->nccl = nccl.planner;
+  scenario->planners = std::move(planners);
   return scenario;
 }
 

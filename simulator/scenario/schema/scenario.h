@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "simulator/execution/lanes/gpu_costs.h"
+#include "simulator/execution/paths/communicator_planners.h"
 #include "simulator/fabric/routing_delays.h"
 #include "simulator/faults/fault_spec.h"
 #include "simulator/scenario/schema/model_attributes.h"
@@ -36,6 +37,7 @@ struct Scenario {
   Trace trace;  // of `workload`; empty with `jobs`
   Job job;      // one or several jobs; no more ranks than the fabric has GPUs, rank r on GPU r
   NcclSettings nccl;
+  CommunicatorPlanners planners;  // of `job`, by `nccl`, on `fabric`
   GpuCosts gpu;
   NicSettings nic;                       // with the retransmission of `nccl` or its version
   std::vector<NicVariant> nic_variants;  // of `nics`

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "topologies/graph/fabric_graph.h"
+#include "traces/trace/trace.h"
+#include "workloads/nccl/nccl_planner.h"
+
+namespace railyard {
+
+// The planners of a job's communicators, by communicator. They are made once, when a scenario is
+// resolved, and shared by all that plan: its checks, the replay and the recorders of results.
+using CommunicatorPlanners = std::vector<std::shared_ptr<const NcclPlanner>>;
+
+CommunicatorPlanners PlannersOf(const FabricGraph& graph,
+                                std::span<const TraceCommunicator> communicators,
+                                const NcclSettings& settings);
+
+}  // namespace railyard
