@@ -70,7 +70,8 @@ void FaultInjector::CountFrom(uint32_t fault, int64_t anchor_ps) {
   State& state = states_[fault];
   if (state.anchor_ps != kNeverPs) return;
   state.anchor_ps = anchor_ps;
-  state.interval = faults_[fault].timeline.Interval(0, std::nullopt, faults_[fault].seed);
+  const std::optional<FaultInterval> none;
+  state.interval = faults_[fault].timeline.Interval(0, none, faults_[fault].seed);
   ScheduleNext(fault);
 }
 

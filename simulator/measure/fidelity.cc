@@ -82,6 +82,7 @@ struct Hint {
   std::string algorithm;      // railyard.protos.Workload.Algorithm; empty: NCCL's choice
   uint32_t channels_min = 0;  // 0: NCCL's, as below
   uint32_t queue_pairs = 0;   // per connection
+  bool has_gib = false;       // Google's plug-in for its RoCE NICs
 };
 Hint ParseHint(const std::string& text) {
   Hint hint;
@@ -98,11 +99,7 @@ Hint ParseHint(const std::string& text) {
       channels <= 64) {
     hint.channels_min = channels;
   }
-  // Google's plug-in for its RoCE NICs sets these variables
-  // (/usr/local/gib/scripts/set_nccl_env.sh; Google Cloud, "Deploy an A4 or A3 Ultra cluster").
-  if (Contains(text, "gIB")) {
-    hint.nccl += " CROSS_NIC: 0 IB_QPS_PER_CONNECTION: 4 NVLS_CHUNKSIZE: \"512KiB\"";
-  }
+  hint.has_gib = Contains(text, "gIB");
   const size_t unit = text.find(" QPs per connection");
   const size_t number = unit == std::string::npos ? unit : text.rfind(' ', unit - 1) + 1;
   if (number < unit) std::sscanf(text.c_str() + number, "%u", &hint.queue_pairs);
@@ -114,6 +111,13 @@ void SetNccl(const MeasuredRow& row, NetworkKind network, bool has_sharp,
              ScenarioBuilder& scenario) {
   const Hint hint = ParseHint(row.algorithm_hint);
   if (!hint.algorithm.empty()) scenario.Set("workload.algorithm", hint.algorithm);
+  // The plug-in sets these variables (/usr/local/gib/scripts/set_nccl_env.sh; Google Cloud, "Deploy an
+  // A4 or A3 Ultra cluster").
+  if (hint.has_gib) {
+    scenario.Set("nccl.CROSS_NIC", 0)
+        .Set("nccl.IB_QPS_PER_CONNECTION", 4)
+        .Set("nccl.NVLS_CHUNKSIZE", "512KiB");
+  }
   if (hint.channels_min != 0) scenario.Set("nccl.MIN_NCHANNELS", hint.channels_min);
   if (hint.queue_pairs != 0) scenario.Set("nccl.IB_QPS_PER_CONNECTION", hint.queue_pairs);
   if (network == NetworkKind::kEfa) scenario.Set("nccl.NET", "AWS Libfabric");
