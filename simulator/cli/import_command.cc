@@ -77,7 +77,11 @@ class ImportCommand : public Command {
     parser()->add_option("--missing-ranks", missing_ranks_,
                          "Ranks the files do not hold: reconstruct (default; they ran the same "
                          "program as those present, and the report says so) or refuse");
-    parser()->add_option("--ranks", ranks_, "Ranks of the job, where the files do not say it");
+    parser()
+        ->add_option("--ranks", ranks_,
+                     "Ranks of the job, where the files do not say it; symmetric: which process of "
+                     "an NCCL log is which rank is not known, and all make the same calls")
+        ->type_name("N|symmetric");
     parser()->add_option("--scenario", scenario_,
                          "Of flight-recorder: a scenario to write, whose run ends where the job "
                          "hung and names who waits for whom");
@@ -109,12 +113,7 @@ class ImportCommand : public Command {
   ImportOptions Options(Diagnostics& diagnostics) const {
     ImportOptions options;
     options.ignore_times = ignore_times_;
-    options.ranks = ranks_;
-    if (ranks_ && (*ranks_ == 0 || *ranks_ > kTraceRanksMax)) {
-      diagnostics.Error(
-          {"--ranks"}, "",
-          fmt::format("{} is out of range (expected 1 to {})", *ranks_, kTraceRanksMax));
-    }
+    ReadRanks(options, diagnostics);
     if (format_ != kAutoFormat && FindTraceReader(format_) == nullptr) {
       diagnostics.Error({"--format"}, "", UnknownName("format", format_, TraceFormatNames()));
     }
@@ -147,6 +146,26 @@ class ImportCommand : public Command {
     CheckOutputs({{"--output", trace_}, {"--report", ReportPath()}, {"--scenario", scenario_}},
                  files_, diagnostics);
     return options;
+  }
+
+  void ReadRanks(ImportOptions& options, Diagnostics& diagnostics) const {
+    if (ranks_.empty()) return;
+    options.ranks_are_symmetric = ranks_ == "symmetric";
+    if (options.ranks_are_symmetric) {
+      if (missing_ranks_ == "refuse") {
+        diagnostics.Error({"--ranks symmetric"}, "",
+                          "gives missing ranks the calls of those present, which --missing-ranks "
+                          "refuse forbids (expected one of them)");
+      }
+      return;
+    }
+    uint32_t ranks = 0;
+    if (!ParseNumber(ranks_, ranks) || ranks == 0 || ranks > kTraceRanksMax) {
+      diagnostics.Error({"--ranks"}, "",
+                        fmt::format("{} is out of range (expected 1 to {}, or symmetric)", ranks_,
+                                    kTraceRanksMax));
+    }
+    options.ranks = ranks;
   }
 
   std::string Summary(const TraceImport& import) const {
@@ -187,7 +206,7 @@ class ImportCommand : public Command {
   std::string report_;
   std::vector<std::string> rank_map_;
   std::string missing_ranks_ = "reconstruct";
-  std::optional<uint32_t> ranks_;
+  std::string ranks_;
   bool ignore_times_ = false;
   std::string scenario_;
 };

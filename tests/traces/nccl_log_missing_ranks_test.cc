@@ -295,7 +295,37 @@ TEST(NcclLogMissingRanksTest, WithoutAnyRankTheErrorPointsToTheRankMap) {
   EXPECT_THAT(
       result.diagnostics.ToString(),
       HasSubstr("none of the 2 calls can be imported: 2 rank unknown (a rank_map says which "
-                "rank each process is)"));
+                "rank each process is; if they are in the order of their names: "
+                "--rank-map node0:1000=0 --rank-map node0:1001=1)"));
+}
+
+TEST(NcclLogMissingRanksTest, SymmetricRanksAreThoseOfAnyProcess) {
+  const std::string log = Line(6, 4, {}) + Line(6, 4, {.name = "AllGather", .op_count = "1"});
+  const ImportResult result =
+      Import(log, {.missing_ranks = kReconstruct, .ranks_are_symmetric = true});
+  ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
+  const Trace& trace = *result.import.trace;
+  ASSERT_EQ(trace.rank_count, 4u);
+  EXPECT_EQ(result.import.report.calls_imported(), 2u);
+  EXPECT_EQ(result.import.report.calls_reconstructed, 6u);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    ASSERT_EQ(trace.operations[rank].size(), 2u) << rank;
+    EXPECT_EQ(trace.operations[rank][1].kind, CollectiveKind::kAllGather) << rank;
+  }
+}
+
+TEST(NcclLogMissingRanksTest, SymmetricRanksSendNoMessages) {
+  const ImportResult result = Import(Line(6, 4, {}) + Line(6, 4, {.name = "Send", .root = 1}),
+                                     {.missing_ranks = kReconstruct, .ranks_are_symmetric = true});
+  EXPECT_THAT(result.diagnostics.ToString(),
+              HasSubstr(":2: error: --ranks symmetric: Send is not the same on all ranks"));
+}
+
+TEST(NcclLogMissingRanksTest, SymmetricRanksHaveNoGroupsOfTheirOwn) {
+  const ImportResult result = Import(Line(6, 4, {}) + Line(6, 2, {.comm = "0x9"}),
+                                     {.missing_ranks = kReconstruct, .ranks_are_symmetric = true});
+  EXPECT_THAT(result.diagnostics.ToString(),
+              HasSubstr("AllReduce is on a communicator of 2 of the 4 ranks"));
 }
 
 }  // namespace

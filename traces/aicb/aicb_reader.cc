@@ -167,7 +167,8 @@ TraceReader AicbReader() {
   return {.format = "aicb",
           .description = "SimAI's workload text and AICB's CSV of calls",
           .recognizes = LooksLikeAicb,
-          .read = ReadFiles};
+          .read = ReadFiles,
+          .takes_rank_count = true};
 }
 
 }  // namespace railyard

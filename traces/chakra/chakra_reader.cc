@@ -275,7 +275,8 @@ TraceReader ChakraReader() {
               "execution traces of MLCommons Chakra (ASTRA-sim), a file a rank, and "
               "communicator groups; written by trace export",
           .recognizes = LooksLikeChakra,
-          .read = ReadFiles};
+          .read = ReadFiles,
+          .takes_rank_count = true};
 }
 
 }  // namespace railyard

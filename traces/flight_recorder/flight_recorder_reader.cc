@@ -235,7 +235,8 @@ TraceReader FlightRecorderReader() {
           .description = "dumps of PyTorch's Flight Recorder, JSON or pickles",
           .recognizes = LooksLikeFlightRecorder,
           .read = ReadFiles,
-          .records_hangs = true};
+          .records_hangs = true,
+          .records_times = false};
 }
 
 }  // namespace railyard

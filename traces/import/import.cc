@@ -82,6 +82,26 @@ class FormatSearch {
   std::vector<std::string> unknown_;
 };
 
+// Whether an option was given that the reader does not use, which is an error.
+bool HasOptionWithoutEffect(const ImportOptions& options, const TraceReader& reader,
+                            Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  const auto check = [&](bool is_given, bool is_used, const char* option, const char* why) {
+    if (!is_given || is_used) return;
+    diagnostics.Error(
+        {option}, "",
+        fmt::format("has no effect on {}, {} (expected to be left out)", reader.format, why));
+  };
+  check(options.ignore_times, reader.records_times, "--ignore-times", "of which no times are read");
+  check(options.ranks.has_value(), reader.takes_rank_count, "--ranks",
+        "whose files say which ranks there are");
+  check(options.ranks_are_symmetric, reader.takes_ranks_of_processes, "--ranks symmetric",
+        "whose files say which ranks there are");
+  check(!options.rank_map.empty(), reader.takes_ranks_of_processes, "--rank-map",
+        "whose files do not name processes");
+  return diagnostics.error_count() > errors_before;
+}
+
 }  // namespace
 
 TraceImport ImportFiles(const std::vector<std::string>& paths, const std::string& format,
@@ -98,13 +118,7 @@ TraceImport ImportFiles(const std::vector<std::string>& paths, const std::string
                                   reader->format));
     return {};
   }
-  if (options.ignore_times && !reader->records_times) {
-    diagnostics.Error({"--ignore-times"}, "",
-                      fmt::format("has no effect on {}, of which no times are read (expected to be "
-                                  "left out)",
-                                  reader->format));
-    return {};
-  }
+  if (HasOptionWithoutEffect(options, *reader, diagnostics)) return {};
   const int errors_before = diagnostics.error_count();
   TraceImport import = reader->read(files, options, diagnostics);
   import.report.format = reader->format;

@@ -2,6 +2,7 @@
 #include "traces/nccl_log/nccl_log_assembly.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,10 @@ class Assembler {
   std::optional<Trace> Run() {
     CheckOneProcessPerRank();
     if (diagnostics_.HasErrors()) return Fail(CallDropReason::kImportFailed);
-    if (calls_.AllAreDropped()) return Fail(CallDropReason::kImportFailed);
+    if (placement_.has_arbitrary_ranks) CheckSymmetry();
+    if (diagnostics_.HasErrors() || calls_.AllAreDropped()) {
+      return Fail(CallDropReason::kImportFailed);
+    }
     if (!reconstructs() && !RefuseMissingRanks(calls_, diagnostics_)) {
       return Fail(CallDropReason::kRanksMissing);
     }
@@ -41,7 +45,7 @@ class Assembler {
     if (diagnostics_.HasErrors()) return Fail(CallDropReason::kRanksDisagree);
     if (calls_.AllAreDropped()) return Fail(CallDropReason::kImportFailed);
     LogTraceBuilder trace(calls_, report_);
-    trace.AddCalls(group_of);
+    trace.AddCalls(group_of, !options_.ignore_times);
     if (!calls_.missing().empty()) {
       ReconstructMissingRanks(calls_, placement_, trace, report_, diagnostics_);
     }
@@ -71,9 +75,38 @@ class Assembler {
              "NCCL_DEBUG_SUBSYS=INIT,COLL)";
     }
     const bool rank_map_helps = report_.DroppedFor(CallDropReason::kUnknownRank).count > 0;
-    return report_.WhyNothingIsImported(rank_map_helps
-                                            ? "a rank_map says which rank each process is"
-                                            : "the import report lists the lines");
+    if (!rank_map_helps) {
+      return report_.WhyNothingIsImported("the import report lists the lines");
+    }
+    if (placement_.rank_map_to_type.empty()) {
+      return report_.WhyNothingIsImported("a rank_map says which rank each process is");
+    }
+    return report_.WhyNothingIsImported(
+        fmt::format("a rank_map says which rank each process is; if they are in the order of their "
+                    "names:{}",
+                    placement_.rank_map_to_type));
+  }
+
+  // Whichever rank a process took, its calls must be what each other rank does.
+  void CheckSymmetry() {
+    for (uint32_t i = 0; i < calls_.size(); ++i) {
+      const LoggedCall& call = calls_[i];
+      if (call.dropped) continue;
+      const uint32_t size = calls_.Handle(call.handle).rank_count;
+      const bool is_of_all = size == placement_.rank_count;
+      if (!IsP2p(call) && is_of_all) continue;
+      const std::string_view kind = CollectiveKindName(call.kind);
+      diagnostics_.Error(
+          calls_.PlaceOf(call), "--ranks symmetric",
+          is_of_all
+              ? fmt::format("{} is not the same on all ranks (a --rank-map says which rank each "
+                            "process is)",
+                            kind)
+              : fmt::format("{} is on a communicator of {} of the {} ranks: which they are depends "
+                            "on the rank (a --rank-map says which rank each process is)",
+                            kind, size, placement_.rank_count));
+      return;
+    }
   }
 
   void CheckOneProcessPerRank() {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -115,6 +116,26 @@ std::string ParseCallFields(LogFieldReader& fields, LogCall& call) {
   return {};
 }
 
+// Whether the text ends within the field that is missing, so that more of it may follow.
+bool MayGoOn(LogFieldReader fields, std::string_view missing) {
+  constexpr std::string_view kRankCount = "[nranks=";
+  fields.SkipBlanks();
+  const std::string_view rest = fields.rest();
+  if (missing.starts_with(kRankCount)) {
+    return kRankCount.starts_with(rest) ||
+           (rest.starts_with(kRankCount) &&
+            rest.substr(kRankCount.size()).find_first_not_of("0123456789") ==
+                std::string_view::npos);
+  }
+  // Fields that not every version prints stand before the one that is missed.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kMayStandBefore = {
+      {{"count", "acc"}, {"datatype", "size"}, {"comm", "root"}}};
+  for (const auto& [field, before] : kMayStandBefore) {
+    if (missing == field && before.starts_with(rest)) return true;
+  }
+  return missing.starts_with(rest) || rest == "0";
+}
+
 }  // namespace
 
 std::vector<CallMark> FindCallMarks(std::string_view text) {
@@ -124,6 +145,25 @@ std::vector<CallMark> FindCallMarks(std::string_view text) {
     if (const auto mark = MarkAt(text, at)) marks.push_back(*mark);
   }
   return marks;
+}
+
+bool EndsWithinCallMark(std::string_view text) {
+  constexpr std::string_view kInfo = "INFO ";
+  const size_t info = text.rfind(kInfo);
+  if (info == std::string_view::npos) return false;
+  const std::string_view message = text.substr(info + kInfo.size());
+  if (message.empty() || message.size() > kNcclCallMarkBytesMax) return false;
+  for (const NamedKind& named : kNames) {
+    const std::string_view name = message.substr(0, named.name.size());
+    if (!named.name.starts_with(name)) continue;
+    std::string_view rest = message.substr(name.size());
+    if (rest.empty()) return true;
+    if (rest == ":") return true;
+    if (!rest.starts_with(": ")) continue;
+    rest.remove_prefix(2);
+    if (kOpCount.starts_with(rest)) return true;
+  }
+  return false;
 }
 
 uint64_t CountNcclCalls(std::string_view text, size_t from) {
@@ -147,6 +187,7 @@ LogCall ParseCallRecord(std::string_view text, const CallMark& mark, size_t& end
   if (!missing.empty()) {
     call.defect = CallDefect::kTruncated;
     call.defect_detail = fmt::format("no \"{}\"", missing);
+    call.ends_with_text = MayGoOn(fields, missing);
   }
   return call;
 }

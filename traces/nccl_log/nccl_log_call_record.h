@@ -25,6 +25,8 @@ struct CallMark {
 inline constexpr size_t kNcclCallMarkBytesMax = 64;
 
 std::vector<CallMark> FindCallMarks(std::string_view text);
+// Whether the text ends within what marks a call, behind `INFO `: more of it may follow.
+bool EndsWithinCallMark(std::string_view text);
 // Counts the calls that begin in `text` and whose mark ends after byte `from`.
 uint64_t CountNcclCalls(std::string_view text, size_t from);
 

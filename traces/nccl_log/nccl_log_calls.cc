@@ -10,10 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/names.h"
 #include "traces/nccl_log/log_line_reader.h"
 #include "traces/nccl_log/nccl_log_call_record.h"
 #include "traces/nccl_log/nccl_log_line.h"
 #include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/nccl_log/wrapped_call.h"
 #include "traces/reading/input_files.h"
 #include "traces/trace/trace_check.h"
 
@@ -48,13 +50,12 @@ class LogCollector {
     while (reader.Next()) {
       line_ = reader.lines_read();
       if (!reader.is_continuation()) {
-        for (const LogRecord& record : ParseNcclLogLine(reader.text())) {
-          std::visit([this](const auto& r) { Add(r); }, record);
-        }
+        AddLine(reader.text());
         tail.clear();
         if (reader.text().size() >= kNcclLogLineBytesMax) KeepTail(reader.text(), tail);
         continue;
       }
+      FlushWrapped();
       const size_t from = tail.size();
       tail += reader.text();
       for (uint64_t i = CountNcclCalls(tail, from); i > 0; --i) {
@@ -63,6 +64,7 @@ class LogCollector {
       }
       KeepTail(std::string(tail), tail);
     }
+    FlushWrapped();
     report_.files[file].lines_read = reader.lines_read();
     report_.files[file].bytes_read = stream.bytes_read();
   }
@@ -71,6 +73,11 @@ class LogCollector {
   // is only one.
   LoggedCalls Finish() {
     AdoptOrphans();
+    if (calls_joined_ > 0) {
+      report_.assumed.push_back(fmt::format(
+          "{} wrapped over several lines {} joined again, where only one reading is a call",
+          Counted(calls_joined_, "call"), calls_joined_ == 1 ? "is" : "are"));
+    }
     return std::move(result_);
   }
 
@@ -81,6 +88,45 @@ class LogCollector {
     uint32_t rank_count = 0;
     LoggedCall call;
   };
+
+  // ---- Lines. ----
+
+  void AddLine(const std::string& text) {
+    if (!wrapped_.text().empty()) {
+      switch (wrapped_.Append(text)) {
+        case WrappedCall::Appended::kCallGoesOn:
+          return;
+        case WrappedCall::Appended::kCallIsWhole:
+          ++calls_joined_;
+          FlushWrapped();
+          return;
+        case WrappedCall::Appended::kNothing:
+          FlushWrapped();
+          break;
+      }
+    }
+    const std::vector<LogRecord> records = ParseNcclLogLine(text);
+    if (text.size() < kNcclLogLineBytesMax && WrappedCall::MayBeginIn(text, records)) {
+      wrapped_.Begin(text);
+      wrapped_line_ = line_;
+    } else {
+      AddRecords(records);
+    }
+  }
+
+  void FlushWrapped() {
+    if (wrapped_.text().empty()) return;
+    const uint64_t line = std::exchange(line_, wrapped_line_);
+    AddRecords(ParseNcclLogLine(wrapped_.text()));
+    line_ = line;
+    wrapped_.Clear();
+  }
+
+  void AddRecords(const std::vector<LogRecord>& records) {
+    for (const LogRecord& record : records) {
+      std::visit([this](const auto& r) { Add(r); }, record);
+    }
+  }
 
   static void KeepTail(const std::string& text, std::string& tail) {
     tail = text.substr(text.size() - std::min(text.size(), kNcclCallMarkBytesMax));
@@ -163,6 +209,10 @@ class LogCollector {
     call.datatype = record.datatype;
     // A root's block of a Gather or Scatter is elsewhere in the larger buffer.
     call.in_place = record.same_buffers && record.kind == CollectiveKind::kAllToAll;
+    if (record.time) {
+      call.time_ns = record.time->ns;
+      result_.time_decimals = std::max(result_.time_decimals, record.time->decimals);
+    }
     if (!record.prefix) {
       orphans_.push_back({.position = result_.calls.size(),
                           .pointer = record.communicator,
@@ -337,6 +387,9 @@ class LogCollector {
   LoggedCalls result_;
   uint32_t file_ = 0;
   uint64_t line_ = 0;
+  WrappedCall wrapped_;
+  uint64_t wrapped_line_ = 0;  // where it begins
+  uint64_t calls_joined_ = 0;
   std::string key_;
   std::set<std::string> hosts_;
   std::unordered_map<std::string, uint32_t> process_of_;           // by "host:pid"

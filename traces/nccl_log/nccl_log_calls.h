@@ -53,6 +53,7 @@ struct LoggedCall {
   Protocol protocol = Protocol::kUnstated;
   bool in_place = false;  // as TraceOperation's
   bool dropped = false;
+  std::optional<int64_t> time_ns{};  // as its line's time stamp says, by its host's clock
 };
 
 struct TuningLine {
@@ -86,6 +87,7 @@ struct LoggedCalls {
   std::vector<LogProcess> processes;
   std::vector<CommunicatorHandle> handles;
   std::vector<LoggedCall> calls;  // those that are sound by themselves, in the order of the lines
+  int time_decimals = 0;          // most that a time stamp's seconds have
 };
 
 // Reads the files to their ends. `report` counts the lines, the calls seen, and the calls dropped

@@ -156,7 +156,51 @@ class GlobalRanks {
       AssumeRankOrder(has_job_communicator);
     } else if (unplaced == 1 && endpoints == placement_.rank_count) {
       TakeLastRank();
+    } else if (unplaced > 0) {
+      PlaceByName(unplaced);
     }
+  }
+
+  // Where ranks are symmetric, processes of unknown rank take the lowest free ones; else this is
+  // what the user may say in a rank map.
+  void PlaceByName(uint32_t unplaced) {
+    constexpr int kEntriesMax = 256;
+    std::set<uint32_t> taken;
+    for (const Endpoint& endpoint : placement_.endpoints) {
+      if (endpoint.rank) taken.insert(*endpoint.rank);
+    }
+    uint32_t rank = 0;
+    int entries = 0;
+    for (Endpoint* endpoint : EndpointsByName()) {
+      if (endpoint->rank) continue;
+      while (taken.contains(rank)) ++rank;
+      if (options_.ranks_are_symmetric) {
+        endpoint->rank = rank;
+      } else if (++entries <= kEntriesMax) {
+        placement_.rank_map_to_type += RankMapOption(*endpoint, rank);
+      }
+      ++rank;
+    }
+    if (options_.ranks_are_symmetric) {
+      placement_.has_arbitrary_ranks = true;
+      draft_.Assume(fmt::format(
+          "processes whose rank nothing states take the lowest free ranks ({} of them): all ranks "
+          "make the same calls",
+          unplaced));
+    } else if (entries > kEntriesMax) {
+      placement_.rank_map_to_type += fmt::format(" and {} more", entries - kEntriesMax);
+    }
+  }
+
+  std::string RankMapOption(const Endpoint& endpoint, uint32_t rank) const {
+    const LogProcess& process = draft_.logged.processes[endpoint.process];
+    const auto endpoints_of_process =
+        std::count_if(placement_.endpoints.begin(), placement_.endpoints.end(),
+                      [&](const Endpoint& other) { return other.process == endpoint.process; });
+    return fmt::format(
+        " --rank-map {}:{}{}={}", process.host, process.pid,
+        endpoints_of_process > 1 && endpoint.device ? fmt::format(":{}", *endpoint.device) : "",
+        rank);
   }
 
   // The ranks of the largest communicator. A second one of its size may only fill gaps, since its
@@ -193,7 +237,7 @@ class GlobalRanks {
     return members >= placement_.endpoints.size();
   }
 
-  void AssumeRankOrder(bool has_job_communicator) {
+  std::vector<Endpoint*> EndpointsByName() {
     std::vector<Endpoint*> order;
     for (Endpoint& endpoint : placement_.endpoints) order.push_back(&endpoint);
     std::stable_sort(order.begin(), order.end(), [&](const Endpoint* a, const Endpoint* b) {
@@ -202,6 +246,11 @@ class GlobalRanks {
       if (x.host != y.host) return NaturalLess(x.host, y.host);
       return std::tuple(a->device, x.pid) < std::tuple(b->device, y.pid);
     });
+    return order;
+  }
+
+  void AssumeRankOrder(bool has_job_communicator) {
+    const std::vector<Endpoint*> order = EndpointsByName();
     for (uint32_t rank = 0; rank < order.size(); ++rank) order[rank]->rank = rank;
     draft_.Assume(fmt::format(
         "global ranks follow the order of host name, device and pid, since {}; a "

@@ -122,6 +122,9 @@ std::vector<LogRecord> ParseNcclLogLine(std::string_view line) {
     size_t end = 0;
     LogCall call = ParseCallRecord(line, mark, end);
     call.prefix = PrefixOfMessageAt(line, floor, mark.begin);
+    if (call.prefix) {
+      call.time = TimeAtEndOf(line.substr(floor, HostBegin(line, *call.prefix) - floor));
+    }
     floor = std::max(floor, end);
     records.emplace_back(std::move(call));
   }

@@ -132,10 +132,21 @@ class Reconstructor {
 
   void RepeatProgram(uint32_t from, uint32_t to) {
     const std::vector<TraceOperation>& program = trace_.OperationsOf(from);
-    size_t next = 0;  // into the program: one operation per kept call, in the same order
+    // One more than where an operation of the program is in the copy; 0: nowhere.
+    std::vector<uint32_t> place(program.size() + 1);
+    size_t next = 0;  // into the program: time between calls, and one operation per kept call
+    const auto repeat = [&](TraceOperation operation) {
+      operation.after = place[operation.after];
+      trace_.OperationsOf(to).push_back(operation);
+      place[next] = static_cast<uint32_t>(trace_.OperationsOf(to).size());
+    };
     for (const uint32_t i : calls_.by_rank()[from]) {
       const LoggedCall& call = calls_[i];
       if (call.dropped) continue;
+      while (program[next].kind == CollectiveKind::kCompute) {
+        const TraceOperation& gap = program[next++];
+        repeat(gap);
+      }
       TraceOperation operation = program[next++];
       const uint32_t family = placement_.communicators[calls_.CommunicatorOf(call)].family;
       if (!CanRepeat(family)) {
@@ -149,7 +160,7 @@ class Reconstructor {
       }
       operation.source_file = 0;
       operation.source_line = 0;
-      trace_.OperationsOf(to).push_back(operation);
+      repeat(operation);
       ++report_.calls_reconstructed;
     }
     ++report_.ranks_reconstructed;
@@ -237,8 +248,9 @@ bool RefuseMissingRanks(const PlacedCalls& calls, Diagnostics& diagnostics) {
                     placement.rank_count, DescribeRanks(absent),
                     unplaced == 0 ? ""
                                   : fmt::format("; {} processes have no known rank: a rank_map "
-                                                "says which they are",
-                                                unplaced)));
+                                                "says which they are, in the order of their names"
+                                                "{}",
+                                                unplaced, placement.rank_map_to_type)));
     return false;
   }
   const HandlesWithCalls with_calls = FindHandlesWithCalls(calls);

@@ -34,6 +34,7 @@ class PlacedCalls {
   // Returns the ranks without a process, and those whose process made no placed call; ascending.
   const std::vector<uint32_t>& missing() const { return missing_; }
 
+  int time_decimals() const { return logged_.time_decimals; }
   const Placement& placement() const { return placement_; }
   const CommunicatorHandle& Handle(uint32_t handle) const { return logged_.handles[handle]; }
   uint32_t RankOfHandle(uint32_t handle) const;  // global

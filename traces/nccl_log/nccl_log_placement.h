@@ -55,6 +55,11 @@ struct UnplacedHandle {
 struct Placement {
   uint32_t rank_count = 0;
   std::vector<Endpoint> endpoints;
+  // Some processes have a rank only because it does not count which (ranks_are_symmetric).
+  bool has_arbitrary_ranks = false;
+  // `--rank-map` options that give those of unknown rank one, in the order of their names; empty
+  // where all are known.
+  std::string rank_map_to_type;
   std::vector<JoinedCommunicator> communicators;
   std::vector<CommunicatorFamily> families;
   // By handle.

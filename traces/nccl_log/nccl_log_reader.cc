@@ -23,7 +23,9 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
                       Diagnostics& diagnostics) {
   return ReadNcclLogs({.files = files.paths(),
                        .missing_ranks = options.missing_ranks,
-                       .rank_map = options.rank_map},
+                       .rank_map = options.rank_map,
+                       .ranks_are_symmetric = options.ranks_are_symmetric,
+                       .ignore_times = options.ignore_times},
                       diagnostics);
 }
 
@@ -34,7 +36,7 @@ TraceReader NcclLogReader() {
           .description = "what NCCL and RCCL print with NCCL_DEBUG=INFO",
           .recognizes = LooksLikeNcclLog,
           .read = ReadFiles,
-          .records_times = false};
+          .takes_ranks_of_processes = true};
 }
 
 TraceImport ReadNcclLogs(const NcclLogOptions& options, Diagnostics& diagnostics) {

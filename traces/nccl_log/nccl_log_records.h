@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "traces/nccl_log/log_time.h"
 #include "traces/trace/trace.h"
 
 namespace railyard {
@@ -48,6 +49,9 @@ struct LogCall {
   uint64_t stream = 0;
   bool same_buffers = false;            // what is sent is where what is received goes
   std::optional<uint32_t> global_rank;  // RCCL only
+  std::optional<LogTime> time;          // the stamp before the prefix
+  // Truncated, and the text ends with what may be the beginning of the field that is missing.
+  bool ends_with_text = false;
 };
 
 // `comm PTR rank I nranks I …`, printed while a communicator is made (src/init.cc).

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/units.h"
 #include "traces/trace/logged_graph.h"
 
 namespace railyard {
@@ -20,30 +21,82 @@ LogTraceBuilder::LogTraceBuilder(const PlacedCalls& calls, ImportReport& report)
   trace_.operations.resize(trace_.rank_count);
 }
 
-void LogTraceBuilder::AddCalls(const std::vector<uint32_t>& group_of) {
+void LogTraceBuilder::AddCalls(const std::vector<uint32_t>& group_of, bool with_times) {
   // In the order of the log, so that communicators are numbered as they are first used.
-  std::vector<std::unordered_map<uint64_t, uint32_t>> streams(trace_.rank_count);
+  streams_.resize(trace_.rank_count);
+  clocks_.resize(trace_.rank_count);
+  uint64_t calls_added = 0;
   for (uint32_t i = 0; i < calls_.size(); ++i) {
     const LoggedCall& call = calls_[i];
     if (call.dropped) continue;
     const uint32_t rank = calls_.RankOfHandle(call.handle);
-    auto& streams_of_rank = streams[rank];
     TraceOperation operation;
     operation.kind = call.kind;
     operation.communicator = CommunicatorOf(calls_.CommunicatorOf(call));
     operation.count = call.count;
     operation.datatype = call.datatype;
     (IsP2p(call) ? operation.peer : operation.root) = call.root_or_peer;
-    operation.stream =
-        streams_of_rank.try_emplace(call.stream, static_cast<uint32_t>(streams_of_rank.size()))
-            .first->second;
+    operation.stream = StreamOf(rank, call.stream);
     operation.group = group_of[i];
     operation.in_place = call.in_place;
     operation.algorithm = call.algorithm;
     operation.protocol = call.protocol;
     operation.source_file = call.file;
     operation.source_line = static_cast<uint32_t>(std::min<uint64_t>(call.line, UINT32_MAX));
+    if (with_times) AddGap(call, rank, operation);
     trace_.operations[rank].push_back(operation);
+    ++calls_added;
+  }
+  if (with_times) NoteTimes(calls_added);
+}
+
+uint32_t LogTraceBuilder::StreamOf(uint32_t rank, uint64_t stream) {
+  auto& numbers = streams_[rank];
+  return numbers.try_emplace(stream, static_cast<uint32_t>(numbers.size())).first->second;
+}
+
+void LogTraceBuilder::AddGap(const LoggedCall& call, uint32_t rank, TraceOperation& operation) {
+  constexpr uint64_t kHost = UINT64_MAX;  // no address of a stream
+  constexpr int64_t kPsPerNs = 1'000;
+  constexpr int64_t kGapNsMax = int64_t{1} << 50;  // 13 days
+  HostClock& clock = clocks_[rank];
+  const bool is_within_group = operation.group != 0 && operation.group == clock.last_group;
+  clock.last_group = operation.group;
+  if (call.time_ns) {
+    ++calls_with_time_;
+    const int64_t gap_ns = *call.time_ns - clock.last_ns.value_or(*call.time_ns);
+    if (gap_ns < 0 || gap_ns > kGapNsMax) ++calls_set_back_;
+    // A group begins with its first call; what passes within it is before what follows.
+    if (!is_within_group || gap_ns < 0) clock.last_ns = call.time_ns;
+    if (!is_within_group && gap_ns > 0 && gap_ns <= kGapNsMax) {
+      TraceOperation gap;
+      gap.kind = CollectiveKind::kCompute;
+      gap.count = 0;
+      gap.stream = StreamOf(rank, kHost);
+      gap.compute_before_ps = gap_ns * kPsPerNs;
+      trace_.operations[rank].push_back(gap);
+      clock.last_gap = static_cast<uint32_t>(trace_.operations[rank].size());
+    }
+  }
+  operation.after = clock.last_gap;
+}
+
+void LogTraceBuilder::NoteTimes(uint64_t calls_added) {
+  if (calls_with_time_ == 0) return;
+  constexpr int kDecimalsOfNs = 9;
+  int64_t resolution_ps = 1'000;
+  for (int i = calls_.time_decimals(); i < kDecimalsOfNs; ++i) resolution_ps *= 10;
+  report_.assumed.push_back(fmt::format(
+      "{} of {} calls have time stamps of their host, to {}: a call does not begin before as much "
+      "time has passed since its rank's first one. The host is taken not to wait for the GPU in "
+      "between, and ranks to begin together: clocks of hosts are not compared (--ignore-times "
+      "leaves the times out)",
+      calls_with_time_, calls_added, FormatDuration(resolution_ps)));
+  if (calls_set_back_ > 0) {
+    report_.assumed.push_back(
+        fmt::format("{} time stamps are earlier than those of the calls before, or days later: no "
+                    "time has passed there",
+                    calls_set_back_));
   }
 }
 

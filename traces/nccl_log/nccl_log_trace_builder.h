@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,20 +20,37 @@ class LogTraceBuilder {
   // Both must outlive this. `report` receives the rings and trees that the lines do not give.
   LogTraceBuilder(const PlacedCalls& calls, ImportReport& report);
 
-  // Adds every call that is not dropped; `group_of` is by call, 0: no group.
-  void AddCalls(const std::vector<uint32_t>& group_of);
+  // Adds every call that is not dropped; `group_of` is by call, 0: no group. With times, what passes
+  // on the host between time stamps is computation on a stream of its own, which calls wait for.
+  void AddCalls(const std::vector<uint32_t>& group_of, bool with_times);
   // Returns the trace's index of a communicator of the placement.
   uint32_t CommunicatorOf(uint32_t communicator);
   std::vector<TraceOperation>& OperationsOf(uint32_t rank) { return trace_.operations[rank]; }
   Trace Take() && { return std::move(trace_); }
 
  private:
+  // What is known of a rank while its calls are added.
+  struct HostClock {
+    std::optional<int64_t> last_ns;
+    uint32_t last_gap = 0;    // one more than the operation that the last gap is; 0: none yet
+    uint32_t last_group = 0;  // of the call before
+  };
+  // The stream's number within its rank, in the order of first use.
+  uint32_t StreamOf(uint32_t rank, uint64_t stream);
+  // Adds the time that has passed since the rank's call before, if any has, and has the call wait.
+  void AddGap(const LoggedCall& call, uint32_t rank, TraceOperation& operation);
+  void NoteTimes(uint64_t calls_added);
+
   // Adds the communicator's rings and trees if the lines of its ranks give them completely.
   void StateGraph(const JoinedCommunicator& communicator, TraceCommunicator& stated);
 
   const PlacedCalls& calls_;
   ImportReport& report_;
   Trace trace_;
+  std::vector<std::unordered_map<uint64_t, uint32_t>> streams_;  // by rank
+  std::vector<HostClock> clocks_;                                // by rank
+  uint64_t calls_with_time_ = 0;
+  uint64_t calls_set_back_ = 0;                   // with an earlier time than the call before
   std::map<uint32_t, uint32_t> communicator_of_;  // in the trace, by that of the placement
 };
 

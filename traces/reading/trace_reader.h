@@ -36,6 +36,8 @@ struct ImportOptions {
   MissingRanks missing_ranks = MissingRanks::kReconstruct;
   std::vector<ProcessRank> rank_map = {};
   std::optional<uint32_t> ranks = {};  // of the job, where the files do not say it
+  // Processes of unknown rank make the same symmetric calls, so that which is which does not count.
+  bool ranks_are_symmetric = false;
   bool ignore_times = false;  // calls follow each other without the gaps that were recorded
   // Path of the trace as written into the scenario of a hang; empty: no scenario is wanted. Only
   // for flight-recorder.
@@ -60,8 +62,10 @@ struct TraceReader {
   // this format. At most one reader returns true for any file.
   bool (*recognizes)(std::string_view head) = nullptr;
   ReadTraceFiles read = nullptr;
-  bool records_hangs = false;  // makes a hang_scenario
-  bool records_times = true;   // its traces have gaps, which ignore_times leaves out
+  bool records_hangs = false;             // makes a hang_scenario
+  bool records_times = true;              // its traces have gaps, which ignore_times leaves out
+  bool takes_rank_count = false;          // uses ImportOptions::ranks
+  bool takes_ranks_of_processes = false;  // uses rank_map and ranks_are_symmetric
 };
 
 }  // namespace railyard

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/nccl_log/wrapped_call.h"
+
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "traces/nccl_log/nccl_log_call_record.h"
+#include "traces/nccl_log/nccl_log_line.h"
+#include "traces/nccl_log/nccl_log_reader.h"
+
+namespace railyard {
+namespace {
+
+// The call that ends `text`, if it is whole or may go on; its views point into `text`.
+std::optional<LogCall> UsableLastCall(std::string_view text) {
+  const std::vector<LogRecord> records = ParseNcclLogLine(text);
+  if (records.empty()) return std::nullopt;
+  const auto* const call = std::get_if<LogCall>(&records.back());
+  if (call == nullptr) return std::nullopt;
+  const bool is_whole = call->defect == CallDefect::kNone;
+  return is_whole || call->ends_with_text ? std::optional(*call) : std::nullopt;
+}
+
+bool SayTheSame(const LogCall& a, const LogCall& b) {
+  const auto fields = [](const LogCall& call) {
+    return std::tuple(call.defect, call.defect_detail, call.kind, call.op_count, call.count,
+                      call.datatype, call.root, call.communicator, call.rank_count, call.stream,
+                      call.same_buffers, call.global_rank);
+  };
+  return fields(a) == fields(b);
+}
+
+}  // namespace
+
+bool WrappedCall::MayBeginIn(std::string_view line, const std::vector<LogRecord>& records) {
+  if (records.empty()) return EndsWithinCallMark(line);
+  const auto* const call = std::get_if<LogCall>(&records.back());
+  return call != nullptr && call->ends_with_text;
+}
+
+void WrappedCall::Begin(const std::string& line) {
+  text_ = line;
+  lines_ = 1;
+}
+
+WrappedCall::Appended WrappedCall::Append(std::string_view line) {
+  if (line.empty() || lines_ == kLinesMax || text_.size() + line.size() >= kNcclLogLineBytesMax ||
+      line.find("INFO ") != std::string_view::npos || !ParseNcclLogLine(line).empty()) {
+    return Appended::kNothing;
+  }
+  std::string glued = text_ + std::string(line);
+  std::string apart = text_ + " " + std::string(line);
+  const auto glued_call = UsableLastCall(glued);
+  const auto apart_call = UsableLastCall(apart);
+  if (!glued_call && !apart_call) return Appended::kNothing;
+  if (glued_call && apart_call && !SayTheSame(*glued_call, *apart_call)) return Appended::kNothing;
+  const bool is_whole = (glued_call ? glued_call : apart_call)->defect == CallDefect::kNone;
+  text_ = std::move(glued_call ? glued : apart);
+  ++lines_;
+  return is_whole ? Appended::kCallIsWhole : Appended::kCallGoesOn;
+}
+
+}  // namespace railyard
