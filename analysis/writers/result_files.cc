@@ -190,7 +190,7 @@ void WriteFiles(const fs::path& directory, const RunResult& result,
        DropsTable(result), FaultsTable(result), WaitsTable(result), NotesTable(result)});
   for (const ExtraFile& extra : extra_files) {
     SIM_CHECK(IsResultFileName(extra.name), "not a file of a result: " + extra.name);
-    WriteText(directory / extra.name, extra.content);
+    WriteText(directory / extra.name, extra.make ? extra.make(directory.string()) : extra.content);
   }
   SyncPath(directory.string());
 }

@@ -4,6 +4,7 @@
 // It appears complete or not at all, at whatever instant the program is killed.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,9 @@ namespace railyard {
 // An additional file of a result, written verbatim.
 struct ExtraFile {
   std::string name;  // one of those result_files.cc knows, e.g. "import_report.txt"
-  std::string content;
+  std::string content{};
+  // Makes the content instead, from the files of the result, which lie in `directory` by then.
+  std::function<std::string(const std::string& directory)> make{};
 };
 
 // Checks that a result may be written to `directory`: it is absent, empty, or holds only an earlier

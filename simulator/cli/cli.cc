@@ -41,6 +41,7 @@ struct Program {
     commands.push_back(MakeScheduleCommand(parser));
     commands.push_back(MakePerfCommand(parser));
     commands.push_back(MakeFidelityCommand(parser));
+    commands.push_back(MakeReportCommand(parser));
     commands.push_back(MakeCompareCommand(parser));
     commands.push_back(MakeListCommand(parser));
     commands.push_back(MakeHelpCommand(parser));

@@ -43,6 +43,7 @@ std::unique_ptr<Command> MakeEstimateCommand(CLI::App& program);
 std::unique_ptr<Command> MakeStudyCommand(CLI::App& program);
 std::unique_ptr<Command> MakeSynthCommand(CLI::App& program);
 std::unique_ptr<Command> MakeCompareCommand(CLI::App& program);
+std::unique_ptr<Command> MakeReportCommand(CLI::App& program);
 std::unique_ptr<Command> MakeListCommand(CLI::App& program);
 std::unique_ptr<Command> MakeHelpCommand(CLI::App& program);
 std::unique_ptr<Command> MakeCompletionCommand(CLI::App& program);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/report/report_page.h"
 #include "analysis/tables/run_table.h"
 #include "analysis/writers/result_files.h"
 #include "simulator/cli/command.h"
@@ -71,6 +72,7 @@ class RunCommand : public Command {
         ->excludes(off);
     parser()->add_flag("--no-estimate", no_estimate_,
                        "Do not estimate a plan's job beside simulating it");
+    parser()->add_flag("--no-report", no_report_, "Write no report.html");
     parser()->add_flag("--quiet", quiet_, "Print errors only");
   }
 
@@ -86,6 +88,9 @@ class RunCommand : public Command {
     if (const auto refusal = PrepareResultDirectory(directory)) {
       fmt::print(stderr, "--out {}: error: {}\n", directory, *refusal);
       return kExitInput;
+    }
+    if (!no_report_ && !CanWriteReports()) {
+      fmt::print(stderr, "railyard: no report.html will be written: {}\n", kNoEcharts);
     }
     SetCheckContext({.replay_command = ReplayCommand(directory),
                      .virtual_time_ps = [] { return FabricSimulatorImpl::Get().NowPs(); }});
@@ -105,7 +110,12 @@ class RunCommand : public Command {
     std::vector<ExtraFile> extra_files;
     std::string import_report;
     for (const ImportReport& report : scenario->import_reports) import_report += report.ToString();
-    if (!import_report.empty()) extra_files.push_back({"import_report.txt", import_report});
+    if (!import_report.empty()) {
+      extra_files.push_back({.name = "import_report.txt", .content = import_report});
+    }
+    if (!no_report_ && CanWriteReports()) {
+      extra_files.push_back({.name = "report.html", .make = ReportOfOwnResult});
+    }
     WriteResults(directory, result, extra_files);
     if (result.status == RunStatus::kInterrupted) {
       fmt::print(stderr, "railyard: {}\nrailyard: what there was by then is in {}\n",
@@ -138,6 +148,7 @@ class RunCommand : public Command {
     if (!seed_.empty()) command += " --seed " + seed_;
     if (no_baseline_) command += " --no-baseline";
     if (no_estimate_) command += " --no-estimate";
+    if (no_report_) command += " --no-report";
     if (no_replay_cache_) command += " --no-replay-cache";
     if (verify_replay_cache_) command += " --verify-replay-cache";
     return command;
@@ -151,6 +162,7 @@ class RunCommand : public Command {
   bool no_replay_cache_ = false;
   bool verify_replay_cache_ = false;
   bool no_estimate_ = false;
+  bool no_report_ = false;
   bool quiet_ = false;
 };
 

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The files of page/ and the charts' library, as they were when the program was built
+// (cmake/RailyardEmbed.cmake).
+#pragma once
+
+#include <string_view>
+
+namespace railyard {
+
+extern const std::string_view kPageHtml;
+extern const std::string_view kPageStyle;
+extern const std::string_view kPageFormats;
+extern const std::string_view kPageDrawings;
+extern const std::string_view kPageScript;
+extern const std::string_view kEcharts;  // empty: it was not there
+}  // namespace railyard

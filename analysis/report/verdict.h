@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The sentence a report begins with, and its key figures. Each figure is the answer to a query.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/report/result_store.h"
+
+namespace railyard {
+
+// How a figure is written.
+enum class FigureUnit { kTime, kBytes, kCount, kRatio, kShare, kText };
+
+// A part of a sentence: words, or a figure with the query that gave it.
+struct Phrase {
+  std::string text;
+  std::string sql{};  // empty: words
+  StoredValue value{};
+};
+
+struct KeyFigure {
+  std::string label;
+  Phrase figure;
+};
+
+// The figure that `sql` selects.
+Phrase FigureOf(const ResultStore& store, FigureUnit unit, std::string sql);
+
+// What happened, what it cost and what limited it.
+std::vector<Phrase> VerdictOf(const ResultStore& store);
+
+std::vector<KeyFigure> KeyFiguresOf(const ResultStore& store);
+
+}  // namespace railyard
