@@ -4,8 +4,8 @@
 // (src/enqueue.cc), the communicators from the lines of src/init.cc.
 //
 // Such a log holds no group boundaries: calls are in enqueue order per process and communicator,
-// and grouped Send/Recv are recognized by equal opCounts in consecutive lines. Where lines have time
-// stamps, a call does not begin before as much time has passed as on the host.
+// and grouped Send/Recv are recognized by equal opCounts in consecutive lines. Where lines have
+// time stamps, a call does not begin before as much time has passed as on the host.
 #pragma once
 
 #include <cstddef>

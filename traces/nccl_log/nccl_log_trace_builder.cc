@@ -56,8 +56,7 @@ uint32_t LogTraceBuilder::StreamOf(uint32_t rank, uint64_t stream) {
 }
 
 void LogTraceBuilder::AddGap(const LoggedCall& call, uint32_t rank, TraceOperation& operation) {
-  constexpr uint64_t kHost = UINT64_MAX;  // no address of a stream
-  constexpr int64_t kPsPerNs = 1'000;
+  constexpr uint64_t kHost = UINT64_MAX;           // no address of a stream
   constexpr int64_t kGapNsMax = int64_t{1} << 50;  // 13 days
   HostClock& clock = clocks_[rank];
   const bool is_within_group = operation.group != 0 && operation.group == clock.last_group;

@@ -20,8 +20,9 @@ class LogTraceBuilder {
   // Both must outlive this. `report` receives the rings and trees that the lines do not give.
   LogTraceBuilder(const PlacedCalls& calls, ImportReport& report);
 
-  // Adds every call that is not dropped; `group_of` is by call, 0: no group. With times, what passes
-  // on the host between time stamps is computation on a stream of its own, which calls wait for.
+  // Adds every call that is not dropped; `group_of` is by call, 0: no group. With times, what
+  // passes on the host between time stamps is computation on a stream of its own, which calls wait
+  // for.
   void AddCalls(const std::vector<uint32_t>& group_of, bool with_times);
   // Returns the trace's index of a communicator of the placement.
   uint32_t CommunicatorOf(uint32_t communicator);
