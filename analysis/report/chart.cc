@@ -23,6 +23,10 @@ std::vector<Chart> ChartsOf(const ResultStore& store) {
   std::vector<Chart> charts;
   AppendCollectiveCharts(store, charts);
   AppendTrafficCharts(store, charts);
+  AppendFabricChart(store, charts);
+  AppendSeriesCharts(store, charts);
+  AppendBurstChart(store, charts);
+  AppendCauseCharts(store, charts);
   return charts;
 }
 

@@ -38,5 +38,9 @@ std::vector<Chart> ChartsOf(const ResultStore& store);
 // Each group of charts appends those for which there is data.
 void AppendCollectiveCharts(const ResultStore& store, std::vector<Chart>& charts);
 void AppendTrafficCharts(const ResultStore& store, std::vector<Chart>& charts);
+void AppendFabricChart(const ResultStore& store, std::vector<Chart>& charts);
+void AppendSeriesCharts(const ResultStore& store, std::vector<Chart>& charts);
+void AppendBurstChart(const ResultStore& store, std::vector<Chart>& charts);
+void AppendCauseCharts(const ResultStore& store, std::vector<Chart>& charts);
 
 }  // namespace railyard

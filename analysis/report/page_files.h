@@ -11,6 +11,7 @@ extern const std::string_view kPageHtml;
 extern const std::string_view kPageStyle;
 extern const std::string_view kPageFormats;
 extern const std::string_view kPageDrawings;
+extern const std::string_view kPageNetworkDrawings;
 extern const std::string_view kPageScript;
 extern const std::string_view kEcharts;  // empty: it was not there
 }  // namespace railyard

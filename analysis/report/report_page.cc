@@ -198,12 +198,13 @@ std::string ReportPage(const ResultStore& store) {
     throw EnvironmentError(fmt::format("cannot write a report: {}", kNoEcharts));
   }
   const std::string data = WithoutMarkup(ReportJson(store));
-  const std::array<std::pair<std::string_view, std::string_view>, 6> parts = {
+  const std::array<std::pair<std::string_view, std::string_view>, 7> parts = {
       {{"{{STYLE}}", kPageStyle},
        {"{{ECHARTS}}", kEcharts},
        {"{{DATA}}", data},
        {"{{FORMATS}}", kPageFormats},
        {"{{DRAWINGS}}", kPageDrawings},
+       {"{{NETWORK}}", kPageNetworkDrawings},
        {"{{SCRIPT}}", kPageScript}}};
   std::string page;
   std::string_view rest = kPageHtml;

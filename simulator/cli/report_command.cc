@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/report/figures.h"
 #include "analysis/report/report_page.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/output_options.h"
@@ -20,6 +21,9 @@ class ReportCommand : public Command {
     parser()->add_option("DIR", directory_, "The result of a run")->required();
     parser()->add_option("-o,--output", output_,
                          "The page to write (default: DIR/report.html); -: to standard output");
+    parser()->add_option("--figures", figures_,
+                         "Write every chart into this directory too, as SVG and PDF by gnuplot, "
+                         "with its data as CSV");
   }
 
   ExitStatus Run() override {
@@ -36,18 +40,21 @@ class ReportCommand : public Command {
     }
     try {
       WriteOutput(output, ReportPage(*store));
+      if (!figures_.empty()) WriteFigures(*store, figures_);
     } catch (const UnreadableResult& unreadable) {
       AddNoResult(directory_, unreadable, diagnostics);
       fmt::print(stderr, "{}", diagnostics.ToString());
       return kExitInput;
     }
     if (output != "-") fmt::print("report: {}\n", output);
+    if (output != "-" && !figures_.empty()) fmt::print("figures: {}\n", figures_);
     return kExitDone;
   }
 
  private:
   std::string directory_;
   std::string output_;
+  std::string figures_;
 };
 
 }  // namespace

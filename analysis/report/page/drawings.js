@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // How each chart is drawn: from the columns of its tables to options of ECharts. A drawing is a
-// function (tables, look, state) -> {option, height, half, square, controls}.
+// function (tables, look, state) -> {option, height, width, square, controls, facts, chain}.
 'use strict';
 
 const drawings = (() => {
   const symbols = ['circle', 'triangle', 'rect', 'diamond', 'roundRect', 'arrow'];
+
+  const colorOf = (look, kind) => look.palette[Math.max(0, look.kinds.indexOf(kind)) % look.palette.length];
+
+  // A decade more than the values would make a chart that is mostly empty.
+  const logEnds = (values) => {
+    const least = values.reduce((a, b) => Math.min(a, b), Infinity);
+    const greatest = values.reduce((a, b) => Math.max(a, b), -Infinity);
+    return {min: 10 ** Math.floor(Math.log10(least * 1.1)), max: 10 ** Math.ceil(Math.log10(greatest))};
+  };
 
   const distinct = (values) => [...new Set(values)];
 
@@ -80,7 +89,7 @@ const drawings = (() => {
     all.forEach((row, i) => { row.order = i + 1; });
     const byOrder = state.x === 'order';
     const x = byOrder ? 'order' : 'start_ps';
-    const kinds = distinct(all.map((row) => row.kind));
+    const kinds = look.kinds.filter((kind) => all.some((row) => row.kind === kind));
     const faults = rows(look.faults).filter((fault) => fault.from_ps !== null);
     const greatestX = all.length ? all[all.length - 1][x] : 0;
     const place = (ps) => {
@@ -100,13 +109,14 @@ const drawings = (() => {
           axisLabel: {formatter: (v) => `#${v}`}})
         : timeAxis(look, {min: 0, splitLine: {show: false}}),
       yAxis: axis(look, {
-        type: isWide(table[ratio]) ? 'log' : 'value', name, nameLocation: 'end', nameGap: 12,
+        type: isWide(table[ratio]) ? 'log' : 'value', ...(isWide(table[ratio]) ? logEnds(table[ratio]) : {}),
+        name, nameLocation: 'end', nameGap: 12,
         nameTextStyle: {color: look.soft, align: 'left', padding: [0, 0, 0, -20]},
         scale: true, axisLabel: {formatter: format.ratio},
       }),
       grid: {left: 8, right: 28, top: 56, bottom: 40, containLabel: true},
       series: kinds.map((kind, i) => ({
-        name: kind, type: 'scatter', symbol: symbols[i % symbols.length],
+        name: kind, type: 'scatter', clip: false, color: colorOf(look, kind), symbol: symbols[i % symbols.length],
         symbolSize: all.length > 2000 ? 5 : 8, large, largeThreshold: 4000,
         itemStyle: {opacity: 0.75},
         dimensions: ['x', 'y', 'index'],
@@ -130,7 +140,7 @@ const drawings = (() => {
       ['lost packets to a fault', data.row.hit_by_fault ? 'yes' : ''],
       ['index', data.row.collective_index]]);
     return {
-      option, height: 340,
+      option, height: 340, width: 'most',
       controls: [{name: 'x', label: 'Across', choices: [['time', 'time'], ['order', 'order of start']]}],
     };
   };
@@ -138,17 +148,18 @@ const drawings = (() => {
   const distribution = (ratio, name) => (tables, look) => {
     const table = Object.values(tables)[0];
     const all = rows(table);
-    const kinds = distinct(all.map((row) => row.kind));
+    const kinds = look.kinds.filter((kind) => all.some((row) => row.kind === kind));
     const option = {
       ...base(look),
-      xAxis: axis(look, {type: isWide(table[ratio]) ? 'log' : 'value', scale: true, name, nameLocation: 'middle',
+      xAxis: axis(look, {type: isWide(table[ratio]) ? 'log' : 'value', scale: true,
+        ...(isWide(table[ratio]) ? logEnds(table[ratio]) : {}), name, nameLocation: 'middle',
         nameGap: 26, axisLabel: {formatter: format.ratio}}),
       yAxis: axis(look, {type: 'value', min: 0, max: 1, axisLabel: {formatter: (v) => `${v * 100} %`}}),
       grid: {left: 8, right: 28, top: 34, bottom: 26, containLabel: true},
       series: kinds.map((kind, i) => {
         const points = all.filter((row) => row.kind === kind).map((row) => [row[ratio], row.share]);
         return {
-          name: kind, type: 'line', step: 'end', showSymbol: points.length === 1, symbolSize: 7,
+          name: kind, type: 'line', clip: false, color: colorOf(look, kind), step: 'end', showSymbol: points.length === 1, symbolSize: 7,
           symbol: symbols[i % symbols.length], lineStyle: {width: 2, type: ['solid', 'dashed', 'dotted'][i % 3]},
           data: points.length > 0 ? [[points[0][0], 0], ...points] : [],
         };
@@ -157,22 +168,22 @@ const drawings = (() => {
     option.tooltip.trigger = 'axis';
     option.tooltip.formatter = (items) => lines(`${name} ≤ ${format.ratio(items[0].value[0])}`,
       items.map((item) => [item.seriesName, format.share(item.value[1])]));
-    return {option, height: 320, half: true};
+    return {option, height: 340, width: 'rest'};
   };
 
-  const groupName = (row) => `${row.kind}, ${format.bytes(row.bytes)}, ${row.ranks} ranks`;
+  const groupName = (row, gap = ', ') =>
+    `${row.kind}${gap}${format.bytes(row.bytes)}, ${row.ranks} rank${row.ranks === 1 ? '' : 's'}`;
 
   // A row for each group: from the shortest to the longest, the median, and the bound.
   const durations = (tables, look) => {
     const all = rows(tables.durations).reverse();
-    const kinds = distinct(all.map((row) => row.kind)).reverse();
-    const names = all.map(groupName);
+    const names = all.map((row) => groupName(row, look.isNarrow ? '\n' : ', '));
     const log = isWide(all.flatMap((row) => [row.bound_ps || row.min_ps, row.max_ps]));
     const range = (params, api) => {
       const row = all[params.dataIndex];
       const y = api.coord([row.min_ps, params.dataIndex])[1];
       const at = (ps) => api.coord([ps, params.dataIndex])[0];
-      const color = look.palette[kinds.indexOf(row.kind) % look.palette.length];
+      const color = colorOf(look, row.kind);
       const half = 6;
       const [from, to] = [at(row.min_ps), at(row.max_ps)];
       const children = [
@@ -191,7 +202,7 @@ const drawings = (() => {
       grid: {left: 8, right: 28, top: 8, bottom: 8, containLabel: true},
       xAxis: timeAxis(look, {type: log ? 'log' : 'value', min: log ? undefined : 0}),
       yAxis: axis(look, {type: 'category', data: names, splitLine: {show: false},
-        axisLabel: {interval: 0, width: look.isNarrow ? 128 : 240, overflow: look.isNarrow ? 'break' : 'truncate',
+        axisLabel: {interval: 0, width: look.isNarrow ? 130 : 260, overflow: 'truncate',
           color: look.ink}}),
       series: [{
         name: 'durations', type: 'custom', renderItem: range, clip: true,
@@ -231,9 +242,9 @@ const drawings = (() => {
     return {
       ...base(look),
       legend: undefined,
-      grid: {left: 8, right: 8, top: 26, bottom: 64, containLabel: true},
-      xAxis: side('to GPU', {nameGap: 26, position: 'top', nameLocation: 'end', nameTextStyle: {color: look.soft, align: 'right', padding: [0, 0, 26, 0]}}),
-      yAxis: side('from GPU', {inverse: true, nameLocation: 'end', nameGap: 8, nameTextStyle: {color: look.soft, align: 'left', padding: [0, 0, 0, -24]}}),
+      grid: {left: 26, right: 8, top: 30, bottom: 56, containLabel: true},
+      xAxis: side('to GPU', {nameGap: 24, position: 'top'}),
+      yAxis: side('from GPU', {inverse: true, nameGap: 32}),
       visualMap: {
         type: 'continuous', min: exponent(least), max: Math.max(exponent(greatest), exponent(least) + 0.01),
         dimension: 2, calculable: true, orient: 'horizontal', left: 'center', bottom: 0, itemWidth: 12, itemHeight: 180,
@@ -271,7 +282,7 @@ const drawings = (() => {
       return lines(`GPU ${from} to GPU ${to}`, [['payload', format.bytes(sum)], ['over', tier]]);
     };
     return {
-      option, height: 'square', square: true, half: true,
+      option, height: 'square', square: true, width: look.has('iteration_pairs') ? 'half' : '',
       controls: tiers.length < 2 ? [] : [{name: 'tier', label: 'Over',
         choices: [['all', 'every tier'], ...tiers.map((tier) => [tier, tier])]}],
     };
@@ -286,5 +297,6 @@ const drawings = (() => {
     interference_distribution: distribution('interference', 'interference'),
     durations,
     pairs,
+    parts: {rows, lines, axis, timeAxis, base, distinct, isWide, matrix, zoom, colorOf, symbols},
   };
 })();

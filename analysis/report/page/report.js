@@ -65,6 +65,8 @@
         ? ['#1c3350', '#24598a', '#2b83a6', '#43b0a0', '#9fd66b', '#fbe94e']
         : ['#cfe5f0', '#a0d0dd', '#5eb1c9', '#2a82b0', '#1d5391', '#10245c'],
       run: report.run,
+      has: (id) => report.charts.some((chart) => chart.id === id),
+      collectives: report.figures.find((entry) => entry.label === 'Collectives').figure.value,
       kinds,
       faults: report.faults ? decoded({faults: report.faults}).faults : {},
       block: 1,
@@ -184,6 +186,8 @@
       'aria-label': `${chart.title}. ${chart.caption} The left and right arrow keys go from point to point.`});
     section.box = element('section', {id: chart.id, 'aria-labelledby': heading.id}, heading,
       element('p', {class: 'caption'}, chart.caption), section.controls, section.plot);
+    section.below = element('div');
+    section.box.append(section.below);
     if (chart.note) section.box.append(element('p', {class: 'note'}, chart.note));
     section.box.append(toolsOf(section));
     section.plot.addEventListener('keydown', (event) => step(section, event));
@@ -235,6 +239,14 @@
     }
   };
 
+  // What a chart says in words: facts about its rows, or a chain.
+  const listsOf = (drawn) => {
+    const entries = (list) => list.map(([head, text]) => element('li', {}, element('b', {}, head), element('span', {}, text)));
+    return [
+      ...(drawn.facts ? [element('ul', {class: 'facts'}, ...entries(drawn.facts))] : []),
+      ...(drawn.chain ? [element('ol', {class: 'chain'}, ...entries(drawn.chain))] : [])];
+  };
+
   const drawSection = (section) => {
     const drawn = section.draw(section.tables, look(), section.state);
     section.box.className = drawn.width ?? '';
@@ -252,6 +264,7 @@
       section.instance.resize();
     }
     section.instance.setOption(drawn.option, {notMerge: true});
+    section.below.replaceChildren(...listsOf(drawn));
   };
 
   const redrawAll = () => {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analysis/report/figures.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "analysis/tables/utf8.h"
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/files/output_file.h"
+
+namespace railyard {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string CsvCell(const StoredValue& value) {
+  if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
+  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return {};
+  const std::string valid = ToValidUtf8(*text);
+  if (valid.find_first_of("\",\n\r") == std::string::npos) return valid;
+  std::string quoted = "\"";
+  for (const char c : valid) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+// The exit status of `gnuplot SCRIPT` in `directory`; 127: it could not be started.
+int RunGnuplot(const fs::path& directory, const std::string& script) {
+  const pid_t child = fork();
+  if (child < 0) throw EnvironmentError(fmt::format("cannot fork: {}", std::strerror(errno)));
+  if (child == 0) {
+    if (chdir(directory.c_str()) == 0) execlp("gnuplot", "gnuplot", script.c_str(), nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+std::string CsvOf(const ChartTable& table) {
+  std::string csv;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    csv += (i == 0 ? "" : ",") + table.columns[i];
+  }
+  csv += '\n';
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) csv += (i == 0 ? "" : ",") + CsvCell(row[i]);
+    csv += '\n';
+  }
+  return csv;
+}
+
+void WriteFigures(const ResultStore& store, const std::string& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error)
+    throw EnvironmentError(fmt::format("cannot create {}: {}", directory, error.message()));
+  for (const Chart& chart : ChartsOf(store)) {
+    for (const ChartTable& table : chart.tables) {
+      WriteOutput((fs::path(directory) / (table.name + ".csv")).string(), CsvOf(table));
+    }
+    const std::string script = chart.id + ".gp";
+    WriteOutput((fs::path(directory) / script).string(), GnuplotScript(chart));
+    const int status = RunGnuplot(directory, script);
+    if (status == 127) {
+      throw EnvironmentError("cannot start gnuplot: install the Debian package gnuplot-nox");
+    }
+    if (status != 0) {
+      throw EnvironmentError(
+          fmt::format("gnuplot ended with status {} at {}/{}", status, directory, script));
+    }
+  }
+}
+
+}  // namespace railyard
