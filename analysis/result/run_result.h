@@ -12,6 +12,7 @@
 
 #include "analysis/result/on_off_load.h"
 #include "analysis/result/text_pool.h"
+#include "analysis/result/time_series.h"
 #include "analysis/result/traffic_result.h"
 
 namespace railyard {
@@ -286,6 +287,7 @@ struct RunResult {
   std::vector<WaitResult> waits;
   TransportCounters transport;
   TrafficResult traffic;
+  TimeSeries series;  // without bins: none was asked for
   Conservation conservation;
   std::optional<EstimateResult> estimate;  // of a plan's job
   std::vector<std::string> notes;  // what a reader must know (assumed, reconstructed, no effect)

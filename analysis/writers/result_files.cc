@@ -33,10 +33,11 @@ namespace {
 
 // All files that a result directory may have. Any other file belongs to the user and is not
 // deleted.
-constexpr std::array<std::string_view, 12> kResultFileNames = {
+constexpr std::array<std::string_view, 15> kResultFileNames = {
     "summary.json",        "results.sqlite",    "collectives.csv", "pairs.csv",
     "in_network.csv",      "links.csv",         "traffic.csv",     "breakdown.csv",
-    "iteration_pairs.csv", "import_report.txt", "report.html",     "trace.perfetto-trace"};
+    "iteration_pairs.csv", "import_report.txt", "report.html",     "trace.perfetto-trace",
+    "series.csv",          "link_series.csv",   "queue_series.csv"};
 
 bool IsResultFileName(std::string_view name) {
   return std::find(kResultFileNames.begin(), kResultFileNames.end(), name) !=
@@ -166,6 +167,20 @@ class Attempt {
 
 void WriteText(const fs::path& path, std::string_view text) { WriteOutput(path.string(), text); }
 
+// In parts, for it may be large.
+void CopyFile(const std::string& from, const fs::path& to) {
+  std::ifstream source(from, std::ios::binary);
+  if (!source) ThrowErrno("read", from);
+  OutputFile file(to.string());
+  std::array<char, 1 << 16> part;
+  while (source) {
+    source.read(part.data(), part.size());
+    file.Write({part.data(), static_cast<size_t>(source.gcount())});
+  }
+  if (source.bad()) ThrowErrno("read", from);
+  file.Close();
+}
+
 void WriteCsvFile(const fs::path& path, const ResultTable& table) {
   OutputFile file(path.string());
   WriteCsv(table, file);
@@ -182,15 +197,23 @@ void WriteFiles(const fs::path& directory, const RunResult& result,
   WriteCsvFile(directory / "traffic.csv", TrafficTable(result));
   WriteCsvFile(directory / "breakdown.csv", BreakdownTable(result));
   WriteCsvFile(directory / "iteration_pairs.csv", IterationPairsTable(result));
+  WriteCsvFile(directory / "series.csv", SeriesTable(result));
+  WriteCsvFile(directory / "link_series.csv", LinkSeriesTable(result));
+  WriteCsvFile(directory / "queue_series.csv", QueueSeriesTable(result));
   WriteDatabase(
       (directory / "results.sqlite").string(),
       {RunFiguresTable(result), JobsTable(result), CollectivesTable(result), PairsTable(result),
-       InNetworkTable(result), LinksTable(result), TrafficTable(result), MessageSizesTable(result),
+       InNetworkTable(result), LinksTable(result), TrafficTable(result), SeriesTable(result),
+       LinkSeriesTable(result), QueueSeriesTable(result), MessageSizesTable(result),
        IterationsTable(result), IterationPairsTable(result), BreakdownTable(result),
        DropsTable(result), FaultsTable(result), WaitsTable(result), NotesTable(result)});
   for (const ExtraFile& extra : extra_files) {
     SIM_CHECK(IsResultFileName(extra.name), "not a file of a result: " + extra.name);
-    WriteText(directory / extra.name, extra.make ? extra.make(directory.string()) : extra.content);
+    if (!extra.copied_from.empty()) {
+      CopyFile(extra.copied_from, directory / extra.name);
+    } else {
+      WriteText(directory / extra.name, extra.make ? extra.make(directory.string()) : extra.content);
+    }
   }
   SyncPath(directory.string());
 }

@@ -19,6 +19,7 @@ struct ExtraFile {
   std::string content{};
   // Makes the content instead, from the files of the result, which lie in `directory` by then.
   std::function<std::string(const std::string& directory)> make{};
+  std::string copied_from{};  // a file with the content instead; empty: none
 };
 
 // Checks that a result may be written to `directory`: it is absent, empty, or holds only an earlier

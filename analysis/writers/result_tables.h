@@ -42,6 +42,10 @@ ResultTable LinksTable(const RunResult& result);
 // Figures about the kind of traffic: each link's flows and bursts, message sizes, iterations and
 // their matrices.
 ResultTable TrafficTable(const RunResult& result);
+// RunResult::series: a row per bin, and one per bin and link that had something in it.
+ResultTable SeriesTable(const RunResult& result);
+ResultTable LinkSeriesTable(const RunResult& result);
+ResultTable QueueSeriesTable(const RunResult& result);
 ResultTable MessageSizesTable(const RunResult& result);
 ResultTable IterationsTable(const RunResult& result);
 ResultTable IterationPairsTable(const RunResult& result);

@@ -40,9 +40,13 @@ std::string ProgressText(const RunProgress& progress, const RunProgress& last) {
   const auto rate = [seconds](uint64_t now, uint64_t then) {
     return Rate(static_cast<double>(now - std::min(now, then)) / seconds);
   };
-  text +=
-      fmt::format("; {}collectives/s, {}hops/s, {}", rate(progress.collectives, last.collectives),
-                  rate(progress.hops, last.hops), FormatBytes(progress.rss_bytes));
+  text += fmt::format("; {}collectives/s, {}hops/s", rate(progress.collectives, last.collectives),
+                      rate(progress.hops, last.hops));
+  if (progress.replayed > 0) {
+    text += fmt::format(", {:.1f} % replayed", 100 * static_cast<double>(progress.replayed) /
+                                                   static_cast<double>(progress.collectives));
+  }
+  text += fmt::format(", {}", FormatBytes(progress.rss_bytes));
   for (const RunProgress::Paired& paired : progress.paired) {
     text += fmt::format("; {}: {}, {:.1f} % done", paired.name,
                         FormatDuration(paired.simulated_time_ps), 100 * paired.share_done);

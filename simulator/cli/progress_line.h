@@ -28,7 +28,8 @@ class ProgressLine {
 };
 
 // Returns e.g. "simulated 1.2 ms in 12 s, 40.0 % done, about 18 s left; 10 collectives/s, 8.1 M
-// hops/s, 210 MiB". Rates are those since `last`.
+// hops/s, 75.0 % replayed, 210 MiB". Rates are those since `last`; replayed is the
+// share of all collectives so far that were taken from the replay cache.
 std::string ProgressText(const RunProgress& progress, const RunProgress& last);
 
 }  // namespace railyard

@@ -17,11 +17,14 @@
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/measure/plan_estimate.h"
 #include "simulator/processes/interruption.h"
+#include "simulator/processes/temporary_directory.h"
 #include "simulator/run/run_scenario.h"
 #include "simulator/scenario/load/scenario_loader.h"
 
 namespace railyard {
 namespace {
+
+constexpr const char* kTraceName = "trace.perfetto-trace";
 
 std::string CheckWholeNumber(const std::string& text) {
   uint64_t value = 0;
@@ -73,6 +76,9 @@ class RunCommand : public Command {
     parser()->add_flag("--no-estimate", no_estimate_,
                        "Do not estimate a plan's job beside simulating it");
     parser()->add_flag("--no-report", no_report_, "Write no report.html");
+    parser()->add_flag("--perfetto", perfetto_,
+                       "Write trace.perfetto-trace too: ranks, channels, slices and links over "
+                       "time, for ui.perfetto.dev");
     parser()->add_flag("--quiet", quiet_, "Print errors only");
   }
 
@@ -100,9 +106,14 @@ class RunCommand : public Command {
     std::string no_estimate_reason;
     auto estimate = Estimate(*scenario, sets, no_estimate_reason);
     scenario->trace = {};  // the job is all that is run
+    std::optional<TemporaryDirectory> traces;
+    if (perfetto_) traces.emplace();
+    const std::string trace_file = traces ? traces->File(kTraceName) : "";
     ProgressLine progress(quiet_);
     RunResult result = RunScenario(*scenario, {.baseline = !no_baseline_,
                                                .replay_cache = CacheMode(),
+                                               .series = true,
+                                               .perfetto_file = trace_file,
                                                .estimate = std::move(estimate),
                                                .progress = progress.Options()});
     progress.Clear();
@@ -116,6 +127,7 @@ class RunCommand : public Command {
     if (!no_report_ && CanWriteReports()) {
       extra_files.push_back({.name = "report.html", .make = ReportOfOwnResult});
     }
+    if (traces) extra_files.push_back({.name = kTraceName, .copied_from = trace_file});
     WriteResults(directory, result, extra_files);
     if (result.status == RunStatus::kInterrupted) {
       fmt::print(stderr, "railyard: {}\nrailyard: what there was by then is in {}\n",
@@ -150,6 +162,7 @@ class RunCommand : public Command {
     if (no_estimate_) command += " --no-estimate";
     if (no_report_) command += " --no-report";
     if (no_replay_cache_) command += " --no-replay-cache";
+    if (perfetto_) command += " --perfetto";
     if (verify_replay_cache_) command += " --verify-replay-cache";
     return command;
   }
@@ -163,6 +176,7 @@ class RunCommand : public Command {
   bool verify_replay_cache_ = false;
   bool no_estimate_ = false;
   bool no_report_ = false;
+  bool perfetto_ = false;
   bool quiet_ = false;
 };
 

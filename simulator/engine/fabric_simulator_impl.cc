@@ -122,9 +122,8 @@ void FabricSimulatorImpl::Run() {
       }
       continue;
     }
-    if (event.time_ps > time_end_ps_) [[unlikely]] {
-      EndTime(event);
-      return;
+    if (event.time_ps > limit_ps_) [[unlikely]] {
+      if (!PassLimit(event)) return;
     }
     const uint64_t event_class = event.tie >> kIdBits;
     if (event_class == static_cast<uint64_t>(EventClass::kNs3)) {
@@ -137,6 +136,22 @@ void FabricSimulatorImpl::Run() {
     const Handler& handler = handlers_[event_class];
     handler.function(handler.context, event.target);
   }
+}
+
+void FabricSimulatorImpl::SetSample(int64_t time_ps, Sample sample) {
+  sample_ = std::move(sample);
+  sample_at_ps_ = sample_ ? time_ps : INT64_MAX;
+  limit_ps_ = std::min(time_end_ps_, sample_at_ps_);
+}
+
+bool FabricSimulatorImpl::PassLimit(const TimingWheel::Event& next) {
+  if (next.time_ps > time_end_ps_) {
+    EndTime(next);
+    return false;
+  }
+  sample_at_ps_ = sample_(next.time_ps);
+  limit_ps_ = std::min(time_end_ps_, sample_at_ps_);
+  return true;
 }
 
 // The next event stays pending.

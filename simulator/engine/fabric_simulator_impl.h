@@ -4,6 +4,7 @@
 // unchanged.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -81,7 +82,16 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   // not nest. An exception ends it too.
   void RunAhead(const std::function<void()>& begin);
   // Makes Run() stop before the first event later than that. By default it runs all events.
-  void SetTimeEnd(int64_t time_ps) { time_end_ps_ = time_ps; }
+  void SetTimeEnd(int64_t time_ps) {
+    time_end_ps_ = time_ps;
+    limit_ps_ = std::min(time_end_ps_, sample_at_ps_);
+  }
+  // Before the first event later than `time_ps` that Run() runs, `sample` is called with that
+  // event's time, while now is still the time of the event before; it returns from when on it is to
+  // be called next. A sample is no event: nobody counts it, and it must not schedule any. One at a
+  // time; empty ends it.
+  using Sample = std::function<int64_t(int64_t next_event_ps)>;
+  void SetSample(int64_t time_ps, Sample sample);
   bool HasReachedTimeEnd() const { return has_reached_time_end_; }
   // Returns the number of fabric and ns-3 events run so far.
   uint64_t EventCount() const { return event_count_; }
@@ -144,6 +154,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   void DoDispose() override;
   [[noreturn]] void RefuseFabricEvent(int64_t time_ps, EventClass event_class, uint64_t id) const;
   void EndTime(const TimingWheel::Event& next);
+  // The next event is later than limit_ps_. False: simulated time has ended before it.
+  bool PassLimit(const TimingWheel::Event& next);
   void RunNs3Event(const TimingWheel::Event& event);
   int64_t TimeAfter(int64_t delay_ps) const;
   // Returns the event's uid.
@@ -157,6 +169,9 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
 
   int64_t now_ps_ = 0;
   int64_t time_end_ps_ = INT64_MAX;
+  int64_t sample_at_ps_ = INT64_MAX;
+  int64_t limit_ps_ = INT64_MAX;  // the earlier of the two
+  Sample sample_;
   bool has_reached_time_end_ = false;
   uint64_t event_count_ = 0;
   // Requests that Run() checks before the next event: one relaxed load per event.

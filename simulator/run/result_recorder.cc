@@ -25,12 +25,6 @@ namespace railyard {
 
 namespace {
 
-std::string_view KindName(const JobCollective& collective) {
-  if (collective.is_all_to_all_v) return "AllToAllv";
-  return collective.kind == CollectiveKind::kSend ? "SendRecv"
-                                                  : CollectiveKindName(collective.kind);
-}
-
 // An AllToAllv's factor is the mean of its ranks', so that one of equal parts has an AllToAll's.
 double BusbwFactorOf(const JobCollective& collective) {
   if (collective.is_all_to_all_v) return 1 / static_cast<double>(collective.rank_count);
@@ -166,7 +160,7 @@ class Recorder {
       row.bound_ps = times.bound_ps;
       row.completed = times.last_end_ps != kNeverPs;
       row.hit_by_fault = times.lost_packets;
-      if (row.completed && !replay_.paths().empty()) {
+      if (row.completed && !scenario_.faults.empty()) {
         row.held_up_by_source = replay_.paths()[i].worst_from;
         row.held_up_by_destination = replay_.paths()[i].worst_to;
       }
@@ -196,7 +190,9 @@ class Recorder {
     }
   }
 
+  // A run without faults may keep paths for whoever shows them.
   void RecordWaits() {
+    if (scenario_.faults.empty()) return;
     for (const auto& [wait, totals] : replay_.waits()) {
       result_.waits.push_back({.rank = wait.rank,
                                .source_rank = wait.source_rank,
@@ -334,6 +330,12 @@ class Recorder {
 };
 
 }  // namespace
+
+std::string_view KindName(const JobCollective& collective) {
+  if (collective.is_all_to_all_v) return "AllToAllv";
+  return collective.kind == CollectiveKind::kSend ? "SendRecv"
+                                                  : CollectiveKindName(collective.kind);
+}
 
 RunResult RecordResult(const EndedSimulation& simulation) { return Recorder(simulation).Record(); }
 

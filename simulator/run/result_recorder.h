@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "analysis/result/run_result.h"
 #include "simulator/fabric/fabric_network.h"
@@ -22,6 +23,9 @@ struct EndedSimulation {
   const FaultInjector& faults;
   std::string interruption{};  // why it was ended before its end; empty: it was not
 };
+
+// Returns the kind's name in results: "AllReduce", "SendRecv", …
+std::string_view KindName(const JobCollective& collective);
 
 // Returns all of a result except the process's own use and the baseline. Checks that bytes are
 // conserved.

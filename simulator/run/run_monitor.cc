@@ -97,6 +97,7 @@ bool RunMonitor::Look(FabricSimulatorImpl& engine, const FabricNetwork& network,
   progress_.simulated_time_ps = std::max(engine.NowPs(), replay.end_ps());
   progress_.share_done = replay.ShareDone();
   progress_.collectives = replay.collectives_ended();
+  progress_.replayed = replay.collectives_replayed();
   progress_.hops = network.counters().packet_hops + network.counters().control_hops;
   if (child_of_ != nullptr) {
     child_of_->TellProgress(

@@ -24,7 +24,8 @@ struct RunProgress {
   double wall_seconds = 0;  // since the monitor was made
   double share_done = 0;    // of the calls, and within those that run of their steps
   uint64_t collectives = 0;
-  uint64_t hops = 0;  // of data and control packets
+  uint64_t replayed = 0;  // of these, from the replay cache
+  uint64_t hops = 0;      // of data and control packets
   uint64_t rss_bytes = 0;
   std::vector<Paired> paired{};  // runs of other processes that it will be paired with
 };
@@ -42,6 +43,8 @@ struct RunOptions {
   bool baseline = true;
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
   bool partition_episodes = true;  // ReplayRules
+  bool series = false;             // fills RunResult::series, which takes a little time
+  std::string perfetto_file{};     // where a Perfetto trace is written; empty: none
   // The estimate of a plan's job; the result compares it with the simulated breakdown of the same
   // rank.
   std::optional<EstimateResult> estimate{};

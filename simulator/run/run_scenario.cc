@@ -30,7 +30,9 @@
 #include "simulator/run/loss_recorder.h"
 #include "simulator/run/result_recorder.h"
 #include "simulator/run/run_monitor.h"
+#include "simulator/run/series_recorder.h"
 #include "simulator/run/time_breakdown.h"
+#include "simulator/run/trace_recorder.h"
 #include "simulator/run/watchdog.h"
 #include "simulator/scenario/check/run_size.h"
 #include "simulator/traffic/background_load.h"
@@ -89,7 +91,7 @@ ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
                     .cache = options.replay_cache,
                     .partition_episodes = options.partition_episodes,
                     .seed = scenario.seed,
-                    .keep_paths = !scenario.faults.empty()};
+                    .keep_paths = !scenario.faults.empty() || !options.perfetto_file.empty()};
   for (const FaultSpec& fault : scenario.faults) {
     rules.has_load |= fault.kind == FaultKind::kBackgroundLoad;
     rules.faulty_links.insert(rules.faulty_links.end(), fault.links.begin(), fault.links.end());
@@ -170,6 +172,16 @@ class Simulation {
         return;
       aborters_[part].OnRankError(rank, why);
     });
+    if (!options.perfetto_file.empty()) {
+      trace_ =
+          std::make_unique<TraceRecorder>(options.perfetto_file, scenario.fabric, job_, *replay_);
+      trace_->Start();
+    }
+    if (options.series) {
+      series_ = std::make_unique<SeriesRecorder>(engine_, *network_, *replay_,
+                                                 scenario.fabric.link_count());
+      series_->Start();
+    }
     if (scenario.watchdog.no_progress_ps > 0) {
       watchdog_ =
           std::make_unique<Watchdog>(scenario.watchdog, engine_, *network_, *replay_,
@@ -206,6 +218,7 @@ class Simulation {
     if (estimate_ && result.jobs.front().restart.restarts == 0) {
       result.estimate->simulated = BreakdownOf(job_, *replay_, estimate_->rank);
     }
+    if (series_) result.series = series_->Finish(std::max(engine_.NowPs(), replay_->end_ps()));
     result.events = engine_.EventCount();
     if (!replay_->is_complete()) {
       result.simulated_time_ps = result.status == RunStatus::kTimeEnded
@@ -220,6 +233,7 @@ class Simulation {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_start).count();
     result.peak_rss_bytes = PeakRssBytes();
     PairWithBaseline(result);
+    if (trace_) trace_->Finish(result);
     return result;
   }
 
@@ -261,6 +275,10 @@ class Simulation {
                                            job_.parts.size());
     if (baseline_->Fork()) {
       monitor_.BecomeChild(*baseline_);
+      if (series_) series_->Stop();
+      if (trace_) trace_->Stop();
+      // The parent's file is not to be removed with it.
+      static_cast<void>(trace_.release());
       faults_->Disarm();
     } else {
       monitor_.AddPaired(*baseline_);
@@ -349,6 +367,8 @@ class Simulation {
   std::unique_ptr<Baseline> baseline_;
   std::deque<JobAborter> aborters_;                        // by part of the job
   std::vector<std::unique_ptr<JobRestarter>> restarters_;  // by part; null: it does not
+  std::unique_ptr<SeriesRecorder> series_;
+  std::unique_ptr<TraceRecorder> trace_;
   std::unique_ptr<Watchdog> watchdog_;
 };
 

@@ -109,8 +109,9 @@ TEST(WriteResultsTest, WritesEveryFileAndNothingBeside) {
   EXPECT_THAT(Entries(scratch / "a/b"), ElementsAre("out"));
   EXPECT_THAT(Entries(scratch / "a/b/out"),
               ElementsAre("breakdown.csv", "collectives.csv", "import_report.txt", "in_network.csv",
-                          "iteration_pairs.csv", "links.csv", "pairs.csv", "results.sqlite",
-                          "summary.json", "traffic.csv"));
+                          "iteration_pairs.csv", "link_series.csv", "links.csv", "pairs.csv",
+                          "queue_series.csv", "results.sqlite", "series.csv", "summary.json",
+                          "traffic.csv"));
   EXPECT_EQ(ReadFile(scratch / "a/b/out/summary.json"), SummaryJson(MadeUpRun()));
   EXPECT_EQ(ReadFile(scratch / "a/b/out/import_report.txt"), "calls seen 12\n");
 }

@@ -62,6 +62,8 @@ class LaneExecutor final : public StateOwner {
   // --- Before the first Start() ------------------------------------------------------------------
   // Keeps critical paths from now on, which take time and memory.
   void KeepPaths();
+  // Precondition: paths are kept.
+  PathTracer& paths() { return *paths_; }
   // A connection whose queue pair has used up its retries because its NIC does not answer goes on
   // over other NICs.
   void FailOver(NicPolicy policy);

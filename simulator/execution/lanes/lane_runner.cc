@@ -190,6 +190,11 @@ void LaneRunner::Trace(const Lane& lane, int64_t start_ps, int64_t done_ps) {
   const LaneIndex id = parts_.lanes.IndexOf(lane);
   PathTracer::Slice slice{.lane = id,
                           .gpu = parts_.lanes.GpuOf(id),
+                          .collective = parts_.lanes.ProgramOf(id).collective,
+                          .channel = parts_.lanes.position(id).id.channel,
+                          .lane_number = parts_.lanes.position(id).id.lane,
+                          .bytes = lane.slice_bytes,
+                          .free_ps = lane.free_ps,
                           .receives = {&lane.receive_connection, lane.receives ? 1u : 0u},
                           .sends = {&lane.send_connection, lane.sends ? 1u : 0u},
                           .in_flight_messages = lane.in_flight_messages,

@@ -6,8 +6,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "simulator/engine/fabric_simulator_impl.h"
@@ -31,6 +33,11 @@ class PathTracer {
   struct Slice {
     LaneIndex lane;
     uint32_t gpu = 0;
+    uint32_t collective = 0;
+    uint32_t channel = 0;      // of the collective
+    uint32_t lane_number = 0;  // among those of its channel's batch
+    uint32_t bytes = 0;
+    int64_t free_ps = 0;                     // when the lane was done with the slice before
     std::span<const ConnectionId> receives;  // connections
     std::span<const ConnectionId> sends;
     uint8_t in_flight_messages = 0;
@@ -44,6 +51,16 @@ class PathTracer {
   // Both references must outlive this.
   PathTracer(const FabricSimulatorImpl& engine, const ConnectionTable& table)
       : engine_(engine), table_(table) {}
+
+  // Whoever shows what happens is told of slices as they begin, and of network messages when their
+  // proxy may post them, has posted them and has them acknowledged. Nothing is told of what is
+  // replayed.
+  enum class MessageEvent : uint8_t { kQueued, kPosted, kCompleted };
+  struct Watcher {
+    std::function<void(const Slice&)> on_slice;
+    std::function<void(MessageEvent, ConnectionId, uint32_t slot)> on_message;
+  };
+  void SetWatcher(Watcher watcher) { watcher_ = std::move(watcher); }
 
   CriticalPath& OfLane(LaneIndex lane) { return lanes_[lane].path; }
   const CriticalPath& OfChannel(ChannelIndex channel) const { return channels_[channel]; }
@@ -114,6 +131,7 @@ class PathTracer {
   std::vector<LaneTrace> lanes_;
   std::vector<CriticalPath> channels_;  // active ones
   std::vector<std::unique_ptr<OfConnection>> connections_;
+  Watcher watcher_;
 };
 
 }  // namespace railyard

@@ -115,9 +115,13 @@ bool EpisodeReplayer::ReplayFromRest() {
   misses_ = 0;
   StateArchive put(cache_.state(replayed.state), replayed.rest_ps);
   run_.state.Visit(put);
-  const uint32_t last = replayed.episodes.back();
-  AddCounts(std::move(replayed.episodes));
-  if (run_.ledger.calls_left() == 0) EndWith(cache_.episode(last), replayed.last_begin_ps);
+  const Episode& last = cache_.episode(replayed.episodes.back());
+  const bool is_end = run_.ledger.calls_left() == 0;
+  const int64_t until_ps = is_end ? replayed.last_begin_ps + last.LastEndPs() : replayed.rest_ps;
+  counting_(rest->time_ps, until_ps, [&] {
+    AddCounts(std::move(replayed.episodes));
+    if (is_end) EndWith(last, replayed.last_begin_ps);
+  });
   return true;
 }
 

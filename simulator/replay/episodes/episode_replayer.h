@@ -17,6 +17,7 @@
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/replay/episodes/count_replayed.h"
 #include "simulator/replay/episodes/episode_cache.h"
 #include "simulator/replay/episodes/episode_recording.h"
 #include "simulator/replay/episodes/replay_cache_mode.h"
@@ -62,6 +63,10 @@ class EpisodeReplayer {
   // Resumes look-ups, because the job may repeat itself from now on.
   void LookAgain();
 
+  // What is replayed is counted within `count`, which says when the packets would have been under
+  // way. Before the first call.
+  void SetCounting(CountReplayed counting) { counting_ = std::move(counting); }
+
   // Returns true if the last calls were replayed; packets are then counted that do not exist.
   bool has_ended_in_replay() const { return has_ended_in_replay_; }
 
@@ -100,6 +105,7 @@ class EpisodeReplayer {
   int64_t next_disturbance_ps_ = kNeverPs;
   uint32_t misses_ = 0;  // in a row
   bool has_ended_in_replay_ = false;
+  CountReplayed counting_ = CountAtOnce;
   std::vector<Call> tried_;  // what FollowEpisode() let begin
 };
 

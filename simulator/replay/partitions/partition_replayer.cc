@@ -297,7 +297,7 @@ void PartitionReplayer::FinishReplay(const Partition& partition, const CurrentEp
   const Episode& known = cache_.episode(episode.known);
   StateArchive put(cache_.state(known.end_state), run_.engine.NowPs());
   run_.host.Visit(partition, put);
-  AddCounts(partition, known.changes);
+  counting_(episode.begin_ps, run_.engine.NowPs(), [&] { AddCounts(partition, known.changes); });
   --replayed_;
   run_.host.EndApart(partition);
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/replay/episodes/count_replayed.h"
 #include "simulator/replay/episodes/episode_cache.h"
 #include "simulator/replay/episodes/replay_cache_mode.h"
 #include "simulator/replay/partitions/partition.h"
@@ -75,6 +76,9 @@ class PartitionReplayer {
   void Abort(uint32_t part);
   // Discards all episodes after the map has been rebuilt. Precondition: nothing is being replayed.
   void Rebuild();
+
+  // As EpisodeReplayer::SetCounting().
+  void SetCounting(CountReplayed counting) { counting_ = std::move(counting); }
 
   bool is_any_replayed() const { return replayed_ > 0; }
 
@@ -158,6 +162,7 @@ class PartitionReplayer {
   std::vector<uint32_t> partition_of_operation_;  // by operation that runs; kNone: of none
   uint32_t replayed_ = 0;                         // partitions, now
   std::set<uint32_t> gpus_on_detours_;
+  CountReplayed counting_ = CountAtOnce;
 };
 
 }  // namespace railyard

@@ -58,6 +58,7 @@ void CallLedger::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps,
   if (keep_paths_) NotePath(call, begin_ps, end_ps, path);
   if (call.rank == kept_rank_) calls_kept_[call.index] = {begin_ps, end_ps};
   const uint32_t collective = calls_.CollectiveNumberOf(call);
+  if (on_end_) on_end_(call, begin_ps, end_ps);
   if (++times_[collective].calls_ended == call_count_[collective]) {
     FinishCollective(collective, end_ps);
   }
@@ -102,6 +103,7 @@ void CallLedger::FinishCollective(uint32_t collective, int64_t end_ps) {
   CollectiveTimes& times = times_[collective];
   times.last_end_ps = end_ps;
   ++collectives_ended_;
+  if (times.replayed) ++collectives_replayed_;
   times.bound_ps = plans_.BoundOf(collective);
   SIM_CHECK(times.last_end_ps - times.first_start_ps >= times.bound_ps,
             fmt::format("collective {} took {} ps, less than its bound of {} ps", collective,

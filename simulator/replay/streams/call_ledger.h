@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/execution/lanes/critical_path.h"
@@ -67,6 +69,10 @@ class CallLedger {
   // Keeps the begin and end of each call of that rank (calls_kept()). Must be called before the
   // first call.
   void KeepCallsOf(uint32_t rank);
+  // Has `on_end` told of each call that ends, simulated or replayed, in the order in which that is
+  // known. Before the first call.
+  using OnEnd = std::function<void(const Call& call, int64_t begin_ps, int64_t end_ps)>;
+  void SetOnEnd(OnEnd on_end) { on_end_ = std::move(on_end); }
   // Keeps which operations have begun (HasBegun()). Must be called before the first call.
   void KeepBegun() { has_begun_.resize(calls_.count()); }
 
@@ -109,6 +115,7 @@ class CallLedger {
   uint64_t calls_ended() const { return calls_ended_; }
   uint64_t calls_left() const { return calls_left_; }
   uint64_t collectives_ended() const { return collectives_ended_; }
+  uint64_t collectives_replayed() const { return collectives_replayed_; }
   // Returns sums, over the calls that ended, of hashes of their start and end, which do not depend
   // on the order.
   const TimesHashSums& ended_hash() const { return ended_hash_; }
@@ -134,7 +141,9 @@ class CallLedger {
   uint64_t calls_started_ = 0;
   uint64_t calls_ended_ = 0;
   uint64_t collectives_ended_ = 0;
+  uint64_t collectives_replayed_ = 0;
   uint64_t calls_left_ = 0;
+  OnEnd on_end_;
   bool keep_paths_;
 };
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/replay/episodes/count_replayed.h"
 #include "simulator/replay/episodes/episode_cache.h"
 #include "simulator/replay/episodes/episode_replayer.h"
 #include "simulator/replay/partitions/executor_partitions.h"
@@ -76,6 +77,14 @@ class ReplayEngine final : private LaneObserver,
   // Keeps the begin and end of each call of that rank (calls_kept()). Must be called before
   // Start().
   void KeepCallsOf(uint32_t rank) { ledger_.KeepCallsOf(rank); }
+
+  // Has `on_end` told of each call that ends. Before Start().
+  void SetOnCallEnd(CallLedger::OnEnd on_end) { ledger_.SetOnEnd(std::move(on_end)); }
+  // What is replayed is counted by way of `counting`. Before Start().
+  void SetCounting(const CountReplayed& counting) {
+    episodes_.SetCounting(counting);
+    partitions_.SetCounting(counting);
+  }
 
   // Schedules the first operation of every stream.
   void Start() { streams_.Start(); }
@@ -160,6 +169,14 @@ class ReplayEngine final : private LaneObserver,
   uint64_t calls_started() const { return ledger_.calls_started(); }
   uint64_t calls_left() const { return ledger_.calls_left(); }
   uint64_t collectives_ended() const { return ledger_.collectives_ended(); }
+  uint64_t collectives_replayed() const { return ledger_.collectives_replayed(); }
+  int64_t now_ps() const { return engine_.NowPs(); }
+  // What runs is simulated ahead of its time, and taken back.
+  bool is_ahead() const { return streams_.is_ahead(); }
+  // Calls that run now.
+  const std::vector<StreamRunner::Running>& running() const { return streams_.running(); }
+  // By number, as calls have it.
+  const CallTable& calls() const { return calls_; }
   // Returns sums, over (operation, rank), of hashes of their start and end, which do not depend on
   // the order.
   TimesHashSums TimesHash() const;

@@ -34,6 +34,28 @@ bool QueueTransport::IsUnderWay(FlowId queue_pair) const {
   return waits(2 * queue_pair) || waits(2 * queue_pair + 1);
 }
 
+std::optional<MessageRing::Message> QueueTransport::MessageOf(uint32_t queue,
+                                                              uint32_t sequence) const {
+  const MessageRing& messages = backlogs_[queue].messages;
+  const uint32_t position = FindMessage(messages, sequence);
+  if (position == messages.end()) return std::nullopt;
+  const MessageRing::Message& message = messages.at(position);
+  if (SequenceDistance(message.first_sequence, sequence) > 0) return std::nullopt;
+  return message;
+}
+
+std::optional<SendLimits> QueueTransport::LimitsNow(uint32_t queue_pair) const {
+  const SendQueue& queue = send_queues_[size_t{2} * queue_pair];
+  if (queue.posted_end == queue.unacknowledged) return std::nullopt;
+  const NicKind& kind = kinds_[queue.nic_kind];
+  SendLimits limits = kind.control->limits(queue_pair);
+  limits.window_bytes = std::min(limits.window_bytes, uint64_t{kind.settings.window_bytes});
+  if (queue.port != SendQueue::kNone) {
+    limits.rate_bps = std::min(limits.rate_bps, network_.RateBps(ports_[queue.port].wire));
+  }
+  return limits;
+}
+
 void QueueTransport::AddObstacles(PathRef path, std::vector<std::string>& obstacles) const {
   const auto add = [&obstacles](const std::string& text) {
     if (std::find(obstacles.begin(), obstacles.end(), text) == obstacles.end()) {

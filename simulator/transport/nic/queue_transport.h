@@ -102,6 +102,16 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   const StackCounters& counters() const { return counters_; }
   // The NICs, by device; null where the device is none.
   std::span<const ns3::Ptr<Nic>> nics() const { return nics_; }
+  // What its congestion control lets a queue pair send, where it has something to send or
+  // unacknowledged; the rate of its port and the NIC's window where there is no lower limit.
+  std::optional<SendLimits> LimitsNow(uint32_t queue_pair) const;
+  const QueuePair& pair(uint32_t queue_pair) const { return queue_pairs_[queue_pair]; }
+  // How many of a queue's messages end before a packet.
+  uint32_t MessagesBefore(uint32_t queue, uint32_t sequence) const {
+    return FindMessage(backlogs_[queue].messages, sequence);
+  }
+  // The message that a packet of a queue is of; nullopt: it has been acknowledged.
+  std::optional<MessageRing::Message> MessageOf(uint32_t queue, uint32_t sequence) const;
   // Of the queue pair's sender.
   const CongestionControl& congestion_control(FlowId queue_pair) const {
     return *KindOf(2 * queue_pair).control;

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What links carried, what waited for them and how fast queue pairs might send, over time: bins
+// that follow one another from time zero on, as wide as a budget of bins and rows allows. While
+// nothing happens for long, one bin has all of it. Sums over bins equal the totals of the run.
+// Plain numbers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace railyard {
+
+// One direction of a link within a bin. The queue is that of the port that sends into the link.
+struct LinkBin {
+  uint32_t link = 0;        // into RunResult::links
+  uint64_t wire_bytes = 0;  // that arrived, of any kind
+  uint64_t payload_bytes = 0;
+  uint64_t packets = 0;
+  uint64_t dropped_packets = 0;
+  int64_t paused_ps = 0;
+  uint64_t queue_sum_bytes = 0;  // over the bin's samples
+  uint64_t queue_max_bytes = 0;  // of the samples
+
+  void Add(const LinkBin& other);
+  // Whether all of it is 0, of whatever link.
+  bool IsNothing() const;
+};
+
+// The share of what a link of that rate could have carried in that time.
+double UtilizationOf(const LinkBin& row, uint64_t rate_bps, int64_t time_ps);
+
+// What the network and its queue pairs did within a bin.
+struct NetworkBin {
+  uint64_t ecn_marked = 0;
+  uint64_t cnp = 0;
+  uint64_t nacks = 0;
+  uint64_t timeouts = 0;
+  uint64_t retransmitted_packets = 0;
+  // Sums over samples of queue pairs that had something to send.
+  uint64_t queue_pairs = 0;
+  double rate_sum_bps = 0;
+  uint64_t rate_min_bps = UINT64_MAX;
+  double window_sum_bytes = 0;
+  uint64_t window_min_bytes = UINT64_MAX;
+
+  void Add(const NetworkBin& other);
+};
+
+// What happened after `begin_ps`, up to and including `end_ps`.
+struct TimeBin {
+  int64_t begin_ps = 0;
+  int64_t end_ps = 0;
+  uint64_t samples = 0;     // how often queues and queue pairs were looked at
+  int64_t replayed_ps = 0;  // time that the replay cache knew, in one partition of links or in all
+  NetworkBin network{};
+  std::vector<LinkBin> links{};  // ascending, those with something
+};
+
+class TimeSeries {
+ public:
+  static constexpr int64_t kFirstBinPs = 1'000'000;
+  static constexpr size_t kBinsMax = 256;
+  static constexpr size_t kRowsMax = 10'000;
+
+  std::span<const TimeBin> bins() const { return bins_; }
+  // How wide bins are now, at most, in which something happens.
+  int64_t bin_ps() const { return bin_ps_; }
+  // When the last bin is to end.
+  int64_t end_ps() const { return bins_.empty() ? 0 : bins_.back().end_ps; }
+
+  // Rows that are allowed: kRowsMax, or four of each link of a fabric.
+  void AllowLinks(size_t link_count) { rows_max_ = std::max(kRowsMax, 4 * link_count); }
+
+  // Adds bins until one ends at `time_ps` or later.
+  void Extend(int64_t time_ps);
+  // Nothing happens from the last bin's end until `time_ps`, later: one bin.
+  void Skip(int64_t time_ps);
+  // What happened from `from_ps` to `until_ps`, evenly spread over the bins between them; all of it
+  // at `until_ps` where that is not later. `links` ascend.
+  void Add(int64_t from_ps, int64_t until_ps, std::span<const LinkBin> links,
+           const NetworkBin& network);
+  void AddReplayed(int64_t from_ps, int64_t until_ps);
+  // What was seen at an instant: of links the queue alone, of queue pairs their limits.
+  void AddSample(int64_t time_ps, std::span<const LinkBin> links, const NetworkBin& network);
+  // From now on bins are twice as wide; neighbours that are together no wider become one.
+  void Double();
+  // The run has ended: so has the last bin in which it was.
+  void Finish(int64_t time_ps);
+
+ private:
+  // The bin of an instant, which is added if it is not there.
+  size_t BinOf(int64_t time_ps);
+  void AddRows(TimeBin& bin, std::span<const LinkBin> links);
+  void KeepToBudget();
+
+  int64_t bin_ps_ = kFirstBinPs;
+  std::vector<TimeBin> bins_;
+  size_t rows_ = 0;
+  size_t rows_max_ = kRowsMax;
+};
+
+}  // namespace railyard

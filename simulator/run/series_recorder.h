@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Reads the counters of links and queue pairs every so often while a run goes on, and makes time
+// series of them. Nothing is counted for it that is not counted anyway, and it has no events: the
+// engine calls it between two of them. How often it looks adapts to how much happens, so that it
+// takes a small part of a run's time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "analysis/result/time_series.h"
+#include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/replay/streams/replay_engine.h"
+
+namespace railyard {
+
+class SeriesRecorder {
+ public:
+  // All references must outlive this.
+  SeriesRecorder(FabricSimulatorImpl& engine, const FabricNetwork& network, ReplayEngine& replay,
+                 size_t link_count);
+  SeriesRecorder(const SeriesRecorder&) = delete;
+  SeriesRecorder& operator=(const SeriesRecorder&) = delete;
+  ~SeriesRecorder() { Stop(); }
+
+  // Before the replay starts.
+  void Start();
+  // In a forked child, whose series nobody wants.
+  void Stop();
+  // As CountReplayed has it.
+  void CountSpan(int64_t from_ps, int64_t until_ps, const std::function<void()>& count);
+  // The run has ended. What it was not asked for yet goes up to `end_ps`.
+  TimeSeries Finish(int64_t end_ps);
+
+ private:
+  struct LinkSeen {
+    uint64_t wire_bytes = 0;
+    uint64_t payload_bytes = 0;
+    uint64_t packets = 0;
+    uint64_t dropped_packets = 0;
+    int64_t paused_ps = 0;
+  };
+  struct NetworkSeen {
+    uint64_t ecn_marked = 0;
+    StackCounters stack;
+  };
+
+  // A bin has ended. Returns the end of the next.
+  int64_t OnBinEnd(int64_t next_event_ps);
+  // Adds what was counted since the last call, from `from_ps` on.
+  void AddChanges(int64_t from_ps, int64_t until_ps);
+  void AddQueues(int64_t time_ps);
+  void AddLimits(NetworkBin& network);
+  // Bins double while looking has cost more than its share.
+  void KeepToShare();
+
+  FabricSimulatorImpl& engine_;
+  const FabricNetwork& network_;
+  ReplayEngine& replay_;
+  TimeSeries series_;
+  bool is_running_ = false;
+  int64_t seen_until_ps_ = 0;
+  std::vector<LinkSeen> links_;
+  NetworkSeen network_seen_;
+  std::vector<LinkBin> rows_;  // of the call at hand
+  uint64_t looks_ = 0;         // at links and queue pairs, so far
+};
+
+}  // namespace railyard

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Writes a Perfetto trace of a run while it goes on: ranks are processes, their streams, channels
+// and proxies tracks; calls, slices and messages are slices of these, with arrows from what was
+// waited for; links are counters and faults instants, which are added at the end.
+//
+// The file has a budget. Where a job has more calls than fit, every k-th collective is shown, with
+// all its ranks. Slices and messages are shown by whole channels of collectives, spread over the
+// run, until their part of the budget is used. What is left out is counted, and a note of the
+// result says it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/perfetto/perfetto_trace.h"
+#include "analysis/result/run_result.h"
+#include "simulator/execution/paths/path_tracer.h"
+#include "simulator/replay/streams/replay_engine.h"
+#include "topologies/graph/fabric_graph.h"
+#include "workloads/job/job.h"
+
+namespace railyard {
+
+class TraceRecorder {
+ public:
+  static constexpr uint64_t kCallBytesMax = 32u << 20;
+  static constexpr uint64_t kSliceBytesMax = 24u << 20;
+
+  // All references must outlive this.
+  TraceRecorder(const std::string& path, const FabricGraph& graph, const Job& job,
+                ReplayEngine& replay);
+  TraceRecorder(const TraceRecorder&) = delete;
+  TraceRecorder& operator=(const TraceRecorder&) = delete;
+
+  // Before the replay starts. Precondition: it keeps paths.
+  void Start();
+  // In a forked child: the file is the parent's.
+  void Stop() { is_running_ = false; }
+  // The run has ended, and all of `result` is known but its notes, which get what was left out.
+  void Finish(RunResult& result);
+
+ private:
+  using Track = PerfettoTrace::Track;
+
+  // Which channels of a collective are shown, a bit each.
+  struct Shown {
+    uint64_t decided = 0;
+    uint64_t shown = 0;
+  };
+  // The messages of a connection, while a collective uses it that is shown.
+  struct Messages {
+    uint32_t sent_collective = UINT32_MAX;
+    uint32_t received_collective = UINT32_MAX;
+    uint64_t sent = 0;
+    uint64_t received = 0;
+    std::array<Track, kConnectionSlots> tracks{};
+    std::array<int64_t, kConnectionSlots> queued_ps{};
+    std::array<int64_t, kConnectionSlots> posted_ps{};
+  };
+
+  void OnCallEnd(const Call& call, int64_t begin_ps, int64_t end_ps);
+  void OnSlice(const PathTracer::Slice& slice);
+  void OnMessage(PathTracer::MessageEvent event, ConnectionId connection, uint32_t slot);
+  bool Shows(uint32_t collective, uint32_t channel);
+  bool ShowsCallsOf(uint32_t collective) const { return collective % call_step_ == 0; }
+  PerfettoTrace::Arguments ArgumentsOf(uint32_t collective, int64_t begin_ps) const;
+  PerfettoFlows FlowsOf(const PathTracer::Slice& slice);
+
+  Track ProcessOf(uint32_t rank);
+  Track StreamTrack(const Call& call);
+  Track ChannelTrack(const PathTracer::Slice& slice);
+  Track MessageTrack(Messages& messages, ConnectionId connection, uint32_t slot);
+
+  void AddUnfinishedCalls();
+  void AddFaults(const RunResult& result);
+  void AddCounters(const RunResult& result);
+  void NoteWhatIsLeftOut(RunResult& result) const;
+
+  const FabricGraph& graph_;
+  const Job& job_;
+  ReplayEngine& replay_;
+  PerfettoTrace trace_;
+  bool is_running_ = false;
+  uint32_t call_step_ = 1;
+  uint64_t calls_ = 0;  // seen; of them shown
+  uint64_t calls_shown_ = 0;
+  uint64_t slices_ = 0;
+  uint64_t slices_shown_ = 0;
+  uint64_t slice_bytes_ = 0;
+  std::vector<Track> processes_;                            // by rank; 0: none yet
+  std::map<std::pair<uint32_t, uint32_t>, Track> streams_;  // by rank, stream
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, Track>
+      channels_;                                     // by rank, communicator, channel, lane
+  std::unordered_map<uint32_t, Shown> shown_;        // by collective
+  std::unordered_map<uint32_t, Messages> messages_;  // by connection
+};
+
+}  // namespace railyard
