@@ -212,7 +212,8 @@ void WriteFiles(const fs::path& directory, const RunResult& result,
     if (!extra.copied_from.empty()) {
       CopyFile(extra.copied_from, directory / extra.name);
     } else {
-      WriteText(directory / extra.name, extra.make ? extra.make(directory.string()) : extra.content);
+      WriteText(directory / extra.name,
+                extra.make ? extra.make(directory.string()) : extra.content);
     }
   }
   SyncPath(directory.string());

@@ -116,9 +116,8 @@ ExitStatus CalibrationOptions::Run(const std::vector<std::string>& files, uint64
   const auto fabric = ReadFabricOption(fabric_, std::max(1u, nodes_));
   if (!fabric) return kExitInput;
   CalibrationPlan plan;
-  plan.point = {.collective = *collective,
-                .bytes = rows.front().bytes,
-                .scenario = fabric->scenario};
+  plan.point = {
+      .collective = *collective, .bytes = rows.front().bytes, .scenario = fabric->scenario};
   CheckSizes(rows, plan.point, diagnostics);
   if (diagnostics.HasErrors()) {
     fmt::print(stderr, "{}", diagnostics.ToString());

@@ -111,8 +111,8 @@ void SetNccl(const MeasuredRow& row, NetworkKind network, bool has_sharp,
              ScenarioBuilder& scenario) {
   const Hint hint = ParseHint(row.algorithm_hint);
   if (!hint.algorithm.empty()) scenario.Set("workload.algorithm", hint.algorithm);
-  // The plug-in sets these variables (/usr/local/gib/scripts/set_nccl_env.sh; Google Cloud, "Deploy an
-  // A4 or A3 Ultra cluster").
+  // The plug-in sets these variables (/usr/local/gib/scripts/set_nccl_env.sh; Google Cloud, "Deploy
+  // an A4 or A3 Ultra cluster").
   if (hint.has_gib) {
     scenario.Set("nccl.CROSS_NIC", 0)
         .Set("nccl.IB_QPS_PER_CONNECTION", 4)

@@ -180,7 +180,8 @@ namespace {
 // `railyard run` of the study's scenario, with what the run sets.
 std::vector<std::string> CommandOf(const Study& study, const StudyRun& run,
                                    const std::string& out) {
-  std::vector<std::string> command = {"run", study.scenario, "--quiet", "--out", out};
+  std::vector<std::string> command = {"run",         study.scenario, "--quiet",
+                                      "--no-report", "--out",        out};
   if (study.no_baseline) command.emplace_back("--no-baseline");
   for (const std::string& set : SetsOf(study, run)) {
     command.insert(command.end(), {"--set", set});

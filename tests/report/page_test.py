@@ -31,15 +31,15 @@ POINTS = """
 
 # Markup where a name may be: in a job's name and in a fault's.
 HOSTILE = """
-name: "</script><script>window.hostile = 1</script>"
+name: "hostile"
 fabric { rail_optimized { servers: 2 } }
 workload { program { collectives { kind: ALL_REDUCE bytes: "4MiB" repeat: 3 } } }
 faults {
-  name: "<img src=x onerror='window.hostile = 2'>"
+  name: "</script><script>window.hostile = 1</script><img src=x onerror='window.hostile = 2'>"
   kind: DEGRADE
   link: "server0/nic0--leaf0"
   at: "10us"
-  capacity: 0.5
+  rate_share: 0.5
 }
 """
 

@@ -185,7 +185,10 @@ class Traces(unittest.TestCase):
         shown, _, of = note.removeprefix("trace.perfetto-trace has ").partition(" slices of ")
         self.assertEqual(int(shown.replace(",", "")), len(result.slices()))
         self.assertGreater(int(of.split()[0].replace(",", "")), len(result.slices()))
-        self.assertEqual({slice_["args"]["collective"] for slice_ in result.slices()}, {0, 1, 2, 3})
+        # The budget is not used up by the first half of the run.
+        shown = {slice_["args"]["collective"] for slice_ in result.slices()}
+        self.assertIn(0, shown)
+        self.assertTrue(shown & {2, 3}, shown)
 
 
 if __name__ == "__main__":

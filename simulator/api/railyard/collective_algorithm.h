@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Interface of user-defined algorithms for collectives: a function from kind, number of ranks and root
-// to the steps of each rank, registered under a name that a scenario chooses:
+// Interface of user-defined algorithms for collectives: a function from kind, number of ranks and
+// root to the steps of each rank, registered under a name that a scenario chooses:
 // Set("workload.registered_algorithm", "my_algorithm").
 #pragma once
 
