@@ -36,7 +36,8 @@ void PrintBranches(const CLI::App& parser, const std::string& path) {
 class CompletionCommand : public Command {
  public:
   explicit CompletionCommand(CLI::App& program)
-      : Command(program.add_subcommand("completion", "A script for bash that completes commands")),
+      : Command(program.add_subcommand("completion",
+                                       "Print a script with which bash completes commands")),
         program_(program) {
     parser()->footer("source <(railyard completion) completes in the running shell.");
   }

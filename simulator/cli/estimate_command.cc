@@ -29,7 +29,8 @@ namespace {
 class EstimateCommand : public Command {
  public:
   explicit EstimateCommand(CLI::App& program)
-      : Command(program.add_subcommand("estimate", "What a plan sends and computes, unsimulated")) {
+      : Command(program.add_subcommand("estimate",
+                                       "Estimate a plan's traffic and times without simulation")) {
     parser()->add_option("WORKLOAD", plan_, "A plan, protobuf text")->required();
     parser()
         ->add_option("--set", sets_, "Change one field of the plan; may be given again")

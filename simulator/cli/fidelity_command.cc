@@ -19,8 +19,8 @@ namespace {
 class FidelityCommand : public Command {
  public:
   explicit FidelityCommand(CLI::App& program)
-      : Command(
-            program.add_subcommand("fidelity", "Measured collective times beside simulated ones")) {
+      : Command(program.add_subcommand("fidelity",
+                                       "Compare measured collective times with simulated ones")) {
     parser()
         ->add_option("MEASURED", files_, "Tables of measurements, comma-separated values")
         ->required();

@@ -101,7 +101,7 @@ void PrintModel(const std::string& name) {
 class HelpCommand : public Command {
  public:
   explicit HelpCommand(CLI::App& program)
-      : Command(program.add_subcommand("help", "What the models' attributes are")),
+      : Command(program.add_subcommand("help", "Print the attributes of the models")),
         program_(program),
         models_(parser()->add_subcommand(
             "models", "Every attribute and trace source, with units, defaults and sources")) {

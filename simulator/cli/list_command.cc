@@ -23,7 +23,8 @@ constexpr std::array<Listing, 5> kListings = {{
 class ListCommand : public Command {
  public:
   explicit ListCommand(CLI::App& program)
-      : Command(program.add_subcommand("list", "What has a name, one a line, the name first")) {
+      : Command(program.add_subcommand("list",
+                                       "List platforms, presets, models, scenarios or formats")) {
     parser()->require_subcommand(1);
     for (const Listing& listing : kListings) parser()->add_subcommand(listing.name, listing.help);
   }

@@ -41,7 +41,8 @@ ExitStatus StatusOf(const TimedRun& outcome) {
 class PerfCommand : public Command {
  public:
   explicit PerfCommand(CLI::App& program)
-      : Command(program.add_subcommand("perf", "nccl-tests' table, simulated")) {
+      : Command(
+            program.add_subcommand("perf", "Simulate collectives and print nccl-tests' table")) {
     parser()
         ->add_option("--collective", collective_, "all_reduce, all_gather, alltoall, …")
         ->required();

@@ -48,7 +48,7 @@ std::string ShellWord(const std::string& word) {
 class RunCommand : public Command {
  public:
   explicit RunCommand(CLI::App& program)
-      : Command(program.add_subcommand("run", "Replay a scenario and say what happened")) {
+      : Command(program.add_subcommand("run", "Simulate a scenario and print the results")) {
     parser()->add_option("SCENARIO", scenario_, "The scenario, protobuf text")->required();
     parser()->add_option(
         "--out", out_,
@@ -68,13 +68,13 @@ class RunCommand : public Command {
     parser()->add_flag("--no-baseline", no_baseline_,
                        "Leave out the paired fault-free run: no stretch");
     auto* const off = parser()->add_flag("--no-replay-cache", no_replay_cache_,
-                                         "Simulate what is known to repeat itself, too");
+                                         "Simulate all collectives, without the replay cache");
     parser()
         ->add_flag("--verify-replay-cache", verify_replay_cache_,
                    "Simulate every hit of the cache as well, and stop at the first difference")
         ->excludes(off);
     parser()->add_flag("--no-estimate", no_estimate_,
-                       "Do not estimate a plan's job beside simulating it");
+                       "Do not estimate a plan's job in addition to simulating it");
     parser()->add_flag("--no-report", no_report_, "Write no report.html");
     parser()->add_flag("--perfetto", perfetto_,
                        "Write trace.perfetto-trace too: ranks, channels, slices and links over "

@@ -28,7 +28,8 @@ constexpr uint64_t kStepsMax = 50'000'000;
 class ScheduleCommand : public Command {
  public:
   explicit ScheduleCommand(CLI::App& program)
-      : Command(program.add_subcommand("schedule", "The transfers NCCL would make, checked")) {
+      : Command(program.add_subcommand("schedule",
+                                       "List and check the transfers of a collective's schedule")) {
     CLI::Option* const file = parser()->add_option(
         "schedule", file_, "A user's own algorithm, instead of --collective and --fabric");
     parser()

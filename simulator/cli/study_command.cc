@@ -27,7 +27,7 @@ class StudyCommand : public Command {
   explicit StudyCommand(CLI::App& program)
       : Command(program.add_subcommand("study",
                                        "Run a scenario with many values of its fields and seeds")) {
-    parser()->add_option("STUDY", study_, "What varies, protobuf text")->required();
+    parser()->add_option("STUDY", study_, "The study, protobuf text")->required();
     parser()->add_option("--out", out_,
                          "Where results go: a new or empty directory (default: out/NAME)");
     parser()

@@ -36,7 +36,7 @@ class TopoCommand : public Command {
       : Command(program.add_subcommand("topo", "List, describe and compare fabrics")) {
     parser()->require_subcommand(1);
     list_ = parser()->add_subcommand("list", "The presets, one a line, name first");
-    show_ = parser()->add_subcommand("show", "What a fabric is, what it can carry, what is wrong");
+    show_ = parser()->add_subcommand("show", "Describe and check a fabric");
     show_
         ->add_option(
             "FABRIC", fabric_,

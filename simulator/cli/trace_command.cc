@@ -49,7 +49,7 @@ std::optional<NumberRange> ParseRange(std::string_view text) {
 class TraceCommand : public Command {
  public:
   explicit TraceCommand(CLI::App& program)
-      : Command(program.add_subcommand("trace", "Show traces, and make others of them")) {
+      : Command(program.add_subcommand("trace", "Show and transform traces")) {
     parser()->require_subcommand(1);
     AddShow();
     AddCut();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Nothing is lost without a reason: the counts that packets left behind agree with each other, and
-// every account with the packets it is of.
+// Checks of conservation: the counts of packets must agree with each other, and every account with
+// its packets.
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"

@@ -135,7 +135,8 @@ inline void FabricNetwork::LeaveDevice(uint32_t index) {
   if (account.has_credits) {
     ReturnCredit(packet.ingress, packet.wire_bytes);
   } else if ((packet.flags & Packet::kCountedOut) == 0) [[likely]] {
-    // Nothing is in headroom: the device would be eventful, and the packet counted out before.
+    // No bytes are in headroom: otherwise the device would be eventful and the packet already
+    // counted.
     accounts_.Leave(account, packet.wire_bytes);
   } else {
     packet.flags &= static_cast<uint8_t>(~Packet::kCountedOut);

@@ -62,19 +62,19 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   static ns3::TypeId GetTypeId();
   FabricNetwork() = default;
 
-  // `graph`, `engine` and the sink must outlive this; the sink is set before the first packet.
-  // Reads the attributes, as Configure() does.
+  // Builds the network, with the attributes as Configure() reads them. `graph`, `engine` and the
+  // sink must outlive this object; the sink must be set before the first packet.
   void Build(const FabricGraph& graph, FabricSimulatorImpl& engine);
   void SetSink(PacketSink& sink) { sinks_.fill(&sink); }
   // Sets the sink of packets of these kinds.
   void SetSinkOf(std::initializer_list<PacketKind> kinds, PacketSink& sink) {
     for (const PacketKind kind : kinds) sinks_[static_cast<size_t>(kind)] = &sink;
   }
-  // Is needed where LoadBalancing is another than ECMP. `routing` must outlive this;
-  // OnRoutesChanged() is to be called when it has changed.
+  // Sets the routes; required if LoadBalancing is not ECMP. `routing` must outlive this object.
+  // OnRoutesChanged() must be called when it has changed.
   void SetRouting(const EcmpRouting& routing);
   void OnRoutesChanged() { load_balancer_.ForgetRoutes(); }
-  // Returns null for a device that is no switch.
+  // Returns null for a device that is not a switch.
   ns3::Ptr<Switch> GetSwitch(DeviceId device) const { return switches_[device]; }
   // Sets the buffer that every NIC has for packets from the wire that wait for its link to the
   // host.
@@ -85,7 +85,8 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // Precondition: no packet has been injected.
   void Configure();
 
-  // Paths stay valid for the life of the network. `detour_hop`: LosslessClasses::OfPath's.
+  // Adds a path, which stays valid for the life of the network. `detour_hop` is that of
+  // LosslessClasses::OfPath.
   PathRef AddPath(const std::vector<LinkId>& links,
                   std::optional<uint32_t> detour_hop = std::nullopt) {
     return paths_.Add(links, detour_hop, *tables_.classes);
@@ -93,7 +94,8 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   LinkId LinkOfPath(PathRef path, uint32_t hop) const { return paths_.LinkOf(path, hop); }
   std::vector<LinkId> LinksOfPath(PathRef path) const { return paths_.LinksOf(path); }
 
-  // Groups of GPUs and aggregation trees for which switches combine (InNetworkReduction).
+  // Adds groups of GPUs and aggregation trees for which switches combine packets
+  // (InNetworkReduction).
   using AggregationNode = railyard::AggregationNode;
   uint32_t AddSwitchGroup(uint16_t gpu_count, const std::vector<LinkId>& up_links) {
     return reduction_.AddSwitchGroup(gpu_count, up_links);
@@ -101,88 +103,94 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   uint32_t AddAggregationNode(AggregationNode node) { return reduction_.AddNode(std::move(node)); }
   uint32_t aggregation_node_count() const { return reduction_.node_count(); }
 
-  // May move all packets, as may Inject(): references to packets end here.
+  // Allocates a packet. This and Inject() may move all packets and so invalidate references to
+  // them.
   uint32_t AllocatePacket() { return tables_.packets.Allocate(); }
   void FreePacket(uint32_t index) { tables_.packets.Free(index); }
   Packet& packet(uint32_t index) { return tables_.packets[index]; }
   uint64_t live_packets() const { return tables_.packets.live_count(); }
-  // Payload of data packets under way, by walking the pool.
+  // Returns the payload of data packets in flight, by walking the pool.
   uint64_t InFlightBytes() const { return tables_.packets.PayloadBytes(); }
 
-  // Puts a packet, with path, bytes and kind set and hop 0, on its first link. A path of no links
-  // drops it (NO_ROUTE).
+  // Puts a packet on its first link. Its path, bytes and kind must be set, and its hop 0. A path
+  // without links drops it (NO_ROUTE).
   void Inject(uint32_t index);
-  // Fetch into the cache what is needed to send next over a link or along a path of the table, and,
-  // for packets that arrive, the records of a table by Packet::flow.
+  // Prefetch what is needed to send next over a link or along a path of the table; and, for packets
+  // that arrive, the records of a table by Packet::flow.
   void FetchLink(LinkId link) const { __builtin_prefetch(&tables_.links[link], 1); }
   void FetchPath(uint32_t first_link) const { paths_.Fetch(first_link); }
   void FetchFlowsAhead(const TimingWheel::PrefetchTable& flows);
-  // The same for data with a path of two links, which its `path` need not name.
+  // Injects a data packet on a path of two links, without using its `path`.
   void InjectOver(uint32_t index, LinkId first, LinkId second);
-  // Sends a packet that was handed to the sink on its next link, from within that call.
+  // Sends a packet that was passed to the sink on its next link; must be called from within that
+  // callback.
   void SendOn(uint32_t index) {
     was_sent_on_ = true;
     Transmit(index);
   }
-  // A data packet reached its receiver; frees it.
+  // Frees a data packet that has reached its receiver.
   void Deliver(uint32_t index) {
     tables_.counters.delivered_bytes += DataBytes(tables_.packets[index]);
     FreePacket(index);
   }
-  // The sink will not take a packet; frees it.
+  // Frees a packet that the sink does not accept.
   void Drop(uint32_t index, DropReason reason, LinkId link);
 
-  // A direction of a link goes down or comes back, now. What is on the wire at that moment is lost.
+  // Sets the state of one direction of a link now. Packets on its wire are lost.
   void SetLinkUp(LinkId link, bool up);
   bool IsLinkUp(LinkId link) const { return states_.IsUp(link); }
   // Returns whether pause frames or a storm keep data from starting on it.
   bool IsPaused(LinkId link) const { return ports_.IsPaused(link); }
-  // Packets that start from now on have this rate; one that has started keeps its own.
+  // Sets the rate of packets that start from now on; a packet in service keeps its rate.
   void SetLinkRate(LinkId link, uint64_t rate_bps);
   uint64_t RateBps(LinkId link) const { return tables_.rates_bps[link]; }
   int64_t TransmissionPs(LinkId link, uint32_t wire_bytes) const {
     return tables_.TransmissionPs(link, wire_bytes);
   }
-  // Time the link's port takes to send all it holds if nothing holds it up.
+  // Returns the time that the link's port needs to send all it holds, if nothing holds it up.
   int64_t BacklogPs(LinkId link) const { return tables_.BacklogPs(link); }
   int64_t BusyUntilPs(LinkId link) const { return tables_.NowPs() + BacklogPs(link); }
-  // Data of the link's port is paused, or waits for credit. Ends with OnLinkReleased().
+  // Returns whether data of the link's port is paused or waits for credit. OnLinkReleased() is
+  // called when this ends.
   bool IsHeld(LinkId link) const { return tables_.is_held[link] != 0; }
-  // Sum of propagation and forwarding latency along a path, and of the serialisation of one packet
-  // at each hop.
+  // Returns the sum of propagation and forwarding latency along a path, and of the serialization of
+  // one packet at each hop.
   int64_t PathLatencyPs(PathRef path, uint32_t wire_bytes) const;
-  // Returns how many links of a path to a GPU's memory lead to the NIC there.
+  // Returns how many links of a path to a GPU's memory lead to its NIC.
   uint32_t LinksToNic(PathRef path) const;
 
-  // A link loses each packet for which `is_lost` answers true, asked as its last bit arrives
-  // (BIT_ERROR).
+  // Makes a link lose each packet for which `is_lost` returns true; it is called when the packet's
+  // last bit arrives (BIT_ERROR).
   using LossFilter = railyard::LossFilter;
   void SetLossFilter(LinkId link, LossFilter is_lost) {
     states_.SetLossFilter(link, std::move(is_lost));
   }
-  // When the packet's last bit reaches, or reached, the far end of the cable it is on.
+  // Returns when the packet's last bit reaches, or reached, the far end of its cable.
   int64_t LastBitPs(const Packet& packet) const {
     return tables_.DeparturePs(packet) + tables_.graph->link(packet.link).propagation_ps;
   }
 
-  // A link holds each packet that arrived, whole, for as long as `extra_delay_ps` answers, and
-  // longer where it would overtake: packets of one link stay in order. Pause frames are not held.
+  // Makes a link delay each packet, after it has arrived completely, by the result of
+  // `extra_delay_ps`, and longer if it would overtake another: packets of one link stay in order.
+  // Pause frames are not delayed.
   using DelayFilter = railyard::DelayFilter;
   void SetDelayFilter(LinkId link, DelayFilter extra_delay_ps);
 
-  // A filter drew, or counted: its next answer is no function of the network's state.
+  // Must be called when a filter has drawn or counted, so that its next result is not a function of
+  // the network's state.
   void NoteDraw() { ++tables_.counters.draws; }
-  // Sets a number that stands for the faults that hold: a network under others is in another state.
+  // Sets a number that identifies the active faults. Networks under different faults are in
+  // different states.
   void SetConditions(uint64_t conditions) { conditions_ = conditions; }
   uint64_t conditions() const { return conditions_; }
 
-  // The device at the link's far end sends pause frames without pause, from now on or no more: the
-  // link's data waits, whatever its buffers say. Not counted among pause frames.
+  // Starts or ends a storm of pause frames from the device at the link's far end: the link's data
+  // waits, regardless of the buffers. These frames are not counted as pause frames.
   void SetPauseStorm(LinkId link, bool storms);
 
-  // Makes data packets collect what the switches on their way write into them.
+  // Makes switches write telemetry into data packets.
   void EnableTelemetry() { telemetry_.Enable(); }
-  // Returns what a packet collected; empty without EnableTelemetry().
+  // Returns the telemetry of a packet; empty without EnableTelemetry().
   std::span<const HopTelemetry> Telemetry(uint32_t packet) const { return telemetry_.Of(packet); }
   void CopyTelemetry(uint32_t from, uint32_t to) { telemetry_.Copy(from, to); }
 
@@ -191,37 +199,37 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   const NetworkCounters& counters() const { return tables_.counters; }
   // Returns the share of transmissions in the short form, which takes one event.
   double ShortFormShare() const;
-  // Over (time, link, kind, flow, sequence) of every arrival, in order; 0 unless the attribute
-  // TrajectoryHash was set.
+  // Returns a hash over (time, link, kind, flow, sequence) of all arrivals, in order; 0 unless the
+  // attribute TrajectoryHash is set.
   uint64_t trajectory_hash() const { return trajectory_hash_; }
   const std::vector<HoldReport>& hold_reports() const { return holds_.reports(); }
-  // Bytes a device keeps of packets that came in by `link`, or that were sent on it and for which
-  // no credit came back; what they may be at most in its headroom; whether its sender is told to
-  // pause.
+  // Return the bytes in a device's buffer that arrived by `link`, or, with credits, that were sent
+  // on it and whose credit has not returned; the maximum of these in its headroom; whether its
+  // sender is told to pause.
   uint64_t AccountBytes(LinkId link);
   uint64_t HeadroomBytesOfLink(LinkId link) const {
     return buffers_.PauseOf(link).headroom_bytes_max;
   }
   bool IsXoff(LinkId link) const { return buffers_.PauseOf(link).is_xoff; }
 
-  // Stops the program unless, for every link, packets put on it = arrived + lost + still on it; for
-  // every switch, packets in = put on its links + dropped; and every account equals the packets it
-  // is of.
+  // Ends the program unless, for every link, packets put on it = arrived + lost + still on it; for
+  // every switch, packets in = put on its links + dropped; and every account equals the sum of its
+  // packets.
   void CheckConservation() const;
   FabricSimulatorImpl& engine() { return *tables_.engine; }
 
-  // Visits all that decides what comes once no packet is under way, and the counters
+  // Visits the counters and all state that decides the future when no packet is in flight
   // (network_snapshot.cc).
   std::string state_name() const override { return "the network's queues and links"; }
   void Visit(StateArchive& archive) override;
-  // Visits these NVLinks alone, whatever goes on elsewhere. They are all NVLinks of some GPUs,
-  // which no NVLink joins to others. Precondition of adding: nothing was lost on them.
+  // Visits only these NVLinks. They must be all NVLinks of some GPUs that no NVLink joins to
+  // others. Precondition of adding: no packet was lost on them.
   void VisitNvlinks(std::span<const LinkId> links, StateArchive& archive);
-  // Visits the links between GPUs, their NICs and one switch alone.
+  // Visits only the links between GPUs, their NICs and one switch.
   void VisitNicLinks(std::span<const LinkId> links, StateArchive& archive);
   void VisitCounters(StateArchive& archive);
 
-  // Partitions of switches' buffers (SharedBuffers).
+  // Divides switches' buffers for partitions (SharedBuffers).
   using NotApart = SharedBuffers::NotApart;
   bool BeginApart(DeviceId device) { return buffers_.BeginApart(device); }
   void EndApart(DeviceId device) { buffers_.EndApart(device); }
@@ -256,7 +264,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   }
   static void HandleArrival(void* self, uint32_t index);
   void Arrive(uint32_t index);
-  // The device at the far end takes an arrived packet.
+  // Passes an arrived packet to the device at the link's far end.
   [[gnu::always_inline]] void TakeIn(uint32_t index);
   void LeaveDevice(uint32_t index);
   void Transmit(uint32_t index);
@@ -267,7 +275,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
       WakeForCredit(channel);
   }
 
-  // A hop on which something is decided (special_hops.cc).
+  // Hops that need a decision (special_hops.cc).
   static void HandleDeparture(void* self, uint32_t link);
   static void HandlePauseFrame(void* self, uint32_t frame);
   static void HandleHoldCheck(void* self, uint32_t channel);
@@ -275,15 +283,16 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   bool ArriveSpecially(uint32_t index);  // false if the packet was lost, or is held
   void TakeInLate(uint32_t index);
   void ArriveAtCombiningSwitch(uint32_t index);
-  // At a switch that balances: the packet's next link. False if the packet was lost.
+  // Chooses the packet's next link at a switch with load balancing. Returns false if the packet was
+  // lost.
   bool ChooseNextLink(uint32_t index);
-  // The packet, about to join its link's queue, takes its class there.
+  // Sets the class of a packet that is about to join its link's queue.
   void AssignClass(Packet& packet);
   void TransmitSpecially(uint32_t index);
-  // Behind what the port holds, in the form it can take.
+  // Sends a packet behind those that the port holds, in the form that the port can take.
   void SendSpecially(uint32_t index);
-  // False if they dropped the packet; FindsRoomAtNic() before the NIC takes it in, for a transport
-  // acknowledges nothing that may still be lost in a full buffer.
+  // Return false if the packet was dropped. FindsRoomAtNic() must be called before the NIC accepts
+  // a packet, because a transport must not acknowledge a packet that a full buffer may still lose.
   bool AdmitToLossless(uint32_t index);
   bool AdmitToLossy(uint32_t index);
   bool FindsRoomAtNic(uint32_t index);
@@ -292,7 +301,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   bool IsHeldBack(uint32_t index);  // true: comes later
   void Lose(uint32_t index, DropReason reason);
   void WakeForCredit(VirtualChannelId channel);
-  // Tells every sink once that a link is no longer held.
+  // Calls OnLinkReleased() of every sink once.
   void TellReleased(LinkId link);
 
   // State at rest (network_snapshot.cc) and conservation (conservation.cc).
@@ -300,17 +309,18 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   void VisitPortOf(LinkId id, StateArchive& archive);
   void VisitHistory(LinkId id, StateArchive& archive);
   NetworkCounters SumOverNvlinks(std::span<const LinkId> links) const;
-  // The second argument: whether the packet is timed (it is on the link, or will be).
+  // The second argument of `visit` is whether the packet is timed (it is on the link, or its time
+  // there is fixed).
   void ForEachPacketOn(LinkId id, const std::function<void(uint32_t, bool)>& visit) const;
 
-  // Every hop touches these.
+  // Every hop accesses these.
   FabricTables tables_;
   ChannelAccounts accounts_;
   PathTable paths_;
   std::array<PacketSink*, kPacketKindCount> sinks_{};
   const char* links_base_ = nullptr;  // for the engine's prefetches
   bool was_sent_on_ = false;
-  // Special ones touch these.
+  // Only special hops access these.
   SharedBuffers buffers_{tables_, accounts_};
   TelemetryTable telemetry_{tables_};
   HoldMonitor holds_{tables_};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The plain tables of a network, one row per link, port or packet, and what follows from a row
-// alone: numbers of virtual channels, times to send, packets in their order. The objects of a
-// network share these tables by reference and have everything else to themselves.
+// The plain tables of a network, with one row per link, port or packet, and functions of single
+// rows: numbers of virtual channels, transmission times, packets in order. The objects of a network
+// share these tables by reference; all their other state is private.
 #pragma once
 
 #include <algorithm>
@@ -27,12 +27,12 @@
 namespace railyard {
 
 struct FabricTables {
-  // Every hop touches these.
+  // Every hop accesses these.
   std::vector<LinkRecord> links;
   PacketPool packets;
   FabricSimulatorImpl* engine = nullptr;
   NetworkCounters counters;
-  // Special hops touch these, too.
+  // Only special hops access these as well.
   const FabricGraph* graph = nullptr;
   std::optional<LosslessClasses> classes;
   std::vector<uint64_t> rates_bps;     // by link
@@ -43,7 +43,7 @@ struct FabricTables {
 
   // Both must outlive this.
   void Attach(const FabricGraph& of, FabricSimulatorImpl& with);
-  // A row for every link, as the graph has it, and no port.
+  // Makes a row for every link of the graph, and no ports.
   void ResetRows();
 
   int64_t NowPs() const { return engine->NowPs(); }
@@ -55,7 +55,7 @@ struct FabricTables {
   }
   LinkId LinkOf(VirtualChannelId channel) const { return channel % graph->link_count(); }
   uint32_t LosslessClassOf(VirtualChannelId channel) const { return channel / graph->link_count(); }
-  // The class of a packet on the link that it is on or waits for.
+  // Returns the class of a packet on the link that it is on or waits for.
   uint32_t LosslessClassOf(const Packet& packet) const {
     return (links[packet.link].send_flags & LinkRecord::kClassed) != 0 ? packet.tag : 0;
   }
@@ -65,37 +65,37 @@ struct FabricTables {
   uint32_t ClassCountOf(LinkId link) const {
     return (links[link].send_flags & LinkRecord::kClassed) != 0 ? classes->count() : 1;
   }
-  // The link's name, and the class where it has several.
+  // Returns the link's name, with the class if the link has several.
   std::string NameOf(VirtualChannelId channel) const;
 
   // --- Time
   int64_t TransmissionPs(LinkId link, uint32_t wire_bytes) const {
     return TransferTimePs(wire_bytes, rates_bps[link]);
   }
-  // TransmissionPs(), kept in the link's row for the next packet of that size. Out of line, like
-  // all that is rare: the hot path keeps its registers.
+  // Computes TransmissionPs() and caches it in the link's row for the next packet of that size. It
+  // is not inlined, so that the hot path keeps its registers.
   [[gnu::noinline]] int64_t LearnTransmission(LinkId link, uint32_t wire_bytes);
-  // When the last bit of a timed packet leaves, or left, its port.
+  // Returns when the last bit of a timed packet leaves, or left, its port.
   int64_t DeparturePs(const Packet& packet) const {
     return packet.arrival_ps - links[packet.link].delay_ps;
   }
-  // The time a port takes to send all it holds if nothing holds it up.
+  // Returns the time that a port needs to send all it holds, if nothing holds it up.
   int64_t BacklogPs(LinkId link) const;
-  // When the packet in service, if there is one, has left; else now.
+  // Returns when the packet in service has left, or the current time if there is none.
   int64_t ServiceEndPs(LinkId link) const;
 
   // --- Ports
   bool IsShort(LinkId link) const {
     return (links[link].send_flags & LinkRecord::kGeneralForm) == 0;
   }
-  // Made with its first use.
+  // Returns the port, which is created when it is first used.
   Port& PortOf(LinkId link);
-  // Null where there is none.
+  // Returns null if there is none.
   const Port* FindPort(LinkId link) const {
     return port_of_link[link] == Packet::kNone ? nullptr : &ports[port_of_link[link]];
   }
 
-  // Calls visit(index) for each packet that is timed and has not arrived, the last one first.
+  // Calls visit(index) for each packet that is timed and has not arrived, beginning with the last.
   template <typename Visit>
   void ForEachTimed(const LinkRecord& link, Visit visit) const {
     uint32_t index = link.last;
@@ -105,7 +105,7 @@ struct FabricTables {
       index = before;
     }
   }
-  // The same for each packet that waits in a port of the general form.
+  // Calls visit(index) for each packet that waits in a port of the general form.
   template <typename Visit>
   void ForEachWaiting(const Port& port, Visit visit) const {
     const auto visit_all = [&](const PacketQueue& queue) {
@@ -114,7 +114,7 @@ struct FabricTables {
     visit_all(port.control);
     for (const DataQueue& queue : port.data) visit_all(queue);
   }
-  // Puts a packet, whose arrival is known, last among those on the link.
+  // Appends a packet whose arrival time is known to those on the link.
   void AppendTimed(LinkRecord& link, uint32_t index, Packet& packet) {
     packet.next = link.last;
     link.last = index;

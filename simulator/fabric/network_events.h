@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The values that a network's trace sources hand to their callbacks.
+// The arguments that a network's trace sources pass to their callbacks.
 #pragma once
 
 #include <cstdint>

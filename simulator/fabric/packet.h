@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A packet: a plain record in a pool, named by its index. It carries where it goes, not what is in
-// it.
+// A packet: a plain record in a pool, identified by its index. It contains its route and sizes, but
+// no payload.
 #pragma once
 
 #include <cstdint>
 
 namespace railyard {
 
-// Those inside servers come first, data in a row.
+// Kinds inside servers come first, and those with data are contiguous.
 enum class PacketKind : uint8_t {
   kNvlinkReadRequest,  // asks the GPUs of a group for their operands
   kHostReadRequest,    // asks a host's memory for what a GPU loads
@@ -33,34 +33,35 @@ inline constexpr bool IsData(PacketKind kind) {
   return kind >= PacketKind::kHostRead && kind <= PacketKind::kRdmaWrite;
 }
 
-// A port serves control before data, without cutting off what it is sending. Data may be divided
-// into lossless classes.
+// Ports serve control before data, without preemption. Data may be divided into lossless classes.
 enum class TrafficClass : uint8_t { kControl, kData };
 inline constexpr TrafficClass ClassOf(PacketKind kind) {
   return kind == PacketKind::kCnp ? TrafficClass::kControl : TrafficClass::kData;
 }
 
-// One cache line. AllocatePacket() hands it out zeroed.
+// A packet fits into one cache line. AllocatePacket() returns it zeroed.
 struct alignas(64) Packet {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   static constexpr uint8_t kLastOfMessage = 1;
   static constexpr uint8_t kRetransmitted = 2;
-  // The receiving NIC has taken it; it is on its way to memory.
+  // The receiving NIC has accepted the packet, which is on its way to memory.
   static constexpr uint8_t kAccepted = 4;
   static constexpr uint8_t kEcnMarked = 8;  // congestion experienced
-  // Its leaving the buffer it waits in was counted before its arrival at the next device.
+  // The packet's departure from its buffer was counted before its arrival at the next device.
   static constexpr uint8_t kCountedOut = 16;
-  // Was copied to another record when its port left the short form; its event frees it.
+  // The packet was copied to another record when its port left the short form; its event frees this
+  // record.
   static constexpr uint8_t kTombstone = 32;
   static constexpr uint8_t kForOne = 64;  // of an aggregation: one member alone gets the payload
 
   int64_t arrival_ps = 0;    // of the last bit at the far end of `link`, forwarding included
   int64_t timestamp_ps = 0;  // when its NIC sent it; an ACK echoes that of the packet it answers
-  // NACK, selective repeat: bit i, packet `sequence` + 1 + i was received. RDMA data of a message
-  // with a tolerated loss: how many packets of it are dispensable, and below them in the lower half
-  // its own number in it; from the receiver's NIC to memory, how many messages it completes. Of an
-  // aggregation: a member of its tree, the one that gives or gets a payload where there is one.
+  // NACK with selective repeat: bit i means that packet `sequence` + 1 + i was received. RDMA data
+  // of a message that tolerates losses: the upper half is the number of its dispensable packets,
+  // the lower half the packet's number in it; from the receiver's NIC to memory, the number of
+  // messages it completes. Aggregation: the member of its tree that gives or gets a payload, if
+  // there is one.
   uint64_t acknowledged = 0;
   uint32_t flow = 0;         // queue or NVLink connection of the transport, or NVLink group; node
                              // of an aggregation tree
@@ -93,7 +94,7 @@ inline uint32_t DataBytes(const Packet& packet) {
                                   : static_cast<uint32_t>(packet.payload_bytes - packet.echo);
 }
 
-// Why a packet was lost. Closed: every path that loses one reports one of these.
+// Reasons for the loss of a packet. Every code path that loses a packet reports one of these.
 enum class DropReason : uint8_t {
   kLinkDown,        // on the wire, or sent into it, while the link was down
   kNoRoute,         // the fabric has no path to the destination

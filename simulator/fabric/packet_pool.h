@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Packets are records of one growing array, named by their index. Growing moves them: a reference
-// to a packet is good until the next Allocate().
+// Packets are records of one growing array, identified by their index. Growing moves them: a
+// reference to a packet is valid until the next Allocate().
 #pragma once
 
 #include <algorithm>
@@ -14,19 +14,20 @@ namespace railyard {
 
 class PacketPool {
  public:
-  // The record is zeroed.
+  // Returns a zeroed record.
   uint32_t Allocate() {
     if (free_count_ == 0) [[unlikely]]
       Grow();
     const uint32_t index = free_[--free_count_];
-    // A record may have been free for long: one of those soon handed out is fetched ahead.
+    // A free record may have left the cache, so one of those that will be allocated soon is
+    // prefetched.
     __builtin_prefetch(&packets_[free_[free_count_ - std::min(free_count_, kFetchedAhead)]], 1);
     packets_[index] = Packet{};
     return index;
   }
   void Free(uint32_t index) { free_[free_count_++] = index; }
-  // A copy of the packet in a record of its own. The old one is no packet any more: it stays, as a
-  // tombstone, until the event that names it hands it to FreeTombstone().
+  // Copies the packet to a new record and returns that. The old record stays as a tombstone until
+  // the event that refers to it calls FreeTombstone().
   uint32_t MoveAway(uint32_t index);
   void FreeTombstone(uint32_t index) {
     --tombstone_count_;
@@ -37,9 +38,9 @@ class PacketPool {
   const Packet& operator[](uint32_t index) const { return packets_[index]; }
   uint64_t live_count() const { return packets_.size() - free_count_ - tombstone_count_; }
   size_t size() const { return packets_.size(); }
-  // The start of the array; moves when it grows.
+  // Returns the start of the array, which moves when the array grows.
   const char* const* base() const { return &base_; }
-  // Payload of the data packets that are not free, by walking all.
+  // Returns the payload of the data packets that are not free, by walking all of them.
   uint64_t PayloadBytes() const;
 
  private:

@@ -8,17 +8,17 @@
 
 namespace railyard {
 
-// Receives packets. A packet handed over stays the network's until the sink frees it or sends
-// it on; a dropped one is freed by the network after the call.
+// Receives packets. A packet belongs to the network until the sink frees it or sends it on. The
+// network frees a dropped packet after the call.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
-  // At a NIC, from the wire.
+  // Called when a packet has arrived at a NIC from the wire.
   virtual void OnPacketAtNic(uint32_t packet) = 0;
-  // In a GPU's or a host's memory, at the end of its path.
+  // Called when a packet has arrived in a GPU's or a host's memory, at the end of its path.
   virtual void OnPacketInMemory(uint32_t packet) = 0;
   virtual void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) = 0;
-  // A link out of a NIC or GPU that was held (FabricNetwork::IsHeld) is so no more.
+  // Called when a link out of a NIC or GPU is no longer held (FabricNetwork::IsHeld).
   virtual void OnLinkReleased(LinkId /*link*/) {}
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// All paths of a network, one behind the other in one table: a packet names the position of its
-// path's first link, and finds the next one hop further on.
+// All paths of a network in one table, one after the other. A packet contains the position of its
+// path's first link; its next link is one position further for each hop.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace railyard {
 
-// A path of the fabric: the position of its first link in the network's table, and how many links
-// it has. A path of no links leads nowhere.
+// A path of the fabric: the position of its first link in the network's table and its number of
+// links. A path without links leads nowhere.
 struct PathRef {
   uint32_t first = 0;
   uint8_t hop_count = 0;
@@ -21,9 +21,9 @@ struct PathRef {
 
 class PathTable {
  public:
-  // Paths stay valid for the life of the table. Precondition: at most 255 links. Where `classes`
-  // has several, the path's classes stand beside its links; `detour_hop` is that of
-  // LosslessClasses::OfPath().
+  // Adds a path, which stays valid for the life of the table. With several lossless `classes`, the
+  // path's classes are stored beside its links; `detour_hop` is that of LosslessClasses::OfPath().
+  // Precondition: at most 255 links.
   PathRef Add(const std::vector<LinkId>& links, std::optional<uint32_t> detour_hop,
               const LosslessClasses& classes);
 
@@ -35,7 +35,7 @@ class PathTable {
     const auto first = links_.begin() + path.first;
     return {first, first + path.hop_count};
   }
-  // Has the cache ready for the link at this position.
+  // Prefetches the link at this position.
   void Fetch(uint32_t position) const { __builtin_prefetch(&links_[position]); }
 
  private:

@@ -10,17 +10,17 @@
 
 namespace railyard {
 
-// How long the fabric takes to act on a link that changed state. Until the switch a packet comes to
-// has new routes, packets are still sent into a dead link and lost there.
+// Delays of the fabric's reaction to a link that changed its state. Until the switches on a
+// packet's path have new routes, packets are still sent into a failed link and lost there.
 struct RoutingDelays {
-  // Loss of signal to the port's driver knowing of it: a PHY debounces for about 10 ms (IEEE 802.3
-  // link_fail_inhibit class timers; the default of common switch systems).
+  // Time from the loss of signal until the port's driver reports it: a PHY debounces for about 10
+  // ms (IEEE 802.3 link_fail_inhibit class timers; the default of common switch systems).
   int64_t detection_ps = 10 * kPsPerMs;
-  // From there to new routes in the switches and NICs at the link's ends: BGP with fast fall-over
-  // in a two-tier fabric is of the order of 100 ms.
+  // Time from there until the switches and NICs at the link's ends have new routes: BGP with fast
+  // fall-over in a two-tier fabric takes about 100 ms.
   int64_t convergence_ps = 100 * kPsPerMs;
-  // Each further hop from the link takes so much longer, as a share of convergence_ps. Assumed: an
-  // update is sent on long before the routes it brings are in hardware.
+  // Additional time for each further hop from the link, as a share of convergence_ps. Assumed: an
+  // update is forwarded long before its routes are in hardware.
   double hop_share = 0.1;
 
   // Switches and NICs with delays of their own.
@@ -39,7 +39,7 @@ struct RoutingDelays {
   }
 };
 
-// The same as ns-3 sees it: attributes. Whoever makes faults happen reads them once.
+// The delays as ns-3 attributes, which the fault controller reads once.
 class Routing : public ns3::Object {
  public:
   static ns3::TypeId GetTypeId();

@@ -29,7 +29,7 @@ void TelemetryTable::Stamp(uint32_t index, int64_t backlog_ps) {
   const uint64_t rate_bps = tables_.rates_bps[id];
   const auto backlog_bits = static_cast<unsigned __int128>(backlog_ps) * rate_bps / kPsPerSecond;
   const uint64_t backlog_bytes = static_cast<uint64_t>(backlog_bits) / 8;
-  // All that joined the queue and is not in it any more was sent.
+  // All bytes that have joined the queue and are no longer in it were sent.
   const uint64_t joined_bytes = joined_bytes_[id];
   joined_bytes_[id] += packet.wire_bytes;
   PacketTelemetry& telemetry = collected_[index];

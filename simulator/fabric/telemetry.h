@@ -10,9 +10,9 @@
 
 namespace railyard {
 
-// The record that a switch's egress port writes into a data packet that joins its queue (in-band
-// telemetry as HPCC uses it: Li et al., SIGCOMM 2019, section 3.2). HPCC's switches write as the
-// packet leaves; here it is older by the packet's own time in the queue.
+// The record that a switch's egress port writes into a data packet when it joins the queue (in-band
+// telemetry for HPCC: Li et al., SIGCOMM 2019, section 3.2). HPCC's switches write when the packet
+// leaves, so the record here is older by the packet's time in the queue.
 struct HopTelemetry {
   int64_t time_ps = 0;
   uint64_t sent_bytes = 0;  // by the port so far
@@ -30,7 +30,7 @@ struct PacketTelemetry {
   std::span<const HopTelemetry> span() const { return {hops.data(), hop_count}; }
 };
 
-// The records that all packets have collected, by packet. Costs nothing unless it is enabled.
+// The records of all packets, by packet. It costs nothing unless it is enabled.
 class TelemetryTable {
  public:
   // `tables` must outlive this.
@@ -39,16 +39,16 @@ class TelemetryTable {
   // Makes the ports of switches Stamp() data packets that join their queues.
   void Enable();
   bool is_enabled() const { return is_enabled_; }
-  // Empty unless enabled.
+  // Returns nothing unless enabled.
   std::span<const HopTelemetry> Of(uint32_t packet) const {
     return packet < collected_.size() ? collected_[packet].span() : std::span<const HopTelemetry>{};
   }
-  // A packet is new. Precondition: enabled.
+  // Must be called for a new packet. Precondition: telemetry is enabled.
   void Clear(uint32_t packet);
   void Copy(uint32_t from, uint32_t to) {
     if (is_enabled_) CopyEnabled(from, to);
   }
-  // A packet joins the queue of its link, before which `backlog_ps` are to be sent.
+  // Writes the record of a packet that joins its link's queue behind `backlog_ps`.
   void Stamp(uint32_t packet, int64_t backlog_ps);
 
  private:

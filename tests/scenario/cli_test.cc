@@ -84,16 +84,18 @@ TEST_F(CliTest, NoCommandAndUnknownOnesAreMistakes) {
   EXPECT_EQ(Railyard({"rnu"}), kExitInput);
   EXPECT_EQ(errors_, "railyard: error: unknown command \"rnu\" (did you mean \"run\"?)\n");
   EXPECT_EQ(Railyard({"dance"}), kExitInput);
-  EXPECT_EQ(errors_,
-            "railyard: error: unknown command \"dance\" (expected run, validate, import, trace, "
-            "study, synth, estimate, topo, schedule, perf, fidelity, compare, list, help or "
-            "completion)\n");
+  EXPECT_EQ(
+      errors_,
+      "railyard: error: unknown command \"dance\" (expected run, validate, import, trace, "
+      "study, synth, estimate, topo, schedule, perf, fidelity, report, compare, list, help or "
+      "completion)\n");
   EXPECT_EQ(Railyard({"--quiet"}), kExitInput);
-  EXPECT_EQ(errors_,
-            "railyard: error: unknown option \"--quiet\" (expected --version or --help)\n"
-            "railyard: error: a command is missing (expected run, validate, import, trace, "
-            "study, synth, estimate, topo, schedule, perf, fidelity, compare, list, help or "
-            "completion)\n");
+  EXPECT_EQ(
+      errors_,
+      "railyard: error: unknown option \"--quiet\" (expected --version or --help)\n"
+      "railyard: error: a command is missing (expected run, validate, import, trace, "
+      "study, synth, estimate, topo, schedule, perf, fidelity, report, compare, list, help or "
+      "completion)\n");
 }
 
 TEST_F(CliTest, HelpListsModelsWithUnitsDefaultsAndFields) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The accounts of all virtual channels and the pools of all buffers, which every hop touches. An
-// account has the bytes that lie in the buffer its channel ends in, or that were sent and whose
-// credit is not back.
+// The accounts of all virtual channels and the pools of all buffers, which every hop accesses. An
+// account counts the bytes in the buffer at its channel's end, or, with credits, the bytes that
+// were sent and whose credit has not returned.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace railyard {
 
 class ChannelAccounts {
  public:
-  // All accounts are empty and end in no buffer; the one pool there is has no limit.
+  // Resets all accounts to empty ones that belong to no buffer. The only pool then has no limit.
   void Reset(uint32_t channel_count) {
     accounts_.assign(channel_count, {});
     pools_.assign(1, {});
@@ -29,9 +29,9 @@ class ChannelAccounts {
   Pool& pool(uint32_t buffer) { return pools_[buffer]; }
   const Pool& pool(uint32_t buffer) const { return pools_[buffer]; }
 
-  // --- Buffers
-  // A data packet waits in the device it has come to. Returns true when nothing has to be decided
-  // about it.
+  // --- Buffers -----------------------------------------------------------------------------------
+  // Counts a data packet that waits in the device at which it has arrived. Returns true if no
+  // decision is needed.
   bool Enter(const Packet& packet) {
     if (packet.ingress == Packet::kNone) return true;
     IngressAccount& account = accounts_[packet.ingress];
@@ -41,26 +41,27 @@ class ChannelAccounts {
     pool.bytes += packet.wire_bytes;
     return pool.bytes <= pool.calm_bytes;
   }
-  // The packet has left that device, and nothing was in headroom. Precondition: no credits.
+  // Subtracts a packet that has left the device. Preconditions: no bytes were in headroom, and the
+  // network has no credits.
   void Leave(IngressAccount& account, uint32_t wire_bytes) {
     account.bytes -= wire_bytes;
     pools_[account.buffer()].bytes -= wire_bytes;
   }
 
-  // --- Credits
-  // A packet larger than the limit may go alone.
+  // --- Credits -----------------------------------------------------------------------------------
+  // A packet larger than the limit may be sent if no other is outstanding.
   bool HasCredit(VirtualChannelId channel, uint32_t wire_bytes) const {
     const uint32_t used = accounts_[channel].bytes;
     return used == 0 || used + wire_bytes <= accounts_[channel].credit_limit();
   }
-  // Returns false if there is none.
+  // Returns false if there is no credit.
   bool TakeCredit(VirtualChannelId channel, uint32_t wire_bytes) {
     if (!HasCredit(channel, wire_bytes)) return false;
     accounts_[channel].bytes += wire_bytes;
     return true;
   }
-  // The same for a packet that is timed behind others: all of them count as sent, so if that leaves
-  // room there is room when it is this one's turn.
+  // Takes credit for a packet that is timed behind others. All of those count as sent, so if there
+  // is room now, there is also room at the packet's turn.
   bool TakeCreditAhead(VirtualChannelId channel, uint32_t wire_bytes) {
     IngressAccount& account = accounts_[channel];
     const uint32_t bytes = account.bytes + wire_bytes;
@@ -74,7 +75,7 @@ class ChannelAccounts {
     accounts_[channel].bytes -= wire_bytes;
     return accounts_[channel].is_waited_for != 0;
   }
-  // The credit that a packet holds of the link it is on or waits for.
+  // Returns the credit that a packet holds on the link it is on or waits for.
   uint32_t CreditBytesOf(const Packet& packet) const {
     const bool has =
         accounts_[packet.link].has_credits && ClassOf(packet.kind) == TrafficClass::kData;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kUnit64 = 0x1p-64;  // a 64-bit draw to [0, 1)
 
-// To send, at `rate_bps`, what a threshold of `bytes` at the reference rate is on a port that is
-// nominally of `nominal_bps`.
+// Returns the time to send, at `rate_bps`, the scaled threshold of a port with the nominal rate
+// `nominal_bps`; `bytes` is the threshold at the reference rate.
 int64_t ThresholdPs(uint64_t bytes, uint64_t nominal_bps, uint64_t rate_bps) {
   const auto bits = static_cast<unsigned __int128>(bytes) * 8 * nominal_bps / kEcnReferenceRateBps;
   return static_cast<int64_t>(bits * kPsPerSecond / rate_bps);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Explicit congestion notification: RED on the queue of the moment, as a packet joins it. The
-// queue is measured in the time it takes to send.
+// Explicit congestion notification: RED on the instantaneous queue when a packet joins it. The
+// queue's length is measured as its transmission time.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ class Marking {
   // `tables` must outlive this.
   explicit Marking(FabricTables& tables) : tables_(tables) {}
 
-  // By device, the settings of its ports; null: they never mark. What is pointed to must outlive
-  // this.
+  // Sets the settings of the ports of each device; null: they never mark. The settings must outlive
+  // this object.
   void SetSettings(std::vector<const BufferSettings*> of_device) {
     of_device_ = std::move(of_device);
   }
-  // Writes the backlog from which on Mark() is to be asked to the link's row. Is to be called again
+  // Writes the backlog from which Mark() has to be called to the link's row. Must be called again
   // when the link's rate has changed.
   void SetThreshold(LinkId link);
-  // The backlog, in the time it takes to send, above which packets may be marked; kNeverPs: never.
+  // Returns the backlog, as transmission time, above which packets may be marked; kNeverPs: never.
   int64_t StartPs(LinkId link) const;
-  // Whether a packet that joins its link's queue behind such a backlog is marked; marks and counts
-  // it. The draw depends on seed, packet and link alone.
+  // Decides whether to mark a packet that joins its link's queue behind this backlog, and marks and
+  // counts it. The random draw depends only on the seed, the packet and the link.
   bool Mark(Packet& packet, int64_t backlog_ps);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Pause frames (PFC, IEEE 802.1Qbb) on their way: when the sender they are for obeys.
+// Pause frames (PFC, IEEE 802.1Qbb) in flight: computes when their receiver obeys.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// A pause frame. A channel has two events of them, one for XOFF and one for XON.
+// A pause frame. A channel has two events for pause frames, one for XOFF and one for XON.
 struct PauseFrame {
   VirtualChannelId channel = 0;  // whose data stops, or goes on
   bool xoff = false;
@@ -27,9 +27,9 @@ class PauseFrames {
   explicit PauseFrames(FabricTables& tables) : tables_(tables) {}
 
   void Reset() { last_frame_end_ps_.assign(tables_.channel_count(), 0); }
-  // The device at the channel's end sends the frame now. Returns when the channel's sender obeys:
-  // behind the packet in service on the reverse link and the channel's frames before, serialised
-  // and propagated there, and after the time to respond. Counts the frame.
+  // Sends the frame now from the device at the channel's end, and counts it. Returns when the
+  // channel's sender obeys. The frame waits for the packet in service on the reverse link and for
+  // the channel's earlier frames; serialization, propagation and the response time follow.
   int64_t Send(PauseFrame frame);
   void Visit(VirtualChannelId channel, StateArchive& archive) {
     archive.Instant(last_frame_end_ps_[channel]);

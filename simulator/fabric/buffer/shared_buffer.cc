@@ -13,7 +13,7 @@ SharedBuffer MakeSharedBuffer(DeviceId device, const BufferSettings& settings, b
   buffer.is_lossless = is_lossless;
   buffer.bytes_max = static_cast<int64_t>(settings.buffer_bytes);
   buffer.alpha_128ths = std::llround(settings.alpha * SharedBuffer::kAlphaOne);
-  // From bytes <= alpha (max - bytes).
+  // This follows from bytes <= alpha (max - bytes).
   buffer.calm_bytes =
       buffer.alpha_128ths * buffer.bytes_max / (SharedBuffer::kAlphaOne + buffer.alpha_128ths);
   buffer.xon_offset_bytes = static_cast<int64_t>(settings.xon_offset_bytes);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The accounts of packet buffers, in bytes on the wire. A packet is in a device's buffer from its
-// arrival to its departure, and counts for the link it came in by.
+// arrival to its departure, and counts for the link by which it arrived.
 //
-// In the short form there is no event when a packet departs. It is counted out when it arrives at
-// the next device, so an account is an upper bound; before a decision it is made exact.
+// In the short form a packet's departure has no event. It is counted when the packet arrives at the
+// next device, so an account is an upper bound until a decision requires its exact value.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,21 @@
 
 namespace railyard {
 
-// The index, among a network's buffers, that stands for no buffer.
+// Index of the pseudo-buffer of devices without a buffer.
 constexpr uint32_t kNoBuffer = 0;
 
-// A link in one lossless class; in class 0 it has the link's number. One wire may have several
-// (Dally: "Virtual-channel flow control", 1992).
+// A virtual channel: a link in one lossless class. In class 0 its number is the link's. One wire
+// may have several (Dally: "Virtual-channel flow control", 1992).
 using VirtualChannelId = uint32_t;
 
-// The account of one virtual channel, for the device at its end. It has 8 bytes, because every
-// packet's arrival touches two of them.
+// The account of one virtual channel, for the device at its end. It has only 8 bytes, because every
+// packet's arrival accesses two accounts.
 struct IngressAccount {
   static constexpr int kLimitBits = 30;
   static constexpr uint64_t kCreditBytesMax = (uint64_t{1} << kLimitBits) - 1;
 
-  // Buffer: of its packets there, headroom included. Credits: sent and not yet given back.
+  // With a buffer: bytes of the channel's packets in it, headroom included. With credits: bytes
+  // that were sent and whose credit has not returned.
   uint32_t bytes = 0;
   uint32_t has_credits : 1 = 0;
   uint32_t is_waited_for : 1 = 0;  // the sender lacks credit
@@ -41,21 +42,22 @@ struct IngressAccount {
 };
 static_assert(sizeof(IngressAccount) == 8);
 
-// The part of a buffer that every packet touches.
+// The fields of a buffer that every packet accesses.
 struct Pool {
   int64_t bytes = 0;  // in the shared part
-  // Up to this many bytes nothing is to be decided: no single account can be above its share.
+  // No decision is needed up to this many bytes, because no single account can exceed its share.
   int64_t calm_bytes = INT64_MAX;
 };
 
-// The part of a virtual channel into a lossless buffer that is touched when the buffer fills.
+// The fields of a virtual channel into a lossless buffer that are accessed only when the buffer
+// fills.
 struct IngressPause {
   uint32_t headroom_bytes = 0;
   uint32_t headroom_bytes_max = 0;
   bool is_xoff = false;
 };
 
-// A buffer: the settings in the form the decisions take, and who uses it.
+// A buffer: its settings in the form that decisions need, and the links that use it.
 struct SharedBuffer {
   static constexpr int64_t kAlphaOne = 128;
 
@@ -67,18 +69,18 @@ struct SharedBuffer {
   int64_t xon_offset_bytes = 0;
   std::vector<LinkId> egress;
   std::vector<VirtualChannelId> xoff;  // whose senders are paused
-  // Settling again and again for nothing costs more than departure events do.
+  // Repeatedly settling accounts without a result costs more than departure events.
   int64_t eventful_until_ps = 0;
   uint32_t vain_settles = 0;
   uint64_t dropped_packets = 0;
   uint32_t apart = 0;         // calls of SharedBuffers::BeginApart() without their EndApart()
   std::vector<LinkId> ahead;  // those of `egress` that are simulated ahead now
 
-  // Whether an account of `bytes` is above its share when the pool holds `pool_bytes`.
+  // Returns whether an account of `bytes` exceeds its share when the pool holds `pool_bytes`.
   bool IsAbove(int64_t bytes, int64_t pool_bytes) const {
     return bytes * kAlphaOne > alpha_128ths * (bytes_max - pool_bytes);
   }
-  // Whether an ingress of `bytes` may go on.
+  // Returns whether the sender of an ingress port of `bytes` may resume.
   bool MayXon(int64_t bytes, int64_t pool_bytes) const {
     const int64_t threshold = alpha_128ths * (bytes_max - pool_bytes) / kAlphaOne;
     return bytes == 0 || bytes <= threshold - xon_offset_bytes;
@@ -104,7 +106,7 @@ struct HeadroomCase {
 };
 uint64_t HeadroomBytes(const HeadroomCase& hop);
 
-// A pause frame on the wire: 64 B, preamble and gap (IEEE 802.3 annex 31B).
+// Size of a pause frame on the wire: 64 B, preamble and gap (IEEE 802.3 annex 31B).
 inline constexpr uint32_t kPauseFrameBytes = 84;
 
 }  // namespace railyard

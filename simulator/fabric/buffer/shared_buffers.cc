@@ -141,7 +141,7 @@ bool SharedBuffers::NoteVainSettle(uint32_t id) {
   return true;
 }
 
-// Every packet is looked at from now on.
+// Makes the buffer examine every packet from now on.
 void SharedBuffers::MakeEventful(uint32_t id) {
   if (buffers_[id].is_lossless) accounts_.pool(id).calm_bytes = -1;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The packet buffers of all switches and NICs: which packets find room, which ingress ports are
-// above their share, and whose senders are to pause.
+// The packet buffers of all switches and NICs: which packets have room, which ingress ports exceed
+// their share, and whose senders must pause.
 //
-// This object decides and keeps the accounts. The network, which gets an Admission, does what that
-// means for ports and pause frames.
+// This object keeps the accounts and decides. The network applies an Admission to ports and pause
+// frames.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class SharedBuffers {
   // --- Set-up: Reset(), then buffers, then links.
   void Reset();
   void Add(DeviceId device, const BufferSettings& settings, bool is_lossless);
-  // The link's port sends out of the buffer of its source, if that has one.
+  // Registers that the link's port sends out of its source's buffer, if the source has one.
   void AddEgress(LinkId link);
   void SetHeadroom(VirtualChannelId channel, uint32_t bytes) {
     pauses_[channel].headroom_bytes_max = bytes;
@@ -45,11 +45,12 @@ class SharedBuffers {
     bool becomes_eventful = false;  // all ports of the buffer are to take departure events
     bool is_eventful = false;       // the packet's port is to take them
   };
-  // A packet brought its pool out of its calm: it is in its ingress's account already.
+  // Decides for a packet that took its pool beyond the calm bytes. It is already in its ingress
+  // account.
   Admission AdmitToLossless(const Packet& packet);
-  // A packet is about to join the queue of its link, before it is in any account.
+  // Decides for a packet that is about to join its link's queue and is in no account yet.
   Admission AdmitToLossy(const Packet& packet);
-  // Whether a lossy buffer has room for so many bytes more that leave by `egress`.
+  // Decides whether a lossy buffer has room for `bytes` more that leave by `egress`.
   Admission FindLossyRoom(LinkId egress, uint32_t bytes);
 
   // --- Leaving
@@ -61,32 +62,33 @@ class SharedBuffers {
   void LeaveLossyBuffer(const Packet& packet) {
     if (IsInLossyBuffer(packet)) egress_bytes_[packet.link] -= packet.wire_bytes;
   }
-  // The packet has left the device it waited in.
+  // Counts the departure of a packet from the device in which it waited.
   void CountOut(Packet& packet);
-  // Counts out all that has left the buffer: its accounts are exact.
+  // Counts all departures from the buffer, which makes its accounts exact.
   void Settle(uint32_t buffer) { SettleLinks(buffers_[buffer].egress); }
-  // Whether ports of the buffer take departure events now.
+  // Returns whether ports of the buffer currently have departure events.
   bool IsEventful(uint32_t buffer) const { return buffers_[buffer].IsEventful(tables_.NowPs()); }
-  // Calls visit(channel) for each channel of the buffer whose sender was paused and may go on.
+  // Calls visit(channel) for each channel of the buffer whose paused sender may resume.
   template <typename Visit>
   void ReleaseXoffs(uint32_t buffer, Visit visit);
 
   // --- Partitions are simulated at another time than all else that shares a switch's buffer. While
   // each stays within its share, the pool as a whole is calm and none has an effect on another.
   class NotApart : public std::exception {};
-  // Limits all that is simulated as usual to half of the calm bytes. Calls nest; each needs its own
-  // EndApart(). Returns false, and has begun nothing, if the buffer exceeds that share already.
-  // Admissions throw NotApart once it does.
+  // Limits everything that is simulated as usual to half of the calm bytes. Calls nest; each needs
+  // its own EndApart(). Returns false without any effect if the buffer exceeds that share already.
+  // Admissions throw NotApart when it does so later.
   bool BeginApart(DeviceId device);
   void EndApart(DeviceId device);
-  // Does the same for packets that are simulated ahead over these links: their share of the other
-  // half is that of the links among all links of the device.
+  // Does the same for packets that are simulated ahead over these links. They may use the links'
+  // share, among all links of the device, of the other half.
   bool BeginAhead(DeviceId device, const std::vector<LinkId>& links);
   void EndAhead(DeviceId device);
 
  private:
   void SettleLinks(const std::vector<LinkId>& links);
-  // A settled buffer was within its bounds after all. Returns whether it becomes eventful.
+  // Notes that settling a buffer showed it within its bounds. Returns whether the buffer becomes
+  // eventful.
   bool NoteVainSettle(uint32_t buffer);
   void MakeEventful(uint32_t buffer);
   void LimitApart(uint32_t buffer);
@@ -103,13 +105,13 @@ class SharedBuffers {
 
 template <typename Visit>
 void SharedBuffers::ReleaseXoffs(uint32_t id, Visit visit) {
-  // Every one of them, for the threshold of all rises when any packet leaves.
+  // All of them are visited, because the departure of any packet raises the threshold of all.
   std::vector<VirtualChannelId>& xoff = buffers_[id].xoff;
   for (size_t i = xoff.size(); i-- > 0;) {
     const VirtualChannelId ingress = xoff[i];
     IngressPause& pause = pauses_[ingress];
     Pool& pool = accounts_.pool(id);
-    // The bytes in the headroom become part of the shared bytes: the next XOFF needs it empty.
+    // The bytes in headroom become shared bytes, because the next XOFF needs an empty headroom.
     const int64_t pool_bytes = pool.bytes + pause.headroom_bytes;
     if (!buffers_[id].MayXon(accounts_[ingress].bytes, pool_bytes)) continue;
     pool.bytes = pool_bytes;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Switches do more than forward where NVLink SHARP or InfiniBand's SHARP is in use: they send a
-// packet to every GPU of a group or every branch of a tree, and make one packet of one from each.
+// Switches that combine packets, as with NVLink SHARP and InfiniBand's SHARP: they send a packet to
+// every GPU of a group or every branch of a tree, and combine one packet of each into one.
 //
-// This object decides which packets leave a switch for one that came, and makes them; the network
-// puts them on their links and frees what was combined.
+// This object decides which packets leave a switch in response to an arrival, and makes them. The
+// network puts them on their links and frees the packets that were combined.
 #pragma once
 
 #include <cstddef>
@@ -76,12 +76,12 @@ class InNetworkReduction {
   bool empty() const { return groups_.empty() && nodes_.empty(); }
 
   struct Outcome {
-    // Packets to be put on their `next_link`, in this order; valid until the next Arrive().
+    // Packets to put on their `next_link`, in this order; valid until the next Arrive().
     std::span<const uint32_t> sent_on;
-    // An operand whose data is in another packet: to be freed before anything is sent on.
+    // An operand whose data is now in another packet; it must be freed before anything is sent.
     uint32_t taken = Packet::kNone;
   };
-  // A packet has come to a switch that combines. May move all packets.
+  // Must be called when a packet has arrived at a switch that combines. May move all packets.
   Outcome Arrive(uint32_t index);
 
   // --- Counters, by the link that packets came by; none without groups or nodes.

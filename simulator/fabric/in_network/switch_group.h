@@ -6,15 +6,15 @@
 
 namespace railyard {
 
-// GPUs whose packets NVSwitches combine: of each piece one packet per GPU comes, and one leaves.
-// Counts what has come of the pieces that are not complete; pieces are numbered modulo 2^32,
-// without gaps.
+// A group of GPUs whose packets NVSwitches combine: one packet per GPU arrives for each piece, and
+// one leaves. Counts the arrivals of incomplete pieces, which are numbered modulo 2^32 without
+// gaps.
 class SwitchGroup {
  public:
   explicit SwitchGroup(uint16_t gpu_count) : gpu_count_(gpu_count) {}
 
   uint16_t gpu_count() const { return gpu_count_; }
-  // One more packet of the piece has come. True if it is the last one.
+  // Counts one more packet of the piece. Returns whether it was the last one.
   bool CountOperand(uint32_t piece);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The watch over data that is held: a link whose data was paused, or without credit, for longer
-// than the storm threshold is reported, and as a deadlock if it waits for itself.
+// Monitors data that is held: a link whose data was paused, or without credit, for longer than the
+// storm threshold is reported, and as a deadlock if it waits for itself.
 //
-// Whoever begins a hold schedules the check at the time this names, and calls Check() then.
+// The caller of Begin() schedules an event at the returned time, and calls Check() there.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ class HoldMonitor {
   // `tables` must outlive this.
   explicit HoldMonitor(FabricTables& tables) : tables_(tables) {}
 
-  // The channel's data is held from now on. Returns when it is to be checked; nullopt where an
-  // earlier hold's check is still to come, which then names the next time.
+  // Starts a hold of the channel's data. Returns when it must be checked, or nothing if the check
+  // of an earlier hold is still pending, which then returns the next time.
   std::optional<int64_t> Begin(VirtualChannelId channel);
-  // The check is due: reports a hold that has lasted for the threshold. Returns when it is to be
-  // checked again where the hold began later, after a release in between.
+  // Reports a hold that has lasted for the threshold. If the hold began later, after a release in
+  // between, returns when it must be checked again.
   std::optional<int64_t> Check(VirtualChannelId channel);
 
-  // Channels from `start` on, of which each waits for the next and the last for the first; empty
-  // where there is no such cycle.
+  // Returns the channels of a cycle from `start` on, in which each waits for the next and the last
+  // for the first, or nothing if there is no such cycle.
   std::vector<VirtualChannelId> FindCycle(VirtualChannelId start) const;
 
   const std::vector<HoldReport>& reports() const { return reports_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Links that hold each packet back for an extra delay, in order.
+// Links that delay each packet, in order.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace railyard {
 
 using DelayFilter = std::function<int64_t(const Packet&)>;
 
-// One such link: packets that came to its end and are not let go of yet.
+// One such link, with the packets that have arrived at its end and are still delayed.
 class DelayLine {
  public:
   struct LatePacket {
@@ -29,14 +29,14 @@ class DelayLine {
   };
 
   void SetFilter(DelayFilter extra_delay_ps) { extra_delay_ps_ = std::move(extra_delay_ps); }
-  // Holds a packet that has arrived whole for as long as the filter answers, and longer where it
-  // would overtake another; nullopt: it may go on at once.
+  // Delays a packet that has arrived completely by the filter's result, and longer if it would
+  // overtake another. Returns nothing if it may continue at once.
   std::optional<Hold> Take(uint32_t index, const Packet& packet, int64_t now_ps);
-  // Lets go of the first packet that is due; nullopt where none is.
+  // Removes and returns the first packet that is due, if there is one.
   std::optional<uint32_t> PopDue(int64_t now_ps);
 
   const std::deque<LatePacket>& late() const { return late_; }
-  // No packet is held, nor can be.
+  // Returns whether no packet is delayed or can be.
   bool is_idle() const { return !extra_delay_ps_ && late_.empty(); }
 
  private:
@@ -46,9 +46,9 @@ class DelayLine {
 
 class LinkDelays {
  public:
-  // Made with its first use; stays where it is as more are made.
+  // Returns the link's line, which is created when first used and never moves.
   DelayLine& LineOf(LinkId link) { return lines_[link]; }
-  // Null: the link never held anything back.
+  // Returns null if the link has never delayed anything.
   const DelayLine* Find(LinkId link) const {
     const auto line = lines_.find(link);
     return line == lines_.end() ? nullptr : &line->second;

@@ -7,8 +7,8 @@
 
 namespace railyard {
 
-// The part of one direction of a cable, and of the port that sends into it, that every packet's
-// event touches: one cache line. What is rarely asked for lies in other arrays.
+// The fields of one direction of a cable, and of its sending port, that every packet's event
+// accesses: one cache line. Rarely used fields are in other arrays.
 struct alignas(64) LinkRecord {
   // The part of the network that takes arriving packets.
   enum class Arrival : uint8_t {
@@ -21,21 +21,21 @@ struct alignas(64) LinkRecord {
     kHostBridge,  // its memory, where the path ends there; else kForward
   };
 
-  // Bits of send_flags: sending is more than timing a packet.
+  // Bits of send_flags; each means that sending requires more than timing a packet.
   static constexpr uint8_t kGeneralForm = 1;
   static constexpr uint8_t kNeedsCredit = 2;
   static constexpr uint8_t kTailDrop = 4;   // out of a lossy buffer
   static constexpr uint8_t kTelemetry = 8;  // packets collect the port's state
   static constexpr uint8_t kClassed = 16;   // packets are in one of several lossless classes
-  // Bits of arrival_flags: an arrival is more than counting a packet.
+  // Bits of arrival_flags; each means that an arrival requires more than counting a packet.
   static constexpr uint8_t kMayLose = 1;  // has been down, or has a filter
   static constexpr uint8_t kHashed = 2;
   static constexpr uint8_t kFromLossyBuffer = 4;
   static constexpr uint8_t kBalanced = 8;  // the switch it ends at chooses the next link
   static constexpr uint8_t kDelayed = 16;  // holds packets back for an extra delay, or did
 
-  // When the port has sent all that is timed: short form, all it holds; general form, the packet in
-  // service.
+  // Time when the port has sent all its timed packets: in the short form all packets, in the
+  // general form the packet in service.
   int64_t busy_until_ps = 0;
   int64_t delay_ps = 0;  // propagation, and forwarding latency of the device at the end
   uint64_t payload_bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Links that go down and come back, change their rate, or lose packets. A link has a history only
-// once one of these happened to it: what was on its wire then is lost, or had the rate before.
+// Links that fail and recover, change their rate, or lose packets. A link has a history only after
+// one of these has happened: packets that were on its wire then are lost, or had the old rate.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ class LinkStates {
   // `tables` must outlive this.
   explicit LinkStates(FabricTables& tables) : tables_(tables) {}
 
-  // Every link of the tables is up.
+  // Sets every link of the tables to up.
   void ResetUp() { is_up_.assign(tables_.links.size(), true); }
   bool IsUp(LinkId link) const { return is_up_[link]; }
-  // The link goes down or comes back, now. False: it already was so.
+  // Sets the link's state now. Returns false if nothing changed.
   bool SetUp(LinkId link, bool up);
-  // The link loses each packet for which `is_lost` answers true, as its last bit arrives.
+  // Makes the link lose each packet for which `is_lost` returns true when its last bit arrives.
   void SetLossFilter(LinkId link, LossFilter is_lost);
-  // Packets that start from now on have this rate; those timed or in service keep their own. Writes
-  // the rate to the tables. Precondition: the port is in the general form.
+  // Sets the rate of packets that start from now on, in the tables as well; packets that are timed
+  // or in service keep theirs. Precondition: the port is in the general form.
   void SetRate(LinkId link, uint64_t rate_bps);
 
-  // Why the link loses a packet whose last bit arrives now; nullopt: it does not.
+  // Returns why the link loses a packet whose last bit arrives now, if it does.
   std::optional<DropReason> LossOf(const Packet& packet) const;
 
   void CountDropped(LinkId link) { ++histories_[link].dropped_packets; }
@@ -43,7 +43,7 @@ class LinkStates {
   uint64_t DroppedPackets(LinkId link) const;
   uint64_t RetransmittedBytes(LinkId link) const;
 
-  // A link is at rest without a filter, and what it has lost keeps it from being replayed.
+  // A link is at rest without a filter. Packets that it has lost keep it from being replayed.
   void Visit(LinkId link, StateArchive& archive) const;
 
  private:

@@ -129,7 +129,7 @@ bool EgressPorts::MayReturn(LinkId id, const Port& port) const {
     return false;
   }
   if ((tables_.links[id].send_flags & LinkRecord::kNeedsCredit) == 0) return true;
-  // Nothing may lack credit before its turn.
+  // No packet may lack credit before its turn.
   for (uint8_t left = port.waiting_classes; left != 0; left &= left - 1) {
     const VirtualChannelId channel = tables_.ChannelOf(id, std::countr_zero(left));
     if (accounts_[channel].bytes + port.waiting_data_bytes > accounts_[channel].credit_limit()) {
@@ -276,7 +276,7 @@ void EgressPorts::BeginHold(VirtualChannelId channel) {
   }
 }
 
-// One of the port's holds is over.
+// Ends one of the port's holds.
 bool EgressPorts::EndHold(LinkId id) {
   tables_.is_held[id] = tables_.PortOf(id).held_classes() != 0 ? 1 : 0;
   Resume(id);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Ports in both forms, and what holds their data up: pauses and missing credit.
+// Egress ports in both forms, and the holds of their data: pauses and missing credit.
 //
-// A port that is a plain FIFO knows each packet's arrival at the far end when the packet joins it:
-// one event per hop (short form). A port whose data may be paused, lacks credit or is overtaken
-// takes an event for each departure, too (general form): control and data wait, one packet is in
-// service, and its departure starts the next. Ports change between the two whenever they have to;
-// no result depends on it.
+// A port that is a plain FIFO knows a packet's arrival at the far end when the packet joins it,
+// which needs one event per hop (short form). A port whose data may be paused, lacks credit or is
+// overtaken also needs an event for each departure (general form): control and data wait, one
+// packet is in service, and its departure starts the next. Ports change between the forms as
+// needed; results do not depend on the form.
 #pragma once
 
 #include <cstdint>
@@ -31,35 +31,36 @@ class EgressPorts {
         holds_(holds),
         telemetry_(telemetry) {}
 
-  // --- Packets
-  // Puts an admitted packet behind what its port holds, in the form the port can take.
+  // --- Packets -----------------------------------------------------------------------------------
+  // Puts an admitted packet behind those that its port holds, in the form the port can take.
   void Send(uint32_t index);
-  // The port takes departure events from now on. May move packets.
+  // Changes the port to the general form, with departure events. May move packets.
   void LeaveShortForm(LinkId link);
-  // The same for every port of the buffer that has something to send.
+  // Does the same for every port of the buffer that has something to send.
   void LeaveShortForms(uint32_t buffer);
-  // The packet in service has left its port; Resume() is to follow.
+  // Ends the service of the packet that has left its port. Resume() must follow.
   void FinishService(LinkId link);
-  // Something that held the port up has ended: goes on in the form it may take.
+  // Continues after the end of a hold, in the form that the port may take.
   void Resume(LinkId link);
-  // The link's rate has changed: what waits takes another time. Resume() is to follow.
+  // Recomputes the times of waiting packets after a change of the link's rate. Resume() must
+  // follow.
   void RetimeWaiting(LinkId link);
 
   // --- Holds. Those that end tell whether a NIC's or GPU's link is not held any more by anything.
   bool Obey(PauseFrame frame);
-  // Data of the link is paused, in all its classes, from now on or no more, whatever frames say.
+  // Starts or ends a pause of the link's data in all classes, independently of pause frames.
   bool SetStorm(LinkId link, bool storms);
-  // Credit of a channel came back that its port waits for.
+  // Must be called when credit of a channel returns for which its port waits.
   bool WakeForCredit(VirtualChannelId channel);
   bool IsPaused(LinkId link) const {
     const Port* const port = tables_.FindPort(link);
     return port != nullptr && port->paused_classes != 0;
   }
-  // Pauses up to now that have not ended.
+  // Returns the duration, up to now, of pauses that have not ended.
   int64_t OpenPausePs(const Port& port) const;
 
  private:
-  // Behind the packet in service, in a port of the short form.
+  // Returns whether a packet waits behind the one in service, in a port of the short form.
   bool SomethingWaits(LinkId link) const;
   void SendInShortForm(uint32_t index) {
     Packet& packet = tables_.packets[index];
@@ -70,7 +71,7 @@ class EgressPorts {
   void Append(Port& port, uint32_t index);
   uint32_t PopControl(Port& port);
   uint32_t PopData(Port& port, uint32_t lossless_class);
-  // Starts the next packet that may. Precondition: none is in service.
+  // Starts the next packet that may be sent. Precondition: none is in service.
   void StartNext(LinkId link, Port& port);
   void Start(LinkId link, Port& port, uint32_t index);
   bool SetPaused(LinkId link, uint32_t lossless_class, bool paused);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// By which of its equal-cost links a switch sends a packet on, where it decides for each packet
-// anew: flowlets, the least queued link, spraying. RDMA writes are balanced; ACKs, clear-to-sends
-// and CNPs keep the path that their queue pair's hash gave them, as NICs mark only writes to be
-// routed adaptively.
+// Chooses one of a switch's equal-cost links for each packet: flowlets, the least queued link, or
+// spraying. RDMA writes are balanced; ACKs, clear-to-sends and CNPs keep the path of their queue
+// pair's hash, because NICs mark only writes for adaptive routing.
 #pragma once
 
 #include <cstdint>
@@ -34,13 +33,14 @@ class LoadBalancer {
   using BacklogPs = std::function<int64_t(LinkId)>;
 
   LoadBalancer() = default;
-  // `routing` must outlive this; ForgetRoutes() is told when its links change.
+  // `routing` must outlive this object. ForgetRoutes() must be called when its links change.
   LoadBalancer(const EcmpRouting& routing, const Settings& settings, BacklogPs backlog_ps);
   void ForgetRoutes() { next_hops_.clear(); }
 
   static constexpr LinkId kNoLink = UINT32_MAX;
-  // The link from `at` to `nic` for the packet, which has `hops` links to go to there. kNoLink
-  // where no shortest path is so long: the fabric has changed since the packet was sent.
+  // Returns the link from `at` towards `nic` for the packet, which has `hops` links left. Returns
+  // kNoLink if no shortest path has that length, because the fabric has changed since the packet
+  // was sent.
   LinkId Choose(DeviceId at, DeviceId nic, uint32_t hops, const Packet& packet, int64_t now_ps);
 
  private:

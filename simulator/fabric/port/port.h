@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// Packets in order, through Packet::next.
+// A list of packets in order, linked by Packet::next.
 struct PacketQueue {
   uint32_t first = Packet::kNone;
   uint32_t last = Packet::kNone;
@@ -39,9 +39,9 @@ struct DataQueue : PacketQueue {
   int64_t held_since_ps = 0;
 };
 
-// A port in the general form, and what is remembered of one that was: control and data wait, one
-// packet is in service. The packet in service is the last of its link's timed ones. Data that is
-// not held leaves in the order it came, whatever its class: so a port that nothing holds is a FIFO.
+// A port in the general form, with what is kept after it leaves that form: control and data wait,
+// and one packet is in service, the last of its link's timed ones. Data that is not held leaves in
+// order of arrival, regardless of its class, so a port that nothing holds is a FIFO.
 struct Port {
   PacketQueue control;
   std::array<DataQueue, LosslessClasses::kMax> data;
@@ -63,7 +63,8 @@ struct Port {
   }
   bool is_idle() const { return !is_serving && waiting_packets == 0; }
   uint8_t held_classes() const { return paused_classes | starved_classes; }
-  // The class of the data packet that came first among those of `classes`, of which one has any.
+  // Returns the class, among `classes`, of the data packet that arrived first. Precondition: one of
+  // them has a packet.
   uint32_t FirstOf(const PacketPool& packets, uint8_t classes) const {
     auto left = static_cast<uint32_t>(waiting_classes & classes);
     auto first = static_cast<uint32_t>(std::countr_zero(left));

@@ -7,9 +7,10 @@
 
 namespace railyard {
 
-// A packet switch: output queues in one shared buffer, pause frames, marking. FabricNetwork makes
-// one for every switch of a fabric and keeps its state in plain records; this object is where its
-// attributes are set. They are read when the network is built and by FabricNetwork::Configure().
+// A packet switch as an ns-3 object: output queues in one shared buffer, pause frames, marking.
+// FabricNetwork makes one for every switch of a fabric and keeps its state in plain records; this
+// object only has its attributes. They are read when the network is built and by
+// FabricNetwork::Configure().
 class Switch : public ns3::Object {
  public:
   static ns3::TypeId GetTypeId();
