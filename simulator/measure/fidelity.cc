@@ -175,6 +175,9 @@ FidelityPoint PointOf(const MeasuredRow& row) {
     network = infiniband ? "InfiniBand" : efa ? "EFA" : "RoCE";
     if (!nics) network += ", NICs not stated: the platform's";
   }
+  if (fabric.nodes > 1 && Contains(row.algorithm_hint, "gIB")) {
+    network += " with gIB, latencies assumed";  // InfiniBand's; Google's are not public
+  }
   const bool has_sharp = Contains(row.algorithm_hint, "SHARP") && fabric.nodes > 1;
   if (has_sharp && fabric.network != NetworkKind::kInfiniBand) {
     return refuse("SHARP over a network that is not InfiniBand");

@@ -74,6 +74,7 @@ TEST(FidelityTest, GooglesPlugInSetsNcclsVariables) {
   row.nics = "8x400 RoCE";
   EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("CROSS_NIC: 0"));
   EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("IB_QPS_PER_CONNECTION: 4"));
+  EXPECT_EQ(PointOf(row).modelled_as, "dgx-h100, 2 x 8 GPUs, RoCE with gIB, latencies assumed");
 }
 
 TEST(FidelityTest, NeitherTheSourceNorTheTimeChangesTheModel) {
