@@ -28,8 +28,8 @@ namespace railyard {
 namespace {
 
 const std::vector<std::string>& ExportFormats() {
-  static const std::vector<std::string> formats = {"chakra", "goal", "goal-binary", "csv"};
-  return formats;
+  static const std::vector<std::string> kFormats = {"chakra", "goal", "goal-binary", "csv"};
+  return kFormats;
 }
 
 // "3" or "3-7", as part of a list or alone.

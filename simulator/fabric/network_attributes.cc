@@ -10,6 +10,7 @@ namespace railyard {
 
 NS_OBJECT_ENSURE_REGISTERED(FabricNetwork);
 
+// A list of attributes. NOLINTNEXTLINE(readability-function-size)
 ns3::TypeId FabricNetwork::GetTypeId() {
   constexpr uint64_t kBytesMax = uint64_t{1} << 30;
   static ns3::TypeId type_id =

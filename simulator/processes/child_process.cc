@@ -62,7 +62,8 @@ ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
   return *this;
 }
 
-ChildProcess::~ChildProcess() { End(); }
+// End() throws nothing: sleep_for() could only with a clock that throws.
+ChildProcess::~ChildProcess() { End(); }  // NOLINT(bugprone-exception-escape)
 
 bool ChildProcess::Fork(std::string_view what) {
   End();

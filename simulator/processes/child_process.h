@@ -24,7 +24,7 @@ class ChildProcess {
   ChildProcess() = default;
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
-  ~ChildProcess();
+  ~ChildProcess();  // NOLINT(bugprone-exception-escape)
 
   // Returns true in the child, which signals from a terminal or to the process group do not reach.
   // `what` is used in messages. Throws EnvironmentError if the fork fails.

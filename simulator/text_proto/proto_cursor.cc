@@ -127,7 +127,7 @@ bool ProtoCursor::Flag(const char* field, bool default_value) const {
   return Has(field) ? message_->GetReflection()->GetBool(*message_, Field(field)) : default_value;
 }
 
-std::string ProtoCursor::Text(const char* field, std::string default_value) const {
+std::string ProtoCursor::Text(const char* field, const std::string& default_value) const {
   return Has(field) ? String(field, -1) : default_value;
 }
 

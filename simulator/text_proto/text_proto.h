@@ -131,7 +131,7 @@ class ProtoCursor {
   uint64_t Number(Diagnostics& diagnostics, const char* field, uint64_t default_value, uint64_t min,
                   uint64_t max) const;
   bool Flag(const char* field, bool default_value) const;
-  std::string Text(const char* field, std::string default_value) const;
+  std::string Text(const char* field, const std::string& default_value) const;
   // Returns a path relative to the file in which it was written; one given with --set is relative
   // to the current directory.
   std::string FilePath(const char* field, int index = -1) const;

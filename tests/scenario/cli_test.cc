@@ -162,13 +162,13 @@ TEST_F(CliTest, MistakesBehindSubcommandsAreNamed) {
 }
 
 TEST_F(CliTest, WhatHasANameIsListed) {
-  const std::vector<std::pair<std::string, std::string>> kListed = {
+  const std::vector<std::pair<std::string, std::string>> listed = {
       {"platforms", "dgx-1-v100 "},
       {"presets", "h100-1x8 "},
       {"models", "gpt-2-xl "},
       {"formats", "nccl-log "},
       {"scenarios", "/fault_flap.textproto "}};
-  for (const auto& [what, name] : kListed) {
+  for (const auto& [what, name] : listed) {
     EXPECT_EQ(Railyard({"list", what}), kExitDone) << errors_;
     EXPECT_THAT(output_, HasSubstr(name));
     EXPECT_EQ(errors_, "");
@@ -206,9 +206,9 @@ TEST_F(CliTest, AFabricWithAnErrorIsDescribedAndRefused) {
   EXPECT_EQ(Railyard({"topo", "show", "torus-2d-8x8", "--text", Path("torus.textproto")}),
             kExitDone);
   std::string text = Read(Path("torus.textproto"));
-  const std::string kAvoidance = "deadlock_avoidance: DATELINE";
-  ASSERT_THAT(text, HasSubstr(kAvoidance));
-  text.erase(text.find(kAvoidance), kAvoidance.size());
+  const std::string avoidance = "deadlock_avoidance: DATELINE";
+  ASSERT_THAT(text, HasSubstr(avoidance));
+  text.erase(text.find(avoidance), avoidance.size());
   const std::string circular = Write("circular.textproto", text);
   EXPECT_EQ(Railyard({"topo", "show", circular, "--json", Path("f.json")}), kExitInput);
   EXPECT_THAT(output_, HasSubstr("error: PFC_DEADLOCK: "));

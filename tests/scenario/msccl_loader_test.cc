@@ -24,7 +24,7 @@ class MscclLoaderTest : public ::testing::Test {
                              ".xml";
     std::ofstream(path) << text;
     Diagnostics diagnostics;
-    const auto algorithm = LoadScheduleFile(path, diagnostics);
+    auto algorithm = LoadScheduleFile(path, diagnostics);
     findings_ = diagnostics.ToString();
     std::filesystem::remove(path);
     EXPECT_EQ(algorithm == nullptr, diagnostics.HasErrors());

@@ -20,7 +20,7 @@ ImportedFiles::ImportedFiles() {
 ImportedFiles::~ImportedFiles() { std::filesystem::remove_all(directory_); }
 
 std::string ImportedFiles::Write(const std::string& name, const std::string& bytes) const {
-  const std::string path = directory_ + "/" + name;
+  std::string path = directory_ + "/" + name;
   std::ofstream(path, std::ios::binary) << bytes;
   return path;
 }

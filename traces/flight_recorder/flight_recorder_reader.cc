@@ -77,7 +77,7 @@ class FlightRecorderImport {
     const auto index = static_cast<uint32_t>(report_.files.size());
     report_.files.push_back({.path = stream.name()});
     DumpFile dump;
-    const auto visit = [&](std::string_view key, Value value, uint64_t line) {
+    const auto visit = [&](std::string_view key, const Value& value, uint64_t line) {
       if (key == "version") dump.version = value.text;
       if (key == "pg_config") ReadGroups(value, dump);
       if (key == "entries") AddEntry(value, line, index, dump);

@@ -14,11 +14,11 @@
 namespace railyard {
 
 std::span<const TraceReader> TraceReaders() {
-  static const std::vector<TraceReader> readers = {
+  static const std::vector<TraceReader> kReaders = {
       NcclLogReader(), KinetoReader(), PytorchEtReader(), FlightRecorderReader(), InspectorReader(),
       ChakraReader(),  GoalReader(),   AicbReader(),      NsysReader(),
   };
-  return readers;
+  return kReaders;
 }
 
 const TraceReader* FindTraceReader(std::string_view format) {

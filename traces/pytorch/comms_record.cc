@@ -242,7 +242,7 @@ std::optional<CommsDefect> CallOfRecord(const CommsRecord& record, CapturedJob& 
   call.stated_bytes = in > kOperationBytesMax ? 0 : in * DatatypeBytes(*datatype);
   CommsRecord sized = record;
   sized.group_size = size;
-  if (const auto defect = SetCount(sized, in, out, call)) return defect;
+  if (auto defect = SetCount(sized, in, out, call)) return defect;
   if (is_barrier && call.operation.count == 0) call.operation.count = 1;
   if (IsSendOrRecv(*kind) && !record.root_or_peer) {
     return CommsDefect{CallDropReason::kMalformedRecord, "its peer is not recorded"};

@@ -60,7 +60,7 @@ class ExecutionTraceImport {
     const auto index = static_cast<uint32_t>(report_.files.size());
     report_.files.push_back({.path = stream.name()});
     TraceFile file;
-    const auto visit = [&](std::string_view key, Value value, uint64_t line) {
+    const auto visit = [&](std::string_view key, const Value& value, uint64_t line) {
       if (key == "schema") file.schema = value.text;
       if (key == "nodes") AddNode(value, line, index, file);
     };

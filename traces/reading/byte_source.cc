@@ -60,7 +60,9 @@ struct CompressedBytes {
 
 class CompressedDevice {
  public:
+  // Boost.Iostreams asks for these names. NOLINTNEXTLINE(readability-identifier-naming)
   using char_type = char;
+  // NOLINTNEXTLINE(readability-identifier-naming)
   using category = boost::iostreams::source_tag;
 
   explicit CompressedDevice(CompressedBytes& compressed) : compressed_(&compressed) {}

@@ -106,7 +106,7 @@ void InputFiles::ForEach(const std::function<bool(InputStream&)>& visit,
     const int errors_before = diagnostics.error_count();
     try {
       ForEachTarEntry(file, [&](const std::string& name, std::unique_ptr<ByteSource> entry) {
-        InputStream stream(path + "/" + name, std::move(entry));
+        InputStream stream(fmt::format("{}/{}", path, name), std::move(entry));
         return goes_on = Visit(stream, visit, diagnostics);
       });
     } catch (const DamagedInput& damaged) {

@@ -18,9 +18,9 @@ uint64_t BytesPerChannelMin(const SplitInput& input) {
     case Protocol::kLl:
       return 512ull * 8 * (input.algorithm == Algorithm::kRing ? input.rank_count : 1);
     case Protocol::kLl128:
-      return 640 * 8;
+      return 640u * 8;
     default:
-      return 512 * 64;
+      return 512u * 64;
   }
 }
 

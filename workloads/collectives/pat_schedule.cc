@@ -186,7 +186,7 @@ Step PatSchedule::StepAt(const LaneId& lane, uint64_t step) const {
         result.load_local = way == 1;
         result.load_kept = way != 1;
         result.reduce = true;
-        result.store = 2 * way >= n;
+        result.store = way >= n - way;
         result.keep = !result.store;
       }
       break;

@@ -44,7 +44,10 @@ uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, Protocol prot
   if (protocol != Protocol::kLl128) return chunk_bytes;
   const double levels = 1 + std::floor(std::log2(nodes)) + 0.1 * ranks_per_node;
   // NCCL divides integers here, and says that it means to.
-  const auto chunks = [&] { return static_cast<double>(share_bytes / chunk_bytes); };
+  const auto chunks = [&] {
+    const uint64_t whole = share_bytes / chunk_bytes;
+    return static_cast<double>(whole);
+  };
   while (chunks() < levels * 64 / ranks_per_node && chunk_bytes > 128u << 10) chunk_bytes /= 2;
   while (chunks() < levels * 16 / ranks_per_node && chunk_bytes > 32u << 10) chunk_bytes /= 2;
   return chunk_bytes;

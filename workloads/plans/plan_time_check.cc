@@ -31,7 +31,7 @@ struct PassTime {
 PassTime TrainingPassTime(const Plan& plan) {
   const auto& training = std::get<Training>(plan.job);
   const TrainingTimes times(plan);
-  const double layers = plan.model.layers / plan.parallelism.pipeline() + 1;
+  const double layers = 1 + plan.model.layers / plan.parallelism.pipeline();
   PassTime pass;
   pass.Add(times.attention_ps(), layers);
   pass.Add(std::max(times.FeedForwardPs(0), times.FeedForwardPs(plan.model.layers - 1)), layers);

@@ -24,7 +24,8 @@ uint64_t HeadroomBytes(const HeadroomCase& hop) {
   const int64_t reaction_ps =
       TransferTimePs(hop.mtu_bytes + 3 * kPauseFrameBytes, hop.reverse_rate_bps) +
       hop.reverse_propagation_ps + hop.pause_response_ps;
-  const auto window_ps = static_cast<unsigned __int128>(reaction_ps + hop.delay_ps);
+  const auto window_ps =
+      static_cast<unsigned __int128>(reaction_ps) + static_cast<unsigned __int128>(hop.delay_ps);
   constexpr unsigned __int128 kBitsPsPerByteSecond =
       8 * static_cast<unsigned __int128>(kPsPerSecond);
   const unsigned __int128 on_the_way =

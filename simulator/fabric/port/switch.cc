@@ -9,6 +9,7 @@ namespace railyard {
 
 NS_OBJECT_ENSURE_REGISTERED(Switch);
 
+// A list of attributes. NOLINTNEXTLINE(readability-function-size)
 ns3::TypeId Switch::GetTypeId() {
   using Settings = BufferSettings;
   constexpr double kAlphaMin = 1.0 / 128;

@@ -24,7 +24,7 @@ PlanCache::PlanCache(const FabricGraph& graph, const Job& job, NcclSettings nccl
     : graph_(graph),
       job_(job),
       nccl_(std::move(nccl)),
-      gpu_(std::move(gpu)),
+      gpu_(gpu),
       moved_(moved),
       bound_model_(graph, nic) {
   for (uint32_t i = 0; i < graph.gpus().size(); ++i) {

@@ -18,7 +18,7 @@
 namespace railyard {
 namespace {
 
-constexpr int64_t kStartPsMax = 24 * 3600 * kPsPerSecond;
+constexpr int64_t kStartPsMax = int64_t{24} * 3600 * kPsPerSecond;
 
 PlacementPolicy PolicyOf(const protos::Placement& message) {
   switch (message.policy()) {

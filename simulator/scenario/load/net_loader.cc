@@ -96,9 +96,9 @@ NetPlugin LoadNet(const ProtoCursor& scenario, Diagnostics& diagnostics) {
 }
 
 std::string LoadTransport(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics) {
-  const std::string by_net = net == NetPlugin::kSocket ? "sockets" : "rdma";
+  std::string by_net = net == NetPlugin::kSocket ? "sockets" : "rdma";
   if (!scenario.Has("transport")) return by_net;
-  const std::string name = scenario.Text("transport", "");
+  std::string name = scenario.Text("transport", "");
   const std::vector<std::string> names = NetworkStackNames();
   if (std::ranges::find(names, name) == names.end()) {
     scenario.Error(diagnostics, "transport", UnknownName("transport", name, names));

@@ -21,7 +21,7 @@ namespace railyard {
 namespace {
 
 constexpr uint32_t kRestartsMaxDefault = 100;
-constexpr int64_t kLongestPs = 24 * 3600 * kPsPerSecond;
+constexpr int64_t kLongestPs = int64_t{24} * 3600 * kPsPerSecond;
 
 int64_t LoadCost(const ProtoCursor& cursor, const char* field, Diagnostics& diagnostics) {
   const int64_t cost_ps = cursor.DurationPs(diagnostics, field, 0);

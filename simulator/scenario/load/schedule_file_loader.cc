@@ -36,7 +36,7 @@ CollectiveKind KindOf(protos::Schedule::Collective collective) {
 std::shared_ptr<const ExplicitAlgorithm> LoadCheckedMsccl(const std::string& path,
                                                           const std::string& text,
                                                           Diagnostics& diagnostics) {
-  const std::shared_ptr<const ExplicitAlgorithm> algorithm = LoadMsccl(path, text, diagnostics);
+  std::shared_ptr<const ExplicitAlgorithm> algorithm = LoadMsccl(path, text, diagnostics);
   if (!algorithm) return nullptr;
   SchedulePlace place;
   const std::string wrong = WhatIsWrong(algorithm, place);
@@ -54,7 +54,7 @@ std::string TextOfXml(const std::string& path) {
   std::string text(1, '\0');
   if (!file.read(text.data(), 1) || text[0] != '<') return {};
   std::vector<char> buffer(size_t{1} << 20);
-  while (text.size() < kXmlBytesMax && file.read(buffer.data(), buffer.size())) {
+  while (text.size() < kXmlBytesMax && file.read(buffer.data(), std::ssize(buffer))) {
     text.append(buffer.data(), buffer.size());
   }
   text.append(buffer.data(), static_cast<size_t>(file.gcount()));

@@ -252,7 +252,7 @@ std::vector<LinkShare> NicDetours::LinkSharesOf(FlowId id) const {
 FlowStatus NicDetours::StatusOf(FlowId id) const {
   const std::vector<Legs> ways = LegsOf(id);
   for (const Legs& legs : ways) {
-    const FlowStatus status = rdma_.StatusOf(legs.queue_pair);
+    FlowStatus status = rdma_.StatusOf(legs.queue_pair);
     if (status.is_under_way) return status;
   }
   return rdma_.StatusOf(ways.front().queue_pair);

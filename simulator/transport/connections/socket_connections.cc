@@ -275,7 +275,7 @@ std::vector<LinkShare> SocketConnections::LinkSharesOf(FlowId id) const {
 FlowStatus SocketConnections::StatusOf(FlowId id) const {
   const std::vector<FlowId>& sockets = connections_[id].data_queue_pairs;
   for (const FlowId socket : sockets) {
-    const FlowStatus status = tcp_.StatusOf(socket);
+    FlowStatus status = tcp_.StatusOf(socket);
     if (status.is_under_way) return status;
   }
   return tcp_.StatusOf(sockets.front());

@@ -247,7 +247,7 @@ std::vector<LinkShare> StripedConnections::LinkSharesOf(FlowId id) const {
 FlowStatus StripedConnections::StatusOf(FlowId id) const {
   const std::vector<FlowId> queue_pairs = QueuePairsOf(id);
   for (const FlowId queue_pair : queue_pairs) {
-    const FlowStatus status = rdma_.StatusOf(queue_pair);
+    FlowStatus status = rdma_.StatusOf(queue_pair);
     if (status.is_under_way) return status;
   }
   return rdma_.StatusOf(queue_pairs.front());

@@ -11,6 +11,7 @@ namespace railyard {
 
 NS_OBJECT_ENSURE_REGISTERED(Nic);
 
+// A list of attributes. NOLINTNEXTLINE(readability-function-size)
 ns3::TypeId Nic::GetTypeId() {
   const NicSettings defaults;
   // ns-3's accessors need members of this class instead of members of its base.

@@ -52,18 +52,18 @@ GoalSchedule Goal() {
 }
 
 const std::string& Aicb() {
-  static const std::string text =
+  static const std::string kText =
       "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 1 pp: 1 all_gpus: 4\n2\n"
       "a -1 1000 ALLREDUCE 64 2000 ALLGATHER 128 3000 REDUCESCATTER 256 100\n"
       "b -1 10 NONE 0 20 ALLTOALL_EP 8 30 ALLREDUCE 512 0\n";
-  return text;
+  return kText;
 }
 
 const std::string& ChakraJson() {
-  static const std::string text =
+  static const std::string kText =
       R"({"workload_graph": [{"Id": 1, "Name": "k", "NodeType": 4, "runtime": 3, "data_deps": []},
       {"Id": 2, "Name": "n", "NodeType": 7, "data_deps": [1], "comm_type": 5, "comm_size": 77}]})";
-  return text;
+  return kText;
 }
 
 class ReaderMutationTest : public ::testing::TestWithParam<std::pair<const char*, std::string>> {};
