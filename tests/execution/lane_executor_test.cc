@@ -87,11 +87,11 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
 
   // The rank's program, whose operation has the rank's number.
   void Start(const CollectiveSchedule& schedule, uint32_t rank) {
-    const uint8_t costs = executor_->AddCosts({.nvlink_step_latency_ps = kNvlinkStepPs,
-                                               .slice_overhead_ps = kOverheadPs,
-                                               .network_step_latency_ps = kNetworkStepPs,
-                                               .channel_rate_bps = kCtaRateBps},
-                                              schedule.message_rule());
+    const uint8_t costs = executor_->clock().AddCosts({.nvlink_step_latency_ps = kNvlinkStepPs,
+                                                       .slice_overhead_ps = kOverheadPs,
+                                                       .network_step_latency_ps = kNetworkStepPs,
+                                                       .channel_rate_bps = kCtaRateBps},
+                                                      schedule.message_rule());
     executor_->Start({.operation = rank,
                       .rank = rank,
                       .costs = costs,

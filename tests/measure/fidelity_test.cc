@@ -72,8 +72,8 @@ TEST(FidelityTest, GooglesPlugInSetsNcclsVariables) {
   MeasuredRow row = Row();
   row.algorithm_hint = "vendor profile (gIB)";
   row.nics = "8x400 RoCE";
-  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("CROSS_NIC: 0"));
-  EXPECT_THAT(PointOf(row).point.scenario, HasSubstr("IB_QPS_PER_CONNECTION: 4"));
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("CROSS_NIC: 0"));
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("IB_QPS_PER_CONNECTION: 4"));
   EXPECT_EQ(PointOf(row).modelled_as, "dgx-h100, 2 x 8 GPUs, RoCE with gIB, latencies assumed");
 }
 
