@@ -372,6 +372,16 @@ class Simulation {
   std::unique_ptr<Watchdog> watchdog_;
 };
 
+// Ends the engine, however a run ends. Must be destroyed before the simulation, because the events
+// that are left over refer to it.
+class EngineEnd {
+ public:
+  EngineEnd() = default;
+  EngineEnd(const EngineEnd&) = delete;
+  EngineEnd& operator=(const EngineEnd&) = delete;
+  ~EngineEnd() { ns3::Simulator::Destroy(); }
+};
+
 // Calls run(simulation). If parts of the network that were simulated separately turn out not to be
 // independent, starts over and simulates all of it together. Returns whether it did.
 template <typename Run>
@@ -380,22 +390,20 @@ bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, RunM
   std::unique_ptr<Baseline> of_child;
   {
     Simulation simulation(scenario, job, options, monitor);
-    bool was_apart = true;
     try {
+      const EngineEnd end;
       run(simulation);
+      return false;
     } catch (const FabricNetwork::NotApart&) {
-      was_apart = false;
+      // Simulated again below.
     }
-    // First, for the events that are left over refer to the simulation.
-    ns3::Simulator::Destroy();
-    if (was_apart) return false;
     of_child = simulation.TakeBaselineOfChild();
   }
   options.partition_episodes = false;
   if (of_child) Simulation(scenario, job, options, monitor).RunPaired(*of_child, false);
   Simulation simulation(scenario, job, options, monitor);
+  const EngineEnd end;
   run(simulation);
-  ns3::Simulator::Destroy();
   return true;
 }
 

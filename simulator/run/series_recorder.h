@@ -18,12 +18,12 @@ namespace railyard {
 
 class SeriesRecorder {
  public:
-  // All references must outlive this.
+  // The references are not used after Stop() or Finish(), one of which must be called before the
+  // engine runs again without this. The engine may end first.
   SeriesRecorder(FabricSimulatorImpl& engine, const FabricNetwork& network, ReplayEngine& replay,
                  size_t link_count);
   SeriesRecorder(const SeriesRecorder&) = delete;
   SeriesRecorder& operator=(const SeriesRecorder&) = delete;
-  ~SeriesRecorder() { Stop(); }
 
   // Before the replay starts.
   void Start();
