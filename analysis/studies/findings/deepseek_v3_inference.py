@@ -40,7 +40,7 @@ def study(bench):
         "set xtics scale 0", "set xrange [-0.6:2.6]",
         "plot $bars using 0:2:xtic(1) with boxes ls 1 notitle, "
         "$bars using 0:2:(sprintf('%d', $2)) with labels offset 0,0.8 notitle",
-        "reset", "set border 3 lc rgb '#555555'", "set tics nomirror", "set rmargin 14",
+        "reset", harness.STYLE, "set rmargin 14",
         harness.heat_map("matrix", 16, "Bytes from GPU to GPU", 1e8, 1e11), "unset multiplot"]),
         {"bars": bars, "matrix": matrix}, (1040, 460))
 

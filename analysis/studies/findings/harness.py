@@ -21,6 +21,10 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 # Okabe and Ito's palette for colour-blind readers, black left out.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#666666")
 
+STYLE = "\n".join(["set border 3 lc rgb '#555555'", "set tics nomirror", "set grid lc rgb '#dddddd' lt 1",
+                   "set key noenhanced"]
+                  + [f"set style line {at} lc rgb '{colour}' lw 2 pt 7 ps 0.7" for at, colour in enumerate(COLOURS, 1)])
+
 
 class Result:
     """The result directory of a run."""
@@ -123,10 +127,7 @@ class Bench:
         """figures/NAME.svg by gnuplot: `data` is {block name: rows of values}, which the script plots."""
         path = os.path.join(self.docs, "figures", self.name + ".svg")
         lines = [f"set terminal svg size {size[0]},{size[1]} font 'Helvetica,13' background '#ffffff'",
-                 f"set output '{path}'", "set datafile missing '?'", "set border 3 lc rgb '#555555'",
-                 "set tics nomirror", "set grid lc rgb '#dddddd' lt 1", "set key noenhanced"]
-        lines += [f"set style line {at} lc rgb '{colour}' lw 2 pt 7 ps 0.7"
-                  for at, colour in enumerate(COLOURS, 1)]
+                 f"set output '{path}'", "set datafile missing '?'", STYLE]
         for name, rows in data.items():
             lines += [f"${name} << EOD"] + [" ".join(quoted(cell) for cell in row) for row in rows] + ["EOD"]
         lines.append(script)
@@ -139,11 +140,19 @@ class Bench:
         shrink(path)
 
 
+def compact_cell(match):
+    """A cell of a heat map with a short colour, and to a tenth of a pixel."""
+    colour = "".join(f"{int(part):02x}" for part in match.groups()[:3])
+    points = re.sub(r"\d+\.\d+", lambda value: f"{float(value.group()):.1f}".removesuffix(".0"), match.group(4))
+    return f"<polygon fill='#{colour}' points='{points}'/>"
+
+
 def shrink(path):
     """Leaves out what gnuplot writes around each element, and refuses a figure above 200 KB."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     text = re.sub(r"\n+", "\n", re.sub(r"<desc>.*?</desc>|\t", "", text, flags=re.S))
+    text = re.sub(r"<polygon fill = 'rgb\( *(\d+), *(\d+), *(\d+)\)' points = '([^']*?) '/>", compact_cell, text)
     text = text.replace("font-family=\"Helvetica\"", "font-family=\"Helvetica,Arial,sans-serif\"")
     if len(text) >= 200_000:
         raise SystemExit(f"{path} would have {len(text)} bytes; figures have less than 200,000")
