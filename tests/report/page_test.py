@@ -18,13 +18,15 @@ from browser import Browser
 RAILYARD, SOURCE = sys.argv[1:]
 SCENARIOS = pathlib.Path(SOURCE, "simulator/scenarios")
 
-# The drawn series of a chart: how many points each has.
+# The drawn series of a chart: how many points each has; and whether its legend, on top, leaves room
+# (ECharts' legend is 26 pixels high) before what is drawn.
 POINTS = """
 (() => Object.fromEntries([...document.querySelectorAll('#charts section')].map((section) => {
   const plot = section.querySelector('.plot');
   const chart = echarts.getInstanceByDom(plot);
-  const series = chart.getOption().series;
+  const {series, legend, grid} = chart.getOption();
   return [section.id, {points: series.map((one) => (one.data ?? []).length),
+                       legendFits: !legend?.length || (grid?.[0]?.top ?? 60) >= 26,
                        width: plot.clientWidth, height: plot.clientHeight}];
 })))()
 """
@@ -82,6 +84,7 @@ class Page(unittest.TestCase):
                     for chart, seen in drawn.items():
                         self.assertGreater(sum(seen["points"]), 0, chart)
                         self.assertGreater(seen["height"], 50, chart)
+                        self.assertTrue(seen["legendFits"], chart)
                     self.assertEqual(sum(drawn["pairs"]["points"]),
                                      run.summary["pairs"]["active"])
                     wider = self.browser.evaluate(

@@ -6,10 +6,12 @@
   const {rows, lines, axis, timeAxis, base, distinct, isWide, matrix, zoom, colorOf, symbols} = drawings.parts;
 
   // One bar for each row, from the top, in parts that are stacked.
-  const stackedBars = (look, names, parts, text, more = {}) => {
+  // `named`: whether a legend names the parts; by default if there are several.
+  const stackedBars = (look, names, parts, text, {named = parts.length > 1, ...more} = {}) => {
     const option = {
       ...base(look),
-      grid: {left: 8, right: 28, top: parts.length > 1 ? 34 : 8, bottom: 8, containLabel: true},
+      ...(named ? {} : {legend: undefined}),
+      grid: {left: 8, right: 28, top: named ? 34 : 8, bottom: 8, containLabel: true},
       xAxis: axis(look, {type: 'value', axisLabel: {formatter: text}, ...more.xAxis}),
       yAxis: axis(look, {type: 'category', data: names, inverse: true, splitLine: {show: false},
         axisLabel: {interval: 0, color: look.ink, width: look.isNarrow ? 120 : 220, overflow: 'truncate'}}),
@@ -44,6 +46,7 @@
       name: tier, color: look.palette[i % look.palette.length],
       values: all.map((row) => (row.tier === tier ? row.utilization : 0)),
     })), format.share, {
+      named: true,
       tooltip: (items) => {
         const row = all[items[0].dataIndex];
         return lines(row.link, [['tier', row.tier], ['rate', format.rate(row.rate_bps)],
@@ -52,7 +55,7 @@
           ['sent again', row.retransmitted_bytes ? format.bytes(row.retransmitted_bytes) : ''],
           ['packets lost', row.dropped_packets || '']]);
       }});
-    return {option, height: 50 + 19 * all.length, width: 'half'};
+    return {option, height: 76 + 19 * all.length, width: 'half'};
   };
 
   const bursts = (tables, look) => {
