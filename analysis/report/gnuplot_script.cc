@@ -50,21 +50,27 @@ bool IsWide(const ChartTable& table, std::string_view column) {
   return least > 0 && greatest / least > 20;
 }
 
-// `y` over `x`, one colour for each text of `group`.
+// How gnuplot draws a group's values. The colour comes first: gnuplot takes what overrides it only
+// after it.
+constexpr const char* kAsPoints = "points ls {} pt 7 ps 0.5";
+constexpr const char* kAsSteps = "steps ls {} lw 1.5";
+
+// `y` over `x`, one colour for each text of `group`; `with` is one of the two above.
 std::string Grouped(const ChartTable& table, const char* group, const std::string& x,
                     const std::string& y, const char* with) {
   std::string plots;
   size_t style = 0;
   for (const std::string& text : TextsOf(table, group)) {
-    plots += fmt::format("{} data using (strcol({}) eq {} ? {} : NaN):({}) with {} ls {} title {}",
-                         plots.empty() ? "plot" : ", \\\n    ", ColumnOf(table, group),
-                         Quoted(text), x, y, with, 1 + style++ % 8, Quoted(text));
+    plots +=
+        fmt::format("{} data using (strcol({}) eq {} ? {} : NaN):({}) with {} title {}",
+                    plots.empty() ? "plot" : ", \\\n    ", ColumnOf(table, group), Quoted(text), x,
+                    y, fmt::format(fmt::runtime(with), 1 + style++ % 8), Quoted(text));
   }
   return plots + "\n";
 }
 
 std::string Column(const ChartTable& table, const char* name) {
-  return fmt::format("column({})", ColumnOf(table, name));
+  return fmt::format("(column({}))", ColumnOf(table, name));
 }
 std::string Seconds(const ChartTable& table, const char* name) {
   return fmt::format("(column({})*1e-12)", ColumnOf(table, name));
@@ -91,17 +97,17 @@ std::string Bars(const std::string& label,
 }
 
 std::string OverTime(const ChartTable& table, const char* ratio) {
-  return fmt::format("set xlabel 'time (s)'\nset ylabel {}\n{}{}", Quoted(ratio),
-                     IsWide(table, ratio) ? "set logscale y\n" : "",
-                     Grouped(table, "kind", Seconds(table, "start_ps"), Column(table, ratio),
-                             "points pt 7 ps 0.5"));
+  return fmt::format(
+      "set xlabel 'time (s)'\nset ylabel {}\n{}{}", Quoted(ratio),
+      IsWide(table, ratio) ? "set logscale y\n" : "",
+      Grouped(table, "kind", Seconds(table, "start_ps"), Column(table, ratio), kAsPoints));
 }
 
 std::string Distribution(const ChartTable& table, const char* ratio) {
   return fmt::format(
       "set xlabel {}\nset ylabel 'share'\nset yrange [0:1]\nset key bottom right\n{}{}",
       Quoted(ratio), IsWide(table, ratio) ? "set logscale x\n" : "",
-      Grouped(table, "kind", Column(table, ratio), Column(table, "share"), "steps lw 2"));
+      Grouped(table, "kind", Column(table, ratio), Column(table, "share"), kAsSteps));
 }
 
 std::string Durations(const ChartTable& table) {
@@ -135,7 +141,8 @@ std::string Fabric(const Chart& chart) {
       "plot data using {0}:{1}:({2} - {0}):({3} - {1}):{4} with vectors nohead lw 1 lc palette, "
       "\\\n"
       "     'fabric_devices.csv' using 3:4 with points pt 5 ps 0.3 lc rgb '#566069', \\\n"
-      "     data using ({5} ? ({0} + {2}) / 2 : NaN):(({1} + {3}) / 2) with points pt 2 ps 1.5 lw "
+      "     data using ({5} > 0 ? ({0} + {2}) / 2 : NaN):(({1} + {3}) / 2) with points pt 2 ps 1.5 "
+      "lw "
       "2 "
       "lc rgb '#d55e00'\n",
       Column(cables, "x1"), Column(cables, "y1"), Column(cables, "x2"), Column(cables, "y2"),
@@ -169,14 +176,14 @@ std::string AddedTime(const ChartTable& table) {
 std::string Series(const ChartTable& table, const char* figure, const char* label) {
   return fmt::format(
       "set xlabel 'time (s)'\nset ylabel {}\n{}", Quoted(label),
-      Grouped(table, "tier", Seconds(table, "begin_ps"), Column(table, figure), "steps lw 1.5"));
+      Grouped(table, "tier", Seconds(table, "begin_ps"), Column(table, figure), kAsSteps));
 }
 
 std::string Marks(const ChartTable& table) {
   std::string plots = "set xlabel 'time (s)'\nplot";
   size_t style = 1;
   for (const char* column : {"ecn_marked", "cnp", "nacks", "timeouts", "retransmitted_packets"}) {
-    plots += fmt::format("{} data using {}:{} with steps lw 1.5 ls {} title {}",
+    plots += fmt::format("{} data using {}:{} with steps ls {} lw 1.5 title {}",
                          style == 1 ? "" : ", \\\n    ", Seconds(table, "begin_ps"),
                          Column(table, column), style, Quoted(column));
     ++style;
@@ -213,8 +220,7 @@ std::string Body(const Chart& chart) {
   }
   if (id == "bursts") {
     return "set xlabel 'period (s)'\nset ylabel 'on (share)'\n" +
-           Grouped(table, "tier", Seconds(table, "period_ps"), Column(table, "duty"),
-                   "points pt 7 ps 0.5");
+           Grouped(table, "tier", Seconds(table, "period_ps"), Column(table, "duty"), kAsPoints);
   }
   if (id == "fabric") return Fabric(chart);
   if (id == "utilization") return Series(table, "greatest", "busiest link (share in use)");

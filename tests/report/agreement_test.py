@@ -116,6 +116,19 @@ class Agreement(unittest.TestCase):
         self.assertEqual(pathlib.Path(again).read_text(), run.page.read_text())
         self.assertLess(run.page.stat().st_size, 8 << 20)
 
+    def test_each_chart_is_a_figure_with_its_data(self):
+        for run in self.each():
+            figures = run.directory / "figures"
+            done = subprocess.run([RAILYARD, "report", run.directory, "-o", f"{figures}.html",
+                                   "--figures", figures], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            names = [chart["id"] for chart in run.report()["charts"]]
+            self.assertGreater(len(names), 8)
+            for name in names:
+                self.assertIn("<path", (figures / f"{name}.svg").read_text(), name)
+                self.assertTrue((figures / f"{name}.pdf").read_bytes().startswith(b"%PDF"), name)
+            self.assertTrue(list(figures.glob("*.csv")))
+
     def test_a_run_can_do_without(self):
         run = result.run(RAILYARD, SCENARIOS / "fault_flap.textproto",
                          f"{self.directory.name}/without", "--no-report")
