@@ -51,7 +51,7 @@
 #include "simulator/fabric/port/egress_ports.h"
 #include "simulator/fabric/port/load_balancer.h"
 #include "simulator/fabric/port/switch.h"
-#include "simulator/fabric/telemetry.h"
+#include "simulator/fabric/telemetry_table.h"
 #include "simulator/state/state_registry.h"
 #include "topologies/graph/fabric_graph.h"
 

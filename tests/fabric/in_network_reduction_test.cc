@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "simulator/fabric/path_table.h"
-#include "simulator/fabric/telemetry.h"
+#include "simulator/fabric/telemetry_table.h"
 #include "tests/fabric/tables_fixture.h"
 
 namespace railyard {

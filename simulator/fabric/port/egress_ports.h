@@ -16,7 +16,7 @@
 #include "simulator/fabric/buffer/shared_buffers.h"
 #include "simulator/fabric/fabric_tables.h"
 #include "simulator/fabric/link/hold_monitor.h"
-#include "simulator/fabric/telemetry.h"
+#include "simulator/fabric/telemetry_table.h"
 
 namespace railyard {
 

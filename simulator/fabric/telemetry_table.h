@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "simulator/fabric/fabric_tables.h"
+#include "simulator/fabric/telemetry.h"
+
+namespace railyard {
+
+// The records that one packet has collected. Hops beyond the last slot are not recorded: HPCC's
+// header has five.
+struct PacketTelemetry {
+  static constexpr uint32_t kHopsMax = 5;
+  std::array<HopTelemetry, kHopsMax> hops;
+  uint32_t hop_count = 0;
+
+  std::span<const HopTelemetry> span() const { return {hops.data(), hop_count}; }
+};
+
+// The records of all packets, by packet. It costs nothing unless it is enabled.
+class TelemetryTable {
+ public:
+  // `tables` must outlive this.
+  explicit TelemetryTable(FabricTables& tables) : tables_(tables) {}
+
+  // Makes the ports of switches Stamp() data packets that join their queues.
+  void Enable();
+  bool is_enabled() const { return is_enabled_; }
+  // Returns nothing unless enabled.
+  std::span<const HopTelemetry> Of(uint32_t packet) const {
+    return packet < collected_.size() ? collected_[packet].span() : std::span<const HopTelemetry>{};
+  }
+  // Must be called for a new packet. Precondition: telemetry is enabled.
+  void Clear(uint32_t packet);
+  void Copy(uint32_t from, uint32_t to) {
+    if (is_enabled_) CopyEnabled(from, to);
+  }
+  // Writes the record of a packet that joins its link's queue behind `backlog_ps`.
+  void Stamp(uint32_t packet, int64_t backlog_ps);
+
+ private:
+  void CopyEnabled(uint32_t from, uint32_t to);
+
+  FabricTables& tables_;
+  bool is_enabled_ = false;
+  std::vector<uint64_t> joined_bytes_;  // by link: data that ever joined its queue
+  std::vector<PacketTelemetry> collected_;
+};
+
+}  // namespace railyard
