@@ -53,10 +53,12 @@ TEST_F(ImportTest, EveryReferenceLogIsReadToItsEndAndReported) {
 }
 
 TEST_F(ImportTest, AnOptionWithoutEffectIsRefused) {
-  const std::string log = std::string(RAILYARD_SOURCE_DIR) + "/traces/samples/h100_4x8_sample.log";
-  const ProgramExit exit = Railyard({"import", log, "-o", scratch_.Path("t"), "--ignore-times"});
+  const std::string schedule = scratch_.Path("two.goal");
+  std::ofstream(schedule) << "num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\n"
+                             "rank 1 {\nl1: recv 8b from 0 tag 0\n}\n";
+  const ProgramExit exit = Railyard({"import", schedule, "-o", scratch_.Path("t"), "--ranks", "4"});
   EXPECT_EQ(exit.status, 2);
-  EXPECT_THAT(exit.errors, HasSubstr("--ignore-times: error: has no effect on nccl-log"));
+  EXPECT_THAT(exit.errors, HasSubstr("--ranks: error: has no effect on goal"));
   EXPECT_FALSE(std::filesystem::exists(scratch_.Path("t")));
 }
 
