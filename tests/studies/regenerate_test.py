@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""scripts/studies writes the tables that docs/studies has, byte for byte; and says what it cannot do.
+"""scripts/studies writes the tables that docs/studies has, and says what it cannot do.
 
 usage: regenerate_test.py RAILYARD SOURCE_DIR
 """
@@ -17,7 +17,8 @@ STUDY = "deepseek-v3-inference"
 
 
 def studies(*words, program=RAILYARD):
-    return subprocess.run([os.path.join(SOURCE, "scripts/studies"), *words], env={**os.environ, "RAILYARD": program},
+    return subprocess.run([os.path.join(SOURCE, "scripts/studies"), *words],
+                          env={**os.environ, "RAILYARD": program},
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
 
 
@@ -32,11 +33,13 @@ class Regenerate(unittest.TestCase):
             for name in made[:2]:
                 with open(os.path.join(docs, "figures", name), encoding="utf-8") as file:
                     new = file.read()
-                with open(os.path.join(SOURCE, "docs/studies/figures", name), encoding="utf-8") as file:
+                with open(os.path.join(SOURCE, "docs/studies/figures", name),
+                          encoding="utf-8") as file:
                     self.assertEqual(new, file.read(), name)
 
     def test_it_fails_with_a_reason(self):
-        for words, program, reason in ((["no-such-study"], RAILYARD, "there is no study \"no-such-study\""),
+        for words, program, reason in ((["no-such-study"], RAILYARD,
+                                        "there is no study \"no-such-study\""),
                                        (["--jobs", "none"], RAILYARD, "--jobs takes a number"),
                                        (["--figures"], RAILYARD, "there is no option --figures"),
                                        ([STUDY], "/no/program", "/no/program is not there")):
@@ -46,7 +49,8 @@ class Regenerate(unittest.TestCase):
 
     def test_a_run_that_fails_ends_it(self):
         with tempfile.TemporaryDirectory() as folder:
-            done = studies("--out", os.path.join(folder, "out"), "--docs", os.path.join(folder, "docs"), STUDY,
+            done = studies("--out", os.path.join(folder, "out"), "--docs",
+                           os.path.join(folder, "docs"), STUDY,
                            program="/bin/false")
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"{STUDY} failed", done.stderr)

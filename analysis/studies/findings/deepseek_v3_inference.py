@@ -6,12 +6,16 @@ import harness
 
 
 def study(bench):
-    result = bench.run("simulator/scenarios/deepseek_v3_inference_600k.textproto", "run", options=["--no-estimate"])
-    sizes = result.query("SELECT kind, bytes, COUNT(*), COUNT(*) * bytes, MIN(duration_ps), AVG(duration_ps), "
-                         "MAX(duration_ps) FROM collectives GROUP BY kind, bytes ORDER BY COUNT(*) DESC")
+    result = bench.run("simulator/scenarios/deepseek_v3_inference_600k.textproto", "run",
+                       options=["--no-estimate"])
+    sizes = result.query(
+        "SELECT kind, bytes, COUNT(*), COUNT(*) * bytes, MIN(duration_ps), AVG(duration_ps), "
+        "MAX(duration_ps) FROM collectives GROUP BY kind, bytes ORDER BY COUNT(*) DESC")
     rows = [[kind, f"{size / 1024:,.1f}", harness.count(calls), harness.number(total / 2**20, 4)]
-            + [harness.number(time / 1e6) for time in times] for kind, size, calls, total, *times in sizes]
-    bench.table(["collective", "size (KiB)", "count", "together (MiB)", "shortest (us)", "mean (us)", "longest (us)"],
+            + [harness.number(time / 1e6) for time in times] for kind, size, calls, total,
+            *times in sizes]
+    bench.table(["collective", "size (KiB)", "count", "together (MiB)", "shortest (us)",
+                 "mean (us)", "longest (us)"],
                 rows)
 
     by_kind = {each["kind"]: each["count"] for each in result.summary["by_kind"]}
@@ -20,7 +24,8 @@ def study(bench):
     bench.table(["figure", "simulated"], [
         ["AllReduces", harness.count(by_kind["AllReduce"])],
         ["AllGathers", harness.count(by_kind["AllGather"])],
-        ["AllReduces for one AllGather", harness.count(by_kind["AllReduce"] // by_kind["AllGather"])],
+        ["AllReduces for one AllGather",
+         harness.count(by_kind["AllReduce"] // by_kind["AllGather"])],
         ["collectives of another kind", harness.count(sum(by_kind.values()) - by_kind["AllReduce"]
                                                       - by_kind["AllGather"])],
         ["simulated time (s)", harness.number(result.summary["simulated_time_ps"] / 1e12)],

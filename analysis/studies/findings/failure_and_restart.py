@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""A cable fails for ten minutes in an hour of training: restarts, time-outs, failover, a spare server."""
+"""A cable fails in an hour of training: restarts, time-outs, failover, a spare server."""
 
 import re
 
@@ -24,16 +24,20 @@ def study(bench):
         parts = [job[part] / 1e12 for part in PARTS]
         hit = summary["collectives"]["duration_ps"]["max"] / 1e12
         rows.append([policy, reserve, timeout, job["status"].lower(), job["restarts"],
-                     summary["transport"]["nic_failovers"], harness.number(hit), harness.number(lost, 4),
+                     summary["transport"]["nic_failovers"], harness.number(hit),
+                     harness.number(lost, 4),
                      harness.percent(job["goodput"], 2)])
         name = {"none": "restart", "PXN": "failover (PXN)", "REPLAN": "failover (REPLAN)"}[policy]
-        bars.append((f"{name}{', spare server' if reserve != 'none' else ''}, IB_TIMEOUT {timeout}", *parts,
+        name += ", spare server" if reserve != "none" else ""
+        bars.append((f"{name}, IB_TIMEOUT {timeout}", *parts,
                      max(lost - sum(parts), 0)))
-    bench.table(["failover", "spare", "IB_TIMEOUT", "job", "restarts", "NIC failovers", "longest AllReduce (s)",
+    bench.table(["failover", "spare", "IB_TIMEOUT", "job", "restarts", "NIC failovers",
+                 "longest AllReduce (s)",
                  "lost time (s)", "goodput (%)"], rows)
     titles = ("work again", "queued", "loading", "ending", "waiting")
     bench.draw("\n".join([
-        f"set yrange [{len(bars) - 0.4}:-0.6]", "set xrange [0:*]", "set xlabel 'time lost of an hour (s)'",
+        f"set yrange [{len(bars) - 0.4}:-0.6]", "set xrange [0:*]",
+        "set xlabel 'time lost of an hour (s)'",
         "set title 'A cable fails for ten minutes'", "set ytics scale 0 noenhanced",
         "set key outside bottom center horizontal", "plot " + ", ".join(
             f"$bars using (0):0:({'+'.join(['0'] + [f'${2 + each}' for each in range(at)])}):"

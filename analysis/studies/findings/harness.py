@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Parts that the studies of docs/studies share: runs of the program, tables and figures.
 
-A study is a module beside this one with a function `study(bench)`; `main(study, name)` calls it. It writes
-figures/NAME.svg and figures/NAME.csv below the folder of pages, and puts the table into the page, between
-the lines <!-- table: figures/NAME.csv --> and <!-- end of table -->. A second table of a page is
-figures/NAME-PART.csv. Texts of cells are written once, here; tests compare pages with these files.
+A study is a module beside this one with a function `study(bench)`, which `main(study)` calls. It
+writes figures/NAME.svg and figures/NAME.csv below the folder of pages, and puts the table into the
+page, between the lines <!-- table: figures/NAME.csv --> and <!-- end of table -->. A second table of
+a page is figures/NAME-PART.csv. Texts of cells are written once, here; tests compare pages with
+these files.
 """
 
 import argparse
@@ -21,9 +22,11 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 # Okabe and Ito's palette for colour-blind readers, black left out.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#666666")
 
-STYLE = "\n".join(["set border 3 lc rgb '#555555'", "set tics nomirror", "set grid lc rgb '#dddddd' lt 1",
+STYLE = "\n".join(["set border 3 lc rgb '#555555'", "set tics nomirror",
+                   "set grid lc rgb '#dddddd' lt 1",
                    "set key noenhanced"]
-                  + [f"set style line {at} lc rgb '{colour}' lw 2 pt 7 ps 0.7" for at, colour in enumerate(COLOURS, 1)])
+                  + [f"set style line {at} lc rgb '{colour}' lw 2 pt 7 ps 0.7" for at,
+                     colour in enumerate(COLOURS, 1)])
 
 
 class Result:
@@ -40,7 +43,8 @@ class Result:
 
     def query(self, sql):
         """The rows that a query on its results.sqlite yields."""
-        base = sqlite3.connect(f"file:{os.path.join(self.directory, 'results.sqlite')}?mode=ro", uri=True)
+        base = sqlite3.connect(f"file:{os.path.join(self.directory, 'results.sqlite')}?mode=ro",
+                               uri=True)
         try:
             return base.execute(sql).fetchall()
         finally:
@@ -75,7 +79,7 @@ class Bench:
                              f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.stdout
 
-    def run(self, scenario, label, sets=(), options=(), accepted=(0,)):
+    def run(self, scenario, label, sets=(), options=()):
         """A run of a scenario with fields set; `label` names its directory."""
         out = os.path.join(self.out, label)
         if self.keep and os.path.exists(os.path.join(out, "summary.json")):
@@ -83,13 +87,14 @@ class Bench:
         words = ["run", scenario, "--out", out, "--no-report", "--quiet", *options]
         for each in sets:
             words += ["--set", each]
-        self.call(*words, accepted=accepted)
+        self.call(*words)
         return Result(out)
 
     def points(self, file, label):
         """The rows of points.csv of a study file, and the directory of its runs."""
         out = os.path.join(self.out, label)
-        self.call("study", file, "--out", out, "--jobs", str(self.jobs), *(["--resume"] if os.path.isdir(out) else []))
+        self.call("study", file, "--out", out, "--jobs", str(self.jobs),
+                  *(["--resume"] if os.path.isdir(out) else []))
         return read_csv(os.path.join(out, "points.csv"))
 
     def run_of(self, label, row):
@@ -124,12 +129,14 @@ class Bench:
             file.write(before + begin + "\n" + "\n".join(lines) + "\n\n" + end + after)
 
     def draw(self, script, data, size=(960, 480)):
-        """figures/NAME.svg by gnuplot: `data` is {block name: rows of values}, which the script plots."""
+        """figures/NAME.svg by gnuplot; the script plots `data`, {block name: rows of values}."""
         path = os.path.join(self.docs, "figures", self.name + ".svg")
-        lines = [f"set terminal svg size {size[0]},{size[1]} font 'Helvetica,13' background '#ffffff'",
+        lines = [f"set terminal svg size {size[0]},{size[1]} font 'Helvetica,13' "
+                 "background '#ffffff'",
                  f"set output '{path}'", "set datafile missing '?'", STYLE]
         for name, rows in data.items():
-            lines += [f"${name} << EOD"] + [" ".join(quoted(cell) for cell in row) for row in rows] + ["EOD"]
+            lines += [f"${name} << EOD"] + [" ".join(quoted(cell) for cell in row)
+                                            for row in rows] + ["EOD"]
         lines.append(script)
         source = os.path.join(self.out, "figure.gp")
         with open(source, "w", encoding="utf-8") as file:
@@ -143,7 +150,8 @@ class Bench:
 def compact_cell(match):
     """A cell of a heat map with a short colour, and to a tenth of a pixel."""
     colour = "".join(f"{int(part):02x}" for part in match.groups()[:3])
-    points = re.sub(r"\d+\.\d+", lambda value: f"{float(value.group()):.1f}".removesuffix(".0"), match.group(4))
+    points = re.sub(r"\d+\.\d+", lambda value: f"{float(value.group()):.1f}".removesuffix(".0"),
+                    match.group(4))
     return f"<polygon fill='#{colour}' points='{points}'/>"
 
 
@@ -152,7 +160,8 @@ def shrink(path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
     text = re.sub(r"\n+", "\n", re.sub(r"<desc>.*?</desc>|\t", "", text, flags=re.S))
-    text = re.sub(r"<polygon fill = 'rgb\( *(\d+), *(\d+), *(\d+)\)' points = '([^']*?) '/>", compact_cell, text)
+    text = re.sub(r"<polygon fill = 'rgb\( *(\d+), *(\d+), *(\d+)\)' points = '([^']*?) '/>",
+                  compact_cell, text)
     text = text.replace("font-family=\"Helvetica\"", "font-family=\"Helvetica,Arial,sans-serif\"")
     if len(text) >= 200_000:
         raise SystemExit(f"{path} would have {len(text)} bytes; figures have less than 200,000")
@@ -161,22 +170,29 @@ def shrink(path):
 
 
 def heat_map(block, gpus, title, low, high, boundary=8):
-    """gnuplot's commands for a matrix of GPUs: `block` has rows of destination, source and bytes."""
-    lines = [f"set arrow {at // boundary} from {at - 0.5},graph 0 to {at - 0.5},graph 1 nohead lc rgb '#999999' lw 0.7\n"
-             f"set arrow {100 + at // boundary} from graph 0,first {at - 0.5} to graph 1,first {at - 0.5} nohead "
-             "lc rgb '#999999' lw 0.7" for at in range(boundary, gpus, boundary)]
+    """gnuplot's commands for a matrix: `block` has rows of destination, source and bytes."""
+    line = "nohead lc rgb '#999999' lw 0.7"
+    lines = []
+    for at in range(boundary, gpus, boundary):
+        edge = at - 0.5
+        lines.append(f"set arrow from {edge},graph 0 to {edge},graph 1 {line}")
+        lines.append(f"set arrow from graph 0,first {edge} to graph 1,first {edge} {line}")
     return "\n".join([
-        "unset grid", "unset arrow", "set size ratio -1", f"set title '{title}'", "set xlabel 'destination GPU'",
-        "set ylabel 'source GPU'", f"set xrange [-0.5:{gpus - 0.5}]", f"set yrange [{gpus - 0.5}:-0.5]",
-        f"set xtics {boundary}", f"set ytics {boundary}", "set logscale cb", f"set cbrange [{low}:{high}]",
+        "unset grid", "unset arrow", "set size ratio -1", f"set title '{title}'",
+        "set xlabel 'destination GPU'",
+        "set ylabel 'source GPU'", f"set xrange [-0.5:{gpus - 0.5}]",
+        f"set yrange [{gpus - 0.5}:-0.5]",
+        f"set xtics {boundary}", f"set ytics {boundary}", "set logscale cb",
+        f"set cbrange [{low}:{high}]",
         "set format cb '10^{%T}'", "set cblabel 'payload (bytes)'",
         "set palette defined (0 '#dcebf7', 0.35 '#7fb6dc', 0.7 '#1f6fb2', 1 '#08254f')", *lines,
-        f"plot ${block} using 1:2:($1-0.5):($1+0.5):($2-0.5):($2+0.5):3 with boxxyerror fs solid noborder "
-        "lc palette notitle"])
+        f"plot ${block} using 1:2:($1-0.5):($1+0.5):($2-0.5):($2+0.5):3 "
+        "with boxxyerror fs solid noborder lc palette notitle"])
 
 
 def heat_rows(pairs):
-    return [(destination, source, size) for (source, destination), size in sorted(pairs.items()) if size > 0]
+    return [(destination, source, size) for (source, destination), size in sorted(pairs.items())
+            if size > 0]
 
 
 def quoted(cell):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Collectives of GPT-2, Llama, BERT, ResNet-18 and VGG-11 in training, fine-tuning and inference."""
+"""Collectives of five models in training, fine-tuning and inference."""
 
 import re
 
@@ -32,11 +32,13 @@ def study(bench):
         bars.append((job, *(len([1 for kind, *_ in calls if kind == each]) for each in kinds),
                      *(100 * shares[each] for each in kinds)))
         largest[job] = shares
-    bench.table(["job", "collective", "count", "median size (MiB)", "largest (MiB)", "share of bytes (%)",
+    bench.table(["job", "collective", "count", "median size (MiB)", "largest (MiB)",
+                 "share of bytes (%)",
                  "median duration (us)"], rows)
     first = sum(max(shares, key=shares.get) == "AllReduce" for shares in largest.values())
     bench.table(["figure", "value"],
-                [["jobs", len(largest)], ["jobs most of whose bytes are AllReduce's", first]], "summary")
+                [["jobs", len(largest)], ["jobs most of whose bytes are AllReduce's", first]],
+                "summary")
     stacks = ", ".join(
         f"$bars using (0):0:({'+'.join(['0'] + [f'${6 + each}' for each in range(at)])}):"
         f"({'+'.join(f'${6 + each}' for each in range(at + 1))}):($0-0.35):($0+0.35)"
@@ -44,13 +46,18 @@ def study(bench):
         for at, kind in enumerate(kinds))
     counts = ", ".join(
         f"$bars using (${2 + at} > 0 ? ${2 + at} : NaN):0:(0.7):(${2 + at} > 0 ? ${2 + at} : NaN):"
-        f"($0-0.4+{0.2 * at}):($0-0.2+{0.2 * at}){':ytic(1)' if at == 0 else ''} with boxxyerror ls {at + 1} "
+        f"($0-0.4+{0.2 * at}):($0-0.2+{0.2 * at}){':ytic(1)' if at == 0 else ''} "
+        f"with boxxyerror ls {at + 1} "
         f"fs solid title '{kind}'" for at, kind in enumerate(kinds))
     bench.draw("\n".join([
-        "set multiplot layout 1,2", "set yrange [11.6:-0.6]", "set logscale x", "set xrange [0.7:20000]",
-        "set xlabel 'collectives'", "set title 'How many'", "set key outside bottom center horizontal",
-        f"plot {counts}", "unset logscale x", "set xrange [0:100]", "set xlabel 'share of bytes (%)'",
-        "set title 'Share of the bytes'", f"plot {stacks}", "unset multiplot"]), {"bars": bars}, (1120, 520))
+        "set multiplot layout 1,2", "set yrange [11.6:-0.6]", "set logscale x",
+        "set xrange [0.7:20000]",
+        "set xlabel 'collectives'", "set title 'How many'",
+        "set key outside bottom center horizontal",
+        f"plot {counts}", "unset logscale x", "set xrange [0:100]",
+        "set xlabel 'share of bytes (%)'",
+        "set title 'Share of the bytes'", f"plot {stacks}", "unset multiplot"]), {"bars": bars},
+               (1120, 520))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,9 @@ import re
 
 import harness
 
+SERIES = (("one", 4, 8, "pairs that talk"), ("one", 2, 1, "bytes that leave a server"),
+          ("two", 3, 2, "reach a spine, leaf-spine"),
+          ("one", 3, 6, "reach a spine, rail-optimized (none)"))  # block, column, style, title
 
 def study(bench):
     rows, bars, first = [], [], {}
@@ -14,27 +17,32 @@ def study(bench):
     for point in bench.points("analysis/studies/traffic.textproto", "study"):
         job = re.search(r'name: "([^"]*)"', point["job"]).group(1)
         fabric = fabrics[point["fabric"]]
-        left, spine = (100 * float(point[f"payload.{key}_share"]) for key in ("left_server", "reached_spine"))
+        left, spine = (100 * float(point[f"payload.{key}_share"])
+                       for key in ("left_server", "reached_spine"))
         time = float(point["simulated_time_ps"])
         first.setdefault(job, time)
         active, possible = int(point["pairs.active"]), int(point["pairs.possible"])
         rows.append([job, fabric, active, harness.percent(active / possible),
-                     harness.number(int(point["payload.total_bytes"]) / 2**30), f"{left:.1f}", f"{spine:.1f}",
+                     harness.number(int(point["payload.total_bytes"]) / 2**30), f"{left:.1f}",
+                     f"{spine:.1f}",
                      f"{time / first[job]:.3f}"])
         if fabric != "rail-only":
-            bars.append((job if fabric == "rail-optimized" else "", left, spine, 100 * active / possible))
-    bench.table(["job", "fabric", "pairs that talk", "of all (%)", "payload (GiB)", "leaves a server (%)",
+            bars.append((job if fabric == "rail-optimized" else "", left, spine,
+                         100 * active / possible))
+    bench.table(["job", "fabric", "pairs that talk", "of all (%)", "payload (GiB)",
+                 "leaves a server (%)",
                  "reaches a spine (%)", "time over rail-optimized"], rows)
     one, two = bars[0::2], bars[1::2]
     bench.draw("\n".join([
         "set yrange [6.6:-0.6]", "set xrange [0:105]", "set xlabel 'share (%)'",
         "set title 'Pairs that talk, and bytes that leave a server or reach a spine'",
         "set key outside bottom center horizontal",
-        "plot $one using (0):0:(0):4:($0-0.4):($0-0.2):ytic(1) with boxxyerror ls 8 fs solid title 'pairs that talk', "
-        "$one using (0):0:(0):2:($0-0.2):($0) with boxxyerror ls 1 fs solid title 'bytes that leave a server', "
-        "$two using (0):0:(0):3:($0):($0+0.2) with boxxyerror ls 2 fs solid title 'reach a spine, leaf-spine', "
-        "$one using (0):0:(0):3:($0+0.2):($0+0.4) with boxxyerror ls 6 fs solid "
-        "title 'reach a spine, rail-optimized (none)'"]), {"one": one, "two": two}, (900, 480))
+        "plot " + ", ".join(
+            f"${block} using (0):0:(0):{column}:"
+            f"($0{-0.4 + 0.2 * at:+.1f}):($0{-0.2 + 0.2 * at:+.1f})"
+            f"{':ytic(1)' if at == 0 else ''} with boxxyerror ls {style} fs solid title '{title}'"
+            for at, (block, column, style, title) in enumerate(SERIES))]),
+        {"one": one, "two": two}, (900, 480))
 
 
 if __name__ == "__main__":
