@@ -17,6 +17,7 @@
 #include <rapidjson/document.h>
 #include <rapidjson/istreamwrapper.h>
 
+#include "analysis/pcapng/pcapng_writer.h"
 #include "analysis/writers/csv_writer.h"
 #include "analysis/writers/result_tables.h"
 #include "analysis/writers/sqlite_writer.h"
@@ -39,9 +40,12 @@ constexpr std::array<std::string_view, 15> kResultFileNames = {
     "iteration_pairs.csv", "import_report.txt", "report.html",     "trace.perfetto-trace",
     "series.csv",          "link_series.csv",   "queue_series.csv"};
 
+// Captures are named by links.
+bool IsCaptureName(std::string_view name) { return name.ends_with(".pcapng"); }
+
 bool IsResultFileName(std::string_view name) {
-  return std::find(kResultFileNames.begin(), kResultFileNames.end(), name) !=
-         kResultFileNames.end();
+  return IsCaptureName(name) || std::find(kResultFileNames.begin(), kResultFileNames.end(), name) !=
+                                    kResultFileNames.end();
 }
 
 // Names of the directory's entries, sorted.
@@ -99,7 +103,10 @@ std::optional<std::string> WhyRefused(const fs::path& directory) {
   }
   if (!fs::is_directory(status)) return "it is not a directory";
   const std::vector<std::string> names = EntryNames(directory);
-  const auto foreign = std::find_if_not(names.begin(), names.end(), IsResultFileName);
+  const auto foreign = std::ranges::find_if(names, [&](const std::string& name) {
+    if (!IsResultFileName(name)) return true;
+    return IsCaptureName(name) && !PcapngWriter::IsOurs((directory / name).string());
+  });
   if (foreign != names.end()) {
     return fmt::format("it holds {}, which is not a result of railyard", *foreign);
   }

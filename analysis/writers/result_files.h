@@ -15,7 +15,7 @@ namespace railyard {
 
 // An additional file of a result, written verbatim.
 struct ExtraFile {
-  std::string name;  // one of those result_files.cc knows, e.g. "import_report.txt"
+  std::string name;  // "….pcapng", or one of those result_files.cc knows, e.g. "import_report.txt"
   std::string content{};
   // Makes the content instead, from the files of the result, which lie in `directory` by then.
   std::function<std::string(const std::string& directory)> make{};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <algorithm>
 #include <charconv>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "simulator/measure/plan_estimate.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/processes/temporary_directory.h"
+#include "simulator/run/packet_capture.h"
 #include "simulator/run/run_scenario.h"
 #include "simulator/scenario/load/scenario_loader.h"
 
@@ -25,6 +28,8 @@ namespace railyard {
 namespace {
 
 constexpr const char* kTraceName = "trace.perfetto-trace";
+constexpr uint32_t kHeadersBytes = 96;  // of any packet that is captured
+constexpr uint32_t kFrameBytesMax = UINT16_MAX;
 
 std::string CheckWholeNumber(const std::string& text) {
   uint64_t value = 0;
@@ -69,10 +74,25 @@ class RunCommand : public Command {
                        "Leave out the paired fault-free run: no stretch");
     auto* const off = parser()->add_flag("--no-replay-cache", no_replay_cache_,
                                          "Simulate all collectives, without the replay cache");
+    auto* const capture =
+        parser()
+            ->add_option(
+                "--capture", captures_,
+                "Write the packets that cross a link between servers as NAME.pcapng, for "
+                "tshark: both directions of a cable, e.g. \"server1/nic3--leaf3\", or one, "
+                "\"server1/nic3>leaf3\"; turns the replay cache off; may be given again")
+            ->type_name("LINK")
+            ->allow_extra_args(false);
+    parser()
+        ->add_option("--capture-bytes", capture_bytes_,
+                     "Capture only so many bytes of each packet (default: all; 96 has all headers)")
+        ->needs(capture)
+        ->check(CLI::Range(kHeadersBytes, kFrameBytesMax));
     parser()
         ->add_flag("--verify-replay-cache", verify_replay_cache_,
                    "Simulate every hit of the cache as well, and stop at the first difference")
-        ->excludes(off);
+        ->excludes(off)
+        ->excludes(capture);
     parser()->add_flag("--no-estimate", no_estimate_,
                        "Do not estimate a plan's job in addition to simulating it");
     parser()->add_flag("--no-report", no_report_, "Write no report.html");
@@ -89,6 +109,8 @@ class RunCommand : public Command {
     const auto scenario = LoadScenario(scenario_, sets, diagnostics);
     if (!quiet_ || diagnostics.HasErrors()) fmt::print(stderr, "{}", diagnostics.ToString());
     if (!scenario) return kExitInput;
+    auto captures = FindCaptures(scenario->fabric);
+    if (!captures) return kExitInput;
 
     const std::string directory = out_.empty() ? "out/" + scenario->name : out_;
     if (const auto refusal = PrepareResultDirectory(directory)) {
@@ -106,19 +128,26 @@ class RunCommand : public Command {
     std::string no_estimate_reason;
     auto estimate = Estimate(*scenario, sets, no_estimate_reason);
     scenario->trace = {};  // the job is all that is run
-    std::optional<TemporaryDirectory> traces;
-    if (perfetto_) traces.emplace();
-    const std::string trace_file = traces ? traces->File(kTraceName) : "";
+    // These files are written while the run goes on, and copied to the result.
+    std::optional<TemporaryDirectory> recordings;
+    if (perfetto_ || !captures->empty()) recordings.emplace();
+    const std::string trace_file = perfetto_ ? recordings->File(kTraceName) : "";
+    std::vector<ExtraFile> extra_files;
+    if (perfetto_) extra_files.push_back({.name = kTraceName, .copied_from = trace_file});
+    for (LinkCapture& capture : *captures) {
+      const std::string name = std::exchange(capture.file, recordings->File(capture.file));
+      extra_files.push_back({.name = name, .copied_from = capture.file});
+    }
     ProgressLine progress(quiet_);
     RunResult result = RunScenario(*scenario, {.baseline = !no_baseline_,
                                                .replay_cache = CacheMode(),
                                                .series = true,
+                                               .captures = *std::move(captures),
                                                .perfetto_file = trace_file,
                                                .estimate = std::move(estimate),
                                                .progress = progress.Options()});
     progress.Clear();
     if (!no_estimate_reason.empty()) result.notes.push_back(no_estimate_reason);
-    std::vector<ExtraFile> extra_files;
     std::string import_report;
     for (const ImportReport& report : scenario->import_reports) import_report += report.ToString();
     if (!import_report.empty()) {
@@ -127,7 +156,6 @@ class RunCommand : public Command {
     if (!no_report_ && CanWriteReports()) {
       extra_files.push_back({.name = "report.html", .make = ReportOfOwnResult});
     }
-    if (traces) extra_files.push_back({.name = kTraceName, .copied_from = trace_file});
     WriteResults(directory, result, extra_files);
     if (result.status == RunStatus::kInterrupted) {
       fmt::print(stderr, "railyard: {}\nrailyard: what there was by then is in {}\n",
@@ -139,6 +167,29 @@ class RunCommand : public Command {
   }
 
  private:
+  // Returns the captures that are asked for, their files without a directory. Returns nullopt when
+  // it has printed what is wrong with the names of links.
+  std::optional<std::vector<LinkCapture>> FindCaptures(const FabricGraph& fabric) const {
+    std::vector<std::string> names;
+    for (const std::string& name : captures_) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+    const std::vector<std::string> files = CaptureFileNames(names);
+    std::vector<LinkCapture> captures;
+    for (size_t i = 0; i < names.size(); ++i) {
+      try {
+        captures.push_back({.name = names[i],
+                            .links = FindCapturedLinks(fabric, names[i]),
+                            .file = files[i],
+                            .snap_bytes = capture_bytes_});
+      } catch (const std::invalid_argument& error) {
+        fmt::print(stderr, "--capture: error: {}\n", error.what());
+      }
+    }
+    if (captures.size() < names.size()) return std::nullopt;
+    return captures;
+  }
+
   std::optional<EstimateResult> Estimate(const Scenario& scenario,
                                          const std::vector<std::string>& sets,
                                          std::string& reason) const {
@@ -163,6 +214,10 @@ class RunCommand : public Command {
     if (no_report_) command += " --no-report";
     if (no_replay_cache_) command += " --no-replay-cache";
     if (perfetto_) command += " --perfetto";
+    for (const std::string& link : captures_) command += " --capture " + ShellWord(link);
+    if (capture_bytes_ < kFrameBytesMax) {
+      command += fmt::format(" --capture-bytes {}", capture_bytes_);
+    }
     if (verify_replay_cache_) command += " --verify-replay-cache";
     return command;
   }
@@ -176,6 +231,8 @@ class RunCommand : public Command {
   bool verify_replay_cache_ = false;
   bool no_estimate_ = false;
   bool no_report_ = false;
+  std::vector<std::string> captures_;
+  uint32_t capture_bytes_ = kFrameBytesMax;
   bool perfetto_ = false;
   bool quiet_ = false;
 };

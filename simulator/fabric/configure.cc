@@ -24,6 +24,7 @@ void FabricNetwork::Configure() {
   buffers_.Reset();
   pause_frames_.Reset();
   states_.ResetUp();
+  taps_.clear();
   std::vector<const BufferSettings*> marking(graph.device_count());
   for (DeviceId id = 0; id < graph.device_count(); ++id) {
     if (switches_[id] != nullptr) marking[id] = &switches_[id]->buffer_settings();
@@ -77,7 +78,7 @@ void FabricNetwork::ConfigureLink(LinkId id) {
   if (source.kind == DeviceKind::kGpu && target.kind == DeviceKind::kGpu) {
     link.arrival = Link::Arrival::kGpuOfMesh;
   }
-  if (tables_.settings.hashes_trajectory) link.arrival_flags |= Link::kHashed;
+  if (tables_.settings.hashes_trajectory) link.arrival_flags |= Link::kObserved;
   if (tables_.settings.form == PortForm::kGeneral) {
     link.send_flags |= Link::kGeneralForm;
     tables_.PortOf(id);

@@ -215,7 +215,7 @@ inline void FabricNetwork::Arrive(uint32_t index) {
   if ((link.arrival_flags & Link::kFromLossyBuffer) != 0) [[unlikely]]
     buffers_.LeaveLossyBuffer(tables_.packets[index]);
   LeaveDevice(index);
-  constexpr uint8_t kSpecial = Link::kHashed | Link::kMayLose | Link::kBalanced | Link::kDelayed;
+  constexpr uint8_t kSpecial = Link::kObserved | Link::kMayLose | Link::kBalanced | Link::kDelayed;
   if ((link.arrival_flags & kSpecial) != 0 && !ArriveSpecially(index)) [[unlikely]]
     return;
   TakeIn(index);

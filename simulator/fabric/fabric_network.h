@@ -25,6 +25,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -170,6 +171,12 @@ class FabricNetwork : public ns3::Object, public StateOwner {
     return tables_.DeparturePs(packet) + tables_.graph->link(packet.link).propagation_ps;
   }
 
+  // Adds a function that sees every packet of a link as its arrival is processed, with the reason
+  // if the link loses the packet. It must change nothing. Links without taps do no work for it.
+  // Configure() removes all taps.
+  using LinkTap = std::function<void(const Packet&, std::optional<DropReason>)>;
+  void AddTap(LinkId link, LinkTap tap);
+
   // Makes a link delay each packet, after it has arrived completely, by the result of
   // `extra_delay_ps`, and longer if it would overtake another: packets of one link stay in order.
   // Pause frames are not delayed.
@@ -281,6 +288,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   static void HandleHoldCheck(void* self, uint32_t channel);
   static void HandleLateArrival(void* self, uint32_t link);
   bool ArriveSpecially(uint32_t index);  // false if the packet was lost, or is held
+  void Observe(const Packet& packet, std::optional<DropReason> loss);
   void TakeInLate(uint32_t index);
   void ArriveAtCombiningSwitch(uint32_t index);
   // Chooses the packet's next link at a switch with load balancing. Returns false if the packet was
@@ -332,6 +340,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   InNetworkReduction reduction_{tables_, paths_, telemetry_};
   LoadBalancer load_balancer_;
   std::vector<ns3::Ptr<Switch>> switches_;  // by device
+  std::unordered_multimap<LinkId, LinkTap> taps_;
   uint64_t trajectory_hash_ = 0;
   uint64_t conditions_ = 0;
 

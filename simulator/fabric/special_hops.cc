@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Hops on which something is decided or counted besides: losses and extra delays, room in buffers,
-// pauses and credits, classes, marks and telemetry. The parts of the network decide; here what they
-// decided is done.
+// Hops on which something is decided or counted besides: losses and extra delays, taps, room in
+// buffers, pauses and credits, classes, marks and telemetry. The parts of the network decide; here
+// what they decided is done.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "simulator/event_order/event_order.h"
@@ -15,21 +16,31 @@ bool FabricNetwork::ArriveSpecially(uint32_t index) {
   const Packet& packet = tables_.packets[index];
   const LinkId id = packet.link;
   const uint8_t flags = tables_.links[id].arrival_flags;
-  if ((flags & Link::kHashed) != 0) {
-    const uint64_t what = uint64_t{id} << 32 | static_cast<uint64_t>(packet.kind);
+  const auto loss = (flags & Link::kMayLose) != 0 ? states_.LossOf(packet) : std::nullopt;
+  if ((flags & Link::kObserved) != 0) Observe(packet, loss);
+  if (loss) {
+    Lose(index, *loss);
+    return false;
+  }
+  if ((flags & Link::kDelayed) != 0 && IsHeldBack(index)) return false;
+  return (flags & Link::kBalanced) == 0 || ChooseNextLink(index);
+}
+
+void FabricNetwork::Observe(const Packet& packet, std::optional<DropReason> loss) {
+  if (tables_.settings.hashes_trajectory) {
+    const uint64_t what = uint64_t{packet.link} << 32 | static_cast<uint64_t>(packet.kind);
     const uint64_t who = uint64_t{packet.flow} << 32 | packet.sequence;
     for (const uint64_t value : {static_cast<uint64_t>(tables_.engine->NowPs()), what, who}) {
       trajectory_hash_ = Mix64(trajectory_hash_ ^ value);
     }
   }
-  if ((flags & Link::kMayLose) != 0) {
-    if (const auto reason = states_.LossOf(packet)) {
-      Lose(index, *reason);
-      return false;
-    }
-  }
-  if ((flags & Link::kDelayed) != 0 && IsHeldBack(index)) return false;
-  return (flags & Link::kBalanced) == 0 || ChooseNextLink(index);
+  const auto [first, end] = taps_.equal_range(packet.link);
+  for (auto tap = first; tap != end; ++tap) tap->second(packet, loss);
+}
+
+void FabricNetwork::AddTap(LinkId id, LinkTap tap) {
+  tables_.links[id].arrival_flags |= Link::kObserved;
+  taps_.emplace(id, std::move(tap));
 }
 
 bool FabricNetwork::ChooseNextLink(uint32_t index) {

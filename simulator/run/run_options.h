@@ -35,6 +35,15 @@ struct ProgressOptions {
   std::chrono::milliseconds interval{0};           // 0: only for SIGUSR1
 };
 
+// A file to which packets are captured (packet_capture.h).
+struct LinkCapture {
+  std::string name;             // of the link or cable, as the user stated it
+  std::vector<uint32_t> links;  // which it stands for
+  std::string file;
+  uint32_t snap_bytes = UINT16_MAX;  // of each packet
+  uint64_t bytes_max = 512u << 20;   // of the file; packets beyond it are only counted
+};
+
 struct RunOptions {
   // Pairs the run with a fault-free one, for stretch. That is a child process, forked at the
   // instant of the first fault, because up to there the two runs are the same. Pairs each of
@@ -44,7 +53,10 @@ struct RunOptions {
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
   bool partition_episodes = true;  // ReplayRules
   bool series = false;             // fills RunResult::series, which takes a little time
-  std::string perfetto_file{};     // where a Perfetto trace is written; empty: none
+  // Files of captured packets. If there are any, the replay cache is off: what it replays crosses
+  // no link.
+  std::vector<LinkCapture> captures{};
+  std::string perfetto_file{};  // where a Perfetto trace is written; empty: none
   // The estimate of a plan's job; the result compares it with the simulated breakdown of the same
   // rank.
   std::optional<EstimateResult> estimate{};

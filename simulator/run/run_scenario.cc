@@ -28,11 +28,10 @@
 #include "simulator/run/job_aborter.h"
 #include "simulator/run/job_restarter.h"
 #include "simulator/run/loss_recorder.h"
+#include "simulator/run/recordings.h"
 #include "simulator/run/result_recorder.h"
 #include "simulator/run/run_monitor.h"
-#include "simulator/run/series_recorder.h"
 #include "simulator/run/time_breakdown.h"
-#include "simulator/run/trace_recorder.h"
 #include "simulator/run/watchdog.h"
 #include "simulator/scenario/check/run_size.h"
 #include "simulator/traffic/background_load.h"
@@ -82,16 +81,17 @@ bool MayRestart(const Scenario& scenario) {
 }
 
 ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
-  ReplayRules rules{.nccl = scenario.nccl,
-                    .nic_variants = scenario.nic_variants,
-                    .net_ib = scenario.net_ib,
-                    .net_socket = scenario.net_socket,
-                    .transport = scenario.transport,
-                    .gpu = scenario.gpu,
-                    .cache = options.replay_cache,
-                    .partition_episodes = options.partition_episodes,
-                    .seed = scenario.seed,
-                    .keep_paths = !scenario.faults.empty() || !options.perfetto_file.empty()};
+  ReplayRules rules{
+      .nccl = scenario.nccl,
+      .nic_variants = scenario.nic_variants,
+      .net_ib = scenario.net_ib,
+      .net_socket = scenario.net_socket,
+      .transport = scenario.transport,
+      .gpu = scenario.gpu,
+      .cache = options.captures.empty() ? options.replay_cache : ReplayCacheMode::kOff,
+      .partition_episodes = options.partition_episodes,
+      .seed = scenario.seed,
+      .keep_paths = !scenario.faults.empty() || !options.perfetto_file.empty()};
   for (const FaultSpec& fault : scenario.faults) {
     rules.has_load |= fault.kind == FaultKind::kBackgroundLoad;
     rules.faulty_links.insert(rules.faulty_links.end(), fault.links.begin(), fault.links.end());
@@ -172,16 +172,8 @@ class Simulation {
         return;
       aborters_[part].OnRankError(rank, why);
     });
-    if (!options.perfetto_file.empty()) {
-      trace_ =
-          std::make_unique<TraceRecorder>(options.perfetto_file, scenario.fabric, job_, *replay_);
-      trace_->Start();
-    }
-    if (options.series) {
-      series_ = std::make_unique<SeriesRecorder>(engine_, *network_, *replay_,
-                                                 scenario.fabric.link_count());
-      series_->Start();
-    }
+    recordings_ =
+        std::make_unique<Recordings>(options, scenario, job_, engine_, *network_, *replay_);
     if (scenario.watchdog.no_progress_ps > 0) {
       watchdog_ =
           std::make_unique<Watchdog>(scenario.watchdog, engine_, *network_, *replay_,
@@ -218,7 +210,6 @@ class Simulation {
     if (estimate_ && result.jobs.front().restart.restarts == 0) {
       result.estimate->simulated = BreakdownOf(job_, *replay_, estimate_->rank);
     }
-    if (series_) result.series = series_->Finish(std::max(engine_.NowPs(), replay_->end_ps()));
     result.events = engine_.EventCount();
     if (!replay_->is_complete()) {
       result.simulated_time_ps = result.status == RunStatus::kTimeEnded
@@ -233,7 +224,7 @@ class Simulation {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_start).count();
     result.peak_rss_bytes = PeakRssBytes();
     PairWithBaseline(result);
-    if (trace_) trace_->Finish(result);
+    recordings_->Finish(std::max(engine_.NowPs(), replay_->end_ps()), result);
     return result;
   }
 
@@ -275,10 +266,7 @@ class Simulation {
                                            job_.parts.size());
     if (baseline_->Fork()) {
       monitor_.BecomeChild(*baseline_);
-      if (series_) series_->Stop();
-      if (trace_) trace_->Stop();
-      // The parent's file is not to be removed with it.
-      static_cast<void>(trace_.release());
+      recordings_->LeaveToParent();
       faults_->Disarm();
     } else {
       monitor_.AddPaired(*baseline_);
@@ -367,8 +355,7 @@ class Simulation {
   std::unique_ptr<Baseline> baseline_;
   std::deque<JobAborter> aborters_;                        // by part of the job
   std::vector<std::unique_ptr<JobRestarter>> restarters_;  // by part; null: it does not
-  std::unique_ptr<SeriesRecorder> series_;
-  std::unique_ptr<TraceRecorder> trace_;
+  std::unique_ptr<Recordings> recordings_;
   std::unique_ptr<Watchdog> watchdog_;
 };
 

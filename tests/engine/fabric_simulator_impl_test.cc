@@ -579,5 +579,43 @@ TEST_F(FabricSimulatorImplDeathTest, ANegativeDelayOfAnNs3EventIsRefused) {
                "ns-3 event with a delay of -1 ps");
 }
 
+// A sample comes between two events, while it is still the time of the one before, and is no event.
+TEST_F(FabricSimulatorImplTest, SamplesComeBetweenEvents) {
+  for (const int64_t time_us : {1, 2, 3, 10, 11}) {
+    engine().ScheduleFabric(time_us * kUs, event_order::kArrival, 0,
+                            static_cast<uint32_t>(time_us));
+  }
+  std::vector<std::tuple<int64_t, int64_t>> samples;  // now, next
+  engine().SetSample(2 * kUs, [&](int64_t next_event_ps) {
+    samples.emplace_back(engine().NowPs() / kUs, next_event_ps / kUs);
+    return std::max(next_event_ps, 4 * kUs);
+  });
+  ns3::Simulator::Run();
+  // None before the event at 2 us, for it is not later; the one at 10 us is later than both.
+  EXPECT_THAT(samples, ElementsAre(std::tuple(2, 3), std::tuple(3, 10), std::tuple(10, 11)));
+  EXPECT_EQ(engine().EventCount(), 5u);
+  engine().SetSample(0, {});
+  engine().ScheduleFabric(12 * kUs, event_order::kArrival, 0, 12);
+  ns3::Simulator::Run();
+  EXPECT_EQ(samples.size(), 3u);
+}
+
+// Neither keeps the other from being seen.
+TEST_F(FabricSimulatorImplTest, SamplesEndWithSimulatedTime) {
+  int count = 0;
+  engine().SetSample(1 * kUs, [&](int64_t next_event_ps) {
+    ++count;
+    return next_event_ps;
+  });
+  engine().SetTimeEnd(5 * kUs);
+  for (const int64_t time_us : {1, 5, 6}) {
+    engine().ScheduleFabric(time_us * kUs, event_order::kArrival, 0, 0);
+  }
+  ns3::Simulator::Run();
+  EXPECT_EQ(count, 1);
+  EXPECT_TRUE(engine().HasReachedTimeEnd());
+  EXPECT_EQ(engine().NowPs(), 5 * kUs);
+}
+
 }  // namespace
 }  // namespace railyard

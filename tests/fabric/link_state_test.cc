@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Tests which packets a link loses when it goes down: a packet is on the wire from its first bit
 // leaving until its last bit arrives, ends included.
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -125,6 +126,26 @@ TEST_F(LinkStateTest, EveryOneOfSeveralDowntimesIsRemembered) {
 TEST_F(LinkStateTest, ALinkDownForGoodLosesAllThatIsSent) {
   At(5'000'000, [this] { Inject(path_, 7, 1'000, 900); });
   EXPECT_THAT(LostOf(0, 50'000, kNeverPs), ElementsAre(7));
+}
+
+// Of packets 0 to 3, which are on the wire as above, the link loses 1. Both taps see all four, also
+// the lost one; they see nothing of the other link.
+TEST_F(LinkStateTest, TapsSeeEveryPacketOfTheirLinkAndWhatItLoses) {
+  using Seen = std::tuple<uint32_t, int64_t, std::optional<DropReason>>;
+  std::vector<Seen> seen;
+  uint32_t seen_again = 0;
+  network().AddTap(first_, [&](const Packet& packet, std::optional<DropReason> loss) {
+    EXPECT_EQ(packet.link, first_);
+    seen.emplace_back(packet.sequence, network().LastBitPs(packet), loss);
+  });
+  network().AddTap(first_, [&](const Packet&, std::optional<DropReason>) { ++seen_again; });
+  EXPECT_THAT(LostOf(4, 25'000, 30'000), ElementsAre(1));
+  const std::optional<DropReason> none;
+  EXPECT_THAT(
+      seen,
+      ElementsAre(Seen(0, kWirePs, none), Seen(1, kSendPs + kWirePs, DropReason::kLinkDown),
+                  Seen(2, 2 * kSendPs + kWirePs, none), Seen(3, 3 * kSendPs + kWirePs, none)));
+  EXPECT_EQ(seen_again, 4u);
 }
 
 TEST_F(LinkStateTest, TheOtherDirectionOfTheCableIsNotTouched) {

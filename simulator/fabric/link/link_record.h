@@ -28,8 +28,8 @@ struct alignas(64) LinkRecord {
   static constexpr uint8_t kTelemetry = 8;  // packets collect the port's state
   static constexpr uint8_t kClassed = 16;   // packets are in one of several lossless classes
   // Bits of arrival_flags; each means that an arrival requires more than counting a packet.
-  static constexpr uint8_t kMayLose = 1;  // has been down, or has a filter
-  static constexpr uint8_t kHashed = 2;
+  static constexpr uint8_t kMayLose = 1;   // has been down, or has a filter
+  static constexpr uint8_t kObserved = 2;  // arrivals are hashed, or the link has a tap
   static constexpr uint8_t kFromLossyBuffer = 4;
   static constexpr uint8_t kBalanced = 8;  // the switch it ends at chooses the next link
   static constexpr uint8_t kDelayed = 16;  // holds packets back for an extra delay, or did

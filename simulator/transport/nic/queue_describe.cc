@@ -34,14 +34,18 @@ bool QueueTransport::IsUnderWay(FlowId queue_pair) const {
   return waits(2 * queue_pair) || waits(2 * queue_pair + 1);
 }
 
-std::optional<MessageRing::Message> QueueTransport::MessageOf(uint32_t queue,
-                                                              uint32_t sequence) const {
+std::optional<PlacedMessage> QueueTransport::MessageOf(uint32_t queue, uint32_t sequence) const {
+  if (const auto completed = history_->Find(queue, sequence)) return completed;
+  PlacedMessage placed = history_->Next(queue);
   const MessageRing& messages = backlogs_[queue].messages;
-  const uint32_t position = FindMessage(messages, sequence);
-  if (position == messages.end()) return std::nullopt;
-  const MessageRing::Message& message = messages.at(position);
-  if (SequenceDistance(message.first_sequence, sequence) > 0) return std::nullopt;
-  return message;
+  for (uint32_t position = messages.first(); position != messages.end(); ++position) {
+    placed.message = messages.at(position);
+    if (SequenceDistance(sequence, placed.message.first_sequence) < 0) break;
+    if (SequenceDistance(sequence, placed.message.end_sequence) < 0) return placed;
+    ++placed.number;
+    placed.offset_bytes += placed.message.bytes;
+  }
+  return std::nullopt;
 }
 
 std::optional<SendLimits> QueueTransport::LimitsNow(uint32_t queue_pair) const {

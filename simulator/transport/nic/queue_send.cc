@@ -236,6 +236,8 @@ void QueueTransport::CompleteMessages(uint32_t queue_id) {
     SendQueue& queue = send_queues_[queue_id];
     if (SequenceDistance(queue.unacknowledged, queue.oldest_end) < 0) return;
     MessageRing& messages = backlogs_[queue_id].messages;
+    if (history_ != nullptr) [[unlikely]]
+      history_->Add(queue_id, messages.at(messages.first()));
     messages.PopFront();
     if (!messages.empty()) queue.oldest_end = messages.at(messages.first()).end_sequence;
     const SinkRef user = UserOf(queue_id);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@
 #include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/contract/network_stack.h"
 #include "simulator/transport/contract/transport.h"
+#include "simulator/transport/nic/message_history.h"
 #include "simulator/transport/nic/nic.h"
 #include "simulator/transport/nic/nic_port.h"
 #include "simulator/transport/nic/nic_settings.h"
@@ -106,12 +108,12 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // unacknowledged; the rate of its port and the NIC's window where there is no lower limit.
   std::optional<SendLimits> LimitsNow(uint32_t queue_pair) const;
   const QueuePair& pair(uint32_t queue_pair) const { return queue_pairs_[queue_pair]; }
-  // How many of a queue's messages end before a packet.
-  uint32_t MessagesBefore(uint32_t queue, uint32_t sequence) const {
-    return FindMessage(backlogs_[queue].messages, sequence);
-  }
-  // The message that a packet of a queue is of; nullopt: it has been acknowledged.
-  std::optional<MessageRing::Message> MessageOf(uint32_t queue, uint32_t sequence) const;
+  uint32_t mtu_bytes() const { return settings_.mtu_bytes; }
+  // Makes MessageOf() find completed messages too. Must be called before the first message.
+  void KeepMessages() { history_ = std::make_unique<MessageHistory>(); }
+  // Returns the message that contains a packet of a queue; nullopt if none that is known does.
+  // Precondition: KeepMessages() was called.
+  std::optional<PlacedMessage> MessageOf(uint32_t queue, uint32_t sequence) const;
   // Of the queue pair's sender.
   const CongestionControl& congestion_control(FlowId queue_pair) const {
     return *KindOf(2 * queue_pair).control;
@@ -277,6 +279,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   std::vector<uint32_t> port_of_link_;          // by wire
   std::vector<uint32_t> first_port_of_device_;  // by NIC
   std::vector<bool> is_counted_;                // by queue pair; empty: none is
+  std::unique_ptr<MessageHistory> history_;     // null: not kept
   uint64_t counted_payload_bytes_ = 0;
   // Paths that were resolved when routes had changed, by a hash over their links.
   struct LaterPath {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "analysis/result/run_result.h"
+#include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/run/packet_capture.h"
+#include "simulator/run/run_options.h"
+#include "simulator/run/series_recorder.h"
+#include "simulator/run/trace_recorder.h"
+#include "simulator/scenario/schema/scenario.h"
+#include "workloads/job/job.h"
+
+namespace railyard {
+
+// The recordings that a run is asked to make while it goes on: time series, a timeline, packets.
+class Recordings {
+ public:
+  // Starts them, before the replay starts. All references but `options` must outlive this.
+  Recordings(const RunOptions& options, const Scenario& scenario, const Job& job,
+             FabricSimulatorImpl& engine, FabricNetwork& network, ReplayEngine& replay);
+
+  // Ends all recording in a forked child, and leaves the files to the parent.
+  void LeaveToParent();
+  // Completes the files, and the recorded parts of `result`, when the run has ended at `end_ps`.
+  void Finish(int64_t end_ps, RunResult& result);
+
+ private:
+  std::unique_ptr<SeriesRecorder> series_;
+  std::unique_ptr<TraceRecorder> trace_;
+  std::vector<std::unique_ptr<PacketCapture>> captures_;
+};
+
+}  // namespace railyard

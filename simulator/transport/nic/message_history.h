@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "simulator/transport/contract/message_ring.h"
+
+namespace railyard {
+
+// A message of a queue, and its place in the queue's stream of bytes.
+struct PlacedMessage {
+  MessageRing::Message message;
+  uint64_t number = 0;        // from 0
+  uint64_t offset_bytes = 0;  // of its first byte, from 0
+};
+
+// Remembers the latest messages that each queue has completed, so that a recorder can still tell
+// what a late packet belongs to: a retransmission that turns out to be needless, for example.
+class MessageHistory {
+ public:
+  static constexpr size_t kMessagesMax = 1024;  // remembered per queue
+
+  // A queue has completed its oldest message.
+  void Add(uint32_t queue, const MessageRing::Message& message);
+  // Returns the completed message that contains a packet of the queue; nullopt if it is not
+  // complete, or too old.
+  std::optional<PlacedMessage> Find(uint32_t queue, uint32_t sequence) const;
+  // Returns the place of the queue's oldest message that is not complete; its `message` is empty.
+  PlacedMessage Next(uint32_t queue) const;
+
+ private:
+  std::vector<std::deque<PlacedMessage>> completed_;  // by queue, oldest first
+};
+
+}  // namespace railyard
