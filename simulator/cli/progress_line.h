@@ -4,7 +4,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "simulator/cli/status_line.h"
 #include "simulator/run/run_monitor.h"
 
 namespace railyard {
@@ -15,21 +17,21 @@ class ProgressLine {
   explicit ProgressLine(bool is_quiet);
 
   ProgressOptions Options();
-  // Ends the line on a terminal.
-  void Clear();
+  // Removes the line from a terminal.
+  void Clear() { line_.Clear(); }
 
  private:
   void Show(const RunProgress& progress);
 
   const bool is_quiet_;
-  const bool is_terminal_;
-  bool is_shown_ = false;
+  StatusLine line_;
   RunProgress last_{};
 };
 
-// Returns e.g. "simulated 1.2 ms in 12 s, 40.0 % done, about 18 s left; 10 collectives/s, 8.1 M
-// hops/s, 75.0 % replayed, 210 MiB". Rates are those since `last`; replayed is the
-// share of all collectives so far that were taken from the replay cache.
-std::string ProgressText(const RunProgress& progress, const RunProgress& last);
+// Returns the parts of e.g. "simulated 1.2 ms in 12 s, 40.0 % done, about 18 s left; the fault-free
+// run: 1.1 ms, 38.0 % done; 8.1 M hops/s, 10 collectives/s, 75.0 % replayed, 210 MiB". Rates are
+// those since `last`; replayed is the share of all collectives so far that were taken from the
+// replay cache. The time left is that of the run or of a paired one, whichever takes longer.
+std::vector<std::string> ProgressParts(const RunProgress& progress, const RunProgress& last);
 
 }  // namespace railyard

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "simulator/cli/status_line.h"
 #include "simulator/study/run_study.h"
 
 namespace railyard {
@@ -16,22 +18,22 @@ class StudyProgressLine {
   StudyProgressLine();
 
   void Show(const StudyProgress& progress);
-  // Ends the line on a terminal.
-  void Clear();
+  // Removes the line from a terminal.
+  void Clear() { line_.Clear(); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  const bool is_terminal_;
+  StatusLine line_;
   const Clock::time_point begin_;
   Clock::time_point shown_;
-  bool is_shown_ = false;
 };
 
 // Converts a span of real time for texts of durations; at most 104 days.
 int64_t InPicoseconds(double seconds);
 
-// Returns e.g. "12 of 40 runs done (8 of them before), 1 failed, about 30 s left" after `seconds`.
-std::string StudyProgressText(const StudyProgress& progress, double seconds);
+// Returns the parts of e.g. "12 of 40 runs done (8 of them before), 1 failed, about 30 s left"
+// after `seconds`.
+std::vector<std::string> StudyProgressParts(const StudyProgress& progress, double seconds);
 
 }  // namespace railyard

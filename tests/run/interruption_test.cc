@@ -90,7 +90,7 @@ TEST_F(InterruptionTest, ARunLeavesWhatItHas) {
   RunningProgram program(scratch_, {"run", Long(), "--out", out});
   const std::string progress = AskUntil(program, "simulated");
   EXPECT_THAT(progress.substr(0, progress.find('\n')),
-              MatchesRegex("railyard: simulated .* in .*, .* % done.*; .*collectives/s, .*hops/s, "
+              MatchesRegex("railyard: simulated .* in .*, .* % done.*; .*hops/s, .*collectives/s, "
                            ".*MiB"));
   // Its first report may be from before its first packet.
   std::this_thread::sleep_for(std::chrono::milliseconds(500));

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The line on standard error by which a long command says how far it is: on a terminal one line
+// that changes in place, else a line of its own each time.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace railyard {
+
+class StatusLine {
+ public:
+  // `in_place`: whether a line on a terminal may change in place.
+  explicit StatusLine(bool in_place = true);
+
+  bool is_in_place() const { return is_in_place_; }
+  // Prints the parts after one another, the most important first. In place, parts that do not fit
+  // into the terminal's width are left out, because a line that wraps could not be replaced.
+  void Show(const std::vector<std::string>& parts);
+  // Removes the line from a terminal.
+  void Clear();
+
+ private:
+  const bool is_in_place_;
+  bool is_shown_ = false;
+};
+
+// Returns the parts that fit into `columns` after one another, one character each byte. A part that
+// does not fit is left out; of the first what fits is kept.
+std::string FitParts(const std::vector<std::string>& parts, size_t columns);
+
+}  // namespace railyard
