@@ -39,7 +39,7 @@ def study(bench):
         f"set yrange [{len(bars) - 0.4}:-0.6]", "set xrange [0:*]",
         "set xlabel 'time lost of an hour (s)'",
         "set title 'A cable fails for ten minutes'", "set ytics scale 0 noenhanced",
-        "set key outside bottom center horizontal", "plot " + ", ".join(
+        "set key outside bottom center horizontal maxcols 3", "plot " + ", ".join(
             f"$bars using (0):0:({'+'.join(['0'] + [f'${2 + each}' for each in range(at)])}):"
             f"({'+'.join(f'${2 + each}' for each in range(at + 1))}):($0-0.35):($0+0.35)"
             f"{':ytic(1)' if at == 0 else ''} with boxxyerror ls {at + 1} fs solid title '{title}'"

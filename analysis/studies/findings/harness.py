@@ -10,6 +10,7 @@ these files.
 
 import argparse
 import csv
+import html
 import json
 import os
 import re
@@ -145,6 +146,11 @@ class Bench:
         if done.returncode != 0 or done.stderr.strip():
             raise SystemExit(f"gnuplot {source}: {done.stderr.strip()}")
         shrink(path)
+        with open(path, encoding="utf-8") as file:
+            text = html.unescape(file.read())
+        for title in re.findall(r"(?<!set) title '([^']+)'", script):
+            if f"<text>{title}</text>" not in text:
+                raise SystemExit(f"{path}: there is no room for \"{title}\" in the key")
 
 
 def compact_cell(match):

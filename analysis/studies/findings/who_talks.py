@@ -7,8 +7,8 @@ import re
 import harness
 
 SERIES = (("one", 4, 8, "pairs that talk"), ("one", 2, 1, "bytes that leave a server"),
-          ("two", 3, 2, "reach a spine, leaf-spine"),
-          ("one", 3, 6, "reach a spine, rail-optimized (none)"))  # block, column, style, title
+          ("two", 3, 2, "reach a spine (leaf-spine)"),
+          ("one", 3, 6, "reach a spine (rails): none"))  # block, column, style, title
 
 def study(bench):
     rows, bars, first = [], [], {}
@@ -36,7 +36,7 @@ def study(bench):
     bench.draw("\n".join([
         "set yrange [6.6:-0.6]", "set xrange [0:105]", "set xlabel 'share (%)'",
         "set title 'Pairs that talk, and bytes that leave a server or reach a spine'",
-        "set key outside bottom center horizontal",
+        "set key outside bottom center horizontal maxcols 2",
         "plot " + ", ".join(
             f"${block} using (0):0:(0):{column}:"
             f"($0{-0.4 + 0.2 * at:+.1f}):($0{-0.2 + 0.2 * at:+.1f})"
