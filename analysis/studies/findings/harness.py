@@ -3,9 +3,9 @@
 
 A study is a module beside this one with a function `study(bench)`, which `main(study)` calls. It
 writes figures/NAME.svg and figures/NAME.csv below the folder of pages, and puts the table into the
-page, between the lines <!-- table: figures/NAME.csv --> and <!-- end of table -->. A second table of
-a page is figures/NAME-PART.csv. Texts of cells are written once, here; tests compare pages with
-these files.
+page, between the lines <!-- table: figures/NAME.csv --> and <!-- end of table -->.
+A second table of a page is figures/NAME-PART.csv. Texts of cells are written once, here; tests
+compare pages with these files.
 """
 
 import argparse
