@@ -318,12 +318,13 @@ TEST(NcclLogMissingRanksTest, SymmetricRanksSendNoMessages) {
   const ImportResult result = Import(Line(6, 4, {}) + Line(6, 4, {.name = "Send", .root = 1}),
                                      {.missing_ranks = kReconstruct, .ranks_are_symmetric = true});
   EXPECT_THAT(result.diagnostics.ToString(),
-              HasSubstr(":2: error: --ranks symmetric: Send is not the same on all ranks"));
+              HasSubstr(":2:1: error: --ranks symmetric: Send is not the same on all ranks"));
 }
 
 TEST(NcclLogMissingRanksTest, SymmetricRanksHaveNoGroupsOfTheirOwn) {
-  const ImportResult result = Import(Line(6, 4, {}) + Line(6, 2, {.comm = "0x9"}),
-                                     {.missing_ranks = kReconstruct, .ranks_are_symmetric = true});
+  const ImportResult result =
+      Import(Line(6, 4, {}) + Prefix(6) + CallMessage({.comm = "0x9", .nranks = 2}) + "\n",
+             {.missing_ranks = kReconstruct, .ranks_are_symmetric = true});
   EXPECT_THAT(result.diagnostics.ToString(),
               HasSubstr("AllReduce is on a communicator of 2 of the 4 ranks"));
 }

@@ -87,11 +87,11 @@ class Assembler {
                     placement_.rank_map_to_type));
   }
 
-  // Whichever rank a process took, its calls must be what each other rank does.
+  // Whichever rank a process took, its calls must be what each other rank does; those too that are
+  // dropped because their communicator's ranks are not known.
   void CheckSymmetry() {
     for (uint32_t i = 0; i < calls_.size(); ++i) {
       const LoggedCall& call = calls_[i];
-      if (call.dropped) continue;
       const uint32_t size = calls_.Handle(call.handle).rank_count;
       const bool is_of_all = size == placement_.rank_count;
       if (!IsP2p(call) && is_of_all) continue;

@@ -12,8 +12,11 @@
 namespace railyard {
 namespace {
 
-// The call that ends `text`, if it is whole or may go on; its views point into `text`.
-std::optional<LogCall> UsableLastCall(std::string_view text) {
+// The call that ends `text` and begins before `begin_max`, if it is whole or may go on; its views
+// point into `text`.
+std::optional<LogCall> UsableLastCall(std::string_view text, size_t begin_max) {
+  const std::vector<CallMark> marks = FindCallMarks(text);
+  if (marks.empty() || marks.back().begin >= begin_max) return std::nullopt;
   const std::vector<LogRecord> records = ParseNcclLogLine(text);
   if (records.empty()) return std::nullopt;
   const auto* const call = std::get_if<LogCall>(&records.back());
@@ -46,13 +49,18 @@ void WrappedCall::Begin(const std::string& line) {
 
 WrappedCall::Appended WrappedCall::Append(std::string_view line) {
   if (line.empty() || lines_ == kLinesMax || text_.size() + line.size() >= kNcclLogLineBytesMax ||
-      line.find("INFO ") != std::string_view::npos || !ParseNcclLogLine(line).empty()) {
+      line.find("INFO ") != std::string_view::npos) {
     return Appended::kNothing;
   }
+  // The rest of a name that was broken may look like a name: "A", "llReduce: opCount". Then the
+  // call must begin before the break.
+  const bool breaks_name = ParseNcclLogLine(text_).empty();
+  if (!breaks_name && !ParseNcclLogLine(line).empty()) return Appended::kNothing;
+  const size_t begin_max = breaks_name ? text_.size() : std::string_view::npos;
   std::string glued = text_ + std::string(line);
   std::string apart = text_ + " " + std::string(line);
-  const auto glued_call = UsableLastCall(glued);
-  const auto apart_call = UsableLastCall(apart);
+  const auto glued_call = UsableLastCall(glued, begin_max);
+  const auto apart_call = UsableLastCall(apart, begin_max);
   if (!glued_call && !apart_call) return Appended::kNothing;
   if (glued_call && apart_call && !SayTheSame(*glued_call, *apart_call)) return Appended::kNothing;
   const bool is_whole = (glued_call ? glued_call : apart_call)->defect == CallDefect::kNone;
