@@ -64,7 +64,9 @@ class ImportCommand : public Command {
                      "The files of one job, directories or tar archives of them; gzip and zstd are "
                      "decompressed")
         ->required();
-    parser()->add_option("-o,--output", trace_, "The trace to write")->required();
+    parser()->add_option("-o,--output", trace_,
+                         "The trace to write; with --scenario by default beside the scenario, with "
+                         "the ending .trace");
     parser()->add_option(
         "--report", report_,
         "The import report (default: TRACE.report.txt; JSON where it ends in .json, - is "
@@ -91,6 +93,7 @@ class ImportCommand : public Command {
 
   ExitStatus Run() override {
     Diagnostics diagnostics;
+    NameTrace(diagnostics);
     const ImportOptions options = Options(diagnostics);
     if (diagnostics.HasErrors()) {
       fmt::print(stderr, "{}", diagnostics.ToString());
@@ -108,6 +111,15 @@ class ImportCommand : public Command {
   }
 
  private:
+  void NameTrace(Diagnostics& diagnostics) {
+    if (!trace_.empty()) return;
+    if (scenario_.empty()) {
+      diagnostics.Error({"--output"}, "", "is missing (expected a file to write the trace to)");
+    } else {
+      trace_ = std::filesystem::path(scenario_).replace_extension(".trace").string();
+    }
+  }
+
   std::string ReportPath() const { return report_.empty() ? trace_ + ".report.txt" : report_; }
 
   ImportOptions Options(Diagnostics& diagnostics) const {

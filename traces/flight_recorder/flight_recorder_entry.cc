@@ -10,7 +10,6 @@
 namespace railyard {
 namespace {
 
-constexpr double kPsPerMs = 1e9;
 constexpr double kMeasuredMsMax = 1e9;
 
 // Elements of tensors with these dimensions; nullopt where none are stated.
@@ -46,20 +45,16 @@ std::optional<uint32_t> PeerIn(std::string_view name) {
   return peer;
 }
 
+// The times at which the watchdog discovered that a call had started and completed are no measure:
+// it looks every 100 ms.
 int64_t MeasuredPs(const Value& value) {
-  if (const Value* const duration = value.Find("duration_ms"); duration != nullptr) {
-    double milliseconds = 0;
-    const std::string& text = duration->text;
-    std::from_chars(text.data(), text.data() + text.size(), milliseconds);
-    if (std::isfinite(milliseconds) && milliseconds > 0 && milliseconds < kMeasuredMsMax) {
-      return static_cast<int64_t>(milliseconds * kPsPerMs);
-    }
-  }
-  const auto started = value.UnsignedOf("time_discovered_started_ns");
-  const auto completed = value.UnsignedOf("time_discovered_completed_ns");
-  if (!started || !completed || *completed <= *started) return 0;
-  const uint64_t nanoseconds = *completed - *started;
-  return nanoseconds > uint64_t{1} << 50 ? 0 : static_cast<int64_t>(nanoseconds) * kPsPerNs;
+  const Value* const duration = value.Find("duration_ms");
+  if (duration == nullptr) return 0;
+  double milliseconds = 0;
+  const std::string& text = duration->text;
+  std::from_chars(text.data(), text.data() + text.size(), milliseconds);
+  if (!std::isfinite(milliseconds) || milliseconds <= 0 || milliseconds >= kMeasuredMsMax) return 0;
+  return static_cast<int64_t>(milliseconds * static_cast<double>(kPsPerMs));
 }
 
 }  // namespace
