@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "simulator/units/units.h"
@@ -56,6 +57,12 @@ std::optional<double> Stretch(const RunResult& result, const CollectiveResult& c
          static_cast<double>(collective.baseline_duration_ps);
 }
 
+std::optional<double> MeasuredRatio(const CollectiveResult& collective) {
+  if (!collective.completed || collective.measured_ps == 0) return std::nullopt;
+  return static_cast<double>(collective.last_end_ps - collective.last_start_ps) /
+         static_cast<double>(collective.measured_ps);
+}
+
 namespace {
 
 // The values from which the statistics of a group are computed.
@@ -100,6 +107,42 @@ std::vector<CollectiveTotals> TotalsByKind(const RunResult& result) {
   totals.reserve(kinds.size());
   for (Values& values : kinds) totals.push_back(values.Finish());
   return totals;
+}
+
+std::vector<MeasuredTotals> TotalsOfMeasured(const RunResult& result) {
+  std::map<std::tuple<std::string_view, uint64_t, uint32_t>, std::vector<const CollectiveResult*>>
+      alike;
+  for (const CollectiveResult& collective : result.collectives) {
+    if (!MeasuredRatio(collective)) continue;
+    alike[{collective.kind, collective.bytes, collective.rank_count}].push_back(&collective);
+  }
+  std::vector<MeasuredTotals> totals;
+  for (const auto& [key, collectives] : alike) {
+    std::vector<int64_t> measured_ps;
+    std::vector<int64_t> simulated_ps;
+    std::vector<double> ratios;
+    for (const CollectiveResult* const collective : collectives) {
+      measured_ps.push_back(collective->measured_ps);
+      simulated_ps.push_back(collective->last_end_ps - collective->last_start_ps);
+      ratios.push_back(*MeasuredRatio(*collective));
+    }
+    totals.push_back({.kind = std::get<0>(key),
+                      .bytes = std::get<1>(key),
+                      .rank_count = std::get<2>(key),
+                      .count = collectives.size(),
+                      .measured_p50_ps = SummarizeDurations(std::move(measured_ps))->p50_ps,
+                      .simulated_p50_ps = SummarizeDurations(std::move(simulated_ps))->p50_ps,
+                      .ratios = *SummarizeRates(std::move(ratios))});
+  }
+  return totals;
+}
+
+std::optional<RateStatistics> MeasuredRatios(const RunResult& result) {
+  std::vector<double> ratios;
+  for (const CollectiveResult& collective : result.collectives) {
+    if (const auto ratio = MeasuredRatio(collective)) ratios.push_back(*ratio);
+  }
+  return SummarizeRates(std::move(ratios));
 }
 
 std::vector<TierTotals> TotalsByTier(const RunResult& result) {

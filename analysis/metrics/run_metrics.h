@@ -32,6 +32,10 @@ std::optional<double> Slowdown(const CollectiveResult& collective);   // duratio
 // no paired run, or if the collective did not complete in both.
 std::optional<double> Stretch(const RunResult& result, const CollectiveResult& collective);
 
+// Returns the simulated time from its last rank's start to its end over the duration that was
+// measured where the job was captured; nullopt if nothing was measured or it did not complete.
+std::optional<double> MeasuredRatio(const CollectiveResult& collective);
+
 // A group of collectives.
 struct CollectiveTotals {
   std::string kind;  // empty: every kind
@@ -45,6 +49,21 @@ struct CollectiveTotals {
 CollectiveTotals TotalOfCollectives(const RunResult& result);
 // Returns the totals in the order in which the kinds first occur.
 std::vector<CollectiveTotals> TotalsByKind(const RunResult& result);
+
+// Collectives of one kind, size and number of ranks whose durations were measured.
+struct MeasuredTotals {
+  std::string_view kind;
+  uint64_t bytes = 0;  // nccl-tests' size of each
+  uint32_t rank_count = 0;
+  uint64_t count = 0;
+  int64_t measured_p50_ps = 0;
+  int64_t simulated_p50_ps = 0;  // from the last rank's start
+  RateStatistics ratios;         // MeasuredRatio
+};
+// Returns the totals by kind in the order of their names, then by size and ranks.
+std::vector<MeasuredTotals> TotalsOfMeasured(const RunResult& result);
+// Returns the MeasuredRatio of all collectives that have one.
+std::optional<RateStatistics> MeasuredRatios(const RunResult& result);
 
 struct TierTotals {
   std::string tier;

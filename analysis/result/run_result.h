@@ -52,6 +52,7 @@ struct CollectiveResult {
   int64_t baseline_duration_ps = 0;  // of the paired fault-free run; 0 where there is none
   int64_t baseline_wait_ps = 0;      // of that run
   int64_t alone_duration_ps = 0;     // with its job alone on the fabric; 0: no such run
+  int64_t measured_ps = 0;           // where it was captured (JobCollective); 0: not known
   AddedTime added{};                 // where there is one
   // Source and destination of the transfer that delayed it most; both are the same rank if the
   // lateness of that rank did.

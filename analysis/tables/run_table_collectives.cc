@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -26,6 +27,7 @@ namespace {
 
 constexpr size_t kSlowestShown = 8;
 constexpr size_t kAlgorithmsShown = 8;
+constexpr size_t kMeasuredShown = 12;
 
 void PrintKinds(const RunResult& result, TerminalText& text) {
   text.Section("Collectives by kind");
@@ -56,6 +58,42 @@ void PrintKinds(const RunResult& result, TerminalText& text) {
     text.Paragraph(fmt::format("{} did not complete: without duration, busbw and stretch.",
                                PluralText(static_cast<uint64_t>(unfinished), "collective")));
   }
+}
+
+// Prints the sizes with the most measured time first.
+void PrintMeasured(const RunResult& result, TerminalText& text) {
+  std::vector<MeasuredTotals> sizes = TotalsOfMeasured(result);
+  if (sizes.empty()) return;
+  std::stable_sort(sizes.begin(), sizes.end(),
+                   [](const MeasuredTotals& a, const MeasuredTotals& b) {
+                     return static_cast<double>(a.measured_p50_ps) * static_cast<double>(a.count) >
+                            static_cast<double>(b.measured_p50_ps) * static_cast<double>(b.count);
+                   });
+  text.Section("Simulated and measured durations");
+  TextTable table({{"kind", Align::kLeft},
+                   {"bytes"},
+                   {"ranks"},
+                   {"count"},
+                   {"measured"},
+                   {"simulated"},
+                   {"median ratio"},
+                   {"smallest"},
+                   {"largest"}});
+  const size_t shown = std::min(sizes.size(), kMeasuredShown);
+  for (const MeasuredTotals& totals : std::span(sizes).first(shown)) {
+    table.AddRow({ToTerminalText(totals.kind, 14), FormatBytes(totals.bytes),
+                  CountText(totals.rank_count), CountText(totals.count),
+                  FormatDuration(totals.measured_p50_ps), FormatDuration(totals.simulated_p50_ps),
+                  StretchText(totals.ratios.p50), StretchText(totals.ratios.min),
+                  StretchText(totals.ratios.max)});
+  }
+  text.Table(table);
+  text.AndMore(sizes.size() - shown, "size", "summary.json");
+  const RateStatistics all = *MeasuredRatios(result);
+  text.Paragraph(fmt::format(
+      "Ratio: simulated, from the last rank's start, over the shortest that a rank measured. All "
+      "sizes together: median {}, {} to {}.",
+      StretchText(all.p50), StretchText(all.min), StretchText(all.max)));
 }
 
 // Prints where the algorithms replayed differ from those in the log, for all collectives.
@@ -126,6 +164,7 @@ void PrintSlowest(const RunResult& result, TerminalText& text) {
 
 void PrintCollectives(const RunResult& result, TerminalText& text) {
   PrintKinds(result, text);
+  PrintMeasured(result, text);
   PrintAlgorithms(result, text);
   PrintSlowest(result, text);
 }

@@ -59,7 +59,9 @@ void AppendCollective(const RunResult& result, size_t row, std::vector<Cell>& ce
                              Text(c.source),
                              Text(result.jobs[c.job].name),
                              c.alone_duration_ps != 0 ? Cell(c.alone_duration_ps) : Cell(),
-                             Real(Interference(result, c))});
+                             Real(Interference(result, c)),
+                             c.measured_ps != 0 ? Cell(c.measured_ps) : Cell(),
+                             Real(MeasuredRatio(c))});
 }
 
 }  // namespace
@@ -96,7 +98,9 @@ ResultTable CollectivesTable(const RunResult& result) {
                       {"source", ColumnType::kText},
                       {"job", ColumnType::kText},
                       {"alone_duration_ps", ColumnType::kInteger},
-                      {"interference", ColumnType::kReal}},
+                      {"interference", ColumnType::kReal},
+                      {"measured_ps", ColumnType::kInteger},
+                      {"measured_ratio", ColumnType::kReal}},
           .row_count = result.collectives.size(),
           .append_row = [&result](size_t row, std::vector<Cell>& cells) {
             AppendCollective(result, row, cells);

@@ -15,7 +15,9 @@ namespace {
 RunResult RunWithAllThereIs() {
   RunResult run;
   run.jobs.emplace_back();
-  run.collectives.emplace_back();
+  CollectiveResult& collective = run.collectives.emplace_back();
+  collective.completed = true;
+  collective.measured_ps = 1;
   run.links.emplace_back();
   run.drops.emplace_back();
   run.faults.emplace_back();

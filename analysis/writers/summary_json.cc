@@ -34,6 +34,7 @@ class SummaryWriter {
     WriteEstimate();
     WriteTraffic();
     WriteInNetwork();
+    WriteMeasured();
     json_.EndObject();
     return json_.Take();
   }
@@ -84,10 +85,10 @@ class SummaryWriter {
     put("max", &StretchStatistics::max);
     json_.EndObject();
   }
-  void PutBusbw(const std::optional<RateStatistics>& busbw_GBps) {
-    json_.StartObject("busbw_GBps");
+  void PutRates(const std::optional<RateStatistics>& rates, const char* name) {
+    json_.StartObject(name);
     const auto put = [&](const char* key, double RateStatistics::*figure) {
-      json_.Real(key, busbw_GBps ? std::optional((*busbw_GBps).*figure) : std::nullopt);
+      json_.Real(key, rates ? std::optional((*rates).*figure) : std::nullopt);
     };
     put("min", &RateStatistics::min);
     put("p50", &RateStatistics::p50);
@@ -124,7 +125,7 @@ class SummaryWriter {
       json_.Number("bytes", totals.bytes);
       PutDurations(totals.durations);
       PutStretches(totals.stretches);
-      PutBusbw(totals.busbw_GBps);
+      PutRates(totals.busbw_GBps, "busbw_GBps");
       json_.EndObject();
     }
     json_.EndArray();
@@ -163,6 +164,29 @@ class SummaryWriter {
       json_.EndObject();
     }
     json_.EndArray();
+  }
+
+  void WriteMeasured() {
+    const std::vector<MeasuredTotals> sizes = TotalsOfMeasured(result_);
+    json_.StartObject("measured");
+    uint64_t count = 0;
+    for (const MeasuredTotals& totals : sizes) count += totals.count;
+    json_.Number("count", count);
+    PutRates(MeasuredRatios(result_), "ratio");
+    json_.StartArray("by_size");
+    for (const MeasuredTotals& totals : sizes) {
+      json_.StartObject();
+      json_.Text("kind", totals.kind);
+      json_.Number("bytes", totals.bytes);
+      json_.Number("ranks", totals.rank_count);
+      json_.Number("count", totals.count);
+      json_.Signed("measured_p50_ps", totals.measured_p50_ps);
+      json_.Signed("simulated_p50_ps", totals.simulated_p50_ps);
+      PutRates(totals.ratios, "ratio");
+      json_.EndObject();
+    }
+    json_.EndArray();
+    json_.EndObject();
   }
 
   void WriteDrops() {

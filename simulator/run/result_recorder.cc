@@ -160,6 +160,7 @@ class Recorder {
       row.bound_ps = times.bound_ps;
       row.completed = times.last_end_ps != kNeverPs;
       row.hit_by_fault = times.lost_packets;
+      row.measured_ps = collective.measured_ps;
       if (row.completed && !scenario_.faults.empty()) {
         row.held_up_by_source = replay_.paths()[i].worst_from;
         row.held_up_by_destination = replay_.paths()[i].worst_to;

@@ -76,6 +76,50 @@ TEST(StretchTest, IsUnknownForWhatDidNotCompleteInBothRuns) {
   EXPECT_FALSE(Stretch(run, run.collectives[1]));
 }
 
+TEST(MeasuredTest, CountsFromTheLastRanksStart) {
+  RunResult run = MadeUpRun();
+  CollectiveResult& collective = run.collectives[0];
+  EXPECT_FALSE(MeasuredRatio(collective));
+  EXPECT_TRUE(TotalsOfMeasured(run).empty());
+  EXPECT_FALSE(MeasuredRatios(run));
+  collective.first_start_ps = 0;
+  collective.last_start_ps = 4 * kPsPerMs;
+  collective.last_end_ps = 7 * kPsPerMs;
+  collective.measured_ps = 2 * kPsPerMs;
+  EXPECT_EQ(MeasuredRatio(collective), 1.5);
+  collective.completed = false;
+  EXPECT_FALSE(MeasuredRatio(collective));
+}
+
+TEST(MeasuredTest, SizesAndNumbersOfRanksAreApart) {
+  RunResult run;
+  const auto add = [&](uint64_t bytes, uint32_t ranks, int64_t simulated_ps, int64_t measured_ps) {
+    CollectiveResult& collective = run.collectives.emplace_back();
+    collective.kind = "AllReduce";
+    collective.rank_count = ranks;
+    collective.bytes = bytes;
+    collective.last_end_ps = simulated_ps;
+    collective.completed = true;
+    collective.measured_ps = measured_ps;
+  };
+  add(8, 2, 30, 10);
+  add(8, 2, 10, 20);
+  add(8, 2, 20, 20);
+  add(8, 4, 7, 7);
+  add(9, 2, 5, 0);
+  const std::vector<MeasuredTotals> totals = TotalsOfMeasured(run);
+  ASSERT_EQ(totals.size(), 2u);
+  EXPECT_EQ(totals[0].rank_count, 2u);
+  EXPECT_EQ(totals[0].count, 3u);
+  EXPECT_EQ(totals[0].measured_p50_ps, 20);
+  EXPECT_EQ(totals[0].simulated_p50_ps, 20);
+  EXPECT_EQ(totals[0].ratios.min, 0.5);
+  EXPECT_EQ(totals[0].ratios.p50, 1);
+  EXPECT_EQ(totals[0].ratios.max, 3);
+  EXPECT_EQ(totals[1].rank_count, 4u);
+  EXPECT_EQ(MeasuredRatios(run)->p50, 1);
+}
+
 TEST(CollectiveTotalsTest, CoverEveryKindTogetherAndEachAlone) {
   const RunResult run = MadeUpRun();
   const CollectiveTotals all = TotalOfCollectives(run);

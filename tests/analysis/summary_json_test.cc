@@ -39,7 +39,7 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
                           "baseline_cpu_seconds", "peak_rss_bytes", "events", "packet_hops",
                           "control_hops", "short_form_share", "packets", "collectives", "by_kind",
                           "tiers", "pairs", "drops", "transport", "faults", "jobs", "payload",
-                          "conservation", "estimate", "traffic", "in_network"));
+                          "conservation", "estimate", "traffic", "in_network", "measured"));
   EXPECT_THAT(Keys(summary["collectives"]),
               ElementsAre("count", "calls", "simulated", "replayed", "never_replayed",
                           "duration_ps", "stretch"));
@@ -77,6 +77,27 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
   EXPECT_THAT(Keys(summary["conservation"]),
               ElementsAre("injected_bytes", "replicated_bytes", "delivered_bytes", "reduced_bytes",
                           "dropped_bytes", "in_flight_bytes", "ok"));
+}
+
+TEST(SummaryJsonTest, ComparesMeasuredDurations) {
+  RunResult run = MadeUpRun();
+  const auto unmeasured = Parse(run);
+  EXPECT_EQ(unmeasured["measured"]["count"].GetInt(), 0);
+  EXPECT_TRUE(unmeasured["measured"]["ratio"]["p50"].IsNull());
+  EXPECT_EQ(unmeasured["measured"]["by_size"].Size(), 0u);
+  CollectiveResult& collective = run.collectives[2];  // 10^8 bytes in 2 ms
+  collective.last_start_ps = collective.first_start_ps + kPsPerMs / 2;
+  collective.measured_ps = kPsPerMs;
+  const auto measured = Parse(run);
+  EXPECT_EQ(measured["measured"]["count"].GetInt(), 1);
+  const auto& size = measured["measured"]["by_size"][0];
+  EXPECT_THAT(Keys(size), ElementsAre("kind", "bytes", "ranks", "count", "measured_p50_ps",
+                                      "simulated_p50_ps", "ratio"));
+  EXPECT_STREQ(size["kind"].GetString(), "AllGather");
+  EXPECT_EQ(size["bytes"].GetInt(), 100'000'000);
+  EXPECT_EQ(size["measured_p50_ps"].GetInt64(), kPsPerMs);
+  EXPECT_EQ(size["simulated_p50_ps"].GetInt64(), 3 * kPsPerMs / 2);
+  EXPECT_EQ(size["ratio"]["p50"].GetDouble(), 1.5);
 }
 
 TEST(SummaryJsonTest, HasTheFiguresOfTheRun) {

@@ -2,13 +2,13 @@
 #include "traces/aicb/aicb_call_list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "traces/reading/number.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
@@ -51,13 +51,6 @@ std::vector<std::string_view> CellsOf(std::string_view line) {
   }
 }
 
-template <typename Number>
-bool Parse(std::string_view text, Number& number) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end && !text.empty();
-}
-
 std::string_view WithoutPrefix(std::string_view text, std::string_view prefix) {
   if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
   return text;
@@ -88,7 +81,7 @@ bool AicbCallListParser::ReadLine(std::string_view line) {
   if (line.starts_with("[rank")) {
     std::string_view last = line.substr(line.rfind('k') + 1);
     uint32_t rank = 0;
-    if (!Parse(last.substr(0, last.find(']')), rank) || rank >= kTraceRanksMax) {
+    if (!ParseNumber(last.substr(0, last.find(']')), rank) || rank >= kTraceRanksMax) {
       return Error("names no last rank (expected [rank0 ~ rankN])");
     }
     ranks_ = rank + 1;
@@ -115,14 +108,11 @@ bool AicbCallListParser::ReadRow(const std::vector<std::string_view>& cells) {
     return true;
   }
   if (type == "computation") {
-    double ms = 0;
-    const std::string_view text = Cell(cells, "_elapsed_time");
-    if (text == "None" || text.empty()) return true;  // a list that has not been run
-    if (!Parse(text, ms) || !(ms >= 0) || ms > kTimeMaxMs) {
-      return Error(fmt::format("_elapsed_time {} is no time (expected milliseconds)", Quote(text)));
+    const std::optional<int64_t> elapsed_ps = ElapsedPs(cells);
+    if (!elapsed_ps) return false;
+    if (*elapsed_ps > 0) {
+      calls_.push_back({.compute_before_ps = *elapsed_ps, .line = static_cast<uint32_t>(line_)});
     }
-    calls_.push_back(
-        {.compute_before_ps = std::llround(ms * kPsPerMs), .line = static_cast<uint32_t>(line_)});
     return true;
   }
   ++report_.files.front().calls_seen;
@@ -139,12 +129,23 @@ bool AicbCallListParser::ReadRow(const std::vector<std::string_view>& cells) {
   return true;
 }
 
+std::optional<int64_t> AicbCallListParser::ElapsedPs(const std::vector<std::string_view>& cells) {
+  const std::string_view text = Cell(cells, "_elapsed_time");
+  if (text == "None" || text.empty()) return 0;  // a list that has not been run
+  double ms = 0;
+  if (!ParseNumber(text, ms) || !(ms >= 0) || ms > kTimeMaxMs) {
+    Error(fmt::format("_elapsed_time {} is no time (expected milliseconds)", Quote(text)));
+    return std::nullopt;
+  }
+  return std::llround(ms * kPsPerMs);
+}
+
 bool AicbCallListParser::ReadCall(const std::vector<std::string_view>& cells, CollectiveKind kind) {
   AicbCall call;
   call.kind = kind;
   call.line = static_cast<uint32_t>(line_);
   const std::string_view bytes = Cell(cells, "msg_size");
-  if (!Parse(bytes, call.bytes)) {
+  if (!ParseNumber(bytes, call.bytes)) {
     return Error(fmt::format("msg_size {} is no number of bytes", Quote(bytes)));
   }
   const std::string_view name = WithoutPrefix(Cell(cells, "comm_group"), "CommGroup.");
@@ -156,11 +157,14 @@ bool AicbCallListParser::ReadCall(const std::vector<std::string_view>& cells, Co
     return true;
   }
   call.group = group->group;
+  const std::optional<int64_t> elapsed_ps = ElapsedPs(cells);
+  if (!elapsed_ps) return false;
+  call.measured_ps = *elapsed_ps;
   const std::string_view size = Cell(cells, "comm_group_size");
   if (size != "None" && !size.empty()) {
     uint32_t ranks = 0;
     uint32_t& known = sizes_[static_cast<size_t>(call.group)];
-    if (!Parse(size, ranks) || ranks == 0 || ranks > kTraceRanksMax) {
+    if (!ParseNumber(size, ranks) || ranks == 0 || ranks > kTraceRanksMax) {
       return Error(fmt::format("comm_group_size {} is out of range (expected 1 to {})", Quote(size),
                                kTraceRanksMax));
     }
@@ -172,7 +176,7 @@ bool AicbCallListParser::ReadCall(const std::vector<std::string_view>& cells, Co
   }
   const std::string_view root = Cell(cells, "src");
   if (kind == CollectiveKind::kBroadcast && root != "None" && !root.empty()) {
-    if (!Parse(root, call.root)) {
+    if (!ParseNumber(root, call.root)) {
       return Error(fmt::format("src {} is no rank (expected a number or None)", Quote(root)));
     }
   }

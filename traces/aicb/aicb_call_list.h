@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Parses AICB's CSV of the calls of one rank, before or after it was run: kind, group, its size,
-// bytes, position in the step, peers, and the measured duration (which is not imported as a gap).
+// bytes, position in the step, peers, and the measured duration.
 #pragma once
 
 #include <array>
@@ -36,6 +36,8 @@ class AicbCallListParser {
   bool Error(std::string what);
   bool ReadRow(const std::vector<std::string_view>& cells);
   bool ReadCall(const std::vector<std::string_view>& cells, CollectiveKind kind);
+  // Returns the measured duration of a row, 0 if it states none; nullopt after an error.
+  std::optional<int64_t> ElapsedPs(const std::vector<std::string_view>& cells);
   std::string_view Cell(const std::vector<std::string_view>& cells, std::string_view column) const;
 
   const std::string& file_;

@@ -74,6 +74,7 @@ class AicbTraceBuilder {
     operation.communicator = NumberOf(call.group);
     operation.count = IsDivided(call.kind) ? (call.bytes + size - 1) / size : call.bytes;
     operation.datatype = Datatype::kUint8;
+    operation.measured_ps = call.measured_ps;
     operation.root = call.root;
     operation.source_line = call.line;
     if (call.beside) {

@@ -40,7 +40,8 @@ struct AicbCall {
   uint64_t bytes = 0;
   uint32_t root = 0;
   int64_t compute_before_ps = 0;
-  bool beside = false;  // the call runs concurrently with computation, on a separate stream
+  int64_t measured_ps = 0;  // 0: not stated
+  bool beside = false;      // the call runs concurrently with computation, on a separate stream
   bool begins_iteration = false;
   uint32_t line = 0;
 };

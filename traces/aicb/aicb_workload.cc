@@ -2,13 +2,13 @@
 #include "traces/aicb/aicb_workload.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/units/units.h"
+#include "traces/reading/number.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
@@ -52,10 +52,8 @@ std::vector<std::string_view> WordsOf(std::string_view line) {
 }
 
 template <typename Number>
-bool Parse(std::string_view text, Number max, Number& number) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end && number <= max;
+bool ParseUpTo(std::string_view text, Number max, Number& number) {
+  return ParseNumber(text, number) && number <= max;
 }
 
 AicbCall CallOf(const AicbWorkload::Phase& phase, uint32_t line) {
@@ -87,7 +85,7 @@ bool AicbWorkloadParser::ReadLine(std::string_view line) {
     case 0:
       return ReadHead(words);
     case 1:
-      if (words.size() == 1 && Parse(words[0], uint64_t{1} << 32, workload_.layers_stated)) {
+      if (words.size() == 1 && ParseUpTo(words[0], uint64_t{1} << 32, workload_.layers_stated)) {
         return true;
       }
       return Error(fmt::format("{} is no number of layers (expected one number)", Quote(line)));
@@ -115,7 +113,7 @@ bool AicbWorkloadParser::ReadHead(const std::vector<std::string_view>& words) {
       return Error(fmt::format("{} {}: recomputed layers are not read (expected 0)", words[i],
                                Quote(words[i + 1])));
     }
-    if (value != nullptr && (!Parse(words[i + 1], kTraceRanksMax, *value) || *value == 0)) {
+    if (value != nullptr && (!ParseUpTo(words[i + 1], kTraceRanksMax, *value) || *value == 0)) {
       return Error(fmt::format("{} {} is out of range (expected 1 to {})", words[i],
                                Quote(words[i + 1]), kTraceRanksMax));
     }
@@ -125,8 +123,8 @@ bool AicbWorkloadParser::ReadHead(const std::vector<std::string_view>& words) {
 
 bool AicbWorkloadParser::ReadPhase(const std::vector<std::string_view>& words, size_t at,
                                    AicbGroup usual, AicbWorkload::Phase& phase) {
-  if (!Parse(words[at], kDurationMaxNs, phase.compute_ns) ||
-      !Parse(words[at + 2], UINT64_MAX, phase.bytes)) {
+  if (!ParseUpTo(words[at], kDurationMaxNs, phase.compute_ns) ||
+      !ParseUpTo(words[at + 2], UINT64_MAX, phase.bytes)) {
     return Error(
         fmt::format("{} and {} are not both numbers (expected nanoseconds, a call and "
                     "bytes)",
@@ -163,7 +161,7 @@ bool AicbWorkloadParser::ReadLayer(const std::vector<std::string_view>& words) {
       !ReadPhase(words, 8, AicbGroup::kData, layer.weight_gradient)) {
     return false;
   }
-  if (!Parse(words[11], kDurationMaxNs, layer.update_ns)) {
+  if (!ParseUpTo(words[11], kDurationMaxNs, layer.update_ns)) {
     return Error(fmt::format("{} is no time (expected nanoseconds)", Quote(words[11])));
   }
   workload_.layers.push_back(layer);

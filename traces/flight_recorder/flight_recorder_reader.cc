@@ -196,12 +196,7 @@ class FlightRecorderImport {
 
   uint32_t RankOf(const std::string& path) {
     const auto named = RankInName(path);
-    if (named && !job_.calls().contains(*named)) return *named;
-    uint32_t rank = 0;
-    while (job_.calls().contains(rank)) ++rank;
-    report_.assumed.push_back(
-        fmt::format("{} does not state its rank, it is rank {} by its place", path, rank));
-    return rank;
+    return named && !job_.calls().contains(*named) ? *named : job_.RankByPlace(path, report_);
   }
 
   static constexpr uint64_t kCallsOfSequenceMax = 65'536;

@@ -2,10 +2,10 @@
 #include "traces/kineto/kineto_events.h"
 
 #include <array>
-#include <charconv>
 #include <string_view>
 
 #include "traces/reading/json_events.h"
+#include "traces/reading/number.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
@@ -93,15 +93,6 @@ Field ArgumentField(std::string_view key) {
     default:
       return Field::kNone;
   }
-}
-
-template <typename Number>
-std::optional<Number> ParseWhole(std::string_view text) {
-  Number number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || text.empty()) return std::nullopt;
-  return number;
 }
 
 bool IsNcclKernel(std::string_view category, std::string_view name) {
@@ -205,15 +196,15 @@ class EventCollector {
   void HeaderValue(std::string_view text) {
     if (!in_distributed_info_) return;
     if (depth_ == 2) {
-      if (header_key_ == "rank") file_.rank = ParseWhole<uint32_t>(text);
-      if (header_key_ == "world_size") file_.world_size = ParseWhole<uint32_t>(text).value_or(0);
+      if (header_key_ == "rank") file_.rank = NumberOf<uint32_t>(text);
+      if (header_key_ == "world_size") file_.world_size = NumberOf<uint32_t>(text).value_or(0);
       if (header_key_ == "nccl_version") file_.nccl_version = text;
     } else if (header_key_ == "pg_config" && depth_ == 4) {
       if (group_key_ == "pg_name") group_name_ = text;
       // Older versions write the list as text.
       if (group_key_ == "ranks") group_ranks_ = ParseRankList(text).value_or(group_ranks_);
     } else if (header_key_ == "pg_config" && depth_ == 5 && group_key_ == "ranks") {
-      if (const auto rank = ParseWhole<uint32_t>(text)) group_ranks_.push_back(*rank);
+      if (const auto rank = NumberOf<uint32_t>(text)) group_ranks_.push_back(*rank);
     }
   }
 
@@ -235,7 +226,7 @@ class EventCollector {
     if (category == "kernel" || category == "Kernel") {
       EndKernel(category);
     } else if (Get(Field::kName) == "record_param_comms") {
-      const auto id = ParseWhole<uint64_t>(Get(Field::kExternalId));
+      const auto id = NumberOf<uint64_t>(Get(Field::kExternalId));
       if (id && HasSizes()) file_.record_of_external_id[*id] = RecordIndex() + 1;
     }
   }
@@ -264,9 +255,9 @@ class EventCollector {
     const std::string& stream =
         Get(Field::kStream).empty() ? Get(Field::kThread) : Get(Field::kStream);
     kernel.device_stream =
-        ParseWhole<uint64_t>(device).value_or(0) << 40 ^ ParseWhole<uint64_t>(stream).value_or(0);
-    kernel.correlation = ParseWhole<uint64_t>(Get(Field::kCorrelation)).value_or(0);
-    kernel.external_id = ParseWhole<uint64_t>(Get(Field::kExternalId)).value_or(0);
+        NumberOf<uint64_t>(device).value_or(0) << 40 ^ NumberOf<uint64_t>(stream).value_or(0);
+    kernel.correlation = NumberOf<uint64_t>(Get(Field::kCorrelation)).value_or(0);
+    kernel.external_id = NumberOf<uint64_t>(Get(Field::kExternalId)).value_or(0);
     if (HasSizes()) kernel.record = RecordIndex() + 1;
     file_.kernels.push_back(std::move(kernel));
   }
@@ -289,13 +280,13 @@ class EventCollector {
     CommsRecord record;
     record.collective = Get(Field::kCollective);
     record.dtype = Get(Field::kDtype);
-    record.in_elements = ParseWhole<uint64_t>(Get(Field::kIn));
-    record.out_elements = ParseWhole<uint64_t>(Get(Field::kOut));
+    record.in_elements = NumberOf<uint64_t>(Get(Field::kIn));
+    record.out_elements = NumberOf<uint64_t>(Get(Field::kOut));
     record.group_name = Get(Field::kGroupName);
-    record.group_size = ParseWhole<uint32_t>(Get(Field::kGroupSize)).value_or(0);
+    record.group_size = NumberOf<uint32_t>(Get(Field::kGroupSize)).value_or(0);
     if (const auto ranks = ParseRankList(Get(Field::kGroupRanks))) record.group_ranks = *ranks;
-    const auto start = ParseWhole<uint32_t>(Get(Field::kRankStart));
-    const auto stride = ParseWhole<uint32_t>(Get(Field::kRankStride));
+    const auto start = NumberOf<uint32_t>(Get(Field::kRankStart));
+    const auto stride = NumberOf<uint32_t>(Get(Field::kRankStride));
     if (record.group_ranks.empty() && start && stride && *stride > 0 &&
         record.group_size <= kTraceRanksMax && *stride <= kTraceRanksMax) {
       for (uint32_t i = 0; i < record.group_size; ++i) {
@@ -309,7 +300,7 @@ class EventCollector {
     const Field root_or_peer = kind == CollectiveKind::kSend   ? Field::kDestination
                                : kind == CollectiveKind::kRecv ? Field::kSource
                                                                : Field::kRootOrRank;
-    record.root_or_peer = ParseWhole<uint32_t>(Get(root_or_peer));
+    record.root_or_peer = NumberOf<uint32_t>(Get(root_or_peer));
     return record;
   }
 

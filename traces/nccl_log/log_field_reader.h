@@ -2,11 +2,12 @@
 // Reads words, numbers and pointers from the text of a log line, one after the other.
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
+
+#include "traces/reading/number.h"
 
 namespace railyard {
 
@@ -18,13 +19,6 @@ inline bool IsNameCharacter(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 inline bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-// Returns true if all of `text` is a number that fits `Integer`.
-template <typename Integer>
-bool ParseNumber(std::string_view text, Integer& value, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size();
-}
 
 // Functions that read a value return false if there is none; position() is then where the text
 // ceases to be one.

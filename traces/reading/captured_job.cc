@@ -19,6 +19,14 @@ uint32_t CapturedJob::GroupOf(const std::string& name, uint32_t size,
   return entry->second;
 }
 
+uint32_t CapturedJob::RankByPlace(const std::string& file, ImportReport& report) const {
+  uint32_t rank = 0;
+  while (calls_.contains(rank)) ++rank;
+  report.assumed.push_back(
+      fmt::format("{} does not state its rank, it is rank {} by its place", file, rank));
+  return rank;
+}
+
 uint32_t CapturedJob::StreamOf(uint32_t rank, uint64_t stream) {
   const auto [entry, is_new] = stream_of_.try_emplace({rank, stream}, 0);
   if (is_new) entry->second = streams_of_rank_[rank]++;

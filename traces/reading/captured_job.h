@@ -49,6 +49,9 @@ class CapturedJob {
   uint32_t GroupOf(const std::string& name, uint32_t size, const std::vector<uint32_t>& ranks);
   // States that the rank was captured, even if it made no call.
   void AddRank(uint32_t rank) { calls_[rank]; }
+  // Returns the lowest rank without a capture, for a file that does not state its own, and says so
+  // under `assumed`.
+  uint32_t RankByPlace(const std::string& file, ImportReport& report) const;
   // Adds the rank's next call, which has been counted as seen. kCompute keeps a stream busy and is
   // not a call in the report.
   void Add(uint32_t rank, CapturedCall call) { calls_[rank].push_back(std::move(call)); }

@@ -2,7 +2,6 @@
 #include "traces/reading/value.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -10,18 +9,10 @@
 #include <fmt/format.h>
 
 #include "traces/reading/json_events.h"
+#include "traces/reading/number.h"
 
 namespace railyard {
 namespace {
-
-template <typename Number>
-std::optional<Number> ParseNumber(std::string_view text) {
-  Number number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || text.empty()) return std::nullopt;
-  return number;
-}
 
 // Builds values from events and hands over those at a depth.
 class ValueBuilder {
@@ -162,8 +153,8 @@ const Value* Value::Find(std::string_view key) const {
   return nullptr;
 }
 
-std::optional<uint64_t> Value::Unsigned() const { return ParseNumber<uint64_t>(text); }
-std::optional<int64_t> Value::Signed() const { return ParseNumber<int64_t>(text); }
+std::optional<uint64_t> Value::Unsigned() const { return NumberOf<uint64_t>(text); }
+std::optional<int64_t> Value::Signed() const { return NumberOf<int64_t>(text); }
 
 std::optional<uint64_t> Value::UnsignedOf(std::string_view key) const {
   const Value* const value = Find(key);

@@ -176,6 +176,7 @@ class TraceRetargeter {
     std::vector<TraceOperation> operations = trace_.operations[source];
     for (size_t i = 0; i < operations.size(); ++i) {
       TraceOperation& operation = operations[i];
+      operation.measured_ps = 0;  // of another size or number of ranks
       if (operation.kind == CollectiveKind::kCompute) continue;
       const uint32_t old = trace_.CommunicatorOf(source, operation.communicator);
       const GroupKind kind = kinds_[old];

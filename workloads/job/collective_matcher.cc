@@ -54,6 +54,7 @@ uint32_t CollectiveMatcher::Match(const TraceOperation& operation, uint32_t numb
   collective.logged_protocol = operation.protocol;
   collective.source_file = operation.source_file;
   collective.source_line = operation.source_line;
+  collective.AddMeasured(operation.measured_ps);
   const uint32_t index = static_cast<uint32_t>(collectives_.size());
   collectives_.push_back(collective);
   communicator.collectives.push_back(index);
@@ -83,6 +84,7 @@ void CollectiveMatcher::CheckSame(const TraceOperation& operation, uint32_t numb
     if (first.logged_algorithm == Algorithm::kUnstated)
       first.logged_algorithm = operation.algorithm;
     if (first.logged_protocol == Protocol::kUnstated) first.logged_protocol = operation.protocol;
+    first.AddMeasured(operation.measured_ps);
     return;
   }
   // Whatever follows on this communicator is out of step.

@@ -3,6 +3,7 @@
 // mismatch is a located error.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,6 +47,13 @@ struct JobCollective {
   Protocol forced_protocol = Protocol::kUnstated;
   uint32_t source_file = 0;
   uint32_t source_line = 0;
+  // Shortest duration among its ranks where it was captured, which is that of a rank that came
+  // late and waited least for others; 0: not known.
+  int64_t measured_ps = 0;
+  void AddMeasured(int64_t duration_ps) {
+    if (duration_ps == 0) return;
+    measured_ps = measured_ps == 0 ? duration_ps : std::min(measured_ps, duration_ps);
+  }
   // Returns true if it is made of Sends and Recvs (P2pCall) rather than planned as a whole.
   bool is_p2p() const {
     return kind == CollectiveKind::kSend || kind == CollectiveKind::kAllToAll ||

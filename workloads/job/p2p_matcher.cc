@@ -70,6 +70,7 @@ uint32_t P2pMatcher::Add(const TraceOperation& operation, uint32_t communicator,
   }
   const uint32_t added_to = group_operations_[index - first_group_];
   operations[added_to].compute_before_ps += operation.compute_before_ps;
+  groups_[index].measured_ps = std::max(groups_[index].measured_ps, operation.measured_ps);
 
   const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
   const bool is_send = operation.kind == CollectiveKind::kSend;
@@ -278,13 +279,16 @@ void P2pMatcher::DescribeCollectives() {
     const uint32_t rank = std::get<1>(members[i]);
     uint64_t sent_bytes = 0;
     uint64_t received_bytes = 0;
+    int64_t measured_ps = 0;
     for (; i < members.size() && std::get<0>(members[i]) == root && std::get<1>(members[i]) == rank;
          ++i) {
       sent_bytes += groups_[std::get<2>(members[i])].sent_bytes;
       received_bytes += groups_[std::get<2>(members[i])].received_bytes;
+      measured_ps += groups_[std::get<2>(members[i])].measured_ps;
     }
     JobCollective& collective = collectives_[groups_[root].collective];
     ++collective.rank_count;
+    collective.AddMeasured(measured_ps);
     collective.bytes = groups_[root].all_to_all != 0
                            ? collective.bytes + sent_bytes
                            : std::max({collective.bytes, sent_bytes, received_bytes});

@@ -45,6 +45,7 @@ class P2pMatcher {
     uint32_t rank = 0;
     uint64_t sent_bytes = 0;       // to others
     uint64_t received_bytes = 0;   // from others
+    int64_t measured_ps = 0;       // its longest call; 0: not known
     uint64_t exchanged_bytes = 0;  // same bytes sent to every other rank, where `exchange`
     bool exchange = false;
     bool sends_to_itself = false;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Parses numbers of which all of a text has to consist.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace railyard {
+
+// Returns true if all of `text` is a number that fits `value`.
+template <std::integral Number>
+bool ParseNumber(std::string_view text, Number& value, int base = 10) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
+  return error == std::errc() && stop == end && !text.empty();
+}
+inline bool ParseNumber(std::string_view text, double& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end && !text.empty();
+}
+
+// Returns the number that the whole text is; nullopt if it is none or does not fit.
+template <typename Number>
+std::optional<Number> NumberOf(std::string_view text) {
+  Number value = 0;
+  return ParseNumber(text, value) ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace railyard
