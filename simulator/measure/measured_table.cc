@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/csv_line.h"
+#include "traces/nccl_tests/nccl_tests_line.h"
 
 namespace railyard {
 namespace {

@@ -30,10 +30,6 @@ struct MeasuredRow {
 
 // Larger files are refused.
 inline constexpr uint64_t kMeasuredFileBytesMax = 256u << 20;
-// Smallest time that a table may state: no collective takes less than a nanosecond, and errors
-// relative to it stay finite.
-inline constexpr double kMeasuredUsMin = 1e-3;
-inline constexpr double kMeasuredUsMax = 1e12;
 
 // Returns the rows. Every mistake is a finding at its line; rows that have one are left out.
 std::vector<MeasuredRow> ReadMeasuredTable(const std::string& path, Diagnostics& diagnostics);

@@ -17,8 +17,7 @@ struct NcclTestsRow {
   SourceLocation where;
 };
 
-// Returns the rows of one or more tables, in order. A row begins with its size and has nccl-tests'
-// thirteen columns or more (src/util.cu of nccl-tests 2.19.6); other lines are skipped. Rows whose
+// Returns the rows of one or more tables, in order; other lines are skipped. Rows whose
 // time cannot be read, and a file without rows, are errors.
 std::vector<NcclTestsRow> ReadNcclTests(const std::string& path, Diagnostics& diagnostics);
 

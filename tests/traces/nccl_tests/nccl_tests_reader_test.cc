@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/nccl_tests/nccl_tests_reader.h"
+
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/units/units.h"
+#include "tests/traces/imported_files.h"
+#include "traces/nccl_tests/nccl_tests_line.h"
+#include "workloads/job/job.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using testing::ImportedFiles;
+
+// What a program prints before its rows (src/util.cu of nccl-tests 2.18).
+std::string Head(const std::string& test, int ranks) {
+  std::string head =
+      "# nccl-tests version 2.18.3 nccl-headers=23003 nccl-library=22903\n"
+      "# Collective test starting: " +
+      test +
+      "\n"
+      "# nThread 1 nGpus 1 minBytes 8 maxBytes 1024 step: 2(factor) warmup iters: 1 iters: 20 agg "
+      "iters: 1 validation: 1 graph: 0 unalign: 0\n#\n# Using devices\n";
+  for (int rank = 0; rank < ranks; ++rank) {
+    head += fmt::format(
+        "#  Rank {:2} Group  0 Pid {:6} on   gpu-node device {:2} [0000:0a:00] NVIDIA H100\n", rank,
+        100 + rank, rank);
+  }
+  return head +
+         "#\n#       size         count      type   redop    root     time   algbw   busbw\n";
+}
+
+std::string Row(uint64_t bytes, uint64_t count, const std::string& times,
+                const std::string& type = "float", int root = -1) {
+  return fmt::format("{:12}  {:12}  {:>8}  {:>6}  {:>6}  {}\n", bytes, count, type, "sum", root,
+                     times);
+}
+
+const char* const kTimes = "  29.25    0.04    0.06       0    12.50    0.08    0.12       0";
+
+TEST(NcclTestsReaderTest, EachHalfOfARowIsACallWithItsTime) {
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write(
+      "out.txt", "srun: job 7 queued\n" + Head("all_reduce_perf", 4) + Row(1024, 256, kTimes) +
+                     Row(2048, 1024, kTimes, "half") + "# Avg bus bandwidth    : 0.09\n")});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.report.format, "nccl-tests");
+  EXPECT_EQ(import.report.nccl_version, "2.29.3");
+  EXPECT_EQ(files.Kind(CollectiveKind::kAllReduce), std::pair(uint64_t{4}, uint64_t{6144}));
+  EXPECT_EQ(import.trace->rank_count, 4u);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    const auto& program = import.trace->operations[rank];
+    ASSERT_EQ(program.size(), 4u);
+    EXPECT_EQ(program[0].measured_ps, 29'250 * kPsPerNs);
+    EXPECT_EQ(program[1].measured_ps, 12'500 * kPsPerNs);
+    EXPECT_EQ(program[2].datatype, Datatype::kFloat16);
+    EXPECT_EQ(program[2].count, 1024u);
+  }
+  Diagnostics diagnostics;
+  const auto job = BuildJob(*import.trace, diagnostics);
+  ASSERT_TRUE(job) << diagnostics.ToString();
+  ASSERT_EQ(job->collectives.size(), 4u);
+  EXPECT_EQ(job->collectives[1].measured_ps, 12'500 * kPsPerNs);
+}
+
+struct TestCase {
+  const char* program;
+  CollectiveKind kind;
+  uint64_t count;  // elements of 4 bytes, of 4 KiB on 4 ranks
+  int root;
+};
+
+class NcclTestsKindTest : public ::testing::TestWithParam<TestCase> {};
+
+// Counts are those of src/*.cu: the size is that of the larger buffer, the count the API's.
+TEST_P(NcclTestsKindTest, IsReplayable) {
+  const TestCase& c = GetParam();
+  ImportedFiles files;
+  const TraceImport& import = files.Import(
+      {files.Write("out.txt", Head(c.program, 4) + Row(4096, c.count, kTimes, "float", c.root))});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(files.Kind(c.kind).first, 2u);
+  Diagnostics diagnostics;
+  const auto job = BuildJob(*import.trace, diagnostics);
+  ASSERT_TRUE(job) << diagnostics.ToString();
+  ASSERT_EQ(job->collectives.size(), 2u);
+  EXPECT_EQ(job->collectives[0].kind, c.kind);
+  EXPECT_EQ(job->collectives[0].bytes, 4096u);
+  EXPECT_EQ(job->collectives[0].rank_count, 4u);
+  EXPECT_EQ(job->collectives[0].root, c.root < 0 ? 0u : static_cast<uint32_t>(c.root));
+  EXPECT_EQ(job->collectives[0].measured_ps, 29'250 * kPsPerNs);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, NcclTestsKindTest,
+    ::testing::Values(TestCase{"all_reduce_perf", CollectiveKind::kAllReduce, 1024, -1},
+                      TestCase{"all_gather_perf", CollectiveKind::kAllGather, 256, -1},
+                      TestCase{"reduce_scatter_perf", CollectiveKind::kReduceScatter, 256, -1},
+                      TestCase{"broadcast_perf", CollectiveKind::kBroadcast, 1024, 2},
+                      TestCase{"reduce_perf", CollectiveKind::kReduce, 1024, 3},
+                      TestCase{"alltoall_perf", CollectiveKind::kAllToAll, 256, -1},
+                      TestCase{"gather_perf", CollectiveKind::kGather, 256, 0},
+                      TestCase{"scatter_perf", CollectiveKind::kScatter, 256, 1},
+                      TestCase{"sendrecv_perf", CollectiveKind::kSend, 1024, -1}),
+    [](const auto& param) { return std::string(param.param.program); });
+
+TEST(NcclTestsReaderTest, JsonSaysWhatTheTextSays) {
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write("out.json", R"({"version": 2,
+    "start_time": "2025-01-01 00:00:00", "args": ["./build/all_gather_perf", "-J", "out.json"],
+    "env": ["PATH=/bin"], "nccl_version": 22903, "config": {"nthreads": 1, "ngpus": 2, "devices": [
+      {"rank": 0, "group": 0, "pid": 1, "hostname": "a", "device": 0},
+      {"rank": 2, "group": 0, "pid": 2, "hostname": "b", "device": 0}]},
+    "results": [{"size": 4096, "count": 256, "type": "float", "redop": "none", "root": "    -1",
+      "out_of_place": {"time": 29.250000, "alg_bw": 0.1, "bus_bw": 0.1, "nwrong": 0.000000},
+      "in_place": {"time": 12.500000, "alg_bw": 0.1, "bus_bw": 0.1, "nwrong": null},
+      "actual_iterations": 20, "experiment_name": "all_gather_perf"},
+      {"size": 4096, "count": 256, "type": "float", "redop": "none", "root": "    -1",
+      "out_of_place": null, "in_place": {"time": "nan"}}],
+    "end_time": "2025-01-01 00:00:01"})")});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.report.nccl_version, "2.29.3");
+  EXPECT_EQ(files.Kind(CollectiveKind::kAllGather), std::pair(uint64_t{2}, uint64_t{8192}));
+  EXPECT_EQ(files.Dropped(CallDropReason::kMalformedRecord), 1u);
+  EXPECT_EQ(import.trace->rank_count, 4u);  // two processes of two GPUs
+  EXPECT_EQ(import.trace->operations[3][0].measured_ps, 29'250 * kPsPerNs);
+}
+
+TEST(NcclTestsReaderTest, TablesOfDifferentNumbersOfRanksAreOneJob) {
+  ImportedFiles files;
+  const TraceImport& import =
+      files.Import({files.Write("a.txt", Head("all_reduce_perf", 2) + Row(1024, 256, kTimes) +
+                                             Head("all_reduce_perf", 4) + Row(2048, 512, kTimes))});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.trace->rank_count, 4u);
+  EXPECT_EQ(import.trace->operations[1].size(), 4u);
+  EXPECT_EQ(import.trace->operations[2].size(), 2u);
+  Diagnostics diagnostics;
+  ASSERT_TRUE(BuildJob(*import.trace, diagnostics)) << diagnostics.ToString();
+}
+
+TEST(NcclTestsReaderTest, WhatIsNotStatedIsTakenFromTheNameOfTheFileAndTheOptionOrDropped) {
+  const std::string old =
+      "# nThread 1 nGpus 4 minBytes 8 maxBytes 1024 step: 2(factor) warmup iters: 1 iters: 20\n" +
+      Row(1024, 256, kTimes);
+  ImportedFiles files;
+  const std::string named = files.Write("all_reduce_perf.txt", old);
+  ASSERT_TRUE(files.Import({named}, {.ranks = 4}).trace) << files.findings();
+  EXPECT_THAT(files.import().report.assumed, Contains(HasSubstr("in the name of their file")));
+  EXPECT_FALSE(files.Import({named}).trace);
+  EXPECT_EQ(files.Dropped(CallDropReason::kRanksMissing), 2u);
+  EXPECT_FALSE(files.Import({files.Write("out.txt", old)}, {.ranks = 4}).trace);
+  EXPECT_EQ(files.Dropped(CallDropReason::kUnnamedOperation), 2u);
+}
+
+TEST(NcclTestsReaderTest, RowsThatCannotBeAreDroppedForAReason) {
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write(
+      "out.txt", Head("broadcast_perf", 4) + Row(1024, 256, kTimes, "float", 0) +
+                     Row(1024, 255, kTimes, "float", 0) + Row(0, 0, kTimes, "float", 0) +
+                     Row(1024, 256, kTimes, "float", 4) + Row(1024, 256, kTimes, "quad", 0) +
+                     Row(1024, 256, "0.00 0 0 0 N/A 0 0 N/A", "float", 0) +
+                     Row(uint64_t{1} << 62, uint64_t{1} << 60, kTimes, "float", 0))});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(files.Kind(CollectiveKind::kBroadcast).first, 2u);
+  EXPECT_EQ(files.Dropped(CallDropReason::kMalformedRecord), 3u);  // two sizes and a time of 0
+  EXPECT_EQ(files.Dropped(CallDropReason::kZeroCount), 2u);
+  EXPECT_EQ(files.Dropped(CallDropReason::kOutOfRange), 4u);
+  EXPECT_EQ(files.Dropped(CallDropReason::kUnknownDatatype), 2u);
+}
+
+TEST(NcclTestsReaderTest, ALogOfNcclAroundTheTableIsReadAsALog) {
+  ImportedFiles files;
+  files.Import({files.Write("out.txt", "host:1:1 [0] NCCL INFO NCCL version 2.29.3\n" +
+                                           Head("all_reduce_perf", 4) + Row(1024, 256, kTimes))});
+  EXPECT_EQ(files.import().report.format, "nccl-log");
+}
+
+TEST(NcclTestsLineTest, StatisticsAndTimeStampsMoveColumns) {
+  const auto plain = ParseNcclTestsLine("8 2 float sum -1 1.5 0 0 0 2.5 0 0 0 2025-01-01 00:00:00");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->out_of_place_us, "1.5");
+  EXPECT_EQ(plain->in_place_us, "2.5");
+  const auto statistics =
+      ParseNcclTestsLine("8 2 float sum -1 1.5 0 0 0 1 1 1 1 2.5 0 0 0 2 2 2 2");
+  ASSERT_TRUE(statistics);
+  EXPECT_EQ(statistics->out_of_place_us, "1.5");
+  EXPECT_EQ(statistics->in_place_us, "2.5");
+  EXPECT_FALSE(ParseNcclTestsLine("8 2 float sum -1 1.5 0 0 0 2.5 0 0"));
+  EXPECT_FALSE(ParseNcclTestsLine("# 8 2 float sum -1 1.5 0 0 0 2.5 0 0 0"));
+  EXPECT_FALSE(ParseMeasuredUs("nan"));
+  EXPECT_FALSE(ParseMeasuredUs("1e400"));
+  EXPECT_FALSE(ParseMeasuredUs("0.0001"));
+}
+
+}  // namespace
+}  // namespace railyard

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The tables of nccl-tests as a job: all ranks make the collectives of the rows one after the
+// other, each with the time that was measured.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/trace/import_report.h"
+#include "traces/trace/trace.h"
+
+namespace railyard {
+
+// A test program of nccl-tests, without its "_perf".
+enum class NcclTest : uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kSendRecv,
+  kUnsupported,  // hypercube
+};
+// Finds "NAME_perf" in a line or path; nullopt if there is none.
+std::optional<NcclTest> FindNcclTest(std::string_view text);
+
+// One run of a test program, as far as its output has it.
+struct NcclTestsTable {
+  std::optional<NcclTest> test;
+  uint32_t ranks = 0;  // 0: not stated
+};
+
+// One half of a row.
+struct NcclTestsCall {
+  uint64_t bytes = 0;
+  uint64_t count = 0;
+  std::string_view type;
+  std::string_view root;
+  bool in_place = false;
+  int64_t measured_ps = 0;
+  uint32_t file = 0;  // index into ImportReport::files
+  uint64_t line = 0;
+};
+
+class NcclTestsJob {
+ public:
+  // Operations of all ranks together, which are stored for every rank in a test of Sends and Recvs.
+  static constexpr uint64_t kSendsMax = 16'000'000;
+
+  explicit NcclTestsJob(ImportReport& report) : report_(report) {}
+
+  // Adds a call that the report has counted as seen: it is imported, or dropped for a reason.
+  void Add(const NcclTestsTable& table, const NcclTestsCall& call);
+  // Returns the trace; nullopt without any call, or after an error.
+  std::optional<Trace> Finish(Diagnostics& diagnostics);
+
+ private:
+  struct PlacedCall {
+    NcclTest test = NcclTest::kAllReduce;
+    TraceOperation operation;
+    uint32_t ranks = 0;
+  };
+  void AddProgramsOfRanks(Trace& trace) const;
+
+  ImportReport& report_;
+  std::vector<PlacedCall> calls_;
+  uint32_t rank_count_ = 0;
+  uint64_t send_count_ = 0;  // of all ranks
+};
+
+}  // namespace railyard

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Parses the rows of the tables that nccl-tests and rccl-tests print (writeBenchmarkLineBody in
+// src/util.cu of nccl-tests 2.13 to 2.18).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace railyard {
+
+// The fields that are read; texts point into the line.
+struct NcclTestsLine {
+  uint64_t bytes = 0;
+  uint64_t count = 0;
+  std::string_view type;             // "float"
+  std::string_view root;             // "-1" if the collective has none
+  std::string_view out_of_place_us;  // time, or "N/A"
+  std::string_view in_place_us;
+};
+
+// Returns nullopt for any other line. A row begins with a size and a count, and has thirteen
+// columns or more: with time stamps, or with statistics of iterations behind each half.
+std::optional<NcclTestsLine> ParseNcclTestsLine(std::string_view line);
+
+// Smallest and largest time that a row may state: no collective takes less than a nanosecond, and
+// errors relative to it stay finite.
+inline constexpr double kMeasuredUsMin = 1e-3;
+inline constexpr double kMeasuredUsMax = 1e12;
+// Returns a time in microseconds; nullopt if the text is no number in this range.
+std::optional<double> ParseMeasuredUs(std::string_view text);
+
+}  // namespace railyard

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/nccl_tests/nccl_tests_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "simulator/units/units.h"
+#include "traces/nccl_tests/nccl_tests_job.h"
+#include "traces/nccl_tests/nccl_tests_line.h"
+#include "traces/reading/lines.h"
+#include "traces/reading/value.h"
+#include "traces/trace/trace_check.h"
+
+namespace railyard {
+namespace {
+
+constexpr size_t kLineBytesMax = size_t{1} << 20;
+
+bool IsJson(std::string_view head) {
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && head[first] == '{';
+}
+
+bool LooksLikeNcclTests(std::string_view head) {
+  const auto holds = [&](std::string_view text) {
+    return head.find(text) != std::string_view::npos;
+  };
+  if (IsJson(head)) return holds("\"start_time\"") && holds("\"args\"") && holds("_perf");
+  // Where NCCL's log is in between, it has the calls of each rank.
+  return !holds("NCCL INFO") && holds("# nThread ") && holds(" nGpus ") && holds(" minBytes ");
+}
+
+template <typename Number>
+std::optional<Number> NumberIn(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  Number number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+// Returns "2.29.3" for 22903, and "2.7.8" for 2708 (NCCL_VERSION in nccl.h).
+std::string VersionText(uint64_t code) {
+  constexpr uint64_t kFiveDigits = 10'000;
+  if (code >= 2 * kFiveDigits) {
+    return fmt::format("{}.{}.{}", code / kFiveDigits, code / 100 % 100, code % 100);
+  }
+  return fmt::format("{}.{}.{}", code / 1'000, code / 100 % 10, code % 100);
+}
+
+class NcclTestsImport {
+ public:
+  NcclTestsImport(const ImportOptions& options, ImportReport& report, Diagnostics& diagnostics)
+      : options_(options), report_(report), diagnostics_(diagnostics), job_(report) {}
+
+  void ReadFile(InputStream& stream) {
+    file_ = static_cast<uint32_t>(report_.files.size());
+    report_.files.push_back({.path = stream.name()});
+    table_ = {};
+    group_.reset();
+    if (IsJson(stream.Peek(InputStream::kPeekBytesMax))) {
+      ReadJson(stream);
+    } else {
+      const auto read_line = [&](std::string_view line) {
+        ReadLine(line);
+        return true;
+      };
+      ForEachLine(stream, kLineBytesMax, report_.files[file_], read_line, diagnostics_);
+    }
+    report_.files[file_].bytes_read = stream.bytes_read();
+  }
+
+  std::optional<Trace> Finish() {
+    if (has_name_of_file_) {
+      report_.assumed.push_back(
+          "tables that do not name their test are of the one in the name of their file");
+    }
+    report_.assumed.push_back(
+        "the iterations of a row are one call, with their mean time; calls follow each other");
+    return job_.Finish(diagnostics_);
+  }
+
+ private:
+  // --- Text --------------------------------------------------------------------------------------
+  void ReadLine(std::string_view line) {
+    const size_t first = line.find_first_not_of(" \t");
+    if (first == std::string_view::npos) return;
+    if (line[first] != '#') {
+      if (const auto row = ParseNcclTestsLine(line)) {
+        AddHalf(*row, false);
+        AddHalf(*row, true);
+      } else if (const auto test = FindNcclTest(line)) {
+        named_before_ = test;  // by the command, which a job script prints
+      }
+      return;
+    }
+    const std::string_view comment = line.substr(first);
+    constexpr std::string_view kStarting = "# Collective test starting: ";
+    if (comment.starts_with(kStarting)) {
+      named_before_ = FindNcclTest(comment).value_or(NcclTest::kUnsupported);
+    } else if (comment.starts_with("# nThread ")) {
+      table_ = {.test = std::exchange(named_before_, std::nullopt)};
+      group_.reset();
+    } else if (comment.starts_with("# nccl-tests version ")) {
+      const size_t library = comment.find("nccl-library=");
+      if (library != std::string_view::npos) ReadVersion(comment.substr(library + 13));
+    } else {
+      ReadRank(comment);
+    }
+  }
+
+  void ReadVersion(std::string_view text) {
+    if (const auto code = NumberIn<uint64_t>(text)) report_.nccl_version = VersionText(*code);
+  }
+
+  // "#  Rank  0 Group  0 Pid   1584 on host device  0 [0x07] NVIDIA A100"; older ones have no
+  // group. Rows are of the first group.
+  void ReadRank(std::string_view comment) {
+    const auto after = [&](std::string_view word) -> std::optional<uint32_t> {
+      const size_t at = comment.find(word);
+      if (at == std::string_view::npos) return std::nullopt;
+      return NumberIn<uint32_t>(comment.substr(at + word.size()));
+    };
+    if (comment.find(" Pid ") == std::string_view::npos || !after(" Rank ")) return;
+    const uint32_t group = after(" Group ").value_or(0);
+    if (!group_) group_ = group;
+    if (group == *group_) ++table_.ranks;
+  }
+
+  void AddHalf(const NcclTestsLine& row, bool in_place) {
+    const std::string_view time = in_place ? row.in_place_us : row.out_of_place_us;
+    if (time == "N/A") return;  // the half is not run
+    NcclTestsCall call{.bytes = row.bytes,
+                       .count = row.count,
+                       .type = row.type,
+                       .root = row.root,
+                       .in_place = in_place,
+                       .line = report_.files[file_].lines_read};
+    Add(call, ParseMeasuredUs(time), time);
+  }
+
+  // --- JSON --------------------------------------------------------------------------------------
+  void ReadJson(InputStream& stream) {
+    const auto visit = [&](std::string_view key, const Value& value, uint64_t line) {
+      if (key == "args" && !value.items.empty()) {
+        table_.test = FindNcclTest(value.items.front().Text());
+      } else if (key == "nccl_version") {
+        ReadVersion(value.Text());
+      } else if (key == "config") {
+        table_.ranks = RanksOf(value);
+      } else if (key == "results") {
+        AddResult(value, line);
+      }
+    };
+    ForEachJsonItem(stream, "results", visit, diagnostics_);
+  }
+
+  // One device is listed for each process, which has nthreads x ngpus of them.
+  static uint32_t RanksOf(const Value& config) {
+    const Value* const devices = config.Find("devices");
+    if (devices == nullptr) return 0;
+    const uint64_t of_process = std::clamp<uint64_t>(
+        config.UnsignedOf("nthreads").value_or(1) * config.UnsignedOf("ngpus").value_or(1), 1,
+        kTraceRanksMax);
+    uint64_t ranks = 0;
+    for (const Value& device : devices->items) {
+      if (device.UnsignedOf("group") == devices->items.front().UnsignedOf("group")) ++ranks;
+    }
+    return static_cast<uint32_t>(std::min<uint64_t>(ranks * of_process, UINT32_MAX));
+  }
+
+  void AddResult(const Value& result, uint64_t line) {
+    const std::string type = result.TextOf("type");
+    const std::string root = result.TextOf("root");
+    for (const bool in_place : {false, true}) {
+      const Value* const half = result.Find(in_place ? "in_place" : "out_of_place");
+      if (half == nullptr || !half->IsMap()) continue;  // the half is not run
+      NcclTestsCall call{
+          .bytes = result.UnsignedOf("size").value_or(0),
+          .count = result.UnsignedOf("count").value_or(0),
+          .type = type,
+          .root = std::string_view(root).substr(std::min(root.find_first_not_of(' '), root.size())),
+          .in_place = in_place,
+          .line = line};
+      const std::string time = half->TextOf("time");
+      Add(call, ParseMeasuredUs(time), time);
+    }
+  }
+
+  // -----------------------------------------------------------------------------------------------
+  void Add(NcclTestsCall& call, std::optional<double> measured_us, std::string_view time) {
+    ++report_.files[file_].calls_seen;
+    call.file = file_;
+    if (!measured_us) {
+      report_.Drop(CallDropReason::kMalformedRecord, file_, call.line,
+                   fmt::format("{} is not a time in microseconds", time.substr(0, 40)));
+      return;
+    }
+    call.measured_ps = std::llround(*measured_us * static_cast<double>(kPsPerUs));
+    NcclTestsTable table = table_;
+    if (!table.test) {
+      table.test = FindNcclTest(report_.files[file_].path);
+      has_name_of_file_ = has_name_of_file_ || table.test.has_value();
+    }
+    if (table.ranks == 0) table.ranks = options_.ranks.value_or(0);
+    job_.Add(table, call);
+  }
+
+  const ImportOptions& options_;
+  ImportReport& report_;
+  Diagnostics& diagnostics_;
+  NcclTestsJob job_;
+  uint32_t file_ = 0;
+  NcclTestsTable table_;
+  std::optional<uint32_t> group_;         // of the ranks that are counted
+  std::optional<NcclTest> named_before_;  // the test of the next table
+  bool has_name_of_file_ = false;
+};
+
+TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
+                      Diagnostics& diagnostics) {
+  TraceImport import;
+  NcclTestsImport reader(options, import.report, diagnostics);
+  const auto read_file = [&](InputStream& stream) {
+    reader.ReadFile(stream);
+    return true;
+  };
+  files.ForEach(read_file, diagnostics);
+  import.trace = reader.Finish();
+  if (!import.trace) import.report.DropRemaining();
+  return import;
+}
+
+}  // namespace
+
+TraceReader NcclTestsReader() {
+  return {.format = "nccl-tests",
+          .description = "tables of nccl-tests and rccl-tests, text or the JSON of -J",
+          .recognizes = LooksLikeNcclTests,
+          .read = ReadFiles,
+          .records_times = false,
+          .takes_rank_count = true};
+}
+
+}  // namespace railyard

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Reads the output of nccl-tests and rccl-tests: text, with whatever a job prints in between, and
+// the JSON of `-J`.
+#pragma once
+
+#include "traces/reading/trace_reader.h"
+
+namespace railyard {
+
+TraceReader NcclTestsReader();  // "nccl-tests"
+
+}  // namespace railyard
