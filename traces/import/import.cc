@@ -51,6 +51,11 @@ class FormatSearch {
     return std::find(named_.begin(), named_.end(), name) != named_.end();
   }
 
+  // Returns true if files of the first format complete those of the second.
+  static bool Completes(const TraceReader& reader, const TraceReader& of) {
+    return of.completed_by != nullptr && std::string_view(of.completed_by) == reader.format;
+  }
+
   static std::string NoFormat(const std::string& name) {
     return fmt::format("{} is in no format that is read (expected {})",
                        Quote(name, kQuotedPathBytesMax), JoinAlternatives(TraceFormatNames()));
@@ -64,7 +69,10 @@ class FormatSearch {
     } else if (found_ == nullptr) {
       found_ = reader;
       found_in_ = stream.name();
-    } else if (reader != found_) {
+    } else if (Completes(*found_, *reader)) {
+      found_ = reader;
+      found_in_ = stream.name();
+    } else if (reader != found_ && !Completes(*reader, *found_)) {
       diagnostics_.Error(
           {stream.name()}, "",
           fmt::format("is of format {}, {} of {} (expected files of one format)", reader->format,

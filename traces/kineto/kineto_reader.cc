@@ -13,7 +13,9 @@
 #include <fmt/format.h>
 
 #include "traces/kineto/kineto_events.h"
+#include "traces/kineto/kineto_pairing.h"
 #include "traces/pytorch/comms_record.h"
+#include "traces/pytorch_et/execution_trace_calls.h"
 #include "traces/reading/captured_job.h"
 
 namespace railyard {
@@ -34,7 +36,15 @@ class KinetoImport {
   KinetoImport(const ImportOptions& options, ImportReport& report, Diagnostics& diagnostics)
       : options_(options), report_(report), diagnostics_(diagnostics) {}
 
-  void ReadFile(InputStream& stream) {
+  // Execution traces are read before the profiles that they complete.
+  void ReadExecutionTrace(InputStream& stream) {
+    report_.files.push_back({.path = stream.name()});
+    execution_traces_.ReadFile(stream, report_, diagnostics_);
+    report_.files.back().bytes_read = stream.bytes_read();
+  }
+  void EndOfExecutionTraces() { execution_traces_.SizeGroups(); }
+
+  void ReadProfile(InputStream& stream) {
     const auto file_index = static_cast<uint32_t>(report_.files.size());
     report_.files.push_back({.path = stream.name()});
     KinetoFile file;
@@ -44,7 +54,11 @@ class KinetoImport {
     reported.calls_seen = file.kernels.size();
     if (report_.nccl_version.empty()) report_.nccl_version = file.nccl_version;
     if (file.world_size > 0) job_.StateRankCount(file.world_size);
-    AddCalls(file, RankOf(file, stream.name()), file_index);
+    // Streams of one rank are put together again by the order in which their kernels began.
+    std::stable_sort(file.kernels.begin(), file.kernels.end(), StartsBefore);
+    const uint32_t rank = file.rank ? *file.rank : job_.RankByPlace(stream.name(), report_);
+    Pair(file, rank);
+    AddCalls(file, rank, file_index);
   }
 
   std::optional<Trace> Finish() {
@@ -53,19 +67,23 @@ class KinetoImport {
   }
 
  private:
-  uint32_t RankOf(const KinetoFile& file, const std::string& name) {
-    if (file.rank) return *file.rank;
-    uint32_t rank = 0;
-    while (job_.calls().contains(rank)) ++rank;
-    report_.assumed.push_back(
-        fmt::format("{} does not state its rank, it is rank {} by its place", name, rank));
-    return rank;
+  // Gives kernels without sizes those of the rank's execution trace.
+  void Pair(KinetoFile& file, uint32_t rank) {
+    unpaired_ = "it has no message size";
+    for (const ExecutionTraceCalls::File& trace : execution_traces_.files()) {
+      if (trace.rank != rank) continue;
+      const std::string why = PairWithExecutionTrace(trace, file);
+      if (why.empty()) {
+        has_pairs_ = true;
+      } else {
+        unpaired_ += ", and the rank's execution trace does not have it: " + why;
+      }
+      return;
+    }
   }
 
   void AddCalls(KinetoFile& file, uint32_t rank, uint32_t file_index) {
     job_.AddRank(rank);
-    // Streams of one rank are put together again by the order in which their kernels began.
-    std::stable_sort(file.kernels.begin(), file.kernels.end(), StartsBefore);
     std::set<std::tuple<uint64_t, uint64_t, int64_t>> seen;  // correlation, stream, start
     std::map<uint64_t, EventTime> stream_is_free;
     for (const KinetoKernel& kernel : file.kernels) {
@@ -125,7 +143,7 @@ class KinetoImport {
       if (record == 0) record = launched->second;
     }
     if (record == 0) {
-      return CommsDefect{CallDropReason::kSizesNotRecorded, "it has no message size"};
+      return CommsDefect{CallDropReason::kSizesNotRecorded, unpaired_};
     }
     CommsRecord stated = file.records[record - 1];
     const auto group = file.group_ranks.find(stated.group_name);
@@ -154,6 +172,10 @@ class KinetoImport {
       report_.assumed.push_back(
           "measured durations are the kernels', in which they also wait for the slowest rank");
     }
+    if (has_pairs_) {
+      report_.assumed.push_back(
+          "kernels without sizes are the calls of the execution trace of their rank, in order");
+    }
     if (has_unstated_root_) {
       report_.assumed.push_back("roots are rank 0 of their groups where they are not recorded");
     }
@@ -163,6 +185,9 @@ class KinetoImport {
   ImportReport& report_;
   Diagnostics& diagnostics_;
   CapturedJob job_{"kineto"};
+  ExecutionTraceCalls execution_traces_;
+  std::string unpaired_;  // why a kernel of the current file has no size
+  bool has_pairs_ = false;
   bool has_times_ = false;
   bool has_unstated_root_ = false;
 };
@@ -171,11 +196,20 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
                       Diagnostics& diagnostics) {
   TraceImport import;
   KinetoImport reader(options, import.report, diagnostics);
-  const auto read_file = [&](InputStream& stream) {
-    reader.ReadFile(stream);
+  const auto is_execution_trace = [](InputStream& stream) {
+    return LooksLikeExecutionTrace(stream.Peek(InputStream::kPeekBytesMax));
+  };
+  const auto read_execution_trace = [&](InputStream& stream) {
+    if (is_execution_trace(stream)) reader.ReadExecutionTrace(stream);
     return true;
   };
-  files.ForEach(read_file, diagnostics);
+  const auto read_profile = [&](InputStream& stream) {
+    if (!is_execution_trace(stream)) reader.ReadProfile(stream);
+    return true;
+  };
+  files.ForEach(read_execution_trace, diagnostics);
+  reader.EndOfExecutionTraces();
+  files.ForEach(read_profile, diagnostics);
   import.trace = reader.Finish();
   return import;
 }
@@ -186,7 +220,8 @@ TraceReader KinetoReader() {
   return {.format = "kineto",
           .description = "what PyTorch's profiler exports (Chrome's trace JSON)",
           .recognizes = LooksLikeKineto,
-          .read = ReadFiles};
+          .read = ReadFiles,
+          .completed_by = "pytorch-et"};
 }
 
 }  // namespace railyard

@@ -66,6 +66,8 @@ struct TraceReader {
   bool records_times = true;              // its traces have gaps, which ignore_times leaves out
   bool takes_rank_count = false;          // uses ImportOptions::ranks
   bool takes_ranks_of_processes = false;  // uses rank_map and ranks_are_symmetric
+  // Files of this format may be among its files, which they complete; nullptr: none.
+  const char* completed_by = nullptr;
 };
 
 }  // namespace railyard

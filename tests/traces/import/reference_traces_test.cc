@@ -2,12 +2,14 @@
 // Captures of real jobs, each against what an independent program counts in it.
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/units/units.h"
 #include "tests/support/reference_dir.h"
 #include "traces/import/import.h"
 #include "traces/trace/trace.h"
@@ -34,9 +36,9 @@ struct Imported {
   std::map<std::string, Counted> by_kind;
 };
 
-Imported Import(const std::string& path, const ImportOptions& options = {}) {
+Imported Import(const std::vector<std::string>& paths, const ImportOptions& options = {}) {
   Imported imported;
-  imported.import = ImportFiles({path}, kAutoFormat, options, imported.diagnostics);
+  imported.import = ImportFiles(paths, kAutoFormat, options, imported.diagnostics);
   for (int i = 0; i < kCollectiveKindCount; ++i) {
     const ImportedKind& kind = imported.import.report.by_kind[static_cast<size_t>(i)];
     if (kind.calls == 0) continue;
@@ -44,6 +46,9 @@ Imported Import(const std::string& path, const ImportOptions& options = {}) {
                                                                                        kind.bytes};
   }
   return imported;
+}
+Imported Import(const std::string& path, const ImportOptions& options = {}) {
+  return Import(std::vector{path}, options);
 }
 
 // python3 -c 'import json,gzip,collections as c; n=c.Counter(); b=c.Counter()
@@ -142,6 +147,34 @@ TEST(ReferenceTracesTest, ExecutionTracesOfEightRanksInAnArchive) {
   EXPECT_EQ(imported.import.report.calls_dropped(), 0u);
   EXPECT_EQ(imported.import.report.calls_reconstructed, 0u);
   EXPECT_EQ(imported.import.trace->rank_count, 8u);
+}
+
+// The profiles of the same step, whose 64 kernels have no sizes (as above). The durations are "dur"
+// of the kernels of worker7, in order of "ts", in microseconds.
+TEST(ReferenceTracesTest, ProfilesWithoutSizesAreCompletedByExecutionTraces) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  const std::string traces = reference_dir + "/traces/";
+  for (const bool profiles_first : {false, true}) {
+    std::vector<std::string> paths = {traces + "pytorch-et-dlrm-8ranks.tar.gz",
+                                      traces + "kineto-dlrm-8ranks.tar.gz"};
+    if (profiles_first) std::swap(paths[0], paths[1]);
+    const Imported imported = Import(paths);
+    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+    EXPECT_EQ(imported.import.report.format, "kineto");
+    EXPECT_THAT(imported.by_kind, ElementsAre(Pair("AllReduce", Counted{24, 19882016}),
+                                              Pair("AllToAll", Counted{40, 515584})));
+    EXPECT_EQ(imported.import.report.calls_seen(), 64u);
+    EXPECT_EQ(imported.import.trace->rank_count, 8u);
+    std::vector<int64_t> measured_us;
+    uint32_t group = 0;
+    for (const TraceOperation& operation : imported.import.trace->operations[7]) {
+      // The parts of an AllToAllv are one kernel.
+      if (operation.group != 0 && operation.group == group) continue;
+      group = operation.group;
+      measured_us.push_back(operation.measured_ps / kPsPerUs);
+    }
+    EXPECT_THAT(measured_us, ElementsAre(10, 8, 7, 7, 86, 357, 468, 803));
+  }
 }
 
 // One entry of 3 x 4 Float; its group has ranks 0 and 1.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -104,6 +105,54 @@ TEST(KinetoReaderTest, TimesMayBeIgnored) {
       {.ignore_times = true});
   ASSERT_TRUE(imported.import.trace);
   EXPECT_EQ(imported.import.trace->operations[0][1].compute_before_ps, 0);
+}
+
+// The execution trace of rank 0, version 1.0.1: each call's collective and elements.
+std::string ExecutionTrace(const std::vector<std::pair<std::string, int>>& calls) {
+  std::string nodes;
+  for (const auto& [collective, elements] : calls) {
+    nodes += fmt::format(
+        R"j({}{{"name": "record_param_comms", "id": {}, "inputs": [[1, 2, 0, {}, 4, "cuda:0"], 7, 94,
+0, "{}", [], []], "input_shapes": [[{}], [], [], [], [], [], []], "input_types": ["Tensor(float)",
+"Int", "Int", "Int", "String", "GenericList[]", "GenericList[]"], "outputs": [[3, 4, 0, {}, 4,
+"cuda:0"]], "output_shapes": [[{}]], "output_types": ["Tensor(float)"]}})j",
+        nodes.empty() ? "" : ",", nodes.size() + 1, elements, collective, elements, elements,
+        elements);
+  }
+  return R"({"schema": "1.0.1", "pid": 1, "time": "2023-09-07 16:10:01", "start_ts": 1,
+"nodes": [)" +
+         nodes + "]}";
+}
+
+TEST(KinetoReaderTest, AnExecutionTraceGivesSizesToKernelsInOrder) {
+  const std::string profile =
+      File(0, Kernel("30", "3", 7, 2, "") + "," + Kernel("10", "2", 7, 1, ""));
+  const Imported imported =
+      Import({profile, ExecutionTrace({{"all_reduce", 100}, {"all_reduce", 200}})});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.format, "kineto");
+  EXPECT_EQ(imported.import.report.calls_seen(), 2u);
+  const auto& program = imported.import.trace->operations[0];
+  ASSERT_EQ(program.size(), 2u);
+  EXPECT_EQ(program[0].count, 100u);
+  EXPECT_EQ(program[0].measured_ps, 2'000'000);
+  EXPECT_EQ(program[1].count, 200u);
+  EXPECT_EQ(program[1].measured_ps, 3'000'000);
+}
+
+TEST(KinetoReaderTest, AnExecutionTraceOfOtherCallsIsNotGuessedAt) {
+  const std::string profile =
+      File(0, Kernel("10", "2", 7, 1, "") + "," + Kernel("30", "3", 7, 2, ""));
+  const auto report_of = [&](const std::vector<std::pair<std::string, int>>& calls) {
+    const Imported imported = Import({profile, ExecutionTrace(calls)});
+    EXPECT_FALSE(imported.import.trace);
+    EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 2u);
+    return imported.import.report.ToString();
+  };
+  EXPECT_THAT(report_of({{"all_reduce", 100}}), HasSubstr("1 calls are not 2 kernels"));
+  EXPECT_THAT(report_of({{"all_reduce", 100}, {"all_to_all", 200}}),
+              HasSubstr("call 2 is all_to_all, which ncclDevKernel_AllReduce_Sum_f32_RING_LL "
+                        "cannot be"));
 }
 
 TEST(KinetoReaderTest, AKernelWithoutSizesHasThoseOfTheRecordThatLaunchedIt) {

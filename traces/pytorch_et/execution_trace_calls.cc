@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "traces/pytorch_et/execution_trace_calls.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "traces/pytorch_et/execution_node.h"
+#include "traces/trace/trace_check.h"
+
+namespace railyard {
+namespace {
+
+bool HasRoot(std::string_view collective) {
+  const auto kind = PytorchKind(collective);
+  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
+         kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
+}
+
+bool IsPointToPoint(std::string_view collective) {
+  const auto kind = PytorchKind(collective);
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
+}
+
+struct PlacedNode {
+  CommsNode node;
+  uint64_t line = 0;
+};
+
+}  // namespace
+
+struct ExecutionTraceCalls::Nodes {
+  std::vector<PlacedNode> nodes;
+  std::map<std::string, ProcessGroup> groups;  // by name and by pointer
+  std::optional<uint32_t> rank;
+};
+
+bool LooksLikeExecutionTrace(std::string_view head) {
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && head[first] == '{' &&
+         head.find("\"schema\"") != std::string_view::npos &&
+         head.find("\"nodes\"") != std::string_view::npos &&
+         head.find("\"start_ts\"") != std::string_view::npos;
+}
+
+ExecutionTraceCalls::File& ExecutionTraceCalls::ReadFile(InputStream& stream, ImportReport& report,
+                                                         Diagnostics& diagnostics) {
+  Nodes nodes;
+  File file;
+  const auto visit = [&](std::string_view key, const Value& value, uint64_t line) {
+    if (key == "nodes") AddNode(value, line, nodes, file);
+  };
+  ForEachJsonItem(stream, "nodes", visit, diagnostics);
+  std::stable_sort(nodes.nodes.begin(), nodes.nodes.end(),
+                   [](const PlacedNode& a, const PlacedNode& b) { return a.node.id < b.node.id; });
+  file.rank = RankOf(nodes, stream.name(), report);
+  std::optional<uint64_t> last_id;
+  for (PlacedNode& placed : nodes.nodes) {
+    if (last_id == placed.node.id) {
+      file.defects.push_back(
+          {placed.line, {CallDropReason::kRecordedTwice, fmt::format("node {}", placed.node.id)}});
+      continue;
+    }
+    last_id = placed.node.id;
+    CommsRecord record = std::move(placed.node.record);
+    PlaceGroup(nodes, record, report);
+    file.calls.push_back({placed.line, std::move(record)});
+  }
+  return files_.emplace_back(std::move(file));
+}
+
+void ExecutionTraceCalls::AddNode(const Value& value, uint64_t line, Nodes& nodes,
+                                  File& file) const {
+  const std::string name = value.TextOf("name");
+  if (name.starts_with("## process_group:init")) {
+    for (const ProcessGroup& group : ParseProcessGroups(value)) {
+      nodes.groups[group.name] = group;
+      if (!group.pointer.empty()) nodes.groups[group.pointer] = group;
+    }
+  }
+  if (name != "record_param_comms") return;
+  auto node = ParseCommsNode(value);
+  if (!node) {
+    file.defects.push_back({line,
+                            {CallDropReason::kMalformedRecord,
+                             "record_param_comms with arguments in no known order"}});
+    return;
+  }
+  const std::string& collective = node->record.collective;
+  // The rank argument of a rooted collective is its root, and that of a Send or Recv its peer.
+  const bool is_own_rank = !HasRoot(collective) && !IsPointToPoint(collective);
+  if (is_own_rank && !nodes.rank) nodes.rank = node->rank_argument;
+  if (IsPseudoCollective(collective)) return;
+  if (!is_own_rank) node->record.root_or_peer = node->rank_argument;
+  nodes.nodes.push_back({.node = *std::move(node), .line = line});
+}
+
+uint32_t ExecutionTraceCalls::RankOf(const Nodes& nodes, const std::string& path,
+                                     ImportReport& report) const {
+  if (nodes.rank) return *nodes.rank;
+  uint32_t rank = 0;
+  const auto is_taken = [&](const File& file) { return file.rank == rank; };
+  while (std::any_of(files_.begin(), files_.end(), is_taken)) ++rank;
+  report.assumed.push_back(
+      fmt::format("{} does not state its rank, it is rank {} by its place", path, rank));
+  return rank;
+}
+
+// Gives the record the group's members. Pointers differ from process to process, so that groups
+// without a name are numbered by their first use.
+void ExecutionTraceCalls::PlaceGroup(const Nodes& nodes, CommsRecord& record,
+                                     ImportReport& report) {
+  const auto group = nodes.groups.find(record.group_name);
+  if (group != nodes.groups.end()) {
+    record.group_name = group->second.name;
+    if (record.group_ranks.empty()) record.group_ranks = group->second.ranks;
+    if (record.group_size == 0) record.group_size = group->second.size;
+  } else if (record.group_name.starts_with('#')) {
+    const size_t file = files_.size();
+    const auto [at, is_new] =
+        number_of_pointer_.try_emplace({file, record.group_name}, pointers_of_file_[file]);
+    if (is_new) ++pointers_of_file_[file];
+    record.group_name = fmt::format("group {}", at->second);
+    if (!has_numbered_groups_) {
+      report.assumed.push_back(
+          "groups have no names: the n-th that a rank uses is one on all ranks");
+      has_numbered_groups_ = true;
+    }
+  }
+  uint32_t& size = size_of_group_[record.group_name];
+  if (record.group_size <= kTraceRanksMax) size = std::max(size, record.group_size);
+}
+
+void ExecutionTraceCalls::SizeGroups() {
+  for (File& file : files_) {
+    for (Call& call : file.calls) {
+      if (call.record.group_size == 0) call.record.group_size = SizeOf(call.record.group_name);
+    }
+  }
+}
+
+uint32_t ExecutionTraceCalls::SizeOf(const std::string& group) const {
+  if (const uint32_t stated = size_of_group_.at(group); stated > 0) return stated;
+  uint32_t size = 0;
+  for (const auto& [name, stated] : size_of_group_) size = std::max(size, stated);
+  for (const File& file : files_) {
+    if (file.rank < kTraceRanksMax) size = std::max(size, file.rank + 1);
+  }
+  return size;
+}
+
+}  // namespace railyard

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Collects the calls of the execution traces of a job's ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "traces/pytorch/comms_record.h"
+#include "traces/reading/input_stream.h"
+#include "traces/reading/value.h"
+#include "traces/trace/import_report.h"
+
+namespace railyard {
+
+// Returns true if a file that begins with `head` is an execution trace.
+bool LooksLikeExecutionTrace(std::string_view head);
+
+class ExecutionTraceCalls {
+ public:
+  struct Call {
+    uint64_t line = 0;
+    CommsRecord record;
+  };
+  struct Defect {
+    uint64_t line = 0;
+    CommsDefect defect;
+  };
+  struct File {
+    uint32_t rank = 0;
+    std::vector<Call> calls;      // in the order in which the process made them
+    std::vector<Defect> defects;  // records that are no calls
+  };
+
+  // Reads the file to its end and adds it; returns it without the sizes of groups. Assumptions are
+  // added to `report`.
+  File& ReadFile(InputStream& stream, ImportReport& report, Diagnostics& diagnostics);
+  // Gives groups whose size no record states the number of all ranks. After the last file.
+  void SizeGroups();
+
+  std::vector<File>& files() { return files_; }
+
+ private:
+  struct Nodes;
+
+  void AddNode(const Value& value, uint64_t line, Nodes& nodes, File& file) const;
+  uint32_t RankOf(const Nodes& nodes, const std::string& path, ImportReport& report) const;
+  void PlaceGroup(const Nodes& nodes, CommsRecord& record, ImportReport& report);
+  uint32_t SizeOf(const std::string& group) const;
+
+  std::vector<File> files_;
+  std::map<std::pair<size_t, std::string>, size_t> number_of_pointer_;  // by file and pointer
+  std::map<size_t, size_t> pointers_of_file_;
+  std::map<std::string, uint32_t> size_of_group_;
+  bool has_numbered_groups_ = false;
+};
+
+}  // namespace railyard
