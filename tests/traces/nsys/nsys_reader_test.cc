@@ -8,10 +8,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include "tests/support/reference_dir.h"
 #include "tests/traces/imported_files.h"
+#include "tests/traces/nsys/nsys_file.h"
 #include "workloads/job/job.h"
 
 namespace railyard {
@@ -19,54 +19,8 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::ImportedFiles;
+using testing::NsysFile;
 using ::testing::Pair;
-
-// An export with the tables that the reader needs.
-class Export {
- public:
-  explicit Export(const std::string& path) {
-    EXPECT_EQ(sqlite3_open(path.c_str(), &database_), SQLITE_OK);
-    Run("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)");
-    Run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, text TEXT, globalTid INTEGER, "
-        "textId INTEGER, binaryData TEXT)");
-    Run("CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES (schemaId INTEGER, name TEXT, type INTEGER, "
-        "offset INTEGER)");
-    // As NCCL 2.25 registers them.
-    Run("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, 'NCCL communicator ID', 18, NULL), "
-        "(1, 'No. of ranks', 5, 8), (1, 'Rank', 5, 12), (2, 'NCCL communicator ID', 18, NULL), "
-        "(2, 'Message size [bytes]', 22, 8), (3, 'NCCL communicator ID', 18, NULL), "
-        "(3, 'Message size [bytes]', 22, 8), (3, 'Peer rank', 5, 16)");
-  }
-  ~Export() { sqlite3_close(database_); }
-  Export(const Export&) = delete;
-  Export& operator=(const Export&) = delete;
-
-  void Run(const std::string& sql) {
-    ASSERT_EQ(sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
-        << sqlite3_errmsg(database_);
-  }
-  // `fields`: the payload's 64-bit words.
-  void Range(int64_t start, uint64_t process, const std::string& name, uint32_t schema,
-             const std::vector<uint64_t>& fields) {
-    std::string payload(32, '\0');
-    payload[8] = static_cast<char>(schema);
-    for (const uint64_t field : fields) {
-      for (int i = 0; i < 8; ++i) payload += static_cast<char>(field >> (8 * i) & 0xff);
-    }
-    std::string hex;
-    for (const char c : payload) {
-      constexpr char kDigits[] = "0123456789abcdef";
-      hex += kDigits[static_cast<unsigned char>(c) >> 4];
-      hex += kDigits[static_cast<unsigned char>(c) & 15];
-    }
-    Run("INSERT INTO NVTX_EVENTS VALUES (" + std::to_string(start) + ", NULL, '" + name + "', " +
-        std::to_string(process << 24) + ", NULL, " + (schema == 0 ? "NULL" : "x'" + hex + "'") +
-        ")");
-  }
-
- private:
-  sqlite3* database_ = nullptr;
-};
 
 std::string BytesOf(const std::string& path) {
   std::ostringstream bytes;
@@ -78,17 +32,8 @@ TEST(NsysReaderTest, PayloadsSayRanksAndSizes) {
   ImportedFiles files;
   const std::string path = files.Write("job.sqlite", "");
   {
-    Export made(path);
-    for (uint64_t rank = 0; rank < 2; ++rank) {
-      const uint64_t process = 100 + rank;
-      const auto start = static_cast<int64_t>(rank);
-      made.Range(start, process, "ncclCommInitRank", 1, {0xabcd, 2 | rank << 32});
-      made.Range(start + 10, process, "ncclAllReduce", 2, {0xabcd, 4096});
-      made.Range(start + 20, process, "ncclGroupStart", 0, {});
-      made.Range(start + 30, process, "ncclSend", 3, {0xabcd, 64, 1 - rank});
-      made.Range(start + 40, process, "ncclRecv", 3, {0xabcd, 64, 1 - rank});
-      made.Range(start + 50, process, "ncclGroupEnd", 0, {});
-    }
+    NsysFile made(path);
+    made.AddTwoRanks();
   }
   const TraceImport& import = files.Import({path});
   ASSERT_TRUE(import.trace) << files.findings();
@@ -110,7 +55,7 @@ TEST(NsysReaderTest, ViewsAreNotRun) {
   ImportedFiles files;
   const std::string path = files.Write("job.sqlite", "");
   {
-    Export made(path);
+    NsysFile made(path);
     made.Run("DROP TABLE NVTX_EVENTS");
     made.Run(
         "CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE r(start) AS (SELECT 1 UNION ALL SELECT "
@@ -124,7 +69,7 @@ TEST(NsysReaderTest, ViewsAreNotRun) {
 TEST(NsysReaderTest, DamagedDatabasesAreErrors) {
   ImportedFiles files;
   const std::string path = files.Write("job.sqlite", "");
-  { Export made(path); }
+  { NsysFile made(path); }
   std::string bytes = BytesOf(path);
   files.Import({files.Write("cut.sqlite", bytes.substr(0, 600))});
   EXPECT_FALSE(files.import().trace);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tests/traces/nsys/nsys_file.h"
+
+#include <gtest/gtest.h>
+
+namespace railyard::testing {
+
+NsysFile::NsysFile(const std::string& path) {
+  EXPECT_EQ(sqlite3_open(path.c_str(), &database_), SQLITE_OK);
+  Run("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)");
+  Run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, text TEXT, globalTid INTEGER, "
+      "textId INTEGER, binaryData TEXT)");
+  Run("CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES (schemaId INTEGER, name TEXT, type INTEGER, "
+      "offset INTEGER)");
+  // As NCCL 2.25 registers them.
+  Run("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, 'NCCL communicator ID', 18, NULL), "
+      "(1, 'No. of ranks', 5, 8), (1, 'Rank', 5, 12), (2, 'NCCL communicator ID', 18, NULL), "
+      "(2, 'Message size [bytes]', 22, 8), (3, 'NCCL communicator ID', 18, NULL), "
+      "(3, 'Message size [bytes]', 22, 8), (3, 'Peer rank', 5, 16)");
+}
+
+NsysFile::~NsysFile() { sqlite3_close(database_); }
+
+void NsysFile::Run(const std::string& sql) {
+  ASSERT_EQ(sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(database_);
+}
+
+void NsysFile::Range(int64_t start, uint64_t process, const std::string& name, uint32_t schema,
+                     const std::vector<uint64_t>& fields) {
+  std::string payload(32, '\0');
+  payload[8] = static_cast<char>(schema);
+  for (const uint64_t field : fields) {
+    for (int i = 0; i < 8; ++i) payload += static_cast<char>(field >> (8 * i) & 0xff);
+  }
+  std::string hex;
+  for (const char c : payload) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    hex += kDigits[static_cast<unsigned char>(c) >> 4];
+    hex += kDigits[static_cast<unsigned char>(c) & 15];
+  }
+  Run("INSERT INTO NVTX_EVENTS VALUES (" + std::to_string(start) + ", NULL, '" + name + "', " +
+      std::to_string(process << 24) + ", NULL, " + (schema == 0 ? "NULL" : "x'" + hex + "'") + ")");
+}
+
+void NsysFile::AddTwoRanks() {
+  for (uint64_t rank = 0; rank < 2; ++rank) {
+    const uint64_t process = 100 + rank;
+    const auto start = static_cast<int64_t>(rank);
+    Range(start, process, "ncclCommInitRank", 1, {0xabcd, 2 | rank << 32});
+    Range(start + 10, process, "ncclAllReduce", 2, {0xabcd, 4096});
+    Range(start + 20, process, "ncclGroupStart", 0, {});
+    Range(start + 30, process, "ncclSend", 3, {0xabcd, 64, 1 - rank});
+    Range(start + 40, process, "ncclRecv", 3, {0xabcd, 64, 1 - rank});
+    Range(start + 50, process, "ncclGroupEnd", 0, {});
+  }
+}
+
+}  // namespace railyard::testing
