@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "simulator/scenario/load/msccl_loader.h"
+#include "simulator/scenario/load/mscclpp_loader.h"
 #include "simulator/text_proto/text_proto.h"
 #include "workloads/collectives/explicit_check.h"
 #include "workloads/collectives/schedule.pb.h"
@@ -33,10 +34,12 @@ CollectiveKind KindOf(protos::Schedule::Collective collective) {
   }
 }
 
+// XML of MSCCL, or JSON of MSCCL++.
 std::shared_ptr<const ExplicitAlgorithm> LoadCheckedMsccl(const std::string& path,
                                                           const std::string& text,
                                                           Diagnostics& diagnostics) {
-  std::shared_ptr<const ExplicitAlgorithm> algorithm = LoadMsccl(path, text, diagnostics);
+  const auto load = text.front() == '<' ? LoadMsccl : LoadMscclpp;
+  std::shared_ptr<const ExplicitAlgorithm> algorithm = load(path, text, diagnostics);
   if (!algorithm) return nullptr;
   SchedulePlace place;
   const std::string wrong = WhatIsWrong(algorithm, place);
@@ -47,14 +50,14 @@ std::shared_ptr<const ExplicitAlgorithm> LoadCheckedMsccl(const std::string& pat
   return nullptr;
 }
 
-// The whole file if it begins as XML does; else empty.
-std::string TextOfXml(const std::string& path) {
-  constexpr size_t kXmlBytesMax = size_t{256} << 20;
+// The whole file if it begins as XML or JSON does; else empty.
+std::string TextOfMsccl(const std::string& path) {
+  constexpr size_t kTextBytesMax = size_t{256} << 20;
   std::ifstream file(path, std::ios::binary);
   std::string text(1, '\0');
-  if (!file.read(text.data(), 1) || text[0] != '<') return {};
+  if (!file.read(text.data(), 1) || (text[0] != '<' && text[0] != '{')) return {};
   std::vector<char> buffer(size_t{1} << 20);
-  while (text.size() < kXmlBytesMax && file.read(buffer.data(), std::ssize(buffer))) {
+  while (text.size() < kTextBytesMax && file.read(buffer.data(), std::ssize(buffer))) {
     text.append(buffer.data(), buffer.size());
   }
   text.append(buffer.data(), static_cast<size_t>(file.gcount()));
@@ -183,8 +186,8 @@ class ScheduleFileLoader {
 
 std::shared_ptr<const ExplicitAlgorithm> LoadScheduleFile(const std::string& path,
                                                           Diagnostics& diagnostics) {
-  if (const std::string xml = TextOfXml(path); !xml.empty()) {
-    return LoadCheckedMsccl(path, xml, diagnostics);
+  if (const std::string text = TextOfMsccl(path); !text.empty()) {
+    return LoadCheckedMsccl(path, text, diagnostics);
   }
   const auto file = LoadTextProto(path, protos::Schedule(), {}, diagnostics);
   if (!file || !file->mistakes.empty()) return nullptr;

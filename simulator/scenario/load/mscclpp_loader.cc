@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/load/mscclpp_loader.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "simulator/scenario/load/mscclpp_plan.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint64_t kStepsMax = 10'000'000;  // over all ranks and channels
+
+ExplicitStep StepOn(uint32_t chunk) {
+  ExplicitStep step;
+  step.chunk = chunk;
+  return step;
+}
+
+class PlanRunner {
+ public:
+  PlanRunner(const std::string& path, MscclppPlan plan, Diagnostics& diagnostics)
+      : path_(path),
+        plan_(std::move(plan)),
+        diagnostics_(diagnostics),
+        gpu_count_(static_cast<uint32_t>(plan_.gpus.size())),
+        slots_(gpu_count_),
+        kept_(gpu_count_),
+        lanes_(gpu_count_),
+        arrivals_(gpu_count_),
+        semaphores_(plan_.semaphores) {}
+
+  std::shared_ptr<ExplicitAlgorithm> Run() {
+    algorithm_->kind = plan_.kind;
+    algorithm_->rank_count = gpu_count_;
+    for (const auto& blocks : plan_.gpus) blocks_.emplace_back(blocks.size());
+    if (!RunBlocks() || !StoreResults()) return nullptr;
+    DivideAmongChannels();
+    return algorithm_;
+  }
+
+ private:
+  // What a slot holds: the rank's own contribution to a chunk, or what its lane keeps of it in a
+  // version. `holder`: the GPU that has it, if it has not been sent to the slot's yet.
+  struct Value {
+    uint32_t chunk = 0;
+    bool is_own = false;
+    uint64_t version = 0;
+    std::optional<uint32_t> holder = {};
+  };
+  struct Kept {
+    uint64_t version = 0;
+    size_t step = 0;  // that made it
+  };
+  using Slot = std::pair<MscclppBuffer, uint32_t>;
+
+  struct BlockState {
+    size_t operation = 0;
+    uint32_t element = 0;  // of the operation's chunks
+    size_t source = 0;
+    // What is reduced so far: the rank's own contribution, what its lane keeps, or both.
+    bool adds_own = false;
+    bool adds_kept = false;
+    uint64_t kept_version = 0;
+    Value sum;
+    std::optional<uint64_t> generation;  // of the barrier that it waits at
+  };
+
+  enum class Turn : uint8_t { kBlocked, kMoved, kDone, kFailed };
+
+  bool Fail(const std::string& place, const std::string& what) {
+    diagnostics_.Error({.file = path_}, place, what);
+    return false;
+  }
+
+  // --- Slots -------------------------------------------------------------------------------------
+  uint32_t OwnChunks() const {
+    return plan_.chunk_count * (plan_.kind == CollectiveKind::kReduceScatter ? gpu_count_ : 1);
+  }
+  // In place, chunks of the smaller buffer lie in the larger one.
+  Slot SlotOf(uint32_t gpu, MscclppBuffer buffer, uint32_t index) const {
+    if (!plan_.is_in_place || buffer != MscclppBuffer::kOutput) return {buffer, index};
+    const uint32_t block = gpu * plan_.chunk_count;
+    if (plan_.kind == CollectiveKind::kAllReduce) return {MscclppBuffer::kInput, index};
+    if (plan_.kind == CollectiveKind::kReduceScatter) return {MscclppBuffer::kInput, block + index};
+    if (index < block || index >= block + plan_.chunk_count) return {buffer, index};
+    return {MscclppBuffer::kInput, index - block};
+  }
+  std::optional<Value> ValueAt(uint32_t gpu, const Slot& slot) const {
+    const auto at = slots_[gpu].find(slot);
+    if (at != slots_[gpu].end()) return at->second;
+    if (slot.first != MscclppBuffer::kInput || slot.second >= OwnChunks()) return std::nullopt;
+    const bool gathers = plan_.kind == CollectiveKind::kAllGather;
+    return Value{.chunk = slot.second + (gathers ? gpu * plan_.chunk_count : 0), .is_own = true};
+  }
+  void Write(const MscclppChunks& chunks, uint32_t element, uint32_t by, Value value) {
+    if (chunks.gpu != by) value.holder = by;
+    slots_[chunks.gpu][SlotOf(chunks.gpu, chunks.buffer, chunks.index + element)] = value;
+  }
+
+  // --- Steps -------------------------------------------------------------------------------------
+  bool AddStep(uint32_t gpu, const ExplicitStep& step, const std::string& place) {
+    if (++step_count_ > kStepsMax) return Fail(place, fmt::format("more than {} steps", kStepsMax));
+    lanes_[gpu].push_back(step);
+    return true;
+  }
+  Value Keep(uint32_t gpu, uint32_t chunk) {
+    Kept& kept = kept_[gpu][chunk];
+    ++kept.version;
+    kept.step = lanes_[gpu].size() - 1;
+    return {.chunk = chunk, .version = kept.version};
+  }
+  bool IsCurrent(uint32_t gpu, const Value& value, const std::string& place) {
+    if (value.is_own || kept_[gpu][value.chunk].version == value.version) return true;
+    return Fail(place, fmt::format("needs chunk {} of GPU {} as it was before it was reduced or "
+                                   "received again",
+                                   value.chunk, gpu));
+  }
+  bool Send(uint32_t from, uint32_t to, const Value& value, const std::string& place) {
+    if (!IsCurrent(from, value, place)) return false;
+    ExplicitStep step = StepOn(value.chunk);
+    step.step.send_to = static_cast<int32_t>(to);
+    step.step.load_local = value.is_own;
+    step.step.load_kept = !value.is_own;
+    return AddStep(from, step, place);
+  }
+  // Sends what another GPU holds to the slot's GPU, which keeps it.
+  bool Fetch(uint32_t gpu, const Slot& slot, Value& value, const std::string& place) {
+    const uint32_t holder = *value.holder;
+    ExplicitStep step = StepOn(value.chunk);
+    step.step.recv_from = static_cast<int32_t>(holder);
+    step.step.keep = true;
+    if (!Send(holder, gpu, value, place) || !AddStep(gpu, step, place)) return false;
+    value = Keep(gpu, value.chunk);
+    slots_[gpu][slot] = value;
+    return true;
+  }
+
+  // --- Operations --------------------------------------------------------------------------------
+  Turn Move(const MscclppOperation& operation, BlockState& state) {
+    const MscclppChunks& source = operation.sources[state.source];
+    const Slot slot = SlotOf(source.gpu, source.buffer, source.index + state.element);
+    auto value = ValueAt(source.gpu, slot);
+    if (!value) return Missing(operation, state);
+    Turn turn = Turn::kDone;
+    if (value->holder) {
+      if (!Fetch(source.gpu, slot, *value, operation.place)) return Turn::kFailed;
+      turn = Turn::kMoved;
+    }
+    const bool is_only = operation.sources.size() == 1;
+    for (size_t i = 0; i < operation.targets.size(); ++i) {
+      if (is_only || i == state.source) {
+        Write(operation.targets[i], state.element, source.gpu, *value);
+      }
+    }
+    if (++state.source == operation.sources.size()) {
+      state.source = 0;
+      ++state.element;
+    }
+    return turn;
+  }
+
+  Turn Missing(const MscclppOperation& operation, const BlockState& state) {
+    if (operation.waits_for_data) return Turn::kBlocked;
+    const MscclppChunks& source = operation.sources[state.source];
+    Fail(operation.place, fmt::format("reads chunk {} of a buffer of GPU {}, in which nothing is",
+                                      source.index + state.element, source.gpu));
+    return Turn::kFailed;
+  }
+
+  // Adds one source; those of other GPUs are messages.
+  Turn Reduce(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+    if (state.source == operation.sources.size()) return FinishReduction(operation, gpu, state);
+    const MscclppChunks& source = operation.sources[state.source];
+    const Slot slot = SlotOf(source.gpu, source.buffer, source.index + state.element);
+    auto value = ValueAt(source.gpu, slot);
+    if (!value) return Missing(operation, state);
+    const bool is_empty = !state.adds_own && !state.adds_kept;
+    if (!is_empty && value->chunk != state.sum.chunk) {
+      Fail(operation.place,
+           fmt::format("reduces chunk {} with chunk {}", state.sum.chunk, value->chunk));
+      return Turn::kFailed;
+    }
+    if (source.gpu != gpu && value->holder && !Fetch(source.gpu, slot, *value, operation.place)) {
+      return Turn::kFailed;
+    }
+    ++state.source;
+    if (source.gpu == gpu && !value->holder) return AddLocal(operation, gpu, *value, state);
+    const uint32_t holder = value->holder.value_or(source.gpu);
+    if (!Send(holder, gpu, *value, operation.place)) return Turn::kFailed;
+    ExplicitStep step = Sum(state, value->chunk);
+    step.step.recv_from = static_cast<int32_t>(holder);
+    step.step.reduce = !is_empty;
+    return KeepSum(operation, gpu, step, state) ? Turn::kMoved : Turn::kFailed;
+  }
+
+  Turn AddLocal(const MscclppOperation& operation, uint32_t gpu, const Value& value,
+                BlockState& state) {
+    bool& adds = value.is_own ? state.adds_own : state.adds_kept;
+    if (adds) {
+      Fail(operation.place, "reduces two values of one chunk that the GPU itself holds");
+      return Turn::kFailed;
+    }
+    if (!IsCurrent(gpu, value, operation.place)) return Turn::kFailed;
+    adds = true;
+    state.sum = value;
+    if (!value.is_own) state.kept_version = value.version;
+    return Turn::kDone;
+  }
+
+  static ExplicitStep Sum(const BlockState& state, uint32_t chunk) {
+    ExplicitStep step = StepOn(chunk);
+    step.step.load_local = state.adds_own;
+    step.step.load_kept = state.adds_kept;
+    step.step.keep = true;
+    return step;
+  }
+  bool KeepSum(const MscclppOperation& operation, uint32_t gpu, const ExplicitStep& step,
+               BlockState& state) {
+    const Value kept{.chunk = step.chunk, .version = state.kept_version};
+    if (state.adds_kept && !IsCurrent(gpu, kept, operation.place)) return false;
+    if (!AddStep(gpu, step, operation.place)) return false;
+    state.sum = Keep(gpu, step.chunk);
+    state.kept_version = state.sum.version;
+    state.adds_own = false;
+    state.adds_kept = true;
+    return true;
+  }
+
+  Turn FinishReduction(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+    if (state.adds_own && state.adds_kept) {
+      ExplicitStep step = Sum(state, state.sum.chunk);
+      step.step.reduce = true;
+      if (!KeepSum(operation, gpu, step, state)) return Turn::kFailed;
+    }
+    for (const MscclppChunks& target : operation.targets) {
+      Write(target, state.element, gpu, state.sum);
+    }
+    state.source = 0;
+    ++state.element;
+    state.adds_own = state.adds_kept = false;
+    return Turn::kDone;
+  }
+
+  // --- Synchronization
+  // -----------------------------------------------------------------------------
+  void Signal(const MscclppOperation& operation, uint32_t gpu) {
+    for (const MscclppChannel& channel : operation.channels) {
+      ++signals_[{gpu, channel.peer, channel.is_port, channel.number}];
+    }
+  }
+  bool Wait(const MscclppOperation& operation, uint32_t gpu) {
+    const auto signals = [&](const MscclppChannel& channel) -> int64_t& {
+      return signals_[{channel.peer, gpu, channel.is_port, channel.number}];
+    };
+    for (const MscclppChannel& channel : operation.channels) {
+      if (signals(channel) == 0) return false;
+    }
+    for (const MscclppChannel& channel : operation.channels) --signals(channel);
+    return true;
+  }
+  bool Barrier(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+    uint64_t& arrivals = arrivals_[gpu][operation.numbers.front()];
+    const uint64_t count = std::max<uint64_t>(1, operation.block_count);
+    if (!state.generation) state.generation = arrivals++ / count;
+    if (arrivals < (*state.generation + 1) * count) return false;
+    state.generation.reset();
+    return true;
+  }
+  bool Acquire(const MscclppOperation& operation, uint32_t gpu) {
+    for (const uint32_t number : operation.numbers) {
+      if (semaphores_[gpu][number] == 0) return false;
+    }
+    for (const uint32_t number : operation.numbers) --semaphores_[gpu][number];
+    return true;
+  }
+
+  // Goes on until a message is on its way, or the block has to wait or has ended.
+  Turn RunBlock(uint32_t gpu, uint32_t block) {
+    const std::vector<MscclppOperation>& operations = plan_.gpus[gpu][block];
+    BlockState& state = blocks_[gpu][block];
+    bool has_moved = false;
+    while (state.operation < operations.size()) {
+      const MscclppOperation& operation = operations[state.operation];
+      const bool has_data =
+          operation.kind == MscclppKind::kMove || operation.kind == MscclppKind::kReduce;
+      if (has_data && state.element < operation.sources.front().size) {
+        if (++turn_count_ > kStepsMax) {
+          Fail(operation.place, fmt::format("is behind {} operations on one chunk", kStepsMax));
+          return Turn::kFailed;
+        }
+        const Turn turn = operation.kind == MscclppKind::kMove ? Move(operation, state)
+                                                               : Reduce(operation, gpu, state);
+        if (turn == Turn::kBlocked) return has_moved ? Turn::kMoved : Turn::kBlocked;
+        if (turn != Turn::kDone) return turn;
+        has_moved = true;
+        continue;
+      }
+      if (!PassSynchronization(operation, gpu, state)) {
+        return has_moved ? Turn::kMoved : Turn::kBlocked;
+      }
+      has_moved = true;
+      state.element = 0;
+      ++state.operation;
+    }
+    return has_moved ? Turn::kMoved : Turn::kDone;
+  }
+  bool PassSynchronization(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+    switch (operation.kind) {
+      case MscclppKind::kWait:
+        return Wait(operation, gpu);
+      case MscclppKind::kBarrier:
+        return Barrier(operation, gpu, state);
+      case MscclppKind::kAcquire:
+        return Acquire(operation, gpu);
+      case MscclppKind::kRelease:
+        for (const uint32_t number : operation.numbers) ++semaphores_[gpu][number];
+        return true;
+      case MscclppKind::kSignal:
+        Signal(operation, gpu);
+        return true;
+      default:
+        if (operation.signals) Signal(operation, gpu);
+        return true;
+    }
+  }
+
+  bool RunBlocks() {
+    size_t blocks_max = 0;
+    for (const auto& blocks : plan_.gpus) blocks_max = std::max(blocks_max, blocks.size());
+    bool is_done = false;
+    for (bool has_moved = true; has_moved;) {
+      has_moved = false;
+      is_done = true;
+      for (uint32_t block = 0; block < blocks_max; ++block) {
+        for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
+          if (block >= plan_.gpus[gpu].size()) continue;
+          const Turn turn = RunBlock(gpu, block);
+          if (turn == Turn::kFailed) return false;
+          has_moved = has_moved || turn == Turn::kMoved;
+          is_done = is_done && turn == Turn::kDone;
+        }
+      }
+    }
+    if (is_done) return true;
+    for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
+      for (size_t block = 0; block < plan_.gpus[gpu].size(); ++block) {
+        const auto& operations = plan_.gpus[gpu][block];
+        if (blocks_[gpu][block].operation == operations.size()) continue;
+        return Fail(operations[blocks_[gpu][block].operation].place, "waits for ever");
+      }
+    }
+    return false;
+  }
+
+  // --- The result --------------------------------------------------------------------------------
+  // Each rank begins with another chunk, so that transfers that only the result needs are spread.
+  bool StoreResults() {
+    const bool gathers = plan_.kind == CollectiveKind::kAllGather;
+    const uint32_t chunks = plan_.chunk_count * (gathers ? gpu_count_ : 1);
+    for (uint32_t i = 0; i < chunks; ++i) {
+      for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
+        const uint64_t first = uint64_t{gpu} * chunks / gpu_count_;
+        const auto index = static_cast<uint32_t>((first + i) % chunks);
+        if (!StoreResult(gpu, SlotOf(gpu, MscclppBuffer::kOutput, index), index)) return false;
+      }
+    }
+    return true;
+  }
+  bool StoreResult(uint32_t gpu, const Slot& slot, uint32_t index) {
+    const std::string place = fmt::format("gpus[{}]", gpu);
+    auto value = ValueAt(gpu, slot);
+    if (!value) return Fail(place, fmt::format("chunk {} of the result is not written", index));
+    if (value->holder && !Fetch(gpu, slot, *value, place)) return false;
+    if (value->is_own) {
+      ExplicitStep step = StepOn(value->chunk);
+      step.step.load_local = step.step.store = true;
+      return AddStep(gpu, step, place);
+    }
+    if (!IsCurrent(gpu, *value, place)) return false;
+    lanes_[gpu][kept_[gpu][value->chunk].step].step.store = true;
+    return true;
+  }
+
+  void DivideAmongChannels() {
+    size_t blocks_max = 1;
+    for (const auto& blocks : plan_.gpus) blocks_max = std::max(blocks_max, blocks.size());
+    const auto channels = static_cast<uint32_t>(
+        std::max<uint64_t>(1, std::min({uint64_t{blocks_max}, uint64_t{kAlgorithmChannelsMax},
+                                        uint64_t{kAlgorithmChunksMax / plan_.chunk_count},
+                                        kStepsMax / std::max<uint64_t>(1, step_count_)})));
+    algorithm_->channel_count = channels;
+    algorithm_->chunk_count = plan_.chunk_count * channels;
+    for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
+      for (uint32_t channel = 0; channel < channels; ++channel) {
+        std::vector<ExplicitStep> lane = lanes_[gpu];
+        if (lane.empty()) continue;
+        for (ExplicitStep& step : lane) step.chunk = step.chunk * channels + channel;
+        algorithm_->lanes[{gpu, channel}].push_back(std::move(lane));
+      }
+    }
+  }
+
+  const std::string& path_;
+  const MscclppPlan plan_;
+  Diagnostics& diagnostics_;
+  const uint32_t gpu_count_;
+  std::shared_ptr<ExplicitAlgorithm> algorithm_ = std::make_shared<ExplicitAlgorithm>();
+  std::vector<std::vector<BlockState>> blocks_;
+  std::vector<std::map<Slot, Value>> slots_;      // by GPU; own contributions left out
+  std::vector<std::map<uint32_t, Kept>> kept_;    // by GPU and chunk
+  std::vector<std::vector<ExplicitStep>> lanes_;  // by GPU
+  std::map<std::tuple<uint32_t, uint32_t, bool, uint32_t>, int64_t> signals_;  // not waited for yet
+  std::vector<std::map<uint32_t, uint64_t>> arrivals_;                         // by GPU and barrier
+  std::vector<std::vector<int64_t>> semaphores_;
+  uint64_t step_count_ = 0;
+  uint64_t turn_count_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<ExplicitAlgorithm> LoadMscclpp(const std::string& path, const std::string& text,
+                                               Diagnostics& diagnostics) {
+  std::optional<MscclppPlan> plan = ParseMscclppPlan(path, text, diagnostics);
+  if (!plan) return nullptr;
+  return PlanRunner(path, *std::move(plan), diagnostics).Run();
+}
+
+}  // namespace railyard

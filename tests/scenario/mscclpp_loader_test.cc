@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/scenario/load/mscclpp_loader.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/scenario/load/schedule_file_loader.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::HasSubstr;
+
+class MscclppLoaderTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<const ExplicitAlgorithm> Load(const std::string& text) {
+    const std::string path = ::testing::TempDir() + "/mscclpp_loader_test_" +
+                             ::testing::UnitTest::GetInstance()->current_test_info()->name() +
+                             ".json";
+    std::ofstream(path) << text;
+    Diagnostics diagnostics;
+    auto algorithm = LoadScheduleFile(path, diagnostics);
+    findings_ = diagnostics.ToString();
+    std::filesystem::remove(path);
+    EXPECT_EQ(algorithm == nullptr, diagnostics.HasErrors());
+    return algorithm;
+  }
+  // Counts the messages that the rank sends on a channel.
+  static size_t Sends(const ExplicitAlgorithm& algorithm, uint32_t rank, uint32_t channel) {
+    size_t sends = 0;
+    for (const auto& lane : algorithm.lanes.at({rank, channel})) {
+      for (const ExplicitStep& step : lane) sends += step.step.send_to != kNoPeer ? 1 : 0;
+    }
+    return sends;
+  }
+  std::string findings_;
+};
+
+// --- Plans as the language of MSCCL++ writes them
+// ----------------------------------------------------
+
+std::string Local(const std::string& buffer, uint32_t index, uint32_t size = 1) {
+  return fmt::format(R"({{"type": "{}", "index": {}, "size": {}}})", buffer, index, size);
+}
+std::string Remote(uint32_t id, uint32_t index, uint32_t size = 1) {
+  return fmt::format(R"({{"buffer_id": {}, "index": {}, "size": {}}})", id, index, size);
+}
+std::string Operation(const std::string& name, const std::vector<std::string>& sources = {},
+                      const std::vector<std::string>& targets = {}, const std::string& more = "") {
+  return fmt::format(
+      R"({{"name": "{}", "src_buff": [{}], "dst_buff": [{}], "channel_type": "memory"{}}})", name,
+      fmt::join(sources, ", "), fmt::join(targets, ", "), more);
+}
+std::string OnChannel(const std::string& name, uint32_t channel) {
+  return Operation(name, {}, {}, fmt::format(R"(, "channel_ids": [{}])", channel));
+}
+
+// The other GPUs, whose channel and scratch buffer have the number of their place in this list.
+std::vector<uint32_t> Others(uint32_t gpu, uint32_t gpus) {
+  std::vector<uint32_t> others;
+  for (uint32_t i = 1; i < gpus; ++i) others.push_back((gpu + i) % gpus);
+  return others;
+}
+
+using Blocks = std::vector<std::vector<std::string>>;
+
+std::string Plan(const std::string& collective, uint32_t gpus, uint32_t inputs, uint32_t outputs,
+                 uint32_t scratch, const std::string& buffer,
+                 const std::function<Blocks(uint32_t gpu)>& blocks_of) {
+  std::vector<std::string> all;
+  for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
+    const std::vector<uint32_t> others = Others(gpu, gpus);
+    std::vector<uint32_t> numbers;
+    std::vector<std::string> buffers;
+    for (const uint32_t other : others) {
+      numbers.push_back(static_cast<uint32_t>(numbers.size()));
+      buffers.push_back(fmt::format(
+          R"({{"rank": {}, "type": "{}", "access_channel_types": ["memory"]}})", other, buffer));
+    }
+    std::vector<std::string> blocks;
+    for (const auto& operations : blocks_of(gpu)) {
+      blocks.push_back(fmt::format(
+          R"({{"id": {}, "ops": [{}],
+ "channels": [{{"channel_type": "memory", "channel_ids": [{}]}}],
+ "remote_buffer_refs": [{{"access_channel_type": "memory", "remote_buffer_ids": [{}]}}]}})",
+          blocks.size(), fmt::join(operations, ", "), fmt::join(numbers, ", "),
+          fmt::join(numbers, ", ")));
+    }
+    all.push_back(fmt::format(
+        R"({{"id": {}, "input_chunks": {}, "output_chunks": {}, "scratch_chunks": {},
+ "threadblocks": [{}], "channels": [{{"channel_type": "memory", "connected_to": [{}]}}],
+ "remote_buffers": [{}], "semaphores": []}})",
+        gpu, inputs, outputs, scratch, fmt::join(blocks, ", "), fmt::join(others, ", "),
+        fmt::join(buffers, ", ")));
+  }
+  return fmt::format(
+      R"({{"name": "test", "collective": "{}", "protocol": "Simple", "inplace": true,
+ "gpus": [{}]}})",
+      collective, fmt::join(all, ",\n"));
+}
+
+// All pairs in two phases, with packets: each GPU reduces the chunk of its number.
+std::string AllPairs(uint32_t gpus) {
+  return Plan("allreduce", gpus, gpus, gpus, 2 * gpus, "s", [&](uint32_t gpu) {
+    const std::vector<uint32_t> others = Others(gpu, gpus);
+    std::vector<std::string> put;
+    std::vector<std::string> sources = {Local("i", gpu)};
+    std::vector<std::string> targets = {Local("i", gpu)};
+    std::vector<std::string> unpack;
+    for (uint32_t i = 0; i < others.size(); ++i) {
+      put.push_back(Operation("ppkt", {Local("i", others[i])}, {Remote(i, gpu)}));
+      sources.push_back(Local("s", others[i]));
+      targets.push_back(Remote(i, gpus + gpu));
+      unpack.push_back(Operation("upkt", {Local("s", gpus + others[i])}, {Local("i", others[i])}));
+    }
+    return Blocks{put, {Operation("recspkt", sources, targets)}, unpack};
+  });
+}
+
+TEST_F(MscclppLoaderTest, PacketsOfAllPairsBecomeTwoPhases) {
+  for (const uint32_t gpus : {2u, 4u, 8u}) {
+    const auto algorithm = Load(AllPairs(gpus));
+    ASSERT_NE(algorithm, nullptr) << findings_;
+    EXPECT_EQ(algorithm->kind, CollectiveKind::kAllReduce);
+    EXPECT_EQ(algorithm->rank_count, gpus);
+    // Three thread blocks share each chunk.
+    EXPECT_EQ(algorithm->channel_count, 3u);
+    EXPECT_EQ(algorithm->chunk_count, 3 * gpus);
+    for (uint32_t rank = 0; rank < gpus; ++rank) {
+      // A chunk to each other GPU to be reduced there, and the reduced one to each.
+      EXPECT_EQ(Sends(*algorithm, rank, 0), 2 * (gpus - 1));
+      EXPECT_EQ(Sends(*algorithm, rank, 2), 2 * (gpus - 1));
+    }
+  }
+}
+
+// The ranks' first steps are not in the order of the ranks: all send and receive at once.
+TEST_F(MscclppLoaderTest, RanksOfAllPairsTakeTurns) {
+  constexpr uint32_t kGpus = 8;
+  const auto algorithm = Load(AllPairs(kGpus));
+  ASSERT_NE(algorithm, nullptr) << findings_;
+  for (uint32_t rank = 0; rank < kGpus; ++rank) {
+    const auto& lane = algorithm->lanes.at({rank, 0}).front();
+    size_t first_receive = 0;
+    while (lane[first_receive].step.recv_from == kNoPeer) ++first_receive;
+    EXPECT_LE(first_receive, 2u) << rank;
+  }
+}
+
+TEST_F(MscclppLoaderTest, GetsAndReductionsOfRemoteDataAreMessages) {
+  // Each of two GPUs reads the other's contribution to its chunk, and puts the result there.
+  const auto algorithm = Load(Plan("allreduce", 2, 2, 2, 0, "i", [](uint32_t gpu) {
+    return Blocks{
+        {Operation("rres", {Local("i", gpu), Remote(0, gpu)}, {Local("i", gpu), Remote(0, gpu)}),
+         OnChannel("signal", 0), OnChannel("wait", 0)}};
+  }));
+  ASSERT_NE(algorithm, nullptr) << findings_;
+  EXPECT_EQ(Sends(*algorithm, 0, 0), 2u);
+  EXPECT_EQ(Sends(*algorithm, 1, 0), 2u);
+}
+
+TEST_F(MscclppLoaderTest, AllGatherAndReduceScatterHaveBlocks) {
+  const auto gather = Load(Plan("allgather", 4, 1, 4, 0, "o", [](uint32_t gpu) {
+    std::vector<std::string> operations;
+    for (uint32_t i = 0; i < 3; ++i) {
+      operations.push_back(Operation("put", {Local("o", gpu)}, {Remote(i, gpu)}));
+    }
+    for (uint32_t i = 0; i < 3; ++i) operations.push_back(OnChannel("signal", i));
+    for (uint32_t i = 0; i < 3; ++i) operations.push_back(OnChannel("wait", i));
+    return Blocks{operations};
+  }));
+  ASSERT_NE(gather, nullptr) << findings_;
+  EXPECT_EQ(gather->kind, CollectiveKind::kAllGather);
+  EXPECT_EQ(gather->chunk_count, 1u);
+  EXPECT_EQ(Sends(*gather, 2, 0), 3u);
+
+  const auto scatter = Load(Plan("reducescatter", 4, 4, 1, 0, "i", [](uint32_t gpu) {
+    std::vector<std::string> sources = {Local("i", gpu)};
+    for (uint32_t i = 0; i < 3; ++i) sources.push_back(Remote(i, gpu));
+    return Blocks{{Operation("rre", sources, {Local("o", 0)})}};
+  }));
+  ASSERT_NE(scatter, nullptr) << findings_;
+  EXPECT_EQ(scatter->kind, CollectiveKind::kReduceScatter);
+  EXPECT_EQ(Sends(*scatter, 2, 0), 3u);
+}
+
+TEST_F(MscclppLoaderTest, BarriersHoldThreadBlocksAndPipelinesAreTheirOperations) {
+  const std::string barrier = R"({"name": "barrier", "barrier_id": 0, "num_threadblocks": 2})";
+  const auto plan = [&](const std::string& before) {
+    return Plan("allreduce", 2, 2, 2, 2, "s", [&](uint32_t gpu) {
+      // The first block puts into scratch what the second one reduces behind the barrier.
+      const std::string pipeline =
+          R"({"name": "pipeline", "iter_context": {"unit_size": 1, "num_chunks": 1}, "ops": [)" +
+          Operation("put", {Local("i", 1 - gpu)}, {Remote(0, 1 - gpu)}) + "]}";
+      return Blocks{{pipeline, OnChannel("signal", 0), OnChannel("wait", 0), barrier},
+                    {before, Operation("re", {Local("i", gpu), Local("s", gpu)}, {Local("i", gpu)}),
+                     OnChannel("signal", 0), OnChannel("wait", 0),
+                     R"({"name": "get", "src_buff": [)" + Local("s", 0) + R"(], "dst_buff": [)" +
+                         Local("s", 0) + "]}"}};
+    });
+  };
+  // Nothing sends the reduced chunks back: the result lacks contributions.
+  EXPECT_EQ(Load(plan(barrier)), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("without the contribution"));
+  EXPECT_EQ(Load(plan(R"({"name": "nop"})")), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("waits for ever"));
+}
+
+TEST_F(MscclppLoaderTest, MistakesAreFoundAtTheirPlaces) {
+  const std::string good = AllPairs(2);
+  const auto with = [&](const std::string& what, const std::string& instead) {
+    std::string text = good;
+    const size_t at = text.find(what);
+    EXPECT_NE(at, std::string::npos) << what;
+    return text.replace(at, what.size(), instead);
+  };
+  struct Case {
+    std::string text;
+    std::string finding;
+  };
+  const std::vector<Case> cases = {
+      {good.substr(0, 300), ":5:1: error: is no JSON"},
+      {"{}", "collective: \"\" cannot be run"},
+      {with("allreduce", "alltoall"), "collective: \"alltoall\" cannot be run"},
+      {with("recspkt", "glres"), "gpus[0].threadblocks[1].ops[0]: \"glres\" is not read"},
+      {with("\"input_chunks\"", "\"inputChunks\""), "older version of MSCCL++"},
+      {with("\"output_chunks\": 2", "\"output_chunks\": 3"), "do not become 3 output chunks"},
+      {with("\"buffer_id\": 0", "\"buffer_id\": 7"), "buffer_id is missing or out of range"},
+      {with("\"type\": \"i\", \"index\": 1", "\"type\": \"i\", \"index\": 2"),
+       "index is missing or out of range (expected 0 to 1)"},
+      {with("\"connected_to\": [1]", "\"connected_to\": [0]"), "no other GPU"},
+      {with("ppkt", "upkt"), "gpus[0].threadblocks"},
+      {with("\"channel_ids\": [0]", "\"channel_ids\": [1]"), "that the GPU does not have"},
+      {std::string(100'000, '['), "error"},
+      {"{\"gpus\": " + std::string(100'000, '[') + "}", "is no JSON"}};
+  for (const Case& c : cases) {
+    EXPECT_EQ(Load(c.text), nullptr) << c.finding;
+    EXPECT_THAT(findings_, HasSubstr(c.finding));
+  }
+}
+
+TEST_F(MscclppLoaderTest, WhateverBecomesOfTheBytesItEnds) {
+  std::mt19937 random(1);
+  const std::string whole = AllPairs(2);
+  int read = 0;
+  for (int round = 0; round < 2'000; ++round) {
+    std::string text = whole;
+    for (int edit = static_cast<int>(random() % 3); edit >= 0; --edit) {
+      const size_t at = random() % (text.size() - 1);
+      if (random() % 2 == 0) {
+        text[at + 1] = static_cast<char>('0' + random() % 75);
+      } else {
+        text.erase(at + 1, random() % 4);
+      }
+    }
+    read += Load(text) != nullptr ? 1 : 0;
+  }
+  EXPECT_GT(read, 0);
+}
+
+}  // namespace
+}  // namespace railyard
