@@ -205,9 +205,7 @@ TEST_F(MscclppLoaderTest, BarriersHoldThreadBlocksAndPipelinesAreTheirOperations
           Operation("put", {Local("i", 1 - gpu)}, {Remote(0, 1 - gpu)}) + "]}";
       return Blocks{{pipeline, OnChannel("signal", 0), OnChannel("wait", 0), barrier},
                     {before, Operation("re", {Local("i", gpu), Local("s", gpu)}, {Local("i", gpu)}),
-                     OnChannel("signal", 0), OnChannel("wait", 0),
-                     R"({"name": "get", "src_buff": [)" + Local("s", 0) + R"(], "dst_buff": [)" +
-                         Local("s", 0) + "]}"}};
+                     OnChannel("signal", 0), OnChannel("wait", 0)}};
     });
   };
   // Nothing sends the reduced chunks back: the result lacks contributions.
@@ -230,7 +228,7 @@ TEST_F(MscclppLoaderTest, MistakesAreFoundAtTheirPlaces) {
     std::string finding;
   };
   const std::vector<Case> cases = {
-      {good.substr(0, 300), ":5:1: error: is no JSON"},
+      {good.substr(0, 300), ":3:1: error: is no JSON"},
       {"{}", "collective: \"\" cannot be run"},
       {with("allreduce", "alltoall"), "collective: \"alltoall\" cannot be run"},
       {with("recspkt", "glres"), "gpus[0].threadblocks[1].ops[0]: \"glres\" is not read"},
@@ -240,7 +238,9 @@ TEST_F(MscclppLoaderTest, MistakesAreFoundAtTheirPlaces) {
       {with("\"type\": \"i\", \"index\": 1", "\"type\": \"i\", \"index\": 2"),
        "index is missing or out of range (expected 0 to 1)"},
       {with("\"connected_to\": [1]", "\"connected_to\": [0]"), "no other GPU"},
-      {with("ppkt", "upkt"), "gpus[0].threadblocks"},
+      {with("\"name\": \"ppkt\", \"src_buff\": [{\"type\": \"i\"",
+            "\"name\": \"put\", \"src_buff\": [{\"type\": \"s\""),
+       "gpus[0].threadblocks[0].ops[0]: reads chunk 1 of a buffer of GPU 0, in which nothing is"},
       {with("\"channel_ids\": [0]", "\"channel_ids\": [1]"), "that the GPU does not have"},
       {std::string(100'000, '['), "error"},
       {"{\"gpus\": " + std::string(100'000, '[') + "}", "is no JSON"}};
