@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/run/program.h"
+#include "tests/support/regex.h"
 
 namespace railyard::testing {
 namespace {
@@ -47,6 +48,11 @@ std::string Dump(const Groups& groups, const std::vector<RecordedCall>& calls) {
   }
   return fmt::format(R"({{"version": "2.5", "pg_config": {{{}}}, "entries": [{}]}})",
                      fmt::join(configurations, ", "), fmt::join(entries, ", "));
+}
+
+// Lines of the printed result are broken at spaces.
+std::string Unwrapped(const std::string& text) {
+  return std::regex_replace(text, std::regex("\\s+"), " ");
 }
 
 class HangTest : public ProgramTest {
@@ -86,11 +92,13 @@ TEST_F(HangTest, ARankThatNeverComesIsNamedByTheRunThatWaitsForIt) {
   EXPECT_EQ(run.collectives.Text(0, "completed"), "true");
   EXPECT_EQ(run.collectives.Text(1, "completed"), "true");
   EXPECT_EQ(run.collectives.Text(2, "completed"), "false");
-  EXPECT_THAT(run.exit.output, HasSubstr("rank 5 has not begun AllReduce #2 of communicator 0"));
-  EXPECT_THAT(run.exit.output, HasSubstr("waits for data from rank 5"));
+  EXPECT_THAT(Unwrapped(run.exit.output),
+              HasSubstr("rank 5 has not begun AllReduce #2 of communicator 0"));
+  EXPECT_THAT(Unwrapped(run.exit.output), HasSubstr("waits for data from rank 5"));
   for (uint32_t rank = 0; rank < 16; ++rank) {
     if (rank == 5) continue;
-    EXPECT_THAT(run.exit.output, Not(HasSubstr(fmt::format("rank {} has not begun", rank))));
+    EXPECT_THAT(Unwrapped(run.exit.output),
+                Not(HasSubstr(fmt::format("rank {} has not begun", rank))));
   }
 }
 
@@ -109,9 +117,9 @@ TEST_F(HangTest, RanksThatWaitForEachOtherInTwoGroupsAreBothNamed) {
   ASSERT_EQ(run.collectives.size(), 3u);
   EXPECT_EQ(run.collectives.Text(0, "completed"), "true");
   for (const size_t row : {1, 2}) EXPECT_EQ(run.collectives.Text(row, "completed"), "false");
-  EXPECT_THAT(run.exit.output,
+  EXPECT_THAT(Unwrapped(run.exit.output),
               HasSubstr("rank 2 has not begun AllReduce #1 of communicator first"));
-  EXPECT_THAT(run.exit.output,
+  EXPECT_THAT(Unwrapped(run.exit.output),
               HasSubstr("rank 1 has not begun AllReduce #2 of communicator second"));
   EXPECT_THAT(ReadText(scratch_.Path("hang.textproto")),
               HasSubstr("in group \"first\": ranks 0, 1 wait for ranks 2, which have not come to "
