@@ -163,7 +163,7 @@ ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
                      .currency = prices.currency,
                      .status = {},
                      .tiers = {}};
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     if (fabric.device(id).kind == DeviceKind::kSwitch) ++run.switches;
   }
   for (const Cable& cable : fabric.cables()) {

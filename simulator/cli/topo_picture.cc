@@ -29,7 +29,7 @@ void Number(Writer& json, const char* key, uint64_t value) {
 std::vector<uint32_t> Layers(const FabricGraph& fabric) {
   std::vector<uint32_t> layer(fabric.device_count(), 0);
   std::vector<DeviceId> queue;
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     const DeviceKind kind = fabric.device(id).kind;
     if (kind == DeviceKind::kNic || kind == DeviceKind::kNvSwitch) layer[id] = 1;
     if (kind == DeviceKind::kNic) queue.push_back(id);
@@ -43,7 +43,7 @@ std::vector<uint32_t> Layers(const FabricGraph& fabric) {
       queue.push_back(next);
     }
   }
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     if (fabric.device(id).kind == DeviceKind::kSwitch) layer[id] = std::max(layer[id], 2u);
   }
   return layer;
@@ -53,7 +53,7 @@ void WriteNodes(Writer& json, const FabricGraph& fabric) {
   const std::vector<uint32_t> layers = Layers(fabric);
   json.Key("nodes");
   json.StartArray();
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     const Device& device = fabric.device(id);
     json.StartObject();
     Text(json, "name", device.name);

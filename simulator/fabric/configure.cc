@@ -26,12 +26,12 @@ void FabricNetwork::Configure() {
   states_.ResetUp();
   taps_.clear();
   std::vector<const BufferSettings*> marking(graph.device_count());
-  for (DeviceId id = 0; id < graph.device_count(); ++id) {
+  for (DeviceId id{0}; id < graph.device_count(); ++id) {
     if (switches_[id] != nullptr) marking[id] = &switches_[id]->buffer_settings();
     AddBuffer(id);
   }
   marking_.SetSettings(std::move(marking));
-  for (LinkId id = 0; id < graph.link_count(); ++id) ConfigureLink(id);
+  for (LinkId id{0}; id < graph.link_count(); ++id) ConfigureLink(id);
   if (telemetry_.is_enabled()) telemetry_.Enable();
 }
 

@@ -9,8 +9,9 @@
 namespace railyard {
 
 uint64_t FabricNetwork::AccountBytes(LinkId id) {
-  if (!accounts_[id].has_credits) buffers_.Settle(accounts_[id].buffer());
-  return accounts_[id].bytes;
+  const IngressAccount& account = accounts_[FirstChannelOf(id)];
+  if (!account.has_credits) buffers_.Settle(account.buffer());
+  return account.bytes;
 }
 
 void FabricNetwork::ForEachPacketOn(LinkId id,
@@ -27,14 +28,15 @@ void FabricNetwork::CheckConservation() const {
   std::vector<uint64_t> account_bytes(accounts_.size());
   std::vector<uint32_t> arrived(tables_.graph->device_count());  // packets, modulo 2^32
   std::vector<uint32_t> sent(tables_.graph->device_count());
-  for (LinkId id = 0; id < tables_.links.size(); ++id) {
+  for (LinkId id{0}; id < tables_.links.size(); ++id) {
     const Link& link = tables_.links[id];
     uint32_t on_link = 0;
     ForEachPacketOn(id, [&](uint32_t index, bool is_timed) {
       const Packet& packet = tables_.packets[index];
       ++on_link;
       if (is_timed) account_bytes[tables_.ChannelOn(packet)] += accounts_.CreditBytesOf(packet);
-      if (packet.ingress == Packet::kNone || (packet.flags & Packet::kCountedOut) != 0) return;
+      if (packet.ingress == VirtualChannelId::kNone || (packet.flags & Packet::kCountedOut) != 0)
+        return;
       account_bytes[packet.ingress] += packet.wire_bytes;
     });
     const uint64_t lost = states_.DroppedPackets(id);
@@ -46,10 +48,10 @@ void FabricNetwork::CheckConservation() const {
     sent[tables_.graph->link_source(id)] += link.sent;
   }
   std::vector<uint32_t> made(tables_.graph->device_count());
-  for (LinkId id = 0; id < reduction_.counted_links(); ++id) {
+  for (LinkId id{0}; id < reduction_.counted_links(); ++id) {
     made[tables_.graph->link_target(id)] += reduction_.CountersOf(id).packets;
   }
-  for (DeviceId id = 0; id < tables_.graph->device_count(); ++id) {
+  for (DeviceId id{0}; id < tables_.graph->device_count(); ++id) {
     const DeviceKind kind = tables_.graph->device(id).kind;
     if (kind != DeviceKind::kSwitch && kind != DeviceKind::kNvSwitch &&
         kind != DeviceKind::kPcieSwitch) {
@@ -63,7 +65,7 @@ void FabricNetwork::CheckConservation() const {
                     tables_.graph->device(id).name, arrived[id], made[id], sent[id], dropped));
   }
   std::vector<int64_t> pool_bytes(accounts_.pool_count());
-  for (VirtualChannelId id = 0; id < accounts_.size(); ++id) {
+  for (VirtualChannelId id{0}; id < accounts_.size(); ++id) {
     SIM_CHECK(accounts_[id].bytes == account_bytes[id],
               fmt::format("the account of {} holds {} B, its packets {} B", tables_.NameOf(id),
                           accounts_[id].bytes, account_bytes[id]));
@@ -71,11 +73,11 @@ void FabricNetwork::CheckConservation() const {
     pool_bytes[accounts_[id].buffer()] +=
         int64_t{accounts_[id].bytes} - buffers_.PauseOf(id).headroom_bytes;
   }
-  for (size_t i = 0; i < accounts_.pool_count(); ++i) {
-    SIM_CHECK(accounts_.pool(static_cast<uint32_t>(i)).bytes == pool_bytes[i],
+  for (BufferId id{0}; id < accounts_.pool_count(); ++id) {
+    SIM_CHECK(accounts_.pool(id).bytes == pool_bytes[id],
               fmt::format("the buffer of {} holds {} B, its ports' accounts {} B",
-                          tables_.graph->device(buffers_[static_cast<uint32_t>(i)].device).name,
-                          accounts_.pool(static_cast<uint32_t>(i)).bytes, pool_bytes[i]));
+                          tables_.graph->device(buffers_[id].device).name, accounts_.pool(id).bytes,
+                          pool_bytes[id]));
   }
 }
 

@@ -34,7 +34,7 @@ const char* DropReasonName(DropReason reason) {
 void FabricNetwork::Build(const FabricGraph& graph, FabricSimulatorImpl& engine) {
   tables_.Attach(graph, engine);
   switches_.resize(graph.device_count());
-  for (DeviceId id = 0; id < graph.device_count(); ++id) {
+  for (DeviceId id{0}; id < graph.device_count(); ++id) {
     if (graph.device(id).kind == DeviceKind::kSwitch) switches_[id] = ns3::CreateObject<Switch>();
   }
   Configure();
@@ -68,7 +68,7 @@ void FabricNetwork::Inject(uint32_t index) {
     if (telemetry_.is_enabled()) telemetry_.Clear(index);
   }
   if (packet.hop_count == 0) [[unlikely]] {
-    Drop(index, DropReason::kNoRoute, UINT32_MAX);
+    Drop(index, DropReason::kNoRoute, LinkId::kNone);
     return;
   }
   packet.next_link = paths_.LinkAt(packet.path);
@@ -109,7 +109,7 @@ inline void FabricNetwork::ForwardOn(uint32_t index, LinkId id) {
     return;
   }
   if (link.send_flags != 0) {
-    if (!accounts_.TakeCreditAhead(id, packet.wire_bytes)) [[unlikely]] {
+    if (!accounts_.TakeCreditAhead(FirstChannelOf(id), packet.wire_bytes)) [[unlikely]] {
       SendSpecially(index);
       return;
     }
@@ -130,7 +130,7 @@ void FabricNetwork::HandleArrival(void* self, uint32_t index) {
 // The packet, crossing its link, is no more in the device the link comes from. May move packets.
 inline void FabricNetwork::LeaveDevice(uint32_t index) {
   Packet& packet = tables_.packets[index];
-  if (packet.ingress == Packet::kNone) return;
+  if (packet.ingress == VirtualChannelId::kNone) return;
   IngressAccount& account = accounts_[packet.ingress];
   if (account.has_credits) {
     ReturnCredit(packet.ingress, packet.wire_bytes);
@@ -147,7 +147,7 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
   Packet& packet = tables_.packets[index];
   const LinkId id = packet.link;
   Link& link = tables_.links[id];
-  packet.ingress = id;
+  packet.ingress = FirstChannelOf(id);
   ++packet.hop;
   ++link.packets;
   link.wire_bytes += packet.wire_bytes;
@@ -176,7 +176,7 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
         SinkOf(index).OnPacketInMemory(index);
         break;
       }
-      packet.ingress = Packet::kNone;  // in memory it is in no link's buffer
+      packet.ingress = VirtualChannelId::kNone;  // in memory it is in no link's buffer
       Forward(index);
       break;
     case Link::Arrival::kHostBridge: {
@@ -186,7 +186,7 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
       }
       const uint32_t credit_bytes = accounts_.CreditBytesOf(packet);
       SinkOf(index).OnPacketInMemory(index);
-      if (credit_bytes != 0) ReturnCredit(id, credit_bytes);
+      if (credit_bytes != 0) ReturnCredit(FirstChannelOf(id), credit_bytes);
       break;
     }
     case Link::Arrival::kLossyNic:
@@ -196,7 +196,7 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
       const uint32_t credit_bytes = accounts_.CreditBytesOf(packet);
       was_sent_on_ = false;
       SinkOf(index).OnPacketAtNic(index);
-      if (credit_bytes != 0 && !was_sent_on_) ReturnCredit(id, credit_bytes);
+      if (credit_bytes != 0 && !was_sent_on_) ReturnCredit(FirstChannelOf(id), credit_bytes);
       break;
     }
   }

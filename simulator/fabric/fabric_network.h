@@ -215,9 +215,9 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // sender is told to pause.
   uint64_t AccountBytes(LinkId link);
   uint64_t HeadroomBytesOfLink(LinkId link) const {
-    return buffers_.PauseOf(link).headroom_bytes_max;
+    return buffers_.PauseOf(FirstChannelOf(link)).headroom_bytes_max;
   }
-  bool IsXoff(LinkId link) const { return buffers_.PauseOf(link).is_xoff; }
+  bool IsXoff(LinkId link) const { return buffers_.PauseOf(FirstChannelOf(link)).is_xoff; }
 
   // Ends the program unless, for every link, packets put on it = arrived + lost + still on it; for
   // every switch, packets in = put on its links + dropped; and every account equals the sum of its

@@ -18,7 +18,7 @@ void FabricTables::ResetRows() {
   port_of_link.assign(link_count, Packet::kNone);
   ports.clear();
   rates_bps.resize(link_count);
-  for (LinkId id = 0; id < link_count; ++id) rates_bps[id] = graph->link(id).rate_bps;
+  for (LinkId id{0}; id < link_count; ++id) rates_bps[id] = graph->link(id).rate_bps;
 }
 
 std::string FabricTables::NameOf(VirtualChannelId channel) const {

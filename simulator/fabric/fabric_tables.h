@@ -51,9 +51,9 @@ struct FabricTables {
   // --- Virtual channels: a link in one lossless class. Those of class 0 have their link's number.
   uint32_t channel_count() const { return graph->link_count() * classes->count(); }
   VirtualChannelId ChannelOf(LinkId link, uint32_t lossless_class) const {
-    return lossless_class * graph->link_count() + link;
+    return VirtualChannelId{lossless_class * graph->link_count() + link};
   }
-  LinkId LinkOf(VirtualChannelId channel) const { return channel % graph->link_count(); }
+  LinkId LinkOf(VirtualChannelId channel) const { return LinkId{channel % graph->link_count()}; }
   uint32_t LosslessClassOf(VirtualChannelId channel) const { return channel / graph->link_count(); }
   // Returns the class of a packet on the link that it is on or waits for.
   uint32_t LosslessClassOf(const Packet& packet) const {

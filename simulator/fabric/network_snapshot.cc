@@ -19,12 +19,12 @@ void FabricNetwork::Visit(StateArchive& archive) {
                   !telemetry_.is_enabled() && !tables_.settings.hashes_trajectory);
   archive.Require(tables_.packets.live_count() == 0);
   archive.Constant(conditions_);
-  for (LinkId id = 0; id < tables_.links.size(); ++id) VisitLink(id, archive);
-  for (VirtualChannelId id = 0; id < accounts_.size(); ++id) {
+  for (LinkId id{0}; id < tables_.links.size(); ++id) VisitLink(id, archive);
+  for (VirtualChannelId id{0}; id < accounts_.size(); ++id) {
     archive.Require(accounts_[id].bytes == 0 && !buffers_.PauseOf(id).is_xoff);
     pause_frames_.Visit(id, archive);
   }
-  for (uint32_t id = 0; id < accounts_.pool_count(); ++id) {
+  for (BufferId id{0}; id < accounts_.pool_count(); ++id) {
     archive.Require(accounts_.pool(id).bytes == 0);
   }
   archive.Constant(tables_.ports.size());
@@ -94,11 +94,12 @@ void FabricNetwork::VisitNicLinks(std::span<const LinkId> links, StateArchive& a
                   tables_.classes->count() == 1);
   for (const LinkId id : links) {
     const Link& link = tables_.links[id];
-    const IngressAccount& account = accounts_[id];
+    const VirtualChannelId channel = FirstChannelOf(id);
+    const IngressAccount& account = accounts_[channel];
     VisitHistory(id, archive);
     archive.Require(states_.IsUp(id) && link.timed == 0 && account.bytes == 0 &&
-                    !buffers_.PauseOf(id).is_xoff && (link.send_flags & Link::kTailDrop) == 0);
-    pause_frames_.Visit(id, archive);
+                    !buffers_.PauseOf(channel).is_xoff && (link.send_flags & Link::kTailDrop) == 0);
+    pause_frames_.Visit(channel, archive);
     archive.Constant(tables_.rates_bps[id]);
     archive.Constant(link.mark_above);
     archive.Constant(account.has_credits ? account.credit_limit() : 0);
@@ -107,7 +108,7 @@ void FabricNetwork::VisitNicLinks(std::span<const LinkId> links, StateArchive& a
       archive.Constant(static_cast<uint64_t>(buffer.bytes_max));
       archive.Constant(static_cast<uint64_t>(buffer.alpha_128ths));
       archive.Constant(static_cast<uint64_t>(buffer.xon_offset_bytes));
-      archive.Constant(buffers_.PauseOf(id).headroom_bytes_max);
+      archive.Constant(buffers_.PauseOf(channel).headroom_bytes_max);
     }
     VisitLink(id, archive);
     VisitPortOf(id, archive);
@@ -121,7 +122,7 @@ void FabricNetwork::VisitNvlinks(std::span<const LinkId> links, StateArchive& ar
   const NetworkCounters before = archive.adds() ? SumOverNvlinks(links) : NetworkCounters{};
   for (const LinkId id : links) {
     VisitHistory(id, archive);
-    archive.Require(tables_.links[id].timed == 0 && accounts_[id].bytes == 0);
+    archive.Require(tables_.links[id].timed == 0 && accounts_[FirstChannelOf(id)].bytes == 0);
     VisitLink(id, archive);
     VisitPortOf(id, archive);
     archive.Constant(reduction_.counted_links());

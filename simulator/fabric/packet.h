@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "simulator/fabric/fabric_ids.h"
+
 namespace railyard {
 
 // Kinds inside servers come first, and those with data are contiguous.
@@ -63,16 +65,16 @@ struct alignas(64) Packet {
   // messages it completes. Aggregation: the member of its tree that gives or gets a payload, if
   // there is one.
   uint64_t acknowledged = 0;
-  uint32_t flow = 0;         // queue or NVLink connection of the transport, or NVLink group; node
-                             // of an aggregation tree
-  uint32_t sequence = 0;     // PSN of data, expected PSN of ACK and NACK, message slot on NVLink,
-                             // number of an operand's piece in its group or tree,
-                             // immediate of an unreliable send
-  uint32_t path = 0;         // index of its first link in the fabric's path table
-  uint32_t link = 0;         // that it crosses or waits for
-  uint32_t next_link = 0;    // the one after it; at the end of the path, anything
-  uint32_t ingress = kNone;  // virtual channel that it came in by; none at its sender
-  uint32_t next = 0;         // in the pool's free list or a port's queue; on a link, the one before
+  uint32_t flow = 0;      // queue or NVLink connection of the transport, or NVLink group; node
+                          // of an aggregation tree
+  uint32_t sequence = 0;  // PSN of data, expected PSN of ACK and NACK, message slot on NVLink,
+                          // number of an operand's piece in its group or tree,
+                          // immediate of an unreliable send
+  uint32_t path = 0;      // index of its first link in the fabric's path table
+  LinkId link{};          // that it crosses or waits for
+  LinkId next_link{};     // the one after it; at the end of the path, anything
+  VirtualChannelId ingress = VirtualChannelId::kNone;  // it came in by; none at its sender
+  uint32_t next = 0;  // in the pool's free list or a port's queue; on a link, the one before
   uint16_t wire_bytes = 0;
   uint16_t payload_bytes = 0;  // of its message: data, and flags between them
   PacketKind kind = PacketKind::kNvlinkWrite;

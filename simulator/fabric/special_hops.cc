@@ -63,7 +63,7 @@ void FabricNetwork::TransmitSpecially(uint32_t index) {
   Packet& packet = tables_.packets[index];
   const bool drops = (tables_.links[packet.link].send_flags & Link::kTailDrop) != 0;
   if (ClassOf(packet.kind) == TrafficClass::kControl) {
-    packet.ingress = Packet::kNone;  // in no account from here on
+    packet.ingress = VirtualChannelId::kNone;  // in no account from here on
   } else {
     if ((tables_.links[packet.link].send_flags & Link::kClassed) != 0) AssignClass(packet);
     if (drops && !AdmitToLossy(index)) return;
@@ -87,10 +87,11 @@ void FabricNetwork::SendSpecially(uint32_t index) {
 // The virtual channel it came by is still known as that of class 0, the class it came in by `tag`.
 void FabricNetwork::AssignClass(Packet& packet) {
   const auto class_before = static_cast<uint8_t>(packet.tag);
-  const LinkId before = packet.ingress;
-  if (before != Packet::kNone) packet.ingress = tables_.ChannelOf(before, class_before);
+  const bool was_sent_here = packet.ingress == VirtualChannelId::kNone;
+  const LinkId before = was_sent_here ? LinkId::kNone : tables_.LinkOf(packet.ingress);
+  if (!was_sent_here) packet.ingress = tables_.ChannelOf(before, class_before);
   const bool is_balanced = tables_.settings.load_balancing != LoadBalancing::kEcmp;
-  if (is_balanced && packet.kind == PacketKind::kRdmaWrite && before != Packet::kNone) {
+  if (is_balanced && packet.kind == PacketKind::kRdmaWrite && !was_sent_here) {
     packet.tag = tables_.classes->Next(before, class_before, packet.link);
   } else {
     packet.tag = paths_.ClassAt(packet.path + packet.hop);
@@ -105,10 +106,10 @@ void FabricNetwork::ArriveAtCombiningSwitch(uint32_t index) {
   const InNetworkReduction::Outcome outcome = reduction_.Arrive(index);
   if (outcome.taken != Packet::kNone) {
     const Packet& packet = tables_.packets[outcome.taken];
-    const LinkId id = packet.link;
+    const VirtualChannelId channel = FirstChannelOf(packet.link);
     const uint32_t credit_bytes = accounts_.CreditBytesOf(packet);
     FreePacket(outcome.taken);
-    if (credit_bytes != 0) ReturnCredit(id, credit_bytes);
+    if (credit_bytes != 0) ReturnCredit(channel, credit_bytes);
   }
   for (const uint32_t leaving : outcome.sent_on) Transmit(leaving);
 }
@@ -158,10 +159,11 @@ void FabricNetwork::SendPauseFrame(PauseFrame frame) {
   pause_sent_({tables_.NowPs(), tables_.LinkOf(frame.channel), frame.xoff});
 }
 
-void FabricNetwork::HandleDeparture(void* self, uint32_t id) {
+void FabricNetwork::HandleDeparture(void* self, uint32_t target) {
   auto& network = *static_cast<FabricNetwork*>(self);
+  const LinkId id{target};
   network.ports_.FinishService(id);
-  const uint32_t buffer = network.buffers_.OfSource(id);
+  const BufferId buffer = network.buffers_.OfSource(id);
   if (!network.buffers_[buffer].xoff.empty()) {
     network.buffers_.ReleaseXoffs(buffer, [&](VirtualChannelId ingress) {
       network.SendPauseFrame({.channel = ingress, .xoff = false});
@@ -197,8 +199,9 @@ void FabricNetwork::TellReleased(LinkId link) {
   }
 }
 
-void FabricNetwork::HandleHoldCheck(void* self, uint32_t channel) {
+void FabricNetwork::HandleHoldCheck(void* self, uint32_t target) {
   auto& network = *static_cast<FabricNetwork*>(self);
+  const VirtualChannelId channel{target};
   if (const auto again_ps = network.holds_.Check(channel)) {
     network.tables_.engine->ScheduleFabric(*again_ps, event_order::kHoldCheck, channel, channel);
   }
@@ -217,12 +220,13 @@ bool FabricNetwork::IsHeldBack(uint32_t index) {
     tables_.engine->ScheduleFabric(hold->release_ps, event_order::kLateArrival, packet.link,
                                    packet.link);
   }
-  packet.ingress = Packet::kNone;  // it has left the device it came from
+  packet.ingress = VirtualChannelId::kNone;  // it has left the device it came from
   return true;
 }
 
-void FabricNetwork::HandleLateArrival(void* self, uint32_t id) {
+void FabricNetwork::HandleLateArrival(void* self, uint32_t target) {
   auto& network = *static_cast<FabricNetwork*>(self);
+  const LinkId id{target};
   DelayLine& line = network.delays_.LineOf(id);
   while (const auto index = line.PopDue(network.tables_.NowPs())) {
     const bool is_balanced = (network.tables_.links[id].arrival_flags & Link::kBalanced) != 0;

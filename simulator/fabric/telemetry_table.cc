@@ -6,7 +6,7 @@ namespace railyard {
 void TelemetryTable::Enable() {
   is_enabled_ = true;
   joined_bytes_.resize(tables_.links.size());
-  for (LinkId id = 0; id < tables_.links.size(); ++id) {
+  for (LinkId id{0}; id < tables_.links.size(); ++id) {
     const DeviceKind source = tables_.graph->device(tables_.graph->link_source(id)).kind;
     if (source == DeviceKind::kSwitch) tables_.links[id].send_flags |= LinkRecord::kTelemetry;
   }

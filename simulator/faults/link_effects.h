@@ -60,7 +60,7 @@ class LinkEffects {
   FabricNetwork& network_;
   std::unordered_map<LinkId, OnLink> on_link_;
   // The packet that an error model lost last.
-  LinkId lossy_link_ = UINT32_MAX;
+  LinkId lossy_link_ = LinkId::kNone;
   int64_t loss_ps_ = -1;
   uint32_t lossy_fault_ = 0;
 };

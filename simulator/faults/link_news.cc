@@ -12,7 +12,7 @@ LinkNews PlanLinkNews(const FabricGraph& graph, const EcmpRouting& routing,
   std::vector<int64_t> new_routes_ps(graph.device_count(), kNeverPs);  // by device
   for (const DeviceId end : ends) {
     const std::vector<uint32_t> hops = routing.HopsFrom(link, {end});
-    for (DeviceId device = 0; device < hops.size(); ++device) {
+    for (DeviceId device{0}; device < hops.size(); ++device) {
       if (hops[device] == EcmpRouting::kUnreachable) continue;
       const int64_t heard_ps = delays.Of(end).detection_ps + hops[device] * delays.HopPs();
       new_routes_ps[device] =

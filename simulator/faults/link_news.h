@@ -13,7 +13,7 @@ namespace railyard {
 // The propagation of a link's change: in waves, each of the devices that have new routes at the
 // same instant.
 struct LinkNews {
-  LinkId link = 0;
+  LinkId link{0};
   std::vector<uint32_t> wave_of_device;
   std::vector<int64_t> times_ps;  // by wave, since the link changed; ascending
   uint32_t next = 0;              // wave

@@ -177,7 +177,7 @@ class Recorder {
   void RecordLinks() {
     const FabricGraph& graph = scenario_.fabric;
     result_.links.reserve(graph.link_count());
-    for (LinkId id = 0; id < graph.link_count(); ++id) {
+    for (LinkId id{0}; id < graph.link_count(); ++id) {
       const LinkProperties& link = graph.link(id);
       const LinkCounters counters = network_.CountersOfLink(id);
       result_.links.push_back({.name = link.name,

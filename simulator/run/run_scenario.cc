@@ -69,7 +69,7 @@ ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorIm
   network->SetAttribute("Seed", ns3::UintegerValue(scenario.seed));
   SetAttributes(scenario.models, *network);
   network->Build(scenario.fabric, engine);
-  for (DeviceId id = 0; id < scenario.fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < scenario.fabric.device_count(); ++id) {
     if (const auto model = network->GetSwitch(id)) SetAttributes(scenario.models, *model);
   }
   network->Configure();

@@ -64,7 +64,7 @@ void SeriesRecorder::KeepToShare() {
 
 void SeriesRecorder::AddChanges(int64_t from_ps, int64_t until_ps) {
   rows_.clear();
-  for (LinkId id = 0; id < links_.size(); ++id) {
+  for (LinkId id{0}; id < links_.size(); ++id) {
     const LinkCounters now = network_.CountersOfLink(id);
     LinkSeen& seen = links_[id];
     const LinkSeen next = {
@@ -99,7 +99,7 @@ void SeriesRecorder::AddChanges(int64_t from_ps, int64_t until_ps) {
 
 void SeriesRecorder::AddQueues(int64_t time_ps) {
   rows_.clear();
-  for (LinkId id = 0; id < links_.size(); ++id) {
+  for (LinkId id{0}; id < links_.size(); ++id) {
     const int64_t backlog_ps = network_.BusyUntilPs(id) - time_ps;
     if (backlog_ps <= 0) continue;
     const auto bits = static_cast<unsigned __int128>(backlog_ps) * network_.RateBps(id);

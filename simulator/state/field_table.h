@@ -3,7 +3,7 @@
 // putting back, counting and the names in which a difference of two snapshots is printed.
 //
 //   struct Port {
-//     LinkId wire = 0;
+//     LinkId wire{0};
 //     int64_t free_ps = 0;
 //     uint64_t sent = 0;
 //     std::vector<uint32_t> turns;

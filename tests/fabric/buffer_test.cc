@@ -148,7 +148,8 @@ INSTANTIATE_TEST_SUITE_P(Alphas, TailDropTest, Values(0.125, 1.0, 8.0));
 // --- A NIC's receive buffer ----------------------------------------------------------------------
 
 TEST(ReceiveBufferTest, TheCalmLevelIsWhereOneAccountCouldReachItsShare) {
-  const SharedBuffer buffer = MakeSharedBuffer(0, {.buffer_bytes = 9'000, .alpha = 8}, true);
+  const SharedBuffer buffer =
+      MakeSharedBuffer(DeviceId{0}, {.buffer_bytes = 9'000, .alpha = 8}, true);
   EXPECT_EQ(buffer.calm_bytes, 8'000);
   EXPECT_FALSE(buffer.IsAbove(8'000, 8'000));
   EXPECT_TRUE(buffer.IsAbove(8'001, 8'001));

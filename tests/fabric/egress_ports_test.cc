@@ -37,7 +37,8 @@ class EgressPortsTest : public testing::TablesFixture {
     --test.tables_.links[packet.link].timed;
     test.arrived_.emplace_back(packet.sequence, engine().NowPs());
   }
-  static void HandleDeparture(void* self, uint32_t link) {
+  static void HandleDeparture(void* self, uint32_t target) {
+    const LinkId link{target};
     auto& test = *static_cast<EgressPortsTest*>(self);
     test.ports_.FinishService(link);
     test.ports_.Resume(link);
@@ -48,8 +49,8 @@ class EgressPortsTest : public testing::TablesFixture {
     ports_.Send(index);
   }
   void LimitCredit(uint32_t bytes) {
-    accounts_[from_left_].has_credits = 1;
-    accounts_[from_left_].set_buffer_or_limit(bytes);
+    accounts_[FirstChannelOf(from_left_)].has_credits = 1;
+    accounts_[FirstChannelOf(from_left_)].set_buffer_or_limit(bytes);
     tables_.links[from_left_].send_flags |= LinkRecord::kNeedsCredit;
   }
 
@@ -86,13 +87,14 @@ TEST_F(EgressPortsTest, APausedPortFinishesThePacketInServiceAndWaits) {
   Send(1, 1'000);
   Send(2, 1'000);
   At(10'000, [&] {
-    EXPECT_FALSE(ports_.Obey({.channel = from_left_, .xoff = true}));
+    EXPECT_FALSE(ports_.Obey({.channel = FirstChannelOf(from_left_), .xoff = true}));
     EXPECT_TRUE(ports_.IsPaused(from_left_));
     EXPECT_EQ(tables_.is_held[from_left_], 1);
   });
   At(200'000, [&] {
     EXPECT_EQ(ports_.OpenPausePs(tables_.PortOf(from_left_)), 190'000);
-    EXPECT_TRUE(ports_.Obey({.channel = from_left_, .xoff = false})) << "a NIC's link is released";
+    EXPECT_TRUE(ports_.Obey({.channel = FirstChannelOf(from_left_), .xoff = false}))
+        << "a NIC's link is released";
   });
   engine().Run();
   EXPECT_EQ(arrived_, (Arrivals{{1, 81'000}, {2, 281'000}}));
@@ -105,7 +107,8 @@ TEST_F(EgressPortsTest, AStormHoldsDataWhateverFramesSay) {
   EXPECT_FALSE(ports_.SetStorm(from_left_, true));
   Send(1, 1'000);
   Send(2, 64, PacketKind::kCnp);
-  At(1'000, [&] { EXPECT_FALSE(ports_.Obey({.channel = from_left_, .xoff = false})); });
+  At(1'000,
+     [&] { EXPECT_FALSE(ports_.Obey({.channel = FirstChannelOf(from_left_), .xoff = false})); });
   At(100'000, [&] { EXPECT_TRUE(ports_.SetStorm(from_left_, false)); });
   engine().Run();
   EXPECT_EQ(arrived_, (Arrivals{{2, 6'120}, {1, 181'000}}));
@@ -117,13 +120,14 @@ TEST_F(EgressPortsTest, DataWithoutCreditWaitsUntilItIsBack) {
   Send(2, 1'000);
   At(300'000, [&] {
     EXPECT_EQ(tables_.is_held[from_left_], 1);
-    EXPECT_TRUE(accounts_.GiveBackCredit(from_left_, 1'000)) << "somebody waits for it";
-    EXPECT_TRUE(ports_.WakeForCredit(from_left_));
+    EXPECT_TRUE(accounts_.GiveBackCredit(FirstChannelOf(from_left_), 1'000))
+        << "somebody waits for it";
+    EXPECT_TRUE(ports_.WakeForCredit(FirstChannelOf(from_left_)));
     EXPECT_EQ(tables_.is_held[from_left_], 0);
   });
   engine().Run();
   EXPECT_EQ(arrived_, (Arrivals{{1, 81'000}, {2, 381'000}}));
-  EXPECT_EQ(accounts_[from_left_].bytes, 1'000u) << "of the second packet";
+  EXPECT_EQ(accounts_[FirstChannelOf(from_left_)].bytes, 1'000u) << "of the second packet";
 }
 
 TEST_F(EgressPortsTest, WhatWaitsTakesTheNewRate) {
@@ -154,9 +158,10 @@ class PauseFramesTest : public testing::TablesFixture {
 };
 
 TEST_F(PauseFramesTest, FramesOfAChannelFollowEachOther) {
-  EXPECT_EQ(frames_.Send({.channel = from_left_, .xoff = true}), 6'720 + 11'000);
-  EXPECT_EQ(frames_.Send({.channel = from_left_, .xoff = false}), 2 * 6'720 + 11'000);
-  EXPECT_EQ(frames_.Send({.channel = from_right_, .xoff = true}), 6'720 + 11'000);
+  EXPECT_EQ(frames_.Send({.channel = FirstChannelOf(from_left_), .xoff = true}), 6'720 + 11'000);
+  EXPECT_EQ(frames_.Send({.channel = FirstChannelOf(from_left_), .xoff = false}),
+            2 * 6'720 + 11'000);
+  EXPECT_EQ(frames_.Send({.channel = FirstChannelOf(from_right_), .xoff = true}), 6'720 + 11'000);
   EXPECT_EQ(tables_.counters.xoff_frames, 2u);
   EXPECT_EQ(tables_.counters.xon_frames, 1u);
 }
@@ -166,12 +171,13 @@ TEST_F(PauseFramesTest, AFrameWaitsForThePacketInServiceAlone) {
     const uint32_t index = MakePacket(to_left_, 1'000);
     tables_.SendInShortForm(index, tables_.packets[index], tables_.links[to_left_]);
   }
-  EXPECT_EQ(frames_.Send({.channel = from_left_, .xoff = true}), 80'000 + 6'720 + 11'000);
+  EXPECT_EQ(frames_.Send({.channel = FirstChannelOf(from_left_), .xoff = true}),
+            80'000 + 6'720 + 11'000);
 }
 
 TEST_F(PauseFramesTest, TheEventNamesTheFrame) {
   for (const bool xoff : {true, false}) {
-    const PauseFrame frame{.channel = 7, .xoff = xoff};
+    const PauseFrame frame{.channel = VirtualChannelId{7}, .xoff = xoff};
     EXPECT_EQ(PauseFrame::OfEvent(frame.event_id()).channel, 7u);
     EXPECT_EQ(PauseFrame::OfEvent(frame.event_id()).xoff, xoff);
   }

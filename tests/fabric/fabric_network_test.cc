@@ -148,7 +148,7 @@ TEST_F(FabricNetworkTest, BytesAreConservedAtEveryInstantOfARun) {
 
 TEST_F(FabricNetworkTest, APathOfNoLinksDropsThePacketAtOnceForWantOfARoute) {
   Inject(PathRef{}, 5, 1'082, 1'000);
-  EXPECT_THAT(dropped_, ElementsAre(Dropped{0, 0, 5, DropReason::kNoRoute, UINT32_MAX}));
+  EXPECT_THAT(dropped_, ElementsAre(Dropped{0, 0, 5, DropReason::kNoRoute, LinkId::kNone}));
   const NetworkCounters& counters = network().counters();
   EXPECT_EQ(counters.dropped_packets[static_cast<size_t>(DropReason::kNoRoute)], 1u);
   EXPECT_EQ(counters.dropped_bytes[static_cast<size_t>(DropReason::kNoRoute)], 1'000u);

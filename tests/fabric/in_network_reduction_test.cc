@@ -87,7 +87,7 @@ TEST_F(NvSwitchTest, EveryGpuOfAGroupGetsACopyAndTheBusiestLinkTheOriginal) {
   tables_.packets[index].flow = group;
   tables_.packets[index].path = path.first;
   tables_.packets[index].payload_bytes = 1'000;
-  tables_.packets[index].ingress = up_[0];
+  tables_.packets[index].ingress = FirstChannelOf(up_[0]);
   const Outcome outcome = reduction_.Arrive(index);
   EXPECT_EQ(outcome.taken, Packet::kNone);
   ASSERT_EQ(outcome.sent_on.size(), 3u);
@@ -97,7 +97,7 @@ TEST_F(NvSwitchTest, EveryGpuOfAGroupGetsACopyAndTheBusiestLinkTheOriginal) {
     const Packet& packet = tables_.packets[sent];
     EXPECT_EQ(packet.next_link, down_[packet.tag]);
     EXPECT_EQ(packet.payload_bytes, 1'000);
-    EXPECT_EQ(packet.ingress, sent == index ? up_[0] : Packet::kNone);
+    EXPECT_EQ(packet.ingress, sent == index ? FirstChannelOf(up_[0]) : VirtualChannelId::kNone);
     has_copy[packet.tag] = true;
   }
   EXPECT_EQ(has_copy, std::vector<bool>(3, true));
@@ -134,7 +134,7 @@ class AggregationTest : public testing::TablesFixture {
     packet.payload_bytes = is_empty ? 0 : 1'000;
     packet.echo = 1'000;
     packet.acknowledged = from;
-    packet.ingress = link;
+    packet.ingress = FirstChannelOf(link);
     return index;
   }
 
@@ -173,7 +173,7 @@ TEST_F(AggregationTest, AnEmptyLastOperandGoesOnWithThePayloadThatCameBefore) {
     EXPECT_NE(sent, empty);
     EXPECT_EQ(tables_.packets[sent].payload_bytes, 1'000);
     EXPECT_EQ(tables_.packets[sent].wire_bytes, 1'040);
-    EXPECT_EQ(tables_.packets[sent].ingress, Packet::kNone);
+    EXPECT_EQ(tables_.packets[sent].ingress, VirtualChannelId::kNone);
   }
 }
 

@@ -43,8 +43,8 @@ class LinkDelayTest : public testing::NetworkFixture {
     return times_ps;
   }
 
-  LinkId first_ = 0;
-  LinkId second_ = 0;
+  LinkId first_{0};
+  LinkId second_{0};
   PathRef path_;
 };
 

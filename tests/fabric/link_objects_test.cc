@@ -124,10 +124,10 @@ TEST(DelayLine, IsIdleWithoutFilterAndPackets) {
 
 TEST(LinkDelays, HaveALineForEachLinkThatEverDelayed) {
   LinkDelays delays;
-  EXPECT_EQ(delays.Find(7), nullptr);
-  const DelayLine* const line = &delays.LineOf(7);
-  for (LinkId link = 100; link < 200; ++link) delays.LineOf(link);
-  EXPECT_EQ(delays.Find(7), line);
+  EXPECT_EQ(delays.Find(LinkId{7}), nullptr);
+  const DelayLine* const line = &delays.LineOf(LinkId{7});
+  for (LinkId link{100}; link < 200; ++link) delays.LineOf(link);
+  EXPECT_EQ(delays.Find(LinkId{7}), line);
 }
 
 // Three switches in a ring.
@@ -143,13 +143,14 @@ class HoldMonitorTest : public testing::TablesFixture {
     }
   }
   Port& Hold(LinkId link) {
-    holds_.Begin(link);
+    holds_.Begin(FirstChannelOf(link));
     Port& port = tables_.PortOf(link);
     port.paused_classes = Port::BitOf(0);
     return port;
   }
   // A packet that came by `ingress` waits for `egress`.
-  void Wait(LinkId ingress, LinkId egress) {
+  void Wait(LinkId ingress, LinkId egress) { WaitFrom(FirstChannelOf(ingress), egress); }
+  void WaitFrom(VirtualChannelId ingress, LinkId egress) {
     Port& port = tables_.PortOf(egress);
     port.waiting_classes = Port::BitOf(0);
     port.data[0].Append(tables_.packets, MakePacketFrom(ingress, egress, 1'000));
@@ -161,11 +162,11 @@ class HoldMonitorTest : public testing::TablesFixture {
 
 TEST_F(HoldMonitorTest, AHoldIsCheckedAfterTheThresholdAndReportedOnce) {
   tables_.settings.storm_threshold_ps = 1'000;
-  EXPECT_EQ(holds_.Begin(ring_[0]), 1'000);
+  EXPECT_EQ(holds_.Begin(FirstChannelOf(ring_[0])), 1'000);
   EXPECT_EQ(tables_.is_held[ring_[0]], 1);
-  EXPECT_EQ(holds_.Begin(ring_[0]), std::nullopt) << "its check is still to come";
+  EXPECT_EQ(holds_.Begin(FirstChannelOf(ring_[0])), std::nullopt) << "its check is still to come";
   tables_.PortOf(ring_[0]).paused_classes = Port::BitOf(0);
-  At(1'000, [&] { EXPECT_EQ(holds_.Check(ring_[0]), std::nullopt); });
+  At(1'000, [&] { EXPECT_EQ(holds_.Check(FirstChannelOf(ring_[0])), std::nullopt); });
   engine().Run();
   ASSERT_EQ(holds_.reports().size(), 1u);
   EXPECT_EQ(holds_.reports()[0].time_ps, 1'000);
@@ -175,12 +176,12 @@ TEST_F(HoldMonitorTest, AHoldIsCheckedAfterTheThresholdAndReportedOnce) {
 
 TEST_F(HoldMonitorTest, AHoldThatBeganAgainIsCheckedAgain) {
   tables_.settings.storm_threshold_ps = 1'000;
-  holds_.Begin(ring_[0]);
+  holds_.Begin(FirstChannelOf(ring_[0]));
   tables_.PortOf(ring_[0]).paused_classes = Port::BitOf(0);
-  At(400, [&] { EXPECT_EQ(holds_.Begin(ring_[0]), std::nullopt); });
-  At(1'000, [&] { EXPECT_EQ(holds_.Check(ring_[0]), 1'400); });
+  At(400, [&] { EXPECT_EQ(holds_.Begin(FirstChannelOf(ring_[0])), std::nullopt); });
+  At(1'000, [&] { EXPECT_EQ(holds_.Check(FirstChannelOf(ring_[0])), 1'400); });
   At(1'300, [&] { tables_.PortOf(ring_[0]).paused_classes = 0; });
-  At(1'400, [&] { EXPECT_EQ(holds_.Check(ring_[0]), std::nullopt); });
+  At(1'400, [&] { EXPECT_EQ(holds_.Check(FirstChannelOf(ring_[0])), std::nullopt); });
   engine().Run();
   EXPECT_TRUE(holds_.reports().empty()) << "it was over by then";
 }
@@ -188,9 +189,10 @@ TEST_F(HoldMonitorTest, AHoldThatBeganAgainIsCheckedAgain) {
 TEST_F(HoldMonitorTest, HoldsThatWaitForEachOtherAreADeadlock) {
   for (const LinkId link : ring_) Hold(link);
   for (size_t i = 0; i < 3; ++i) Wait(ring_[i], ring_[(i + 1) % 3]);
-  EXPECT_EQ(holds_.FindCycle(ring_[1]),
-            (std::vector<VirtualChannelId>{ring_[1], ring_[2], ring_[0]}));
-  At(tables_.settings.storm_threshold_ps, [&] { holds_.Check(ring_[1]); });
+  EXPECT_EQ(holds_.FindCycle(FirstChannelOf(ring_[1])),
+            (std::vector<VirtualChannelId>{FirstChannelOf(ring_[1]), FirstChannelOf(ring_[2]),
+                                           FirstChannelOf(ring_[0])}));
+  At(tables_.settings.storm_threshold_ps, [&] { holds_.Check(FirstChannelOf(ring_[1])); });
   engine().Run();
   ASSERT_EQ(holds_.reports().size(), 1u);
   EXPECT_EQ(holds_.reports()[0].kind, HoldKind::kBufferDeadlock);
@@ -201,8 +203,8 @@ TEST_F(HoldMonitorTest, AHeldLinkThatCarriesNothingOfTheOthersClosesNoCycle) {
   for (const LinkId link : ring_) Hold(link);
   Wait(ring_[0], ring_[1]);
   Wait(ring_[1], ring_[2]);
-  Wait(Packet::kNone, ring_[0]);  // sent by the switch's own port, not by ring_[2]
-  EXPECT_TRUE(holds_.FindCycle(ring_[0]).empty());
+  WaitFrom(VirtualChannelId::kNone, ring_[0]);  // sent by the switch's own port, not by ring_[2]
+  EXPECT_TRUE(holds_.FindCycle(FirstChannelOf(ring_[0])).empty());
 }
 
 }  // namespace

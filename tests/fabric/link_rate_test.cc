@@ -25,7 +25,7 @@ class LinkRateTest : public testing::StarFixture {
     BuildNetwork();
     return network().AddPath({link_});
   }
-  LinkId link_ = 0;
+  LinkId link_{0};
   std::vector<HopTelemetry> hops_;
 };
 

@@ -78,8 +78,8 @@ class LinkStateTest : public testing::NetworkFixture {
     return lost;
   }
 
-  LinkId first_ = 0;
-  LinkId second_ = 0;
+  LinkId first_{0};
+  LinkId second_{0};
   PathRef path_;
   std::vector<Dropped> drops_traced_;
   std::vector<std::tuple<int64_t, LinkId, bool>> states_traced_;
@@ -172,7 +172,7 @@ TEST_F(LinkStateTest, ALossFurtherOnNamesTheLinkItHappenedOn) {
 
 TEST_F(LinkStateTest, DropsAreTracedWithTimePacketReasonAndLink) {
   Inject(PathRef{}, 9, 100);
-  EXPECT_THAT(drops_traced_, ElementsAre(Dropped{0, 0, 9, DropReason::kNoRoute, UINT32_MAX}));
+  EXPECT_THAT(drops_traced_, ElementsAre(Dropped{0, 0, 9, DropReason::kNoRoute, LinkId::kNone}));
 }
 
 TEST_F(LinkStateTest, LossesToALinkAreTracedWhenThePacketWouldHaveReachedTheNextDevice) {

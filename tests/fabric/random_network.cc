@@ -50,7 +50,7 @@ class RandomNetwork : public PacketSink {
       figures.push_back(figure);
     }
     for (const uint64_t dropped : counters.dropped_packets) figures.push_back(dropped);
-    for (LinkId id = 0; id < graph_.link_count(); ++id) {
+    for (LinkId id{0}; id < graph_.link_count(); ++id) {
       const LinkCounters link = network_->CountersOfLink(id);
       figures.push_back(link.packets);
       figures.push_back(link.dropped_packets);
@@ -75,7 +75,7 @@ class RandomNetwork : public PacketSink {
         counters.dropped_packets[static_cast<size_t>(DropReason::kBufferFull)] +
         counters.dropped_packets[static_cast<size_t>(DropReason::kHeadroomFull)];
     outcome.holds = network_->hold_reports().size();
-    for (LinkId id = 0; id < graph_.link_count(); ++id) {
+    for (LinkId id{0}; id < graph_.link_count(); ++id) {
       outcome.sent += network_->CountersOfLink(id).packets;
     }
     return outcome;

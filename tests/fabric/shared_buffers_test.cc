@@ -16,28 +16,28 @@ namespace {
 class AccountsTest : public testing::TablesFixture {};
 
 TEST_F(AccountsTest, CreditsAreTakenUpToTheLimitAndGivenBack) {
-  accounts_[from_left_].has_credits = 1;
-  accounts_[from_left_].set_buffer_or_limit(1'000);
-  EXPECT_TRUE(accounts_.TakeCredit(from_left_, 600));
-  EXPECT_FALSE(accounts_.TakeCredit(from_left_, 401));
-  EXPECT_TRUE(accounts_.TakeCredit(from_left_, 400));
-  EXPECT_FALSE(accounts_.HasCredit(from_left_, 1));
-  EXPECT_FALSE(accounts_.GiveBackCredit(from_left_, 600)) << "nobody waits";
-  accounts_[from_left_].is_waited_for = 1;
-  EXPECT_TRUE(accounts_.GiveBackCredit(from_left_, 400));
-  EXPECT_EQ(accounts_[from_left_].bytes, 0u);
+  accounts_[FirstChannelOf(from_left_)].has_credits = 1;
+  accounts_[FirstChannelOf(from_left_)].set_buffer_or_limit(1'000);
+  EXPECT_TRUE(accounts_.TakeCredit(FirstChannelOf(from_left_), 600));
+  EXPECT_FALSE(accounts_.TakeCredit(FirstChannelOf(from_left_), 401));
+  EXPECT_TRUE(accounts_.TakeCredit(FirstChannelOf(from_left_), 400));
+  EXPECT_FALSE(accounts_.HasCredit(FirstChannelOf(from_left_), 1));
+  EXPECT_FALSE(accounts_.GiveBackCredit(FirstChannelOf(from_left_), 600)) << "nobody waits";
+  accounts_[FirstChannelOf(from_left_)].is_waited_for = 1;
+  EXPECT_TRUE(accounts_.GiveBackCredit(FirstChannelOf(from_left_), 400));
+  EXPECT_EQ(accounts_[FirstChannelOf(from_left_)].bytes, 0u);
 }
 
 TEST_F(AccountsTest, APacketLargerThanTheLimitGoesAloneInItsTurn) {
-  accounts_[from_left_].has_credits = 1;
-  accounts_[from_left_].set_buffer_or_limit(1'000);
-  EXPECT_FALSE(accounts_.TakeCreditAhead(from_left_, 1'500));
-  EXPECT_TRUE(accounts_.TakeCredit(from_left_, 1'500));
-  EXPECT_FALSE(accounts_.TakeCredit(from_left_, 1));
+  accounts_[FirstChannelOf(from_left_)].has_credits = 1;
+  accounts_[FirstChannelOf(from_left_)].set_buffer_or_limit(1'000);
+  EXPECT_FALSE(accounts_.TakeCreditAhead(FirstChannelOf(from_left_), 1'500));
+  EXPECT_TRUE(accounts_.TakeCredit(FirstChannelOf(from_left_), 1'500));
+  EXPECT_FALSE(accounts_.TakeCredit(FirstChannelOf(from_left_), 1));
 }
 
 TEST_F(AccountsTest, ControlHoldsNoCredit) {
-  accounts_[from_left_].has_credits = 1;
+  accounts_[FirstChannelOf(from_left_)].has_credits = 1;
   const uint32_t data = MakePacket(from_left_, 1'000);
   const uint32_t control = MakePacket(from_left_, 64, PacketKind::kCnp);
   EXPECT_EQ(accounts_.CreditBytesOf(tables_.packets[data]), 1'000u);
@@ -46,15 +46,16 @@ TEST_F(AccountsTest, ControlHoldsNoCredit) {
 
 TEST_F(AccountsTest, APoolIsCalmUpToItsBound) {
   accounts_.AddPool({.bytes = 0, .calm_bytes = 2'000});
-  accounts_[from_left_].set_buffer_or_limit(1);
-  const Packet& packet = tables_.packets[MakePacketFrom(from_left_, to_right_, 1'000)];
+  accounts_[FirstChannelOf(from_left_)].set_buffer_or_limit(1);
+  const Packet& packet =
+      tables_.packets[MakePacketFrom(FirstChannelOf(from_left_), to_right_, 1'000)];
   EXPECT_TRUE(accounts_.Enter(packet));
   EXPECT_TRUE(accounts_.Enter(packet));
   EXPECT_FALSE(accounts_.Enter(packet));
-  EXPECT_EQ(accounts_.pool(1).bytes, 3'000);
-  accounts_.Leave(accounts_[from_left_], 1'000);
-  EXPECT_EQ(accounts_.pool(1).bytes, 2'000);
-  EXPECT_EQ(accounts_[from_left_].bytes, 2'000u);
+  EXPECT_EQ(accounts_.pool(BufferId{1}).bytes, 3'000);
+  accounts_.Leave(accounts_[FirstChannelOf(from_left_)], 1'000);
+  EXPECT_EQ(accounts_.pool(BufferId{1}).bytes, 2'000);
+  EXPECT_EQ(accounts_[FirstChannelOf(from_left_)].bytes, 2'000u);
 }
 
 class SharedBuffersTest : public testing::TablesFixture {
@@ -65,15 +66,15 @@ class SharedBuffersTest : public testing::TablesFixture {
   void AddLeaf(bool is_lossless) {
     buffers_.Reset();
     buffers_.Add(leaf_, kSettings, is_lossless);
-    for (LinkId link = 0; link < graph_.link_count(); ++link) buffers_.AddEgress(link);
+    for (LinkId link{0}; link < graph_.link_count(); ++link) buffers_.AddEgress(link);
     for (const LinkId ingress : {from_left_, from_right_}) {
-      accounts_[ingress].set_buffer_or_limit(buffers_.OfDevice(leaf_));
-      buffers_.SetHeadroom(ingress, 2'500);
+      accounts_[FirstChannelOf(ingress)].set_buffer_or_limit(buffers_.OfDevice(leaf_));
+      buffers_.SetHeadroom(FirstChannelOf(ingress), 2'500);
     }
   }
   // A packet comes in by `ingress` for to_right_.
   SharedBuffers::Admission Come(LinkId ingress, uint32_t wire_bytes) {
-    const uint32_t index = MakePacketFrom(ingress, to_right_, wire_bytes);
+    const uint32_t index = MakePacketFrom(FirstChannelOf(ingress), to_right_, wire_bytes);
     Packet& packet = tables_.packets[index];
     if ((tables_.links[to_right_].send_flags & LinkRecord::kTailDrop) != 0) {
       const SharedBuffers::Admission admission = buffers_.AdmitToLossy(packet);
@@ -114,8 +115,8 @@ TEST_F(SharedBuffersTest, AnIngressIsPausedOnceItIsAboveItsShare) {
   EXPECT_TRUE(admission.sends_xoff) << "3,100 B of 2,900 B";
   EXPECT_TRUE(admission.becomes_eventful);
   EXPECT_TRUE(admission.is_eventful);
-  EXPECT_TRUE(buffers_.PauseOf(from_right_).is_xoff);
-  EXPECT_FALSE(buffers_.PauseOf(from_left_).is_xoff);
+  EXPECT_TRUE(buffers_.PauseOf(FirstChannelOf(from_right_)).is_xoff);
+  EXPECT_FALSE(buffers_.PauseOf(FirstChannelOf(from_left_)).is_xoff);
 }
 
 TEST_F(SharedBuffersTest, HeadroomTakesWhatComesAfterThePauseAndNoMore) {
@@ -127,8 +128,8 @@ TEST_F(SharedBuffersTest, HeadroomTakesWhatComesAfterThePauseAndNoMore) {
   EXPECT_TRUE(Come(from_right_, 1'000).is_kept);
   EXPECT_FALSE(Come(from_right_, 1'000).is_kept) << "3,000 B of 2,500 B of headroom";
   EXPECT_EQ(PoolBytes(), 6'100);
-  EXPECT_EQ(buffers_.PauseOf(from_right_).headroom_bytes, 2'000u);
-  EXPECT_EQ(accounts_[from_right_].bytes, 5'100u);
+  EXPECT_EQ(buffers_.PauseOf(FirstChannelOf(from_right_)).headroom_bytes, 2'000u);
+  EXPECT_EQ(accounts_[FirstChannelOf(from_right_)].bytes, 5'100u);
   EXPECT_EQ(buffers_[buffers_.OfDevice(leaf_)].dropped_packets, 1u);
 }
 
@@ -140,13 +141,14 @@ TEST_F(SharedBuffersTest, AnIngressGoesOnOnceItIsFarEnoughBelowItsShare) {
   Come(from_right_, 1'000);
   EXPECT_TRUE(Release().empty());
   Leave(3);  // out of the headroom first
-  EXPECT_EQ(buffers_.PauseOf(from_right_).headroom_bytes, 0u);
+  EXPECT_EQ(buffers_.PauseOf(FirstChannelOf(from_right_)).headroom_bytes, 0u);
   EXPECT_EQ(PoolBytes(), 6'100);
   EXPECT_TRUE(Release().empty()) << "3,100 B of 2,900 B";
   Leave(0);
   EXPECT_EQ(PoolBytes(), 3'100);
-  EXPECT_EQ(Release(), (std::vector<VirtualChannelId>{from_right_})) << "3,100 B of 5,900 B";
-  EXPECT_FALSE(buffers_.PauseOf(from_right_).is_xoff);
+  EXPECT_EQ(Release(), (std::vector<VirtualChannelId>{FirstChannelOf(from_right_)}))
+      << "3,100 B of 5,900 B";
+  EXPECT_FALSE(buffers_.PauseOf(FirstChannelOf(from_right_)).is_xoff);
   EXPECT_FALSE(buffers_.IsEventful(buffers_.OfDevice(leaf_)));
 }
 
@@ -156,7 +158,7 @@ TEST_F(SharedBuffersTest, APacketIsCountedOutOnce) {
   Leave(0);
   Leave(0);
   EXPECT_EQ(PoolBytes(), 0);
-  EXPECT_EQ(accounts_[from_left_].bytes, 0u);
+  EXPECT_EQ(accounts_[FirstChannelOf(from_left_)].bytes, 0u);
 }
 
 // With k packets queued, the next is above its share if 1,000 (k + 1) > 9,000 - 1,000 k.

@@ -58,7 +58,7 @@ class StarFixture : public NetworkFixture {
   virtual void OnPause(const PauseSent& event) { pauses_.push_back(event); }
   virtual void OnMark(const EcnMarked& /*event*/) {}
 
-  DeviceId leaf_ = 0;
+  DeviceId leaf_{0};
   std::vector<DeviceId> nics_;
   std::vector<PauseSent> pauses_;
 };

@@ -31,7 +31,7 @@ class TablesFixture : public ::testing::Test {
     AddDevices();
     tables_.Attach(graph_, engine());
     tables_.ResetRows();
-    for (LinkId link = 0; link < graph_.link_count(); ++link) {
+    for (LinkId link{0}; link < graph_.link_count(); ++link) {
       tables_.links[link].delay_ps = graph_.link(link).propagation_ps;
     }
     accounts_.Reset(tables_.channel_count());
@@ -77,7 +77,7 @@ class TablesFixture : public ::testing::Test {
     return index;
   }
   // The same for a packet that waits for `egress` in the device it came to by `ingress`.
-  uint32_t MakePacketFrom(LinkId ingress, LinkId egress, uint32_t wire_bytes) {
+  uint32_t MakePacketFrom(VirtualChannelId ingress, LinkId egress, uint32_t wire_bytes) {
     const uint32_t index = MakePacket(egress, wire_bytes);
     tables_.packets[index].ingress = ingress;
     return index;
@@ -86,13 +86,13 @@ class TablesFixture : public ::testing::Test {
   FabricGraph graph_;
   FabricTables tables_;
   ChannelAccounts accounts_;
-  DeviceId left_ = 0;
-  DeviceId right_ = 0;
-  DeviceId leaf_ = 0;
-  LinkId from_left_ = 0;
-  LinkId from_right_ = 0;
-  LinkId to_left_ = 0;
-  LinkId to_right_ = 0;
+  DeviceId left_{0};
+  DeviceId right_{0};
+  DeviceId leaf_{0};
+  LinkId from_left_{0};
+  LinkId from_right_{0};
+  LinkId to_left_{0};
+  LinkId to_right_{0};
 
  private:
   static void RunAction(void* self, uint32_t index) {

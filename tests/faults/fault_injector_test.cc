@@ -29,7 +29,7 @@ constexpr int64_t kRoutingPs = kDetectionPs + kConvergencePs;
 // Links are numbered as they are made, two for each cable.
 FaultSpec Cut(uint32_t cable, int64_t at_ps, int64_t until_ps = kNeverPs) {
   FaultSpec fault;
-  fault.links = {2 * cable, 2 * cable + 1};
+  fault.links = {LinkId{2 * cable}, LinkId{2 * cable + 1}};
   fault.timeline.at_ps = at_ps;
   fault.timeline.until_ps = until_ps;
   return fault;
@@ -86,8 +86,8 @@ class FaultInjectorTest : public testing::NetworkFixture {
   }
 
   double hop_share_ = 0;  // all at one instant
-  LinkId out_ = 0;
-  LinkId in_ = 0;
+  LinkId out_{0};
+  LinkId in_{0};
   std::optional<EcmpRouting> routing_;
   std::vector<FaultSpec> faults_;
   std::optional<FaultInjector> injector_;
@@ -257,10 +257,10 @@ TEST_F(FaultInjectorTest, ALossIsDueToTheLastFaultOfItsLink) {
 
 TEST_F(FaultInjectorTest, AMissingRouteIsDueToTheLastFaultThatChangedRoutes) {
   Inject({Cut(0, 1'000'000), Cut(1, 1'050'000)});
-  Probe(1'000'000 + kRoutingPs - 1, [&] { EXPECT_EQ(injector_->FaultOfLoss(UINT32_MAX), -1); });
-  Probe(1'000'000 + kRoutingPs, [&] { EXPECT_EQ(injector_->FaultOfLoss(UINT32_MAX), 0); });
+  Probe(1'000'000 + kRoutingPs - 1, [&] { EXPECT_EQ(injector_->FaultOfLoss(LinkId::kNone), -1); });
+  Probe(1'000'000 + kRoutingPs, [&] { EXPECT_EQ(injector_->FaultOfLoss(LinkId::kNone), 0); });
   engine().Run();
-  EXPECT_EQ(injector_->FaultOfLoss(UINT32_MAX), 1);
+  EXPECT_EQ(injector_->FaultOfLoss(LinkId::kNone), 1);
 }
 
 // One fault begins at the instant the other one of its cable ends, in either order of the list.

@@ -30,7 +30,7 @@ inline uint32_t Radix(const FabricGraph& graph, const std::string& name) {
 
 inline std::vector<DeviceId> Switches(const FabricGraph& graph) {
   std::vector<DeviceId> switches;
-  for (DeviceId id = 0; id < graph.device_count(); ++id) {
+  for (DeviceId id{0}; id < graph.device_count(); ++id) {
     if (graph.device(id).kind == DeviceKind::kSwitch) switches.push_back(id);
   }
   return switches;

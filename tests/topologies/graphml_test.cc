@@ -87,7 +87,7 @@ TEST_F(GraphMlTest, WhatIsWrittenIsReadAsTheSameFabric) {
       EXPECT_EQ(FabricAttribute(*read, name), FabricAttribute(fabric, name));
     }
     ASSERT_EQ(read->device_count(), fabric.device_count());
-    for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+    for (DeviceId id{0}; id < fabric.device_count(); ++id) {
       for (const auto name : kDeviceAttributes) {
         ASSERT_EQ(DeviceAttribute(*read, id, name), DeviceAttribute(fabric, id, name));
       }

@@ -42,7 +42,7 @@ TEST_F(GraphvizTest, ACopyOfAPresetIsTheSame) {
     const FabricGraph copy = CopyOf(fabric);
     EXPECT_EQ(ToDot(copy), ToDot(fabric)) << preset.name;
     ASSERT_EQ(copy.link_count(), fabric.link_count());
-    for (LinkId link = 0; link < fabric.link_count(); ++link) {
+    for (LinkId link{0}; link < fabric.link_count(); ++link) {
       EXPECT_EQ(copy.link(link).name, fabric.link(link).name);
     }
     EXPECT_EQ(copy.circuits.has_value(), fabric.circuits.has_value());

@@ -91,7 +91,7 @@ TEST_F(PcieTreeTest, TextAndGraphmlKeepThem) {
   EXPECT_EQ(text->device(text->gpus()[0]).compute_capability, 86u);
   EXPECT_FALSE(text->device(text->gpus()[0]).peer_access);
   EXPECT_EQ(text->device(text->gpus()[0]).cpu, CpuVendor::kAmd);
-  EXPECT_EQ(text->HostPath(0, 2).size(), 2u);
+  EXPECT_EQ(text->HostPath(DeviceId{0}, DeviceId{2}).size(), 2u);
   for (const auto& again :
        {Load("again.textproto", ToTopologyText(*text)), Load("again.graphml", ToGraphMl(*text))}) {
     ASSERT_TRUE(again.has_value()) << findings_;

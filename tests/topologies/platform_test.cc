@@ -33,7 +33,7 @@ std::string CablesOf(const FabricGraph& fabric) {
     text += fmt::format("{} {} {} {} {}\n", cable.name, TierName(link.tier), link.rate_bps,
                         link.propagation_ps, link.lanes);
   }
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     text += fmt::format("{} {}\n", fabric.device(id).name, fabric.device(id).forwarding_latency_ps);
   }
   return text;

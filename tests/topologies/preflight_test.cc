@@ -54,7 +54,7 @@ class SmallFabric {
   }
   FabricGraph graph;
   std::vector<DeviceId> nics;
-  DeviceId leaf = 0;
+  DeviceId leaf{0};
 };
 
 TEST(PreflightTest, ANonBlockingRailOptimizedFabricHasNothingToReport) {

@@ -86,7 +86,7 @@ TEST_P(TreePresetTest, UpDownRoutesAreTheShortestOnes) {
   const EcmpRouting up_down(fabric, 1);
   std::vector<NextHops> expected;
   const auto visit = [&](auto&& use) {
-    for (DeviceId at = 0; at < fabric.device_count(); ++at) {
+    for (DeviceId at{0}; at < fabric.device_count(); ++at) {
       if (fabric.device(at).kind != DeviceKind::kSwitch) continue;
       for (size_t gpu = 0; gpu < fabric.gpus().size(); gpu += 7) {
         use(at, Nic(fabric, static_cast<uint32_t>(gpu)));

@@ -54,7 +54,7 @@ TEST_F(TopologyLoaderTest, DefaultsAreThoseOfTheGenerator) {
   const auto preset = MakePreset("h100-4x8-rail-optimized");
   ASSERT_TRUE(graph.has_value());
   ASSERT_EQ(graph->link_count(), preset->link_count());
-  for (LinkId link = 0; link < graph->link_count(); ++link) {
+  for (LinkId link{0}; link < graph->link_count(); ++link) {
     EXPECT_EQ(graph->link(link).name, preset->link(link).name);
     EXPECT_EQ(graph->link(link).rate_bps, preset->link(link).rate_bps);
     EXPECT_EQ(graph->link(link).propagation_ps, preset->link(link).propagation_ps);
@@ -64,7 +64,7 @@ TEST_F(TopologyLoaderTest, DefaultsAreThoseOfTheGenerator) {
 TEST_F(TopologyLoaderTest, ADelaySpreadIsRead) {
   const auto graph = Load("rail_optimized { servers: 4 delay_spread: \"40ns\" }");
   ASSERT_TRUE(graph.has_value());
-  EXPECT_NE(graph->link(0).propagation_ps, graph->link(2).propagation_ps);
+  EXPECT_NE(graph->link(LinkId{0}).propagation_ps, graph->link(LinkId{2}).propagation_ps);
 }
 
 TEST_F(TopologyLoaderTest, EachMistakeInAParameterHasItsPlace) {

@@ -99,7 +99,7 @@ class CongestionTest : public testing::TransportFixture {
   }
 
   static constexpr uint64_t kMessage = 1 << 20;
-  DeviceId leaf_ = 0;
+  DeviceId leaf_{0};
   std::vector<uint64_t> delivered_bytes_;  // by connection
 };
 

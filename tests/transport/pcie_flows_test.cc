@@ -32,8 +32,8 @@ class PcieFlowsTest : public testing::TransportFixture {
     for (const Told& told : delivered_) times.push_back(told.time_ps / kNs);
     return times;
   }
-  DeviceId switch_ = 0;
-  DeviceId bridge_ = 0;
+  DeviceId switch_{0};
+  DeviceId bridge_{0};
 };
 
 TEST_F(PcieFlowsTest, StoresCrossTheTreeToAGpu) {

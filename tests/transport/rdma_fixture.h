@@ -80,12 +80,12 @@ class RdmaFixture : public TransportFixture {
     Down(out_, cut_ps, cut_ps + 1);
   }
 
-  DeviceId leaf_ = 0;
-  LinkId out_ = 0;
-  LinkId down_ = 0;
-  LinkId ack_out_ = 0;
-  LinkId ack_down_ = 0;
-  LinkId to_memory_ = 0;
+  DeviceId leaf_{0};
+  LinkId out_{0};
+  LinkId down_{0};
+  LinkId ack_out_{0};
+  LinkId ack_down_{0};
+  LinkId to_memory_{0};
   FlowId queue_pair_;
   int64_t timeout_ps_ = 0;
 };

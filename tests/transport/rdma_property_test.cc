@@ -235,7 +235,7 @@ class RdmaSelectivePropertyTest : public RdmaPropertyTest {
     EXPECT_TRUE(in_memory_.insert({packet.flow, packet.sequence}).second);
   }
   void LoseAtRandom() {
-    for (LinkId link = 0; link < graph_.link_count(); ++link) {
+    for (LinkId link{0}; link < graph_.link_count(); ++link) {
       if (graph_.link(link).tier == Tier::kHost) continue;
       network().SetLossFilter(link, [this](const Packet&) { return Draw(0, 199) == 0; });
     }

@@ -392,9 +392,10 @@ TEST_F(RdmaRecoveryTest, WithoutARouteEveryTryIsLostAtOnceUntilRetriesAreUsedUp)
   EXPECT_EQ(rdma_->DataPath(queue_pair_).hop_count, 0);
   rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   engine().Run();
-  EXPECT_THAT(lost_, ElementsAre(ToldLost{0, 7, UINT32_MAX}, ToldLost{timeout_ps_, 7, UINT32_MAX},
-                                 ToldLost{2 * timeout_ps_, 7, UINT32_MAX},
-                                 ToldLost{3 * timeout_ps_, 7, UINT32_MAX}));
+  EXPECT_THAT(lost_,
+              ElementsAre(ToldLost{0, 7, LinkId::kNone}, ToldLost{timeout_ps_, 7, LinkId::kNone},
+                          ToldLost{2 * timeout_ps_, 7, LinkId::kNone},
+                          ToldLost{3 * timeout_ps_, 7, LinkId::kNone}));
   ASSERT_THAT(errors_, SizeIs(1));
   EXPECT_EQ(errors_[0].time_ps, 4 * timeout_ps_);
   EXPECT_EQ(Drops(DropReason::kNoRoute), 4u);

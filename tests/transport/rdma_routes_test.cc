@@ -54,8 +54,8 @@ class RdmaRoutesTest : public testing::TransportFixture {
   }
 
   FlowId queue_pair_;
-  LinkId used_ = 0;
-  LinkId other_ = 0;
+  LinkId used_{0};
+  LinkId other_{0};
 };
 
 TEST_F(RdmaRoutesTest, PacketsReadAfterARouteChangeTakeTheNewPathAndThoseBeforeTheOld) {

@@ -46,8 +46,8 @@ class TcpFixture : public TransportFixture {
     return (kSegmentWireBytes + 90) * kBytePs + 4 * kWireDelayPs;
   }
 
-  LinkId out_ = 0;
-  LinkId ack_out_ = 0;
+  LinkId out_{0};
+  LinkId ack_out_{0};
 };
 
 }  // namespace railyard::testing

@@ -76,7 +76,7 @@ std::string ToTopologyText(const FabricGraph& fabric) {
     const std::string field = TextField(name, FabricAttribute(fabric, name));
     if (!field.empty()) text += fmt::format("{}\n", field.substr(1));
   }
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     text += "devices {";
     for (const std::string_view name : kDeviceAttributes) {
       text += TextField(name, DeviceAttribute(fabric, id, name));

@@ -49,7 +49,7 @@ class Writer {
   void Number() {
     uint32_t next = 0;
     for (const DeviceKind kind : {DeviceKind::kGpu, DeviceKind::kNvSwitch, DeviceKind::kNic}) {
-      for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+      for (DeviceId id{0}; id < fabric_.device_count(); ++id) {
         const Device& device = fabric_.device(id);
         if (device.kind != kind || device.server != static_cast<int32_t>(server_)) continue;
         busid_.emplace(id, BusId(next++));

@@ -23,7 +23,7 @@ class Nodes {
     uint32_t next = 0;
     for (const DeviceId gpu : fabric_.gpus()) node_[gpu] = next++;
     for (const DeviceKind kind : {DeviceKind::kNvSwitch, DeviceKind::kSwitch}) {
-      for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+      for (DeviceId id{0}; id < fabric_.device_count(); ++id) {
         if (fabric_.device(id).kind != kind) continue;
         (kind == DeviceKind::kSwitch ? switches_ : nvswitches_).push_back(next);
         node_[id] = next++;
@@ -56,7 +56,7 @@ class Nodes {
  private:
   std::string NumberNics() {
     std::vector<bool> has_nic(fabric_.device_count());
-    for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+    for (DeviceId id{0}; id < fabric_.device_count(); ++id) {
       const DeviceKind kind = fabric_.device(id).kind;
       if (kind == DeviceKind::kPcieSwitch || kind == DeviceKind::kHostBridge) {
         return fmt::format("{} is a {}", fabric_.device(id).name, DeviceKindName(kind));

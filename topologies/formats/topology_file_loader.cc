@@ -432,7 +432,7 @@ class TopologyReader {
   }
 
   void CheckEveryDeviceIsCabled() {
-    for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+    for (DeviceId id{0}; id < fabric_.device_count(); ++id) {
       if (boost::out_degree(id, fabric_.graph()) > 0) continue;
       const std::string& name = fabric_.device(id).name;
       Error(topology_.Child("devices", position_by_name_.at(name)), "name",

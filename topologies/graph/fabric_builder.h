@@ -14,7 +14,7 @@ namespace railyard {
 
 // A NIC of a fabric under construction.
 struct BuiltNic {
-  DeviceId device = 0;
+  DeviceId device{0};
   uint32_t server = 0;
   uint32_t index = 0;  // within the server
   uint64_t rate_bps = 0;

@@ -16,7 +16,7 @@ FabricGraph WithCables(const FabricGraph& fabric,
   copy.nvlink = fabric.nvlink;
   copy.routing = fabric.routing;
   copy.deadlock_avoidance = fabric.deadlock_avoidance;
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) copy.AddDevice(fabric.device(id));
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) copy.AddDevice(fabric.device(id));
   for (uint32_t i = 0; i < fabric.cables().size(); ++i) {
     if (!keeps(i)) continue;
     const LinkId link = fabric.cables()[i].forward;

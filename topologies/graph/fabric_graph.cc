@@ -99,7 +99,7 @@ uint32_t FabricGraph::AddCable(DeviceId a, DeviceId b, const CableSpec& spec) {
                         device(b).name));
   const auto cable = static_cast<uint32_t>(cables_.size());
   const auto forward = static_cast<LinkId>(links_.size());
-  cables_.push_back({.name = {}, .forward = forward, .backward = forward + 1});
+  cables_.push_back({.name = {}, .forward = forward, .backward = LinkId{forward + 1}});
   const LinkProperties properties = {.name = {},
                                      .cable = cable,
                                      .tier = spec.tier,
@@ -207,7 +207,7 @@ std::optional<DeviceId> FabricGraph::NicOfGpu(DeviceId gpu) const {
 }
 
 std::vector<std::pair<DeviceId, LinkId>> FabricGraph::HostReach(DeviceId from) const {
-  std::vector<std::pair<DeviceId, LinkId>> reached = {{from, 0}};
+  std::vector<std::pair<DeviceId, LinkId>> reached = {{from, LinkId{0}}};
   for (size_t i = 0; i < reached.size(); ++i) {
     const DeviceId at = reached[i].first;
     const DeviceKind kind = device(at).kind;

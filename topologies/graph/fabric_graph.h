@@ -17,6 +17,7 @@
 
 #include <boost/graph/adjacency_list.hpp>
 
+#include "simulator/units/identifier.h"
 #include "topologies/graph/cpu_vendor.h"
 
 namespace railyard {
@@ -68,14 +69,15 @@ struct LinkProperties {
 
 using Graph =
     boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Device, LinkProperties>;
-using DeviceId = uint32_t;  // vertex descriptor
-using LinkId = uint32_t;    // dense index of a directed link, in the order of creation
+using DeviceId = Identifier<struct DeviceTag>;  // vertex descriptor
+using LinkId =
+    Identifier<struct LinkTag>;  // dense index of a directed link, in the order of creation
 
 // Both directions of one physical cable, named "A--B" by the two devices; faults name cables.
 struct Cable {
-  std::string name;    // "server1/nic3--leaf3"; parallel cables "leaf3--spine0#1", "#2", …
-  LinkId forward = 0;  // from the device named first
-  LinkId backward = 0;
+  std::string name;   // "server1/nic3--leaf3"; parallel cables "leaf3--spine0#1", "#2", …
+  LinkId forward{0};  // from the device named first
+  LinkId backward{0};
 };
 
 struct CableSpec {

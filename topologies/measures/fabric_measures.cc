@@ -98,7 +98,7 @@ std::vector<Rung> RungsOf(const std::map<Tier, uint64_t>& rate_bps) {
 void MeasureSwitches(const FabricGraph& fabric, FabricMeasures& measures) {
   std::map<uint32_t, uint32_t> switches_by_ports;
   std::map<std::pair<Tier, std::vector<Tier>>, Oversubscription> ladder;
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     if (fabric.device(id).kind != DeviceKind::kSwitch) continue;
     ++switches_by_ports[static_cast<uint32_t>(boost::out_degree(id, fabric.graph()))];
     std::map<Tier, uint64_t> rate_bps;
@@ -185,7 +185,7 @@ FabricMeasures Measure(const FabricGraph& fabric) {
   FabricMeasures measures;
   measures.gpus = static_cast<uint32_t>(fabric.gpus().size());
   measures.servers = fabric.server_count();
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     const DeviceKind kind = fabric.device(id).kind;
     if (kind == DeviceKind::kNvSwitch) ++measures.nvswitches;
     if (kind == DeviceKind::kNic) ++measures.nics;

@@ -157,7 +157,7 @@ MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<uint32_t>& f
   }
   uint32_t nodes = 2;
   std::vector<uint32_t> node_of(fabric.device_count());
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     const Device& device = fabric.device(id);
     const bool is_inside = device.kind == DeviceKind::kGpu || device.kind == DeviceKind::kNvSwitch;
     const uint32_t of_server =
@@ -166,7 +166,7 @@ MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<uint32_t>& f
   }
   FlowNetwork network(nodes);
   std::vector<bool> is_contracted(fabric.device_count());
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     if (fabric.device(id).kind != DeviceKind::kNic) continue;
     const auto port = OnlyPort(fabric, id, node_of);
     if (!port) continue;
@@ -180,7 +180,7 @@ MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<uint32_t>& f
     network.Add(node_of[owner], node_of[fabric.link_target(*port)], rate);
     network.Add(node_of[fabric.link_target(*port)], node_of[owner], rate);
   }
-  for (LinkId link = 0; link < fabric.link_count(); ++link) {
+  for (LinkId link{0}; link < fabric.link_count(); ++link) {
     const DeviceId source = fabric.link_source(link);
     const DeviceId target = fabric.link_target(link);
     if (is_contracted[source] || is_contracted[target]) continue;
@@ -206,7 +206,7 @@ uint64_t MaxFlowBetweenGpusBps(const FabricGraph& fabric, const std::vector<Devi
   for (const DeviceId gpu : from) node_of[gpu] = kSource;
   for (const DeviceId gpu : to) node_of[gpu] = kSink;
   FlowNetwork network(fabric.device_count() + 2);
-  for (LinkId link = 0; link < fabric.link_count(); ++link) {
+  for (LinkId link{0}; link < fabric.link_count(); ++link) {
     network.Add(node_of[fabric.link_source(link)], node_of[fabric.link_target(link)],
                 fabric.link(link).rate_bps);
   }
@@ -238,11 +238,11 @@ uint32_t EdgeConnectivity(const FabricGraph& fabric, DeviceId gpu_a, DeviceId gp
   SIM_CHECK(gpu_a != gpu_b, "a GPU cannot be parted from itself");
   std::vector<uint32_t> node_of(fabric.device_count());
   uint32_t nodes = 2;
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     node_of[id] = id == gpu_a ? kSource : id == gpu_b ? kSink : nodes++;
   }
   FlowNetwork network(nodes);
-  for (LinkId link = 0; link < fabric.link_count(); ++link) {
+  for (LinkId link{0}; link < fabric.link_count(); ++link) {
     network.Add(node_of[fabric.link_source(link)], node_of[fabric.link_target(link)], 1);
   }
   FlowGraph graph = network.Build();

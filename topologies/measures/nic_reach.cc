@@ -96,7 +96,7 @@ bool NicReach::Joined(DeviceId from, DeviceId to) {
 
 uint32_t NicReach::LongestHops(uint32_t enough) {
   std::vector<DeviceId> switches;
-  for (DeviceId id = 0; id < graph_.device_count(); ++id) {
+  for (DeviceId id{0}; id < graph_.device_count(); ++id) {
     if (graph_.device(id).kind != DeviceKind::kNic) continue;
     const std::vector<DeviceId>& of_nic = SwitchesOf(id);
     switches.insert(switches.end(), of_nic.begin(), of_nic.end());

@@ -107,7 +107,7 @@ class Checker {
     std::vector<uint32_t> gpus(fabric_.server_count());
     std::vector<std::set<int32_t>> rails(fabric_.server_count());
     std::vector<std::string> uncabled;
-    for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+    for (DeviceId id{0}; id < fabric_.device_count(); ++id) {
       const Device& device = fabric_.device(id);
       if (device.kind == DeviceKind::kGpu) ++gpus[static_cast<size_t>(device.server)];
       if (device.kind != DeviceKind::kNic) continue;
@@ -147,7 +147,7 @@ class Checker {
   void CheckNvSwitches() {
     std::vector<std::vector<DeviceId>> gpus(fabric_.server_count());
     std::vector<bool> has_nvswitch(fabric_.server_count());
-    for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+    for (DeviceId id{0}; id < fabric_.device_count(); ++id) {
       const Device& device = fabric_.device(id);
       const auto server = static_cast<size_t>(device.server);
       if (device.kind == DeviceKind::kGpu) gpus[server].push_back(id);
@@ -203,10 +203,10 @@ class Checker {
   void CheckSinglePoints() {
     std::vector<Visit> visits(fabric_.device_count());
     std::map<DeviceKind, std::vector<std::string>> names;
-    for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+    for (DeviceId id{0}; id < fabric_.device_count(); ++id) {
       if (visits[id].number == 0) Search(id, visits);
     }
-    for (DeviceId id = 0; id < fabric_.device_count(); ++id) {
+    for (DeviceId id{0}; id < fabric_.device_count(); ++id) {
       const Device& device = fabric_.device(id);
       const Visit& visit = visits[id];
       // A side without GPUs is, for instance, a spine that hangs on one cable.
@@ -225,7 +225,7 @@ class Checker {
   struct Visit {
     uint32_t number = 0;    // order of the visits, from 1; 0: not visited
     uint32_t earliest = 0;  // visit that its branch leads back to by one cable
-    DeviceId root = 0;
+    DeviceId root{0};
     uint32_t gpus = 0;        // of its branch, itself included
     uint32_t gpus_apart = 0;  // of those in branches that only it joins to the rest
     uint32_t sides = 0;       // such branches that have GPUs
@@ -234,7 +234,7 @@ class Checker {
   void Search(DeviceId root, std::vector<Visit>& visits) {
     using Edges = boost::graph_traits<Undirected>::out_edge_iterator;
     struct Step {
-      DeviceId at = 0;
+      DeviceId at{0};
       Edges next;
       Edges end;
     };

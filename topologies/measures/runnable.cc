@@ -12,7 +12,7 @@ std::vector<RunObstacle> FindRunObstacles(const FabricGraph& fabric) {
   }
   uint64_t unused = 0;
   const std::string* first_unused = nullptr;
-  for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     if (fabric.device(id).kind != DeviceKind::kNic || is_used[id]) continue;
     if (unused++ == 0) first_unused = &fabric.device(id).name;
   }

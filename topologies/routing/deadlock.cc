@@ -26,12 +26,12 @@ class SwitchNetwork {
   struct Hop {
     uint32_t from = 0;
     uint32_t to = 0;
-    LinkId link = 0;
+    LinkId link{0};
   };
 
   explicit SwitchNetwork(const FabricGraph& fabric) : fabric_(fabric) {
     std::vector<uint32_t> number(fabric.device_count(), kNotNumbered);
-    for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+    for (DeviceId id{0}; id < fabric.device_count(); ++id) {
       if (fabric.device(id).kind != DeviceKind::kSwitch) continue;
       number[id] = static_cast<uint32_t>(devices_.size());
       devices_.push_back(id);

@@ -12,12 +12,11 @@ namespace {
 class Neighbours {
  public:
   explicit Neighbours(const FabricGraph& fabric) : first_(fabric.device_count() + 1) {
-    for (LinkId link = 0; link < fabric.link_count(); ++link)
-      ++first_[fabric.link_source(link) + 1];
+    for (LinkId link{0}; link < fabric.link_count(); ++link) ++first_[fabric.link_source(link) + 1];
     for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
     all_.resize(fabric.link_count());
     std::vector<uint32_t> next(first_.begin(), first_.end() - 1);
-    for (LinkId link = 0; link < fabric.link_count(); ++link) {
+    for (LinkId link{0}; link < fabric.link_count(); ++link) {
       all_[next[fabric.link_source(link)]++] = fabric.link_target(link);
     }
   }
@@ -69,14 +68,14 @@ class Batch {
   // One link further; false if nothing new was reached.
   bool Step() {
     std::fill(next_.begin(), next_.end(), 0);
-    for (DeviceId device = 0; device < frontier_.size(); ++device) {
+    for (DeviceId device{0}; device < frontier_.size(); ++device) {
       if (frontier_[device] == 0) continue;
       for (const DeviceId neighbour : neighbours_.Of(device)) {
         next_[neighbour] |= frontier_[device];
       }
     }
     bool is_new = false;
-    for (DeviceId device = 0; device < next_.size(); ++device) {
+    for (DeviceId device{0}; device < next_.size(); ++device) {
       next_[device] &= ~seen_[device];
       seen_[device] |= next_[device];
       is_new |= next_[device] != 0;

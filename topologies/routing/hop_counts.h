@@ -17,8 +17,8 @@ struct HopCounts {
   uint64_t reached_pairs = 0;
   uint64_t unreached_pairs = 0;
   // A pair without a path; meaningful only if there is one.
-  DeviceId unreached_from = 0;
-  DeviceId unreached_to = 0;
+  DeviceId unreached_from{0};
+  DeviceId unreached_to{0};
 };
 
 // Counts hops from each of `sources`, which are GPUs, to all GPUs.

@@ -61,7 +61,7 @@ EcmpRouting::EcmpRouting(const FabricGraph& graph, uint64_t seed)
     settled_.up[graph.cables()[cable].forward] = false;
     settled_.up[graph.cables()[cable].backward] = false;
   }
-  for (DeviceId id = 0; id < graph.device_count(); ++id) {
+  for (DeviceId id{0}; id < graph.device_count(); ++id) {
     if (graph.device(id).kind != DeviceKind::kSwitch) continue;
     switch_of_device_[id] = static_cast<SwitchIndex>(device_of_switch_.size());
     device_of_switch_.push_back(id);
@@ -69,7 +69,7 @@ EcmpRouting::EcmpRouting(const FabricGraph& graph, uint64_t seed)
   std::vector<std::pair<SwitchIndex, SwitchIndex>> ends;
   std::vector<SwitchLink> links;
   std::vector<bool> is_attachment(device_of_switch_.size());
-  for (LinkId link = 0; link < graph.link_count(); ++link) {
+  for (LinkId link{0}; link < graph.link_count(); ++link) {
     const SwitchIndex source = switch_of_device_[graph.link_source(link)];
     const SwitchIndex target = switch_of_device_[graph.link_target(link)];
     if (source != kNoSwitch && target != kNoSwitch) {

@@ -31,8 +31,8 @@ struct NextHops {
 
 // The cables by which a path must leave one NIC and reach the other, if each port has an address.
 struct PortPins {
-  LinkId first = 0;  // from the one NIC
-  LinkId last = 0;   // to the other; the same as `first` where it joins the two
+  LinkId first{0};  // from the one NIC
+  LinkId last{0};   // to the other; the same as `first` where it joins the two
 };
 
 // kShortest takes any shortest path, even one that goes up and down twice where links are cut;
@@ -112,7 +112,7 @@ class EcmpRouting {
 
  private:
   struct SwitchLink {
-    LinkId link = 0;
+    LinkId link{0};
   };
   // The graph of switches alone, every edge against its link's direction, so that a breadth-first
   // search from a switch finds all others' distances to it.
@@ -133,19 +133,19 @@ class EcmpRouting {
   };
   // A change of a link's state that has not yet reached all devices.
   struct News {
-    LinkId link = 0;
+    LinkId link{0};
     bool up = false;
     uint32_t wave = 0;  // how far it has come
     uint32_t last_wave = 0;
     RunLengths wave_of_device;
   };
   struct Destination {
-    DeviceId device = 0;                        // a NIC, or the switch of a detour
+    DeviceId device{0};                         // a NIC, or the switch of a detour
     std::vector<const Distances*> attachments;  // to that switch, or each with a link up to the NIC
   };
   struct NicEnds {
-    DeviceId from = 0;
-    DeviceId to = 0;
+    DeviceId from{0};
+    DeviceId to{0};
     Path first{};  // HOST links of a GPU to its NIC
     Path last{};   // HOST links of the other NIC to its GPU
   };

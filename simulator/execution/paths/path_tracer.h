@@ -107,7 +107,7 @@ class PathTracer {
     OfSlots granted;   // the clear-to-send is posted; from its arrival on, that
     std::array<RecoveryTimes, kConnectionSlots> before_grant{};  // of its queue when it was posted
     std::array<RecoveryTimes, kConnectionSlots> before_send{};
-    std::vector<uint32_t> first_links;  // of the data path it was opened with
+    std::vector<LinkId> first_links;  // of the data path it was opened with
     bool is_rerouted = false;
   };
   struct OfConnection {

@@ -11,14 +11,14 @@ namespace railyard {
 
 // Half of the calm bytes are for the links that are simulated as usual; the other half is divided
 // among all links, for those that are simulated ahead.
-void SharedBuffers::LimitApart(uint32_t id) {
+void SharedBuffers::LimitApart(BufferId id) {
   SharedBuffer& buffer = buffers_[id];
   accounts_.pool(id).calm_bytes = buffer.apart > 0 ? buffer.calm_bytes / 2 : buffer.calm_bytes;
 }
 
 // A device without a shared buffer has links with credits, whose buffers nothing else uses.
 bool SharedBuffers::BeginApart(DeviceId device) {
-  const uint32_t id = of_device_[device];
+  const BufferId id = of_device_[device];
   if (id == kNoBuffer) return true;
   SharedBuffer& buffer = buffers_[id];
   if (!buffer.is_lossless || IsEventful(id) || accounts_.pool(id).bytes > buffer.calm_bytes / 2) {
@@ -30,7 +30,7 @@ bool SharedBuffers::BeginApart(DeviceId device) {
 }
 
 void SharedBuffers::EndApart(DeviceId device) {
-  const uint32_t id = of_device_[device];
+  const BufferId id = of_device_[device];
   if (id == kNoBuffer) return;
   --buffers_[id].apart;
   LimitApart(id);
@@ -38,7 +38,7 @@ void SharedBuffers::EndApart(DeviceId device) {
 
 bool SharedBuffers::BeginAhead(DeviceId device, const std::vector<LinkId>& links) {
   if (!BeginApart(device)) return false;
-  const uint32_t id = of_device_[device];
+  const BufferId id = of_device_[device];
   if (id == kNoBuffer) return true;
   SharedBuffer& buffer = buffers_[id];
   std::ranges::copy_if(links, std::back_inserter(buffer.ahead),
@@ -50,13 +50,13 @@ bool SharedBuffers::BeginAhead(DeviceId device, const std::vector<LinkId>& links
 }
 
 void SharedBuffers::EndAhead(DeviceId device) {
-  const uint32_t id = of_device_[device];
+  const BufferId id = of_device_[device];
   if (id != kNoBuffer) buffers_[id].ahead.clear();
   EndApart(device);
 }
 
 // The upper bound of the bytes in the buffer is above its share: makes it exact before giving up.
-void SharedBuffers::StayApart(uint32_t id) {
+void SharedBuffers::StayApart(BufferId id) {
   const SharedBuffer& buffer = buffers_[id];
   SettleLinks(buffer.ahead.empty() ? buffer.egress : buffer.ahead);
   if (accounts_.pool(id).bytes > accounts_.pool(id).calm_bytes) throw NotApart();

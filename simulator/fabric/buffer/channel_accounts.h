@@ -26,14 +26,14 @@ class ChannelAccounts {
   IngressAccount& operator[](VirtualChannelId channel) { return accounts_[channel]; }
   const IngressAccount& operator[](VirtualChannelId channel) const { return accounts_[channel]; }
   size_t pool_count() const { return pools_.size(); }
-  Pool& pool(uint32_t buffer) { return pools_[buffer]; }
-  const Pool& pool(uint32_t buffer) const { return pools_[buffer]; }
+  Pool& pool(BufferId buffer) { return pools_[buffer]; }
+  const Pool& pool(BufferId buffer) const { return pools_[buffer]; }
 
   // --- Buffers -----------------------------------------------------------------------------------
   // Counts a data packet that waits in the device at which it has arrived. Returns true if no
   // decision is needed.
   bool Enter(const Packet& packet) {
-    if (packet.ingress == Packet::kNone) return true;
+    if (packet.ingress == VirtualChannelId::kNone) return true;
     IngressAccount& account = accounts_[packet.ingress];
     if (account.has_credits) return true;
     account.bytes += packet.wire_bytes;
@@ -77,8 +77,8 @@ class ChannelAccounts {
   }
   // Returns the credit that a packet holds on the link it is on or waits for.
   uint32_t CreditBytesOf(const Packet& packet) const {
-    const bool has =
-        accounts_[packet.link].has_credits && ClassOf(packet.kind) == TrafficClass::kData;
+    const bool has = accounts_[FirstChannelOf(packet.link)].has_credits &&
+                     ClassOf(packet.kind) == TrafficClass::kData;
     return has ? packet.wire_bytes : 0;
   }
 

@@ -12,12 +12,12 @@ namespace railyard {
 
 // A pause frame. A channel has two events for pause frames, one for XOFF and one for XON.
 struct PauseFrame {
-  VirtualChannelId channel = 0;  // whose data stops, or goes on
+  VirtualChannelId channel{};  // whose data stops, or goes on
   bool xoff = false;
 
   constexpr uint32_t event_id() const { return 2 * channel + (xoff ? 0 : 1); }
   static constexpr PauseFrame OfEvent(uint32_t id) {
-    return {.channel = id / 2, .xoff = id % 2 == 0};
+    return {.channel = VirtualChannelId{id / 2}, .xoff = id % 2 == 0};
   }
 };
 

@@ -10,16 +10,10 @@
 #include <vector>
 
 #include "simulator/fabric/buffer/buffer_settings.h"
+#include "simulator/fabric/fabric_ids.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
-
-// Index of the pseudo-buffer of devices without a buffer.
-constexpr uint32_t kNoBuffer = 0;
-
-// A virtual channel: a link in one lossless class. In class 0 its number is the link's. One wire
-// may have several (Dally: "Virtual-channel flow control", 1992).
-using VirtualChannelId = uint32_t;
 
 // The account of one virtual channel, for the device at its end. It has only 8 bytes, because every
 // packet's arrival accesses two accounts.
@@ -34,7 +28,7 @@ struct IngressAccount {
   uint32_t is_waited_for : 1 = 0;  // the sender lacks credit
   uint32_t buffer_or_limit : kLimitBits = 0;
 
-  uint32_t buffer() const { return buffer_or_limit; }  // index
+  BufferId buffer() const { return BufferId{buffer_or_limit}; }
   uint32_t credit_limit() const { return buffer_or_limit; }
   void set_buffer_or_limit(uint64_t value) {
     buffer_or_limit = static_cast<uint32_t>(value) & kCreditBytesMax;
@@ -61,7 +55,7 @@ struct IngressPause {
 struct SharedBuffer {
   static constexpr int64_t kAlphaOne = 128;
 
-  DeviceId device = 0;
+  DeviceId device{0};
   bool is_lossless = true;
   int64_t bytes_max = 0;
   int64_t alpha_128ths = 0;

@@ -22,7 +22,7 @@ void SharedBuffers::Reset() {
 }
 
 void SharedBuffers::Add(DeviceId device, const BufferSettings& settings, bool is_lossless) {
-  of_device_[device] = static_cast<uint32_t>(buffers_.size());
+  of_device_[device] = BufferId{buffers_.size()};
   buffers_.push_back(MakeSharedBuffer(device, settings, is_lossless));
   // A lossy buffer decides at its egress queues, for every packet.
   accounts_.AddPool(
@@ -30,7 +30,7 @@ void SharedBuffers::Add(DeviceId device, const BufferSettings& settings, bool is
 }
 
 void SharedBuffers::AddEgress(LinkId link) {
-  const uint32_t id = of_device_[tables_.graph->link_source(link)];
+  const BufferId id = of_device_[tables_.graph->link_source(link)];
   of_source_[link] = id;
   if (id == kNoBuffer) return;
   buffers_[id].egress.push_back(link);
@@ -42,7 +42,7 @@ void SharedBuffers::AddEgress(LinkId link) {
 SharedBuffers::Admission SharedBuffers::AdmitToLossless(const Packet& packet) {
   const uint32_t bytes = packet.wire_bytes;
   IngressAccount& account = accounts_[packet.ingress];
-  const uint32_t id = account.buffer();
+  const BufferId id = account.buffer();
   SharedBuffer& buffer = buffers_[id];
   Admission admission;
   if (buffer.apart > 0) {
@@ -80,7 +80,7 @@ SharedBuffers::Admission SharedBuffers::AdmitToLossless(const Packet& packet) {
 }
 
 SharedBuffers::Admission SharedBuffers::FindLossyRoom(LinkId egress, uint32_t bytes) {
-  const uint32_t id = of_source_[egress];
+  const BufferId id = of_source_[egress];
   SharedBuffer& buffer = buffers_[id];
   const auto has_room = [&] {
     const int64_t pool_bytes = accounts_.pool(id).bytes;
@@ -109,7 +109,8 @@ SharedBuffers::Admission SharedBuffers::AdmitToLossy(const Packet& packet) {
 }
 
 void SharedBuffers::CountOut(Packet& packet) {
-  if (packet.ingress == Packet::kNone || (packet.flags & Packet::kCountedOut) != 0) return;
+  if (packet.ingress == VirtualChannelId::kNone || (packet.flags & Packet::kCountedOut) != 0)
+    return;
   IngressAccount& account = accounts_[packet.ingress];
   if (account.has_credits) return;
   LeaveLossyBuffer(packet);
@@ -132,7 +133,7 @@ void SharedBuffers::SettleLinks(const std::vector<LinkId>& links) {
   }
 }
 
-bool SharedBuffers::NoteVainSettle(uint32_t id) {
+bool SharedBuffers::NoteVainSettle(BufferId id) {
   SharedBuffer& buffer = buffers_[id];
   if (++buffer.vain_settles < kVainSettlesMax) return false;
   buffer.vain_settles = 0;
@@ -142,7 +143,7 @@ bool SharedBuffers::NoteVainSettle(uint32_t id) {
 }
 
 // Makes the buffer examine every packet from now on.
-void SharedBuffers::MakeEventful(uint32_t id) {
+void SharedBuffers::MakeEventful(BufferId id) {
   if (buffers_[id].is_lossless) accounts_.pool(id).calm_bytes = -1;
 }
 

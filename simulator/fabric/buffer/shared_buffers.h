@@ -33,9 +33,9 @@ class SharedBuffers {
     pauses_[channel].headroom_bytes_max = bytes;
   }
 
-  uint32_t OfDevice(DeviceId device) const { return of_device_[device]; }
-  uint32_t OfSource(LinkId link) const { return of_source_[link]; }
-  const SharedBuffer& operator[](uint32_t buffer) const { return buffers_[buffer]; }
+  BufferId OfDevice(DeviceId device) const { return of_device_[device]; }
+  BufferId OfSource(LinkId link) const { return of_source_[link]; }
+  const SharedBuffer& operator[](BufferId buffer) const { return buffers_[buffer]; }
   const IngressPause& PauseOf(VirtualChannelId channel) const { return pauses_[channel]; }
 
   // --- Admission
@@ -55,7 +55,8 @@ class SharedBuffers {
 
   // --- Leaving
   bool IsInLossyBuffer(const Packet& packet) const {
-    if (packet.ingress == Packet::kNone || (packet.flags & Packet::kCountedOut) != 0) return false;
+    if (packet.ingress == VirtualChannelId::kNone || (packet.flags & Packet::kCountedOut) != 0)
+      return false;
     const IngressAccount& account = accounts_[packet.ingress];
     return !account.has_credits && !buffers_[account.buffer()].is_lossless;
   }
@@ -65,12 +66,12 @@ class SharedBuffers {
   // Counts the departure of a packet from the device in which it waited.
   void CountOut(Packet& packet);
   // Counts all departures from the buffer, which makes its accounts exact.
-  void Settle(uint32_t buffer) { SettleLinks(buffers_[buffer].egress); }
+  void Settle(BufferId buffer) { SettleLinks(buffers_[buffer].egress); }
   // Returns whether ports of the buffer currently have departure events.
-  bool IsEventful(uint32_t buffer) const { return buffers_[buffer].IsEventful(tables_.NowPs()); }
+  bool IsEventful(BufferId buffer) const { return buffers_[buffer].IsEventful(tables_.NowPs()); }
   // Calls visit(channel) for each channel of the buffer whose paused sender may resume.
   template <typename Visit>
-  void ReleaseXoffs(uint32_t buffer, Visit visit);
+  void ReleaseXoffs(BufferId buffer, Visit visit);
 
   // --- Partitions are simulated at another time than all else that shares a switch's buffer. While
   // each stays within its share, the pool as a whole is calm and none has an effect on another.
@@ -89,22 +90,22 @@ class SharedBuffers {
   void SettleLinks(const std::vector<LinkId>& links);
   // Notes that settling a buffer showed it within its bounds. Returns whether the buffer becomes
   // eventful.
-  bool NoteVainSettle(uint32_t buffer);
-  void MakeEventful(uint32_t buffer);
-  void LimitApart(uint32_t buffer);
-  void StayApart(uint32_t buffer);
+  bool NoteVainSettle(BufferId buffer);
+  void MakeEventful(BufferId buffer);
+  void LimitApart(BufferId buffer);
+  void StayApart(BufferId buffer);
 
   FabricTables& tables_;
   ChannelAccounts& accounts_;
   std::vector<SharedBuffer> buffers_;   // the first is of the links that end in none
   std::vector<IngressPause> pauses_;    // by virtual channel
   std::vector<uint32_t> egress_bytes_;  // by link: what its port holds of a lossy buffer
-  std::vector<uint32_t> of_device_;
-  std::vector<uint32_t> of_source_;  // by link
+  std::vector<BufferId> of_device_;
+  std::vector<BufferId> of_source_;  // by link
 };
 
 template <typename Visit>
-void SharedBuffers::ReleaseXoffs(uint32_t id, Visit visit) {
+void SharedBuffers::ReleaseXoffs(BufferId id, Visit visit) {
   // All of them are visited, because the departure of any packet raises the threshold of all.
   std::vector<VirtualChannelId>& xoff = buffers_[id].xoff;
   for (size_t i = xoff.size(); i-- > 0;) {

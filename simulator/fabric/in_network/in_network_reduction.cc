@@ -121,7 +121,7 @@ uint32_t InNetworkReduction::Refill(uint32_t index) {
   tables_.packets[full] = tables_.packets[index];
   telemetry_.Copy(index, full);
   Packet& packet = tables_.packets[full];
-  packet.ingress = Packet::kNone;
+  packet.ingress = VirtualChannelId::kNone;
   packet.payload_bytes = packet.echo;
   packet.wire_bytes = static_cast<uint16_t>(packet.wire_bytes + packet.echo);
   tables_.counters.replicated_bytes += packet.payload_bytes;
@@ -178,7 +178,7 @@ void InNetworkReduction::Replicate(uint32_t index, uint16_t copies, uint16_t las
     Packet& copy = tables_.packets[copy_index];
     copy = tables_.packets[index];
     telemetry_.Copy(index, copy_index);
-    copy.ingress = Packet::kNone;
+    copy.ingress = VirtualChannelId::kNone;
     address(copy, i);
     copy.next_link = link_of(i);
     if (IsData(copy.kind)) {

@@ -30,7 +30,7 @@ namespace railyard {
 // first node above it has its payload (`echo`). With kForOne only that member gets it.
 struct AggregationNode {
   struct Next {
-    LinkId link = 0;    // to another node, or to a NIC
+    LinkId link{0};     // to another node, or to a NIC
     uint32_t flow = 0;  // what packets over it name: its node, or what is the NIC's own matter
     std::vector<uint32_t> members{};  // of `down`: whose NICs are there, ascending
   };

@@ -115,7 +115,7 @@ void EgressPorts::LeaveShortForm(LinkId id) {
   }
 }
 
-void EgressPorts::LeaveShortForms(uint32_t buffer) {
+void EgressPorts::LeaveShortForms(BufferId buffer) {
   for (const LinkId egress : buffers_[buffer].egress) {
     if (tables_.IsShort(egress) && tables_.links[egress].busy_until_ps > tables_.NowPs()) {
       LeaveShortForm(egress);
@@ -131,7 +131,8 @@ bool EgressPorts::MayReturn(LinkId id, const Port& port) const {
   if ((tables_.links[id].send_flags & LinkRecord::kNeedsCredit) == 0) return true;
   // No packet may lack credit before its turn.
   for (uint8_t left = port.waiting_classes; left != 0; left &= left - 1) {
-    const VirtualChannelId channel = tables_.ChannelOf(id, std::countr_zero(left));
+    const VirtualChannelId channel =
+        tables_.ChannelOf(id, static_cast<uint32_t>(std::countr_zero(left)));
     if (accounts_[channel].bytes + port.waiting_data_bytes > accounts_[channel].credit_limit()) {
       return false;
     }

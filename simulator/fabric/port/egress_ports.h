@@ -37,7 +37,7 @@ class EgressPorts {
   // Changes the port to the general form, with departure events. May move packets.
   void LeaveShortForm(LinkId link);
   // Does the same for every port of the buffer that has something to send.
-  void LeaveShortForms(uint32_t buffer);
+  void LeaveShortForms(BufferId buffer);
   // Ends the service of the packet that has left its port. Resume() must follow.
   void FinishService(LinkId link);
   // Continues after the end of a hold, in the form that the port may take.

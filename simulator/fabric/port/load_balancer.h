@@ -37,7 +37,7 @@ class LoadBalancer {
   LoadBalancer(const EcmpRouting& routing, const Settings& settings, BacklogPs backlog_ps);
   void ForgetRoutes() { next_hops_.clear(); }
 
-  static constexpr LinkId kNoLink = UINT32_MAX;
+  static constexpr LinkId kNoLink = LinkId::kNone;
   // Returns the link from `at` towards `nic` for the packet, which has `hops` links left. Returns
   // kNoLink if no shortest path has that length, because the fabric has changed since the packet
   // was sent.

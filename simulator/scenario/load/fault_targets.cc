@@ -205,7 +205,7 @@ void FaultTargets::AddDevices(const ProtoCursor& cursor, const char* field, int 
     return;
   }
   const size_t before = targets.size();
-  for (DeviceId id = 0; IsPattern(name) && id < fabric_->device_count(); ++id) {
+  for (DeviceId id{0}; IsPattern(name) && id < fabric_->device_count(); ++id) {
     if (FitsPattern(name, fabric_->device(id).name)) targets.push_back(DeviceTarget(id));
   }
   if (targets.size() > before) return;
@@ -241,7 +241,7 @@ const std::vector<std::string>& FaultTargets::CableNames() {
 
 std::vector<std::string> FaultTargets::DeviceNames() const {
   std::vector<std::string> names;
-  for (DeviceId id = 0; id < fabric_->device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric_->device_count(); ++id) {
     names.push_back(fabric_->device(id).name);
   }
   return names;

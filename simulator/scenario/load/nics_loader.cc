@@ -55,7 +55,7 @@ std::vector<DeviceId> NicsLoader::Named(const ProtoCursor& entry, const FabricGr
     const std::string& pattern = message.device(i);
     bool fits = false;
     std::optional<DeviceId> taken;
-    for (DeviceId id = 0; id < fabric.device_count(); ++id) {
+    for (DeviceId id{0}; id < fabric.device_count(); ++id) {
       const Device& device = fabric.device(id);
       if (device.kind != DeviceKind::kNic || !FitsPattern(pattern, device.name)) continue;
       fits = true;

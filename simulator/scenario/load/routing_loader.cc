@@ -25,7 +25,7 @@ void LoadDevice(const ProtoCursor& entry, const FabricGraph* fabric, RoutingDela
   if (fabric == nullptr || !entry.Has("device")) return;
   const std::string pattern = entry.Text("device", "");
   bool fits = false;
-  for (DeviceId id = 0; id < fabric->device_count(); ++id) {
+  for (DeviceId id{0}; id < fabric->device_count(); ++id) {
     const Device& device = fabric->device(id);
     if (device.kind != DeviceKind::kSwitch && device.kind != DeviceKind::kNic) continue;
     if (!FitsPattern(pattern, device.name)) continue;

@@ -70,7 +70,7 @@ uint32_t AggregationTransport::OpenTree(std::span<const uint32_t> gpus, uint64_t
 void AggregationTransport::AddNodes(uint32_t first_member,
                                     std::span<const std::vector<LinkId>> ways) {
   struct Branch {
-    LinkId link = 0;          // down
+    LinkId link{0};           // down
     uint32_t member = kNone;  // whose NIC is at its end
     std::vector<uint32_t> members{};
   };

@@ -88,7 +88,7 @@ class AggregationTransport final : public PacketSink, public StateOwner {
     uint32_t port = 0;
     uint32_t node = 0;  // of the first switch
     PathRef up;         // from memory to that switch
-    LinkId to_memory = 0;
+    LinkId to_memory{0};
     std::vector<LinkId> links;
     std::deque<Message> messages;  // without the whole of their result
     uint32_t sending = 0;          // index of the first not sent as a whole
@@ -121,7 +121,7 @@ class AggregationTransport final : public PacketSink, public StateOwner {
   };
   // A wire and the members that wait for their turn on it, in order.
   struct Port {
-    LinkId wire = 0;
+    LinkId wire{0};
     int64_t backlog_max_ps = 0;
     int64_t free_ps = 0;
     int64_t event_ps = kNeverPs;

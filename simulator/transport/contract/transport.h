@@ -20,7 +20,7 @@ using FlowId = Identifier<struct FlowIdTag>;
 
 // A link, and the share of a flow's payload that crosses it.
 struct LinkShare {
-  LinkId link = 0;
+  LinkId link{0};
   double share = 1;
 };
 

@@ -33,7 +33,7 @@ constexpr uint32_t kReadRequestPayloadBytes = 512;
 constexpr uint32_t kReadRequestWireBytes = 24;
 
 bool HasPcieBetweenGpus(const FabricGraph& graph) {
-  for (DeviceId id = 0; id < graph.device_count(); ++id) {
+  for (DeviceId id{0}; id < graph.device_count(); ++id) {
     const DeviceKind kind = graph.device(id).kind;
     if (kind == DeviceKind::kPcieSwitch || kind == DeviceKind::kHostBridge) return true;
   }
@@ -85,8 +85,8 @@ void LoadStoreTransport::FindPlanes() {
     planes.emplace_back(of_gpu.begin(), of_gpu.end());
     planes_max_ = std::max(planes_max_, static_cast<uint32_t>(of_gpu.size()));
   }
-  up_links_.assign(planes.size() * planes_max_, kNone);
-  down_links_.assign(planes.size() * planes_max_, kNone);
+  up_links_.assign(planes.size() * planes_max_, LinkId::kNone);
+  down_links_.assign(planes.size() * planes_max_, LinkId::kNone);
   for (size_t gpu = 0; gpu < planes.size(); ++gpu) {
     for (size_t plane = 0; plane < planes[gpu].size(); ++plane) {
       const LinkId up = graph_.FindLink(graph_.gpus()[gpu], planes[gpu][plane]).value();

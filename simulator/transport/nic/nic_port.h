@@ -27,7 +27,7 @@ struct PacedTurn {
 // A NIC's port to the fabric: one wire, and the send queues that wait for their turn on it, in
 // order.
 struct NicPort {
-  LinkId wire = 0;
+  LinkId wire{0};
   uint32_t first_active = SendQueue::kNone;
   uint32_t last_active = SendQueue::kNone;
   int64_t event_ps = kNeverPs;       // of its next event; earlier made ones are ignored

@@ -81,7 +81,7 @@ void QueueTransport::AddObstacles(PathRef path, std::vector<std::string>& obstac
 std::string QueueTransport::WhyNoRoute(const QueuePair& pair) const {
   std::vector<std::string> at_ends;
   std::vector<std::string> elsewhere;
-  for (LinkId link = 0; link < graph_.link_count(); ++link) {
+  for (LinkId link{0}; link < graph_.link_count(); ++link) {
     if (network_.IsLinkUp(link)) continue;
     const auto is_end = [&](DeviceId device) {
       return device == pair.source_nic || device == pair.destination_nic;

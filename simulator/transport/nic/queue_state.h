@@ -186,10 +186,10 @@ struct RecoveryClock {
 struct QueuePair {
   std::optional<PortPins> data_pins;  // of the ports it is bound to, if to any
   SinkRef user;
-  DeviceId source_gpu = 0;
-  DeviceId destination_gpu = 0;
-  DeviceId source_nic = 0;
-  DeviceId destination_nic = 0;
+  DeviceId source_gpu{0};
+  DeviceId destination_gpu{0};
+  DeviceId source_nic{0};
+  DeviceId destination_nic{0};
   uint64_t entropy = 0;
 };
 

@@ -57,7 +57,7 @@ void QueueTransport::AddNics(std::span<const NicVariant> variants) {
     }
     AddKind(variant.settings);
   }
-  for (DeviceId device = 0; device < graph_.device_count(); ++device) {
+  for (DeviceId device{0}; device < graph_.device_count(); ++device) {
     if (graph_.device(device).kind != DeviceKind::kNic) continue;
     nics_[device] = ns3::CreateObject<Nic>();
     nics_[device]->SetSettings(kinds_[kind_of_device_[device]].settings);
